@@ -121,7 +121,8 @@ struct collect_many_source {
 	void (*settle)(const void *state);
 	/* Of a source that samples at a rate of its own; others: NULL. flush waits until the
 	 * samples up to the last reading are there. sample and clock return the next one, in order
-	 * of time of each thing; false: there is none that is as old. In one thread. every_ns:
+	 * of time of each thing; false: there is none that is as old. In one thread. The newest
+	 * one that sample returned is what get gives of its thing, until the next read. every_ns:
 	 * between two samples, unless the events say so. */
 	uint64_t every_ns;
 	void (*flush)(void *state);

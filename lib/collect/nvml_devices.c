@@ -5,21 +5,18 @@
 #include "collect/nvml_devices.h"
 
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "collect/bounded.h"
 #include "collect/listing.h"
+#include "collect/nvidia.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char gpus[] = "/proc/driver/nvidia/gpus";
 
 /* To begin takes seconds for each GPU that no other program holds. */
 static const uint64_t begin_ns = UINT64_C(7000000000), begin_gpu_ns = UINT64_C(3000000000),
@@ -28,10 +25,10 @@ static const uint64_t begin_ns = UINT64_C(7000000000), begin_gpu_ns = UINT64_C(3
 /* The driver has not answered in time, to any source, and has answered none since. */
 static atomic_bool is_hung;
 
-enum { NAME_BYTES = 32, MAX_INFORMATION_BYTES = 64 << 10, MAX_LISTED = 4 * NVML_DEVICES_MAX };
+enum { MAX_LISTED = 4 * NVML_DEVICES_MAX };
 
 struct slot {
-	char address[NVML_DEVICES_ADDRESS_BYTES], name[NAME_BYTES];
+	char address[NVIDIA_ADDRESS_BYTES], name[NVIDIA_NAME_BYTES];
 	bool is_seen; /* in the list that is being read */
 	bool is_listed, is_lost, is_divided;
 	int noted; /* the NVML result of which a note was written */
@@ -139,34 +136,6 @@ static void release(void *arg)
 
 /* --- which GPUs there are -------------------------------------------------------------------- */
 
-/* "nvidia0", by the line "Device Minor: 0"; else its address. */
-static void set_name(const struct nvml_devices *n, struct slot *slot)
-{
-	static const char key[] = "Device Minor:";
-	char path[PATH_MAX];
-	const char *at;
-	uint64_t minor;
-	BUF_AUTO(text, MAX_INFORMATION_BYTES);
-
-	snprintf(slot->name, sizeof(slot->name), "%s", slot->address);
-	snprintf(path, sizeof(path), "%s/%s/information", gpus, slot->address);
-	if (root_load(&n->root, path, &text))
-		return;
-	at = strstr(buf_str(&text), key);
-	if (!at)
-		return;
-	at += strlen(key);
-	at += strspn(at, " \t");
-	if (str_scan_u64(&at, buf_str(&text) + text.len, &minor) == 0 && minor <= UINT32_MAX)
-		snprintf(slot->name, sizeof(slot->name), "nvidia%u", (unsigned)minor);
-}
-
-static bool is_address(const char *name)
-{
-	return strlen(name) < NVML_DEVICES_ADDRESS_BYTES &&
-	       name[strspn(name, "0123456789abcdefABCDEF:.")] == '\0';
-}
-
 /* One that is back after it was gone is found anew. */
 static void add_slot(struct nvml_devices *n, const char *address)
 {
@@ -185,7 +154,7 @@ static void add_slot(struct nvml_devices *n, const char *address)
 	if (!slot->is_listed) {
 		struct nvml_device *d = &n->job->devices[slot - n->slots];
 
-		set_name(n, slot);
+		nvidia_name(&n->root, slot->address, slot->name);
 		slot->is_lost = d->is_lost = false;
 		slot->noted = NVML_SUCCESS;
 		d->handle = NULL;
@@ -201,7 +170,7 @@ static const char *next_address(const struct nvml_devices *n, const char *after)
 	size_t at = 0;
 
 	while ((name = listing_each(&n->listing, &at)))
-		if (is_address(name) && strcmp(name, after) > 0 &&
+		if (nvidia_is_address(name) && strcmp(name, after) > 0 &&
 		    (!next || strcmp(name, next) < 0))
 			next = name;
 	return next;
@@ -396,15 +365,6 @@ bool nvml_devices_get(const struct nvml_devices *n, size_t i, const char **name,
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static bool is_awake(const struct nvml_devices *n, const struct slot *slot)
-{
-	char path[PATH_MAX], line[32];
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/power/runtime_status", slot->address);
-	return root_load_line(&n->root, path, line, sizeof(line)) ||
-	       strncmp(line, "suspend", 7) != 0;
-}
-
 /* So that what takes long is over before the first reading. One source is enough to wait. */
 static void begin(struct nvml_devices *n)
 {
@@ -415,7 +375,7 @@ static void begin(struct nvml_devices *n)
 		most_ns = max_begin_ns;
 
 	for (size_t i = 0; i < n->nr; i++) {
-		n->job->devices[i].is_asked = is_awake(n, &n->slots[i]);
+		n->job->devices[i].is_asked = nvidia_is_awake(&n->root, n->slots[i].address);
 		is_any |= n->job->devices[i].is_asked;
 	}
 	n->job->is_first = true;
@@ -452,7 +412,7 @@ int nvml_devices_open(const struct root *root, const struct nvml_way *way, uint3
 	n->root = *root;
 	n->fields = wanted & way->fields;
 	n->listing.fd = -1;
-	rc = listing_open(&n->listing, root, gpus);
+	rc = listing_open(&n->listing, root, NVIDIA_GPUS);
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		rc = -ENODEV;
 	rc = rc ?: start(n, way, wanted, why);
@@ -460,7 +420,7 @@ int nvml_devices_open(const struct root *root, const struct nvml_way *way, uint3
 		nvml_devices_close(n);
 		return rc == -ENODEV || rc == -ENOMEM
 			   ? rc
-			   : err_set(why, rc, "%s: %s", gpus, strerror(-rc));
+			   : err_set(why, rc, "%s: %s", NVIDIA_GPUS, strerror(-rc));
 	}
 	if (listing_look(&n->listing) > 0)
 		list_slots(n);

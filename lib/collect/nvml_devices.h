@@ -7,19 +7,20 @@
 #define COLLECT_NVML_DEVICES_H
 
 #include "collect/listed.h"
+#include "collect/nvidia.h"
 #include "collect/nvml.h"
 
 struct err;
 
 /* NVML_DEVICES_MAX: more are ignored, with a note. */
-enum { NVML_DEVICES_MAX = 64, NVML_DEVICES_ADDRESS_BYTES = 32 };
+enum { NVML_DEVICES_MAX = 64 };
 
 /* A GPU as the thread has it. */
 struct nvml_device {
-	char address[NVML_DEVICES_ADDRESS_BYTES]; /* "0000:01:00.0" */
-	void *handle;                             /* the library's; NULL: not found yet */
-	bool is_asked;                            /* now */
-	bool is_lost, is_divided;                 /* divided: MIG */
+	char address[NVIDIA_ADDRESS_BYTES]; /* "0000:01:00.0" */
+	void *handle;                       /* the library's; NULL: not found yet */
+	bool is_asked;                      /* now */
+	bool is_lost, is_divided;           /* divided: MIG */
 	bool has_slept;   /* since it was asked last: for the way, which clears it */
 	int result;       /* NVML's, why the GPU as a whole has no values */
 	uint32_t unknown; /* fields that it does not have: they are not asked for again */

@@ -5,10 +5,12 @@
  */
 #include "collect/pm.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "collect/nvidia.h"
 #include "collect/pm_clock.h"
 #include "collect/pm_link.h"
 #include "collect/things.h"
@@ -35,6 +37,12 @@ enum {
 _Static_assert((int)CUPTI_MAX_METRICS == (int)COLLECT_MAX_FIELDS, "fields of a metric");
 
 static unsigned start_ms = START_MS, asked_ms = ASKED_MS;
+static const struct root *files = &root_live;
+
+void pm_set_root(const struct root *root)
+{
+	files = root ? root : &root_live;
+}
 
 void pm_set_patience(unsigned start, unsigned asked)
 {
@@ -142,7 +150,7 @@ static void add_sample(struct pm *p, uint32_t device, const uint64_t *values)
 	}
 }
 
-/* What lies between two samples is lost: the buffer of the hardware was full. */
+/* What lies between two samples is lost. */
 static void count_lost(const struct pm *p, struct device *d, uint64_t from_ns)
 {
 	if (d->end_ns && p->interval_ns && from_ns > d->end_ns &&
@@ -315,18 +323,27 @@ static void *run(void *arg)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* The devices that the words mean, as bits. */
-static uint32_t choose(const struct collect_choice *choice)
+/* Names the devices and chooses those that the words mean; without words, those that are awake. */
+static void choose(struct pm *p, const struct collect_choice *choice)
 {
-	uint32_t devices = 0;
-	char name[16];
+	char addresses[CUPTI_MAX_DEVICES][NVIDIA_ADDRESS_BYTES];
+	size_t nr = nvidia_list(files, addresses, CUPTI_MAX_DEVICES);
 
 	for (uint32_t i = 0; i < CUPTI_MAX_DEVICES; i++) {
-		snprintf(name, sizeof(name), "nvidia%u", i);
-		if (!choice->nr || things_match(choice, name))
-			devices |= 1u << i;
+		char *name = p->request.names[i];
+
+		snprintf(name, CUPTI_DEVICE_NAME_BYTES, "nvidia%u", i);
+		if (i < nr)
+			nvidia_name(files, addresses[i], name);
+		if (choice->nr ? things_match(choice, name)
+			       : i >= nr || nvidia_is_awake(files, addresses[i]))
+			p->request.devices |= 1u << i;
+		else if (!choice->nr)
+			things_add_note(&p->things,
+					"%s is suspended and is not sampled: the key devices wakes "
+					"those that it names",
+					name);
 	}
-	return devices;
 }
 
 static void fill_request(struct pm *p, const struct collect_choice *choice,
@@ -334,7 +351,7 @@ static void fill_request(struct pm *p, const struct collect_choice *choice,
 {
 	p->request.interval_ns =
 	    named->every_ns < PM_MAX_EVERY_NS ? named->every_ns : PM_MAX_EVERY_NS;
-	p->request.devices = choose(choice);
+	choose(p, choice);
 	p->request.nr_metrics = (uint32_t)named->nr;
 	for (size_t i = 0; i < named->nr; i++) {
 		snprintf(p->request.metrics[i], CUPTI_NAME_BYTES, "%s", named->names[i]);
@@ -346,11 +363,11 @@ static void fill_request(struct pm *p, const struct collect_choice *choice,
 static int add_things(struct pm *p, uint32_t devices)
 {
 	struct thing *thing;
-	char name[16];
 	int rc = 0;
 
 	for (uint32_t i = 0; i < CUPTI_MAX_DEVICES && rc == 0; i++) {
-		snprintf(name, sizeof(name), "nvidia%u", i);
+		const char *name = p->request.names[i];
+
 		if (devices & p->request.devices & 1u << i)
 			rc = things_add(&p->things, name, strlen(name), &thing);
 	}
@@ -360,10 +377,49 @@ static int add_things(struct pm *p, uint32_t devices)
 	return rc;
 }
 
+/* A signal ends no waiting. */
+static int receive_until(struct pm *p, uint64_t until_ns)
+{
+	uint64_t now_ns;
+	int rc = -ETIMEDOUT;
+
+	while (rc == -ETIMEDOUT && (now_ns = clock_monotonic_ns()) < until_ns)
+		rc = pm_link_receive(p->child.fd, &p->request, p->message,
+				     (unsigned)((until_ns - now_ns) / NS_PER_MS) + 1);
+	return rc;
+}
+
+/* Why those devices did not begin. */
+static int hear_failures(struct pm *p, uint32_t failed, uint64_t until_ns, struct err *e)
+{
+	for (; failed; failed &= failed - 1) {
+		int rc = receive_until(p, until_ns);
+
+		if (rc || p->message->kind != CUPTI_MESSAGE_FAILED)
+			return err_set(e, -EIO,
+				       "cpuperf-gpu-pm does not say why a GPU is not sampled");
+		fail(p, p->message);
+	}
+	return 0;
+}
+
+static void note_unmatched(struct pm *p, const struct collect_choice *choice)
+{
+	for (size_t i = 0; i < choice->nr; i++) {
+		const struct collect_choice word = {.words = &choice->words[i], .nr = 1};
+
+		if (!ARRAY_ANY(x, p->things.list, p->things.nr, things_match(&word, x->name)))
+			things_add_note(&p->things, "there is no GPU \"%s\" that can be sampled",
+					choice->words[i]);
+	}
+}
+
 /* Waits until sampling has begun. */
 static int hear_start(struct pm *p, struct err *e)
 {
-	int rc = pm_link_receive(p->child.fd, &p->request, p->message, start_ms);
+	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)start_ms * NS_PER_MS;
+	int rc = receive_until(p, until_ns);
+	uint32_t failed;
 
 	if (rc == -ETIMEDOUT)
 		return err_set(e, -EIO, "the vendor's libraries did not begin to sample in %u s",
@@ -381,17 +437,20 @@ static int hear_start(struct pm *p, struct err *e)
 		things_add_note(&p->things, "this GPU counts in cycles of its clock: samples are "
 					    "as long as so many cycles last, "
 					    "and lost ones cannot be counted");
-	return add_things(p, p->message->ready.devices);
+	failed = p->message->ready.failed;
+	rc = add_things(p, p->message->ready.devices | failed);
+	return rc ? rc : hear_failures(p, failed, until_ns, e);
 }
 
 static int start(struct pm *p, struct err *e)
 {
 	int rc = pm_link_start(&p->child, &p->request, e) ?: hear_start(p, e);
 
-	if (rc == 0)
-		rc = thread_start_blocked(&p->thread, run, p);
+	if (rc)
+		return rc;
+	rc = thread_start_blocked(&p->thread, run, p);
 	p->has_thread = rc == 0;
-	return rc;
+	return rc ? err_set(e, rc, "no thread for the samples of GPUs: %s", strerror(-rc)) : 0;
 }
 
 static void pm_close(void *state)
@@ -424,19 +483,26 @@ static int pm_open(const struct root *root, const struct collect_choice *choice,
 			       "NVIDIA's counters are read on the machine that has the GPU");
 	p = mem_zalloc(sizeof(*p));
 	if (!p)
-		return -ENOMEM;
+		return err_set(e, -ENOMEM, "out of memory");
 	p->child = CHILD_NONE;
 	things_init(&p->things, &kind, root, 0);
 	p->message = mem_alloc(sizeof(*p->message));
 	rc = thread_cond_init(&p->flushed_changed) ?: -pthread_mutex_init(&p->lock, NULL);
 	fill_request(p, choice, named);
 	rc = rc ?: p->message ? 0 : -ENOMEM;
-	rc = rc ?: things_check_words(&p->things, choice, e) ?: start(p, e);
-	if (rc)
+	rc = rc ?: things_check_words(&p->things, choice, e);
+	if (rc == 0 && !p->request.devices)
+		rc = err_set(e, -ENODEV,
+			     "all GPUs are suspended, or no device is one of the "
+			     "first 16");
+	rc = rc ?: start(p, e);
+	if (rc) {
 		pm_close(p);
-	else
-		*state = p;
-	return rc;
+		return e->code ? rc : err_set(e, rc, "%s", strerror(-rc));
+	}
+	note_unmatched(p, choice);
+	*state = p;
+	return 0;
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
@@ -447,16 +513,19 @@ static void note_device(struct pm *p, struct device *d)
 	uint64_t lost = d->lost - d->noted_lost;
 
 	if (d->has_failed && !d->is_failure_noted)
-		things_add_note(&p->things, "%s: it is sampled no more", d->why.msg);
+		things_add_note(&p->things, "%s: it is %s", d->why.msg,
+				d->end_ns ? "sampled no more" : "not sampled");
 	if (d->is_arrival && !d->is_arrival_noted)
 		things_add_note(&p->things,
 				"the times of %s's samples are not by the clock that CUPTI reads: "
 				"they are those of their arrival, up to a second late",
 				d->thing->shown);
 	if (lost)
-		things_add_note(&p->things,
-				"%llu samples of %s were lost: the buffer of the hardware was full",
-				(unsigned long long)lost, d->thing->shown);
+		things_add_note(&p->things, "%llu samples of %s were lost%s",
+				(unsigned long long)lost, d->thing->shown,
+				d->overflows != d->noted_overflows
+				    ? ": the buffer of the hardware was full"
+				    : ", or not taken by the GPU");
 	else if (d->overflows != d->noted_overflows && !p->interval_ns)
 		things_add_note(&p->things,
 				"samples of %s were lost: the buffer of the hardware was full",
@@ -499,8 +568,8 @@ static int pm_read(void *state)
 
 		if (!t)
 			continue;
-		t->time_ns = clock_monotonic_ns();
 		t->failed = p->has_ended || d->has_failed ? all : 0;
+		t->time_ns = t->failed || !d->time_ns ? clock_monotonic_ns() : d->time_ns;
 		t->has = t->failed ? 0 : d->has;
 		t->absent = 0;
 		memcpy(t->values, d->values, sizeof(d->values));
@@ -548,6 +617,18 @@ static void take_filled(struct pm *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* The newest sample that the session took stands for the reading before it. */
+static void set_thing(const struct pm *p, const uint64_t *w)
+{
+	struct thing *t = p->devices[w[DEVICE]].thing;
+
+	if (t->failed)
+		return;
+	t->time_ns = w[TIME];
+	t->has = (uint32_t)w[HAS];
+	memcpy(t->values, w + VALUES, p->request.nr_metrics * sizeof(*w));
+}
+
 /* A pass over the list returns what is old enough and keeps the rest: samples of several GPUs come
  * in turns, each with some of its own. */
 static bool pm_sample(void *state, uint64_t until_ns, struct collect_sample *out)
@@ -564,6 +645,7 @@ static bool pm_sample(void *state, uint64_t until_ns, struct collect_sample *out
 
 		p->at += p->stride;
 		if (w[TIME] <= until_ns) {
+			set_thing(p, w);
 			*out =
 			    (struct collect_sample){.number = p->devices[w[DEVICE]].thing->number,
 						    .time_ns = w[TIME],

@@ -3,7 +3,8 @@
  * sampling, from CUDA 12.6 on). A process of its own runs the vendor's code (cupti/helper.h): what
  * that does, or fails to do, costs these events alone.
  *
- * Names of things: "nvidia0", the GPU of number 0 in the order of nvidia-smi.
+ * Names of things: as in collect/nvidia.h, which CUDA's numbers become by the order of the bus.
+ * GPUs that are suspended are not sampled unless the choice names them.
  *
  * Source: the headers and documentation of CUPTI. Tested with a stand-in for its libraries, not on
  * a GPU.
@@ -24,5 +25,8 @@ extern const struct event_maker collect_pm_maker;
 /* How long the process may be silent: at the start, and later when it was asked (tests only). 0: as
  * usual. */
 void pm_set_patience(unsigned start_ms, unsigned ms);
+struct root;
+/* Borrowed: whose files name the GPUs (tests only). NULL: this machine's. */
+void pm_set_root(const struct root *root);
 
 #endif

@@ -119,7 +119,8 @@ static bool is_message(struct cupti_message *m, const struct cupti_request *r, s
 		       (m->device < CUPTI_MAX_DEVICES || m->device == UINT32_MAX);
 	}
 	if (m->kind == CUPTI_MESSAGE_READY)
-		return m->ready.devices && !(m->ready.devices >> CUPTI_MAX_DEVICES);
+		return m->ready.devices && !(m->ready.devices & m->ready.failed) &&
+		       !((m->ready.devices | m->ready.failed) >> CUPTI_MAX_DEVICES);
 	if (m->kind == CUPTI_MESSAGE_CLOCK)
 		return m->clock.before_ns <= m->clock.after_ns;
 	return m->kind != CUPTI_MESSAGE_OVERFLOW || m->device < CUPTI_MAX_DEVICES;

@@ -60,11 +60,16 @@ static const struct unit {
 	const char *metric; /* a glob */
 	const char *unit;
 	double scale;
+	enum event_total total; /* of several GPUs */
 } units[] = {
-    {"*pct*", "%", 1e-6},           {"*__*bytes*.per_second*", "B/s", 1e-3},
-    {"*.per_second*", "1/s", 1e-3}, {"*.per_cycle*", "per cycle", 1e-6},
-    {"*.ratio*", "", 1e-6},         {"*__*bytes*", "B", 1e-3},
-    {"*__cycles*", "cycles", 1e-3}, {"*", "", 1e-3},
+    {"*pct*", "%", 1e-6, EVENT_TOTAL_MEAN},
+    {"*__*bytes*.per_second*", "B/s", 1e-3, EVENT_TOTAL_SUM},
+    {"*.per_second*", "1/s", 1e-3, EVENT_TOTAL_SUM},
+    {"*.per_cycle*", "per cycle", 1e-6, EVENT_TOTAL_MEAN},
+    {"*.ratio*", "", 1e-6, EVENT_TOTAL_MEAN},
+    {"*__*bytes*", "B", 1e-3, EVENT_TOTAL_SUM},
+    {"*__cycles*", "cycles", 1e-3, EVENT_TOTAL_SUM},
+    {"*", "", 1e-3, EVENT_TOTAL_SUM},
 };
 
 static int make_row(const struct catalogue *c, const char *metric, const struct known *known,
@@ -82,6 +87,7 @@ static int make_row(const struct catalogue *c, const char *metric, const struct 
 	    .scope = EVENT_SCOPE_THINGS,
 	    .unit = unit->unit,
 	    .scale = unit->scale,
+	    .total = unit->total,
 	    .collector = COLLECT_MANY + PM,
 	    .choice = "devices",
 	    .name = arena_printf(c->arena, PREFIX "%s", metric),

@@ -33,9 +33,10 @@ struct helper {
 	struct cupti_request request;
 	const char *names[CUPTI_MAX_METRICS];
 	struct cupti_device devices[CUPTI_MAX_DEVICES];
-	uint32_t is_on;    /* bit i: device i is sampled */
-	uint32_t sending;  /* the device whose samples are in the message */
-	uint64_t clock_ns; /* when the clocks were read last */
+	uint32_t is_on;                    /* bit i: device i is sampled */
+	struct err why[CUPTI_MAX_DEVICES]; /* why it did not begin */
+	uint32_t sending;                  /* the device whose samples are in the message */
+	uint64_t clock_ns;                 /* when the clocks were read last */
 	struct cupti_message message;
 };
 
@@ -218,7 +219,7 @@ static int start_cuda(struct helper *h, int *nr, struct err *e)
 		   : err_set(e, -EIO, "CUPTI does not start (cuptiProfilerInitialize: %d)", result);
 }
 
-/* Starts each that was asked for. 0 if any could be; else the error of the first. */
+/* Starts each that was asked for. 0 if any could be; else the error of the last. */
 static int start_devices(struct helper *h, int nr, struct err *e)
 {
 	struct cupti_sampler_config config = {
@@ -228,26 +229,39 @@ static int start_devices(struct helper *h, int nr, struct err *e)
 	};
 
 	for (int i = 0; i < nr && i < CUPTI_MAX_DEVICES; i++) {
+		if (!(h->request.devices >> i & 1))
+			continue;
 		config.device = (size_t)i;
-		if (h->request.devices >> i & 1 &&
-		    cupti_device_start(&h->devices[i], &h->library, &config, e) == 0)
+		config.name = h->request.names[i];
+		if (cupti_device_start(&h->devices[i], &h->library, &config, &h->why[i]) == 0)
 			h->is_on |= 1u << i;
+		else
+			*e = h->why[i];
 	}
 	if (h->is_on)
 		return 0;
 	return e->code ? e->code : err_set(e, -ENODEV, "there is no GPU of that number");
 }
 
+/* Also why the others did not begin. */
 static int send_ready(struct helper *h)
 {
+	int rc;
+
 	h->message.ready.devices = h->is_on;
-	h->message.ready.reserved = 0;
+	h->message.ready.failed = 0;
+	for (int i = 0; i < CUPTI_MAX_DEVICES; i++)
+		h->message.ready.failed |= h->why[i].code ? 1u << i : 0;
 	h->message.ready.interval_ns = h->request.interval_ns;
 	for (int i = 0; i < CUPTI_MAX_DEVICES; i++)
 		if (h->devices[i].is_in_cycles)
 			h->message.ready.interval_ns = 0;
-	return send_message(h, CUPTI_MESSAGE_READY, UINT32_MAX,
-			    CUPTI_HEAD_BYTES + sizeof(h->message.ready));
+	rc = send_message(h, CUPTI_MESSAGE_READY, UINT32_MAX,
+			  CUPTI_HEAD_BYTES + sizeof(h->message.ready));
+	for (uint32_t i = 0; i < CUPTI_MAX_DEVICES && rc == 0; i++)
+		if (h->why[i].code)
+			rc = send_failure(h, i, &h->why[i]);
+	return rc;
 }
 
 static int run(struct helper *h)
@@ -263,8 +277,11 @@ static int run(struct helper *h)
 		h->request.metrics[i][CUPTI_NAME_BYTES - 1] = '\0';
 		h->names[i] = h->request.metrics[i];
 	}
-	/* the numbers of devices are those of nvidia-smi */
+	for (uint32_t i = 0; i < CUPTI_MAX_DEVICES; i++)
+		h->request.names[i][CUPTI_DEVICE_NAME_BYTES - 1] = '\0';
+	/* devices are numbered in the order of the bus, and all of them */
 	(void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+	(void)unsetenv("CUDA_VISIBLE_DEVICES");
 	rc = start_cuda(h, &nr, &e) ?: start_devices(h, nr, &e);
 	if (rc)
 		return send_failure(h, UINT32_MAX, &e);

@@ -12,6 +12,7 @@ enum {
 	CUPTI_MAX_METRICS = 32, /* the fields of a source of things */
 	CUPTI_MAX_DEVICES = 16,
 	CUPTI_NAME_BYTES = 128,
+	CUPTI_DEVICE_NAME_BYTES = 32,
 	CUPTI_TEXT_BYTES = 512,
 	CUPTI_MAX_VALUES = 4096, /* of a message of samples */
 };
@@ -19,9 +20,13 @@ enum {
 /* The first packet: what to sample. */
 struct cupti_request {
 	uint64_t interval_ns;
-	uint32_t devices; /* bit i: the device of number i; those that do not exist are ignored */
+	/* bit i: the device of number i in the order of the bus; those that do not exist are
+	 * ignored
+	 */
+	uint32_t devices;
 	uint32_t nr_metrics;
 	char metrics[CUPTI_MAX_METRICS][CUPTI_NAME_BYTES];
+	char names[CUPTI_MAX_DEVICES][CUPTI_DEVICE_NAME_BYTES]; /* of devices, in errors */
 };
 
 /* Each further packet to the process is an uint32_t: it sends all samples up to now, and a
@@ -46,8 +51,8 @@ struct cupti_message {
 	uint32_t device; /* of samples, a clock, an overflow; of a failure: UINT32_MAX: of all */
 	union {
 		struct {
-			uint32_t devices; /* bits */
-			uint32_t reserved;
+			uint32_t devices;     /* bits */
+			uint32_t failed;      /* that did not begin: a failure of each follows */
 			uint64_t interval_ns; /* of the devices' samples; 0: it varies (cycles) */
 		} ready;
 		struct {

@@ -44,14 +44,13 @@ static int fail(const struct cupti_device *d, int result, const char *call, stru
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
 		if (results[i].result != result)
 			continue;
-		err_set(e, results[i].code, "nvidia%zu: %s (%s)", d->config.device, results[i].text,
-			call);
+		err_set(e, results[i].code, "%s: %s (%s)", d->config.name, results[i].text, call);
 		if (results[i].hint[0])
 			err_hint(e, "%s", results[i].hint);
 		return results[i].code;
 	}
 	(void)d->library->cuptiGetResultString(result, &text);
-	err_set(e, -EIO, "nvidia%zu: %s failed: %.64s (%d)", d->config.device, call,
+	err_set(e, -EIO, "%s: %s failed: %.64s (%d)", d->config.name, call,
 		text ? text : "unknown result", result);
 	return -EIO;
 }
@@ -129,8 +128,7 @@ static int add_metrics(struct cupti_device *d, struct err *e)
 
 		if (alone != CUPTI_INVALID_METRIC_NAME && alone != CUPTI_INVALID_PARAMETER)
 			continue;
-		err_set(e, -EINVAL, "nvidia%zu has no metric %s", d->config.device,
-			d->config.metrics[i]);
+		err_set(e, -EINVAL, "%s has no metric %s", d->config.name, d->config.metrics[i]);
 		err_hint(e, "ncu --query-metrics-collection pmsampling lists what there is");
 		return -EINVAL;
 	}
@@ -157,8 +155,8 @@ static int make_config(struct cupti_device *d, struct err *e)
 	if (rc || passes.nr == 1)
 		return rc;
 	list_metrics(&d->config, names, sizeof(names));
-	err_set(e, -EINVAL, "nvidia%zu cannot count these at a time (they need %zu passes): %s",
-		d->config.device, passes.nr, names);
+	err_set(e, -EINVAL, "%s cannot count these at a time (they need %zu passes): %s",
+		d->config.name, passes.nr, names);
 	err_hint(e, "measure fewer of them in one session");
 	return -EINVAL;
 }

@@ -12,6 +12,7 @@ struct err;
 
 struct cupti_sampler_config {
 	size_t device;
+	const char *name;     /* borrowed, as metrics is; in errors */
 	const char **metrics; /* borrowed for as long as it samples */
 	size_t nr_metrics;
 	uint64_t interval_ns;

@@ -271,13 +271,21 @@ void paced_unlock(struct paced *p)
 	pacer_unlock(&p->pacer);
 }
 
+static void count_dropped(struct paced *p)
+{
+	struct ticks_dropped ticks = ticks_dropped(&p->ticks), samples = ticks_dropped(&p->samples);
+
+	p->dropped = (struct ticks_dropped){.full = ticks.full + samples.full,
+					    .no_memory = ticks.no_memory + samples.no_memory};
+}
+
 void paced_boundary(struct paced *p, uint64_t boundary_ns)
 {
 	p->boundary_ns = boundary_ns;
 	for (size_t k = 0; k < p->nr_paces; k++)
 		p->paces[k].now =
 		    (struct paced_counts){p->deadlines[k].ticks, p->deadlines[k].missed};
-	p->dropped = ticks_dropped(&p->ticks);
+	count_dropped(p);
 }
 
 bool paced_has_samples(const struct paced *p)
@@ -315,6 +323,25 @@ void paced_take_samples(struct paced *p, uint64_t until_ns, bool waits)
 	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
 		if (collect_has_samples(c, set))
 			take_set(p, set, until_ns);
+	if (waits) /* those of the iteration are all there */
+		count_dropped(p);
+}
+
+void paced_settle(const struct paced *p, struct session_things *things, uint64_t from_ns)
+{
+	const struct misc *m = &p->counters->misc;
+
+	for (uint32_t set = 0; set < collect_nr_sets(m->collect); set++)
+		if (collect_has_samples(m->collect, set)) /* without memory there are no numbers */
+			(void)session_things_reread(things, m, set, from_ns);
+}
+
+void paced_drop_samples(struct paced *p, uint64_t until_ns)
+{
+	const struct reading *skipped;
+
+	while (ticks_next(&p->samples, 0, until_ns, &skipped))
+		;
 }
 
 /* The first event of a set stands for the set. */
@@ -373,8 +400,7 @@ void paced_drop(struct paced *p)
 		while (ticks_next(&p->ticks, t, p->boundary_ns, &skipped))
 			;
 	paced_take_samples(p, p->boundary_ns, true);
-	while (ticks_next(&p->samples, 0, p->boundary_ns, &skipped))
-		;
+	paced_drop_samples(p, p->boundary_ns);
 	paced_next_iteration(p);
 }
 

@@ -77,6 +77,11 @@ bool paced_has_samples(const struct paced *p);
 /* Takes what such sources sampled up to that time. waits: until all of it is there, but not long.
  */
 void paced_take_samples(struct paced *p, uint64_t until_ns, bool waits);
+/* Call after paced_take_samples: makes the newest sample of each thing that its reading at the
+ * boundary, with the sample's time; no number if none is later than from_ns. */
+void paced_settle(const struct paced *p, struct session_things *things, uint64_t from_ns);
+/* Drops samples that were taken and not written, up to that time. */
+void paced_drop_samples(struct paced *p, uint64_t until_ns);
 /* Adds the readings of their clocks up to that time to what the writer has gathered. False if there
  * are none. */
 bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns);

@@ -425,6 +425,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 			 struct err *e)
 {
 	struct err why = {0};
+	uint64_t from_ns = s->boundary_ns;
 	unsigned requests;
 	bool is_due, was_over;
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
@@ -450,6 +451,9 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	was_over = is_over(s);
 	read_boundary(s);
 	paced_take_samples(&s->paced, s->boundary_ns, true);
+	paced_settle(&s->paced, &s->things_end, from_ns);
+	if (!s->recorder.writer) /* nobody else takes them */
+		paced_drop_samples(&s->paced, s->boundary_ns);
 	if (s->plan->nr_windows) {
 		pause_all(s);
 		schedule_end_capture(&s->schedule, d);
@@ -528,6 +532,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (rc)
 		return rc;
 	paced_drop(&s->paced); /* samples of sources that have begun already */
+	paced_settle(&s->paced, &s->things_end, 0);
 	rc = s->recorder.writer ? paced_start(&s->paced, *start_ns) : 0;
 	if (rc)
 		return err_set(e, rc, "readings between boundaries cannot start: %s",
@@ -542,6 +547,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 static int restart(struct session *s, struct err *e)
 {
 	paced_drop(&s->paced);
+	paced_settle(&s->paced, &s->things_end, 0);
 	return s->sampling ? sampling_restart(s->sampling, e) : 0;
 }
 

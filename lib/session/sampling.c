@@ -488,7 +488,19 @@ static int write_queue(struct sampling *g, uint32_t t, struct ticks *ticks, uint
 	return rc;
 }
 
-/* Readings of sources with rates of their own, and of their clocks. */
+/* Of a flight recorder: those that are older than its span. */
+static void drop_older(struct sampling *g, uint64_t until_ns)
+{
+	const struct spec_flight *f = &g->plan->spec->flight;
+	bool is_end = until_ns != UINT64_MAX;
+	uint64_t now_ns = is_end ? until_ns : clock_monotonic_ns();
+	uint64_t span_ns = f->span_ns + (is_end ? g->samplers[0].after_ns : f->after_ns);
+
+	paced_drop_samples(g->paced, now_ns > span_ns ? now_ns - span_ns : 0);
+}
+
+/* Readings of sources with rates of their own, and of their clocks. A flight recorder keeps them
+ * until its iteration ends. */
 static int write_samples(struct sampling *g, uint64_t until_ns, struct err *e)
 {
 	struct trace_writer *w = g->recorder->writer;
@@ -498,6 +510,10 @@ static int write_samples(struct sampling *g, uint64_t until_ns, struct err *e)
 	trace_writer_more(w);
 	if (paced_write_clocks(g->paced, w, UINT64_MAX))
 		rc = append(g->samplers[0].file, w, e);
+	if (g->plan->spec->flight.span_ns)
+		drop_older(g, until_ns);
+	if (g->plan->spec->flight.span_ns && until_ns == UINT64_MAX)
+		return rc;
 	return rc ?: write_queue(g, 0, &g->paced->samples, until_ns, e);
 }
 

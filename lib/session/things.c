@@ -130,6 +130,45 @@ int session_things_read(struct session_things *t, const struct misc *m, uint64_t
 	return rc;
 }
 
+static void drop_readings(struct session_things *t, const struct misc *m, uint32_t set)
+{
+	size_t nr = 0;
+
+	for (size_t k = 0; k < t->nr_readings; k++) {
+		bool is_of_set = false;
+
+		for (size_t i = 0; i < m->nr && !is_of_set; i++)
+			is_of_set = m->places[i] == t->readings[k].event &&
+				    collect_set(m->collect, i) == set;
+		if (is_of_set)
+			continue;
+		t->thing_of[nr] = t->thing_of[k];
+		t->readings[nr++] = t->readings[k];
+	}
+	t->nr_readings = nr;
+}
+
+int session_things_reread(struct session_things *t, const struct misc *m, uint32_t set,
+			  uint64_t from_ns)
+{
+	size_t nr;
+	int rc = 0;
+
+	drop_readings(t, m, set);
+	nr = t->nr_readings;
+	for (size_t i = 0; i < m->nr && rc == 0; i++)
+		if (collect_set(m->collect, i) == set)
+			rc = read_event(t, m, i, from_ns);
+	for (size_t k = nr; k < t->nr_readings; k++) {
+		if (t->readings[k].state == READING_OK && t->readings[k].time_ns <= from_ns)
+			continue;
+		t->thing_of[nr] = t->thing_of[k];
+		t->readings[nr++] = t->readings[k];
+	}
+	t->nr_readings = nr;
+	return rc;
+}
+
 const struct reading *session_things_find(const struct session_things *t, uint32_t event,
 					  uint32_t instance, size_t *hint)
 {

@@ -40,6 +40,10 @@ void session_things_fini(struct session_things *t);
  * their sets; NULL: all. 0 or -ENOMEM (then it is empty). */
 int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns,
 			const bool *is_wanted);
+/* Replaces the readings of the set by its last values (those that samples left), without numbers
+ * that are not later than from_ns. The set's things are those that were read. 0 or -ENOMEM. */
+int session_things_reread(struct session_things *t, const struct misc *m, uint32_t set,
+			  uint64_t from_ns);
 /* The reading of the event and the instance, or NULL. *hint (0 at first) makes lookups in the order
  * of another boundary fast. */
 const struct reading *session_things_find(const struct session_things *t, uint32_t event,

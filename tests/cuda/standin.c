@@ -10,6 +10,8 @@
  *   offset=N      the GPU's clock when CLOCK_MONOTONIC was 0 (1700000000000000000)
  *   ppm=N         by how much it is faster (0)
  *   passes=N      that the metrics need (1)
+ *   broken=N      device N cannot be enabled
+ *   gap=N         the Nth decoding lacks samples as with overflow, but does not say so
  *   CALL=CODE     that call returns it (of decoding: from=N calls on)
  *   hang=CALL, crash=CALL  (from=N)
  *   overflow=N    the Nth decoding finds that samples were lost: all but the newest
@@ -99,7 +101,9 @@ int cuInit(unsigned flags)
 
 int cuDeviceGetCount(int *nr)
 {
-	*nr = (int)number_of("devices", 1);
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	*nr = visible && !*visible ? 0 : (int)number_of("devices", 1);
 	return is_initialised ? CUDA_OK : 3;
 }
 
@@ -332,6 +336,7 @@ int cuptiPmSamplingEnable(struct cupti_enable *p)
 
 	BEGIN(p, 32);
 	REQUIRE(is_initialised && p->device < MAX_DEVICES, CUPTI_INVALID_PARAMETER);
+	REQUIRE((long long)p->device != number_of("broken", -1), 999);
 	s = &samplers[p->device];
 	REQUIRE(s->state == NO_STATE, CUPTI_INVALID_OPERATION);
 	*s = (struct sampler){.magic = MAGIC, .device = p->device, .state = ENABLED};
@@ -431,7 +436,7 @@ int cuptiPmSamplingDecodeData(struct cupti_decode *p)
 	REQUIRE(rc == CUPTI_OK, rc);
 	REQUIRE(i->magic == MAGIC, CUPTI_INVALID_PARAMETER);
 	p->overflow = s->nr_decodings == number_of("overflow", 0);
-	if (p->overflow)
+	if (p->overflow || s->nr_decodings == number_of("gap", 0))
 		while (s->next_ns + s->interval_ns <= now_ns)
 			s->next_ns += s->interval_ns;
 	for (; i->nr < i->max && s->next_ns <= now_ns; s->next_ns += s->interval_ns) {

@@ -93,6 +93,27 @@ def check_a_tally(folder):
     compare_reports(folder, every, [value for of_trace in samples for _, value in of_trace])
 
 
+def at_boundaries(trace):
+    """(boundary, time, value in percent) of the readings at both ends."""
+    return [(boundary, rest[0], rest[1] / 1e6) for boundary, event_at, state, rest in trace.all_readings()
+            if boundary != 2 and (event_at, state) == (0, 1)]
+
+
+def check_boundaries(folder):
+    """An iteration has the newest sample at its end, with its time; so has one after a gap."""
+    run(CPUPERF, write_spec(folder, [event(BUSY, every=0.001)], duration=0.3, num_iterations=3, delay=0.2),
+        env=with_gpu(f"ppm={PPM}"))
+    for trace in first_traces(folder, 3):
+        (_, begin_at, begin), (_, end_at, end) = at_boundaries(trace)
+        assert (end_at, end) == ticks(trace)[-1], (end_at, end, ticks(trace)[-1])
+        assert trace.end[1] - end_at < 50 * MS, (trace.end, end_at)
+        assert abs(begin_at - ticks(trace)[0][0]) < 50 * MS, (begin_at, ticks(trace)[0])
+        for at, value in [(begin_at, begin), (end_at, end)]:
+            assert distance(value, value_at(OFFSET + at + at * PPM // 1_000_000)) < 200, (at, value)
+    run(CPUPERF, write_spec(folder, [event(BUSY, every=1)], duration=0.1, num_iterations=3), env=with_gpu())
+    assert not [at for trace in first_traces(folder, 3) for at in at_boundaries(trace)], "no sample, no number"
+
+
 def compare_reports(folder, times, values):
     """What shows values over time has them."""
     text = show(folder, "--report=series", "--output-format=csv")
@@ -208,6 +229,28 @@ def check_a_lost_gpu_and_a_full_buffer(folder):
     times = [at for trace in first_traces(folder, 2) for at, _ in ticks(trace)]
     gap = max(b - a for a, b in zip(times, times[1:]))
     assert abs(gap - (lost + 1) * MS) < MS, (gap, lost)
+
+
+def check_a_full_queue(folder):
+    """More samples than an iteration holds: a warning says how many are missing."""
+    names = [f"gpu:pm/sm__cycles_active.sum.metric{i}" for i in range(30)]
+    done = run(CPUPERF, write_spec(folder, [event(name, every=0.001) for name in names], duration=1.5),
+               env=with_gpu("devices=16"))
+    assert "a tally holds no more of an iteration" in done.stderr, done.stderr
+
+
+def check_a_flight_recorder(folder):
+    """Only what is of its span is written."""
+    need_sampling()
+    run(CPUPERF, "-e", "software:cpu_clock@997Hz", "-e", BUSY, "--flight-recorder=0.3s", "--", "sleep", "1.6", cwd=folder,
+        env=with_gpu())
+    path, = glob.glob(f"{folder}/cpuperf.session/*.0.0.cpuperf")
+    trace = sampled.Trace(path)
+    place, = [i for i, e in enumerate(trace.events) if e["name"].startswith("pm/")]
+    times = [at for at, _ in ticks(trace, place)]
+    assert 20 < len(times) < 40, len(times)
+    assert times[0] > trace.end[1] - 320 * MS, (times[0], trace.end)
+    assert trace.end[1] - times[-1] < 50 * MS, (times[-1], trace.end)
 
 
 def check_a_library_that_others_may_write(folder):

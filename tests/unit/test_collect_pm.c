@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +37,9 @@ void before_each(void)
 {
 	setenv("CPUPERF_CUDA_PATH", CUDA_DIR, 1);
 	unsetenv("CPUPERF_STANDIN");
+	unsetenv("CUDA_VISIBLE_DEVICES");
 	pm_set_patience(0, 0);
+	pm_set_root(NULL);
 	pm_link_set_program(NULL);
 }
 
@@ -113,6 +116,9 @@ TEST(values_and_times)
 		assert_int_equal(collect_pm_source.read(state), 0);
 		collect_pm_source.flush(state);
 		while (collect_pm_source.sample(state, until_ns, &s)) {
+			collect_pm_source.get(state, 0, &thing); /* it has the sample's */
+			assert_int_equal(thing.time_ns, s.time_ns);
+			assert_int_equal(thing.values[0], s.values[0]);
 			assert_int_equal(s.number, 0);
 			assert_int_equal(s.has, 1);
 			assert_true(s.time_ns > last_ns && s.time_ns <= until_ns);
@@ -251,6 +257,141 @@ TEST(only_one_works)
 	assert_non_null(strstr(e.msg, "no GPU of that number"));
 }
 
+/* What failed at the start is a thing without numbers, and a note. */
+TEST(one_does_not_begin)
+{
+	const char *const names[] = {BUSY};
+	const char *words[] = {"nvidia[0-2]"};
+	const struct collect_choice choice = {.words = words, .nr = 1};
+	struct collect_thing thing;
+	struct err e = {0};
+	const char *note;
+	void *state;
+
+	setenv("CPUPERF_STANDIN", "devices=3,broken=1", 1);
+	assert_int_equal(open_named(names, 1, MS, &choice, &state, &e), 0);
+	assert_int_equal(collect_pm_source.read(state), 0);
+	assert_int_equal(collect_pm_source.nr(state), 3);
+	collect_pm_source.get(state, 1, &thing);
+	assert_string_equal(thing.name, "nvidia1");
+	assert_int_equal(thing.failed, 1);
+	note = collect_pm_source.note(state);
+	assert_non_null(note);
+	assert_non_null(strstr(note, "nvidia1: cuptiPmSamplingEnable failed"));
+	assert_non_null(strstr(note, "it is not sampled"));
+	assert_null(collect_pm_source.note(state));
+	collect_pm_source.close(state);
+}
+
+TEST(unmatched_words)
+{
+	const char *const names[] = {BUSY};
+	const char *words[] = {"nvidia0", "nvidia7", "foo"};
+	const struct collect_choice choice = {.words = words, .nr = 3};
+	struct err e = {0};
+	const char *note;
+	void *state;
+
+	assert_int_equal(open_named(names, 1, MS, &choice, &state, &e), 0);
+	note = collect_pm_source.note(state);
+	assert_non_null(note);
+	assert_non_null(strstr(note, "no GPU \"nvidia7\""));
+	note = collect_pm_source.note(state);
+	assert_non_null(note);
+	assert_non_null(strstr(note, "no GPU \"foo\""));
+	assert_null(collect_pm_source.note(state));
+	collect_pm_source.close(state);
+}
+
+/* What a user hides from CUDA programs is not hidden here, nor numbered anew. */
+TEST(visible_devices)
+{
+	struct err e = {0};
+	void *state;
+
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	assert_int_equal(open_busy(&state, &e), 0);
+	collect_pm_source.close(state);
+}
+
+static void add_gpu(const struct root *root, const char *address, const char *minor,
+		    const char *status)
+{
+	char path[128], text[64];
+
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", address);
+	snprintf(text, sizeof(text), "Model: \t\t GPU\nDevice Minor: \t %s\n", minor);
+	tree_text(root, path, text);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/power/runtime_status", address);
+	snprintf(text, sizeof(text), "%s\n", status);
+	tree_text(root, path, text);
+}
+
+/* CUDA's numbers are those of the bus; names are those of the files in /dev. */
+TEST(names_and_sleep)
+{
+	const char *const names[] = {BUSY};
+	const char *words[] = {"nvidia2"};
+	const struct collect_choice choice = {.words = words, .nr = 1};
+	struct collect_thing thing;
+	struct root root;
+	struct err e = {0};
+	const char *note;
+	void *state;
+
+	root = tree_make();
+	add_gpu(&root, "0000:01:00.0", "1", "active");
+	add_gpu(&root, "0000:41:00.0", "2", "suspended");
+	add_gpu(&root, "0000:81:00.0", "0", "active");
+	tree_text(&root, "/proc/driver/nvidia/gpus/by name/information", "Device Minor: 4\n");
+	pm_set_root(&root);
+	setenv("CPUPERF_STANDIN", "devices=3", 1);
+	assert_int_equal(open_named(names, 1, MS, NULL, &state, &e), 0);
+	collect_pm_source.read(state);
+	assert_int_equal(collect_pm_source.nr(state), 2);
+	collect_pm_source.get(state, 0, &thing);
+	assert_string_equal(thing.name, "nvidia1");
+	collect_pm_source.get(state, 1, &thing);
+	assert_string_equal(thing.name, "nvidia0");
+	note = collect_pm_source.note(state);
+	assert_non_null(note);
+	assert_non_null(strstr(note, "nvidia2 is suspended"));
+	assert_null(collect_pm_source.note(state));
+	collect_pm_source.close(state);
+	assert_int_equal(open_named(names, 1, MS, &choice, &state, &e), 0);
+	collect_pm_source.read(state);
+	assert_int_equal(collect_pm_source.nr(state), 1);
+	collect_pm_source.get(state, 0, &thing);
+	assert_string_equal(thing.name, "nvidia2");
+	collect_pm_source.close(state);
+	setenv("CPUPERF_STANDIN", "devices=3,broken=1", 1);
+	assert_int_equal(open_named(names, 1, MS, &choice, &state, &e), -EIO);
+	assert_non_null(strstr(e.msg, "nvidia2: "));
+	tree_remove(&root);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* A signal is no end of the time. */
+TEST(a_signal_at_the_start)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	struct itimerval often = {.it_interval = {.tv_usec = 500}, .it_value = {.tv_usec = 500}};
+	struct err e = {0};
+	void *state;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	if (open_busy(&state, &e))
+		fail_msg("%s", e.msg);
+	often = (struct itimerval){0};
+	setitimer(ITIMER_REAL, &often, NULL);
+	collect_pm_source.close(state);
+}
+
 /* Notes after so many readings; the events are failed then. */
 static void check_end(const char *standin, const char *note)
 {
@@ -314,6 +455,26 @@ TEST(overflow)
 	/* what came and what did not is what there was */
 	assert_true(llabs((long long)(nr + lost) -
 			  (long long)((last_ns - first_ns + MS / 2) / MS + 1)) <= 1);
+	collect_pm_source.close(state);
+}
+
+/* What is missing though nothing was full. */
+TEST(gap)
+{
+	struct err e = {0};
+	const char *note = NULL;
+	void *state;
+
+	setenv("CPUPERF_STANDIN", "gap=4", 1);
+	assert_int_equal(open_busy(&state, &e), 0);
+	for (int i = 0; i < 50 && !note; i++) {
+		nap_ms(30);
+		collect_pm_source.read(state);
+		note = collect_pm_source.note(state);
+	}
+	assert_non_null(note);
+	assert_non_null(strstr(note, "samples of nvidia0 were lost"));
+	assert_null(strstr(note, "full"));
 	collect_pm_source.close(state);
 }
 
@@ -385,12 +546,15 @@ TEST(names)
 	static const struct {
 		const char *name, *unit;
 		unsigned number;
+		enum event_total total;
 	} cases[] = {
-	    {"pm/" BUSY, "%", 101},
-	    {"PM/SM__cycles_active.avg.pct_of_peak_sustained_elapsed", "%", 101},
-	    {"pm/dram__bytes_read.sum.per_second", "B/s", 113},
-	    {"pm/l1tex__data_bank_reads.sum.per_second", "1/s", 0},
-	    {"pm/sm__cycles_elapsed.max", "cycles", 0},
+	    {"pm/" BUSY, "%", 101, EVENT_TOTAL_MEAN},
+	    {"PM/SM__cycles_active.avg.pct_of_peak_sustained_elapsed", "%", 101, EVENT_TOTAL_MEAN},
+	    {"pm/dram__bytes_read.sum.per_second", "B/s", 113, EVENT_TOTAL_SUM},
+	    {"pm/l1tex__data_bank_reads.sum.per_second", "1/s", 0, EVENT_TOTAL_SUM},
+	    {"pm/sm__cycles_elapsed.max", "cycles", 0, EVENT_TOTAL_SUM},
+	    {"pm/sm__inst_executed.avg.per_cycle_elapsed", "per cycle", 0, EVENT_TOTAL_MEAN},
+	    {"pm/smsp__sass_thread_inst.ratio", "", 0, EVENT_TOTAL_MEAN},
 	};
 	static const char *const others[] = {"pm/", "pm/busy", "pm/a__b c", "pm/a__b;c", "p/a__b"};
 	struct host host = {.root = root_live};
@@ -404,6 +568,7 @@ TEST(names)
 		assert_int_equal(catalogue_find(c, "gpu", cases[i].name, &ev, &e), 0);
 		assert_string_equal(ev.row->unit, cases[i].unit);
 		assert_int_equal(ev.row->number, cases[i].number);
+		assert_int_equal(ev.row->total, cases[i].total);
 		assert_true(collect_is_many(&ev));
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
