@@ -196,6 +196,7 @@ def check_it_ends_with_its_session(folder):
     with subprocess.Popen([CPUPERF, option], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           env={**os.environ, **with_gpu("hang=cuptiPmSamplingDecodeData,from=20")}) as p:
         pid = helper_of(p)
+        time.sleep(1.5)  # it hangs by now
         p.kill()
         p.wait()
     for _ in range(200):
