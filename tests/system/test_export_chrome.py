@@ -247,8 +247,11 @@ def main():
         lose(sampling, 7)
         told = check_losses(sampling, export(sampling))
         assert all("7 records were lost" in text for _, text in told) and len(told) == 2, told
-        output(PRINT, f"--session={sampling}/s.cpsession", f"--session={tally}/s.cpsession",
-            "--output-format=chrome", code=2)
+        both = json.loads(output(PRINT, f"--session={sampling}/s.cpsession", f"--session={tally}/s.cpsession",
+                                 "--output-format=chrome"))["traceEvents"]
+        alone = export(tally)["traceEvents"]
+        counters = [{e["name"] for e in events if e["ph"] == "C"} for events in (both, alone)]
+        assert counters[1] and counters[1] <= counters[0], counters  # other events of another session
 
 
 if __name__ == "__main__":
