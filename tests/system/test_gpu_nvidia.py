@@ -147,11 +147,11 @@ def check_gpm(folder):
 
 
 def check_gpm_soon(folder):
-    """At a pace above the library's: a sample is one point."""
+    """At a pace above the library's: a sample is one point, or two if it is also that of a boundary."""
     machine = Machine(folder)
     machine.run(CPUPERF, "--event=gpu:sm_active@10ms", "--duration=400ms", "--num-iterations=2", "--output=out", "--quiet")
     times = [r["monotonic_ns"] for r in series(folder)[("sm_active", "nvidia1")]]
-    assert 2 <= len(times) == len(set(times)) <= 12, times
+    assert 2 <= len(set(times)) <= len(times) <= len(set(times)) + 2 <= 14, times
 
 
 def check_hung(folder):

@@ -148,7 +148,7 @@ def check_a_sampling_session(folder):
     for trace in found:
         of_trace = ticks(trace, 1)
         assert len(of_trace) > 350, len(of_trace)
-        assert of_trace[-1][0] <= trace.end[1] + MS
+        assert of_trace[-1][0] <= trace.end[1] + 20 * MS, (of_trace[-1], trace.end)  # reading took time
         assert trace.ticks(2), "the timebase's pace goes on"
         for at, value in of_trace:
             assert distance(value, value_at(OFFSET + at + at * PPM // 1_000_000)) < 200, (at, value)
