@@ -363,7 +363,7 @@ static void paint_help(struct top *t, struct canvas *c)
 	each = nr > room && columns == 2 ? (nr + 1) / 2 : nr;
 	width = each < nr && columns == 2 ? 2 * WIDTH : WIDTH;
 	width = width < c->width ? width : c->width;
-	if (!room)
+	if (!room || !each)
 		return;
 	t->help.nr = each;
 	t->help.nr_shown = each < room ? each : room;

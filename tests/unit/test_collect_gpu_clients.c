@@ -29,6 +29,18 @@ enum {
 
 /* ---- a machine */
 
+/* "/dri/card7": 7. False: no such path. */
+static bool read_node(const char *target, const char *before, unsigned *minor)
+{
+	size_t len = strlen(before);
+	char *end;
+
+	if (strncmp(target, before, len) != 0)
+		return false;
+	*minor = (unsigned)strtoul(target + len, &end, 10);
+	return end != target + len;
+}
+
 /* The link's node, which is not on this machine, is one of DRM. */
 static int fake_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
@@ -38,10 +50,10 @@ static int fake_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 
 	if (strncmp(target, "/srv/", 5) == 0)
 		fail_msg("%s may be of a dead file system", target);
-	if (n < 0 || (sscanf(target, "/dev/dri/renderD%u", &minor) != 1 &&
-		      sscanf(target, "/mnt/dev/dri/renderD%u", &minor) != 1 &&
-		      sscanf(target, "/dri/renderD%u", &minor) != 1 &&
-		      sscanf(target, "/dev/dri/card%u", &minor) != 1))
+	if (n < 0 || (!read_node(target, "/dev/dri/renderD", &minor) &&
+		      !read_node(target, "/mnt/dev/dri/renderD", &minor) &&
+		      !read_node(target, "/dri/renderD", &minor) &&
+		      !read_node(target, "/dev/dri/card", &minor)))
 		return sys_kernel_ops.fstatat(dirfd, path, st, flags);
 	memset(st, 0, sizeof(*st));
 	st->st_mode = strstr(target, "folder") ? S_IFDIR : S_IFCHR;

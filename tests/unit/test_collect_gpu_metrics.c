@@ -392,7 +392,7 @@ TEST(describes_itself)
 	expect_explained(&t, "");
 	expect(&t, "busy=99 memory=31 power=750000000 hot=52000 ram=63000 clock=2100 "
 		   "ram_clock=1300 media=17 link=32000000000");
-	for (uint16_t size = 8; size < t.len; size++) { /* cut anywhere */
+	for (size_t size = 8; size < t.len; size++) { /* cut anywhere */
 		uint64_t values[GPU_NR_FIELDS] = {0};
 		char *exact = many_exact(t.bytes, size);
 		uint32_t has = 0;
