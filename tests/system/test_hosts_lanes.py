@@ -539,10 +539,13 @@ def check_many(folder):
 
 
 def check_several_sessions(folder):
-    """What is no job has no lanes."""
+    """What is no job has lanes where times are drawn, and in no other format."""
     for name in "a", "b":
         run(CPUPERF, "--quiet", "-e", "page_faults", "-o", name, "--", "true")
-    for how in "perfetto", "chrome", "sqlite", "openmetrics", "prometheus":
+    lanes = json.loads(output(PRINT, "--quiet", "a", "b", "--output-format=chrome"))["traceEvents"]
+    assert len({e["pid"] for e in lanes if e["ph"] == "C"}) == 2, lanes
+    run(PRINT, "--quiet", "a", "b", "--output-format=perfetto", "--output-file=lanes")
+    for how in "sqlite", "openmetrics", "prometheus":
         done = run(PRINT, "--quiet", "a", "b", f"--output-format={how}", "--output-file=x", code=2)
         assert f"--output-format={how} prints one session or one job" in done.stderr, done.stderr
 
