@@ -663,8 +663,8 @@ static bool has_other_clock(const struct input *o)
 	return !attr.use_clockid || attr.clockid != CLOCK_MONOTONIC;
 }
 
-static int load_symbols(struct inputs *in, struct input *o, const struct buf *kallsyms,
-			struct err *e)
+/* All but what the session has of kallsyms. */
+static int load_symbols(struct inputs *in, struct input *o, struct err *e)
 {
 	const struct symbols_config config = {
 	    .finder = in->finder,
@@ -681,10 +681,14 @@ static int load_symbols(struct inputs *in, struct input *o, const struct buf *ka
 		return rc;
 	if (in->options->kallsyms)
 		return symbols_load_kallsyms(o->symbols, in->options->kallsyms, e);
-	if (o->import)
-		return perf_kernel_add_symbols(&in->kernel, import_facts(o->import), o->path,
-					       in->finder, o->symbols, in->problems);
-	return symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
+	return o->import ? perf_kernel_add_symbols(&in->kernel, import_facts(o->import), o->path,
+						   in->finder, o->symbols, in->problems)
+			 : 0;
+}
+
+static bool has_own_kallsyms(const struct inputs *in, const struct input *o)
+{
+	return !in->options->kallsyms && !o->import;
 }
 
 static int load_start(struct input *o)
@@ -761,7 +765,9 @@ static int load_names(struct inputs *in, struct input *o, struct err *e)
 	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
 				    : profile_boot_is_current(&o->facts->head);
 	o->vdso = o->is_same_boot ? in->vdso : NULL;
-	rc = inputs_load_processes(o) ?: load_symbols(in, o, &o->kallsyms, e);
+	rc = inputs_load_processes(o) ?: load_symbols(in, o, e);
+	if (rc == 0 && has_own_kallsyms(in, o))
+		rc = symbols_take_kallsyms(o->symbols, &o->kallsyms);
 	buf_fini(&o->kallsyms);
 	return rc;
 }
@@ -830,7 +836,10 @@ static int grow(struct inputs *in, struct input *o, uint64_t unused_ns, struct e
 		remove_first(&o->kallsyms, before);
 	symbols_free(o->symbols);
 	o->symbols = NULL;
-	return load_symbols(in, o, &o->kallsyms, e);
+	rc = load_symbols(in, o, e);
+	return rc != 0 || !has_own_kallsyms(in, o)
+		   ? rc
+		   : symbols_add_kallsyms(o->symbols, buf_str(&o->kallsyms), o->kallsyms.len);
 }
 
 int inputs_grow_names(struct inputs *in, uint64_t unused_ns, struct err *e)

@@ -52,9 +52,18 @@ stale() {
 # Objects stay: they are made again where the new configuration differs.
 forget_stale() { ! stale "$1" || rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles"; }
 
+# With ccache, if it is there by now, what any checkout has compiled before is not compiled again: no
+# path of the tree is in the objects (-ffile-prefix-map).
+use_ccache() {
+	have ccache || return 0
+	export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
+	export CCACHE_BASEDIR=${CCACHE_BASEDIR-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
+}
+
 # configure PRESET FOLDER: with Ninja if it is there by now, else what CMake takes by itself; a
 # folder keeps what it was made with.
 configure() {
+	use_ccache
 	[[ -n ${CMAKE_GENERATOR:-} ]] || ! have ninja || local -x CMAKE_GENERATOR=Ninja
 	forget_stale "$2"
 	cmake --preset "$1" -B "$2" || { forget_stale "$2" && return 1; }

@@ -69,8 +69,7 @@ static int load_names(struct cpuperf_samples *s)
 	config.processes = s->processes;
 	config.vdso = config.is_same_boot ? s->vdso : NULL;
 	config.with_inlined = true;
-	return symbols_new(&config, &s->symbols)
-		   ?: symbols_add_kallsyms(s->symbols, buf_str(&kallsyms), kallsyms.len);
+	return symbols_new(&config, &s->symbols) ?: symbols_take_kallsyms(s->symbols, &kallsyms);
 }
 
 static int describe(struct cpuperf_samples *s)

@@ -126,6 +126,16 @@ int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len)
 	return buf_error(&s->kernel.kallsyms) == -ENOMEM ? -ENOMEM : 0;
 }
 
+int symbols_take_kallsyms(struct symbols *s, struct buf *text)
+{
+	const int rc = buf_error(text);
+
+	buf_fini(&s->kernel.kallsyms);
+	s->kernel.kallsyms = *text;
+	*text = (struct buf){.max_bytes = text->max_bytes};
+	return rc == -ENOMEM ? rc : 0;
+}
+
 static int read_kallsyms(struct symbols *s, int fd)
 {
 	struct buf *b = &s->kernel.kallsyms;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct elf_file;
 struct elf_finder;
 struct err;
@@ -62,6 +63,9 @@ int symbols_renew(struct symbols *s);
 /* Adds text of /proc/kallsyms, in pieces of any size, before the first query. Skips invalid lines.
  * 0 or -ENOMEM. */
 int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len);
+
+/* As symbols_add_kallsyms with all of the text, without a copy: the buffer is empty afterwards. */
+int symbols_take_kallsyms(struct symbols *s, struct buf *text);
 
 /* Reads kallsyms from a file instead; path is borrowed. 0 or -errno with *e; -EINVAL: no valid
  * line. */

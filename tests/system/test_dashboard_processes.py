@@ -130,8 +130,8 @@ def check_profile(folder):
         t.press("?", r"q +back to the screen before")
         t.press("x", r"back to the screen before", absent=True)
         assert not os.path.exists(f"{folder}/state/cpuperf/last"), "the profile is remembered as the last session"
-        t.press("Enter", r"callee|caller")
-        t.press("Escape", r"callee|caller", absent=True)
+        t.press("Enter", r"\b(callee|caller)\b")
+        t.press("Escape", r"\b(callee|caller)\b", absent=True)
         t.press("Escape", r"^ watched  iteration \d+")
         text = t.press("Enter", rf"profiling process {s.pid}")
         t.press("Escape", r"the profile was stopped")

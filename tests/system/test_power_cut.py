@@ -22,6 +22,8 @@ from kit import CPUPERF, PRINT, run
 SESSIONS = 25 if os.environ.get("CPUPERF_TEST_LONG", "0") not in ("", "0") else 3
 EVENTS = [("software", "cpu_clock"), ("misc", "cpu_user")]
 CPUS = len(os.sched_getaffinity(0))
+SIZE = (64 if SESSIONS > 3 else 32) << 20
+BUFFERS = bytearray(SIZE), bytearray(SIZE)  # made once: new memory is slow to touch on some machines
 CLAIM = re.compile(r"on the disk: the first (\d+) iterations")
 
 
@@ -114,12 +116,14 @@ def iterations(disk, number):
 def snapshot(image, copy):
     """The disk at one moment: it was read twice, and nothing had changed meanwhile. Else what was
     read first would be older than what was read last, which no power cut makes."""
+    first, second = BUFFERS
     for _ in range(1000):
-        with open(image, "rb") as f:
-            first = f.read()
-            f.seek(0)
-            if f.read() == first:
-                break
+        with open(image, "rb", buffering=0) as f:
+            for buffer in BUFFERS:
+                f.seek(0)
+                assert f.readinto(buffer) == len(buffer)
+        if first == second:
+            break
     else:
         assert False, "the disk is never at rest"
     with open(copy, "wb") as f:
@@ -185,7 +189,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="cpuperf-cut.") as folder:
         image = f"{folder}/image"
         with open(image, "wb") as f:
-            f.truncate((64 if SESSIONS > 3 else 32) << 20)
+            f.truncate(SIZE)
         run("mkfs.ext4", "-q", "-F", image)
         try:
             disk = Disk(image, f"{folder}/disk", "rw")

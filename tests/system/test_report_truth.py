@@ -99,8 +99,8 @@ def check_flat(folder, shares):
                                                           for r in flat.values()))
         assert low <= share <= high and 0.95 < error / by_chance, (flat[name], by_chance)
         assert int(flat[name]["self_count"]) == RATE * int(flat[name]["self_samples"])
-        # on a busy machine a tick that was late stands for more than one: the error is larger
-        if abs(share - true) > 4 * error or error / by_chance > 1.05:
+        # on a busy or virtual machine a tick that was late stands for more than one: the error is larger
+        if abs(share - true) > 4 * error or error / by_chance > 1.6:
             raise Doubt((name, share, true, error, by_chance))
 
 

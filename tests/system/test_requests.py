@@ -81,7 +81,9 @@ def check_command(folder):
     assert [i[2:] for i in found] == [(0, "request")] * 3 + [(0, "end")], found
     assert_contiguous(found)
     counted = sum(v or 0 for v, in sql(folder, "SELECT value FROM counts WHERE cpu IS NULL"))
-    assert used <= counted, (used, counted)  # the rest is what precedes the program's own clock
+    # More is what precedes the program's own clock; less, the kernel's work at context switches, which is dear
+    # on some virtual machines.
+    assert 0.8 * used <= counted, (used, counted)
 
 
 def check_no_count_is_lost(folder):

@@ -120,7 +120,7 @@ def check_shares(name, functions):
     n = sum(f in SHARES for f in functions)
     # the rest begins threads and looks at the clock, which is slow while others use the caches
     doubt(n >= 0.95 * len(functions), f"{name}: {n} of {len(functions)} in the known functions")
-    assert n > 1000, (name, n)
+    assert n > 500, (name, n)
     for function, share in SHARES.items():
         error = math.sqrt(share * (1 - share) / n)
         off = (functions.count(function) / n - share) / error

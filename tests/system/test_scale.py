@@ -163,8 +163,10 @@ def check_beside_perf(folder):
     with_perf = shutil.which("perf") and run("perf", "stat", "-e", "task-clock", "true", code=None).returncode == 0
     if not with_perf:
         print("skip: counts beside perf stat: no perf that works")
-    times, faults = {}, {}
+    times, faults, starts = {}, {}, []
     for _ in range(10):
+        own = json.loads(run("./crowd", "spin", "0", cwd=folder).stdout)
+        starts.append(own["user"] + own["system"])
         own, n, _ = usage(folder)
         times.setdefault("cpuperf", []).append(n["task_clock"] / (own["user"] + own["system"]))
         faults.setdefault("cpuperf", []).append(n.get("page_faults", 0) - own["faults"])
@@ -179,10 +181,10 @@ def check_beside_perf(folder):
             faults.setdefault("perf", []).append(perf.get("page-faults", 0) - own["faults"])
     print(f"  of the CPU time: {times}; faults: {faults}", flush=True)
     middle = {who: statistics.median(shares) for who, shares in times.items()}
-    assert all(abs(share - 1) < 0.02 for share in middle.values()), times
-    if with_perf:
-        # what the child does before it execs is in its account, and takes longer on a busy machine
-        assert abs(middle["cpuperf"] - middle["perf"]) < 0.02, times
+    # What the child does before it execs is in its account: about what a program costs that does nothing.
+    may_miss = 0.02 + statistics.median(starts) / 150e6
+    assert all(-may_miss < share - 1 < 0.02 for share in middle.values()), (times, starts)
+    assert not with_perf or abs(middle["cpuperf"] - middle["perf"]) < may_miss, (times, starts)
     if may_count_faults("faults beside the process's own"):
         middle = {who: statistics.median(missing) for who, missing in faults.items()}
         assert all(-60 < missing <= 10 for missing in middle.values()), faults

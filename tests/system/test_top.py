@@ -74,10 +74,16 @@ def check_process(folder):
         assert re.search(r"lost 0 ", text), text
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
-    said = {row["function"]: row for row in flat(f"{folder}/s", f"--iteration=0-{nr - 1}")}
-    for name in ("work_a", "work_b", "work_c", "run"):
-        assert shown[name][0] == round(float(said[name]["self"]), 2), (name, shown, said[name])
-        assert shown[name][2] == round(float(said[name]["total"]), 2), (name, shown, said[name])
+    # an iteration lasts a little more or less than a second: the time may be of one more or less
+    names = "work_a", "work_b", "work_c", "run"
+    saids = [shares(f"{folder}/s", last, names) for last in (nr - 1, nr, nr - 2)]
+    assert {n: (shown[n][0], shown[n][2]) for n in names} in saids, (shown, saids)
+
+
+def shares(session, last, names):
+    """Self and total of functions in all iterations to the last one, as the report says them."""
+    said = {row["function"]: row for row in flat(session, f"--iteration=0-{last}")}
+    return {n: tuple(round(float(said[n][k]), 2) for k in ("self", "total")) for n in names}
 
 
 def check_keys(folder):

@@ -23,7 +23,7 @@ NAMES = {"'\\r'": "Enter", "'\\n'": "C-j", "' '": "Space", "'L' - '@'": "C-l", "
 CLICK, RELEASE, WHEEL_UP, WHEEL_DOWN = 0, 3, 64, 65
 # Of a page: the line of the screen that shows that it is open, and the key that opens it from the rows.
 PAGES = {"rows": (2, r" functions$", None), "calls": (2, r" function$", "Enter"), "code": (1, r"^ code of ", "a"),
-         "filter": (-1, r"^ filter \(pid", "f"), "search": (-1, r"^ search: ", "/"), "help": (1, r"^ Keys; any closes", "?")}
+         "filter": (-1, r"^ filter \(pid", "f"), "search": (-1, r"^ search: ", "/"), "help": (1, r"^ Keys; ", "?")}
 
 
 def table(path, begin):
