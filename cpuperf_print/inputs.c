@@ -981,7 +981,9 @@ int inputs_check_event_globs(const struct inputs *in, const struct profile_filte
 		err_set(e, -EINVAL, "--event=%s: no event of the session matches",
 			one.events.item[0]);
 		if (!buf_error(&names))
-			err_hint(e, "its events: %s", buf_str(&names));
+			err_hint(e, "%s: %s",
+				 in->nr + in->nr_diff > 1 ? "events of the first session" : "its events",
+				 buf_str(&names));
 		return -EINVAL;
 	}
 	return 0;

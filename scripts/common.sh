@@ -52,12 +52,13 @@ stale() {
 # Objects stay: they are made again where the new configuration differs.
 forget_stale() { ! stale "$1" || rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles"; }
 
-# With ccache, if it is there by now, what any checkout has compiled before is not compiled again: no
-# path of the tree is in the objects (-ffile-prefix-map).
+# With ccache, if it is there by now, what any checkout has compiled before is not compiled again:
+# -ffile-prefix-map takes the paths of the tree, in which checkouts differ, out of objects.
 use_ccache() {
 	have ccache || return 0
 	export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
 	export CCACHE_BASEDIR=${CCACHE_BASEDIR-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
+	export CCACHE_IGNOREOPTIONS=${CCACHE_IGNOREOPTIONS--ffile-prefix-map=*}
 }
 
 # configure PRESET FOLDER: with Ninja if it is there by now, else what CMake takes by itself; a

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NR_POINTS = 200, MIN_POINTS = 25, MAX_LINES = 400, DIGITS = 5 };
+enum { NR_POINTS = 200, MIN_POINTS = 25, MAX_LINES = 400, DIGITS = 5, MAX_LABEL_BYTES = 16 << 10 };
 /* Of CPUs, which share MAX_POINTS; of processes, which have no line over time. */
 enum { MAX_CPU_LINES = 4096, MAX_POINTS = 100000, MAX_PROCESS_LINES = 2000 };
 
@@ -91,15 +91,15 @@ static bool is_wanted(const struct page *h, const struct counts_line *l)
 static void put_label(struct page *h, const struct counts_line *l, const struct page_beside *b)
 {
 	const char *path = b ? b->path : "", *colon = b ? ": " : "";
-	char label[512];
+	BUF_AUTO(label, MAX_LABEL_BYTES);
 
-	snprintf(label, sizeof(label), "%s%s%s", path, colon, l->of.label);
-	jsonw_text(&h->json, "of", label);
+	buf_printf(&label, "%s%s%s", path, colon, l->of.label);
+	jsonw_text(&h->json, "of", buf_str(&label));
 	if (l->thing)
-		snprintf(label, sizeof(label), "%s%s%s of %s", path, colon, l->of.label, l->thing);
+		buf_printf(&label, " of %s", l->thing);
 	else if (l->cpu != COUNTS_NO_CPU)
-		snprintf(label, sizeof(label), "%s%s%s, CPU %u", path, colon, l->of.label, l->cpu);
-	jsonw_text(&h->json, "label", label);
+		buf_printf(&label, ", CPU %u", l->cpu);
+	jsonw_text(&h->json, "label", buf_str(&label));
 }
 
 /* Time per time is a share. */

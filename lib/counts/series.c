@@ -28,9 +28,6 @@ enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_PARTS = 1 << 16 /* of latencies */ }
  */
 enum source { IN_TICKS, IN_SAMPLES, AT_ENDS, NR_SOURCES };
 
-/* A tick that is later than such a part of its pace is one of its own. */
-enum { LATE_PART = 8 };
-
 /* Samples of an event in the current slice of time. */
 struct counter {
 	uint64_t start_ns, end_ns; /* the slice; 0: none yet */
@@ -510,7 +507,7 @@ static int end_pair(struct series *s, size_t event, const struct profile_pair *p
 	/* with a tick just before the end there would be an interval too short for a number */
 	if (source == IN_TICKS)
 		counts_stream_renew(&s->stream[source], &p->end,
-				    s->facts->events[event].every_ns / LATE_PART);
+				    s->facts->events[event].every_ns / TRACE_LATE_PART);
 	return add_reading(s, source, &p->end);
 }
 

@@ -41,7 +41,7 @@ static bool is_ahead(struct paced *p)
  * an interval too short for a number. */
 static bool is_of_boundary(const struct paced *p, const struct pacer_pace *pace)
 {
-	const uint64_t near_ns = pace->period_ns / 8, ns = pace->deadline_ns;
+	const uint64_t near_ns = pace->period_ns / TRACE_LATE_PART, ns = pace->deadline_ns;
 
 	return ns <= p->boundary_ns || (ns <= p->next_ns && p->next_ns - ns <= near_ns);
 }

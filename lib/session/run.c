@@ -335,6 +335,34 @@ static void note_times(struct session *s, const struct session_iteration *it, ui
 			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
 }
 
+static bool is_requested(const struct session_iteration *it)
+{
+	return it->cause == CAUSE_REQUEST || it->cause == CAUSE_TRIGGER;
+}
+
+/* Of how many the spec asks for. */
+static bool is_asked_for(const struct session *s, const struct session_iteration *it)
+{
+	return s->plan->nr_windows || !is_requested(it);
+}
+
+/* What the target did between this boundary and its end, if it has ended by now, is in one more
+ * iteration. */
+static bool is_followed(const struct session *s, const struct session_iteration *it)
+{
+	return it->cause != CAUSE_END && it->cause != CAUSE_RUN && !s->has_end &&
+	       s->nr_left > is_asked_for(s, it);
+}
+
+static void hide_end(struct trace_target *t)
+{
+	if (!(t->flags & TRACE_TARGET_IS_COMMAND))
+		return;
+	t->flags &= ~(unsigned)(TRACE_TARGET_HAS_ENDED | TRACE_TARGET_PROCESS_PEAK_IS_LIMIT);
+	t->start_ns = t->end_ns = 0;
+	t->status = 0;
+}
+
 /* Writes files first, since on_iteration may be slow. Passes the numbers on even if the files
  * failed. */
 static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
@@ -353,6 +381,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 			target.start_ns = s->start_ns;
 			target.end_ns = it->end_ns;
 		}
+		if (is_followed(s, it))
+			hide_end(&target);
 		if (it->cause == CAUSE_RUN && WIFSIGNALED((int)target.status)) {
 			it->is_cut = true; /* it did less work than the others */
 			it->cause = CAUSE_END;
@@ -446,7 +476,8 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	requests = atomic_exchange(&s->requests, 0); /* later ones end the next iteration */
 	is_due = !schedule_left_ns(&s->schedule, d);
 	it->end_ns = clock_monotonic_ns();
-	if (atomic_load(&s->is_complete))
+	s->has_end = atomic_load(&s->is_complete);
+	if (s->has_end)
 		collect_settle(s->counters.misc.collect);
 	was_over = is_over(s);
 	read_boundary(s);
@@ -472,11 +503,6 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	note_sync(s);
 	note_retain(s);
 	return finish_iteration(s, it, e);
-}
-
-static bool is_requested(const struct session_iteration *it)
-{
-	return it->cause == CAUSE_REQUEST || it->cause == CAUSE_TRIGGER;
 }
 
 /* The next deadline, on the grid of durations, which begins anew with the end of an iteration that
@@ -706,7 +732,8 @@ static int run_iterations(struct session *s, struct err *e)
 		rc = begin_delayed(s, &start_ns, &d, e);
 	s->start_ns = start_ns;
 	begin_pace(s);
-	for (uint64_t nr_left = spec_max_iterations(s->plan->spec); rc == 0;) {
+	s->nr_left = spec_max_iterations(s->plan->spec);
+	while (rc == 0) {
 		bool has_rest, has_gap = is_after_gap || s->plan->nr_windows ||
 					 (!s->nr_done && plan_has_gap(s->plan));
 		uint32_t divisor;
@@ -716,12 +743,10 @@ static int run_iterations(struct session *s, struct err *e)
 		rc = run_iteration(s, &d, &it, e);
 		if (rc)
 			return rc;
+		has_rest = is_followed(s, &it) && atomic_load(&s->is_complete);
 		s->nr_done++;
-		nr_left -= s->plan->nr_windows || !is_requested(&it);
-		/* what the target did between a boundary that was requested and its end is in one
-		 * more iteration */
-		has_rest = is_requested(&it) && atomic_load(&s->is_complete);
-		if ((atomic_load(&s->stop) && !has_rest) || !nr_left)
+		s->nr_left -= is_asked_for(s, &it);
+		if ((atomic_load(&s->stop) && !has_rest) || !s->nr_left)
 			return 0;
 		divisor = next_divisor(s, it.iteration);
 		is_after_gap = divisor != s->plan->divisor && !s->plan->target.has_runs;

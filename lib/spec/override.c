@@ -108,17 +108,25 @@ static int set_bool(struct spec *s, const struct key_row *row, const char *value
 	return 0;
 }
 
-/* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas; the slashes
- * of a path, as in "usdt:/lib/x.so:provider:name", begin none. */
+/* The slashes of "cpu/event=1,umask=2/" are around terms; those of a path, as in
+ * "usdt:/lib/x.so:provider:name", and of "gpu:pm/x" are not. */
+static bool has_terms(const char *text)
+{
+	const size_t group_len = strcspn(text, ":,");
+
+	return text[group_len] != ':' || !(text[group_len + 1] == '/' ||
+					   (group_len == 3 && memcmp(text, "gpu", 3) == 0));
+}
+
+/* Up to the next comma, or the end; terms contain commas. */
 static size_t spelled_len(const char *text)
 {
-	const char *colon = strchr(text, ':');
-	bool is_in_terms = false,
-	     is_path = colon && (size_t)(colon - text) < strcspn(text, ",") && colon[1] == '/';
+	const bool with_terms = has_terms(text);
+	bool is_in_terms = false;
 	size_t len = 0;
 
 	for (; text[len] && (is_in_terms || text[len] != ','); len++)
-		is_in_terms ^= text[len] == '/' && !is_path;
+		is_in_terms ^= text[len] == '/' && with_terms;
 	return len;
 }
 

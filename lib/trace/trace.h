@@ -125,6 +125,10 @@ struct trace_event {
 	uint64_t every_ns; /* between two readings, also within an iteration; 0: no own pace */
 };
 
+/* An event with a pace is not read within such a part of it before a boundary, whose readings stand
+ * for that one: between the two there would be an interval too short for a number. */
+enum { TRACE_LATE_PART = 8 };
+
 /* The origin of the records in a TRACE_FRAME_RECORDS. */
 enum trace_ring {
 	TRACE_RING_SAMPLES = 0,   /* the events of the trace's CPU */

@@ -155,6 +155,7 @@ struct tape {
 	struct {
 		uint64_t start_ns, end_ns;
 		bool is_cut;
+		unsigned target_flags;
 		struct reading start[MAX_CPUS][MAX_EVENTS], end[MAX_CPUS][MAX_EVENTS];
 	} it[8]; /* the first ones */
 	struct reading first[MAX_CPUS][MAX_EVENTS], last[MAX_CPUS][MAX_EVENTS];
@@ -167,6 +168,7 @@ struct tape {
 	char notes[MAX_NOTES][4096];
 	/* what to do: called with the iteration's number; its result is on_iteration's */
 	int (*each)(struct tape *t, uint32_t iteration);
+	void (*on_target)(void *tape, struct trace_target *out);
 	void *arg;
 	bool is_strict;
 	uint64_t samples[8][MAX_CPUS], weight[8][MAX_CPUS], lost[8][MAX_CPUS]; /* over the events */
@@ -226,6 +228,7 @@ static inline int tape_iteration(const struct session_iteration *it, void *arg)
 		t->it[it->iteration].start_ns = it->start_ns;
 		t->it[it->iteration].end_ns = it->end_ns;
 		t->it[it->iteration].is_cut = it->is_cut;
+		t->it[it->iteration].target_flags = it->target ? it->target->flags : 0;
 	}
 	if (it->iteration < 1024)
 		t->end_ns[it->iteration] = it->end_ns;
@@ -289,6 +292,7 @@ static inline int tape_open(struct tape *t, const struct rig *r, struct err *e)
 					.tool = "test",
 					.on_iteration = tape_iteration,
 					.on_note = tape_note,
+					.on_target = t->on_target,
 					.is_strict = t->is_strict,
 					.arg = t};
 

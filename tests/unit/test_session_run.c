@@ -183,6 +183,37 @@ TEST(finish_by_thread)
 	assert_stopped(1, start_ns);
 }
 
+/* A command ends while the second iteration is written. */
+static void end_in_second(void *arg, struct trace_target *out)
+{
+	struct tape *t = arg;
+
+	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND};
+	if (t->nr_iterations == 1)
+		session_finish(t->session);
+	if (t->nr_iterations >= 1)
+		out->flags |= TRACE_TARGET_HAS_ENDED;
+}
+
+/* The end comes after a boundary: it is in one more iteration, if there may be one, as is what was
+ * done until then. */
+TEST(finish_after_boundary)
+{
+	for (unsigned nr = 2; nr <= 3; nr++) {
+		begin(2, SOFTWARE_2, nr, 5);
+		tape.on_target = end_in_second;
+		assert_run(&tape, &rig);
+		assert_int_equal(tape.nr_iterations, nr);
+		assert_int_equal(tape.nr_gaps, 0);
+		for (unsigned i = 0; i < nr; i++) {
+			assert_false(tape.it[i].is_cut);
+			assert_int_equal(tape.it[i].target_flags & TRACE_TARGET_HAS_ENDED,
+					 i == nr - 1 ? TRACE_TARGET_HAS_ENDED : 0);
+		}
+		rig_fini(&rig);
+	}
+}
+
 /* Stopped before it ran, it still reads once and writes that. */
 TEST(stop_before)
 {
