@@ -39,7 +39,9 @@ struct search {
 	char reason[256];       /* the loader's, of a file that exists; "": none does */
 };
 
-/* Root's programs load nothing that another user can have written. */
+/* Root's programs load nothing that another user can have written. Who may rename the folders above
+ * (the group staff, in /usr/local of some systems) has no other folder of root's with such a file.
+ */
 static bool is_safe(const char *path)
 {
 	struct stat st;

@@ -42,6 +42,7 @@ RATE = 1000000
 KINDS = ("alias", "behind", "unknown", "parameters", "vdso", "early", "end")
 CLOCK = event("software:cpu_clock", rate=RATE, flags=["pc", "callchain"])
 
+# Not cpuperf: its own stacks under a sanitizer are of libraries and frames that either unwinds in its way.
 OURS = ("mix", "swapper", "chains")
 
 Sample = collections.namedtuple("Sample", "time cpu comm pid tid event period stack")
@@ -303,7 +304,6 @@ def check_totals(folder, path, *filters):
 
 # ---- sessions
 
-# Not cpuperf: its own stacks under a sanitizer are of libraries and frames that either unwinds in its way.
 OWN = [f"--comm={name}" for name in OURS]  # to unwind what else runs takes its time
 
 
