@@ -13,13 +13,13 @@ declare_test(check_abi check extra ${scripts}/check-abi -B ${CMAKE_BINARY_DIR})
 declare_test(check_links check ${here}/links.sh ${CMAKE_BINARY_DIR})
 declare_test(check_mutations check ${scripts}/mutate --list)
 declare_test(check_report check ${here}/report.sh)
-set_tests_properties(check_tidy PROPERTIES PROCESSORS 2 COST 1000)
+set_tests_properties(check_tidy PROPERTIES PROCESSORS 2)
 
 # The fuzz targets and the libraries; then all the rest with clang.
 declare_test(build_fuzz build ${scripts}/fuzz --build)
 set_tests_properties(build_fuzz PROPERTIES FIXTURES_SETUP fuzz PROCESSORS 2 COST 2000)
 declare_test(build_clang build extra ${scripts}/fuzz --build-all)
-set_tests_properties(build_clang PROPERTIES DEPENDS build_fuzz PROCESSORS 2 COST 1800)
+set_tests_properties(build_clang PROPERTIES DEPENDS build_fuzz PROCESSORS 2)
 
 # Each target for 2 s (0 would be without end); the readers of people's files for 20 s more with
 # --all. Minutes: scripts/test --long.
@@ -31,8 +31,7 @@ foreach(source ${targets})
   set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED fuzz COST 500 RESOURCE_LOCK ${name})
   if(short MATCHES "^(spec|trace|perf_data)$")
     declare_test(${name}_longer fuzz extra ${scripts}/fuzz --seconds 20 ${short})
-    set_tests_properties(${name}_longer PROPERTIES FIXTURES_REQUIRED fuzz COST 600
-      RESOURCE_LOCK ${name})
+    set_tests_properties(${name}_longer PROPERTIES FIXTURES_REQUIRED fuzz RESOURCE_LOCK ${name})
   endif()
 endforeach()
 
