@@ -64,8 +64,7 @@ foreach(build programs arm64 arm64-asan)
     set(extra "")
   endif()
   declare_test(pmu_build_${build} pmu ${extra} ${CMAKE_SOURCE_DIR}/scripts/pmu-vm/build ${build})
-  set_tests_properties(pmu_build_${build} PROPERTIES FIXTURES_SETUP pmu_${build} PROCESSORS 2
-    COST 1500)
+  set_tests_properties(pmu_build_${build} PROPERTIES FIXTURES_SETUP pmu_${build} PROCESSORS 2)
 endforeach()
 
 # The interface of the library on arm64, too.
@@ -89,7 +88,7 @@ foreach(row ${rows})
     declare_test(pmu_boot_${boot} pmu ${extra_${boot}} ${CMAKE_CURRENT_SOURCE_DIR}/pmu/boot.sh
       ${boot} ${results}/${boot} ${options})
     set_tests_properties(pmu_boot_${boot} PROPERTIES FIXTURES_REQUIRED pmu_${build}
-      FIXTURES_SETUP pmu_${boot} COST 1000)
+      FIXTURES_SETUP pmu_${boot})
   else()
     declare_test(pmu_${boot}_${third} pmu ${extra_${boot}} ${CMAKE_CURRENT_SOURCE_DIR}/pmu/result.sh
       ${results}/${boot} ${third})
@@ -99,4 +98,4 @@ endforeach()
 
 # The BPF programs on the kernels of other releases: minutes for each.
 declare_test(pmu_kernels pmu extra ${CMAKE_CURRENT_SOURCE_DIR}/pmu/kernels.sh ${results}/kernels)
-set_tests_properties(pmu_kernels PROPERTIES PROCESSORS 2 COST 900)
+set_tests_properties(pmu_kernels PROPERTIES PROCESSORS 2)
