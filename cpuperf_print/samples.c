@@ -371,8 +371,8 @@ static void show_progress(void *arg, uint64_t bytes)
 
 	if (now_ns - p->started_ns < PROGRESS_AFTER_NS || !isatty(STDERR_FILENO))
 		return;
-	len = snprintf(line, sizeof(line), "\r[%.*s%.*s] %3.0f %% of %.1f GB\033[K", full, bar,
-		       BAR_WIDTH - full, space, 100 * part, (double)p->all_bytes / 1e9);
+	len = snprintf(line, sizeof(line), "\r[%.*s%.*s] %3.0f %% of %s\033[K", full, bar,
+		       BAR_WIDTH - full, space, 100 * part, HUMAN((double)p->all_bytes, "B"));
 	if (len > 0)
 		io_write_full(STDERR_FILENO, line, (size_t)len);
 	p->is_shown = true;

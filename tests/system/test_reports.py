@@ -817,8 +817,10 @@ def check_pipes(session):
 
 
 def on_terminal(*args, **env):
-    """All that appears on a terminal of 100 columns, and the exit status."""
-    return kit.on_terminal(100, PRINT, "--quiet", *args, **env)
+    """All that appears on a terminal of 100 columns, and the exit status; without the progress, which there is
+    after a second."""
+    text, code = kit.on_terminal(100, PRINT, "--quiet", *args, **env)
+    return text.rsplit("\r\033[K", 1)[-1], code
 
 
 def check_terminal(session):

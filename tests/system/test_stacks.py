@@ -33,7 +33,8 @@ from sampled import event
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
 SHARE = 0.98  # of the samples of the hot function: others fell upon the ends of functions
-LEAST = 80    # samples of each program and mode, else nothing was shown
+LEAST = 15    # samples of each program and mode, else nothing was shown: on some virtual machines signals, forks
+#               and clocks take nearly all of the time
 MS = 140      # of a CPU's time, each program
 RATE = 1000000
 MODES = {"chain": {"flags": ["callchain"]},
