@@ -166,10 +166,6 @@ def recorder_of(session):
 
 def check_ends(folder):
     """Each leaves a whole session, and the terminal as it was (status is shown only then)."""
-    def stop_screen(session):
-        os.kill(int(subprocess.run(["pgrep", "-f", f"^{PRINT} .*{session}"], stdout=subprocess.PIPE, text=True,
-                                   check=True).stdout.split()[0]), signal.SIGKILL)
-
     def interrupt(t):
         t.keys("C-c")
         t.wait(r"saved in")
@@ -177,7 +173,7 @@ def check_ends(folder):
 
     ends = {"q": lambda t, s: t.keys("q"), "int": lambda t, s: interrupt(t),
             "term": lambda t, s: os.kill(recorder_of(s), signal.SIGTERM),
-            "killed": lambda t, s: stop_screen(s)}
+            "killed": lambda t, s: os.kill(int(screen_of(s)), signal.SIGKILL)}
     for name, end in ends.items():
         with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/{name}"], 100, 20,
                                            shell=name == "int") as t:
