@@ -820,7 +820,7 @@ def on_terminal(*args, **env):
     """All that appears on a terminal of 100 columns, and the exit status; without the progress, which there is
     after a second."""
     text, code = kit.on_terminal(100, PRINT, "--quiet", *args, **env)
-    return text.rsplit("\r\033[K", 1)[-1], code
+    return re.sub("(\r\\[[# ]+\\] +\\d+ % of [^\r\033]*\033\\[K)+\r\033\\[K", "", text), code
 
 
 def check_terminal(session):
