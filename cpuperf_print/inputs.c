@@ -982,7 +982,8 @@ int inputs_check_event_globs(const struct inputs *in, const struct profile_filte
 			one.events.item[0]);
 		if (!buf_error(&names))
 			err_hint(e, "%s: %s",
-				 in->nr + in->nr_diff > 1 ? "events of the first session" : "its events",
+				 in->nr + in->nr_diff > 1 ? "events of the first session"
+							  : "its events",
 				 buf_str(&names));
 		return -EINVAL;
 	}

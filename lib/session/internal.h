@@ -34,9 +34,9 @@ struct session {
 	atomic_bool stop;
 	bool has_small_rings;
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
-	bool has_end;            /* the last boundary came after that: the end is in its iteration */
-	atomic_uint requests;    /* a bit for each enum cause, and REQUEST_SNAPSHOT */
-	uint64_t nr_done, nr_left; /* iterations */
+	bool has_end;         /* the last boundary came after that: the end is in its iteration */
+	atomic_uint requests; /* a bit for each enum cause, and REQUEST_SNAPSHOT */
+	uint64_t nr_done, nr_left;         /* iterations */
 	char trigger[TRACE_TRIGGER_BYTES]; /* waits for its snapshot, or is that of the iteration */
 	uint64_t trigger_due_ns;           /* UINT64_MAX: none waits */
 	struct looks looks;

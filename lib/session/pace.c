@@ -37,7 +37,8 @@ static uint64_t share(uint64_t used_ns, uint64_t span_ns)
 static const char *why_not(const struct plan *plan)
 {
 	if (!plan->is_sampling)
-		return "nothing is sampled; a longer duration, longer paces (every) or fewer events "
+		return "nothing is sampled; a longer duration, longer paces (every) or fewer "
+		       "events "
 		       "cost less";
 	if (!plan_can_divide(plan))
 		return "rates stay as they are, since the events of tasks that run cannot be "

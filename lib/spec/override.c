@@ -114,8 +114,8 @@ static bool has_terms(const char *text)
 {
 	const size_t group_len = strcspn(text, ":,");
 
-	return text[group_len] != ':' || !(text[group_len + 1] == '/' ||
-					   (group_len == 3 && memcmp(text, "gpu", 3) == 0));
+	return text[group_len] != ':' ||
+	       !(text[group_len + 1] == '/' || (group_len == 3 && memcmp(text, "gpu", 3) == 0));
 }
 
 /* Up to the next comma, or the end; terms contain commas. */
