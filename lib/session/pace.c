@@ -38,8 +38,7 @@ static const char *why_not(const struct plan *plan)
 {
 	if (!plan->is_sampling)
 		return "nothing is sampled; a longer duration, longer paces (every) or fewer "
-		       "events "
-		       "cost less";
+		       "events cost less";
 	if (!plan_can_divide(plan))
 		return "rates stay as they are, since the events of tasks that run cannot be "
 		       "opened anew without a loss";
