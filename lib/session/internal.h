@@ -34,7 +34,7 @@ struct session {
 	atomic_bool stop;
 	bool has_small_rings;
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
-	bool has_end;         /* the last boundary came after that: the end is in its iteration */
+	bool has_end;         /* is_complete before the last boundary: its iteration has the end */
 	atomic_uint requests; /* a bit for each enum cause, and REQUEST_SNAPSHOT */
 	uint64_t nr_done, nr_left;         /* iterations */
 	char trigger[TRACE_TRIGGER_BYTES]; /* waits for its snapshot, or is that of the iteration */

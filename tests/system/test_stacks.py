@@ -33,9 +33,10 @@ from sampled import event
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
 SHARE = 0.98  # of the samples of the hot function: others fell upon the ends of functions
-LEAST = 15    # samples of each program and mode, else nothing was shown: on some virtual machines signals, forks
-#               and clocks take nearly all of the time
+LEAST = 80    # samples of each program and mode, else nothing was shown
 MS = 140      # of a CPU's time, each program
+# Where signals, forks and clocks are dear, as on some virtual machines, they take nearly all of it.
+MS_OF = {"handler": 3 * MS, "fork": 4 * MS, "clock": 15 * MS}
 RATE = 1000000
 MODES = {"chain": {"flags": ["callchain"]},
          "hybrid": {"flags": ["callchain", "user_stack"], "stack_bytes": 1024},
@@ -142,7 +143,7 @@ def make_programs(folder, built):
     def add(scenario, build, *more):
         name = f"{scenario}-{build}"[:15]
         os.symlink(f"chains-{build}", f"{folder}/{name}")
-        command = [f"{folder}/{name}", scenario, str(MS), *more]
+        command = [f"{folder}/{name}", scenario, str(MS_OF.get(scenario, MS)), *more]
         if scenario == "shell":
             each = f"{folder}/{name} plain {MS // 10}"
             command = ["/bin/sh", "-c", f"for i in 1 2 3 4 5 6 7 8 9 10; do {each}; done"]
