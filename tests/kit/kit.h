@@ -49,6 +49,14 @@ struct kit_test {
 	}                                                                                          \
 	static void test_##id(void)
 
+/* Ends a test that cannot run here, with the reason: a test skipped without one fails the run. */
+#define SKIP(...)                                                                                  \
+	do {                                                                                       \
+		print_message("skip: " __VA_ARGS__);                                               \
+		print_message("\n");                                                               \
+		skip();                                                                            \
+	} while (0)
+
 /* Adds a test, which stays the caller's, to those that kit_run runs. */
 void kit_add(struct kit_test *test);
 

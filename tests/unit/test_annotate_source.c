@@ -171,8 +171,7 @@ TEST(server)
 	if (!can_download(&id)) {
 		annotate_sources_free(s);
 		unsetenv("DEBUGINFOD_URLS");
-		print_message("skip: no library that asks servers\n");
-		skip();
+		SKIP("no library that asks servers");
 	}
 	check_line(annotate_sources_find(s, "/gone/p.c", &id), 1, "of a server");
 	assert_null(annotate_sources_find(s, "/gone/q.c", &id));

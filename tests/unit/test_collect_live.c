@@ -24,13 +24,6 @@
 
 enum { MIB = 1 << 20, WRITTEN = 4 * MIB, READ = 2 * MIB, SENT = 3 * MIB };
 
-#define SKIP(...)                                                                                  \
-	do {                                                                                       \
-		print_message("skip: " __VA_ARGS__);                                               \
-		print_message("\n");                                                               \
-		skip();                                                                            \
-	} while (0)
-
 struct loop {
 	char name[32];
 	int backing, fd;

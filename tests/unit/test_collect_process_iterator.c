@@ -37,8 +37,7 @@ static void *start_kernel(const char *const *words, uint32_t wanted)
 
 	if (source->use_kernel(s, &why)) {
 		source->close(s);
-		print_message("skip: %s\n", why.msg);
-		skip();
+		SKIP("%s", why.msg);
 	}
 	return s;
 }
@@ -277,8 +276,7 @@ TEST(reused)
 	again = start_as(child);
 	if (again < 0) {
 		source->close(s);
-		print_message("skip: clone3 with a chosen number is not permitted\n");
-		skip();
+		SKIP("clone3 with a chosen number is not permitted");
 	}
 	read_all(s);
 	assert_true(get(s, (unsigned)again).number > number);
@@ -400,8 +398,7 @@ TEST(namespace)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == NO_RIGHTS) {
-		print_message("skip: a PID namespace of our own is not permitted\n");
-		skip();
+		SKIP("a PID namespace of our own is not permitted");
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
@@ -450,8 +447,7 @@ TEST(tree)
 	if (source->use_kernel(s, &why)) {
 		source->close(s);
 		end_child(child);
-		print_message("skip: %s\n", why.msg);
-		skip();
+		SKIP("%s", why.msg);
 	}
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(read(fd, &byte, 1), 1);

@@ -22,12 +22,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SKIP(...)                                                                                  \
-	do {                                                                                       \
-		print_message("skip: " __VA_ARGS__);                                               \
-		skip();                                                                            \
-	} while (0)
-
 enum { NR_BURNERS = 3, NR_VISITORS = 1000, MIB = 1 << 20, NOBODY = 65534, NO_RIGHTS = 77 };
 
 /* A child that does one step each time it is asked, and then tells a number. */
@@ -407,14 +401,14 @@ TEST(disk)
 
 	disk_fd = open_on_disk();
 	if (disk_fd < 0)
-		SKIP("the folder for temporary files is on no disk (TMPDIR)\n");
+		SKIP("the folder for temporary files is on no disk (TMPDIR)");
 	c = child_start(disk_step);
 	pid = (unsigned)c.pid;
 	s = start(&root_live, only(&c), wanted);
 	read_all(s);
 	if (!(get(s, pid).has & wanted)) {
 		source->close(s);
-		SKIP("this kernel has no /proc/PID/io\n");
+		SKIP("this kernel has no /proc/PID/io");
 	}
 	written = value(s, pid, PROCESS_WRITE_BYTES);
 	assert_int_equal(child_step(&c), 1);
@@ -751,7 +745,7 @@ TEST(reused)
 		if (again < 0) {
 			source->close(s);
 			SKIP(
-			    "clone3 with a chosen number: it takes CAP_SYS_ADMIN, and Linux 5.5\n");
+			    "clone3 with a chosen number: it takes CAP_SYS_ADMIN, and Linux 5.5");
 		}
 		assert_int_equal(again, pid);
 		read_all(s);
@@ -820,7 +814,7 @@ TEST(nobody)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_true(WIFEXITED(status));
 		if (WEXITSTATUS(status) == NO_RIGHTS)
-			SKIP("a /proc of our own cannot be mounted\n");
+			SKIP("a /proc of our own cannot be mounted");
 		print_message("%s\n", mounts[i].option);
 		assert_int_equal(WEXITSTATUS(status), 0);
 	}

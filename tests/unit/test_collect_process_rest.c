@@ -225,10 +225,9 @@ TEST(between_two_readings)
 
 	read_all(s);
 	if (!is_of_machine()) {
-		print_message("skip: the processes of a container are not those of the machine\n");
 		assert_false(find_rest(s, &t));
 		source->close(s);
-		skip();
+		SKIP("the processes of a container are not those of the machine");
 	}
 	assert_int_equal(rest_ns(s), 0);
 	for (unsigned i = 0; i < TRIES && nr < TIMES; i++) {
@@ -273,7 +272,7 @@ TEST(of_a_tree)
 	if (!is_of_machine()) {
 		assert_false(find_rest(s, &t));
 		source->close(s);
-		skip();
+		SKIP("the processes of a container are not those of the machine");
 	}
 	for (unsigned i = 0; i < NR_CHILDREN; i++)
 		come_and_go((uint64_t)USED_MS * MS);

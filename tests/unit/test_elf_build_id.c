@@ -271,8 +271,7 @@ TEST(own)
 	int fd;
 
 	if (!test_own_build_id(expected, sizeof(expected))) {
-		print_message("skip: no readelf to ask\n");
-		skip();
+		SKIP("no readelf to ask");
 	}
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_build_id_read(fd, &id), *expected ? 0 : -ENODATA);

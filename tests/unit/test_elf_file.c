@@ -262,9 +262,8 @@ TEST(own)
 	uint64_t address;
 
 	if (!test_own_build_id(want, sizeof(want))) {
-		print_message("skip: there is no readelf\n");
 		elf_file_close(f);
-		skip();
+		SKIP("there is no readelf");
 	}
 	for (size_t i = 0; i < id->len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);

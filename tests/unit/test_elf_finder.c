@@ -437,8 +437,7 @@ TEST(server)
 	test_world_open(w, &(struct elf_finder_config){.use_debuginfod = true}, NULL);
 	if (!elf_finder_code(w->finder, &e)) {
 		unsetenv("DEBUGINFOD_URLS");
-		print_message("skip: %s\n", w->last.msg);
-		skip();
+		SKIP("%s", w->last.msg);
 	}
 	assert_non_null(elf_finder_debug(w->finder, &e));
 	assert_int_equal(w->nr_problems, 0);

@@ -268,8 +268,7 @@ static void need_kernel(void)
 	int fd = open_clock(&(struct event_use){.flags = BOTH});
 
 	if (fd < 0) {
-		print_message("skip: perf_event_open: %s\n", strerror(-fd));
-		skip();
+		SKIP("perf_event_open: %s", strerror(-fd));
 	}
 	close(fd);
 }

@@ -1137,10 +1137,9 @@ TEST(branches_with_lines)
 
 	write_session(samples, NR);
 	if (!make_program()) {
-		print_message("skip: there is no compiler\n");
 		remove_session();
 		free(samples);
-		skip();
+		SKIP("there is no compiler");
 	}
 	assert_int_equal(world_open(&w, &test_no_rules), 0);
 	flat = report_flat_new(w.functions, 1 << REPORT_FUNCTION, true);

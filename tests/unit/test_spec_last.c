@@ -98,7 +98,7 @@ TEST(home_of_another)
 	struct root theirs;
 
 	if (geteuid())
-		skip();
+		SKIP("another user's file: needs root");
 	begin(true);
 	theirs = root;
 	assert_int_equal(chown(theirs.dir, 12345, 12345), 0);

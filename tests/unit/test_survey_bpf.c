@@ -807,8 +807,7 @@ static void check_or_skip(void (*check)(const struct loaded *l))
 		check(&l);
 	unload_all(&l);
 	if (!can) {
-		print_message("skip: no BPF program can be loaded and seen here\n");
-		skip();
+		SKIP("no BPF program can be loaded and seen here");
 	}
 }
 

@@ -173,8 +173,7 @@ TEST(own)
 		snprintf(got + (size_t)2 * i, 3, "%02x", r.build_id[i]);
 	tape_fini(&t);
 	if (strstr(t.result.note, "CAP_CHECKPOINT_RESTORE") || !has_readelf) {
-		print_message("skip: %s\n", has_readelf ? t.result.note : "no readelf to ask");
-		skip();
+		SKIP("%s", has_readelf ? t.result.note : "no readelf to ask");
 	}
 	assert_string_equal(got, expected);
 }

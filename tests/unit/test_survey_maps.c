@@ -375,7 +375,6 @@ TEST(live)
 	buf_fini(&told);
 	tree_remove(&r);
 	if (rc) {
-		print_message("skip: PROCMAP_QUERY: %s\n", strerror(-rc));
-		skip();
+		SKIP("PROCMAP_QUERY: %s", strerror(-rc));
 	}
 }

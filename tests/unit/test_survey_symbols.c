@@ -1000,7 +1000,6 @@ TEST(live)
 	buf_fini(&all);
 	place_fini(&p);
 	if (rc) {
-		print_message("skip: /proc/kallsyms: %s\n", strerror(-rc));
-		skip();
+		SKIP("/proc/kallsyms: %s", strerror(-rc));
 	}
 }

@@ -301,8 +301,7 @@ TEST(static_stubs)
 
 	tree_put(&w->tree, "/p.c", text, sizeof(text) - 1);
 	if (!test_shell(w, "cc -O1 -static -o p p.c")) {
-		print_message("skip: no static programs can be made here\n");
-		skip();
+		SKIP("no static programs can be made here");
 	}
 	o = test_object(w, "p", 0, path);
 	f = test_open_elf(path);
@@ -586,8 +585,7 @@ TEST(vdso)
 	unsigned nr_known = 0;
 
 	if (!own) {
-		print_message("skip: there is none\n");
-		skip();
+		SKIP("there is none");
 	}
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct profile_mapping m = {

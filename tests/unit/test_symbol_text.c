@@ -203,10 +203,9 @@ TEST(live)
 	FILE *p = fopen("/proc/kallsyms", "re");
 
 	if (!p || !fgets(line, sizeof(line), p) || strncmp(line, "0000000000000000 ", 17) == 0) {
-		print_message("skip: this kernel does not show its symbols\n");
 		if (p)
 			fclose(p);
-		skip();
+		SKIP("this kernel does not show its symbols");
 	}
 	test_world_open(w, NULL, NULL);
 	assert_int_equal(symbols_load_kallsyms(w->symbols, "/proc/kallsyms", NULL), 0);
@@ -362,8 +361,7 @@ TEST(jit_of_owner)
 	pid_t pid;
 
 	if (geteuid() != 0) {
-		print_message("skip: only root is somebody else\n");
-		skip();
+		SKIP("only root is somebody else");
 	}
 	pid = fork();
 	assert_true(pid >= 0);

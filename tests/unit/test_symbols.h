@@ -203,13 +203,10 @@ static inline void test_world_teardown(void)
 	tree_remove(&world.tree);
 }
 
-/* A skip is loud, and counted. */
 #define TEST_NEEDS(w, program)                                                                     \
 	do {                                                                                       \
-		if (!test_shell(w, "command -v %s >/dev/null", program)) {                         \
-			print_message("skip: there is no %s\n", program);                          \
-			skip();                                                                    \
-		}                                                                                  \
+		if (!test_shell(w, "command -v %s >/dev/null", program))                           \
+			SKIP("there is no %s", program);                                           \
 	} while (0)
 
 #endif

@@ -370,7 +370,7 @@ TEST(all_rings_of_a_pass_have_the_same_time)
 	int fd;
 
 	if (!wire_has_cycles())
-		skip();
+		SKIP("the kernel keeps time by something else than the CPU's counter");
 	open_memory(&t);
 	for (int pass = 0; pass < 20; pass++) {
 		uint64_t time_ns = 0;
@@ -517,8 +517,7 @@ TEST(another_user_is_refused)
 	pid_t pid;
 
 	if (geteuid()) {
-		print_message("skip: another user: needs root\n");
-		skip();
+		SKIP("another user: needs root");
 	}
 	w = open_wire();
 	pid = fork();
@@ -623,8 +622,7 @@ static struct counted open_group(void)
 		attr.config = events[i];
 		c.fds[i] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, i ? c.fds[0] : -1, 0);
 		if (c.fds[i] < 0) {
-			print_message("skip: counts: no perf events\n");
-			skip();
+			SKIP("counts: no perf events");
 		}
 	}
 	return c;
