@@ -744,8 +744,7 @@ TEST(reused)
 		again = start_as(c.pid);
 		if (again < 0) {
 			source->close(s);
-			SKIP(
-			    "clone3 with a chosen number: it takes CAP_SYS_ADMIN, and Linux 5.5");
+			SKIP("clone3 with a chosen number: it takes CAP_SYS_ADMIN, and Linux 5.5");
 		}
 		assert_int_equal(again, pid);
 		read_all(s);
