@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+enum { NR_LATENCIES = EVENT_LATENCY_SYSCALL + 1 };
+
 int api_works_init(struct api_works *w, const struct host *host)
 {
 	*w = (struct api_works){.host = host, .probe = pmu_probe_new(host, NULL)};
@@ -23,16 +25,31 @@ void api_works_fini(struct api_works *w)
 	w->probe = NULL;
 }
 
-/* One load of the programs is for all system calls. */
+/* One load of the programs is for all kinds and all system calls; where the kernel refuses it, one
+ * of each kind says which. */
+static void check_latencies(struct api_works *w)
+{
+	int numbers[NR_LATENCIES];
+
+	for (int i = 0; i < NR_LATENCIES; i++)
+		numbers[i] = i;
+	session_latency_check(numbers, NR_LATENCIES, &w->latencies[0]);
+	for (int i = NR_LATENCIES - 1; i >= 0; i--) {
+		if (w->latencies[0].state == READING_OK)
+			w->latencies[i] = w->latencies[0];
+		else
+			session_latency_check(&numbers[i], 1, &w->latencies[i]);
+	}
+}
+
 static const struct event_support *check_latency(struct api_works *w, const struct event *ev)
 {
 	int number = event_latency(ev);
-	int kind = number < EVENT_LATENCY_SYSCALL ? number : EVENT_LATENCY_SYSCALL;
 
-	if (!w->has_latency[kind])
-		session_latency_check(ev, &w->latencies[kind]);
-	w->has_latency[kind] = true;
-	return &w->latencies[kind];
+	if (!w->has_latencies)
+		check_latencies(w);
+	w->has_latencies = true;
+	return &w->latencies[number < EVENT_LATENCY_SYSCALL ? number : EVENT_LATENCY_SYSCALL];
 }
 
 static const struct event_support *check_waits(struct api_works *w)

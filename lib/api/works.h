@@ -16,7 +16,7 @@ struct api_works {
 	/* Programs in the kernel, loaded once: that takes a tenth of a second. */
 	struct event_support waits, latencies[EVENT_LATENCY_SYSCALL + 1];
 	struct event_support probes;
-	bool has_waits, has_probes, has_latency[EVENT_LATENCY_SYSCALL + 1];
+	bool has_waits, has_probes, has_latencies;
 };
 
 /* 0 or -ENOMEM. */

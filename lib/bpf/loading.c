@@ -3,8 +3,10 @@
 #ifdef CPUPERF_HAS_BPF
 
 #include "base/privilege.h"
+#include "base/root.h"
 #include "base/sys.h"
 #include "bpf/follow.h"
+#include "bpf/kernel_types.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -81,7 +83,13 @@ int loading_refuse(int rc, struct err *e)
 
 bool loading_has_trace(const char *name)
 {
-	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+	char type[128];
+	int rc;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	rc = kernel_types_have_name(&root_live, type);
+	/* libbpf also looks for the types beside the kernel's file */
+	return rc < 0 ? libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0 : rc > 0;
 }
 
 int loading_update(const struct bpf_map *map, const void *key, const void *value)
@@ -148,12 +156,15 @@ int loading_run(int fd)
 /* The type is a pointer to a function whose first argument is not the tracepoint's. */
 int loading_nr_arguments(const char *name)
 {
+	char type[128];
 	struct btf *btf = btf__load_vmlinux_btf();
-	int id = libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP), nr = -1;
-	const struct btf_type *t = btf && id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+	const struct btf_type *t = NULL;
+	int id, nr = -1;
 
-	if (t)
-		t = btf__type_by_id(btf, t->type); /* of the typedef */
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) : -1;
+	if (id > 0)
+		t = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
 	if (t && btf_is_ptr(t))
 		t = btf__type_by_id(btf, t->type);
 	if (t && btf_is_func_proto(t))

@@ -90,14 +90,17 @@ static void explain(int rc, const struct err *e, struct event_support *out)
 			   : "");
 }
 
-void session_latency_check(const struct event *ev, struct event_support *out)
+void session_latency_check(const int *numbers, size_t nr, struct event_support *out)
 {
-	const struct latency_event event = latency_event(event_latency(ev));
-	const struct latency_config config = {.events = &event, .nr_events = 1};
+	struct latency_event events[EVENT_LATENCY_SYSCALL + 1];
+	const struct latency_config config = {.events = events, .nr_events = nr};
 	struct latency *programs = NULL;
 	struct err e = {0};
-	int rc = latency_open(&config, &programs, &e);
+	int rc;
 
+	for (size_t i = 0; i < nr; i++)
+		events[i] = latency_event(numbers[i]);
+	rc = latency_open(&config, &programs, &e);
 	*out = (struct event_support){.state = READING_OK};
 	if (rc)
 		explain(rc, &e, out);
