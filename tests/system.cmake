@@ -79,7 +79,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
       set(extra extra)
     endif()
     declare_test(${name} system ${extra} ${interpreter} ${script})
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=${asan_options};CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
 MARKS=$<TARGET_FILE:cpuperf_marks>;CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda;AGENT=$<TARGET_FILE:cpuperf_agent>;HEAP=$<TARGET_FILE:heap>;ATTACHED=$<TARGET_FILE:attached>;ATTACHES=$<TARGET_FILE:attaches>;BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml;SPANK=$<$<TARGET_EXISTS:spank_cpuperf>:$<TARGET_FILE:spank_cpuperf>>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR}")

@@ -20,10 +20,14 @@ void *mem_alloc(size_t size)
 	return ops->alloc(size ? size : 1);
 }
 
+/* calloc does not touch what the kernel has just zeroed: large tables are mostly empty. */
 void *mem_zalloc(size_t size)
 {
-	void *p = mem_alloc(size);
+	void *p;
 
+	if (ops == &libc_ops)
+		return calloc(1, size ? size : 1);
+	p = mem_alloc(size);
 	if (p)
 		memset(p, 0, size);
 	return p;

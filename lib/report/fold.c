@@ -22,11 +22,12 @@ struct node {
 	uint32_t parent, depth;
 	uint32_t last;       /* index of its last entry + 1; 0: none */
 	uint32_t last_child; /* the last child found; 0: none */
+	uint32_t slot;
 };
 
 struct entry {
 	struct report_key key;
-	uint32_t node;
+	uint32_t node, slot;
 	struct report_weight weight;
 };
 
@@ -40,10 +41,13 @@ struct report_fold {
 	struct report_frame frames[REPORT_MAX_FRAMES]; /* frames of the entry passed to receive */
 };
 
+/* Writes to what was used, and no more: a report of few samples does not touch the rest. */
 static void clear(struct report_fold *f)
 {
-	memset(f->node_slots, 0, NR_NODE_SLOTS * sizeof(*f->node_slots));
-	memset(f->entry_slots, 0, NR_ENTRY_SLOTS * sizeof(*f->entry_slots));
+	for (size_t i = 1; i < f->nr_nodes; i++)
+		f->node_slots[f->nodes[i].slot] = 0;
+	for (size_t i = 0; i < f->nr; i++)
+		f->entry_slots[f->entries[i].slot] = 0;
 	f->nodes[REPORT_FOLD_ROOT] = (struct node){.parent = REPORT_FOLD_FULL};
 	f->nr_nodes = 1;
 	f->nr = 0;
@@ -57,8 +61,8 @@ struct report_fold *report_fold_new(report_folded_fn *receive, void *arg)
 		return NULL;
 	f->receive = receive;
 	f->arg = arg;
-	f->node_slots = mem_alloc(NR_NODE_SLOTS * sizeof(*f->node_slots));
-	f->entry_slots = mem_alloc(NR_ENTRY_SLOTS * sizeof(*f->entry_slots));
+	f->node_slots = mem_calloc(NR_NODE_SLOTS, sizeof(*f->node_slots));
+	f->entry_slots = mem_calloc(NR_ENTRY_SLOTS, sizeof(*f->entry_slots));
 	f->nodes = mem_alloc(NR_NODES * sizeof(*f->nodes));
 	f->entries = mem_alloc(NR_ENTRIES * sizeof(*f->entries));
 	if (f->node_slots && f->entry_slots && f->nodes && f->entries) {
@@ -103,8 +107,10 @@ uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct re
 	if (f->nr_nodes == NR_NODES)
 		return REPORT_FOLD_FULL;
 	*last = (uint32_t)f->nr_nodes++;
-	f->nodes[*last] =
-	    (struct node){.frame = *frame, .parent = node, .depth = f->nodes[node].depth + 1};
+	f->nodes[*last] = (struct node){.frame = *frame,
+					.parent = node,
+					.depth = f->nodes[node].depth + 1,
+					.slot = (uint32_t)i};
 	f->node_slots[i] = *last + 1;
 	return *last;
 }
@@ -130,7 +136,7 @@ static struct entry *find_entry(struct report_fold *f, uint32_t node, const stru
 			return &f->entries[f->entry_slots[i] - 1];
 	if (f->nr == NR_ENTRIES)
 		return NULL;
-	f->entries[f->nr] = (struct entry){.key = *key, .node = node};
+	f->entries[f->nr] = (struct entry){.key = *key, .node = node, .slot = (uint32_t)i};
 	f->entry_slots[i] = (uint32_t)++f->nr;
 	return &f->entries[f->nr - 1];
 }
