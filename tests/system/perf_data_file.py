@@ -91,12 +91,12 @@ class File:
     def fork(self, pid, ppid, tid, ptid, time, **keys):
         self.other(FORK, self.pack("IIIIQ", pid, ppid, tid, ptid, time), 0, pid, tid, time, **keys)
 
-    def mmap(self, pid, start, length, offset, path, misc=USER, inode=(8, 1, 4711, 0), **keys):
+    def mmap(self, pid, start, length, offset, path, misc=USER, inode=(8, 1, 4711, 0), rights=5, **keys):
         if self.leaks:  # the bit of another listener's build-ids, and no build-id
             misc, inode = misc | MISC_BUILD_ID, (254, 0, 4711, 0)
         body = self.pack("IIQQQ", pid, pid, start, length, offset)
         if self.mmap2:
-            body += self.pack("IIQQII", *inode, 5, 2)
+            body += self.pack("IIQQII", *inode, rights, 2)
         self.other(MMAP2 if self.mmap2 else MMAP, body + self.text(path), misc, pid, pid, **keys)
 
     def lost(self, nr, event=0, **keys):

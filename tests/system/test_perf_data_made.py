@@ -303,6 +303,21 @@ def deferred(folder):
     assert again == stacks, again
 
 
+def data(folder):
+    """A frame in mapped data is no code of the file, whose mapping it is; rights of 0 are not known."""
+    f = pd.File("<")
+    f.event(0, 0, BASE | pd.CALLCHAIN, [1], period=1000)
+    f.comm(10, 10, "a")
+    for at, rights in ((0x400000, 5), (0x500000, 1), (0x600000, 0)):
+        f.mmap(10, at, 0x1000, at - 0x400000, "/opt/a", rights=rights)
+    f.sample(ip=0x400100, pid=10, tid=10, time=1000, period=1,
+             chain=(pd.CONTEXT_USER, 0x400100, 0x500201, 0x600301))
+    write(f"{folder}/data", f.whole())
+    named = [(r["object"], r["function"]) for r in rows(f"{folder}/data", "flat")]
+    assert ("a", "[unknown] (a+0x100)") in named and ("a", "[unknown] (a+0x200300)") in named, named
+    assert [o for o, name in named if name == "[unknown]"] == ["[unknown]"] and len(named) == 3, named
+
+
 def order_of_others(folder):
     """Records that are neither samples nor of tasks may be late too: all come in order of time."""
     f = pd.File()
@@ -854,7 +869,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, layouts, cpuless, taskless, deferred, order_of_others, pipes, large, bombs, versions,
+        for part in (forms, layouts, cpuless, taskless, deferred, data, order_of_others, pipes, large, bombs, versions,
                      who, everything, group_reads, kinds, foreign, nameless, unmapped, losses, invalid, filters,
                      empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
