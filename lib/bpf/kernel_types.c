@@ -51,7 +51,7 @@ int kernel_types_have_name(const struct root *root, const char *name)
 {
 	const size_t length = strlen(name);
 	char pattern[MAX_NAME + 1] = ""; /* between two ends */
-	uint64_t at, end;
+	uint64_t at = 0, end = 0;
 	int fd, rc;
 
 	if (length >= MAX_NAME)
