@@ -45,7 +45,8 @@ static int ask(struct root *r, const char *name)
 TEST(names)
 {
 	static const char name[] = "btf_trace_sched_switch";
-	static const size_t ends[] = {1 + sizeof(name), CHUNK, 2 * CHUNK, BYTES};
+	static const size_t ends[] = {1 + sizeof(name), CHUNK + 1 + sizeof(name),
+				      2 * CHUNK + 1 + sizeof(name), BYTES};
 
 	for (size_t i = 0; i < NR(ends); i++) {
 		for (size_t back = 0; back < sizeof(name) + 2; back++) {
