@@ -116,7 +116,8 @@ def check_values(folder):
             compare(s, folder, report, {"comm": "mix", "iteration": "0", **own})
         compare(s, folder, "annotate", {"function": "[w]ork_a", "asm": 1})
         functions = [json.loads(line) for line in s.get("/api/flat?function=work")[1].splitlines()]
-        assert {r["function"] for r in functions} == {"work_a", "work_b", "work_c"}, functions
+        # the kernel has functions with that word, too
+        assert {r["function"] for r in functions if r["object"] == "mix"} == {"work_a", "work_b", "work_c"}, functions
         calls = [json.loads(line) for line in s.get("/api/calls?function=[r]un")[1].splitlines()]
         assert {r["callee"] for r in calls if r["caller"] == "run"} >= {"work_a", "work_b"}, calls
         assert all("run" in (r["caller"], r["callee"]) for r in calls), calls
