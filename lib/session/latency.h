@@ -42,8 +42,8 @@ void session_latency_fini(struct session_latency *l);
 int session_latency_open(struct session_latency *l, const struct plan *plan);
 /* Unloads them: the target has changed. */
 void session_latency_close(struct session_latency *l);
-/* Whether the latencies of these numbers (event_latency), at most one of each kind, work here: loads
- * their programs together, and unloads them. */
+/* Whether the latencies of these numbers (event_latency), at most one of each kind, work here:
+ * loads their programs together, and unloads them. */
 void session_latency_check(const int *numbers, size_t nr, struct event_support *out);
 /* Enables or disables the event of the plan, if it is a latency. */
 void session_latency_switch(struct session_latency *l, size_t event, bool is_enabled);
