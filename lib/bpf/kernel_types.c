@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/btf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -56,7 +57,7 @@ int kernel_types_have_name(const struct root *root, const char *name)
 
 	if (length >= MAX_NAME)
 		return -EINVAL;
-	memcpy(pattern + 1, name, length);
+	snprintf(pattern + 1, sizeof(pattern) - 1, "%s", name);
 	fd = root_open(root, "/sys/kernel/btf/vmlinux");
 	if (fd < 0)
 		return fd;
