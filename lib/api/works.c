@@ -3,6 +3,7 @@
  */
 #include "api/works.h"
 
+#include "base/array.h"
 #include "collect/collect.h"
 #include "pmu/probe.h"
 #include "session/counters.h"
@@ -10,8 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-
-enum { NR_LATENCIES = EVENT_LATENCY_SYSCALL + 1 };
 
 int api_works_init(struct api_works *w, const struct host *host)
 {
@@ -29,14 +28,15 @@ void api_works_fini(struct api_works *w)
  * of each kind says which. */
 static void check_latencies(struct api_works *w)
 {
-	int numbers[NR_LATENCIES];
+	int numbers[ARRAY_NR(w->latencies)];
+	struct event_support all;
 
-	for (int i = 0; i < NR_LATENCIES; i++)
-		numbers[i] = i;
-	session_latency_check(numbers, NR_LATENCIES, &w->latencies[0]);
-	for (int i = NR_LATENCIES - 1; i >= 0; i--) {
-		if (w->latencies[0].state == READING_OK)
-			w->latencies[i] = w->latencies[0];
+	for (size_t i = 0; i < ARRAY_NR(numbers); i++)
+		numbers[i] = (int)i;
+	session_latency_check(numbers, ARRAY_NR(numbers), &all);
+	for (size_t i = 0; i < ARRAY_NR(numbers); i++) {
+		if (all.state == READING_OK)
+			w->latencies[i] = all;
 		else
 			session_latency_check(&numbers[i], 1, &w->latencies[i]);
 	}

@@ -81,13 +81,20 @@ int loading_refuse(int rc, struct err *e)
 		       complaint[0] ? complaint : strerror(-rc));
 }
 
+enum { TYPE_BYTES = 128 };
+
+/* The type whose arguments are those of the tracepoint. */
+static const char *type_of_trace(const char *name, char type[static TYPE_BYTES])
+{
+	snprintf(type, TYPE_BYTES, "btf_trace_%s", name);
+	return type;
+}
+
 bool loading_has_trace(const char *name)
 {
-	char type[128];
-	int rc;
+	char type[TYPE_BYTES];
+	int rc = kernel_types_have_name(&root_live, type_of_trace(name, type));
 
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	rc = kernel_types_have_name(&root_live, type);
 	/* libbpf also looks for the types beside the kernel's file */
 	return rc < 0 ? libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0 : rc > 0;
 }
@@ -156,13 +163,13 @@ int loading_run(int fd)
 /* The type is a pointer to a function whose first argument is not the tracepoint's. */
 int loading_nr_arguments(const char *name)
 {
-	char type[128];
+	char type[TYPE_BYTES];
 	struct btf *btf = btf__load_vmlinux_btf();
+	int id =
+	    btf ? btf__find_by_name_kind(btf, type_of_trace(name, type), BTF_KIND_TYPEDEF) : -1;
 	const struct btf_type *t = NULL;
-	int id, nr = -1;
+	int nr = -1;
 
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) : -1;
 	if (id > 0)
 		t = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
 	if (t && btf_is_ptr(t))

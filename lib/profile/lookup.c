@@ -6,6 +6,8 @@
 #include "profile/processes_internal.h"
 #include "trace/record.h"
 
+#include <sys/mman.h>
+
 enum { NR_TASKS = 256, NR_PLACES = 1024, PAGE_SHIFT = 12 };
 
 struct known_task {
@@ -165,6 +167,15 @@ const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 	profile_space_find(l->p, process->number, address, time_ns, &k->found);
 	k->process = process;
 	return k->found.mapping;
+}
+
+const struct profile_mapping *profile_lookup_code(struct profile_lookup *l,
+						  const struct profile_process *process,
+						  uint64_t address, uint64_t time_ns)
+{
+	const struct profile_mapping *m = profile_lookup_mapping(l, process, address, time_ns);
+
+	return m && m->prot && !(m->prot & PROT_EXEC) ? NULL : m;
 }
 
 uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,

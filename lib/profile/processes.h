@@ -167,5 +167,10 @@ uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_pro
 const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 						     const struct profile_process *process,
 						     uint64_t address, uint64_t time_ns);
+/* The same for an address of a stack: NULL also if the mapping is known to be data, to which a
+ * stack walked without frame pointers may lead. */
+const struct profile_mapping *profile_lookup_code(struct profile_lookup *l,
+						  const struct profile_process *process,
+						  uint64_t address, uint64_t time_ns);
 
 #endif

@@ -22,7 +22,7 @@ struct node {
 	uint32_t parent, depth;
 	uint32_t last;       /* index of its last entry + 1; 0: none */
 	uint32_t last_child; /* the last child found; 0: none */
-	uint32_t slot;
+	uint32_t slot;       /* the one of node_slots that names it */
 };
 
 struct entry {

@@ -26,9 +26,8 @@ static const struct symbol_function *find_user(void *arg, const struct profile_p
 {
 	const struct report_names_of *of = arg;
 
-	return symbols_user(of->symbols,
-			    profile_lookup_mapping(of->lookup, process, address, time_ns), address,
-			    time_ns);
+	return symbols_user(of->symbols, profile_lookup_code(of->lookup, process, address, time_ns),
+			    address, time_ns);
 }
 
 static const struct symbol_function *find_kernel(void *arg, uint64_t address, uint64_t time_ns)

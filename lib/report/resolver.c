@@ -10,7 +10,6 @@
 #include "symbol/symbols.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
 	MIN_SLOTS = 1 << 11,
@@ -125,15 +124,10 @@ static const struct resolved *resolved(const struct report_resolver *r, uint32_t
 	return number == NO_NUMBER ? &none : &r->of_symbol[number];
 }
 
-/* What a stack without frame pointers makes of data is not the file's, even where a recording has
- * the mappings of data, too. */
 static const struct profile_mapping *
 find_mapping(struct report_resolver *r, const struct report_place *place, uint64_t address)
 {
-	const struct profile_mapping *m =
-	    profile_lookup_mapping(r->config.lookup, place->process, address, place->time_ns);
-
-	return m && m->prot && !(m->prot & PROT_EXEC) ? NULL : m;
+	return profile_lookup_code(r->config.lookup, place->process, address, place->time_ns);
 }
 
 /* Code made at run time is named by process and time, code of a file by its offset. */

@@ -270,9 +270,8 @@ TEST(own)
 	char expected[128], got[2 * ELF_MAX_BUILD_ID_BYTES + 1] = "";
 	int fd;
 
-	if (!test_own_build_id(expected, sizeof(expected))) {
+	if (!test_own_build_id(expected, sizeof(expected)))
 		SKIP("no readelf to ask");
-	}
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_build_id_read(fd, &id), *expected ? 0 : -ENODATA);
 	close(fd);

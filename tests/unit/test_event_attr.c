@@ -267,9 +267,8 @@ static void need_kernel(void)
 {
 	int fd = open_clock(&(struct event_use){.flags = BOTH});
 
-	if (fd < 0) {
+	if (fd < 0)
 		SKIP("perf_event_open: %s", strerror(-fd));
-	}
 	close(fd);
 }
 

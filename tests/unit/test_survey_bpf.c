@@ -806,9 +806,8 @@ static void check_or_skip(void (*check)(const struct loaded *l))
 	if (can)
 		check(&l);
 	unload_all(&l);
-	if (!can) {
+	if (!can)
 		SKIP("no BPF program can be loaded and seen here");
-	}
 }
 
 TEST(loaded)

@@ -172,9 +172,8 @@ TEST(own)
 	for (unsigned i = 0; i < r.build_id_len; i++)
 		snprintf(got + (size_t)2 * i, 3, "%02x", r.build_id[i]);
 	tape_fini(&t);
-	if (strstr(t.result.note, "CAP_CHECKPOINT_RESTORE") || !has_readelf) {
+	if (strstr(t.result.note, "CAP_CHECKPOINT_RESTORE") || !has_readelf)
 		SKIP("%s", has_readelf ? t.result.note : "no readelf to ask");
-	}
 	assert_string_equal(got, expected);
 }
 

@@ -374,7 +374,6 @@ TEST(live)
 	buf_fini(&text);
 	buf_fini(&told);
 	tree_remove(&r);
-	if (rc) {
+	if (rc)
 		SKIP("PROCMAP_QUERY: %s", strerror(-rc));
-	}
 }

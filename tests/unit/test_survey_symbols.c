@@ -999,7 +999,6 @@ TEST(live)
 	given_fini(&g[0]);
 	buf_fini(&all);
 	place_fini(&p);
-	if (rc) {
+	if (rc)
 		SKIP("/proc/kallsyms: %s", strerror(-rc));
-	}
 }

@@ -300,9 +300,8 @@ TEST(static_stubs)
 	struct elf_file *f;
 
 	tree_put(&w->tree, "/p.c", text, sizeof(text) - 1);
-	if (!test_shell(w, "cc -O1 -static -o p p.c")) {
+	if (!test_shell(w, "cc -O1 -static -o p p.c"))
 		SKIP("no static programs can be made here");
-	}
 	o = test_object(w, "p", 0, path);
 	f = test_open_elf(path);
 	test_world_open(w, NULL, NULL);
@@ -584,9 +583,8 @@ TEST(vdso)
 	struct test_world *w = &world;
 	unsigned nr_known = 0;
 
-	if (!own) {
+	if (!own)
 		SKIP("there is none");
-	}
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct profile_mapping m = {
 		    .start = cases[i].end - 0x100000, .end = cases[i].end, .object = &o};

@@ -360,9 +360,8 @@ TEST(jit_of_owner)
 	char name[64];
 	pid_t pid;
 
-	if (geteuid() != 0) {
+	if (geteuid() != 0)
 		SKIP("only root is somebody else");
-	}
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) /* a failing test leaves nothing behind; setuid would forget that */

@@ -516,9 +516,8 @@ TEST(another_user_is_refused)
 	struct wire *w;
 	pid_t pid;
 
-	if (geteuid()) {
+	if (geteuid())
 		SKIP("another user: needs root");
-	}
 	w = open_wire();
 	pid = fork();
 	if (pid == 0) {
@@ -621,9 +620,8 @@ static struct counted open_group(void)
 	for (int i = 0; i < 3; i++) {
 		attr.config = events[i];
 		c.fds[i] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, i ? c.fds[0] : -1, 0);
-		if (c.fds[i] < 0) {
+		if (c.fds[i] < 0)
 			SKIP("counts: no perf events");
-		}
 	}
 	return c;
 }

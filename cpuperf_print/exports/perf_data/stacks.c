@@ -140,7 +140,7 @@ static enum report_start start_of(void *arg, uint64_t address)
 	const struct place *p = arg;
 	const struct symbol_function *f =
 	    symbols_user(p->stacks->symbols,
-			 profile_lookup_mapping(p->stacks->lookup, p->process, address, p->time_ns),
+			 profile_lookup_code(p->stacks->lookup, p->process, address, p->time_ns),
 			 address, p->time_ns);
 
 	return report_start_of(f->name, f->object, f->is_known);
