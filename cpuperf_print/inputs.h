@@ -11,6 +11,8 @@
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
+#include <stdatomic.h>
+
 struct elf_file;
 struct elf_finder;
 struct elf_finder_config;
@@ -76,6 +78,7 @@ struct inputs {
 	bool is_in_turn;
 	struct profile_growth *growth; /* owned; after inputs_grow_names */
 	struct pool *pool; /* borrowed: samples stay in memory for the next report; NULL: not */
+	const atomic_uint *cancel; /* borrowed: as of struct report_run */
 };
 
 /* Opens all, which must be different sessions, or iterations of one (--diff=@2); of jobs, the parts

@@ -429,7 +429,7 @@ static const struct opt_row rows[] = {
 	     "functions with their callers and callees, flame graphs, threads, source lines, "
 	     "each also as ndjson. ADDRESS: PORT of 127.0.0.1, HOST:PORT with a numeric host, or "
 	     "unix:PATH; without it any free port of 127.0.0.1. Whoever has no token of that URL "
-	     "is refused. Ctrl-C ends it.",
+	     "is refused. While nothing is asked, what further views need is read. Ctrl-C ends it.",
      .set = set_serve,
      .excludes = "report live output-format output-file push push-waiting fail-over"},
     {.name = "output-format",

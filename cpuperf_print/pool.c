@@ -28,6 +28,7 @@ struct pool {
 	struct pass item[MAX_PASSES];
 	size_t nr, max_bytes;
 	uint64_t nr_reads;
+	bool is_ahead;
 };
 
 /* What is_wanted needs. */
@@ -77,14 +78,21 @@ static void put_globs(struct buf *b, const struct profile_globs *g)
 }
 
 /* Which events are added up as states depends on which are selected. */
-static void put_name(struct buf *b, const struct report_run *run, const struct report_input *input)
+static void put_name(struct buf *b, const struct report_run *run, const struct report_input *input,
+		     const struct report_sink *like)
 {
 	const struct profile_filter *f = run->filter;
-	const uint64_t numbers[] = {input->number,       report_pool_parts(run->sink),
-				    run->sink->slice_ns, run->with_inlined,
-				    run->with_wakers,    run->adds_states,
-				    run->root,           f->has_trials,
-				    f->from_ns,          f->to_ns,
+	const uint64_t numbers[] = {input->number,
+				    report_pool_parts(like),
+				    like->ignores_frames,
+				    like->slice_ns,
+				    run->with_inlined,
+				    run->with_wakers,
+				    run->adds_states,
+				    run->root,
+				    f->has_trials,
+				    f->from_ns,
+				    f->to_ns,
 				    input->start_ns};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -108,6 +116,24 @@ static struct pass *find(struct pool *k, const struct buf *name)
 	return NULL;
 }
 
+/* What was read with callers serves a sink without them, too. */
+static struct pass *find_with_callers(struct pool *k, const struct report_run *run,
+				      const struct report_input *input)
+{
+	struct report_sink like = *run->sink;
+	struct pass *r = NULL;
+	BUF_AUTO(name, MAX_NAME_BYTES);
+
+	if (like.parts & REPORT_BY_STACK || report_functions_use_callers(run->functions))
+		return NULL;
+	like.parts |= REPORT_BY_STACK;
+	like.ignores_frames = false;
+	put_name(&name, run, input, &like);
+	if (!buf_error(&name))
+		r = find(k, &name);
+	return r && r->entries ? r : NULL;
+}
+
 static void drop_oldest(struct pool *k)
 {
 	struct pass *oldest = &k->item[0];
@@ -128,7 +154,15 @@ static size_t bytes_of(const struct pool *k)
 	return bytes;
 }
 
-/* Reads all threads and events. 0 or -errno; one may get half of the memory. */
+/* Of the memory half, and of what is read ahead what is free. */
+static size_t room_for_one(const struct pool *k)
+{
+	const size_t bytes = bytes_of(k), left = k->max_bytes > bytes ? k->max_bytes - bytes : 0;
+
+	return k->is_ahead && left < k->max_bytes / 2 ? left : k->max_bytes / 2;
+}
+
+/* Reads all threads and events. 0 or -errno. */
 static int fill(struct pass *r, size_t max_bytes, const struct report_run *run,
 		const struct report_input *input, size_t nr_events)
 {
@@ -136,7 +170,7 @@ static int fill(struct pass *r, size_t max_bytes, const struct report_run *run,
 	struct report_run whole = *run;
 	int rc = filter ? report_stats_init(&r->stats, nr_events) : -ENOMEM;
 
-	r->entries = report_pool_new(run->sink, max_bytes / 2);
+	r->entries = report_pool_new(run->sink, max_bytes);
 	if (rc == 0 && !r->entries)
 		rc = -ENOMEM;
 	if (rc == 0) {
@@ -161,8 +195,12 @@ static int add(struct pool *k, struct buf *name, const struct report_run *run,
 	       const struct report_input *input, size_t nr_events, struct pass **out)
 {
 	struct pass r = {.entries = NULL};
-	int rc = fill(&r, k->max_bytes, run, input, nr_events);
+	int rc = k->is_ahead && k->nr == MAX_PASSES
+		     ? -ENOSPC
+		     : fill(&r, room_for_one(k), run, input, nr_events);
 
+	if (rc == 0 && k->is_ahead && !r.entries)
+		rc = -ENOSPC;
 	if (rc) {
 		pass_fini(&r);
 		return rc;
@@ -236,7 +274,7 @@ static int add_stats(const struct choice *c, const struct report_stats *s)
 
 	for (size_t i = 0; i < to->nr_events && i < s->nr_events; i++)
 		add_event(&to->event[i], &s->event[i], is_event_wanted(c, i));
-	for (uint32_t i = 0; i < s->programs.nr; i++) {
+	for (uint32_t i = 0; i < s->programs.nr && c->run->sink->parts & REPORT_BY_STACK; i++) {
 		const struct report_program *from = dict_at(&s->programs, i);
 		struct report_program *p = dict_get(&to->programs, &from->comm);
 
@@ -255,6 +293,11 @@ static int add_stats(const struct choice *c, const struct report_stats *s)
 	return 0;
 }
 
+void pool_set_ahead(struct pool *k, bool is_ahead)
+{
+	k->is_ahead = is_ahead;
+}
+
 int pool_read(struct pool *k, const struct report_run *run, const struct report_input *input,
 	      struct report_stats *stats)
 {
@@ -264,10 +307,10 @@ int pool_read(struct pool *k, const struct report_run *run, const struct report_
 	BUF_AUTO(name, MAX_NAME_BYTES);
 	int rc = 0;
 
-	put_name(&name, run, input);
+	put_name(&name, run, input, run->sink);
 	if (run->sink->samples || buf_error(&name))
 		return report_engine_read(run, input, stats);
-	r = find(k, &name);
+	r = find(k, &name) ?: find_with_callers(k, run, input);
 	if (!r)
 		rc = add(k, &name, run, input, stats->nr_events, &r);
 	if (rc)

@@ -532,6 +532,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .problem = on_problem,
 	    .progress = show_progress,
 	    .arg = &progress,
+	    .cancel = in->cancel,
 	};
 	int rc = 0;
 

@@ -78,7 +78,10 @@ static bool has_callers(const struct profile_facts *f)
 			 x->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK));
 }
 
-static void put_reports(struct json_writer *json, const struct inputs *in)
+enum { MAX_REPORTS = 32 };
+
+/* Returns how many. */
+static size_t list_reports(const struct inputs *in, const char *names[MAX_REPORTS])
 {
 	const struct profile_facts *f = in->item[0].facts;
 	const struct {
@@ -107,11 +110,32 @@ static void put_reports(struct json_writer *json, const struct inputs *in)
 	    {"top-down", true},
 	};
 
+	size_t nr = 0;
+
+	_Static_assert(ARRAY_NR(reports) <= MAX_REPORTS, "they have room");
+	for (size_t i = 0; i < ARRAY_NR(reports); i++)
+		if (reports[i].applies)
+			names[nr++] = reports[i].name;
+	return nr;
+}
+
+static void put_reports(struct json_writer *json, const struct inputs *in)
+{
+	const char *names[MAX_REPORTS];
+	const size_t nr = list_reports(in, names);
+
 	JSONW_ARRAY(json, "reports") {
-		for (size_t i = 0; i < ARRAY_NR(reports); i++)
-			if (reports[i].applies)
-				jsonw_text(json, NULL, reports[i].name);
+		for (size_t i = 0; i < nr; i++)
+			jsonw_text(json, NULL, names[i]);
 	}
+}
+
+bool facts_has_report(const struct inputs *in, const char *name)
+{
+	const char *names[MAX_REPORTS];
+	const size_t nr = list_reports(in, names);
+
+	return ARRAY_ANY(x, names, nr, strcmp(*x, name) == 0);
 }
 
 static void put_notes(struct json_writer *json, const struct buf *notes)

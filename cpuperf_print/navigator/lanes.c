@@ -89,6 +89,7 @@ static int print(struct job *j, struct err *e)
 {
 	struct lanes l = {.j = j};
 	struct report_sink sink = {.parts = threads_parts | REPORT_BY_STATE | REPORT_BY_SLICE,
+				   .ignores_frames = true,
 				   .entry = add_entry,
 				   .arg = &l};
 	struct report_stats stats = {.nr_events = 0};

@@ -1,16 +1,18 @@
 /*
  * One thread answers, one request after the other: reports share names, symbols and what was read.
- * Another one reads what the first view shows, while the browser starts. The calling thread waits
- * for signals.
+ * Another one reads what the first view shows, while the browser starts, and then what others show,
+ * while nothing is asked for. The calling thread waits for signals.
  */
 #include "navigator/navigator.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "navigator/facts.h"
 #include "navigator/lanes.h"
 #include "navigator/query.h"
@@ -39,6 +41,7 @@ enum {
 	MAX_HEADER_BYTES = 48 << 10,
 	MAX_ERROR_BYTES = 4096,
 	MAX_POOL_BYTES = 1 << 30,
+	SILENCE_NS = 500000000,
 	MAX_NOTES = 100,
 	MAX_NOTES_BYTES = 256 << 10,
 };
@@ -51,8 +54,13 @@ struct navigator {
 	struct http *http;
 	struct guard guard;
 	pthread_mutex_t reading; /* reports: one thread at a time prints one */
-	pthread_mutex_t noting;  /* what follows */
-	struct buf notes;        /* what must be known of the numbers: a line each */
+	pthread_cond_t answered; /* a request */
+	uint64_t answered_ns;    /* when the last one was */
+	atomic_uint nr_asking;   /* requests that wait for the lock, or hold it */
+	atomic_uint is_ending;
+	bool is_ahead;          /* what is read was not asked for */
+	pthread_mutex_t noting; /* what follows */
+	struct buf notes;       /* what must be known of the numbers: a line each */
 	size_t nr_notes;
 };
 
@@ -189,8 +197,12 @@ static int print_row(struct navigator *n, const struct query *q, const struct re
 {
 	int rc;
 
+	n->nr_asking++;
 	pthread_mutex_lock(&n->reading);
 	rc = print_alone(n, q, format, row, text, e);
+	n->nr_asking--;
+	n->answered_ns = clock_monotonic_ns();
+	pthread_cond_signal(&n->answered);
 	pthread_mutex_unlock(&n->reading);
 	return rc;
 }
@@ -324,6 +336,8 @@ static void note(void *arg, const struct err *problem)
 	bool is_new;
 	BUF_AUTO(line, MAX_ERROR_BYTES);
 
+	if (n->is_ahead)
+		return;
 	buf_printf(&line, "%s%s%s\n", problem->source, *problem->source ? ": " : "", problem->msg);
 	pthread_mutex_lock(&n->noting);
 	is_new = n->nr_notes < MAX_NOTES && !buf_error(&line) &&
@@ -337,22 +351,83 @@ static void note(void *arg, const struct err *problem)
 		log_err(LOG_WARNING, problem);
 }
 
-/* What is asked for first is read before it is asked for. Its faults are told to who asks. */
-static void *read_first(void *arg)
+/* What is read before it is asked for. The first is asked for by the page itself, and is not
+ * interrupted; what samples each of the others needs is read, but nothing is printed. */
+static const struct {
+	const char *name;
+	struct http_argument argument;
+} aheads[] = {
+    {"flat", {NULL, NULL}},
+    {"annotate", {"function", "\001"}}, /* no function's name */
+    {"lanes", {"top", "1"}},
+    {"waits", {"top", "1"}},
+};
+
+/* Whoever looks at a view asks for the next one soon, or much later. */
+static void wait_for_silence(struct navigator *n)
+{
+	while (!n->is_ending &&
+	       (n->nr_asking || clock_monotonic_ns() < n->answered_ns + SILENCE_NS))
+		thread_cond_wait(&n->answered, &n->reading,
+				 n->nr_asking ? UINT64_MAX : n->answered_ns + SILENCE_NS);
+}
+
+/* Requests come first: it begins again when they are answered. */
+static void read_one(struct navigator *n, size_t i, const struct query *q,
+		     const struct registry_row *format, const struct registry_row *row)
+{
+	int rc;
+
+	do {
+		struct buf text = {.data = NULL};
+		struct err e = {0};
+
+		pthread_mutex_lock(&n->reading);
+		if (i)
+			wait_for_silence(n);
+		n->is_ahead = i > 0;
+		n->inputs->cancel = i ? &n->nr_asking : &n->is_ending;
+		pool_set_ahead(n->inputs->pool, n->is_ahead);
+		rc = n->is_ending ? 0 : print_alone(n, q, format, row, &text, &e);
+		pool_set_ahead(n->inputs->pool, false);
+		n->inputs->cancel = &n->is_ending;
+		n->is_ahead = false;
+		pthread_mutex_unlock(&n->reading);
+		buf_fini(&text);
+	} while (rc == -ECANCELED && !n->is_ending);
+}
+
+/* Faults are told to who asks. */
+static void *read_ahead(void *arg)
 {
 	struct navigator *n = arg;
-	const struct http_request nothing = {.nr_arguments = 0};
-	struct buf text = {.data = NULL};
-	struct query *q = NULL;
 	struct err e = {0};
-	const struct registry_row *row = registry_find_report("flat", &e),
-				  *format = registry_find_format("ndjson", &e);
+	const struct registry_row *format = registry_find_format("ndjson", &e);
 
-	if (row && format && query_new(n->options, &nothing, &q, &e) == 0)
-		print_row(n, q, format, row, &text, &e);
-	buf_fini(&text);
-	query_free(q);
+	for (size_t i = 0; i < ARRAY_NR(aheads) && format && !n->is_ending; i++) {
+		const struct http_request request = {.arguments = {aheads[i].argument},
+						     .nr_arguments =
+							 aheads[i].argument.name != NULL};
+		const struct registry_row *row = find_row(n, aheads[i].name, &e);
+		struct query *q = NULL;
+
+		if (row && facts_has_report(n->inputs, aheads[i].name) &&
+		    query_new(n->options, &request, &q, &e) == 0)
+			read_one(n, i, q, format, row);
+		query_free(q);
+	}
 	return NULL;
+}
+
+/* Whoever reads ahead is the only one that waits for answers. */
+static void end_reading(struct navigator *n, pthread_t reader)
+{
+	n->is_ending = 1;
+	n->nr_asking++;
+	pthread_mutex_lock(&n->reading);
+	pthread_cond_signal(&n->answered);
+	pthread_mutex_unlock(&n->reading);
+	pthread_join(reader, NULL);
 }
 
 static int put_url(const struct navigator *n, struct err *e)
@@ -377,6 +452,7 @@ static int put_url(const struct navigator *n, struct err *e)
  * are refused here, not by each view. */
 static int load(struct navigator *n, struct err *e)
 {
+	const size_t nr = n->inputs->nr + n->inputs->nr_diff;
 	int rc = inputs_check_same_events(n->inputs, e);
 
 	if (rc) {
@@ -384,7 +460,10 @@ static int load(struct navigator *n, struct err *e)
 			 "only sessions of the same spec are shown together: serve each by itself");
 		return rc;
 	}
-	if (!ARRAY_ANY(x, n->inputs->item, n->inputs->nr + n->inputs->nr_diff, input_has_common(x)))
+	for (size_t i = 0; i < nr; i++)
+		if (profile_session_keep_times(n->inputs->item[i].session))
+			return err_set(e, -ENOMEM, "out of memory");
+	if (!ARRAY_ANY(x, n->inputs->item, nr, input_has_common(x)))
 		return 0;
 	return inputs_load_names(n->inputs, &n->selection->rules, e);
 }
@@ -398,7 +477,7 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 					   .answer = answer,
 					   .arg = n};
 	int rc = http_open(&config, n->options->serve, &n->http, e), ended;
-	pthread_t first;
+	pthread_t reader;
 
 	if (rc)
 		return rc;
@@ -411,17 +490,14 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 	rc = load(n, e);
 	if (rc)
 		return rc;
-	rc = -pthread_create(&first, NULL, read_first, n);
+	rc = -pthread_create(&reader, NULL, read_ahead, n);
 	if (rc)
 		return err_set(e, rc, "a thread cannot be started: %s", strerror(-rc));
 	rc = http_start(n->http, e) ?: put_url(n, e);
 	if (rc == 0)
 		(void)sigwait(ends, &ended);
 	pthread_sigmask(SIG_SETMASK, before, NULL); /* a second one ends a long answer */
-	if (pthread_tryjoin_np(first, NULL)) {
-		log_info("ends when the reading has ended; a second signal ends it now");
-		pthread_join(first, NULL);
-	}
+	end_reading(n, reader);
 	return rc;
 }
 
@@ -442,14 +518,20 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	for (size_t i = 0; i < ARRAY_NR(signals); i++)
 		sigaddset(&ends, signals[i]);
 	buf_init(&n.notes, MAX_NOTES_BYTES);
+	rc = thread_cond_init(&n.answered);
+	if (rc)
+		return err_set(e, rc, "%s", strerror(-rc));
+	in->cancel = &n.is_ending;
 	out->problems.report = note;
 	out->problems.arg = &n;
 	pthread_sigmask(SIG_BLOCK, &ends, &before);
 	rc = serve(&n, &ends, &before, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	http_close(n.http);
+	pthread_cond_destroy(&n.answered);
 	pool_free(in->pool);
 	in->pool = NULL;
+	in->cancel = NULL;
 	out->problems.report = NULL;
 	buf_fini(&n.notes);
 	return rc;

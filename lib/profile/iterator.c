@@ -50,8 +50,10 @@ int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out
 	int rc = it ? 0 : -ENOMEM;
 
 	while (rc == 0 && it->at < profile_session_nr_files(it->session)) {
+		struct profile_times **times = profile_session_times(it->session, it->at);
 		struct trace_reader *r;
 
+		it->load.times = times ? *times : NULL;
 		rc = profile_session_open_file(it->session, it->at++, &it->load.faults, it->name,
 					       &r);
 		if (rc != 1)

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "profile/times.h"
 #include "trace/record.h"
 
 #include <errno.h>
@@ -331,6 +332,18 @@ static int load_frame(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
+/* Frames of samples that were read before say nothing new. */
+static void pass_over_samples(const struct profile_load *l, struct trace_reader *r)
+{
+	const struct profile_times_run *run;
+
+	while (
+	    l->times &&
+	    (run = profile_times_other(l->times, trace_reader_offset(r), UINT64_MAX, UINT64_MAX)) &&
+	    trace_reader_pass_to(r, run->to, run->nr_frames))
+		;
+}
+
 /* Loads all frames and reports damage. 0, -EPROTO (another session's), -ENOMEM. */
 static int load_all(struct profile_load *l, struct trace_reader *r)
 {
@@ -340,6 +353,7 @@ static int load_all(struct profile_load *l, struct trace_reader *r)
 	for (;;) {
 		struct err e = {0};
 
+		pass_over_samples(l, r);
 		rc = trace_reader_next(r, &f, &e);
 		if (rc == 1)
 			rc = load_frame(l, &f);

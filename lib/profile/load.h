@@ -10,9 +10,12 @@
 #include "profile/things.h"
 #include "trace/reader.h"
 
+struct profile_times;
+
 struct profile_load {
 	const struct trace_events *session_events; /* a trace's events must agree with them */
 	struct profile_faults faults;
+	const struct profile_times *times; /* borrowed; of the next trace; NULL: not known */
 
 	/* The trace loaded last; reused for the next. */
 	struct trace_events events;

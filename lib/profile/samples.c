@@ -10,6 +10,7 @@
 #include "profile/ids.h"
 #include "profile/load.h"
 #include "profile/session_internal.h"
+#include "profile/times.h"
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -40,9 +41,96 @@ struct profile_samples {
 	uint64_t random;
 	uint64_t stands_for; /* samples for each that is returned; 0: all are returned */
 	uint64_t nr_senseless, nr_foreign;
+	uint64_t nr_told; /* of these, to what is learned */
+	/* Times: where they are kept (NULL: nowhere), those that are being learned (owned; NULL:
+	 * none), and which are needed. */
+	struct profile_times **kept, *learned;
+	uint64_t first_ns, last_ns;
+	profile_omit_fn *omit; /* NULL: all times are needed */
+	void *omit_arg;
 	struct profile_load load;  /* the content except records */
 	bool is_over, is_complete; /* load has all of it */
 };
+
+/* --- times ----------------------------------------------------------------------------------- */
+
+/* What is not learned is read again as a whole. */
+static void begin_times(struct profile_samples *s, struct profile_times **kept)
+{
+	s->kept = kept;
+	if (kept && !*kept)
+		s->learned = profile_times_new(s->session_events.nr);
+}
+
+static void forget_times(struct profile_samples *s)
+{
+	profile_times_free(s->learned);
+	s->learned = NULL;
+}
+
+/* The records that were read last, as it is told at the next frame. */
+static void learn_frame(struct profile_samples *s, uint64_t at, bool has_samples)
+{
+	if (!s->learned)
+		return;
+	if (s->nr_senseless + s->nr_foreign != s->nr_told)
+		profile_times_need(s->learned);
+	s->nr_told = s->nr_senseless + s->nr_foreign;
+	if (!has_samples)
+		profile_times_end(s->learned, at);
+	else if (!profile_times_frame(s->learned, at))
+		forget_times(s);
+}
+
+/* A sample without a time has that of the one before it, wherever that is. */
+static void learn_sample(struct profile_samples *s, const struct profile_sample *sample)
+{
+	if (sample->record.has & TRACE_HAS_TIME)
+		profile_times_add(s->learned, sample);
+	else
+		forget_times(s);
+}
+
+static void end_times(struct profile_samples *s)
+{
+	learn_frame(s, trace_reader_offset(s->reader), false);
+	if (s->learned)
+		*s->kept = s->learned;
+	s->learned = NULL;
+}
+
+void profile_samples_within(struct profile_samples *s, uint64_t first_ns, uint64_t last_ns,
+			    profile_omit_fn *omit, void *arg)
+{
+	s->first_ns = first_ns;
+	s->last_ns = last_ns;
+	s->omit = omit;
+	s->omit_arg = arg;
+}
+
+/* The next run of frames, if it is not needed. */
+static const struct profile_times_run *other_run(const struct profile_samples *s)
+{
+	return s->omit && s->kept && *s->kept
+		   ? profile_times_other(*s->kept, trace_reader_offset(s->reader), s->first_ns,
+					 s->last_ns)
+		   : NULL;
+}
+
+static void pass_over_times(struct profile_samples *s)
+{
+	const struct profile_times_run *run;
+
+	while ((run = other_run(s)) && trace_reader_pass_to(s->reader, run->to, run->nr_frames)) {
+		const struct profile_times_sum *sums = profile_times_sums(*s->kept, run);
+
+		for (uint32_t i = 0; i < s->session_events.nr; i++)
+			if (sums[i].samples)
+				s->omit(s->omit_arg, i, sums[i].samples, sums[i].weight);
+	}
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
 
 int profile_samples_open(const struct profile_session *s, size_t i, profile_problem_fn *problem,
 			 void *arg, struct profile_samples **out)
@@ -62,6 +150,7 @@ int profile_samples_open(const struct profile_session *s, size_t i, profile_prob
 		 ?: profile_session_open_file(s, i, &r->faults, r->name, &r->reader);
 	if (rc == 1) {
 		profile_load_begin(&r->load, trace_reader_head(r->reader), r->name);
+		begin_times(r, profile_session_times(s, i));
 		*out = r;
 	} else
 		profile_samples_close(r);
@@ -86,6 +175,7 @@ void profile_samples_thin(struct profile_samples *s, uint32_t every)
 
 	if (every < 2)
 		return;
+	forget_times(s);
 	s->frames.every = (every - 1) / MOST_OF_FRAME + 1;
 	s->samples.every = every / s->frames.every;
 	s->stands_for = (uint64_t)s->frames.every * s->samples.every;
@@ -117,6 +207,7 @@ void profile_samples_close(struct profile_samples *s)
 	if (!s)
 		return;
 	trace_reader_close(s->reader);
+	profile_times_free(s->learned);
 	profile_ids_fini(&s->ids);
 	profile_load_fini(&s->load);
 	mem_free(s);
@@ -208,6 +299,7 @@ static int end(struct profile_samples *s)
 	int rc;
 
 	s->is_over = true;
+	end_times(s);
 	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
 	profile_faults_records(&s->faults, s->nr_senseless, s->nr_foreign);
 	rc = profile_load_end(&s->load);
@@ -223,9 +315,11 @@ static int next_frame(struct profile_samples *s)
 	int rc;
 
 	pass_over_frames(s);
+	pass_over_times(s);
 	rc = trace_reader_next(s->reader, &f, &e);
 	s->bytes = trace_reader_bytes(s->reader);
 	if (rc == 1) {
+		learn_frame(s, f.offset, f.kind == TRACE_FRAME_RECORDS);
 		rc = read_frame(s, &f);
 		if (rc == 0 || rc == -ENOMEM)
 			return rc ? rc : 1;
@@ -234,8 +328,10 @@ static int next_frame(struct profile_samples *s)
 	}
 	if (rc == -ENOMEM)
 		return rc;
-	if (rc)
+	if (rc) {
+		forget_times(s);
 		profile_faults_add(&s->faults, &e);
+	}
 	if (rc == -EILSEQ)
 		return 1;
 	return end(s);
@@ -350,8 +446,13 @@ static void return_part(struct profile_samples *s, struct profile_sample *out)
 
 static bool next_of_frame(struct profile_samples *s, struct profile_sample *out)
 {
-	if (!s->is_added_up)
-		return read_record(s, out);
+	if (!s->is_added_up) {
+		if (!read_record(s, out))
+			return false;
+		if (s->learned)
+			learn_sample(s, out);
+		return true;
+	}
 	if (s->part == s->nr_parts && !read_stack(s))
 		return false;
 	return_part(s, out);

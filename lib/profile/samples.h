@@ -51,6 +51,13 @@ void profile_samples_close(struct profile_samples *s); /* NULL is fine */
  * enough, of each row of frames. The choice of a trace is the same each time. Not for waits, heaps
  * and maxima, whose samples do not stand for others; what the kernel added up is returned whole. */
 void profile_samples_thin(struct profile_samples *s, uint32_t every);
+/* Of samples that are passed over: what those of an event add up to. */
+typedef void profile_omit_fn(void *arg, uint32_t event, uint64_t samples, uint64_t weight);
+/* Call before the first sample. Needed are samples between two times, and waits of which a part is
+ * between them. Of others some are returned as well; if the session keeps times, most are not even
+ * read, but passed to omit as sums. */
+void profile_samples_within(struct profile_samples *s, uint64_t first_ns, uint64_t last_ns,
+			    profile_omit_fn *omit, void *arg);
 /* The next sample: 1; 0 after the last; -ENOMEM. Damage and invalid records are reported as in
  * records.h. */
 int profile_samples_next(struct profile_samples *s, struct profile_sample *out);

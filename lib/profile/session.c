@@ -18,6 +18,7 @@
 #include "profile/segments.h"
 #include "profile/session_internal.h"
 #include "profile/switches.h"
+#include "profile/times.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,6 +33,7 @@ struct profile_session {
 	struct profile_switches *switches; /* owned; NULL: waits are recorded, or there are none */
 	char common_name[NAME_MAX + 1];
 	struct profile_faults faults; /* receives the problems */
+	struct profile_times **times; /* owned, as they are; by file; NULL: they are not kept */
 
 	char id[33];      /* the session's; "": unknown yet */
 	const char *path; /* of the manifest; NULL: there is none */
@@ -481,12 +483,27 @@ void profile_session_close(struct profile_session *s)
 	if (!s)
 		return;
 	profile_switches_free(s->switches);
+	for (size_t i = 0; s->times && i < s->folder.nr; i++)
+		profile_times_free(s->times[i]);
+	mem_free(s->times);
 	trace_events_fini(&s->events);
 	if (s->has_info)
 		trace_info_fini(&s->info);
 	profile_folder_fini(&s->folder);
 	io_close(&s->dirfd);
 	mem_free(s);
+}
+
+int profile_session_keep_times(struct profile_session *s)
+{
+	if (!s->set && !s->times)
+		s->times = mem_calloc(s->folder.nr + 1, sizeof(*s->times));
+	return s->set || s->times ? 0 : -ENOMEM;
+}
+
+struct profile_times **profile_session_times(const struct profile_session *s, size_t i)
+{
+	return s->times ? &s->times[i] : NULL;
 }
 
 const struct profile_facts *profile_session_facts(const struct profile_session *s)

@@ -117,6 +117,9 @@ int profile_session_open(const struct profile_manifest *m, profile_problem_fn *p
 int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,
 			     struct profile_session **out, struct err *e);
 void profile_session_close(struct profile_session *s);
+/* From now on where times are in the files is kept, for profile_samples_within; a file may then be
+ * read by one thread at a time. For sessions that are read again and again. 0 or -ENOMEM. */
+int profile_session_keep_times(struct profile_session *s);
 const struct profile_facts *profile_session_facts(const struct profile_session *s);
 
 /* Waits of all tasks that were found by records of switches, in ns. */

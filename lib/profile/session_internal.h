@@ -12,6 +12,7 @@
 
 struct profile_load;
 struct profile_records;
+struct profile_times;
 struct trace_reader;
 
 /* Opens file i and copies its name to name; reports a failure to f. 1; 0: not the session's, or
@@ -28,5 +29,7 @@ int profile_session_open_common(const struct profile_session *s, struct profile_
  * Returns as above. */
 int profile_session_records(const struct profile_session *s, size_t i, const struct profile_load *l,
 			    struct profile_records **out);
+/* Where the times of file i are kept (NULL: not known yet). NULL: they are not kept. */
+struct profile_times **profile_session_times(const struct profile_session *s, size_t i);
 
 #endif

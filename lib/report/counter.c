@@ -78,6 +78,7 @@ struct report_counter {
 	/* Outermost frames by state; NULL: not made yet. */
 	const struct report_function *state_roots[REPORT_NR_STATES];
 	const struct report_function *part_root; /* of a host or rank */
+	const struct report_function *any;       /* stands for all; NULL: they are looked up */
 };
 
 static bool has_part(const struct report_counter *c, unsigned part)
@@ -129,6 +130,8 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 		     ? set_reason(c, &e.key, frames + nr_waker, nr - nr_waker)
 		     : 0;
 
+	if (report_counters_are_canceled(c->all))
+		return -ECANCELED;
 	if (rc == 0 && has_part(c, REPORT_BY_WAKER))
 		rc = set_waker(c, &e.key, frames, nr_waker);
 	if (!c->all->run->with_wakers) {
@@ -251,18 +254,26 @@ static int walk(struct report_counter *c, const uint64_t *addresses, size_t nr, 
 	return rc;
 }
 
-static int no_address(struct report_counter *c, const struct profile_sample *s, uint32_t *node)
+/* A stack of one frame. */
+static void walk_one(struct report_counter *c, const struct report_function *function,
+		     uint32_t *node)
 {
-	const char *name = s->layout->is_by_switches ? "[no sample before]" : "[no address]";
-	const struct report_frame frame = {
-	    .function = report_functions_named(c->all->run->functions, name, "")};
+	const struct report_frame frame = {.function = function};
 
-	if (!frame.function)
-		return -ENOMEM;
 	*node = root_node(c);
 	if (*node != REPORT_FOLD_FULL)
 		*node = report_fold_child(c->fold, *node, &frame);
-	return 0;
+}
+
+static int no_address(struct report_counter *c, const struct profile_sample *s, uint32_t *node)
+{
+	const char *name = s->layout->is_by_switches ? "[no sample before]" : "[no address]";
+	const struct report_function *function =
+	    report_functions_named(c->all->run->functions, name, "");
+
+	if (function)
+		walk_one(c, function, node);
+	return function ? 0 : -ENOMEM;
 }
 
 /* The time since the beginning of the report, in units of the shortest block. */
@@ -338,8 +349,12 @@ static int try_count(struct report_counter *c, const uint64_t *addresses, size_t
 {
 	const struct report_count count = count_of(c, s);
 	uint32_t node;
-	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, s, &node);
+	int rc = 0;
 
+	if (c->any)
+		walk_one(c, c->any, &node);
+	else
+		rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, s, &node);
 	if (rc == 0 && node != REPORT_FOLD_FULL && c->has_waker)
 		rc = walk_waker(c, &node);
 	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
@@ -630,6 +645,27 @@ static void cut_wait(struct report_counter *c, const struct report_counted *coun
 	report_weight_add(&c->stats.event[counted->event].omitted, &rest);
 }
 
+/* False: its samples neither count nor are they omitted. */
+static bool is_counted(struct report_counter *c, const struct trace_head *head,
+		       const struct report_counted *counted)
+{
+	bool is_earlier = counted->is_of_last && head->iteration != c->all->last_iteration;
+
+	if (counted->is_wanted && is_earlier)
+		c->stats.event[counted->event].is_of_last = true;
+	return counted->is_wanted && !is_earlier;
+}
+
+void report_counter_omit(struct report_counter *c, const struct trace_head *head, uint32_t event,
+			 uint64_t samples, uint64_t weight)
+{
+	const struct report_counted *counted = &c->all->of_event[event];
+	const struct report_weight sum = {.samples = samples, .weight = weight};
+
+	if (is_counted(c, head, counted))
+		report_weight_add(&c->stats.event[counted->event].omitted, &sum);
+}
+
 int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *sample)
 {
@@ -638,12 +674,8 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 	struct profile_sample cut;
 	struct profile_task task;
 
-	if (!counted->is_wanted)
+	if (!is_counted(c, head, counted))
 		return 0;
-	if (counted->is_of_last && head->iteration != c->all->last_iteration) {
-		c->stats.event[counted->event].is_of_last = true;
-		return 0;
-	}
 	if (s->record.wait_ns && s->samples == 1) {
 		cut = *s;
 		cut_wait(c, counted, &cut);
@@ -660,6 +692,8 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 	}
 	if (has_part(c, REPORT_BY_BRANCH))
 		return count_branches(c, s);
+	if (c->any)
+		return count(c, NULL, 0, 0, s);
 	return set_root(c, &s->record, s->time_ns, &task) ?: count_stack(c, s);
 }
 
@@ -748,15 +782,19 @@ static int init(struct report_counter *c)
 						  .with_addresses = has_part(c, REPORT_BY_ADDRESS)};
 	struct unwinder_config unwinder = {
 	    .finder = in->finder, .machine = facts->head.machine, .vdso = in->vdso};
+	const bool needs_none = run->sink->ignores_frames && !has_part(c, REPORT_BY_STACK) &&
+				!report_functions_use_callers(run->functions);
 	int rc;
 
 	c->generation = 1;
+	c->any = needs_none ? report_functions_named(run->functions, "[any]", "") : NULL;
 	c->wants_wakers =
 	    has_part(c, REPORT_BY_STACK) && (run->with_wakers || has_part(c, REPORT_BY_WAKER));
 	c->lookup = resolver.lookup = unwinder.lookup = profile_lookup_new(in->processes);
 	c->fold = report_fold_new(receive, c);
 	c->singles = run->sink->samples ? report_singles_new(run->functions, run->sink) : NULL;
-	if (!c->lookup || !c->fold || (run->sink->samples && !c->singles))
+	if (!c->lookup || !c->fold || (run->sink->samples && !c->singles) ||
+	    (needs_none && !c->any))
 		return -ENOMEM;
 	c->resolver = report_resolver_new(&resolver);
 	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_texts(c) ||

@@ -45,12 +45,21 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 			 const struct report_input *input);
 void report_counters_fini(struct report_counters *all);
 
+/* The run is to end. */
+static inline bool report_counters_are_canceled(const struct report_counters *all)
+{
+	return all->run->cancel && *all->run->cancel;
+}
+
 /* 0, or -errno without a counter. */
 int report_counter_new(struct report_counters *all, struct report_counter **out);
 void report_counter_free(struct report_counter *c); /* NULL is fine */
 /* 0, -ENOMEM, or what the sink returned; also below. */
 int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s);
+/* Counts as omitted what samples of an event add up to. */
+void report_counter_omit(struct report_counter *c, const struct trace_head *head, uint32_t event,
+			 uint64_t samples, uint64_t weight);
 /* Passes all that was counted to the sink. */
 int report_counter_flush(struct report_counter *c);
 /* Adds what was counted and omitted to *to; call with the lock held. 0 or -ENOMEM. */

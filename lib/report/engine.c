@@ -32,7 +32,8 @@ struct engine {
 struct worker {
 	struct engine *engine;
 	struct report_counter *counter;
-	struct table *table; /* one row: the sampling of the current file */
+	struct table *table;           /* one row: the sampling of the current file */
+	const struct trace_head *head; /* of that file */
 };
 
 static void report_problem(void *arg, bool is_loss, const struct err *problem)
@@ -103,18 +104,39 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 	pthread_mutex_unlock(&w->engine->counters.lock);
 }
 
+static void omit(void *arg, uint32_t event, uint64_t samples, uint64_t weight)
+{
+	struct worker *w = arg;
+
+	report_counter_omit(w->counter, w->head, event, samples, weight);
+}
+
+/* Times of the filter are since the session's start. */
+static void select_times(struct worker *w, struct profile_samples *samples)
+{
+	const struct profile_filter *f = w->engine->counters.run->filter;
+	const uint64_t start_ns = w->engine->counters.input->start_ns;
+	uint64_t last_ns;
+
+	if (!f->from_ns && !f->to_ns)
+		return;
+	if (!f->to_ns || __builtin_add_overflow(start_ns, f->to_ns, &last_ns))
+		last_ns = UINT64_MAX;
+	profile_samples_within(samples, f->from_ns ? start_ns + f->from_ns : 0, last_ns, omit, w);
+}
+
 static int read_samples(struct worker *w, struct profile_samples *samples)
 {
-	const struct trace_head *head = profile_samples_head(samples);
 	struct engine *g = w->engine;
 	uint64_t counted = 0;
 	struct profile_sample s;
 	int rc = 0, failed = 0;
 
-	while (!failed && !g->counters.rc && (rc = profile_samples_next(samples, &s)) == 1) {
+	while (!failed && !g->counters.rc && !report_counters_are_canceled(&g->counters) &&
+	       (rc = profile_samples_next(samples, &s)) == 1) {
 		uint64_t bytes = profile_samples_bytes(samples);
 
-		failed = report_counter_add(w->counter, head, &s);
+		failed = report_counter_add(w->counter, w->head, &s);
 		if (bytes != counted)
 			g->bytes += bytes - counted;
 		counted = bytes;
@@ -140,7 +162,9 @@ static int read_file(struct worker *w, size_t i)
 		return rc;
 	rc = 0;
 	profile_samples_thin(samples, w->engine->counters.run->every);
-	cpu = profile_samples_head(samples)->cpu;
+	select_times(w, samples);
+	w->head = profile_samples_head(samples);
+	cpu = w->head->cpu;
 	/* samples of a trace of many CPUs have their own CPU */
 	if (cpu == UINT32_MAX || profile_ranges_has(&filter->cpus, cpu))
 		rc = read_samples(w, samples);
@@ -159,9 +183,12 @@ static int read_files(struct worker *w)
 	facts.max_rows = 1;
 	rc = counts_tally_new(&facts, &no_metrics, &w->table, NULL)
 		 ?: report_counter_new(&g->counters, &w->counter);
-	while (rc == 0 && !g->counters.rc && (i = g->next_file++) < g->nr_files)
+	while (rc == 0 && !g->counters.rc && !report_counters_are_canceled(&g->counters) &&
+	       (i = g->next_file++) < g->nr_files)
 		rc = read_file(w, i);
-	return rc ?: report_counter_flush(w->counter);
+	return rc
+		   ?: report_counters_are_canceled(&g->counters) ? -ECANCELED
+								 : report_counter_flush(w->counter);
 }
 
 static void *run_worker(void *arg)

@@ -11,6 +11,8 @@
 #include "report/ends.h"
 #include "report/entry.h"
 
+#include <stdatomic.h>
+
 struct elf_file;
 struct elf_finder;
 struct profile_processes;
@@ -84,6 +86,8 @@ struct report_run {
 	void *arg;
 	/* Called a few times a second by the calling thread; may be NULL. */
 	void (*progress)(void *arg, uint64_t bytes);
+	/* NULL, or what ends the reading with -ECANCELED when it is no longer 0. */
+	const atomic_uint *cancel;
 };
 
 /* Adds one session to the report. 0, -ENOMEM, or what the sink returned. */

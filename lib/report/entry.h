@@ -187,6 +187,9 @@ struct report_sink {
 	/* It adds up by report_weight_add alone, so that it may have events of which the largest
 	 * sample counts. Others get none of them. */
 	bool takes_maxima;
+	/* Without REPORT_BY_STACK: it does not read the frames of entries. Functions are not looked
+	 * up then, but where rules select by them. */
+	bool ignores_frames;
 	/* NULL, as samples: only where stacks end is counted. Functions are not looked up then. */
 	int (*entry)(void *arg, const struct report_entry *e);
 	/* Receives single samples, many per call, borrowed. Those of one file (a CPU and iteration)

@@ -175,6 +175,7 @@ struct report_flat *report_flat_new(struct report_functions *functions, unsigned
 		f->sink.parts |= has(f, i) ? parts_of[i] : 0;
 	if (with_callers && (columns & FRAME_COLUMNS))
 		f->sink.parts |= REPORT_BY_STACK;
+	f->sink.ignores_frames = !(columns & FRAME_COLUMNS);
 	return f;
 }
 

@@ -282,6 +282,13 @@ int report_functions_shape(struct report_functions *f, struct report_frame *fram
 	return rc;
 }
 
+bool report_functions_use_callers(const struct report_functions *f)
+{
+	const struct report_rules *r = f->rules;
+
+	return r->nr_only || r->nr_hide || r->nr_split;
+}
+
 int report_function_compare(const struct report_function *a, const struct report_function *b)
 {
 	int order = strcmp(a->name, b->name);

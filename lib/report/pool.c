@@ -61,6 +61,7 @@ struct report_pool *report_pool_new(const struct report_sink *like, size_t max_b
 	k->sink = (struct report_sink){.parts = report_pool_parts(like),
 				       .slice_ns = like->slice_ns,
 				       .takes_maxima = true,
+				       .ignores_frames = like->ignores_frames,
 				       .entry = add_entry,
 				       .arg = k};
 	dict_init(&k->keys, sizeof(struct report_key), sizeof(struct report_key), DICT_MAX);
@@ -87,15 +88,18 @@ const struct report_sink *report_pool_sink(struct report_pool *k)
 	return &k->sink;
 }
 
-/* The sampled function first. */
-static size_t read_frames(const struct report_pool *k, uint32_t stack, struct report_frame *frames)
+/* The sampled function first, with those into which it was inlined; then its callers. */
+static size_t read_frames(const struct report_pool *k, uint32_t stack, bool with_callers,
+			  struct report_frame *frames)
 {
+	bool is_over = false;
 	size_t nr = 0;
 
-	for (; stack != REPORT_NO_STACK && nr < REPORT_MAX_FRAMES; nr++) {
+	for (; stack != REPORT_NO_STACK && nr < REPORT_MAX_FRAMES && !is_over; nr++) {
 		const struct report_stack_node *n = report_stacks_at(k->stacks, stack);
 
 		frames[nr] = n->frame;
+		is_over = !with_callers && !n->frame.is_inlined;
 		stack = n->parent;
 	}
 	return nr;
@@ -191,7 +195,8 @@ static int pass(struct reader *r, const struct row *row, const struct report_wei
 	if (!seen->is_wanted || !r->sink->entry)
 		return 0;
 	if (r->stack != row->stack) {
-		r->nr_frames = read_frames(r->k, row->stack, r->frames);
+		r->nr_frames =
+		    read_frames(r->k, row->stack, r->sink->parts & REPORT_BY_STACK, r->frames);
 		r->stack = row->stack;
 	}
 	e.nr_frames = r->nr_frames;

@@ -37,6 +37,7 @@ struct report_pool_choice {
 	void *arg;
 };
 /* Passes the entries that are wanted to sink, when all are kept: nothing may be added afterwards.
+ * Of entries with callers, a sink without REPORT_BY_STACK receives the sampled function.
  * 0, -ENOMEM, or what the sink returned. */
 int report_pool_read(struct report_pool *k, const struct report_sink *sink,
 		     const struct report_pool_choice *choice);

@@ -318,6 +318,20 @@ bool trace_reader_pass_over(struct trace_reader *r, uint16_t kind)
 	return true;
 }
 
+uint64_t trace_reader_offset(const struct trace_reader *r)
+{
+	return r->feed ? UINT64_MAX : r->at;
+}
+
+bool trace_reader_pass_to(struct trace_reader *r, uint64_t offset, uint64_t nr_frames)
+{
+	if (r->feed || offset % 8 || offset < r->at || offset > r->size)
+		return false;
+	r->at = offset;
+	r->nr_frames += nr_frames;
+	return true;
+}
+
 uint64_t trace_reader_bytes(const struct trace_reader *r)
 {
 	bool is_in_part = r->has_part && !r->is_in_head;

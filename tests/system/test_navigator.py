@@ -357,17 +357,32 @@ def bytes_read(pid):
 
 
 def check_read_ahead(folder):
-    """The samples are read before they are asked for, and once."""
+    """The samples of the first views are read before they are asked for, and once."""
     record(folder)
     size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
     with Server(folder) as s:
         before, end = -1, time.monotonic() + 60
-        while before != (now := bytes_read(s.p.pid)) or now < size:
+        while before != (now := bytes_read(s.p.pid)) or now < 3 * size:  # flat, annotate, lanes
             before = now
             assert time.monotonic() < end, (now, size)
-            time.sleep(0.2)
-        assert s.get("/api/flat?top=3")[0].status == 200
+            time.sleep(0.5)
+        for report in ("flat", "tree", "threads", "lanes", "summary"):
+            assert s.get(f"/api/{report}?top=3")[0].status == 200, report
         assert bytes_read(s.p.pid) - now < size, "read again"
+    with Server(folder) as s:  # who asks at once does not wait for what was not asked for, nor does the end
+        for _ in range(20):
+            assert s.get("/api/threads?top=3")[1] == printed(folder, "--report=threads", "--top=3")
+    assert s.p.returncode == 0
+
+
+def check_ranges(folder):
+    """A range of time is the same whether the rest is read or not."""
+    record(folder)
+    with Server(folder) as s:
+        for report in ("flat", "threads", "waits", "tree"):
+            for begin, end in ((0, 100), (100, 300), (150, 151), (400, 100000), (99998, 99999)):
+                asked = s.get(f"/api/{report}?from={begin}ms&to={end}ms")[1]
+                assert asked == printed(folder, f"--report={report}", f"--from={begin}ms", f"--to={end}ms"), (report, begin)
 
 
 def check_options_stay(folder):

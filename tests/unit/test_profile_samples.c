@@ -264,8 +264,16 @@ TEST(each_sample_once)
 
 enum { NR_FRAMES = 40, PER_FRAME = 500, NR_IN_FRAMES = NR_FRAMES * PER_FRAME };
 
-/* Frames of samples of both events by turns, of the only trace. */
-static void write_frames(struct scene *s)
+static void add_by_turns(struct buf *b, uint32_t i)
+{
+	if (i % 2)
+		add_wide(b, i, 10);
+	else
+		add_plain(b, 900, i, 1000 + i);
+}
+
+/* Frames of samples, of the only trace. */
+static void write_frames(struct scene *s, uint32_t nr, void (*put)(struct buf *b, uint32_t i))
 {
 	static const struct trace_info info = {.tool = "t"};
 	const struct trace_totals totals = {.start_ns = 1, .end_ns = 9};
@@ -279,13 +287,10 @@ static void write_frames(struct scene *s)
 	trace_writer_ids(s->w, ids, NR(ids));
 	assert_int_equal(trace_file_create(s->w, s->folder.fd, "s.0.0.cpuperf", "x", NULL, &f, &e),
 			 0);
-	for (uint32_t i = 0; i < NR_IN_FRAMES; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		struct trace_span span = {.len = {0}};
 
-		if (i % 2)
-			add_wide(&b, i, 10);
-		else
-			add_plain(&b, 900, i, 1000 + i);
+		put(&b, i);
 		if (i % PER_FRAME < PER_FRAME - 1)
 			continue;
 		span.part[0] = b.data;
@@ -341,7 +346,7 @@ TEST(one_of_many_samples)
 	struct scene s;
 
 	scene_init(&s);
-	write_frames(&s);
+	write_frames(&s, NR_IN_FRAMES, add_by_turns);
 	assert_int_equal(open_session(&s, &told, &session), 0);
 	told.text[0] = '\0'; /* the other traces are missing */
 	assert_int_equal(read_thinned(session, &told, 1, 1), NR_FRAMES);
@@ -758,6 +763,141 @@ TEST(two_threads_read)
 	scene_fini(&s);
 }
 
+/* Times: NR_TIMED samples in frames, one each ns, and what is between two of them is needed. */
+enum { NR_TIMED = 200 * PER_FRAME, FIRST_NS = 1000, FROM_NS = 60000, TO_NS = 61000 };
+
+static void add_timed(struct buf *b, uint32_t i)
+{
+	add_plain(b, 900, i, FIRST_NS + i);
+}
+
+/* One of them is of no known event. */
+static void add_one_foreign(struct buf *b, uint32_t i)
+{
+	add_plain(b, i == 100 ? 4711 : 900, i, FIRST_NS + i);
+}
+
+static void add_one_broken(struct buf *b, uint32_t i)
+{
+	if (i == PER_FRAME - 1)
+		buf_fill(b, 0, 8);
+	else
+		add_timed(b, i);
+}
+
+static void add_one_without_time(struct buf *b, uint32_t i)
+{
+	i == 100 ? add_wide(b, i, 1000) : add_timed(b, i);
+}
+
+struct read {
+	uint64_t returned, omitted, needed; /* samples */
+	uint64_t end_ns;                    /* what follows them is read */
+};
+
+static void omit(void *arg, uint32_t event, uint64_t samples, uint64_t weight)
+{
+	struct read *r = arg;
+
+	assert_int_equal(event, 0);
+	assert_int_equal(weight, 1000 * samples);
+	r->omitted += samples;
+}
+
+static struct read read_between(const struct profile_session *session, struct told *told)
+{
+	struct read r = {0};
+	struct profile_samples *s;
+	struct profile_sample sample;
+	const struct profile_trace *trace;
+
+	told->text[0] = '\0';
+	assert_int_equal(profile_samples_open(session, 0, take_problem, told, &s), 1);
+	profile_samples_within(s, FROM_NS, TO_NS, omit, &r);
+	while (profile_samples_next(s, &sample) == 1) {
+		r.returned++;
+		r.needed += sample.time_ns >= FROM_NS && sample.time_ns <= TO_NS;
+	}
+	trace = profile_samples_trace(s);
+	assert_non_null(trace);
+	r.end_ns = trace->end_ns;
+	profile_samples_close(s);
+	return r;
+}
+
+/* What is not needed is read once, whether it is kept or not. */
+TEST(times)
+{
+	static const struct {
+		const char *name;
+		void (*put)(struct buf *b, uint32_t i);
+		void (*act)(struct scene *s);
+		uint64_t nr, least, most; /* samples; those that are returned again */
+		const char *said;
+	} cases[] = {
+	    {"all sums", add_timed, leave, NR_TIMED, TO_NS - FROM_NS + 1, NR_TIMED / 3, ""},
+	    /* what is told is told each time */
+	    {"foreign", add_one_foreign, leave, NR_TIMED - 1, NR_TIMED / 3, NR_TIMED * 2 / 3,
+	     "s.0.0.cpuperf: 1 record of unknown events\n"},
+	    {"broken", add_one_broken, leave, NR_TIMED - 1, NR_TIMED / 3, NR_TIMED * 2 / 3,
+	     "s.0.0.cpuperf: 1 record is invalid: skipped\n"},
+	    {"without a time", add_one_without_time, leave, NR_TIMED, NR_TIMED, NR_TIMED, ""},
+	    {"cut", add_timed, cut, NR_TIMED, TO_NS - FROM_NS + 1, NR_TIMED / 3,
+	     "s.0.0.cpuperf: truncated: its end is missing\n"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct profile_session *session;
+		struct told told;
+		struct scene s;
+
+		scene_init(&s);
+		write_frames(&s, NR_TIMED, cases[i].put);
+		cases[i].act(&s);
+		assert_int_equal(open_session(&s, &told, &session), 0);
+		for (int pass = 0; pass < 5; pass++) {
+			const bool is_known = pass > 2;
+			struct read r = read_between(session, &told);
+
+			if (r.returned + r.omitted != cases[i].nr ||
+			    r.needed != TO_NS - FROM_NS + 1 ||
+			    strcmp(told.text, cases[i].said) != 0 ||
+			    (is_known ? r.returned < cases[i].least || r.returned > cases[i].most
+				      : r.omitted != 0))
+				fail_msg("%s, pass %d: %d returned, %d omitted, %d needed, %s",
+					 cases[i].name, pass, (int)r.returned, (int)r.omitted,
+					 (int)r.needed, told.text);
+			assert_int_equal(r.end_ns, cases[i].act == cut ? 0 : 9);
+			if (pass == 1)
+				assert_int_equal(profile_session_keep_times(session), 0);
+		}
+		profile_session_close(session);
+		scene_fini(&s);
+	}
+}
+
+/* Of a damaged file all is read each time. */
+TEST(times_of_damaged)
+{
+	struct profile_session *session;
+	struct told told;
+	struct scene s;
+	struct read r = {0};
+
+	scene_init(&s);
+	write_frames(&s, NR_TIMED, add_timed);
+	flip(&s);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	assert_int_equal(profile_session_keep_times(session), 0);
+	for (int pass = 0; pass < 2; pass++) {
+		r = read_between(session, &told);
+		assert_int_equal(r.returned, NR_TIMED - PER_FRAME);
+		assert_non_null(strstr(told.text, "checksum or padding is wrong"));
+	}
+	profile_session_close(session);
+	scene_fini(&s);
+}
+
 /* What is opened and read while calls fail: a file that cannot be read is told. */
 struct attempt {
 	const struct profile_session *session;
@@ -789,6 +929,8 @@ TEST(without_memory_or_files)
 	write_all(&s);
 	assert_int_equal(open_session(&s, &told, &session), 0);
 	a.session = session;
+	inject_every(try_all, &a, 10, 5);
+	assert_int_equal(profile_session_keep_times(session), 0);
 	inject_every(try_all, &a, 10, 5);
 	profile_session_close(session);
 	scene_fini(&s);

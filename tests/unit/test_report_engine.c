@@ -539,6 +539,7 @@ static int take_samples(void *arg, const struct report_sample *samples, size_t n
 
 static struct report_event_stats *event_stats; /* of the last run */
 static struct report_stats last;
+static atomic_uint cancel;
 
 void after_each(void)
 {
@@ -554,7 +555,8 @@ static int run(struct world *w, const struct profile_filter *filter, const struc
 				     .nr_threads = nr_threads,
 				     .with_inlined = with_inlined,
 				     .problem = take_problem,
-				     .arg = w};
+				     .arg = w,
+				     .cancel = &cancel};
 	int rc;
 
 	report_stats_fini(&last);
@@ -1186,6 +1188,131 @@ TEST(sink_fails)
 			assert_int_equal(w.nr_after, 0);
 			world_close(&w);
 		}
+	remove_session();
+	free(samples);
+}
+
+static int cancel_soon(void *arg, const struct report_entry *e)
+{
+	struct world *w = arg;
+
+	cancel = ++w->nr_given == w->fail_at;
+	w->nr_after += w->has_failed;
+	w->has_failed |= cancel;
+	assert_int_equal(e->key.event < NR_EVENTS, true);
+	return 0;
+}
+
+/* Canceled, it ends: before the first sample, or while entries are passed. */
+TEST(canceled)
+{
+	enum { NR = 60000 };
+	struct sample *samples = make_samples(3, NR, 0x8000);
+	static const struct profile_filter all;
+
+	write_session(samples, NR);
+	for (unsigned threads = 1; threads <= 4; threads += 3)
+		for (size_t at = 0; at <= 5000; at += 2500) {
+			struct report_stats stats;
+			struct world w;
+			const struct report_sink sink = {
+			    .parts = REPORT_BY_STACK, .entry = cancel_soon, .arg = &w};
+
+			assert_int_equal(world_open(&w, &test_no_rules), 0);
+			w.fail_at = at;
+			cancel = !at;
+			assert_int_equal(run(&w, &all, &sink, threads, false, &stats), -ECANCELED);
+			assert_int_equal(w.nr_given, at);
+			assert_int_equal(w.nr_after, 0);
+			world_close(&w);
+			cancel = 0;
+		}
+	remove_session();
+	free(samples);
+}
+
+static int take_frameless(void *arg, const struct report_entry *e)
+{
+	struct world *w = arg;
+
+	assert_int_equal(e->nr_frames, 1);
+	w->nr_given += !strcmp(e->frames[0].function->name, "[any]");
+	return 0;
+}
+
+/* Of sinks that ignore frames functions are not looked up, unless rules select by them. */
+TEST(frames_ignored)
+{
+	enum { NR = 3000 };
+	struct sample *samples = make_samples(6, NR, 16);
+	static const struct profile_filter all;
+	struct report_rules rules = {0};
+	uint64_t counted[2] = {0};
+
+	write_session(samples, NR);
+	assert_int_equal(report_rules_add_only(&rules, "^kernel_[0-4]$", NULL), 0);
+	for (int with_rules = 0; with_rules < 2; with_rules++) {
+		struct report_stats stats;
+		struct world w;
+		const struct report_sink sink = {.parts = REPORT_BY_PID,
+						 .ignores_frames = true,
+						 .entry = take_frameless,
+						 .arg = &w};
+
+		assert_int_equal(world_open(&w, with_rules ? &rules : &test_no_rules), 0);
+		assert_int_equal(run(&w, &all, &sink, 3, false, &stats), 0);
+		assert_int_equal(w.nr_given == 0, with_rules);
+		for (size_t i = 0; i < NR_EVENTS; i++)
+			counted[with_rules] += event_stats[i].counted.samples;
+		world_close(&w);
+	}
+	assert_int_equal(counted[0], NR);
+	assert_in_range(counted[1], 1, NR - 1);
+	report_rules_fini(&rules);
+	remove_session();
+	free(samples);
+}
+
+/* Times that are kept change nothing but what is read. */
+TEST(times_are_kept)
+{
+	enum { NR = 60000 };
+	const struct profile_filter part = {.from_ns = SPAN_NS / 4, .to_ns = SPAN_NS / 2};
+	static const struct profile_filter all;
+	struct sample *samples = make_samples(8, NR, 64);
+	struct report_weight first[NR_EVENTS][2];
+	struct report_stats stats;
+	struct world w;
+	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
+
+	for (size_t i = 0; i < NR; i++) /* by time, as in a file */
+		samples[i].time_ns = START_NS + i * SPAN_NS / NR;
+	write_session(samples, NR);
+	assert_int_equal(world_open(&w, &test_no_rules), 0);
+	for (int pass = 0; pass < 3; pass++) {
+		uint64_t bytes;
+
+		assert_int_equal(run(&w, &part, &sink, 2, false, &stats), 0);
+		bytes = stats.bytes;
+		assert_true(bytes > 0);
+		for (size_t i = 0; i < NR_EVENTS; i++) {
+			const struct report_weight now[] = {event_stats[i].counted,
+							    event_stats[i].omitted};
+
+			for (size_t k = 0; k < 2; k++) {
+				if (!pass)
+					first[i][k] = now[k];
+				assert_int_equal(now[k].samples, first[i][k].samples);
+				assert_int_equal(now[k].weight, first[i][k].weight);
+			}
+			assert_true(now[0].samples > 0 && now[1].samples > now[0].samples);
+		}
+		if (!pass) {
+			assert_int_equal(profile_session_keep_times(w.input.session), 0);
+			assert_int_equal(run(&w, &all, &sink, 2, false, &stats), 0);
+		}
+	}
+	world_close(&w);
 	remove_session();
 	free(samples);
 }

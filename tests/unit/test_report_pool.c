@@ -101,6 +101,53 @@ TEST(as_it_came)
 	}
 }
 
+struct seen {
+	uint64_t weight[2]; /* by number of frames: one, two */
+};
+
+static int see(void *arg, const struct report_entry *e)
+{
+	struct seen *s = arg;
+
+	assert_in_range(e->nr_frames, 1, 2);
+	assert_string_equal(e->frames[0].function->name, e->nr_frames == 1 ? "a" : "i");
+	assert_int_equal(e->frames[0].is_inlined, e->nr_frames == 2);
+	s->weight[e->nr_frames - 1] += e->weight.weight;
+	return 0;
+}
+
+/* A sink without callers reads what was kept with them: the sampled function, and that into which
+ * it was inlined. */
+TEST(without_callers)
+{
+	struct report_functions *f = report_functions_new(&test_no_rules);
+	const struct report_sink like = {.parts = REPORT_BY_STACK};
+	struct report_pool *k = report_pool_new(&like, 1 << 20);
+	struct seen seen = {{0}};
+	const struct report_sink sink = {.entry = see, .arg = &seen};
+	bool wanted_only = false;
+	const struct report_pool_choice choice = {is_wanted, count, &wanted_only};
+	struct report_frame frames[] = {
+	    {.function = report_functions_named(f, "i", ""), .is_inlined = true},
+	    {.function = report_functions_named(f, "a", "")},
+	    {.function = report_functions_named(f, "b", "")}};
+	struct report_entry e = {.weight = {.samples = 1, .weight = 3}};
+
+	forget();
+	for (size_t i = 0; i < 2; i++) {
+		e.frames = frames + i;
+		e.nr_frames = NR(frames) - i;
+		e.weight.weight += i;
+		assert_int_equal(report_pool_sink(k)->entry(report_pool_sink(k)->arg, &e), 0);
+	}
+	assert_int_equal(report_pool_read(k, &sink, &choice), 0);
+	assert_int_equal(seen.weight[0], 4);
+	assert_int_equal(seen.weight[1], 3);
+	assert_int_equal(counted.samples, 2);
+	report_pool_free(k);
+	report_functions_free(f);
+}
+
 /* Rows that are the same are one. */
 TEST(memory)
 {
