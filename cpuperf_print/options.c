@@ -97,7 +97,7 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_DIR,
      .section = "Input",
      .help = "A folder of separate debug files, laid out like /usr/lib/debug, which is "
-	     "searched last; or of .dwo files (-gsplit-dwarf). May be repeated.",
+	     "searched last; or of .dwo and .dwp files (-gsplit-dwarf). May be repeated.",
      .set = opt_add_string,
      .offset = AT(debug_dirs)},
     {.name = "source-dir",

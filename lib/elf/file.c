@@ -598,6 +598,15 @@ bool elf_file_load(const struct elf_file *f, struct elf_section *s)
 	return s->data != NULL;
 }
 
+bool elf_file_load_part(const struct elf_file *f, struct elf_section *s, uint64_t at, uint64_t len)
+{
+	if (s->flags & SHF_COMPRESSED || at > s->size || len > s->size - at || !len)
+		return false;
+	s->offset += at;
+	s->size = len;
+	return elf_file_load(f, s);
+}
+
 bool elf_file_load_section(const struct elf_file *f, const char *name, struct elf_section *out)
 {
 	return elf_file_find_section(f, name, out) && elf_file_load(f, out);

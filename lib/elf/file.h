@@ -71,6 +71,8 @@ bool elf_file_section(const struct elf_file *f, size_t i, struct elf_section *ou
 bool elf_file_find_section(const struct elf_file *f, const char *name, struct elf_section *out);
 /* Sets s->data. False: no content, or not readable. */
 bool elf_file_load(const struct elf_file *f, struct elf_section *s);
+/* The same of a part: *s becomes it. */
+bool elf_file_load_part(const struct elf_file *f, struct elf_section *s, uint64_t at, uint64_t len);
 /* elf_file_find_section, then elf_file_load. */
 bool elf_file_load_section(const struct elf_file *f, const char *name, struct elf_section *out);
 

@@ -437,6 +437,24 @@ bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, si
 	return true;
 }
 
+bool elf_finder_package(struct elf_finder *f, const char *program, size_t i, struct elf_file **out)
+{
+	char path[PATH_MAX] = "", dir[PATH_MAX];
+	struct stat st;
+	int len = 0;
+
+	*out = NULL;
+	if (i > nr_debug_dirs(f))
+		return false;
+	if (i == 0)
+		len = snprintf(path, PATH_MAX, "%s.dwp", program);
+	else if (debug_dir(f, i - 1, dir))
+		len = snprintf(path, PATH_MAX, "%s/%s.dwp", dir, base_name(program));
+	if (len > 0 && len < PATH_MAX && elf_file_open(f->reader, path, out, &st, NULL))
+		*out = NULL;
+	return true;
+}
+
 static const struct elf_file *get_code(struct elf_finder *f, struct entry *en)
 {
 	if (!en->has_code)

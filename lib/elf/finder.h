@@ -61,6 +61,9 @@ struct elf_wanted_split {
  * whether it is the one. *out NULL: none is there. False: there are no more places. */
 bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
 		      struct elf_file **out);
+/* The same for the package of all such files of a program (its name with .dwp behind it), which is
+ * beside the program or its debug file, or in a debug folder. */
+bool elf_finder_package(struct elf_finder *f, const char *program, size_t i, struct elf_file **out);
 /* Downloads a source file of the program with this build-id, if servers may be asked; source is the
  * absolute path that its debug information has. The path of the copy, to be freed with free(3);
  * NULL: none. */

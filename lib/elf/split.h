@@ -21,5 +21,9 @@ struct elf_split_lent {
 /* Memory is charged to dwo's budget. As elf_dwarf_open; -ENODATA also: not such a file. */
 int elf_split_open(const struct elf_file *dwo, const struct elf_split_lent *lent,
 		   struct elf_dwarf *out);
+/* The same of the unit with that number in a package of such files (.dwp), of DWARF 5 or GNU's
+ * before; -ENODATA also: it has no such unit. */
+int elf_split_open_packaged(const struct elf_file *dwp, uint64_t id,
+			    const struct elf_split_lent *lent, struct elf_dwarf *out);
 
 #endif

@@ -169,6 +169,7 @@ void symbol_units_fini(struct symbol_units *u)
 		symbol_split_free(u->unit[i].split);
 		mem_free(u->unit[i].functions.range);
 	}
+	symbol_splits_fini(&u->splits);
 	mem_free(u->unit);
 	mem_free(u->ranges.range);
 	*u = (struct symbol_units){0};

@@ -132,11 +132,12 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 	if (!d)
 		return NULL;
 	d->object = object;
-	d->is_usable =
-	    open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
-	    symbol_units_load(
-		&(struct symbol_splits){.config = l->config, .debug = o->debug, .dwarf = &d->dwarf},
-		&d->units) == 0;
+	d->is_usable = open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
+		       symbol_units_load(&(struct symbol_splits){.config = l->config,
+								 .debug = o->debug,
+								 .code = o->code,
+								 .dwarf = &d->dwarf},
+					 &d->units) == 0;
 	d->next = *head;
 	*head = d;
 	return d;

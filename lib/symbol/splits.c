@@ -1,5 +1,6 @@
 /*
- * Tries the places in which the file of a unit may be; its number says whether it is the one.
+ * Tries the places in which the file of a unit may be; its number says whether it is the one. Of
+ * units in packages the number is the key.
  */
 #include "symbol/splits.h"
 
@@ -104,27 +105,72 @@ static void report(struct symbol_splits *s, const struct elf_wanted_split *w)
 	err_set_at(&e, -ENOENT, elf_file_name(s->debug), 0, 0,
 		   "has inlined functions in files that are missing or of another build, as %s",
 		   w->name);
-	err_hint(&e, "keep the .dwo files of the build, or name their folder with --debug-dir");
+	err_hint(&e,
+		 "keep the .dwo files of the build, or their package (.dwp) beside the program, or "
+		 "name their folder with --debug-dir");
 	s->config->problem(s->config->arg, &e);
 }
 
-static struct symbol_split *open_file(const struct elf_file *file,
+static struct symbol_split *open_unit(const struct elf_file *file, bool is_package,
 				      const struct elf_split_lent *lent, uint64_t id)
 {
 	struct symbol_split *p = mem_zalloc(sizeof(*p));
+	int rc = -ENOMEM;
 
-	if (p && elf_split_open(file, lent, &p->dwarf) == 0 && find_unit(p, file, id))
+	if (p)
+		rc = is_package ? elf_split_open_packaged(file, id, lent, &p->dwarf)
+				: elf_split_open(file, lent, &p->dwarf);
+	if (rc == 0 && find_unit(p, file, id))
 		return p;
 	symbol_split_free(p);
 	return NULL;
 }
 
+static struct elf_file *find_package(const struct symbol_splits *s, const struct elf_file *program)
+{
+	struct elf_file *file = NULL;
+
+	for (size_t i = 0; program && !file; i++)
+		if (!elf_finder_package(s->config->finder, elf_file_name(program), i, &file))
+			break;
+	return file;
+}
+
+static struct elf_file *package_of(struct symbol_splits *s)
+{
+	if (!s->has_package)
+		s->package = find_package(s, s->code)
+				 ?: s->code != s->debug ? find_package(s, s->debug)
+							: NULL;
+	s->has_package = true;
+	return s->package;
+}
+
+void symbol_splits_fini(struct symbol_splits *s)
+{
+	elf_file_close(s->package);
+	s->package = NULL;
+}
+
+/* In the package, or else in a file of its own. */
+static struct symbol_split *find_split(struct symbol_splits *s, const struct elf_wanted_split *w,
+				       const struct elf_split_lent *lent, uint64_t id)
+{
+	struct elf_file *file = package_of(s);
+	struct symbol_split *p = file ? open_unit(file, true, lent, id) : NULL;
+
+	for (size_t i = 0; !p && elf_finder_split(s->config->finder, w, i, &file); i++) {
+		p = file ? open_unit(file, false, lent, id) : NULL;
+		elf_file_close(file); /* what is needed of it was copied */
+	}
+	return p;
+}
+
 struct symbol_split *symbol_split_new(struct symbol_splits *s, Dwarf_Die *skeleton)
 {
-	struct symbol_split *p = NULL;
+	struct symbol_split *p;
 	struct elf_split_lent lent;
 	struct elf_wanted_split w;
-	struct elf_file *file;
 	Dwarf_Attribute attr;
 	Dwarf_Addr base;
 	uint64_t id;
@@ -137,10 +183,7 @@ struct symbol_split *symbol_split_new(struct symbol_splits *s, Dwarf_Die *skelet
 	if (!w.name)
 		return NULL;
 	lend(s, skeleton, &lent);
-	for (size_t i = 0; !p && elf_finder_split(s->config->finder, &w, i, &file); i++) {
-		p = file ? open_file(file, &lent, id) : NULL;
-		elf_file_close(file); /* what is needed of it was copied */
-	}
+	p = find_split(s, &w, &lent, id);
 	if (!p) {
 		report(s, &w);
 		return NULL;

@@ -1,6 +1,7 @@
 /*
- * Units of DWARF whose entries are in files of their own (-gsplit-dwarf). The program's debug file
- * has a skeleton of each: the name of its file, a number to compare it with, and its line table.
+ * Units of DWARF whose entries are in files of their own (-gsplit-dwarf), or in one package of
+ * them. The program's debug file has a skeleton of each: the name of its file, a number to compare
+ * it with, and its line table.
  */
 #ifndef SYMBOL_SPLITS_H
 #define SYMBOL_SPLITS_H
@@ -21,9 +22,14 @@ struct symbol_split {
 struct symbol_splits {
 	const struct symbols_config *config;
 	const struct elf_file *debug;
+	const struct elf_file *code;   /* the program itself; NULL: not known */
 	const struct elf_dwarf *dwarf; /* of debug */
 	bool has_reported;             /* that a unit's file is missing */
+	bool has_package;              /* it was looked for */
+	struct elf_file *package;      /* owned; NULL: there is none */
 };
+
+void symbol_splits_fini(struct symbol_splits *s); /* a zeroed one is allowed */
 
 /* The unit of a skeleton. NULL: it is not one, or its file is missing, which is reported once. To
  * be freed with symbol_split_free. */

@@ -317,6 +317,27 @@ static void expect_same(struct test_world *w)
 	elf_file_close(split.file);
 }
 
+/* The files of units as one package. GNU's program cannot make one of DWARF 5. */
+static void expect_same_packaged(struct test_world *w, const char *flags)
+{
+	static const char *const makers[] = {"dwp", "llvm-dwp"};
+	const bool is_old = strstr(flags, "-gdwarf-4") != NULL;
+
+	for (size_t i = is_old ? 0 : 1; i < NR(makers); i++) {
+		if (!test_shell(w,
+				"rm -rf whole && mkdir whole && cp *.dwo whole/ && %s -e q -o "
+				"q.dwp && rm *.dwo",
+				makers[i])) {
+			print_message("skip: package of %s: no %s\n", flags, makers[i]);
+			continue;
+		}
+		test_world_open(w, NULL, &(struct symbols_config){.with_inlined = true});
+		expect_same(w);
+		test_world_close(w);
+		assert_true(test_shell(w, "rm q.dwp && mv whole/*.dwo ."));
+	}
+}
+
 TEST(split)
 {
 	static const struct {
@@ -342,6 +363,7 @@ TEST(split)
 		test_world_open(w, NULL, &(struct symbols_config){.with_inlined = true});
 		expect_same(w);
 		test_world_close(w);
+		expect_same_packaged(w, cases[i].flags);
 	}
 }
 
@@ -349,6 +371,11 @@ TEST(split)
  * another build is not it. The lines themselves are in the program. */
 TEST(split_places)
 {
+	/* GNU's program for packages reads DWARF 4 */
+#define OLD                                                                                        \
+	"cc -O2 -gdwarf-4 -gsplit-dwarf -w -Wl,--build-id=0x0123456789abcdef -o p p.c && "         \
+	"nm p | grep ' at_' >labels && "
+#define OTHER "echo 'int other;' >o.c && cc -gdwarf-4 -gsplit-dwarf -c o.c && dwp o.dwo -o p.dwp"
 	static const struct {
 		const char *make;
 		bool is_found;
@@ -364,6 +391,21 @@ TEST(split_places)
 	     "cc -Wl,--build-id=0x0123456789abcdef -o p o/p.o && nm p | grep ' at_' >labels && "
 	     "mkdir away && mv p o away && mv away p",
 	     true},
+	    {OLD "timeout 20 dwp -e p -o p.dwp && rm p*.dwo", true},
+	    {OLD "timeout 20 dwp -e p -o p.dwp && rm p*.dwo && mkdir d && mv p.dwp d", true},
+	    {OLD
+	     "objcopy --only-keep-debug p p.debug && timeout 20 dwp -e p -o p.dwp && rm p*.dwo && "
+	     "objcopy --strip-debug --add-gnu-debuglink=p.debug p",
+	     true},
+	    {OLD "mkdir .debug && objcopy --only-keep-debug p .debug/p.debug && "
+		 "timeout 20 dwp -e p -o .debug/p.debug.dwp && rm p*.dwo && "
+		 "objcopy --strip-debug --add-gnu-debuglink=.debug/p.debug p",
+	     true},
+	    /* of another build, but there are its own files */
+	    {OLD OTHER, true},
+	    {OLD OTHER " && rm p*.dwo", false},
+	    {": >p.dwp && rm p.dwo", false},
+	    {"mkfifo p.dwp", true},
 	    {": >p.dwo", false},
 	    {"echo 'int other;' >o.c && cc -g -gsplit-dwarf -c o.c && mv o.dwo p.dwo", false},
 	    {"rm p.dwo && mkfifo p.dwo", false},
@@ -379,9 +421,13 @@ TEST(split_places)
 		struct symbol_line line[SYMBOL_MAX_LINES];
 		struct opened p;
 
-		assert_true(test_shell(w, "rm -rf p *.dwo d"));
+		assert_true(test_shell(w, "rm -rf p p.debug *.dwo *.dwp d .debug"));
 		assert_true(compile(w, "cc", "-O2 -g -gsplit-dwarf"));
-		assert_true(test_shell(w, "%s", cases[i].make));
+		if (!test_shell(w, "%s", cases[i].make)) {
+			assert_non_null(strstr(cases[i].make, "dwp -"));
+			print_message("skip: %s: no dwp\n", cases[i].make);
+			continue;
+		}
 		test_world_open(w,
 				&(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
 				&(struct symbols_config){.with_inlined = true});
@@ -465,13 +511,13 @@ TEST(damaged)
 	}
 }
 
-/* Writes a file of a unit with some bytes of these sections changed, and asks for all lines. */
-static void ask_split(struct test_world *w, const uint8_t *data, size_t len)
+/* Writes such a file, and asks for all lines. */
+static void ask_split(struct test_world *w, const char *name, const uint8_t *data, size_t len)
 {
 	struct symbol_line line[SYMBOL_MAX_LINES];
 	struct opened p;
 
-	tree_put(&w->tree, "/p.dwo", data, len);
+	tree_put(&w->tree, name, data, len);
 	test_world_open(w, NULL, &(struct symbols_config){.with_inlined = true});
 	open_program(w, "p", 0, &p);
 	for (size_t i = 0; i < NR(expected); i++)
@@ -480,11 +526,10 @@ static void ask_split(struct test_world *w, const uint8_t *data, size_t len)
 	test_world_close(w);
 }
 
-TEST(split_damaged)
+/* The same with each part of the file missing, and with random bytes in these sections. */
+static void damage_split(struct test_world *w, const char *name, const char *const *sections,
+			 size_t nr_sections)
 {
-	static const char *const sections[] = {".debug_info.dwo", ".debug_abbrev.dwo",
-					       ".debug_str_offsets.dwo", ".debug_rnglists.dwo"};
-	struct test_world *w = &world;
 	uint64_t seed = 5;
 	char path[4096];
 	struct elf_file *f;
@@ -492,8 +537,7 @@ TEST(split_damaged)
 	const uint8_t *data;
 	size_t len;
 
-	assert_true(compile(w, "cc", "-O2 -gdwarf-5 -gsplit-dwarf"));
-	snprintf(path, sizeof(path), "%s/p.dwo", w->tree.dir);
+	snprintf(path, sizeof(path), "%s%s", w->tree.dir, name);
 	f = test_open_elf(path);
 	for (size_t i = 0; i < elf_file_nr_sections(f); i++) {
 		struct elf_section s;
@@ -507,21 +551,37 @@ TEST(split_damaged)
 	assert_true(good && bad);
 	memcpy(good, data, len);
 	for (size_t cut = 64; cut < len; cut += 256)
-		ask_split(w, good, cut);
+		ask_split(w, name, good, cut);
 	for (int round = 0; round < 100; round++) {
 		struct elf_section s;
 
 		memcpy(bad, good, len);
 		for (int i = 0; i < 3; i++) {
 			seed = seed * 6364136223846793005u + 1442695040888963407u;
-			if (elf_file_find_section(f, sections[(seed >> 50) % NR(sections)], &s))
+			if (elf_file_find_section(f, sections[(seed >> 50) % nr_sections], &s))
 				bad[s.offset + (seed >> 33) % s.size] = (uint8_t)(seed >> 20);
 		}
-		ask_split(w, bad, len);
+		ask_split(w, name, bad, len);
 	}
 	free(good);
 	free(bad);
 	elf_file_close(f);
+}
+
+TEST(split_damaged)
+{
+	static const char *const sections[] = {".debug_info.dwo", ".debug_abbrev.dwo",
+					       ".debug_str_offsets.dwo", ".debug_rnglists.dwo"};
+	static const char *const packaged[] = {".debug_cu_index", ".debug_cu_index",
+					       ".debug_info.dwo", ".debug_str_offsets.dwo"};
+	struct test_world *w = &world;
+
+	assert_true(compile(w, "cc", "-O2 -gdwarf-5 -gsplit-dwarf"));
+	damage_split(w, "/p.dwo", sections, NR(sections));
+	assert_true(compile(w, "cc", "-O2 -gdwarf-4 -gsplit-dwarf"));
+	if (!test_shell(w, "timeout 20 dwp -e p -o p.dwp && rm p*.dwo"))
+		SKIP("no dwp for packages of split units");
+	damage_split(w, "/p.dwp", packaged, NR(packaged));
 }
 
 static void expect_refused(const uint8_t *data, size_t len)
