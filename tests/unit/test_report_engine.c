@@ -1285,8 +1285,9 @@ TEST(times_are_kept)
 	struct world w;
 	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
 
-	for (size_t i = 0; i < NR; i++) /* by time, as in a file */
-		samples[i].time_ns = START_NS + i * SPAN_NS / NR;
+	for (size_t i = 0; i < NR; i++) /* each file has times of its own */
+		samples[i].time_ns =
+		    START_NS + SPAN_NS / NR_FILES * samples[i].file + i % (SPAN_NS / NR_FILES);
 	write_session(samples, NR);
 	assert_int_equal(world_open(&w, &test_no_rules), 0);
 	for (int pass = 0; pass < 3; pass++) {
