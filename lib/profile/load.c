@@ -332,15 +332,21 @@ static int load_frame(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-/* Frames of samples that were read before say nothing new. */
+/* The next frames if they are samples that were read before: they say nothing new. */
+static const struct profile_times_run *known_run(const struct profile_load *l,
+						 const struct trace_reader *r)
+{
+	const uint64_t never = UINT64_MAX;
+
+	return l->times ? profile_times_other(l->times, trace_reader_offset(r), never, never)
+			: NULL;
+}
+
 static void pass_over_samples(const struct profile_load *l, struct trace_reader *r)
 {
 	const struct profile_times_run *run;
 
-	while (
-	    l->times &&
-	    (run = profile_times_other(l->times, trace_reader_offset(r), UINT64_MAX, UINT64_MAX)) &&
-	    trace_reader_pass_to(r, run->to, run->nr_frames))
+	while ((run = known_run(l, r)) && trace_reader_pass_to(r, run->to, run->nr_frames))
 		;
 }
 
