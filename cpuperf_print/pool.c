@@ -116,7 +116,7 @@ static struct pass *find(struct pool *k, const struct buf *name)
 	return NULL;
 }
 
-/* What was read with callers serves a sink without them, too. */
+/* What was read with callers serves a sink without them, too, unless wakers come first. */
 static struct pass *find_with_callers(struct pool *k, const struct report_run *run,
 				      const struct report_input *input)
 {
@@ -124,7 +124,8 @@ static struct pass *find_with_callers(struct pool *k, const struct report_run *r
 	struct pass *r = NULL;
 	BUF_AUTO(name, MAX_NAME_BYTES);
 
-	if (like.parts & REPORT_BY_STACK || report_functions_use_callers(run->functions))
+	if (like.parts & REPORT_BY_STACK || (run->with_wakers && !like.ignores_frames) ||
+	    report_functions_use_callers(run->functions))
 		return NULL;
 	like.parts |= REPORT_BY_STACK;
 	like.ignores_frames = false;
@@ -154,7 +155,7 @@ static size_t bytes_of(const struct pool *k)
 	return bytes;
 }
 
-/* Of the memory half, and of what is read ahead what is free. */
+/* Half of the memory; what is read ahead gets at most what is free. */
 static size_t room_for_one(const struct pool *k)
 {
 	const size_t bytes = bytes_of(k), left = k->max_bytes > bytes ? k->max_bytes - bytes : 0;

@@ -363,7 +363,8 @@ static const struct {
     {"waits", {"top", "1"}},
 };
 
-/* Whoever looks at a view asks for the next one soon, or much later. */
+/* Whoever looks at a view asks for the next one soon, or much later. While requests are answered,
+ * the end of one wakes it. */
 static void wait_for_silence(struct navigator *n)
 {
 	while (!n->is_ending &&

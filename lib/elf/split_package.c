@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "elf/split_image.h"
 
+#include <elf.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum {
 	WORD_BYTES = 4,
 	ID_BYTES = 8,
 	MAX_COLUMNS = 16,
+	MAX_PROBES = 1024,            /* a third of the slots is free */
 	MAX_STRINGS_BYTES = 64 << 20, /* of a unit */
 	OFFSETS_HEADER_BYTES = 8,     /* from DWARF 5 on */
 };
@@ -42,14 +44,21 @@ static uint64_t id_at(const uint8_t *p)
 	return word(p) | (uint64_t)word(p + WORD_BYTES) << 32;
 }
 
-/* Rows are numbered from 1; 0: the unit is in no slot. */
+/* Probes as the format says; the number of slots is a power of two. Rows are numbered from 1; 0:
+ * the unit is in no slot. */
 static uint32_t find_id(const uint8_t *ids, uint32_t nr_slots, uint64_t id)
 {
 	const uint8_t *rows = ids + (size_t)nr_slots * ID_BYTES;
+	const uint64_t mask = (uint64_t)nr_slots - 1, step = (id >> 32 & mask) | 1;
+	uint64_t slot = id & mask;
 
-	for (size_t i = 0; i < nr_slots; i++)
-		if (id_at(ids + i * ID_BYTES) == id && word(rows + i * WORD_BYTES))
-			return word(rows + i * WORD_BYTES);
+	for (uint32_t i = 0; i < nr_slots && i < MAX_PROBES; i++) {
+		const uint32_t row = word(rows + slot * WORD_BYTES);
+
+		if (!row || id_at(ids + slot * ID_BYTES) == id)
+			return row;
+		slot = (slot + step) & mask;
+	}
 	return 0;
 }
 
@@ -66,7 +75,8 @@ static bool find_row(const struct elf_file *dwp, uint64_t id, struct row *out)
 	nr_columns = word(s.data + 4);
 	nr_rows = word(s.data + 8);
 	nr_slots = word(s.data + 12);
-	if ((out->version != VERSION && out->version != GNU_VERSION) || nr_columns > MAX_COLUMNS)
+	if ((out->version != VERSION && out->version != GNU_VERSION) || nr_columns > MAX_COLUMNS ||
+	    nr_slots & (nr_slots - 1))
 		return false;
 	row_bytes = (uint64_t)nr_columns * WORD_BYTES;
 	need = INDEX_HEADER_BYTES + (uint64_t)nr_slots * (ID_BYTES + WORD_BYTES) + row_bytes +
@@ -119,14 +129,13 @@ static void add_columns(const struct elf_file *dwp, const struct row *row, struc
 	}
 }
 
-/* Appends a string of the section and its new offset; an invalid one is empty. */
-static void add_string(const struct elf_section *all, uint32_t at, struct buf *strings,
+/* Appends a string of those that end within len bytes, and its new offset; an invalid one is empty.
+ */
+static void add_string(const uint8_t *all, size_t len, uint32_t at, struct buf *strings,
 		       struct buf *offsets)
 {
-	const uint8_t *p = all->data + at, *end = NULL;
+	const uint8_t *p = all + at, *end = at < len ? memchr(p, '\0', len - at) : NULL;
 
-	if (at < all->size)
-		end = memchr(p, '\0', all->size - at);
 	buf_le32(offsets, end ? (uint32_t)strings->len : 0);
 	if (end)
 		buf_add(strings, p, (size_t)(end - p) + 1);
@@ -139,15 +148,20 @@ static int make_strings(const struct elf_file *dwp, const struct row *row, struc
 	struct split_image_part *part = split_image_find(m, ".debug_str_offsets.dwo");
 	const size_t head = row->version == VERSION ? OFFSETS_HEADER_BYTES : 0;
 	struct elf_section all;
+	const uint8_t *last;
 
-	if (!part || part->len < head || !elf_file_load_section(dwp, ".debug_str.dwo", &all))
+	if (!part || part->len < head || !elf_file_load_section(dwp, ".debug_str.dwo", &all) ||
+	    all.flags & SHF_COMPRESSED)
 		return -ENODATA;
+	last = memrchr(all.data, '\0', all.size);
 	buf_addc(strings, '\0');
 	buf_add(offsets, part->data, head);
-	for (size_t at = head; at + WORD_BYTES <= part->len; at += WORD_BYTES)
-		add_string(&all, word(part->data + at), strings, offsets);
-	if (buf_error(strings) || buf_error(offsets) ||
-	    !elf_file_pay(dwp, strings->len + offsets->len))
+	for (size_t at = head; last && at + WORD_BYTES <= part->len && !buf_error(strings);
+	     at += WORD_BYTES)
+		add_string(all.data, (size_t)(last - all.data) + 1, word(part->data + at), strings,
+			   offsets);
+	if (!elf_file_pay(dwp, buf_error(strings) ? MAX_STRINGS_BYTES : strings->len) ||
+	    buf_error(strings) || buf_error(offsets))
 		return -ENOMEM;
 	part->data = (const uint8_t *)offsets->data;
 	part->len = offsets->len;

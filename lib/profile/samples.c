@@ -111,7 +111,7 @@ void profile_samples_within(struct profile_samples *s, uint64_t first_ns, uint64
 /* The next run of frames, if it is not needed. */
 static const struct profile_times_run *other_run(const struct profile_samples *s)
 {
-	return s->omit && s->kept && *s->kept
+	return s->omit && !s->stands_for && s->kept && *s->kept
 		   ? profile_times_other(*s->kept, trace_reader_offset(s->reader), s->first_ns,
 					 s->last_ns)
 		   : NULL;

@@ -92,9 +92,9 @@ const struct profile_times_run *profile_times_other(const struct profile_times *
 						    uint64_t first_ns, uint64_t last_ns)
 {
 	size_t i = ORDER_FIRST(k, t->nr, t->run[k].from >= at);
-	const struct profile_times_run *run = &t->run[i];
+	const struct profile_times_run *run = i < t->nr ? &t->run[i] : NULL;
 
-	if (i == t->nr || run->from != at || run->is_needed)
+	if (!run || run->from != at || run->is_needed)
 		return NULL;
 	return run->last_ns < first_ns || run->first_ns > last_ns ? run : NULL;
 }

@@ -286,7 +286,7 @@ bool report_functions_use_callers(const struct report_functions *f)
 {
 	const struct report_rules *r = f->rules;
 
-	return r->nr_only || r->nr_hide || r->nr_split;
+	return r->nr_only || r->nr_hide || r->nr_split || r->nr_merge || r->merge_object;
 }
 
 int report_function_compare(const struct report_function *a, const struct report_function *b)

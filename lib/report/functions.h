@@ -39,7 +39,8 @@ size_t report_functions_nr(const struct report_functions *f);
  * split ones, joins merged neighbours. *nr becomes the number of frames; 0: the stack is not
  * selected. 0 or -ENOMEM. */
 int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr);
-/* Whether some of them depend on callers: then a sampled function is not that of a stack. */
+/* Whether some of them depend on callers: then a stack begins otherwise than its sampled function
+ * alone. */
 bool report_functions_use_callers(const struct report_functions *f);
 
 #endif

@@ -329,6 +329,7 @@ bool trace_reader_pass_to(struct trace_reader *r, uint64_t offset, uint64_t nr_f
 		return false;
 	r->at = offset;
 	r->nr_frames += nr_frames;
+	r->end_agrees = false;
 	return true;
 }
 
