@@ -95,8 +95,8 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 bool trace_reader_pass_over(struct trace_reader *r, uint16_t kind);
 /* The offset at which the next frame of a file is expected; UINT64_MAX: it is in no file. */
 uint64_t trace_reader_offset(const struct trace_reader *r);
-/* Continues at an offset, behind so many frames that were read before. False: it is not ahead in the
- * file; nothing changed. */
+/* Continues at an offset, behind so many frames that were read before. False: it is not ahead in
+ * the file; nothing changed. */
 bool trace_reader_pass_to(struct trace_reader *r, uint64_t offset, uint64_t nr_frames);
 /* How far in the file it has come. */
 uint64_t trace_reader_bytes(const struct trace_reader *r);
