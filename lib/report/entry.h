@@ -188,8 +188,8 @@ struct report_sink {
 	 * sample counts. Others get none of them. */
 	bool takes_maxima;
 	/* Without REPORT_BY_STACK: it does not read the frames of entries. Functions are not looked
-	 * up then, nor is counted what has none (report_stats.nr_user, nr_unmapped), but where rules
-	 * need them. */
+	 * up then, nor is counted what has none (report_stats.nr_user, nr_unmapped), but where
+	 * rules need them. */
 	bool ignores_frames;
 	/* NULL, as samples: only where stacks end is counted. Functions are not looked up then. */
 	int (*entry)(void *arg, const struct report_entry *e);
