@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 2000, MAX_SPANS = 4 << 20 };
+enum { STEPS = 2000, MAX_SPANS = 4 << 20, NS_PER_MS = 1000000 };
 static const uint32_t several = UINT32_MAX;
 
 /* Calls of a thread at a depth that follow each other. */
@@ -55,6 +55,7 @@ static uint32_t find_thread(struct spans *s, const struct profile_region_event *
 		    .pid = e->pid,
 		    .tid = e->tid,
 		    .thread = e->task->thread,
+		    .slice = (uint32_t)(since(e->time_ns, s->o->start_ns) / NS_PER_MS),
 		    .comm = report_functions_text_number(f, e->task->comm->name)},
 	    .weight = {.weight = depth ? 0 : e->time_ns - e->begin_ns}};
 	const uint32_t number =

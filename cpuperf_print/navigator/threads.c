@@ -28,7 +28,9 @@ uint32_t threads_add(struct dict *threads, const struct report_entry *e)
 	struct thread *t = dict_at(threads, number);
 
 	if (t) {
-		t->comm = e->key.comm;
+		if (e->key.slice > t->slice || (e->key.slice == t->slice && e->key.comm > t->comm))
+			t->comm = e->key.comm;
+		t->slice = e->key.slice > t->slice ? e->key.slice : t->slice;
 		t->count += e->weight.weight;
 	}
 	return number;

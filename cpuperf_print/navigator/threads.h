@@ -15,7 +15,7 @@ struct report_entry;
 
 struct thread {
 	uint32_t event, session, pid, tid, thread; /* its key */
-	uint32_t comm;                             /* the last one */
+	uint32_t comm, slice;                      /* the last one, and when */
 	uint32_t rank;                             /* by count, from 0, among those of the event */
 	uint64_t count;
 };
@@ -24,7 +24,8 @@ struct thread {
 extern const unsigned threads_parts;
 
 void threads_init(struct dict *threads);
-/* The number of the entry's thread, or DICT_NONE without memory. */
+/* The number of the entry's thread, or DICT_NONE without memory. Entries may come in any order: the
+ * later slice has the later name. */
 uint32_t threads_add(struct dict *threads, const struct report_entry *e);
 /* Once, after the last one: those with most of an event first. 0 or -ENOMEM. */
 int threads_rank(struct dict *threads);

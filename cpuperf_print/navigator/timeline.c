@@ -87,26 +87,41 @@ static int name_others(struct timeline *l)
 											  : -ENOMEM;
 }
 
+/* By caller; those of a caller by name, as their numbers are those of their arrival. */
+static int compare_stacks(const void *a, const void *b, void *stacks)
+{
+	const struct report_stack_node *x = report_stacks_at(stacks, *(const uint32_t *)a),
+				       *y = report_stacks_at(stacks, *(const uint32_t *)b);
+
+	return order_u64(x->parent, y->parent)
+		   ?: report_function_compare(x->frame.function, y->frame.function)
+		   ?: order_u64(x->frame.line, y->frame.line);
+}
+
 /* Stacks as a walk of their tree meets them. Callers have lower numbers. 0 or -ENOMEM. */
 static int order_stacks(struct timeline *l)
 {
 	const size_t nr = report_stacks_nr(l->stacks);
-	uint32_t *size = mem_calloc(nr, sizeof(*size)), *next = mem_calloc(nr, sizeof(*next));
+	MEM_AUTO uint32_t *size = mem_calloc(nr, sizeof(*size)),
+			  *next = mem_calloc(nr, sizeof(*next)),
+			  *sorted = mem_calloc(nr, sizeof(*sorted));
 
 	l->order = mem_calloc(nr, sizeof(*l->order));
-	for (size_t i = nr; size && next && l->order && i-- > 1;) {
+	if (!size || !next || !sorted || !l->order)
+		return -ENOMEM;
+	for (size_t i = nr; i-- > 1;) {
+		sorted[i - 1] = (uint32_t)i;
 		size[i]++;
 		size[report_stacks_at(l->stacks, (uint32_t)i)->parent] += size[i];
 	}
-	for (uint32_t i = 1; size && next && l->order && i < nr; i++) {
-		const uint32_t parent = report_stacks_at(l->stacks, i)->parent;
+	qsort_r(sorted, nr - 1, sizeof(*sorted), compare_stacks, l->stacks);
+	for (size_t i = 0; i + 1 < nr; i++) {
+		const uint32_t parent = report_stacks_at(l->stacks, sorted[i])->parent;
 
-		l->order[i] = l->order[parent] + 1 + next[parent];
-		next[parent] += size[i];
+		l->order[sorted[i]] = l->order[parent] + 1 + next[parent];
+		next[parent] += size[sorted[i]];
 	}
-	mem_free(size);
-	mem_free(next);
-	return size && next && l->order ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* By thread, the last slice first. Every other slice is in the opposite order: so what ends one can

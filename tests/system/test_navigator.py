@@ -507,6 +507,8 @@ def check_methods_and_paths(folder):
             for query in ("comm=" + "a" * nr, "&a" * (nr // 2), "a=b&" * (nr // 4), "?" * nr):
                 text = s.raw(f"GET /api/flat?{query} HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\nCookie: {s.cookie}\r\n\r\n".encode())
                 is_fine = query.startswith("comm") and nr <= fits
+                if not text and nr > 32 << 10:  # what was never read resets the connection, sometimes before the answer
+                    continue
                 assert text.startswith(b"HTTP/1.1 200 " if is_fine else b"HTTP/1.1 414 "), (nr, query[:6], text[:50])
 
 
