@@ -109,7 +109,6 @@ static size_t list_reports(const struct inputs *in, const char *names[MAX_REPORT
 	    {"series", true},
 	    {"top-down", true},
 	};
-
 	size_t nr = 0;
 
 	_Static_assert(ARRAY_NR(reports) <= MAX_REPORTS, "they have room");

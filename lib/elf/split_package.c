@@ -4,10 +4,10 @@
  * table of their offsets is made anew.
  */
 #include "base/buf.h"
+#include "elf/layout.h"
 #include "elf/split_image.h"
 
 #include <elf.h>
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -33,15 +33,7 @@ struct row {
 
 static uint32_t word(const uint8_t *p)
 {
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le32toh(v);
-}
-
-static uint64_t id_at(const uint8_t *p)
-{
-	return word(p) | (uint64_t)word(p + WORD_BYTES) << 32;
+	return (uint32_t)elf_load(p, WORD_BYTES);
 }
 
 /* Probes as the format says; the number of slots is a power of two. Rows are numbered from 1; 0:
@@ -55,7 +47,7 @@ static uint32_t find_id(const uint8_t *ids, uint32_t nr_slots, uint64_t id)
 	for (uint32_t i = 0; i < nr_slots && i < MAX_PROBES; i++) {
 		const uint32_t row = word(rows + slot * WORD_BYTES);
 
-		if (!row || id_at(ids + slot * ID_BYTES) == id)
+		if (!row || elf_load(ids + slot * ID_BYTES, ID_BYTES) == id)
 			return row;
 		slot = (slot + step) & mask;
 	}
@@ -71,7 +63,7 @@ static bool find_row(const struct elf_file *dwp, uint64_t id, struct row *out)
 
 	if (!elf_file_load_section(dwp, ".debug_cu_index", &s) || s.size < INDEX_HEADER_BYTES)
 		return false;
-	out->version = s.data[0] | (unsigned)s.data[1] << 8;
+	out->version = (unsigned)elf_load(s.data, 2);
 	nr_columns = word(s.data + 4);
 	nr_rows = word(s.data + 8);
 	nr_slots = word(s.data + 12);

@@ -332,24 +332,6 @@ static int load_frame(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-/* The next frames if they are samples that were read before: they say nothing new. */
-static const struct profile_times_run *known_run(const struct profile_load *l,
-						 const struct trace_reader *r)
-{
-	const uint64_t never = UINT64_MAX;
-
-	return l->times ? profile_times_other(l->times, trace_reader_offset(r), never, never)
-			: NULL;
-}
-
-static void pass_over_samples(const struct profile_load *l, struct trace_reader *r)
-{
-	const struct profile_times_run *run;
-
-	while ((run = known_run(l, r)) && trace_reader_pass_to(r, run->to, run->nr_frames))
-		;
-}
-
 /* Loads all frames and reports damage. 0, -EPROTO (another session's), -ENOMEM. */
 static int load_all(struct profile_load *l, struct trace_reader *r)
 {
@@ -359,7 +341,8 @@ static int load_all(struct profile_load *l, struct trace_reader *r)
 	for (;;) {
 		struct err e = {0};
 
-		pass_over_samples(l, r);
+		while (profile_times_pass(l->times, r, UINT64_MAX, UINT64_MAX))
+			; /* samples that were read before say nothing new */
 		rc = trace_reader_next(r, &f, &e);
 		if (rc == 1)
 			rc = load_frame(l, &f);

@@ -108,21 +108,15 @@ void profile_samples_within(struct profile_samples *s, uint64_t first_ns, uint64
 	s->omit_arg = arg;
 }
 
-/* The next run of frames, if it is not needed. */
-static const struct profile_times_run *other_run(const struct profile_samples *s)
-{
-	return s->omit && !s->stands_for && s->kept && *s->kept
-		   ? profile_times_other(*s->kept, trace_reader_offset(s->reader), s->first_ns,
-					 s->last_ns)
-		   : NULL;
-}
-
+/* The runs of frames that are not needed. */
 static void pass_over_times(struct profile_samples *s)
 {
+	const bool may_pass = s->omit && !s->stands_for && s->kept;
+	const struct profile_times *t = may_pass ? *s->kept : NULL;
 	const struct profile_times_run *run;
 
-	while ((run = other_run(s)) && trace_reader_pass_to(s->reader, run->to, run->nr_frames)) {
-		const struct profile_times_sum *sums = profile_times_sums(*s->kept, run);
+	while ((run = profile_times_pass(t, s->reader, s->first_ns, s->last_ns))) {
+		const struct profile_times_sum *sums = profile_times_sums(t, run);
 
 		for (uint32_t i = 0; i < s->session_events.nr; i++)
 			if (sums[i].samples)

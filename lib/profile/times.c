@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/samples.h"
+#include "trace/reader.h"
 
 /* A part of the time reads up to two runs more than it needs. */
 enum { RUN_BYTES = 1 << 20, MAX_SUMS = 1 << 20 };
@@ -97,6 +98,16 @@ const struct profile_times_run *profile_times_other(const struct profile_times *
 	if (!run || run->from != at || run->is_needed)
 		return NULL;
 	return run->last_ns < first_ns || run->first_ns > last_ns ? run : NULL;
+}
+
+const struct profile_times_run *profile_times_pass(const struct profile_times *t,
+						   struct trace_reader *r, uint64_t first_ns,
+						   uint64_t last_ns)
+{
+	const struct profile_times_run *run =
+	    t ? profile_times_other(t, trace_reader_offset(r), first_ns, last_ns) : NULL;
+
+	return run && trace_reader_pass_to(r, run->to, run->nr_frames) ? run : NULL;
 }
 
 const struct profile_times_sum *profile_times_sums(const struct profile_times *t,

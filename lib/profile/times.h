@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct profile_sample;
+struct trace_reader;
 
 struct profile_times_sum {
 	uint64_t samples, weight;
@@ -48,6 +49,11 @@ void profile_times_end(struct profile_times *t, uint64_t at);
 /* The run that begins there if nothing in it is between the times; else NULL. */
 const struct profile_times_run *profile_times_other(const struct profile_times *t, uint64_t at,
 						    uint64_t first_ns, uint64_t last_ns);
+/* Moves the reader behind such a run, if its next frame is there: returns the run, else NULL. t
+ * NULL: nothing is known. */
+const struct profile_times_run *profile_times_pass(const struct profile_times *t,
+						   struct trace_reader *r, uint64_t first_ns,
+						   uint64_t last_ns);
 /* The sums of a run, by event. */
 const struct profile_times_sum *profile_times_sums(const struct profile_times *t,
 						   const struct profile_times_run *run);

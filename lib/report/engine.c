@@ -186,9 +186,9 @@ static int read_files(struct worker *w)
 	while (rc == 0 && !g->counters.rc && !report_counters_are_canceled(&g->counters) &&
 	       (i = g->next_file++) < g->nr_files)
 		rc = read_file(w, i);
-	return rc
-		   ?: report_counters_are_canceled(&g->counters) ? -ECANCELED
-								 : report_counter_flush(w->counter);
+	if (rc == 0 && report_counters_are_canceled(&g->counters))
+		rc = -ECANCELED;
+	return rc ?: report_counter_flush(w->counter);
 }
 
 static void *run_worker(void *arg)

@@ -130,9 +130,10 @@ static struct elf_file *find_package(const struct symbol_splits *s, const struct
 {
 	struct elf_file *file = NULL;
 
-	for (size_t i = 0; program && !file; i++)
-		if (!elf_finder_package(s->config->finder, elf_file_name(program), i, &file))
-			break;
+	for (size_t i = 0; program && !file &&
+			   elf_finder_package(s->config->finder, elf_file_name(program), i, &file);
+	     i++)
+		;
 	return file;
 }
 

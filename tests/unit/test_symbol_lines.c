@@ -325,8 +325,8 @@ static void expect_same_packaged(struct test_world *w, const char *flags)
 
 	for (size_t i = is_old ? 0 : 1; i < NR(makers); i++) {
 		if (!test_shell(w,
-				"rm -rf whole && mkdir whole && cp *.dwo whole/ && %s -e q -o "
-				"q.dwp && rm *.dwo",
+				"rm -rf whole q.dwp && mkdir whole && cp *.dwo whole/ && "
+				"timeout 20 %s -e q -o q.dwp && rm *.dwo",
 				makers[i])) {
 			print_message("skip: package of %s: no %s\n", flags, makers[i]);
 			continue;
@@ -375,7 +375,9 @@ TEST(split_places)
 #define OLD                                                                                        \
 	"cc -O2 -gdwarf-4 -gsplit-dwarf -w -Wl,--build-id=0x0123456789abcdef -o p p.c && "         \
 	"nm p | grep ' at_' >labels && "
-#define OTHER "echo 'int other;' >o.c && cc -gdwarf-4 -gsplit-dwarf -c o.c && dwp o.dwo -o p.dwp"
+#define OTHER                                                                                      \
+	"echo 'int other;' >o.c && cc -gdwarf-4 -gsplit-dwarf -c o.c && timeout 20 dwp o.dwo -o "  \
+	"p.dwp"
 	static const struct {
 		const char *make;
 		bool is_found;
