@@ -689,9 +689,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
 	if (plan->spec->flight.span_ns && has_limits(plan->spec))
 		config.look_ns = NS_PER_S;
-	if (o->has_trace_marker && tracefs_open(&root_live, o->is_trace_global, &plan->tracefs, &e))
-		return fail(EXIT_FAILED, &e);
-	if (plan->tracefs && !config.look_ns)
+	if (o->has_trace_marker && !config.look_ns)
 		config.look_ns = NS_PER_S;
 	r.serves_looks = o->metrics_listen && r.is_answered && !plan->target.has_runs &&
 			 (plan->target.until_end || plan->spec->num_iterations == 1);
@@ -703,7 +701,9 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	status_init(&r.status, &r.output,
 		    plan->is_sampling && !r.command && !o->live && !o->top &&
 			o->std.min_level <= LOG_INFO);
-	if (open_session(&r, &config, &e)) {
+	if ((o->has_trace_marker &&
+	     tracefs_open(&root_live, o->is_trace_global, &plan->tracefs, &e)) ||
+	    open_session(&r, &config, &e)) {
 		status = fail(EXIT_FAILED, &e);
 	} else {
 		if (attached && !r.is_answered)

@@ -111,10 +111,12 @@ void profile_samples_within(struct profile_samples *s, uint64_t first_ns, uint64
 /* The runs of frames that are not needed. */
 static void pass_over_times(struct profile_samples *s)
 {
-	const bool may_pass = s->omit && !s->stands_for && s->kept;
-	const struct profile_times *t = may_pass ? *s->kept : NULL;
 	const struct profile_times_run *run;
+	const struct profile_times *t;
 
+	if (!s->omit || s->stands_for || !s->kept)
+		return;
+	t = *s->kept;
 	while ((run = profile_times_pass(t, s->reader, s->first_ns, s->last_ns))) {
 		const struct profile_times_sum *sums = profile_times_sums(t, run);
 
