@@ -78,63 +78,102 @@ static bool has_callers(const struct profile_facts *f)
 			 x->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK));
 }
 
-enum { MAX_REPORTS = 32 };
+static bool is_any(const struct inputs *in)
+{
+	(void)in;
+	return true;
+}
 
-/* Returns how many. */
-static size_t list_reports(const struct inputs *in, const char *names[MAX_REPORTS])
+static bool are_stacks(const struct inputs *in)
+{
+	return inputs_are_sampled(in) && has_callers(in->item[0].facts);
+}
+
+static bool are_waits(const struct inputs *in)
+{
+	return has_states(in->item[0].facts, REPORT_ON_CPU);
+}
+
+static bool are_regions(const struct inputs *in)
+{
+	return in->item[0].facts->has_regions;
+}
+
+static bool is_heap(const struct inputs *in)
+{
+	return reports_has_heap(in->item[0].facts);
+}
+
+static bool are_latencies(const struct inputs *in)
 {
 	const struct profile_facts *f = in->item[0].facts;
-	const struct {
-		const char *name;
-		bool applies;
-	} reports[] = {
-	    {"flat", inputs_are_sampled(in)},
-	    {"threads", inputs_are_sampled(in)},
-	    {"tree", inputs_are_sampled(in) && has_callers(f)},
-	    {"callers", inputs_are_sampled(in) && has_callers(f)},
-	    {"calls", inputs_are_sampled(in) && has_callers(f)},
-	    {"annotate", inputs_are_sampled(in)},
-	    {"lanes", facts_has_states(in)},
-	    {"timeline", inputs_are_sampled(in) && has_callers(f)},
-	    {"waits", has_states(f, REPORT_ON_CPU)},
-	    {"regions", f->has_regions},
-	    {"spans", f->has_regions},
-	    {"heap", reports_has_heap(f)},
-	    {"sizes", reports_has_heap(f)},
-	    {"lifetimes", reports_has_heap(f)},
-	    {"latency", ARRAY_ANY(x, f->events, f->nr_events, strcmp(x->group, "latency") == 0)},
-	    {"diff", in->nr_diff > 0},
-	    {"hosts", in->nr_jobs > 0},
-	    {"summary", true},
-	    {"series", true},
-	    {"top-down", true},
-	};
-	size_t nr = 0;
 
-	_Static_assert(ARRAY_NR(reports) <= MAX_REPORTS, "they have room");
-	for (size_t i = 0; i < ARRAY_NR(reports); i++)
-		if (reports[i].applies)
-			names[nr++] = reports[i].name;
-	return nr;
+	return ARRAY_ANY(x, f->events, f->nr_events, strcmp(x->group, "latency") == 0);
+}
+
+static bool is_diff(const struct inputs *in)
+{
+	return in->nr_diff > 0;
+}
+
+static bool are_jobs(const struct inputs *in)
+{
+	return in->nr_jobs > 0;
+}
+
+#define ROWS  {{"top", "2000"}}, 1
+#define NODES {{"min-percent", "0.05"}}, 1
+
+/* In the order of the page's, which is the order in which they are read ahead. */
+static const struct {
+	struct facts_report report;
+	bool (*applies)(const struct inputs *in);
+} reports[] = {
+    {{"flat", ROWS, true}, inputs_are_sampled},
+    {{"threads", ROWS, true}, inputs_are_sampled},
+    {{"tree", NODES, true}, are_stacks},
+    {{"callers", NODES, true}, are_stacks},
+    {{"calls", {{NULL, NULL}}, 0, false}, are_stacks},
+    {{"annotate", {{NULL, NULL}}, 0, true}, inputs_are_sampled},
+    {{"lanes", {{"top", "60"}}, 1, true}, facts_has_states},
+    {{"timeline", {{"top", "8"}, {"min-percent", "0.1"}}, 2, true}, are_stacks},
+    {{"waits", ROWS, true}, are_waits},
+    {{"regions", ROWS, false}, are_regions},
+    {{"spans", {{"top", "8"}}, 1, false}, are_regions},
+    {{"heap", ROWS, false}, is_heap},
+    {{"sizes", ROWS, false}, is_heap},
+    {{"lifetimes", ROWS, false}, is_heap},
+    {{"latency", ROWS, false}, are_latencies},
+    {{"diff", ROWS, true}, is_diff},
+    {{"hosts", ROWS, false}, are_jobs},
+    {{"summary", {{NULL, NULL}}, 0, false}, is_any},
+    {{"series", {{NULL, NULL}}, 0, true}, is_any},
+    {{"top-down", ROWS, false}, is_any},
+};
+
+const struct facts_report *facts_report(const struct inputs *in, size_t i)
+{
+	for (size_t k = 0; k < ARRAY_NR(reports); k++)
+		if (reports[k].applies(in) && !i--)
+			return &reports[k].report;
+	return NULL;
 }
 
 static void put_reports(struct json_writer *json, const struct inputs *in)
 {
-	const char *names[MAX_REPORTS];
-	const size_t nr = list_reports(in, names);
+	const struct facts_report *x;
 
 	JSONW_ARRAY(json, "reports") {
-		for (size_t i = 0; i < nr; i++)
-			jsonw_text(json, NULL, names[i]);
+		for (size_t i = 0; (x = facts_report(in, i)); i++)
+			jsonw_text(json, NULL, x->name);
 	}
-}
-
-bool facts_has_report(const struct inputs *in, const char *name)
-{
-	const char *names[MAX_REPORTS];
-	const size_t nr = list_reports(in, names);
-
-	return ARRAY_ANY(x, names, nr, strcmp(*x, name) == 0);
+	JSONW_OBJECT(json, "arguments") {
+		for (size_t i = 0; (x = facts_report(in, i)); i++)
+			JSONW_OBJECT(json, x->name) {
+				for (size_t k = 0; k < x->nr_arguments; k++)
+					jsonw_text(json, x->argument[k].name, x->argument[k].value);
+			}
+	}
 }
 
 static void put_notes(struct json_writer *json, const struct buf *notes)

@@ -1,7 +1,8 @@
 /*
  * One thread answers, one request after the other: reports share names, symbols and what was read.
  * Another one reads what the first view shows, while the browser starts, and then what others show,
- * while nothing is asked for. The calling thread waits for signals.
+ * while nothing is asked for: their answers are there when the page asks. The calling thread waits
+ * for signals.
  */
 #include "navigator/navigator.h"
 
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "navigator/answers.h"
 #include "navigator/facts.h"
 #include "navigator/lanes.h"
 #include "navigator/query.h"
@@ -41,9 +43,11 @@ enum {
 	MAX_HEADER_BYTES = 48 << 10,
 	MAX_ERROR_BYTES = 4096,
 	MAX_POOL_BYTES = 1 << 30,
+	MAX_KEPT_BYTES = 64 << 20, /* answers */
 	SILENCE_NS = 500000000,
 	MAX_NOTES = 100,
 	MAX_NOTES_BYTES = 256 << 10,
+	MAX_FAULTS_BYTES = MAX_NOTES * sizeof(struct err),
 };
 
 struct navigator {
@@ -58,7 +62,9 @@ struct navigator {
 	uint64_t answered_ns;    /* when the last one was */
 	atomic_uint nr_asking;   /* requests that wait for the lock, or hold it */
 	atomic_uint is_ending;
-	bool is_ahead;          /* what is read was not asked for */
+	bool is_ahead;     /* what is read was not asked for */
+	struct buf faults; /* of it: struct err */
+	struct answers *answers;
 	pthread_mutex_t noting; /* what follows */
 	struct buf notes;       /* what must be known of the numbers: a line each */
 	size_t nr_notes;
@@ -153,6 +159,32 @@ static bool reply_redirect(const struct navigator *n, const struct http_request 
 	return reply(r, HTTP_SEE_OTHER, response, NULL);
 }
 
+/* --- notes ----------------------------------------------------------------------------------- */
+
+/* Each once; also on standard error. That of what was not asked for waits until it is. */
+static void note(void *arg, const struct err *problem)
+{
+	struct navigator *n = arg;
+	bool is_new;
+	BUF_AUTO(line, MAX_ERROR_BYTES);
+
+	if (n->is_ahead) {
+		buf_add(&n->faults, problem, sizeof(*problem));
+		return;
+	}
+	buf_printf(&line, "%s%s%s\n", problem->source, *problem->source ? ": " : "", problem->msg);
+	pthread_mutex_lock(&n->noting);
+	is_new = n->nr_notes < MAX_NOTES && !buf_error(&line) &&
+		 !(n->notes.len && strstr(buf_str(&n->notes), buf_str(&line)));
+	if (is_new) {
+		n->nr_notes++;
+		buf_adds(&n->notes, buf_str(&line));
+	}
+	pthread_mutex_unlock(&n->noting);
+	if (is_new)
+		log_err(LOG_WARNING, problem);
+}
+
 /* --- reports --------------------------------------------------------------------------------- */
 
 static unsigned status_of(int rc)
@@ -192,21 +224,6 @@ static int print_alone(struct navigator *n, const struct query *q,
 	return rc;
 }
 
-static int print_row(struct navigator *n, const struct query *q, const struct registry_row *format,
-		     const struct registry_row *row, struct buf *text, struct err *e)
-{
-	int rc;
-
-	n->nr_asking++;
-	pthread_mutex_lock(&n->reading);
-	rc = print_alone(n, q, format, row, text, e);
-	n->nr_asking--;
-	n->answered_ns = clock_monotonic_ns();
-	pthread_cond_signal(&n->answered);
-	pthread_mutex_unlock(&n->reading);
-	return rc;
-}
-
 /* "thread_time" is what views call the sum of the events of states: the name selects these. */
 static int select_states(const struct inputs *in, struct profile_filter *f, struct err *e)
 {
@@ -231,26 +248,43 @@ static int select_states(const struct inputs *in, struct profile_filter *f, stru
 	return rc;
 }
 
-static bool reply_row(struct navigator *n, const struct http_request *r,
-		      const struct registry_row *format, const struct registry_row *row,
-		      const char *type, const char *policy)
+/* What is asked for, from the arguments; query_free(*out) in any case. */
+static int make_query(const struct navigator *n, const struct http_request *r,
+		      const struct registry_row *row, struct query **out, struct err *e)
 {
-	struct buf text = {.data = NULL};
-	struct query *q = NULL;
-	struct err e = {0};
-	int rc = query_new(n->options, r, &q, &e);
-	bool done;
+	int rc = query_new(n->options, r, out, e);
 
 	if (rc == 0 && row->diff == REGISTRY_DIFF && !n->inputs->nr_diff)
-		rc = err_set(&e, -EINVAL, "%s: there is nothing to compare with: --diff=FILE",
+		rc = err_set(e, -EINVAL, "%s: there is nothing to compare with: --diff=FILE",
 			     row->name);
-	rc = rc ?: select_states(n->inputs, &q->selection.filter, &e)
-		?: print_row(n, q, format, row, &text, &e);
-	done = rc ? reply_error(r, status_of(rc), &e)
-		  : reply(r, HTTP_OK, http_response_new(buf_str(&text), text.len, type), policy);
-	buf_fini(&text);
+	return rc ?: select_states(n->inputs, &(*out)->selection.filter, e);
+}
+
+static int print_asked(struct navigator *n, const struct http_request *r,
+		       const struct registry_row *format, const struct registry_row *row,
+		       struct buf *text, struct err *e)
+{
+	struct query *q = NULL;
+	int rc = make_query(n, r, row, &q, e);
+
+	if (rc == 0) {
+		n->nr_asking++;
+		pthread_mutex_lock(&n->reading);
+		rc = print_alone(n, q, format, row, text, e);
+		n->nr_asking--;
+		n->answered_ns = clock_monotonic_ns();
+		pthread_cond_signal(&n->answered);
+		pthread_mutex_unlock(&n->reading);
+	}
 	query_free(q);
-	return done;
+	return rc;
+}
+
+static bool reply_text(const struct http_request *r, int rc, const struct buf *text,
+		       const char *type, const char *policy, const struct err *e)
+{
+	return rc ? reply_error(r, status_of(rc), e)
+		  : reply(r, HTTP_OK, http_response_new(buf_str(text), text->len, type), policy);
 }
 
 /* Besides reports. */
@@ -268,22 +302,46 @@ static const struct registry_row *find_row(const struct navigator *n, const char
 								     : *own;
 }
 
+/* One that was made before. What must be known of it is told now, to who asks. */
+static bool find_answer(struct navigator *n, const struct http_request *r, struct buf *text)
+{
+	BUF_AUTO(faults, MAX_FAULTS_BYTES);
+	struct err problem;
+	bool is_found = answers_find(n->answers, r, text, &faults);
+
+	for (size_t at = 0; is_found && at < faults.len; at += sizeof(problem)) {
+		memcpy(&problem, faults.data + at, sizeof(problem));
+		note(n, &problem);
+	}
+	return is_found;
+}
+
 static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
 {
 	struct err e = {0};
 	const struct registry_row *row = find_row(n, name, &e),
 				  *format = row ? registry_find_format("ndjson", &e) : NULL;
+	BUF_AUTO(text, MAX_ANSWER_BYTES);
+	int rc = 0;
 
-	return format ? reply_row(n, r, format, row, ndjson, NULL)
-		      : reply_error(r, HTTP_NOT_FOUND, &e);
+	if (!format)
+		return reply_error(r, HTTP_NOT_FOUND, &e);
+	if (!find_answer(n, r, &text)) {
+		rc = print_asked(n, r, format, row, &text, &e);
+		if (rc == 0)
+			answers_add(n->answers, r, &text, &(struct buf){.data = NULL});
+	}
+	return reply_text(r, rc, &text, ndjson, NULL, &e);
 }
 
 static bool reply_html(struct navigator *n, const struct http_request *r)
 {
 	struct err e = {0};
 	const struct registry_row *row = registry_find_format("html", &e);
+	BUF_AUTO(text, MAX_ANSWER_BYTES);
+	int rc = print_asked(n, r, row, row, &text, &e);
 
-	return reply_row(n, r, row, row, html, html_policy);
+	return reply_text(r, rc, &text, html, html_policy, &e);
 }
 
 static bool reply_facts(struct navigator *n, const struct http_request *r)
@@ -329,40 +387,6 @@ static bool answer(void *arg, const struct http_request *r)
 
 /* --- running --------------------------------------------------------------------------------- */
 
-/* Each once; also on standard error. */
-static void note(void *arg, const struct err *problem)
-{
-	struct navigator *n = arg;
-	bool is_new;
-	BUF_AUTO(line, MAX_ERROR_BYTES);
-
-	if (n->is_ahead)
-		return;
-	buf_printf(&line, "%s%s%s\n", problem->source, *problem->source ? ": " : "", problem->msg);
-	pthread_mutex_lock(&n->noting);
-	is_new = n->nr_notes < MAX_NOTES && !buf_error(&line) &&
-		 !(n->notes.len && strstr(buf_str(&n->notes), buf_str(&line)));
-	if (is_new) {
-		n->nr_notes++;
-		buf_adds(&n->notes, buf_str(&line));
-	}
-	pthread_mutex_unlock(&n->noting);
-	if (is_new)
-		log_err(LOG_WARNING, problem);
-}
-
-/* What is read before it is asked for. The first is asked for by the page itself, and is not
- * interrupted; what samples each of the others needs is read, but nothing is printed. */
-static const struct {
-	const char *name;
-	struct http_argument argument;
-} aheads[] = {
-    {"flat", {NULL, NULL}},
-    {"annotate", {"function", "\001"}}, /* no function's name */
-    {"lanes", {"top", "1"}},
-    {"waits", {"top", "1"}},
-};
-
 /* Whoever looks at a view asks for the next one soon, or much later. While requests are answered,
  * the end of one wakes it. */
 static void wait_for_silence(struct navigator *n)
@@ -373,23 +397,28 @@ static void wait_for_silence(struct navigator *n)
 				 n->nr_asking ? UINT64_MAX : n->answered_ns + SILENCE_NS);
 }
 
-/* Requests come first: it begins again when they are answered. */
-static void read_one(struct navigator *n, size_t i, const struct query *q,
-		     const struct registry_row *format, const struct registry_row *row)
+/* The page itself asks for the first, which is not interrupted. For the others requests come first:
+ * it begins again when they are answered. */
+static void read_one(struct navigator *n, const struct http_request *r, bool is_first,
+		     const struct query *q, const struct registry_row *row)
 {
+	struct err e = {0};
+	const struct registry_row *format = registry_find_format("ndjson", &e);
 	int rc;
 
 	do {
 		struct buf text = {.data = NULL};
-		struct err e = {0};
 
 		pthread_mutex_lock(&n->reading);
-		if (i)
+		if (!is_first)
 			wait_for_silence(n);
-		n->is_ahead = i > 0;
-		n->inputs->cancel = i ? &n->nr_asking : &n->is_ending;
+		n->is_ahead = !is_first;
+		n->inputs->cancel = is_first ? &n->is_ending : &n->nr_asking;
 		pool_set_ahead(n->inputs->pool, n->is_ahead);
-		rc = n->is_ending ? 0 : print_alone(n, q, format, row, &text, &e);
+		buf_reset(&n->faults);
+		rc = n->is_ending ? -ECANCELED : print_alone(n, q, format, row, &text, &e);
+		if (rc == 0)
+			answers_add(n->answers, r, &text, &n->faults);
 		pool_set_ahead(n->inputs->pool, false);
 		n->inputs->cancel = &n->is_ending;
 		n->is_ahead = false;
@@ -398,25 +427,35 @@ static void read_one(struct navigator *n, size_t i, const struct query *q,
 	} while (rc == -ECANCELED && !n->is_ending);
 }
 
-/* Faults are told to who asks. */
+/* As the page asks. The code of all functions needs the same samples, and is shown of one. */
+static void read_report(struct navigator *n, const struct facts_report *report, bool is_first)
+{
+	static const struct http_argument no_function = {"function", "\001"};
+	struct err e = {0};
+	const struct registry_row *row = find_row(n, report->name, &e);
+	struct http_request r = {.nr_arguments = report->nr_arguments};
+	struct query *q = NULL;
+	BUF_AUTO(path, MAX_ERROR_BYTES);
+
+	buf_printf(&path, "/api/%s", report->name);
+	r.path = buf_str(&path);
+	for (size_t i = 0; i < report->nr_arguments; i++)
+		r.arguments[i] = report->argument[i];
+	if (strcmp(report->name, "annotate") == 0)
+		r.arguments[r.nr_arguments++] = no_function;
+	if (row && make_query(n, &r, row, &q, &e) == 0)
+		read_one(n, &r, is_first, q, row);
+	query_free(q);
+}
+
 static void *read_ahead(void *arg)
 {
 	struct navigator *n = arg;
-	struct err e = {0};
-	const struct registry_row *format = registry_find_format("ndjson", &e);
+	const struct facts_report *report;
 
-	for (size_t i = 0; i < ARRAY_NR(aheads) && format && !n->is_ending; i++) {
-		const struct http_request request = {.arguments = {aheads[i].argument},
-						     .nr_arguments =
-							 aheads[i].argument.name != NULL};
-		const struct registry_row *row = find_row(n, aheads[i].name, &e);
-		struct query *q = NULL;
-
-		if (row && facts_has_report(n->inputs, aheads[i].name) &&
-		    query_new(n->options, &request, &q, &e) == 0)
-			read_one(n, i, q, format, row);
-		query_free(q);
-	}
+	for (size_t i = 0; !n->is_ending && (report = facts_report(n->inputs, i)); i++)
+		if (report->is_ahead)
+			read_report(n, report, i == 0);
 	return NULL;
 }
 
@@ -486,7 +525,8 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 	if (rc)
 		return err_set(e, rc, "there is no randomness for a token: %s", strerror(-rc));
 	n->inputs->pool = pool_new(MAX_POOL_BYTES);
-	if (!n->inputs->pool)
+	n->answers = answers_new(MAX_KEPT_BYTES);
+	if (!n->inputs->pool || !n->answers)
 		return err_set(e, -ENOMEM, "out of memory");
 	rc = load(n, e);
 	if (rc)
@@ -519,6 +559,7 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	for (size_t i = 0; i < ARRAY_NR(signals); i++)
 		sigaddset(&ends, signals[i]);
 	buf_init(&n.notes, MAX_NOTES_BYTES);
+	buf_init(&n.faults, MAX_FAULTS_BYTES);
 	rc = thread_cond_init(&n.answered);
 	if (rc)
 		return err_set(e, rc, "%s", strerror(-rc));
@@ -530,10 +571,12 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	http_close(n.http);
 	pthread_cond_destroy(&n.answered);
+	answers_free(n.answers);
 	pool_free(in->pool);
 	in->pool = NULL;
 	in->cancel = NULL;
 	out->problems.report = NULL;
 	buf_fini(&n.notes);
+	buf_fini(&n.faults);
 	return rc;
 }

@@ -356,23 +356,49 @@ def bytes_read(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("rchar"))
 
 
+def wait_for_silence(server):
+    """Until nothing more is read ahead: what is there for the page's first requests."""
+    before, end = -1, time.monotonic() + 60
+    while before != (now := bytes_read(server.p.pid)):
+        assert time.monotonic() < end, now
+        before = now
+        time.sleep(1.5)
+    return now
+
+
 def check_read_ahead(folder):
-    """The samples of the first views are read before they are asked for, and once."""
+    """The samples of the views are read before they are asked for, and once; what the page asks first is there."""
     record(folder)
     size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
     with Server(folder) as s:
-        before, end = -1, time.monotonic() + 60
-        while before != (now := bytes_read(s.p.pid)) or now < 3 * size:  # flat, annotate, lanes
-            before = now
-            assert time.monotonic() < end, (now, size)
-            time.sleep(0.5)
+        read = wait_for_silence(s)
+        assert read > 4 * size, (read, size)  # flat, annotate, lanes, series
+        asks = json.loads(s.get("/api/session")[1])["arguments"]
+        for report in ("flat", "threads", "tree", "callers", "series", "lanes", "timeline"):
+            answer, text = s.get(f"/api/{report}?{urllib.parse.urlencode(asks[report])}")
+            assert answer.status == 200 and text, report
+            if report not in ("lanes", "timeline"):
+                assert text == printed(folder, f"--report={report}", *(f"--{k}={v}" for k, v in asks[report].items())), report
+        assert bytes_read(s.p.pid) - read < size / 10, "read again"
         for report in ("flat", "tree", "threads", "lanes", "summary"):
             assert s.get(f"/api/{report}?top=3")[0].status == 200, report
-        assert bytes_read(s.p.pid) - now < size, "read again"
+        assert bytes_read(s.p.pid) - read < size, "read again"
     with Server(folder) as s:  # who asks at once does not wait for what was not asked for, nor does the end
         for _ in range(20):
             assert s.get("/api/threads?top=3")[1] == printed(folder, "--report=threads", "--top=3")
     assert s.p.returncode == 0
+
+
+def check_kept_answers(folder):
+    """Those of other requests are others; faults of what was read ahead are told to who asks for it."""
+    record(folder)
+    with Server(folder) as s:
+        for _ in range(2):
+            for more in ("top=1", "top=1&comm=mix", "top=1&comm=none", "top=1&comm=none%0Atop=1", "comm=mix&top=1"):
+                text = s.get(f"/api/flat?{more}")[1]
+                assert (not text) == ("none" in more), (more, text)
+                assert s.get(f"/api/threads?{more}")[1] != text or not text, more
+        assert s.get("/api/flat?top=x")[0].status == s.get("/api/flat?top=x")[0].status == 400
 
 
 def check_ranges(folder):

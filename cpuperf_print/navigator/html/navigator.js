@@ -19,7 +19,7 @@ const NAMES = { flat: 'Functions', tree: 'Flame graph', timeline: 'In order of t
 	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
 	series: 'Over time', 'top-down': 'Top-down' };
 
-let facts = { events: [], reports: [], sessions: [], notes: [] };
+let facts = { events: [], reports: [], arguments: {}, sessions: [], notes: [] };
 let shownNumber = 0; /* of the view that was asked for last */
 
 /* --- addresses --- */
@@ -65,7 +65,8 @@ function exactly(name) {
 		: `[${pattern[0]}]${pattern.slice(1)}`;
 }
 
-function api(report, more = {}) {
+/* What it is asked with by itself is there already. */
+function api(report, more = facts.arguments[report] || {}) {
 	const args = filtersOf(here());
 
 	Object.entries(more).forEach(([name, value]) => args.set(name, value));
@@ -177,7 +178,7 @@ async function showFunctions() {
 	const search = here().get('search');
 	const args = search ? { function: search } : {};
 	const order = here().get('order') === 'total' ? { sort: 'total' } : {};
-	const address = api('flat', { ...args, ...order, top: 2000 });
+	const address = api('flat', { ...facts.arguments.flat, ...args, ...order });
 	const rows = await ask(address);
 	const columns = [...SHARES.map((c) => ({ ...c })),
 		{ name: 'Function', of: (row) => functionCell(row.function, row.object) },
@@ -339,7 +340,7 @@ function graphOf(rows, direction) {
 
 async function showTree() {
 	const direction = DIRECTIONS[here().get('direction')] ? here().get('direction') : 'icicle';
-	const address = api(direction === 'callers' ? 'callers' : 'tree', { 'min-percent': 0.05 });
+	const address = api(direction === 'callers' ? 'callers' : 'tree');
 	const rows = await ask(address);
 	const choice = element('p');
 
@@ -358,7 +359,6 @@ async function showTree() {
 /* Threads as lanes: of each slice of time, how much of it was in which state. */
 const STATES = ['on CPU', 'waiting for a CPU', 'blocked', 'blocked or waiting for a CPU',
 	'unknown (lost records)', 'idle'];
-const LANES = 60;
 
 function svgOf(tag, attributes) {
 	const e = document.createElementNS(byId('drawing').namespaceURI, tag);
@@ -418,7 +418,7 @@ function legendOf(rows) {
 }
 
 async function showLanes() {
-	const address = api('lanes', { top: LANES });
+	const address = api('lanes');
 	const rows = await ask(address);
 
 	return { address, parts: byEvent(rows).map(([event, list]) => {
@@ -477,8 +477,6 @@ function timesOf(row) {
 
 /* Boxes of threads over time, a graph for each; a click shows the time of a box alone.
  * look: (row) => {text, about, className, hue}. */
-const CHARTS = 8;
-
 function chartsOf(rows, view, look) {
 	const from = rows.reduce((n, row) => Math.min(n, row.from_ns), Infinity);
 	const to = rows.reduce((n, row) => Math.max(n, row.to_ns), 0);
@@ -515,7 +513,7 @@ function chartsOf(rows, view, look) {
 }
 
 async function showTimeline() {
-	const address = api('timeline', { top: CHARTS, 'min-percent': 0.1 });
+	const address = api('timeline');
 	const rows = await ask(address);
 	const search = (here().get('search') || '').toLowerCase();
 	const isFound = (row) => search && row.function.toLowerCase().includes(search);
@@ -531,7 +529,7 @@ async function showTimeline() {
 
 /* Calls of regions over time, then what the report says of them. */
 async function showRegions() {
-	const address = api('spans', { top: CHARTS });
+	const address = api('spans');
 	const rows = await ask(address);
 	const look = (row) => ({ text: row.region || `${whole(row.calls)} calls`, className: '',
 		hue: hueOf(row.region || ''),
@@ -553,7 +551,7 @@ async function codeParts(glob, isIt) {
 
 /* Sessions beside each other: a column of shares for each. */
 async function showSessions() {
-	const address = api('flat', { 'by-session': 1, top: 2000 });
+	const address = api('flat', { 'by-session': 1, ...facts.arguments.flat });
 	const rows = await ask(address);
 	const sessions = [...new Set(rows.map((row) => row.session))];
 	const merged = (list) => {
@@ -577,7 +575,7 @@ async function showSessions() {
 }
 
 async function showTable(report) {
-	const address = api(report, { top: 2000 });
+	const address = api(report);
 	const rows = await ask(address);
 
 	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event || NAMES[report],
