@@ -12,6 +12,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "counts/slices.h"
 #include "elf/finder.h"
 #include "elf/vdso.h"
 #include "import/import.h"
@@ -398,6 +399,7 @@ bool inputs_have_parts(const struct inputs *in)
 static void input_fini(struct input *o)
 {
 	mem_free(o->by_state);
+	counts_slices_free(o->slices);
 	symbols_free(o->symbols);
 	buf_fini(&o->kallsyms);
 	profile_processes_free(o->processes);

@@ -17,6 +17,7 @@ struct elf_file;
 struct elf_finder;
 struct elf_finder_config;
 struct import;
+struct counts_slices;
 struct pool;
 struct profile_growth;
 struct options;
@@ -43,8 +44,9 @@ struct input {
 	struct spec spec; /* its metrics */
 	struct profile_session *session;
 	const struct profile_facts *facts;
-	char *config_name; /* owned; safe to print */
-	uint64_t start_ns; /* of its first iteration, CLOCK_MONOTONIC; 0: not known */
+	char *config_name;            /* owned; safe to print */
+	uint64_t start_ns;            /* of its first iteration, CLOCK_MONOTONIC; 0: not known */
+	struct counts_slices *slices; /* owned, of what is shown over time; NULL: not kept */
 	/* After inputs_load_processes: */
 	struct buf kallsyms; /* from the common file, until the names are loaded */
 	struct profile_processes *processes;

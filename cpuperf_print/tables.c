@@ -82,6 +82,7 @@ int tables_series(const struct job *j, const struct input *o, counts_series_fn *
 						    .filter = &j->selection->filter,
 						    .slice_ns = SLICE_NS,
 						    .has_totals = true,
+						    .slices = o->slices,
 						    .point = point,
 						    .arg = arg};
 

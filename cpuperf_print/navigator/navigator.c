@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "counts/slices.h"
 #include "navigator/answers.h"
 #include "navigator/facts.h"
 #include "navigator/lanes.h"
@@ -500,9 +501,13 @@ static int load(struct navigator *n, struct err *e)
 			 "only sessions of the same spec are shown together: serve each by itself");
 		return rc;
 	}
-	for (size_t i = 0; i < nr; i++)
-		if (profile_session_keep_times(n->inputs->item[i].session))
+	for (size_t i = 0; i < nr; i++) {
+		struct input *o = &n->inputs->item[i];
+
+		o->slices = counts_slices_new();
+		if (!o->slices || profile_session_keep_times(o->session))
 			return err_set(e, -ENOMEM, "out of memory");
+	}
 	if (!ARRAY_ANY(x, n->inputs->item, nr, input_has_common(x)))
 		return 0;
 	return inputs_load_names(n->inputs, &n->selection->rules, e);

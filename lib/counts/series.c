@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sum.h"
 #include "counts/latency.h"
+#include "counts/slices.h"
 #include "counts/stream.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
@@ -50,9 +51,10 @@ struct series {
 	const struct profile_trace *trace;
 	const struct counts_stream *tick; /* whose tick is being emitted; NULL: none */
 	struct counts_stream stream[NR_SOURCES];
-	uint8_t *source;         /* owned; by event: enum source */
-	uint64_t *read_ns;       /* owned; by event: its last tick, or the trace's start */
-	struct counter *counter; /* owned; of each event */
+	uint8_t *source;             /* owned; by event: enum source */
+	uint64_t *read_ns;           /* owned; by event: its last tick, or the trace's start */
+	struct counter *counter;     /* owned; of each event */
+	struct counts_slices *keeps; /* its samples; NULL: they are not kept */
 };
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
@@ -313,38 +315,64 @@ static int emit_tick(void *arg, const struct counts_stream *st, const struct pro
 	return rc;
 }
 
+static void end_keeping(struct series *s, bool is_whole)
+{
+	if (s->keeps)
+		counts_slices_end(s->keeps, is_whole);
+	s->keeps = NULL;
+}
+
 static int add_reading(struct series *s, enum source source, const struct reading *r)
 {
+	if (source != AT_ENDS) /* not only samples must be read */
+		end_keeping(s, false);
 	s->source[r->event] = (uint8_t)source;
 	return counts_stream_add(&s->stream[source], r);
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
+/* A slice of the trace, or an interval without samples. */
+static int emit_slice(struct series *s, const struct counts_slice *k)
 {
-	const struct counter *k = &s->counter[event];
 	const struct cell cell = {.state = CELL_OK,
 				  .count = k->nr,
 				  .value = (double)k->nr,
 				  .raw = k->nr,
-				  .time_ns = end_ns,
-				  .span_ns = end_ns - start_ns};
-	struct counts_series_point p = {.column = event,
-					.of = &s->table->columns[event],
+				  .time_ns = k->end_ns,
+				  .span_ns = k->end_ns - k->start_ns};
+	struct counts_series_point p = {.column = k->event,
+					.of = &s->table->columns[k->event],
 					.is_samples = true,
 					.iteration = s->trace->head.iteration,
 					.trace = s->trace->head.trace,
 					.cpu = s->trace->head.cpu,
-					.start_ns = start_ns,
-					.end_ns = end_ns,
+					.start_ns = k->start_ns,
+					.end_ns = k->end_ns,
 					.cell = &cell,
 					.weight = k->weight};
 
+	return emit(s, &p);
+}
+
+/* Of the current counter, which may cover less. */
+static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
+{
+	const char *group = s->table->columns[event].group;
+	const struct counter *k = &s->counter[event];
+	const struct counts_slice slice = {.event = event,
+					   .start_ns = start_ns,
+					   .end_ns = end_ns,
+					   .nr = k->nr,
+					   .weight = k->weight};
+
 	/* what an agent adds up is of processes: they have a trace of their own */
-	if (!k->nr && (strcmp(p.of->group, "heap") == 0 || strcmp(p.of->group, "resource") == 0))
+	if (start_ns >= end_ns ||
+	    (!k->nr && (strcmp(group, "heap") == 0 || strcmp(group, "resource") == 0)))
 		return 0;
-	return start_ns < end_ns ? emit(s, &p) : 0;
+	if (s->keeps)
+		counts_slices_add(s->keeps, &slice);
+	return emit_slice(s, &slice);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -543,7 +571,7 @@ static int end_samples(struct series *s)
 	return rc;
 }
 
-static int read_items(struct series *s)
+static int read_items(struct series *s, bool *are_intact)
 {
 	struct profile_records *records;
 	struct profile_item item;
@@ -554,12 +582,39 @@ static int read_items(struct series *s)
 	rc = 0;
 	while (rc == 0 && (got = profile_records_next(records, &item)) == 1)
 		rc = add_item(s, &item);
+	*are_intact = profile_records_are_intact(records);
 	profile_records_close(records);
 	return rc ? rc : got;
 }
 
+static int read_samples(struct series *s)
+{
+	const struct trace_head *head = &s->trace->head;
+	bool are_intact = false;
+	int rc;
+
+	/* those of a trace of several CPUs are selected by these */
+	s->keeps = head->cpu != COUNTS_NO_CPU ? s->config->slices : NULL;
+	if (s->keeps)
+		counts_slices_begin(s->keeps, head->iteration, head->trace);
+	rc = read_items(s, &are_intact) ?: end_samples(s);
+	end_keeping(s, rc == 0 && are_intact);
+	return rc;
+}
+
+static int emit_kept(struct series *s, const struct counts_slices_trace *kept)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < kept->nr && rc == 0; i++)
+		rc = emit_slice(s, &kept->item[i]);
+	return rc;
+}
+
 static int read_streamed(struct series *s, const struct profile_trace *trace)
 {
+	const struct counts_slices_trace *kept =
+	    counts_slices_find(s->config->slices, trace->head.iteration, trace->head.trace);
 	int rc = s->whole && counts_tally_is_next(s->whole, trace) ? end_whole(s) : 0;
 
 	s->trace = trace;
@@ -574,7 +629,7 @@ static int read_streamed(struct series *s, const struct profile_trace *trace)
 	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
 		rc = counts_stream_begin(&s->stream[k], trace, k != IN_SAMPLES);
 	s->stream[AT_ENDS].is_open = true;
-	return rc ?: read_items(s) ?: end_samples(s) ?: end_streams(s);
+	return rc ?: (kept ? emit_kept(s, kept) : read_samples(s)) ?: end_streams(s);
 }
 
 /* --- latencies ------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "estimate/unit.h"
 #include "profile/session.h"
 
+struct counts_slices;
 struct err;
 struct profile_filter;
 
@@ -54,6 +55,9 @@ struct counts_series_config {
 	bool from_sample_to_sample;
 	counts_series_fn *point;
 	void *arg;
+	/* What samples add up to is kept there, and not read again: with the same session and
+	 * slices each time. NULL: it is read. */
+	struct counts_slices *slices;
 	/* Called with each trace, also of iterations that the filter skips; may be NULL. */
 	void (*trace)(void *trace_arg, const struct profile_trace *trace);
 	void *trace_arg;

@@ -596,6 +596,14 @@ const struct profile_records_stats *profile_records_stats(const struct profile_r
 	return &r->stats;
 }
 
+bool profile_records_are_intact(const struct profile_records *r)
+{
+	const struct profile_records_stats *n = &r->stats;
+
+	return trace_reader_is_whole(r->reader) && !r->config.faults.nr && !n->nr_late &&
+	       !n->nr_senseless && !n->nr_foreign;
+}
+
 const struct trace_id *profile_member(const struct trace_id *ids, size_t nr_ids,
 				      const struct trace_id *id, uint64_t i)
 {

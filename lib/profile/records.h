@@ -76,6 +76,8 @@ struct profile_records_stats {
 	uint64_t max_disorder_ns;         /* the largest step back in time within one ring */
 };
 const struct profile_records_stats *profile_records_stats(const struct profile_records *r);
+/* After the last item: there was nothing to report. */
+bool profile_records_are_intact(const struct profile_records *r);
 
 /* The perf event of count i of a record that has counts: by the id beside the count, else by the
  * record's group. NULL: unknown. */

@@ -405,7 +405,7 @@ def check_ranges(folder):
     """A range of time is the same whether the rest is read or not."""
     record(folder)
     with Server(folder) as s:
-        for report in ("flat", "threads", "waits", "tree"):
+        for report in ("flat", "threads", "waits", "tree", "series"):
             for begin, end in ((0, 100), (100, 300), (150, 151), (400, 100000), (99998, 99999)):
                 asked = s.get(f"/api/{report}?from={begin}ms&to={end}ms")[1]
                 assert asked == printed(folder, f"--report={report}", f"--from={begin}ms", f"--to={end}ms"), (report, begin)

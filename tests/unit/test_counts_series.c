@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "counts/lines.h"
+#include "counts/slices.h"
 #include "counts/topdown.h"
 #include "estimate/expr.h"
 #include "profile/filter.h"
@@ -313,6 +314,7 @@ static int take_point(void *arg, const struct counts_series_point *p)
 static void check_points(const struct profile_filter *filter, bool from_sample_to_sample,
 			 const char *expected)
 {
+	struct counts_slices *slices = counts_slices_new();
 	struct profile_session *s;
 	struct buf b;
 
@@ -325,6 +327,7 @@ static void check_points(const struct profile_filter *filter, bool from_sample_t
 							    .slice_ns = 10 * MS,
 							    .from_sample_to_sample =
 								from_sample_to_sample,
+							    .slices = slices,
 							    .point = take_point,
 							    .arg = &b};
 
@@ -334,6 +337,7 @@ static void check_points(const struct profile_filter *filter, bool from_sample_t
 			fail_msg("got\n%s\nnot\n%s", buf_str(&b), expected);
 	}
 	profile_session_close(s);
+	counts_slices_free(slices);
 	buf_fini(&b);
 }
 
@@ -621,6 +625,75 @@ TEST(points_of_samples_of_many_cpus)
 	only_samples = false;
 	buf_fini(&b);
 	remove_session();
+}
+
+static void show_points(const struct profile_filter *filter, struct counts_slices *slices,
+			struct buf *b)
+{
+	struct counts_series_config config = {.metrics = &metric_set,
+					      .filter = filter,
+					      .slice_ns = 10 * MS,
+					      .slices = slices,
+					      .point = take_point,
+					      .arg = b};
+
+	assert_int_equal(open_session(&config.session), 0);
+	assert_int_equal(counts_series(&config, NULL), 0);
+	profile_session_close(config.session);
+}
+
+/* Samples of CPU 3, which are kept, and of CPU 4, of which the trace has a reading or is damaged.
+ */
+static void make_two_cpus(const struct reading *tick, bool is_damaged)
+{
+	set_samples_of_cpus();
+	open_folder();
+	for (uint32_t i = 0; i < 2; i++) {
+		struct trace_writer *w = begin(0, i);
+		struct buf b;
+
+		buf_init(&b, MAX_BYTES);
+		add_sample_of_cpu(&b, 1000 * (i + 1), 3 + i, 100);
+		add_sample_of_cpu(&b, 25000, 3 + i, 50);
+		if (i && is_damaged)
+			buf_le64(&b, 0);
+		add_samples(w, 3 + i, &b);
+		if (i && tick)
+			trace_writer_readings(w, TRACE_TICK, tick, 1);
+		end(w, i ? "s.0.1.cpuperf" : "s.0.0.cpuperf", 0, 40);
+		buf_fini(&b);
+	}
+}
+
+/* Samples are not read again for another selection, unless there is more in the trace than them. */
+TEST(points_of_kept_slices)
+{
+	const struct profile_filter filters[] = {{.cpus = {{{3, 3}}, 1}},
+						 {.cpus = {{{4, 4}}, 1}},
+						 {.from_ns = 10 * MS},
+						 {.to_ns = 1},
+						 {}};
+	const struct reading tick = reading(USER, 0, 10, 5, 10);
+
+	for (int i = 0; i < 3; i++) {
+		struct counts_slices *slices = counts_slices_new();
+
+		make_two_cpus(i == 1 ? &tick : NULL, i == 2);
+		for (size_t k = 0; k < 2 * NR(filters); k++) {
+			const struct profile_filter *f = &filters[k % NR(filters)];
+			BUF_AUTO(kept, MAX_BYTES);
+			BUF_AUTO(read, MAX_BYTES);
+
+			show_points(f, slices, &kept);
+			show_points(f, NULL, &read);
+			assert_string_equal(buf_str(&kept), buf_str(&read));
+		}
+		assert_non_null(counts_slices_find(slices, 0, 0));
+		assert_int_equal(counts_slices_find(slices, 0, 0)->nr, 4);
+		assert_int_equal(counts_slices_find(slices, 0, 1) != NULL, i == 0);
+		counts_slices_free(slices);
+		remove_session();
+	}
 }
 
 /* The time after the last sample has a point if it is more than twice as long as any interval
@@ -1391,6 +1464,15 @@ static int check_point(void *arg, const struct counts_series_point *p)
 	return counts_lines_add(c->lines, p);
 }
 
+static int count_point(void *arg, const struct counts_series_point *p)
+{
+	struct checked *c = arg;
+
+	(void)p;
+	c->nr++;
+	return 0;
+}
+
 static void check_any_lines(const struct counts_lines *l)
 {
 	double shape[40];
@@ -1413,10 +1495,12 @@ static void any_session(uint64_t seed, bool is_sampling)
 					      .filter = &all,
 					      .slice_ns = 1 + synthetic_next(&seed) % MS,
 					      .from_sample_to_sample = seed % 2,
+					      .slices = counts_slices_new(),
 					      .point = check_point,
 					      .arg = &c};
 	struct profile_session *s;
 	struct counts_topdown *t;
+	size_t nr;
 
 	set_events(is_sampling);
 	open_folder();
@@ -1426,11 +1510,16 @@ static void any_session(uint64_t seed, bool is_sampling)
 	config.session = s;
 	assert_int_equal(counts_series(&config, NULL), 0);
 	assert_true(c.nr > 0 && c.nr < 5000);
+	nr = c.nr;
+	config.point = count_point;
+	assert_int_equal(counts_series(&config, NULL), 0);
+	assert_int_equal(c.nr, 2 * nr);
 	assert_int_equal(counts_lines_end(c.lines), 0);
 	check_any_lines(c.lines);
 	assert_int_equal(counts_topdown_read(s, &all, &t, NULL), 0);
 	counts_topdown_free(t);
 	counts_lines_free(c.lines);
+	counts_slices_free(config.slices);
 	profile_session_close(s);
 	remove_session();
 }
@@ -1448,6 +1537,7 @@ static int read_all(void *arg)
 	struct counts_series_config config = {.metrics = &metric_set,
 					      .filter = &all,
 					      .slice_ns = MS,
+					      .slices = counts_slices_new(),
 					      .point = counts_lines_add,
 					      .arg = l};
 	struct profile_session *s = NULL;
@@ -1465,6 +1555,7 @@ static int read_all(void *arg)
 	if (rc == 0)
 		counts_topdown_free(t);
 	counts_lines_free(l);
+	counts_slices_free(config.slices);
 	profile_session_close(s);
 	return rc;
 }
