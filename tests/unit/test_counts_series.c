@@ -593,12 +593,28 @@ static void set_samples_of_cpus(void)
 		   attr);
 }
 
+static void show_points(const struct profile_filter *filter, struct counts_slices *slices,
+			struct buf *b)
+{
+	struct counts_series_config config = {.metrics = &metric_set,
+					      .filter = filter,
+					      .slice_ns = 10 * MS,
+					      .slices = slices,
+					      .point = take_point,
+					      .arg = b};
+
+	assert_int_equal(open_session(&config.session), 0);
+	assert_int_equal(counts_series(&config, NULL), 0);
+	profile_session_close(config.session);
+}
+
 /* A trace of many CPUs: each sample has its CPU, intervals between samples mean nothing, and a
  * slice at the end is not shortened. */
 TEST(points_of_samples_of_many_cpus)
 {
 	static const struct profile_filter all;
 	const struct profile_filter one = {.cpus = {{{1, 1}}, 1}};
+	struct counts_slices *slices;
 	struct trace_writer *w;
 	struct buf b;
 
@@ -623,23 +639,15 @@ TEST(points_of_samples_of_many_cpus)
 		     "clock# 10-20 = 0 ok 0 of 0\n"
 		     "clock# 20-30 = 100 ok 1 of 50\n");
 	only_samples = false;
+	slices = counts_slices_new();
+	buf_reset(&b);
+	show_points(&all, slices, &b);
+	buf_reset(&b);
+	show_points(&one, slices, &b);
+	assert_non_null(strstr(buf_str(&b), "clock# 0-10 = 100 ok 1 of 100\n"));
+	counts_slices_free(slices);
 	buf_fini(&b);
 	remove_session();
-}
-
-static void show_points(const struct profile_filter *filter, struct counts_slices *slices,
-			struct buf *b)
-{
-	struct counts_series_config config = {.metrics = &metric_set,
-					      .filter = filter,
-					      .slice_ns = 10 * MS,
-					      .slices = slices,
-					      .point = take_point,
-					      .arg = b};
-
-	assert_int_equal(open_session(&config.session), 0);
-	assert_int_equal(counts_series(&config, NULL), 0);
-	profile_session_close(config.session);
 }
 
 /* Samples of CPU 3, which are kept, and of CPU 4, of which the trace has a reading or is damaged.
