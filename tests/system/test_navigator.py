@@ -401,6 +401,23 @@ def check_kept_answers(folder):
         assert s.get("/api/flat?top=x")[0].status == s.get("/api/flat?top=x")[0].status == 400
 
 
+def check_code_is_read_anew(folder):
+    """A source that is found later is shown."""
+    source = f"{folder}/spin.c"
+    with open(source, "w", encoding="ascii") as f:
+        f.write("int main(void) {\n\tfor (volatile long i = 0; i < 300000000; i++)\n\t\t;\n}\n")
+    run("cc", "-O1", "-g", "-o", f"{folder}/spin", source)
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock@997Hz", "-g", "--", f"{folder}/spin")
+    os.rename(source, f"{folder}/away.c")
+    with Server(folder) as s:
+        for is_there in (False, True):
+            if is_there:
+                os.rename(f"{folder}/away.c", source)
+            text = s.get("/api/annotate?function=main")[1]
+            assert text == printed(folder, "--report=annotate", "--function=main"), is_there
+            assert ("volatile" in text) == is_there, text
+
+
 def check_ranges(folder):
     """A range of time is the same whether the rest is read or not."""
     record(folder)
