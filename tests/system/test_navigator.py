@@ -33,7 +33,7 @@ class Server:
         self.host, self.port, self.base = at.hostname, at.port, f"{at.scheme}://{at.netloc}"
         self.token = urllib.parse.parse_qs(at.query)["token"][0]
         self.cookie = f"cpuperf-{self.port}={self.token}"
-        self.local = None
+        self.local, self.folder = None, folder
 
     def __enter__(self):
         return self
@@ -366,6 +366,19 @@ def wait_for_silence(server):
     return now
 
 
+def first_asks(server):
+    """What the page asks first: each as the report prints it, without anything being read. Returns how much was."""
+    read = bytes_read(server.p.pid)
+    asks = json.loads(server.get("/api/session")[1])["arguments"]
+    for report in ("flat", "threads", "tree", "callers", "series", "lanes", "timeline"):
+        answer, text = server.get(f"/api/{report}?{urllib.parse.urlencode(asks[report])}")
+        assert answer.status == 200 and text, report
+        if report not in ("lanes", "timeline"):
+            options = (f"--{k}={v}" for k, v in asks[report].items())
+            assert text == printed(server.folder, f"--report={report}", *options), report
+    return bytes_read(server.p.pid) - read
+
+
 def check_read_ahead(folder):
     """The samples of the views are read before they are asked for, and once; what the page asks first is there."""
     record(folder)
@@ -373,13 +386,7 @@ def check_read_ahead(folder):
     with Server(folder) as s:
         read = wait_for_silence(s)
         assert read > 4 * size, (read, size)  # flat, annotate, lanes, series
-        asks = json.loads(s.get("/api/session")[1])["arguments"]
-        for report in ("flat", "threads", "tree", "callers", "series", "lanes", "timeline"):
-            answer, text = s.get(f"/api/{report}?{urllib.parse.urlencode(asks[report])}")
-            assert answer.status == 200 and text, report
-            if report not in ("lanes", "timeline"):
-                assert text == printed(folder, f"--report={report}", *(f"--{k}={v}" for k, v in asks[report].items())), report
-        assert bytes_read(s.p.pid) - read < size / 10, "read again"
+        assert first_asks(s) < size / 10, "read again"
         for report in ("flat", "tree", "threads", "lanes", "summary"):
             assert s.get(f"/api/{report}?top=3")[0].status == 200, report
         assert bytes_read(s.p.pid) - read < size, "read again"
@@ -389,8 +396,21 @@ def check_read_ahead(folder):
     assert s.p.returncode == 0
 
 
+def check_interrupted(folder):
+    """What is read while something is asked for begins again."""
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock@9997Hz", "-g", "--", MIX, "ms", "2000", "2")
+    size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
+    with Server(folder) as s:
+        for i in range(8):
+            s.get(f"/api/threads?top={10 + i}")
+            time.sleep(0.55)
+        wait_for_silence(s)
+        assert first_asks(s) < size / 10, "given up"
+    assert s.p.returncode == 0
+
+
 def check_kept_answers(folder):
-    """Those of other requests are others; faults of what was read ahead are told to who asks for it."""
+    """Those of other requests are others."""
     record(folder)
     with Server(folder) as s:
         for _ in range(2):
