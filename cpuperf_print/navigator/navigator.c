@@ -162,17 +162,13 @@ static bool reply_redirect(const struct navigator *n, const struct http_request 
 
 /* --- notes ----------------------------------------------------------------------------------- */
 
-/* Each once; also on standard error. That of what was not asked for waits until it is. */
+/* Each once; also on standard error. */
 static void note(void *arg, const struct err *problem)
 {
 	struct navigator *n = arg;
 	bool is_new;
 	BUF_AUTO(line, MAX_ERROR_BYTES);
 
-	if (n->is_ahead) {
-		buf_add(&n->faults, problem, sizeof(*problem));
-		return;
-	}
 	buf_printf(&line, "%s%s%s\n", problem->source, *problem->source ? ": " : "", problem->msg);
 	pthread_mutex_lock(&n->noting);
 	is_new = n->nr_notes < MAX_NOTES && !buf_error(&line) &&
@@ -184,6 +180,14 @@ static void note(void *arg, const struct err *problem)
 	pthread_mutex_unlock(&n->noting);
 	if (is_new)
 		log_err(LOG_WARNING, problem);
+}
+
+/* What must be known of one report waits until that is asked for. */
+static void note_later(void *arg, const struct err *problem)
+{
+	struct navigator *n = arg;
+
+	buf_add(&n->faults, problem, sizeof(*problem));
 }
 
 /* --- reports --------------------------------------------------------------------------------- */
@@ -207,8 +211,8 @@ static int print_alone(struct navigator *n, const struct query *q,
 	out.is_held = true;
 	out.width = 0;
 	out.text.max_bytes = MAX_ANSWER_BYTES;
-	out.problems.report = n->output->problems.report;
-	out.problems.arg = n->output->problems.arg;
+	out.problems.report = n->is_ahead ? note_later : note;
+	out.problems.arg = n;
 	n->inputs->options = &q->options;
 	inputs_forget_states(n->inputs);
 	rc = row_print(&run, row, e) ?: buf_error(&out.text);

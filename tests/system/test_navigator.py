@@ -33,7 +33,7 @@ class Server:
         self.host, self.port, self.base = at.hostname, at.port, f"{at.scheme}://{at.netloc}"
         self.token = urllib.parse.parse_qs(at.query)["token"][0]
         self.cookie = f"cpuperf-{self.port}={self.token}"
-        self.local, self.folder = None, folder
+        self.local, self.folder, self.status = None, folder, 0
 
     def __enter__(self):
         return self
@@ -41,7 +41,7 @@ class Server:
     def __exit__(self, *unused):
         if self.p.poll() is None:
             self.p.send_signal(signal.SIGINT)
-        finish(self.p)
+        finish(self.p, self.status)
 
     def connect(self):
         """An own connection: it may be spoilt."""
@@ -407,6 +407,20 @@ def check_interrupted(folder):
         wait_for_silence(s)
         assert first_asks(s) < size / 10, "given up"
     assert s.p.returncode == 0
+
+
+def check_notes_of_what_was_not_asked_for(folder):
+    """What must be known of a report is told when it is asked for, that of a file at once."""
+    record(folder)
+    with open(f"{folder}/session/" + next(n for n in sorted(os.listdir(f"{folder}/session")) if ".common." not in n), "r+b") as f:
+        f.truncate(os.fstat(f.fileno()).st_size - 20)
+    notes = lambda: "".join(json.loads(s.get("/api/session")[1])["notes"])
+    with Server(folder, "--comm=mix") as s:
+        wait_for_silence(s)
+        assert "not filtered by --comm" not in notes() and "damaged" in notes(), notes()
+        s.get("/api/series")
+        assert "series: counts are not filtered by --comm" in notes(), notes()
+        s.status = 1  # not all could be read
 
 
 def check_kept_answers(folder):
