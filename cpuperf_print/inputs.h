@@ -83,12 +83,6 @@ struct inputs {
 	const atomic_uint *cancel; /* borrowed: as of struct report_run */
 };
 
-/* What is printed is no longer wanted: end by -ECANCELED. */
-static inline bool inputs_are_canceled(const struct inputs *in)
-{
-	return in->cancel && *in->cancel;
-}
-
 /* Opens all, which must be different sessions, or iterations of one (--diff=@2); of jobs, the parts
  * that are selected. Those that cannot be read are named by parts_put_faults. options and problems
  * are borrowed. inputs_fini in any case. -errno with *e, or *e empty if the errors were

@@ -83,6 +83,7 @@ int tables_series(const struct job *j, const struct input *o, counts_series_fn *
 						    .slice_ns = SLICE_NS,
 						    .has_totals = true,
 						    .slices = o->slices,
+						    .cancel = j->inputs->cancel,
 						    .point = point,
 						    .arg = arg};
 

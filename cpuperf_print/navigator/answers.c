@@ -1,5 +1,5 @@
 /*
- * The same request is the same path, and the same arguments in the same order.
+ * They are few, and large: a list is searched.
  */
 #include "navigator/answers.h"
 
@@ -8,10 +8,11 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MAX_ANSWERS = 256, MAX_KEY_BYTES = 64 << 10 };
+enum { MAX_ANSWERS = 256, MAX_KEY_BYTES = 64 << 10, PARTS = 4 };
 
 struct answer {
-	struct buf key, text, faults;
+	char *bytes; /* owned: the key, the text, the faults */
+	size_t key_len, text_len, faults_len;
 	uint64_t used; /* the larger, the later */
 };
 
@@ -33,24 +34,12 @@ struct answers *answers_new(size_t max_bytes)
 	return a;
 }
 
-static size_t bytes_of(const struct answer *x)
-{
-	return x->key.len + x->text.len + x->faults.len;
-}
-
-static void fini(struct answer *x)
-{
-	buf_fini(&x->key);
-	buf_fini(&x->text);
-	buf_fini(&x->faults);
-}
-
 void answers_free(struct answers *a)
 {
 	if (!a)
 		return;
 	while (a->nr)
-		fini(&a->item[--a->nr]);
+		mem_free(a->item[--a->nr].bytes);
 	pthread_mutex_destroy(&a->lock);
 	mem_free(a);
 }
@@ -67,13 +56,25 @@ static void put_key(struct buf *key, const struct http_request *r)
 
 static struct answer *find(struct answers *a, const struct buf *key)
 {
-	for (size_t i = 0; i < a->nr; i++) {
+	for (size_t i = 0; i < a->nr && !buf_error(key); i++) {
 		struct answer *x = &a->item[i];
 
-		if (x->key.len == key->len && memcmp(x->key.data, key->data, key->len) == 0)
+		if (x->key_len == key->len && memcmp(x->bytes, key->data, key->len) == 0)
 			return x;
 	}
 	return NULL;
+}
+
+bool answers_has(struct answers *a, const struct http_request *r)
+{
+	BUF_AUTO(key, MAX_KEY_BYTES);
+	bool has;
+
+	put_key(&key, r);
+	pthread_mutex_lock(&a->lock);
+	has = find(a, &key);
+	pthread_mutex_unlock(&a->lock);
+	return has;
 }
 
 bool answers_find(struct answers *a, const struct http_request *r, struct buf *text,
@@ -81,36 +82,36 @@ bool answers_find(struct answers *a, const struct http_request *r, struct buf *t
 {
 	BUF_AUTO(key, MAX_KEY_BYTES);
 	struct answer *x;
-	bool is_found;
 
 	put_key(&key, r);
-	if (buf_error(&key))
-		return false;
 	pthread_mutex_lock(&a->lock);
 	x = find(a, &key);
 	if (x) {
 		x->used = ++a->nr_used;
-		buf_add(text, buf_str(&x->text), x->text.len);
-		buf_add(faults, buf_str(&x->faults), x->faults.len);
+		buf_add(text, x->bytes + x->key_len, x->text_len);
+		buf_add(faults, x->bytes + x->key_len + x->text_len, x->faults_len);
 	}
-	is_found = x && !buf_error(text) && !buf_error(faults);
 	pthread_mutex_unlock(&a->lock);
-	if (x && !is_found) {
-		buf_reset(text);
-		buf_reset(faults);
-	}
-	return is_found;
+	if (x && !buf_error(text) && !buf_error(faults))
+		return true;
+	buf_reset(text);
+	buf_reset(faults);
+	return false;
+}
+
+static size_t bytes_of(const struct answer *x)
+{
+	return x->key_len + x->text_len + x->faults_len;
 }
 
 static void drop(struct answers *a, struct answer *x)
 {
 	a->nr_bytes -= bytes_of(x);
-	fini(x);
+	mem_free(x->bytes);
 	*x = a->item[--a->nr];
 }
 
-/* Makes room for one. */
-static void drop_oldest(struct answers *a, size_t len)
+static void make_room(struct answers *a, size_t len)
 {
 	while (a->nr == MAX_ANSWERS || a->nr_bytes + len > a->max_bytes) {
 		struct answer *oldest = &a->item[0];
@@ -122,27 +123,34 @@ static void drop_oldest(struct answers *a, size_t len)
 	}
 }
 
+static void copy(struct answer *x, const struct buf *key, const struct buf *text,
+		 const struct buf *faults)
+{
+	memcpy(x->bytes, key->data, key->len);
+	memcpy(x->bytes + key->len, buf_str(text), text->len);
+	memcpy(x->bytes + key->len + text->len, buf_str(faults), faults->len);
+}
+
 void answers_add(struct answers *a, const struct http_request *r, const struct buf *text,
 		 const struct buf *faults)
 {
-	struct answer made = {.used = 0}, *before;
+	BUF_AUTO(key, MAX_KEY_BYTES);
+	struct answer made, *before;
 
-	buf_init(&made.key, MAX_KEY_BYTES);
-	buf_init(&made.text, a->max_bytes);
-	buf_init(&made.faults, a->max_bytes);
-	put_key(&made.key, r);
-	buf_add(&made.text, buf_str(text), text->len);
-	buf_add(&made.faults, buf_str(faults), faults->len);
-	if (buf_error(&made.key) || buf_error(&made.text) || buf_error(&made.faults) ||
-	    bytes_of(&made) > a->max_bytes) {
-		fini(&made);
+	put_key(&key, r);
+	made =
+	    (struct answer){.key_len = key.len, .text_len = text->len, .faults_len = faults->len};
+	if (buf_error(&key) || bytes_of(&made) > a->max_bytes / PARTS)
 		return;
-	}
+	made.bytes = mem_alloc(bytes_of(&made));
+	if (!made.bytes)
+		return;
+	copy(&made, &key, text, faults);
 	pthread_mutex_lock(&a->lock);
-	before = find(a, &made.key);
+	before = find(a, &key);
 	if (before)
 		drop(a, before);
-	drop_oldest(a, bytes_of(&made));
+	make_room(a, bytes_of(&made));
 	made.used = ++a->nr_used;
 	a->item[a->nr++] = made;
 	a->nr_bytes += bytes_of(&made);

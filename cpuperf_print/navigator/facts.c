@@ -124,7 +124,7 @@ static bool are_jobs(const struct inputs *in)
 #define ROWS  {{"top", "2000"}}, 1
 #define NODES {{"min-percent", "0.05"}}, 1
 
-/* In the order of the page's, which is the order in which they are read ahead. */
+/* In the order of the page; so they are made ahead, too. */
 static const struct {
 	struct facts_report report;
 	bool (*applies)(const struct inputs *in);

@@ -14,7 +14,8 @@ struct facts_report {
 	const char *name;
 	struct http_argument argument[FACTS_MAX_ARGUMENTS]; /* what the page asks with */
 	size_t nr_arguments;
-	bool is_ahead; /* worth to be read before it is asked for: a request can interrupt that */
+	bool is_ahead; /* it is made before it is asked for; while it reads, a request interrupts it
+			*/
 };
 
 /* The report number i of those that the sessions have data for; NULL: there are fewer. */

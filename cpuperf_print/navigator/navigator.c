@@ -34,6 +34,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -265,6 +266,30 @@ static int make_query(const struct navigator *n, const struct http_request *r,
 	return rc ?: select_states(n->inputs, &(*out)->selection.filter, e);
 }
 
+/* One that was made before. What must be known of it is told now, to who asks. */
+static bool find_answer(struct navigator *n, const struct http_request *r, struct buf *text)
+{
+	BUF_AUTO(faults, MAX_FAULTS_BYTES);
+	struct err problem;
+	bool is_found = answers_find(n->answers, r, text, &faults);
+
+	for (size_t at = 0; is_found && at < faults.len; at += sizeof(problem)) {
+		memcpy(&problem, faults.data + at, sizeof(problem));
+		note(n, &problem);
+	}
+	return is_found;
+}
+
+/* Not what may be another one next time: code is shown with files that change, and a session in
+ * progress grows. Nor pages, which are large. */
+static bool is_kept(const struct navigator *n, const struct registry_row *row)
+{
+	const struct inputs *in = n->inputs;
+
+	return row->kind != REGISTRY_EXPORT && strcmp(row->name, "annotate") != 0 &&
+	       !ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->facts->is_in_progress);
+}
+
 static int print_asked(struct navigator *n, const struct http_request *r,
 		       const struct registry_row *format, const struct registry_row *row,
 		       struct buf *text, struct err *e)
@@ -275,7 +300,12 @@ static int print_asked(struct navigator *n, const struct http_request *r,
 	if (rc == 0) {
 		n->nr_asking++;
 		pthread_mutex_lock(&n->reading);
-		rc = print_alone(n, q, format, row, text, e);
+		/* it may have been made meanwhile */
+		if (!find_answer(n, r, text)) {
+			rc = print_alone(n, q, format, row, text, e);
+			if (rc == 0 && is_kept(n, row))
+				answers_add(n->answers, r, text, &(struct buf){.data = NULL});
+		}
 		n->nr_asking--;
 		n->answered_ns = clock_monotonic_ns();
 		pthread_cond_signal(&n->answered);
@@ -307,26 +337,6 @@ static const struct registry_row *find_row(const struct navigator *n, const char
 								     : *own;
 }
 
-/* One that was made before. What must be known of it is told now, to who asks. */
-static bool find_answer(struct navigator *n, const struct http_request *r, struct buf *text)
-{
-	BUF_AUTO(faults, MAX_FAULTS_BYTES);
-	struct err problem;
-	bool is_found = answers_find(n->answers, r, text, &faults);
-
-	for (size_t at = 0; is_found && at < faults.len; at += sizeof(problem)) {
-		memcpy(&problem, faults.data + at, sizeof(problem));
-		note(n, &problem);
-	}
-	return is_found;
-}
-
-/* Code is shown with files that may change meanwhile. */
-static bool is_kept(const char *name)
-{
-	return strcmp(name, "annotate") != 0;
-}
-
 static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
 {
 	struct err e = {0};
@@ -337,11 +347,8 @@ static bool reply_report(struct navigator *n, const struct http_request *r, cons
 
 	if (!format)
 		return reply_error(r, HTTP_NOT_FOUND, &e);
-	if (!find_answer(n, r, &text)) {
+	if (!find_answer(n, r, &text))
 		rc = print_asked(n, r, format, row, &text, &e);
-		if (rc == 0 && is_kept(row->name))
-			answers_add(n->answers, r, &text, &(struct buf){.data = NULL});
-	}
 	return reply_text(r, rc, &text, ndjson, NULL, &e);
 }
 
@@ -413,12 +420,12 @@ static void wait_for_silence(struct navigator *n)
 static void read_one(struct navigator *n, const struct http_request *r, bool is_first,
 		     const struct query *q, const struct registry_row *row)
 {
-	struct err e = {0};
-	const struct registry_row *format = registry_find_format("ndjson", &e);
 	int rc;
 
 	do {
 		struct buf text = {.data = NULL};
+		struct err e = {0};
+		const struct registry_row *format = registry_find_format("ndjson", &e);
 
 		pthread_mutex_lock(&n->reading);
 		if (!is_first)
@@ -428,7 +435,7 @@ static void read_one(struct navigator *n, const struct http_request *r, bool is_
 		pool_set_ahead(n->inputs->pool, n->is_ahead);
 		buf_reset(&n->faults);
 		rc = n->is_ending ? -ECANCELED : print_alone(n, q, format, row, &text, &e);
-		if (rc == 0)
+		if (rc == 0 && is_kept(n, row))
 			answers_add(n->answers, r, &text, &n->faults);
 		pool_set_ahead(n->inputs->pool, false);
 		n->inputs->cancel = &n->is_ending;
@@ -444,17 +451,16 @@ static void read_report(struct navigator *n, const struct facts_report *report, 
 	static const struct http_argument no_function = {"function", "\001"};
 	struct err e = {0};
 	const struct registry_row *row = find_row(n, report->name, &e);
-	struct http_request r = {.nr_arguments = report->nr_arguments};
+	char path[64];
+	struct http_request r = {.path = path, .nr_arguments = report->nr_arguments};
 	struct query *q = NULL;
-	BUF_AUTO(path, MAX_ERROR_BYTES);
 
-	buf_printf(&path, "/api/%s", report->name);
-	r.path = buf_str(&path);
+	snprintf(path, sizeof(path), "/api/%s", report->name);
 	for (size_t i = 0; i < report->nr_arguments; i++)
 		r.arguments[i] = report->argument[i];
 	if (strcmp(report->name, "annotate") == 0)
 		r.arguments[r.nr_arguments++] = no_function;
-	if (row && make_query(n, &r, row, &q, &e) == 0)
+	if (row && !answers_has(n->answers, &r) && make_query(n, &r, row, &q, &e) == 0)
 		read_one(n, &r, is_first, q, row);
 	query_free(q);
 }

@@ -66,8 +66,6 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	double value;
 	int rc;
 
-	if (inputs_are_canceled(w->j->inputs))
-		return -ECANCELED;
 	w->j->output->nr_records++;
 	grid_row(g);
 	put_count(g, p->end_ns >= p->origin_ns, p->end_ns - p->origin_ns);

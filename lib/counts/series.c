@@ -355,7 +355,7 @@ static int emit_slice(struct series *s, const struct counts_slice *k)
 	return emit(s, &p);
 }
 
-/* Of the current counter, which may cover less. */
+/* A point of what is counted now, of the whole slice or a part of it. */
 static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
 {
 	const char *group = s->table->columns[event].group;
@@ -571,6 +571,13 @@ static int end_samples(struct series *s)
 	return rc;
 }
 
+static bool is_canceled(const struct series *s)
+{
+	const atomic_uint *cancel = s->config->cancel;
+
+	return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
 static int read_items(struct series *s, bool *are_intact)
 {
 	struct profile_records *records;
@@ -581,7 +588,7 @@ static int read_items(struct series *s, bool *are_intact)
 		return rc;
 	rc = 0;
 	while (rc == 0 && (got = profile_records_next(records, &item)) == 1)
-		rc = add_item(s, &item);
+		rc = is_canceled(s) ? -ECANCELED : add_item(s, &item);
 	*are_intact = profile_records_are_intact(records);
 	profile_records_close(records);
 	return rc ? rc : got;
@@ -749,6 +756,10 @@ static int read_all(struct series *s)
 			c->trace(c->trace_arg, &trace);
 		if (!profile_ranges_has(&c->filter->iterations, trace.head.iteration))
 			continue;
+		if (is_canceled(s)) {
+			rc = -ECANCELED;
+			continue;
+		}
 		if (s->is_streamed) {
 			rc = read_streamed(s, &trace) ?: emit_latencies(s, &trace);
 			continue;

@@ -17,6 +17,8 @@
 #include "estimate/unit.h"
 #include "profile/session.h"
 
+#include <stdatomic.h>
+
 struct counts_slices;
 struct err;
 struct profile_filter;
@@ -55,9 +57,11 @@ struct counts_series_config {
 	bool from_sample_to_sample;
 	counts_series_fn *point;
 	void *arg;
-	/* What samples add up to is kept there, and not read again: with the same session and
-	 * slices each time. NULL: it is read. */
+	/* What samples add up to is kept there, and not read again: with the same session,
+	 * slice_ns and from_sample_to_sample each time. NULL: it is read. */
 	struct counts_slices *slices;
+	/* Borrowed; once it is not 0, reading ends with -ECANCELED. NULL: never. */
+	const atomic_uint *cancel;
 	/* Called with each trace, also of iterations that the filter skips; may be NULL. */
 	void (*trace)(void *trace_arg, const struct profile_trace *trace);
 	void *trace_arg;
@@ -66,7 +70,7 @@ struct counts_series_config {
 /*
  * Points of one event on one CPU come in order of time; in a session that samples, one CPU after
  * the other. An interval without samples is one point, however long. Memory is that of one
- * iteration's readings of one trace. 0; -ENOMEM, -EFBIG with *e; what point returned.
+ * iteration's readings of one trace. 0; -ENOMEM, -EFBIG with *e; -ECANCELED; what point returned.
  */
 int counts_series(const struct counts_series_config *config, struct err *e);
 

@@ -1,6 +1,6 @@
 /*
  * What the samples of traces add up to in slices of time, kept so that a series of the same slices
- * need not read them again. Not thread-safe.
+ * need not read them again: up to a million, of one session. Not thread-safe.
  */
 #ifndef COUNTS_SLICES_H
 #define COUNTS_SLICES_H
@@ -20,7 +20,7 @@ struct counts_slice {
 /* Of one trace. */
 struct counts_slices_trace {
 	uint32_t iteration, trace; /* the key */
-	bool is_whole;             /* all are there, and nothing else was in them */
+	bool is_whole;             /* all are there */
 	struct counts_slice *item; /* owned; in the order in which they were added */
 	size_t nr;
 	size_t room;
@@ -36,7 +36,7 @@ const struct counts_slices_trace *counts_slices_find(const struct counts_slices 
 void counts_slices_begin(struct counts_slices *k, uint32_t iteration, uint32_t trace);
 /* Adds one to the current trace. Without memory, or when there are too many, it has none. */
 void counts_slices_add(struct counts_slices *k, const struct counts_slice *slice);
-/* The current trace ends. */
+/* The current trace ends; unless it is whole, its slices are removed. */
 void counts_slices_end(struct counts_slices *k, bool is_whole);
 
 #endif

@@ -704,6 +704,24 @@ TEST(points_of_kept_slices)
 	}
 }
 
+TEST(slices_without_room)
+{
+	enum { MAX_SLICES = 1 << 20 };
+	struct counts_slices *k = counts_slices_new();
+	const struct counts_slice slice = {.end_ns = 1};
+
+	assert_non_null(k);
+	for (uint32_t trace = 0; trace < 3; trace++) {
+		counts_slices_begin(k, 0, trace);
+		for (int i = 0; i < (trace == 1 ? MAX_SLICES : MAX_SLICES / 2); i++)
+			counts_slices_add(k, &slice);
+		counts_slices_end(k, true);
+		assert_int_equal(counts_slices_find(k, 0, trace) != NULL, trace != 1);
+	}
+	counts_slices_free(k);
+	counts_slices_free(NULL);
+}
+
 /* The time after the last sample has a point if it is more than twice as long as any interval
  * between samples. */
 TEST(points_after_the_last_sample)

@@ -65,7 +65,7 @@ function exactly(name) {
 		: `[${pattern[0]}]${pattern.slice(1)}`;
 }
 
-/* What it is asked with by itself is there already. */
+/* Without more it is asked as it was made ahead. */
 function api(report, more = facts.arguments[report] || {}) {
 	const args = filtersOf(here());
 
