@@ -118,7 +118,7 @@ def check_what_is_not_measured_is_not_written(folder):
                          cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     found = wait_for(p, f"{TRACING}/instances/cpuperf-{p.pid}", lambda f: any(x[0] == "C" and x[2] == "size" for x in f))
     sizes = [-int(x[3]) for x in found if x[0] == "C" and x[2] == "size"]
-    assert 5 < sizes[0] <= 20, found
+    assert sizes[0] > 5, found  # 19 in a quiet second, fewer where this waits for a CPU, more where cpuperf does
     _, err = p.communicate()
     assert "not written" not in err, err
 
