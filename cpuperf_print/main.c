@@ -13,7 +13,6 @@
 #include "registry.h"
 #include "replay.h"
 #include "report/flat.h"
-#include "report/states.h"
 #include "reports/reports.h"
 #include "row.h"
 #include "spec/cpsession.h"
@@ -73,30 +72,6 @@ static bool have_regions(const struct inputs *in)
 	return ARRAY_ANY(x, in->item, in->nr, x->facts->has_regions);
 }
 
-static bool samples_waits(const struct profile_facts *f, const struct profile_filter *filter)
-{
-	for (uint32_t i = 0; i < f->nr_events; i++)
-		if (report_states_of(f, filter, i) > REPORT_ON_CPU)
-			return true;
-	return false;
-}
-
-/* If waits are sampled, by default: a row for each state of what ran a function, or one tree with
- * the states as its first level. */
-static void default_states(struct selection *s, const struct plan *p, const struct inputs *in)
-{
-	const bool is_diff = p->nr == 1 && p->print[0]->diff == REGISTRY_DIFF;
-
-	if (s->columns || s->root ||
-	    ARRAY_ANY(x, in->item, in->nr + in->nr_diff, !samples_waits(x->facts, &s->filter)))
-		return;
-	if (p->is_brief || is_diff)
-		s->columns = 1 << REPORT_STATE | 1 << REPORT_REASON | 1 << REPORT_FUNCTION;
-	if (p->format->roots_in_state)
-		s->root = REPORT_ROOT_STATE;
-	s->adds_states = s->columns || s->root;
-}
-
 static bool reads_in_turn(const struct run *r)
 {
 	const struct inputs *in = &r->inputs;
@@ -126,7 +101,8 @@ static int print_all(struct run *r, struct err *e)
 	plan_default(&r->plan, r->options, &contents);
 	parts_put_faults(&r->inputs, &r->selection, &r->output);
 	r->inputs.is_in_turn = reads_in_turn(r);
-	default_states(&r->selection, &r->plan, &r->inputs);
+	row_choose_states(&r->selection, &r->inputs, r->plan.nr == 1 ? r->plan.print[0] : NULL,
+			  r->plan.format, r->plan.is_brief);
 	run.is_default = r->plan.is_default;
 	run.is_brief = r->plan.is_brief;
 	return ARRAY_RUN(i, r->plan.nr, row_print(&run, r->plan.print[i], e))

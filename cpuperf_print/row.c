@@ -9,6 +9,8 @@
 #include "profile/regions.h"
 #include "region_notes.h"
 #include "registry.h"
+#include "report/flat.h"
+#include "report/states.h"
 #include "samples.h"
 #include "summary/summary.h"
 
@@ -62,6 +64,20 @@ static bool uses_names(const struct job *j)
 	return uses_samples(j) ||
 	       (j->row->samples == REGISTRY_SAMPLES_IF_ANY &&
 		ARRAY_ANY(x, in->item, in->nr + in->nr_diff, input_has_common(x)));
+}
+
+void row_choose_states(struct selection *s, const struct inputs *in, const struct registry_row *row,
+		       const struct registry_row *format, bool is_brief)
+{
+	if (s->columns || s->root ||
+	    ARRAY_ANY(x, in->item, in->nr + in->nr_diff,
+		      !report_states_have(x->facts, &s->filter, REPORT_ON_CPU)))
+		return;
+	if (is_brief || (row && row->diff == REGISTRY_DIFF))
+		s->columns = 1 << REPORT_STATE | 1 << REPORT_REASON | 1 << REPORT_FUNCTION;
+	if (format->roots_in_state)
+		s->root = REPORT_ROOT_STATE;
+	s->adds_states = s->columns || s->root;
 }
 
 static int prepare(struct job *j, bool at_once, struct err *e)

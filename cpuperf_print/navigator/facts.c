@@ -56,20 +56,16 @@ static void put_events(struct json_writer *json, const struct profile_facts *f)
 	}
 }
 
-/* Beyond that one. */
-static bool has_states(const struct profile_facts *f, enum report_state least)
+static bool has_states(const struct inputs *in, enum report_state least)
 {
 	static const struct profile_filter all;
 
-	for (uint32_t i = 0; i < f->nr_events; i++)
-		if (report_states_of(f, &all, i) > least)
-			return true;
-	return false;
+	return report_states_have(in->item[0].facts, &all, least);
 }
 
 bool facts_has_states(const struct inputs *in)
 {
-	return has_states(in->item[0].facts, REPORT_NO_STATE);
+	return has_states(in, REPORT_NO_STATE);
 }
 
 static bool has_callers(const struct profile_facts *f)
@@ -91,7 +87,7 @@ static bool are_stacks(const struct inputs *in)
 
 static bool are_waits(const struct inputs *in)
 {
-	return has_states(in->item[0].facts, REPORT_ON_CPU);
+	return has_states(in, REPORT_ON_CPU);
 }
 
 static bool are_regions(const struct inputs *in)

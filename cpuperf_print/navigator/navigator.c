@@ -256,14 +256,18 @@ static int select_states(const struct inputs *in, struct profile_filter *f, stru
 
 /* What is asked for, from the arguments; query_free(*out) in any case. */
 static int make_query(const struct navigator *n, const struct http_request *r,
-		      const struct registry_row *row, struct query **out, struct err *e)
+		      const struct registry_row *format, const struct registry_row *row,
+		      struct query **out, struct err *e)
 {
 	int rc = query_new(n->options, r, out, e);
 
 	if (rc == 0 && row->diff == REGISTRY_DIFF && !n->inputs->nr_diff)
 		rc = err_set(e, -EINVAL, "%s: there is nothing to compare with: --diff=FILE",
 			     row->name);
-	return rc ?: select_states(n->inputs, &(*out)->selection.filter, e);
+	rc = rc ?: select_states(n->inputs, &(*out)->selection.filter, e);
+	if (rc == 0)
+		row_choose_states(&(*out)->selection, n->inputs, row, format, false);
+	return rc;
 }
 
 /* One that was made before. What must be known of it is told now, to who asks. */
@@ -295,7 +299,7 @@ static int print_asked(struct navigator *n, const struct http_request *r,
 		       struct buf *text, struct err *e)
 {
 	struct query *q = NULL;
-	int rc = make_query(n, r, row, &q, e);
+	int rc = make_query(n, r, format, row, &q, e);
 
 	if (rc == 0) {
 		n->nr_asking++;
@@ -418,14 +422,14 @@ static void wait_for_silence(struct navigator *n)
 /* The page itself asks for the first, which is not interrupted. For the others requests come first:
  * it begins again when they are answered. */
 static void read_one(struct navigator *n, const struct http_request *r, bool is_first,
-		     const struct query *q, const struct registry_row *row)
+		     const struct query *q, const struct registry_row *format,
+		     const struct registry_row *row)
 {
 	int rc;
 
 	do {
 		struct buf text = {.data = NULL};
 		struct err e = {0};
-		const struct registry_row *format = registry_find_format("ndjson", &e);
 
 		pthread_mutex_lock(&n->reading);
 		if (!is_first)
@@ -450,7 +454,8 @@ static void read_report(struct navigator *n, const struct facts_report *report, 
 {
 	static const struct http_argument no_function = {"function", "\001"};
 	struct err e = {0};
-	const struct registry_row *row = find_row(n, report->name, &e);
+	const struct registry_row *format = registry_find_format("ndjson", &e),
+				  *row = find_row(n, report->name, &e);
 	char path[64];
 	struct http_request r = {.path = path, .nr_arguments = report->nr_arguments};
 	struct query *q = NULL;
@@ -460,8 +465,9 @@ static void read_report(struct navigator *n, const struct facts_report *report, 
 		r.arguments[i] = report->argument[i];
 	if (strcmp(report->name, "annotate") == 0)
 		r.arguments[r.nr_arguments++] = no_function;
-	if (row && !answers_has(n->answers, &r) && make_query(n, &r, row, &q, &e) == 0)
-		read_one(n, &r, is_first, q, row);
+	if (format && row && !answers_has(n->answers, &r) &&
+	    make_query(n, &r, format, row, &q, &e) == 0)
+		read_one(n, &r, is_first, q, format, row);
 	query_free(q);
 }
 

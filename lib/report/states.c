@@ -60,6 +60,15 @@ enum report_state report_states_of(const struct profile_facts *f,
 	return state;
 }
 
+bool report_states_have(const struct profile_facts *f, const struct profile_filter *filter,
+			enum report_state least)
+{
+	for (uint32_t i = 0; i < f->nr_events; i++)
+		if (report_states_of(f, filter, i) > least)
+			return true;
+	return false;
+}
+
 uint32_t report_states_event(const struct profile_facts *f, const struct profile_filter *filter,
 			     uint32_t event)
 {

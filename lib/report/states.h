@@ -28,6 +28,9 @@ extern const char *const report_state_names[REPORT_NR_STATES];
  * has none. */
 enum report_state report_states_of(const struct profile_facts *f,
 				   const struct profile_filter *filter, uint32_t event);
+/* Whether an event has a state after that one in their order: after REPORT_ON_CPU, a wait. */
+bool report_states_have(const struct profile_facts *f, const struct profile_filter *filter,
+			enum report_state least);
 /* The event under which a sample of event is counted: the first one with a state, or itself. */
 uint32_t report_states_event(const struct profile_facts *f, const struct profile_filter *filter,
 			     uint32_t event);

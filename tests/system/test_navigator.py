@@ -507,6 +507,18 @@ def check_diff(folder):
             assert s.get(f"/api/flat{query}")[1] == printed(folder, *both, "--report=flat", *more) != ""
 
 
+def check_states(folder):
+    """Sessions that sample waits are compared, and shown in a page, by state, as the command line does."""
+    for name in ("older", "session"):
+        run(CPUPERF, "--quiet", "-o", f"{folder}/{name}", "--spec-file=wall", "--", "sh", "-c", "sleep 0.3; i=0; "
+            "while [ $i -lt 30000 ]; do i=$((i+1)); done")
+    options = ("--diff", f"{folder}/older")
+    with Server(folder, *options) as s:
+        asked = s.get("/api/diff")[1]
+        assert asked == printed(folder, "--report=diff", *options) and '"state":"blocked"' in asked, asked[:1000]
+        assert s.get("/html")[1] == output(PRINT, "--quiet", f"{folder}/session", *options, "--output-format=html")
+
+
 def check_tokens(folder):
     record(folder)
     with Server(folder) as s:
