@@ -108,18 +108,19 @@ static bool reply(const struct http_request *r, unsigned status, struct http_res
 	return done;
 }
 
-/* Options are arguments here, and fields of the page: they have no dashes. */
+/* Options are arguments here, and fields of the page: they have no dashes. What is quoted stays. */
 static void put_words(struct json_writer *json, const char *name, const char *text)
 {
 	char words[sizeof(((struct err *)0)->msg) + sizeof(((struct err *)0)->hint)];
 	size_t len = 0;
-	bool is_begin = true;
+	bool is_begin = true, is_quoted = false;
 
 	for (; *text && len + 1 < sizeof(words); text++) {
-		if (is_begin && text[0] == '-' && text[1] == '-' && text[2] >= 'a' &&
+		if (is_begin && !is_quoted && text[0] == '-' && text[1] == '-' && text[2] >= 'a' &&
 		    text[2] <= 'z')
 			text += 2;
-		is_begin = *text == ' ' || *text == '(' || *text == '"';
+		is_begin = *text == ' ' || *text == '(';
+		is_quoted ^= *text == '"';
 		words[len++] = *text;
 	}
 	words[len] = '\0';

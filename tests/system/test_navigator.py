@@ -451,6 +451,7 @@ def check_kept_answers(folder):
                 assert (not text) == ("none" in more), (more, text)
                 assert s.get(f"/api/threads?{more}")[1] != text or not text, more
         assert s.get("/api/flat?top=x")[0].status == s.get("/api/flat?top=x")[0].status == 400
+        assert json.loads(s.get("/api/flat?sort=--xyz")[1])["error"] == 'sort: no column "--xyz"'
 
 
 def check_code_is_read_anew(folder):
