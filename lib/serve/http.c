@@ -262,6 +262,17 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	return h->config.answer(h->config.arg, &r) ? MHD_YES : MHD_NO;
 }
 
+/* Bytes that have come and are not read would reset the connection at its end, and the answer with
+ * it. */
+static void drop_rest(int fd)
+{
+	enum { MOST = 64 };
+	char bytes[4096];
+
+	for (int i = 0; i < MOST && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0; i++)
+		;
+}
+
 /* Before the library parses the URL: where its memory is too small for an URL's arguments it is too
  * small for an answer, and the connection would be silent until MAX_IDLE_S. What it has sent of the
  * request before is answered, so this is the next thing that the reader waits for. */
@@ -284,6 +295,7 @@ static void *refuse_long(void *arg, const char *url, struct MHD_Connection *c)
 	if (info) {
 		(void)send(info->connect_fd, refusal, sizeof(refusal) - 1,
 			   MSG_NOSIGNAL | MSG_DONTWAIT);
+		drop_rest(info->connect_fd);
 		(void)shutdown(info->connect_fd, SHUT_RDWR);
 	}
 	return NULL;
