@@ -396,6 +396,16 @@ def check_read_ahead(folder):
     assert s.p.returncode == 0
 
 
+def check_counts_made_ahead(folder):
+    """Counts over time are read each time; not when the page asks first."""
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-n", "20", "-d", "20ms", "-e", "cpu_clock,memory_used")
+    size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session"))
+    with Server(folder) as s:
+        read = wait_for_silence(s)
+        assert s.get("/api/series")[1] == printed(folder, "--report=series")
+        assert bytes_read(s.p.pid) - read < size / 10, (size, bytes_read(s.p.pid) - read)
+
+
 def check_interrupted(folder):
     """What is read while something is asked for begins again."""
     run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock@9997Hz", "-g", "--", MIX, "ms", "2000", "2")
