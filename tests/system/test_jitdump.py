@@ -253,6 +253,18 @@ def check_perf(folder):
     assert sums["other"]["beta"] == sum(sums["other"][n] for n in ("alpha", "beta")) > 0, sums
 
 
+def debug_records(dump):
+    """Those with lines (JIT_CODE_DEBUG_INFO)."""
+    with open(dump, "rb") as f:
+        data = f.read()
+    at = struct.unpack_from("<I", data, 8)[0]
+    while at + 8 <= len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        if kind == 2:
+            yield data[at:at + size]
+        at += max(size, 16)
+
+
 def check_node(folder):
     """V8's own dump, whose lines are shifted."""
     if not sampled.have("node"):
@@ -269,7 +281,11 @@ def check_node(folder):
         if r["kind"] == "line":
             assert r["file"] in ("", f"{folder}/hot.js"), r
             lines[r["line"]] += int(r["self_samples"])
-    assert sum(lines.values()) == hot and lines["4"] + lines["5"] > 0.9 * hot, lines
+    assert sum(lines.values()) == hot, lines
+    if not any(b"hot.js\0" in r for r in debug_records(glob.glob(f"{folder}/jit-*.dump")[0])):
+        print("skip: lines: this V8 (of Node 18) writes other bytes in place of the names of files", flush=True)
+        return
+    assert lines["4"] + lines["5"] > 0.9 * hot, lines
     assert lines["5"] > lines["4"], lines  # the remainder takes the time
     most = max((r for r in found if r["kind"] == "instruction"), key=lambda r: int(r["self_samples"]))
     assert most["text"] and most["line"] == "5", most
