@@ -129,7 +129,7 @@ def check_session(folder):
         assert done.returncode == 0, done
         manifest = next(f"{folder}/{n}" for n in os.listdir(folder) if n.endswith(".cpsession"))
         tree = run(PRINT, manifest, "--report=tree").stdout
-        assert re.search(r"start_thread\n.* burns\n.* burn\n", tree), tree
+        assert re.search(r"(start_thread|\[unknown\].*)\n.* burns\n.* burn\n", tree), tree
         count = re.search(r"cpu_time: [\d,]+ samples, ([\d.]+) (m?s)", tree)
         ms = float(count[1]) * (1 if count[2] == "ms" else 1000)
         assert 560 < ms < 1000, count
