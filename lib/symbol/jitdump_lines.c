@@ -1,7 +1,8 @@
 /*
  * The lines of a function. V8 writes names of files that it has freed (also in versions of today),
  * so that they begin with two words of the allocator, which may hold zeros: such entries have one
- * length, and the name of the function has that of the file, too.
+ * length, or all after the first name the same file, and the name of the function has that of the
+ * file, too.
  */
 #include "base/mem.h"
 #include "base/order.h"
@@ -9,9 +10,9 @@
 
 #include <errno.h>
 
-enum { NUMBER = 8, FREED_BYTES = 16 };
-
 static const char same[] = "\xff"; /* the file of the entry before */
+
+enum { NUMBER = 8, FREED_BYTES = 16, SAME_BYTES = JITDUMP_LINE_FILE + sizeof(same), WORD = 8 };
 
 struct parse {
 	const struct jitdump *d;
@@ -68,14 +69,14 @@ static int parse_entries(const struct parse *p)
 	return rc;
 }
 
-/* The file of "JS:*name FILE:LINE:COLUMN", if it has len bytes, of which those after the freed ones
- * are the same. Set in the text of the first entry. */
-static const char *recover_file(const struct parse *p, size_t len)
+/* The len bytes of the name before its last colons if they may be the file of the first entry:
+ * those after the freed ones are the same. Set in the text of that entry. */
+static const char *recover(const struct parse *p, size_t len, unsigned colons)
 {
 	const char *name = jitdump_name(p->d, p->c), *end = name + strlen(name);
 	char *file = p->l->text + JITDUMP_LINE_FILE;
 
-	for (unsigned colons = 0; colons < 2; colons++)
+	for (; colons; colons--)
 		do
 			if (end == name)
 				return NULL;
@@ -91,20 +92,45 @@ static const char *recover_file(const struct parse *p, size_t len)
 	return memcpy(file, end - len, len);
 }
 
-/* Entries of one length, whatever their names. The record may be padded to words. */
-static int parse_alike(const struct parse *p)
+/* The first entry has so many bytes, and each after it. The file is that of the function's name:
+ * "JS:*name FILE:LINE:COLUMN", before V8 11 "LazyCompile:*name FILE:LINE". */
+static int parse_freed(const struct parse *p, size_t first, size_t other)
 {
-	const size_t len = p->c->nr_lines ? p->len / p->c->nr_lines : 0;
 	const char *file;
 	int rc = 0;
 
-	if (len <= JITDUMP_LINE_FILE)
+	if (first <= JITDUMP_LINE_FILE + 1)
 		return -EINVAL;
-	file = recover_file(p, len - JITDUMP_LINE_FILE - 1);
+	file = recover(p, first - JITDUMP_LINE_FILE - 1, 2)
+		   ?: recover(p, first - JITDUMP_LINE_FILE - 1, 1);
 	if (!file)
 		return -EINVAL;
 	for (uint32_t i = 0; i < p->c->nr_lines && rc == 0; i++)
-		rc = add(p, p->l->text + i * len, file);
+		rc = add(p, p->l->text + (i ? first + (i - 1) * other : 0), file);
+	return rc;
+}
+
+static bool name_the_same(const struct parse *p, size_t first)
+{
+	for (uint32_t i = 1; i < p->c->nr_lines; i++)
+		if (memcmp(p->l->text + first + (i - 1) * (size_t)SAME_BYTES + JITDUMP_LINE_FILE,
+			   same, sizeof(same)) != 0)
+			return false;
+	return true;
+}
+
+/* Whatever their names are. The record may be padded to words. */
+static int parse_by_lengths(const struct parse *p)
+{
+	const size_t nr = p->c->nr_lines;
+	const size_t others = nr ? (nr - 1) * SAME_BYTES : 0;
+	int rc = nr ? parse_freed(p, p->len / nr, p->len / nr) : -EINVAL;
+
+	for (size_t padding = 0; nr > 1 && rc == -EINVAL && padding < WORD; padding++) {
+		p->l->nr = 0;
+		if (p->len > others + padding && name_the_same(p, p->len - others - padding))
+			rc = parse_freed(p, p->len - others - padding, SAME_BYTES);
+	}
 	return rc;
 }
 
@@ -127,7 +153,7 @@ int jitdump_lines_read(const struct jitdump *d, const struct jitdump_code *c,
 	rc = rc ?: parse_entries(&p);
 	if (rc == -EINVAL) {
 		out->nr = 0;
-		rc = parse_alike(&p);
+		rc = parse_by_lengths(&p);
 	}
 	if (rc) {
 		jitdump_lines_fini(out);

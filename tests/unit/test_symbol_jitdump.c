@@ -333,6 +333,45 @@ TEST(freed_names)
 	}
 }
 
+/* V8 of Node 18: entries after the first name the same file, and the function's name has no column.
+ */
+TEST(freed_name_of_all)
+{
+	static const char *const files[] = {"/n/a.js", "/folder/of/some/hot.js"};
+
+	for (size_t i = 0; i < 4 * NR(files); i++) {
+		const char *file = files[i % NR(files)];
+		const bool is_other = i >= 2 * NR(files); /* one entry has a name of its own */
+		const struct line line[] = {{0x1040, 10, file},
+					    {0x1050, 11, "\xff"},
+					    {0x1060, 12, is_other ? "x" : "\xff"}};
+		const size_t first = HEADER + 32 + 16;
+		char name[64];
+		struct jitdump_lines l;
+
+		snprintf(name, sizeof(name), "LazyCompile:*hot %s:1", file);
+		put_header(1, 0);
+		put_lines(0x1000, line, 3);
+		if (i / NR(files) % 2) { /* padded */
+			buf_fill(&made.b, '\0', 3);
+			made.b.data[HEADER + 4] += 3;
+		}
+		put_load(2, 0x1000, 0x40, name);
+		memcpy(made.b.data + first, "^o\2\0\1\0\1", 7);
+		assert_int_equal(read_all(), 0);
+		assert_int_equal(jitdump_lines_read(&dump, &dump.codes[0], &source, &l), 0);
+		assert_int_equal(l.nr, is_other ? 0 : 3);
+		if (l.nr) {
+			assert_string_equal(jitdump_lines_find(&l, 0x100f)->file, file);
+			assert_string_equal(jitdump_lines_find(&l, 0x1020)->file, file);
+			assert_int_equal(jitdump_lines_find(&l, 0x1020)->line, 12);
+		}
+		jitdump_lines_fini(&l);
+		jitdump_fini(&dump);
+		buf_reset(&made.b);
+	}
+}
+
 /* A path of which all was freed is that of the name, if it is as long. */
 TEST(short_freed_names)
 {
