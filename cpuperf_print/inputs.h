@@ -13,11 +13,11 @@
 
 #include <stdatomic.h>
 
+struct counts_slices;
 struct elf_file;
 struct elf_finder;
 struct elf_finder_config;
 struct import;
-struct counts_slices;
 struct pool;
 struct profile_growth;
 struct options;

@@ -12,7 +12,6 @@
 #include "push.h"
 #include "registry.h"
 #include "replay.h"
-#include "report/flat.h"
 #include "reports/reports.h"
 #include "row.h"
 #include "spec/cpsession.h"

@@ -117,34 +117,31 @@ static bool are_jobs(const struct inputs *in)
 	return in->nr_jobs > 0;
 }
 
-#define ROWS  {{"top", "2000"}}, 1
-#define NODES {{"min-percent", "0.05"}}, 1
-
 /* In the order of the page; so they are made ahead, too. */
 static const struct {
 	struct facts_report report;
 	bool (*applies)(const struct inputs *in);
 } reports[] = {
-    {{"flat", ROWS, true}, inputs_are_sampled},
-    {{"threads", ROWS, true}, inputs_are_sampled},
-    {{"tree", NODES, true}, are_stacks},
-    {{"callers", NODES, true}, are_stacks},
-    {{"calls", {{NULL, NULL}}, 0, false}, are_stacks},
-    {{"annotate", {{NULL, NULL}}, 0, true}, inputs_are_sampled},
-    {{"lanes", {{"top", "60"}}, 1, true}, facts_has_states},
-    {{"timeline", {{"top", "8"}, {"min-percent", "0.1"}}, 2, true}, are_stacks},
-    {{"waits", ROWS, true}, are_waits},
-    {{"regions", ROWS, false}, are_regions},
-    {{"spans", {{"top", "8"}}, 1, false}, are_regions},
-    {{"heap", ROWS, false}, is_heap},
-    {{"sizes", ROWS, false}, is_heap},
-    {{"lifetimes", ROWS, false}, is_heap},
-    {{"latency", ROWS, false}, are_latencies},
-    {{"diff", ROWS, true}, is_diff},
-    {{"hosts", ROWS, false}, are_jobs},
-    {{"summary", {{NULL, NULL}}, 0, false}, is_any},
-    {{"series", {{NULL, NULL}}, 0, true}, is_any},
-    {{"top-down", ROWS, false}, is_any},
+    {{"flat", {{"top", "2000"}}, true}, inputs_are_sampled},
+    {{"threads", {{"top", "2000"}}, true}, inputs_are_sampled},
+    {{"tree", {{"min-percent", "0.05"}}, true}, are_stacks},
+    {{"callers", {{"min-percent", "0.05"}}, true}, are_stacks},
+    {{"calls", {{NULL, NULL}}, false}, are_stacks},
+    {{"annotate", {{NULL, NULL}}, true}, inputs_are_sampled},
+    {{"lanes", {{"top", "60"}}, true}, facts_has_states},
+    {{"timeline", {{"top", "8"}, {"min-percent", "0.1"}}, true}, are_stacks},
+    {{"waits", {{"top", "2000"}}, true}, are_waits},
+    {{"regions", {{"top", "2000"}}, false}, are_regions},
+    {{"spans", {{"top", "8"}}, false}, are_regions},
+    {{"heap", {{"top", "2000"}}, false}, is_heap},
+    {{"sizes", {{"top", "2000"}}, false}, is_heap},
+    {{"lifetimes", {{"top", "2000"}}, false}, is_heap},
+    {{"latency", {{"top", "2000"}}, false}, are_latencies},
+    {{"diff", {{"top", "2000"}}, true}, is_diff},
+    {{"hosts", {{"top", "2000"}}, false}, are_jobs},
+    {{"summary", {{NULL, NULL}}, false}, is_any},
+    {{"series", {{NULL, NULL}}, true}, is_any},
+    {{"top-down", {{"top", "2000"}}, false}, is_any},
 };
 
 const struct facts_report *facts_report(const struct inputs *in, size_t i)
@@ -166,8 +163,8 @@ static void put_reports(struct json_writer *json, const struct inputs *in)
 	JSONW_OBJECT(json, "arguments") {
 		for (size_t i = 0; (x = facts_report(in, i)); i++)
 			JSONW_OBJECT(json, x->name) {
-				for (size_t k = 0; k < x->nr_arguments; k++)
-					jsonw_text(json, x->argument[k].name, x->argument[k].value);
+				for (const struct http_argument *a = x->argument; a->name; a++)
+					jsonw_text(json, a->name, a->value);
 			}
 	}
 }

@@ -12,10 +12,9 @@ enum { FACTS_MAX_ARGUMENTS = 2 };
 /* A report that the sessions have data for. */
 struct facts_report {
 	const char *name;
-	struct http_argument argument[FACTS_MAX_ARGUMENTS]; /* what the page asks with */
-	size_t nr_arguments;
-	bool is_ahead; /* it is made before it is asked for; while it reads, a request interrupts it
-			*/
+	/* What the page asks with; after the last a name is NULL. */
+	struct http_argument argument[FACTS_MAX_ARGUMENTS + 1];
+	bool is_ahead; /* made before it is asked for; a request interrupts its reading */
 };
 
 /* The report number i of those that the sessions have data for; NULL: there are fewer. */

@@ -458,12 +458,12 @@ static void read_report(struct navigator *n, const struct facts_report *report, 
 	const struct registry_row *format = registry_find_format("ndjson", &e),
 				  *row = find_row(n, report->name, &e);
 	char path[64];
-	struct http_request r = {.path = path, .nr_arguments = report->nr_arguments};
+	struct http_request r = {.path = path};
 	struct query *q = NULL;
 
 	snprintf(path, sizeof(path), "/api/%s", report->name);
-	for (size_t i = 0; i < report->nr_arguments; i++)
-		r.arguments[i] = report->argument[i];
+	for (const struct http_argument *a = report->argument; a->name; a++)
+		r.arguments[r.nr_arguments++] = *a;
 	if (strcmp(report->name, "annotate") == 0)
 		r.arguments[r.nr_arguments++] = no_function;
 	if (format && row && !answers_has(n->answers, &r) &&

@@ -93,16 +93,16 @@ static const char *recover(const struct parse *p, size_t len, unsigned colons)
 }
 
 /* The first entry has so many bytes, and each after it. The file is that of the function's name:
- * "JS:*name FILE:LINE:COLUMN", before V8 11 "LazyCompile:*name FILE:LINE". */
+ * "JS:*name FILE:LINE:COLUMN", in Node 18 "LazyCompile:*name FILE:LINE". */
 static int parse_freed(const struct parse *p, size_t first, size_t other)
 {
+	const size_t len = first - JITDUMP_LINE_FILE - 1;
 	const char *file;
 	int rc = 0;
 
 	if (first <= JITDUMP_LINE_FILE + 1)
 		return -EINVAL;
-	file = recover(p, first - JITDUMP_LINE_FILE - 1, 2)
-		   ?: recover(p, first - JITDUMP_LINE_FILE - 1, 1);
+	file = recover(p, len, 2) ?: recover(p, len, 1);
 	if (!file)
 		return -EINVAL;
 	for (uint32_t i = 0; i < p->c->nr_lines && rc == 0; i++)
@@ -119,7 +119,7 @@ static bool name_the_same(const struct parse *p, size_t first)
 	return true;
 }
 
-/* Whatever their names are. The record may be padded to words. */
+/* Whatever the names of files are. The record may be padded to words. */
 static int parse_by_lengths(const struct parse *p)
 {
 	const size_t nr = p->c->nr_lines;
