@@ -249,7 +249,7 @@ static void drop_nothing(struct task *gone, void *arg)
 static int read_threads(struct reader *r, struct watched *w)
 {
 	size_t at = ORDER_FIRST(i, r->nr_threads, r->threads[i].process >= w->pid), end = at;
-	const struct bpf_tasks_thread *list = r->threads + at;
+	const struct bpf_tasks_thread *list = at < r->nr_threads ? &r->threads[at] : NULL;
 	MEM_AUTO uint32_t *ids = NULL;
 	int rc;
 

@@ -357,7 +357,7 @@ static struct cell cell_of(const struct table_column *c, const struct slice *s, 
 		return cell;
 	}
 	cell.value = s->amount * (span_ns / s->covered_ns);
-	cell.span_ns = (uint64_t)span_ns;
+	cell.span_ns = (uint64_t)fmin(span_ns, 0x1p63); /* times of a file may be lies */
 	return cell;
 }
 

@@ -48,10 +48,11 @@ static void add_ran(struct profile_ran *r, const struct profile_pair *p)
 
 const char *profile_about_note(const struct profile_about *a, size_t *at)
 {
-	const char *note = a->notes.data + *at;
+	const char *note;
 
 	if (*at >= a->notes.len)
 		return NULL;
+	note = a->notes.data + *at;
 	*at += strlen(note) + 1;
 	return note;
 }

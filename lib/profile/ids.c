@@ -18,12 +18,12 @@ struct source {
 /* The layout of attr nr of an event. */
 static bool find_layout(const struct trace_event *e, uint32_t nr, struct trace_layout *out)
 {
-	const uint8_t *p = e->attr, *end = p + e->attr_bytes;
-	uint32_t size;
+	const uint8_t *p = e->attr;
+	uint32_t left = e->attr_bytes, size;
 
-	for (; end - p >= 8; p += size) {
+	for (; left >= 8; p += size, left -= size) {
 		memcpy(&size, p + 4, sizeof(size)); /* struct perf_event_attr: type, size */
-		if (size < 8 || size > (size_t)(end - p))
+		if (size < 8 || size > left)
 			return false;
 		if (nr-- == 0)
 			return trace_layout_init(out, p, size);

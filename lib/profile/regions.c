@@ -552,13 +552,14 @@ static struct region_place place_at(const struct profile_processes *p, uint32_t 
 {
 	const struct profile_regions *r = p->regions;
 	size_t i = ORDER_FIRST(k, r->nr_threads, r->threads[k].tid >= tid), last;
-	const struct region_thread *t = &r->threads[i];
 	struct region_place place = {.time_ns = 0};
+	const struct region_thread *t;
 	struct region_cursor cursor;
 	struct region_step step;
 
-	if (i == r->nr_threads || t->tid != tid)
+	if (i == r->nr_threads || r->threads[i].tid != tid)
 		return place;
+	t = &r->threads[i];
 	last = ORDER_FIRST(k, t->nr_places, t->places[k].time_ns > time_ns);
 	if (!last) /* the time of the first is 0 */
 		return place;

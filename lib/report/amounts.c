@@ -38,11 +38,12 @@ static void test_one(struct amount *a, bool are_neighbours)
 int amounts_judge(struct amount *list, size_t nr, bool are_neighbours)
 {
 	MEM_AUTO double *p = mem_calloc(nr + 1, 2 * sizeof(*p));
-	double *adjusted = p + nr;
 	size_t nr_others = 0;
+	double *adjusted;
 
 	if (!p)
 		return -ENOMEM;
+	adjusted = p + nr;
 	for (size_t i = 0; i < nr; i++) {
 		test_one(&list[i], are_neighbours);
 		if (list[i].is_tested && !list[i].is_primary)

@@ -282,10 +282,12 @@ static int test_rows(struct diff_result *r, const struct side *sides, struct tes
 	size_t length = longest_block(r);
 	size_t nr_blocks = r->side[0].nr_replicates / length + r->side[1].nr_replicates / length;
 	MEM_AUTO double *p = mem_calloc(nr + 1, 3 * sizeof(*p));
-	double *weight = p + nr, *adjusted = p + 2 * nr, shares = 0;
+	double *weight, *adjusted, shares = 0;
 
 	if (!p)
 		return -ENOMEM;
+	weight = p + nr;
+	adjusted = p + 2 * nr;
 	qsort(t, nr, sizeof(*t), by_reach);
 	/* Those that could be significant with the smallest share of the error rate that they may
 	 * get. */

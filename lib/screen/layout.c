@@ -182,6 +182,12 @@ static void add_cut(struct buf *out, const char *s, unsigned width)
 	buf_adds(out, ELLIPSIS);
 }
 
+/* Without pieces there is no array. */
+static const struct layout_piece *end_of(const struct layout *l)
+{
+	return l->nr_pieces ? l->pieces + l->nr_pieces : l->pieces;
+}
+
 static void write_cell(struct line *w, const struct layout_column *c, const char *text,
 		       const struct layout_piece *p)
 {
@@ -205,7 +211,7 @@ static void write_cell(struct line *w, const struct layout_column *c, const char
 static const struct layout_piece *write_row(const struct layout *l, const struct layout_piece *p,
 					    size_t from, size_t to, struct buf *out)
 {
-	const struct layout_piece *row = p++, *end = l->pieces + l->nr_pieces;
+	const struct layout_piece *row = p++, *end = end_of(l);
 	struct line w = {.out = out};
 
 	buf_adds(out, l->has_color ? colors[row->look] : "");
@@ -245,7 +251,7 @@ static const struct layout_piece *write_row(const struct layout *l, const struct
 
 void layout_write(const struct layout *l, size_t from, size_t to, struct buf *out)
 {
-	const struct layout_piece *p = l->pieces, *end = p + l->nr_pieces;
+	const struct layout_piece *p = l->pieces, *end = end_of(l);
 
 	if (layout_error(l) && !out->error)
 		out->error = layout_error(l);
@@ -347,7 +353,7 @@ void layout_markdown_block(struct buf *out, const char *text, size_t len)
 
 void layout_write_markdown(const struct layout *l, struct buf *out)
 {
-	const struct layout_piece *p = l->pieces, *end = p + l->nr_pieces;
+	const struct layout_piece *p = l->pieces, *end = end_of(l);
 	bool is_header = true;
 	struct buf lines;
 

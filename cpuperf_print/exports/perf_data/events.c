@@ -49,11 +49,12 @@ struct perf_layout events_layout(const struct events *x, const struct trace_layo
 static const uint8_t *find_attr(const struct trace_event *e, uint32_t nr, uint32_t *size,
 				struct trace_layout *layout)
 {
-	const uint8_t *p = e->attr, *end = p + e->attr_bytes;
+	const uint8_t *p = e->attr;
+	uint32_t left = e->attr_bytes;
 
-	for (; end - p >= 8; p += *size) {
+	for (; left >= 8; p += *size, left -= *size) {
 		memcpy(size, p + 4, sizeof(*size));
-		if (*size < 8 || *size > (size_t)(end - p))
+		if (*size < 8 || *size > left)
 			return NULL;
 		if (nr-- == 0)
 			return trace_layout_init(layout, p, *size) ? p : NULL;
