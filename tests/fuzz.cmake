@@ -1,9 +1,11 @@
-# The fuzz targets, in a build of the preset fuzz: tests/fuzz/fuzz_<name>.c each. The preset builds
+# The fuzz targets: tests/fuzz/fuzz_<name>.c each, and kind fuzz: each for a second from its kept corpus;
+# the readers of people's files for 20 s more with --all. Minutes: scripts/test --long. The preset builds
 # the rooms with coverage; here is only the driver. scripts/fuzz runs them.
 add_custom_target(fuzz_targets)
 file(GLOB targets CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz_*.c)
 foreach(source ${targets})
   get_filename_component(name ${source} NAME_WE)
+  string(REPLACE fuzz_ "" short ${name})
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE cpuperf_lib room_annotate room_hosts room_pcp room_push)
   if(name STREQUAL fuzz_navigator)
@@ -11,4 +13,11 @@ foreach(source ${targets})
   endif()
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   add_dependencies(fuzz_targets ${name})
+  set(run ${CMAKE_SOURCE_DIR}/scripts/fuzz -B ${CMAKE_BINARY_DIR} --seconds)
+  declare_test(${name} fuzz ${run} 1 ${short})
+  set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ${name})
+  if(short MATCHES "^(spec|trace|perf_data)$")
+    declare_test(${name}_longer fuzz extra ${run} 20 ${short})
+    set_tests_properties(${name}_longer PROPERTIES RESOURCE_LOCK ${name})
+  endif()
 endforeach()

@@ -53,6 +53,17 @@ foreach(source ${tests})
   if(name STREQUAL "test_agent_libunwind")
     target_link_libraries(${name} PRIVATE PkgConfig::UNWIND)
   endif()
+  if(name STREQUAL "test_unwind_step") # lld makes linkage tables without unwind tables
+    target_link_options(${name} PRIVATE -fuse-ld=bfd)
+  endif()
+  if(name STREQUAL "test_attach_stack" AND CMAKE_C_COMPILER_ID MATCHES "Clang" AND CPUPERF_SANITIZE MATCHES "address")
+    # As gcc has it: the allocator is an object of its own, the program is none.
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+      OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+    get_filename_component(runtime ${runtime} DIRECTORY)
+    target_link_options(${name} PRIVATE -shared-libasan)
+    set_target_properties(${name} PROPERTIES BUILD_RPATH ${runtime})
+  endif()
   declare_test(${name} unit ${name})
   if(name MATCHES "^test_(agent|attach|base|bpf|cfi|elf|event|host|pmu|survey|trace|unwind|wire)_"
      OR name STREQUAL "test_collect_process_iterator")

@@ -215,28 +215,46 @@ size_t inject_open_fds(void)
 	return inject_entries("/proc/self/fd");
 }
 
+unsigned inject_counted(void)
+{
+	return INJECT_NONE - inject.countdown;
+}
+
+enum { MOST_FAILURES = 100 };
+
 void inject_every(int (*body)(void *arg), void *arg, unsigned at_least_allocs,
 		  unsigned at_least_calls)
 {
 	size_t nr_fds = inject_open_fds();
-	unsigned n;
-	int rc;
+	unsigned nr_allocs, nr_calls;
 
-	for (n = 1, inject.fired = true; inject.fired; n++) {
-		inject_mem(n);
+	inject_mem(INJECT_NONE);
+	assert_int_equal(body(arg), 0);
+	nr_allocs = inject_counted();
+	inject_stop();
+	assert_true(nr_allocs >= at_least_allocs);
+	STRIDE_EACH(i, nr_allocs, MOST_FAILURES) {
+		int rc;
+
+		inject_mem((unsigned)i + 1);
 		rc = body(arg);
 		inject_stop();
 		assert_true(rc == 0 || (inject.fired && rc == -ENOMEM));
 		assert_int_equal(inject.nr_live, 0);
 	}
-	assert_true(n - 2 >= at_least_allocs);
-	for (n = 1, inject.fired = true; inject.fired; n++) {
-		inject_sys(n, n % 2 ? -EIO : -ENOSPC);
+	inject_sys(INJECT_NONE, 0);
+	assert_int_equal(body(arg), 0);
+	nr_calls = inject_counted();
+	inject_stop();
+	assert_true(nr_calls >= at_least_calls);
+	STRIDE_EACH(i, nr_calls, MOST_FAILURES) {
+		int rc;
+
+		inject_sys((unsigned)i + 1, i % 2 ? -ENOSPC : -EIO);
 		rc = body(arg);
 		inject_stop();
 		assert_true(rc == 0 || (inject.fired && rc == inject.error));
 		assert_int_equal(inject_open_fds(), nr_fds);
 	}
-	assert_true(n - 2 >= at_least_calls);
 	assert_int_equal(body(arg), 0);
 }

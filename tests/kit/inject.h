@@ -40,9 +40,14 @@ size_t inject_entries(const char *path);
 /* Open descriptors of this process. */
 size_t inject_open_fds(void);
 
+/* How many allocations, or calls, were counted since inject_mem(INJECT_NONE) or
+ * inject_sys(INJECT_NONE, 0). */
+#define INJECT_NONE 0xffffffffu
+unsigned inject_counted(void);
+
 /*
- * Runs body until it meets no more failure: with every allocation failing in turn, then with every
- * system call. body returns 0 or -errno, and checks for itself what it promises. After each run
+ * Runs body with every allocation failing in turn, then with every system call; of each at most
+ * 100, by stride. body returns 0 or -errno, and checks for itself what it promises. After each run
  * no memory and no descriptor may be left. body must not call inject_*. At least so many
  * allocations and system calls must have failed.
  */

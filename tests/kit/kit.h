@@ -18,6 +18,7 @@
 
 #include "golden.h"
 #include "inject.h"
+#include "stride.h"
 #include "tree.h"
 
 #include "base/err.h"

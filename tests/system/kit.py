@@ -155,6 +155,18 @@ def can_execute(path, what):
     return True
 
 
+def stride(items, most):
+    """At most so many of the items, evenly, from a place that the seed chooses; with CPUPERF_TEST_LONG=1 all. As
+    tests/kit/stride.h."""
+    items = list(items)
+    if os.environ.get("CPUPERF_TEST_LONG") == "1" or len(items) <= most:
+        return items
+    by = -(-len(items) // most)
+    seed = int(os.environ.get("CPUPERF_TEST_SEED", "0"))
+    print(f"a part is tried: {most} of {len(items)}: CPUPERF_TEST_SEED={seed}", flush=True)
+    return items[seed % by::by]
+
+
 def need_sampling():
     if not sampled.may_sample():
         skip(NO_SAMPLING)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/test-report must fail when it should: over budget, nothing ran, skipped without a reason.
+# scripts/test-report must fail when it should: a test or a label over its budget, nothing ran, skipped without
+# a reason. And the table of costs that it writes.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/cpuperf-report.XXXXXX")
@@ -19,13 +20,21 @@ case_of() {
 	echo "<system-out>$4</system-out></testcase>"
 }
 
+mkdir "$work/costs"
+printf '# head\nquick\t1.5\tcpu\nother\t7.0\twaits\n' >"$work/table"
+export CPUPERF_COSTS=$work/table CPUPERF_TEST_LONG=0
+reference=$(sed -n 's/^REFERENCE = //p' "$top/scripts/test-report")
+
+# took TEST SECONDS: of CPU
+took() { echo "$2" >"$work/costs/$1"; }
+
 # expect NAME CODE PATTERN JUDGED CASES...
 expect() {
 	local name=$1 code=$2 pattern=$3 judged=$4 got=0 output
 	shift 4
 	echo "<testsuite>$*</testsuite>" >"$work/test.xml"
-	output=$("$top/scripts/test-report" "$work/test.xml" "$work" 50 "$judged" \
-		$'unit 60\nfuzz 60\nwhole 900' 2>&1) || got=$?
+	output=$("$top/scripts/test-report" "$work/test.xml" "$work" 50 "$judged" 0 \
+		"$reference" "${after:-$reference}" 2>&1) || got=$?
 	if [[ $got != "$code" || ! $output =~ $pattern ]]; then
 		printf 'FAILED %s: exit %s, wanted %s and /%s/\n%s\n' "$name" "$got" "$code" \
 			"$pattern" "$output"
@@ -34,9 +43,21 @@ expect() {
 }
 
 quick=$(case_of quick 1.5 run fine)
-expect "all well" 0 'unit +1 +1.5 +60' 0 "$quick"
-expect "over budget" 1 'fuzz took 61.0 s, its budget is 60 s' 1 "$quick" "$(case_of slow 61 run x)"
-expect "budgets are not judged" 0 'fuzz +1 +61.0' 0 "$quick" "$(case_of slow 61 run x)"
+took quick 1.5
+expect "all well" 0 'unit +1 +1.5 +150 +1.5' 0 "$quick"
+took slow 161
+slow="$(case_of slow 9 run x)"
+expect "over budget" 1 'fuzz took 161.0 s of CPU, its budget is 100 s' 1 "$quick" "$slow"
+expect "a test over twice its budget" 1 'slow took 161.0 s of CPU, more than twice its budget of 1.0 s' 0 "$slow"
+took quick 2.9
+expect "a test below it" 0 'quick +2.9 +1.5 +1.5' 0 "$quick"
+took quick 3.1
+expect "a test above it" 1 'quick took 3.1' 0 "$quick"
+after=$(awk '{ print 2 * $1 }' <<<"$reference") expect "a slower machine" 0 'quick +3.1 +3.0' 0 "$quick"
+CPUPERF_TEST_LONG=1 expect "the whole of it" 0 'slow +161' 0 "$slow"
+CPUPERF_RENEW=1 expect "the table is renewed" 0 'slow +161' 0 "$quick" "$slow"
+diff "$work/table" - <<<$'# head\nother\t7.0\twaits\nquick\t3.1\tcpu\nslow\t161.0\tcpu' || failed=1
+rm "$work/costs/slow"
 expect "nothing ran" 1 'no test ran' 0 ''
 expect "all skipped" 1 'no test ran' 0 "$(case_of slow 0 notrun 'skip: no PMU' '<skipped/>')"
 expect "a reason" 0 'slow: no PMU' 0 "$quick" "$(case_of slow 0 notrun 'skip: no PMU' '<skipped/>')"
@@ -67,5 +88,5 @@ expect "a part of a script" 0 'quick: sampling: no permission' 0 "$(case_of quic
 check_other: ok')"
 expect "unknown label" 1 'label none has no budget' 0 "$(case_of other 1 run x)"
 rm -f "$work/test.xml"
-"$top/scripts/test-report" "$work/nothing.xml" "$work" 1 0 'whole 900' 2>/dev/null && failed=1
+"$top/scripts/test-report" "$work/nothing.xml" "$work" 1 0 0 1 1 2>/dev/null && failed=1
 exit $failed

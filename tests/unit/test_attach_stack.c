@@ -27,7 +27,7 @@ static atomic_int *ready; /* shared with the child */
 static __attribute__((noinline)) void spin(void)
 {
 	atomic_store(ready, 1);
-	for (volatile int i = 0;; i++)
+	for (volatile unsigned i = 0;; i++)
 		;
 }
 
@@ -127,9 +127,9 @@ static __attribute__((noinline)) int recurse(int n)
 {
 	volatile char some[4096];
 
-	some[0] = (char)n;
+	some[n] = (char)n; /* at no place that the compiler knows: all of it is on the stack */
 	if (n)
-		return again(n - 1) + some[0];
+		return again(n - 1) + some[n];
 	spin();
 	return 0;
 }

@@ -679,7 +679,6 @@ TEST(damaged)
 	char path[4096];
 	struct elf_section table, text, plt;
 	struct elf_file *f;
-	uint64_t seed = 7;
 	const uint8_t *data;
 	uint8_t *bad;
 	size_t len;
@@ -692,11 +691,12 @@ TEST(damaged)
 	assert_true(elf_file_find_section(f, ".strtab", &text));
 	assert_true(elf_file_find_section(f, ".plt", &plt) ||
 		    elf_file_find_section(f, ".rela.dyn", &plt));
-	for (size_t cut = 0; cut < len; cut += 64)
-		load_damaged(data, cut);
+	STRIDE_EACH(cut, len / 64 + 1, 60)
+		load_damaged(data, cut * 64 < len ? cut * 64 : len - 1);
 	bad = malloc(len + 1);
 	assert_non_null(bad);
-	for (int round = 0; round < 1500; round++) {
+	STRIDE_EACH(round, 1500, 150) {
+		uint64_t seed = 7 + round * 0x9e3779b97f4a7c15;
 		const struct {
 			uint64_t at, len;
 		} places[] = {{table.offset, table.size},
@@ -707,7 +707,7 @@ TEST(damaged)
 
 		memcpy(bad, data, len);
 		for (size_t i = 0; i < NR(places); i++)
-			for (int k = 0; k < (round % 4) * 3; k++) {
+			for (size_t k = 0; k < (round % 4) * 3; k++) {
 				seed = seed * 6364136223846793005u + 1442695040888963407u;
 				if (i < 4 || round % 16 == 0)
 					bad[places[i].at + (seed >> 33) % places[i].len] =

@@ -479,7 +479,6 @@ TEST(damaged)
 					       ".debug_rnglists"};
 	static const char *const flags[] = {"-O2 -gdwarf-5", "-O2 -gdwarf-5 -gz"};
 	struct test_world *w = &world;
-	uint64_t seed = 11;
 
 	for (size_t k = 0; k < NR(flags); k++) {
 		char path[4096];
@@ -492,11 +491,12 @@ TEST(damaged)
 		snprintf(path, sizeof(path), "%s/p", w->tree.dir);
 		f = test_open_elf(path);
 		data = elf_file_data(f, &len);
-		for (size_t cut = 64; cut < len; cut += 64)
-			ask_damaged(w, data, cut);
+		STRIDE_EACH(cut, len / 64, 60)
+			ask_damaged(w, data, (cut + 1) * 64 < len ? (cut + 1) * 64 : len - 1);
 		bad = malloc(len + 1);
 		assert_non_null(bad);
-		for (int round = 0; round < 400; round++) {
+		STRIDE_EACH(round, 400, 50) {
+			uint64_t seed = 11 + round * 0x9e3779b97f4a7c15;
 			struct elf_section s;
 
 			memcpy(bad, data, len);
@@ -532,7 +532,6 @@ static void ask_split(struct test_world *w, const char *name, const uint8_t *dat
 static void damage_split(struct test_world *w, const char *name, const char *const *sections,
 			 size_t nr_sections)
 {
-	uint64_t seed = 5;
 	char path[4096];
 	struct elf_file *f;
 	uint8_t *good, *bad;
@@ -552,9 +551,10 @@ static void damage_split(struct test_world *w, const char *name, const char *con
 	bad = malloc(len);
 	assert_true(good && bad);
 	memcpy(good, data, len);
-	for (size_t cut = 64; cut < len; cut += 256)
-		ask_split(w, name, good, cut);
-	for (int round = 0; round < 100; round++) {
+	STRIDE_EACH(cut, len / 256, 15)
+		ask_split(w, name, good, (cut + 1) * 256 < len ? (cut + 1) * 256 : len - 1);
+	STRIDE_EACH(round, 100, 25) {
+		uint64_t seed = 5 + round * 0x9e3779b97f4a7c15;
 		struct elf_section s;
 
 		memcpy(bad, good, len);

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# changed.sh BUILD_FOLDER: what scripts/test-changed chooses, and that its table names every room and only tests that
+# there are.
+set -euo pipefail
+build=$1
+top=$(cd "$(dirname "$0")/../.." && pwd)
+failed=0
+known=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+
+# chosen FILE YES NO: for a change of the file a test of the regex YES, and none of NO.
+chosen() {
+	local got
+	got=$("$top/scripts/test-changed" "$build" HEAD "$1")
+	grep -qxE "$2" <<<"$got" || { echo "FAILED $1: no $2" && failed=1; }
+	! grep -qxE "$3" <<<"$got" || { echo "FAILED $1: $(grep -xE "$3" <<<"$got" | head -n 1)" && failed=1; }
+}
+
+chosen lib/spec/scan.c 'test_spec_scan' 'test_dashboard.*|system_heap'
+chosen lib/spec/scan.c 'fuzz_spec' 'fuzz_trace'
+chosen lib/spec/scan.c 'check_format' 'check_tidy|check_shell'
+chosen lib/screen/grid.h 'test_screen_.*' 'system_target'
+chosen lib/screen/grid.h 'system_top_keys' 'system_heap'
+chosen lib/trace/trace.h 'test_profile_.*' 'system_push' # of another room, by what it includes
+chosen tests/unit/test_base_str.c 'test_base_str' 'test_base_dict|system_.*'
+chosen tests/system/test_push.py 'system_push' 'system_target|test_.*'
+chosen cpuperf_print/page/page.c 'system_export_html' 'system_print_output'
+chosen scripts/deps 'check_shell' 'test_.*|system_.*'
+
+while IFS=$'\t' read -r folder tests; do
+	[[ -d $top/$folder ]] || { echo "FAILED tests/reach.tsv: there is no folder $folder" && failed=1; }
+	grep -qxE "$tests" <<<"$known" || { echo "FAILED tests/reach.tsv: $folder: no test is called $tests" && failed=1; }
+	for name in $(grep -oE 'system_\([^)]*\)' <<<"$tests" | tr -d '()' | sed 's/^system_//; s/|/ /g'); do
+		grep -qxF "system_$name" <<<"$known" ||
+			{ echo "FAILED tests/reach.tsv: $folder: no test is called system_$name" && failed=1; }
+	done
+done < <(grep -v '^#' "$top/tests/reach.tsv")
+for room in "$top"/lib/*/; do
+	grep -qP "^lib/$(basename "$room")\t" "$top/tests/reach.tsv" ||
+		{ echo "FAILED tests/reach.tsv: no row for lib/$(basename "$room")" && failed=1; }
+done
+exit $failed
