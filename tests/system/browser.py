@@ -1,7 +1,9 @@
 """A page in headless Chromium, driven by the DevTools protocol over two pipes: NUL-separated JSON, for which
 Python's standard library is enough. What the page logs, throws and asks the network for is kept.
 """
+import atexit
 import base64
+import functools
 import json
 import os
 import select
@@ -18,15 +20,11 @@ def find():
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
-class Browser:
-    """with Browser(size) as page: page.open(path)."""
+class Program:
+    """The browser itself, once for all pages of a test: to start it takes a second of CPU."""
 
-    def __init__(self, width=1280, height=1000, dark=False):
-        self.width, self.height, self.dark = width, height, dark
-        self.number, self.waiting = 0, b""
-        self.answers, self.events = {}, []
-
-    def __enter__(self):
+    def __init__(self):
+        self.number, self.waiting, self.answers, self.pages = 0, b"", {}, {}
         self.folder = tempfile.mkdtemp(prefix="browser.")
         to_read, self.to = os.pipe()
         self.back, back_write = os.pipe()
@@ -36,17 +34,75 @@ class Browser:
              "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
              "--disable-dev-shm-usage", "--disable-background-networking", "--disable-extensions",
              "--disable-sync", "--no-proxy-server", "--force-device-scale-factor=1",
-             "--force-prefers-reduced-motion", "--lang=en",
-             f"--window-size={self.width},{self.height}", f"--user-data-dir={self.folder}",
-             "about:blank"],
+             "--force-prefers-reduced-motion", "--lang=en", f"--user-data-dir={self.folder}", "about:blank"],
             pass_fds=(to_read, back_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "HOME": self.folder})
         os.close(to_read)
         os.close(back_write)
-        target = self.call("Target.getTargets", session=None)["targetInfos"]
-        page = next(t for t in target if t["type"] == "page")
-        self.session = self.call("Target.attachToTarget", session=None, targetId=page["targetId"],
-                                 flatten=True)["sessionId"]
+
+    def end(self):
+        try:
+            self.call("Browser.close")
+            self.process.wait(10)
+        except (OSError, TimeoutError, EOFError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        os.close(self.to)
+        os.close(self.back)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def take(self, until):
+        """One message: an answer, or an event of a page."""
+        while b"\0" not in self.waiting:
+            if not select.select([self.back], [], [], max(0, until - time.monotonic()))[0]:
+                raise TimeoutError("the browser does not answer")
+            data = os.read(self.back, 1 << 20)
+            if not data:
+                raise EOFError("the browser has ended")
+            self.waiting += data
+        text, _, self.waiting = self.waiting.partition(b"\0")
+        message = json.loads(text)
+        if "id" in message:
+            self.answers[message["id"]] = message
+        elif message.get("sessionId") in self.pages:
+            self.pages[message["sessionId"]].events.append(message)
+
+    def call(self, method, session=None, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        until = time.monotonic() + TIMEOUT
+        while self.number not in self.answers:
+            self.take(until)
+        answer = self.answers.pop(self.number)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+
+@functools.lru_cache(maxsize=None)
+def program():
+    running = Program()
+    atexit.register(running.end)
+    return running
+
+
+class Browser:
+    """A window, of which the others know nothing: with Browser(size) as page: page.open(path)."""
+
+    def __init__(self, width=1280, height=1000, dark=False):
+        self.width, self.height, self.dark = width, height, dark
+        self.events = []
+
+    def __enter__(self):
+        self.program = program()
+        self.context = self.program.call("Target.createBrowserContext")["browserContextId"]
+        target = self.program.call("Target.createTarget", url="about:blank", browserContextId=self.context,
+                                   width=self.width, height=self.height, newWindow=True)["targetId"]
+        self.session = self.program.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.program.pages[self.session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         self.call("Emulation.setDeviceMetricsOverride", width=self.width, height=self.height,
@@ -57,47 +113,14 @@ class Browser:
         return self
 
     def __exit__(self, *unused):
+        del self.program.pages[self.session]
         try:
-            self.call("Browser.close", session=None)
-            self.process.wait(10)
-        except (OSError, TimeoutError, EOFError, subprocess.TimeoutExpired):
-            self.process.kill()
-            self.process.wait()
-        os.close(self.to)
-        os.close(self.back)
-        shutil.rmtree(self.folder, ignore_errors=True)
+            self.program.call("Target.disposeBrowserContext", browserContextId=self.context)
+        except (OSError, TimeoutError, EOFError):  # it has ended: the test has failed by that
+            pass
 
-    def read(self, until):
-        """One message."""
-        while b"\0" not in self.waiting:
-            if not select.select([self.back], [], [], max(0, until - time.monotonic()))[0]:
-                raise TimeoutError("the browser does not answer")
-            data = os.read(self.back, 1 << 20)
-            if not data:
-                raise EOFError("the browser has ended")
-            self.waiting += data
-        text, _, self.waiting = self.waiting.partition(b"\0")
-        return json.loads(text)
-
-    def take(self, message):
-        if "id" in message:
-            self.answers[message["id"]] = message
-        else:
-            self.events.append(message)
-
-    def call(self, method, session="", **params):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": params}
-        if session is not None:
-            message["sessionId"] = self.session
-        os.write(self.to, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + TIMEOUT
-        while self.number not in self.answers:
-            self.take(self.read(until))
-        answer = self.answers.pop(self.number)
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
-        return answer["result"]
+    def call(self, method, **params):
+        return self.program.call(method, self.session, **params)
 
     def open(self, path):
         """Returns when it is loaded; anew, also where only what is behind # differs."""
@@ -111,7 +134,7 @@ class Browser:
         self.call("Page.navigate", url=url)
         until = time.monotonic() + TIMEOUT
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
-            self.take(self.read(until))
+            self.program.take(until)
 
     def run(self, expression):
         """The value of an expression of JavaScript."""
