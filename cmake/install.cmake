@@ -6,7 +6,7 @@ foreach(program cpuperf cpuperf_print)
   endif()
 endforeach()
 install(TARGETS cpuperf_gpu_pm RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/cpuperf)
-install(TARGETS cpuperf_marks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cpuperf_marks cpuperf_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS cpuperf_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 

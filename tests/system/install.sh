@@ -11,22 +11,18 @@ prefix=$top/prefix
 fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
 
 cmake --install "$build" --prefix "$prefix" >"$top/log" || fail "cmake --install"
-for file in bin/cpuperf bin/cpuperf_print "$libdir/libcpuperf.a" "$libdir/libcpuperf.so" "$libdir/pkgconfig/cpuperf.pc" \
-	share/man/man1/cpuperf.1 share/man/man1/cpuperf_print.1 share/man/man5/cpspec.5 \
-	share/cpuperf/specs/basic.cpspec share/cpuperf/schemas/cpspec.schema.json \
-	lib/systemd/system/cpuperf@.service lib/tmpfiles.d/cpuperf.conf \
-	share/cpuperf/python/cpuperf.py share/cpuperf/fortran/likwid.f90 \
-	share/cpuperf/schemas/cpsession.schema.json share/cpuperf/schemas/trace-format.md \
-	share/bash-completion/completions/cpuperf share/bash-completion/completions/cpuperf_print \
-	share/zsh/site-functions/_cpuperf share/zsh/site-functions/_cpuperf_print; do
-	[[ -s $prefix/$file ]] || fail "$file was not installed"
-done
-if [[ -x $build/bin/pmdacpuperf ]]; then
-	for file in pmdacpuperf Install Remove domain.h root_cpuperf; do
-		[[ -s $prefix/lib/pcp/pmdas/cpuperf/$file ]] || fail "$file of pmdacpuperf was not installed"
-	done
-	[[ -x $prefix/lib/pcp/pmdas/cpuperf/Install ]] || fail "pmdacpuperf's Install cannot be run"
-fi
+list=$here/../data/installed
+without=none
+[[ -x $build/bin/pmdacpuperf ]] || without=pcp
+[[ -e $prefix/bin/cpuperf-srun ]] || without+='|slurm'
+diff <(grep -v '^#' "$list" | grep -vP "\t($without)\$" | cut -f 1 | sed "s|^LIBDIR/|$libdir/|" | LC_ALL=C sort) \
+	<(cd "$prefix" && find . \( -type f -o -type l \) -printf '%P\n' | LC_ALL=C sort) ||
+	fail "what is installed (>) differs from tests/data/installed (<)"
+[[ ! -e $prefix/lib/pcp/pmdas/cpuperf/pmdacpuperf || -x $prefix/lib/pcp/pmdas/cpuperf/Install ]] ||
+	fail "pmdacpuperf's Install cannot be run"
+# Moved: nothing in it knows where it was, and nothing is left there.
+mv "$prefix" "$top/moved"
+prefix=$top/moved
 # Only public names, so that ours cannot meet those of the program that links the library.
 foreign=$(nm -g --defined-only "$prefix/$libdir/libcpuperf.a" |
 	awk 'NF == 3 && $3 !~ /^cpuperf_/ { print $3 }' | head -n 5)
@@ -63,6 +59,52 @@ env -u CPUPERF_SPEC_PATH "$prefix/bin/cpuperf" --spec-file=basic.cpspec \
 	--num-iterations=1 --duration=100ms --output-path-prefix="$top/out" \
 	--session-result-spec-path="$top/out.cpsession" || fail "cpuperf does not measure"
 "$prefix/bin/cpuperf_print" --session="$top/out.cpsession" || fail "cpuperf_print does not read"
+
+# An event of each group that works here, and what the agent measures of a program that runs already.
+"$prefix/bin/cpuperf" --quiet --list-events --output-format=csv >"$top/events" || fail "--list-events"
+for group in software misc heap resource sched latency; do
+	event=$(awk -F, -v group="$group" '$1 == group && /,true,/ { print $1 ":" $2; exit }' "$top/events")
+	[[ -n $event ]] || { echo "skip: $group: no event of it works here" && continue; }
+	"$prefix/bin/cpuperf" --quiet -e "$event" -o "$top/group" -- /bin/true >"$top/log" 2>&1 ||
+		fail "$event: $(<"$top/log")"
+	rm -r "$top/group"
+done
+mkfifo "$top/in"
+python3 -c '
+import sys
+print("ready", flush=True)
+for line in sys.stdin: x = [bytearray(100000) for _ in range(200)]; print("done", flush=True)' \
+	<"$top/in" >"$top/ready" &
+exec 8>"$top/in"
+until [[ -s $top/ready ]]; do sleep 0.01; done
+"$prefix/bin/cpuperf" --quiet --pid=$! --attach -e heap:allocated -o "$top/attached" >"$top/log" 2>&1 8>&- &
+until grep -qs '"recording"' "$top/attached/cpuperf.cpsession"; do
+	kill -0 $! 2>/dev/null || fail "--attach: $(<"$top/log")"
+	sleep 0.01
+done
+echo x >&8
+until [[ $(wc -l <"$top/ready") == 2 ]]; do sleep 0.01; done
+exec 8>&-
+wait $! || fail "--attach: $(<"$top/log")"
+"$prefix/bin/cpuperf_print" --quiet "$top/attached" --output-format=csv >"$top/heap.csv" || fail "--attach: not read"
+awk -F, '/allocated/ { for (i = 1; i <= NF; i++) found += $i >= 20000000 } END { exit !found }' "$top/heap.csv" ||
+	fail "--attach: 20 MB are missing: $(<"$top/heap.csv")"
+
+# A page of the navigator, and the manual.
+"$prefix/bin/cpuperf_print" --quiet "$top/attached" --serve >"$top/url" 2>"$top/log" &
+until [[ -s $top/url ]]; do
+	kill -0 $! 2>/dev/null || fail "--serve: $(<"$top/log")"
+	sleep 0.01
+done
+python3 -c '
+import http.cookiejar, sys, urllib.request
+open_ = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())).open
+sys.exit(b"</html>" not in open_(sys.argv[1]).read())' "$(<"$top/url")" || fail "--serve: no page"
+kill -INT $!
+wait $! || fail "--serve: $(<"$top/log")"
+for page in "$prefix"/share/man/man*/*; do
+	mandoc -T lint -W error "$page" >"$top/log" || fail "$page: $(<"$top/log")"
+done
 
 # Marks of other tools: the library that cpuperf finds beside itself, the headers by their .pc file.
 library=$(realpath "$prefix/$libdir/libcpuperf_marks.so.1")
