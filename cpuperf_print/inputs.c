@@ -357,7 +357,6 @@ static int check_iterations(const struct input *o, struct err *e)
 /* Of those that are compared: one at least has some that were chosen. */
 static int check_chosen(const struct inputs *in, const struct profile_ranges *chosen, struct err *e)
 {
-	const struct input *first = &in->item[0];
 	size_t nr = 0;
 
 	if (!in->nr_diff || !chosen->nr)
@@ -366,8 +365,8 @@ static int check_chosen(const struct inputs *in, const struct profile_ranges *ch
 		nr = in->item[i].facts->nr_iterations > nr ? in->item[i].facts->nr_iterations : nr;
 	if (ARRAY_ANY(x, chosen->item, chosen->nr, x->first < nr))
 		return 0;
-	err_set_at(e, -EINVAL, first->path, 0, 0, "--iteration: it has %zu iteration%s, from 0", nr,
-		   str_plural(nr, "", "s"));
+	err_set_at(e, -EINVAL, in->item[0].path, 0, 0,
+		   "--iteration: it has %zu iteration%s, from 0", nr, str_plural(nr, "", "s"));
 	return -EINVAL;
 }
 
