@@ -70,16 +70,25 @@ configure() {
 	cmake --preset "$1" -B "$2" || { forget_stale "$2" && return 1; }
 }
 
-# build PRESET FOLDER [TARGET...]: quiet when all is well; the whole log when it is not.
-build() {
-	local preset=$1 folder=$2 log=$2/build.log
+# logged FOLDER WHAT COMMAND...: quiet when all is well; the whole log when it is not.
+logged() {
+	local folder=$1 what=$2 log=$1/build.log
 	shift 2
 	mkdir -p "$folder" 2>/dev/null || true
 	[[ -w $folder ]] ||
 		die "$folder is not writable (made by another user?): remove it or fix its owner"
-	if ! { configure "$preset" "$folder" &&
-		cmake --build "$folder" ${1:+--target "$@"}; } 2>&1 | tee "$log" | progress; then
+	if ! "$@" 2>&1 | tee "$log" | progress; then
 		cat "$log" >&2
-		die "preset $preset does not build (log: $log)"
+		die "$what (log: $log)"
 	fi
 }
+
+# prepare PRESET FOLDER: configures, where that was not done before.
+prepare() { logged "$2" "preset $1 cannot be configured" configure "$1" "$2"; }
+
+configure_and_build() { # PRESET FOLDER [TARGET...]
+	configure "$1" "$2" && cmake --build "$2" ${3:+--target "${@:3}"}
+}
+
+# build PRESET FOLDER [TARGET...]
+build() { logged "$2" "preset $1 does not build" configure_and_build "$@"; }
