@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """What the agent must not do to a measured program, and what it must say: programs that forbid themselves system calls or
-limit their addresses, that call with wrong pointers, that execute others with environments of their own."""
+limit their addresses, that call with wrong pointers, that execute others with environments of their own. With
+CPUPERF_TEST_LONG=1 all system calls and limits, else a part."""
+import atexit
+import functools
+import itertools
 import os
 import re
 import resource
+import shutil
 import subprocess
+import tempfile
 
 from heap_memory import (BLOCKS, CHILDREN, CONNECT, FILTER, LIMIT, LIVES, PAGES, PEAK, Recorder, SANITIZER, STACKS,
                          STATIC_PROGRAM, TIMES, UNTOUCHED)
-from kit import CPUPERF, run, run_checks
+from kit import CPUPERF, run, run_checks, stride
 
 AGENT = os.environ["AGENT"]
 KILL, ERROR, RESULT = "0x80000000", "0x50001", "0x50000"
@@ -36,7 +42,11 @@ def build(folder, name, text, *flags):
                           capture_output=True).returncode == 0
 
 
-def harm(folder):
+@functools.lru_cache(maxsize=None)
+def harm():
+    """The program of harm.c, built once for all checks."""
+    folder = tempfile.mkdtemp(prefix="cpuperf-test.")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     program = f"{folder}/harm"
     run("cc", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-pthread", "-w", "-o", program,
         f"{os.path.dirname(__file__)}/harm.c")
@@ -59,6 +69,7 @@ def same(a, b):
     return (a.returncode, a.stdout, a.stderr) == (b.returncode, b.stdout, b.stderr)
 
 
+@functools.lru_cache(maxsize=None)
 def numbers():
     """Of system calls, without futex: whether a thread waits is chance."""
     text = run("cc", "-E", "-dM", "-include", "sys/syscall.h", "-xc", "/dev/null").stdout
@@ -67,21 +78,21 @@ def numbers():
     return {name: int(nr) for name, nr in by_name.items() if int(nr) < 460}
 
 
-def check_each_call(folder):
+def check_each_call(_):
     """Filters that kill at one system call, over all there are: the program and its children end as without the agent."""
-    program = harm(folder)
+    program = harm()
     wants = BLOCKS | STACKS | PEAK | UNTOUCHED | RESOURCES | TIMERS
     ways = ("prctl", "seccomp", "call")
-    for i, (name, nr) in enumerate(sorted(numbers().items())):
+    for i, (name, nr) in stride(enumerate(sorted(numbers().items())), 30):
         command = [program, "filtered", str(nr), KILL, ways[i % 3]]
         a, (b, _) = alone(*command), measured(*command, wants=wants, intervals=(1000000, 1000000))
         assert same(a, b), (name, a, b)
         assert a.returncode != 77, name
 
 
-def check_filters(folder):
+def check_filters(_):
     """What is not measured is noted; what the filter answers with an error is harmless."""
-    program, nr = harm(folder), numbers()
+    program, nr = harm(), numbers()
     ends = "fork 0\nexec 0\nvfork 0\n"
     for way in ("prctl", "seccomp", "call"):
         for name in ("socket", "connect", "recvmsg"):
@@ -135,36 +146,35 @@ int main(void)
     assert done.returncode == 0 and not memories[0].missed(), done
 
 
-def check_wrong_pointers(folder):
-    program = harm(folder)
+def check_wrong_pointers(_):
+    program = harm()
     a, (b, _) = alone(program, "wrong"), measured(program, "wrong")
     assert a.returncode == 0 and len(a.stdout.splitlines()) == 7, a
     assert same(a, b), (a, b)
 
 
-def check_limits(folder):
+def check_limits(_):
     """Of a limit of addresses a program has, with the agent, seven eighths of what it has without, at least; a memory that
     fits within it has sums."""
-    program = harm(folder)
-    for mib in (64, 512, 4096):
-        for how in ("prlimit", "setrlimit", None):
-            command = [program, "limited", str(mib), *([how] if how else [])]
-            bytes_ = mib << 20
+    program = harm()
+    for mib, how in stride(itertools.product((64, 512, 4096), ("prlimit", "setrlimit", None)), 3):
+        command = [program, "limited", str(mib), *([how] if how else [])]
+        bytes_ = mib << 20
 
-            def limit(how=how, bytes_=bytes_):
-                if not how:
-                    resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
+        def limit(how=how, bytes_=bytes_):
+            if not how:
+                resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
 
-            without = int(subprocess.run(command, preexec_fn=limit, capture_output=True, check=True).stdout)
-            for wants in (BLOCKS | STACKS | PEAK, BLOCKS | STACKS | 32):
-                recorder = Recorder(AGENT, arena=1 << 30, wants=wants)
-                done = recorder.run(*command, preexec_fn=limit, capture_output=True)
-                assert done.returncode == 0, (command, done)
-                [m] = recorder.memories
-                assert without - int(done.stdout) <= mib / 8 + 3, (command, without, done.stdout)
-                assert m.missed() == {(LIMIT, ""): 1}, (command, m.missed())
-                assert sum(s["samples"] for s in m.stacks()) == m.threads()[0] >= 20000, (command, m.header())
-                assert not m.header()["no_node"] and not m.header()["no_block"], (command, m.header())
+        without = int(subprocess.run(command, preexec_fn=limit, capture_output=True, check=True).stdout)
+        for wants in (BLOCKS | STACKS | PEAK, BLOCKS | STACKS | 32):
+            recorder = Recorder(AGENT, arena=1 << 30, wants=wants)
+            done = recorder.run(*command, preexec_fn=limit, capture_output=True)
+            assert done.returncode == 0, (command, done)
+            [m] = recorder.memories
+            assert without - int(done.stdout) <= mib / 8 + 3, (command, without, done.stdout)
+            assert m.missed() == {(LIMIT, ""): 1}, (command, m.missed())
+            assert sum(s["samples"] for s in m.stacks()) == m.threads()[0] >= 20000, (command, m.header())
+            assert not m.header()["no_node"] and not m.header()["no_block"], (command, m.header())
     # nothing of another resource, or of more than there is
     code = "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.setrlimit(r.RLIMIT_AS, (1 << 46, 1 << 46))"
     _, [m] = measured("/usr/bin/python3", "-c", code)
@@ -173,7 +183,7 @@ def check_limits(folder):
 
 def check_own_environments(folder):
     """A program that gets an environment of its own is measured, and has that environment but for what measures it."""
-    program, show = harm(folder), f"{folder}/show"
+    program, show = harm(), f"{folder}/show"
     assert build(folder, "show", SHOW) and build(folder, "own.so", "int own;", "-shared", "-fPIC")
     for how in ("empty", "null", "execle", "spawn", "cleared", "vfork", "many"):
         a, (b, memories) = alone(program, "owned", how, show), measured(program, "owned", how, show, nr=2)
@@ -210,15 +220,15 @@ def check_named(folder):
     done = run(CPUPERF, "--event=heap:allocated", f"--output={folder}/s", "--", "sh", "-c",
                f"{folder}/static; {folder}/static; true", code=0)
     assert "not measured (static; 2): they are linked statically" in done.stdout + done.stderr, done
-    command = [harm(folder), "filtered", str(numbers()["socket"]), KILL, "prctl"]
+    command = [harm(), "filtered", str(numbers()["socket"]), KILL, "prctl"]
     done = run(CPUPERF, "--event=heap:allocated", f"--output={folder}/s", "--", *command, code=0)
     for text in ("not measured (true; 2): they cannot make system calls", "child processes are not measured (2): they cannot make"):
         assert text in done.stdout + done.stderr, done
 
 
-def check_own_frames(folder):
+def check_own_frames(_):
     """No stack has a function of the agent, which calls libc's that allocate."""
-    done, [m] = measured(harm(folder), "threaded", wants=BLOCKS | STACKS | RESOURCES)
+    done, [m] = measured(harm(), "threaded", wants=BLOCKS | STACKS | RESOURCES)
     parts = [[int(x, 16) for x in line.split()[0].split("-")] for line in done.stdout.splitlines()]
     begin, end = min(p[0] for p in parts), max(p[1] for p in parts)
     stacks = m.stacks()
@@ -227,9 +237,9 @@ def check_own_frames(folder):
     assert not m.header()["cut"], m.header()
 
 
-def check_little_things(folder):
+def check_little_things(_):
     """Dumps, locks and limits of memory, a forbidden clock, wrong calls: all as without the agent."""
-    program, everything = harm(folder), BLOCKS | STACKS | PEAK | LIVES
+    program, everything = harm(), BLOCKS | STACKS | PEAK | LIVES
     for wants in (BLOCKS, everything):
         for rate in (1, 1 << 19):
             for command in (["dumped"], ["called"], ["freed"], ["limited_data"], ["clocked", "tsc"], ["clocked", "strict"]):
@@ -244,7 +254,7 @@ def check_little_things(folder):
 
 def check_deep(folder):
     """Stacks that are deeper than the agent follows have their innermost functions."""
-    done = run(CPUPERF, "--event=heap:allocated@1", "-g", f"--output={folder}/s", "--", harm(folder), "deep", "2000")
+    done = run(CPUPERF, "--event=heap:allocated@1", "-g", f"--output={folder}/s", "--", harm(), "deep", "2000")
     assert "recurse" in done.stdout + done.stderr and "no address" not in done.stdout + done.stderr, done
     assert "deeper than the" in done.stdout + done.stderr, done
 

@@ -1,15 +1,20 @@
 """Annotated code: samples of lines and of instructions add up to those of the function, the lines are those of
-addr2line, and time is at the instruction that takes it."""
+addr2line, and time is at the instruction that takes it. The program that gcc has optimised is recorded once. With
+CPUPERF_TEST_LONG=1 all compilers and flags, else a part."""
+import atexit
 import collections
 import csv
+import functools
 import io
+import json
 import os
 import platform
 import re
 import shutil
 import subprocess
+import tempfile
 
-from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, run, run_checks, skip, stride
 import sampled
 
 SOURCE = """
@@ -87,8 +92,14 @@ def build(folder, *command):
     return f"{folder}/p"
 
 
-def record(folder, *command, rounds="60"):
-    run(CPUPERF, "--event=cpu_clock@200000", f"--output={folder}/s", "--", *command, rounds)
+def record(folder, *command, rounds="20", rate=200000, flags=("pc", "user")):
+    """Of the program alone, but for check_sums: each report would read the kernel's symbols. Not the answer either."""
+    spec = {"num_iterations": 0, "events": [{"group_name": "software", "event_name": "cpu_clock", "rate": rate,
+                                             "flags": list(flags)}]}
+    with open(f"{folder}/s.cpspec", "w", encoding="ascii") as out:
+        json.dump(spec, out)
+    run(CPUPERF, f"--spec-file={folder}/s.cpspec", f"--output={folder}/s", "--output-format=csv", "--output-file=/dev/null",
+        "--", *command, rounds)
 
 
 def rows(folder, *options, report="annotate"):
@@ -106,13 +117,22 @@ def recorded(folder, *command):
     return rows(folder, "--function=[w]ork", "--function=[d]ivided")
 
 
+@functools.lru_cache(maxsize=None)
+def optimized():
+    """A folder with the program that gcc has optimised, its source and its session, and the annotated functions. Checks
+    read it, and change nothing."""
+    folder = tempfile.mkdtemp(prefix="cpuperf-test.")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder, recorded(folder, *BUILDS["O2"])
+
+
 def has_instructions(found):
     return any(r["kind"] == "instruction" and r["text"] for r in found)
 
 
 def check_sums(folder):
     """Of each function, kernel and libraries, too: the samples and the count of its lines, and of its instructions."""
-    recorded(folder, *BUILDS["O2"])
+    record(folder, f"{optimized()[0]}/p", flags=["pc"])
     found = rows(folder)
     flat = {(r["function"], r["object"]): r for r in rows(folder, report="flat")}
     sums = collections.defaultdict(lambda: [0, 0])
@@ -125,11 +145,12 @@ def check_sums(folder):
         assert both == [int(of_flat["self_samples"]), int(of_flat["self_count"])], (function, both, of_flat)
     assert {(f, o) for f, o, _ in sums} == {k for k, r in flat.items() if int(r["self_samples"])}
     assert all(float(r["self_low"]) <= float(r["self"]) <= float(r["self_high"]) for r in found)
-    for option, kind in (("--source", "line"), ("--asm", "instruction")):
-        assert {r["kind"] for r in rows(folder, option)} == {kind}
-        assert [r for r in found if r["kind"] == kind] == rows(folder, option)
-    assert {r["function"] for r in rows(folder, "--function=[W]ORK")} == {"work"}
-    assert not rows(folder, "--function=no such function")
+    for option, kind in stride((("--source", "line"), ("--asm", "instruction")), 1):
+        of_kind = rows(folder, option)
+        assert {r["kind"] for r in of_kind} == {kind}
+        assert [r for r in found if r["kind"] == kind] == of_kind
+    assert {r["function"] for r in rows(optimized()[0], "--function=[W]ORK")} == {"work"}
+    assert not rows(optimized()[0], "--function=no such function")
 
 
 def places_of(program, addresses):
@@ -175,7 +196,7 @@ def compare_sums(name, folder, found):
 
 def check_lines_of_builds(folder):
     """gcc and clang, with and without optimisation, at link time, packed and split."""
-    for name, command in BUILDS.items():
+    for name, command in stride(BUILDS.items(), 2):
         if not shutil.which(command[0]):
             print(f"skip: {name}: no {command[0]}")
             continue
@@ -195,7 +216,7 @@ def check_lines_of_builds(folder):
 
 def check_stripped(folder):
     """Lines from the debug file that a link names; without it none, and the sums as ever."""
-    program = build(folder, *BUILDS["O2"])
+    program = shutil.copy(f"{optimized()[0]}/p", folder)
     whole = shutil.copy(program, f"{folder}/whole")
     run("objcopy", "--only-keep-debug", program, f"{folder}/p.debug")
     run("strip", "--strip-debug", program)
@@ -217,9 +238,9 @@ def check_stripped(folder):
         sum(int(r["self_samples"]) for r in found if r["kind"] == "instruction") > 100
 
 
-def check_hot_instruction(folder):
+def check_hot_instruction(_):
     """The divisions take the time: it is at them, or at the instruction behind."""
-    found = recorded(folder, *BUILDS["O2"])
+    _, found = optimized()
     if not has_instructions(found):
         skip("cpuperf_print has no capstone here")
     code = [r for r in found if r["kind"] == "instruction" and r["function"] == "divided"]
@@ -271,11 +292,11 @@ def check_called_names(folder):
         return
     with open(f"{folder}/c.c", "w", encoding="ascii") as out:
         out.write(CALLS)
-    for command in CALLERS:
+    for command in stride(CALLERS, 2):
         if not shutil.which(command[0]) or run(*command, f"{folder}/c.c", "-o", f"{folder}/c", code=None).returncode:
             print(f"skip: {' '.join(command)}: it cannot be built here")
             continue
-        run(CPUPERF, "--event=cpu_clock@50000", f"--output={folder}/s", "--", f"{folder}/c", "4")
+        record(folder, f"{folder}/c", rounds="4", rate=50000)
         found = rows(folder, "--asm", "--function=[w]ork", "--function=*@plt")
         if not has_instructions(found):
             skip("cpuperf_print has no capstone here")
@@ -300,14 +321,14 @@ def check_beside_perf(folder):
     if not sampled.have("perf"):
         print("skip: beside perf: no perf")
         return
-    build(folder, *BUILDS["O2"])
+    program = f"{optimized()[0]}/p"
     data = f"{folder}/perf.data"
-    run("perf", "record", "-q", "-e", "cpu-clock", "-c", "200000", "-o", data, f"{folder}/p", "60")
+    run("perf", "record", "-q", "-e", "cpu-clock", "-c", "200000", "-o", data, program, "20")
     text = output(PRINT, "--quiet", f"--perf-data={data}", "--report=annotate", "--asm", "--output-format=csv")
     found = [r for r in csv.DictReader(io.StringIO(text)) if r["object"] == "p"]
     if not has_instructions(found):
         skip("cpuperf_print has no capstone here")
-    for function in ("work", "divided", "helper"):
+    for function in stride(("work", "divided", "helper"), 1):
         theirs = output("perf", "annotate", "--stdio", "-n", "-i", data, "-s", function, code=None)
         theirs = {int(a, 16): int(n) for n, a in re.findall(r"^ +(\d+) :\s+([0-9a-f]+):", theirs, re.M)}
         ours = {int(r["address"], 16): int(r["self_samples"]) for r in found if r["function"] == function}
@@ -318,10 +339,11 @@ def check_beside_perf(folder):
 
 def check_without_symbols(folder):
     """What the unwind table says of a program without any."""
-    program = f"{folder}/p"
-    if not has_instructions(recorded(folder, *BUILDS["O2"])):
+    whole, found = optimized()
+    if not has_instructions(found):
         skip("cpuperf_print has no capstone here")
-    run("strip", "--strip-all", program)
+    program = f"{folder}/p"
+    run("strip", "--strip-all", f"{whole}/p", "-o", program)
     record(folder, program)
     found = rows(folder, "--function=[[]unknown] (p+*")
     assert found
@@ -332,10 +354,10 @@ def check_without_symbols(folder):
         assert any(r["text"].startswith("ret") for r in code) and all(r["text"] for r in code)
 
 
-def check_terminal(folder):
+def check_terminal(_):
     """No line is wider than the terminal."""
-    recorded(folder, *BUILDS["O2"])
-    for columns in (60, 80, 200):
+    folder, _ = optimized()
+    for columns in stride((60, 80, 200), 1):
         text, status = on_terminal(columns, PRINT, f"{folder}/s", "--report=annotate", "--function=[w]ork",
                                    "--no-pager", "--quiet", LC_ALL="C.UTF-8")
         lines = re.sub("\033\\[[0-9;]*m", "", text).splitlines()
@@ -343,9 +365,9 @@ def check_terminal(folder):
         assert any("sum += " in line for line in lines), text
 
 
-def check_text(folder):
+def check_text(_):
     """What a person sees: the tables, jumps, the name that is called, what is inlined, and nothing wider than a terminal."""
-    found = recorded(folder, *BUILDS["O2"])
+    folder, found = optimized()
     text = text_of(folder, "--function=[w]ork")
     assert re.search(r"^work \(p\): [\d.]+ % ± [\d.]+ of cpu_clock, [\d,]+ samples, [\d.]+ m?s$", text, re.M), text
     assert "by a timer" in text
@@ -359,7 +381,7 @@ def check_text(folder):
         starts = {r["address"]: r for r in found if r["kind"] == "instruction"}
         inside = [r for r in jumps if r["target"] in starts]
         assert inside and all(int(starts[r["target"]]["jumps"]) > 0 for r in inside)
-    for options in ([], ["--min-percent=0"], ["--top=0"], ["--source"], ["--asm"]):
+    for options in stride(([], ["--min-percent=0"], ["--top=0"], ["--source"], ["--asm"]), 2):
         assert text_of(folder, *options)
     everything = text_of(folder, "--function=[w]ork", "--min-percent=0")
     assert "… " not in everything and len(everything) >= len(text)
@@ -393,11 +415,10 @@ def check_hostile_source(folder):
 
 
 def check_usage(folder):
+    run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--", "true")
     for wrong, why in (("none", "No such file or directory"), ("s/cpuperf.cpsession", "is not a folder")):
-        run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--", "true")
         done = run(PRINT, f"{folder}/s", "--report=annotate", f"--source-dir={folder}/{wrong}", code=2)
         assert f"--source-dir={folder}/{wrong}: {why}" in done.stderr, done.stderr
-    run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--", "true")
     for option in ("--function=x", "--source", "--asm", "--source-dir=/"):
         done = run(PRINT, f"{folder}/s", option, code=2)
         assert f"{option.partition('=')[0]} requires --report=annotate" in done.stderr, done.stderr

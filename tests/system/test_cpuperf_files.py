@@ -5,6 +5,7 @@ A full disk needs root, to mount one; else that part is skipped.
 """
 import csv
 import io
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ try:
 except ImportError:
     jsonschema = None
 
-from kit import CPUPERF, PRINT, run_checks
+from kit import CPUPERF, PRINT, run_checks, stride
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 READER = f"{SOURCE_DIR}/tests/system/read_trace.py"
@@ -252,9 +253,9 @@ def check_public_folder(_):
     if os.geteuid() != 0 or run_in_tmp("other true").returncode:
         print("skip: names in /tmp that belong to others: not root, or no mount namespace here")
         return
-    for make in ("touch /tmp/cpuperf.12.0.cpuperf", "ln -s /etc/passwd /tmp/cpuperf.0.1.cpuperf",
-                 "mkdir /tmp/cpuperf.3.1.cpuperf", "touch /tmp/cpuperf.cpsession",
-                 "touch /tmp/cpuperf.traces.lock", "mkfifo /tmp/cpuperf.cpsession.lock"):
+    for make in stride(("touch /tmp/cpuperf.12.0.cpuperf", "ln -s /etc/passwd /tmp/cpuperf.0.1.cpuperf",
+                        "mkdir /tmp/cpuperf.3.1.cpuperf", "touch /tmp/cpuperf.cpsession",
+                        "touch /tmp/cpuperf.traces.lock", "mkfifo /tmp/cpuperf.cpsession.lock"), 2):
         p = run_in_tmp(f"other {make}", "ls -lA /tmp >&2",
                        "cpuperf --quiet=2 --duration=1ms >/dev/null",
                        "stat -c %a /tmp/cpuperf-* >&2",
@@ -360,21 +361,21 @@ def check_blocked_output(folder):
 
 def check_signals(folder):
     """Each signal that ends a session leaves whole files and nothing else."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU):
-        for nr in (100, 100000):  # files of iterations, and segments
-            if os.path.exists(f"{folder}/s.cpsession"):  # of the one before: it is waited for
-                os.unlink(f"{folder}/s.cpsession")
-            p = start(spec_of(folder, num_iterations=nr), "--duration=100ms")
-            wait_for(f"{folder}/s.cpsession", p)
-            time.sleep(0.15)
-            p.send_signal(number)
-            error = p.communicate(timeout=600)[1]
-            out_of_time = number == signal.SIGXCPU
-            assert p.returncode == out_of_time, (number, p.returncode, error)
-            assert ("limit of CPU time" in error) == out_of_time and f"of {nr} iter" in error, error
-            assert strays(folder) == [], (number, os.listdir(folder))
-            rows = shown(folder, code=0)[0]
-            assert len(rows) % ((CPUS + 1) * len(EVENTS)) == 0 and rows, (number, rows)
+    signals = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU
+    for nr, number in stride(itertools.product((100, 100000), signals), 4):  # files of iterations, and segments
+        if os.path.exists(f"{folder}/s.cpsession"):  # of the one before: it is waited for
+            os.unlink(f"{folder}/s.cpsession")
+        p = start(spec_of(folder, num_iterations=nr), "--duration=100ms")
+        wait_for(f"{folder}/s.cpsession", p)
+        time.sleep(0.15)
+        p.send_signal(number)
+        error = p.communicate(timeout=600)[1]
+        out_of_time = number == signal.SIGXCPU
+        assert p.returncode == out_of_time, (number, p.returncode, error)
+        assert ("limit of CPU time" in error) == out_of_time and f"of {nr} iter" in error, error
+        assert strays(folder) == [], (number, os.listdir(folder))
+        rows = shown(folder, code=0)[0]
+        assert len(rows) % ((CPUS + 1) * len(EVENTS)) == 0 and rows, (number, rows)
 
 
 def check_output_fails(folder):
@@ -404,7 +405,7 @@ def check_limits(folder):
         assert "File too large" in error and f"{folder}/" in error, error
         assert strays(folder) == [], os.listdir(folder)
     assert shown(folder, code=1)[0]
-    for limit in ("1:9", "3:3"):  # as ulimit -St, and as ulimit -t
+    for limit in stride(("1:9", "3:3"), 1):  # as ulimit -St, and as ulimit -t
         error = run("prlimit", f"--cpu={limit}", CPUPERF, spec_of(folder, num_iterations=10**6),
                     "--duration=0", code=1)
         assert "limit of CPU time" in error and strays(folder) == [], error

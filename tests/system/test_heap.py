@@ -10,9 +10,10 @@ import shutil
 import subprocess
 import sys
 
-from kit import CPUPERF, PRINT, can_execute, output, run, run_checks
+from kit import CPUPERF, PRINT, can_execute, output, run, run_checks, stride
 
 HEAP = os.environ["HEAP"]
+IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
 COUNTED = "allocated allocations live peak max freed temporary leaked".split()
 EVENTS = ",".join(f"heap:{name}" for name in COUNTED)
 
@@ -99,7 +100,7 @@ def check_calls(folder):
 def check_largest(folder):
     """The largest allocation of each path: over calls, processes and iterations it is a maximum, not a sum; so is that of a
     function with all that it calls. What adds samples up has none of them."""
-    for options in ([], ["--duration=0.5", "--num-iterations=3"]):
+    for options in stride(([], ["--duration=0.5", "--num-iterations=3"]), 1):
         measure(folder, "sh", "-c", f"{HEAP} largest 200; sleep .7; {HEAP} largest 300; {HEAP} largest 120; sleep 1",
                 options=["-g", *options], events="heap:max@1,heap:max,heap:allocated@1")
         found = {k.replace(">largest>", ">"): v[1] for k, v in tree(folder, "max").items() if k.startswith("main")}
@@ -120,7 +121,7 @@ def check_dumps(folder):
     """A program that dumps its heap ends the iteration, and waits until it was read: what it allocated between two dumps
     and did not free is in the second's amounts, with its place. Without a recorder it does nothing."""
     events = "heap:live@1,heap:allocated@1,heap:freed@1"
-    for _ in range(3):
+    for _ in range(3 if IS_LONG else 1):
         said = measure(folder, HEAP, "dumps", "100", options=["-g"], events=events)
         assert "dumps 0 0\n" in said, said
         live, grown = {}, {}
@@ -149,7 +150,7 @@ def check_reports(folder):
     """Slide 33: n reports, of which number n has live n, total 1 + .. + n, max n. (Its program says malloc(1); its table is that of
     malloc(n).) Our iterations have what was allocated in each: their sum so far is the seed's total."""
     measure(folder, HEAP, "reports", "10", options=["-g"], events="heap:live@1,heap:allocated@1,heap:max@1")
-    for n in range(1, 11):
+    for n in stride(range(1, 11), 2):
         def row(iterations):
             text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", f"--iteration={iterations}", "--output-format=csv")
             return next(r for r in csv.DictReader(io.StringIO(text)) if r["function"] == "reports")
@@ -188,14 +189,14 @@ def check_dump_file(folder):
         return [int(m.replace(",", "")) > 1 << 24 for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2], said
 
     path = f"{folder}/dump"
-    for what in (f"open({path!r}, 'w').close()", f"open({path!r}, 'a').write('x')",
-                 f"open({path!r} + '1', 'w').close(); os.rename({path!r} + '1', {path!r})"):
+    for what in stride((f"open({path!r}, 'w').close()", f"open({path!r}, 'a').write('x')",
+                        f"open({path!r} + '1', 'w').close(); os.rename({path!r} + '1', {path!r})"), 1):
         got = live(what)
         assert got[0][:2] == [True, False], (what, got)
     assert live(f"open({path!r}, 'w').close(); time.sleep(.5); open({path!r}, 'w').close()")[0][:3] == [True, True, False]
     with open(path, "w", encoding="ascii") as f:
         f.write("stays")
-    for what in (f"open({path!r}).read()", f"open({path!r} + '1', 'w').close()", f"os.mkdir({path!r} + '2')"):
+    for what in stride((f"open({path!r}).read()", f"open({path!r} + '1', 'w').close()", f"os.mkdir({path!r} + '2')"), 1):
         assert live(what)[0][0] is False, what
     with open(path, encoding="ascii") as f:
         assert f.read() == "stays"
@@ -255,7 +256,7 @@ def check_pages(folder):
     got = counts(folder)
     assert got["untouched"] == 128 * 4096, (got, said)
     assert .98 * rss - (64 << 10) <= got["resident"] <= rss, (got, rss)
-    for event in ("resident", "untouched"):
+    for event in stride(("resident", "untouched"), 1):
         text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", f"--event={event}")
         assert re.search(r" 1 +524\.3 kB +half$", text, re.M), text
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap")
@@ -271,7 +272,7 @@ def check_pages(folder):
 def check_pattern(folder):
     """Words that were never written, of blocks that are live at the end of an iteration and of those freed: once."""
     want = {"quarter": 10000 - 2500 - 4, "live_pattern": 1000 * 32, "large_pattern": (2 << 20) - (600 << 10)}
-    for options in (["--duration=1", "--num-iterations=1"], ["--duration=1", "--num-iterations=3"], []):
+    for options in stride((["--duration=1", "--num-iterations=1"], ["--duration=1", "--num-iterations=3"], []), 1):
         measure(folder, HEAP, "patterns", events="heap:untouched@1,heap:allocated@1", options=["--untouched=pattern", *options])
         text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", "--event=untouched", "--output-format=csv")
         got = {row["function"]: int(row["self_count"]) for row in csv.DictReader(text.splitlines())}
@@ -362,7 +363,7 @@ def check_mpi(folder):
             f.write(text)
         subprocess.run(["cc", "-O1", "-fno-builtin", "-fno-omit-frame-pointer", "-o", f"{folder}/{name}",
                         f"{folder}/{name}.c", *flags], check=True)
-    for options, children in (([], 50000), (["--no-children"], 0)):
+    for options, children in stride((([], 50000), (["--no-children"], 0)), 1):
         measure(folder, f"{folder}/prog", options=["-g", *options], events="heap:allocated@1,heap:leaked@1,heap:freed@1",
                 env={"LD_PRELOAD": None, "ASAN_OPTIONS": "detect_leaks=0"})
         text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--output-format=csv")
@@ -386,10 +387,10 @@ def build(folder, name, *flags):
 def check_refused(folder):
     """Programs that cannot load the agent run as they are, and the reason is said."""
     env = {"LD_PRELOAD": None, "ASAN_OPTIONS": "detect_leaks=0"}
-    for name, flags, why in (("static", ["-static"], "static is linked statically: it loads no agent"),
-                             ("narrow", ["-m32"], "narrow is a program for another kind of machine"),
-                             ("checked", ["-fsanitize=address"], "checked is linked with a sanitizer"),
-                             ("raised", [], "raised has more rights than its user")):
+    for name, flags, why in stride((("static", ["-static"], "static is linked statically: it loads no agent"),
+                                    ("narrow", ["-m32"], "narrow is a program for another kind of machine"),
+                                    ("checked", ["-fsanitize=address"], "checked is linked with a sanitizer"),
+                                    ("raised", [], "raised has more rights than its user")), 2):
         if not build(folder, name, *flags):
             print(f"skip: {name}: it cannot be built here")
             continue

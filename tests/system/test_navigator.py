@@ -3,19 +3,24 @@
 site's page, and readers that are wrong, slow or many get nothing and disturb nobody; and the page, in a real browser.
 CPUPERF and CPUPERF_PRINT name the programs.
 """
+import contextlib
+import functools
 import http.client
+import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.parse
 
 import browser
 import perf_data_file as pd
-from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, by_turns, finish, need_sampling, output, run, run_checks, skip, stride
 
 MIX = os.environ["MIX"]
 SOURCE = os.environ["SOURCE_DIR"]
@@ -78,10 +83,38 @@ class Server:
         return text
 
 
-def record(folder, *options):
-    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock", "-F", "997", "-g", *options, "--", MIX,
-        "ms", "700", "2")
+def record(folder):
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock", "-F", "997", "-g", "--", MIX, "ms", "700", "2")
+
+
+@functools.lru_cache
+def recorded(waits=False):
+    """The folder of a session that no check changes: of samples, or of states."""
+    folder = f"{SHARED}/{'waits' if waits else 'samples'}"
+    os.mkdir(folder)
+    with open(f"{folder}/secret", "w", encoding="ascii") as f:
+        f.write("hidden")
+    if waits:
+        run(CPUPERF, "--quiet", "-o", f"{folder}/session", "--spec-file=wall", "--", "sh", "-c",
+            f"{MIX} ms 300 2; sleep 0.2")
+    else:
+        record(folder)
     return folder
+
+
+@functools.lru_cache
+def kept(waits):
+    return SERVERS.enter_context(Server(recorded(waits=True) if waits else recorded()))
+
+
+@contextlib.contextmanager
+def served(waits=False):
+    """The server of that session, which goes on: until all checks are done."""
+    yield kept(waits)
+
+
+def copy_recorded(folder, name="session"):
+    shutil.copytree(f"{recorded()}/session", f"{folder}/{name}")
 
 
 def printed(folder, *options):
@@ -97,24 +130,23 @@ def compare(s, folder, report, arguments):
     assert text == printed(folder, f"--report={report}", *options), (report, arguments)
 
 
-def check_values(folder):
+def check_values(_):
     """Each report with each filter, byte for byte."""
-    record(folder)
+    folder = recorded()
     pid = json.loads(printed(folder, "--report=threads").splitlines()[0])["pid"]
     filters = ({}, {"pid": pid}, {"comm": "mix"}, {"comm": "none"}, {"event": "cpu_*"}, {"cpu": "0"}, {"iteration": "0"},
                {"from": "100ms", "to": "400ms"}, {"from": "300ms", "to": "600ms"}, {"cpu": "1"}, {"tree-of": pid}, {"cmdline": "*mix*"}, {"top": 3, "sort": "total"},
                {"sort": "comm,function"}, {"min-percent": 5}, {"group-by": "process"}, {"function": "work_[ab]"})
-    with Server(folder) as s:
-        for report in ("flat", "calls", "threads"):
-            for f in filters:
-                if "function" not in f or report != "threads":
-                    compare(s, folder, report, f)
-        for report in ("tree", "callers", "annotate", "stacks", "summary", "series", "records"):
-            # the kernel changes its own instructions while it runs
-            own = {"function": "work_*"} if report == "annotate" else {}
-            compare(s, folder, report, own)
-            compare(s, folder, report, {"comm": "mix", "iteration": "0", **own})
-        compare(s, folder, "annotate", {"function": "[w]ork_a", "asm": 1})
+    asks = [(report, f) for report in ("flat", "calls", "threads") for f in filters
+            if "function" not in f or report != "threads"]
+    for report in ("tree", "callers", "annotate", "stacks", "summary", "series", "records"):
+        # the kernel changes its own instructions while it runs
+        own = {"function": "work_*"} if report == "annotate" else {}
+        asks += [(report, own), (report, {"comm": "mix", "iteration": "0", **own})]
+    asks.append(("annotate", {"function": "[w]ork_a", "asm": 1}))
+    with served() as s:
+        for report, f in stride(asks, 2):
+            compare(s, folder, report, f)
         functions = [json.loads(line) for line in s.get("/api/flat?function=work")[1].splitlines()]
         # the kernel has functions with that word, too
         assert {r["function"] for r in functions if r["object"] == "mix"} == {"work_a", "work_b", "work_c"}, functions
@@ -128,19 +160,19 @@ def check_values(folder):
         assert answer.status == 200 and text.startswith("<!doctype html>") and '"nr_nodes"' in text
 
 
-def check_values_of_waits(folder):
+def check_values_of_waits(_):
     """States are events of one quantity, and so depend on the events that are selected."""
-    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "--spec-file=wall", "--", "sh", "-c", f"{MIX} ms 300 2; sleep 0.2")
-    with Server(folder) as s:
+    folder = recorded(waits=True)
+    with served(waits=True) as s:
         facts = json.loads(s.get("/api/session")[1])
         if "waits" not in facts["reports"]:
             print("skip: waits: not sampled here (BPF)")
             return
-        for report in ("waits", "flat", "threads", "tree"):
-            for f in ({}, {"event": "off_cpu_time"}, {"comm": "sleep"}, {}):
-                compare(s, folder, report, f)
-        compare(s, folder, "flat", {"sort": "state,reason,function"})
-        compare(s, folder, "tree", {"group-by": "state"})
+        asks = [(report, f) for report in ("waits", "flat", "threads", "tree")
+                for f in ({}, {"event": "off_cpu_time"}, {"comm": "sleep"}, {})]
+        asks += [("flat", {"sort": "state,reason,function"}), ("tree", {"group-by": "state"})]
+        for report, f in stride(asks, 4):
+            compare(s, folder, report, f)
 
 
 def check_values_of_heap(folder):
@@ -149,10 +181,10 @@ def check_values_of_heap(folder):
         "--", "bash", "-c", "for i in {1..500}; do a[i]=$i; done", cwd=folder)
     with Server(folder) as s:
         assert "heap" in json.loads(s.get("/api/session")[1])["reports"]
-        for report in ("heap", "flat", "tree", "sizes"):
-            for f in ({}, {"event": "live"}, {"comm": "bash"}, {"iteration": 0}):
-                if report != "sizes" or not f:
-                    compare(s, folder, report, f)
+        asks = [(report, f) for report in ("heap", "flat", "tree", "sizes")
+                for f in ({}, {"event": "live"}, {"comm": "bash"}, {"iteration": 0}) if report != "sizes" or not f]
+        for report, f in stride(asks, 3):
+            compare(s, folder, report, f)
 
 
 def added_up(rows, *fields):
@@ -164,10 +196,10 @@ def added_up(rows, *fields):
     return out
 
 
-def check_lanes(folder):
+def check_lanes(_):
     """Of all slices together what the reports say."""
-    record(folder)
-    with Server(folder) as s:
+    folder = recorded()
+    with served() as s:
         answer, text = s.get("/api/lanes")
         rows = [json.loads(line) for line in text.splitlines()]
         assert answer.status == 200 and added_up(text) == added_up(printed(folder, "--report=threads")), text
@@ -180,8 +212,8 @@ def check_lanes(folder):
         middle = s.get("/api/lanes?from=100ms&to=300ms")[1]
         assert added_up(middle) == added_up(printed(folder, "--report=threads", "--from=100ms", "--to=300ms"))
         assert all(100e6 - rows[0]["slice_ns"] < json.loads(line)["from_ns"] < 300e6 for line in middle.splitlines())
-    run(CPUPERF, "--quiet", f"--output={folder}/session", "--spec-file=wall", "--", "sh", "-c", f"{MIX} ms 300 2; sleep 0.2")
-    with Server(folder) as s:
+    folder = recorded(waits=True)
+    with served(waits=True) as s:
         if "waits" in json.loads(s.get("/api/session")[1])["reports"]:
             have, want = added_up(s.get("/api/lanes")[1], "state"), added_up(printed(folder, "--report=waits"), "state")
             assert have == want, (set(have.items()) ^ set(want.items()))
@@ -204,10 +236,10 @@ def rows_of(s, path):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def timeline_has_samples(folder):
+def timeline_has_samples():
     """All samples, each in its function; the time of a filter alone has shorter slices."""
-    record(folder)
-    with Server(folder) as s:
+    folder = recorded()
+    with served() as s:
         rows = rows_of(s, "/api/timeline")
         boxes_nest(rows)
         outer = "".join(json.dumps(r) + "\n" for r in rows if not r["depth"])
@@ -299,7 +331,7 @@ def check_timeline(folder):
     """Boxes of frames in the order of time."""
     timeline_has_no_time(folder)
     timeline_has_others(folder)
-    timeline_has_samples(folder)
+    timeline_has_samples()
     timeline_has_waits(folder)
 
 
@@ -379,9 +411,9 @@ def first_asks(server):
     return bytes_read(server.p.pid) - read
 
 
-def check_read_ahead(folder):
+def check_read_ahead(_):
     """The samples of the views are read before they are asked for, and once; what the page asks first is there."""
-    record(folder)
+    folder = recorded()
     size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
     with Server(folder) as s:
         read = wait_for_silence(s)
@@ -390,9 +422,10 @@ def check_read_ahead(folder):
         for report in ("flat", "tree", "threads", "lanes", "summary"):
             assert s.get(f"/api/{report}?top=3")[0].status == 200, report
         assert bytes_read(s.p.pid) - read < size, "read again"
+    wanted = printed(folder, "--report=threads", "--top=3")
     with Server(folder) as s:  # who asks at once does not wait for what was not asked for, nor does the end
         for _ in range(20):
-            assert s.get("/api/threads?top=3")[1] == printed(folder, "--report=threads", "--top=3")
+            assert s.get("/api/threads?top=3")[1] == wanted
     assert s.p.returncode == 0
 
 
@@ -408,10 +441,10 @@ def check_counts_made_ahead(folder):
 
 def check_interrupted(folder):
     """What is read while something is asked for begins again."""
-    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock@9997Hz", "-g", "--", MIX, "ms", "2000", "2")
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock@9997Hz", "-g", "--", MIX, "ms", "800", "2")
     size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
     with Server(folder) as s:
-        for i in range(8):
+        for i in range(4):
             s.get(f"/api/threads?top={10 + i}")
             time.sleep(0.55)
         wait_for_silence(s)
@@ -421,7 +454,7 @@ def check_interrupted(folder):
 
 def check_notes_of_what_was_not_asked_for(folder):
     """What must be known of a report is told when it is asked for, that of a file at once."""
-    record(folder)
+    copy_recorded(folder)
     with open(f"{folder}/session/" + next(n for n in sorted(os.listdir(f"{folder}/session")) if ".common." not in n), "r+b") as f:
         f.truncate(os.fstat(f.fileno()).st_size - 20)
     notes = lambda: "".join(json.loads(s.get("/api/session")[1])["notes"])
@@ -451,10 +484,9 @@ def check_in_progress(folder):
         recorder.wait()
 
 
-def check_kept_answers(folder):
+def check_kept_answers(_):
     """Those of other requests are others."""
-    record(folder)
-    with Server(folder) as s:
+    with served() as s:
         for _ in range(2):
             for more in ("top=1", "top=1&comm=mix", "top=1&comm=none", "top=1&comm=none%0Atop=1", "comm=mix&top=1"):
                 text = s.get(f"/api/flat?{more}")[1]
@@ -468,7 +500,7 @@ def check_code_is_read_anew(folder):
     """A source that is found later is shown."""
     source = f"{folder}/spin.c"
     with open(source, "w", encoding="ascii") as f:
-        f.write("int main(void) {\n\tfor (volatile long i = 0; i < 300000000; i++)\n\t\t;\n}\n")
+        f.write("int main(void) {\n\tfor (volatile long i = 0; i < 60000000; i++)\n\t\t;\n}\n")
     run("cc", "-O1", "-g", "-o", f"{folder}/spin", source)
     run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock@997Hz", "-g", "--", f"{folder}/spin")
     os.rename(source, f"{folder}/away.c")
@@ -481,19 +513,19 @@ def check_code_is_read_anew(folder):
             assert ("volatile" in text) == is_there, text
 
 
-def check_ranges(folder):
+def check_ranges(_):
     """A range of time is the same whether the rest is read or not."""
-    record(folder)
-    with Server(folder) as s:
-        for report in ("flat", "threads", "waits", "tree", "series"):
-            for begin, end in ((0, 100), (100, 300), (150, 151), (400, 100000), (99998, 99999)):
-                asked = s.get(f"/api/{report}?from={begin}ms&to={end}ms")[1]
-                assert asked == printed(folder, f"--report={report}", f"--from={begin}ms", f"--to={end}ms"), (report, begin)
+    folder = recorded()
+    with served() as s:
+        ranges = ((0, 100), (100, 300), (150, 151), (400, 100000), (99998, 99999))
+        for report, (begin, end) in stride(itertools.product(("flat", "threads", "waits", "tree", "series"), ranges), 3):
+            asked = s.get(f"/api/{report}?from={begin}ms&to={end}ms")[1]
+            assert asked == printed(folder, f"--report={report}", f"--from={begin}ms", f"--to={end}ms"), (report, begin)
 
 
-def check_options_stay(folder):
+def check_options_stay(_):
     """What the command line chose stands where a request names nothing."""
-    record(folder)
+    folder = recorded()
     with Server(folder, "--comm=none") as s:
         assert s.get("/api/flat")[1] == ""
         assert s.get("/api/flat?comm=")[1] == printed(folder, "--report=flat") != ""
@@ -501,11 +533,10 @@ def check_options_stay(folder):
 
 
 def check_diff(folder):
-    record(folder)
-    os.rename(f"{folder}/session", f"{folder}/older")
+    copy_recorded(folder, "older")
     record(folder)
     options = ("--diff", f"{folder}/older")
-    with Server(folder) as s:
+    with served() as s:
         answer, text = s.get("/api/diff")
         assert answer.status == 400 and "nothing to compare with" in text, text
     with Server(folder, *options) as s:
@@ -531,9 +562,8 @@ def check_states(folder):
         assert s.get("/html")[1] == output(PRINT, "--quiet", f"{folder}/session", *options, "--output-format=html")
 
 
-def check_tokens(folder):
-    record(folder)
-    with Server(folder) as s:
+def check_tokens(_):
+    with served() as s:
         assert re.fullmatch(r"http:..127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}", s.url), s.url
         other = "0" * 32
         for cookie in (None, "", other, f"cpuperf-{s.port}={other}", f"cpuperf-{s.port}=", f"x{s.cookie}", s.cookie[:-1],
@@ -552,13 +582,12 @@ def check_tokens(folder):
         assert answer.headers["Location"] == "/evil.example/%5C", answer.headers["Location"]
         assert s.get(f"/?token={other}")[0].status == 403, "a wrong one counts, whatever cookie there is"
         token = s.token
-    with Server(folder) as s:
+    with Server(recorded()) as s:
         assert s.token != token
 
 
-def check_hosts(folder):
-    record(folder)
-    with Server(folder) as s:
+def check_hosts(_):
+    with served() as s:
         for host in (f"127.0.0.1:{s.port}", f"localhost:{s.port}", f"LOCALHOST:{s.port}"):
             assert s.get("/", Host=host)[0].status == 200, host
         for host in ("evil.example", f"evil.example:{s.port}", "127.0.0.1", "localhost", f"127.0.0.1:{s.port + 1}",
@@ -570,7 +599,7 @@ def check_hosts(folder):
         assert b" 403 " in s.raw(f"GET / HTTP/1.0\r\nCookie: {s.cookie}\r\n\r\n".encode()).splitlines()[0]
         for site, status in (("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("", 403)):
             assert s.get("/api/flat", Sec_Fetch_Site=site)[0].status == status, site
-    with Server(folder, address="=0.0.0.0:0") as s:
+    with Server(recorded(), address="=0.0.0.0:0") as s:
         assert s.get("/", Host=f"127.0.0.1:{s.port}")[0].status == 200
         assert s.get("/", Host=f"10.0.0.1:{s.port}")[0].status == 200
         assert s.get("/", Host=f"evil.example:{s.port}")[0].status == 403
@@ -578,9 +607,8 @@ def check_hosts(folder):
         assert "HTTP has no encryption" in s.p.communicate()[1]
 
 
-def check_headers(folder):
-    record(folder)
-    with Server(folder) as s:
+def check_headers(_):
+    with served() as s:
         for path, cookie in (("/", True), ("/", False), ("/api/flat", True), ("/api/x", True), ("/html", True),
                              (f"/?token={s.token}", False), ("/x", True), ("/api/flat?pid=x", True)):
             h = s.get(path, cookie=cookie)[0].headers
@@ -595,11 +623,8 @@ def check_headers(folder):
             assert all(re.fullmatch(r"'(self|sha256-[A-Za-z0-9+/=]+)'", x) for x in scripts), policy
 
 
-def check_methods_and_paths(folder):
-    record(folder)
-    with open(f"{folder}/secret", "w", encoding="ascii") as f:
-        f.write("hidden")
-    with Server(folder) as s:
+def check_methods_and_paths(_):
+    with served() as s:
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "NONSENSE", "get"):
             assert s.get("/", method=method)[0].status in (400, 405), method
             assert s.get(f"/?token={s.token}", method=method, cookie=False)[0].status in (400, 405), method
@@ -607,36 +632,38 @@ def check_methods_and_paths(folder):
         assert answer.status == 200 and not text
         for path in ("/../secret", "/%2e%2e/secret", "/..%2fsecret", "//secret", "/secret", "/./", "/api", "/api/", "/api/../secret",
                      "/api/flat/", "/api/..%2f..%2fetc%2fpasswd", "/etc/passwd", "/api/perf-data", "/api/sqlite",
-                     "/api/text", "/html/", "/API/flat", f"/{folder}/secret", "/api/%0d%0aX: y", "/%ff%fe", "/" + "a" * 5000):
+                     "/api/text", "/html/", "/API/flat", f"/{s.folder}/secret", "/api/%0d%0aX: y", "/%ff%fe", "/" + "a" * 5000):
             answer, text = s.get(urllib.parse.quote(path, safe="/%"))
             assert answer.status in (400, 404) and "hidden" not in text and "root:" not in text, (path, answer.status, text)
             assert "X" not in answer.headers, path
-        for query in ("pid=x", "pid=1-", "top=-1", "top=x", "from=x", "sort=x", "nothing=1", "output-file=x", "session=/etc/passwd",
-                      "sysroot=/", "debug-dir=/", "source-dir=/", "kallsyms=/etc/passwd", "debuginfod=1", "push=x", "serve=1",
-                      "lines=2", "group-by=x", "min-percent=x", "threads=9", "by-count=1", "diff=x", "=", "&&&=&", "merge=s/a/b/",
-                      "pid=" + ",".join(map(str, range(300))), "log-file=x"):
+        assert os.path.exists(f"{s.folder}/secret")
+        queries = ("pid=x", "pid=1-", "top=-1", "top=x", "from=x", "sort=x", "nothing=1", "output-file=x", "session=/etc/passwd",
+                   "sysroot=/", "debug-dir=/", "source-dir=/", "kallsyms=/etc/passwd", "debuginfod=1", "push=x", "serve=1",
+                   "lines=2", "group-by=x", "min-percent=x", "threads=9", "by-count=1", "diff=x", "=", "&&&=&", "merge=s/a/b/",
+                   "pid=" + ",".join(map(str, range(300))), "log-file=x")
+        for query in stride(queries, 12):
             answer, text = s.get(f"/api/flat?{query}")
             assert answer.status == 400 and json.loads(text)["error"], (query, text)
             assert not re.search("--[a-z]", text), (query, text)
-        assert not os.path.exists(f"{folder}/x")
+        assert not os.path.exists(f"{s.folder}/x")
         assert s.get("/api/flat?" + "&".join(["comm=a"] * 100))[0].status == 414
         assert s.get("/api/flat?comm=" + "a" * 10000)[0].status == 200
         fits = (32 << 10) // 3 - len("/api/flat?comm=")  # a third of a connection's memory
-        for nr in (8000, fits, fits + 1, 17000, 24000, 31000, 32600, 40000):
-            for query in ("comm=" + "a" * nr, "&a" * (nr // 2), "a=b&" * (nr // 4), "?" * nr):
-                asked = f"GET /api/flat?{query} HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\nCookie: {s.cookie}\r\n\r\n".encode()
-                is_fine = query.startswith("comm") and nr <= fits
-                for _ in range(5):  # what comes after the answer resets the connection, perhaps before that is read
-                    text = s.raw(asked)
-                    if text or nr < 31000:
-                        break
-                assert text.startswith(b"HTTP/1.1 200 " if is_fine else b"HTTP/1.1 414 "), (nr, query[:6], text[:50])
+        large = [(nr, query) for nr in (8000, fits, fits + 1, 17000, 24000, 31000, 32600, 40000)
+                 for query in ("comm=" + "a" * nr, "&a" * (nr // 2), "a=b&" * (nr // 4), "?" * nr)]
+        for nr, query in stride(large, 9):
+            asked = f"GET /api/flat?{query} HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\nCookie: {s.cookie}\r\n\r\n".encode()
+            is_fine = query.startswith("comm") and nr <= fits
+            for _ in range(5):  # what comes after the answer resets the connection, perhaps before that is read
+                text = s.raw(asked)
+                if text or nr < 31000:
+                    break
+            assert text.startswith(b"HTTP/1.1 200 " if is_fine else b"HTTP/1.1 414 "), (nr, query[:6], text[:50])
 
 
-def check_huge_slow_and_many(folder):
+def check_huge_slow_and_many(_):
     """Connections are few, and what is not whole waits for nobody."""
-    record(folder)
-    with Server(folder) as s:
+    with served() as s:
         for garbage in (b"\0" * 100, b"GET " + b"/" * 1000000, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200000,
                         b"GET / HTTP/1.1\r\nHost: " + b"a" * 1000000, b"\r\n" * 1000, b"GET / HTTP/9.9\r\n\r\n",
                         b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n" + b"x" * 100000,
@@ -675,31 +702,31 @@ def check_huge_slow_and_many(folder):
 
 
 def check_sockets(folder):
-    record(folder)
+    source = recorded()
     at = f"{folder}/socket"
-    with Server(folder, address=f"=unix:{at}") as s:
+    with Server(source, address=f"=unix:{at}") as s:
         s.local = at
         assert os.stat(at).st_mode & 0o777 == 0o600, oct(os.stat(at).st_mode)
         s.host, s.port, s.cookie = "localhost", 80, f"cpuperf-0={s.token}"
         assert s.get("/", cookie=None)[0].status == 403
         assert s.get(f"/?token={s.token}", cookie=None)[0].headers["Set-Cookie"].startswith(s.cookie)
-        assert s.get("/api/flat")[1] == printed(folder, "--report=flat")
+        assert s.get("/api/flat")[1] == printed(source, "--report=flat")
         assert s.get("/", Host="evil.example")[0].status == 403
-        done = run(PRINT, "--quiet", f"{folder}/session", f"--serve=unix:{at}", code=1)
+        done = run(PRINT, "--quiet", f"{source}/session", f"--serve=unix:{at}", code=1)
         assert "another program listens there" in done.stderr, done.stderr
     assert not os.path.exists(at)
     for address in ("x", "127.0.0.1:99999", "localhost:1", "unix:"):
-        done = run(PRINT, "--quiet", f"{folder}/session", f"--serve={address}", code=1)
+        done = run(PRINT, "--quiet", f"{source}/session", f"--serve={address}", code=1)
         assert "--serve" in done.stderr, (address, done.stderr)
     for other in ("--report=flat", "--live", "--output-format=csv", "--output-file=x"):
-        assert "mutually exclusive" in run(PRINT, f"{folder}/session", "--serve", other, code=2).stderr, other
+        assert "mutually exclusive" in run(PRINT, f"{source}/session", "--serve", other, code=2).stderr, other
 
 
 def check_ends(folder):
     """By each signal, also while readers are there; and nothing is written."""
-    record(folder)
+    copy_recorded(folder)
     before = {e.name: (e.stat().st_mtime_ns, e.stat().st_size) for e in os.scandir(f"{folder}/session")}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in stride((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), 1):
         with Server(folder) as s:
             assert s.get("/api/flat")[0].status == 200
             idle = s.connect()
@@ -724,11 +751,7 @@ def check_counts_alone(folder):
 
 def open_view(page, url):
     """Returns when the view is drawn."""
-    page.events.clear()
-    page.call("Page.navigate", url=url)
-    end = time.monotonic() + browser.TIMEOUT
-    while not any(e["method"] == "Page.loadEventFired" for e in page.events):
-        page.take(page.read(end))
+    page.load(url)
     drawn(page)
 
 
@@ -767,14 +790,14 @@ def check_page_of_counts(folder):
         assert not page.problems(), page.problems()
 
 
-def check_page(folder):
+def check_page(_):
     """Clicks, keys, permalinks, at each width; nothing is wider than the window, and nothing is asked of others."""
     if not browser.find():
         print("skip: page: no chromium (scripts/deps test)")
         return
-    record(folder)
+    folder = recorded()
     rows = [json.loads(line) for line in printed(folder, "--report=flat").splitlines()]
-    with Server(folder) as s, browser.Browser(1280, 900) as page:
+    with served() as s, browser.Browser(1280, 900) as page:
         open_view(page, s.url)
         assert page.run("location.href") == f"{s.base}/", "the token leaves the address"
         assert page.run("document.cookie") == ""
@@ -846,17 +869,26 @@ def check_page(folder):
         open_view(page, f"{s.base}/?view=threads")
         counted = page.run("[...document.querySelectorAll('th')].findIndex((th) => th.textContent === 'self_count')")
         assert page.run(f"document.querySelector('tbody tr').cells[{counted}].textContent").endswith("s"), "a count has its unit"
-        for width in (485, 700, 1000, 1600):
+        reports = json.loads(s.get("/api/session")[1])["reports"]
+        for width, report in stride(itertools.product((485, 700, 1000, 1600), reports), 5):
             page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-            for report in json.loads(s.get("/api/session")[1])["reports"]:
-                open_view(page, f"{s.base}/?view={report}")
-                assert page.run("document.documentElement.scrollWidth") <= width, (width, report)
-                assert page.run("document.getElementById('fault').hidden"), (report, page.run(
-                    "document.getElementById('fault').textContent"))
-                assert not page.problems(), (report, page.problems())
+            open_view(page, f"{s.base}/?view={report}")
+            assert page.run("document.documentElement.scrollWidth") <= width, (width, report)
+            assert page.run("document.getElementById('fault').hidden"), (report, page.run(
+                "document.getElementById('fault').textContent"))
+            assert not page.problems(), (report, page.problems())
 
 
 need_sampling()
 if "without libmicrohttpd" in run(PRINT, "--perf-data=/dev/null", "--serve=x", code=1).stderr:
     skip("this cpuperf_print was built without libmicrohttpd")
-run_checks(globals())
+DEAR = ("check_code_is_read_anew", "check_counts_made_ahead", "check_diff", "check_ends", "check_huge_slow_and_many",
+        "check_in_progress", "check_page_of_counts", "check_ranges", "check_sockets",
+        "check_interrupted", "check_lanes", "check_notes_of_what_was_not_asked_for", "check_options_stay", "check_page",
+        "check_read_ahead", "check_several_sessions", "check_spans", "check_states",
+        "check_timeline", "check_values_of_heap", "check_values_of_waits")
+with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED, contextlib.ExitStack() as SERVERS:
+    chosen = by_turns(globals(), DEAR, 2)
+    if browser.find() and {"check_page", "check_page_of_counts"} & set(chosen):
+        browser.program()  # before others: its shell takes only descriptors of one digit
+    run_checks(chosen)

@@ -3,7 +3,8 @@
 flipped, exchanged and rewritten (with checksums that are right, so that what is behind them is
 reached), and of which programs changed or went away. Each is printed by every report: exit status 0
 or 1, and a message where something is known to be wrong; never a crash, never more than SECONDS of a
-CPU or than MIB. CPUPERF and CPUPERF_PRINT name the programs. CPUPERF_TEST_SEED makes other damage.
+CPU or than MIB. CPUPERF and CPUPERF_PRINT name the programs. CPUPERF_TEST_SEED makes other damage, and chooses what of
+it is tried; CPUPERF_TEST_LONG=1 tries all of it, of sessions of the whole machine.
 """
 import concurrent.futures
 import csv
@@ -23,7 +24,7 @@ import subprocess
 import tempfile
 import time
 
-from kit import need_sampling
+from kit import need_sampling, stride
 import sampled
 from sampled import crc32c, event
 
@@ -33,7 +34,9 @@ REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "
            "series", "top-down", "waits", "changes")
 SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
-NR_DEEP, NR_LENGTHS = (1300, 1300) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (25, 30)
+IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
+NR_DEEP = NR_LENGTHS = 1300
+NR_KINDS = 3  # of which one damage is tried
 FORMATS = ("csv", "sqlite", "ndjson", "openmetrics")
 U32, U64 = 2**32 - 1, 2**64 - 1
 HUGE = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, U32, 2**63 - 1, U64, U64 - 7, 2**47)
@@ -153,13 +156,18 @@ def copy_of(folder, to):
 
 # ---- kinds of damage: each yields (name, what changes a copy, whether it must be said)
 
+def chance(*item):
+    """Of the item alone, whatever was tried before."""
+    return random.Random(f"{SEED} {item}")
+
+
 def file_names(folder):
     return sorted(n for n in os.listdir(folder) if n.endswith(".cpuperf"))
 
 
-def cut(session, rng):
+def cut(session):
     for name in file_names(session):
-        size = os.path.getsize(f"{session}/{name}")
+        size, rng = os.path.getsize(f"{session}/{name}"), chance("cut", name)
         places = {0, 1, 11, 100, 191, 192, 207, size - 1, size - 8, size - 60,
                   *(rng.randrange(size) for _ in range(4))}
         for at in sorted(places):
@@ -175,17 +183,18 @@ def flipped(data, places):
     return bytes(data)
 
 
-def flip(session, rng):
+def flip(session):
     for name in file_names(session):
         size = os.path.getsize(f"{session}/{name}")
-        for nr in (1, 1, 2, 50):
+        for i, nr in enumerate((1, 1, 2, 50)):
+            rng = chance("flip", name, i)
             places = [(rng.randrange(size), rng.randrange(1, 256)) for _ in range(nr)]
             yield (f"{name} flipped at {places[0][0]} and {nr - 1} more",
                    lambda to, name=name, places=places: write(
                        f"{to}/{name}", flipped(read(f"{to}/{name}"), places)), True)
 
 
-def exchange(session, rng, other):
+def exchange(session, other):
     def put(source, name):
         return lambda to: write(f"{to}/{name}", read(source))
 
@@ -202,10 +211,9 @@ def exchange(session, rng, other):
                                                              os.mkdir(f"{to}/{name}")), True)
         yield (f"{name} is a pipe", lambda to, name=name: (os.unlink(f"{to}/{name}"),
                                                            os.mkfifo(f"{to}/{name}")), True)
-    del rng
 
 
-def manifests(session, rng):
+def manifests(session):
     good = json.loads(read(f"{session}/s.cpsession"))
     for change in ({"num_iterations": 2**31}, {"num_traces": 2**31}, {"num_traces": 0},
                    {"num_iterations": 10**6, "num_traces": 4096}, {"num_iterations": -1},
@@ -217,7 +225,6 @@ def manifests(session, rng):
                        ("a trace", read(f"{session}/t.0.0.cpuperf")), ("zeros", bytes(1 << 20))):
         yield (f"manifest is {name}",
                lambda to, data=data: write(f"{to}/s.cpsession", data), True)
-    del rng
 
 
 def rewrite(name, change):
@@ -234,7 +241,7 @@ def put_at(frames, i, at, data):
     frames.frames[i] = kind, payload[:at] + data + payload[at + len(data):]
 
 
-def lengths(session, rng):
+def lengths(session):
     """The first words of each kind of frame, where counts and lengths are, as large as can be."""
     places = set()
     for name in file_names(session):
@@ -245,21 +252,19 @@ def lengths(session, rng):
                 places |= {(name, kind, i, at)
                            for at in range(0, min(len(payload) - 4, 72, 28 if kind == RECORDS else 72),
                                            4)}
-    for name, kind, i, at in rng.sample(sorted(places), min(NR_LENGTHS, len(places))):
-        value = rng.choice((U32, 0x7FFFFFFF, 65535))
+    for name, kind, i, at in chance("lengths").sample(sorted(places), min(NR_LENGTHS, len(places))):
+        value = chance("length", name, kind, i, at).choice((U32, 0x7FFFFFFF, 65535))
         yield (f"{name}: kind {kind}, {value:#x} at {at}", rewrite(
             name, lambda f, i=i, at=at, value=value: put_at(f, i, at, struct.pack("<I", value))),
                False)
 
 
-def deep(session, rng):
+def deep(session):
     """Any words of any frame, with checksums that are right."""
     names = file_names(session)
     for nr in range(NR_DEEP):
-        seed = rng.random()
-
-        def change(frames, seed=seed):
-            mine = random.Random(seed)
+        def change(frames, nr=nr):
+            mine = chance("deep", nr)
             for _ in range(mine.choice((1, 4, 30))):
                 i = mine.choice(frames.small())
                 payload = frames.frames[i][1]
@@ -321,7 +326,7 @@ def nonsense(pid, when, folder):
     yield "backwards", [mmap2(pid, 0x400000, 0x2000, text, U64 - i * 2**50) for i in range(3000)]
 
 
-def records(session, _, pid):
+def records(session, pid):
     """Behind the mappings that are there, of the process that has most of the samples; and before."""
     frames = Frames(f"{session}/t.common.cpuperf")
     when = struct.unpack_from("<Q", sampled.Trace(f"{session}/t.0.0.cpuperf").of(6)[0])[0]
@@ -347,14 +352,12 @@ def places_of(payload, kind):
     return found
 
 
-def switches(session, rng):
+def switches(session):
     """Records of switches, and what schedstat said, with other times, threads, directions and counts; in any order."""
     names = [n for n in file_names(session) if "common" not in n]
     for nr in range(NR_DEEP):
-        seed = rng.random()
-
-        def change(frames, seed=seed):
-            mine = random.Random(seed)
+        def change(frames, nr=nr):
+            mine = chance("switches", nr)
             chosen = [i for i in frames.small() if frames.frames[i][0] in (READINGS, RECORDS)]
             for i in mine.sample(chosen, min(len(chosen), 8)):
                 kind, payload = frames.frames[i]
@@ -394,13 +397,14 @@ def compile_to(path, *flags):
 
 
 def make_session(folder, program):
-    """Short, with all that a session may have; the pid of the program."""
+    """Short, with all that a session may have; the pid of the program. Of the whole machine the code of all programs is
+    read each time."""
     events = [event("software:cpu_clock", rate=2000000, flags=["callchain", "user_stack"],
                     stack_bytes=1024), event("software:page_faults", rate=50, flags=["pc"]),
               event("misc:memory_used")]
     os.mkdir(folder)
     child = subprocess.Popen([program, "plain", "600"])
-    sampled.finish(sampled.start(folder, events, "--duration=300ms"))
+    sampled.finish(sampled.start(folder, events, "--duration=300ms", *([] if IS_LONG else [f"--pid={child.pid}"])))
     child.wait()
     with open(f"{folder}/cut.elf", "wb") as f:
         f.write(read(program)[:5000])
@@ -467,12 +471,16 @@ def check_case(folder, session, number, case):
 
 # ---- programs that changed
 
+def make_another(path):
+    compile_to(path, "-Dspin=other_spin", "-Dthree=other_three")
+
+
 CHANGES = {
-    "another program": lambda p: compile_to(p, "-Dspin=other_spin", "-Dthree=other_three"),
-    "cut": lambda p: write(p, read(p)[:4000]),
+    "another program": make_another,
+    "cut": lambda p: (make_another(p), write(p, read(p)[:4000])),
     "rubbish": lambda p: write(p, b"\x7fELF\2\1\1" + random.Random(SEED).randbytes(50000)),
     "a folder": lambda p: (os.unlink(p), os.mkdir(p)),
-    "a pipe": lambda p: (shutil.rmtree(p), os.mkfifo(p)),
+    "a pipe": lambda p: (os.unlink(p), os.mkfifo(p)),
     "gone": os.unlink,
 }
 
@@ -480,7 +488,9 @@ CHANGES = {
 def check_changed(folder, session, program, pid):
     """A program that is not what was recorded is not used, and that is said."""
     ok = True
-    for name, change in CHANGES.items():
+    for name, change in stride(CHANGES.items(), 1):
+        os.rename(program, f"{program}.kept")
+        shutil.copy2(f"{program}.kept", program)
         change(program)
         args = f"--session={session}/s.cpsession", f"--pid={pid}", "--quiet"
         ok &= is_fine(f"program: {name}", run(folder, *args, *all_reports()), False)
@@ -492,6 +502,9 @@ def check_changed(folder, session, program, pid):
         if not right:
             print(f"  program: {name}: status {status}, {sorted(names)[:9]}\n{err}")
         ok &= right
+        if os.path.isdir(program):
+            os.rmdir(program)
+        os.replace(f"{program}.kept", program)
     return ok
 
 
@@ -514,7 +527,8 @@ def check_said(folder, session):
     name = next(name for name in file_names(damaged) if not name.endswith(("cpsession", "common.cpuperf")))
     data = read(f"{damaged}/{name}")
     write(f"{damaged}/{name}", data[:len(data) * 2 // 3])
-    wrong = [form for form in ("pprof", "perfetto", "speedscope", "chrome", "html", "openmetrics", "sqlite")
+    forms = ("pprof", "perfetto", "speedscope", "chrome", "html", "openmetrics", "sqlite")
+    wrong = [form for form in stride(forms, 1)
              if says_unread(folder, session, form) or not says_unread(folder, damaged, form)]
     if wrong:
         print("damage is not told, or told of what is whole:", wrong)
@@ -524,28 +538,32 @@ def check_said(folder, session):
 def main():
     need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-hostile.") as folder:
-        program, session, other = (f"{folder}/{n}" for n in ("victim", "session", "other"))
+        program, session = f"{folder}/victim", f"{folder}/session"
         compile_to(program)
         pid = make_session(session, program)
-        make_session(other, program)
-        by_switches = f"{folder}/by_switches"
-        make_switches(by_switches, program)
-        found = run(folder, f"--session={by_switches}/s.cpsession", "--quiet", "--report=waits")
-        assert found[0] == 0 and "by records of switches" in found[2], found
+
+        def other():
+            make_session(f"{folder}/other", program)
+            return f"{folder}/other"
+
+        def by_switches():
+            made = f"{folder}/by_switches"
+            make_switches(made, program)
+            found = run(folder, f"--session={made}/s.cpsession", "--quiet", "--report=waits")
+            assert found[0] == 0 and "by records of switches" in found[2], found
+            return made
+
         good = run(folder, f"--session={session}/s.cpsession", "--quiet", *all_reports())
         assert good[0] == 0 and "spin" in good[2], good
-        rng = random.Random(SEED)
-        kinds = {"cut": cut(session, rng), "flip": flip(session, rng),
-                 "exchange": exchange(session, rng, other), "manifests": manifests(session, rng),
-                 "lengths": lengths(session, rng), "deep": deep(session, rng),
-                 "records": records(session, rng, pid), "switches": switches(by_switches, rng)}
-        failed, numbers = [], itertools.count()
+        kinds = {"cut": cut, "flip": flip, "exchange": lambda of: exchange(of, other()), "manifests": manifests,
+                 "lengths": lengths, "deep": deep, "records": lambda of: records(of, pid), "switches": switches}
+        failed = []
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for kind, cases in kinds.items():
+            for kind, make in stride(kinds.items(), NR_KINDS):
                 began = time.monotonic()
-                of = by_switches if kind == "switches" else session
-                fine = list(pool.map(lambda case, of=of: check_case(folder, of, next(numbers), case),
-                                     cases))
+                of = by_switches() if kind == "switches" else session
+                cases = stride(enumerate(make(of)), 1)
+                fine = list(pool.map(lambda case, of=of: check_case(folder, of, *case), cases))
                 print(f"{kind}: {sum(fine)} of {len(fine)}, {time.monotonic() - began:.1f} s",
                       flush=True)
                 failed += [kind] * (not all(fine))

@@ -9,7 +9,9 @@ Shares are a matter of chance: they may be off by four standard deviations.
 import collections
 import csv
 import fnmatch
+import functools
 import io
+import itertools
 import json
 import os
 import re
@@ -23,7 +25,7 @@ import time
 import types
 
 import kit
-from kit import need_sampling
+from kit import need_sampling, stride
 import sampled
 from sampled import CPUS, event, finish
 
@@ -299,7 +301,7 @@ def check_shapes(session):
     assert self_of("--only=^work_b$") == only
     assert {r["function"] for r in table("--merge-object")} >= {"mix"}
     assert {r["depth"] for r in table("--report=tree", "--max-depth=2")} == {"0", "1"}
-    for name in ("flat", "tree", "callers", "calls", "stacks"):
+    for name in stride(("flat", "tree", "callers", "calls", "stacks"), 2):
         assert len(table(f"--report={name}", "--top=2")) == 2, name
         large = table(f"--report={name}", "--min-percent=40")
         assert large and all(float(r.get("share") or r["total"]) >= 40 for r in large), name
@@ -328,7 +330,7 @@ def check_formats(session, *args):
 
 
 def check_all_formats(session, again):
-    for report in REPORTS:
+    for report in stride(REPORTS, 4):
         body = check_formats(session, session.ours, *report)
         assert body or report == ["--report=branches"], report
     check_formats(session, *WITH_LINES, "--comm=mix")
@@ -371,7 +373,7 @@ def check_missing(session, folder):
     assert 0 < percent <= 75, (weight, expected)
     said = rf"of the expected samples, {nr_lost} records were lost: shares may be wrong"
     file = f"--session={short.file}"
-    for name in ("flat", "tree", "callers", "calls", "stacks", "threads"):
+    for name in stride(("flat", "tree", "callers", "calls", "stacks", "threads"), 2):
         text = output(file, f"--report={name}", short.mix)
         part, = re.findall(rf"^cpu_clock: .*; ([0-9.]+) % {said}$", text, re.M)
         assert abs(float(part) - percent) < 0.06, (percent, text)
@@ -409,7 +411,7 @@ def check_nothing(session):
     """Where no sample is left, reports say so; for programs there is the header."""
     file = f"--session={session.file}"
     nr = sum(int(r["self_samples"]) for r in rows(session, event_label=None))
-    for name in ("flat", "tree", "callers", "calls", "stacks", "branches", "threads"):
+    for name in stride(("flat", "tree", "callers", "calls", "stacks", "branches", "threads"), 2):
         args = [file, f"--report={name}"]
         what = "branches" if name == "branches" else "samples"
         text = output(*args, "--comm=nobody")
@@ -519,8 +521,8 @@ def check_filtered_counts(session):
 def check_one_table(session, again):
     """For programs several sessions are one table, in which they are told apart."""
     files = [session.file, again.file]
-    for name in ("flat", "tree", "callers", "calls", "stacks", "threads", "series", "top-down",
-                 "summary"):
+    names = "flat", "tree", "callers", "calls", "stacks", "threads", "series", "top-down", "summary"
+    for name in stride(names, 3):
         args = ["--by-session", f"--report={name}"] + (
             [] if name in ("series", "summary") else [session.ours])
         body = check_formats(session, f"--session={again.file}", *args)
@@ -559,7 +561,7 @@ def check_tally(session, folder):
     os.mkdir(folder)
     finish(sampled.start(folder, [event("software:cpu_clock")], "--duration=10ms"))
     tally = f"{folder}/s.cpsession"
-    for name in ("records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads"):
+    for name in stride(("records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads"), 3):
         done = run(f"--session={tally}", f"--report={name}")
         assert done.returncode == 1 and not done.stdout, done
         assert done.stderr.count("error:") == 1 and "reports of counts: summary, hosts, imbalance, heat, regions, series, latency, changes, top-down;" in done.stderr, done
@@ -630,17 +632,16 @@ def check_diff(session, again, alone):
 def check_untested(session, again):
     """Nothing that could be certain is no success, whatever the format."""
     args = [f"--session={session.file}", f"--diff={again.file}"]
-    for more, text in ((["--iteration=0"], "nothing was tested: a test needs two iterations with samples"),
-                       (["--comm=nobody"], "nothing was compared: there are no samples"),
-                       (["--to=1us"], "nothing was")):
-        for form in ("text", "csv", "ndjson"):
-            done = run(*args, *more, f"--output-format={form}")
-            assert done.returncode == 0, done
-            assert done.stderr.count(f"warning: {text}") == (form != "text"), done
-            with_limit = run(*args, *more, f"--output-format={form}", "--fail-over=5", "--within")
-            assert with_limit.returncode == 1 and with_limit.stdout == done.stdout, with_limit
-            assert f"error: {text}" in with_limit.stderr, with_limit
-            assert "hint: record " in with_limit.stderr, with_limit
+    filters = ((["--iteration=0"], "nothing was tested: a test needs two iterations with samples"),
+               (["--comm=nobody"], "nothing was compared: there are no samples"), (["--to=1us"], "nothing was"))
+    for (more, text), form in stride(itertools.product(filters, ("text", "csv", "ndjson")), 3):
+        done = run(*args, *more, f"--output-format={form}")
+        assert done.returncode == 0, done
+        assert done.stderr.count(f"warning: {text}") == (form != "text"), done
+        with_limit = run(*args, *more, f"--output-format={form}", "--fail-over=5", "--within")
+        assert with_limit.returncode == 1 and with_limit.stdout == done.stdout, with_limit
+        assert f"error: {text}" in with_limit.stderr, with_limit
+        assert "hint: record " in with_limit.stderr, with_limit
 
 
 def check_counts(session, folder):
@@ -703,12 +704,13 @@ def built_anew(path):
     """The program there with another build-id, as a new file."""
     with open(path, "rb") as f:
         code = f.read()
-    at = code.index(b"\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0") + 16
+    at = code.index(b"\3\0\0\0GNU\0") + 8
+    end = at + struct.unpack_from("<I", code, at - 12)[0]  # linkers differ in their lengths
     os.rename(path, path + ".old")
     with open(path, "wb") as f:
-        f.write(code[:at] + bytes(b ^ 0xff for b in code[at:at + 20]) + code[at + 20:])
+        f.write(code[:at] + bytes(b ^ 0xff for b in code[at:end]) + code[end:])
     os.chmod(path, 0o755)
-    return code[at:at + 20].hex()
+    return code[at:end].hex()
 
 
 def check_rebuilt(folder):
@@ -778,23 +780,24 @@ BAD = (
 
 
 def check_refused(session):
-    for option, text in BAD:
+    for option, text in stride(BAD, 9):
         options = [option] if isinstance(option, str) else option
         done = run(f"--session={session.file}", *options)
         assert done.returncode == 2 and not done.stdout, (option, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (option, done.stderr)
-    for args, text in (([], "no session named"),
-                       ([f"--session={session.file}"] * 65, "used more than 64 times"),
-                       ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
-                        "--by-session and --diff are mutually exclusive"),
-                       ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
-                         "--report=flat"], "--fail-over requires --report=diff"),
-                       ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
-                         "--output-format=html"], "--fail-over requires --report=diff"),
-                       ([f"--session={session.file}", f"--diff={session.file}", "--report=tree"],
-                        "--report=tree does not compare"),
-                       ([f"--session={session.file}"] + ["--hide=x"] * 33,
-                        "used more than 32 times")):
+    several = (([], "no session named"),
+               ([f"--session={session.file}"] * 65, "used more than 64 times"),
+               ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
+                "--by-session and --diff are mutually exclusive"),
+               ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
+                 "--report=flat"], "--fail-over requires --report=diff"),
+               ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
+                 "--output-format=html"], "--fail-over requires --report=diff"),
+               ([f"--session={session.file}", f"--diff={session.file}", "--report=tree"],
+                "--report=tree does not compare"),
+               ([f"--session={session.file}"] + ["--hide=x"] * 33,
+                "used more than 32 times"))
+    for args, text in stride(several, 3):
         os.environ["XDG_STATE_HOME"] = "/proc"  # no last session
         done = run(*args)
         assert done.returncode == 2 and not done.stdout and text in done.stderr, (args, done)
@@ -859,42 +862,56 @@ def check_terminal(session):
         assert code == 0 and "work_a" in text, text
 
 
+class Sessions:
+    """What the checks share, each recorded when it is first asked for."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.mix = [MIX, "ms", "60000", "1", str(CPUS[0])]
+
+    @functools.cached_property
+    def both(self):
+        odd = [sys.executable, "-c", ODD_PROGRAM]
+        return Session(f"{self.folder}/both", [self.mix, odd], "300ms", num_iterations=5)
+
+    @functools.cached_property
+    def alone(self):
+        return Session(f"{self.folder}/alone", [self.mix], "200ms", num_iterations=5)
+
+    @functools.cached_property
+    def other(self):
+        return Session(f"{self.folder}/other", [], "20ms", rate=2000000)
+
+    @functools.cached_property
+    def again(self):
+        return twin(self.both, f"{self.folder}/again")
+
+
 def main():
     need_sampling()
     with tempfile.TemporaryDirectory() as folder:
-        mix = [MIX, "ms", "60000", "1", str(CPUS[0])]
-        odd = [sys.executable, "-c", ODD_PROGRAM]
-        session = Session(f"{folder}/both", [mix, odd], "300ms", num_iterations=5)
-        alone = Session(f"{folder}/alone", [mix], "200ms", num_iterations=5)
-        other = Session(f"{folder}/other", [], "20ms", rate=2000000)
-        again = twin(session, f"{folder}/again")
-        check_shares(session)
-        check_agreement(session, "cpu_clock")
-        check_agreement(session, "task_clock")
-        check_filters(session)
-        check_shapes(session)
-        check_all_formats(session, again)
-        check_several(session, again, other)
-        check_nothing(session)
-        check_rest(session)
-        check_filtered_counts(session)
-        check_records(session)
-        check_one_after_the_other(session)
-        check_told_once(session, f"{folder}/no_end")
-        check_one_table(session, again)
-        short = check_missing(session, f"{folder}/short")
-        check_of_other_events(session, other)
-        check_tally(session, f"{folder}/tally")
-        check_each_once(session, again)
-        check_diff(session, again, alone)
-        check_untested(session, again)
-        check_counts(session, folder)
-        check_rates(session, folder)
-        check_rebuilt(folder)
-        check_refused(session)
-        check_pipes(session)
-        check_terminal(session)
-        check_terminal(short)
+        s = Sessions(folder)
+        checks = {
+            "shares": lambda: check_shares(s.both), "agreement": lambda: check_agreement(s.both, "cpu_clock"),
+            "agreement of task_clock": lambda: check_agreement(s.both, "task_clock"),
+            "filters": lambda: check_filters(s.both), "shapes": lambda: check_shapes(s.both),
+            "all formats": lambda: check_all_formats(s.both, s.again),
+            "several": lambda: check_several(s.both, s.again, s.other), "nothing": lambda: check_nothing(s.both),
+            "rest": lambda: check_rest(s.both), "filtered counts": lambda: check_filtered_counts(s.both),
+            "records": lambda: check_records(s.both), "one after the other": lambda: check_one_after_the_other(s.both),
+            "told once": lambda: check_told_once(s.both, f"{folder}/no_end"),
+            "one table": lambda: check_one_table(s.both, s.again),
+            "missing": lambda: check_terminal(check_missing(s.both, f"{folder}/short")),
+            "of other events": lambda: check_of_other_events(s.both, s.other),
+            "tally": lambda: check_tally(s.both, f"{folder}/tally"), "each once": lambda: check_each_once(s.both, s.again),
+            "diff": lambda: check_diff(s.both, s.again, s.alone), "untested": lambda: check_untested(s.both, s.again),
+            "counts": lambda: check_counts(s.both, folder), "rates": lambda: check_rates(s.both, folder),
+            "rebuilt": lambda: check_rebuilt(folder), "refused": lambda: check_refused(s.both),
+            "pipes": lambda: check_pipes(s.both), "terminal": lambda: check_terminal(s.both)}
+        for name, check in stride(checks.items(), 2):
+            began = time.monotonic()
+            check()
+            print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

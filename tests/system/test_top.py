@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, output, run_checks, skip
+from kit import CPUPERF, PRINT, by_turns, output, run_checks, skip, stride
 from terminal import Terminal, have_tmux
 
 MIX = os.environ["MIX"]
@@ -174,7 +174,7 @@ def check_ends(folder):
     ends = {"q": lambda t, s: t.keys("q"), "int": lambda t, s: interrupt(t),
             "term": lambda t, s: os.kill(recorder_of(s), signal.SIGTERM),
             "killed": lambda t, s: os.kill(int(screen_of(s)), signal.SIGKILL)}
-    for name, end in ends.items():
+    for name, end in stride(ends.items(), 2):
         with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/{name}"], 100, 20,
                                            shell=name == "int") as t:
             t.wait(r"work_a$")
@@ -263,7 +263,7 @@ def check_code_filtered(folder):
                (f"pid {pid} tid {tid} mix", [f"--tid={tid}"])]
     with Terminal([PRINT, "--live", f"{folder}/s"], 120, 40) as t:
         t.wait(r"work_a$")
-        for typed, options in filters:
+        for typed, options in stride(filters, 2):
             said = {row["function"]: int(row["self_samples"]) for row in flat(f"{folder}/s", *options)}
             if "work_a" not in said:
                 continue  # this CPU was not used
@@ -306,6 +306,7 @@ def check_code_is_charged(folder):
             t.press("a", r"^ code of ")
             t.wait(r"^ \w+ \(.*\)")
             t.press("Escape", r"code of", absent=True)
+        os.kill(pid, signal.SIGSTOP)  # it has shown what it has to
         read, end = seconds(t.still()), recorded() + 5
         while recorded() < end:
             time.sleep(0.1)
@@ -363,14 +364,15 @@ def check_hostile(folder):
 
 def check_refused(folder):
     counts = f"{folder}/counts"
-    for args, status, message in (
-            (("--top",), 2, "--top: standard output is not a terminal"),
-            (("--top", f"--output={counts}", "--event=page_faults"), 2, "no event is sampled"),
-            (("--top", "--live"), 2, "mutually exclusive"),
-            (("--top", "--output-format=csv"), 2, "excludes --output-format"),
-            (("--top", "--output=-"), 2, "excludes --output=-"),
-            (("--top", "--flight-recorder=1s"), 2, "excludes runs, windows and a flight recorder"),
-            (("--top", "--", "true"), 125, "--top excludes a command")):
+    wrong = (
+        (("--top",), 2, "--top: standard output is not a terminal"),
+        (("--top", f"--output={counts}", "--event=page_faults"), 2, "no event is sampled"),
+        (("--top", "--live"), 2, "mutually exclusive"),
+        (("--top", "--output-format=csv"), 2, "excludes --output-format"),
+        (("--top", "--output=-"), 2, "excludes --output=-"),
+        (("--top", "--flight-recorder=1s"), 2, "excludes runs, windows and a flight recorder"),
+        (("--top", "--", "true"), 125, "--top excludes a command"))
+    for args, status, message in stride(wrong, 3):
         done = subprocess.run([CPUPERF, *args], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               check=False)
         assert done.returncode == status and message in done.stderr, (args, done)
@@ -380,4 +382,6 @@ def check_refused(folder):
 
 if not have_tmux():
     skip("there is no tmux")
-run_checks(globals())
+DEAR = ("check_budget", "check_code_filtered", "check_code_is_charged", "check_default", "check_ends", "check_hostile",
+        "check_keys", "check_later", "check_machine", "check_process", "check_screen_killed")
+run_checks(by_turns(globals(), DEAR, 1))

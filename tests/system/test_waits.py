@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, need_programs, on_terminal, output, PRINT, run, run_checks
+from kit import CPUPERF, by_turns, need_programs, on_terminal, output, PRINT, run, run_checks
 import sampled
 import sys
 
@@ -161,14 +161,19 @@ def check_thinned(folder):
     longer than the others is certain, and counts for itself, beside others that may be there."""
     run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", f"{folder}/pool", f"{HERE}/pool.c")
     write_event(folder, "sched:off_cpu_time", rate=100000, flags=["callchain"], max_frequency=200)
-    run(CPUPERF, "--spec-file=spec.cpspec", "--", f"{folder}/pool", "20", "2000", cwd=folder)
+    for left in (2, 1, 0):
+        run(CPUPERF, "--spec-file=spec.cpspec", "--", f"{folder}/pool", "20", "2000", cwd=folder)
+        joined = [n for s, n in weights(folder, "off_cpu_time").items() if "futex" in s]
+        # beside others the program takes long to begin
+        if joined and sum(joined) > 0.9 * wall_ns(folder) or not left:
+            break
+        print(f"waits of {joined} in {wall_ns(folder)} ns: {left} tries left")
     cell = totals(folder)["off_cpu_time"]
     raw, weight, samples = int(cell["raw"]), int(cell["weight"]), int(cell["samples"])
     # 40,000 are due; half as many again in spans in which the rate rose; and of ends
     seconds = wall_ns(folder) / 1e9
     assert 100 < samples < 2 * 200 * (os.cpu_count() * seconds + 1), (cell, seconds)
     assert abs(raw - weight) < 5 * raw / math.sqrt(samples / 3), cell
-    joined = [n for s, n in weights(folder, "off_cpu_time").items() if "futex" in s]
     assert joined and 0.9 * wall_ns(folder) < sum(joined) < 1.5 * wall_ns(folder), (joined, wall_ns(folder))
 
 
@@ -594,6 +599,11 @@ def check_refusals(folder):
     assert done.returncode and "1:" in done.stderr and "at one rate only" in done.stderr, done.stderr
 
 
+DEAR = ("check_cut_to_times", "check_delayed", "check_diff", "check_intervals", "check_nothing_is_left",
+        "check_on_terminals", "check_one_tree", "check_other_form", "check_programs_of_runs", "check_reasons", "check_regions",
+        "check_runs", "check_runs_alone", "check_samples", "check_short_waits_have_wakers", "check_sums_of_states",
+        "check_thinned", "check_unbiased", "check_wakers", "check_waits_by_function", "check_waker_bytes")
+
 if __name__ == "__main__":
     need_programs()
-    run_checks(globals())
+    run_checks(by_turns(globals(), DEAR, 2))
