@@ -2,9 +2,9 @@
  * run_test LIMIT COSTS NAME COMMAND...: runs a test to its end, and all that it started.
  *
  * Writes the CPU seconds of the command and its descendants to COSTS/NAME. What the command leaves
- * running is killed, and so is everything after LIMIT seconds, at SIGTERM, SIGINT and SIGHUP, and when
- * who started it ends: nothing of a test outlives it. Returns the command's exit status; 124 beyond the limit, 128 +
- * signal where a signal ended it.
+ * running is killed, and so is everything after LIMIT seconds, at SIGTERM, SIGINT and SIGHUP, and
+ * when who started it ends: nothing of a test outlives it. Returns the command's exit status; 124
+ * beyond the limit, 128 + signal where a signal ended it.
  *
  * run_test --calibrate: prints the CPU seconds that a fixed work takes here: arithmetic, fresh
  * memory, system calls and processes, in about the shares that tests have of them.

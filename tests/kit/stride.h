@@ -1,6 +1,6 @@
 /*
  * Of numbers that are too many for each run a part is tried: every nth, from a place that the seed
- * (CPUPERF_TEST_SEED, which scripts/test takes from the commit) chooses, so that many runs try all
+ * (CPUPERF_TEST_SEED, in scripts/test the number of commits) chooses, so that many runs try all
  * of them. With CPUPERF_TEST_LONG=1 each run tries all. What was chosen is printed once.
  */
 #ifndef TEST_STRIDE_H

@@ -6,7 +6,7 @@ set -euo pipefail
 failed=0
 cfi=$1/lib/libroom_cfi.a
 undefined=$(nm -u "$cfi" | awk '$1 == "U" { print $2 }' | sort -u |
-	grep -vE '^(cfi_.*|mem(cpy|set|move|cmp|chr)|_GLOBAL_OFFSET_TABLE_|__(asan|ubsan|sanitizer|gcov|stack_chk|llvm)_.*)$' ||
+	grep -vE '^(cfi_.*|mem(cpy|set|move|cmp|chr)|_GLOBAL_OFFSET_TABLE_|__(asan|ubsan|sanitizer|sancov|gcov|stack_chk|llvm)_.*)$' ||
 	true)
 nm --defined-only "$cfi" | grep -w cfi_rules_apply >/dev/null || { echo "$cfi: not lib/cfi" && failed=1; }
 [[ -z $undefined ]] || { echo "lib/cfi refers to:" "$undefined" && failed=1; }

@@ -48,7 +48,8 @@ with open("{folder}/tids", "w") as f:
 subprocess.run(["sh", "{folder}/a11"])
 """)
     # some twenty samples of each: each report unwinds them, and names none of the kernel
-    events = [{"group_name": "software", "event_name": "cpu_clock", "frequency": 250, "flags": ["user"]},
+    how = {"frequency": 4000} if os.environ.get("CPUPERF_TEST_LONG") == "1" else {"frequency": 250, "flags": ["user"]}
+    events = [{"group_name": "software", "event_name": "cpu_clock", **how},
               {"group_name": "software", "event_name": "task_clock"}]
     with open(f"{folder}/s.cpspec", "w", encoding="ascii") as f:
         json.dump({"num_iterations": 0, "events": events}, f)

@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FRAME_STACKS, R_SAMPLE = 20, 9
 ON_ONE_CPU = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # one table
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
+PAUSED_SWITCHES = 20000 if IS_LONG else 12000
 
 
 @functools.lru_cache(maxsize=None)
@@ -92,7 +93,7 @@ def stacks_of(session, iteration="*"):
 
 def check_each_once(folder):
     """Over many iterations, and so many boundaries: each wait once, with its length, or in parts that have its stack."""
-    number, turns = 1500, hidden_turns()
+    number, turns = 3000 if IS_LONG else 1500, hidden_turns()
     session, said = measure(folder, build("faults"), str(number), "8", "doze", duration=0.005)
     added, single = stacks_of(session)
     found = 0
@@ -251,7 +252,7 @@ def record_paused(folder, is_added):
             while switches() < enough:
                 time.sleep(0.05)
             recorder.send_signal(signal.SIGSTOP)
-            enough = switches() + 12000
+            enough = switches() + PAUSED_SWITCHES
             while switches() < enough:
                 time.sleep(0.1)
             recorder.send_signal(signal.SIGCONT)
@@ -268,7 +269,7 @@ def check_full_rings(folder):
         session = record_paused(folder, is_added)
         raw, weight, samples, lost = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "samples", "lost")
         wakeups, = sums(of_traces(session, "wakeups"), "value")
-        assert wakeups > 12000 and abs(samples + lost - wakeups) <= wakeups / 200, (wakeups, samples, lost)
+        assert wakeups > PAUSED_SWITCHES and abs(samples + lost - wakeups) <= wakeups / 200, (wakeups, samples, lost)
         for report in ("summary", "waits", "flat"):
             text = output(PRINT, f"--report={report}", session, stderr=subprocess.STDOUT)
             assert (f"{lost:,}" in text and "lost" in text) or is_added, text

@@ -17,6 +17,7 @@ import tempfile
 from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, run, run_checks, skip, stride
 import sampled
 
+IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
 SOURCE = """
 #include <stdlib.h>
 #ifdef __clang__
@@ -92,7 +93,7 @@ def build(folder, *command):
     return f"{folder}/p"
 
 
-def record(folder, *command, rounds="20", rate=200000, flags=("pc", "user")):
+def record(folder, *command, rounds="60" if IS_LONG else "20", rate=200000, flags=("pc", "user")):
     """Of the program alone, but for check_sums: each report would read the kernel's symbols. Not the answer either."""
     spec = {"num_iterations": 0, "events": [{"group_name": "software", "event_name": "cpu_clock", "rate": rate,
                                              "flags": list(flags)}]}

@@ -30,7 +30,8 @@ FOLDER = "cpuperf.session"
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
 
 
-ONE = ["-etask_clock"]  # where it does not matter what is measured: no programs in the kernel, no symbols
+# Where it does not matter what is measured: no programs in the kernel, no symbols.
+ONE = [] if IS_LONG else ["-etask_clock"]
 
 
 def measure(folder, *command, options=(), **how):
@@ -551,14 +552,14 @@ def check_no_children(folder):
 
 def check_short_runs(folder):
     """CPU time of a thread includes the kernel's work at a switch, counts do not."""
-    script = "import time\nfor _ in range(2000): time.sleep(0.00002)"
+    script = "import time\nfor _ in range(%d): time.sleep(0.00002)" % (number := 5000 if IS_LONG else 2000)
     text = measure(folder, sys.executable, "-c", script).stderr
     share = re.search(r"  counted for ([\d.]+) % of the CPU time\n  excluded: (.*)\n", text)
     if not share:
         print("skip: the kernel's work at switches: it is little here", flush=True)
         return
     told = re.fullmatch(r"the kernel's work at context switches, ([\d.]+) us at each of ([\d,]+) if nothing else is", share[2])
-    assert told and 0 < float(told[1]) < 20 and int(told[2].replace(",", "")) >= 2000, text
+    assert told and 0 < float(told[1]) < 20 and int(told[2].replace(",", "")) >= number, text
     text = measure(folder, sys.executable, "-c", script, options=["--no-children"], code=None).stderr
     assert "at context switches" not in text, text
 
@@ -824,7 +825,7 @@ def check_short_tasks(folder):
     """Each task has its own period: of many that end before it, the answer says that samples are missing."""
     if not may_count_faults("samples that are missing"):  # of user mode alone nothing is expected
         return
-    many = ["sh", "-c", "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i + 1)); done"]
+    many = ["sh", "-c", "i=0; while [ $i -lt %d ]; do /bin/true; i=$((i + 1)); done" % (300 if IS_LONG else 150)]
     told = "Tasks that end before their first sample are missed"
     text = measure(folder, *many).stderr
     assert told in text and ("% of the expected samples" in text or "No samples" in text), text

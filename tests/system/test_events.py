@@ -52,12 +52,11 @@ def describe(name, model=None, how="ndjson"):
 
 def check_common_words():
     """Words name events whose names do not contain them; and are understood where a name is expected."""
-    for word, events, spec in (("disk latency", {"latency:block", "misc:disk_read_time"}, "disks"),
-                               ("Page_Faults", {"software:page_faults"}, "program"),
-                               ("system calls", {"latency:syscall.read"}, "latency"),
-                               ("disk  Latencies", {"latency:block"}, "disks"), ("futexes", {"sched:off_cpu_time"}, "wall"),
-                               ("GPUs", {"gpu:busy"}, "gpu"),
-                               ("lock", {"sched:off_cpu_time", "latency:syscall.futex"}, "wall")):
+    found = (("disk latency", {"latency:block", "misc:disk_read_time"}, "disks"),
+             ("Page_Faults", {"software:page_faults"}, "program"), ("system calls", {"latency:syscall.read"}, "latency"),
+             ("disk  Latencies", {"latency:block"}, "disks"), ("futexes", {"sched:off_cpu_time"}, "wall"),
+             ("GPUs", {"gpu:busy"}, "gpu"), ("lock", {"sched:off_cpu_time", "latency:syscall.futex"}, "wall"))
+    for word, events, spec in kit.stride(found, 2):
         assert events <= set(list_names(pattern=word)), word
         first = run(f"--list-events={word}", "--quiet").stdout.split("\n", 1)[0]
         assert first.startswith(f"{word}: ") and spec in first.split("; --spec-file=")[1].split(", "), first
@@ -65,8 +64,9 @@ def check_common_words():
             if not name.startswith("tracepoint:") or os.path.exists("/sys/kernel/tracing/events/raw_syscalls"):
                 assert list_names(pattern=name), name
     # what people type is answered in a screen, without what only mentions the word
-    for word, most in (("lock", 5), ("disk latency", 6), ("syscall", 18), ("wait", 3), ("sleep", 3), ("futex", 6),
-                       ("memory", 8), ("network", 8), ("interrupt", 4), ("cpu", 5), ("cache", 7), ("process", 17)):
+    screens = (("lock", 5), ("disk latency", 6), ("syscall", 18), ("wait", 3), ("sleep", 3), ("futex", 6),
+               ("memory", 8), ("network", 8), ("interrupt", 4), ("cpu", 5), ("cache", 7), ("process", 17))
+    for word, most in kit.stride(screens, 4):
         done = run(f"--list-events={word}")
         names = re.findall(r"^(?!Group |… )([^\n: ][^\n ]*): ", done.stdout.split("\n", 1)[1], re.M)
         assert 0 < len(names) <= most, (word, names)
@@ -129,7 +129,7 @@ def check_patterns():
 
 def check_timings():
     """Printed, not asserted: the build under test has sanitizers, and the machine other work."""
-    for model in MODELS:
+    for model in kit.stride(MODELS, 1):
         start = time.monotonic()
         names = list_names(model)
         took = time.monotonic() - start
@@ -149,7 +149,7 @@ def check_every_name_resolves():
     rest = [pair for pair in everything if pair not in set(own)]
     sample = own + choice.sample(rest, min(len(rest), max(0, SAMPLES - len(own))))
     assert len(sample) >= 300, len(sample)
-    for model, name in sample:
+    for model, name in kit.stride(sample, 80):
         event = json.loads(describe(name, model))
         assert f"{event['group']}:{event['name']}" == name, (model, name)
         assert list(event) == LIST_COLUMNS + MORE_COLUMNS
@@ -157,7 +157,7 @@ def check_every_name_resolves():
         assert event["group"] in ("fixed", "arch") or "Linux 6.12" not in event["detail"], event
         if event["works"] and not event["encoding"]:
             assert event["source"].startswith("/"), event
-    print(f"  {len(sample)} of {len(everything)} names described")
+    print(f"  {len(sample)} of {len(everything)} names to describe")
 
 
 def check_description():
@@ -215,10 +215,11 @@ def check_document():
                 names.add(f"{group}:{line[3:line.index('`', 3)]}")
     assert {"misc:memory_bytes_read", "misc:energy_pkg", "misc:package_temperature",
             "misc:cpu_frequency", "arch:inst_retired", "misc:gt_temperature"} <= names, names
-    for name in list_names():
-        if name.startswith(("arch:", "fixed:", "software:")) or name.startswith("misc:") and \
-                json.loads(describe(name))["reason"].startswith("needs "):
-            assert name in names, name
+    listed = list_names()
+    for name in listed:
+        assert not name.startswith(("arch:", "fixed:", "software:")) or name in names, name
+    for name in kit.stride((n for n in listed if n.startswith("misc:")), 30):
+        assert not json.loads(describe(name))["reason"].startswith("needs ") or name in names, name
 
 
 # ---- specs
@@ -234,7 +235,7 @@ def write_spec(folder, names, **keys):
 
 def check_from_glob_to_spec():
     with tempfile.TemporaryDirectory() as folder:
-        for model in MODELS:
+        for model in kit.stride(MODELS, 3):
             names = list_names(model, "*cache*miss*")
             assert names and (not model or any(n.startswith("model:") for n in names))
             done = run(write_spec(folder, names[:32]), "--check-spec", *for_model(model))
@@ -255,7 +256,7 @@ def cpus_of(text):
 def check_where():
     """An event of a PMU with CPUs of its own is opened on those, and --check-spec says so."""
     with tempfile.TemporaryDirectory() as folder:
-        for name in list_names(pattern="misc:*"):
+        for name in kit.stride(list_names(pattern="misc:*"), 30):
             pmu = json.loads(describe(name))["encoding"].split(":")[0]
             mask = f"/sys/bus/event_source/devices/{pmu}/cpumask"
             if not pmu or not os.path.exists(mask):

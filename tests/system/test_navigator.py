@@ -888,7 +888,7 @@ DEAR = ("check_code_is_read_anew", "check_counts_made_ahead", "check_diff", "che
         "check_read_ahead", "check_several_sessions", "check_spans", "check_states",
         "check_timeline", "check_values_of_heap", "check_values_of_waits")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED, contextlib.ExitStack() as SERVERS:
-    chosen = by_turns(globals(), DEAR, 2)
+    chosen = by_turns(globals(), DEAR)
     if browser.find() and {"check_page", "check_page_of_counts"} & set(chosen):
         browser.program()  # before others: its shell takes only descriptors of one digit
     run_checks(chosen)

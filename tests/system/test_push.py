@@ -537,4 +537,4 @@ DEAR = ("check_as_they_come", "check_certificates", "check_credentials", "check_
         "check_silent", "check_state_folder", "check_surveyed")
 READER, PPROF = Reader(), protos.load("pprof")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED_FOLDER:
-    run_checks(by_turns(globals(), DEAR, 2))
+    run_checks(by_turns(globals(), DEAR))

@@ -373,4 +373,4 @@ DEAR = ("check_a_block_ends_what_was_left_in_it", "check_a_killed_recorder_harms
 need_sampling()
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as BUILT:
     os.chmod(BUILT, 0o755)
-    run_checks(by_turns(globals(), DEAR, 4), everybody=True)
+    run_checks(by_turns(globals(), DEAR), everybody=True)

@@ -908,7 +908,7 @@ def main():
             "counts": lambda: check_counts(s.both, folder), "rates": lambda: check_rates(s.both, folder),
             "rebuilt": lambda: check_rebuilt(folder), "refused": lambda: check_refused(s.both),
             "pipes": lambda: check_pipes(s.both), "terminal": lambda: check_terminal(s.both)}
-        for name, check in stride(checks.items(), 2):
+        for name, check in stride(checks.items(), 9):
             began = time.monotonic()
             check()
             print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)

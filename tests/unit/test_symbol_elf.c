@@ -55,11 +55,19 @@ static bool next_line(FILE *p, uint64_t *address, char *type, char name[512])
 	return false;
 }
 
-/* Is the name one that nm has there? */
-static bool nm_has(const struct test_world *w, const char *nm, uint64_t address, const char *name)
+/* Is the name one that nm has there, in what it printed? It may have a version behind it. */
+static bool nm_has(const char *printed, uint64_t address, const char *name)
 {
-	return test_shell(w, "%s | grep -E '^0*%llx [tTwWi] ' | grep -qF -- ' %s'", nm,
-			  (unsigned long long)address, name);
+	FILE *p = fopen(printed, "r");
+	bool has = false;
+	uint64_t at;
+	char type, found[512];
+
+	assert_non_null(p);
+	while (!has && next_line(p, &at, &type, found))
+		has = at == address && strncmp(found, name, strlen(name)) == 0;
+	fclose(p);
+	return has;
 }
 
 static bool is_code(const struct elf_file *f, uint64_t address)
@@ -76,15 +84,16 @@ static bool is_code(const struct elf_file *f, uint64_t address)
 /* Each function that nm tells has a name of nm's at its address; how many there are. */
 static unsigned compare_nm(struct test_world *w, const char *program, const char *nm)
 {
-	char path[4096], command[4096], name[512], type;
+	char path[4096], printed[4096], name[512], type;
 	struct profile_object o = test_object(w, program, 0, path);
 	struct elf_file *f = test_open_elf(path);
 	uint64_t address;
 	unsigned nr = 0;
 	FILE *p;
 
-	snprintf(command, sizeof(command), "cd '%s' && %s", w->tree.dir, nm);
-	p = popen(command, "r");
+	snprintf(printed, sizeof(printed), "%s/printed", w->tree.dir);
+	assert_true(test_shell(w, "(%s) >printed", nm));
+	p = fopen(printed, "r");
 	assert_non_null(p);
 	while (next_line(p, &address, &type, name)) {
 		const struct symbol_function *fn;
@@ -93,14 +102,15 @@ static unsigned compare_nm(struct test_world *w, const char *program, const char
 			continue;
 		nr++;
 		fn = test_function(w, &o, f, address);
-		if (strcmp(fn->linkage_name, name) == 0 || nm_has(w, nm, address, fn->linkage_name))
+		if (strcmp(fn->linkage_name, name) == 0 ||
+		    nm_has(printed, address, fn->linkage_name))
 			continue;
 		if (type == 'i' || strcmp(name, "label") == 0)
 			continue;
 		fail_msg("%s: %s at %llx, not %s", program, fn->name, (unsigned long long)address,
 			 name);
 	}
-	assert_int_equal(pclose(p), 0);
+	fclose(p);
 	elf_file_close(f);
 	return nr;
 }
@@ -691,11 +701,11 @@ TEST(damaged)
 	assert_true(elf_file_find_section(f, ".strtab", &text));
 	assert_true(elf_file_find_section(f, ".plt", &plt) ||
 		    elf_file_find_section(f, ".rela.dyn", &plt));
-	STRIDE_EACH(cut, len / 64 + 1, 60)
+	STRIDE_EACH(cut, len / 64 + 1, 20)
 		load_damaged(data, cut * 64 < len ? cut * 64 : len - 1);
 	bad = malloc(len + 1);
 	assert_non_null(bad);
-	STRIDE_EACH(round, 1500, 150) {
+	STRIDE_EACH(round, 1500, 50) {
 		uint64_t seed = 7 + round * 0x9e3779b97f4a7c15;
 		const struct {
 			uint64_t at, len;

@@ -149,7 +149,7 @@ TEST(lines)
 	struct test_world *w = &world;
 
 	TEST_NEEDS(w, "nm");
-	for (size_t i = 0; i < NR(cases); i++) {
+	STRIDE_EACH(i, NR(cases), 9) {
 		if (!compile(w, cases[i].cc, cases[i].flags)) {
 			print_message("skip: no %s %s\n", cases[i].cc, cases[i].flags);
 			continue;
@@ -350,7 +350,7 @@ TEST(split)
 
 	TEST_NEEDS(w, "c++");
 	tree_put(&w->tree, "/p.cc", text, sizeof(text) - 1);
-	for (size_t i = 0; i < NR(cases); i++) {
+	STRIDE_EACH(i, NR(cases), 2) {
 		if (!test_shell(w,
 				"rm -f *.dwo && %s -O2 %s -o p p.cc && "
 				"%s -O2 %s -gsplit-dwarf -o q p.cc && ls *.dwo && "
@@ -418,7 +418,7 @@ TEST(split_places)
 	const char *dirs[] = {dir};
 
 	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
-	for (size_t i = 0; i < NR(cases); i++) {
+	STRIDE_EACH(i, NR(cases), 6) {
 		bool is_moved = strstr(cases[i].make, "away") != NULL;
 		struct symbol_line line[SYMBOL_MAX_LINES];
 		struct opened p;
@@ -491,11 +491,11 @@ TEST(damaged)
 		snprintf(path, sizeof(path), "%s/p", w->tree.dir);
 		f = test_open_elf(path);
 		data = elf_file_data(f, &len);
-		STRIDE_EACH(cut, len / 64, 60)
+		STRIDE_EACH(cut, len / 64, 20)
 			ask_damaged(w, data, (cut + 1) * 64 < len ? (cut + 1) * 64 : len - 1);
 		bad = malloc(len + 1);
 		assert_non_null(bad);
-		STRIDE_EACH(round, 400, 50) {
+		STRIDE_EACH(round, 400, 25) {
 			uint64_t seed = 11 + round * 0x9e3779b97f4a7c15;
 			struct elf_section s;
 
@@ -551,9 +551,9 @@ static void damage_split(struct test_world *w, const char *name, const char *con
 	bad = malloc(len);
 	assert_true(good && bad);
 	memcpy(good, data, len);
-	STRIDE_EACH(cut, len / 256, 15)
+	STRIDE_EACH(cut, len / 256, 8)
 		ask_split(w, name, good, (cut + 1) * 256 < len ? (cut + 1) * 256 : len - 1);
-	STRIDE_EACH(round, 100, 25) {
+	STRIDE_EACH(round, 100, 10) {
 		uint64_t seed = 5 + round * 0x9e3779b97f4a7c15;
 		struct elf_section s;
 
