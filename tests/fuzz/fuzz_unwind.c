@@ -32,11 +32,11 @@ const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 	return address >= l->mapping.start && address < l->mapping.end ? &l->mapping : NULL;
 }
 
+/* Without padding: two are compared as bytes. */
 struct found {
 	uint64_t chain[MAX_CHAIN], exact[(MAX_CHAIN + 63) / 64], lacking[8];
 	size_t nr, nr_lacking;
-	bool is_whole;
-	enum unwind_end end;
+	uint64_t is_whole, end;
 };
 
 static void require(int holds)
@@ -49,10 +49,14 @@ static void run(struct unwinder *u, const struct trace_layout *l, const struct t
 		struct found *f)
 {
 	static const struct profile_process process;
+	bool is_whole = false;
+	enum unwind_end end = UNWIND_NO_REGS;
 
 	memset(f, 0, sizeof(*f));
-	f->nr = unwind_user(u, &process, 0, l, r, f->chain, MAX_CHAIN, f->exact, &f->end);
-	f->nr_lacking = unwind_to_chain(u, &process, 0, l, r, f->lacking, 8, &f->is_whole);
+	f->nr = unwind_user(u, &process, 0, l, r, f->chain, MAX_CHAIN, f->exact, &end);
+	f->nr_lacking = unwind_to_chain(u, &process, 0, l, r, f->lacking, 8, &is_whole);
+	f->is_whole = is_whole;
+	f->end = end;
 	require(f->nr <= MAX_CHAIN && f->nr_lacking <= 8);
 	require((f->nr == 0) == (f->end == UNWIND_NO_REGS));
 	require(f->nr == MAX_CHAIN || f->end != UNWIND_MAX);
