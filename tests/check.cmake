@@ -17,7 +17,6 @@ declare_test(check_changed check ${here}/changed.sh ${CMAKE_BINARY_DIR})
 set_tests_properties(check_tidy PROPERTIES PROCESSORS 4)
 
 if(TARGET cpuperf AND TARGET cpuperf_print)
-  set(installed ${CMAKE_SOURCE_DIR}/build/gcc)
   declare_test(build_gcc build ${here}/build_preset.sh gcc ${installed})
   set_tests_properties(build_gcc PROPERTIES FIXTURES_SETUP gcc PROCESSORS 4)
   declare_test(install install ${here}/install.sh ${installed} gcc ${CMAKE_INSTALL_LIBDIR})

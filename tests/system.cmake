@@ -1,4 +1,4 @@
-# Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
+# Labels system and sanitized: the programs as a person runs them, on this machine: tests/system/test_*.sh and
 # test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY, PHASES, DEAF, TOUCH (programs) and
 # SOURCE_DIR, and skip with exit code 77 and a line "skip: reason". They run beside each other and beside whatever
 # else the machine does: no test may need it alone.
@@ -66,22 +66,47 @@ add_executable(deaf ${CMAKE_CURRENT_SOURCE_DIR}/system/deaf.c)
 target_compile_options(deaf PRIVATE -fno-sanitize=all)
 target_link_options(deaf PRIVATE -fno-sanitize=all)
 set_target_properties(deaf PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+
+# declare_system_test(KIND_NAME KIND SCRIPT CPUPERF CPUPERF_PRINT MARKS AGENT SPANK)
+function(declare_system_test name kind script cpuperf print marks agent spank)
+  set(interpreter "")
+  if(script MATCHES "\\.py$")
+    set(interpreter /usr/bin/python3)
+  endif()
+  set(extra "")
+  if(name MATCHES "^[a-z]*_(hosts_ssh|pcp|prometheus)$") # what they need is there with scripts/test --long
+    set(extra extra)
+  endif()
+  declare_test(${name} ${kind} ${extra} ${interpreter} ${script})
+  set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${cpuperf} CPUPERF_PRINT=${print} MARKS=${marks} AGENT=${agent}
+    SPANK=${spank} CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
+    SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
+  foreach(program known mix heap attached attaches busy phases deaf touch)
+    string(TOUPPER ${program} variable)
+    list(APPEND variables ${variable}=$<TARGET_FILE:${program}>)
+  endforeach()
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${variables}")
+endfunction()
+
+# In a build with sanitizers the tests take the programs as they are installed (preset gcc): they are what people
+# run, and take a fourth of the time. With the programs of the build itself they are of the kind sanitized.
 if(TARGET cpuperf AND TARGET cpuperf_print)
+  set(kind system)
+  if(CPUPERF_SANITIZE)
+    set(kind sanitized)
+  endif()
   foreach(script ${tests})
     get_filename_component(name ${script} NAME_WE)
-    string(REPLACE test_ system_ name ${name})
-    set(interpreter "")
-    if(script MATCHES "\\.py$")
-      set(interpreter /usr/bin/python3)
+    string(REPLACE test_ "" name ${name})
+    declare_system_test(${kind}_${name} ${kind} ${script} $<TARGET_FILE:cpuperf> $<TARGET_FILE:cpuperf_print>
+      $<TARGET_FILE:cpuperf_marks> $<TARGET_FILE:cpuperf_agent>
+      $<$<TARGET_EXISTS:spank_cpuperf>:$<TARGET_FILE:spank_cpuperf>>)
+    if(CPUPERF_SANITIZE)
+      set(lib ${installed}/lib)
+      declare_system_test(system_${name} system ${script} ${installed}/bin/cpuperf ${installed}/bin/cpuperf_print
+        ${lib}/libcpuperf_marks.so.1 ${lib}/libcpuperf-agent.so
+        $<$<TARGET_EXISTS:spank_cpuperf>:${installed}/bin/spank_cpuperf.so>)
+      set_tests_properties(system_${name} PROPERTIES FIXTURES_REQUIRED gcc)
     endif()
-    set(extra "")
-    if(name MATCHES "^system_(hosts_ssh|pcp|prometheus)$") # what they need is there with scripts/test --long
-      set(extra extra)
-    endif()
-    declare_test(${name} system ${extra} ${interpreter} ${script})
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=${asan_options};CPUPERF=$<TARGET_FILE:cpuperf>;\
-CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
-MARKS=$<TARGET_FILE:cpuperf_marks>;CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda;AGENT=$<TARGET_FILE:cpuperf_agent>;HEAP=$<TARGET_FILE:heap>;ATTACHED=$<TARGET_FILE:attached>;ATTACHES=$<TARGET_FILE:attaches>;BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml;SPANK=$<$<TARGET_EXISTS:spank_cpuperf>:$<TARGET_FILE:spank_cpuperf>>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
-XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR}")
   endforeach()
 endif()

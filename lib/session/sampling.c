@@ -447,21 +447,25 @@ int sampling_write_delays(struct sampling *g, struct err *e)
 	return append(g->samplers[g->nr_cpus - 1].file, w, e);
 }
 
+/* What cannot be written ends the iteration at once (sampling_failed): its files have their ends. */
 int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_things *things,
 		   struct err *e)
 {
-	int rc = 0;
-
-	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		struct trace_file *file = NULL;
 		struct err why = {0};
+		int rc = 0;
 
 		if (g->recorder->writer)
 			rc = create_trace(g, iteration, t, things, &file, &why);
-		rc = recorder_go_on_without(g->recorder, rc, &why, e)
-			 ?: sampler_begin(&g->samplers[t], file, e);
+		rc = recorder_go_on_without(g->recorder, rc, &why, e);
+		if (rc)
+			return rc;
+		(void)sampler_begin(&g->samplers[t], file, g->error.code ? NULL : &g->error);
 	}
-	return rc ?: sampling_write_delays(g, e);
+	if (!g->error.code)
+		(void)sampling_write_delays(g, &g->error);
+	return 0;
 }
 
 const struct err *sampling_failed(const struct sampling *g)

@@ -315,20 +315,22 @@ int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *
 	return put_gathered(f, w, e);
 }
 
+/* What was gathered may find no room where the end finds some. */
 static int append_end(struct trace_file *f, struct trace_writer *w,
 		      const struct trace_totals *totals, struct err *e)
 {
 	struct trace_totals t = *totals;
-	int rc = trace_file_append(f, w, e);
+	int rc = trace_file_append(f, w, e), end;
 
-	if (rc)
+	if (rc && !trace_file_retry(f))
 		return rc;
 	t.nr_frames = f->nr_frames;
 	t.nr_readings = f->nr_readings;
 	t.bytes = f->bytes;
 	t.is_short = f->is_short;
 	trace_writer_end(w, &t);
-	return trace_file_append(f, w, e);
+	end = trace_file_append(f, w, rc ? NULL : e);
+	return rc ?: end;
 }
 
 int trace_file_finish(struct trace_file *f, struct trace_writer *w,

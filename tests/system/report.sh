@@ -21,7 +21,7 @@ case_of() {
 }
 
 mkdir "$work/costs"
-printf '# head\nquick\t1.5\tcpu\nother\t7.0\twaits\n' >"$work/table"
+printf '# head\nquick\t15.0\tcpu\nother\t7.0\twaits\n' >"$work/table"
 export CPUPERF_COSTS=$work/table CPUPERF_TEST_LONG=0
 reference=$(sed -n 's/^REFERENCE = //p' "$top/scripts/test-report")
 
@@ -49,14 +49,17 @@ took slow 161
 slow="$(case_of slow 9 run x)"
 expect "over budget" 1 'fuzz took 161.0 s of CPU, its budget is 100 s' 1 "$quick" "$slow"
 expect "a test over twice its budget" 1 'slow took 161.0 s of CPU, more than twice its budget of 1.0 s' 0 "$slow"
-took quick 2.9
-expect "a test below it" 0 'quick +2.9 +1.5 +1.5' 0 "$quick"
-took quick 3.1
-expect "a test above it" 1 'quick took 3.1' 0 "$quick"
-after=$(awk '{ print 2 * $1 }' <<<"$reference") expect "a slower machine" 0 'quick +3.1 +3.0' 0 "$quick"
+took quick 29
+expect "a test below it" 0 'quick +29.0 +15.0 +1.5' 0 "$quick"
+took quick 31
+expect "a test above it" 1 'quick took 31.0' 0 "$quick"
+after=$(awk '{ print 2 * $1 }' <<<"$reference") expect "a slower machine" 0 'quick +31.0 +30.0' 0 "$quick"
+took slow 9.9
+expect "a small test has no budget" 0 'slow +9.9 +1.0' 0 "$slow"
+took slow 161
 CPUPERF_TEST_LONG=1 expect "the whole of it" 0 'slow +161' 0 "$slow"
 CPUPERF_RENEW=1 expect "the table is renewed" 0 'slow +161' 0 "$quick" "$slow"
-diff "$work/table" - <<<$'# head\nother\t7.0\twaits\nquick\t3.1\tcpu\nslow\t161.0\tcpu' || failed=1
+diff "$work/table" - <<<$'# head\nother\t7.0\twaits\nquick\t31.0\tcpu\nslow\t161.0\tcpu' || failed=1
 rm "$work/costs/slow"
 expect "nothing ran" 1 'no test ran' 0 ''
 expect "all skipped" 1 'no test ran' 0 "$(case_of slow 0 notrun 'skip: no PMU' '<skipped/>')"

@@ -181,7 +181,7 @@ TEST(misuse)
 static struct {
 	uint64_t room;
 	bool cannot_cut;
-	unsigned nr_writes;
+	unsigned nr_writes, refused; /* refused: the number of one that finds no room at all */
 } disk;
 
 static ssize_t small_writev(int fd, const struct iovec *piece, int nr)
@@ -189,8 +189,7 @@ static ssize_t small_writev(int fd, const struct iovec *piece, int nr)
 	size_t len = piece->iov_len < disk.room ? piece->iov_len : (size_t)disk.room;
 
 	(void)nr;
-	disk.nr_writes++;
-	if (!len)
+	if (++disk.nr_writes == disk.refused || !len)
 		return -ENOSPC;
 	disk.room -= len;
 	return sys_kernel_ops.write(fd, piece->iov_base, len);
@@ -216,7 +215,7 @@ static void check_sticks(struct trace_writer *w, struct trace_file *f)
 	assert_int_equal(disk.nr_writes, nr_writes);
 	disk.room = 0;
 	assert_int_equal(trace_file_finish(f, w, &sample_totals, &e[2]), -ENOSPC);
-	assert_int_equal(disk.nr_writes, nr_writes + 1);
+	assert_int_equal(disk.nr_writes, nr_writes + 2); /* what was gathered, and the end alone */
 	for (size_t i = 0; i < NR(e); i++) {
 		assert_string_equal(e[i].source, "some/path");
 		assert_string_equal(e[i].msg, "cannot be written: No space left on device");
@@ -347,6 +346,39 @@ TEST(end_on_full_disk)
 	while (trace_reader_next(r, &frame, NULL) == 1)
 		nr_records += frame.kind == TRACE_FRAME_RECORDS;
 	assert_int_equal(nr_records, 1);
+	assert_true(trace_reader_is_whole(r) && trace_reader_is_short(r));
+	trace_reader_close(r);
+	trace_writer_free(w);
+	folder_fini(&d);
+}
+
+/* What was gathered finds no room, the end does. */
+TEST(end_alone_on_full_disk)
+{
+	struct trace_writer *w = trace_writer_new();
+	struct sys_ops ops = sys_kernel_ops;
+	struct trace_file *f = NULL;
+	struct folder d;
+	struct trace_reader *r;
+	struct trace_frame frame;
+	struct err e = {0};
+	unsigned nr = 0;
+
+	folder_init(&d);
+	assert_int_equal(create(w, &d, &f, NULL), 0);
+	trace_writer_more(w);
+	sample_gather_end(w);
+	ops.writev = small_writev;
+	sys_set_ops(&ops);
+	disk.room = 1 << 20;
+	disk.refused = disk.nr_writes + 1;
+	assert_int_equal(trace_file_finish(f, w, &sample_totals, &e), -ENOSPC);
+	sys_set_ops(NULL);
+	assert_string_equal(e.msg, "cannot be written: No space left on device");
+	assert_int_equal(trace_reader_open(d.fd, "t", &r, NULL), 0);
+	while (trace_reader_next(r, &frame, NULL) == 1)
+		nr += frame.kind == TRACE_FRAME_READINGS;
+	assert_int_equal(nr, 1); /* that of the begin */
 	assert_true(trace_reader_is_whole(r) && trace_reader_is_short(r));
 	trace_reader_close(r);
 	trace_writer_free(w);
