@@ -270,6 +270,16 @@ int target_command_check(const struct target_command *c, struct err *e)
 	return rc ? explain_exec(c, -rc, e) : 0;
 }
 
+/* Whether exec failed, and why. A signal may end the process before: then no usage comes, but the end
+ * of file or, of a run, the maker's word, that it is gone. */
+static int started(struct target_command *c)
+{
+	if (target_read(c->result_fd, &c->own, sizeof(c->own)) == sizeof(c->own))
+		return result(c);
+	c->own = (struct rusage){0};
+	return 0;
+}
+
 int target_command_start(struct target_command *c, void (*on_end)(void *arg), void *arg,
 			 struct err *e)
 {
@@ -282,9 +292,7 @@ int target_command_start(struct target_command *c, void (*on_end)(void *arg), vo
 	rc = order(c, TARGET_EXEC);
 	if (rc)
 		return err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc));
-	if (target_read(c->result_fd, &c->own, sizeof(c->own)) != sizeof(c->own))
-		c->own = (struct rusage){0};
-	error = result(c);
+	error = started(c);
 	if (error) {
 		reap(c->pid, &c->end);
 		c->pid = 0;

@@ -78,8 +78,8 @@ static void report(int fd, int value)
 }
 
 /* Signals of the terminal are for the runs: this process outlives them. CLONE_VFORK: returns here
- * when the child has called exec or has ended. */
-static void make_run(int result_fd, const sigset_t *mask)
+ * when the child has called exec or has ended. False: this is the child. */
+static bool make_run(int result_fd, const sigset_t *mask)
 {
 	sigset_t all;
 	long pid;
@@ -90,15 +90,17 @@ static void make_run(int result_fd, const sigset_t *mask)
 		      NULL, 0ul);
 	if (pid) {
 		report(result_fd, pid < 0 ? -errno : 0);
-		return;
+		return true;
 	}
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	report(result_fd, getpid());
+	return false;
 }
 
 void target_become(int go_fd, int result_fd, char *const *argv)
 {
 	struct rusage usage = {0};
+	bool is_maker = false;
 	sigset_t mask;
 	char order;
 	int error;
@@ -108,14 +110,14 @@ void target_become(int go_fd, int result_fd, char *const *argv)
 		if (target_read(go_fd, &order, 1) != 1)
 			_exit(127);
 		if (order == TARGET_FORK)
-			make_run(result_fd, &mask);
+			is_maker = make_run(result_fd, &mask);
 		if (order == TARGET_ARGV)
 			argv = read_argv(go_fd);
 		if (order == TARGET_VARIABLE && !read_variable(go_fd))
 			_exit(127);
 		if (!argv || !argv[0])
 			_exit(127);
-	} while (order != TARGET_EXEC);
+	} while (order != TARGET_EXEC || is_maker); /* of a run that a signal ended before */
 	(void)getrusage(RUSAGE_SELF, &usage);
 	report_all(result_fd, &usage, sizeof(usage));
 	execvp(argv[0], argv);

@@ -155,16 +155,16 @@ def can_execute(path, what):
     return True
 
 
-def stride(items, most):
-    """At most so many of the items, evenly, from a place that the seed chooses; with CPUPERF_TEST_LONG=1 all. As
-    tests/kit/stride.h."""
+def stride(items, most, shift=0):
+    """At most so many of the items, evenly, from a place that the seed chooses (and shift: other calls take others);
+    with CPUPERF_TEST_LONG=1 all. As tests/kit/stride.h."""
     items = list(items)
     if os.environ.get("CPUPERF_TEST_LONG") == "1" or len(items) <= most:
         return items
     by = -(-len(items) // most)
     seed = int(os.environ.get("CPUPERF_TEST_SEED", "0"))
     print(f"a part is tried: {most} of {len(items)}: CPUPERF_TEST_SEED={seed}", flush=True)
-    return items[seed % by::by]
+    return items[(seed + shift) % by::by]
 
 
 def by_turns(names, checks):

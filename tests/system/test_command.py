@@ -529,9 +529,11 @@ def check_left(folder):
                 text = answer.read()
             found = re.search(r"  still running at (.*), and not measured from then on: (.*) \(found in /proc; there may "
                               r"be more\)\n", text)
-            if found:
+            if found and re.fullmatch(r"\d+ \(sleep\)(, \d+ \(sleep\))?", found[2]):
                 break
-        assert found and found[1] == when and re.fullmatch(r"\d+ \(sleep\)(, \d+ \(sleep\))?", found[2]), text
+        else:
+            assert False, text
+        assert found[1] == when, text
     done = measure(folder, "sh", "-c", "sleep 0.1 & wait", options=["-etask_clock"])
     assert "still running" not in done.stderr, done.stderr
 

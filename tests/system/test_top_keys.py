@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Each key of the screen of functions (cpuperf --top), in each of its pages, in windows from 60x15 to 300x100. The
-keys are those of the tables in the code, so that none is forgotten. Software events only."""
+"""Each key of the screen of functions (cpuperf --top), in each of its pages, in windows from 60x15 to 300x100: in each
+window a part of them, in all windows all. The keys are those of the tables in the code, so that none is forgotten.
+Software events only."""
 import concurrent.futures
 import contextlib
 import os
@@ -8,7 +9,7 @@ import re
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, run_checks, skip
+from kit import CPUPERF, PRINT, run_checks, skip, stride
 from terminal import Terminal, have_tmux
 
 MIX, SOURCE = os.environ["MIX"], os.environ["SOURCE_DIR"]
@@ -166,7 +167,8 @@ def run_window(t, size, keys, last):
 
 def check_every_key(folder):
     """One window records and shows, the others show the same session."""
-    keys = all_keys()
+    everything = all_keys()
+    keys = [stride(everything, -(-len(everything) // (len(SIZES) - 1)), i) for i in range(len(SIZES))]
     with contextlib.ExitStack() as stack:
         mix = stack.enter_context(subprocess.Popen([MIX, "ms", "600000"], stdout=subprocess.DEVNULL))
         stack.callback(mix.kill)
@@ -178,9 +180,9 @@ def check_every_key(folder):
             windows[-1].wait(r"work_a$")
         # What ends the session ends last.
         with concurrent.futures.ThreadPoolExecutor(len(SIZES)) as pool:
-            others = [pool.submit(run_window, t, size, keys, page)
-                      for t, size, page in zip(windows[1:], SIZES[1:], ("calls", "code", "rows", "rows"))]
-            press_all(windows[0], *SIZES[0], keys)
+            others = [pool.submit(run_window, *of) for of in zip(windows[1:], SIZES[1:], keys[1:],
+                                                                 ("calls", "code", "rows", "rows"))]
+            press_all(windows[0], *SIZES[0], keys[0])
             for other in others:
                 other.result()
         go(windows[0], "code")

@@ -145,6 +145,40 @@ TEST(runs)
 	tree_remove(&root);
 }
 
+/* A run that is killed before it takes its order has ended by that, and the next one runs. */
+TEST(killed_runs)
+{
+	static char exit_3[] = "exit 3";
+	char *argv[] = {sh, minus_c, exit_3, NULL};
+	struct target_command *c;
+	struct target_end end;
+	struct ended ended = {.nr = 0};
+	struct err e = {0};
+
+	sem_init(&ended.sem, 0, 0);
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	for (int i = 0; i < 4; i++) {
+		bool is_killed = i % 2 == 0;
+		siginfo_t info;
+
+		assert_int_equal(target_command_next(c, &e), 0);
+		if (is_killed) {
+			pid_t pid = target_command_pid(c);
+
+			assert_int_equal(kill(pid, SIGKILL), 0);
+			assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+		}
+		assert_int_equal(target_command_start(c, on_end, &ended, &e), 0);
+		target_command_wait(c, &end);
+		assert_int_equal(ended.nr, i + 1);
+		assert_int_equal(WIFSIGNALED(end.status), is_killed);
+		assert_int_equal(is_killed ? WTERMSIG(end.status) : WEXITSTATUS(end.status),
+				 is_killed ? SIGKILL : 3);
+	}
+	target_command_free(c);
+	sem_destroy(&ended.sem);
+}
+
 /* Without its maker there is no further run; a command that cannot be executed has none. */
 TEST(no_runs)
 {
