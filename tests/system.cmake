@@ -6,6 +6,8 @@ file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
 # What test_cpuperf_truth.py counts: a program that does known things.
 add_executable(known ${CMAKE_CURRENT_SOURCE_DIR}/system/known.c)
+target_compile_options(known PRIVATE -fno-sanitize=all)
+target_link_options(known PRIVATE -fno-sanitize=all)
 set_target_properties(known PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_sampling_*.py sample: a program whose profile is known, in every build the same.
 find_package(Threads REQUIRED)

@@ -315,8 +315,9 @@ def check_examples(folder):
     for function in ("work_a", "work_b"):
         _, of, _, build, was, now, p = change[function]
         assert int(build) == CHANGED + 1 and of == "program" and p < 0.05, change
-        assert near(was, sum(s[function, of] for s in shares[:CHANGED]) / CHANGED)
-        assert near(now, sum(s[function, of] for s in shares[CHANGED:]) / (NR_BUILDS - CHANGED))
+        each = [s[function, of] for s in shares]
+        assert near(was, sum(each[:CHANGED]) / CHANGED), (function, was, each)
+        assert near(now, sum(each[CHANGED:]) / (NR_BUILDS - CHANGED)), (function, now, each)
 
     found = [r for r in table(f"{sessions[0]}/cpuperf.cpsession", *(f"--session={s}/cpuperf.cpsession" for s in sessions[1:]),
                               "--report=changes") if r["function"].startswith("work_")]
