@@ -10,6 +10,14 @@ say() { printf '%s\n' "$*"; }
 die() { printf '%s: error: %s\n' "$self" "$*" >&2; exit 1; }
 skip() { printf 'skip: %s\n' "$*"; exit 77; } # 77: what ctest takes for skipped
 
+# every N: each Nth of the lines read, from a place that CPUPERF_TEST_SEED chooses (as tests/kit/stride.h); the others
+# with -v.
+every() {
+	local sign='=='
+	[[ $1 != -v ]] || { sign='!=' && shift; }
+	awk -v n="$1" -v seed="${CPUPERF_TEST_SEED:-0}" "NR % n $sign seed % n"
+}
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # apt_sources [OPTION...]: the lines of a sources.list, with the options of each: those of this

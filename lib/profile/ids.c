@@ -15,28 +15,14 @@ struct source {
 	size_t nr_events;
 };
 
-/* The layout of attr nr of an event. */
-static bool find_layout(const struct trace_event *e, uint32_t nr, struct trace_layout *out)
-{
-	const uint8_t *p = e->attr;
-	uint32_t left = e->attr_bytes, size;
-
-	for (; left >= 8; p += size, left -= size) {
-		memcpy(&size, p + 4, sizeof(size)); /* struct perf_event_attr: type, size */
-		if (size < 8 || size > left)
-			return false;
-		if (nr-- == 0)
-			return trace_layout_init(out, p, size);
-	}
-	return false;
-}
-
 static struct profile_known_id resolve(const struct source *s, const struct trace_id *what)
 {
 	struct profile_known_id k = {.id = what->id, .what = what};
+	uint32_t size;
 
 	if (what->event < s->nr_events)
-		k.has_layout = find_layout(&s->events[what->event], what->attr, &k.layout);
+		k.has_layout =
+		    trace_layout_nth(&s->events[what->event], what->attr, &size, &k.layout);
 	return k;
 }
 

@@ -447,7 +447,8 @@ int sampling_write_delays(struct sampling *g, struct err *e)
 	return append(g->samplers[g->nr_cpus - 1].file, w, e);
 }
 
-/* What cannot be written ends the iteration at once (sampling_failed): its files have their ends. */
+/* What cannot be written ends the iteration at once (sampling_failed): its files have their ends.
+ */
 int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_things *things,
 		   struct err *e)
 {

@@ -270,8 +270,8 @@ int target_command_check(const struct target_command *c, struct err *e)
 	return rc ? explain_exec(c, -rc, e) : 0;
 }
 
-/* Whether exec failed, and why. A signal may end the process before: then no usage comes, but the end
- * of file or, of a run, the maker's word, that it is gone. */
+/* Whether exec failed, and why. A signal may end the process before: then no usage comes, but the
+ * end of file or, of a run, the maker's word, that it is gone. */
 static int started(struct target_command *c)
 {
 	if (target_read(c->result_fd, &c->own, sizeof(c->own)) == sizeof(c->own))

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/wait_weight.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -79,6 +80,22 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 		return false;
 	*l = v;
 	return true;
+}
+
+const uint8_t *trace_layout_nth(const struct trace_event *e, uint32_t nr, uint32_t *size,
+				struct trace_layout *l)
+{
+	const uint8_t *p = e->attr;
+	uint32_t left = e->attr_bytes;
+
+	for (; left >= 8; p += *size, left -= *size) {
+		memcpy(size, p + 4, sizeof(*size)); /* struct perf_event_attr: type, size */
+		if (*size < 8 || *size > left)
+			return NULL;
+		if (nr-- == 0)
+			return trace_layout_init(l, p, *size) ? p : NULL;
+	}
+	return NULL;
 }
 
 void trace_layout_side_band(struct trace_layout *l, bool is_made)

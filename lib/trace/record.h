@@ -39,6 +39,11 @@ struct trace_layout {
 /* attr: bytes as a trace stores them. False if they are too short or inconsistent, or ask for
  * fields that are younger than this reader. */
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len);
+struct trace_event;
+/* Attr nr of an event, which has them one after the other; sets its size in bytes and its layout.
+ * NULL: there is none that can be read. */
+const uint8_t *trace_layout_nth(const struct trace_event *e, uint32_t nr, uint32_t *size,
+				struct trace_layout *l);
 /* The layout of records of tasks and mappings: TID and TIME at the end. is_made: they were made
  * from /proc, so a mapping marked as having a build-id has one; of the kernel's, see
  * holds_build_id. */

@@ -19,7 +19,8 @@ from sampled import CPUS, event, finish
 
 PRINT = os.environ["CPUPERF_PRINT"]
 FAST = 100000  # ns: 10 kHz
-KILLS = 60 if os.environ.get("CPUPERF_TEST_LONG") == "1" else 10
+IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
+KILLS = 60 if IS_LONG else 10
 MAX_MISSING_NS = 500000000
 CLOCK = event("software:cpu_clock", rate=FAST, flags=["callchain"])
 STORM = """i=0
@@ -228,9 +229,9 @@ def check_no_files(folder):
 
 def check_fork_storm(folder):
     """Memory stays bounded by what is asked for, not by how many processes there were."""
-    peaks = []
+    peaks, storm = [], 20000 if IS_LONG else 4000
     p = sampled.start(folder, [{**CLOCK, "rate": 10 * FAST}], "--duration=600")
-    for nr in (1000, 20000):
+    for nr in (1000, storm):
         subprocess.run(["sh", "-c", STORM % nr], check=True)
         peaks.append(status(p.pid, "VmHWM"))
     p.send_signal(signal.SIGINT)
@@ -239,8 +240,8 @@ def check_fork_storm(folder):
     forks = sum(r.kind == sampled.R_FORK for r in sampled.common(folder).records())
     lost = sum(t.sampling["lost"] for t in sampled.traces(folder))
     print(f"  {forks} forks recorded, {lost} records lost, peak memory {peaks} KiB")
-    assert forks >= 21000 and lost == 0, (forks, lost)
-    assert peaks[1] - peaks[0] < 4096, peaks
+    assert forks >= 1000 + storm and lost == 0, (forks, lost)
+    assert peaks[1] - peaks[0] < storm / 4, peaks  # KiB
 
 
 # ---- what is not given, and what is refused

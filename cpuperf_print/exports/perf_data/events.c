@@ -45,23 +45,6 @@ struct perf_layout events_layout(const struct events *x, const struct trace_layo
 				    l->is_wait || x->has_periods};
 }
 
-/* The attr of part nr of an event, and its layout. */
-static const uint8_t *find_attr(const struct trace_event *e, uint32_t nr, uint32_t *size,
-				struct trace_layout *layout)
-{
-	const uint8_t *p = e->attr;
-	uint32_t left = e->attr_bytes;
-
-	for (; left >= 8; p += *size, left -= *size) {
-		memcpy(size, p + 4, sizeof(*size));
-		if (*size < 8 || *size > left)
-			return NULL;
-		if (nr-- == 0)
-			return trace_layout_init(layout, p, *size) ? p : NULL;
-	}
-	return NULL;
-}
-
 /* For "REC->name": numbers by size and sign, text as text. NULL: printf has no conversion. */
 static const char *conversion(const struct profile_field *f)
 {
@@ -176,7 +159,7 @@ static int add_event(struct events *x, uint32_t event, uint32_t attr, const stru
 	x->one = grown;
 	one = &x->one[x->nr];
 	*one = (struct events_one){.event = event, .attr = attr};
-	p = find_attr(e, attr, &size, &own);
+	p = trace_layout_nth(e, attr, &size, &own);
 	if (!p || (!of && !trace_layout_is_sampled(&own)))
 		return -ENOENT;
 	told = events_layout(x, of ? of : &own);
@@ -256,7 +239,7 @@ static bool find_layout(const struct events *x, const struct trace_id *id, struc
 	uint32_t size;
 
 	return id->event < x->facts->nr_events &&
-	       find_attr(&x->facts->events[id->event], id->attr, &size, out);
+	       trace_layout_nth(&x->facts->events[id->event], id->attr, &size, out);
 }
 
 /* Adds the ids of one group. */
