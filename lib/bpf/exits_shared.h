@@ -19,6 +19,7 @@ struct bpf_exits_sums {
 
 struct bpf_exits_process {
 	__u32 pid, zero;
+	__u64 start_ns; /* CLOCK_MONOTONIC */
 	char comm[BPF_EXITS_COMM_BYTES];
 	struct bpf_exits_sums sums;
 };

@@ -238,7 +238,8 @@ static void on_exit(const struct bpf_exits_process *record, void *arg)
 		return;
 	p = process_members_find(s->list, s->nr, record->pid);
 	if (!p || !p->has_number || p->has_ended) {
-		process_ended_add_new(&s->ended, record);
+		process_ended_add_new(&s->ended, record,
+				      p && !p->has_number ? p->born_ns : clock_monotonic_ns());
 		return;
 	}
 	process_ended_set(s->ended.wanted, &record->sums, &p->values);
@@ -309,13 +310,14 @@ static int process_read(void *state)
 			 s->nr_things != s->choice.nr_numbers;
 	const uint32_t *pids;
 	size_t nr;
-	int rc = is_listed ? s->reader->list(s->source, &s->ids) : 0;
+	int rc;
 
+	process_ended_begin(&s->ended);
+	rc = is_listed ? s->reader->list(s->source, &s->ids) : 0;
 	if (rc == 0 && s->choice.group >= 0)
 		rc = read_group(s);
 	pids = is_listed ? s->ids.list : s->choice.numbers;
 	nr = is_listed ? s->ids.nr : s->choice.nr_numbers;
-	process_ended_begin(&s->ended);
 	rc = rc ?: reserve(s, nr) ?: visit_all(s, pids, nr);
 	if (rc)
 		s->nr_things = 0;
@@ -562,7 +564,7 @@ static void process_next(void *state)
 {
 	struct process_state *s = state;
 
-	s->ended.is_next = true;
+	s->ended.is_next = s->ended.has_begun = true;
 	for (size_t i = 0; i < s->nr_things; i++)
 		s->things[i]->is_of_before = s->things[i]->has_ended;
 }

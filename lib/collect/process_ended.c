@@ -80,6 +80,8 @@ void process_ended_begin(struct process_ended *d)
 	size_t nr = 0;
 
 	d->grown_ns = 0;
+	if (!d->has_begun)
+		d->begin_ns = now_ns;
 	for (size_t i = 0; i < process_ended_nr(d);
 	     i++) { /* values that wait, and sums, are of now */
 		struct process_gone *g = i < d->nr ? d->list[i] : &d->commands[i - d->nr].gone;
@@ -196,12 +198,15 @@ static bool is_chosen(struct process_ended *d, const struct bpf_exits_process *p
 	return d->is_target || process_choice_has(d->choice, p->pid, p->comm);
 }
 
-void process_ended_add_new(struct process_ended *d, const struct bpf_exits_process *p)
+void process_ended_add_new(struct process_ended *d, const struct bpf_exits_process *p,
+			   uint64_t born_ns)
 {
-	struct process_gone new = {.pid = p->pid, .born_ns = clock_monotonic_ns()}, *g;
+	struct process_gone new = {.pid = p->pid, .born_ns = born_ns}, *g;
 	struct process_command *c;
+	/* one that is listed, under another name, was not found in this iteration */
+	bool had_ended = born_ns && p->start_ns < d->begin_ns;
 
-	if (!is_chosen(d, p))
+	if (had_ended || !is_chosen(d, p))
 		return;
 	if (d->nr_new >= MAX_NEW) {
 		c = find_command(d, p->comm);

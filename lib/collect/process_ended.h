@@ -41,6 +41,8 @@ struct process_ended {
 	struct process_command *commands; /* owned */
 	size_t nr_commands, commands_room;
 	bool is_next;                  /* an iteration has begun since the last reading */
+	bool has_begun;                /* the first iteration has */
+	uint64_t begin_ns;             /* when its reading began */
 	uint64_t grown_ns;             /* CPU time of all of them in this reading */
 	uint64_t nr_missing, nr_noted; /* processes that are in no line */
 };
@@ -49,14 +51,16 @@ struct process_ended {
 uint32_t process_ended_fields(void);
 void process_ended_close(struct process_ended *d);
 
-/* Begins a reading: drops what ended before the iteration. */
+/* Begins a reading, before processes are listed: drops what ended before the iteration. */
 void process_ended_begin(struct process_ended *d);
 /* A thing that is not there any more; from its last reading. */
 void process_ended_add(struct process_ended *d, const struct process_gone *gone);
 /* False: none that was added has this number, or what it used is known. */
 bool process_ended_finish(struct process_ended *d, const struct bpf_exits_process *p);
-/* One that was never read. */
-void process_ended_add_new(struct process_ended *d, const struct bpf_exits_process *p);
+/* One that was never read. born_ns: as of struct collect_thing. Without effect if it had ended when
+ * the reading with which the first iteration begins came to it. */
+void process_ended_add_new(struct process_ended *d, const struct bpf_exits_process *p,
+			   uint64_t born_ns);
 /* Sums of processes that the kernel found no room for. */
 void process_ended_add_commands(struct process_ended *d);
 /* Replaces values by what a process used in all. */

@@ -13,7 +13,7 @@
 
 #define BIT(field) (1u << (field))
 
-enum { ALL = (1 << PROCESS_NR_FIELDS) - 1 };
+enum { ALL = (1 << PROCESS_NR_FIELDS) - 1, NOW = 1000 };
 
 static uint32_t nr_numbers;
 static struct process_choice choice;
@@ -28,6 +28,7 @@ static struct process_ended new_ended(void)
 static struct bpf_exits_process gone(uint32_t pid, const char *comm, uint64_t cpu_ns)
 {
 	struct bpf_exits_process p = {.pid = pid,
+				      .start_ns = UINT64_MAX,
 				      .sums = {.cpu_ns = cpu_ns,
 					       .minor_faults = 7,
 					       .major_faults = 2,
@@ -51,7 +52,7 @@ static const struct process_gone *find(const struct process_ended *d, const char
 /* An iteration begins, and the next reading. */
 static void next(struct process_ended *d)
 {
-	d->is_next = true;
+	d->is_next = d->has_begun = true;
 	process_ended_begin(d);
 }
 
@@ -144,12 +145,35 @@ TEST(chosen)
 		choice = (struct process_choice){.globs = globs, .has_hit = has_hit, .nr_globs = 1};
 		d.is_target = is_target;
 		process_ended_begin(&d);
-		process_ended_add_new(&d, &p);
-		process_ended_add_new(&d, &other);
+		process_ended_add_new(&d, &p, NOW);
+		process_ended_add_new(&d, &other, NOW);
 		assert_non_null(find(&d, "5 abc"));
 		assert_int_equal(process_ended_nr(&d), 1 + is_target);
 		process_ended_close(&d);
 	}
+}
+
+/* What had ended before the first iteration may be sent in it, and is not of it. One that was
+ * listed then under another name is shown, without a start. */
+TEST(ended_before_the_first_iteration)
+{
+	struct process_ended d = new_ended();
+	struct bpf_exits_process before = gone(5, "before", 10), within = gone(6, "within", 10);
+
+	process_ended_begin(&d);
+	process_ended_begin(&d); /* with this one it begins */
+	before.start_ns = d.begin_ns - 1;
+	within.start_ns = d.begin_ns;
+	next(&d);
+	process_ended_add_new(&d, &before, NOW);
+	process_ended_add_new(&d, &within, NOW);
+	assert_null(find(&d, "5 before"));
+	assert_non_null(find(&d, "6 within"));
+	assert_int_equal(d.grown_ns, 10);
+	process_ended_add_new(&d, &before, 0);
+	assert_non_null(find(&d, "5 before"));
+	assert_int_equal(find(&d, "5 before")->born_ns, 0);
+	process_ended_close(&d);
 }
 
 /* After 1,000 lines in an iteration, a line for each command, which stays and only grows. */
@@ -164,7 +188,7 @@ TEST(many)
 	for (uint32_t i = 0; i < LINES + MORE; i++) {
 		struct bpf_exits_process p = gone(i + 1, i % 2 ? "odd" : "even", 10 + i);
 
-		process_ended_add_new(&d, &p);
+		process_ended_add_new(&d, &p, NOW);
 		all_ns += p.sums.cpu_ns;
 	}
 	assert_int_equal(process_ended_nr(&d), LINES + 2);
@@ -189,7 +213,7 @@ TEST(names)
 	const struct bpf_exits_process p = gone(5, "a\nb\033[1m", 10);
 
 	process_ended_begin(&d);
-	process_ended_add_new(&d, &p);
+	process_ended_add_new(&d, &p, NOW);
 	assert_non_null(find(&d, "5 a b?[1m"));
 	process_ended_close(&d);
 }

@@ -170,6 +170,7 @@ int BPF_PROG(on_free, struct task_struct *t)
 	}
 	out->pid = t->pid;
 	out->zero = 0;
+	out->start_ns = t->start_time;
 	bpf_probe_read_kernel_str(out->comm, sizeof(out->comm), t->comm);
 	get_sums(t, &out->sums);
 	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
