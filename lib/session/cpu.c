@@ -454,17 +454,15 @@ static void set_programs(const struct session_cpu *c, const struct pmu_group *g,
 {
 	size_t part = g->members[0].event;
 	int wait = wait_of(c, part);
-	uint64_t lost;
 
 	if (c->waits && wait >= 0)
 		count->raw = waits_sum(c->waits, (enum waits_kind)wait, c->cpu);
 	if (c->latency && event_latency(&event_of(c, part)->event) >= 0)
 		count->raw = session_latency_count(c->latency, c->plan->parts[part].event, c->cpu);
-	if (c->probes && event_is_probe(&event_of(c, part)->event)) {
-		count->raw =
-		    session_probes_count(c->probes, c->plan->parts[part].event, c->cpu, &lost);
-		count->lost = add_lost(count->lost, lost);
-	}
+	/* what the ring had no room for, PERF_FORMAT_LOST counts too */
+	if (c->probes && event_is_probe(&event_of(c, part)->event))
+		count->raw = session_probes_count(c->probes, c->plan->parts[part].event, c->cpu,
+						  &count->lost);
 	if (heap_of(c, g))
 		count->raw = session_heap_count(heap_of(c, g), c->plan->parts[part].event);
 }

@@ -5,6 +5,7 @@ CPUPERF and CPUPERF_PRINT name the programs; needs root and a kernel with BTF an
 import csv
 import errno
 import ctypes
+import glob
 import io
 import json
 import os
@@ -14,7 +15,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, finish, need_programs, ordinary_user, output, PRINT, run, run_checks, skip, start
-from sampled import event, have
+from sampled import event, have, Trace
 from waited import Control, Groups, has_cgroups, move
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -147,6 +148,15 @@ def check_samples(folder):
             assert "hit" in by_name, by_name
     done = run(CPUPERF, "-e", "usdt:demo:tick@99Hz", "--", program, str(N), cwd=folder, code=125)
     assert "its rate is the hits per sample" in done.stderr, done
+
+
+def check_lost(folder):
+    """Each hit is a sample or is lost, and that is counted once."""
+    run(CPUPERF, "-e", "usdt:demo:tick@1", "-g=dwarf", "--buffer-size-in-mb=1", "-o", f"{folder}/session", "--",
+        build(folder), "500", cwd=folder)
+    items = [i for path in glob.glob(f"{folder}/session/*.0.*.cpuperf") for i in Trace(path).sampling["items"]]
+    samples, lost = sum(i["samples"] for i in items), sum(i["lost"] for i in items)
+    assert lost > 0 and samples + lost == THREADS * 500, (samples, lost)
 
 
 def check_processes(folder):
