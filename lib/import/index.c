@@ -171,6 +171,8 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 	}
 	ev = import_layout_of(w->im, r->p, r->size);
 	note_time(w, ev && ev->layout.has_sample_id ? time_of(ev, r) : 0);
+	if (import_is_short_mmap2(r))
+		return import_side_add_short(w->im, r, w->time_ns);
 	if (import_is_side_band(r->type))
 		return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
 	if (r->type == PERF_ABI_RECORD_CALLCHAIN_DEFERRED &&

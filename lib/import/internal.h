@@ -173,6 +173,9 @@ int import_index(struct import *im, struct err *e);
  * little-endian. time_ns: of the file at this place, 0: none yet; at: its offset. 0 or -ENOMEM. */
 bool import_is_side_band(uint32_t kind);
 int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at);
+/* A mapping by a kernel from 3.12 to 3.15: without protection and flags before the name. */
+bool import_is_short_mmap2(const struct import_record *r);
+int import_side_add_short(struct import *im, const struct import_record *r, uint64_t time_ns);
 /* Adds the frames of both to im->common, with the build-ids of the file. 0 or -ENOMEM. */
 struct trace_writer;
 int import_side_put(struct import *im, struct trace_writer *w);

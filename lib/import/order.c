@@ -187,7 +187,7 @@ static const char *const shapes[] = {
     [PERF_RECORD_BPF_EVENT] = "fs",   [PERF_RECORD_CGROUP] = "ws",
     [PERF_RECORD_TEXT_POKE] = "ws", /* nothing reads the rest */
 };
-static const char identified_mmap2[] = "pwwwbbbps";
+static const char identified_mmap2[] = "pwwwbbbps", short_mmap2[] = "pwwwpwws";
 
 static void shaped(struct turn *t, const char *shape)
 {
@@ -239,6 +239,7 @@ static void turn_header(const struct import_record *r)
 bool import_swap(struct import *im, const struct import_record *r)
 {
 	struct turn t = {r->p + WORD, r->size / WORD - 1, false}, end = t;
+	const bool is_short = import_is_short_mmap2(r);
 	const struct import_event *ev;
 	bool is_identified;
 	size_t id_words;
@@ -262,7 +263,9 @@ bool import_swap(struct import *im, const struct import_record *r)
 	is_identified = r->type == PERF_RECORD_MMAP2 && ev && ev->layout.has_build_id &&
 			r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
 	if (r->type < sizeof(shapes) / sizeof(shapes[0]))
-		shaped(&t, is_identified ? identified_mmap2 : shapes[r->type]);
+		shaped(&t, is_short        ? short_mmap2
+			   : is_identified ? identified_mmap2
+					   : shapes[r->type]);
 	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS && id_words; i++)
 		field(&end, &ev->layout, perf_abi_id_fields[i]);
 	return !t.is_bad && !end.is_bad;

@@ -17,6 +17,8 @@ enum {
 	FRAME_BYTES = 1 << 20,
 	RANGE_BYTES = 32, /* pid, tid, address, length, place in the file */
 	MMAP2_BYTES = 64, /* up to the name */
+	PROT_AND_FLAGS_BYTES = 8,
+	SHORT_MMAP2_BYTES = IMPORT_HEADER_BYTES + MMAP2_BYTES - PROT_AND_FLAGS_BYTES,
 	PROT_EXEC_ONLY = 4,
 };
 
@@ -129,6 +131,32 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	buf_add(b, p + IMPORT_HEADER_BYTES, body);
 	add_tail(b, &r, time_ns);
 	return buf_error(b) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Protections are below a blank, in either byte order. */
+bool import_is_short_mmap2(const struct import_record *r)
+{
+	return r->type == PERF_RECORD_MMAP2 && r->size > SHORT_MMAP2_BYTES &&
+	       r->p[SHORT_MMAP2_BYTES] >= ' ';
+}
+
+int import_side_add_short(struct import *im, const struct import_record *r, uint64_t time_ns)
+{
+	BUF_AUTO(whole, MAX_RECORD_BYTES);
+
+	buf_le32(&whole, r->type);
+	buf_le16(&whole, r->misc);
+	buf_le16(&whole, (uint16_t)(r->size + PROT_AND_FLAGS_BYTES));
+	buf_add(&whole, r->p + IMPORT_HEADER_BYTES, SHORT_MMAP2_BYTES - IMPORT_HEADER_BYTES);
+	buf_le32(&whole, PROT_EXEC_ONLY);
+	buf_le32(&whole, 0);
+	buf_add(&whole, r->p + SHORT_MMAP2_BYTES, r->size - SHORT_MMAP2_BYTES);
+	if (buf_error(&whole) == -ENOMEM)
+		return -ENOMEM;
+	im->nr_invalid += buf_error(&whole) != 0; /* no name is as long */
+	return buf_error(&whole)
+		   ? 0
+		   : import_side_add(im, (const uint8_t *)whole.data, whole.len, time_ns, r->at);
 }
 
 /* Rewrites a mapping of a file whose build-id is elsewhere in the file as one with a build-id. */

@@ -96,7 +96,9 @@ class File:
             misc, inode = misc | MISC_BUILD_ID, (254, 0, 4711, 0)
         body = self.pack("IIQQQ", pid, pid, start, length, offset)
         if self.mmap2:
-            body += self.pack("IIQQII", *inode, rights, 2)
+            body += self.pack("IIQQ", *inode)
+        if self.mmap2 and self.mmap2 != "short":  # kernels from 3.12 to 3.15 wrote no more
+            body += self.pack("II", rights, 2)
         self.other(MMAP2 if self.mmap2 else MMAP, body + self.text(path), misc, pid, pid, **keys)
 
     def lost(self, nr, event=0, **keys):

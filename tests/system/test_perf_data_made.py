@@ -98,6 +98,7 @@ def forms(folder):
                 ("one", {}, BASE, {}),
                 ("linux3", {"attr_bytes": 64, "mmap2": False, "sample_id_all": False},
                  BASE | pd.ID, {}),
+                ("linux3.12", {"attr_bytes": 64, "mmap2": "short"}, plain, {}),
                 ("timeless", {}, (plain & ~pd.TIME), {"time": False}),
                 ("cpuless", {}, (plain & ~pd.CPU), {"cpu": False})):
             f = pd.File(order, **keys)
