@@ -21,7 +21,9 @@ struct open_source {
 	int fd;     /* -1: not in use, or it could not be opened */
 	int status; /* of the last read: 0 or -errno */
 	uint64_t time_ns;
-	void *state; /* owned */
+	void *state, *next;    /* owned; of the last text that was read, and room for another */
+	const char *decreased; /* a counter that did and is not noted yet */
+	bool has_noted;
 };
 
 /* A source of many things in use, with one choice of things: for all events that share both. */
@@ -69,7 +71,8 @@ static int open_source(struct collect *c, size_t which)
 	if (o->state)
 		return o->status;
 	o->state = mem_zalloc(state_bytes(c, collect_sources[which]));
-	if (!o->state)
+	o->next = mem_zalloc(state_bytes(c, collect_sources[which]));
+	if (!o->state || !o->next)
 		return -ENOMEM;
 	o->fd = root_open(&c->root, collect_sources[which]->path);
 	o->status = o->fd < 0 ? o->fd : 0;
@@ -256,6 +259,7 @@ void collect_close(struct collect *c)
 	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++) {
 		io_close(&c->open[i].fd);
 		mem_free(c->open[i].state);
+		mem_free(c->open[i].next);
 	}
 	for (size_t i = 0; i < c->nr_events; i++)
 		value_files_close(&c->values[i]);
@@ -272,16 +276,23 @@ void collect_close(struct collect *c)
 
 static void read_source(struct collect *c, size_t which)
 {
+	const struct collect_source *source = collect_sources[which];
 	struct open_source *o = &c->open[which];
+	void *before = o->state;
 
 	if (o->fd < 0)
 		return;
 	o->status = reread(o->fd, false, &c->text);
 	o->time_ns = clock_monotonic_ns();
-	memset(o->state, 0, state_bytes(c, collect_sources[which]));
+	memset(o->next, 0, state_bytes(c, source));
 	if (o->status == 0)
-		o->status = collect_sources[which]->parse(buf_str(&c->text), c->text.len, o->state,
-							  c->nr_cpus);
+		o->status = source->parse(buf_str(&c->text), c->text.len, o->next, c->nr_cpus);
+	if (o->status)
+		return;
+	if (source->hold)
+		o->decreased = source->hold(o->next, before, c->nr_cpus) ?: o->decreased;
+	o->state = o->next;
+	o->next = before;
 }
 
 /* Those that are due. */
@@ -588,8 +599,29 @@ bool collect_get_of_sample(const struct collect *c, size_t i, const struct colle
 	return true;
 }
 
+/* Its text replaces that of the last file read. */
+static const char *note_decrease(struct collect *c)
+{
+	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++) {
+		struct open_source *o = &c->open[i];
+
+		if (!o->decreased || o->has_noted)
+			continue;
+		o->has_noted = true;
+		buf_reset(&c->text);
+		buf_printf(&c->text, "%s: %s decreased: counted as 0 whenever it does",
+			   collect_sources[i]->path, o->decreased);
+		return buf_str(&c->text);
+	}
+	return NULL;
+}
+
 const char *collect_note(struct collect *c)
 {
+	const char *decrease = note_decrease(c);
+
+	if (decrease)
+		return decrease;
 	for (size_t k = 0; k < c->nr_many; k++) {
 		const char *note =
 		    c->many[k].state ? c->many[k].source->note(c->many[k].state) : NULL;

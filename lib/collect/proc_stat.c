@@ -6,8 +6,9 @@
  *   ctxt 1990473
  *
  * user nice system idle iowait irq softirq steal guest guest_nice, in ticks. user and nice contain
- * guest and guest_nice already. idle and iowait can decrease a little (nohz accounting), so busy is
- * the sum of the others, not total - idle.
+ * guest and guest_nice already. idle, iowait and steal can decrease (nohz accounting, hypervisors,
+ * migration), so busy is the sum of the others, not total - idle; and a time that decreased stands
+ * still, so that what the others are shares of is the time that passed.
  */
 #include "collect/proc_stat.h"
 
@@ -49,6 +50,7 @@ enum { NR_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 struct cpu_times {
 	bool seen;
 	uint64_t ticks[NR_TIMES];
+	uint64_t missing[NR_TIMES]; /* by how much each decreased so far */
 };
 
 struct proc_stat {
@@ -116,13 +118,46 @@ static int parse(const char *text, size_t len, void *state, uint32_t nr_cpus)
 	return rc;
 }
 
-static uint64_t sum(const uint64_t *ticks, unsigned which)
+/* The time that decreased, or NR_TIMES. */
+static unsigned hold_cpu(struct cpu_times *now, const struct cpu_times *before)
+{
+	unsigned which = NR_TIMES;
+
+	if (!now->seen) { /* offline: it comes back with these */
+		*now = *before;
+		now->seen = false;
+		return NR_TIMES;
+	}
+	for (unsigned i = 0; i < NR_TIMES; i++) {
+		now->missing[i] = before->missing[i];
+		if (now->ticks[i] >= before->ticks[i])
+			continue;
+		now->missing[i] += before->ticks[i] - now->ticks[i];
+		which = i;
+	}
+	return which;
+}
+
+static const char *hold(void *state, const void *before, uint32_t nr_cpus)
+{
+	static const char *const names[NR_TIMES + 1] = {"user",   "nice", "system",  "idle",
+							"iowait", "irq",  "softirq", "steal"};
+	const struct proc_stat *was = before;
+	struct proc_stat *s = state;
+	const char *name = NULL;
+
+	for (uint32_t cpu = 0; cpu < nr_cpus; cpu++)
+		name = names[hold_cpu(&s->cpus[cpu], &was->cpus[cpu])] ?: name;
+	return name;
+}
+
+static uint64_t sum(const struct cpu_times *t, unsigned which)
 {
 	uint64_t v = 0;
 
 	for (unsigned i = 0; i < NR_TIMES; i++)
 		if (which & BIT(i))
-			v += ticks[i];
+			v += t->ticks[i] + t->missing[i];
 	return v;
 }
 
@@ -134,7 +169,7 @@ int proc_stat_parse_all(const char *text, size_t len, uint64_t *ticks)
 	if (!line || stop - line < 4 || memcmp(line, "cpu ", 4) != 0 ||
 	    parse_times(line + 4, stop, &all))
 		return -EINVAL;
-	*ticks = sum(all.ticks, times_of[PROC_STAT_UTILIZATION] & ~BIT(STEAL));
+	*ticks = sum(&all, times_of[PROC_STAT_UTILIZATION] & ~BIT(STEAL));
 	return 0;
 }
 
@@ -146,8 +181,8 @@ static bool get(const void *state, uint16_t field, uint32_t cpu, struct collect_
 		*out = (struct collect_value){.raw = s->number[field - FIRST_NUMBER]};
 		return s->seen & BIT(field - FIRST_NUMBER);
 	}
-	out->raw = sum(s->cpus[cpu].ticks, times_of[field]);
-	out->base = sum(s->cpus[cpu].ticks, ALL_TIMES);
+	out->raw = sum(&s->cpus[cpu], times_of[field]);
+	out->base = sum(&s->cpus[cpu], ALL_TIMES);
 	return s->cpus[cpu].seen;
 }
 
@@ -156,5 +191,6 @@ const struct collect_source proc_stat_source = {
     .state_bytes = sizeof(struct proc_stat),
     .cpu_bytes = sizeof(struct cpu_times),
     .parse = parse,
+    .hold = hold,
     .get = get,
 };

@@ -18,6 +18,9 @@ struct collect_source {
 	size_t cpu_bytes;
 	/* state is zeroed before, with room for CPUs 0 … nr_cpus - 1. 0 or -EINVAL. */
 	int (*parse)(const char *text, size_t len, void *state, uint32_t nr_cpus);
+	/* Optional, after parse: makes counters that decreased since the text before, of which
+	 * before is the state, stand still. The name of one that did; NULL: none did. */
+	const char *(*hold)(void *state, const void *before, uint32_t nr_cpus);
 	/* False if the text had no such field. cpu is below nr_cpus. */
 	bool (*get)(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out);
 };

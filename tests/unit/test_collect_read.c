@@ -197,6 +197,70 @@ TEST(again)
 	tree_remove(&r);
 }
 
+/* Times of CPU 1 before and after; how much a field and the time that it is a share of grow. */
+static const struct {
+	const char *before, *after, *name;
+	uint64_t raw, base;
+	const char *note; /* NULL: none */
+} held[] = {
+    {"5 0 0 7 1 0 0 9", "10 0 0 12 1 0 0 9", "cpu_user", 5, 10, NULL},
+    {"5 0 0 7 1 0 0 9", "10 0 0 12 1 0 0 6", "cpu_user", 5, 10, "/proc/stat: steal decreased"},
+    {"5 0 0 7 1 0 0 9", "10 0 0 12 1 0 0 6", "cpu_utilization", 5, 10, "steal"},
+    {"5 0 0 7 4 0 0 9", "10 0 0 12 1 0 0 9", "cpu_idle", 5, 10, "iowait"},
+    {"5 0 0 7 4 0 0 9", "10 0 0 12 1 0 0 9", "cpu_iowait", 0, 10, "iowait"},
+    {"5 0 0 7 4 0 0 9", "15 0 0 5 4 0 0 9", "cpu_idle", 0, 10, "idle"},
+};
+
+static void put_times(const struct root *r, const char *times)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "cpu1 %s\n", times);
+	tree_text(r, "/proc/stat", text);
+}
+
+/* Times that decrease count as 0, also if the CPU is away in between; after that they grow again.
+ */
+TEST(decreased)
+{
+	struct root r = tree_make();
+
+	tree_put(&r, "/sys/devices/system/cpu/possible", "0-3\n", 4);
+	tree_put(&r, "/proc/stat", "", 0);
+	for (size_t i = 0; i < 2 * NR(held); i++) {
+		const char *note, *wanted = held[i / 2].note, *name = held[i / 2].name;
+		struct reading before, after;
+		struct session s;
+
+		start(&s, &r);
+		put_times(&r, held[i / 2].before);
+		collect_read(s.c);
+		before = *get(&s, name, 1);
+		assert_null(collect_note(s.c));
+		tree_text(&r, "/proc/stat", "");
+		if (i % 2)
+			collect_read(s.c);
+		put_times(&r, held[i / 2].after);
+		collect_read(s.c);
+		after = *get(&s, name, 1);
+		assert_int_equal(after.raw - before.raw, held[i / 2].raw);
+		assert_int_equal(after.base - before.base, held[i / 2].base);
+		note = collect_note(s.c);
+		assert_true(!note == !wanted && (!note || strstr(note, wanted)));
+		put_times(&r, "90 0 0 90 90 0 0 90");
+		collect_read(s.c);
+		before = *get(&s, "cpu_steal", 1);
+		put_times(&r, "90 0 0 90 90 0 0 91");
+		collect_read(s.c);
+		assert_int_equal(get(&s, "cpu_steal", 1)->raw - before.raw, 1);
+		put_times(&r, "5 0 0 5 5 0 0 5");
+		collect_read(s.c);
+		assert_true(!collect_note(s.c) == !!wanted); /* once */
+		collect_close(s.c);
+	}
+	tree_remove(&r);
+}
+
 /* What cannot be opened is told for its events, and the others work. */
 TEST(unreadable)
 {
