@@ -145,6 +145,10 @@ int perf_abi_heap(uint32_t type, uint64_t config, uint64_t config1);
 #define PERF_ABI_LIVES ((UINT64_C(1) << 56) + (UINT64_C(1) << 48))
 enum { PERF_ABI_NR_LIVES = 8, PERF_ABI_NR_BRIEF = 4 /* of these: less than 1 ms */ };
 extern const char *const perf_abi_lives[PERF_ABI_NR_LIVES];
+static inline bool perf_abi_is_life(uint64_t address)
+{
+	return address - PERF_ABI_LIVES < PERF_ABI_NR_LIVES;
+}
 /* A bit of config1: no program in the kernel sends samples. A reader makes them of the records of
  * the switches of the measured tasks. */
 enum { PERF_ABI_WAIT_BY_SWITCHES = 16 };

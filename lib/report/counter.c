@@ -549,6 +549,15 @@ static int make_waker(struct report_counter *c, const struct profile_sample *s)
 	return report_waker_make(&c->waker, &config, s, kernel_epoch(c->all, s->time_ns));
 }
 
+/* Whether the innermost address of the process is in no mapping; that of a lifetime needs none. */
+static bool is_unmapped(struct report_counter *c, const struct report_stack *st, uint64_t time_ns)
+{
+	const uint64_t address = st->address[st->nr_kernel];
+
+	return !perf_abi_is_life(address) &&
+	       !profile_lookup_mapping(c->lookup, c->place.process, address, time_ns);
+}
+
 static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
 	const bool is_wait = s->layout->is_wait && !s->layout->is_by_switches;
@@ -563,9 +572,7 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 	if (st->nr > st->nr_kernel) {
 		set_process(c);
 		c->stats.nr_user += s->samples;
-		if (!profile_lookup_mapping(c->lookup, c->place.process, st->address[st->nr_kernel],
-					    s->time_ns))
-			c->stats.nr_unmapped += s->samples;
+		c->stats.nr_unmapped += is_unmapped(c, st, s->time_ns) ? s->samples : 0;
 	}
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
 	c->program->nr[st->end] += st->has_callers ? s->samples : 0;

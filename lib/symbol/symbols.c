@@ -289,9 +289,8 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 	struct symbol_object *o;
 
 	if (!object || object->number >= s->nr_objects)
-		return address - PERF_ABI_LIVES < PERF_ABI_NR_LIVES
-			   ? s->life[address - PERF_ABI_LIVES]
-			   : s->no_mapping;
+		return perf_abi_is_life(address) ? s->life[address - PERF_ABI_LIVES]
+						 : s->no_mapping;
 	if (is_memory(s, object)) {
 		fn = find_made(s, mapping, address, time_ns);
 		return fn ? fn : find_whole(s, object);

@@ -944,6 +944,44 @@ TEST(missing)
 	free(samples);
 }
 
+/* Of samples whose innermost address is in no mapping; that of a lifetime is none of code. */
+TEST(unmapped)
+{
+	static const struct {
+		uint32_t pid;
+		uint64_t address;
+		uint64_t nr_unmapped;
+	} rows[] = {{7, 0x10000, 0},
+		    {7, 0x30000, 1},
+		    {9, 0x10000, 1},
+		    {7, PERF_ABI_LIVES, 0},
+		    {9, PERF_ABI_LIVES + PERF_ABI_NR_LIVES - 1, 0},
+		    {9, PERF_ABI_LIVES + PERF_ABI_NR_LIVES, 1}};
+	static const struct profile_filter all;
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct sample sample = {.event = CLOCK,
+					      .pid = rows[i].pid,
+					      .tid = rows[i].pid,
+					      .time_ns = START_NS,
+					      .weight = 1000,
+					      .address = {rows[i].address, 0x10010},
+					      .nr = 2};
+		struct report_stats stats;
+		struct world w;
+		const struct report_sink sink = {
+		    .parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
+
+		write_session(&sample, 1);
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		assert_int_equal(run(&w, &all, &sink, 1, false, &stats), 0);
+		assert_int_equal(stats.nr_user, 1);
+		assert_int_equal(stats.nr_unmapped, rows[i].nr_unmapped);
+		world_close(&w);
+		remove_session();
+	}
+}
+
 /* --only leaves stacks out, and they are counted so. */
 TEST(not_wanted)
 {
