@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -45,13 +46,34 @@ static int read_text(struct doc *d, const char *text, size_t len, struct cpsessi
 	return diag_count(d->errs) == errors ? 0 : -EINVAL;
 }
 
+/* An empty text may be the begin of a manifest, and so may a comment. */
+static bool is_of_another_kind(const char *text, size_t len)
+{
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
+	const char *end = text + len;
+
+	if (len >= 3 && memcmp(text, byte_order_mark, 3) == 0)
+		text += 3;
+	while (text < end && (*text == ' ' || (*text >= '\t' && *text <= '\r')))
+		text++;
+	return text < end && *text != '{' && *text != '[' && *text != '/';
+}
+
 int cpsession_parse(const char *text, size_t len, const char *source, struct cpsession *s,
 		    struct err_list *errs)
 {
 	struct cpsession fresh;
 	struct doc d = {.source = source, .errs = errs, .arena = &fresh.arena};
+	struct err e = {.code = 0};
 	int rc;
 
+	if (is_of_another_kind(text, len)) {
+		rc = err_set_at(&e, -EINVAL, source, 0, 0,
+				"is neither a manifest (.cpsession) nor a recording (perf.data)");
+		err_list_insert(errs, &e);
+		cpsession_fini(s);
+		return rc;
+	}
 	cpsession_init(&fresh);
 	rc = read_text(&d, text, len, &fresh);
 	cpsession_fini(s);

@@ -64,3 +64,36 @@ TEST(read)
 	assert_int_equal(s.num_traces, 0);
 	cpsession_fini(&s);
 }
+
+/* A file of another kind is said to be one; what may be a broken manifest has its first error. */
+TEST(of_another_kind)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+	    {"hello\n", "is neither a manifest"},
+	    {" \n\t\xef\xbb\xbf", "is neither a manifest"},
+	    {"# a comment\n{}", "is neither a manifest"},
+	    {"\x7f"
+	     "ELF\x02",
+	     "is neither a manifest"},
+	    {"", "syntax error"},
+	    {"\n", "syntax error"},
+	    {"/", "syntax error"},
+	    {"// hello\n", "syntax error"},
+	    {"[]", "must be an object"},
+	    {"\xef\xbb\xbf {", "syntax error"},
+	    {"{ num_traces }", "syntax error"},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct err_list errs = {.nr = 0};
+		struct cpsession s;
+
+		cpsession_init(&s);
+		assert_int_equal(parse(rows[i].text, &s, &errs), -EINVAL);
+		if (errs.nr != 1 || !strstr(errs.item[0].msg, rows[i].said))
+			fail_msg("%zu: %s", i, errs.item[0].msg);
+		cpsession_fini(&s);
+	}
+}
