@@ -18,6 +18,8 @@ struct profile_iterator {
 	char name[NAME_MAX + 1];
 	struct trace_events session_events; /* borrowed */
 	struct profile_load load;
+	struct trace_sampling counted; /* of a trace without an end */
+	struct trace_sampled *sums;    /* owned, as its items; by event; NULL: not needed so far */
 };
 
 struct profile_iterator *profile_iterator_new(const struct profile_session *s)
@@ -42,7 +44,65 @@ void profile_iterator_free(struct profile_iterator *it)
 	if (!it)
 		return;
 	profile_load_fini(&it->load);
+	mem_free(it->sums);
 	mem_free(it);
+}
+
+/* What is wrong with the file is reported already. */
+static void ignore(void *arg, bool is_loss, const struct err *problem)
+{
+	(void)arg;
+	(void)is_loss;
+	(void)problem;
+}
+
+static void add_sample(struct profile_iterator *it, const struct profile_sample *s)
+{
+	struct profile_trace *t = &it->load.trace;
+	struct trace_sampled *sum;
+
+	if (s->id->event >= it->session_events.nr)
+		return;
+	sum = &it->sums[s->id->event];
+	sum->samples += s->samples;
+	sum->weight += s->weight;
+	sum->idle += s->record.tid == 0 ? s->samples : 0;
+	if (s->end_ns > t->end_ns)
+		t->end_ns = s->end_ns;
+}
+
+/* The totals that the recorder writes at the end, of a trace that it did not end: of a session that
+ * was killed. What was lost is not known. */
+static int count_samples(struct profile_iterator *it)
+{
+	const size_t nr = it->session_events.nr;
+	struct profile_samples *samples;
+	struct profile_sample sample;
+	int rc;
+
+	if (!it->sums)
+		it->sums = mem_calloc(nr, sizeof(*it->sums));
+	if (!it->sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		it->sums[i] = (struct trace_sampled){.event = (uint32_t)i, .lost = UINT64_MAX};
+	rc = profile_samples_open(it->session, it->at - 1, ignore, NULL, &samples);
+	if (rc != 1)
+		return rc;
+	while ((rc = profile_samples_next(samples, &sample)) == 1)
+		add_sample(it, &sample);
+	profile_samples_close(samples);
+	it->counted = (struct trace_sampling){.item = it->sums, .nr = nr, .idle_ns = UINT64_MAX};
+	it->load.trace.sampling = &it->counted;
+	return rc;
+}
+
+static bool is_without_end(const struct profile_iterator *it)
+{
+	const struct profile_trace *t = &it->load.trace;
+
+	return !it->load.has_totals && t->nr_ids && !t->sampling &&
+	       !profile_session_facts(it->session)->is_in_progress;
 }
 
 int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out)
@@ -61,6 +121,8 @@ int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out
 		rc = profile_load_trace(&it->load, r, it->name);
 		trace_reader_close(r);
 	}
+	if (rc == 1 && is_without_end(it) && count_samples(it))
+		return -ENOMEM;
 	if (rc == 1)
 		*out = it->load.trace;
 	return rc;

@@ -193,6 +193,12 @@ static void kill_one(void)
 	cut("s.0.1.cpuperf", END_FRAME_BYTES + 2 * (16 + 64 + 56));
 }
 
+/* Or up to the samples and a tick. */
+static void kill_earlier(void)
+{
+	cut("s.0.1.cpuperf", END_FRAME_BYTES + 2 * (16 + 64 + 56) + 32 + 56);
+}
+
 static void tear_one(void)
 {
 	cut("s.0.1.cpuperf", END_FRAME_BYTES + (16 + 64 + 56) + 10);
@@ -285,6 +291,14 @@ static const struct scene {
      "s.common.cpuperf: truncated: its end is missing: \n"},
     {"killed",
      kill_one,
+     {6, 6},
+     2,
+     true,
+     false,
+     1,
+     "s.0.1.cpuperf: truncated: its end is missing: \n"},
+    {"killed earlier",
+     kill_earlier,
      {6, 6},
      2,
      true,
@@ -384,7 +398,6 @@ static void check_last_trace(const struct scene *c, const struct profile_trace *
 {
 	assert_string_equal(t->name, "s.0.1.cpuperf");
 	assert_int_equal(t->is_cut, c->is_cut);
-	assert_int_equal(!!t->sampling, c->has_sampling);
 	assert_int_equal(t->nr_ids, 1);
 	assert_int_equal(t->ids[0].id, 7);
 	assert_true(t->pairs[0].has_start && t->pairs[0].start.raw == 10);
@@ -393,8 +406,15 @@ static void check_last_trace(const struct scene *c, const struct profile_trace *
 	assert_int_equal(t->pairs[1].has_end, t->pairs[1].is_tick);
 	assert_true(!t->pairs[1].has_end || (c->is_cut && t->pairs[1].end.raw == 77));
 	nr_ticks_as_end += t->pairs[1].is_tick;
-	if (t->sampling)
-		assert_true(t->sampling->nr == 1 && t->sampling->item[0].lost == 3);
+	assert_non_null(t->sampling);
+	assert_int_equal(t->sampling->item[0].samples, NR_SAMPLES);
+	assert_int_equal(t->sampling->item[0].lost, c->has_sampling ? 3 : UINT64_MAX);
+	if (c->has_sampling)
+		return;
+	/* totals that were not written are counted */
+	assert_int_equal(t->sampling->item[0].weight, NR_SAMPLES * rate);
+	assert_int_equal(t->sampling->item[0].idle, 1); /* of thread 0 */
+	assert_int_equal(t->end_ns, (c->act == kill_earlier ? 600 : 890) * MS);
 }
 
 static void read_scene(const struct scene *c, struct told *told)
