@@ -386,7 +386,8 @@ def check_text(_):
         assert text_of(folder, *options)
     everything = text_of(folder, "--function=[w]ork", "--min-percent=0")
     assert "… " not in everything and len(everything) >= len(text)
-    assert "No function with samples of its own matches" in text_of(folder, "--function=nothing")
+    assert "No function with samples of its own matches --function: there are " in text_of(folder, "--function=nothing")
+    assert "did you mean work?" in text_of(folder, "--function=wrok")
 
 
 def check_hostile_source(folder):
