@@ -246,17 +246,28 @@ static void add_peak_time(const struct heap *h, struct buf *line)
 	}
 }
 
+/* What was allocated is counted, too; 0: not of what is selected. The others are only estimated. */
+static double exact_amount(const struct heap *h, int amount)
+{
+	const struct report_event_stats *s = &h->stats.event[h->event[amount]];
+
+	if (amount != ALLOCATED || s->omitted.samples || !s->sampled.has_residual)
+		return 0;
+	return (double)s->sampled.n.weight + (double)s->sampled.residual;
+}
+
 static void add_amount(const struct heap *h, int amount, struct buf *line)
 {
 	const struct report_weight *all = all_of(h, amount);
 	const struct interval estimate = reports_estimate(all, 0);
+	const double exact = all->random ? exact_amount(h, amount) : 0;
 
 	if (amount == LARGEST)
 		buf_adds(line, reports_of_largest(job_event(h->j, (uint32_t)h->event[amount])));
 	else
 		buf_printf(line, "%s ", amounts[amount].header);
-	buf_adds(line, HUMAN((double)all->weight, "B"));
-	if (all->random)
+	buf_adds(line, HUMAN(exact > 0 ? exact : (double)all->weight, "B"));
+	if (all->random && exact <= 0)
 		buf_printf(line, " ± %s %%",
 			   DECIMAL(100 * interval_half(&estimate) / estimate.share, 1));
 	if (h->stats.event[h->event[amount]].is_of_last)

@@ -318,6 +318,7 @@ def check_samples(folder):
     assert held >= 16, held
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap")
     assert "±" in text.splitlines()[1] and " samples)" in text.splitlines()[1], text
+    assert re.search(r"allocated [\d.]+ .B \(", text.splitlines()[1]), text  # that is counted, not estimated
 
 
 def check_own_function(folder):
