@@ -1,15 +1,38 @@
-// C++ allocations of known sizes, by each form of operator new and delete; what is freed and how.
+// C++ allocations of known sizes, by each form of operator new and delete; what is freed and how; before main, in a
+// handler, in a thread and in a child.
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 struct alignas(64) Wide {
 	char c[128];
 };
 
-static void *volatile keep;
+static void *volatile keep, *volatile early = operator new(707);
+
+static void on_signal(int)
+{
+	keep = operator new(808);
+}
+
+static int run_child()
+{
+	int status = 0;
+
+	if (fork() == 0) {
+		keep = operator new(909);
+		operator delete(early);
+		_exit(0);
+	}
+	wait(&status);
+	return status;
+}
 
 int main()
 {
@@ -27,6 +50,11 @@ int main()
 		keep = v.data();
 	}
 	operator delete[](new (wide) char[512], wide);
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	std::thread([] { keep = operator new[](1010); }).join();
+	std::printf("%d\n", run_child());
+	std::fflush(stdout);
 	keep = malloc(606);
 	free(keep);
 	try {

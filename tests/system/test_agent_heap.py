@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from heap_memory import BLOCKS, PATTERN, PEAK, Recorder, STACKS, UNTOUCHED
+from heap_memory import BLOCKS, OVERHEAD, PATTERN, PEAK, Recorder, STACKS, UNTOUCHED
 from kit import run, run_checks
 
 AGENT, HEAP = os.environ["AGENT"], os.environ["HEAP"]
@@ -259,30 +259,54 @@ def check_programs(folder):
                 assert sums == m.threads()[0] if rate == 1 else sums < m.threads()[0], (command, sums, m.threads())
 
 
+ALLOCATORS = (("", ""), ("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc.so.4"),
+              ("tcmalloc_minimal", "libtcmalloc_minimal.so.4"), ("mimalloc", "libmimalloc.so.2"))
+KEPT, FREED = (101, 202, 303, 707, 808, 1010), (128, 404, 4000, 512, 606)
+
+
+def with_allocators(folder):
+    """The program of heap_new.cc with each allocator, preloaded and linked: names, the program, what is preloaded."""
+    run("c++", "-std=c++17", "-O1", "-g", "-fno-builtin", "-c", "-o", f"{folder}/new.o",
+        f"{os.path.dirname(__file__)}/heap_new.cc")
+    for name, library in ALLOCATORS:
+        program = f"{folder}/new-{name}"
+        done = run("c++", "-pthread", "-o", program, f"{folder}/new.o", *(["-Wl,--no-as-needed", f"-l{name}"] if name else []),
+                   code=None)
+        if not done.returncode:
+            yield name, "linked", program, ""
+        elif name:
+            print(f"skip: {name}, linked: it is not installed to link with", flush=True)
+        if not name:
+            continue
+        if glob.glob(f"/usr/lib/*/{library}"):
+            yield name, "preloaded", f"{folder}/new-", library
+        else:
+            print(f"skip: {name}, preloaded: it is not installed", flush=True)
+
+
 def check_allocators(folder):
     """C++ allocates by operators, which other allocators have themselves: each is one allocation, at the place in
-    the program that calls it."""
-    program = f"{folder}/new"
-    run("c++", "-std=c++17", "-O1", "-g", "-fno-builtin", "-o", program, f"{os.path.dirname(__file__)}/heap_new.cc")
-    missing = []
-    for library in ("", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"):
-        paths = glob.glob(f"/usr/lib/*/{library}") if library else [""]
-        if not paths:
-            missing.append(library)
-            continue
-        alone = run(program, env={"LD_PRELOAD": paths[0]}, code=None)
-        recorder = Recorder(AGENT)
-        recorder.agent = ":".join(filter(None, (AGENT, paths[0])))
-        done = recorder.run(program, capture_output=True, text=True)
-        assert (alone.returncode, alone.stdout) == (done.returncode, done.stdout), (library, alone, done)
-        found = [s for s in recorder.memories[0].stacks() if s["bytes"] in (101, 202, 303, 128, 404, 4000, 512, 606)]
-        freed = {s["bytes"]: s["freed_bytes"] for s in found}
-        want = {n: n for n in (128, 404, 4000, 512, 606)} | {n: 0 for n in (101, 202, 303)}
-        if "mimalloc" in library:  # it ends the program where there is no memory; alone, too
-            freed.pop(606, None), want.pop(606)
-        assert len(found) >= len(want) and freed == want, (library, found)
-    if missing:
-        print("skip: of other allocators", *missing, "are not here", flush=True)
+    the program that calls it. What the agent asks an allocator may allocate: that changes nothing."""
+    for name, way, program, library in with_allocators(folder):
+        alone, calls = run(program, env={"LD_PRELOAD": library}, code=None), []
+        for rate, wants in ((1, OVERHEAD | PATTERN | UNTOUCHED), (1 << 16, OVERHEAD)):
+            recorder, what = Recorder(AGENT, rate=rate, wants=BLOCKS | STACKS | PEAK | wants), (name, way, rate, wants)
+            recorder.agent = ":".join(filter(None, (AGENT, library)))
+            done = recorder.run(program, capture_output=True, text=True)
+            assert (alone.returncode, alone.stdout) == (done.returncode, done.stdout), (what, alone, done)
+            parent, child = recorder.memories
+            calls.append(parent.threads())
+            if rate > 1:
+                continue
+            found = [s for s in parent.stacks() if s["bytes"] in KEPT + FREED]
+            freed = {s["bytes"]: s["freed_bytes"] for s in found}
+            want = {n: n for n in FREED} | {n: 0 for n in KEPT}
+            if name == "mimalloc":  # it ends the program where there is no memory; alone, too
+                freed.pop(606, None), want.pop(606)
+            assert freed == want, (what, found)
+            [s] = [s for s in child.stacks() if s["bytes"] == 909]
+            assert s["live_bytes"] == 909, (what, s)
+        assert all(c == calls[0] for c in calls), (name, way, calls)
 
 
 def check_without_recorder(_):

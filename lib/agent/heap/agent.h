@@ -79,7 +79,6 @@ struct agent_state {
 	uint8_t *filter; /* by hash of an address */
 	/* By malloc_usable_size, so not by samples: what is live. */
 	uint32_t is_live_counted; /* enum agent_count */
-	size_t (*usable)(void *);
 	/* enum agent_may, for which a system call is needed that the program forbade itself */
 	uint32_t forbidden;
 	uint64_t forbidden_ns;     /* since then */

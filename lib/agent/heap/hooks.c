@@ -149,6 +149,22 @@ static void *boot_realloc(void *p, size_t bytes)
 
 /* --- what is live, by the allocator's sizes */
 
+/* By the allocator's function, which may allocate itself: tcmalloc's does when it is first called.
+ * That is not the program's, and is not asked for its size in turn. */
+static size_t ask_usable(void *p)
+{
+	struct agent_local *t = &agent_local;
+	const uint16_t before = t->is_busy;
+	size_t bytes;
+
+	if (before == AGENT_ASKS)
+		return 0;
+	t->is_busy = AGENT_ASKS;
+	bytes = real.usable(p);
+	t->is_busy = before;
+	return bytes;
+}
+
 /* How many blocks in a row have the same size by both ways. */
 static uint32_t nr_alike;
 
@@ -165,7 +181,7 @@ uint64_t agent_usable(void *p, bool is_freed)
 	chunk = is_freed && nr_alike <= ENOUGH_ALIKE ? agent_chunk_bytes(p) : 0;
 	if (chunk)
 		return chunk;
-	bytes = agent.usable(p);
+	bytes = ask_usable(p);
 	if (agent.is_live_counted == AGENT_COUNTS_BY_CHUNK || nr_alike > ENOUGH_ALIKE)
 		return bytes;
 	chunk = agent_chunk_bytes(p);
@@ -201,7 +217,6 @@ void agent_hooks_count_live(bool is_wanted)
 		return;
 	/* of others what is before a block may not be there */
 	nr_alike = agent_are_of_one_object("gnu_get_libc_version", "malloc") ? 0 : UINT32_MAX;
-	agent.usable = real.usable;
 	agent.is_live_counted = AGENT_COUNTS_BY_FUNCTION;
 }
 
@@ -249,7 +264,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes, uint
 	if (!block.stack)
 		return;
 	if (agent.has_overhead && real.usable)
-		usable = real.usable((void *)address);
+		usable = ask_usable((void *)address);
 	agent_sums_allocated(block, usable > bytes ? usable - bytes : 0);
 	if (!agent.has_blocks)
 		return;
@@ -482,7 +497,7 @@ static size_t kept_of(void *p)
 	if (!p)
 		return 0;
 	/* has_pattern: as far as is known so early */
-	return agent.has_pattern && real.usable ? real.usable(p) : AGENT_KEEPS_ALL;
+	return agent.has_pattern && real.usable ? ask_usable(p) : AGENT_KEEPS_ALL;
 }
 
 /* A realloc is a free and an allocation, which the hook records. The block is tracked no more
