@@ -11,7 +11,7 @@
  *
  * After fork the child's memory is a copy, but its view of the recorder's memory is the parent's.
  * So a word in a page of MADV_WIPEONFORK says whether the connection is this process's: each call
- * reads it first.
+ * reads it first. A child connects when it first has something to write.
  */
 #ifndef AGENT_HEAP_AGENT_H
 #define AGENT_HEAP_AGENT_H
@@ -221,6 +221,11 @@ bool agent_attach(struct agent_local *t);
 bool agent_stay(struct agent_local *t);
 /* No more inside, or busy. */
 void agent_leave(struct agent_local *t);
+
+/* Connects a process that is not yet, and attaches the thread: before the program makes that
+ * impossible (filters of system calls, other users and namespaces, limits), or the process is one
+ * whose memory another is about to share. */
+void agent_attach_now(void);
 
 /* Connects to another recorder than that of the environment. 0 or -errno. */
 int agent_connect(uint32_t number);

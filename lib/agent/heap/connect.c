@@ -1,6 +1,6 @@
 /*
- * The connection to the recorder, once for each process image and after each fork, and what a
- * thread needs.
+ * The connection to the recorder, once for each process image and each child by fork that has
+ * something to write, and what a thread needs.
  */
 #include "agent/heap/agent.h"
 #include "agent/heap/times.h"
@@ -505,20 +505,28 @@ bool agent_is_quiet(void)
 	return true;
 }
 
-/* Also of glibc alone: without it, a child by fork connects when it first allocates. */
-extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void),
-			     void *object) __attribute__((weak));
-
-/* Before the program can forbid itself system calls (seccomp), which would kill it later. */
-static void attach_now(void)
+void agent_attach_now(void)
 {
 	struct agent_local *t = &agent_local;
+	const int error = errno;
 
-	if (t->is_busy)
+	if (t->is_busy || agent_alive() || agent.is_off)
 		return;
 	t->is_busy = 1;
 	(void)agent_attach(t);
 	agent_leave(t);
+	errno = error;
+}
+
+/* Also of glibc alone: without it, a child's time counts from its first allocation. */
+extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void),
+			     void *object) __attribute__((weak));
+
+/* A child connects when there is something to write: of its time there is from the beginning. */
+static void begin_child(void)
+{
+	if (agent.wants & HEAP_WANTS_TIMES)
+		agent_attach_now();
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -527,7 +535,7 @@ __attribute__((constructor)) static void begin(void)
 
 	has_key = pthread_key_create(&key, end_thread) == 0;
 	if (__register_atfork)
-		(void)__register_atfork(NULL, NULL, attach_now, NULL);
-	attach_now();
+		(void)__register_atfork(NULL, NULL, begin_child, NULL);
+	agent_attach_now();
 	errno = error;
 }

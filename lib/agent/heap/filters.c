@@ -259,6 +259,8 @@ static uint32_t forbidden_by(const struct sock_fprog *program)
 /* What is stopped or asked while it is permitted. */
 static void prepare(uint32_t forbidden)
 {
+	if (forbidden & agent_needs())
+		agent_attach_now();
 	if (forbidden & ~agent.forbidden & AGENT_MAY_PROBE)
 		agent_stack_settle();
 	if (forbidden & ~agent.forbidden & AGENT_MAY_TIME && agent_alive() &&

@@ -17,6 +17,7 @@
 enum {
 	OF_ADDRESSES = 9,    /* RLIMIT_AS */
 	OF_LOCKED = 8,       /* RLIMIT_MEMLOCK */
+	OF_FILES = 7,        /* RLIMIT_NOFILE */
 	LOCKED = 256 << 20,  /* as if this were the limit, where all memory is locked */
 	SHARE = 8,           /* the agent takes one of so many bytes */
 	NOT_OVER = 0x100000, /* MAP_FIXED_NOREPLACE; before Linux 4.17 a wish */
@@ -244,6 +245,8 @@ void agent_limiting(int pid, int of, const void *limit)
 {
 	const int error = errno;
 
+	if (of == OF_ADDRESSES || of == OF_FILES)
+		agent_attach_now();
 	if (of != OF_ADDRESSES || !limit || agent_local.is_busy || !agent_may(AGENT_MAY_UNMAP) ||
 	    (pid && pid != agent.pid) || !agent_is_readable(limit, 2 * sizeof(uint64_t)))
 		return;
@@ -256,6 +259,7 @@ void agent_locking(void)
 	const int error = errno;
 	uint64_t most = LOCKED;
 
+	agent_attach_now();
 	if (agent_local.is_busy || !agent_may(AGENT_MAY_UNMAP | AGENT_MAY_CONNECT))
 		return;
 	if (geteuid() != 0 && own_limit(OF_LOCKED) < most)

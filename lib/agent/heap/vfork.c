@@ -5,7 +5,8 @@
  *
  * vfork returns twice from one call, by the same place on the stack. So what stands before it goes
  * on to it by a jump, and is left before there is a child. Those that a program makes by the system
- * call alone are not seen: what they open and close counts as their parent's.
+ * call alone are not seen: what they open and close counts as their parent's. A process that is not
+ * connected yet does so before, as the recorder would take the child for it.
  */
 #include "agent/heap/resource.h"
 
@@ -58,6 +59,7 @@ __attribute__((visibility("hidden"), used)) function *agent_vforking(void)
 	static function *behind;
 
 	behind = behind ?: find("vfork");
+	agent_attach_now();
 	agent_local.may_be_child = 1;
 	return behind;
 }
@@ -70,8 +72,10 @@ __attribute__((visibility("hidden"), used)) function *agent_cloning(void *begin,
 	(void)begin;
 	(void)stack;
 	behind = behind ?: find("clone");
-	if ((flags & (SHARES_MEMORY | IS_THREAD)) == SHARES_MEMORY)
+	if ((flags & (SHARES_MEMORY | IS_THREAD)) == SHARES_MEMORY) {
+		agent_attach_now();
 		__atomic_store_n(&has_beside, 1, __ATOMIC_RELAXED);
+	}
 	return behind;
 }
 

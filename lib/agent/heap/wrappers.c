@@ -168,6 +168,15 @@ static long sum_of(const struct message *messages, int nr)
 	X(int, prlimit64, (int pid, int of, const void *limit, void *old), (pid, of, limit, old),  \
 	  agent_limiting(pid, of, limit), NOTHING)                                                 \
 	X(int, mlockall, (int flags), (flags), agent_locking(), NOTHING)                           \
+	/* as whom, and from where, it could connect */                                            \
+	X(int, setuid, (unsigned int user), (user), agent_attach_now(), NOTHING)                   \
+	X(int, seteuid, (unsigned int user), (user), agent_attach_now(), NOTHING)                  \
+	X(int, setreuid, (unsigned int real_user, unsigned int user), (real_user, user),           \
+	  agent_attach_now(), NOTHING)                                                             \
+	X(int, setresuid, (unsigned int real_user, unsigned int user, unsigned int saved),         \
+	  (real_user, user, saved), agent_attach_now(), NOTHING)                                   \
+	X(int, unshare, (int flags), (flags), agent_attach_now(), NOTHING)                         \
+	X(int, setns, (int fd, int kind), (fd, kind), agent_attach_now(), NOTHING)                 \
 	/* the stack of its handlers */                                                            \
 	X(int, sigaltstack, (const struct alternate *new, struct alternate *old), (new, old),      \
 	  NOTHING, HAS_ALTERNATE(r, new))                                                          \
