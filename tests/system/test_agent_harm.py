@@ -208,6 +208,61 @@ def check_children(folder):
         assert s["live_bytes"] == 313 and not memories[0].missed(), (way, s, memories[0].missed())
 
 
+FOREIGN = """
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char tls[65536] __attribute__((aligned(64))), stack[1 << 18] __attribute__((aligned(64)));
+static void *volatile keep;
+static char *const arguments[] = {"true", NULL};
+static int child(void *executes)
+{
+	struct rlimit most;
+	int fd = open("/dev/null", O_RDWR), fds[2];
+	char c = 0;
+	if (fd < 0 || write(fd, &c, 1) != 1 || read(fd, &c, 1) || close(dup(fd)) || pipe(fds) || close(fds[0]) || close(fds[1]) ||
+	    close(fd) || getrlimit(RLIMIT_AS, &most) || setrlimit(RLIMIT_AS, &most) || unshare(0) || usleep(1))
+		_exit(1);
+	(void)chroot("/");
+	if (executes)
+		execve("/bin/true", arguments, environ);
+	_exit(0);
+}
+int main(void)
+{
+	keep = malloc(10);
+	for (long i = 0; i < 2; i++) {
+		int status, pid = clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_SETTLS | SIGCHLD, (void *)i,
+					NULL, tls + sizeof(tls) / 2);
+		if (waitpid(pid, &status, 0) != pid || status)
+			return WIFSIGNALED(status) ? 100 + WTERMSIG(status) : 1;
+	}
+	keep = malloc(20);
+	return 0;
+}
+"""
+
+
+def check_foreign_locals(folder):
+    """A child that shares the memory and has thread-local memory of its own, of zeros, as sandboxes make for one call."""
+    program = f"{folder}/foreign"
+    assert build(folder, "foreign", FOREIGN, "-D_GNU_SOURCE", "-w", "-fno-builtin", "-O1")
+    if alone(program).returncode:
+        print("skip: foreign locals: this C library cannot do it either", flush=True)
+        return
+    everything = BLOCKS | STACKS | PEAK | 64 | RESOURCES | TIMERS
+    for wants in (0, everything):
+        done, memories = measured(program, wants=wants, intervals=(1000000, 1000000))
+        assert done.returncode == 0 and memories, (wants, done)
+    assert run(program, env={"LD_PRELOAD": AGENT}, code=None).returncode == 0, "without a recorder"
+
+
 def check_refused_filter(folder):
     """A filter that the kernel refuses changes nothing."""
     program = f"{folder}/refused"

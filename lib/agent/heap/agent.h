@@ -58,6 +58,21 @@ enum { AGENT_ASKS = 1 << 8, AGENT_SAMPLES = 1 << 9 };
 
 extern __thread struct agent_local agent_local;
 
+/* A child by clone that got thread-local memory which the C library did not make: what is in it has
+ * no address, not even errno. Sandboxes make such children for one system call. On other machines
+ * than x86-64 that memory is as good as another thread's. */
+static inline bool agent_has_no_locals(void)
+{
+#if defined(__x86_64__)
+	uint64_t self;
+
+	__asm__ volatile("mov %%fs:0, %0" : "=r"(self));
+	return AGENT_UNLIKELY(!self);
+#else
+	return false;
+#endif
+}
+
 struct agent_state {
 	uint32_t *alive; /* the generation of the connection; 0 after fork. NULL: no page yet */
 	struct heap_header *shared; /* NULL: not connected */

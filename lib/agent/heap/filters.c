@@ -288,6 +288,8 @@ uint32_t agent_filtering(bool is_strict, const void *program)
 	const uint32_t before = agent.forbidden;
 	uint32_t forbidden = is_strict ? UINT32_MAX : 0;
 
+	if (agent_has_no_locals())
+		return before;
 	if (!is_strict) {
 		if (!agent_is_readable(p, sizeof(*p)) || !p->len || p->len > MAX_INSTRUCTIONS ||
 		    !agent_is_readable(p->filter, p->len * sizeof(*p->filter)))

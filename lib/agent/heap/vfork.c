@@ -59,6 +59,8 @@ __attribute__((visibility("hidden"), used)) function *agent_vforking(void)
 	static function *behind;
 
 	behind = behind ?: find("vfork");
+	if (agent_has_no_locals())
+		return behind;
 	agent_attach_now();
 	agent_local.may_be_child = 1;
 	return behind;

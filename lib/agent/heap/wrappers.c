@@ -399,6 +399,8 @@ static AGENT_RARE long fail(void)
                                                                                                    \
 		if (AGENT_UNLIKELY(!behind))                                                       \
 			return FAILED(type);                                                       \
+		if (agent_has_no_locals())                                                         \
+			return behind arguments;                                                   \
 		before;                                                                            \
 		r = behind arguments;                                                              \
 		after;                                                                             \
@@ -412,7 +414,8 @@ void closefrom(int first)
 {
 	void (*behind)(int) = REAL(closefrom);
 
-	CLOSING(first > 0 ? first : 0, UINT32_MAX);
+	if (!agent_has_no_locals())
+		CLOSING(first > 0 ? first : 0, UINT32_MAX);
 	if (behind)
 		behind(first);
 }
@@ -424,7 +427,8 @@ void closefrom(int first)
 	{                                                                                          \
 		void (*behind)(int) = REAL(name);                                                  \
                                                                                                    \
-		agent_ends();                                                                      \
+		if (!agent_has_no_locals())                                                        \
+			agent_ends();                                                              \
 		if (behind)                                                                        \
 			behind(status);                                                            \
 		__builtin_trap();                                                                  \
