@@ -289,6 +289,86 @@ int main(void)
     assert done.returncode == 0 and not memories[0].missed(), done
 
 
+SIGNALS = """
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static volatile long x;
+static volatile sig_atomic_t nr, sum;
+static sigjmp_buf away;
+__attribute__((noinline)) static void spin(void)
+{
+	struct timespec t;
+	long begin, now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	begin = now = t.tv_sec * 1000000000 + t.tv_nsec;
+	while (now < begin + 30000000) {
+		for (int i = 0; i < 10000; i++)
+			x += i;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+		now = t.tv_sec * 1000000000 + t.tv_nsec;
+	}
+}
+__attribute__((noinline)) void ignoring(void) { spin(); __asm__ volatile(""); }
+__attribute__((noinline)) void handling(void) { spin(); __asm__ volatile(""); }
+static void simple(int number) { nr++; sum += number; }
+static void full(int number, siginfo_t *info, void *context) { nr++; sum += info->si_pid == getpid() ? number : 1000; }
+static void jump(int number) { nr++; siglongjmp(away, 1); }
+int main(int argc, char **argv)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN}, old;
+	for (int i = 1; i < 65; i++) {
+		if (argc == 1)
+			signal(i, SIG_IGN);
+		else
+			sigignore(i);
+		if (i != SIGKILL && i != SIGSTOP && i != 32 && i != 33 && (sigaction(i, NULL, &old) || old.sa_handler != SIG_IGN))
+			printf("%d is not ignored\\n", i);
+	}
+	for (int i = 34; i < 65; i++)
+		raise(i);
+	ignoring();
+	for (int i = 34; i < 65; i++) {
+		action.sa_flags = i % 2 ? SA_SIGINFO : i % 4 ? SA_RESETHAND : 0;
+		if (i % 2)
+			action.sa_sigaction = full;
+		else
+			action.sa_handler = simple;
+		if (sigaction(i, &action, &old) || old.sa_handler != SIG_IGN)
+			printf("%d was not ignored\\n", i);
+		raise(i);
+	}
+	printf("%d %d\\n", nr, sum);
+	for (int i = 34; i < 65; i++) {
+		void *was = signal(i, jump);
+		printf("%d", was == SIG_DFL ? 0 : was == (void *)full ? 1 : was == (void *)simple ? 2 : 3);
+		if (!sigsetjmp(away, 1))
+			raise(i);
+	}
+	handling();
+	fprintf(stderr, "%p %p\\n", ignoring, handling);
+	return printf(" %d\\n", nr) < 0;
+}
+"""
+
+
+def check_signals(folder):
+    """A program that ignores all signals, or has a handler for each, finds all as it set it, and its time is still sampled."""
+    program = f"{folder}/signals"
+    assert build(folder, "signals", SIGNALS, "-D_GNU_SOURCE", "-w", "-fno-builtin", "-O1", "-no-pie")
+    for more in ([], ["sigignore"]):
+        a = alone(program, *more)
+        done, [m] = measured(program, *more, wants=STACKS | TIMERS, intervals=(1000000, 0))
+        assert (a.returncode, a.stdout) == (done.returncode, done.stdout) and a.returncode == 0, (more, a, done)
+        for name, begin in zip(("ignoring", "handling"), (int(x, 16) for x in done.stderr.split())):
+            found = [s for s in m.stacks() if any(begin <= pc < begin + 16 for pc in s["path"])]
+            assert sum(s["samples"] for s in found), (more, name, m.stacks())
+
+
 def check_wrong_pointers(_):
     program = harm()
     a, (b, _) = alone(program, "wrong"), measured(program, "wrong")

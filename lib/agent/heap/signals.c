@@ -1,5 +1,6 @@
 /*
- * What the program reads and writes of sets of signals and of handlers, without our signal.
+ * What the program reads and writes of sets of signals and of handlers, without our signal (for
+ * which see times.c).
  */
 #include "agent/heap/times.h"
 #include "agent/heap/waits.h"
@@ -49,13 +50,10 @@ void agent_signals_masked(int how, const struct agent_signals *set, void *old)
 		t->blocks_ours = has_it && how != SIG_UNBLOCK;
 }
 
-bool agent_signals_is_default(const void *new, void *old)
+bool agent_signals_held(int number, bool is_held)
 {
-	const struct sigaction *action = new;
-
-	if (action && (action->sa_flags & SA_SIGINFO || action->sa_handler != SIG_DFL))
+	if (number <= 0 || number != agent_times_signal())
 		return false;
-	if (old)
-		*(struct sigaction *)old = (struct sigaction){.sa_handler = SIG_DFL};
+	agent_local.blocks_ours = is_held;
 	return true;
 }

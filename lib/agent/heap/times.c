@@ -231,13 +231,39 @@ static uint64_t cookie(enum agent_time of)
 /* Found before there is a handler, which may not search. */
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 
-/* Somebody else sent it: as if there were no handler. It is blocked until that returns. */
+/* What the program believes that the kernel has for our signal. */
+static struct sigaction believed;
+
+/* As if there were no handler. It is blocked until that returns. */
 static void die(int number)
 {
 	const struct sigaction action = {.sa_handler = SIG_DFL};
 
 	(void)real_sigaction(number, &action, NULL);
 	(void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+/* Somebody else sent it. All signals are blocked here, but the program may leave its handler by a
+ * jump. */
+static void pass(int number, siginfo_t *info, ucontext_t *context)
+{
+	const struct sigaction action = believed;
+	uint64_t mask;
+
+	if (action.sa_handler == SIG_IGN)
+		return;
+	if (action.sa_handler == SIG_DFL) {
+		die(number);
+		return;
+	}
+	if (action.sa_flags & (int)SA_RESETHAND)
+		believed = (struct sigaction){.sa_handler = SIG_DFL};
+	mask = *(const uint64_t *)&context->uc_sigmask | *(const uint64_t *)&action.sa_mask;
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SIGSET_BYTES);
+	if (action.sa_flags & SA_SIGINFO)
+		action.sa_sigaction(number, info, context);
+	else
+		action.sa_handler(number);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -249,7 +275,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int error = errno;
 
 	if (info->si_code != SI_TIMER || value >> 32 != COOKIE) {
-		die(number);
+		pass(number, info, context);
 	} else if (!times || (uint32_t)(value >> 1 & 0x7fffffff) != (agent_alive() & 0x7fffffff)) {
 		(void)syscall(SYS_timer_delete, info->si_timerid); /* of before */
 	} else {
@@ -266,24 +292,30 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 /* --- the signal */
 
-static bool is_unused(int number)
+static bool has_action(int number, void (*of)(int))
 {
 	struct sigaction action;
 
 	return real_sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
-	       action.sa_handler == SIG_DFL;
+	       action.sa_handler == of;
 }
 
-/* No other handler runs above ours. */
-static int choose_signal(int below)
+/* No other handler runs above ours. One that is ignored is taken where there is no other. 0: none.
+ */
+static int choose_signal(void)
 {
+	void (*const unused[])(int) = {SIG_DFL, SIG_IGN};
 	struct sigaction action = {.sa_sigaction = on_signal,
 				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
 	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
-	for (int number = below; number >= LAST_SIGNAL; number--)
-		if (is_unused(number) && real_sigaction(number, &action, NULL) == 0)
-			return number;
+	for (int i = 0; i < 2; i++)
+		for (int number = FIRST_SIGNAL; number >= LAST_SIGNAL; number--)
+			if (has_action(number, unused[i]) &&
+			    real_sigaction(number, &action, NULL) == 0) {
+				believed = (struct sigaction){.sa_handler = unused[i]};
+				return number;
+			}
 	return 0;
 }
 
@@ -390,52 +422,69 @@ static void end_timers(struct agent_times *times)
 }
 
 /* To ignore it first drops signals that are on their way. */
-static void give_up(int number)
+static void give_up(int number, const struct sigaction *leaves)
 {
-	struct sigaction action = {.sa_handler = SIG_IGN};
+	const struct sigaction ignored = {.sa_handler = SIG_IGN};
 
-	(void)real_sigaction(number, &action, NULL);
-	action.sa_handler = SIG_DFL;
-	(void)real_sigaction(number, &action, NULL);
+	(void)real_sigaction(number, &ignored, NULL);
+	(void)real_sigaction(number, leaves, NULL);
 }
 
-/* Of which there may be none. */
-static void move_to(int (*choose)(int below))
+/* To another signal, or to none. False: there is no other, and all is as it was. */
+static bool move_timers(bool ends)
 {
 	struct agent_local *t = &agent_local;
+	const struct sigaction leaves = believed;
 	uint16_t before = t->is_busy;
 	int number;
 
 	t->is_busy = 1; /* its handler would wait for the lock */
 	agent_lock(&lock);
-	number = choose(FIRST_SIGNAL);
-	for (struct agent_times *times = all; times; times = times->next)
+	number = ends ? 0 : choose_signal();
+	for (struct agent_times *times = all; times && (number || ends); times = times->next)
 		if (times->is_owned && times->generation == agent_alive())
 			end_timers(times);
-	give_up(signal_number);
-	__atomic_store_n(&signal_number, number, __ATOMIC_RELAXED);
-	for (struct agent_times *times = all; times; times = times->next)
+	if (number || ends) {
+		give_up(signal_number, &leaves);
+		__atomic_store_n(&signal_number, number, __ATOMIC_RELAXED);
+	}
+	for (struct agent_times *times = all; times && number; times = times->next)
 		if (times->is_owned && times->generation == agent_alive())
 			make_timers(times);
 	agent_unlock(&lock);
 	t->is_busy = before;
-}
-
-static int choose_none(int below)
-{
-	(void)below;
-	return 0;
-}
-
-void agent_times_move(void)
-{
-	move_to(choose_signal);
+	return number;
 }
 
 void agent_times_stop(void)
 {
 	if (signal_number)
-		move_to(choose_none);
+		(void)move_timers(true);
+}
+
+bool agent_times_believe(const void *new, void *old)
+{
+	const struct sigaction before = believed, *action = new;
+
+	if (action && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
+	    move_timers(false))
+		return false;
+	if (action)
+		believed = *action;
+	if (old)
+		*(struct sigaction *)old = before;
+	return true;
+}
+
+bool agent_times_believe_handler(void **handler)
+{
+	struct sigaction action = {.sa_flags = SA_RESTART};
+
+	memcpy(&action.sa_handler, handler, sizeof(*handler));
+	if (!agent_times_believe(&action, &action))
+		return false;
+	memcpy(handler, &action.sa_handler, sizeof(*handler));
+	return true;
 }
 
 /* --- threads */
@@ -560,7 +609,7 @@ void agent_times_init(void)
 		if (times != agent_local.times)
 			times->is_owned = 0;
 	if (!signal_number && real_sigaction)
-		signal_number = choose_signal(FIRST_SIGNAL);
+		signal_number = choose_signal();
 	agent.shared->cpu_base_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	agent.shared->seen_ns = agent_now();
 }

@@ -3,7 +3,9 @@
  *
  * Each thread has a timer of the kernel for each event, which counts its CPU time: it never expires
  * while the thread waits. It sends a realtime signal that the program does not use, so that SIGPROF
- * and its timers stay the program's. The handler takes the stack; expirations that came in between,
+ * and its timers stay the program's. What the program does with it is not done: the program only
+ * believes so. If it sets a handler the timers get another signal; where there is none, the handler
+ * is called by ours. The handler takes the stack; expirations that came in between,
  * as while the signal was blocked, count with it.
  *
  * Real time is CPU time, by a timer of its own, and waits, which no timer interrupts: the functions
@@ -37,8 +39,12 @@ void agent_times_end(struct agent_local *t, bool is_measured);
 int agent_times_signal(void);
 /* The program is about to forbid itself what timers need: ends all, for good. */
 void agent_times_stop(void);
-/* The program is about to use it: chooses another one, or ends all timers. */
-void agent_times_move(void);
+/* The program sets or reads (NULL: does not) what the kernel does with it: that is only remembered,
+ * and *old is what was. False: it has a handler for it, and the timers have another one now; the
+ * program's call is to be made. */
+bool agent_times_believe(const void *new, void *old);
+/* The same of a handler that becomes the one before. */
+bool agent_times_believe_handler(void **handler);
 
 /* A call that may wait. */
 struct agent_wait {
@@ -68,7 +74,7 @@ const void *agent_signals_without(struct agent_signals *to, const void *set);
 const void *agent_signals_with(struct agent_signals *to, const void *set);
 /* After a change of the thread's mask by that set: *old becomes what the program believes. */
 void agent_signals_masked(int how, const struct agent_signals *set, void *old);
-/* The program only asks for the handler of our signal, in *old, or wants none. */
-bool agent_signals_is_default(const void *new, void *old);
+/* The program blocks one, or no more. True: it is ours. */
+bool agent_signals_held(int number, bool is_held);
 
 #endif

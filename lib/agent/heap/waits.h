@@ -65,19 +65,29 @@ struct agent_signals {
 	if ((r) == 0)                                                                              \
 		agent_signals_masked((how), wished_, (old));
 
-/* The program wants a handler for it. */
+/* Of ours the program only believes that. */
+#define IS_OURS(number) AGENT_UNLIKELY((number) && (number) == agent_times_signal())
 #define HANDLES(number, handler)                                                                   \
-	if (AGENT_UNLIKELY((number) && (number) == agent_times_signal())) {                        \
-		if (!(handler))                                                                    \
-			return 0; /* as it is, for the program */                                  \
-		agent_times_move();                                                                \
+	if (IS_OURS(number)) {                                                                     \
+		void *was_ = (handler);                                                            \
+                                                                                                   \
+		if (agent_times_believe_handler(&was_))                                            \
+			return was_;                                                               \
 	}
 #define HANDLES_BY(number, new, old)                                                               \
-	if (AGENT_UNLIKELY((number) && (number) == agent_times_signal())) {                        \
-		if (agent_signals_is_default((new), (old)))                                        \
-			return 0;                                                                  \
-		agent_times_move();                                                                \
-	}
+	if (IS_OURS(number) && agent_times_believe((new), (old)))                                  \
+	return 0
+#define IGNORES(number)                                                                            \
+	void *ignored_ = (void *)1; /* SIG_IGN */                                                  \
+                                                                                                   \
+	if (IS_OURS(number) && agent_times_believe_handler(&ignored_))                             \
+	return 0
+#define LEAVES(number)                                                                             \
+	if (IS_OURS(number))                                                                       \
+	return 0
+#define HOLDS(number, is_held)                                                                     \
+	if (agent_signals_held((number), (is_held)))                                               \
+	return 0
 
 /* --- the rows: see wrappers.c */
 
@@ -183,7 +193,12 @@ struct agent_signals {
 	X(void *, sysv_signal, (int number, void *handler), (number, handler),                     \
 	  HANDLES(number, handler), NOTHING)                                                       \
 	X(void *, sigset, (int number, void *handler), (number, handler),                          \
-	  HANDLES(number, handler), NOTHING)
+	  HANDLES(number, handler), NOTHING)                                                       \
+	X(int, sigignore, (int number), (number), IGNORES(number), NOTHING)                        \
+	X(int, siginterrupt, (int number, int interrupts), (number, interrupts), LEAVES(number),   \
+	  NOTHING)                                                                                 \
+	X(int, sighold, (int number), (number), HOLDS(number, true), NOTHING)                      \
+	X(int, sigrelse, (int number), (number), HOLDS(number, false), NOTHING)
 
 /* Those that are only called. */
 #define EACH_TRY(X)                                                                                \
