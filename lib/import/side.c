@@ -133,11 +133,14 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	return buf_error(b) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Protections are below a blank, in either byte order. */
+/* Three characters of a name stand where else is a protection: below a blank, or, of perf inject,
+ * the mode of a file, of two bytes; in either byte order. */
 bool import_is_short_mmap2(const struct import_record *r)
 {
-	return r->type == PERF_RECORD_MMAP2 && r->size > SHORT_MMAP2_BYTES &&
-	       r->p[SHORT_MMAP2_BYTES] >= ' ';
+	const uint8_t *name = r->p + SHORT_MMAP2_BYTES;
+
+	return r->type == PERF_RECORD_MMAP2 && r->size >= SHORT_MMAP2_BYTES + 3 && name[0] >= ' ' &&
+	       name[1] >= ' ' && name[2] >= ' ';
 }
 
 int import_side_add_short(struct import *im, const struct import_record *r, uint64_t time_ns)

@@ -6,6 +6,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/cpuperf-report.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failed=0
+unset CPUPERF_RENEW
 
 cat >"$work/CTestTestfile.cmake" <<'END'
 add_test(quick true)

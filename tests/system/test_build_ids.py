@@ -145,7 +145,7 @@ def check_perf(folder, perf):
     path = f"{folder}/perf.data"
     session = sampled.start(folder, [CLOCK], "--duration=60")
     for _ in range(PERF_RUNS):
-        done = subprocess.run([perf, "record", "-g", "-e", "cpu-clock", "-o", path, "sh", "-c",
+        done = subprocess.run([perf, "record", "-B", "-g", "-e", "cpu-clock", "-o", path, "sh", "-c",
                                "ls / /usr; cat /etc/passwd; true"], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, check=False)
         assert done.returncode == 0, done.stderr
