@@ -20,13 +20,18 @@ static void require(int holds)
 		abort();
 }
 
+static int same(const void *a, const void *b, size_t len)
+{
+	return memcmp(a, b, len) == 0;
+}
+
 /* A parse into out, which is unchanged if it fails; whether it did not. */
 #define PARSE(fn, text, len, out)                                                                  \
 	({                                                                                         \
 		__typeof__(out) before = (out);                                                    \
 		int rc = fn(text, len, &(out));                                                    \
 		require(rc == 0 || rc == -EINVAL || rc == -ERANGE);                                \
-		require(rc == 0 || memcmp(&before, &(out), sizeof(before)) == 0);                  \
+		require(rc == 0 || same(&before, &(out), sizeof(before)));                         \
 		rc == 0;                                                                           \
 	})
 

@@ -101,7 +101,7 @@ def check_memory_that_grows(folder):
         {"group_name": "misc", "event_name": "memory_used", "every": 0.1}]}
     with open(f"{folder}/x.cpspec", "w", encoding="utf-8") as f:
         json.dump(spec, f)
-    session = start(folder, "--quiet", "--spec-file=x.cpspec")
+    session = start(folder, "--quiet", "--spec-file=x.cpspec", "-o", SESSION)
     wait_until_measuring(session, folder)
     p.stdin.write("\n")
     p.stdin.flush()  # and stays open

@@ -404,6 +404,8 @@ def make_session(folder, program):
               event("misc:memory_used")]
     os.mkdir(folder)
     child = subprocess.Popen([program, "plain", "600"])
+    while os.readlink(f"/proc/{child.pid}/exe") != os.path.realpath(program):  # before exec it is this test
+        time.sleep(0.001)
     sampled.finish(sampled.start(folder, events, "--duration=300ms", *([] if IS_LONG else [f"--pid={child.pid}"])))
     child.wait()
     with open(f"{folder}/cut.elf", "wb") as f:
