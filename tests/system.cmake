@@ -69,8 +69,8 @@ target_compile_options(deaf PRIVATE -fno-sanitize=all)
 target_link_options(deaf PRIVATE -fno-sanitize=all)
 set_target_properties(deaf PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
-# declare_system_test(KIND_NAME KIND SCRIPT CPUPERF CPUPERF_PRINT MARKS AGENT SPANK)
-function(declare_system_test name kind script cpuperf print marks agent spank)
+# declare_system_test(NAME KIND SCRIPT BUILD): with the programs of this build.
+function(declare_system_test name kind script build)
   set(interpreter "")
   if(script MATCHES "\\.py$")
     set(interpreter /usr/bin/python3)
@@ -80,8 +80,15 @@ function(declare_system_test name kind script cpuperf print marks agent spank)
     set(extra extra)
   endif()
   declare_test(${name} ${kind} ${extra} ${interpreter} ${script})
-  set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${cpuperf} CPUPERF_PRINT=${print} MARKS=${marks} AGENT=${agent}
-    SPANK=${spank} CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
+  set(bin ${build}/bin)
+  set(lib ${build}/${CMAKE_INSTALL_LIBDIR})
+  set(spank "")
+  if(TARGET spank_cpuperf)
+    set(spank ${bin}/spank_cpuperf.so)
+  endif()
+  set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${bin}/cpuperf CPUPERF_PRINT=${bin}/cpuperf_print
+    MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/libcpuperf-agent.so SPANK=${spank}
+    CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
     SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
   foreach(program known mix heap attached attaches busy phases deaf touch)
     string(TOUPPER ${program} variable)
@@ -100,14 +107,9 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
   foreach(script ${tests})
     get_filename_component(name ${script} NAME_WE)
     string(REPLACE test_ "" name ${name})
-    declare_system_test(${kind}_${name} ${kind} ${script} $<TARGET_FILE:cpuperf> $<TARGET_FILE:cpuperf_print>
-      $<TARGET_FILE:cpuperf_marks> $<TARGET_FILE:cpuperf_agent>
-      $<$<TARGET_EXISTS:spank_cpuperf>:$<TARGET_FILE:spank_cpuperf>>)
+    declare_system_test(${kind}_${name} ${kind} ${script} ${CMAKE_BINARY_DIR})
     if(CPUPERF_SANITIZE)
-      set(lib ${installed}/lib)
-      declare_system_test(system_${name} system ${script} ${installed}/bin/cpuperf ${installed}/bin/cpuperf_print
-        ${lib}/libcpuperf_marks.so.1 ${lib}/libcpuperf-agent.so
-        $<$<TARGET_EXISTS:spank_cpuperf>:${installed}/bin/spank_cpuperf.so>)
+      declare_system_test(system_${name} system ${script} ${installed})
       set_tests_properties(system_${name} PROPERTIES FIXTURES_REQUIRED gcc)
     endif()
   endforeach()

@@ -128,7 +128,7 @@ def check_patterns():
 
 
 def check_timings():
-    """Printed, not asserted: the build under test has sanitizers, and the machine other work."""
+    """Printed, not asserted: the machine has other work."""
     for model in kit.stride(MODELS, 1):
         start = time.monotonic()
         names = list_names(model)

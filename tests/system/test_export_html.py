@@ -882,7 +882,7 @@ def check_diff_page(page, now, was, only, certain):
                  for r in rows if r["total"][side] and r["object"] != "[vdso]"}
         numbers = {k: v for k, v in flat(session, only).items() if k[1] != "[vdso]"}
         assert shown == numbers, {k: (shown.get(k), numbers.get(k)) for k in {*shown, *numbers}
-                                                           if shown.get(k) != numbers.get(k)}
+                                  if shown.get(k) != numbers.get(k)}
     assert red_less_blue(frame(page, "work_b")["color"]) > 40, frame(page, "work_b")
     assert red_less_blue(frame(page, "work_a")["color"]) < 0, frame(page, "work_a")
     assert abs(red_less_blue(frame(page, "run")["color"])) < 30, frame(page, "run")
