@@ -25,7 +25,7 @@ enum {
 	MAX_NAME_BYTES = 256, /* of a section's name */
 	/* The largest page size: 4 KiB … 64 KiB (arm64). A segment's mapping begins at a page. */
 	MAX_PAGE_BYTES = 64 << 10,
-	BLOCK_BYTES = 64 << 10, /* of the image; a power of 2 */
+	BLOCK_BYTES = 16 << 10, /* of the image; a power of 2 */
 };
 
 static const uint64_t max_file_bytes = (uint64_t)64 << 30;
