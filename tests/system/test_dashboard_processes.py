@@ -13,12 +13,12 @@ import sys
 import tempfile
 import time
 
-from kit import CPUPERF, PRINT, need_sampling, ordinary_user, run_checks
+from kit import CPUPERF, PRINT, need_sampling, ordinary_user, run_checks, stride
 from terminal import Terminal, have_tmux
 
 EVENTS = [("software", "context_switches"), ("misc", "cpu_utilization"), ("misc", "memory_available"),
           ("misc", "memory_dirty"), ("misc", "process_cpu_time"), ("misc", "process_rss")]
-SPIN = "while True: pass"
+SPIN = b"import time\nwhile sum(range(99999)): time.sleep(.01)"
 
 
 def write_spec(folder, **more):
@@ -32,11 +32,13 @@ def write_spec(folder, **more):
 
 
 class Spinner:
-    """A process that uses a CPU, with an argument that nobody else has."""
+    """A process that uses a fifth of a CPU, with an argument that nobody else has."""
 
-    def __init__(self, word, **how):
+    def __init__(self, word):
         # pylint: disable=consider-using-with
-        self.process = subprocess.Popen(["py", "-c", SPIN, word], executable=sys.executable, **how)
+        self.process = subprocess.Popen(["py", "-", word], executable=sys.executable, stdin=subprocess.PIPE)
+        self.process.stdin.write(SPIN)
+        self.process.stdin.close()
         self.pid = self.process.pid
 
     def __enter__(self):
@@ -77,7 +79,7 @@ def check_list(folder):
         assert re.search(rf"^ {s.pid} py", text, re.M), text
         t.press("Enter", r"q quit .*Enter profile")
         text = t.press("u", r"one-of-a-kind$")
-        assert re.search(rf"^ {s.pid} py.* [\w-]+ +py -c while True: pass one-of", text, re.M), text
+        assert re.search(rf"^ {s.pid} py.* [\w-]+ +py - one-of", text, re.M), text
         t.press("t", rf"└ {s.pid} py")
         parent = t.text().split("\n")
         at = next(i for i, line in enumerate(parent) if str(s.pid) in line)
@@ -93,9 +95,12 @@ def check_values(folder):
     """What a page and the table show is what the files have."""
     with Spinner("values") as s, watch(folder) as t:
         t.wait(r"iteration [2-9]")
-        t.keys("Tab", "p")
+        t.keys("/")
+        t.keys("-l", "values")
+        t.wait(rf"^ {s.pid} py")
+        t.keys("Enter", "p")
         t.wait("PAUSED")
-        text = t.press("o", r"^ process \d+ .*at most the last")
+        text = t.press("o", rf"^ process {s.pid} .*at most the last")
         iteration = int(re.search(r"iteration (\d+)", text)[1])
         name = re.search(r"^ process (\d+ \S+)", text, re.M)[1]
         shown = re.search(r"process_rss  ([\d.,]+ \w*B)", text)[1]
@@ -103,7 +108,6 @@ def check_values(folder):
         t.press("p", "PAUSED", absent=True)
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
-        assert s.pid
     row = next(row for row in rows_of(folder) if int(row["iteration"]) == iteration and
                row["event"] == "process_rss" and row["thing"] == name)
     number, unit = shown.split()
@@ -228,8 +232,8 @@ KEYS = ("Tab", "j", "k", "u", "t", "s", "s", "s", "l", "h", "g", "G", "PPage", "
 
 
 def check_sizes(folder):
-    """Each key at each size: it goes on, within the screen, and the help and the hints are there."""
-    for size in ((60, 15), (80, 24), (100, 30), (160, 45), (200, 60), (300, 100)):
+    """Each key at the smallest, the largest and other sizes: it goes on, within the screen, and the help and the hints are there."""
+    for size in ((60, 15), (300, 100), *stride(((80, 24), (100, 30), (160, 45), (200, 60)), 1)):
         with Spinner("sizes"), watch(folder, size) as t:
             t.wait(r"iteration [1-9]")
             for key in KEYS:
