@@ -1,11 +1,13 @@
-# Label unit: one cmocka program per file, tests/unit/test_<room>_<module>.c, linked with everything
-# and with the kit (tests/kit), which holds main and what tests share.
+# Label unit: one cmocka test per file, tests/unit/test_<room>_<module>.c. The files of a room are one program,
+# unit_<room>, linked with everything and with the kit (tests/kit), which holds main and what tests share; bin/test_<room>_<module>
+# is a link to it, by whose name it knows what to run.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kit/*.c)
 add_library(testkit STATIC ${sources})
-target_compile_definitions(testkit PUBLIC TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data"
-  SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-target_include_directories(testkit PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/kit)
+# For those that read the tree: as definitions, its path would be one of each object, which no other checkout could use.
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/kit/paths.h CONTENT
+  "#define SOURCE_DIR \"${CMAKE_SOURCE_DIR}\"\n#define TEST_DATA_DIR SOURCE_DIR \"/tests/data\"\n")
+target_include_directories(testkit PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/kit ${CMAKE_CURRENT_BINARY_DIR}/kit)
 target_link_libraries(testkit PUBLIC room_annotate room_dashboard room_expose room_push room_serve room_hosts room_pcp PkgConfig::CMOCKA)
 
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_*.c)
@@ -30,8 +32,10 @@ target_link_libraries(agent_parts PUBLIC room_cfi)
 # what tests/pmu/guest/tasks.sh runs; there it removes the others, which may be of an older build.
 set(of_machine)
 set(not_of_machine)
-foreach(source ${tests})
-  get_filename_component(name ${source} NAME_WE)
+set(rooms)
+
+# add_alone(NAME SOURCE): a program of its own.
+function(add_alone name source)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit)
   target_link_libraries(${name} PRIVATE testkit)
@@ -64,7 +68,34 @@ foreach(source ${tests})
     target_link_options(${name} PRIVATE -shared-libasan)
     set_target_properties(${name} PROPERTIES BUILD_RPATH ${runtime})
   endif()
-  declare_test(${name} unit ${name})
+endfunction()
+
+# add_to_room(NAME SOURCE ROOM): a file of unit_ROOM, and the link to it.
+function(add_to_room name source room)
+  if(NOT TARGET unit_${room})
+    add_executable(unit_${room})
+    target_include_directories(unit_${room} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit)
+    target_link_libraries(unit_${room} PRIVATE testkit)
+  endif()
+  target_sources(unit_${room} PRIVATE ${source})
+  add_custom_command(TARGET unit_${room} POST_BUILD VERBATIM COMMAND ${CMAKE_COMMAND} -E create_symlink
+    $<TARGET_FILE_NAME:unit_${room}> $<TARGET_FILE_DIR:unit_${room}>/${name})
+  add_custom_target(${name} DEPENDS unit_${room})
+endfunction()
+
+foreach(source ${tests})
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "^test_([a-z]+).*" "\\1" room ${name})
+  # What defines functions for others stands in for parts of the program: in this test only (scripts/check-prefixes).
+  # So do these headers, and the sources that tests include.
+  file(STRINGS ${source} stands_in REGEX "^[a-z][a-z0-9_ *]*\\([^;]*$|^#include \"(test_(symbols|unwind)\\.h|.*\\.c)\"")
+  list(FILTER stands_in EXCLUDE REGEX "^static ")
+  if(stands_in OR name MATCHES "^test_(agent|attach|print|unwind_step|collect_(gpm|gpu_nvidia|nvml|pm|process_iterator))")
+    add_alone(${name} ${source})
+  else()
+    add_to_room(${name} ${source} ${room})
+  endif()
+  declare_test(${name} unit ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})
   if(name MATCHES "^test_(agent|attach|base|bpf|cfi|elf|event|host|pmu|survey|trace|unwind|wire)_"
      OR name STREQUAL "test_collect_process_iterator")
     list(APPEND of_machine ${name})

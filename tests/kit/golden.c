@@ -1,6 +1,7 @@
 #include "golden.h"
 
 #include "kit.h"
+#include "paths.h"
 
 #include "base/io.h"
 

@@ -34,21 +34,29 @@
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 struct kit_test {
+	const char *file; /* that defines it */
 	const char *name;
 	void (*body)(void);
 	struct kit_test *next;
 };
 
-/* A test: TEST(id) { ... }. Defines test_id, which main calls. */
-#define TEST(id)                                                                                   \
-	static void test_##id(void);                                                               \
+#define KIT_ADD(id, function, add)                                                                 \
+	static void function(void);                                                                \
 	__attribute__((constructor)) static void add_##id(void)                                    \
 	{                                                                                          \
-		static struct kit_test test = {.name = #id, .body = test_##id};                    \
+		static struct kit_test it = {__BASE_FILE__, #id, function, NULL};                  \
                                                                                                    \
-		kit_add(&test);                                                                    \
+		add(&it);                                                                          \
 	}                                                                                          \
-	static void test_##id(void)
+	static void function(void)
+
+/* A test: TEST(id) { ... }. Defines test_id, which main calls. */
+#define TEST(id) KIT_ADD(id, test_##id, kit_add)
+
+/* What is done before the first test of a file or after its last (before_all, after_all), and
+ * around each test (before_each, after_each): HOOK(before_each) { ... }. Defines a function of this
+ * name. It may assert. */
+#define HOOK(id) KIT_ADD(id, id, kit_add_hook)
 
 /* Ends a test that cannot run here, with the reason: a test skipped without one fails the run. */
 #define SKIP(...)                                                                                  \
@@ -58,20 +66,16 @@ struct kit_test {
 		skip();                                                                            \
 	} while (0)
 
-/* Adds a test, which stays the caller's, to those that kit_run runs. */
+/* Adds a test, or a hook, which stays the caller's, to those that kit_run runs. */
 void kit_add(struct kit_test *test);
+void kit_add_hook(struct kit_test *hook);
 
 /*
- * Runs all tests; what main returns: 0, the number of failed tests, or 77 if the file has no test
- * for this machine. The kit's main does nothing else: define main only where a program needs more.
+ * Runs all tests of the file that is named as the program (argv[0]): files of one room are one
+ * program, and each has a link to it. What main returns: 0, the number of failed tests, or 77 if
+ * the file has no test for this machine. The kit's main does nothing else: define main only where a
+ * program needs more.
  */
-int kit_run(void);
-
-/* A test file may define these: before its first test and after its last, and around each test.
- * They may assert. */
-void before_all(void);
-void after_all(void);
-void before_each(void);
-void after_each(void);
+int kit_run(const char *program);
 
 #endif

@@ -2,8 +2,9 @@
 
 #include "spec/spec.h"
 
-int main(void)
+int main(int nr, char **args)
 {
 	spec_use_own_heap(); /* tests make allocations fail */
-	return kit_run();
+	(void)nr;
+	return kit_run(args[0]);
 }

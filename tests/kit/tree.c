@@ -1,5 +1,7 @@
 #include "kit.h"
 
+#include "paths.h"
+
 #include <ftw.h>
 
 struct root tree_captured(const char *name)

@@ -75,7 +75,7 @@ static uint64_t least(size_t work, size_t event)
 	return min;
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	measure(&(struct measured){.spec = spec,
 				   .duration = "100ms",

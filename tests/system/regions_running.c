@@ -1,6 +1,7 @@
 /*
  * What test_regions_running.py measures: a program with marks that runs before cpuperf does. Two
- * threads are in the region "work" nearly all the time. "ready" is printed when they run.
+ * threads use a fifth of a CPU each, nearly all of it in the region "work". "ready" is printed when
+ * they run.
  *
  * usage: regions_running [NAME [OBJECT]]; NAME: a file. When it exists, OBJECT is loaded, and its
  * region begun and ended in a loop; without OBJECT, the program execs itself without NAME. With
@@ -21,7 +22,7 @@ static void *work(void *arg)
 		for (volatile int i = 0; i < 2000000; i++)
 			;
 		CPUPERF_END;
-		usleep(100);
+		usleep(4000);
 	}
 	return arg;
 }

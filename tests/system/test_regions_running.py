@@ -45,7 +45,7 @@ def regions(folder):
 
 
 def expect_work(folder):
-    """Both threads are in the region nearly all the time: so are their samples, if thread ids are right."""
+    """Both threads are in the region whenever they run: so are their samples, if thread ids are right."""
     row = regions(folder)["work"]
     assert float(row["cpu_clock_high"]) > 90 and int(row["calls"]) > 20, row
 

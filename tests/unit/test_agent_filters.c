@@ -31,7 +31,7 @@ enum { ARCHITECTURE = AUDIT_ARCH_X86_64 };
 enum { ARCHITECTURE = AUDIT_ARCH_AARCH64 };
 #endif
 
-void before_each(void)
+HOOK(before_each)
 {
 	agent.forbidden = 0;
 }

@@ -96,12 +96,12 @@ static void check_rows(const struct annotate_code *c, const struct listing *l)
 	assert_int_equal(find(c, "ret")->flow, ANNOTATE_RETURN);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

@@ -9,12 +9,12 @@
 
 static struct root tree;
 
-void before_each(void)
+HOOK(before_each)
 {
 	tree = tree_make();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	tree_remove(&tree);
 }

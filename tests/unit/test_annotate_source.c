@@ -13,14 +13,14 @@
 static struct root tree;
 static struct elf_finder *finder;
 
-void before_each(void)
+HOOK(before_each)
 {
 	tree = tree_make();
 	assert_int_equal(elf_finder_new(&(struct elf_finder_config){.sysroot = tree.dir}, &finder),
 			 0);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	elf_finder_free(finder);
 	tree_remove(&tree);

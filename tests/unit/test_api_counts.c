@@ -35,7 +35,7 @@ static void drop(void)
 	assert_int_equal(madvise(memory, MAX_PAGES * PAGE, MADV_DONTNEED), 0);
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	memory = mmap(NULL, MAX_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		      -1, 0);
@@ -44,7 +44,7 @@ void before_all(void)
 	touch(memory, MAX_PAGES);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	drop();
 }

@@ -80,7 +80,7 @@ static bool has_name(const struct sys_ops *kind)
 	return kind || fd < 0;
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	named_ops = procless_ops = sys_kernel_ops;
 	named_ops.openat = openat_named;

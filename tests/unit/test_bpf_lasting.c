@@ -38,7 +38,7 @@ static void see(const struct waits_lasting *l, void *arg)
 	s->stack = l->stack_bytes ? l->stack[l->stack_bytes - 1] : 0;
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	len = nr_seen = 0;
 	lasting_get_regs(&place);

@@ -5,7 +5,7 @@
 
 static uint32_t steps[BPF_WAIT_STEPS + 1];
 
-void before_all(void)
+HOOK(before_all)
 {
 	wait_steps_fill(steps);
 }

@@ -76,7 +76,7 @@ static int fake_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return sys_kernel_ops.openat(dirfd, path, flags, mode);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	static struct sys_ops ops;
 
@@ -87,7 +87,7 @@ void before_each(void)
 	sys_set_ops(&ops);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	sys_set_ops(NULL);
 	while (nr_made)

@@ -22,12 +22,12 @@ enum { MAJOR = 1, MINOR_NULL = 3, MINOR_ZERO = 5, NR_CHILDREN = 5, FIRST_FD = 10
 
 static void *proc;
 
-void before_all(void)
+HOOK(before_all)
 {
 	assert_int_equal(process_proc_reader.open(&root_live, 0, &proc), 0);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	process_proc_reader.close(proc);
 }

@@ -1,5 +1,6 @@
 /* Counters of GPUs by CUPTI, with a stand-in for the vendor's libraries (tests/cuda/standin.c). */
 #include "kit.h"
+#include "paths.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -33,7 +34,7 @@ static void nap_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	setenv("CPUPERF_CUDA_PATH", CUDA_DIR, 1);
 	unsetenv("CPUPERF_STANDIN");

@@ -16,13 +16,13 @@
 static struct root tree;
 static struct process_group group;
 
-void before_each(void)
+HOOK(before_each)
 {
 	tree = tree_make();
 	group = (struct process_group){0};
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	process_group_fini(&group);
 	tree_remove(&tree);

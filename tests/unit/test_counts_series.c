@@ -3,6 +3,7 @@
  * and for one that samples; lines of random points against sums of our own; formulas.
  */
 #include "kit.h"
+#include "paths.h"
 #include "synthetic.h"
 #include "test_record.h"
 

@@ -159,7 +159,7 @@ static void marked(struct session_under_test *s)
 	model_add(&s->m, &s->t);
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	setenv("TZ", "UTC0", 1);
 }

@@ -24,12 +24,12 @@ static void make(struct buf *out, const Elf64_Phdr *phdr, size_t nr, size_t nr_b
 	assert_int_equal(buf_error(out), 0);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

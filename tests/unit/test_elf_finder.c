@@ -28,12 +28,12 @@ static void make_programs(struct test_world *w)
 	       "strip -g -o stripped p && strip -s -o bin/p p"));
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

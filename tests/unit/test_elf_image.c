@@ -54,7 +54,7 @@ static size_t put_note(size_t at, const char *owner, uint32_t type, const char *
 	return desc + (head.n_descsz + 3) / 4 * 4;
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	size_t end;
 

@@ -59,12 +59,12 @@ static void put(struct fixture *t, const char *name, const char *text, uint64_t 
 	close(fd);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

@@ -335,12 +335,12 @@ TEST(beyond_in_total)
 	table_free(t);
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	arena_init(&arena, 1 << 20);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	arena_fini(&arena);
 }

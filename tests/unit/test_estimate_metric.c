@@ -207,12 +207,12 @@ TEST(limits)
 	}
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	arena_init(&arena, 1 << 20);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	arena_fini(&arena);
 }

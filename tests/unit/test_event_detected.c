@@ -78,7 +78,7 @@ TEST(detected)
 	machine_fini(&m);
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	setenv("LIBPFM_FORCE_PMU", "skl", 1);
 }

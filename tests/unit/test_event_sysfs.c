@@ -61,7 +61,7 @@ static const struct {
 static struct root root;
 static struct host host;
 
-void before_each(void)
+HOOK(before_each)
 {
 	struct err e = {0};
 
@@ -71,7 +71,7 @@ void before_each(void)
 	assert_int_equal(host_load(&root, &host, &e), 0);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	host_fini(&host);
 	tree_remove(&root);

@@ -16,12 +16,12 @@ enum { DATA_BYTES = 4096, SECTION_BYTES = 16, NR_BITS = 64 };
 static struct buf out;
 static uint8_t head[PERF_DATA_HEAD_BYTES];
 
-void before_each(void)
+HOOK(before_each)
 {
 	buf_init(&out, 1 << 20);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	buf_fini(&out);
 }

@@ -32,13 +32,13 @@ enum {
 
 static struct buf in, out;
 
-void before_each(void)
+HOOK(before_each)
 {
 	buf_init(&in, 1 << 20);
 	buf_init(&out, 1 << 20);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	buf_fini(&in);
 	buf_fini(&out);

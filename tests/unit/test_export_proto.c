@@ -11,12 +11,12 @@
 
 static struct buf b;
 
-void before_each(void)
+HOOK(before_each)
 {
 	buf_init(&b, 16 << 20);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	buf_fini(&b);
 }

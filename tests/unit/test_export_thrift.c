@@ -8,12 +8,12 @@
 
 static struct buf b;
 
-void before_each(void)
+HOOK(before_each)
 {
 	buf_init(&b, 1 << 20);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	buf_fini(&b);
 }

@@ -12,7 +12,7 @@ enum { MAX = 5, NR_THINGS = 40, NR_ITERATIONS = 300 };
 static struct table *t;
 static struct top top;
 
-void before_each(void)
+HOOK(before_each)
 {
 	t = table_new(2, 1);
 	t->columns[0] = (struct table_column){
@@ -22,7 +22,7 @@ void before_each(void)
 	assert_int_equal(top_init(&top, MAX, 2), 0);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	top_fini(&top);
 	table_free(t);

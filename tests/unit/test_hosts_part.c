@@ -2,6 +2,7 @@
  * host.json: written, read again, and refused.
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "base/array.h"
 #include "base/buf.h"

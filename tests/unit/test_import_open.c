@@ -4,6 +4,7 @@
  * allocation and every system call failing in turn.
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "import/import.h"
 #include "import/internal.h"

@@ -61,7 +61,7 @@ static const char session[] =
 
 static struct pcp_metrics m;
 
-void after_each(void)
+HOOK(after_each)
 {
 	pcp_metrics_fini(&m);
 	m = (struct pcp_metrics){0};

@@ -23,12 +23,12 @@ static int add(struct pmu_group *g, uint32_t type, uint64_t config, uint32_t eve
 	return pmu_group_add(g, &a, event);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	fake_reset();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	assert_int_equal(fake.nr_live + fake.nr_wrong + fake.nr_orphans, 0);
 }

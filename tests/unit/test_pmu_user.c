@@ -57,7 +57,7 @@ static struct pmu_group group;
 static struct pmu_user user;
 static struct pmu_count counts[NR];
 
-void before_each(void)
+HOOK(before_each)
 {
 	group = (struct pmu_group){.ops = &ops, .nr_members = NR};
 	user = (struct pmu_user){.nr = 0};

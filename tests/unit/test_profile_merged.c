@@ -16,7 +16,7 @@ static struct root folder; /* of one scene */
 static int folder_fd;
 static uint8_t attr[ATTR_BYTES];
 
-void before_all(void)
+HOOK(before_all)
 {
 	attr_bytes(&(struct attr){.period = 1000,
 				  .sample_type = S_TID | S_TIME,

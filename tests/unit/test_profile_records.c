@@ -29,7 +29,7 @@ static const struct trace_id ids[] = {
     {.id = 700, .event = 0, .attr = 9, .group = 3},
 };
 
-void before_all(void)
+HOOK(before_all)
 {
 	const struct attr wide = {.period = 1000,
 				  .sample_type = S_IDENTIFIER | S_TID | S_TIME | S_PERIOD,

@@ -28,7 +28,7 @@ static const struct trace_id ids[] = {{.id = 900, .event = 0},
 				      {.id = 500, .event = 7},
 				      {.id = 600, .event = 0, .attr = 3}};
 
-void before_all(void)
+HOOK(before_all)
 {
 	const struct attr plain = {.period = 1000,
 				   .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME,

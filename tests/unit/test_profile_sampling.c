@@ -38,7 +38,7 @@ static struct trace_event events[] = {
 };
 static uint64_t rate = 1000; /* of the first event */
 
-void before_all(void)
+HOOK(before_all)
 {
 	attr_bytes(&(struct attr){.period = 1000,
 				  .sample_type = S_TID | S_TIME,

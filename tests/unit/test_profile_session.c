@@ -353,7 +353,7 @@ static void make_session(void)
 		}
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	char command[128];
 

@@ -18,7 +18,7 @@ static struct trace_event events[3];
 static const struct trace_id ids[] = {
     {.id = 10, .event = 0}, {.id = 11, .event = 1}, {.id = 12, .event = 2}};
 
-void before_all(void)
+HOOK(before_all)
 {
 	for (uint32_t i = 0; i < NR(events); i++) {
 		const struct attr a = {.type = 1,

@@ -47,7 +47,7 @@ static const struct trace_id ids[] = {{.id = 100, .event = CLOCK},
 				      {.id = 300, .event = FAULTS},
 				      {.id = 400, .event = BRANCHES}};
 
-void before_all(void)
+HOOK(before_all)
 {
 	enum { ALL = S_IDENTIFIER | S_TID | S_TIME };
 	static const struct attr of[NR_EVENTS] = {
@@ -541,7 +541,7 @@ static struct report_event_stats *event_stats; /* of the last run */
 static struct report_stats last;
 static atomic_uint cancel;
 
-void after_each(void)
+HOOK(after_each)
 {
 	report_stats_fini(&last);
 }

@@ -49,7 +49,7 @@ static struct trace_event events[] = {
 
 static const struct trace_id ids[] = {{.id = 100, .event = 0}, {.id = 200, .event = 1}};
 
-void before_all(void)
+HOOK(before_all)
 {
 	enum { COMMON = S_IDENTIFIER | S_TID | S_TIME };
 

@@ -11,12 +11,12 @@ enum { SUM = 7 };
 
 static struct report_region_count_sums s;
 
-void before_each(void)
+HOOK(before_each)
 {
 	report_region_count_sums_init(&s);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	report_region_count_sums_fini(&s);
 }

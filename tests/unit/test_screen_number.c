@@ -325,12 +325,12 @@ TEST(rows)
 	check_shortened("ab (c).", 2, "ab (c).");
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	buf_init(&out, 4096);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	buf_fini(&out);
 }

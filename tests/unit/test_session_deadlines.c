@@ -184,7 +184,7 @@ TEST(pacer_of_two_paces)
 	pacer_fini(&p);
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	now_ns = (uint64_t)5000 * MS;
 }

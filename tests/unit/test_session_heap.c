@@ -27,7 +27,7 @@ static void open_heap(const char *events)
 	assert_int_equal(session_heap_open(&heap, &rig.plan), 0);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	session_heap_fini(&heap);
 	rig_fini(&rig);

@@ -28,13 +28,13 @@ static uint64_t next_random(void)
 	return seed;
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	seed = 88172645463325252;
 	nr_kept = 0;
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	heap_index_fini(&ix);
 }

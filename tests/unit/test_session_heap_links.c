@@ -20,7 +20,7 @@ static size_t nr_kept;
 static char *memory;
 static size_t page;
 
-void before_each(void)
+HOOK(before_each)
 {
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	nr_kept = 0;
@@ -29,7 +29,7 @@ void before_each(void)
 	assert_ptr_not_equal(memory, MAP_FAILED);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	munmap(memory, MAX_PAGES * page);
 	heap_links_fini(&links);

@@ -40,7 +40,7 @@ static void begin(uint64_t rate)
 	tree_put(&folder, "/proc/77/pagemap", "", 0);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	agent_unmap(&agent);
 	wire_heap_free(heap);

@@ -59,7 +59,7 @@ static void start_child(void)
 	put_file(text, "");
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	const struct wire_heap_config config = {.rate = 1, .wants = HEAP_WANTS_BLOCKS};
 	int fd;
@@ -78,7 +78,7 @@ void before_each(void)
 	nr_found = 0;
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	if (child > 0) {
 		kill(child, SIGKILL);

@@ -20,12 +20,12 @@ struct shared {
 	volatile int nr_writes;
 };
 
-void before_each(void)
+HOOK(before_each)
 {
 	tree = tree_make();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	tree_remove(&tree);
 }

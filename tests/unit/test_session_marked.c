@@ -20,7 +20,7 @@ static void on_marks(void *arg, const struct wire_marks *m)
 	(void)arg, (void)m;
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	cpuperf_mark_state_2 = (struct cpuperf_mark_state){.magic = CPUPERF_MARK_MAGIC,
 							   .version = CPUPERF_MARK_VERSION};

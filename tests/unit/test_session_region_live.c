@@ -28,7 +28,7 @@ static void add_live(void *arg, uint32_t pid, uint32_t tid, const struct wire_ma
 	region_live_add(arg, pid, tid, m);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	assert_int_equal(region_live_init(&l), 0);
 	region_stream_init(&stream, add_live, &l);
@@ -37,7 +37,7 @@ void before_each(void)
 	region_live_name(&l, SORT, "sort");
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	region_stream_fini(&stream);
 	region_live_fini(&l);

@@ -35,7 +35,7 @@ static void add_seen(void *arg, uint32_t pid, uint32_t tid, const struct wire_ma
 		   tid, m->depth, m->time_ns);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	buf_init(&seen, 1 << 20);
 	region_stream_init(&s, add_seen, NULL);
@@ -44,7 +44,7 @@ void before_each(void)
 	nr_asked = 0;
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	region_stream_fini(&s);
 	buf_fini(&seen);

@@ -18,7 +18,7 @@
 static struct root root;
 static struct tracefs *t;
 
-void before_each(void)
+HOOK(before_each)
 {
 	root = tree_make();
 	t = NULL;
@@ -26,7 +26,7 @@ void before_each(void)
 	tree_text(&root, PLACE "/tracing_on", "1\n");
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	tracefs_close(t);
 	tree_remove(&root);

@@ -3,6 +3,7 @@
  * -ENOMEM, a message, and nothing left behind (the leak check of the sanitizer sees to that).
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

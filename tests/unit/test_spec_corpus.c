@@ -3,6 +3,7 @@
  * JSON; each invalid one gives exactly the errors, at the places, that its .expected names.
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "base/buf.h"
 #include "base/io.h"

@@ -2,6 +2,7 @@
  * The table of keys against what is made from it, and against the reader.
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "base/buf.h"
 #include "base/io.h"

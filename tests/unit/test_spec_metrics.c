@@ -3,6 +3,7 @@
  * the spec in a trace. Errors and their places are in tests/data/specs.
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "base/buf.h"
 #include "spec/spec.h"

@@ -3,6 +3,7 @@
  * of its events resolves for each of them. Nothing is opened.
  */
 #include "kit.h"
+#include "paths.h"
 
 #include "api/table.h"
 #include "event/model.h"

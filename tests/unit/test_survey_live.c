@@ -362,5 +362,5 @@ TEST(kernel_inodes)
 int main(int argc, char **argv)
 {
 	(void)argv;
-	return argc > 1 ? be_child() : kit_run();
+	return argc > 1 ? be_child() : kit_run(argv[0]);
 }

@@ -92,7 +92,7 @@ static void change_to(const struct place *p, const char *path, const char *text)
 static const char *const versions[] = {"old", "new"};
 static struct buf version_text[2];
 
-void before_all(void)
+HOOK(before_all)
 {
 	for (unsigned v = 0; v < 2; v++) {
 		struct buf *b = &version_text[v];
@@ -105,7 +105,7 @@ void before_all(void)
 	}
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	for (unsigned v = 0; v < 2; v++)
 		buf_fini(&version_text[v]);

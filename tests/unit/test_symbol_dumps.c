@@ -313,13 +313,13 @@ TEST(failures)
 	inject_every(ask_one, &world, 10, 0);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 	*path = '\0';
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

@@ -115,12 +115,12 @@ static unsigned compare_nm(struct test_world *w, const char *program, const char
 	return nr;
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

@@ -132,13 +132,13 @@ static int read_all(void)
 	return jitdump_read(&dump, &source, made.b.len);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	made = (struct made){.nr_left = UINT64_MAX};
 	buf_init(&made.b, MAX);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	buf_fini(&made.b);
 	jitdump_fini(&dump);

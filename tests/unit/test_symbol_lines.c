@@ -112,12 +112,12 @@ static void check_lines(struct test_world *w, const char *program, bool has_line
 	elf_file_close(f);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

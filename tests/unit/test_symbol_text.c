@@ -66,12 +66,12 @@ static void check_kernel(struct test_world *w)
 	assert_int_equal(w->nr_problems, 0);
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	test_world_setup();
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	test_world_teardown();
 }

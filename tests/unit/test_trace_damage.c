@@ -69,7 +69,7 @@ static struct outcome read_bytes(const uint8_t *bytes, size_t len)
 	return o;
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	sample_bytes(&sample);
 	intact = read_bytes((const uint8_t *)sample.data, sample.len);
@@ -78,7 +78,7 @@ void before_all(void)
 	assert_true(intact.whole);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	buf_fini(&sample);
 }

@@ -141,7 +141,7 @@ TEST(sets)
 	inject_every(read_set, NULL, 8, 0);
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	writer = trace_writer_new();
 	assert_non_null(writer);
@@ -153,7 +153,7 @@ void before_all(void)
 	assert_int_equal(trace_writer_bytes(writer, &frames, &frames_len), 0);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	trace_writer_free(writer);
 }

@@ -4,6 +4,7 @@
  * schemas/trace-format.md is of this very file. It breaks on purpose when the format changes.
  */
 #include "kit.h"
+#include "paths.h"
 #include "test_trace.h"
 
 #define HEX "0123456789abcdef"

@@ -11,13 +11,13 @@
 static struct nesting_object objects[2];
 static struct nesting n;
 
-void before_each(void)
+HOOK(before_each)
 {
 	memset(objects, 0, sizeof(objects));
 	n = (struct nesting){.objects = objects, .nr_objects = 2};
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	nesting_fini(&n);
 }

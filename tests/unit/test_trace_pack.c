@@ -16,7 +16,7 @@ static struct reading readings[NR_READINGS];
 static char kallsyms[20000];
 
 /* Records and lines as they come: much alike, each a little different. */
-void before_all(void)
+HOOK(before_all)
 {
 	size_t len = 0;
 

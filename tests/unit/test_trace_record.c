@@ -34,7 +34,7 @@ static int decode(const struct trace_layout *l, const void *bytes, size_t len,
 	return trace_record_decode(l, memory, len, out);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	free(memory);
 	memory = NULL;

@@ -56,7 +56,7 @@ static int write_segment(const struct folder *d, size_t nr, struct err *e)
 	return rc ? rc : finished;
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	struct err e = {0};
 	struct folder d;
@@ -68,7 +68,7 @@ void before_all(void)
 	folder_fini(&d);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	buf_fini(&segment);
 }

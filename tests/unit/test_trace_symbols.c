@@ -10,7 +10,7 @@
 
 static char kallsyms[20000];
 
-void before_all(void)
+HOOK(before_all)
 {
 	size_t len = 0;
 

@@ -4,6 +4,7 @@
  * alone; and as a machine that signs return addresses would have recorded them.
  */
 #include "kit.h"
+#include "paths.h"
 #include "test_unwind.h"
 
 enum { NR_REGS = 33, LR = 30, SP = 31, PC = 32, NR_CHAIN = 10, VDSO_AT = 5, SIGNAL_AT = 6 };

@@ -4,6 +4,7 @@
  * And the rows' memory at its ceiling.
  */
 #include "kit.h"
+#include "paths.h"
 #include "test_unwind.h"
 
 #include "cfi/row.h"

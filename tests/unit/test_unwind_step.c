@@ -178,7 +178,7 @@ TEST(steps)
 	}
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	struct sigaction act = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
@@ -188,7 +188,7 @@ void before_all(void)
 	assert_int_equal(test_unwind_open(&unwind, TEST_MACHINE), 0);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	test_unwind_close(&unwind);
 }

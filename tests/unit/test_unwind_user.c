@@ -531,14 +531,14 @@ TEST(machines)
 	assert_string_equal(unwind_end_name((enum unwind_end)99), "unknown");
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	test_trap_into(&sample);
 	test_map_self(&unwind.lookup);
 	assert_int_equal(test_unwind_open(&unwind, TEST_MACHINE), 0);
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	test_unwind_close(&unwind);
 }

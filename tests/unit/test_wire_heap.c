@@ -18,7 +18,7 @@ static const struct wire_heap_config config = {.rate = 512, .wants = HEAP_WANTS_
 static struct wire_heap *heap;
 static struct agent agent;
 
-void before_each(void)
+HOOK(before_each)
 {
 	int fd;
 
@@ -27,7 +27,7 @@ void before_each(void)
 	close(fd);
 }
 
-void after_each(void)
+HOOK(after_each)
 {
 	agent_unmap(&agent);
 	wire_heap_free(heap);

@@ -33,7 +33,7 @@ static uint64_t read_register(uint32_t number)
 	return value;
 }
 
-void before_each(void)
+HOOK(before_each)
 {
 	page = (struct cpuperf_mark_page){
 	    .index = 3, .offset = 100, .capabilities = CPUPERF_MARK_MAY_READ, .width = 48};

@@ -78,12 +78,12 @@ static struct wire_totals close_wire(struct wire *w)
 	return totals;
 }
 
-void before_all(void)
+HOOK(before_all)
 {
 	all.item = mem_calloc(MAX_SEEN, sizeof(*all.item));
 }
 
-void after_all(void)
+HOOK(after_all)
 {
 	mem_free(all.item);
 }
