@@ -88,10 +88,12 @@ static int make_report(const struct inputs *in, struct input *o, struct err *e)
 }
 
 /* The owner of a file can put any numbers there. */
-static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
+static void set_owner(const struct inputs *in, struct input *o, uint32_t uid)
 {
+	const char *path = o->path;
 	struct err e = {0};
 
+	o->owner = uid;
 	if (uid == geteuid() || uid == 0)
 		return;
 	err_set_at(&e, -EPERM, path, 0, 0,
@@ -187,7 +189,7 @@ static int load_manifest(const struct inputs *in, struct input *o, struct err *p
 		return fd;
 	}
 	if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0)
-		warn_owner(in, o->path, st.st_uid);
+		set_owner(in, o, st.st_uid);
 	errs.nr = errs.dropped = 0;
 	rc = cpsession_load_fd(fd, o->path, &o->manifest, &errs);
 	if (rc && o->part && errs.nr)
@@ -286,7 +288,7 @@ static int open_perf_data(struct inputs *in, struct input *o, struct err *e)
 	o->config_name = mem_strdup(import_facts(o->import)->command);
 	if (!o->config_name)
 		return err_set(e, -ENOMEM, "out of memory");
-	warn_owner(in, o->path, import_facts(o->import)->uid);
+	set_owner(in, o, import_facts(o->import)->uid);
 	return 0;
 }
 
@@ -856,10 +858,14 @@ int inputs_grow_names(struct inputs *in, uint64_t unused_ns, struct err *e)
 struct elf_finder_config inputs_finder_config(const struct inputs *in)
 {
 	const struct options *o = in->options;
+	struct elf_finder_config config = {.sysroot = o->sysroot,
+					   .debug_dirs = o->debug_dirs.item,
+					   .nr_debug_dirs = o->debug_dirs.nr};
 
-	return (struct elf_finder_config){.sysroot = o->sysroot,
-					  .debug_dirs = o->debug_dirs.item,
-					  .nr_debug_dirs = o->debug_dirs.nr};
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
+		config.rights =
+		    elf_rights_of_both(config.rights, elf_rights_of_user(in->item[i].owner));
+	return config;
 }
 
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, struct err *e)

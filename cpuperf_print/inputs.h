@@ -56,6 +56,7 @@ struct input {
 	/* After inputs_load_names: */
 	struct symbols *symbols;
 	unsigned nr_readers;         /* between inputs_begin_names and inputs_end_names */
+	uint32_t owner;              /* of its manifest, or perf.data */
 	bool is_same_boot;           /* recorded here since the last boot */
 	const struct elf_file *vdso; /* of the recording machine; NULL: not known */
 };

@@ -270,7 +270,7 @@ static void put_group_heading(const struct annotate *a, const struct annotated_g
 		   line->file ? line->file : "code without source lines");
 	if (line->file && !annotated_source(&a->of, line->file))
 		buf_printf(&b, ", which %s (--source-dir)",
-			   annotate_sources_fault(a->of.sources, line->file));
+			   annotated_source_fault(&a->of, line->file));
 	grid_line(g, buf_str(&b));
 }
 

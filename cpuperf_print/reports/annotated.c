@@ -15,6 +15,7 @@
 #include "elf/finder.h"
 #include "options.h"
 #include "profile/processes.h"
+#include "symbol/symbols.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,14 +23,30 @@
 
 enum { MAX_FILLED = 1000 /* lines without code between two with */ };
 
-const struct annotate_source *annotated_source(const struct annotated *a, const char *path)
+static struct annotate_namer namer_of(const struct annotated *a, struct elf_build_id *id)
 {
 	const struct profile_object *o = a->rows[a->f->first].object;
-	struct elf_build_id id = {.len = o ? o->build_id_len : 0};
 
+	id->len = o ? o->build_id_len : 0;
 	if (o)
-		memcpy(id.bytes, o->build_id, id.len);
-	return annotate_sources_find(a->sources, path, &id);
+		memcpy(id->bytes, o->build_id, id->len);
+	return (struct annotate_namer){.id = id, .rights = a->rights};
+}
+
+const struct annotate_source *annotated_source(const struct annotated *a, const char *path)
+{
+	struct elf_build_id id;
+	const struct annotate_namer by = namer_of(a, &id);
+
+	return annotate_sources_find(a->sources, path, &by);
+}
+
+const char *annotated_source_fault(const struct annotated *a, const char *path)
+{
+	struct elf_build_id id;
+	const struct annotate_namer by = namer_of(a, &id);
+
+	return annotate_sources_fault(a->sources, path, &by);
 }
 
 /* --- how exact addresses are --- */
@@ -225,6 +242,7 @@ int annotated_load(struct annotated *a, struct err *missing)
 	int rc = 0;
 
 	annotate_code_reset(&a->code);
+	a->rights = (struct elf_rights){.are_limited = false};
 	rc = make_room(a);
 	for (size_t i = 0, nr; i < a->f->nr && rc == 0; i += nr) {
 		struct annotate_wanted w = {.symbols = job_input(a->j)->symbols,
@@ -238,6 +256,7 @@ int annotated_load(struct annotated *a, struct err *missing)
 			a->address[nr] = row[i + nr].address;
 		w.nr = nr;
 		rc = annotate_code_add(&a->code, &w, missing);
+		a->rights = elf_rights_of_both(a->rights, symbols_rights(w.symbols, w.object));
 	}
 	return rc;
 }

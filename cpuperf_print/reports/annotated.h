@@ -7,6 +7,7 @@
 
 #include "annotate/code.h"
 #include "base/dict.h"
+#include "elf/rights.h"
 #include "report/addresses.h"
 #include "samples.h"
 
@@ -46,6 +47,7 @@ struct annotated {
 	/* of the function that is shown */
 	const struct report_address_function *f; /* set it, then load */
 	struct annotate_code code;
+	struct elf_rights rights;    /* of whoever named its sources */
 	struct dict lines;           /* struct annotated_line; the key is all up to the line */
 	struct annotated_line *line; /* owned; in groups */
 	size_t nr_lines, line_room;
@@ -65,6 +67,8 @@ int annotated_make_lines(struct annotated *a);
 const struct report_weight *annotated_weight(const struct annotated *a, size_t i);
 /* NULL: it is not found. */
 const struct annotate_source *annotated_source(const struct annotated *a, const char *path);
+/* Then: why, as of annotate_sources_fault. */
+const char *annotated_source_fault(const struct annotated *a, const char *path);
 
 /* How exact the addresses of an event are. */
 struct annotated_skid {

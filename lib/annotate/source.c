@@ -10,6 +10,7 @@
 #include "elf/reader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,9 @@
 enum { MAX_LINES = 1 << 22, LINE_COST = sizeof(uint32_t) };
 
 static const size_t max_path_bytes = (size_t)64 << 20;
-static const char unreadable[] = "cannot be read";
+static const char
+    unreadable[] = "cannot be read",
+    foreign[] = "is not in a folder named for it, as data of another user or container names it";
 
 struct annotate_source {
 	char *text; /* owned */
@@ -107,17 +110,16 @@ static const char *fault_of(int rc)
 {
 	return rc == -ENOENT || rc == -ENOTDIR ? NULL
 	       : rc == -EINVAL                 ? "is not a regular file"
-	       : rc == -EACCES                 ? "may not be read"
+	       : rc == -EACCES || rc == -EPERM ? "may not be read"
 					       : unreadable;
 }
 
 /* NULL: not there, or no source. */
-static struct annotate_source *open_source(struct annotate_sources *s, const char *path)
+static struct annotate_source *open_source(struct annotate_sources *s, struct elf_reader_file *f)
 {
 	struct elf_reader *reader = elf_finder_reader(s->config.finder);
-	struct elf_reader_file f = {.path = path};
 	struct annotate_source *source;
-	int rc = elf_reader_look(reader, &f);
+	int rc = elf_reader_look(reader, f);
 	const char *fault;
 
 	if (rc) {
@@ -125,7 +127,7 @@ static struct annotate_source *open_source(struct annotate_sources *s, const cha
 		return NULL;
 	}
 	source = mem_zalloc(sizeof(*source));
-	fault = source ? read_text(reader, &f, source) : unreadable;
+	fault = source ? read_text(reader, f, source) : unreadable;
 	if (!fault)
 		return source;
 	s->fault = fault;
@@ -133,25 +135,32 @@ static struct annotate_source *open_source(struct annotate_sources *s, const cha
 	return NULL;
 }
 
+/* Links in a folder of one's own may lead out of it. */
 static struct annotate_source *open_below(struct annotate_sources *s, const char *dir,
-					  const char *path)
+					  const char *path, struct elf_rights rights)
 {
+	struct elf_reader_file f;
 	char whole[PATH_MAX];
 	int len = snprintf(whole, sizeof(whole), "%s%s%s", dir, *path == '/' ? "" : "/", path);
 
-	return len > 0 && (size_t)len < sizeof(whole) ? open_source(s, whole) : NULL;
+	if (len < 0 || (size_t)len >= sizeof(whole))
+		return NULL;
+	f = elf_finder_named(s->config.finder, whole, rights);
+	if (f.rights.are_limited)
+		f.root_len = strlen(dir);
+	return open_source(s, &f);
 }
 
 /* Less and less of the path: whole trees are moved and renamed. */
 static struct annotate_source *find_in(struct annotate_sources *s, const char *dir,
-				       const char *path)
+				       const char *path, struct elf_rights rights)
 {
 	struct annotate_source *found = NULL;
 
 	for (const char *p = path; p && *p && !found; p = strchr(p, '/')) {
 		while (*p == '/')
 			p++;
-		found = open_below(s, dir, p);
+		found = open_below(s, dir, p, rights);
 	}
 	return found;
 }
@@ -160,41 +169,57 @@ static struct annotate_source *download(struct annotate_sources *s, const char *
 					const struct elf_build_id *id)
 {
 	char *copy = elf_finder_source(s->config.finder, id, path);
-	struct annotate_source *found = copy ? open_source(s, copy) : NULL;
+	struct elf_reader_file f = {.path = copy};
+	struct annotate_source *found = copy ? open_source(s, &f) : NULL;
 
 	free(copy); /* allocated by libdebuginfod */
 	return found;
 }
 
 static struct annotate_source *find(struct annotate_sources *s, const char *path,
-				    const struct elf_build_id *id)
+				    const struct annotate_namer *by)
 {
 	struct annotate_source *found = NULL;
 
 	for (size_t i = 0; i < s->config.nr_dirs && !found; i++)
-		found = find_in(s, s->config.dirs[i], path);
-	if (!found && *path == '/')
-		found = open_below(s, elf_finder_sysroot(s->config.finder), path);
-	return found ? found : download(s, path, id);
+		found = find_in(s, s->config.dirs[i], path, by->rights);
+	if (!found && *path == '/' && !by->rights.are_limited)
+		found = open_below(s, elf_finder_sysroot(s->config.finder), path, by->rights);
+	return found ? found : download(s, path, by->id);
+}
+
+/* What one user may read is not shown to whoever else names it. */
+static struct entry *entry_of(struct annotate_sources *s, const char *path,
+			      const struct annotate_namer *by)
+{
+	char key[PATH_MAX + 16] = ":";
+	int len = snprintf(key + 1, sizeof(key) - 1, "%s", path);
+
+	if (by->rights.are_limited)
+		len = snprintf(key, sizeof(key), "%" PRIu32 ":%s", by->rights.uid, path);
+	if (len < 0 || (size_t)len >= sizeof(key) - 1)
+		return NULL;
+	return dict_at(&s->files, dict_add_text(&s->files, key, strlen(key)));
 }
 
 const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path,
-						    const struct elf_build_id *id)
+						    const struct annotate_namer *by)
 {
 	const size_t nr = s->files.nr;
-	struct entry *e = dict_at(&s->files, dict_add_text(&s->files, path, strlen(path)));
+	struct entry *e = entry_of(s, path, by);
 
 	if (e && s->files.nr > nr) {
-		s->fault = "is not found";
-		e->source = find(s, path, id);
+		s->fault = by->rights.are_limited ? foreign : "is not found";
+		e->source = find(s, path, by);
 		e->fault = s->fault;
 	}
 	return e ? e->source : NULL;
 }
 
-const char *annotate_sources_fault(struct annotate_sources *s, const char *path)
+const char *annotate_sources_fault(struct annotate_sources *s, const char *path,
+				   const struct annotate_namer *by)
 {
-	const struct entry *e = dict_at(&s->files, dict_add_text(&s->files, path, strlen(path)));
+	const struct entry *e = entry_of(s, path, by);
 
 	return e && e->fault ? e->fault : unreadable;
 }

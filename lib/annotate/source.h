@@ -6,6 +6,8 @@
 #ifndef ANNOTATE_SOURCE_H
 #define ANNOTATE_SOURCE_H
 
+#include "elf/rights.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,11 +35,17 @@ struct annotate_sources *annotate_sources_new(const struct annotate_sources_conf
 void annotate_sources_free(struct annotate_sources *s); /* NULL is fine */
 
 struct annotate_source;
-/* id: of a program that has it; len 0: not known. NULL: it is not found, not text, or too large. */
+/* Who says that there is such a file. */
+struct annotate_namer {
+	const struct elf_build_id *id; /* of the program; len 0: not known */
+	struct elf_rights rights; /* limited: it is sought only in the folders, and not outside */
+};
+/* NULL: it is not found, not text, or too large. */
 const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path,
-						    const struct elf_build_id *id);
+						    const struct annotate_namer *by);
 /* Of a path for which there was NULL: "is not found", "is not a regular file" … */
-const char *annotate_sources_fault(struct annotate_sources *s, const char *path);
+const char *annotate_sources_fault(struct annotate_sources *s, const char *path,
+				   const struct annotate_namer *by);
 uint32_t annotate_source_nr_lines(const struct annotate_source *s);
 /* A line, from 1 on, safe to show, with blanks for tabs; "" beyond the last one. */
 const char *annotate_source_line(const struct annotate_source *s, uint32_t line,

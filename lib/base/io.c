@@ -103,6 +103,17 @@ static int check_regular(const struct stat *st)
 	return S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
 }
 
+/* Closes it if it is none. */
+static int check_opened(int fd, struct stat *st)
+{
+	int rc = sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
+
+	rc = rc ? rc : check_regular(st);
+	if (rc)
+		io_close(&fd);
+	return rc ? rc : fd;
+}
+
 /* Checks before opening, because opening a device may have effects; and after, because the file may
  * have been replaced. O_NONBLOCK: do not wait for the writer of a FIFO. */
 int io_open_regular(int dirfd, const char *path, int flags, struct stat *st)
@@ -116,13 +127,25 @@ int io_open_regular(int dirfd, const char *path, int flags, struct stat *st)
 	if (rc)
 		return rc;
 	fd = sys()->openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
+	return fd < 0 ? fd : check_opened(fd, st);
+}
+
+/* A descriptor of the path alone is checked: to make one has no effects. */
+int io_open_regular_within(int dirfd, const char *path, int flags, struct stat *st)
+{
+	int fd = sys()->openat_within(dirfd, path, O_PATH | flags), rc;
+
 	if (fd < 0)
 		return fd;
 	rc = sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
+	io_close(&fd);
+	if (rc == 0 && S_ISLNK(st->st_mode))
+		rc = -ELOOP;
 	rc = rc ? rc : check_regular(st);
 	if (rc)
-		io_close(&fd);
-	return rc ? rc : fd;
+		return rc;
+	fd = sys()->openat_within(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
+	return fd < 0 ? fd : check_opened(fd, st);
 }
 
 int io_named_descriptor(const char *path)

@@ -38,6 +38,9 @@ void io_close_cleanup(int *fd);
  * O_NOFOLLOW, with which a link is -ELOOP.
  */
 int io_open_regular(int dirfd, const char *path, int flags, struct stat *st);
+/* The same of a path in a folder that is not left, as if it were /: also links lead to places in
+ * it. -ENOSYS: Linux before 5.6. */
+int io_open_regular_within(int dirfd, const char *path, int flags, struct stat *st);
 /* The descriptor that path denotes (/dev/stdin, /dev/fd/N …), or -1. Such a file may be of any
  * type: the parent of this program chose it. */
 int io_named_descriptor(const char *path);

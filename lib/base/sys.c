@@ -21,6 +21,19 @@ static int kernel_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return (int)result(openat(dirfd, path, flags | O_CLOEXEC, mode));
 }
 
+/* struct open_how, and the flags of openat2(2): headers before Linux 5.6 do not have them */
+enum { OPENAT2 = 437, RESOLVE_NO_MAGICLINKS = 0x02, RESOLVE_IN_ROOT = 0x10 };
+
+static int kernel_openat_within(int dirfd, const char *path, int flags)
+{
+	const struct {
+		uint64_t flags, mode, resolve;
+	} how = {.flags = (unsigned)flags | O_CLOEXEC,
+		 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+
+	return (int)result(syscall(OPENAT2, dirfd, path, &how, sizeof(how)));
+}
+
 static ssize_t kernel_read(int fd, void *buf, size_t len)
 {
 	return result(read(fd, buf, len));
@@ -124,6 +137,7 @@ static int kernel_getrandom(void *buf, size_t len)
 
 const struct sys_ops sys_kernel_ops = {
     .openat = kernel_openat,
+    .openat_within = kernel_openat_within,
     .read = kernel_read,
     .pread = kernel_pread,
     .write = kernel_write,

@@ -14,6 +14,8 @@
 /* Each returns what the call returns, or -errno in place of -1. */
 struct sys_ops {
 	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
+	/* In a folder that is not left, as if it were /. -ENOSYS: Linux before 5.6 */
+	int (*openat_within)(int dirfd, const char *path, int flags);
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*pread)(int fd, void *buf, size_t len, off_t at);
 	ssize_t (*write)(int fd, const void *buf, size_t len);

@@ -355,7 +355,14 @@ static struct image *make_image(struct elf_reader *reader, const struct elf_read
 int elf_file_open(struct elf_reader *reader, const char *path, struct elf_file **out,
 		  struct stat *st, struct err *e)
 {
-	struct elf_reader_file source = {.path = path};
+	return elf_file_open_as(reader, &(struct elf_reader_file){.path = path}, out, st, e);
+}
+
+int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *where,
+		     struct elf_file **out, struct stat *st, struct err *e)
+{
+	struct elf_reader_file source = *where;
+	const char *path = where->path;
 	int rc = elf_reader_look(reader, &source);
 	struct elf_file *f;
 
@@ -400,6 +407,13 @@ void elf_file_close(struct elf_file *f)
 const char *elf_file_name(const struct elf_file *f)
 {
 	return f->name;
+}
+
+struct elf_rights elf_file_rights(const struct elf_file *f)
+{
+	if (!f->image)
+		return (struct elf_rights){.are_limited = false};
+	return elf_rights_of_both(f->image->source.rights, elf_rights_of(&f->image->source.st));
 }
 
 bool elf_file_is_64(const struct elf_file *f)

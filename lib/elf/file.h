@@ -16,12 +16,17 @@
 struct err;
 struct elf_file;
 struct elf_reader;
+struct elf_reader_file;
+struct elf_rights;
 struct stat;
 
 /* The reader is borrowed; *st: when it was opened. Accepts little-endian files of 32 or 64 bits, up
  * to 64 GiB. -EINVAL: another file; -errno of the reader. */
 int elf_file_open(struct elf_reader *reader, const char *path, struct elf_file **out,
 		  struct stat *st, struct err *e);
+/* The same of a path with rights, and a folder that is not left: where borrowed. */
+int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *where,
+		     struct elf_file **out, struct stat *st, struct err *e);
 /* The same from memory: borrowed (a vdso), or owned and freed with mem_free (unpacked data). Has no
  * budget. */
 int elf_file_open_mem(const void *data, size_t len, bool is_owned, const char *name,
@@ -29,6 +34,9 @@ int elf_file_open_mem(const void *data, size_t len, bool is_owned, const char *n
 void elf_file_close(struct elf_file *f); /* NULL is fine */
 
 const char *elf_file_name(const struct elf_file *f); /* as passed; copied */
+/* With which a file is opened whose name this one has: those of whoever wrote it, as far as it was
+ * opened with more. Of memory: all. */
+struct elf_rights elf_file_rights(const struct elf_file *f);
 bool elf_file_is_64(const struct elf_file *f);
 uint16_t elf_file_machine(const struct elf_file *f);                    /* EM_… */
 const struct elf_build_id *elf_file_build_id(const struct elf_file *f); /* len 0: none */

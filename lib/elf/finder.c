@@ -67,6 +67,33 @@ const char *elf_finder_sysroot(const struct elf_finder *f)
 	return sysroot(f);
 }
 
+struct elf_rights elf_finder_rights(const struct elf_finder *f, struct elf_rights of_namer)
+{
+	return elf_rights_of_both(f->config.rights, of_namer);
+}
+
+struct elf_reader_file elf_finder_named(const struct elf_finder *f, const char *path,
+					struct elf_rights of_namer)
+{
+	const size_t len = strlen(sysroot(f));
+
+	return (struct elf_reader_file){
+	    .path = path,
+	    .rights = elf_finder_rights(f, of_namer),
+	    .root_len = strncmp(path, sysroot(f), len) == 0 && path[len] == '/' ? len : 0,
+	};
+}
+
+/* A file whose name is by by; NULL: it is recorded. */
+static int open_named(const struct elf_finder *f, const char *path, const struct elf_file *by,
+		      struct elf_file **out, struct stat *st, struct err *e)
+{
+	const struct elf_rights of_namer = by ? elf_file_rights(by) : (struct elf_rights){0};
+	const struct elf_reader_file where = elf_finder_named(f, path, of_namer);
+
+	return elf_file_open_as(f->reader, &where, out, st, e);
+}
+
 /* --- the file at the recorded path --- */
 
 static void hex(const struct elf_build_id *id, char out[2 * ELF_MAX_BUILD_ID_BYTES + 1])
@@ -124,7 +151,7 @@ static struct elf_file *open_start_of_path(const struct elf_finder *f, const str
 	int len, rc;
 
 	len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), (int)path_len, w->path);
-	if (len < 0 || (size_t)len >= sizeof(path) || elf_file_open(f->reader, path, &file, &st, e))
+	if (len < 0 || (size_t)len >= sizeof(path) || open_named(f, path, NULL, &file, &st, e))
 		return NULL;
 	if (!w->build_id.len)
 		rc = check_unverified(f, w, file, &st, e);
@@ -376,7 +403,7 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 		return NULL;
 	for (size_t i = 0; i < nr_debug_dirs(f) + 2; i++) {
 		if (!link_path(f, i, w->path, &link, path) ||
-		    elf_file_open(f->reader, path, &file, &st, NULL))
+		    open_named(f, path, code, &file, &st, NULL))
 			continue;
 		found = elf_file_build_id(file);
 		if ((!id->len || !found->len || elf_build_id_equal(id, found)) &&
@@ -404,7 +431,8 @@ static const char *base_name(const char *path)
 static bool split_path(const struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
 		       char out[PATH_MAX])
 {
-	int beside_len = (int)(base_name(w->beside) - w->beside), len = 0;
+	const char *beside = elf_file_name(w->by);
+	int beside_len = (int)(base_name(beside) - beside), len = 0;
 	bool is_absolute = *w->name == '/';
 	char dir[PATH_MAX];
 
@@ -413,9 +441,9 @@ static bool split_path(const struct elf_finder *f, const struct elf_wanted_split
 	else if (i == 0 && w->folder)
 		len = snprintf(out, PATH_MAX, "%s%s/%s", sysroot(f), w->folder, w->name);
 	else if (i == 1 && !is_absolute)
-		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, w->beside, w->name);
+		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, w->name);
 	else if (i == 2)
-		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, w->beside, base_name(w->name));
+		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, base_name(w->name));
 	else if (i > 2 && i - 3 < nr_debug_dirs(f) && debug_dir(f, i - 3, dir))
 		len = snprintf(out, PATH_MAX, "%s/%s", dir, base_name(w->name));
 	if (len <= 0 || len >= PATH_MAX)
@@ -432,13 +460,15 @@ bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, si
 	*out = NULL;
 	if (!split_path(f, w, i, path))
 		return false;
-	if (*path && elf_file_open(f->reader, path, out, &st, NULL))
+	if (*path && open_named(f, path, w->by, out, &st, NULL))
 		*out = NULL;
 	return true;
 }
 
-bool elf_finder_package(struct elf_finder *f, const char *program, size_t i, struct elf_file **out)
+bool elf_finder_package(struct elf_finder *f, const struct elf_file *program, size_t i,
+			struct elf_file **out)
 {
+	const char *name = elf_file_name(program);
 	char path[PATH_MAX] = "", dir[PATH_MAX];
 	struct stat st;
 	int len = 0;
@@ -447,10 +477,10 @@ bool elf_finder_package(struct elf_finder *f, const char *program, size_t i, str
 	if (i > nr_debug_dirs(f))
 		return false;
 	if (i == 0)
-		len = snprintf(path, PATH_MAX, "%s.dwp", program);
+		len = snprintf(path, PATH_MAX, "%s.dwp", name);
 	else if (debug_dir(f, i - 1, dir))
-		len = snprintf(path, PATH_MAX, "%s/%s.dwp", dir, base_name(program));
-	if (len > 0 && len < PATH_MAX && elf_file_open(f->reader, path, out, &st, NULL))
+		len = snprintf(path, PATH_MAX, "%s/%s.dwp", dir, base_name(name));
+	if (len > 0 && len < PATH_MAX && open_named(f, path, program, out, &st, NULL))
 		*out = NULL;
 	return true;
 }

@@ -6,9 +6,11 @@
 #define ELF_FINDER_H
 
 #include "elf/file.h"
+#include "elf/rights.h"
 
 struct elf_finder;
 struct elf_reader;
+struct elf_reader_file;
 
 /* Strings are borrowed. */
 struct elf_finder_config {
@@ -17,6 +19,8 @@ struct elf_finder_config {
 	    *debug_dirs; /* folders of separate debug files, searched before /usr/lib/debug */
 	size_t nr_debug_dirs;
 	bool use_debuginfod; /* query the servers in DEBUGINFOD_URLS for missing files */
+	/* Of whoever recorded it: with them, at most, files are opened whose names are recorded. */
+	struct elf_rights rights;
 	/* CLOCK_REALTIME of the recording: without a build-id, a file changed later is another one.
 	 * 0: unknown. */
 	uint64_t recorded_ns;
@@ -53,9 +57,9 @@ const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_w
 const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
 /* The file of a unit of DWARF that is not in the program's debug file (-gsplit-dwarf). Borrowed. */
 struct elf_wanted_split {
-	const char *beside; /* the debug file */
-	const char *folder; /* in which the unit was compiled; NULL: unknown */
-	const char *name;   /* as in the debug file: of any bytes */
+	const struct elf_file *by; /* the debug file */
+	const char *folder;        /* in which the unit was compiled; NULL: unknown */
+	const char *name;          /* as in the debug file: of any bytes */
 };
 /* Opens the file at the i-th of the places in which it may be; the caller closes it, and tells
  * whether it is the one. *out NULL: none is there. False: there are no more places. */
@@ -63,7 +67,8 @@ bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, si
 		      struct elf_file **out);
 /* The same for the package of all such files of a program (its name with .dwp behind it), which is
  * beside the program or its debug file, or in a debug folder. */
-bool elf_finder_package(struct elf_finder *f, const char *program, size_t i, struct elf_file **out);
+bool elf_finder_package(struct elf_finder *f, const struct elf_file *program, size_t i,
+			struct elf_file **out);
 /* Downloads a source file of the program with this build-id, if servers may be asked; source is the
  * absolute path that its debug information has. The path of the copy, to be freed with free(3);
  * NULL: none. */
@@ -72,5 +77,10 @@ char *elf_finder_source(struct elf_finder *f, const struct elf_build_id *id, con
 struct elf_reader *elf_finder_reader(const struct elf_finder *f);
 /* As configured; "" for /. */
 const char *elf_finder_sysroot(const struct elf_finder *f);
+/* With which a file is opened whose name stands in one of another's, or in the recording. */
+struct elf_rights elf_finder_rights(const struct elf_finder *f, struct elf_rights of_namer);
+/* Where a file of a name from there is: in the sysroot, if its path (borrowed) begins with it. */
+struct elf_reader_file elf_finder_named(const struct elf_finder *f, const char *path,
+					struct elf_rights of_namer);
 
 #endif

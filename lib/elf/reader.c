@@ -150,6 +150,8 @@ static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset,
 					.len = len,
 					.held_len = held_len,
 					.refuses_links = f->refuses_links,
+					.rights = f->rights,
+					.root_len = f->root_len,
 					.may_grow = f->may_grow};
 	size_t path_len = strlen(f->path);
 	struct elf_reader_answer a = {.rc = 0};

@@ -9,6 +9,8 @@
 #ifndef ELF_READER_H
 #define ELF_READER_H
 
+#include "elf/rights.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,16 +33,21 @@ void elf_reader_free(struct elf_reader *r); /* NULL is fine */
 
 /* A file and what it has used of the budget. Zero-initialise all but path. */
 struct elf_reader_file {
-	const char *path;   /* borrowed */
-	bool refuses_links; /* if the path itself is one */
-	bool may_grow;      /* a file that grows is still the same file */
-	bool is_known;      /* st is valid; if the file changes, -ESTALE */
+	const char *path; /* borrowed */
+	/* > 0: the first bytes of path are a folder that is not left, as if it were /: links in it
+	 * lead to places in it */
+	size_t root_len;
+	struct elf_rights rights; /* with which it is opened */
+	bool refuses_links;       /* if the path itself is one */
+	bool may_grow;            /* a file that grows is still the same file */
+	bool is_known;            /* st is valid; if the file changes, -ESTALE */
 	struct stat st;
 	uint64_t bytes, ns, credit_ns; /* used; and granted for its size */
 };
 
 /*
- * Sets st and is_known. -EINVAL: not a regular file; -ESTALE: it changed; -ETIMEDOUT: no answer, or
+ * Sets st and is_known. -EINVAL: not a regular file; -EPERM: its rights cannot be had;
+ * -ESTALE: it changed; -ETIMEDOUT: no answer, or
  * its time is used up; -errno of the system calls.
  */
 int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f);

@@ -97,13 +97,44 @@ static bool send_bytes(int to, int fd, const struct elf_reader_question *q, cons
 	return elf_reader_send(to, &rc, sizeof(rc));
 }
 
+static int open_named(const struct elf_reader_question *q, struct stat *st)
+{
+	const int flags = q->refuses_links ? O_NOFOLLOW : 0;
+	char root[PATH_MAX];
+	IO_AUTO_FD int dirfd = -1;
+	int fd;
+
+	if (!q->root_len)
+		return io_open_regular(AT_FDCWD, q->path, flags, st);
+	memcpy(root, q->path, q->root_len);
+	root[q->root_len] = '\0';
+	dirfd = sys()->openat(AT_FDCWD, root, O_PATH | O_DIRECTORY, 0);
+	fd = dirfd < 0 ? dirfd : io_open_regular_within(dirfd, q->path + q->root_len, flags, st);
+	/* Linux before 5.6, or a sandbox that does not know it: only with one's own rights. */
+	if ((fd == -ENOSYS || fd == -EPERM) && !q->rights.are_limited)
+		fd = io_open_regular(AT_FDCWD, q->path, flags, st);
+	return fd;
+}
+
+/* The descriptor or -errno in *fd. False: this process has not its rights any more. */
+static bool open_with_rights(const struct elf_reader_question *q, struct stat *st, int *fd)
+{
+	*fd = elf_rights_take(q->rights);
+	if (*fd)
+		return true;
+	*fd = open_named(q, st);
+	return elf_rights_return() == 0;
+}
+
 static bool answer(int to, const struct elf_reader_question *q)
 {
 	struct elf_reader_answer a = {.rc = 0};
-	IO_AUTO_FD int fd =
-	    io_open_regular(AT_FDCWD, q->path, q->refuses_links ? O_NOFOLLOW : 0, &a.st);
-	uint64_t size = fd >= 0 && a.st.st_size > 0 ? (uint64_t)a.st.st_size : 0;
+	IO_AUTO_FD int fd = -1;
+	uint64_t size;
 
+	if (!open_with_rights(q, &a.st, &fd))
+		return false;
+	size = fd >= 0 && a.st.st_size > 0 ? (uint64_t)a.st.st_size : 0;
 	if (fd < 0)
 		a.rc = fd == -EISDIR ? -EINVAL : fd;
 	else if (q->offset > size || q->held_len > size - q->offset)

@@ -4,6 +4,8 @@
 #ifndef ELF_READER_CHILD_H
 #define ELF_READER_CHILD_H
 
+#include "elf/rights.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +16,8 @@ struct elf_reader_question {
 	uint64_t offset, len; /* len 0: only stat */
 	uint64_t held_len; /* from offset on, this many bytes must exist and not be mostly holes */
 	bool refuses_links, may_grow;
+	struct elf_rights rights;
+	size_t root_len; /* as of elf_reader_file */
 	char path[PATH_MAX];
 };
 

@@ -242,11 +242,11 @@ static int add_dump(struct symbol_dumps *d, const struct profile_mapping *m, uin
 	dump->object = m->object->number;
 	dump->pid = m->pid;
 	dump->reader = elf_finder_reader(d->config->finder);
-	dump->file =
-	    (struct elf_reader_file){.path = dump->path, .refuses_links = true, .may_grow = true};
 	dump->source = (struct jitdump_source){read_bytes, pay, dump};
 	len = snprintf(dump->path, sizeof(dump->path), "%s%s",
 		       elf_finder_sysroot(d->config->finder), m->object->path);
+	dump->file = elf_finder_named(d->config->finder, dump->path, (struct elf_rights){0});
+	dump->file.refuses_links = dump->file.may_grow = true;
 	if (len < 0 || (size_t)len >= sizeof(dump->path)) {
 		dump->is_refused = true;
 		atomic_store(&dump->is_read, true);
@@ -435,6 +435,17 @@ uint32_t symbol_dumped_object(const struct symbol_dumped *at)
 uint64_t symbol_dumped_offset(const struct symbol_dumped *at)
 {
 	return at->code->offset + (at->address - at->code->start);
+}
+
+bool symbol_dumps_rights(struct symbol_dumps *d, uint32_t object, struct elf_rights *out)
+{
+	uint32_t i;
+	const struct symbol_dump *dump = find_dump(d, object, &i) ? get(d, i) : NULL;
+
+	if (!dump)
+		return false;
+	*out = elf_rights_of_both(dump->file.rights, elf_rights_of(&dump->file.st));
+	return true;
 }
 
 void symbol_dumped_extent(const struct symbol_dumped *at, uint64_t *start, uint64_t *end)

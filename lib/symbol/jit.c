@@ -84,8 +84,12 @@ int symbol_jit_check(const struct stat *st, const struct symbols_config *config,
 		return err_set_at(e, -ESTALE, path, 0, 0,
 				  "not used: it is older than this machine's last boot, so it "
 				  "belongs to another process");
-	if (st->st_uid == 0 || st->st_uid == geteuid() ||
-	    (config->is_same_boot && is_owner_of(st->st_uid, pid)))
+	if (st->st_uid == 0 || st->st_uid == geteuid())
+		return st->st_nlink == 1 ? 0
+					 : err_set_at(e, -EACCES, path, 0, 0,
+						      "not used: it has another name too, under "
+						      "which it may be another file's");
+	if (config->is_same_boot && is_owner_of(st->st_uid, pid))
 		return 0;
 	err_set_at(e, -EACCES, path, 0, 0,
 		   "not used: it belongs to user %" PRIu32 ", not the owner of the process",
@@ -129,10 +133,12 @@ static void load(struct symbol_jit *j, struct jit_process *p, const struct symbo
 		 const char *path)
 {
 	struct elf_reader *reader = elf_finder_reader(config->finder);
-	struct elf_reader_file f = {.path = path, .refuses_links = true, .may_grow = true};
+	struct elf_reader_file f = elf_finder_named(config->finder, path, (struct elf_rights){0});
 	struct err e = {0};
-	int rc = elf_reader_look(reader, &f);
+	int rc;
 
+	f.refuses_links = f.may_grow = true;
+	rc = elf_reader_look(reader, &f);
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		return;
 	rc = rc ?: symbol_jit_check(&f.st, config, p->pid, path, &e) ?: read_map(reader, &f, p, &e);

@@ -33,6 +33,7 @@ struct dwarf_file {
 	struct dwarf_file *next;
 	const struct profile_object *object;
 	bool is_usable;
+	struct elf_rights rights;       /* of debug and shared */
 	struct elf_dwarf dwarf, shared; /* shared: the file in .gnu_debugaltlink */
 	struct symbol_units units;
 };
@@ -100,6 +101,7 @@ static bool open_shared(const struct symbol_lines *l, const struct elf_file *deb
 	shared = id.len ? elf_finder_by_id(l->config->finder, &id) : NULL;
 	if (shared && elf_dwarf_open(shared, &d->shared) == 0) {
 		dwarf_setalt(d->dwarf.dwarf, d->shared.dwarf);
+		d->rights = elf_rights_of_both(d->rights, elf_file_rights(shared));
 		return true;
 	}
 	err_set_at(&e, -ENOENT, elf_file_name(debug), 0, 0,
@@ -132,6 +134,7 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 	if (!d)
 		return NULL;
 	d->object = object;
+	d->rights = elf_file_rights(o->debug);
 	d->is_usable = open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
 		       symbol_units_load(&(struct symbol_splits){.config = l->config,
 								 .debug = o->debug,
@@ -360,4 +363,18 @@ size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *ob
 	memcpy(out, lines + (nr - n), n * sizeof(*out));
 	pthread_mutex_unlock(&l->lock);
 	return n;
+}
+
+struct elf_rights symbol_lines_rights(struct symbol_lines *l, const struct profile_object *object,
+				      const struct symbol_object *o)
+{
+	struct elf_rights rights = elf_file_rights(o->debug);
+	const struct dwarf_file *d;
+
+	pthread_mutex_lock(&l->lock);
+	d = get_file(l, object, o);
+	if (d)
+		rights = elf_rights_of_both(d->rights, d->units.splits.rights);
+	pthread_mutex_unlock(&l->lock);
+	return rights;
 }

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+struct elf_rights;
 struct jitdump_code;
 struct profile_object;
 struct profile_ksymbol;
@@ -144,6 +145,8 @@ uint32_t symbol_dumped_object(const struct symbol_dumped *at); /* the number of 
 uint64_t symbol_dumped_offset(const struct symbol_dumped *at); /* in its file */
 void symbol_dumped_extent(const struct symbol_dumped *at, uint64_t *start, uint64_t *end);
 uint16_t symbol_dumped_machine(const struct symbol_dumped *at);
+/* With which files are opened that the dump names. False: the object is none. */
+bool symbol_dumps_rights(struct symbol_dumps *d, uint32_t object, struct elf_rights *out);
 /* The source line, without the function; false: not known. */
 bool symbol_dumped_line(struct symbol_dumps *d, const struct symbol_dumped *at,
 			struct symbol_line *out);
@@ -161,5 +164,8 @@ size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *ob
 			 const struct symbol_object *o, uint64_t address, bool with_inlined,
 			 const struct symbol_function *function, struct symbol_line *out,
 			 size_t max);
+/* As symbols_rights; of the files that had lines so far. */
+struct elf_rights symbol_lines_rights(struct symbol_lines *l, const struct profile_object *object,
+				      const struct symbol_object *o);
 
 #endif

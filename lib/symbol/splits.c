@@ -130,9 +130,8 @@ static struct elf_file *find_package(const struct symbol_splits *s, const struct
 {
 	struct elf_file *file = NULL;
 
-	for (size_t i = 0; program && !file &&
-			   elf_finder_package(s->config->finder, elf_file_name(program), i, &file);
-	     i++)
+	for (size_t i = 0;
+	     program && !file && elf_finder_package(s->config->finder, program, i, &file); i++)
 		;
 	return file;
 }
@@ -160,8 +159,12 @@ static struct symbol_split *find_split(struct symbol_splits *s, const struct elf
 	struct elf_file *file = package_of(s);
 	struct symbol_split *p = file ? open_unit(file, true, lent, id) : NULL;
 
+	if (p)
+		s->rights = elf_rights_of_both(s->rights, elf_file_rights(file));
 	for (size_t i = 0; !p && elf_finder_split(s->config->finder, w, i, &file); i++) {
 		p = file ? open_unit(file, false, lent, id) : NULL;
+		if (p)
+			s->rights = elf_rights_of_both(s->rights, elf_file_rights(file));
 		elf_file_close(file); /* what is needed of it was copied */
 	}
 	return p;
@@ -178,7 +181,7 @@ struct symbol_split *symbol_split_new(struct symbol_splits *s, Dwarf_Die *skelet
 
 	if (!s->config->finder || !has_id(skeleton, DW_UT_skeleton, &id))
 		return NULL;
-	w.beside = elf_file_name(s->debug);
+	w.by = s->debug;
 	w.folder = dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &attr));
 	w.name = dwarf_formstring(attribute(skeleton, DW_AT_dwo_name, DW_AT_GNU_dwo_name, &attr));
 	if (!w.name)

@@ -7,6 +7,7 @@
 #define SYMBOL_SPLITS_H
 
 #include "elf/dwarf.h"
+#include "elf/rights.h"
 
 struct symbols_config;
 
@@ -27,6 +28,7 @@ struct symbol_splits {
 	bool has_reported;             /* that a unit's file is missing */
 	bool has_package;              /* it was looked for */
 	struct elf_file *package;      /* owned; NULL: there is none */
+	struct elf_rights rights;      /* of the files that had units so far */
 };
 
 void symbol_splits_fini(struct symbol_splits *s); /* a zeroed one is allowed */

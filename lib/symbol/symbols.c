@@ -9,6 +9,7 @@
 #include "base/perf_abi.h"
 #include "base/sys.h"
 #include "elf/file.h"
+#include "elf/finder.h"
 #include "profile/processes.h"
 #include "symbol/demangle.h"
 #include "symbol/room.h"
@@ -458,6 +459,20 @@ size_t symbols_code_lines(struct symbols *s, const struct symbol_code *code, uin
 		return 0;
 	fn = symbol_object_named(o, &s->functions, object, address, &start);
 	return symbol_lines_find(s->lines, object, o, address, true, fn, out, max);
+}
+
+struct elf_rights symbols_rights(struct symbols *s, const struct profile_object *object)
+{
+	struct symbol_object *o = find_object(s, object);
+	struct elf_rights rights = {.are_limited = false};
+
+	if (!s->config.finder)
+		return rights;
+	if (o && o->debug)
+		rights = symbol_lines_rights(s->lines, object, o);
+	else if (object)
+		symbol_dumps_rights(&s->dumps, object->number, &rights);
+	return elf_finder_rights(s->config.finder, rights);
 }
 
 const char *symbols_code_slot(struct symbols *s, const struct profile_object *object,

@@ -14,6 +14,7 @@
 struct buf;
 struct elf_file;
 struct elf_finder;
+struct elf_rights;
 struct err;
 struct profile_mapping;
 struct profile_process;
@@ -44,8 +45,8 @@ struct symbols_config {
 	const struct elf_file
 	    *vdso; /* the recorder's, borrowed: the reader's own if of the same boot; NULL: none */
 	/* Folder of perf-PID.map; NULL: /tmp below the finder's sysroot, or, if is_same_boot, /tmp.
-	 * Ignores files not owned by root, the effective user or the process's owner, and, if
-	 * is_same_boot, those older than the boot. */
+	 * Ignores files not owned by root or the effective user (with another name, too) or the
+	 * process's owner, and, if is_same_boot, those older than the boot. */
 	const char *jit_folder;
 	void (*problem)(void *arg,
 			const struct err *problem); /* NULL, or receives each problem once; may be
@@ -135,6 +136,9 @@ size_t symbols_code_read(struct symbols *s, const struct symbol_code *code, void
 /* What symbols_lines returns, with inlined functions, at an address of the code. */
 size_t symbols_code_lines(struct symbols *s, const struct symbol_code *code, uint64_t address,
 			  struct symbol_line *out, size_t max);
+/* With which source files are opened that the object's lines name: of whoever wrote its debug
+ * information. Ask after the lines. object NULL: none, as of the kernel. */
+struct elf_rights symbols_rights(struct symbols *s, const struct profile_object *object);
 /* The named function at an address beside the code (in its file, or in memory when it was loaded),
  * and its start. NULL: none. */
 const struct symbol_function *symbols_code_function(struct symbols *s,

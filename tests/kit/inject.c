@@ -49,6 +49,11 @@ int inject_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return inject_fails() ? inject.error : sys_kernel_ops.openat(dirfd, path, flags, mode);
 }
 
+static int inject_openat_within(int dirfd, const char *path, int flags)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.openat_within(dirfd, path, flags);
+}
+
 static ssize_t inject_read(int fd, void *buf, size_t len)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.read(fd, buf, len);
@@ -166,6 +171,7 @@ void inject_sys(unsigned n, int error)
 {
 	static const struct sys_ops ops = {
 	    .openat = inject_openat,
+	    .openat_within = inject_openat_within,
 	    .read = inject_read,
 	    .pread = inject_pread,
 	    .write = inject_write,

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 
-from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, run, run_checks, skip, stride
+from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, own_uid, run, run_checks, skip, stride
 import sampled
 
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -414,6 +414,35 @@ def check_hostile_source(folder):
     os.remove(f"{folder}/p.c")
     os.mkfifo(f"{folder}/p.c")
     assert "which is not a regular file" in text_of(folder, "--function=[w]ork")
+
+
+def check_of_others(folder):
+    """A program of another user, and then a session of his, name a file that only root may read as their source: root
+    is not shown it in any form, and of what a folder that is named has, what that user may read."""
+    if os.geteuid() != 0:
+        print("skip: programs of others: this is not root")
+        return
+    for path in (os.path.dirname(folder), folder):
+        os.chmod(path, 0o755)
+    os.mkdir(f"{folder}/src")
+    for path, text, mode in (("secret.c", "only root\n", 0o600), ("src/secret.c", "for all\n", 0o644)):
+        with open(f"{folder}/{path}", "w", encoding="ascii") as f:
+            f.write(text * 100)
+        os.chmod(f"{folder}/{path}", mode)
+    with open(f"{folder}/p.c", "w", encoding="ascii") as f:
+        f.write(f'{DIVIDE[platform.machine()]}\n#line 1 "{folder}/secret.c"\n{SOURCE}')
+    run("gcc", "-O2", "-g", f"{folder}/p.c", "-o", f"{folder}/p")
+    record(folder, f"{folder}/p", rounds="5")
+    assert "only root" in text_of(folder, "--function=[w]ork")
+    for path in ("p", "s/cpuperf.cpsession"):
+        os.chown(f"{folder}/{path}", own_uid(), own_uid())
+        for form in (("--report=annotate",), ("--report=annotate", "--output-format=csv"), ("--output-format=html",)):
+            assert "only root" not in output(PRINT, "--quiet", f"{folder}/s", *form), (path, form)
+        text = text_of(folder, "--function=[w]ork")
+        assert f"{folder}/secret.c, which is not in a folder named for it, as data of another user or container names it" in text, text
+        assert "for all" in text_of(folder, "--function=[w]ork", f"--source-dir={folder}/src"), path
+        assert "may not be read" in text_of(folder, "--function=[w]ork", f"--source-dir={folder}"), path
+        os.chown(f"{folder}/{path}", 0, 0)
 
 
 def check_usage(folder):

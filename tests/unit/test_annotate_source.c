@@ -12,6 +12,8 @@
 
 static struct root tree;
 static struct elf_finder *finder;
+static const struct elf_build_id no_id = {.len = 0};
+static const struct annotate_namer own = {.id = &no_id};
 
 HOOK(before_each)
 {
@@ -37,8 +39,11 @@ static struct annotate_sources *make(const char *const *dirs, size_t nr)
 
 static const struct annotate_source *find(struct annotate_sources *s, const char *path)
 {
-	return annotate_sources_find(s, path, &(struct elf_build_id){.len = 0});
+	return annotate_sources_find(s, path, &own);
 }
+
+enum { OTHER = 1234 };
+static const struct annotate_namer other = {&no_id, {.are_limited = true, .uid = OTHER}};
 
 static void check_line(const struct annotate_source *f, uint32_t line, const char *text)
 {
@@ -131,9 +136,88 @@ TEST(refused)
 	assert_non_null(find(s, "/largest.c"));
 	for (size_t i = 0; i < ARRAY_NR(faults); i++) {
 		assert_null(find(s, faults[i].path));
-		assert_string_equal(annotate_sources_fault(s, faults[i].path), faults[i].fault);
+		assert_string_equal(annotate_sources_fault(s, faults[i].path, &own),
+				    faults[i].fault);
 	}
 	assert_null(find(s, ""));
+	annotate_sources_free(s);
+}
+
+static void put_link(const char *path, const char *to)
+{
+	char whole[300];
+
+	snprintf(whole, sizeof(whole), "%s%s", tree.dir, path);
+	assert_int_equal(symlink(to, whole), 0);
+}
+
+/* What another user's program names, root reads as that user would, and only in folders that are
+ * named: neither ".." nor a link leads out of them. */
+TEST(of_others)
+{
+	static const struct {
+		const char *path, *fault; /* NULL: it is shown */
+	} cases[] = {
+	    {"/build/a.c", NULL},
+	    {"/build/link.c", NULL}, /* leads to /a.c of the folder */
+	    {"/build/secret.c", "may not be read"},
+	    {"/build/to_secret.c", "may not be read"},
+	    {"/hidden/h.c", "may not be read"},
+	    {"/outside.c",
+	     "is not in a folder named for it, as data of another user or container names it"},
+	    {"/../outside.c",
+	     "is not in a folder named for it, as data of another user or container names it"},
+	    {"/build/up.c",
+	     "is not in a folder named for it, as data of another user or container names it"},
+	    {"/build/away.c",
+	     "is not in a folder named for it, as data of another user or container names it"},
+	    {"/build/pipe.c", "is not a regular file"},
+	};
+	char dir[300], path[300];
+	const char *dirs[] = {dir};
+	struct annotate_sources *s;
+
+	if (geteuid())
+		SKIP("only root's rights are limited");
+	snprintf(dir, sizeof(dir), "%s/src", tree.dir);
+	tree_text(&tree, "/outside.c", "outside\n");
+	tree_text(&tree, "/src/a.c", "named\n");
+	tree_text(&tree, "/src/build/a.c", "named\n");
+	tree_text(&tree, "/src/build/secret.c", "secret\n");
+	tree_text(&tree, "/src/hidden/h.c", "secret\n");
+	snprintf(path, sizeof(path), "chmod -R a+rX %s", tree.dir);
+	assert_int_equal(system(path), 0);
+	snprintf(path, sizeof(path), "%s/src/build/secret.c", tree.dir);
+	assert_int_equal(chmod(path, 0600), 0);
+	snprintf(path, sizeof(path), "%s/src/hidden", tree.dir);
+	assert_int_equal(chmod(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/src/build/pipe.c", tree.dir);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	put_link("/src/build/link.c", "/a.c");
+	put_link("/src/build/to_secret.c", "secret.c");
+	put_link("/src/build/up.c", "../../outside.c");
+	put_link("/src/build/away.c", "/outside.c"); /* of the sysroot */
+	s = make(dirs, 1);
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		const struct annotate_source *f = annotate_sources_find(s, cases[i].path, &other);
+
+		if (!cases[i].fault) {
+			check_line(f, 1, "named");
+			continue;
+		}
+		assert_null(f);
+		assert_string_equal(annotate_sources_fault(s, cases[i].path, &other),
+				    cases[i].fault);
+		/* one's own program shows it, before and after */
+		if (strcmp(cases[i].fault, "is not a regular file") != 0)
+			assert_non_null(find(s, cases[i].path));
+		assert_null(annotate_sources_find(s, cases[i].path, &other));
+	}
+	annotate_sources_free(s);
+	/* without such a folder there is none */
+	s = make(NULL, 0);
+	assert_non_null(find(s, "/outside.c"));
+	assert_null(annotate_sources_find(s, "/outside.c", &other));
 	annotate_sources_free(s);
 }
 
@@ -153,6 +237,7 @@ static bool can_download(const struct elf_build_id *id)
 TEST(server)
 {
 	const struct elf_build_id id = {.len = 3, .bytes = {0xab, 0xcd, 0xef}};
+	const struct annotate_namer by = {.id = &id};
 	char url[300], cache[300];
 	struct annotate_sources *s;
 
@@ -162,7 +247,7 @@ TEST(server)
 	setenv("DEBUGINFOD_URLS", url, 1);
 	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
 	s = make(NULL, 0);
-	assert_null(annotate_sources_find(s, "/gone/p.c", &id));
+	assert_null(annotate_sources_find(s, "/gone/p.c", &by));
 	annotate_sources_free(s);
 	elf_finder_free(finder);
 	assert_int_equal(
@@ -173,9 +258,9 @@ TEST(server)
 		unsetenv("DEBUGINFOD_URLS");
 		SKIP("no library that asks servers");
 	}
-	check_line(annotate_sources_find(s, "/gone/p.c", &id), 1, "of a server");
-	assert_null(annotate_sources_find(s, "/gone/q.c", &id));
-	assert_null(annotate_sources_find(s, "gone/p.c", &id));
+	check_line(annotate_sources_find(s, "/gone/p.c", &by), 1, "of a server");
+	assert_null(annotate_sources_find(s, "/gone/q.c", &by));
+	assert_null(annotate_sources_find(s, "gone/p.c", &by));
 	annotate_sources_free(s);
 	unsetenv("DEBUGINFOD_URLS");
 }

@@ -201,6 +201,43 @@ TEST(by_link)
 	}
 }
 
+/* What the program of another user links to, or his session names, is opened as he could. */
+TEST(of_others)
+{
+	static const struct {
+		const char *how;
+		uint32_t session; /* of whom it is */
+		bool has_code, has_debug;
+	} cases[] = {
+	    {"chown 0 bin/p && chmod 600 bin/p.debug", 0, true, true},
+	    {"chown 1234 bin/p", 0, true, false},
+	    {"chmod 644 bin/p.debug", 0, true, true},
+	    {"chown 0 bin/p && chmod 666 bin/p && chmod 600 bin/p.debug", 0, true, false},
+	    {"chmod 755 bin/p", 1234, true, false},
+	    {"chmod 700 bin/p && chmod 644 bin/p.debug", 1234, false, false},
+	};
+	struct test_world *w = &world;
+	char path[4096];
+	struct elf_wanted e;
+
+	if (geteuid())
+		SKIP("only root's rights are limited");
+	make_programs(w);
+	assert_true(test_shell(w, "chmod 755 . && cp p.debug bin && "
+				  "objcopy --add-gnu-debuglink=p.debug bin/p"));
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct elf_finder_config config = {.rights =
+							     elf_rights_of_user(cases[i].session)};
+
+		assert_true(test_shell(w, "%s", cases[i].how));
+		test_world_open(w, &config, NULL);
+		e = want(w, "bin/p", path);
+		assert_int_equal(elf_finder_code(w->finder, &e) != NULL, cases[i].has_code);
+		assert_int_equal(elf_finder_debug(w->finder, &e) != NULL, cases[i].has_debug);
+		test_world_close(w);
+	}
+}
+
 /* The checksum matches, but the file that the link names is of another program. */
 TEST(link_to_another)
 {

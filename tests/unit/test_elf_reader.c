@@ -460,6 +460,108 @@ TEST(hollow_section)
 	teardown(&t);
 }
 
+/* In a folder as if it were /: an absolute link, and ".." at its top, stay in it. */
+TEST(within)
+{
+	static const struct {
+		const char *name;
+		int rc;
+	} cases[] = {
+	    {"in/a", 0},       {"in/../a", 0},       {"in/absolute", 0},  {"in/relative", 0},
+	    {"in/b", -ENOENT}, {"in/../b", -ENOENT}, {"in/out", -ENOENT},
+	};
+	struct elf_reader_file f;
+	struct fixture t;
+	char got[2] = "";
+
+	setup(&t, NULL);
+	assert_true(test_shell(t.w,
+			       "mkdir in && echo in >in/a && echo out >b && ln -s /a in/absolute "
+			       "&& ln -s ../a in/relative && ln -s ../b in/out"));
+	for (size_t i = 0; i < NR(cases); i++) {
+		f = file_named(&t, cases[i].name);
+		f.root_len = strlen(t.w->tree.dir) + strlen("/in");
+		assert_int_equal(elf_reader_look(t.reader, &f), cases[i].rc);
+		assert_true(cases[i].rc || elf_reader_read(t.reader, &f, 0, 1, got) == 0);
+	}
+	f = file_named(&t, "in/absolute");
+	f.root_len = strlen(t.w->tree.dir) + strlen("/in");
+	f.refuses_links = true;
+	assert_int_equal(elf_reader_look(t.reader, &f), -ELOOP);
+	teardown(&t);
+}
+
+/* As another user, who may not read what root may; then with one's own again. */
+TEST(rights)
+{
+	const struct elf_rights other = {.are_limited = true, .uid = 1234};
+	struct elf_reader_file f;
+	struct fixture t;
+
+	if (geteuid())
+		SKIP("only root's rights are limited");
+	setup(&t, NULL);
+	assert_int_equal(chmod(t.w->tree.dir, 0755), 0);
+	put(&t, "secret", "text", 0);
+	put(&t, "open", "text", 0);
+	put(&t, "theirs", "text", 0);
+	assert_true(test_shell(
+	    t.w,
+	    "chmod 644 open && chown 1234 theirs && mkdir -m 700 hidden && "
+	    "cp open hidden/open && cp open grouped && chmod 640 grouped && chown 0:0 grouped"));
+	for (int i = 0; i < 2; i++) {
+		static const struct {
+			const char *name;
+			int rc;
+		} cases[] = {{"secret", -EACCES},
+			     {"open", 0},
+			     {"theirs", 0},
+			     {"hidden/open", -EACCES},
+			     {"grouped", -EACCES}};
+
+		for (size_t k = 0; k < NR(cases); k++) {
+			f = file_named(&t, cases[k].name);
+			assert_int_equal(elf_reader_look(t.reader, &f), 0);
+			f = file_named(&t, cases[k].name);
+			f.rights = other;
+			assert_int_equal(elf_reader_look(t.reader, &f), cases[k].rc);
+		}
+	}
+	teardown(&t);
+}
+
+/* Whose a file is: its owner's, but nobody's where anybody can have written it. */
+TEST(rights_of)
+{
+	static const struct {
+		uint32_t uid, gid;
+		mode_t mode;
+		struct elf_rights rights;
+	} cases[] = {
+	    {0, 0, 0755, {.are_limited = false}},  {0, 0, 0775, {.are_limited = false}},
+	    {0, 50, 0755, {.are_limited = false}}, {0, 50, 0775, {true, 65534}},
+	    {0, 0, 0757, {true, 65534}},           {7, 7, 0775, {true, 7}},
+	    {7, 7, 0757, {true, 65534}},
+	};
+
+	if (geteuid())
+		SKIP("only root's rights are limited");
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct stat st = {
+		    .st_uid = cases[i].uid, .st_gid = cases[i].gid, .st_mode = cases[i].mode};
+		const struct elf_rights got = elf_rights_of(&st), all = {.are_limited = false},
+					both = elf_rights_of_both(got, all);
+
+		assert_int_equal(got.are_limited, cases[i].rights.are_limited);
+		assert_int_equal(got.uid, cases[i].rights.uid);
+		assert_int_equal(both.are_limited, got.are_limited);
+		assert_int_equal(elf_rights_of_both(all, got).uid, got.uid);
+	}
+	assert_int_equal(elf_rights_of_both(elf_rights_of_user(7), elf_rights_of_user(7)).uid, 7);
+	assert_int_equal(elf_rights_of_both(elf_rights_of_user(7), elf_rights_of_user(8)).uid,
+			 65534);
+}
+
 TEST(failures)
 {
 	struct fixture t = {.w = &world};

@@ -185,6 +185,7 @@ TEST(refused)
 	} cases[] = {
 	    {"ln -s real jit-77.dump", "link", false, "[unknown]"},
 	    {"ln real jit-77.dump && chown 12345 real", "belongs to user", true, "[unknown]"},
+	    {"ln real jit-77.dump", "another name", false, "[unknown]"},
 	    {"mkfifo jit-77.dump", "not a regular file", false, "[unknown]"},
 	    {"mkdir jit-77.dump", "not a regular file", false, "[unknown]"},
 	    {"cp real jit-77.dump && touch -d 1990-01-01 jit-77.dump", "older", false, "[unknown]"},
