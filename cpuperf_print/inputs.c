@@ -27,6 +27,7 @@
 #include "report/functions.h"
 #include "report/states.h"
 #include "selection.h"
+#include "symbol/living.h"
 #include "symbol/symbols.h"
 #include "trace/trace.h"
 
@@ -402,6 +403,7 @@ static void input_fini(struct input *o)
 	mem_free(o->by_state);
 	counts_slices_free(o->slices);
 	symbols_free(o->symbols);
+	symbol_living_free(o->living);
 	buf_fini(&o->kallsyms);
 	profile_processes_free(o->processes);
 	profile_session_close(o->session);
@@ -602,12 +604,14 @@ static void take_names(struct input *to, struct input *from)
 	to->kallsyms = from->kallsyms;
 	to->processes = from->processes;
 	to->symbols = from->symbols;
+	to->living = from->living;
 	to->vdso = from->vdso;
 	to->start_ns = from->start_ns;
 	to->is_same_boot = from->is_same_boot;
 	from->kallsyms = (struct buf){.data = NULL};
 	from->processes = NULL;
 	from->symbols = NULL;
+	from->living = NULL;
 }
 
 int inputs_reopen(struct inputs *in, struct err *e)
@@ -664,6 +668,14 @@ static bool has_other_clock(const struct input *o)
 		return false;
 	memcpy(&attr, ev->attr, ev->attr_bytes < sizeof(attr) ? ev->attr_bytes : sizeof(attr));
 	return !attr.use_clockid || attr.clockid != CLOCK_MONOTONIC;
+}
+
+/* Again when the processes grew. */
+static int load_living(struct inputs *in, struct input *o)
+{
+	symbol_living_free(o->living);
+	o->living = o->is_same_boot ? symbol_living_new(in->finder, o->processes) : NULL;
+	return o->is_same_boot && !o->living ? -ENOMEM : 0;
 }
 
 /* All but what the session has of kallsyms. */
@@ -768,7 +780,7 @@ static int load_names(struct inputs *in, struct input *o, struct err *e)
 	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
 				    : profile_boot_is_current(&o->facts->head);
 	o->vdso = o->is_same_boot ? in->vdso : NULL;
-	rc = inputs_load_processes(o) ?: load_symbols(in, o, e);
+	rc = inputs_load_processes(o) ?: load_living(in, o) ?: load_symbols(in, o, e);
 	if (rc == 0 && has_own_kallsyms(in, o))
 		rc = symbols_take_kallsyms(o->symbols, &o->kallsyms);
 	buf_fini(&o->kallsyms);
@@ -799,9 +811,11 @@ void inputs_end_names(struct inputs *in, struct input *o)
 	if (!in->is_in_turn || o->nr_readers)
 		return;
 	symbols_free(o->symbols);
+	symbol_living_free(o->living);
 	profile_processes_free(o->processes);
 	buf_fini(&o->kallsyms);
 	o->symbols = NULL;
+	o->living = NULL;
 	o->processes = NULL;
 }
 
@@ -830,9 +844,12 @@ static int grow(struct inputs *in, struct input *o, uint64_t unused_ns, struct e
 		 ?: profile_growth_read(in->growth, o->session, unused_ns, append_text,
 					&o->kallsyms, &o->processes);
 	if (rc < 0) {
+		symbol_living_free(o->living);
+		o->living = NULL;
 		o->processes = NULL;
 		return rc;
 	}
+	rc = load_living(in, o) ?: rc;
 	if (rc == 0 && o->symbols && o->kallsyms.len == before)
 		return symbols_renew(o->symbols);
 	if (rc == 1 && before) /* it was read again */

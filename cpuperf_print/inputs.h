@@ -26,6 +26,7 @@ struct profile_filter;
 struct report_functions;
 struct report_rules;
 struct selection;
+struct symbol_living;
 
 struct input {
 	const char *path;
@@ -55,10 +56,11 @@ struct input {
 	struct trace_event *by_state;
 	/* After inputs_load_names: */
 	struct symbols *symbols;
-	unsigned nr_readers;         /* between inputs_begin_names and inputs_end_names */
-	uint32_t owner;              /* of its manifest, or perf.data */
-	bool is_same_boot;           /* recorded here since the last boot */
-	const struct elf_file *vdso; /* of the recording machine; NULL: not known */
+	struct symbol_living *living; /* owned: of its processes; NULL: of another boot */
+	unsigned nr_readers;          /* between inputs_begin_names and inputs_end_names */
+	uint32_t owner;               /* of its manifest, or perf.data */
+	bool is_same_boot;            /* recorded here since the last boot */
+	const struct elf_file *vdso;  /* of the recording machine; NULL: not known */
 };
 
 /* Zero-initialise. */

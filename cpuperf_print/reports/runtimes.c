@@ -6,9 +6,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "numbers.h"
+#include "profile/processes.h"
 #include "report/flat.h"
 #include "report/functions.h"
 #include "reports/reports.h"
+#include "symbol/symbols.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +100,26 @@ static void put_hint(const struct job *j, struct grid *g, const struct report_we
 	grid_line(g, buf_str(&b));
 }
 
+static bool is_missing(const struct input *o, const char *name)
+{
+	const size_t nr = o->symbols && o->processes ? profile_nr_objects(o->processes) : 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (strcmp(profile_object(o->processes, i)->name, name) == 0 &&
+		    symbols_is_missing(o->symbols, i))
+			return true;
+	return false;
+}
+
+/* A file that is not found is another matter than one without symbols. */
+static const char *remedy_of(const struct job *j, const char *name)
+{
+	return ARRAY_ANY(o, j->inputs->item, j->inputs->nr, is_missing(o, name))
+		   ? "its file was not found (print while it runs, or name a tree that has it: "
+		     "--sysroot)"
+		   : "needs its debug symbols (a -dbgsym package, --debug-dir or --debuginfod)";
+}
+
 static void put_hints(const struct job *j, const struct nameless *n,
 		      const struct report_functions *functions, const struct report_weight *all,
 		      struct grid *g)
@@ -120,7 +142,7 @@ static void put_hints(const struct job *j, const struct nameless *n,
 		 most ? most->remedy : "needs a jitdump or a /tmp/perf-PID.map");
 	put_hint(j, g, &n->stripped, all, 0.2, "in functions without names, most of ",
 		 report_functions_text(functions, n->most),
-		 "needs its debug symbols (a -dbgsym package, --debug-dir or --debuginfod)");
+		 remedy_of(j, report_functions_text(functions, n->most)));
 }
 
 void reports_nameless(struct job *j, const struct report_weight *all,

@@ -17,6 +17,7 @@
 #include "report/rules.h"
 #include "report/stacks.h"
 #include "session/session.h"
+#include "symbol/living.h"
 #include "symbol/symbols.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct cpuperf_samples {
 	struct elf_file *vdso;
 	struct elf_finder *finder;
 	struct symbols *symbols;
+	struct symbol_living *living;
 	struct report_functions *functions;
 	struct report_stacks *stacks;
 	struct cpuperf_event *events; /* owned */
@@ -69,6 +71,8 @@ static int load_names(struct cpuperf_samples *s)
 	config.processes = s->processes;
 	config.vdso = config.is_same_boot ? s->vdso : NULL;
 	config.with_inlined = true;
+	if (config.is_same_boot && !(s->living = symbol_living_new(s->finder, s->processes)))
+		return -ENOMEM;
 	return symbols_new(&config, &s->symbols) ?: symbols_take_kallsyms(s->symbols, &kallsyms);
 }
 
@@ -238,6 +242,7 @@ void cpuperf_samples_close(struct cpuperf_samples *s)
 	if (!s)
 		return;
 	symbols_free(s->symbols);
+	symbol_living_free(s->living);
 	profile_processes_free(s->processes);
 	elf_finder_free(s->finder);
 	if (s->vdso)

@@ -411,9 +411,14 @@ const char *elf_file_name(const struct elf_file *f)
 
 struct elf_rights elf_file_rights(const struct elf_file *f)
 {
-	if (!f->image)
-		return (struct elf_rights){.are_limited = false};
-	return elf_rights_of_both(f->image->source.rights, elf_rights_of(&f->image->source.st));
+	const struct elf_reader_file *source = f->image ? &f->image->source : NULL;
+	struct elf_rights rights = {.are_limited = false};
+
+	if (source)
+		rights = elf_rights_of_both(source->rights, elf_rights_of(&source->st));
+	return source && source->is_elsewhere
+		   ? elf_rights_of_both(rights, elf_rights_of_user(ELF_RIGHTS_NOBODY))
+		   : rights;
 }
 
 bool elf_file_is_64(const struct elf_file *f)

@@ -15,6 +15,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +23,12 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-enum { NR_BUCKETS = 1024, MAX_ENTRIES = 1 << 20 };
+enum {
+	NR_BUCKETS = 1024,
+	MAX_ENTRIES = 1 << 20,
+	MAX_LIVING = 8, /* processes that are asked for a file */
+	PROC_PATH_BYTES = 40,
+};
 
 #define DEBUG_DIR "/usr/lib/debug"
 
@@ -40,6 +46,7 @@ struct elf_finder {
 	struct elf_reader *reader;
 	struct elf_reader *own; /* owned, unless one was configured */
 	pthread_mutex_t lock;
+	struct elf_living *living;
 	struct elf_debuginfod *debuginfod; /* owned; NULL: not opened */
 	bool has_tried_debuginfod, has_reported_debuginfod;
 	size_t nr_entries;
@@ -270,6 +277,115 @@ static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct el
 	return file;
 }
 
+/* --- files that are still mapped --- */
+
+void elf_finder_add_living(struct elf_living *l)
+{
+	pthread_mutex_lock(&l->finder->lock);
+	l->next = l->finder->living;
+	l->finder->living = l;
+	pthread_mutex_unlock(&l->finder->lock);
+}
+
+void elf_finder_remove_living(struct elf_living *l)
+{
+	struct elf_living **at;
+
+	if (!l->finder)
+		return;
+	pthread_mutex_lock(&l->finder->lock);
+	for (at = &l->finder->living; *at && *at != l; at = &(*at)->next)
+		;
+	if (*at)
+		*at = l->next;
+	pthread_mutex_unlock(&l->finder->lock);
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return sys()->fstatat(AT_FDCWD, a, &x, 0) == 0 && sys()->fstatat(AT_FDCWD, b, &y, 0) == 0 &&
+	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Paths mean the same to the process as here. */
+static bool has_our_root(uint32_t pid)
+{
+	char root[PROC_PATH_BYTES], space[PROC_PATH_BYTES];
+
+	snprintf(root, sizeof(root), "/proc/%" PRIu32 "/root", pid);
+	snprintf(space, sizeof(space), "/proc/%" PRIu32 "/ns/mnt", pid);
+	return is_same_file(root, "/") && is_same_file(space, "/proc/self/ns/mnt");
+}
+
+/* Place i in which a process has a file. False: there are no more. */
+static bool mapped_path(const struct elf_wanted *w, const struct elf_mapped *m, size_t i,
+			char out[PATH_MAX], size_t *root_len)
+{
+	int len = -1;
+
+	*root_len = 0;
+	if (i == 0)
+		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+			       m->pid, m->start, m->end);
+	else if (i == 1) /* for others than root */
+		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/exe", m->pid);
+	else if (i == 2) {
+		*root_len = (size_t)snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/root", m->pid);
+		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/root%s", m->pid, w->path);
+	}
+	return len > 0 && len < PATH_MAX;
+}
+
+/* Without a build-id by the inode: what is assumed of it is said. */
+static bool is_mapped_file(const struct elf_finder *f, const struct elf_wanted *w,
+			   const struct elf_file *file, const struct stat *st, struct err *e)
+{
+	if (w->build_id.len)
+		return elf_build_id_equal(&w->build_id, elf_file_build_id(file));
+	return w->inode && check_unverified(f, w, file, st, e) == 0;
+}
+
+static struct elf_file *open_of_process(const struct elf_finder *f, const struct elf_wanted *w,
+					const struct elf_mapped *m, struct err *e)
+{
+	struct elf_file *file;
+	struct err own = {0};
+	char path[PATH_MAX];
+	size_t root_len;
+	struct stat st;
+
+	for (size_t i = 0; mapped_path(w, m, i, path, &root_len); i++) {
+		const struct elf_reader_file where = {.path = path,
+						      .root_len = root_len,
+						      .rights = f->config.rights,
+						      .is_elsewhere = !has_our_root(m->pid)};
+
+		if (elf_file_open_as(f->reader, &where, &file, &st, NULL))
+			continue;
+		own = (struct err){0};
+		if (is_mapped_file(f, w, file, &st, &own)) {
+			*e = own;
+			return file;
+		}
+		elf_file_close(file);
+	}
+	return NULL;
+}
+
+static struct elf_file *open_mapped(const struct elf_finder *f, const struct elf_wanted *w,
+				    struct err *e)
+{
+	struct elf_file *file = NULL;
+	struct elf_mapped m;
+
+	for (const struct elf_living *l = f->living; l && !file && !*sysroot(f); l = l->next)
+		for (size_t i = 0; i < MAX_LIVING && !file && l->find(l->arg, w, i, &m); i++)
+			file = open_of_process(f, w, &m, e);
+	return file;
+}
+
 static bool may_ask(struct elf_finder *f, const struct elf_build_id *id)
 {
 	struct err e = {0};
@@ -332,6 +448,8 @@ static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted 
 
 	if (w->path[0] == '/' && w->path[1] != '/')
 		file = open_at_path(f, w, &e);
+	if (!file)
+		file = open_mapped(f, w, &e);
 	if (!file)
 		file = open_in_dirs(f, &w->build_id, "", has_code);
 	if (!file)

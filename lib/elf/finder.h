@@ -47,6 +47,24 @@ struct elf_wanted {
 	uint64_t inode;
 };
 
+/* Processes that still have files mapped which their paths do not lead to: deleted or replaced
+ * programs, those of other mount namespaces. */
+struct elf_mapped {
+	uint32_t pid;
+	uint64_t start, end; /* of the mapping */
+};
+struct elf_living {
+	struct elf_finder *finder; /* borrowed; NULL: of none */
+	/* The i-th process that lives and had it mapped. False: there are no more. Called under
+	 * the finder's lock. */
+	bool (*find)(void *arg, const struct elf_wanted *w, size_t i, struct elf_mapped *out);
+	void *arg;
+	struct elf_living *next; /* private */
+};
+/* Asks it for what is not found at its path, until it is removed. Borrowed. */
+void elf_finder_add_living(struct elf_living *l);
+void elf_finder_remove_living(struct elf_living *l);
+
 /* The file with the code; NULL: not found. */
 const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wanted *w);
 /* The file with full symbols or DWARF, found by build-id, then by .gnu_debuglink and its checksum.

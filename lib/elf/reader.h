@@ -38,6 +38,7 @@ struct elf_reader_file {
 	 * lead to places in it */
 	size_t root_len;
 	struct elf_rights rights; /* with which it is opened */
+	bool is_elsewhere;        /* of another root: what it names is not here */
 	bool refuses_links;       /* if the path itself is one */
 	bool may_grow;            /* a file that grows is still the same file */
 	bool is_known;            /* st is valid; if the file changes, -ESTALE */

@@ -338,6 +338,14 @@ const struct profile_object *symbols_place(struct symbols *s, const struct profi
 	return object;
 }
 
+/* NULL: not asked for. */
+static const struct symbol_object *loaded(const struct symbols *s, uint32_t object)
+{
+	return object < s->nr_objects
+		   ? atomic_load_explicit(&s->object[object], memory_order_acquire)
+		   : NULL;
+}
+
 enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
 {
 	static const enum symbol_names of_part[] = {
@@ -345,11 +353,16 @@ enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
 	    [SYMBOL_ELF_EXPORTED] = SYMBOL_NAMES_EXPORTED,
 	    [SYMBOL_ELF_ALL] = SYMBOL_NAMES_ALL,
 	};
-	const struct symbol_object *o =
-	    object < s->nr_objects ? atomic_load_explicit(&s->object[object], memory_order_acquire)
-				   : NULL;
+	const struct symbol_object *o = loaded(s, object);
 
 	return o ? of_part[o->symbols.part] : SYMBOL_NAMES_NOT_ASKED;
+}
+
+bool symbols_is_missing(const struct symbols *s, uint32_t object)
+{
+	const struct symbol_object *o = loaded(s, object);
+
+	return o && !o->code && !o->debug;
 }
 
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,

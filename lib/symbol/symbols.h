@@ -94,6 +94,8 @@ enum symbol_names {
 };
 /* object: number of a file or the vdso. */
 enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object);
+/* Names of the object were asked for, and neither its file nor its debug file was found. */
+bool symbols_is_missing(const struct symbols *s, uint32_t object);
 
 /* A source line. */
 struct symbol_line {

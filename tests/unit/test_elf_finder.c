@@ -5,7 +5,9 @@
 #include "kit.h"
 #include "test_symbols.h"
 
+#include <signal.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 static struct elf_wanted want(struct test_world *w, const char *name, char path[4096])
 {
@@ -498,6 +500,69 @@ static int find_one(void *arg)
 	elf_finder_debug(f, e);
 	elf_finder_free(f);
 	return 0;
+}
+
+static bool find_living(void *pid, const struct elf_wanted *w, size_t i, struct elf_mapped *out)
+{
+	(void)w;
+	*out = (struct elf_mapped){.pid = i ? (uint32_t) * (pid_t *)pid : (uint32_t)getpid()};
+	return i < 2;
+}
+
+static pid_t run_program(struct test_world *w, const char *name)
+{
+	char path[4096], exe[64], now[4096] = "";
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/%s", w->tree.dir, name);
+	pid = fork();
+	if (pid == 0) {
+		execl(path, path, NULL);
+		_exit(1);
+	}
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
+	do
+		memset(now, 0, sizeof(now));
+	while (readlink(exe, now, sizeof(now) - 1) > 0 && strcmp(now, path) != 0);
+	assert_string_equal(now, path);
+	return pid;
+}
+
+/* Deleted, or replaced: from the process that runs it, which must be of the program. */
+TEST(living)
+{
+	static const char *const changes[] = {"rm s", "rm s && cp q s"};
+	struct test_world *w = &world;
+
+	make_programs(w);
+	for (size_t i = 0; i < NR(changes); i++) {
+		struct elf_living living = {.find = find_living};
+		const struct elf_file *file;
+		char path[4096];
+		struct elf_wanted e;
+		pid_t pid;
+
+		assert_true(test_shell(w,
+				       "echo 'int pause(void); int main(void) { return pause(); }' "
+				       ">s.c && cc -Wl,--build-id -o s s.c"));
+		e = want(w, "s", path);
+		pid = run_program(w, "s");
+		assert_true(test_shell(w, "%s", changes[i]));
+		test_world_open(w, NULL, NULL);
+		assert_null(elf_finder_code(w->finder, &e));
+		test_world_close(w);
+		test_world_open(w, NULL, NULL);
+		living.finder = w->finder;
+		living.arg = &pid;
+		elf_finder_add_living(&living);
+		file = elf_finder_code(w->finder, &e);
+		assert_non_null(file);
+		assert_true(elf_build_id_equal(elf_file_build_id(file), &e.build_id));
+		assert_int_equal(w->nr_problems, 0);
+		test_world_close(w);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
 }
 
 TEST(failures)

@@ -12,6 +12,7 @@
 #include "profile/records.h"
 #include "profile/samples.h"
 #include "report/stack.h"
+#include "symbol/living.h"
 #include "symbol/symbols.h"
 #include "unwind/unwind.h"
 
@@ -61,6 +62,7 @@ static int make_symbols(struct stacks *s, const struct input *o)
 	    .vdso = o->vdso,
 	};
 
+	s->living = o->is_same_boot ? symbol_living_new(s->finder, o->processes) : NULL;
 	return symbols_new(&config, &s->symbols);
 }
 
@@ -88,6 +90,7 @@ int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 void stacks_fini(struct stacks *s)
 {
 	symbols_free(s->symbols);
+	symbol_living_free(s->living);
 	unwinder_free(s->unwinder);
 	elf_finder_free(s->finder);
 	mem_free(s->stack);

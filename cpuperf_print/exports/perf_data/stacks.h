@@ -10,13 +10,15 @@
 
 struct profile_item;
 struct profile_lookup;
+struct symbol_living;
 
 /* Zero-initialise by stacks_init. */
 struct stacks {
 	struct elf_finder *finder; /* owned; reports no missing files */
 	struct profile_lookup *lookup;
-	struct unwinder *unwinder; /* owned; NULL: not supported on this machine */
-	struct symbols *symbols;   /* owned */
+	struct unwinder *unwinder;    /* owned; NULL: not supported on this machine */
+	struct symbols *symbols;      /* owned */
+	struct symbol_living *living; /* owned; NULL: none */
 	const char *machine;
 	bool has_dumps;             /* samples contain stack bytes */
 	struct report_stack *stack; /* owned */

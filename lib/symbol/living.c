@@ -1,0 +1,109 @@
+/*
+ * Mappings in the order of their objects, made when the finder first asks.
+ */
+#include "symbol/living.h"
+
+#include "base/mem.h"
+#include "base/order.h"
+#include "base/sys.h"
+#include "elf/finder.h"
+#include "profile/processes.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct symbol_living {
+	struct elf_living source;
+	const struct profile_processes *processes; /* borrowed */
+	uint32_t *mapping; /* owned: numbers, by object, the newest first; NULL: not made */
+	size_t nr;
+};
+
+static int by_object(const void *x, const void *y, void *processes)
+{
+	const struct profile_mapping *a = profile_mapping(processes, *(const uint32_t *)x),
+				     *b = profile_mapping(processes, *(const uint32_t *)y);
+
+	return order_u64(a->object->number, b->object->number)
+		   ?: order_u64(b->from_ns, a->from_ns)
+		   ?: order_u64(a->start, b->start);
+}
+
+static bool make_index(struct symbol_living *l)
+{
+	if (l->mapping)
+		return true;
+	l->nr = profile_nr_mappings(l->processes);
+	l->mapping = mem_calloc(l->nr + 1, sizeof(*l->mapping));
+	for (uint32_t i = 0; l->mapping && i < l->nr; i++)
+		l->mapping[i] = i;
+	if (l->mapping)
+		qsort_r(l->mapping, l->nr, sizeof(*l->mapping), by_object,
+			(void *)(uintptr_t)l->processes);
+	return l->mapping;
+}
+
+static bool is_wanted(const struct profile_object *o, const struct elf_wanted *w)
+{
+	return strcmp(o->path, w->path) == 0 && o->build_id_len == w->build_id.len &&
+	       memcmp(o->build_id, w->build_id.bytes, w->build_id.len) == 0 &&
+	       o->inode == w->inode && o->major == w->major && o->minor == w->minor;
+}
+
+static bool lives(uint32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+	return sys()->fstatat(AT_FDCWD, path, &st, 0) == 0;
+}
+
+/* The i-th of them. */
+static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, struct elf_mapped *out)
+{
+	const struct symbol_living *l = living;
+	const struct profile_object *last = NULL;
+	uint32_t last_pid = 0;
+
+	if (!make_index(living))
+		return false;
+	for (size_t k = 0; k < l->nr; k++) {
+		const struct profile_mapping *m = profile_mapping(l->processes, l->mapping[k]);
+		const bool is_next = m->object != last || m->pid != last_pid;
+
+		last = m->object;
+		last_pid = m->pid;
+		if (!is_next || !is_wanted(m->object, w) || !lives(m->pid) || i--)
+			continue;
+		*out = (struct elf_mapped){.pid = m->pid, .start = m->start, .end = m->end};
+		return true;
+	}
+	return false;
+}
+
+struct symbol_living *symbol_living_new(struct elf_finder *finder,
+					const struct profile_processes *processes)
+{
+	struct symbol_living *l = mem_zalloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->source = (struct elf_living){.finder = finder, .find = find_mapping, .arg = l};
+	l->processes = processes;
+	elf_finder_add_living(&l->source);
+	return l;
+}
+
+void symbol_living_free(struct symbol_living *l)
+{
+	if (!l)
+		return;
+	elf_finder_remove_living(&l->source);
+	mem_free(l->mapping);
+	mem_free(l);
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Programs that their path does not lead to, printed while they run, have their names: those of a mount namespace or a
+root of their own (containers), deleted and replaced ones, those that were never in a folder. Also of perf's own
+file, and for the owner of a process. CPUPERF and CPUPERF_PRINT name the programs."""
+import contextlib
+import csv
+import io
+import os
+import shutil
+import subprocess
+import sys
+
+from kit import CPUPERF, ordinary_user, PRINT, need_sampling, output, run, run_checks, skip
+
+SOURCE = """
+#include <stdio.h>
+static volatile unsigned long sum;
+__attribute__((noinline)) void burn(void)
+{
+	for (;;)
+		sum++;
+}
+int main(void)
+{
+	puts("runs");
+	fflush(stdout);
+	burn();
+}
+"""
+OTHER = SOURCE.replace("burn", "other")
+
+
+def build(path, source=SOURCE, *flags):
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-static", *flags, "-o", path], input=source, text=True, check=True)
+    return path
+
+
+@contextlib.contextmanager
+def running(*command, **how):
+    """Once it has said that it runs."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how) as p:
+        try:
+            line = p.stdout.readline()
+            if line != "runs\n":
+                skip(f"{command[0]}: cannot be had here")
+            yield p.pid
+        finally:
+            p.kill()
+
+
+def record(folder, pid, program=CPUPERF, **how):
+    run(program, "--event=cpu_clock@1000000", "-g=fp", f"--pid={pid}", "--duration=0.1", "--num-iterations=1", f"--output={folder}/s",
+        "--quiet", **how)
+
+
+def functions(folder):
+    """Of those that have samples, and what was said."""
+    done = run(PRINT, f"{folder}/s", "--report=flat", "--output-format=csv")
+    return [r["function"] for r in csv.DictReader(io.StringIO(done.stdout))], done.stderr
+
+
+def check_space(folder):
+    """In a mount namespace of its own, where the program lies on a file system that is nowhere else. Its sources are of
+    there too: root does not read what has the same name here."""
+    with open(f"{folder}/p.c", "w", encoding="ascii") as f:
+        f.write(SOURCE)
+    run("gcc", "-O1", "-g", "-static", f"{folder}/p.c", "-o", f"{folder}/p")
+    os.chmod(folder, 0o755)
+    os.mkdir(f"{folder}/mnt")
+    with running("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none mnt && cp p mnt/service && exec "$PWD/mnt/service"',
+                 cwd=folder) as pid:
+        assert not os.path.exists(f"{folder}/mnt/service")
+        record(folder, pid)
+        found, said = functions(folder)
+        source = (PRINT, "--quiet", f"{folder}/s", "--report=annotate", "--function=burn")
+        assert "sum++" not in output(*source) and "sum++" in output(*source, f"--source-dir={folder}")
+    assert found[0] == "burn" and "No such file" not in said, (found, said)
+    found, said = functions(folder)  # it has ended
+    assert found[0].startswith("[unknown] (service+"), found
+    said = output(PRINT, f"{folder}/s", "--report=flat")
+    assert "most of service: its file was not found (print while it runs" in said, said
+
+
+def check_root(folder):
+    """In a root of its own, beside which a file of the same path is another program; links lead there."""
+    os.makedirs(f"{folder}/root/bin")
+    build(f"{folder}/root/bin/true.real")
+    os.symlink("/bin/true.real", f"{folder}/root/bin/true")
+    with running("chroot", f"{folder}/root", "/bin/true") as pid:
+        record(folder, pid)
+        assert functions(folder)[0][0] == "burn"
+
+
+def check_changed(folder):
+    """Deleted, and replaced by another program."""
+    for change in ("deleted", "replaced"):
+        build(f"{folder}/p")
+        with running(f"{folder}/p") as pid:
+            os.unlink(f"{folder}/p")
+            if change == "replaced":
+                build(f"{folder}/p", OTHER)
+            record(folder, pid)
+            found, said = functions(folder)
+        assert found[0] == "burn", (change, found, said)
+
+
+def check_never_there(folder):
+    """From memory alone."""
+    path = build(f"{folder}/p")
+    script = ("import os, sys; fd = os.memfd_create('made'); os.write(fd, open(sys.argv[1], 'rb').read()); "
+              "os.execve(fd, ['made'], {})")
+    with running(sys.executable, "-c", script, path) as pid:
+        record(folder, pid)
+        assert functions(folder)[0][0] == "burn"
+
+
+def check_owner(folder):
+    """An ordinary user prints his own."""
+    who = ordinary_user(folder)
+    if not who:
+        return
+    (program,), how = who
+    build(f"{folder}/p")
+    os.chmod(f"{folder}/p", 0o755)
+    with running(f"{folder}/p", **how) as pid:
+        os.unlink(f"{folder}/p")
+        record(folder, pid, program, **how)
+        printer = os.path.join(os.path.dirname(program), os.path.basename(PRINT))
+        out = run(printer, f"{folder}/s", "--report=flat", "--output-format=csv", **how).stdout
+    assert next(csv.DictReader(io.StringIO(out)))["function"] == "burn", out
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
