@@ -9,6 +9,10 @@
  * - another one at these addresses before: then the surveyed one applies from when it was read.
  * It takes time to read a process. Records made before the survey went on to the next process may
  * describe what it read, also those of a program that an exec started meanwhile.
+ *
+ * Memory in place of a part of the program's own code is a copy of it: programs move their code to
+ * huge pages (iodlr, node --use-largepages, hugetlbfs), and nothing else can be there, as a program
+ * is not unloaded. Of libraries that is not known: they may be, and code made at run time follow.
  */
 #include "base/array.h"
 #include "base/cover.h"
@@ -19,10 +23,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
-	MAX_LIST = 16, /* per cluster without a tree */
-	MAX_NEXT = 64, /* mappings of the next life to compare */
+	MAX_LIST = 16,  /* per cluster without a tree */
+	MAX_NEXT = 64,  /* mappings of the next life to compare */
+	MAX_PARTS = 16, /* of a program that are compared */
 };
 
 /* A mapping of the space under construction. */
@@ -309,6 +315,54 @@ static int make_clusters(struct work *w, struct profile_life *l)
 	return rc;
 }
 
+static bool is_code(const struct profile_mapping *m)
+{
+	return !m->prot || m->prot & PROT_EXEC;
+}
+
+/* The code that the kernel maps first at an exec. NULL: it is not recorded. */
+static const struct profile_object *find_program(const struct work *w)
+{
+	const struct profile_mapping *first = NULL;
+
+	for (size_t i = 0; i < w->nr; i++) {
+		const struct profile_mapping *m = &w->parts[i].m;
+
+		if (!w->parts[i].is_made && is_code(m) && (!first || m->from_ns < first->from_ns))
+			first = m;
+	}
+	return first && first->object->kind == PROFILE_OBJECT_FILE ? first->object : NULL;
+}
+
+static bool is_memory(const struct profile_object *o)
+{
+	return o->kind == PROFILE_OBJECT_ANON || o->kind == PROFILE_OBJECT_DELETED;
+}
+
+/* Makes memory that lies in a part of the program that part of its file. */
+static void name_copies(struct work *w, const struct profile_life *l)
+{
+	const struct profile_object *program = l->is_exec ? find_program(w) : NULL;
+	struct profile_mapping part[MAX_PARTS];
+	size_t nr = 0;
+
+	for (size_t i = 0; program && i < w->nr && nr < MAX_PARTS; i++)
+		if (w->parts[i].m.object == program)
+			part[nr++] = w->parts[i].m;
+	for (size_t i = 0; nr && i < w->nr; i++) {
+		struct profile_mapping *m = &w->parts[i].m;
+		const struct profile_mapping *of =
+		    is_memory(m->object)
+			? ARRAY_FIND(x, part, nr, x->start <= m->start && m->end <= x->end)
+			: NULL;
+
+		if (of) {
+			m->object = program;
+			m->offset = of->offset + (m->start - of->start);
+		}
+	}
+}
+
 static int make_space(struct work *w, struct profile_life *l)
 {
 	struct profile_life *lives = w->p->lives;
@@ -326,7 +380,9 @@ static int make_space(struct work *w, struct profile_life *l)
 		l->parent = PROFILE_NONE;
 		l->depth = 0;
 	}
-	return rc ?: add_recorded(w, l) ?: make_clusters(w, l);
+	rc = rc ?: add_recorded(w, l);
+	name_copies(w, l);
+	return rc ?: make_clusters(w, l);
 }
 
 static int compare_beginnings(const void *a, const void *b, void *arg)

@@ -40,14 +40,16 @@ static int ask(int fd, uint64_t flags, uint64_t address, struct query *q)
 	return survey_ops()->ioctl(fd, QUERY, q);
 }
 
-int survey_maps_next(int fd, uint64_t from, char name[SURVEY_PATH_BYTES], struct proc_mapping *out)
+/* The one at the address, or by the flags after it. */
+static int find(int fd, uint64_t flags, uint64_t address, char name[SURVEY_PATH_BYTES],
+		struct proc_mapping *out)
 {
 	struct query q = {.name_bytes = SURVEY_PATH_BYTES, .name = (uintptr_t)name};
-	int rc = ask(fd, EXECUTABLE | OR_NEXT, from, &q);
+	int rc = ask(fd, flags, address, &q);
 
 	if (rc)
 		return rc;
-	if (q.end <= from || q.end <= q.start)
+	if (q.end <= address || q.end <= q.start)
 		return -EINVAL; /* never from Linux; ensures that the walk ends */
 	*out = (struct proc_mapping){
 	    .start = q.start,
@@ -62,6 +64,16 @@ int survey_maps_next(int fd, uint64_t from, char name[SURVEY_PATH_BYTES], struct
 	    .name_len = q.name_bytes ? strnlen(name, SURVEY_PATH_BYTES) : 0,
 	};
 	return 0;
+}
+
+int survey_maps_next(int fd, uint64_t from, char name[SURVEY_PATH_BYTES], struct proc_mapping *out)
+{
+	return find(fd, EXECUTABLE | OR_NEXT, from, name, out);
+}
+
+int survey_maps_at(int fd, uint64_t address, char name[SURVEY_PATH_BYTES], struct proc_mapping *out)
+{
+	return find(fd, 0, address, name, out);
 }
 
 int survey_maps_build_id(int fd, const struct proc_mapping *m, struct elf_build_id *out)

@@ -18,6 +18,10 @@ enum { SURVEY_PATH_BYTES = 4096 }; /* PATH_MAX: the longest name */
  * -ENOENT: none; -errno: the query failed (-ENOTTY: before Linux 6.11). */
 int survey_maps_next(int fd, uint64_t from, char name[SURVEY_PATH_BYTES], struct proc_mapping *out);
 
+/* The mapping at an address, of any protection; else as above. */
+int survey_maps_at(int fd, uint64_t address, char name[SURVEY_PATH_BYTES],
+		   struct proc_mapping *out);
+
 /* The build-id of the mapped file, as in the kernel's own records. 0; -ENODATA: it has none;
  * -errno: the query failed. */
 int survey_maps_build_id(int fd, const struct proc_mapping *m, struct elf_build_id *out);

@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "survey/bpf.h"
 #include "survey/cmdline.h"
+#include "survey/copies.h"
 #include "survey/ids.h"
 #include "survey/maps.h"
 #include "survey/record.h"
@@ -79,9 +80,10 @@ static const char *const missing_words[NR_MISSING] = {
 struct survey {
 	const struct survey_config *config;
 	struct survey_result result;
-	struct buf out;               /* records not yet passed on */
-	struct buf text;              /* of maps: not yet parsed */
-	char name[SURVEY_PATH_BYTES]; /* of the current mapping */
+	struct buf out;                 /* records not yet passed on */
+	struct buf text;                /* of maps: not yet parsed */
+	char name[SURVEY_PATH_BYTES];   /* of the current mapping */
+	char copied[SURVEY_PATH_BYTES]; /* of the file that it is a copy of */
 	struct survey_ids ids;
 	unsigned missing;        /* bits: 1 << enum missing */
 	int rc;                  /* 0, or what ended the survey */
@@ -247,15 +249,29 @@ struct maps {
 
 static void add_mapping(struct survey *s, const struct proc_mapping *m, struct maps *maps)
 {
+	const bool wants_file = !s->config->pid;
+	const struct proc_mapping *read = m;
+	struct proc_mapping beside, copy;
+
 	if (maps->nr == SURVEY_MAX_MAPPINGS) {
 		miss(s, MAPPINGS);
 		return;
 	}
+	copy = *m;
+	if (wants_file &&
+	    survey_copy_find(&s->ids, s->task.pid, maps->fd, m, s->copied, &beside, &copy.offset)) {
+		copy.inode = beside.inode;
+		copy.major = beside.major;
+		copy.minor = beside.minor;
+		copy.name = beside.name;
+		copy.name_len = beside.name_len;
+		m = &copy;
+		read = &beside;
+	}
 	make_room(s);
-	survey_record_mmap2(&s->out, &s->task, m,
-			    m->inode && !s->config->pid
-				? survey_ids_find(&s->ids, s->task.pid, maps->fd, m)
-				: NULL);
+	survey_record_mmap2(
+	    &s->out, &s->task, m,
+	    m->inode && wants_file ? survey_ids_find(&s->ids, s->task.pid, maps->fd, read) : NULL);
 	maps->nr++;
 	s->result.nr_mappings++;
 }

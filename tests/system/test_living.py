@@ -28,6 +28,48 @@ int main(void)
 }
 """
 OTHER = SOURCE.replace("burn", "other")
+# A part of its code is anonymous memory at the same addresses: moved there as node --use-largepages does (mmap), or as
+# iodlr (mremap).
+MOVED = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static volatile unsigned long sum;
+static unsigned long rounds = -1ul;
+__attribute__((section("moved"), aligned(4096), noinline)) void burn(void)
+{
+	for (unsigned long i = 0; i < rounds; i++)
+		sum++;
+}
+__attribute__((section("moved"), aligned(4096))) void after(void)
+{
+}
+int main(int argc, char **argv)
+{
+	unsigned long len = (char *)after - (char *)burn;
+	int is_new = argc > 1 && strcmp(argv[1], "mmap") == 0;
+	void *to = is_new ? (void *)burn : NULL;
+	char copy[1 << 16];
+
+	memcpy(copy, (void *)burn, len);
+	to = mmap(to, len, PROT_READ | PROT_WRITE | (is_new ? PROT_EXEC : 0),
+		  MAP_PRIVATE | MAP_ANONYMOUS | (is_new ? MAP_FIXED : 0), -1, 0);
+	if (to == MAP_FAILED)
+		return 1;
+	memcpy(to, copy, len);
+	mprotect(to, len, PROT_READ | PROT_EXEC);
+	if (!is_new && mremap(to, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)burn) == MAP_FAILED)
+		return 1;
+	puts("runs");
+	fflush(stdout);
+	if (argc > 2)
+		rounds = strtoul(argv[2], NULL, 10);
+	burn();
+	return 0;
+}
+"""
 
 
 def build(path, source=SOURCE, *flags):
@@ -102,6 +144,18 @@ def check_changed(folder):
             record(folder, pid)
             found, said = functions(folder)
         assert found[0] == "burn", (change, found, said)
+
+
+def check_moved(folder):
+    """To memory at the same addresses: since the program's start, and before the session."""
+    build(f"{folder}/p", MOVED)
+    for how in ("mmap", "mremap"):
+        with running(f"{folder}/p", how) as pid:
+            record(folder, pid)
+        assert functions(folder)[0][0] == "burn", how
+        run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--quiet", "--", f"{folder}/p", how, "200000000")
+        found, said = functions(folder)
+        assert found[0] == "burn", (how, found, said)
 
 
 def check_never_there(folder):

@@ -57,6 +57,11 @@ enum { MAX_STEPS = 24, MAX_QUESTIONS = 24 };
 		.op = MAP, .is_made = true, .time_ns = t, .pid = p, .tid = p, .start = from,       \
 		.end = to, .text = path, .build_id = 9                                             \
 	}
+#define MADE_MEMORY(t, p, from, to, path)                                                          \
+	{                                                                                          \
+		.op = MAP, .is_made = true, .time_ns = t, .pid = p, .tid = p, .start = from,       \
+		.end = to, .text = path                                                            \
+	}
 #define KSYMBOL(t, made, gone, from, to, name)                                                     \
 	{                                                                                          \
 		.op = gone ? NO_SYMBOL : SYMBOL, .is_made = made, .time_ns = t, .start = from,     \
@@ -135,6 +140,19 @@ static const struct scene {
       {7, 7, 209, 0x3000, "ls", NULL},
       {7, 7, 210, 0x3000, "ls", "/ls"},
       {7, 7, 220, 0x6000, "ls", NULL}}},
+    {"memory in place of the program's code is a copy of it",
+     {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), FORKED(100, 7, 1), EXECED(200, 7, "node"),
+      MAPPED(210, 7, 0x5000, 0x9000, "/node"), MAPPED(220, 7, 0xa000, 0xd000, "/lib"),
+      MAPPED(230, 7, 0x6000, 0x7000, "//anon"), MAPPED(240, 7, 0xb000, 0xc000, "//anon"),
+      MAPPED(250, 7, 0x8000, 0xa000, "//anon"), MADE_MEMORY(260, 7, 0x5000, 0x6000, "//anon"),
+      MAPPED(270, 7, 0x7000, 0x8000, "/huge/x (deleted)")},
+     {{7, 7, 215, 0x6000, "node", "/node"},
+      {7, 7, 300, 0x6000, "node", "/node"},
+      {7, 7, 300, 0x5000, "node", "/node"},
+      {7, 7, 300, 0x7fff, "node", "/node"},
+      {7, 7, 300, 0xb000, "node", "//anon"}, /* the library may be unloaded */
+      {7, 7, 300, 0x9fff, "node", "//anon"}, /* more than the code */
+      {1, 1, 300, 0x1000, "sh", "/sh"}}},
     {"where there is no vdso, an exec is complete at once",
      {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), FORKED(100, 7, 1), EXECED(200, 7, "ls"),
       MAPPED(210, 7, 0x1800, 0x6000, "/ls")},

@@ -69,11 +69,13 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 	assert_int_equal(q->size, sizeof(*q));
 	assert_int_equal(!q->vma_name_size, !q->vma_name_addr);
 	assert_int_equal(!q->build_id_size, !q->build_id_addr);
-	assert_int_equal(q->query_flags, q->build_id_size ? 0 : 0x14); /* executable, or next */
+	/* what is at the address, or what is executable there or next */
+	assert_true(!q->query_flags || (q->query_flags == 0x14 && !q->build_id_size));
 	for (size_t i = 0; i < fake.nr; i++) {
 		const struct answer *a = &fake.answer[i];
 
-		if (a->end <= q->query_addr && !a->is_repeated)
+		if ((a->end <= q->query_addr || (!q->query_flags && q->query_addr < a->start)) &&
+		    !a->is_repeated)
 			continue;
 		if (a->error)
 			return a->error;
@@ -238,6 +240,75 @@ TEST(no_id)
 		assert_int_equal(fake.nr_ids, 1);
 		assert_int_equal(hook.nr_stats, 1);
 		assert_string_equal(t.result.note, "");
+		tape_fini(&t);
+	}
+	tree_remove(&r);
+}
+
+enum { PAGE = 4096 };
+
+/* So many pages, each of one letter, at an address of a file of the tree. */
+static void put_pages(const struct root *r, const char *name, uint64_t at, const char *letters)
+{
+	char path[sizeof(r->dir) + 64], page[PAGE];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", r->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	for (size_t i = 0; letters[i]; i++) {
+		memset(page, letters[i], sizeof(page));
+		assert_int_equal(pwrite(fd, page, PAGE, (off_t)(at + i * PAGE)), PAGE);
+	}
+	close(fd);
+}
+
+/* Memory behind a part of a file is that file's, if it has the bytes that follow there. */
+TEST(copies)
+{
+#define FIRST TASK "mmap2 7/7 400000+2000 @0 id 6964 5 2 /bin/a\n"
+	static const struct {
+		const char *pages, *name, *expected;
+	} cases[] = {
+	    {"cd", NULL, FIRST "mmap2 7/7 402000+2000 @2000 id 6964 5 2 /bin/a\n"},
+	    {"cd", "[anon:text]", FIRST "mmap2 7/7 402000+2000 @2000 id 6964 5 2 /bin/a\n"},
+	    {"bc", NULL, FIRST "mmap2 7/7 402000+2000 @1000 id 6964 5 2 /bin/a\n"},
+	    {"ab", NULL, FIRST "mmap2 7/7 402000+2000 @0 id 6964 5 2 /bin/a\n"},
+	    {"cx", NULL, FIRST "mmap2 7/7 402000+2000 @0 0:0 0 5 2 //anon\n"},
+	    {"xd", NULL, FIRST "mmap2 7/7 402000+2000 @0 0:0 0 5 2 //anon\n"},
+	    {"", NULL, FIRST "mmap2 7/7 402000+2000 @0 0:0 0 5 2 //anon\n"},
+	    {"cd", "[stack]", FIRST "mmap2 7/7 402000+2000 @0 0:0 0 5 2 [stack]\n"},
+	};
+	static const char file[] = "/proc/7/map_files/400000-402000";
+	struct root r = tree_make();
+	char path[sizeof(r.dir) + 64];
+	struct stat st;
+
+	put_process(&r, 7, "a", 1, "");
+	put_mapped(&r, 7, "400000-402000", "id");
+	put_pages(&r, file, 0, "abcd");
+	snprintf(path, sizeof(path), "%s%s", r.dir, file);
+	assert_int_equal(stat(path, &st), 0);
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct answer answer[] = {
+		    {.start = 0x400000,
+		     .end = 0x402000,
+		     .flags = 5,
+		     .inode = st.st_ino,
+		     .major = 0xfd,
+		     .minor = 1,
+		     .name = "/bin/a",
+		     .build_id = "id"},
+		    {.start = 0x402000, .end = 0x404000, .flags = 5, .name = cases[i].name},
+		};
+		struct tape t;
+
+		put_pages(&r, "/proc/7/mem", 0x402000, cases[i].pages);
+		tape_init(&t);
+		fake_start(answer, NR(answer));
+		assert_int_equal(tape_run(&t, &r, false), 0);
+		fake_stop();
+		tape_expect(&t, 0, cases[i].expected);
 		tape_fini(&t);
 	}
 	tree_remove(&r);
