@@ -36,13 +36,18 @@
  * process ends.
  *
  * Define CPUPERF_NO_MARKS before the header to compile all of this to nothing. C (gnu99, c11)
- * and C++11, gcc and clang, Linux; elsewhere it is nothing.
+ * and C++11, gcc and clang, Linux; elsewhere it is nothing. Of 32 bits programs of x86 and others
+ * are measured that cpuperf starts, not those that run already; those of x32 do not compile.
  *
  * Below are the parts that cpuperf itself reads: the layout of the shared memory, version 2
  * (schemas/marks.md). SPDX-License-Identifier: MIT
  */
 #ifndef CPUPERF_MARK_H
 #define CPUPERF_MARK_H
+
+#if defined(__x86_64__) && defined(__ILP32__) && !defined(CPUPERF_NO_MARKS)
+#error "cpuperf/mark.h cannot mark programs of x32: define CPUPERF_NO_MARKS"
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,10 +94,20 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_REACH = 7,  /* the same, for a search for pointers to its blocks */
 };
 
+/* The CPU's counter that a program can read. */
+enum cpuperf_mark_counter {
+	CPUPERF_MARK_NO_COUNTER = 0, /* it reads CLOCK_MONOTONIC alone */
+	CPUPERF_MARK_TSC = 1,        /* rdtsc; x86 */
+	CPUPERF_MARK_CNTVCT = 2,     /* cntvct_el0; arm64 */
+};
+
 struct cpuperf_mark_hello {
 	uint32_t magic, version;
 	uint32_t ask;
-	uint32_t object, slot, tid; /* of a thread; object: the number in its memory */
+	/* Of a thread: the number in its memory. Of an object: enum cpuperf_mark_counter; the
+	 * recorder may run on another machine than the program believes (an emulated one). */
+	uint32_t object;
+	uint32_t slot, tid; /* of a thread */
 };
 
 enum cpuperf_mark_kind {
@@ -113,7 +128,7 @@ enum cpuperf_mark_kind {
 
 enum cpuperf_mark_clock {
 	CPUPERF_MARK_MONOTONIC = 0, /* CLOCK_MONOTONIC, ns */
-	CPUPERF_MARK_CYCLES = 1,    /* the counter that rdtsc (x86) or cntvct_el0 (arm64) reads */
+	CPUPERF_MARK_CYCLES = 1,    /* the counter that the object said it can read */
 };
 
 struct cpuperf_mark_unit {
@@ -377,6 +392,25 @@ int madvise(void *at, size_t len, int advice);
 #define CLOCK_MONOTONIC 1
 int clock_gettime(int clock, struct timespec *out);
 #endif
+#endif
+
+#if defined(__x86_64__) || defined(__i386__)
+#define CPUPERF_MARK_COUNTER 1 /* CPUPERF_MARK_TSC */
+static inline uint64_t cpuperf_mark_cycles(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#elif defined(__aarch64__)
+#define CPUPERF_MARK_COUNTER 2 /* CPUPERF_MARK_CNTVCT */
+static inline uint64_t cpuperf_mark_cycles(void)
+{
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
+#else
+#define CPUPERF_MARK_COUNTER 0 /* CPUPERF_MARK_NO_COUNTER */
 #endif
 
 #define CPUPERF_MARK_SHARED __attribute__((weak, visibility("hidden")))
@@ -653,8 +687,12 @@ CPUPERF_MARK_RARE struct cpuperf_mark_own *cpuperf_mark_make_own(void)
 
 CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state, uint32_t number)
 {
-	struct cpuperf_mark_hello hello = {
-	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
+	struct cpuperf_mark_hello hello = {CPUPERF_MARK_MAGIC,
+					   CPUPERF_MARK_VERSION,
+					   CPUPERF_MARK_ASK_MEMORY,
+					   CPUPERF_MARK_COUNTER,
+					   0,
+					   0};
 	struct cpuperf_mark_header *shared = NULL;
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 
@@ -890,16 +928,12 @@ static inline uint64_t cpuperf_mark_now(uint32_t clock)
 {
 	struct timespec ts;
 
-	if (clock == CPUPERF_MARK_CYCLES) {
-#if defined(__x86_64__)
-		return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-		uint64_t ticks;
-
-		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-		return ticks;
+#if CPUPERF_MARK_COUNTER
+	if (clock == CPUPERF_MARK_CYCLES)
+		return cpuperf_mark_cycles();
+#else
+	(void)clock;
 #endif
-	}
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }

@@ -99,15 +99,26 @@ static uint64_t read_cycles(void)
 }
 
 /* The kernel has checked what it uses as its clock: constant, and the same on all CPUs. */
-bool wire_has_cycles(void)
+uint32_t wire_counter(const struct root *root)
 {
-	static const char *const names[] = {"tsc", "arch_sys_counter"};
+	static const struct {
+		const char *name;
+		enum cpuperf_mark_counter counter;
+	} sources[] = {{"tsc", CPUPERF_MARK_TSC}, {"arch_sys_counter", CPUPERF_MARK_CNTVCT}};
 	static const char path[] =
 	    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 	char line[64];
+	const typeof(sources[0]) *found = NULL;
 
-	return root_load_line(&root_live, path, line, sizeof(line)) == 0 &&
-	       ARRAY_ANY(name, names, ARRAY_NR(names), strcmp(*name, line) == 0);
+	if (root_load_line(root, path, line, sizeof(line)) == 0)
+		found =
+		    ARRAY_FIND(source, sources, ARRAY_NR(sources), strcmp(source->name, line) == 0);
+	return found ? found->counter : CPUPERF_MARK_NO_COUNTER;
+}
+
+uint32_t wire_clock(uint32_t own, uint32_t of_object)
+{
+	return own && own == of_object ? CPUPERF_MARK_CYCLES : CPUPERF_MARK_MONOTONIC;
 }
 
 /* The reading that took the shortest is the least disturbed one. */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 struct cpuperf_mark_header;
+struct root;
 struct wire_slot;
 
 /* Two readings of the clocks, as close together as possible. */
@@ -63,8 +64,11 @@ void wire_reader_fini(struct wire_reader *r);
 /* Passes on the names of counts, before all others. */
 void wire_reader_name_counts(struct wire_reader *r);
 
-/* True if the counter of cycles can be converted to CLOCK_MONOTONIC on this machine. */
-bool wire_has_cycles(void);
+/* The counter (enum cpuperf_mark_counter) that can be converted to CLOCK_MONOTONIC on this machine:
+ * the one by which the kernel keeps time. */
+uint32_t wire_counter(const struct root *root);
+/* The clock of the memory of an object that can read that counter, where the recorder reads own. */
+uint32_t wire_clock(uint32_t own, uint32_t of_object);
 void wire_clocks_now(struct wire_clocks *out);
 
 /* Makes memory for an object of a process. *fd: sealed against shrinking and growing, the caller's.

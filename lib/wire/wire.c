@@ -54,7 +54,7 @@ struct wire {
 	uint32_t number;
 	char name[NAME_BYTES];
 	int listener, stop; /* stop: an eventfd */
-	uint32_t clock, nr_objects;
+	uint32_t counter, nr_objects;
 	struct connection *connections; /* owned */
 	size_t nr, room;
 	struct waiting waiting[MAX_WAITING];
@@ -133,7 +133,7 @@ int wire_open(const struct wire_config *config, struct wire **out, struct err *e
 		return err_set(e, -ENOMEM, "no memory for marks");
 	w->config = *config;
 	w->listener = w->stop = -1;
-	w->clock = wire_has_cycles() ? CPUPERF_MARK_CYCLES : CPUPERF_MARK_MONOTONIC;
+	w->counter = wire_counter(&root_live);
 	rc = wire_reader_init(&w->reader, &w->config) ?: listen_somewhere(w);
 	if (rc == 0) {
 		w->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -219,11 +219,11 @@ static bool has_left_image(struct wire *w, size_t i)
 }
 
 /* Makes memory for an object of the process at the other end. */
-static int serve_object(struct wire *w, int fd, uint32_t pid)
+static int serve_object(struct wire *w, int fd, uint32_t pid, const struct cpuperf_mark_hello *h)
 {
 	struct wire_memory_config config = {.pid = pid,
 					    .object = w->nr_objects + 1,
-					    .clock = w->clock,
+					    .clock = wire_clock(w->counter, h->object),
 					    .is_nested = wire_is_nested(&root_live, pid),
 					    .nr_counts = w->config.nr_counts,
 					    .chance = w->config.chance};
@@ -359,7 +359,7 @@ static int serve(struct wire *w, int fd)
 		   hello.version != CPUPERF_MARK_VERSION) {
 		t->old++;
 	} else if (hello.ask == CPUPERF_MARK_ASK_MEMORY) {
-		rc = serve_object(w, fd, (uint32_t)peer.pid);
+		rc = serve_object(w, fd, (uint32_t)peer.pid, &hello);
 		t->connections += rc == 0;
 		t->refused += rc != 0;
 		t->refused_why = rc ?: t->refused_why;

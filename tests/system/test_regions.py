@@ -7,12 +7,14 @@ import functools
 import io
 import itertools
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
 
-from kit import CPUPERF, by_turns, need_sampling, output, PRINT, run, run_checks, stride
+from kit import CPUPERF, by_turns, can_execute, need_sampling, output, PRINT, run, run_checks, stride
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = f"-I{os.environ['SOURCE_DIR']}/include"
@@ -306,6 +308,51 @@ def check_compilers(folder):
         assert sorted(regions(folder)) == ["child", "parent"], (compiler, flags)
 
 
+COUNTER = r"""
+#include <cpuperf/mark.h>
+static uint64_t read_counter(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+int main(void)
+{
+	uint64_t before = read_counter(), now = cpuperf_mark_now(CPUPERF_MARK_CYCLES), after = read_counter();
+
+	CPUPERF_BEGIN("slept");
+	usleep(20000);
+	CPUPERF_END;
+	return CPUPERF_MARK_COUNTER == CPUPERF_MARK_TSC && before <= now && now <= after ? 7 : 1;
+}
+"""
+
+
+def check_programs_of_each_machine(folder):
+    """The counter that a program says it can read is the one that it reads."""
+    source = f"{folder}/counter.c"
+    with open(source, "w", encoding="ascii") as f:
+        f.write(COUNTER)
+    # the kernel's headers are those of both
+    of_32_bits = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
+    for flags in ([], of_32_bits) if platform.machine() == "x86_64" else ():
+        if run("cc", *FLAGS, *flags, "-o", f"{folder}/counter", source, code=None).returncode and flags:
+            print("skip: programs of 32 bits: the compiler makes none", flush=True)
+        elif can_execute(f"{folder}/counter", "programs of 32 bits"):
+            measure(folder, f"{folder}/counter", options=("-e", "page_faults"))
+            assert 20e6 <= regions(folder)["slept"]["wall_ns"] < 2e9, (flags, regions(folder))
+    with open(source, "w", encoding="ascii") as f:
+        f.write("#include <cpuperf/mark.h>\nuint64_t now(void) { return cpuperf_mark_now(CPUPERF_MARK_CYCLES); }\n")
+    for compiler, flags, instruction in (("cc", of_32_bits, "rdtsc"), ("aarch64-linux-gnu-gcc", [], "cntvct_el0")):
+        if platform.machine() == "x86_64" and shutil.which(compiler):
+            done = run(compiler, *FLAGS, *flags, "-S", "-o", "-", source, code=None)
+            assert done.returncode or instruction in done.stdout.split("\nnow:")[1], done.stdout
+    # x32: the C library for it is rarely there
+    x32 = ["cc", "-D__ILP32__", "-D__x86_64__", "-E", INCLUDE, source]
+    assert "cannot mark programs of x32: define CPUPERF_NO_MARKS" in run(*x32, code=1).stderr
+
+
 def check_nothing_changes_without_a_recorder(folder):
     program = build()
     for variable in (None, "", "/nowhere", "x" * 300, "cpuperf-marks-", "cpuperf-marks-0000000g", "cpuperf-marks-12345678"):
@@ -367,7 +414,7 @@ def check_regions_of_a_control_group(folder):
 DEAR = ("check_a_block_ends_what_was_left_in_it", "check_a_killed_recorder_harms_nobody", "check_a_session_that_ends_first",
         "check_compilers", "check_ends_in_other_objects", "check_exec_without_samples", "check_filters_apply_to_marks",
         "check_nothing_changes_without_a_recorder", "check_objects", "check_paused_functions_have_no_samples",
-        "check_processes", "check_regions_left_open_are_closed", "check_regions_on_one_line",
+        "check_processes", "check_programs_of_each_machine", "check_regions_left_open_are_closed", "check_regions_on_one_line",
         "check_regions_without_samples", "check_samples_have_regions", "check_threads_and_quantiles",
         "check_threads_end_with_regions_open")
 need_sampling()

@@ -3,7 +3,9 @@
  * and memory that a hostile program has written.
  */
 #include "kit.h"
+#include "tree.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "cpuperf/mark.h"
 #include "wire/memory.h"
@@ -140,6 +142,51 @@ TEST(marks_arrive_in_order_with_their_times)
 	assert_int_equal(totals.marks, 9);
 	assert_int_equal(totals.connections, 1);
 	assert_int_equal(totals.lost + totals.invalid + totals.refused, 0);
+}
+
+/* A time of another counter than the recorder reads is any time. */
+TEST(the_clock_is_one_that_both_can_read)
+{
+	static const struct {
+		const char *kernel;
+		uint32_t counter, clock[3]; /* of an object with none, the TSC, CNTVCT */
+	} machines[] = {
+	    {"tsc", CPUPERF_MARK_TSC, {0, CPUPERF_MARK_CYCLES, 0}},
+	    {"arch_sys_counter", CPUPERF_MARK_CNTVCT, {0, 0, CPUPERF_MARK_CYCLES}},
+	    {"kvm-clock", CPUPERF_MARK_NO_COUNTER, {0, 0, 0}},
+	    {"", CPUPERF_MARK_NO_COUNTER, {0, 0, 0}},
+	};
+	static const char path[] =
+	    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	struct root root = tree_make();
+
+	assert_int_equal(wire_counter(&root), CPUPERF_MARK_NO_COUNTER);
+	for (size_t i = 0; i < ARRAY_NR(machines); i++) {
+		tree_text(&root, path, machines[i].kernel);
+		assert_int_equal(wire_counter(&root), machines[i].counter);
+		for (uint32_t c = 0; c < ARRAY_NR(machines[i].clock); c++)
+			assert_int_equal(wire_clock(machines[i].counter, c), machines[i].clock[c]);
+	}
+	tree_remove(&root);
+}
+
+/* The hello of an object of this header, and one that says no counter. */
+TEST(an_object_says_its_counter)
+{
+	const uint32_t counter = wire_counter(&root_live);
+	struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
+	struct cpuperf_mark_header h;
+	struct wire *w = open_wire();
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+
+	CPUPERF_INSTANT("x");
+	assert_int_equal(cpuperf_mark_thread_2.clock, wire_clock(counter, CPUPERF_MARK_COUNTER));
+	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), 1);
+	assert_int_equal(read(fds[0], &h, sizeof(h)), sizeof(h));
+	assert_int_equal(h.clock, CPUPERF_MARK_MONOTONIC);
+	close(fds[0]);
+	close_wire(w);
 }
 
 TEST(nothing_is_written_or_connected_while_off)
@@ -369,7 +416,7 @@ TEST(all_rings_of_a_pass_have_the_same_time)
 	struct memory t;
 	int fd;
 
-	if (!wire_has_cycles())
+	if (!wire_counter(&root_live))
 		SKIP("the kernel keeps time by something else than the CPU's counter");
 	open_memory(&t);
 	for (int pass = 0; pass < 20; pass++) {
