@@ -265,6 +265,19 @@ static const char *unit_of(const char *name)
 	return "events";
 }
 
+/* No PMU implements it: the kernel opens it all the same, and it counts nothing. */
+static bool lack(const struct host *h, const struct event_part *parts, uint32_t nr)
+{
+	uint32_t nr_lack = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct host_pmu *pmu = parts[i].pmu ? host_find_pmu(h, parts[i].pmu) : NULL;
+
+		nr_lack += pmu && event_armv8_lacks(h, pmu, parts[i].config);
+	}
+	return nr_lack == nr;
+}
+
 /* Makes the row of an encoded name, with a part for each later model that has the event too. */
 static int new_row(const struct models *m, size_t first, const struct resolved *r,
 		   const char *detail, const struct event_row **out)
@@ -282,6 +295,8 @@ static int new_row(const struct models *m, size_t first, const struct resolved *
 		return -ENOMEM;
 	row->unit = unit_of(r->name);
 	row->missing = m->missing;
+	if (!m->missing && lack(m->c->host, parts, nr))
+		row->missing = EVENT_ARMV8_LACKS;
 	if (!m->missing && !(parts->pmu && *parts->pmu) && parts_nr_core_pmus(m->c->host))
 		row->missing = "cannot determine which of this machine's core PMUs has this model";
 	row->description = description_of(m->c, r);

@@ -5,6 +5,7 @@
 #include "kit.h"
 
 #include "base/buf.h"
+#include "event/parts.h"
 #include "event/sysfs.h"
 
 #define PMU "/sys/bus/event_source/devices/"
@@ -385,4 +386,38 @@ static int encode_and_find(void *arg)
 TEST(failures)
 {
 	inject_every(encode_and_find, NULL, 1, 10);
+}
+
+/* The kernel opens a common event of ARM that the CPU does not implement, and counts nothing. */
+TEST(common_events_of_arm)
+{
+	static const struct {
+		const char *tree, *pmu;
+		uint64_t code;
+		bool is_lacking;
+	} cases[] = {
+	    {"arm64-server", "armv8_pmuv3_0", 0x08, false},
+	    {"arm64-server", "armv8_pmuv3_0", 0x11, false},
+	    {"arm64-server", "armv8_pmuv3_0", 0x04, true}, /* L1D_CACHE */
+	    {"arm64-server", "armv8_pmuv3_0", 0x12, true}, /* BR_PRED */
+	    {"arm64-server", "armv8_pmuv3_0", 0x30, true},
+	    {"arm64-server", "armv8_pmuv3_0", 0x31, false}, /* not published by each kernel */
+	    {"arm64-server", "armv8_pmuv3_0", 0xc1, false}, /* the vendor's own */
+	    {"arm64-big-little", "armv8_cortex_a53", 0x04, false}, /* publishes nothing */
+	    {"amd-server", "cpu", 0x04, false},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct root r = tree_captured(cases[i].tree);
+		struct err e = {0};
+		struct host h;
+
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		assert_non_null(host_find_pmu(&h, cases[i].pmu));
+		if (event_armv8_lacks(&h, host_find_pmu(&h, cases[i].pmu), cases[i].code) !=
+		    cases[i].is_lacking)
+			fail_msg("%s %s 0x%x", cases[i].tree, cases[i].pmu,
+				 (unsigned)cases[i].code);
+		host_fini(&h);
+	}
 }
