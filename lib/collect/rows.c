@@ -224,7 +224,8 @@ static const struct event_row misc_rows[] = {
 	    "Bytes that the process had read from disks, not from the cache.", PIDS),
 	ROW(166, "process_write_bytes", COUNT, THINGS, "B", "/proc/PID/io",
 	    COLLECT_MANY + PROCESS, PROCESS_WRITE_BYTES, 0,
-	    "Bytes that the process made to be written to disks.", PIDS),
+	    "Bytes that the process made to be written to disks: whole pages of the cache, or large folios, that it"
+	    " changed.", PIDS),
 	ROW(167, "process_threads", VALUE, THINGS, "threads", "/proc/PID/stat",
 	    COLLECT_MANY + PROCESS, PROCESS_THREADS, 0,
 	    "Threads of the process.", PIDS),

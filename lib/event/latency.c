@@ -462,7 +462,11 @@ static int make(const struct catalogue *c, const struct syscall_row *call,
 	    .source = "BPF: sys_enter, sys_exit",
 	    .description = arena_printf(c->arena, "How long the system call %s takes; by process.",
 					call->name),
-	    .detail = DETAIL "\nWithout those of 32-bit programs.",
+	    .detail =
+		DETAIL "\nFrom its begin in the kernel to the end of its work there. What follows "
+		       "before the program goes on, a\npreemption or a signal, is not in it: "
+		       "latency:run_queue has the wait of the former.\nWithout those of 32-bit "
+		       "programs.",
 	    .nr_parts = 1,
 	    .parts = part,
 	    .missing = number < 0 ? "this machine has no such system call" : NULL,
