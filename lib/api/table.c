@@ -89,6 +89,7 @@ int api_table_new(const struct session *s, struct table **out, struct err *e)
 	mem_free(events);
 	if (rc)
 		return rc;
+	(*out)->nr_cpus = cpuset_count(&plan->host->online);
 	explain_later(plan, *out);
 	(*out)->nr_rows = plan_nr_traces(plan);
 	return 0;

@@ -51,6 +51,7 @@ int counts_tally_new(const struct profile_facts *f, const struct metric_set *met
 	t = table_new(nr, f->max_rows);
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
+	t->nr_cpus = f->info ? f->info->nr_cpus : 0;
 	set_columns(t, f->events, f->nr_events);
 	table_set_metrics(t, metrics);
 	if (table_add_sampling(t)) {

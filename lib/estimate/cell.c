@@ -32,6 +32,8 @@ const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES])
 {
 	if (c->state != CELL_OK || !cell_is_short(c))
 		return cell_state_name(c->state);
+	if (c->is_over)
+		return "more than possible";
 	if (!c->nr_with || !c->nr_without)
 		return "partial";
 	snprintf(out, CELL_STATE_BYTES, "partial: %" PRIu32 " of %" PRIu64, c->nr_with,
@@ -66,7 +68,7 @@ bool cell_is_partial(const struct cell *c)
 
 bool cell_is_short(const struct cell *c)
 {
-	return cell_has_value(c) && (c->nr_without || c->is_short);
+	return cell_has_value(c) && (c->nr_without || c->is_short || c->is_over);
 }
 
 bool cell_is_shorter(const struct cell *c, const struct cell *than)
@@ -204,6 +206,7 @@ static void add_numbers(enum event_kind kind, struct cell *total, const struct c
 	add(&total->base, c->base, &overflow);
 	total->is_perf |= c->is_perf;
 	total->is_short |= c->is_short;
+	total->is_over |= c->is_over;
 	if (c->time_ns > total->time_ns)
 		total->time_ns = c->time_ns;
 	if (c->span_ns > total->span_ns)

@@ -43,6 +43,7 @@ struct cell {
 	bool is_real;   /* only value is valid, not count: a share, or a scale that is no integer */
 	bool is_metric; /* computed from other cells: only value, times and limit are valid */
 	bool is_short;  /* a part was not read; how much is unknown */
+	bool is_over;   /* more than the machine can do in the span: a part is of before */
 	bool has_rest;  /* a sum that has what its parts lack: it is not short */
 	enum cell_limit limit;
 	uint64_t count; /* exact: the count, scaled and rounded, or the value; 0 if is_real */
@@ -58,10 +59,10 @@ struct cell {
 
 bool cell_has_value(const struct cell *c); /* CELL_OK or CELL_OFFLINE */
 /* The number is partial: a CPU went offline, a CPU or thing is missing from the sum, a part of a
- * thing ended between two readings, or an operand is partial. */
+ * thing ended between two readings, or an operand is partial; or it is_over. */
 bool cell_is_partial(const struct cell *c);
 /* cell_state_name; "partial: 5 of 111" for an incomplete number, "partial" if the number of parts
- * is unknown. The result may be in out. */
+ * is unknown, "more than possible". The result may be in out. */
 enum { CELL_STATE_BYTES = 48 };
 const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
 /* As cell_is_partial, but not for a CPU that went offline. */

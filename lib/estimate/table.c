@@ -3,6 +3,7 @@
  */
 #include "estimate/table.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sum.h"
@@ -234,6 +235,33 @@ static bool is_missed(const struct table_column *c, const struct cell *part)
 	return c->total == EVENT_TOTAL_SUM || part->state != CELL_NOT_SUPPORTED;
 }
 
+/* Of times what a thing can use at most in its span: of each CPU, or of one. */
+static const struct bound {
+	const char *name;
+	bool is_of_cpus, has_sum; /* all things together can use no more */
+} bounds[] = {
+    {"process_cpu_time", true, true},
+    {"cgroup_cpu_usage", true, false}, /* groups are in each other */
+    {"disk_busy_time", false, false},
+};
+
+/* The kernel counts some in ticks, of each CPU, and a time is read a little after its clock. */
+enum { SLACK_NS = 10000000, SLACK_PART = 100 };
+
+static bool is_over(const struct table *t, size_t column, const struct cell *c, bool is_sum)
+{
+	const char *name = t->columns[column].name;
+	const struct bound *b =
+	    ARRAY_FIND(x, bounds, ARRAY_NR(bounds), name && strcmp(x->name, name) == 0);
+	double nr, limit_ns;
+
+	if (!b || !cell_has_value(c) || (is_sum && !b->has_sum) || (b->is_of_cpus && !t->nr_cpus))
+		return false;
+	nr = b->is_of_cpus ? (double)t->nr_cpus : 1;
+	limit_ns = nr * (double)c->span_ns;
+	return c->value > limit_ns + limit_ns / SLACK_PART + (nr + 1) * SLACK_NS;
+}
+
 /* The first one with a number replaces the cell. */
 static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
@@ -241,6 +269,7 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 	uint32_t nr_with = all->nr_with, nr_without = all->nr_without;
 	bool has_rest = all->has_rest || part->has_rest;
 	bool is_short = !has_rest && (all->is_short || part->is_short);
+	bool has_over = all->is_over || part->is_over;
 
 	if (!cell_has_value(part)) {
 		if (all->state == CELL_NONE)
@@ -256,6 +285,7 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 	all->nr_without = nr_without;
 	all->is_short = is_short;
 	all->has_rest = has_rest;
+	all->is_over = has_over || is_over(t, column, all, true);
 }
 
 void table_thing_gone(struct table *t, size_t column)
@@ -289,6 +319,7 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 	    c->kind != EVENT_VALUE)
 		thing->cell = (struct cell){.state = CELL_NOT_COUNTED, .time_ns = end->time_ns};
 	cell_scale(c->kind, c->scale, &thing->cell);
+	thing->cell.is_over = is_over(t, column, &thing->cell, false);
 	thing->cell.has_rest = end->flags & READING_REST && cell_has_value(&thing->cell);
 	if (c->kind != EVENT_VALUE || !(end->flags & READING_ENDED))
 		add_to_cell(t, column, &thing->cell);

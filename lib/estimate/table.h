@@ -75,6 +75,7 @@ struct table {
 	struct arena thing_names;
 	struct latencies latencies; /* all of an event and part; added by who fills the table */
 	struct region_times_list regions; /* of a session that runs */
+	uint64_t nr_cpus;                 /* of the machine; 0: unknown */
 	uint32_t iteration;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: unknown, the session was killed */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: unknown */
@@ -133,6 +134,7 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
  * - With READING_ENDED in its end it is a thing that has ended: of values it has its last one, and
  * the event's number is without it.
  * - READING_REST in its end: it has what ended things counted, and their sum is not short.
+ * - More than the machine can do in its time, as CPU time of more CPUs than it has: cell.is_over.
  * Call table_set_time first, and table_set for row 0 without parts. The name is copied. 0 or
  * -ENOMEM.
  */

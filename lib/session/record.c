@@ -124,6 +124,7 @@ static int set_common(const struct recorder *r, struct trace_writer *w, const ch
 	    .num_iterations = spec->num_iterations,
 	    .user_hz = host->user_hz,
 	    .page_bytes = host->page_bytes,
+	    .nr_cpus = cpuset_count(&host->online),
 	};
 	struct trace_event *events = mem_calloc(plan->nr_events, sizeof(*events));
 	struct buf attrs;

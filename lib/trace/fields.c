@@ -59,6 +59,10 @@ static const struct trace_field info_fields[] = {
     {.type = TRACE_FIELD_TEXT32,
      .at = offsetof(struct trace_info, spec_json),
      .max = TRACE_MAX_SPEC_BYTES},
+    {.type = TRACE_FIELD_U64,
+     .at = offsetof(struct trace_info, nr_cpus),
+     .is_optional = true,
+     .is_sparse = true},
     END,
 };
 

@@ -78,6 +78,7 @@ struct trace_info {
 	uint64_t num_iterations; /* as requested; 0: until stopped */
 	uint32_t user_hz;        /* ticks per second of /proc/stat */
 	uint32_t page_bytes;
+	uint64_t nr_cpus; /* online when the session began; 0: unknown */
 };
 
 /* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag, except

@@ -448,3 +448,51 @@ TEST(copied)
 	assert_int_equal(to->things[0].number, 1);
 	table_free(to);
 }
+
+/* A time that is longer than the machine's CPUs, or the disk, had: a part of it is of before. */
+TEST(more_than_the_machine_can_do)
+{
+	enum { MS = 1000000 };
+	static const struct {
+		const char *name;
+		uint64_t nr_cpus, first_ms, second_ms;
+		bool is_first_over, is_second_over, is_sum_over;
+	} rows[] = {
+	    {"process_cpu_time", 2, 1053, 10, true, false, true},
+	    {"process_cpu_time", 2, 200, 0, false, false, false},
+	    {"process_cpu_time", 2, 150, 150, false, false, true},
+	    {"process_cpu_time", 2, 110, 110, false, false, false}, /* ticks of the machine */
+	    {"process_cpu_time", 64, 1053, 150, false, false, false},
+	    {"process_cpu_time", 0, 1053, 150, false, false, false}, /* unknown */
+	    {"cgroup_cpu_usage", 2, 180, 180, false, false, false},  /* one is in the other */
+	    {"cgroup_cpu_usage", 2, 10, 300, false, true, true},
+	    {"disk_busy_time", 2, 100, 100, false, false, false},
+	    {"disk_busy_time", 2, 180, 100, true, false, true},
+	    {"process_run_delay", 2, 1053, 1053, false, false, false}, /* any number of tasks */
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct reading start = at(100 * MS, 7), first = at(200 * MS, 7), second = first;
+		struct table *t = new_table(EVENT_COUNT, 0);
+		char text[CELL_STATE_BYTES];
+
+		t->columns[0].name = rows[i].name;
+		t->nr_cpus = rows[i].nr_cpus;
+		first.raw += rows[i].first_ms * MS;
+		second.raw += rows[i].second_ms * MS;
+		clear(t, READING_OK);
+		assert_int_equal(table_add_thing(t, 0, 1, "a", &start, &first), 0);
+		assert_int_equal(table_add_thing(t, 0, 2, "b", &start, &second), 0);
+		if (t->things[0].cell.is_over != rows[i].is_first_over ||
+		    t->things[1].cell.is_over != rows[i].is_second_over ||
+		    table_cell(t, 0, 0)->is_over != rows[i].is_sum_over)
+			fail_msg("row %zu", i);
+		assert_string_equal(cell_state_text(&t->things[0].cell, text),
+				    rows[i].is_first_over ? "more than possible" : "ok");
+		assert_int_equal(cell_is_partial(&t->things[0].cell), rows[i].is_first_over);
+		t->nr_rows = 1;
+		table_total(t);
+		assert_int_equal(t->totals[0].is_over, rows[i].is_sum_over);
+		table_free(t);
+	}
+}
