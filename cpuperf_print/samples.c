@@ -233,6 +233,17 @@ static const struct {
 			  "programs built with -fasynchronous-unwind-tables"},
 };
 
+/* Of programs whose functions are made at run time: they are built by nobody. comm: how the name of
+ * the process begins. */
+static const struct {
+	const char *comm, *remedy;
+	enum report_end end;
+} of_runtimes[] = {
+    {"java", "java -XX:+PreserveFramePointer", REPORT_END_POINTERS},
+    {"python", "a Python built with -fno-omit-frame-pointer", REPORT_END_POINTERS},
+    {"python", "a Python built with -fno-omit-frame-pointer", REPORT_END_TABLE},
+};
+
 /* At least 1 %. */
 static bool is_notable(uint64_t nr, uint64_t all)
 {
@@ -292,6 +303,23 @@ static void put_programs(const struct job *j, const struct report_program **list
 	}
 }
 
+/* Of the program with the most of such stacks; NULL: it is one that is built. */
+static const char *remedy_of_runtime(const struct job *j, const struct report_program **list,
+				     size_t nr, enum report_end end)
+{
+	const struct report_program *most = list[0];
+	const char *comm;
+
+	for (size_t i = 1; i < nr; i++)
+		most = list[i]->nr[end] > most->nr[end] ? list[i] : most;
+	comm = report_functions_text(j->inputs->functions, most->comm);
+	for (size_t i = 0; i < ARRAY_NR(of_runtimes); i++)
+		if (of_runtimes[i].end == end &&
+		    strncmp(comm, of_runtimes[i].comm, strlen(of_runtimes[i].comm)) == 0)
+			return of_runtimes[i].remedy;
+	return NULL;
+}
+
 static void put_remedies(const struct job *j, const struct report_program **list, size_t nr,
 			 uint64_t all, samples_line_fn *line, void *arg)
 {
@@ -306,6 +334,7 @@ static void put_remedies(const struct job *j, const struct report_program **list
 							    : remedies[end].session;
 		uint64_t nr_stacks = 0;
 
+		remedy = remedy_of_runtime(j, list, nr, end) ?: remedy;
 		for (size_t i = 0; i < nr; i++)
 			nr_stacks += list[i]->nr[end];
 		if (!is_notable(nr_stacks, all) || !remedy)

@@ -210,8 +210,7 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	reports_rest_put(f->j, &rest, &share, g);
 	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
 	    f->columns >> REPORT_FUNCTION & 1)
-		reports_nameless(f->j, &f->stats.event[event].counted, &f->rows[first],
-				 p.end - first, g);
+		reports_nameless(f->j, &f->rows[first], p.end - first, g);
 	return p.end < f->nr_rows ? p.end : REPORTS_END;
 }
 

@@ -46,9 +46,9 @@ int reports_side_by_side(struct job *j, unsigned columns, const struct report_st
 			 const struct report_flat_row *rows, size_t nr_rows, struct err *e);
 
 /* In text: appends lines on functions without names, and how to have names, if there is memory for
- * it. rows: of a flat report by function, all of one event. */
-void reports_nameless(struct job *j, const struct report_weight *all,
-		      const struct report_flat_row *rows, size_t nr, struct grid *g);
+ * it; their shares are of the time on CPUs, where rows have a state. rows: of a flat report by
+ * function, all of one event. */
+void reports_nameless(struct job *j, const struct report_flat_row *rows, size_t nr, struct grid *g);
 
 /* True if events of the group heap were sampled. */
 bool reports_has_heap(const struct profile_facts *f);

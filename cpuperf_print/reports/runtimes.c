@@ -9,29 +9,32 @@
 #include "profile/processes.h"
 #include "report/flat.h"
 #include "report/functions.h"
+#include "report/states.h"
 #include "reports/reports.h"
 #include "symbol/symbols.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* object: how its name begins. interpreter: the function that runs a program's functions, which
- * then have no frames; NULL: they are compiled. shown: how the names of such functions begin. */
+/* object: how its name begins. program: what people call it. interpreter: the function that runs a
+ * program's functions, which then have no frames; NULL: they are compiled. shown: how the names of
+ * such functions begin. */
 static const struct runtime {
-	const char *object, *interpreter, *shown, *remedy;
+	const char *object, *program, *interpreter, *shown, *remedy;
 } runtimes[] = {
-    {"node", NULL, NULL, "node --perf-basic-prof"},
-    {"libnode.so", NULL, NULL, "node --perf-basic-prof"},
-    {"libjvm.so", NULL, NULL,
+    {"node", "node", NULL, NULL, "node --perf-basic-prof"},
+    {"libnode.so", "node", NULL, NULL, "node --perf-basic-prof"},
+    {"libjvm.so", "java", NULL, NULL,
      "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"},
-    {"libcoreclr.so", NULL, NULL, "DOTNET_PerfMapEnabled=1"},
-    {"python3", "_PyEval_EvalFrameDefault", "py::", "python3 -X perf (3.12 or later)"},
-    {"libpython3", "_PyEval_EvalFrameDefault", "py::", "python3 -X perf (3.12 or later)"},
+    {"libcoreclr.so", "dotnet", NULL, NULL, "DOTNET_PerfMapEnabled=1"},
+    {"python3", "python", "_PyEval_EvalFrameDefault", "py::", "python3 -X perf (3.12 or later)"},
+    {"libpython3", "python", "_PyEval_EvalFrameDefault", "py::", "python3 -X perf (3.12 or later)"},
 };
 enum { NR_RUNTIMES = ARRAY_NR(runtimes) };
 
-/* Sums of an event's rows. */
+/* Sums of an event's rows, of what ran on a CPU: code has names, waits have none to miss. */
 struct nameless {
+	struct report_weight all;
 	struct report_weight made,
 	    stripped;                  /* functions without names: made at run time, in files */
 	uint64_t *of_object;           /* samples of stripped, by the number of the object */
@@ -39,6 +42,12 @@ struct nameless {
 	uint64_t samples[NR_RUNTIMES]; /* in files of the runtime */
 	struct report_weight interpreted[NR_RUNTIMES];
 	bool is_shown[NR_RUNTIMES];
+	bool has_states; /* the time of waits has rows, too */
+};
+
+/* "PROGRAM: 79.0 % of the CPU time WHATOBJECT: REMEDY" */
+struct hint {
+	const char *program, *what, *object, *remedy;
 };
 
 static bool begins_with(const char *text, const char *with)
@@ -59,9 +68,17 @@ static bool is_made_at_run_time(const char *object)
 	return ARRAY_ANY(x, kinds, ARRAY_NR(kinds), begins_with(object, *x));
 }
 
+static bool ran(const struct report_flat_row *row)
+{
+	uint32_t state = row->column[REPORT_STATE];
+
+	return state == REPORT_NO_STATE || state == REPORT_ON_CPU;
+}
+
 static void add_row(struct nameless *n, const struct report_function *f,
 		    const struct report_flat_row *row)
 {
+	report_weight_add(&n->all, &row->self);
 	for (size_t i = 0; i < NR_RUNTIMES; i++) {
 		const struct runtime *r = &runtimes[i];
 
@@ -85,16 +102,17 @@ static void add_row(struct nameless *n, const struct report_function *f,
 		n->most = f->object_number;
 }
 
-static void put_hint(const struct job *j, struct grid *g, const struct report_weight *part,
-		     const struct report_weight *all, double min, const char *what,
-		     const char *object, const char *remedy)
+static void put_hint(const struct job *j, struct grid *g, const struct nameless *n,
+		     const struct report_weight *part, double min, const struct hint *h)
 {
-	double share = reports_share_of(part, all).share;
+	double share = reports_share_of(part, &n->all).share;
 	BUF_AUTO(b, 1024);
 
 	if (share < min)
 		return;
-	buf_printf(&b, "%s %% %s%s: %s", DECIMAL(100 * share, 1), what, object, remedy);
+	buf_printf(&b, "%s%s%s %% %s%s%s: %s", h->program, *h->program ? ": " : "",
+		   DECIMAL(100 * share, 1), n->has_states ? "of the CPU time " : "", h->what,
+		   h->object, h->remedy);
 	if (j->selection->rows)
 		screen_shorten(&b, 0, job_columns(j));
 	grid_line(g, buf_str(&b));
@@ -121,8 +139,7 @@ static const char *remedy_of(const struct job *j, const char *name)
 }
 
 static void put_hints(const struct job *j, const struct nameless *n,
-		      const struct report_functions *functions, const struct report_weight *all,
-		      struct grid *g)
+		      const struct report_functions *functions, struct grid *g)
 {
 	const struct runtime *most = NULL;
 	uint64_t samples = 0;
@@ -135,27 +152,33 @@ static void put_hints(const struct job *j, const struct nameless *n,
 			samples = n->samples[i];
 		}
 		if (r->interpreter && !n->is_shown[i])
-			put_hint(j, g, &n->interpreted[i], all, 0.2, "below the interpreter ",
-				 r->interpreter, r->remedy);
+			put_hint(j, g, n, &n->interpreted[i], 0.2,
+				 &(struct hint){r->program, "below the interpreter ",
+						r->interpreter, r->remedy});
 	}
-	put_hint(j, g, &n->made, all, 0.05, "in code made at run time, without names", "",
-		 most ? most->remedy : "needs a jitdump or a /tmp/perf-PID.map");
-	put_hint(j, g, &n->stripped, all, 0.2, "in functions without names, most of ",
-		 report_functions_text(functions, n->most),
-		 remedy_of(j, report_functions_text(functions, n->most)));
+	put_hint(j, g, n, &n->made, 0.05,
+		 &(struct hint){most ? most->program : "",
+				"in code made at run time, without names", "",
+				most ? most->remedy : "needs a jitdump or a /tmp/perf-PID.map"});
+	put_hint(j, g, n, &n->stripped, 0.2,
+		 &(struct hint){"", "in functions without names, most of ",
+				report_functions_text(functions, n->most),
+				remedy_of(j, report_functions_text(functions, n->most))});
 }
 
-void reports_nameless(struct job *j, const struct report_weight *all,
-		      const struct report_flat_row *rows, size_t nr, struct grid *g)
+void reports_nameless(struct job *j, const struct report_flat_row *rows, size_t nr, struct grid *g)
 {
 	const struct report_functions *functions = j->inputs->functions;
 	struct nameless n = {.most = 0};
 
 	n.of_object = mem_calloc(report_functions_nr_texts(functions) + 1, sizeof(*n.of_object));
-	for (size_t i = 0; i < nr && n.of_object; i++)
-		add_row(&n, report_functions_at(functions, rows[i].column[REPORT_FUNCTION]),
-			&rows[i]);
+	for (size_t i = 0; i < nr && n.of_object; i++) {
+		n.has_states |= rows[i].column[REPORT_STATE] != REPORT_NO_STATE;
+		if (ran(&rows[i]))
+			add_row(&n, report_functions_at(functions, rows[i].column[REPORT_FUNCTION]),
+				&rows[i]);
+	}
 	if (n.of_object)
-		put_hints(j, &n, functions, all, g);
+		put_hints(j, &n, functions, g);
 	mem_free(n.of_object);
 }
