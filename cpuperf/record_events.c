@@ -56,7 +56,7 @@ static void warn_event(const struct recorder *r, size_t i)
  * faults and context switches. */
 bool recorder_is_measurable(const struct recorder *r)
 {
-	bool is_refused = r->command && r->plan->target.is_user_only;
+	bool is_refused = false;
 
 	for (size_t i = 0; i < r->plan->nr_events; i++)
 		is_refused |=

@@ -123,7 +123,8 @@ static void set_cell(struct table *t, size_t row, size_t i, const struct session
 		     const struct session_trace *trace)
 {
 	const struct plan_event *p = &session_plan(s)->events[i];
-	enum reading_times times = times_of(session_plan(s), p, trace->cpu);
+	const uint32_t cpu = trace->cpu;
+	enum reading_times times = times_of(session_plan(s), p, cpu);
 	struct table_part parts[TABLE_MAX_PARTS];
 	size_t nr = p->nr_parts < TABLE_MAX_PARTS ? p->nr_parts : TABLE_MAX_PARTS;
 
@@ -131,6 +132,9 @@ static void set_cell(struct table *t, size_t row, size_t i, const struct session
 		parts[k] = (struct table_part){&trace->start[p->first_part + k],
 					       &trace->end[p->first_part + k], times};
 	table_set(t, row, i, session_event(s, i)->support.state, parts, nr);
+	/* it has a row in each output, as each event: its number comes later (explain_later) */
+	if (cpu == PLAN_ANY_CPU && plan_is_by_switches(session_plan(s), p))
+		*table_cell(t, row, i) = (struct cell){.state = CELL_NA};
 }
 
 /* One thing of each event that is gone is enough. Readings are event by event. */

@@ -23,7 +23,8 @@ enum cell_state {
 	CELL_LIMIT,
 	CELL_FAILED,
 	CELL_DISABLED, /* no number: it was disabled on request in all of this span */
-	CELL_NA,       /* of a metric: an operand has no number, or there is no result */
+	CELL_NA,       /* of a metric: an operand has no number, or there is no result; of a wait:
+			* its number is found when the session has ended */
 	CELL_NR_STATES
 };
 

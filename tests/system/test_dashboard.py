@@ -20,7 +20,7 @@ import tempfile
 import termios
 import time
 
-from kit import programs_missing
+from kit import may_sample, programs_missing
 from terminal import Terminal, have_tmux
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
@@ -532,6 +532,8 @@ def main():
     for check in (check_keys, check_sizes, check_suspended, check_background, check_hung_up,
                   check_blocked, check_stalled, check_colors, check_no_terminal, check_refused,
                   check_replay, check_long_replay, check_target, check_regions, check_latencies):
+        if check in (check_keys, check_replay) and not may_sample(f"{check.__name__}, on events of whole CPUs"):
+            continue
         start = time.monotonic()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             check(folder)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from kit import CPUPERF, PRINT, can_execute, output, run, run_checks, stride
+from kit import CPUPERF, PRINT, can_execute, ordinary_user, output, run, run_checks, stride
 
 HEAP = os.environ["HEAP"]
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -422,6 +422,15 @@ def check_refused(folder):
     assert "1 of 1 event(s) work here" in done.stdout, done
 
 
+def check_refused_of_an_ordinary_user(folder):
+    """That he may not measure in the kernel is no reason why nothing was measured: this fails as it does for root."""
+    who = ordinary_user(folder)
+    if who and build(folder, "static", "-static"):
+        (program,), how = who
+        done = run(program, "--event=heap:live", "--", f"{folder}/static", code=125, **how)
+        assert "none of the 1 event(s) can be measured here" in done.stderr, done.stderr
+
+
 def check_targets(folder):
     """Only a command can have the agent."""
     for options in (["--pid=1"], []):
@@ -486,4 +495,4 @@ def check_runs(folder):
 if shutil.which("cc") is None:
     print("skip: no C compiler")
     sys.exit(77)
-run_checks(globals())
+run_checks(globals(), everybody=True)

@@ -61,6 +61,20 @@ class User:
         return int(first["end_ns"]) - int(first["start_ns"])
 
 
+def check_live_rows(folder):
+    """What is found in the records of switches when the session has ended has its row before, too, without a number."""
+    user = User(folder)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, **user.how) as sleeper:
+        live = run(user.cpuperf, f"--event={','.join(WALL)}", "-d0.05", "-n1", f"--pid={sleeper.pid}", "--output-format=csv",
+                   "--quiet", **user.how).stdout
+        sleeper.stdin.close()
+    live = [(r["label"], r["trace"], r["state"]) for r in csv.DictReader(io.StringIO(live, newline=""))]
+    stored = [(r["label"], r["trace"], r["state"]) for r in user.rows("--report=summary")]
+    waits = ("run_queue_time", "off_cpu_time")
+    assert live == [(label, trace, "n/a" if label in waits else state) for label, trace, state in stored], (live, stored)
+    assert {label for label, _, _ in live} >= set(waits), live
+
+
 def check_on_terminals(folder):
     """Notes and headings are broken between words."""
     user = User(folder)
