@@ -1,8 +1,7 @@
 /*
- * The DWARF of an ELF file, by libdw. Files are hostile: libdw checks what it reads, but allocates
- * what sections declare to unpack to, so that is checked first. It may also open the file named in
- * .gnu_debugaltlink, so the caller must find and set that. libdw is not thread-safe: use an
- * elf_dwarf in one thread at a time.
+ * The DWARF of an ELF file, by libdw. Files are hostile: libdw checks what it reads, but it may
+ * also open the file named in .gnu_debugaltlink, so the caller must find and set that. libdw is not
+ * thread-safe: use an elf_dwarf in one thread at a time.
  */
 #ifndef ELF_DWARF_H
 #define ELF_DWARF_H
@@ -14,19 +13,17 @@
 struct elf_dwarf {
 	Dwarf *dwarf;
 	Elf *elf;
-	void *copy; /* owned; libelf writes into the headers of packed files. NULL: no packed
-		       sections */
+	void *copy; /* owned; NULL: elf borrows from the file */
 	size_t copy_len;
 };
 
 /* f must outlive *out; unpacked bytes are charged to its budget. 0; -ENODATA: no DWARF, or not
- * valid for libdw; -EFBIG: declares to unpack to more than possible; -ENOMEM, also for the
- * budget. */
+ * valid for libdw; -EBADMSG: a compressed section is damaged, of a method that is not known, or
+ * declares to unpack to more than possible; -ENOMEM, also for the budget. */
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out);
 /* The same of an image made from such files, which was mapped with mmap; takes it, also if it
- * fails. Only what it unpacks to is charged, to payer. */
-int elf_dwarf_open_copy(const struct elf_file *payer, void *copy, size_t len,
-			struct elf_dwarf *out);
+ * fails. */
+int elf_dwarf_open_copy(void *copy, size_t len, struct elf_dwarf *out);
 void elf_dwarf_close(struct elf_dwarf *d); /* a zeroed one is allowed */
 /* A section that libdw has read, unpacked; what as in "line", the line tables of all units.
  * NULL: none. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "elf/layout.h"
 #include "elf/reader.h"
+#include "elf/unpack.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -31,6 +32,20 @@ enum {
 static const uint64_t max_file_bytes = (uint64_t)64 << 30;
 
 enum owner { BORROWED, OWNED, IMAGE };
+
+/* A section that was compressed. */
+struct unpacked {
+	struct unpacked *next;
+	uint32_t number;
+	size_t len;
+	bool is_damaged;
+	uint8_t *data; /* mapped; NULL: it cannot be unpacked, or has no memory */
+};
+
+struct unpacked_list {
+	pthread_mutex_t lock;
+	struct unpacked *first;
+};
 
 /* The part of a file that was read. */
 struct image {
@@ -56,7 +71,8 @@ struct elf_file {
 	const char *names; /* of sections; NULL: none */
 	size_t names_len;
 	size_t nr_segments;
-	struct elf_segment *segment; /* owned; the loadable ones */
+	struct elf_segment *segment;    /* owned; the loadable ones */
+	struct unpacked_list *unpacked; /* owned */
 };
 
 /* --- the image --- */
@@ -273,9 +289,24 @@ static int decode(struct elf_file *f)
 	return 0;
 }
 
+static void free_unpacked(struct unpacked_list *l)
+{
+	if (!l)
+		return;
+	for (struct unpacked *u = l->first, *next; u; u = next) {
+		next = u->next;
+		if (u->data)
+			munmap(u->data, u->len);
+		mem_free(u);
+	}
+	pthread_mutex_destroy(&l->lock);
+	mem_free(l);
+}
+
 /* Except data. */
 static void free_file(struct elf_file *f)
 {
+	free_unpacked(f->unpacked);
 	if (f->image) {
 		pthread_mutex_destroy(&f->image->lock);
 		mem_free((void *)f->image->has);
@@ -294,7 +325,10 @@ static struct elf_file *make(const char *name, enum owner owner)
 		return NULL;
 	f->owner = owner;
 	f->name = mem_strdup(name);
-	if (f->name)
+	f->unpacked = mem_zalloc(sizeof(*f->unpacked));
+	if (f->unpacked)
+		pthread_mutex_init(&f->unpacked->lock, NULL);
+	if (f->name && f->unpacked)
 		return f;
 	free_file(f);
 	return NULL;
@@ -442,19 +476,6 @@ const uint8_t *elf_file_data(const struct elf_file *f, size_t *len)
 	return f->data;
 }
 
-void *elf_file_copy(const struct elf_file *f, size_t *len)
-{
-	uint8_t *copy = reserve(f->len);
-
-	for (size_t at = 0, n; copy && at < f->len; at += n) {
-		n = f->len - at < BLOCK_BYTES ? f->len - at : BLOCK_BYTES;
-		if (!f->image || has_block(f->image, at / BLOCK_BYTES))
-			memcpy(copy + at, f->data + at, n);
-	}
-	*len = f->len;
-	return copy;
-}
-
 bool elf_file_crc32(const struct elf_file *f, uint32_t *out)
 {
 	int rc;
@@ -594,9 +615,23 @@ bool elf_file_section(const struct elf_file *f, size_t i, struct elf_section *ou
 	    .link = (uint32_t)elf_load(shdr + l->s.link, 4),
 	    .info = (uint32_t)elf_load(shdr + l->s.info, 4),
 	};
+	out->is_packed =
+	    out->flags & SHF_COMPRESSED || strncmp(out->name, ".zdebug_", strlen(".zdebug_")) == 0;
 	out->is_held =
 	    out->type != SHT_NOBITS && out->offset <= f->len && out->size <= f->len - out->offset;
 	return true;
+}
+
+const char *elf_section_name_in(const struct elf_section *s, const char *const *names, size_t nr)
+{
+	const bool is_gnu = strncmp(s->name, ".z", 2) == 0; /* .zdebug_NAME */
+
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(s->name, names[i]) == 0 ||
+		    (is_gnu && strncmp(names[i], ".debug_", strlen(".debug_")) == 0 &&
+		     strcmp(s->name + 2, names[i] + 1) == 0))
+			return names[i];
+	return NULL;
 }
 
 bool elf_file_find_section(const struct elf_file *f, const char *name, struct elf_section *out)
@@ -604,26 +639,87 @@ bool elf_file_find_section(const struct elf_file *f, const char *name, struct el
 	struct elf_section s;
 
 	for (size_t i = 0; i < f->nr_sections; i++)
-		if (elf_file_section(f, i, &s) && strcmp(s.name, name) == 0) {
+		if (elf_file_section(f, i, &s) && elf_section_name_in(&s, &name, 1)) {
 			*out = s;
 			return true;
 		}
 	return false;
 }
 
+/* Charges the memory first. */
+static void unpack(const struct elf_file *f, const struct elf_section *s, struct unpacked *u)
+{
+	const unsigned word = s->flags & SHF_COMPRESSED ? f->layout->word : 0;
+	const uint8_t *packed = bytes_at(f, s->offset, s->size);
+	struct elf_packed p;
+
+	if (!packed)
+		return;
+	u->is_damaged = !elf_packed_decode(packed, s->size, word, &p);
+	if (u->is_damaged || !elf_file_pay(f, p.unpacked_len))
+		return;
+	u->data = reserve(p.unpacked_len);
+	u->len = p.unpacked_len;
+	if (u->data && !elf_unpack(&p, u->data)) {
+		munmap(u->data, u->len);
+		u->data = NULL;
+		u->is_damaged = true;
+	}
+}
+
+/* Under the lock. NULL: no memory. */
+static const struct unpacked *get_unpacked(const struct elf_file *f, const struct elf_section *s)
+{
+	struct unpacked *u = f->unpacked->first;
+
+	while (u && u->number != s->number)
+		u = u->next;
+	if (u)
+		return u;
+	u = mem_zalloc(sizeof(*u));
+	if (!u)
+		return NULL;
+	u->number = s->number;
+	unpack(f, s, u);
+	u->next = f->unpacked->first;
+	f->unpacked->first = u;
+	return u;
+}
+
+static void load_packed(const struct elf_file *f, struct elf_section *s)
+{
+	const struct unpacked *u;
+
+	pthread_mutex_lock(&f->unpacked->lock);
+	u = get_unpacked(f, s);
+	pthread_mutex_unlock(&f->unpacked->lock);
+	if (!u)
+		return;
+	s->is_damaged = u->is_damaged;
+	s->data = u->data;
+	if (s->data)
+		s->size = u->len;
+}
+
 bool elf_file_load(const struct elf_file *f, struct elf_section *s)
 {
-	s->data = s->is_held ? bytes_at(f, s->offset, s->size) : NULL;
+	s->data = NULL;
+	if (s->is_held && s->is_packed)
+		load_packed(f, s);
+	else if (s->is_held)
+		s->data = bytes_at(f, s->offset, s->size);
 	return s->data != NULL;
 }
 
 bool elf_file_load_part(const struct elf_file *f, struct elf_section *s, uint64_t at, uint64_t len)
 {
-	if (s->flags & SHF_COMPRESSED || at > s->size || len > s->size - at || !len)
+	if (s->is_packed && !elf_file_load(f, s))
 		return false;
-	s->offset += at;
+	if (!len || at > s->size || len > s->size - at)
+		return false;
+	s->data = s->is_packed ? s->data + at : bytes_at(f, s->offset + at, len);
 	s->size = len;
-	return elf_file_load(f, s);
+	return s->data != NULL;
 }
 
 bool elf_file_load_section(const struct elf_file *f, const char *name, struct elf_section *out)

@@ -43,8 +43,6 @@ const struct elf_build_id *elf_file_build_id(const struct elf_file *f); /* len 0
 
 /* The whole image, for libraries that parse ELF; what was not loaded is 0. */
 const uint8_t *elf_file_data(const struct elf_file *f, size_t *len);
-/* A writable copy of it; free with munmap. NULL: no memory. */
-void *elf_file_copy(const struct elf_file *f, size_t *len);
 /* CRC-32 of the whole file (as zlib's). False: it cannot be read. */
 bool elf_file_crc32(const struct elf_file *f, uint32_t *out);
 /* Charges memory or time to the file's budget. False: exceeded, which is reported. */
@@ -69,15 +67,22 @@ const uint8_t *elf_file_bytes(const struct elf_file *f, uint64_t address, size_t
 struct elf_section {
 	const char *name; /* NUL-terminated; from the file, not sanitised */
 	uint32_t number, type;
-	uint64_t flags, address, offset, size, entry_bytes;
+	uint64_t flags, address, offset, entry_bytes;
+	uint64_t size; /* in the file; once loaded, of data */
 	uint32_t link, info;
 	bool is_held;        /* has content within the file (not NOBITS) */
-	const uint8_t *data; /* size bytes, once loaded; compressed sections are not unpacked */
+	bool is_packed;      /* compressed in the file: SHF_COMPRESSED, or .zdebug_NAME */
+	bool is_damaged;     /* cannot be unpacked; once it should have been loaded */
+	const uint8_t *data; /* size bytes, once loaded, unpacked */
 };
 size_t elf_file_nr_sections(const struct elf_file *f);
 bool elf_file_section(const struct elf_file *f, size_t i, struct elf_section *out);
+/* .debug_NAME is also found as .zdebug_NAME. */
 bool elf_file_find_section(const struct elf_file *f, const char *name, struct elf_section *out);
-/* Sets s->data. False: no content, or not readable. */
+/* That of names by which elf_file_find_section finds the section; NULL: none. */
+const char *elf_section_name_in(const struct elf_section *s, const char *const *names, size_t nr);
+/* Sets s->data; what is compressed is unpacked once, charged to the budget. False: no content, not
+ * readable, or not unpackable. */
 bool elf_file_load(const struct elf_file *f, struct elf_section *s);
 /* The same of a part: *s becomes it. */
 bool elf_file_load_part(const struct elf_file *f, struct elf_section *s, uint64_t at, uint64_t len);

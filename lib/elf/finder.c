@@ -231,7 +231,7 @@ static bool has_code(const struct elf_file *f)
 
 static bool has_dwarf(const struct elf_file *f)
 {
-	return has_bytes(f, ".debug_info") || has_bytes(f, ".zdebug_info");
+	return has_bytes(f, ".debug_info");
 }
 
 static bool has_symbols(const struct elf_file *f)

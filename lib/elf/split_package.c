@@ -4,8 +4,8 @@
  * table of their offsets is made anew.
  */
 #include "base/buf.h"
+#include "elf/dwarf_image.h"
 #include "elf/layout.h"
-#include "elf/split_image.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -107,7 +107,7 @@ static const char *section_of(unsigned version, uint32_t kind)
 	return NULL;
 }
 
-static void add_columns(const struct elf_file *dwp, const struct row *row, struct split_image *m)
+static void add_columns(const struct elf_file *dwp, const struct row *row, struct dwarf_image *m)
 {
 	for (uint32_t i = 0; i < row->nr_columns; i++) {
 		const char *name = section_of(row->version, word(row->kinds + i * WORD_BYTES));
@@ -116,8 +116,8 @@ static void add_columns(const struct elf_file *dwp, const struct row *row, struc
 		if (name && elf_file_find_section(dwp, name, &s) &&
 		    elf_file_load_part(dwp, &s, word(row->offsets + i * WORD_BYTES),
 				       word(row->lens + i * WORD_BYTES)))
-			split_image_add(m, name,
-					&(struct split_image_part){.data = s.data, .len = s.size});
+			dwarf_image_add(m, name,
+					&(struct dwarf_image_part){.data = s.data, .len = s.size});
 	}
 }
 
@@ -134,16 +134,15 @@ static void add_string(const uint8_t *all, size_t len, uint32_t at, struct buf *
 }
 
 /* Replaces the unit's offsets by those of its strings. 0, -ENODATA, or -ENOMEM. */
-static int make_strings(const struct elf_file *dwp, const struct row *row, struct split_image *m,
+static int make_strings(const struct elf_file *dwp, const struct row *row, struct dwarf_image *m,
 			struct buf *strings, struct buf *offsets)
 {
-	struct split_image_part *part = split_image_find(m, ".debug_str_offsets.dwo");
+	struct dwarf_image_part *part = dwarf_image_find(m, ".debug_str_offsets.dwo");
 	const size_t head = row->version == VERSION ? OFFSETS_HEADER_BYTES : 0;
 	struct elf_section all;
 	const uint8_t *last;
 
-	if (!part || part->len < head || !elf_file_load_section(dwp, ".debug_str.dwo", &all) ||
-	    all.flags & SHF_COMPRESSED)
+	if (!part || part->len < head || !elf_file_load_section(dwp, ".debug_str.dwo", &all))
 		return -ENODATA;
 	last = memrchr(all.data, '\0', all.size);
 	buf_addc(strings, '\0');
@@ -157,8 +156,8 @@ static int make_strings(const struct elf_file *dwp, const struct row *row, struc
 		return -ENOMEM;
 	part->data = (const uint8_t *)offsets->data;
 	part->len = offsets->len;
-	split_image_add(m, ".debug_str.dwo",
-			&(struct split_image_part){.data = (const uint8_t *)strings->data,
+	dwarf_image_add(m, ".debug_str.dwo",
+			&(struct dwarf_image_part){.data = (const uint8_t *)strings->data,
 						   .len = strings->len});
 	return 0;
 }
@@ -166,7 +165,7 @@ static int make_strings(const struct elf_file *dwp, const struct row *row, struc
 int elf_split_open_packaged(const struct elf_file *dwp, uint64_t id,
 			    const struct elf_split_lent *lent, struct elf_dwarf *out)
 {
-	struct split_image m = {.names_len = 1};
+	struct dwarf_image m = {.names_len = 1};
 	struct row row;
 	int rc;
 	BUF_AUTO(strings, MAX_STRINGS_BYTES);
@@ -176,5 +175,5 @@ int elf_split_open_packaged(const struct elf_file *dwp, uint64_t id,
 		return -ENODATA;
 	add_columns(dwp, &row, &m);
 	rc = make_strings(dwp, &row, &m, &strings, &offsets);
-	return rc ?: split_image_open(&m, dwp, lent, out);
+	return rc ?: dwarf_image_open(&m, dwp, lent, out);
 }

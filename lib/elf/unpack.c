@@ -1,15 +1,34 @@
 /*
- * liblzma, with our heap and a limit.
+ * liblzma, with our heap and a limit; zlib and libzstd, whose output has a known length. libelf
+ * unpacks sections only by the methods that were known when it was built.
  */
 #include "elf/unpack.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "elf/layout.h"
 
+#include <elf.h>
+#include <endian.h>
 #include <errno.h>
 #include <lzma.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
 
-enum { STEP_BYTES = 256 << 10, MAX_MEMORY_BYTES = 128 << 20 };
+enum {
+	STEP_BYTES = 256 << 10,
+	MAX_MEMORY_BYTES = 128 << 20,
+	/* Limits on unpacked bytes of a section: per packed byte, and in addition. Debug sections
+	 * shrink to a third, a few of them to a twentieth. */
+	MAX_RATIO = 64,
+	MAX_MORE_BYTES = 1 << 20,
+	GNU_HEADER_BYTES = 12, /* "ZLIB", and the unpacked size, big-endian */
+};
+
+#ifndef ELFCOMPRESS_ZSTD /* glibc 2.37 */
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
 static void *alloc(void *opaque, size_t nr, size_t size)
 {
@@ -77,4 +96,56 @@ int elf_unpack_xz(const uint8_t *data, size_t len, size_t max_len, uint8_t **out
 	*out = (uint8_t *)b.data;
 	*out_len = b.len;
 	return 0;
+}
+
+/* Returns the unpacked size; 0: not such a header. */
+static uint64_t decode_gnu(const uint8_t *data, size_t len, struct elf_packed *p)
+{
+	uint64_t size;
+
+	if (len < GNU_HEADER_BYTES || memcmp(data, "ZLIB", 4) != 0)
+		return 0;
+	memcpy(&size, data + 4, sizeof(size));
+	p->data = data + GNU_HEADER_BYTES;
+	return be64toh(size);
+}
+
+/* Elf32_Chdr: type, size, alignment; Elf64_Chdr: type, reserved, size, alignment. */
+static uint64_t decode_gabi(const uint8_t *data, size_t len, unsigned word, struct elf_packed *p)
+{
+	uint64_t type;
+
+	if (len < 3 * (size_t)word)
+		return 0;
+	type = elf_load(data, 4);
+	if (type != ELFCOMPRESS_ZLIB && type != ELFCOMPRESS_ZSTD)
+		return 0;
+	p->is_zstd = type == ELFCOMPRESS_ZSTD;
+	p->data = data + 3 * (size_t)word;
+	return elf_load(data + word, word);
+}
+
+bool elf_packed_decode(const uint8_t *data, size_t len, unsigned word, struct elf_packed *out)
+{
+	struct elf_packed p = {0};
+	uint64_t size = word ? decode_gabi(data, len, word, &p) : decode_gnu(data, len, &p);
+
+	if (!size)
+		return false;
+	p.len = len - (size_t)(p.data - data);
+	if (p.len > SIZE_MAX / MAX_RATIO - MAX_MORE_BYTES ||
+	    size > p.len * MAX_RATIO + MAX_MORE_BYTES)
+		return false;
+	p.unpacked_len = (size_t)size;
+	*out = p;
+	return true;
+}
+
+bool elf_unpack(const struct elf_packed *p, uint8_t *out)
+{
+	uLongf len = p->unpacked_len;
+
+	if (p->is_zstd)
+		return ZSTD_decompress(out, p->unpacked_len, p->data, p->len) == p->unpacked_len;
+	return uncompress(out, &len, p->data, p->len) == Z_OK && len == p->unpacked_len;
 }

@@ -113,11 +113,26 @@ static bool open_shared(const struct symbol_lines *l, const struct elf_file *deb
 	return false;
 }
 
-static bool open_dwarf(const struct elf_file *f, struct elf_dwarf *out)
+static void report_damage(const struct symbol_lines *l, const struct elf_file *f)
+{
+	struct err e = {0};
+
+	err_set_at(&e, -EBADMSG, elf_file_name(f), 0, 0,
+		   "has no source lines: a compressed debug section is damaged, or of an unknown "
+		   "method");
+	err_hint(&e, "compress it with zlib or zstd (objcopy --compress-debug-sections=zlib)");
+	if (l->config->problem)
+		l->config->problem(l->config->arg, &e);
+}
+
+static bool open_dwarf(const struct symbol_lines *l, const struct elf_file *f,
+		       struct elf_dwarf *out)
 {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	int rc = elf_dwarf_open(f, out);
 
+	if (rc == -EBADMSG)
+		report_damage(l, f);
 	return elf_file_spend(f, clock_thread_cpu_ns() - start_ns) && rc == 0;
 }
 
@@ -135,7 +150,7 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 		return NULL;
 	d->object = object;
 	d->rights = elf_file_rights(o->debug);
-	d->is_usable = open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
+	d->is_usable = open_dwarf(l, o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
 		       symbol_units_load(&(struct symbol_splits){.config = l->config,
 								 .debug = o->debug,
 								 .code = o->code,

@@ -7,8 +7,6 @@
 #include "base/order.h"
 #include "elf/file.h"
 
-#include <elf.h>
-
 enum { MAX_LIST = 4 << 20 };
 
 struct unwind_fde_place {
@@ -87,8 +85,7 @@ void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool i
 	struct elf_section s;
 
 	*f = (struct unwind_fdes){.section = {.is_eh = is_eh, .is_32 = !elf_file_is_64(file)}};
-	if (!elf_file_find_section(file, is_eh ? ".eh_frame" : ".debug_frame", &s) ||
-	    s.flags & SHF_COMPRESSED || !elf_file_load(file, &s))
+	if (!elf_file_load_section(file, is_eh ? ".eh_frame" : ".debug_frame", &s))
 		return;
 	f->section.data = s.data;
 	f->section.len = s.size;

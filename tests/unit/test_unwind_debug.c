@@ -29,13 +29,13 @@ static struct elf_file *open_in(const struct root *r, const char *name)
 	return f;
 }
 
-/* A program whose function has an entry in .debug_frame only: its own, or that of its debug file.
- */
+/* A program whose function has an entry in .debug_frame only: its own, or that of its debug file,
+ * compressed or not. */
 TEST(debug_frame)
 {
 	struct root r = tree_make();
 	const struct cfi_machine *m = unwind_machine_find(TEST_MACHINE)->cfi;
-	struct elf_file *whole, *stripped, *debug;
+	struct elf_file *whole, *stripped, *debug, *packed;
 	struct unwind_object *o;
 	struct cfi_rules rules;
 	struct elf_section s;
@@ -45,14 +45,18 @@ TEST(debug_frame)
 	size_t len;
 
 	snprintf(command, sizeof(command),
-		 "cd '%s' && echo 'int f(int x) { return x + 1; }' >p.c && "
+		 "cd '%s' && for f in f g h i j k l m n o; do echo \"int $f(int x) { return x + 1; "
+		 "}\"; done >p.c && "
 		 "cc -g -shared -fno-asynchronous-unwind-tables -fno-unwind-tables -Wl,-e,f "
-		 "-o p p.c && strip -g -o q p && objcopy --only-keep-debug p p.debug",
+		 "-o p p.c && strip -g -o q p && objcopy --only-keep-debug p p.debug && "
+		 "objcopy --compress-debug-sections=zstd p.debug packed.debug",
 		 r.dir);
 	assert_int_equal(system(command), 0);
 	whole = open_in(&r, "p");
 	stripped = open_in(&r, "q");
 	debug = open_in(&r, "p.debug");
+	packed = open_in(&r, "packed.debug");
+	assert_true(elf_file_find_section(packed, ".debug_frame", &s) && s.is_packed);
 	data = elf_file_data(whole, &len);
 	memcpy(&entry, data + offsetof(Elf64_Ehdr, e_entry), sizeof(entry));
 	assert_true(elf_file_find_section(whole, ".eh_frame", &s) && s.size);
@@ -66,9 +70,14 @@ TEST(debug_frame)
 	assert_true(unwind_object_rules(o, m, entry, &rules));
 	assert_int_equal(rules.cfa.kind, CFI_RULE_REG);
 	unwind_object_close(o);
+	o = unwind_object_open(stripped);
+	unwind_object_add_debug(o, packed);
+	assert_true(unwind_object_rules(o, m, entry, &rules));
+	unwind_object_close(o);
 
 	elf_file_close(whole);
 	elf_file_close(stripped);
 	elf_file_close(debug);
+	elf_file_close(packed);
 	tree_remove(&r);
 }

@@ -1,7 +1,7 @@
 /*
  * Header, contents, names, section headers.
  */
-#include "elf/split_image.h"
+#include "elf/dwarf_image.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { ALIGNMENT = 8 };
 
-struct split_image_part *split_image_find(struct split_image *m, const char *name)
+struct dwarf_image_part *dwarf_image_find(struct dwarf_image *m, const char *name)
 {
 	for (size_t i = 0; i < m->nr; i++)
 		if (strcmp(m->names + m->part[i].name, name) == 0)
@@ -18,12 +18,12 @@ struct split_image_part *split_image_find(struct split_image *m, const char *nam
 	return NULL;
 }
 
-void split_image_add(struct split_image *m, const char *name, const struct split_image_part *part)
+void dwarf_image_add(struct dwarf_image *m, const char *name, const struct dwarf_image_part *part)
 {
 	size_t len = strlen(name) + 1;
-	struct split_image_part *p = &m->part[m->nr];
+	struct dwarf_image_part *p = &m->part[m->nr];
 
-	if (m->nr == SPLIT_IMAGE_PARTS || m->names_len + len > sizeof(m->names))
+	if (m->nr == DWARF_IMAGE_PARTS || m->names_len + len > sizeof(m->names))
 		return;
 	*p = *part;
 	p->name = (uint32_t)m->names_len;
@@ -37,7 +37,7 @@ static size_t round_up(size_t n)
 	return (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-static size_t image_len(const struct split_image *m)
+static size_t image_len(const struct dwarf_image *m)
 {
 	size_t len = sizeof(Elf64_Ehdr) + round_up(m->names_len) + (m->nr + 2) * sizeof(Elf64_Shdr);
 
@@ -47,7 +47,7 @@ static size_t image_len(const struct split_image *m)
 }
 
 /* The memory is zeroed, and of image_len(). */
-static void write_image(const struct split_image *m, uint16_t machine, uint8_t *out)
+static void write_image(const struct dwarf_image *m, uint16_t machine, uint8_t *out)
 {
 	const size_t headers = image_len(m) - (m->nr + 2) * sizeof(Elf64_Shdr);
 	Elf64_Ehdr *e = (Elf64_Ehdr *)(void *)out;
@@ -70,11 +70,10 @@ static void write_image(const struct split_image *m, uint16_t machine, uint8_t *
 	memcpy(out + at, m->names, m->names_len);
 	at += round_up(m->names_len);
 	for (size_t i = 0; i < m->nr; i++) {
-		const struct split_image_part *p = &m->part[i];
+		const struct dwarf_image_part *p = &m->part[i];
 
 		s[i + 2] = (Elf64_Shdr){.sh_name = p->name,
 					.sh_type = SHT_PROGBITS,
-					.sh_flags = p->flags & SHF_COMPRESSED,
 					.sh_offset = at,
 					.sh_size = p->before + p->len,
 					.sh_addralign = 1};
@@ -83,20 +82,20 @@ static void write_image(const struct split_image *m, uint16_t machine, uint8_t *
 	}
 }
 
-static void add_lent(struct split_image *m, const struct elf_split_lent *lent)
+static void add_lent(struct dwarf_image *m, const struct elf_split_lent *lent)
 {
-	if (lent->addresses)
-		split_image_add(m, ".debug_addr.dwo",
-				&(struct split_image_part){.data = lent->addresses,
+	if (lent && lent->addresses)
+		dwarf_image_add(m, ".debug_addr.dwo",
+				&(struct dwarf_image_part){.data = lent->addresses,
 							   .len = lent->addresses_len});
-	if (lent->ranges)
-		split_image_add(m, ".debug_ranges.dwo",
-				&(struct split_image_part){.data = lent->ranges,
+	if (lent && lent->ranges)
+		dwarf_image_add(m, ".debug_ranges.dwo",
+				&(struct dwarf_image_part){.data = lent->ranges,
 							   .len = lent->ranges_len,
 							   .before = ELF_SPLIT_RANGES_AT});
 }
 
-int split_image_open(struct split_image *m, const struct elf_file *from,
+int dwarf_image_open(struct dwarf_image *m, const struct elf_file *from,
 		     const struct elf_split_lent *lent, struct elf_dwarf *out)
 {
 	size_t len;
@@ -112,5 +111,5 @@ int split_image_open(struct split_image *m, const struct elf_file *from,
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	write_image(m, elf_file_machine(from), p);
-	return elf_dwarf_open_copy(from, p, len, out);
+	return elf_dwarf_open_copy(p, len, out);
 }
