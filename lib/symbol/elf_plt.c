@@ -27,7 +27,7 @@ struct machine {
 	bool (*decode)(const uint8_t *p, size_t left, struct stub *out);
 };
 
-/* [endbr64] [bnd] jmp *slot(%rip) */
+/* [endbr64] [bnd | mov number, %r11d] jmp *slot(%rip) */
 static bool decode_x86_64(const uint8_t *p, size_t left, struct stub *out)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -37,6 +37,8 @@ static bool decode_x86_64(const uint8_t *p, size_t left, struct stub *out)
 		at = 4;
 	if (at < left && p[at] == 0xf2)
 		at++;
+	if (at + 2 < left && p[at] == 0x41 && p[at + 1] == 0xbb)
+		at += 6;
 	if (left < at + 6 || p[at] != 0xff || p[at + 1] != 0x25)
 		return false;
 	out->slot = out->start + at + 6 + (uint64_t)(int64_t)(int32_t)word_32(p + at + 2);

@@ -1,13 +1,15 @@
 /*
- * Two sections; the first with an entry is used.
+ * Two sections; the first with an entry is used. Stubs may have none.
  */
 #include "unwind/object.h"
 
 #include "base/mem.h"
 #include "elf/file.h"
 #include "unwind/fdes.h"
+#include "unwind/stubs.h"
 
 struct unwind_object {
+	const struct elf_file *code; /* borrowed */
 	struct unwind_fdes eh_frame, debug_frame;
 };
 
@@ -17,6 +19,7 @@ struct unwind_object *unwind_object_open(const struct elf_file *code)
 
 	if (!o)
 		return NULL;
+	o->code = code;
 	unwind_fdes_init(&o->eh_frame, code, true);
 	unwind_fdes_init(&o->debug_frame, code, false);
 	return o;
@@ -51,5 +54,6 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 			 struct cfi_rules *out)
 {
 	return rules_in(&o->eh_frame, m, address, out) ||
-	       rules_in(&o->debug_frame, m, address, out);
+	       rules_in(&o->debug_frame, m, address, out) ||
+	       unwind_stub_rules(o->code, m, address, out);
 }

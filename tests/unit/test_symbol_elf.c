@@ -336,6 +336,31 @@ TEST(static_stubs)
 	elf_file_close(f);
 }
 
+/* As mold writes them: a number is loaded before the jump. */
+TEST(numbered_stub)
+{
+	static const char text[] =
+	    "__asm__(\".section .iplt,\\\"ax\\\",@progbits\\n.balign 16\\nendbr64\\n\"\n"
+	    "\"mov $7, %r11d\\njmp *strlen@GOTPCREL(%rip)\\n.text\\n\");\n"
+	    "int f(void) { return 1; }\n";
+	struct test_world *w = &world;
+	struct profile_object o;
+	struct elf_section plt;
+	char path[4096];
+	struct elf_file *f;
+
+	tree_put(&w->tree, "/p.c", text, sizeof(text) - 1);
+	if (!test_shell(w, "cc -m64 -shared -fPIC -s -o p p.c"))
+		SKIP("no programs for x86-64 can be made here");
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	test_world_open(w, NULL, NULL);
+	assert_true(elf_file_find_section(f, ".plt", &plt));
+	assert_string_equal(test_function(w, &o, f, plt.address + plt.size - 16)->name,
+			    "strlen@plt");
+	elf_file_close(f);
+}
+
 /* arm64: its functions have their names, and its marks of code and data are none. */
 TEST(arm64)
 {

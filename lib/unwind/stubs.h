@@ -1,0 +1,17 @@
+/*
+ * The rules of PLT stubs, through which code calls other files. Not every linker writes unwind
+ * tables for them (lld and mold none, GNU's none for arm64), but their code has few shapes. The
+ * file is hostile.
+ */
+#ifndef UNWIND_STUBS_H
+#define UNWIND_STUBS_H
+
+#include "cfi/rules.h"
+
+struct elf_file;
+
+/* The rules at an address of the file. False: not in a section of stubs, or not known code. */
+bool unwind_stub_rules(const struct elf_file *file, const struct cfi_machine *m, uint64_t address,
+		       struct cfi_rules *out);
+
+#endif
