@@ -48,8 +48,8 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_FILE,
      .section = "Input",
      .help = "A file written by perf record, instead of or beside sessions: any version, "
-	     "either byte order, from a file or a pipe (- reads standard input), compressed "
-	     "or not. May be repeated.",
+	     "either byte order, from a file, a folder (--threads, --kcore) or a pipe (- reads "
+	     "standard input), compressed or not. May be repeated.",
      .set = opt_add_string,
      .offset = AT(perf_data)},
     {.name = "by-session",

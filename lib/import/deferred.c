@@ -11,7 +11,7 @@
 
 enum { WORD = PERF_ABI_WORD_BYTES, ADDRESSES_AT = 3 * WORD };
 
-int import_add_deferred(struct import *im, const struct import_record *r, bool is_unpacked)
+int import_add_deferred(struct import *im, const struct import_record *r, int fd)
 {
 	const struct import_event *ev = import_layout_of(im, r->p, r->size);
 	struct import_deferred *d, key;
@@ -27,7 +27,7 @@ int import_add_deferred(struct import *im, const struct import_record *r, bool i
 	}
 	d->nr = (uint32_t)record.nr_callchain;
 	d->at = r->at + ADDRESSES_AT;
-	d->is_unpacked = is_unpacked;
+	d->fd = fd;
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static bool read_addresses(const struct import *im, const struct import_deferred
 {
 	size_t len = (size_t)d->nr * WORD;
 
-	if (io_pread_full(d->is_unpacked ? im->temp_fd : im->fd, out, len, d->at) != (ssize_t)len)
+	if (io_pread_full(d->fd, out, len, d->at) != (ssize_t)len)
 		return false;
 	for (size_t i = 0; i < d->nr && im->facts.is_big_endian; i++) {
 		uint64_t v;

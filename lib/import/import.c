@@ -94,6 +94,7 @@ void import_close(struct import *im)
 		return;
 	io_close(&im->fd);
 	io_close(&im->temp_fd);
+	import_folder_close(im);
 	arena_fini(&im->arena);
 	buf_fini(&im->side_made);
 	buf_fini(&im->side_recorded);
@@ -104,6 +105,7 @@ void import_close(struct import *im)
 	mem_free(im->modules);
 	mem_free(im->kernel_ids);
 	mem_free(im->events);
+	mem_free(im->slices);
 	mem_free(im->ids);
 	mem_free(im);
 }
@@ -138,6 +140,8 @@ static int open_path(struct import *im, bool is_input, struct stat *st)
 
 	if (!is_input) {
 		im->fd = io_open_regular(AT_FDCWD, im->path, 0, st);
+		if (im->fd == -EISDIR)
+			return import_folder_open(im, st);
 		return im->fd < 0 ? im->fd : 0;
 	}
 	im->fd = sys()->openat(AT_FDCWD, "/dev/stdin", O_RDONLY | O_NOCTTY, 0);
@@ -158,6 +162,15 @@ static int open_file(struct import *im, struct err *e)
 		err_hint(e, "--perf-data=- reads a pipe");
 		return -EINVAL;
 	}
+	if (rc == -EFBIG)
+		return err_set_at(e, rc, im->path, 0, 0, "has more than %d files",
+				  IMPORT_MAX_FILES);
+	if (rc == -ENODATA) {
+		err_set_at(e, -ENOENT, im->path, 0, 0,
+			   "is a folder without a file named data: not of perf record");
+		err_hint(e, "--session=FOLDER reads a cpuperf session");
+		return -ENOENT;
+	}
 	if (rc < 0)
 		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
 	im->facts.uid = S_ISREG(st.st_mode) ? st.st_uid : geteuid();
@@ -169,12 +182,12 @@ static int open_file(struct import *im, struct err *e)
 	return 0;
 }
 
-/* The same file always has the same id: its first and last bytes, and its size. */
+/* The same file always has the same id: its first and last bytes, and the size of all. */
 static int make_session_id(struct import *im)
 {
 	enum { PART_BYTES = 64 << 10 };
 	uint8_t *part = mem_alloc(2 * PART_BYTES);
-	uint64_t last = im->size > PART_BYTES ? im->size - PART_BYTES : 0;
+	uint64_t last = im->size > PART_BYTES ? im->size - PART_BYTES : 0, all = im->size;
 	ssize_t got, more;
 	size_t len;
 
@@ -184,8 +197,10 @@ static int make_session_id(struct import *im)
 	len = got > 0 ? (size_t)got : 0;
 	more = io_pread_full(im->fd, part + len, PART_BYTES, last);
 	len += more > 0 ? (size_t)more : 0;
+	for (size_t i = 0; i < im->nr_more; i++)
+		all += im->more[i].size;
 	for (uint32_t i = 0; i < 4; i++) {
-		uint32_t hash = hash_bytes(i + (uint32_t)im->size, part, len);
+		uint32_t hash = hash_bytes(i + (uint32_t)all, part, len);
 
 		memcpy(im->session_id + 4 * (size_t)i, &hash, sizeof(hash));
 	}
@@ -300,6 +315,8 @@ bool import_is_perf_data(const char *path)
 	IO_AUTO_FD int fd = io_open_regular(AT_FDCWD, path, 0, &st);
 	uint8_t magic[8];
 
+	if (fd == -EISDIR)
+		fd = import_folder_open_first(path, &st);
 	return fd >= 0 && io_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
 	       import_is_magic(magic);
 }

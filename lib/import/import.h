@@ -1,7 +1,7 @@
 /*
  * Reads perf.data, the files of perf record: of any version from Linux 3.0 on, of either byte
- * order, written to a file or to a pipe, packed or not. The result is a set of traces, made as they
- * are read: the samples stay in the file. Knows nothing of reports. Source:
+ * order, written to a file, to a folder or to a pipe, packed or not. The result is a set of traces,
+ * made as they are read: the samples stay in the file. Knows nothing of reports. Source:
  * tools/perf/Documentation/perf.data-file-format.txt and tools/perf/util/header.c of Linux.
  */
 #ifndef IMPORT_IMPORT_H
@@ -81,7 +81,7 @@ struct import_facts {
 	size_t nr_kernel_ids;
 };
 
-/* It begins as perf.data does. */
+/* It begins as perf.data does, or is a folder with such a file. */
 bool import_is_perf_data(const char *path);
 
 /*

@@ -31,11 +31,13 @@ enum {
 struct walking {
 	struct import *im;
 	struct import_walk walk;
-	struct import_slice *slice; /* the current one; NULL: none */
-	uint64_t slice_bytes;       /* when a slice is long enough */
-	size_t max_slices;          /* of all: those of the file first */
+	const struct import_more *more; /* the file, if it is not the first */
+	struct import_slice *slice;     /* the current one, the last; NULL: none */
+	uint64_t slice_bytes;           /* when a slice is long enough */
+	uint64_t before;                /* bytes that precede those of the file */
 	bool is_unpacked;
 	uint64_t time_ns; /* of the record before, or 0 */
+	uint64_t last_ns; /* of the records of this file so far */
 	uint64_t last_id; /* of this event */
 	struct import_event *event;
 	struct trace_unzip *unzip; /* owned; NULL until something is packed */
@@ -44,20 +46,27 @@ struct walking {
 	bool is_damaged; /* the packed records: the rest of them is skipped */
 };
 
-static void add_to_slice(struct walking *w, const struct import_record *r)
+static int add_slice(struct walking *w, uint64_t at)
 {
 	struct import *im = w->im;
-	bool is_long = w->slice && w->slice->end - w->slice->start >= w->slice_bytes;
 
-	if ((!w->slice || is_long) && im->nr_slices < w->max_slices) {
-		w->slice = &im->slices[im->nr_slices++];
-		*w->slice = (struct import_slice){
-		    .start = r->at, .end = r->at, .is_unpacked = w->is_unpacked};
-	} /* else the last one becomes longer */
+	w->slice = MEM_ADD(im->slices, im->nr_slices, im->slices_room);
 	if (!w->slice)
-		return;
+		return -ENOMEM;
+	*w->slice =
+	    (struct import_slice){.fd = w->walk.fd, .start = at, .end = at, .before = w->before};
+	return 0;
+}
+
+static int add_to_slice(struct walking *w, const struct import_record *r)
+{
+	const bool is_full = !w->slice || w->slice->end - w->slice->start >= w->slice_bytes;
+
+	if (is_full && add_slice(w, r->at))
+		return -ENOMEM;
 	w->slice->end = r->at + r->size;
 	w->slice->nr_records++;
+	return 0;
 }
 
 static void note_time(struct walking *w, uint64_t time_ns)
@@ -70,10 +79,12 @@ static void note_time(struct walking *w, uint64_t time_ns)
 	f->has_times = true;
 	if (time_ns < f->first_ns || !f->first_ns)
 		f->first_ns = time_ns;
-	if (time_ns >= f->last_ns)
+	if (time_ns > f->last_ns)
 		f->last_ns = time_ns;
-	else if (f->last_ns - time_ns > w->im->disorder_ns)
-		w->im->disorder_ns = f->last_ns - time_ns;
+	if (time_ns >= w->last_ns)
+		w->last_ns = time_ns;
+	else if (w->last_ns - time_ns > w->im->disorder_ns)
+		w->im->disorder_ns = w->last_ns - time_ns;
 }
 
 /* Consecutive records usually have the same event. */
@@ -97,7 +108,7 @@ static uint64_t time_of(const struct import_event *ev, const struct import_recor
 	return ev ? trace_record_word(&ev->time_place, r->p, r->size) : 0;
 }
 
-static void read_sample(struct walking *w, const struct import_record *r)
+static int read_sample(struct walking *w, const struct import_record *r)
 {
 	struct import_event *ev = event_of(w, r);
 
@@ -111,7 +122,7 @@ static void read_sample(struct walking *w, const struct import_record *r)
 		ev->weight += period ? period : ev->layout.period ? ev->layout.period : 1;
 	}
 	note_time(w, time_of(ev, r));
-	add_to_slice(w, r);
+	return add_to_slice(w, r);
 }
 
 /* The second word of records that report a number of lost ones. */
@@ -166,20 +177,20 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 	}
 	if (r->type == PERF_RECORD_SAMPLE) {
 		w->im->is_running = true;
-		read_sample(w, r);
-		return 0;
+		return read_sample(w, r);
 	}
 	ev = import_layout_of(w->im, r->p, r->size);
 	note_time(w, ev && ev->layout.has_sample_id ? time_of(ev, r) : 0);
 	if (import_is_short_mmap2(r))
 		return import_side_add_short(w->im, r, w->time_ns);
 	if (import_is_side_band(r->type))
-		return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
+		return import_side_add(w->im, r->p, r->size, w->time_ns, w->before + r->at);
 	if (r->type == PERF_ABI_RECORD_CALLCHAIN_DEFERRED &&
-	    import_add_deferred(w->im, r, w->is_unpacked))
+	    import_add_deferred(w->im, r, w->walk.fd))
 		return -ENOMEM;
 	w->im->facts.nr_unknown += r->type >= NR_KINDS;
-	add_to_slice(w, r);
+	if (add_to_slice(w, r))
+		return -ENOMEM;
 	count(w, r);
 	return 0;
 }
@@ -304,11 +315,12 @@ static int start_unpacking(struct walking *w)
 	if (w->unzip)
 		return 0;
 	w->im->facts.is_packed = true;
-	w->out = mem_alloc(OUT_BYTES);
 	w->unzip = trace_unzip_new();
+	if (!w->out)
+		w->out = mem_alloc(OUT_BYTES);
 	if (!w->out || !w->unzip)
 		return -ENOMEM;
-	rc = io_open_temporary(&w->im->temp_fd, &e);
+	rc = w->im->temp_fd < 0 ? io_open_temporary(&w->im->temp_fd, &e) : 0;
 	if (rc)
 		w->im->problem(w->im->arg, true, &e);
 	return rc;
@@ -335,9 +347,11 @@ static int unpack(struct walking *w, const struct import_record *r, const void *
 
 	if (w->is_unpacked)
 		return 0;
-	rc = start_unpacking(w);
 	w->packed_bytes += len;
-	if (rc || w->is_damaged)
+	if (w->is_damaged)
+		return 0;
+	rc = start_unpacking(w);
+	if (rc)
 		return rc;
 	/* they are written to the disk before they are read: 9 MB could become 9 GB */
 	most = IMPORT_MIN_UNPACK_BYTES + IMPORT_MAX_UNPACK_FACTOR * w->packed_bytes;
@@ -407,9 +421,13 @@ static int walk(struct walking *w)
 		import_walk_pass(&w->walk, &r);
 	}
 	if (rc == -ENODATA || rc == -EILSEQ) {
-		import_truncated(w->im, "%s at offset %" PRIu64 ": the rest of the file is skipped",
-				 rc == -ENODATA ? "truncated record" : "no record begins",
-				 w->walk.at);
+		char of[32] = "";
+
+		if (w->more)
+			snprintf(of, sizeof(of), " of data.%" PRIu32, w->more->number);
+		import_truncated(
+		    w->im, "%s at offset %" PRIu64 "%s: the rest of the file is skipped",
+		    rc == -ENODATA ? "truncated record" : "no record begins", w->walk.at, of);
 		rc = 0;
 	}
 	return rc;
@@ -438,19 +456,55 @@ static void report_all(const struct walking *w)
 			      IMPORT_MAX_DEFERRED);
 }
 
-/* Walks through bytes of a file, in at most so many slices. */
+/* Walks through bytes of a file, as if they followed those before. All files have the slices of
+ * one, but at least one each. */
 static int walk_part(struct walking *w, int fd, struct import_section part)
 {
-	uint64_t bytes = part.size / (IMPORT_MAX_SLICES - 1) + 1;
+	const uint64_t nr = (IMPORT_MAX_SLICES - 1) / (1 + w->im->nr_more);
+	uint64_t bytes = part.size / (nr ? nr : 1) + 1;
 
 	w->slice = NULL;
 	w->slice_bytes = bytes > IMPORT_SLICE_BYTES ? bytes : IMPORT_SLICE_BYTES;
-	w->max_slices += IMPORT_MAX_SLICES;
+	w->time_ns = w->last_ns = 0;
 	w->walk.fd = fd;
 	w->walk.at = part.offset;
 	w->walk.end = part.offset + part.size;
 	w->walk.window_at = w->walk.window_bytes = 0;
 	return walk(w);
+}
+
+/* Then through what was packed in it: each file is a stream of its own. */
+static int walk_file(struct walking *w, int fd, struct import_section data)
+{
+	struct import *im = w->im;
+	struct import_section unpacked = {im->temp_bytes, 0};
+	int rc = walk_part(w, fd, data);
+
+	trace_unzip_free(w->unzip);
+	w->unzip = NULL;
+	w->is_damaged = false;
+	unpacked.size = im->temp_bytes - unpacked.offset;
+	w->before += data.offset + data.size;
+	if (rc == 0 && unpacked.size) {
+		w->before -= unpacked.offset;
+		w->is_unpacked = true;
+		rc = walk_part(w, im->temp_fd, unpacked);
+		w->is_unpacked = false;
+		w->before += unpacked.offset + unpacked.size;
+	}
+	return rc;
+}
+
+static int walk_files(struct walking *w)
+{
+	struct import *im = w->im;
+	int rc = walk_file(w, im->fd, im->data);
+
+	for (size_t i = 0; i < im->nr_more && rc == 0; i++) {
+		w->more = &im->more[i];
+		rc = walk_file(w, w->more->fd, (struct import_section){0, w->more->size});
+	}
+	return rc;
 }
 
 int import_index(struct import *im, struct err *e)
@@ -460,20 +514,14 @@ int import_index(struct import *im, struct err *e)
 
 	im->facts.first_ns = im->facts.last_ns = 0; /* as the records have it */
 	find_times(im);
-	rc = walk_part(&w, im->fd, im->data);
-	if (rc == 0 && im->temp_bytes) { /* as if they followed the file */
-		w.is_unpacked = true;
-		w.max_slices = im->nr_slices;
-		rc = walk_part(&w, im->temp_fd, (struct import_section){0, im->temp_bytes});
-	}
+	rc = walk_files(&w);
+	if (rc == 0 && !im->nr_slices) /* a session has a trace at least */
+		rc = add_slice(&w, w.walk.at);
+	im->all_bytes = w.before - im->data.offset;
 	import_walk_fini(&w.walk);
-	trace_unzip_free(w.unzip);
 	mem_free(w.out);
 	if (rc)
 		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
-	if (!im->nr_slices) /* a session has a trace at least */
-		im->slices[im->nr_slices++] =
-		    (struct import_slice){.start = im->data.offset, .end = im->data.offset};
 	for (size_t i = 0; i < im->nr_events && im->has_lost; i++)
 		/* perf writes no number for an event that lost nothing */
 		im->events[i].has_lost |=
@@ -481,7 +529,7 @@ int import_index(struct import *im, struct err *e)
 	import_name_events(im);
 	if (im->is_timeless) {
 		im->facts.first_ns = im->data.offset;
-		im->facts.last_ns = im->data.offset + im->data.size + im->temp_bytes;
+		im->facts.last_ns = im->data.offset + im->all_bytes;
 		if (im->facts.nr_samples)
 			import_report(im, false,
 				      "its samples have no times: their offsets in the file "

@@ -1,9 +1,10 @@
 /*
  * Shared by the files of import/. Private to them and their tests.
  *
- * header.c reads what is before and after the records; index.c walks through them once; side.c
- * stores those of tasks and mappings; deferred.c notes callchains that were recorded late; slice.c
- * returns the other records as frames; traces.c makes traces of them.
+ * folder.c opens the files of a folder; header.c reads what is before and after the records;
+ * index.c walks through them once; side.c stores those of tasks and mappings; deferred.c notes
+ * callchains that were recorded late; slice.c returns the other records as frames; traces.c makes
+ * traces of them.
  */
 #ifndef IMPORT_INTERNAL_H
 #define IMPORT_INTERNAL_H
@@ -28,6 +29,7 @@ enum {
 	IMPORT_MAX_STRING_BYTES = 4096,
 	IMPORT_MAX_BUILD_IDS = 1 << 20,
 	IMPORT_MAX_DEFERRED = 8 << 20,
+	IMPORT_MAX_FILES = 8192, /* of a folder: one for each ring */
 	/* Limit of unpacked bytes: a multiple of the packed ones, and at least this. Records that
 	 * perf packs become 3 to 30 times as small. */
 	IMPORT_MAX_UNPACK_FACTOR = 100,
@@ -58,10 +60,11 @@ struct import_id {
 	uint32_t place; /* among those of its event */
 };
 
-/* A range of records, in the file or among the unpacked ones. */
+/* A range of records, in a file or among the unpacked ones. */
 struct import_slice {
+	int fd;
 	uint64_t start, end;
-	bool is_unpacked;
+	uint64_t before; /* bytes that precede those of fd, all files one behind the other */
 	uint64_t nr_records, nr_lost, nr_throttled;
 };
 
@@ -76,8 +79,15 @@ struct import_deferred {
 	uint64_t cookie;
 	uint32_t tid;
 	uint32_t nr; /* addresses */
-	uint64_t at; /* in the file, or among the unpacked records */
-	bool is_unpacked;
+	int fd;
+	uint64_t at; /* in fd */
+};
+
+/* A file of records alone, beside the first of a folder. */
+struct import_more {
+	int fd;
+	uint32_t number; /* in its name */
+	uint64_t size;
 };
 
 struct import_section {
@@ -88,6 +98,8 @@ struct import {
 	const char *path; /* in the arena */
 	int fd, temp_fd;  /* temp: the unpacked records; -1: there are none */
 	uint64_t temp_bytes;
+	struct import_more *more; /* owned */
+	size_t nr_more;
 	uint64_t size;
 	struct import_section data;
 	import_problem_fn *problem;
@@ -115,13 +127,13 @@ struct import {
 	struct dict build_ids;    /* struct import_build_id */
 	struct dict deferred;     /* struct import_deferred, by cookie and tid */
 	bool deferred_is_full;
-	bool has_lost; /* perf wrote how many samples of an event were lost */
-	struct import_slice
-	    slices[2 * IMPORT_MAX_SLICES]; /* of the file, of the unpacked records */
-	size_t nr_slices;
-	uint64_t disorder_ns;
-	bool is_timeless; /* no sample has a time: its offset in the file replaces it */
-	bool is_running;  /* without times: later records describe what is new */
+	bool has_lost;               /* perf wrote how many samples of an event were lost */
+	struct import_slice *slices; /* owned */
+	size_t nr_slices, slices_room;
+	uint64_t all_bytes;   /* of records, packed and unpacked */
+	uint64_t disorder_ns; /* within a file */
+	bool is_timeless;     /* no sample has a time: its offset in the file replaces it */
+	bool is_running;      /* without times: later records describe what is new */
 	/* Tasks and mappings as in a trace: those that existed before, and those that the kernel
 	 * recorded. */
 	struct buf side_made, side_recorded;
@@ -140,6 +152,14 @@ void import_report(struct import *im, bool is_loss, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Text of the file: safe to show, in the arena; "" without memory. */
 const char *import_text(struct import *im, const char *text, size_t len);
+
+/* folder.c: opens the first file of a folder, and the others; *st: of the first. 0; -ENODATA:
+ * there is no first; -EFBIG: too many; -errno. What is open is closed by import_folder_close. */
+struct stat;
+int import_folder_open(struct import *im, struct stat *st);
+void import_folder_close(struct import *im);
+/* The first file alone: its descriptor, or -errno. */
+int import_folder_open_first(const char *path, struct stat *st);
 
 /* header.c: the 8 bytes that a file begins with. */
 bool import_is_magic(const uint8_t p[8]);
@@ -195,7 +215,7 @@ extern const struct trace_feed import_slice_feed;
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames);
 
 /* deferred.c: notes the record of a deferred callchain. 0 or -ENOMEM. */
-int import_add_deferred(struct import *im, const struct import_record *r, bool is_unpacked);
+int import_add_deferred(struct import *im, const struct import_record *r, int fd);
 /* Writes a sample to out (PERF_ABI_MAX_RECORD_BYTES of room) with its deferred callchain in place
  * of the mark that ends its own. Returns its size; 0: there is none, or it would be too long. */
 size_t import_put_complete(struct import *im, const struct import_record *r, uint8_t *out);

@@ -3,6 +3,7 @@
  * TIME. Records that perf made for what existed before have no time. Must not know their meaning.
  */
 #include "base/mem.h"
+#include "base/order.h"
 #include "import/internal.h"
 #include "trace/writer.h"
 
@@ -234,9 +235,71 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 	return rc;
 }
 
+struct place {
+	uint64_t time_ns;
+	size_t at, len;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return order_u64(x->time_ns, y->time_ns) ?: order_u64(x->at, y->at);
+}
+
+/* The size is in the header, the time in the last word. */
+static int list_places(const struct buf *records, struct place **out, size_t *nr)
+{
+	struct place *places = NULL, *p;
+	size_t room = 0;
+
+	*nr = 0;
+	for (size_t at = 0; at < records->len; at += p->len) {
+		const uint8_t *r = (const uint8_t *)records->data + at;
+		uint32_t kind;
+
+		p = MEM_ADD(places, *nr, room);
+		if (!p) {
+			mem_free(places);
+			return -ENOMEM;
+		}
+		p->at = at;
+		p->len = trace_record_size(r, records->len - at, &kind);
+		p->time_ns = trace_word(r, p->len / sizeof(uint64_t) - 1);
+	}
+	*out = places;
+	return 0;
+}
+
+/* The records of a folder's files were added one file after the other. */
+static int sort_by_time(struct buf *records)
+{
+	struct place *places;
+	struct buf sorted;
+	size_t nr;
+	int rc = list_places(records, &places, &nr);
+
+	if (rc)
+		return rc;
+	buf_init(&sorted, records->len + 1);
+	order_sort(places, nr, sizeof(*places), compare);
+	for (size_t i = 0; i < nr; i++)
+		buf_add(&sorted, records->data + places[i].at, places[i].len);
+	mem_free(places);
+	rc = buf_error(&sorted);
+	if (rc == 0) {
+		buf_fini(records);
+		*records = sorted;
+	} else {
+		buf_fini(&sorted);
+	}
+	return rc;
+}
+
 int import_side_put(struct import *im, struct trace_writer *w)
 {
-	int rc = put(im, w, TRACE_RING_MADE, &im->side_made);
+	int rc = im->nr_more ? sort_by_time(&im->side_recorded) : 0;
 
-	return rc ? rc : put(im, w, TRACE_RING_SIDE_BAND, &im->side_recorded);
+	return rc ?: put(im, w, TRACE_RING_MADE, &im->side_made)
+		   ?: put(im, w, TRACE_RING_SIDE_BAND, &im->side_recorded);
 }

@@ -21,8 +21,8 @@ struct slice {
 	struct import *im;
 	struct import_walk walk;
 	void *frames; /* owned */
-	uint64_t start;
-	bool is_unpacked, has_failed;
+	uint64_t start, before;
+	bool has_failed;
 	uint8_t *copies; /* owned; records that are completed; NULL: they are as they should be */
 };
 
@@ -42,11 +42,9 @@ void *import_slice_new(struct import *im, const struct import_slice *s, void *fr
 	slice->im = im;
 	slice->frames = frames;
 	slice->start = s->start;
-	slice->is_unpacked = s->is_unpacked;
-	slice->walk = (struct import_walk){.fd = s->is_unpacked ? im->temp_fd : im->fd,
-					   .is_big = im->facts.is_big_endian,
-					   .at = s->start,
-					   .end = s->end};
+	slice->before = s->before;
+	slice->walk = (struct import_walk){
+	    .fd = s->fd, .is_big = im->facts.is_big_endian, .at = s->start, .end = s->end};
 	return slice;
 }
 
@@ -69,7 +67,7 @@ static void make_frame(const struct slice *s, uint8_t *p, uint64_t at, size_t le
 				    .offset = at >= OFFSET_BYTES ? at - OFFSET_BYTES : at,
 				    .payload = p - FRAME_HEAD_BYTES,
 				    .length = (uint32_t)(FRAME_HEAD_BYTES + len),
-				    .is_packed = s->is_unpacked};
+				    .is_packed = s->walk.fd != s->im->fd};
 }
 
 /* The index of the word before which the missing time is inserted; 0: the record has none. */
@@ -87,13 +85,13 @@ static size_t place_of_time(struct slice *s, const struct import_record *r)
 		   : 0;
 }
 
-/* Writes the record to p with its offset in the file as its time. Returns its size; 0: it has no
- * place for a time. */
+/* Writes the record to p with its offset, all files one behind the other, as its time. Returns its
+ * size; 0: it has no place for a time. */
 static size_t put_timed(struct slice *s, const struct import_record *r, uint8_t *p)
 {
 	size_t at = place_of_time(s, r) * WORD_BYTES;
 	const uint16_t size = htole16((uint16_t)(r->size + WORD_BYTES));
-	const uint64_t time = htole64(r->at);
+	const uint64_t time = htole64(s->before + r->at);
 
 	if (!at || at > r->size || r->size + WORD_BYTES > PERF_ABI_MAX_RECORD_BYTES)
 		return 0;

@@ -352,7 +352,7 @@ int import_make_set(struct import *im)
 	im->set = (struct trace_set){
 	    .name = im->path,
 	    .nr = im->nr_slices,
-	    .bytes = im->data.size + im->temp_bytes,
+	    .bytes = im->all_bytes,
 	    .window_ns = im->disorder_ns + 1,
 	    .open = open_trace,
 	    .arg = im,

@@ -245,6 +245,8 @@ RECORDINGS = [
     ("counts", [*CLOCK, "-s"], {}),
     ("tail", [*CLOCK, "-g", "--tail-synthesize"], {}),
     ("aio", [*CLOCK, "--aio"], {}),
+    ("threads", [*CLOCK, "-g", "--threads"], {}),  # these are folders
+    ("parts", [*CLOCK, "-z", "--threads"], {}),
     ("first", [*CLOCK, "-C", "0"], {"has_cpu": True}),
     ("dwarf", [*CLOCK, "--call-graph", "dwarf,8192"], {"is_unwound": True}),
 ]

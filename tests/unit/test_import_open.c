@@ -328,6 +328,162 @@ TEST(build_ids)
 	close_opened(&o);
 }
 
+/* Which file of a folder has a record: those that are packed are one stream. */
+static unsigned file_of(uint32_t type, unsigned number)
+{
+	enum { PERFS_OWN = 64, PACKED = 81, PACKED_2 = 83, NR_FILES = 3 };
+
+	if (type == PACKED || type == PACKED_2)
+		return 1;
+	return type < PERFS_OWN ? number % NR_FILES : 0;
+}
+
+/* Writes the file as perf record --threads would: its records are shared out, and what is behind
+ * those of the first file moves there. */
+static void write_folder(const struct root *r, const char *file)
+{
+	static const char *const names[] = {"/p/data", "/p/data.0", "/p/data.1"};
+	uint8_t *data = malloc(MAX_BYTES), *out[NR(names)];
+	size_t len = load(file, data), nr[NR(names)] = {0}, from, size;
+	uint64_t moved, at;
+
+	memcpy(&from, data + DATA_AT, 8);
+	memcpy(&size, data + DATA, 8);
+	for (size_t i = 0; i < NR(names); i++)
+		out[i] = malloc(MAX_BYTES);
+	memcpy(out[0], data, from);
+	nr[0] = from;
+	for (size_t i = from, n = 0; i < from + size; n++) {
+		uint32_t type;
+		uint16_t bytes;
+		unsigned k;
+
+		memcpy(&type, data + i, sizeof(type));
+		memcpy(&bytes, data + i + 6, sizeof(bytes));
+		k = file_of(type, (unsigned)n);
+		memcpy(out[k] + nr[k], data + i, bytes);
+		nr[k] += bytes;
+		i += bytes;
+	}
+	moved = from + size - nr[0];
+	memcpy(out[0] + nr[0], data + from + size, len - from - size);
+	for (size_t table = nr[0]; table < nr[0] + 16 * 64; table += 16) { /* of features */
+		memcpy(&at, out[0] + table, 8);
+		if (at < from + size || at > len)
+			break;
+		at -= moved;
+		memcpy(out[0] + table, &at, 8);
+	}
+	memcpy(out[0] + DATA, &(uint64_t){nr[0] - from}, 8);
+	nr[0] += len - from - size;
+	for (size_t i = 0; i < NR(names); i++) {
+		tree_put(r, names[i], out[i], nr[i]);
+		free(out[i]);
+	}
+	tree_text(r, "/p/kcore_dir/kallsyms", "");
+	free(data);
+}
+
+static void expect_same(const struct root *r, const char *file)
+{
+	struct import_facts one, folder;
+	struct buf records[2];
+	size_t nr_told_one;
+	char path[4096];
+
+	for (int i = 0; i < 2; i++)
+		buf_init(&records[i], MAX_BYTES);
+	nr_told = 0;
+	gather_path(corpus_path(file, path), &records[0], &one);
+	nr_told_one = nr_told;
+	nr_told = 0;
+	snprintf(path, sizeof(path), "%s/p", r->dir);
+	gather_path(path, &records[1], &folder);
+	assert_int_equal(folder.nr_samples, one.nr_samples);
+	assert_int_equal(folder.nr_records, one.nr_records);
+	assert_true(folder.first_ns == one.first_ns && folder.last_ns == one.last_ns);
+	if (nr_told != nr_told_one)
+		fail_msg("%s: %s", file, told[nr_told - 1]);
+	if (records[0].len != records[1].len ||
+	    memcmp(records[0].data, records[1].data, records[0].len) != 0)
+		fail_msg("%s: the folder differs", file);
+	for (int i = 0; i < 2; i++)
+		buf_fini(&records[i]);
+}
+
+/* Records of tasks and mappings, of all files: readers sort only those of one second. */
+static void expect_sorted(const char *path)
+{
+	struct opened o;
+	uint64_t time, last = 0;
+	const struct buf *b;
+
+	assert_int_equal(open_path(path, &o, NULL), 0);
+	b = &o.im->side_recorded;
+	for (size_t at = 0; at < b->len; last = time) {
+		uint16_t bytes;
+
+		memcpy(&bytes, b->data + at + 6, sizeof(bytes));
+		at += bytes;
+		memcpy(&time, b->data + at - 8, sizeof(time));
+		assert_true(time >= last);
+	}
+	assert_true(last > 0);
+	close_opened(&o);
+}
+
+TEST(folder)
+{
+	static const char *const files[] = {"file.little", "packed.little", "all.little"};
+	struct root r = tree_make();
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/p", r.dir);
+	for (size_t i = 0; i < NR(files); i++) {
+		write_folder(&r, files[i]);
+		assert_true(import_is_perf_data(path));
+		expect_same(&r, files[i]);
+	}
+	write_folder(&r, files[0]);
+	expect_sorted(path);
+	tree_remove(&r);
+}
+
+TEST(folder_damaged)
+{
+	static const uint8_t part[] = {9, 0, 0, 0, 0, 0, 64, 0, 1};
+	struct root r = tree_make();
+	struct err e = {0};
+	struct opened o;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/p", r.dir);
+	write_folder(&r, "file.little");
+	tree_drop(&r, "/p/data.0");
+	nr_told = 0;
+	assert_int_equal(open_path(path, &o, NULL), 0);
+	assert_true(was_told("1 of its files data.0 to data.1 is missing"));
+	close_opened(&o);
+
+	tree_put(&r, "/p/data.0", part, sizeof(part));
+	nr_told = 0;
+	assert_int_equal(open_path(path, &o, NULL), 0);
+	assert_true(was_told("truncated record at offset 0 of data.0"));
+	close_opened(&o);
+
+	tree_text(&r, "/p/data.99999999", "");
+	assert_int_equal(open_path(path, &o, &e), -EFBIG);
+	assert_non_null(strstr(e.msg, "more than"));
+	tree_drop(&r, "/p/data.99999999");
+
+	e = (struct err){0};
+	tree_drop(&r, "/p/data");
+	assert_false(import_is_perf_data(path));
+	assert_int_equal(open_path(path, &o, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "a folder without a file named data"));
+	tree_remove(&r);
+}
+
 static int read_file(void *arg)
 {
 	struct profile_processes *processes;
