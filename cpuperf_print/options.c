@@ -359,8 +359,8 @@ static const struct opt_row rows[] = {
      .metavar = "s/REGEX/NAME/",
      .section = "Names and stacks",
      .help = "Replace what REGEX matches in a function's name by NAME (\\1 … \\9 are its "
-	     "groups); functions with the same name are merged. The first matching rule "
-	     "applies. May be repeated.",
+	     "groups); functions of an object that have the same name then, by this or from "
+	     "the beginning, are merged. The first matching rule applies. May be repeated.",
      .set = opt_add_string,
      .offset = AT(merge)},
     {.name = "merge-object",

@@ -88,7 +88,7 @@ static enum report_comparable_why why(const struct object *o)
 const struct report_function *report_comparable_function(struct report_comparable *c,
 							 const struct report_function *function)
 {
-	uint32_t home = function->is_kernel ? c->kernel : function->home_number;
+	uint32_t home = function->is_kernel ? c->kernel : function->object_number;
 	const struct object *o = dict_at(&c->objects, dict_find(&c->objects, &home));
 	char name[NAME_BYTES];
 	const char *object;

@@ -104,14 +104,15 @@ static int set_reason(const struct report_counter *c, struct report_key *key,
 	return key->reason == UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* By the frames before rules change them: the waker's, which are removed unless the report shows
+/* By the waker's frames before rules remove some, but with merged names; the report may not show
  * them. 0 or -ENOMEM. */
 static int set_waker(const struct report_counter *c, struct report_key *key,
-		     const struct report_frame *frames, size_t nr)
+		     struct report_frame *frames, size_t nr)
 {
 	struct report_functions *f = c->all->run->functions;
 	const char *name = nr ? frames[0].function->name : "";
 
+	report_functions_merge(frames, nr);
 	key->waker = report_functions_text_number(f, name);
 	key->waker_function = report_functions_text_number(f, report_waker_function(frames, nr));
 	return key->waker == UINT32_MAX || key->waker_function == UINT32_MAX ? -ENOMEM : 0;
@@ -138,7 +139,9 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 		e.frames = frames += nr_waker;
 		nr -= nr_waker;
 	}
-	if (rc == 0 && !key->branch)
+	if (rc == 0 && key->branch)
+		report_functions_merge(frames, nr);
+	else if (rc == 0)
 		rc = report_functions_shape(c->all->run->functions, frames, &nr);
 	if (rc)
 		return rc;

@@ -16,15 +16,12 @@
 struct report_function {
 	uint32_t number;          /* from 0, dense */
 	uint32_t object_number;   /* of the object's name, also from 0, dense */
-	uint32_t home_number;     /* of the object that contains it, if merging replaced its name;
-				     UINT32_MAX: several */
 	const char *name;         /* safe to show, like the others */
 	const char *linkage_name; /* of the first symbol with that name; name itself if it is not
 				     mangled or not a symbol */
 	const char *object;
 	bool is_kernel, is_known;
 	bool is_hidden; /* has no frame: its samples count for its caller */
-	bool is_merged; /* named by a merge rule: its adjacent frames become one */
 	bool is_wanted; /* matches --only, or --only is not used */
 };
 
@@ -34,6 +31,7 @@ struct report_frame {
 	const char *file; /* source file; NULL: unknown or not requested */
 	uint32_t line;
 	bool is_inlined; /* into the next frame */
+	bool is_merged;  /* named by a merge rule */
 	/* With REPORT_BY_ADDRESS, the place of the code: its offset in the file, or the address
 	 * itself (the kernel, code made at run time). */
 	const struct profile_object *object; /* NULL: not in a file, or not requested */

@@ -19,7 +19,8 @@ static const size_t max_text_bytes = (size_t)1 << 30; /* per table */
 /* A function with the rules that apply to it; bits are numbers of rules. */
 struct function {
 	struct report_function shown;
-	uint32_t is_caller, is_callee; /* of splits */
+	const struct report_function *merged; /* what merge rules make of it; NULL: itself */
+	uint32_t is_caller, is_callee;        /* of splits */
 };
 
 /* The key of a function: the numbers of its name and object. */
@@ -88,7 +89,6 @@ static struct function *make_function(struct report_functions *f, const struct e
 		return NULL;
 	fn->shown = (struct report_function){.number = number,
 					     .object_number = e->object,
-					     .home_number = e->object,
 					     .name = name,
 					     .linkage_name = name,
 					     .object = dict_text(&f->texts, e->object),
@@ -136,40 +136,61 @@ const struct report_function *report_functions_named(struct report_functions *f,
 	return fn ? &fn->shown : NULL;
 }
 
-/* Functions that rules merge have no object. */
-static struct function *get_merged(struct report_functions *f, const struct symbol_function *s)
+/* What merge rules make of a symbol, in its object: the same as a function that has this name.
+ * *out: NULL if no rule applies. 0 or -ENOMEM. */
+static int get_merged(struct report_functions *f, const struct symbol_function *s,
+		      const struct report_function **out)
 {
 	bool is_new;
 	int rc;
 	MEM_AUTO char *merged = report_rules_merged(f->rules, s->name, &rc);
-	const char *name = merged ? merged : f->rules->merge_object ? s->object : s->name;
-	struct function *fn = rc ? NULL : get(f, name, merged ? "[merged]" : s->object, &is_new);
+	const char *name = merged ?: f->rules->merge_object ? s->object : NULL;
+	struct function *fn;
 
-	if (fn && merged) { /* home_number is read only while no thread adds */
-		uint32_t object = dict_add(&f->texts, s->object);
-		bool is_same = is_new || fn->shown.home_number == object;
+	*out = NULL;
+	if (rc || !name)
+		return rc;
+	fn = get(f, name, s->object, &is_new);
+	if (!fn)
+		return -ENOMEM;
+	if (is_new)
+		fn->shown.is_kernel = s->is_kernel;
+	*out = &fn->shown;
+	return 0;
+}
 
-		fn->shown.home_number = is_same ? object : UINT32_MAX;
+static const struct report_function *get_symbol(struct report_functions *f,
+						const struct symbol_function *s)
+{
+	const struct report_function *merged;
+	struct function *fn;
+	bool is_new;
+
+	if (get_merged(f, s, &merged))
+		return NULL;
+	fn = get(f, s->name, s->object, &is_new);
+	if (!fn)
+		return NULL;
+	if (is_new) {
+		fn->shown.is_kernel = s->is_kernel;
+		fn->shown.is_known = s->is_known;
+		if (strcmp(s->linkage_name, fn->shown.name) != 0)
+			fn->shown.linkage_name = arena_strdup(&f->arena, s->linkage_name);
 	}
-	if (!fn || !is_new)
-		return fn;
-	fn->shown.is_merged = merged || f->rules->merge_object;
-	fn->shown.is_kernel = s->is_kernel;
-	fn->shown.is_known = s->is_known;
-	if (!fn->shown.is_merged && strcmp(s->linkage_name, fn->shown.name) != 0)
-		fn->shown.linkage_name = arena_strdup(&f->arena, s->linkage_name);
-	return fn->shown.linkage_name ? fn : NULL;
+	if (merged && !fn->merged) /* a rule may have made a function of this name before */
+		fn->merged = merged;
+	return fn->shown.linkage_name ? &fn->shown : NULL;
 }
 
 const struct report_function *report_functions_get(struct report_functions *f,
 						   const struct symbol_function *symbol)
 {
-	struct function *fn;
+	const struct report_function *fn;
 
 	pthread_mutex_lock(&f->lock);
-	fn = get_merged(f, symbol);
+	fn = get_symbol(f, symbol);
 	pthread_mutex_unlock(&f->lock);
-	return fn ? &fn->shown : NULL;
+	return fn;
 }
 
 /* A sink is given an entry while other threads add texts and functions, which may move both tables.
@@ -257,11 +278,28 @@ static size_t join_merged(struct report_frame *frames, size_t nr)
 {
 	size_t nr_left = 0;
 
-	for (size_t i = 0; i < nr; i++)
-		if (!nr_left || !frames[i].function->is_merged ||
-		    frames[i].function != frames[nr_left - 1].function)
+	for (size_t i = 0; i < nr; i++) {
+		struct report_frame *last = nr_left ? &frames[nr_left - 1] : NULL;
+
+		if (last && frames[i].function == last->function &&
+		    (frames[i].is_merged || last->is_merged))
+			last->is_merged = true;
+		else
 			frames[nr_left++] = frames[i];
+	}
 	return nr_left;
+}
+
+void report_functions_merge(struct report_frame *frames, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct function *fn = (const struct function *)frames[i].function;
+
+		if (frames[i].is_merged || !fn->merged)
+			continue;
+		frames[i].is_merged = true;
+		frames[i].function = fn->merged;
+	}
 }
 
 int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr)
@@ -270,6 +308,7 @@ int report_functions_shape(struct report_functions *f, struct report_frame *fram
 	size_t left = *nr;
 	int rc;
 
+	report_functions_merge(frames, left);
 	if (r->nr_only && !is_wanted(frames, left))
 		left = 0;
 	rc = r->nr_hide && left ? hide(f, frames, &left) : 0;

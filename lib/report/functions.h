@@ -15,7 +15,7 @@ struct symbol_function;
 struct report_functions *report_functions_new(const struct report_rules *rules);
 void report_functions_free(struct report_functions *f); /* NULL is fine */
 
-/* NULL without memory. */
+/* Without rules: report_functions_shape applies them. NULL without memory. */
 const struct report_function *report_functions_get(struct report_functions *f,
 						   const struct symbol_function *symbol);
 /* A function that is not a symbol: merge rules do not apply to its name, other rules do. */
@@ -35,9 +35,11 @@ const struct report_function *report_functions_at(const struct report_functions 
 size_t report_functions_nr_texts(const struct report_functions *f);
 size_t report_functions_nr(const struct report_functions *f);
 
-/* Applies the rules to a stack in place, the sampled function first: removes hidden frames, renames
- * split ones, joins merged neighbours. *nr becomes the number of frames; 0: the stack is not
- * selected. 0 or -ENOMEM. */
+/* Applies merge rules to the names of frames, once, and nothing else. */
+void report_functions_merge(struct report_frame *frames, size_t nr);
+/* Applies the rules to a stack in place, the sampled function first: merges names, removes hidden
+ * frames, renames split ones, joins neighbours of a name that a merge rule made. *nr becomes the
+ * number of frames; 0: the stack is not selected. 0 or -ENOMEM. */
 int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr);
 /* Whether some of them depend on callers: then a stack begins otherwise than its sampled function
  * alone. */

@@ -286,8 +286,8 @@ def check_shapes(session):
     whole = self_of()
     work = sum(whole[f"work_{c}", "mix"] for c in "abc")
     assert whole == expect(lambda way: way[-1])
-    assert self_of("--merge=s/^work_.$/all/")["all", "[merged]"] == work
-    assert self_of("--merge=s,^(wor)(k)_.$,\\2\\1,")["kwor", "[merged]"] == work
+    assert self_of("--merge=s/^work_.$/all/")["all", "mix"] == work
+    assert self_of("--merge=s,^(wor)(k)_.$,\\2\\1,")["kwor", "mix"] == work
     hidden = expect(lambda way: [("[hidden]", ""), *(w for w in way if not is_work(w))][-1])
     assert hidden["run", "mix"] > work / 2
     assert self_of("--hide=^work_.$") == hidden

@@ -28,7 +28,7 @@ TEST(each_once)
 		assert_int_equal(report_functions_at(f, i)->number, i);
 	assert_ptr_equal(report_functions_at(f, b->number), b);
 	assert_string_equal(report_functions_text(f, b->object_number), "y");
-	assert_true(a->is_known && a->is_wanted && !a->is_hidden && !a->is_merged);
+	assert_true(a->is_known && a->is_wanted && !a->is_hidden);
 	/* texts are those of objects too */
 	assert_int_equal(report_functions_text_number(f, "y"), b->object_number);
 	assert_int_not_equal(report_functions_text_number(f, "Y"), b->object_number);
@@ -49,6 +49,7 @@ static const struct report_function *linked(struct report_functions *f, const ch
 /* The first symbol's, as long as there are functions; of what is merged there is none. */
 TEST(linkage_names)
 {
+	struct report_frame frame = {0};
 	struct report_rules rules = {0};
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	char text[] = "_Z1av";
@@ -65,7 +66,9 @@ TEST(linkage_names)
 
 	assert_int_equal(report_rules_add_merge(&rules, "s/^a.*/all/", &e), 0);
 	f = report_functions_new(&rules);
-	assert_string_equal(linked(f, "a()", "_Z1av")->linkage_name, "all");
+	frame.function = linked(f, "a()", "_Z1av");
+	report_functions_merge(&frame, 1);
+	assert_string_equal(frame.function->linkage_name, "all");
 	report_functions_free(f);
 	report_rules_fini(&rules);
 }
@@ -110,7 +113,10 @@ static const struct {
     {{"merge", "s/[bc]/M/"}, "cba", "M a"},
     {{"merge", "s/[bc]/M/"}, "cab", "M a M"},
     {{"merge", "s/[bc]/M/"}, "ccbbaa", "M a a"}, /* true recursion stays */
-    {{"merge", "s/b/a/"}, "aab", "a a a"},       /* "a" is another one: [merged] */
+    {{"merge", "s/b/a/"}, "aab", "a a"},         /* true recursion stays */
+    {{"merge", "s/b/a/"}, "aca", "a c a"},
+    {{"merge", "s/b/a/"}, "aac", "a a c"},
+    {{"merge", "s/a/b/", "merge", "s/b/c/"}, "cxbxa", "c x c x b"}, /* each by one rule */
     {{"merge", "s/[bc]/M/", "hide", "a"}, "cab", "M"},
     {{"merge", "s/[bc]/M/", "hide", "M"}, "cab", "a"}, /* rules see the new name */
     {{"merge", "s/[bc]/M/", "only", "b"}, "cab", ""},
@@ -147,18 +153,31 @@ TEST(merged_functions)
 {
 	struct report_rules rules = {0};
 	struct report_functions *f;
-	const struct report_function *m;
 
 	add_rule(&rules, "merge", "s/^(work)_.*/\\1/");
-	f = report_functions_new(&rules);
-	m = test_function_of(f, "work_a", "x");
-	assert_string_equal(m->name, "work");
-	assert_string_equal(m->object, "[merged]");
-	assert_true(m->is_merged);
-	assert_ptr_equal(test_function_of(f, "work_b", "y"), m);
-	assert_ptr_not_equal(test_function_of(f, "work", "x"), m); /* no rule matches it */
-	assert_false(test_function_of(f, "work", "x")->is_merged);
-	report_functions_free(f);
+	add_rule(&rules, "merge", "s/^work$/other/"); /* not of what the first rule made */
+	/* whichever comes first, and by itself or by the rule */
+	for (int order = 0; order < 2; order++) {
+		const struct report_function *work;
+		struct report_frame frames[4];
+
+		f = report_functions_new(&rules);
+		work = order ? test_function_of(f, "work", "x") : NULL;
+		frames[0] = (struct report_frame){.function = test_function_of(f, "work_a", "x")};
+		frames[1] = (struct report_frame){.function = test_function_of(f, "work_b", "x")};
+		frames[2] = (struct report_frame){.function = test_function_of(f, "work_b", "y")};
+		frames[3] = (struct report_frame){.function = test_function_of(f, "work", "x")};
+		report_functions_merge(frames, 4);
+		report_functions_merge(frames, 4);
+		assert_string_equal(frames[0].function->name, "work");
+		assert_string_equal(frames[0].function->object, "x");
+		assert_ptr_equal(frames[1].function, frames[0].function);
+		assert_ptr_equal(test_function_of(f, "work", "x"), frames[0].function);
+		assert_true(!work || work == frames[0].function);
+		assert_string_equal(frames[2].function->object, "y");
+		assert_string_equal(frames[3].function->name, "other");
+		report_functions_free(f);
+	}
 	report_rules_fini(&rules);
 }
 

@@ -4,6 +4,7 @@
 #include "test_report.h"
 
 #include "base/array.h"
+#include "base/err.h"
 #include "report/own.h"
 
 enum { MAX = 5 };
@@ -59,4 +60,24 @@ TEST(chooses)
 	}
 	assert_int_equal(report_own_frame(NULL, 0, false), 0);
 	assert_int_equal(report_own_frame(NULL, 0, true), 0);
+}
+
+/* A function whose name a rule gave is in its object, as before. */
+TEST(merged)
+{
+	struct report_rules rules = {0};
+	struct report_functions *f;
+	struct report_frame frames[3];
+	struct err e = {0};
+
+	assert_int_equal(report_rules_add_merge(&rules, "s/foo/baz/", &e), 0);
+	f = report_functions_new(&rules);
+	frames[0] = frame_of(f, "malloc libc.so.6");
+	frames[1] = frame_of(f, "foo prog");
+	frames[2] = frame_of(f, "main prog");
+	report_functions_merge(frames, 3);
+	assert_string_equal(frames[1].function->name, "baz");
+	assert_int_equal(report_own_frame(frames, 3, false), 1);
+	report_functions_free(f);
+	report_rules_fini(&rules);
 }
