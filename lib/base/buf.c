@@ -165,15 +165,32 @@ void buf_json_string(struct buf *b, const char *s)
 	buf_addc(b, '"');
 }
 
+/* Names of programs and options begin so: "--", "-bash", "+x". Such a text calls no function, names
+ * no other program, and has no link. */
+static bool is_plain_name(const char *s)
+{
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+	return (*s == '-' || *s == '+') && !s[1 + strspn(s + 1, letters)];
+}
+
+/* An apostrophe that stands before such a text is marked, too, so that it can be told from ours. */
+static bool is_formula(const char *s)
+{
+	s += strspn(s, "'");
+	return *s && s[1] && strchr("=+-@\t\r", *s) && !is_plain_name(s);
+}
+
 void buf_csv_field(struct buf *b, const char *s)
 {
-	bool is_formula = *s && s[1] && strchr("=+-@\t\r", *s);
+	const bool is_marked = is_formula(s);
 
-	if (!is_formula && !s[strcspn(s, ",\"\r\n")]) {
+	if (!is_marked && !s[strcspn(s, ",\"\r\n")]) {
 		buf_adds(b, s);
 		return;
 	}
-	buf_adds(b, is_formula ? "\"'" : "\"");
+	buf_adds(b, is_marked ? "\"'" : "\"");
 	for (; *s; s++) {
 		if (*s == '"')
 			buf_addc(b, '"');

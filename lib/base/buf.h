@@ -74,7 +74,8 @@ void buf_le32(struct buf *b, uint32_t v);
 void buf_le64(struct buf *b, uint64_t v);
 
 /* A JSON string with quotes (invalid UTF-8 becomes U+FFFD); a CSV field, quoted as RFC 4180
- * requires. */
+ * requires, with an apostrophe before what a spreadsheet would take for a formula: of a field that
+ * begins with apostrophes and one of = + - @, a tab or CR, a reader removes the first. */
 void buf_json_string(struct buf *b, const char *s);
 void buf_csv_field(struct buf *b, const char *s);
 /* With commas every three digits, in any locale. */
