@@ -27,6 +27,8 @@ struct output {
 	uint64_t nr_records; /* printed */
 	bool is_over;        /* a change is beyond --fail-over */
 	bool is_held;        /* the text remains: nothing is written */
+	struct buf
+	    *about; /* the columns of the report's table, as grid_describe; NULL: not wanted */
 
 	const char *name; /* in messages */
 	int fd;

@@ -3,6 +3,7 @@
  */
 #include "navigator/answers.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 
 #include <pthread.h>
@@ -11,8 +12,8 @@
 enum { MAX_ANSWERS = 256, MAX_KEY_BYTES = 64 << 10, PARTS = 4 };
 
 struct answer {
-	char *bytes; /* owned: the key, the text, the faults */
-	size_t key_len, text_len, faults_len;
+	char *bytes; /* owned: the key, the text, what it is about, the faults */
+	size_t key_len, text_len, about_len, faults_len;
 	uint64_t used; /* the larger, the later */
 };
 
@@ -77,31 +78,46 @@ bool answers_has(struct answers *a, const struct http_request *r)
 	return has;
 }
 
-bool answers_find(struct answers *a, const struct http_request *r, struct buf *text,
-		  struct buf *faults)
+static void reset(struct answers_parts *parts)
+{
+	buf_reset(&parts->text);
+	buf_reset(&parts->about);
+	buf_reset(&parts->faults);
+}
+
+void answers_parts_fini(struct answers_parts *parts)
+{
+	buf_fini(&parts->text);
+	buf_fini(&parts->about);
+	buf_fini(&parts->faults);
+}
+
+bool answers_find(struct answers *a, const struct http_request *r, struct answers_parts *out)
 {
 	BUF_AUTO(key, MAX_KEY_BYTES);
 	struct answer *x;
+	const char *at;
 
 	put_key(&key, r);
 	pthread_mutex_lock(&a->lock);
 	x = find(a, &key);
 	if (x) {
 		x->used = ++a->nr_used;
-		buf_add(text, x->bytes + x->key_len, x->text_len);
-		buf_add(faults, x->bytes + x->key_len + x->text_len, x->faults_len);
+		at = x->bytes + x->key_len;
+		buf_add(&out->text, at, x->text_len);
+		buf_add(&out->about, at + x->text_len, x->about_len);
+		buf_add(&out->faults, at + x->text_len + x->about_len, x->faults_len);
 	}
 	pthread_mutex_unlock(&a->lock);
-	if (x && !buf_error(text) && !buf_error(faults))
+	if (x && !buf_error(&out->text) && !buf_error(&out->about) && !buf_error(&out->faults))
 		return true;
-	buf_reset(text);
-	buf_reset(faults);
+	reset(out);
 	return false;
 }
 
 static size_t bytes_of(const struct answer *x)
 {
-	return x->key_len + x->text_len + x->faults_len;
+	return x->key_len + x->text_len + x->about_len + x->faults_len;
 }
 
 static void drop(struct answers *a, struct answer *x)
@@ -123,29 +139,33 @@ static void make_room(struct answers *a, size_t len)
 	}
 }
 
-static void copy(struct answer *x, const struct buf *key, const struct buf *text,
-		 const struct buf *faults)
+static void copy(struct answer *x, const struct buf *key, const struct answers_parts *parts)
 {
-	memcpy(x->bytes, key->data, key->len);
-	memcpy(x->bytes + key->len, buf_str(text), text->len);
-	memcpy(x->bytes + key->len + text->len, buf_str(faults), faults->len);
+	const struct buf *const in_order[] = {key, &parts->text, &parts->about, &parts->faults};
+	char *at = x->bytes;
+
+	for (size_t i = 0; i < ARRAY_NR(in_order); i++) {
+		memcpy(at, buf_str(in_order[i]), in_order[i]->len);
+		at += in_order[i]->len;
+	}
 }
 
-void answers_add(struct answers *a, const struct http_request *r, const struct buf *text,
-		 const struct buf *faults)
+void answers_add(struct answers *a, const struct http_request *r, const struct answers_parts *parts)
 {
 	BUF_AUTO(key, MAX_KEY_BYTES);
 	struct answer made, *before;
 
 	put_key(&key, r);
-	made =
-	    (struct answer){.key_len = key.len, .text_len = text->len, .faults_len = faults->len};
+	made = (struct answer){.key_len = key.len,
+			       .text_len = parts->text.len,
+			       .about_len = parts->about.len,
+			       .faults_len = parts->faults.len};
 	if (buf_error(&key) || bytes_of(&made) > a->max_bytes / PARTS)
 		return;
 	made.bytes = mem_alloc(bytes_of(&made));
 	if (!made.bytes)
 		return;
-	copy(&made, &key, text, faults);
+	copy(&made, &key, parts);
 	pthread_mutex_lock(&a->lock);
 	before = find(a, &key);
 	if (before)

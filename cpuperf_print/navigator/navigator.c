@@ -50,6 +50,7 @@ enum {
 	MAX_NOTES = 100,
 	MAX_NOTES_BYTES = 256 << 10,
 	MAX_FAULTS_BYTES = MAX_NOTES * sizeof(struct err),
+	MAX_ABOUT_BYTES = 8 << 10, /* a header: more would not fit a connection's memory */
 };
 
 struct navigator {
@@ -64,8 +65,8 @@ struct navigator {
 	uint64_t answered_ns;    /* when the last one was */
 	atomic_uint nr_asking;   /* requests that wait for the lock, or hold it */
 	atomic_uint is_ending;
-	bool is_ahead;     /* what is read was not asked for */
-	struct buf faults; /* of it: struct err */
+	bool is_ahead;             /* what is read was not asked for */
+	struct answers_parts made; /* by who reads ahead; faults: struct err */
 	struct answers *answers;
 	pthread_mutex_t noting; /* what follows */
 	struct buf notes;       /* what must be known of the numbers: a line each */
@@ -189,7 +190,7 @@ static void note_later(void *arg, const struct err *problem)
 {
 	struct navigator *n = arg;
 
-	buf_add(&n->faults, problem, sizeof(*problem));
+	buf_add(&n->made.faults, problem, sizeof(*problem));
 }
 
 /* --- reports --------------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ static unsigned status_of(int rc)
 /* As cpuperf_print would print it. By one thread at a time. */
 static int print_alone(struct navigator *n, const struct query *q,
 		       const struct registry_row *format, const struct registry_row *row,
-		       struct buf *text, struct err *e)
+		       struct answers_parts *made, struct err *e)
 {
 	struct output out;
 	const struct row_run run = {
@@ -213,6 +214,7 @@ static int print_alone(struct navigator *n, const struct query *q,
 	out.is_held = true;
 	out.width = 0;
 	out.text.max_bytes = MAX_ANSWER_BYTES;
+	out.about = &made->about;
 	out.problems.report = n->is_ahead ? note_later : note;
 	out.problems.arg = n;
 	n->inputs->options = &q->options;
@@ -225,7 +227,9 @@ static int print_alone(struct navigator *n, const struct query *q,
 	}
 	if (rc && !e->code)
 		err_set(e, rc, "%s", strerror(-rc));
-	*text = out.text;
+	if (buf_error(&made->about)) /* too many columns for a header */
+		buf_reset(&made->about);
+	made->text = out.text;
 	out.text = (struct buf){.data = NULL};
 	output_fini(&out);
 	return rc;
@@ -272,14 +276,14 @@ static int make_query(const struct navigator *n, const struct http_request *r,
 }
 
 /* One that was made before. What must be known of it is told now, to who asks. */
-static bool find_answer(struct navigator *n, const struct http_request *r, struct buf *text)
+static bool find_answer(struct navigator *n, const struct http_request *r,
+			struct answers_parts *out)
 {
-	BUF_AUTO(faults, MAX_FAULTS_BYTES);
 	struct err problem;
-	bool is_found = answers_find(n->answers, r, text, &faults);
+	bool is_found = answers_find(n->answers, r, out);
 
-	for (size_t at = 0; is_found && at < faults.len; at += sizeof(problem)) {
-		memcpy(&problem, faults.data + at, sizeof(problem));
+	for (size_t at = 0; is_found && at < out->faults.len; at += sizeof(problem)) {
+		memcpy(&problem, out->faults.data + at, sizeof(problem));
 		note(n, &problem);
 	}
 	return is_found;
@@ -297,7 +301,7 @@ static bool is_kept(const struct navigator *n, const struct registry_row *row)
 
 static int print_asked(struct navigator *n, const struct http_request *r,
 		       const struct registry_row *format, const struct registry_row *row,
-		       struct buf *text, struct err *e)
+		       struct answers_parts *made, struct err *e)
 {
 	struct query *q = NULL;
 	int rc = make_query(n, r, format, row, &q, e);
@@ -306,10 +310,10 @@ static int print_asked(struct navigator *n, const struct http_request *r,
 		n->nr_asking++;
 		pthread_mutex_lock(&n->reading);
 		/* it may have been made meanwhile */
-		if (!find_answer(n, r, text)) {
-			rc = print_alone(n, q, format, row, text, e);
+		if (!find_answer(n, r, made)) {
+			rc = print_alone(n, q, format, row, made, e);
 			if (rc == 0 && is_kept(n, row))
-				answers_add(n->answers, r, text, &(struct buf){.data = NULL});
+				answers_add(n->answers, r, made);
 		}
 		n->nr_asking--;
 		n->answered_ns = clock_monotonic_ns();
@@ -320,11 +324,28 @@ static int print_asked(struct navigator *n, const struct http_request *r,
 	return rc;
 }
 
-static bool reply_text(const struct http_request *r, int rc, const struct buf *text,
+static void init_parts(struct answers_parts *parts)
+{
+	buf_init(&parts->text, MAX_ANSWER_BYTES);
+	buf_init(&parts->about, MAX_ABOUT_BYTES);
+	buf_init(&parts->faults, MAX_FAULTS_BYTES);
+}
+
+/* The columns of a table are in a header, so that the text is the report's. */
+static bool reply_made(const struct http_request *r, int rc, const struct answers_parts *made,
 		       const char *type, const char *policy, const struct err *e)
 {
-	return rc ? reply_error(r, status_of(rc), e)
-		  : reply(r, HTTP_OK, http_response_new(buf_str(text), text->len, type), policy);
+	struct http_response *response;
+
+	if (rc)
+		return reply_error(r, status_of(rc), e);
+	response = http_response_new(buf_str(&made->text), made->text.len, type);
+	if (response && made->about.len &&
+	    !http_response_header(response, "Cpuperf-Columns", buf_str(&made->about))) {
+		http_response_free(response);
+		response = NULL;
+	}
+	return reply(r, HTTP_OK, response, policy);
 }
 
 /* Besides reports. */
@@ -347,24 +368,33 @@ static bool reply_report(struct navigator *n, const struct http_request *r, cons
 	struct err e = {0};
 	const struct registry_row *row = find_row(n, name, &e),
 				  *format = row ? registry_find_format("ndjson", &e) : NULL;
-	BUF_AUTO(text, MAX_ANSWER_BYTES);
+	struct answers_parts made;
+	bool done;
 	int rc = 0;
 
 	if (!format)
 		return reply_error(r, HTTP_NOT_FOUND, &e);
-	if (!find_answer(n, r, &text))
-		rc = print_asked(n, r, format, row, &text, &e);
-	return reply_text(r, rc, &text, ndjson, NULL, &e);
+	init_parts(&made);
+	if (!find_answer(n, r, &made))
+		rc = print_asked(n, r, format, row, &made, &e);
+	done = reply_made(r, rc, &made, ndjson, NULL, &e);
+	answers_parts_fini(&made);
+	return done;
 }
 
 static bool reply_html(struct navigator *n, const struct http_request *r)
 {
 	struct err e = {0};
 	const struct registry_row *row = registry_find_format("html", &e);
-	BUF_AUTO(text, MAX_ANSWER_BYTES);
-	int rc = print_asked(n, r, row, row, &text, &e);
+	struct answers_parts made;
+	bool done;
+	int rc;
 
-	return reply_text(r, rc, &text, html, html_policy, &e);
+	init_parts(&made);
+	rc = print_asked(n, r, row, row, &made, &e);
+	done = reply_made(r, rc, &made, html, html_policy, &e);
+	answers_parts_fini(&made);
+	return done;
 }
 
 static bool reply_facts(struct navigator *n, const struct http_request *r)
@@ -429,7 +459,6 @@ static void read_one(struct navigator *n, const struct http_request *r, bool is_
 	int rc;
 
 	do {
-		struct buf text = {.data = NULL};
 		struct err e = {0};
 
 		pthread_mutex_lock(&n->reading);
@@ -438,15 +467,15 @@ static void read_one(struct navigator *n, const struct http_request *r, bool is_
 		n->is_ahead = !is_first;
 		n->inputs->cancel = is_first ? &n->is_ending : &n->nr_asking;
 		pool_set_ahead(n->inputs->pool, n->is_ahead);
-		buf_reset(&n->faults);
-		rc = n->is_ending ? -ECANCELED : print_alone(n, q, format, row, &text, &e);
+		init_parts(&n->made);
+		rc = n->is_ending ? -ECANCELED : print_alone(n, q, format, row, &n->made, &e);
 		if (rc == 0 && is_kept(n, row))
-			answers_add(n->answers, r, &text, &n->faults);
+			answers_add(n->answers, r, &n->made);
+		answers_parts_fini(&n->made);
 		pool_set_ahead(n->inputs->pool, false);
 		n->inputs->cancel = &n->is_ending;
 		n->is_ahead = false;
 		pthread_mutex_unlock(&n->reading);
-		buf_fini(&text);
 	} while (rc == -ECANCELED && !n->is_ending);
 }
 
@@ -587,7 +616,6 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	for (size_t i = 0; i < ARRAY_NR(signals); i++)
 		sigaddset(&ends, signals[i]);
 	buf_init(&n.notes, MAX_NOTES_BYTES);
-	buf_init(&n.faults, MAX_FAULTS_BYTES);
 	rc = thread_cond_init(&n.answered);
 	if (rc)
 		return err_set(e, rc, "%s", strerror(-rc));
@@ -605,6 +633,5 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	in->cancel = NULL;
 	out->problems.report = NULL;
 	buf_fini(&n.notes);
-	buf_fini(&n.faults);
 	return rc;
 }

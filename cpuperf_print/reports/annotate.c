@@ -66,7 +66,7 @@ static struct grid *make_grid(const struct annotate *a, uint32_t event, enum kin
 	    {"mark", "", NULL, GRID_TEXT, of_people},
 	    {"jumps", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"target", NULL, NULL, GRID_ADDRESS, GRID_ONLY_MACHINES},
-	    {"line", NULL, NULL, GRID_COUNT, of_line},
+	    {"line", NULL, NULL, GRID_NUMBER, of_line},
 	    {"text", kind == LINES ? "source" : "instruction", NULL, GRID_TEXT, GRID_ALL},
 	    {"place", "source", NULL, GRID_TEXT, of_people, .leaves = 1},
 	    {"file", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},

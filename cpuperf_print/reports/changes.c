@@ -71,7 +71,7 @@ static const struct grid_column columns[] = {
     {"p", NULL, NULL, GRID_TEXT, GRID_ALL},
     {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
     {"object", NULL, NULL, GRID_TEXT, GRID_ALL, 1},
-    {"number", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"number", NULL, NULL, GRID_NUMBER, GRID_ALL},
     {"since", NULL, NULL, GRID_TEXT, GRID_ALL},
 };
 

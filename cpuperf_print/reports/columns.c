@@ -118,7 +118,7 @@ size_t reports_add_columns(unsigned columns, struct grid_column *out)
 		if (is_shown(columns, shown[i].column))
 			out[nr++] =
 			    (struct grid_column){.name = report_column_names[shown[i].column],
-						 .kind = shown[i].text ? GRID_TEXT : GRID_COUNT,
+						 .kind = shown[i].text ? GRID_TEXT : GRID_NUMBER,
 						 .leaves = has_tid ? shown[i].leaves : 0};
 	return nr;
 }

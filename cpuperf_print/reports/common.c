@@ -142,6 +142,8 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 
 	if (!own)
 		return NULL;
+	if (j->output->about && !j->output->has_header)
+		grid_describe(columns, nr, options.form, j->output->about);
 	j->output->has_header = true;
 	memcpy(own, columns, nr * sizeof(*own));
 	return grid_new(own, nr, &options);

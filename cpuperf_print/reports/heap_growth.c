@@ -165,8 +165,8 @@ static struct grid *make_grid(const struct growth *g, bool is_exact)
 	const struct grid_column columns[] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES, 0},
 	    {"growth_text", "change", NULL, GRID_TEXT, GRID_ONLY_PEOPLE, 0},
-	    {"change", NULL, NULL, GRID_INTEGER, GRID_ONLY_MACHINES, 0},
-	    {"change_half", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES, 0},
+	    {"change", NULL, "B", GRID_INTEGER, GRID_ONLY_MACHINES, 0},
+	    {"change_half", NULL, "B", GRID_REAL, GRID_ONLY_MACHINES, 0},
 	    {"is", "now", "B", GRID_AMOUNT, GRID_ALL, 2},
 	    {"is_samples", "calls", NULL, GRID_COUNT, calls, 1},
 	    {"was", "before", "B", GRID_AMOUNT, GRID_ALL, 2},

@@ -120,8 +120,10 @@ static struct grid *make_grid(const struct lives *l)
 	size_t nr = 4;
 
 	for (size_t i = 0; i < PERF_ABI_NR_LIVES; i++)
-		columns[nr++] = (struct grid_column){
-		    .name = names[i], .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES};
+		columns[nr++] = (struct grid_column){.name = names[i],
+						     .unit = "B",
+						     .kind = GRID_AMOUNT,
+						     .audience = GRID_ONLY_MACHINES};
 	for (size_t i = 0; i < PERF_ABI_NR_LIVES; i++)
 		columns[nr++] = (struct grid_column){.name = headers[i],
 						     .unit = "%",

@@ -340,7 +340,7 @@ static int put_rows(struct report *r, struct err *e)
 {
 	static const struct grid_column columns[] = {
 	    {"host", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"rank", NULL, NULL, GRID_COUNT, GRID_ALL},
+	    {"rank", NULL, NULL, GRID_NUMBER, GRID_ALL},
 	    {"time_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
 	    {"realtime_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
 	    {"span_ns", NULL, NULL, GRID_COUNT, GRID_ALL},

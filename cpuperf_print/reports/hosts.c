@@ -602,7 +602,7 @@ static int put_people(struct report *r, const size_t *order, struct err *e)
 {
 	const struct grid_column columns[] = {
 	    {"host", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"rank", NULL, NULL, GRID_COUNT, r->has_ranks ? GRID_ALL : GRID_ONLY_MACHINES},
+	    {"rank", NULL, NULL, GRID_NUMBER, r->has_ranks ? GRID_ALL : GRID_ONLY_MACHINES},
 	    {"node", NULL, NULL, GRID_TEXT, GRID_ALL, .leaves = 1},
 	    {"status", NULL, NULL, GRID_TEXT, GRID_ALL, .leaves = 2},
 	    {"wall", NULL, "ns", GRID_AMOUNT, GRID_ALL},
@@ -681,7 +681,7 @@ static int put_tests(struct report *r, struct err *e)
 	static const struct grid_column columns[] = {
 	    {"level", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"host", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"rank", NULL, NULL, GRID_COUNT, GRID_ALL},
+	    {"rank", NULL, NULL, GRID_NUMBER, GRID_ALL},
 	    {"node_name", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"quantity", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ALL},

@@ -153,7 +153,7 @@ static int put_all(struct report *r, struct err *e)
 	    {"over_percent", "max/mean - 1", "%", GRID_PERCENT, GRID_ALL},
 	    {"idle_percent", "(max - mean)/max", "%", GRID_PERCENT, GRID_ALL},
 	    {"slowest_host", "slowest", NULL, GRID_TEXT, GRID_ALL},
-	    {"slowest_rank", "rank", NULL, GRID_COUNT,
+	    {"slowest_rank", "rank", NULL, GRID_NUMBER,
 	     r->has_ranks ? GRID_ALL : GRID_ONLY_MACHINES},
 	    {"calls", NULL, NULL, GRID_COUNT, GRID_ALL, .leaves = 1},
 	    {"name", "of", NULL, GRID_TEXT, GRID_ALL},

@@ -39,7 +39,7 @@ struct report {
 	}
 
 static const struct grid_column session_column = {"session", NULL, NULL, GRID_TEXT, GRID_ALL},
-				iteration_column = {"iteration", NULL, NULL, GRID_COUNT, GRID_ALL};
+				iteration_column = {"iteration", NULL, NULL, GRID_NUMBER, GRID_ALL};
 
 static const struct grid_column columns[] = {
     {"event", NULL, NULL, GRID_TEXT, GRID_ALL},

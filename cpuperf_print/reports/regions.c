@@ -402,8 +402,8 @@ static struct grid *make_grid(struct report *r)
 	    {"cut", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	};
 	static const struct grid_column of_thread[] = {
-	    {"pid", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
-	    {"tid", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"pid", NULL, NULL, GRID_NUMBER, GRID_ONLY_MACHINES},
+	    {"tid", NULL, NULL, GRID_NUMBER, GRID_ONLY_MACHINES},
 	    {"thread", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 	struct grid_column columns[GRID_MAX_COLUMNS];

@@ -52,8 +52,8 @@ static struct grid *make_tree_grid(const void *trees, uint32_t event)
 	const struct trees *t = trees;
 	const struct grid_column columns[] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
-	    {"node", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
-	    {"parent", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"node", NULL, NULL, GRID_NUMBER, GRID_ONLY_MACHINES},
+	    {"parent", NULL, NULL, GRID_NUMBER, GRID_ONLY_MACHINES},
 	    {"depth", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"self", NULL, NULL, GRID_SHARE, GRID_ONLY_PEOPLE}, /* as in other reports */
 	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL},

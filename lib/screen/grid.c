@@ -250,29 +250,53 @@ static void write_flag(const struct field *f)
 enum { MAX_PARTS = 3 };
 
 static const struct kind {
+	const char *name;
 	void (*show)(const struct field *f);  /* for people */
 	void (*write)(const struct field *f); /* for programs */
 	const char *suffix[MAX_PARTS];        /* of the fields for programs, up to the first NULL */
 	bool is_left;
 } kinds[GRID_NR_KINDS] = {
-    [GRID_TEXT] = {show_text, write_text, {""}, true},
-    [GRID_COUNT] = {show_count, write_count, {""}},
-    [GRID_INTEGER] = {show_integer, write_integer, {""}},
-    [GRID_CPU] = {add_cpu, add_cpu, {""}},
-    [GRID_AMOUNT] = {show_amount, write_count, {""}},
-    [GRID_REAL] = {show_real, write_real, {""}},
-    [GRID_PERCENT] = {show_percent, write_percent, {""}},
-    [GRID_SHARE] = {show_share, write_share, {"", "_low", "_high"}},
-    [GRID_ESTIMATE] = {show_estimate, write_estimate, {"", "_low", "_high"}},
-    [GRID_CHANGE] = {show_change, write_percent, {""}},
-    [GRID_SHIFT] = {show_shift, write_shift, {"", "_half"}},
-    [GRID_ADDRESS] = {add_address, add_address, {""}},
-    [GRID_FLAG] = {show_flag, write_flag, {""}, true},
+    [GRID_TEXT] = {"text", show_text, write_text, {""}, true},
+    [GRID_COUNT] = {"count", show_count, write_count, {""}},
+    [GRID_INTEGER] = {"integer", show_integer, write_integer, {""}},
+    [GRID_NUMBER] = {"number", write_count, write_count, {""}},
+    [GRID_CPU] = {"cpu", add_cpu, add_cpu, {""}},
+    [GRID_AMOUNT] = {"amount", show_amount, write_count, {""}},
+    [GRID_REAL] = {"real", show_real, write_real, {""}},
+    [GRID_PERCENT] = {"percent", show_percent, write_percent, {""}},
+    [GRID_SHARE] = {"share", show_share, write_share, {"", "_low", "_high"}},
+    [GRID_ESTIMATE] = {"estimate", show_estimate, write_estimate, {"", "_low", "_high"}},
+    [GRID_CHANGE] = {"change", show_change, write_percent, {""}},
+    [GRID_SHIFT] = {"shift", show_shift, write_shift, {"", "_half"}},
+    [GRID_ADDRESS] = {"address", add_address, add_address, {""}},
+    [GRID_FLAG] = {"flag", show_flag, write_flag, {""}, true},
 };
 
 static bool is_for(const struct grid_column *c, enum grid_form form)
 {
 	return c->audience != (form == GRID_PEOPLE ? GRID_ONLY_MACHINES : GRID_ONLY_PEOPLE);
+}
+
+void grid_describe(const struct grid_column *columns, size_t nr, enum grid_form form,
+		   struct buf *out)
+{
+	struct json_writer json;
+
+	jsonw_init(&json, out, false);
+	JSONW_ARRAY(&json, NULL) {
+		for (size_t i = 0; i < nr; i++) {
+			const struct grid_column *c = &columns[i];
+
+			if (!is_for(c, form))
+				continue;
+			JSONW_ARRAY(&json, NULL) {
+				jsonw_text(&json, NULL, c->name);
+				jsonw_text(&json, NULL, kinds[c->kind].name);
+				if (c->unit && *c->unit)
+					jsonw_text(&json, NULL, c->unit);
+			}
+		}
+	}
 }
 
 /* Makes the layout's columns and its header. */
@@ -566,8 +590,12 @@ void grid_tree(struct grid *g, unsigned depth, const char *s)
 
 void grid_count(struct grid *g, uint64_t n)
 {
-	cell(g, 1u << GRID_COUNT | 1u << GRID_CPU | 1u << GRID_AMOUNT | 1u << GRID_ADDRESS, 0,
-	     &(union value){.count = n});
+	enum {
+		KINDS = 1 << GRID_COUNT | 1 << GRID_NUMBER | 1 << GRID_CPU | 1 << GRID_AMOUNT |
+			1 << GRID_ADDRESS
+	};
+
+	cell(g, KINDS, 0, &(union value){.count = n});
 }
 
 void grid_integer(struct grid *g, int64_t n)

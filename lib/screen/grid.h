@@ -32,6 +32,7 @@ enum grid_kind {
 	GRID_TEXT,     /* the text, "?" for control characters | the text */
 	GRID_COUNT,    /* 1,234,567 | 1234567 */
 	GRID_INTEGER,  /* -1,234 | -1234 */
+	GRID_NUMBER,   /* 1234, of a process, a line …: it is no amount | 1234 */
 	GRID_CPU,      /* its number; UINT32_MAX: "all" | the same */
 	GRID_AMOUNT,   /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
 	GRID_REAL,     /* four digits, and the column's unit | nine decimals */
@@ -82,13 +83,19 @@ struct grid *grid_new(const struct grid_column *columns, size_t nr,
 		      const struct grid_options *options);
 void grid_free(struct grid *g); /* NULL is fine */
 
+/* Appends the columns that the form has, as JSON: [["self","share"],["live","estimate","B"]], each
+ * a name, a kind and, if there is one, a unit. */
+void grid_describe(const struct grid_column *columns, size_t nr, enum grid_form form,
+		   struct buf *out);
+
 /* Begins the next row. */
 void grid_row(struct grid *g);
 /* The next cell of the row; it must fit its column's kind. */
 void grid_text(struct grid *g, const char *s);
 /* Text is indented by two blanks for each level of depth (at most 40). */
 void grid_tree(struct grid *g, unsigned depth, const char *s);
-void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_CPU, GRID_AMOUNT, GRID_ADDRESS */
+/* GRID_COUNT, GRID_NUMBER, GRID_CPU, GRID_AMOUNT, GRID_ADDRESS */
+void grid_count(struct grid *g, uint64_t n);
 void grid_integer(struct grid *g, int64_t n);
 void grid_real(struct grid *g, double x);       /* n/a unless finite */
 void grid_percent(struct grid *g, double part); /* of 1; n/a unless finite */

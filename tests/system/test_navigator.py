@@ -4,10 +4,12 @@ site's page, and readers that are wrong, slow or many get nothing and disturb no
 CPUPERF and CPUPERF_PRINT name the programs.
 """
 import contextlib
+import csv
 import functools
 import http.client
 import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -30,8 +32,8 @@ POLICY = ("default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-
 class Server:
     """with Server(folder, options…) as s: s.get(path)."""
 
-    def __init__(self, folder, *options, address=""):
-        self.p = subprocess.Popen([PRINT, "--quiet", f"{folder}/session", f"--serve{address}", *options],
+    def __init__(self, folder, *options, address="", session="session"):
+        self.p = subprocess.Popen([PRINT, "--quiet", f"{folder}/{session}", f"--serve{address}", *options],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
         self.url = self.p.stdout.readline().strip()
         at = urllib.parse.urlsplit(self.url)
@@ -790,6 +792,141 @@ def check_page_of_counts(folder):
         assert not page.problems(), page.problems()
 
 
+# What the fields of a row are in: a field that ends in _ns is a time, one that ends in count is in the event's unit.
+PERCENTS = {"self", "total", "share", "was", "is", "change", "relative"}
+BYTES = {"peak", "live", "leaked", "unreachable", "allocated", "freed", "temporary", "overhead", "resident", "untouched", "max",
+         "brief"}
+OF_TIME = {"thread_time", "wall_time", "cpu_time"}  # no events of the session
+NAMES_OF = {"pid", "tid", "thread", "iteration", "rank"}  # numbers that filters take
+NAMED = {"Self": "self", "Total": "total", "Samples": "self_samples", "Amount": "self_count", "Function": "function", "Object": "object",
+         "Event": "label", "Thing": "thing", "Mean": "mean", "Deviation": "deviation", "Least": "min", "Most": "max"}
+TIMES = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}
+PREFIXES = dict(zip("kMGTPE", (1e3, 1e6, 1e9, 1e12, 1e15, 1e18)))
+
+
+def number_of(text, unit):
+    """The number and the most that was rounded away; of a text in another unit, none."""
+    digits, decimals, shown = re.fullmatch(r"([+-]?[\d,]+)(\.\d+)?(?: (.*))?", text).groups()
+    factors = TIMES if unit == "ns" else {"": 1} if unit in ("%", "pp") else {"": 1, **PREFIXES}
+    names = {f"{prefix}{unit}": f for prefix, f in factors.items()} | {f"{prefix} {unit}": f for prefix, f in factors.items() if prefix}
+    factor = (factors if unit == "ns" else names).get((shown or "").strip(), math.nan)
+    return float(digits.replace(",", "") + (decimals or "")) * factor, factor * 0.51 * 10.0 ** -len((decimals or ".")[1:])
+
+
+def unit_of(row, field, events, report):
+    """The unit, and what the field is multiplied by."""
+    if report == "summary":
+        return row["unit"], 1
+    event = events.get(row.get("event") or field.removesuffix("_count"))
+    if re.search("(^|_)count$", field) and (event or row.get("event") in OF_TIME):
+        return ("ns", 1) if not event else (event["unit"], event["scale"])
+    if field.endswith("_ns"):
+        return "ns", 1
+    if field in PERCENTS or f"{field}_count" in row:  # the share that regions have under an event's name
+        return ("pp" if field == "change" and row["was"] else "%"), 1
+    if report in ("heap", "sizes", "lifetimes") and (field in BYTES or re.match("below|above", field)):
+        return "B", 1
+    return "", 1
+
+
+def compare_cell(text, row, field, events, report):
+    value = row[field]
+    if field in NAMES_OF or not re.fullmatch(r"-?\d+(\.\d+)?", value):
+        assert text == {"true": "yes", "false": ""}.get(value, value), (report, field, text, row)
+        return
+    shown, _, half = text.partition(" ± ")
+    unit, scale = unit_of(row, field, events, report)
+    number, rounded = number_of(shown, unit)
+    exact = scale * float(value)
+    assert abs(number - exact) <= rounded + 1e-6 * abs(exact), (report, field, text, row)
+    if half:
+        far = row[f"{field}_half"] if f"{field}_half" in row else max(
+            float(row[f"{field}_high"]) - float(value), float(value) - float(row[f"{field}_low"]))
+        of = 0.01 * float(value) if half.endswith("%") and not shown.endswith("%") else 1  # of an amount it is a part
+        number, rounded = number_of(half, "%" if half.endswith("%") else "")
+        assert abs(number - float(far) / of) <= rounded + 1e-6 * number, (report, field, text, row)
+
+
+def csv_rows(session, report, arguments, *options):
+    text = output(PRINT, "--quiet", session, f"--report={report}", "--output-format=csv",
+                  *(f"--{name}={value}" for name, value in arguments.items()), *options)
+    by_event = {}
+    for row in csv.DictReader(text.splitlines()):
+        by_event.setdefault(row.get("event"), []).append(row)
+    return by_event
+
+
+def rows_are_csv(s, page, report, session, *options):
+    """What stands in the cells of a tab is what csv has."""
+    open_view(page, f"{s.base}/?view={report}")
+    facts = json.loads(s.get("/api/session")[1])
+    events = {e["label"]: e for e in facts["events"]}
+    tables = page.run("[...document.querySelectorAll('main table')].map((t) => [[...t.querySelectorAll('th')].map((c) => c.textContent),"
+                      " ...[...t.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))])")
+    wanted = csv_rows(session, report, facts["arguments"][report], *options)
+    if report == "summary":  # sums, which csv has not; the other table has those of things
+        totals = [r for r in rows_of(s, "/api/summary") if r.get("summary") and r["mean"] is not None]
+        wanted = {"": [{k: "" if v is None else f"{v:.9f}" if isinstance(v, float) else str(v) for k, v in r.items()} for r in totals]}
+        tables = tables[:1]
+    wanted = {event: rows for event, rows in wanted.items() if rows}
+    assert len(tables) == len(wanted), (report, tables, wanted)
+    for (headings, *shown), rows in zip(tables, wanted.values()):
+        assert len(shown) == min(200, len(rows)) and "?" not in "".join(headings), (report, headings, len(rows))
+        fields = [next((f for f in (NAMED.get(h), h, f"{h}_ns") if f in rows[0]), None) for h in headings]
+        assert all(f or h == "Total" for f, h in zip(fields, headings)), (report, headings, rows[0])
+        for cells, row in zip(shown, rows):
+            for text, field in zip(cells, fields):
+                if field:
+                    compare_cell(text, row, field, events, report)
+        assert not page.problems(), page.problems()
+
+
+def kept_samples(folder):
+    record(folder)
+    os.rename(f"{folder}/session", f"{folder}/before")
+    return recorded(), "session", "--diff", f"{folder}/before"
+
+
+def kept_heap(folder):
+    run(CPUPERF, "--quiet", "-o", f"{folder}/heap", "-e", ",".join(f"heap:{e}@64" for e in ("live", "peak", "max", "allocated", "lifetime")),
+        "-g", "--", "bash", "-c", "for i in {1..200}; do a[i]=$i; done", cwd=folder)
+    return folder, "heap"
+
+
+def kept_regions(folder):
+    record_regions(folder)
+    return folder, "session"
+
+
+def kept_counts(folder):
+    run(CPUPERF, "--quiet", "-o", f"{folder}/counts", "-n3", "-d20ms", "-e", "task_clock,page_faults,memory_used,process_cpu_time",
+        "--no-live")
+    return folder, "counts"
+
+
+# Sessions of each kind: the folder, the name in it, and what it is shown with.
+KEPT = [kept_samples, lambda _: (recorded(waits=True), "session"), kept_heap, kept_regions, kept_counts,
+        *(lambda _, name=name: (f"{SOURCE}/tests/data/sessions", name)
+          for name in ("samples.cpsession", "tally.cpsession", "things.cpsession", "samples.perf.data"))]
+DRAWN = {"tree", "callers", "calls", "annotate", "lanes", "timeline", "spans", "series", "top-down"}  # no tables of their own
+
+
+def check_cells(folder):
+    """Each tab that is a table, of each kind of session."""
+    if not browser.find():
+        print("skip: cells: no chromium (scripts/deps test)")
+        return
+    for kept_ in stride(KEPT, 3):
+        where, name, *options = kept_(folder)
+        with Server(where, *options, session=name) as s, browser.Browser(1200, 900) as page:
+            open_view(page, s.url)
+            for report in json.loads(s.get("/api/session")[1])["reports"]:
+                if report not in DRAWN:
+                    rows_are_csv(s, page, report, f"{where}/{name}", *(options if report == "diff" else ()))
+        if where == folder:
+            shutil.rmtree(f"{folder}/{name}")
+
+
 def check_page(_):
     """Clicks, keys, permalinks, at each width; nothing is wider than the window, and nothing is asked of others."""
     if not browser.find():
@@ -804,6 +941,15 @@ def check_page(_):
         first = page.run("[...document.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
         names = [r["function"] for r in rows][:len(first)]
         assert [next(c for c in r if c in names) for r in first] == names, (first, names)
+        page.click_on("th a")  # by what they can be sorted, too
+        page.until("location.search.includes('order=total')", 30)
+        drawn(page)
+        totals = [float(r["total"]) for r in csv_rows(f"{folder}/session", "flat", {"sort": "total"})["cpu_clock"]]
+        shown = page.run("[...document.querySelectorAll('tbody tr')].map((r) => parseFloat(r.cells[1].textContent))")
+        assert len(shown) > 2 and all(abs(x - y) < 0.06 for x, y in zip(shown, totals)), (shown, totals)
+        page.click_on("th a")
+        page.until("!location.search.includes('order=total')", 30)
+        drawn(page)
         page.click_on("tbody tr td.name a")
         drawn(page)
         assert "view=function" in page.run("location.search") and f"name={names[0]}" in page.run("location.search")
@@ -882,13 +1028,13 @@ def check_page(_):
 need_sampling()
 if "without libmicrohttpd" in run(PRINT, "--perf-data=/dev/null", "--serve=x", code=1).stderr:
     skip("this cpuperf_print was built without libmicrohttpd")
-DEAR = ("check_code_is_read_anew", "check_counts_made_ahead", "check_diff", "check_ends", "check_huge_slow_and_many",
+DEAR = ("check_cells", "check_code_is_read_anew", "check_counts_made_ahead", "check_diff", "check_ends", "check_huge_slow_and_many",
         "check_in_progress", "check_page_of_counts", "check_ranges", "check_sockets",
         "check_interrupted", "check_lanes", "check_notes_of_what_was_not_asked_for", "check_options_stay", "check_page",
         "check_read_ahead", "check_several_sessions", "check_spans", "check_states",
         "check_timeline", "check_values_of_heap", "check_values_of_waits")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED, contextlib.ExitStack() as SERVERS:
     chosen = by_turns(globals(), DEAR)
-    if browser.find() and {"check_page", "check_page_of_counts"} & set(chosen):
+    if browser.find() and {"check_cells", "check_page", "check_page_of_counts"} & set(chosen):
         browser.program()  # before others: its shell takes only descriptors of one digit
     run_checks(chosen)

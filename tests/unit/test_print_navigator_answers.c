@@ -9,8 +9,6 @@
 
 enum { MAX_BYTES = 4000 };
 
-static const struct buf nothing;
-
 static struct http_request request(const char *name, const char *value)
 {
 	return (struct http_request){
@@ -20,23 +18,25 @@ static struct http_request request(const char *name, const char *value)
 static void keep(struct answers *a, const char *value, size_t len)
 {
 	const struct http_request r = request("top", value);
-	BUF_AUTO(text, 2 * MAX_BYTES);
+	struct answers_parts parts = {.text = {.max_bytes = 2 * MAX_BYTES}};
 
-	buf_fill(&text, *value, len);
-	answers_add(a, &r, &text, &nothing);
+	buf_fill(&parts.text, *value, len);
+	answers_add(a, &r, &parts);
+	answers_parts_fini(&parts);
 }
 
 /* Its length, after the text was compared; SIZE_MAX: none. */
 static size_t kept(struct answers *a, const char *value)
 {
 	const struct http_request r = request("top", value);
-	BUF_AUTO(text, 2 * MAX_BYTES);
-	BUF_AUTO(faults, 100);
-	const bool is_found = answers_find(a, &r, &text, &faults);
+	struct answers_parts parts = {.text = {.max_bytes = 2 * MAX_BYTES}};
+	const bool is_found = answers_find(a, &r, &parts);
+	const size_t len = is_found ? parts.text.len : SIZE_MAX;
 
 	assert_int_equal(answers_has(a, &r), is_found);
-	assert_int_equal(strspn(buf_str(&text), value), text.len);
-	return is_found ? text.len : SIZE_MAX;
+	assert_int_equal(strspn(buf_str(&parts.text), value), parts.text.len);
+	answers_parts_fini(&parts);
+	return len;
 }
 
 TEST(requests_are_told_apart)
@@ -60,26 +60,29 @@ TEST(requests_are_told_apart)
 	answers_free(NULL);
 }
 
-TEST(faults_stand_apart)
+TEST(parts_stand_apart)
 {
 	const struct http_request r = request(NULL, NULL);
 	struct answers *a = answers_new(MAX_BYTES);
-	BUF_AUTO(text, 100);
-	BUF_AUTO(faults, 100);
-	BUF_AUTO(small, 3);
+	struct answers_parts parts = {{.max_bytes = 100}, {.max_bytes = 100}, {.max_bytes = 100}},
+			     found = parts;
 
 	assert_non_null(a);
-	buf_adds(&text, "text");
-	buf_add(&faults, "a\0b", 3);
-	answers_add(a, &r, &text, &faults);
-	buf_reset(&text);
-	buf_reset(&faults);
-	assert_true(answers_find(a, &r, &text, &faults));
-	assert_string_equal(buf_str(&text), "text");
-	assert_int_equal(faults.len, 3);
-	assert_memory_equal(faults.data, "a\0b", 3);
-	assert_false(answers_find(a, &r, &small, &faults)); /* no room for it */
-	assert_int_equal(small.len + faults.len, 0);
+	buf_adds(&parts.text, "text");
+	buf_adds(&parts.about, "[]");
+	buf_add(&parts.faults, "a\0b", 3);
+	answers_add(a, &r, &parts);
+	assert_true(answers_find(a, &r, &found));
+	assert_string_equal(buf_str(&found.text), "text");
+	assert_string_equal(buf_str(&found.about), "[]");
+	assert_int_equal(found.faults.len, 3);
+	assert_memory_equal(found.faults.data, "a\0b", 3);
+	answers_parts_fini(&found);
+	found.text.max_bytes = 3; /* no room for it */
+	assert_false(answers_find(a, &r, &found));
+	assert_int_equal(found.text.len + found.about.len + found.faults.len, 0);
+	answers_parts_fini(&found);
+	answers_parts_fini(&parts);
 	answers_free(a);
 }
 
@@ -125,15 +128,16 @@ static int keep_one(void *arg)
 {
 	struct answers *a = answers_new(MAX_BYTES);
 	const struct http_request r = request("top", "1");
-	BUF_AUTO(text, MAX_BYTES);
-	BUF_AUTO(faults, MAX_BYTES);
+	const struct answers_parts parts = {.text = {.data = (char[]){"1"}, .len = 1}};
+	struct answers_parts found = {.text = {.max_bytes = MAX_BYTES}};
 	bool is_found;
 
 	(void)arg;
 	if (!a)
 		return -ENOMEM;
-	answers_add(a, &r, &(struct buf){.data = (char[]){"1"}, .len = 1}, &nothing);
-	is_found = answers_find(a, &r, &text, &faults);
+	answers_add(a, &r, &parts);
+	is_found = answers_find(a, &r, &found);
+	answers_parts_fini(&found);
 	answers_free(a);
 	return is_found ? 0 : -ENOMEM;
 }

@@ -496,3 +496,45 @@ TEST(of_sessions)
 		buf_fini(&b);
 	}
 }
+
+/* What each column is, for who shows what programs get. */
+TEST(described)
+{
+	static const struct grid_column columns[] = {
+	    {"pid", .kind = GRID_NUMBER},
+	    {"shown", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
+	    {"self", .kind = GRID_SHARE},
+	    {"live", .unit = "B", .kind = GRID_ESTIMATE, .audience = GRID_ONLY_MACHINES},
+	};
+
+	buf_init(&out, 1000);
+	grid_describe(columns, NR(columns), GRID_NDJSON, &out);
+	assert_string_equal(buf_str(&out), "[[\"pid\",\"number\"],[\"self\",\"share\"],"
+					   "[\"live\",\"estimate\",\"B\"]]");
+	buf_reset(&out);
+	grid_describe(columns, NR(columns), GRID_PEOPLE, &out);
+	assert_string_equal(buf_str(&out),
+			    "[[\"pid\",\"number\"],[\"shown\",\"text\"],[\"self\",\"share\"]]");
+	buf_fini(&out);
+}
+
+/* A number that names something has no separators: options take it as it stands. */
+TEST(numbers)
+{
+	static const struct grid_column columns[] = {{"pid", .kind = GRID_NUMBER},
+						     {"nr", .kind = GRID_COUNT}};
+	static const char *const wanted[] = {[GRID_PEOPLE] = "  pid      nr\n23907  23,907\n",
+					     [GRID_CSV] = "pid,nr\n23907,23907\n",
+					     [GRID_NDJSON] = "{\"pid\":23907,\"nr\":23907}\n"};
+
+	for (unsigned form = 0; form < 3; form++) {
+		struct grid *g = grid_new(columns, 2, &(struct grid_options){.form = form});
+
+		buf_init(&out, 1000);
+		grid_row(g), grid_count(g, 23907), grid_count(g, 23907);
+		assert_int_equal(grid_write(g, &out), 0);
+		assert_string_equal(buf_str(&out), wanted[form]);
+		grid_free(g);
+		buf_fini(&out);
+	}
+}

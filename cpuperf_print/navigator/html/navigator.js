@@ -73,17 +73,29 @@ function api(report, more = facts.arguments[report] || {}) {
 	return `/api/${report}${args.size ? `?${args}` : ''}`;
 }
 
+/* Of a table: by name, what is in a column. A header's characters are bytes. */
+function columnsIn(header) {
+	const bytes = Uint8Array.from(header || '[]', (c) => c.charCodeAt(0));
+
+	return new Map(JSON.parse(new TextDecoder().decode(bytes)).map(([name, kind, unit]) =>
+		[name, { kind, unit }]));
+}
+
 async function ask(address) {
 	const answer = await fetch(address, { credentials: 'same-origin' });
 	const lines = (await answer.text()).split('\n').filter((line) => line)
 		.map((line) => JSON.parse(line));
 
+	lines.columns = columnsIn(answer.headers.get('Cpuperf-Columns'));
 	if (!answer.ok)
 		throw new Error(`${lines[0].error}${lines[0].hint ? ` — ${lines[0].hint}` : ''}`);
 	return lines;
 }
 
 /* --- tables --- */
+
+/* Sums of the session's events, and what a target used: no events of it. */
+const TIMES_OF_ALL = ['thread_time', 'wall_time', 'cpu_time'];
 
 function eventOf(label) {
 	return facts.events.find((e) => e.label === label) || { unit: '', scale: 1 };
@@ -92,8 +104,7 @@ function eventOf(label) {
 function amountOf(row, count) {
 	const event = eventOf(row.event);
 
-	/* states are added up under a name of their own */
-	return row.event === 'thread_time' ? time(count) : amount(count * event.scale, event.unit);
+	return TIMES_OF_ALL.includes(row.event) ? time(count) : amount(count * event.scale, event.unit);
 }
 
 function functionCell(name, object) {
@@ -111,44 +122,75 @@ const SHARES = [
 	{ name: 'Amount', isNumber: true, of: (row) => cellOf(amountOf(row, row.self_count), 'number') },
 ];
 
-/* A number of a field: what was counted, a time, in the unit of the event that it is called after, or
- * as it is. */
-function numberOf(row, key) {
-	const event = facts.events.find((e) => key === e.label || key === `${e.label}_count`);
+/* A number of a field: what was counted of an event, or in the unit of its column, or of its row. */
+function numberOf(row, key, unit) {
+	const event = facts.events.find((e) => key === `${e.label}_count`);
+	const own = unit || (/^(value|mean|deviation|was|is)$/.test(key) && row.unit) || '';
 	const value = row[key];
 
-	if (typeof value !== 'number')
-		return value;
 	if (row.event && /^(.*_)?count$/.test(key))
 		return amountOf(row, value);
-	if (key.endsWith('_ns'))
-		return time(value);
 	if (event)
 		return amount(value * event.scale, event.unit);
-	return Number.isInteger(value) ? whole(value) : value;
+	if (own || Number.isInteger(value))
+		return amount(value, own);
+	return String(Number(value.toPrecision(4)));
 }
 
-/* Any report: its fields as columns, those that some row has, texts first; a share with its interval
+function percentOf(row, key) {
+	return percent(row[key] / 100);
+}
+
+function changeOf(row, key) {
+	return `${row[key] > 0 ? '+' : ''}${percentOf(row, key)}`;
+}
+
+/* The texts of numbers, by what their column is (screen/grid.h). */
+const TEXTS = {
+	count: (row, key) => whole(row[key]),
+	number: (row, key) => String(row[key]),
+	cpu: (row, key) => String(row[key]),
+	percent: percentOf,
+	change: changeOf,
+	estimate: (row, key, unit) => {
+		const half = row[key] ? halfOf(row, key) / row[key] : 0;
+
+		return `${numberOf(row, key, unit)}${half > 0 ? ` ± ${percent(half)}` : ''}`;
+	},
+	shift: (row, key, unit) => {
+		const half = row[`${key}_half`];
+
+		/* of a total there is no share */
+		const own = row.was === null ? '%' : unit;
+
+		return `${changeOf(row, key).replace('%', own)}${half > 0 ? ` ± ${ofHundred(half / 100)}` : ''}`;
+	},
+};
+
+function fieldCell(row, key, { kind, unit }) {
+	const value = row[key];
+
+	if (kind === 'share')
+		return shareOf(row, key);
+	if (key === 'function')
+		return functionCell(value, row.object);
+	if (typeof value !== 'number')
+		return cellOf({ true: 'yes', false: '' }[value] ?? value);
+	return cellOf((TEXTS[kind] || numberOf)(row, key, unit), 'number');
+}
+
+/* Any report: its fields as columns, those that some row has, texts first; a number with its interval
  * as one. */
-function columnsOf(rows) {
+function columnsOf(rows, columns) {
 	const row = Object.assign({}, ...rows.map((r) => Object.fromEntries(
 		Object.entries(r).filter(([, value]) => value !== null && value !== ''))));
 	const keys = Object.keys(rows[0]).filter((k) => k in row && k !== 'report' &&
-		!/_(low|high)(_ns)?$/.test(k));
+		!/_(low|high)(_ns)?$|_half$/.test(k));
 	const isText = (key) => typeof row[key] !== 'number' && key !== 'object';
 
-	return [...keys.filter(isText), ...keys.filter((key) => !isText(key))].map((key) => {
-		/* also the share that a report has under an event's name */
-		if (row[`${key}_low`] !== undefined && (/^(self|total|share)$/.test(key)
-			|| facts.events.some((e) => e.label === key)))
-			return { name: key, isNumber: true, of: (r) => shareOf(r, key) };
-		if (key === 'function')
-			return { name: key, of: (r) => functionCell(r[key], r.object) };
-		return typeof row[key] === 'number'
-			? { name: key.replace(/_ns$/, ''), isNumber: true,
-				of: (r) => cellOf(numberOf(r, key), 'number') }
-			: { name: key, of: (r) => cellOf(r[key]) };
-	});
+	return [...keys.filter(isText), ...keys.filter((key) => !isText(key))].map((key) => ({
+		name: key.replace(/_ns$/, ''), isNumber: typeof row[key] === 'number',
+		of: (r) => fieldCell(r, key, columns.get(key) || {}) }));
 }
 
 function sectionOf(title, ...content) {
@@ -184,8 +226,10 @@ async function showFunctions() {
 		{ name: 'Function', of: (row) => functionCell(row.function, row.object) },
 		{ name: 'Object', isExtra: true, of: (row) => cellOf(row.object, 'object') }];
 
-	columns[0].link = order.sort && linkTo('flat', { search: search || '', order: '' });
-	columns[1].link = !order.sort && linkTo('flat', { search: search || '', order: 'total' });
+	/* the heading of the one that they are not sorted by */
+	const other = columns[order.sort ? 0 : 1];
+
+	other.link = () => anchor(other.name, linkTo('flat', { search: search || '', order: order.sort ? '' : 'total' }));
 	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(
 		event || 'Functions', tableOf(list, columns, `Functions by ${event}`))) };
 }
@@ -579,7 +623,7 @@ async function showTable(report) {
 	const rows = await ask(address);
 
 	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event || NAMES[report],
-		tableOf(list, columnsOf(list).filter((c) => c.name !== 'event' || !event),
+		tableOf(list, columnsOf(list, rows.columns).filter((c) => c.name !== 'event' || !event),
 			NAMES[report]))) };
 }
 

@@ -28,7 +28,7 @@ function cellOf(text, className) {
 	return element('td', text === null || text === undefined ? '' : String(text), className);
 }
 
-/* columns: {name, of: (row) => the cell, isNumber} */
+/* columns: {name, of: (row) => the cell, isNumber, link: () => what stands in place of the name} */
 function tableOf(rows, columns, caption) {
 	const box = element('div', undefined, 'wide');
 	const table = element('table');
@@ -58,7 +58,7 @@ function tableOf(rows, columns, caption) {
 			`${c.isNumber ? 'number' : ''}${c.isExtra ? ' extra' : ''}`);
 
 		if (c.link)
-			cell.append(c.link);
+			cell.append(c.link());
 		cell.scope = 'col';
 		head.append(cell);
 	});
