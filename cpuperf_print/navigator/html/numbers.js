@@ -92,7 +92,7 @@ function linesOf(rows) {
 		.sort((a, b) => (b.name === 'all') - (a.name === 'all') || b.mean - a.mean);
 }
 
-/* A gap begins a new part of the path; a number by itself is a short stroke. */
+/* A gap begins a new part of the path, with the time that its first number is of. */
 function pathOf(points, end, low, high) {
 	let isOn = false;
 
@@ -102,10 +102,11 @@ function pathOf(points, end, low, high) {
 		isOn = row !== null;
 		if (!isOn)
 			return '';
-		const at = `${(LINE_WIDTH * row.time_ns / end).toFixed(2)} ${
-			(LINE_HEIGHT * (high - row.value) / (high - low || 1)).toFixed(2)}`;
+		const x = LINE_WIDTH * row.time_ns / end;
+		const from = Math.max(0, Math.min(x - 1, LINE_WIDTH * (row.time_ns - row.span_ns) / end));
+		const y = (LINE_HEIGHT * (high - row.value) / (high - low || 1)).toFixed(2);
 
-		return wasOn ? `L${at}` : `M${at}h1`;
+		return wasOn ? `L${x.toFixed(2)} ${y}` : `M${from.toFixed(2)} ${y}H${x.toFixed(2)}`;
 	}).join('');
 }
 
@@ -139,15 +140,23 @@ function courseOf(label, rows, end) {
 	return sectionOf(label, legend, box);
 }
 
+/* Of one event, which may have numbers of several kinds: samples and time, calls and quantiles. */
+function coursesOf(label, rows, end) {
+	const groups = [...groupsOf(rows, (row) => row.unit)]
+		.filter(([, list]) => list.some((row) => row.value !== null));
+
+	return groups.map(([unit, list]) =>
+		courseOf(groups.length > 1 ? `${label}, ${unit}` : label, list, end));
+}
+
 async function showSeries() {
 	const address = api('series');
 	const sessions = groupsOf(await ask(address), (row) => row.session || '');
 	const parts = [...sessions].flatMap(([session, rows]) => {
 		const end = rows.reduce((last, row) => Math.max(last, row.time_ns), 1);
 
-		return [...groupsOf(rows, (row) => row.label)]
-			.filter(([, list]) => list.some((row) => row.value !== null))
-			.map(([label, list]) => courseOf(session ? `${label} — ${session}` : label, list, end));
+		return [...groupsOf(rows, (row) => row.label)].flatMap(([label, list]) =>
+			coursesOf(session ? `${label} — ${session}` : label, list, end));
 	});
 
 	return { address, parts };
