@@ -15,7 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NR_POINTS = 200, MIN_POINTS = 25, MAX_LINES = 400, DIGITS = 5, MAX_LABEL_BYTES = 16 << 10 };
+enum {
+	NR_POINTS = 200,
+	MIN_POINTS = 25,
+	MAX_LINES = 400,
+	DIGITS = 5,
+	MAX_LABEL_BYTES = 16 << 10,
+	MAX_NAMES_BYTES = 3000
+};
 /* Of CPUs, which share MAX_POINTS; of processes, which have no line over time. */
 enum { MAX_CPU_LINES = 4096, MAX_POINTS = 100000, MAX_PROCESS_LINES = 2000 };
 
@@ -186,6 +193,13 @@ static void put_line(struct page *h, const struct counts_line *l, size_t i, cons
 	}
 }
 
+/* Of the machine: with the reason why there is no number. */
+static bool is_missing(const struct counts_line *l)
+{
+	return l->cpu == COUNTS_NO_CPU && !l->thing && !l->has_number && l->of.reason &&
+	       *l->of.reason;
+}
+
 static void note_problems(struct page *h, const struct counts_line *l)
 {
 	char state[CELL_STATE_BYTES];
@@ -200,13 +214,35 @@ static void note_problems(struct page *h, const struct counts_line *l)
 		    h, PAGE_WARNING,
 		    "%s ran %.0f %% of the time at least (multiplexed): its numbers are scaled.",
 		    l->of.label, 100 * l->quality.running);
-	if (!l->has_number && l->of.reason && *l->of.reason)
-		page_note(h, PAGE_WARNING, "%s was not measured: %s%s%s.", l->of.label,
-			  l->of.missing ? l->of.missing : "", l->of.missing ? ": " : "",
-			  l->of.reason);
-	else if (!l->has_number && l->quality.nr_without)
+	if (!l->has_number && l->quality.nr_without && !is_missing(l))
 		page_note(h, PAGE_WARNING, "%s has no number: %s.", l->of.label,
 			  cell_state_name(l->quality.state));
+}
+
+/* A line for each reason. That a machine does not have what it takes says nothing of the numbers
+ * that are shown: no warning. */
+static void note_missing(struct page *h, const struct counts_lines *lines)
+{
+	const size_t nr = counts_lines_nr(lines);
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct counts_line *first = counts_lines_at(lines, i);
+		int kind = PAGE_WARNING;
+		BUF_AUTO(names, MAX_NAMES_BYTES);
+
+		for (size_t k = 0; is_missing(first) && k < nr; k++) {
+			const struct counts_line *l = counts_lines_at(lines, k);
+
+			if (!is_missing(l) || strcmp(l->of.reason, first->of.reason) != 0)
+				continue;
+			if (l->quality.state == CELL_NOT_SUPPORTED)
+				kind = PAGE_NOTE;
+			buf_printf(&names, "%s%s", names.len ? ", " : "", l->of.label);
+		}
+		if (names.len)
+			page_note(h, kind, "Not measured: %s (%s).", buf_str(&names),
+				  first->of.reason);
+	}
 }
 
 /* Many CPUs have fewer points each. */
@@ -228,6 +264,7 @@ static int put_lines(struct page *h, struct kind *kinds, const struct page_besid
 	const struct counts_lines *lines = b ? b->lines : h->lines;
 	int rc = 0;
 
+	note_missing(h, lines);
 	for (size_t i = 0; i < counts_lines_nr(lines) && rc == 0; i++) {
 		const struct counts_line *l = counts_lines_at(lines, i);
 		struct kind *kind = &kinds[kind_of(l)];

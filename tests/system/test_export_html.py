@@ -1153,6 +1153,21 @@ def check_paced(folder):
         assert visible(page, "stacks", "table", "toolbar", "heat", "axis") == ["heat", "axis"] and page.problems() == []
 
 
+def check_missing(folder):
+    """What the machine does not have is one quiet line, with the metrics of it."""
+    hardware = ("instructions_retired", "unhalted_core_cycles", "llc_misses")
+    session, _ = record(f"{folder}/missing", [event("software:task_clock"), *(event(f"arch:{name}") for name in hardware)], [],
+                        num_iterations=2, duration=0.05, metrics=[{"name": "ipc", "expr": "{instructions_retired} / {unhalted_core_cycles}"}])
+    missing = {r["event"] for r in report(session, "summary") if r["state"] == "not supported"}
+    missing |= {"ipc"} if missing & set(hardware[:2]) else set()
+    with open(make_page(session, f"{folder}/missing.html"), encoding="utf-8") as f:
+        data = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
+    lines = [re.fullmatch(r"Not measured: ([\w, ]*) \(.*\)\.", line) for line in data["notes"] if line.startswith("Not measured")]
+    assert sorted(name for line in lines for name in line[1].split(", ")) == sorted(missing), (data["notes"], missing)
+    assert not missing or len(lines) == 1 or len(missing) < 4, data["notes"]
+    assert not any(name in line for name in missing for line in data["warnings"]), data["warnings"]
+
+
 def check_refused(session, folder):
     """Before anything is written."""
     one = (f"--session={session}", "--output-format=html", f"--output-file={folder}/none.html")
@@ -1175,6 +1190,7 @@ def main():
         check_diff(folder)
         check_tally(folder)
         check_paced(folder)
+        check_missing(folder)
         check_unknown(folder)
         check_names(folder)
         check_states(folder)
