@@ -398,7 +398,9 @@ static const struct opt_row before[] = {
      .help =
 	 "Serve what the iterations counted, added up, to Prometheus: GET /metrics over HTTP, in "
 	 "the classic text format or as OpenMetrics. ADDRESS: PORT of 127.0.0.1, HOST:PORT with a "
-	 "numeric host, or unix:PATH; without it " SERVE_DEFAULT_ADDRESS ".",
+	 "numeric host, or unix:PATH; without it " SERVE_DEFAULT_ADDRESS
+	 ". Requests name an address, localhost or this machine; at a loopback address, that "
+	 "address or localhost.",
      .set = set_metrics_listen},
     {.name = "metrics-things",
      .arg = OPT_REQUIRED,

@@ -91,7 +91,7 @@ static bool divide(const char *text, char host[HTTP_HOST_BYTES], uint64_t *port,
 
 /* A server of all addresses cannot know by which one it is reached: any number will do, as only
  * names can be made to mean this machine. */
-static bool is_host(const struct http_address *where, const char *text)
+bool guard_is_host(const struct http_address *where, const char *text)
 {
 	char host[HTTP_HOST_BYTES];
 	bool is_ipv6;
@@ -108,6 +108,29 @@ static bool is_host(const struct http_address *where, const char *text)
 	return where->is_any ? is_numeric(host, is_ipv6) : strcasecmp(host, where->host) == 0;
 }
 
+/* "node1", "node1.cluster.example", for a machine that calls itself one of these. */
+static bool is_machine(const char *host, const char *machine)
+{
+	const size_t len = strcspn(machine, ".");
+
+	return len && strncasecmp(host, machine, len) == 0 && (!host[len] || host[len] == '.');
+}
+
+bool guard_is_host_of_network(const struct http_address *where, const char *machine,
+			      const char *text)
+{
+	char host[HTTP_HOST_BYTES];
+	bool is_ipv6;
+	uint64_t port;
+
+	if (!*where->host || guard_is_host(where, text))
+		return true;
+	if (where->is_loopback || !text || !divide(text, host, &port, &is_ipv6))
+		return false;
+	return is_numeric(host, is_ipv6) || strcasecmp(host, "localhost") == 0 ||
+	       is_machine(host, machine);
+}
+
 /* Browsers say who asks; others need not. What a page of another site shows or fetches is refused
  * even if its cookies come with it. */
 static bool is_own_site(const char *fetch_site)
@@ -122,7 +145,7 @@ enum guard_verdict guard_check(const struct guard *g, const struct http_request 
 
 	if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0)
 		return GUARD_METHOD;
-	if (!is_host(&g->where, r->host))
+	if (!guard_is_host(&g->where, r->host))
 		return GUARD_HOST;
 	if (token)
 		return is_token(g, token, strlen(token)) ? GUARD_ENTER : GUARD_TOKEN;

@@ -30,6 +30,13 @@ enum guard_verdict {
 
 /* A new token. 0 or -errno: there is no randomness. */
 int guard_init(struct guard *g, const struct http_address *where);
+/* Whether the header Host names the address. */
+bool guard_is_host(const struct http_address *where, const char *text);
+/* The same of a server that gives to whoever reaches it: names of this machine are others' for it,
+ * too, and ports may be forwarded. At a loopback address only browsers of this machine could be
+ * misled. */
+bool guard_is_host_of_network(const struct http_address *where, const char *machine,
+			      const char *text);
 enum guard_verdict guard_check(const struct guard *g, const struct http_request *r);
 /* Why it is refused, with a newline; "" of the first two. And the status of HTTP. */
 const char *guard_reason(enum guard_verdict verdict);

@@ -69,6 +69,12 @@ bool http_response_header(struct http_response *r, const char *name, const char 
 	return false;
 }
 
+bool http_response_closes(struct http_response *r)
+{
+	(void)r;
+	return false;
+}
+
 void http_response_free(struct http_response *r)
 {
 	(void)r;
@@ -88,6 +94,7 @@ bool http_reply(const struct http_request *r, unsigned status, const struct http
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "serve/door.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -95,6 +102,7 @@ bool http_reply(const struct http_request *r, unsigned status, const struct http
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -104,7 +112,8 @@ bool http_reply(const struct http_request *r, unsigned status, const struct http
 enum {
 	MAX_IDLE_S = 10,
 	STACK_BYTES = 256 << 10,
-	BACKLOG = 16,
+	BACKLOG = SOMAXCONN, /* they are accepted at once */
+	SPARE = 16,          /* connections that the library has not yet ended */
 	/* Of a connection's memory, which also has the other headers and the answer's: that of a
 	 * redirect has most of the URL again. */
 	URL_PART = 3,
@@ -117,6 +126,7 @@ static const char library[] = "libmicrohttpd.so.12";
 #define FUNCTIONS(X)                                                                               \
 	X(start_daemon)                                                                            \
 	X(stop_daemon)                                                                             \
+	X(add_connection)                                                                          \
 	X(queue_response)                                                                          \
 	X(create_response_from_buffer_with_free_callback)                                          \
 	X(add_response_header)                                                                     \
@@ -132,7 +142,9 @@ static struct {
 struct http {
 	struct http_config config;
 	struct MHD_Daemon *daemon;
-	int fd;                   /* until the daemon is started */
+	struct door *door;
+	atomic_uint nr_in;        /* connections that the daemon has */
+	int fd;                   /* until it is the door's */
 	struct sockaddr_un local; /* path "": no socket in the file system */
 	struct http_address where;
 };
@@ -204,6 +216,11 @@ bool http_response_header(struct http_response *r, const char *name, const char 
 	return mhd.add_response_header(response_of(r), name, value) == MHD_YES;
 }
 
+bool http_response_closes(struct http_response *r)
+{
+	return http_response_header(r, "Connection", "close");
+}
+
 void http_response_free(struct http_response *r)
 {
 	if (r)
@@ -232,6 +249,25 @@ static const char *header(struct MHD_Connection *c, const char *name)
 	return mhd.lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
+/* Nobody who may ask sends a body: it is not waited for. */
+static bool has_body(struct MHD_Connection *c)
+{
+	const char *length = header(c, "Content-Length");
+
+	return header(c, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+static enum MHD_Result refuse_body(struct MHD_Connection *c)
+{
+	const struct http_request r = {.connection = c};
+	struct http_response *response = http_response_note("requests have no body here\n");
+	bool done = response && http_response_closes(response) &&
+		    http_reply(&r, HTTP_BAD_REQUEST, response);
+
+	http_response_free(response);
+	return done ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *upload,
 			      size_t *upload_bytes, void **state)
@@ -241,14 +277,11 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 
 	(void)version;
 	(void)upload;
-	if (!*state) { /* the head of the request: answered after what follows, the connection stays
-			*/
+	(void)upload_bytes;
+	if (!*state) { /* the head of the request: answered when it ends, so that the connection
+			  stays */
 		*state = h;
-		return MHD_YES;
-	}
-	if (*upload_bytes) {
-		*upload_bytes = 0;
-		return MHD_YES;
+		return has_body(c) ? refuse_body(c) : MHD_YES;
 	}
 	memset(&r, 0, sizeof(r));
 	r.method = method;
@@ -470,23 +503,55 @@ int http_open(const struct http_config *config, const char *address, struct http
 	return 0;
 }
 
-/* The thread leaves signals to those that wait for them. */
+/* A door_enter_fn. */
+static bool enter(void *arg, int fd, const struct sockaddr *from, socklen_t len)
+{
+	struct http *h = arg;
+
+	if (atomic_load(&h->nr_in) >= h->config.max_connections)
+		return false;
+	atomic_fetch_add(&h->nr_in, 1);
+	if (mhd.add_connection(h->daemon, fd, from, len) != MHD_YES) /* it has closed it */
+		atomic_fetch_sub(&h->nr_in, 1);
+	return true;
+}
+
+static void notice(void *arg, struct MHD_Connection *c, void **state,
+		   enum MHD_ConnectionNotificationCode what)
+{
+	struct http *h = arg;
+
+	(void)c;
+	(void)state;
+	if (what != MHD_CONNECTION_NOTIFY_CLOSED)
+		return;
+	atomic_fetch_sub(&h->nr_in, 1);
+	door_has_room(h->door);
+}
+
+/* The threads leave signals to those that wait for them. */
 int http_start(struct http *h, struct err *e)
 {
+	const struct door_config door = {
+	    .max_head_bytes = h->config.connection_bytes, .enter = enter, .arg = h};
 	sigset_t all, before;
+	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	h->daemon = mhd.start_daemon(
-	    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, answer, h,
-	    MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections,
-	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)MAX_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	    h->config.connection_bytes, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-	    MHD_OPTION_URI_LOG_CALLBACK, refuse_long, h, MHD_OPTION_END);
+	    /* by epoll it misses an end that came before the connection was added */
+	    MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+	    answer, h, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections + SPARE,
+	    MHD_OPTION_NOTIFY_CONNECTION, notice, h, MHD_OPTION_CONNECTION_TIMEOUT,
+	    (unsigned)MAX_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, h->config.connection_bytes,
+	    MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
+	    refuse_long, h, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!h->daemon)
-		return err_set_at(e, -ENOMEM, h->config.option, 0, 0,
-				  "the server cannot be started");
+	rc = h->daemon ? door_open(&door, h->fd, &h->door) : -ENOMEM;
+	if (rc)
+		return err_set_at(e, rc, h->config.option, 0, 0, "the server cannot be started: %s",
+				  strerror(-rc));
 	h->fd = -1;
 	return 0;
 }
@@ -495,8 +560,11 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
+	if (h->door)
+		door_stop(h->door);
 	if (h->daemon)
 		mhd.stop_daemon(h->daemon);
+	door_free(h->door);
 	io_close(&h->fd);
 	if (*h->local.sun_path)
 		(void)unlink(h->local.sun_path);

@@ -1,7 +1,8 @@
 /*
  * A server of HTTP at one address, by libmicrohttpd, in a thread of its own, which asks a function
- * for each answer. Connections, their memory and their time are limited; bodies of requests are
- * dropped; a slow reader costs a connection of few.
+ * for each answer. Only whole requests are let in (serve/door.h). Connections, their memory and
+ * their time are limited; requests with a body are refused; a slow reader costs a connection of
+ * few.
  */
 #ifndef SERVE_HTTP_H
 #define SERVE_HTTP_H
@@ -83,6 +84,8 @@ struct http_response *http_response_new(const void *text, size_t len, const char
 struct http_response *http_response_note(const char *text);
 /* False: no memory, or characters that a header cannot have. */
 bool http_response_header(struct http_response *r, const char *name, const char *value);
+/* The connection ends after it. The same. */
+bool http_response_closes(struct http_response *r);
 void http_response_free(struct http_response *r); /* NULL is fine; those being sent remain */
 
 /* The response may be freed at once. */

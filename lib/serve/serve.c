@@ -4,20 +4,23 @@
 #include "serve/serve.h"
 
 #include "base/mem.h"
+#include "serve/guard.h"
 #include "serve/http.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/utsname.h>
 
-enum { MAX_CONNECTIONS = 16, CONNECTION_BYTES = 16 << 10 };
+enum { MAX_CONNECTIONS = 64, CONNECTION_BYTES = 16 << 10 };
 
 struct serve {
 	struct http *http;
 	pthread_mutex_t lock; /* of the texts; held only briefly */
 	struct http_response *text[SERVE_NR_FORMS];
-	struct http_response *absent, *refused, *early;
+	struct http_response *absent, *refused, *foreign, *early;
+	struct utsname machine;
 };
 
 static enum serve_form form_of(const struct http_request *r)
@@ -30,8 +33,13 @@ static enum serve_form form_of(const struct http_request *r)
 static bool reply_note(const struct http_request *r, unsigned status, struct http_response **note,
 		       const char *text)
 {
-	if (!*note)
+	if (!*note) {
 		*note = http_response_note(text);
+		if (*note && !http_response_closes(*note)) {
+			http_response_free(*note);
+			*note = NULL;
+		}
+	}
 	return *note && http_reply(r, status, *note);
 }
 
@@ -43,6 +51,10 @@ static bool answer(void *arg, const struct http_request *r)
 
 	if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0)
 		return reply_note(r, HTTP_METHOD_NOT_ALLOWED, &s->refused, "only GET and HEAD\n");
+	if (!guard_is_host_of_network(http_where(s->http), s->machine.nodename, r->host))
+		return reply_note(
+		    r, HTTP_FORBIDDEN, &s->foreign,
+		    "the header Host is no name of this machine: ask for its address\n");
 	if (strcmp(r->path, "/metrics") != 0)
 		return reply_note(r, HTTP_NOT_FOUND, &s->absent, "there is /metrics alone\n");
 	pthread_mutex_lock(&s->lock);
@@ -64,7 +76,7 @@ int serve_set(struct serve *s, const struct buf text[SERVE_NR_FORMS])
 
 	for (int i = 0; i < SERVE_NR_FORMS; i++) {
 		made[i] = http_response_new(buf_str(&text[i]), text[i].len, types[i]);
-		is_whole &= made[i] != NULL;
+		is_whole &= made[i] && http_response_closes(made[i]);
 	}
 	pthread_mutex_lock(&s->lock);
 	for (int i = 0; i < SERVE_NR_FORMS && is_whole; i++) {
@@ -92,6 +104,7 @@ int serve_open(const char *address, struct serve **out, struct err *e)
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	pthread_mutex_init(&s->lock, NULL);
+	(void)uname(&s->machine);
 	rc = http_open(&config, address, &s->http, e) ?: http_start(s->http, e);
 	if (rc)
 		serve_close(s);
@@ -115,6 +128,7 @@ void serve_close(struct serve *s)
 		http_response_free(s->text[i]);
 	http_response_free(s->absent);
 	http_response_free(s->refused);
+	http_response_free(s->foreign);
 	http_response_free(s->early);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s);

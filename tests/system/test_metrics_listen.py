@@ -142,22 +142,21 @@ def check_readers(folder):
             s.connect(at)
             try:
                 s.sendall(garbage)
+                s.shutdown(socket.SHUT_WR)
                 s.recv(100)
             except OSError:
                 pass
-    silent = [socket.socket(socket.AF_UNIX) for _ in range(40)]
-    for s in silent:
-        s.setblocking(False)
-        try:
-            s.connect(at)
-        except BlockingIOError:
-            pass
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(600)]  # more than wait at the door
+    for i, s in enumerate(silent):
+        s.connect(at)
+        s.sendall(b"GET /metrics HTTP/1.1\r\n"[:i % 2 * 100])
     nr = len(os.listdir(f"{folder}/session"))
-    time.sleep(1)
+    scrape(p, at, 12)
     assert p.poll() is None and nr, "it measures"
     for s in silent:
         s.close()
-    scrape(p, at, 12)
+    with_body = get(at, headers={"Content-Length": "1000"})  # which does not come
+    assert with_body[0].status == 400 and "no body" in with_body[1], with_body
     p.terminate()
     finish(p)
     assert not os.path.exists(at), at
@@ -179,6 +178,11 @@ def check_says_where(folder):
                         is_served = b"cpuperf_software_" in answer.read()
                 except urllib.error.HTTPError as e:
                     assert e.code == 503 and p.poll() is None, e  # the first iteration has not ended
+            try:  # as a page would that has let its name mean this machine
+                opener.open(urllib.request.Request(url, headers={"Host": "evil.example"}), timeout=20)
+                raise AssertionError("answered")
+            except urllib.error.HTTPError as e:
+                assert e.code == 403 and b"no name of this machine" in e.read(), e
         finally:
             p.terminate()
         finish(p)

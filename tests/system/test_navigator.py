@@ -703,6 +703,24 @@ def check_huge_slow_and_many(_):
         assert s.p.poll() is None
 
 
+def check_half_closed(_):
+    """The connection of a reader that will ask no more ends, while an older one stays that may."""
+    with served() as s:
+        asked = f"HEAD /api/session HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\nCookie: {s.cookie}\r\n\r\n".encode()
+        with s.connect() as older:
+            older.sendall(asked)
+            answer = b""
+            while not answer.endswith(b"\r\n\r\n"):
+                answer += older.recv(65536)
+            for _ in range(10):  # its end may come before it is let in
+                assert b" 200 " in s.raw(asked).splitlines()[0]
+            older.setblocking(False)
+            try:
+                raise AssertionError(("the older one has ended, too", older.recv(1)))
+            except BlockingIOError:
+                pass
+
+
 def check_sockets(folder):
     source = recorded()
     at = f"{folder}/socket"

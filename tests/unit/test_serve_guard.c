@@ -136,3 +136,39 @@ TEST(enter)
 	r.arguments[1].value = "x";
 	assert_int_equal(guard_check(&g, &r), GUARD_TOKEN);
 }
+
+/* Of metrics, which whoever reaches the machine may read. */
+TEST(hosts_of_a_network)
+{
+	static const struct {
+		const char *at, *asked;
+		bool is_known;
+	} rows[] = {
+	    {"127.0.0.1", "127.0.0.1:9712", true},
+	    {"127.0.0.1", "localhost:9712", true},
+	    {"127.0.0.1", "node1:9712", false},
+	    {"127.0.0.1", "evil.example:9712", false},
+	    {"127.0.0.1", NULL, false},
+	    {"0.0.0.0", "10.0.0.1:80", true}, /* forwarded */
+	    {"0.0.0.0", "[::1]:9712", true},
+	    {"0.0.0.0", "localhost", true},
+	    {"0.0.0.0", "node1:9712", true},
+	    {"0.0.0.0", "NODE1.other.example", true},
+	    {"0.0.0.0", "node12", false},
+	    {"0.0.0.0", "node", false},
+	    {"0.0.0.0", "evil.example:9712", false},
+	    {"0.0.0.0", "", false},
+	    {"0.0.0.0", NULL, false},
+	    {"", "anything", true}, /* a socket of the file system: no browser gets there */
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct guard g = guard_at(rows[i].at, 9712);
+
+		if (guard_is_host_of_network(&g.where, "node1.own.example", rows[i].asked) !=
+		    rows[i].is_known)
+			fail_msg("%s: %s", rows[i].at, rows[i].asked);
+	}
+	assert_false(guard_is_host_of_network(
+	    &(struct http_address){.host = "0.0.0.0", .is_any = true}, "", "evil.example"));
+}
