@@ -36,8 +36,11 @@ install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.
 install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
 install_files(${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)
 install_files(${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
-# For systemd: nothing is enabled or started by installing it.
-configure_file(${CMAKE_SOURCE_DIR}/service/cpuperf@.service.in ${CMAKE_BINARY_DIR}/cpuperf@.service @ONLY)
+# For systemd: nothing is enabled or started by installing it. A unit needs the whole path of its program, and where
+# that is --prefix may say.
+install(CODE "
+  get_filename_component(CPUPERF_BINDIR \"${CMAKE_INSTALL_BINDIR}\" ABSOLUTE BASE_DIR \"\${CMAKE_INSTALL_PREFIX}\")
+  configure_file(\"${CMAKE_SOURCE_DIR}/service/cpuperf@.service.in\" \"${CMAKE_BINARY_DIR}/cpuperf@.service\" @ONLY)")
 install(FILES ${CMAKE_BINARY_DIR}/cpuperf@.service DESTINATION lib/systemd/system)
 install(FILES ${CMAKE_SOURCE_DIR}/service/cpuperf.tmpfiles RENAME cpuperf.conf DESTINATION lib/tmpfiles.d)
 install_files(${CMAKE_INSTALL_DATADIR}/zsh/site-functions doc/completions/_*)

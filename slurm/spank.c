@@ -9,15 +9,18 @@
  */
 #include "srun.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <slurm/spank.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 SPANK_PLUGIN(cpuperf, 1) /* NOLINT: its names are Slurm's */
 
-static char *options; /* NULL: not wanted */
-static const char *program = CPUPERF_SRUN;
+static char *options;       /* NULL: not wanted */
+static const char *program; /* cpuperf-srun */
 
 static int take_option(int value, const char *text, int is_remote)
 {
@@ -42,17 +45,39 @@ static struct spank_option option = {
     .cb = take_option,
 };
 
+/* At its place beside this plugin, wherever both were installed. */
+static const char *find_program(void)
+{
+	static char path[PATH_MAX];
+	char own[PATH_MAX], *slash;
+	Dl_info info;
+	int len;
+
+	if (!dladdr(&program, &info) || !info.dli_fname || !realpath(info.dli_fname, own))
+		return NULL;
+	slash = strrchr(own, '/');
+	*slash = '\0'; /* the path is absolute */
+	len = snprintf(path, sizeof(path), "%s/%s", own, CPUPERF_SRUN_FROM_PLUGIN);
+	return len < (int)sizeof(path) ? path : NULL;
+}
+
 /* argv: of the line in plugstack.conf. */
 int slurm_spank_init(spank_t s, int argc, char **argv)
 {
 	static const char key[] = "program=";
 
+	program = find_program();
 	for (int i = 0; i < argc; i++) {
 		if (strncmp(argv[i], key, sizeof(key) - 1) != 0) {
 			slurm_error("cpuperf: unknown argument %s: program=PATH is known", argv[i]);
 			return ESPANK_BAD_ARG;
 		}
 		program = argv[i] + sizeof(key) - 1;
+	}
+	if (!program) {
+		slurm_error(
+		    "cpuperf: its own folder is not known: program=PATH names cpuperf-srun");
+		return ESPANK_ERROR;
 	}
 	/* not for the script of a batch job, which starts steps itself */
 	if (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_REMOTE)

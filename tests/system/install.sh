@@ -20,7 +20,9 @@ diff <(grep -v '^#' "$list" | grep -vP "\t($without)\$" | cut -f 1 | sed "s|^LIB
 	fail "what is installed (>) differs from tests/data/installed (<)"
 [[ ! -e $prefix/lib/pcp/pmdas/cpuperf/pmdacpuperf || -x $prefix/lib/pcp/pmdas/cpuperf/Install ]] ||
 	fail "pmdacpuperf's Install cannot be run"
-# Moved: nothing in it knows where it was, and nothing is left there.
+grep -q "^ExecStart=$prefix/bin/cpuperf " "$prefix/lib/systemd/system/cpuperf@.service" ||
+	fail "cpuperf@.service: $(grep ^ExecStart= "$prefix/lib/systemd/system/cpuperf@.service")"
+# Moved: nothing else in it knows where it was, and nothing is left there.
 mv "$prefix" "$top/moved"
 prefix=$top/moved
 # Only public names, so that ours cannot meet those of the program that links the library.
@@ -105,6 +107,14 @@ wait $! || fail "--serve: $(<"$top/log")"
 for page in "$prefix"/share/man/man*/*; do
 	mandoc -T lint -W error "$page" >"$top/log" || fail "$page: $(<"$top/log")"
 done
+
+# The plugin of Slurm finds its program where both are.
+if [[ -e $prefix/$libdir/slurm/spank_cpuperf.so ]]; then
+	"$cc" -rdynamic "$here/spank_host.c" -o "$top/spank_host" -ldl
+	[[ $("$top/spank_host" "$prefix/$libdir/slurm/spank_cpuperf.so") -ef $prefix/bin/cpuperf-srun ]] ||
+		fail "the plugin runs $("$top/spank_host" "$prefix/$libdir/slurm/spank_cpuperf.so")"
+	[[ $("$top/spank_host" "$prefix/$libdir/slurm/spank_cpuperf.so" program=/x/y) == /x/y ]] || fail "the plugin ignores program="
+fi
 
 # Marks of other tools: the library that cpuperf finds beside itself, the headers by their .pc file.
 library=$(realpath "$prefix/$libdir/libcpuperf_marks.so.1")

@@ -242,7 +242,7 @@ def check_the_unit_is_valid(folder):
         print("skip: unit: systemd-analyze is not installed")
         return
     with open(UNIT, encoding="ascii") as f, open(f"{folder}/cpuperf@x.service", "w", encoding="ascii") as out:
-        out.write(f.read().replace("@CMAKE_INSTALL_FULL_BINDIR@/cpuperf", "/bin/true").replace("Documentation=", "#"))
+        out.write(f.read().replace("@CPUPERF_BINDIR@/cpuperf", "/bin/true").replace("Documentation=", "#"))
     done = subprocess.run([analyze, "verify", f"{folder}/cpuperf@x.service"], capture_output=True, text=True, check=False)
     own = [line for line in done.stderr.splitlines() if "cpuperf@" in line]
     assert not own, own
