@@ -61,7 +61,7 @@ static int fail(struct scanner *x, size_t offset, struct spec_pos pos, const cha
 
 static bool is_bare(char c)
 {
-	return c && !strchr(" \t\r\n\"/{}[]:,", c);
+	return c && !strchr(" \t\r\n\"/#{}[]:,", c);
 }
 
 static size_t string_end(const char *text, size_t at, size_t len)
@@ -77,9 +77,9 @@ static size_t string_end(const char *text, size_t at, size_t len)
 
 static size_t comment_end(const char *text, size_t at, size_t len)
 {
-	bool is_line = text[at + 1] == '/';
+	const bool is_hash = text[at] == '#', is_line = is_hash || text[at + 1] == '/';
 
-	for (at += 2; at < len; at++) {
+	for (at += is_hash ? 1 : 2; at < len; at++) {
 		if (is_line && text[at] == '\n')
 			return at;
 		if (!is_line && text[at] == '*' && at + 1 < len && text[at + 1] == '/')
@@ -90,7 +90,8 @@ static size_t comment_end(const char *text, size_t at, size_t len)
 
 static bool is_comment(const char *text, size_t at, size_t len)
 {
-	return text[at] == '/' && at + 1 < len && (text[at + 1] == '/' || text[at + 1] == '*');
+	return text[at] == '#' ||
+	       (text[at] == '/' && at + 1 < len && (text[at + 1] == '/' || text[at + 1] == '*'));
 }
 
 /* The end of the token, comment or single blank at `at`; 0 if it is unterminated. */

@@ -207,6 +207,7 @@ def check_list_specs(folder):
     comments = {"lines": ("\n// What it  \n//\tmeasures, in\n//   short.\n//\n// More.\n{}", "What it measures, in short."),
                 "block": ("/*\n * One\n * two.\n */\n// three\n{}", "One two."),
                 "one": ("/* One. */ {} // two", "One."),
+                "hash": ("# One\n#  two.\n#\n{}", "One two."),
                 "models": ("// models: all\n// No comment.\n{}", ""),
                 "none": ("{\n// inside\n}", ""), "empty": ("", ""),
                 "bell": ("// a\a\x1b[31mb\n{}", None),

@@ -17,6 +17,8 @@ TEST(blanks)
 	    {"{}", "{}"},
 	    {"{} // x", "{}     "},
 	    {"//a\n{}\n//b\r\n", "   \n{}\n    \n"},
+	    {"# a\n{}\n#\n#/* b\r\n", "   \n{}\n \n      \n"},
+	    {"[1#,\n,\"#\"]# # //", "[1  \n,\"#\"]      "},
 	    {"/*a\nb*/{}", "   \n   {}"},
 	    {"/***/{}/**/", "     {}    "},
 	    {"/* // */[1]", "        [1]"},
@@ -180,6 +182,7 @@ TEST(hostile)
 	    {"{", "\"\\u0061\":1,", "too many values"},
 	    {"", "]", NULL},
 	    {"", "//\n", NULL},
+	    {"", "#\n", NULL},
 	    {"", "/**/", NULL},
 	    {"/*", " /", "this comment has no end"},
 	    {"[", "\"", NULL}, /* an even number of quotes; jansson refuses the text */
