@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/draft.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "program.h"
 #include "spec/spec.h"
@@ -47,6 +48,31 @@ int each_spec_folder(int (*fn)(const char *folder, void *arg), void *arg)
 	return fn(realpath(folder, program) ? program : folder, arg);
 }
 
+static bool has_suffix(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return len >= strlen(suffix) && strcmp(name + len - strlen(suffix), suffix) == 0;
+}
+
+/* A program may have the name of a spec: "heap" stands for heap.cpspec. A regular file. */
+static bool is_program(int fd)
+{
+	enum { HEAD_BYTES = 512 };
+	char head[HEAD_BYTES];
+	const ssize_t len = pread(fd, head, sizeof(head), 0);
+
+	return len > 0 && (memchr(head, '\0', (size_t)len) || (len > 1 && !memcmp(head, "#!", 2)));
+}
+
+static bool is_program_at(const char *path)
+{
+	struct stat st;
+	IO_AUTO_FD int fd = io_open_regular(AT_FDCWD, path, 0, &st);
+
+	return fd >= 0 && is_program(fd);
+}
+
 struct search {
 	const char *name;
 	char *found; /* PATH_MAX bytes */
@@ -59,7 +85,7 @@ static int search_folder(const char *folder, void *arg)
 	struct stat st;
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, s->name) >= (int)sizeof(path) ||
-	    stat(path, &st) || S_ISDIR(st.st_mode))
+	    stat(path, &st) || S_ISDIR(st.st_mode) || (!has_suffix(s->name) && is_program_at(path)))
 		return 0;
 	memcpy(s->found, path, sizeof(path));
 	return 1;
@@ -111,7 +137,7 @@ static int check_here(const char *name, const struct stat *file, struct err *e)
 }
 
 /* In a shared folder, anybody can leave a spec with a well-known name. Checks the opened file.
- * -ENOENT without *e: there is none. */
+ * -ENOENT without *e: there is none, or a program in its place. */
 static int open_here(const char *name, struct err *e)
 {
 	struct stat st;
@@ -122,7 +148,7 @@ static int open_here(const char *name, struct err *e)
 	if (fd < 0)
 		return err_set_at(e, fd, name, 0, 0, "cannot be read: %s",
 				  fd == -EINVAL ? "it is not a regular file" : strerror(-fd));
-	rc = check_here(name, &st, e);
+	rc = !has_suffix(name) && is_program(fd) ? -ENOENT : check_here(name, &st, e);
 	if (rc)
 		io_close(&fd);
 	return rc ? rc : fd;
@@ -164,12 +190,16 @@ int open_spec(const char *name, char *found, struct err *e)
 		return fd;
 	snprintf(full, sizeof(full), "%s%s", name, suffix);
 	fd = open_exact(full, found, e);
+	if (fd >= 0 && !strchr(name, '/') && is_program_at(name))
+		log_info("%s in the current folder is a program: the spec is %s", name, found);
 	if (fd != -ENOENT || e->code)
 		return fd;
 	if (strchr(name, '/'))
 		return io_open_input(name, e);
 	err_set(e, -ENOENT, "%s: no such spec in the current folder or the spec path", name);
-	err_hint(e, "--list-specs lists the specs that can be found by name");
+	err_hint(e, "%s",
+		 is_program_at(name) ? "the file in the current folder is a program"
+				     : "--list-specs lists the specs that can be found by name");
 	return -ENOENT;
 }
 

@@ -198,6 +198,19 @@ def check_search(folder):
     assert "specs/basic.cpspec: valid" in found("basic.cpspec", environment=without)
     run("--spec-file=mine.cpspec", "--check-spec", cwd=f"{folder}/c", env=without, code=1)
     run("--spec-file=./mine.cpspec", "--check-spec", cwd=f"{folder}/c", env=env, code=1)
+    with open(f"{folder}/c/script", "w", encoding="ascii") as out:
+        out.write("#!/bin/sh\n")
+    for name, program in (("mine", shutil.which("true")), ("script", f"{folder}/c/script")):  # a program stands for no spec
+        write_spec(f"{folder}/a", SOFTWARE, f"{name}.cpspec")
+        if name == "mine":
+            shutil.copy(program, f"{folder}/c/{name}")
+        shutil.copy(program, f"{folder}/b/{name}")
+        done = run(f"--spec-file={name}", "--check-spec", cwd=f"{folder}/c", env={"CPUPERF_SPEC_PATH": f"{folder}/b:{folder}/a"})
+        assert f"/{name}.cpspec: valid" in done.stdout, done.stdout
+        assert f"{name} in the current folder is a program: the spec is {folder}" in done.stderr, done.stderr
+        done = run(f"--spec-file={name}", "--check-spec", cwd=f"{folder}/c", env=without, code=1)
+        assert "no such spec" in done.stderr and "is a program" in done.stderr, done.stderr
+        run(f"--spec-file=./{name}", "--check-spec", cwd=f"{folder}/c", env=env, code=1)
     listed = run("--list-specs", env=env).stdout
     assert f"{folder}/b:\n" in listed and "  mine.cpspec\n" in listed and "basic-cpu.cpspec" in listed
 
