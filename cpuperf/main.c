@@ -3,6 +3,7 @@
  */
 #include "as_part.h"
 #include "attached.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/privilege.h"
 #include "event/model.h"
@@ -303,13 +304,29 @@ static int run(struct options *o)
 	return measure(o);
 }
 
-/* Options are those before "--". */
-static int find_command(int argc, char **argv)
+/* Perf's words for what cpuperf does by options: they do not mean programs of these names. */
+static bool is_verb(const char *word)
 {
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return argc;
+	static const char *const verbs[] = {"stat", "record", "top", "report"};
+
+	return ARRAY_ANY(verb, verbs, ARRAY_NR(verbs), strcmp(word, *verb) == 0);
+}
+
+/* A command follows "--", or begins with the first argument that is no option and names a program.
+ * Returns how many words are the program's own; *command: NULL if there is none. */
+static int find_command(int argc, char **argv, char ***command)
+{
+	int dashes = 1, end;
+
+	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
+		dashes++;
+	end = opt_end(cpuperf_options(), dashes, argv);
+	if (end < dashes && !is_verb(argv[end]) && target_command_find(argv[end]) == 0) {
+		*command = argv + end;
+		return end;
+	}
+	*command = dashes < argc ? argv + dashes + 1 : NULL;
+	return dashes;
 }
 
 static bool has_argument(char *const *argv, const char *text)
@@ -357,12 +374,12 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 }
 
 /* The process of the command, if there is one. */
-static int make_command(struct options *o, int nr_options, int argc, char **argv, struct err *e)
+static int make_command(struct options *o, char **argv, char **command, struct err *e)
 {
-	if (nr_options == argc - 1)
+	if (command && !*command)
 		return err_set(e, -EINVAL, "no command after --");
-	if (nr_options < argc)
-		return target_command_new(o->command_argv = argv + nr_options + 1, &o->command, e);
+	if (command)
+		return target_command_new(o->command_argv = command, &o->command, e);
 	if (has_argument(argv, "--run-spec-command"))
 		return target_command_new_later("the command", &o->later, e);
 	return 0;
@@ -372,14 +389,15 @@ static int make_command(struct options *o, int nr_options, int argc, char **argv
 static int run_program(int argc, char **argv, const struct as_part *part)
 {
 	struct options o = {.output_format = "text"};
-	int nr_options = find_command(argc, argv), rc, status;
+	char **command;
+	int nr_options = find_command(argc, argv, &command), rc, status;
 	struct err e = {0};
 
 	signals_ignore_early();
 	spec_use_own_heap();
 	/* first: the command inherits nothing that is opened, ignored or raised below, and all of
 	 * the environment */
-	rc = privilege_init(&e) ?: make_command(&o, nr_options, argc, argv, &e);
+	rc = privilege_init(&e) ?: make_command(&o, argv, command, &e);
 	signal(SIGCHLD, SIG_DFL); /* ignored, the kernel reaps children and drops their status */
 	rights_clean_environment();
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */

@@ -493,10 +493,10 @@ const struct opt_table *cpuperf_options(void)
 	    .program = "cpuperf",
 	    .summary = "count and sample performance events of Linux as a .cpspec specifies",
 	    .usage =
-		"  cpuperf [options] -- COMMAND [ARGUMENT...]\n"
+		"  cpuperf [options] [--] COMMAND [ARGUMENT...]\n"
 		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
-		"  cpuperf --hosts=LIST [options] [-- COMMAND [ARGUMENT...]]\n"
+		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"
 		"  cpuperf --event=EVENTS [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",
 	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage. With a command: its own, or\n"
@@ -506,7 +506,8 @@ const struct opt_table *cpuperf_options(void)
 		      "     cpuperf -e page_faults,context_switches -d 1\n"
 		      "     cpuperf --spec-file=basic.cpspec --num-iterations=3",
 	    .variables = "CPUPERF_",
-	    .plain_hint = "-- comes before a command: cpuperf [options] -- COMMAND",
+	    .plain_hint =
+		"it is no program here; -- comes before any command: cpuperf [options] -- COMMAND",
 	    .rows = rows,
 	};
 	size_t nr = NR_BEFORE;

@@ -108,6 +108,20 @@ static const struct opt_row *find_option(const struct opt_table *t, int argc, ch
 	return row;
 }
 
+int opt_end(const struct opt_table *t, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		struct err ignored = {0};
+		const char *value;
+
+		if (argv[i][0] != '-')
+			return i;
+		if (!find_option(t, argc, argv, &i, &value, &ignored))
+			break;
+	}
+	return argc;
+}
+
 /* Marks the options of argv in seen, and calls set for each, unless target is NULL. */
 static int parse(const struct opt_table *t, int argc, char **argv, void *target, bool *seen,
 		 struct err *e)

@@ -81,6 +81,10 @@ struct opt_table {
  */
 int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, struct err *e);
 
+/* The first of argv[1..] that is neither an option nor the value of one. argc: there is none, or an
+ * option before it is wrong. */
+int opt_end(const struct opt_table *t, int argc, char **argv);
+
 /* Where the value of an option is from, for messages: "--some-name", or the name of the variable if
  * it is the variable's text (not a copy). */
 enum { OPT_MAX_ORIGIN = 64 };

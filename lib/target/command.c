@@ -263,9 +263,14 @@ static int search_path(const char *name)
 	}
 }
 
+int target_command_find(const char *name)
+{
+	return strchr(name, '/') ? check_executable(name) : search_path(name);
+}
+
 int target_command_check(const struct target_command *c, struct err *e)
 {
-	int rc = strchr(c->name, '/') ? check_executable(c->name) : search_path(c->name);
+	int rc = target_command_find(c->name);
 
 	return rc ? explain_exec(c, -rc, e) : 0;
 }

@@ -52,7 +52,9 @@ int target_command_wait_children(struct target_command *c, struct err *e);
 /* From now on it ends by itself, whatever it started. Async-signal-safe. */
 void target_command_leave_children(struct target_command *c);
 
-/* Whether there is such a program, as execvp looks for it. 0, or -ENOENT or -EACCES with *e. */
+/* Whether there is such a program, as execvp looks for it. 0, -ENOENT or -EACCES. */
+int target_command_find(const char *name);
+/* The same of the command, with *e. */
 int target_command_check(const struct target_command *c, struct err *e);
 pid_t target_command_pid(const struct target_command *c);
 /* Lets it call exec. on_end is called once, in a thread, when it has ended. 0, or -errno with *e:

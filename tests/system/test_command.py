@@ -87,9 +87,18 @@ def check_ignored_sigchld(folder):
     run("sh", "-c", f"trap '' CHLD; exec {CPUPERF} -etask_clock -- sh -c 'exit 3'", cwd=folder, code=3)
 
 
+def check_without_dashes(folder):
+    """The first argument that is no option and names a program begins the command; the rest is its own."""
+    os.symlink(shutil.which("sh"), f"{folder}/prog")
+    for words in (["./prog", "-c", "exit $#", "x", "--", "-e"], ["-e", "task_clock", "sh", "-c", "exit 2"],
+                  [*ONE, "--output=session", "sh", "-c", "exit 2", "--output=other"]):
+        run(CPUPERF, *words, cwd=folder, code=2)
+    assert sorted(os.listdir(folder)) == ["cpuperf.session", "cpuperf.session.old", "prog", "session"], os.listdir(folder)
+
+
 def check_mistakes(folder):
     """One error each, which says what to type, and nothing runs."""
-    for args, text in ((["--"], "no command after --"), (["touch", "ran"], "-- COMMAND"),
+    for args, text in ((["--"], "no command after --"), (["./touch", "ran"], "-- COMMAND"), (["stat", "ran"], "-- COMMAND"),
                        (["-o", "", "--", "touch", "ran"], "--output: the name is empty"),
                        (["-o", "x", "--output-path-prefix=y", "--", "touch", "ran"], "exclusive"),
                        (["--output-format=csv", "--", "touch", "ran"], "csv requires --output-file"),

@@ -399,6 +399,34 @@ static const struct opt_table command_table = {.program = "prog",
 					       .plain_hint = "-- COMMAND",
 					       .footer = ""};
 
+/* Where a command may begin: behind options and their values. */
+TEST(end)
+{
+	static const struct {
+		const char *words[6];
+		int end; /* 0: argc */
+	} cases[] = {
+	    {{"ls", "-l"}, 1},
+	    {{"--event=a", "./prog", "--event=b"}, 2},
+	    {{"--event", "a", "-s", "b", "prog"}, 5},
+	    {{"-sb", "prog"}, 2},
+	    {{"--event", "a"}, 0}, /* none */
+	    {{"--unknown", "prog"}, 0},
+	    {{"--event"}, 0},
+	    {{"-", "prog"}, 0},
+	    {{NULL}, 0},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		char *argv[8] = {(char[]){"prog"}};
+		int argc = 1;
+
+		for (; argc <= 6 && cases[i].words[argc - 1]; argc++)
+			argv[argc] = (char *)(uintptr_t)cases[i].words[argc - 1];
+		assert_int_equal(opt_end(&command_table, argc, argv), cases[i].end ?: argc);
+	}
+}
+
 /* Values that the program prints, part by part; of each, what is behind the last break. */
 static const struct completion values[] = {
     {"--ev", "--event=|"},
