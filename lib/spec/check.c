@@ -26,19 +26,25 @@ static bool is_misc(const struct spec_event *e)
 	return spec_group_is_misc(e->group_name);
 }
 
+static bool misc_is_timebase(const struct spec_event *e)
+{
+	return is_misc(e) && e->flags & SPEC_TIMEBASE;
+}
+
+/* A timebase has a rate: that it is none says it all. */
 static bool misc_has_rate(const struct spec_event *e)
 {
-	return is_misc(e) && e->rate;
+	return is_misc(e) && e->rate && !misc_is_timebase(e);
 }
 
 static bool misc_has_frequency(const struct spec_event *e)
 {
-	return is_misc(e) && e->frequency;
+	return is_misc(e) && e->frequency && !misc_is_timebase(e);
 }
 
 static bool misc_has_sample_flag(const struct spec_event *e)
 {
-	return is_misc(e) && e->flags & CHECK_SAMPLE_FLAGS;
+	return is_misc(e) && e->flags & CHECK_SAMPLE_FLAGS && !misc_is_timebase(e);
 }
 
 static bool misc_has_counter_flag(const struct spec_event *e)
@@ -123,6 +129,8 @@ static const struct rule {
 	unsigned flags; /* the message names the first of them that the event has; 0: none */
 	const char *what, *hint;
 } rules[] = {
+    {misc_is_timebase, AT(flags_pos), 0, "a misc event cannot be the timebase",
+     "choose another, like software:cpu_clock: misc events are read at its pace, without a rate"},
     {misc_has_rate, AT(rate_pos), 0, "a misc event cannot have a rate",
      "remove rate: misc events are read at the pace of the timebase event"},
     {misc_has_frequency, AT(frequency_pos), 0, "a misc event cannot have a frequency",
