@@ -308,8 +308,10 @@ TEST(ceiling)
 	assert_int_equal(rc, -EFBIG);
 	assert_true(i > 6000 && i < 6800);
 	assert_int_equal(diff_add(d, 1, 0, "f0", 1, 1, 1), 0); /* what there is stays */
-	assert_int_equal(diff_finish(d, &r), 0);
-	assert_int_equal(r.nr_rows, i - 1);
+	if (stride_from(stride_by(4, 1)) == 0) {               /* takes ten seconds */
+		assert_int_equal(diff_finish(d, &r), 0);
+		assert_int_equal(r.nr_rows, i - 1);
+	}
 	diff_free(d);
 }
 
