@@ -59,12 +59,10 @@ static bool strip(const char **line, size_t *len, bool *is_block)
 	if (end - s >= 2 && s[0] == '/' && (s[1] == '/' || s[1] == '*')) {
 		*is_block = s[1] == '*';
 		s += 2;
-	} else if (s < end && *s == '#' && !*is_block) {
+	} else if (s < end && (*is_block ? *s == '*' && (end - s < 2 || s[1] != '/') : *s == '#')) {
 		s++;
 	} else if (!*is_block) {
 		return false;
-	} else if (s < end && *s == '*' && (end - s < 2 || s[1] != '/')) {
-		s++;
 	}
 	while (s < end && isspace((unsigned char)*s))
 		s++;

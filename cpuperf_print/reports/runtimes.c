@@ -133,8 +133,8 @@ static bool is_missing(const struct input *o, const char *name)
 static const char *remedy_of(const struct job *j, const char *name)
 {
 	return ARRAY_ANY(o, j->inputs->item, j->inputs->nr, is_missing(o, name))
-		   ? "its file was not found (print while it runs, or name a tree that has it: "
-		     "--sysroot)"
+		   ? "its file was not found (print while it runs, or use --sysroot or "
+		     "--debuginfod)"
 		   : "needs its debug symbols (a -dbgsym package, --debug-dir or --debuginfod)";
 }
 

@@ -74,7 +74,7 @@ static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, str
 		return false;
 	for (size_t k = 0; k < l->nr; k++) {
 		const struct profile_mapping *m = profile_mapping(l->processes, l->mapping[k]);
-		const bool is_next = m->object != last || m->pid != last_pid;
+		const bool is_next = m->object && (m->object != last || m->pid != last_pid);
 
 		last = m->object;
 		last_pid = m->pid;

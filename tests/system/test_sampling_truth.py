@@ -393,7 +393,8 @@ def check_user_stack(folder):
         for trace in traces:
             for s in check_sums(trace):
                 pid = s["tid"][0]
-                if pid not in [p.pid for p in one] or s["misc"] & 7 != 2:
+                if pid not in [p.pid for p in one] or s["misc"] & 7 != 2 or \
+                   not str(program.function(find_mapping(maps[pid], s["ip"]), s["ip"])).startswith("work_"):
                     continue
                 nr += 1
                 stack = [int.from_bytes(s["stack"][k:k + 8], "little") for k in (0, 8)]
@@ -401,7 +402,7 @@ def check_user_stack(folder):
                 deep += s["regs"][sampled.SP] < stack[0] < s["regs"][sampled.SP] + 65536 and \
                     program.function(find_mapping(maps[pid], stack[1]), stack[1]) == "run"
     print(f"  {deep} of {nr} stacks begin at the stack pointer")
-    assert nr > 100 and deep >= 0.99 * nr, (deep, nr)
+    assert nr > 100 and deep >= nr - 1, (deep, nr)  # one may be at the first instruction
 
 
 def repeat(check, folder):
