@@ -1,6 +1,6 @@
 # Label unit: one cmocka test per file, tests/unit/test_<room>_<module>.c. The files of a room are one program,
-# unit_<room>, linked with everything and with the kit (tests/kit), which holds main and what tests share; bin/test_<room>_<module>
-# is a link to it, by whose name it knows what to run.
+# unit_<room>, linked with everything and with the kit (tests/kit), which holds main and what tests share;
+# bin/test_<room>_<module> is a link to it, by whose name it knows what to run.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kit/*.c)
 add_library(testkit STATIC ${sources})
@@ -32,7 +32,6 @@ target_link_libraries(agent_parts PUBLIC room_cfi)
 # what tests/pmu/guest/tasks.sh runs; there it removes the others, which may be of an older build.
 set(of_machine)
 set(not_of_machine)
-set(rooms)
 
 # add_alone(NAME SOURCE): a program of its own.
 function(add_alone name source)

@@ -1,9 +1,7 @@
 #include "kit.h"
 
-#include <libgen.h>
-
 static struct kit_test *first, **last = &first, *hooks;
-static char *file; /* whose tests run, without .c */
+static const char *file; /* whose tests run, without .c */
 
 void kit_add(struct kit_test *test)
 {
@@ -17,9 +15,16 @@ void kit_add_hook(struct kit_test *hook)
 	hooks = hook;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static bool is_chosen(const struct kit_test *test)
 {
-	const char *name = strrchr(test->file, '/') ? strrchr(test->file, '/') + 1 : test->file;
+	const char *name = base_name(test->file);
 	size_t len = strlen(file);
 
 	return strncmp(name, file, len) == 0 && strcmp(name + len, ".c") == 0;
@@ -69,19 +74,15 @@ static int run_after_all(void **state)
 
 int kit_run(const char *program)
 {
-	char *name = strdup(program);
 	struct CMUnitTest *tests;
 	size_t nr = 0;
 	int rc;
 
-	if (!name)
-		return 1;
-	file = basename(name);
+	file = base_name(program);
 	for (struct kit_test *t = first; t; t = t->next)
 		nr += is_chosen(t);
 	if (!nr) {
 		puts("skip: no test of this file is for this machine");
-		free(name);
 		return 77;
 	}
 	tests = calloc(nr, sizeof(*tests));
@@ -94,6 +95,5 @@ int kit_run(const char *program)
 							  run_after_each, t};
 	rc = _cmocka_run_group_tests("tests", tests, nr, run_before_all, run_after_all);
 	free(tests);
-	free(name);
 	return rc;
 }
