@@ -146,18 +146,6 @@ static bool reply_error(const struct http_request *r, unsigned status, const str
 		     NULL);
 }
 
-/* Whoever may not ask holds no connection. */
-static bool reply_refusal(const struct http_request *r, enum guard_verdict verdict)
-{
-	struct http_response *response = http_response_note(guard_reason(verdict));
-
-	if (response && !http_response_closes(response)) {
-		http_response_free(response);
-		response = NULL;
-	}
-	return reply(r, guard_status(verdict), response, NULL);
-}
-
 static bool reply_redirect(const struct navigator *n, const struct http_request *r)
 {
 	struct http_response *response = http_response_note("");
@@ -436,7 +424,8 @@ static bool answer(void *arg, const struct http_request *r)
 	if (verdict == GUARD_ENTER)
 		return reply_redirect(n, r);
 	if (verdict != GUARD_PASS)
-		return reply_refusal(r, verdict);
+		return reply(r, guard_status(verdict), http_response_refusal(guard_reason(verdict)),
+			     NULL);
 	if (strcmp(r->path, "/") == 0)
 		return reply_page(r);
 	if (strcmp(r->path, "/html") == 0)

@@ -91,7 +91,7 @@ struct elf_reader_file elf_finder_named(const struct elf_finder *f, const char *
 	};
 }
 
-/* A file whose name is by by; NULL: it is recorded. */
+/* A file that another one names; by NULL: the recording names it. */
 static int open_named(const struct elf_finder *f, const char *path, const struct elf_file *by,
 		      struct elf_file **out, struct stat *st, struct err *e)
 {
@@ -350,8 +350,9 @@ static bool is_mapped_file(const struct elf_finder *f, const struct elf_wanted *
 static struct elf_file *open_of_process(const struct elf_finder *f, const struct elf_wanted *w,
 					const struct elf_mapped *m, struct err *e)
 {
+	const bool is_elsewhere = !has_our_root(m->pid);
 	struct elf_file *file;
-	struct err own = {0};
+	struct err own;
 	char path[PATH_MAX];
 	size_t root_len;
 	struct stat st;
@@ -360,7 +361,7 @@ static struct elf_file *open_of_process(const struct elf_finder *f, const struct
 		const struct elf_reader_file where = {.path = path,
 						      .root_len = root_len,
 						      .rights = f->config.rights,
-						      .is_elsewhere = !has_our_root(m->pid)};
+						      .is_elsewhere = is_elsewhere};
 
 		if (elf_file_open_as(f->reader, &where, &file, &st, NULL))
 			continue;

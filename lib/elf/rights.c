@@ -1,7 +1,7 @@
 /*
  * The kernel's own check decides: its fsuid is whose rights an open has, and takes the capabilities
- * that pass over permissions with it (capabilities(7)). Groups are none: which ones the user has is
- * not asked here.
+ * that pass over permissions with it (capabilities(7)). It is without groups: the user's are not
+ * looked up.
  */
 #include "elf/rights.h"
 

@@ -26,13 +26,13 @@ int parts_spread(const struct catalogue *c, const struct event_row *row,
  * memory. */
 const char *parts_foreign_reason(const struct catalogue *c);
 
-/* The makers of the groups model and arch. */
 /* True if a core PMU of ARM does not implement a common event. The kernel publishes those that the
  * CPU's PMCEID registers list: a PMU that publishes cpu_cycles and not this one lacks it. False if
  * that cannot be known. */
 bool event_armv8_lacks(const struct host *h, const struct host_pmu *pmu, uint64_t config);
 #define EVENT_ARMV8_LACKS "the CPU does not implement it, or its kernel driver does not offer it"
 
+/* The makers of the groups model and arch. */
 extern const struct event_maker event_pfm_maker, event_raw_maker, event_armv8_maker;
 
 #endif

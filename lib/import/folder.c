@@ -76,7 +76,7 @@ int import_folder_open(struct import *im, struct stat *st)
 
 	if (dir < 0)
 		return dir;
-	im->fd = import_folder_open_first(im->path, st);
+	im->fd = io_open_regular(dir, first, 0, st);
 	if (im->fd < 0)
 		return im->fd == -ENOENT ? -ENODATA : im->fd;
 	rc = io_each_name(dir, note_name, &nr) ?: open_more(im, dir, nr, &nr_missing);

@@ -221,6 +221,16 @@ bool http_response_closes(struct http_response *r)
 	return http_response_header(r, "Connection", "close");
 }
 
+struct http_response *http_response_refusal(const char *text)
+{
+	struct http_response *r = http_response_note(text);
+
+	if (r && http_response_closes(r))
+		return r;
+	http_response_free(r);
+	return NULL;
+}
+
 void http_response_free(struct http_response *r)
 {
 	if (r)
@@ -260,9 +270,8 @@ static bool has_body(struct MHD_Connection *c)
 static enum MHD_Result refuse_body(struct MHD_Connection *c)
 {
 	const struct http_request r = {.connection = c};
-	struct http_response *response = http_response_note("requests have no body here\n");
-	bool done = response && http_response_closes(response) &&
-		    http_reply(&r, HTTP_BAD_REQUEST, response);
+	struct http_response *response = http_response_refusal("requests have no body here\n");
+	bool done = response && http_reply(&r, HTTP_BAD_REQUEST, response);
 
 	http_response_free(response);
 	return done ? MHD_YES : MHD_NO;

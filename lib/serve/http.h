@@ -86,6 +86,8 @@ struct http_response *http_response_note(const char *text);
 bool http_response_header(struct http_response *r, const char *name, const char *value);
 /* The connection ends after it. The same. */
 bool http_response_closes(struct http_response *r);
+/* A note after which the connection ends: whoever may not ask holds none. NULL: no memory. */
+struct http_response *http_response_refusal(const char *text);
 void http_response_free(struct http_response *r); /* NULL is fine; those being sent remain */
 
 /* The response may be freed at once. */

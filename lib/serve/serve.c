@@ -33,13 +33,8 @@ static enum serve_form form_of(const struct http_request *r)
 static bool reply_note(const struct http_request *r, unsigned status, struct http_response **note,
 		       const char *text)
 {
-	if (!*note) {
-		*note = http_response_note(text);
-		if (*note && !http_response_closes(*note)) {
-			http_response_free(*note);
-			*note = NULL;
-		}
-	}
+	if (!*note)
+		*note = http_response_refusal(text);
 	return *note && http_reply(r, status, *note);
 }
 

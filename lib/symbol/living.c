@@ -68,17 +68,20 @@ static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, str
 {
 	const struct symbol_living *l = living;
 	const struct profile_object *last = NULL;
+	bool is_of_file = false;
 	uint32_t last_pid = 0;
 
 	if (!make_index(living))
 		return false;
 	for (size_t k = 0; k < l->nr; k++) {
 		const struct profile_mapping *m = profile_mapping(l->processes, l->mapping[k]);
-		const bool is_next = m->object && (m->object != last || m->pid != last_pid);
+		const bool is_next = m->object != last || m->pid != last_pid;
 
+		if (m->object && m->object != last)
+			is_of_file = is_wanted(m->object, w);
 		last = m->object;
 		last_pid = m->pid;
-		if (!is_next || !is_wanted(m->object, w) || !lives(m->pid) || i--)
+		if (!is_next || !is_of_file || !lives(m->pid) || i--)
 			continue;
 		*out = (struct elf_mapped){.pid = m->pid, .start = m->start, .end = m->end};
 		return true;
