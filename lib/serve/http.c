@@ -18,6 +18,26 @@ void http_add_address(const struct http_address *w, struct buf *out)
 		buf_printf(out, ":%u", w->port);
 }
 
+struct http_response *http_response_note(const char *text)
+{
+	return http_response_new(text, strlen(text), "text/plain; charset=utf-8");
+}
+
+bool http_response_closes(struct http_response *r)
+{
+	return http_response_header(r, "Connection", "close");
+}
+
+struct http_response *http_response_refusal(const char *text)
+{
+	struct http_response *r = http_response_note(text);
+
+	if (r && http_response_closes(r))
+		return r;
+	http_response_free(r);
+	return NULL;
+}
+
 #ifndef CPUPERF_HAS_SERVE
 
 int http_open(const struct http_config *config, const char *address, struct http **out,
@@ -55,23 +75,11 @@ struct http_response *http_response_new(const void *text, size_t len, const char
 	return NULL;
 }
 
-struct http_response *http_response_note(const char *text)
-{
-	(void)text;
-	return NULL;
-}
-
 bool http_response_header(struct http_response *r, const char *name, const char *value)
 {
 	(void)r;
 	(void)name;
 	(void)value;
-	return false;
-}
-
-bool http_response_closes(struct http_response *r)
-{
-	(void)r;
 	return false;
 }
 
@@ -206,29 +214,9 @@ struct http_response *http_response_new(const void *text, size_t len, const char
 	return r;
 }
 
-struct http_response *http_response_note(const char *text)
-{
-	return http_response_new(text, strlen(text), "text/plain; charset=utf-8");
-}
-
 bool http_response_header(struct http_response *r, const char *name, const char *value)
 {
 	return mhd.add_response_header(response_of(r), name, value) == MHD_YES;
-}
-
-bool http_response_closes(struct http_response *r)
-{
-	return http_response_header(r, "Connection", "close");
-}
-
-struct http_response *http_response_refusal(const char *text)
-{
-	struct http_response *r = http_response_note(text);
-
-	if (r && http_response_closes(r))
-		return r;
-	http_response_free(r);
-	return NULL;
 }
 
 void http_response_free(struct http_response *r)
