@@ -405,7 +405,7 @@ TEST(end)
 	static const struct {
 		const char *words[6];
 		int end; /* 0: argc */
-	} cases[] = {
+	} lines[] = {
 	    {{"ls", "-l"}, 1},
 	    {{"--event=a", "./prog", "--event=b"}, 2},
 	    {{"--event", "a", "-s", "b", "prog"}, 5},
@@ -417,13 +417,13 @@ TEST(end)
 	    {{NULL}, 0},
 	};
 
-	for (size_t i = 0; i < NR(cases); i++) {
+	for (size_t i = 0; i < NR(lines); i++) {
 		char *argv[8] = {(char[]){"prog"}};
 		int argc = 1;
 
-		for (; argc <= 6 && cases[i].words[argc - 1]; argc++)
-			argv[argc] = (char *)(uintptr_t)cases[i].words[argc - 1];
-		assert_int_equal(opt_end(&command_table, argc, argv), cases[i].end ?: argc);
+		for (; argc <= 6 && lines[i].words[argc - 1]; argc++)
+			argv[argc] = (char *)(uintptr_t)lines[i].words[argc - 1];
+		assert_int_equal(opt_end(&command_table, argc, argv), lines[i].end ?: argc);
 	}
 }
 

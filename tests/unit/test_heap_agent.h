@@ -117,7 +117,7 @@ static inline struct heap_stack *agent_stack(struct agent *a, uint32_t node)
 /* Adds a block of stack number i to a shard without a directory. */
 static inline void agent_block(struct agent *a, uint64_t address, uint32_t i, uint64_t bytes)
 {
-	uint32_t shard, key;
+	uint32_t shard = 0, key = 0;
 	struct heap_bucket *b;
 	struct heap_shard *s;
 

@@ -500,7 +500,7 @@ TEST(of_sessions)
 /* What each column is, for who shows what programs get. */
 TEST(described)
 {
-	static const struct grid_column columns[] = {
+	static const struct grid_column few[] = {
 	    {"pid", .kind = GRID_NUMBER},
 	    {"shown", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
 	    {"self", .kind = GRID_SHARE},
@@ -508,11 +508,11 @@ TEST(described)
 	};
 
 	buf_init(&out, 1000);
-	grid_describe(columns, NR(columns), GRID_NDJSON, &out);
+	grid_describe(few, NR(few), GRID_NDJSON, &out);
 	assert_string_equal(buf_str(&out), "[[\"pid\",\"number\"],[\"self\",\"share\"],"
 					   "[\"live\",\"estimate\",\"B\"]]");
 	buf_reset(&out);
-	grid_describe(columns, NR(columns), GRID_PEOPLE, &out);
+	grid_describe(few, NR(few), GRID_PEOPLE, &out);
 	assert_string_equal(buf_str(&out),
 			    "[[\"pid\",\"number\"],[\"shown\",\"text\"],[\"self\",\"share\"]]");
 	buf_fini(&out);
@@ -521,14 +521,14 @@ TEST(described)
 /* A number that names something has no separators: options take it as it stands. */
 TEST(numbers)
 {
-	static const struct grid_column columns[] = {{"pid", .kind = GRID_NUMBER},
-						     {"nr", .kind = GRID_COUNT}};
+	static const struct grid_column two[] = {{"pid", .kind = GRID_NUMBER},
+						 {"nr", .kind = GRID_COUNT}};
 	static const char *const wanted[] = {[GRID_PEOPLE] = "  pid      nr\n23907  23,907\n",
 					     [GRID_CSV] = "pid,nr\n23907,23907\n",
 					     [GRID_NDJSON] = "{\"pid\":23907,\"nr\":23907}\n"};
 
 	for (unsigned form = 0; form < 3; form++) {
-		struct grid *g = grid_new(columns, 2, &(struct grid_options){.form = form});
+		struct grid *g = grid_new(two, 2, &(struct grid_options){.form = form});
 
 		buf_init(&out, 1000);
 		grid_row(g), grid_count(g, 23907), grid_count(g, 23907);
