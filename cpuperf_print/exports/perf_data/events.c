@@ -278,6 +278,13 @@ uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_lef
 	return one->told;
 }
 
+uint64_t events_add(struct events *x, uint64_t id, uint64_t count)
+{
+	struct events_id *one = dict_at(&x->ids, dict_find(&x->ids, &id));
+
+	return one ? one->told += count : count;
+}
+
 int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id)
 {
 	size_t i = 0, end;

@@ -60,6 +60,9 @@ int events_finish(struct events *x);
 /* Passes the count of an added id in a sample and returns the count to write: readers attribute the
  * difference between two samples to the second, so the counts of skipped samples are subtracted. */
 uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out);
+/* The same for an event whose samples have what it counted as their period: adds the count to what
+ * is written. */
+uint64_t events_add(struct events *x, uint64_t id, uint64_t count);
 
 struct perf_layout events_layout(const struct events *x, const struct trace_layout *l);
 

@@ -96,6 +96,7 @@ struct member_of {
 	const struct profile_trace *trace;
 	const struct profile_item *item;
 	struct events *events;
+	bool is_divided; /* each of the item's events has samples of its own */
 };
 
 static uint64_t member(void *arg, uint64_t i)
@@ -110,6 +111,9 @@ static uint64_t written_count(void *arg, uint64_t id, uint64_t count)
 {
 	const struct member_of *of = arg;
 
+	if (of->is_divided)
+		return events_add(of->events, id,
+				  id == events_id(of->item->id) ? of->item->record.period : 0);
 	return events_count(of->events, id, count, false);
 }
 
@@ -118,7 +122,7 @@ static void skip_counts(struct perf_data *x, const struct profile_item *item, st
 {
 	const struct trace_record *r = &item->record;
 
-	for (uint64_t i = 0; i < r->nr_read; i++)
+	for (uint64_t i = 0; i < r->nr_read && !of->is_divided; i++)
 		events_count(&x->events, member(of, i),
 			     trace_word(r->read_values, i * r->read_stride), true);
 }
@@ -272,11 +276,27 @@ static int meet_members(struct perf_data *x, const struct profile_item *item,
 	return rc;
 }
 
+/* import/reads.c made a sample for each event of the group, whose period is what that one counted.
+ */
+static bool is_divided(const struct perf_data *x, const struct profile_item *item,
+		       const struct profile_trace *t)
+{
+	const uint64_t last = item->record.nr_read - 1;
+	const struct trace_id *id;
+
+	if (!x->opened->import || !item->record.nr_read ||
+	    !(item->layout->read_format & PERF_FORMAT_GROUP))
+		return false;
+	id = profile_counted(t->ids, t->nr_ids, item, last);
+	return id && (x->opened->facts->events[id->event].rate ||
+		      x->opened->facts->events[id->event].frequency);
+}
+
 /* Writes a record of the events' ring. */
 static int put_event_record(struct perf_data *x, const struct profile_item *item,
 			    const struct profile_trace *t)
 {
-	struct member_of of = {t, item, &x->events};
+	struct member_of of = {.trace = t, .item = item, .events = &x->events};
 	struct perf_origin o = {.member = member, .count = written_count, .arg = &of};
 	bool is_sample = item->record.kind == PERF_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
@@ -290,6 +310,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	}
 	if (events_meet(&x->events, t, item->id) || meet_members(x, item, t))
 		return -ENOMEM;
+	of.is_divided = is_divided(x, item, t);
 	if (!is_wanted(x, item, t)) {
 		skip_counts(x, item, &of);
 		return 0;
