@@ -114,6 +114,7 @@ unsigned perf_abi_id_words(uint64_t sample_type);
 #define PERF_ABI_ATTR_MMAP2          (UINT64_C(1) << 23)
 #define PERF_ABI_ATTR_COMM_EXEC      (UINT64_C(1) << 24)
 #define PERF_ABI_ATTR_USE_CLOCKID    (UINT64_C(1) << 25)
+#define PERF_ABI_ATTR_WRITE_BACKWARD (UINT64_C(1) << 27)
 #define PERF_ABI_ATTR_KSYMBOL        (UINT64_C(1) << 29)
 #define PERF_ABI_ATTR_BPF_EVENT      (UINT64_C(1) << 30)
 #define PERF_ABI_ATTR_BUILD_ID       (UINT64_C(1) << 34)

@@ -42,7 +42,8 @@ static int read_attr(const struct import *im, struct import_event *ev, const uin
 
 int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *event)
 {
-	struct import_event ev = {.leader = (uint32_t)im->nr_events};
+	struct import_event ev = {.leader = (uint32_t)im->nr_events,
+				  .shape = (uint32_t)im->nr_events};
 	void *grown;
 	int rc;
 
@@ -62,6 +63,8 @@ int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *
 		trace_layout_place(&ev.layout, PERF_ABI_TID, &ev.task_place);
 		trace_layout_place(&ev.layout, PERF_ABI_PERIOD, &ev.period_place);
 	}
+	ev.has_reads = import_reads_are_in(&ev);
+	im->has_groups |= ev.has_reads;
 	*event = (uint32_t)im->nr_events;
 	im->events[im->nr_events++] = ev;
 	im->ids_are_sorted = false;
@@ -73,6 +76,9 @@ int import_add_id(struct import *im, uint64_t id, uint32_t event)
 	uint32_t place = 0;
 	void *grown;
 
+	/* slices divide samples as the pass over the file did */
+	if (im->has_groups && im->facts.nr_samples)
+		return 0;
 	if (im->nr_ids == IMPORT_MAX_IDS) {
 		im->has_skipped_ids = true;
 		return 0;

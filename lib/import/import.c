@@ -69,6 +69,8 @@ static struct import *import_new(const char *path)
 			IMPORT_MAX_TEXT_BYTES);
 	dict_init(&im->deferred, sizeof(struct import_deferred),
 		  DICT_KEY(struct import_deferred, tid), IMPORT_MAX_DEFERRED);
+	dict_init(&im->counts, sizeof(struct import_count), DICT_KEY(struct import_count, tid),
+		  IMPORT_MAX_COUNTS);
 	buf_init(&im->side_made, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
 	buf_init(&im->side_recorded, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
 	buf_init(&im->common, 2 * (size_t)IMPORT_MAX_SIDE_BYTES + ((size_t)512 << 20));
@@ -101,6 +103,8 @@ void import_close(struct import *im)
 	buf_fini(&im->common);
 	dict_fini(&im->build_ids);
 	dict_fini(&im->deferred);
+	dict_fini(&im->counts);
+	mem_free(im->starts);
 	mem_free(im->event_facts);
 	mem_free(im->modules);
 	mem_free(im->kernel_ids);

@@ -20,6 +20,7 @@ enum {
 	IMPORT_MAX_IDS = 65536,   /* more are skipped, and that is reported */
 	IMPORT_BUILD_ID_BYTES = 20,
 	IMPORT_MAX_MODULES = 4096, /* more are skipped */
+	IMPORT_MAX_PARTS = 256,    /* events that get a sample of their group; more are skipped */
 };
 
 /* Called when header and features are read, and the pass over the records begins (of a pipe: before
@@ -65,6 +66,7 @@ struct import_facts {
 	uint64_t first_ns, last_ns; /* of all records */
 	const struct import_event_facts *events;
 	size_t nr_events;
+	/* A sample of a group is one of each event that counted. */
 	uint64_t nr_records, nr_samples;
 	uint64_t nr_lost;         /* records that found no room, by LOST */
 	uint64_t nr_lost_samples; /* samples, by LOST_SAMPLES */
@@ -86,8 +88,8 @@ bool import_is_perf_data(const char *path);
 
 /*
  * Reads the file once, with memory that does not grow with its samples, but for some words for each
- * deferred callchain. Damage is reported to
- * problem; what precedes it can be read. path is copied; known may be NULL. -EINVAL with *e: it is
+ * deferred callchain, and for each task that a group counts. Damage is reported to problem; what
+ * precedes it can be read. path is copied; known may be NULL. -EINVAL with *e: it is
  * not perf.data, or describes no event; -errno.
  */
 int import_open(const char *path, import_problem_fn *problem, import_known_fn *known, void *arg,

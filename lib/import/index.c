@@ -53,8 +53,11 @@ static int add_slice(struct walking *w, uint64_t at)
 	w->slice = MEM_ADD(im->slices, im->nr_slices, im->slices_room);
 	if (!w->slice)
 		return -ENOMEM;
-	*w->slice =
-	    (struct import_slice){.fd = w->walk.fd, .start = at, .end = at, .before = w->before};
+	*w->slice = (struct import_slice){.fd = w->walk.fd,
+					  .start = at,
+					  .end = at,
+					  .before = w->before,
+					  .first_start = im->nr_starts};
 	return 0;
 }
 
@@ -108,10 +111,33 @@ static uint64_t time_of(const struct import_event *ev, const struct import_recor
 	return ev ? trace_record_word(&ev->time_place, r->p, r->size) : 0;
 }
 
+/* A sample for each event of its group. */
+static int read_group(struct walking *w, const struct import_event *ev,
+		      const struct import_record *r)
+{
+	struct import *im = w->im;
+	struct import_reads reads;
+	bool is_idle =
+	    ev->task_place.is_there && !trace_record_word(&ev->task_place, r->p, r->size);
+	int rc;
+
+	if (!import_reads_decode(im, ev, r->p, r->size, &reads)) {
+		im->nr_invalid++;
+		return 0;
+	}
+	note_time(w, time_of(ev, r));
+	rc = add_to_slice(w, r) ?: import_reads_note(im, im->nr_slices - 1, &reads, is_idle);
+	if (rc == 0)
+		w->slice->nr_starts = im->nr_starts - w->slice->first_start;
+	return rc;
+}
+
 static int read_sample(struct walking *w, const struct import_record *r)
 {
 	struct import_event *ev = event_of(w, r);
 
+	if (ev && ev->has_reads)
+		return read_group(w, ev, r);
 	w->im->facts.nr_samples++;
 	if (ev) {
 		uint64_t period = trace_record_word(&ev->period_place, r->p, r->size);
@@ -454,6 +480,16 @@ static void report_all(const struct walking *w)
 		import_report(w->im, true,
 			      "has more than %d deferred callchains: the others are skipped",
 			      IMPORT_MAX_DEFERRED);
+	if (w->im->counts_are_full)
+		import_report(w->im, true,
+			      "has the counts of groups of more than %d events and tasks: samples "
+			      "of the others are skipped",
+			      IMPORT_MAX_COUNTS);
+	if (w->im->has_long_groups)
+		import_report(w->im, true,
+			      "has groups of more than %d events: samples of the others are "
+			      "skipped",
+			      IMPORT_MAX_PARTS);
 }
 
 /* Walks through bytes of a file, as if they followed those before. All files have the slices of

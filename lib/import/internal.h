@@ -3,8 +3,8 @@
  *
  * folder.c opens the files of a folder; header.c reads what is before and after the records;
  * index.c walks through them once; side.c stores those of tasks and mappings; deferred.c notes
- * callchains that were recorded late; slice.c returns the other records as frames; traces.c makes
- * traces of them.
+ * callchains that were recorded late; reads.c divides samples that hold the counts of a group;
+ * slice.c returns the other records as frames; traces.c makes traces of them.
  */
 #ifndef IMPORT_INTERNAL_H
 #define IMPORT_INTERNAL_H
@@ -29,7 +29,8 @@ enum {
 	IMPORT_MAX_STRING_BYTES = 4096,
 	IMPORT_MAX_BUILD_IDS = 1 << 20,
 	IMPORT_MAX_DEFERRED = 8 << 20,
-	IMPORT_MAX_FILES = 8192, /* of a folder: one for each ring */
+	IMPORT_MAX_COUNTS = 4 << 20, /* of events and tasks */
+	IMPORT_MAX_FILES = 8192,     /* of a folder: one for each ring */
 	/* Limit of unpacked bytes: a multiple of the packed ones, and at least this. Records that
 	 * perf packs become 3 to 30 times as small. */
 	IMPORT_MAX_UNPACK_FACTOR = 100,
@@ -49,6 +50,9 @@ struct import_event {
 	double scale;            /* 0: unknown */
 	uint32_t column;         /* among the events of the traces; UINT32_MAX: of none */
 	uint32_t leader;         /* of its group: another event, or itself */
+	uint32_t shape;          /* the event whose layout its samples have */
+	bool has_reads;          /* import_reads_are_in */
+	bool is_of_reads;        /* samples of a group were divided among it and others */
 	uint64_t nr_samples, nr_idle, weight, nr_throttled;
 	uint64_t nr_lost; /* samples; with has_lost */
 	bool has_lost;
@@ -66,6 +70,7 @@ struct import_slice {
 	uint64_t start, end;
 	uint64_t before; /* bytes that precede those of fd, all files one behind the other */
 	uint64_t nr_records, nr_lost, nr_throttled;
+	size_t first_start, nr_starts; /* of its counts, in import.starts */
 };
 
 struct import_build_id {
@@ -81,6 +86,32 @@ struct import_deferred {
 	uint32_t nr; /* addresses */
 	int fd;
 	uint64_t at; /* in fd */
+};
+
+/* What an event counted. */
+struct import_count {
+	uint64_t id;
+	uint32_t tid;   /* 0: of all tasks */
+	uint32_t slice; /* the last that has the count, plus 1 */
+	uint64_t value;
+};
+
+/* The counts of a group in a sample. */
+struct import_reads {
+	const uint8_t *values;
+	uint64_t nr;
+	unsigned stride;     /* words of each */
+	uint32_t event;      /* the one that was sampled */
+	uint32_t tid;        /* of the counts; 0: of all tasks */
+	bool is_cut;         /* there are more */
+	uint64_t id, period; /* of the sample */
+};
+
+/* One of them. */
+struct import_part {
+	uint64_t id;
+	uint32_t tid, event;
+	uint64_t value;
 };
 
 /* A file of records alone, beside the first of a folder. */
@@ -127,6 +158,11 @@ struct import {
 	struct dict build_ids;    /* struct import_build_id */
 	struct dict deferred;     /* struct import_deferred, by cookie and tid */
 	bool deferred_is_full;
+	struct dict counts;          /* struct import_count, by id and tid: the last of each */
+	struct import_count *starts; /* owned; those before the first of each in a slice */
+	size_t nr_starts, starts_room;
+	bool has_groups, has_reads; /* events with such samples; samples of them */
+	bool has_long_groups, counts_are_full;
 	bool has_lost;               /* perf wrote how many samples of an event were lost */
 	struct import_slice *slices; /* owned */
 	size_t nr_slices, slices_room;
@@ -219,6 +255,26 @@ int import_add_deferred(struct import *im, const struct import_record *r, int fd
 /* Writes a sample to out (PERF_ABI_MAX_RECORD_BYTES of room) with its deferred callchain in place
  * of the mark that ends its own. Returns its size; 0: there is none, or it would be too long. */
 size_t import_put_complete(struct import *im, const struct import_record *r, uint8_t *out);
+
+/* reads.c: whether samples of the event hold the counts of its group, by which they are divided. */
+bool import_reads_are_in(const struct import_event *ev);
+/* Finds them in such a sample, which they borrow. False: it is invalid. */
+bool import_reads_decode(const struct import *im, const struct import_event *ev, const uint8_t *p,
+			 size_t len, struct import_reads *out);
+/* Count i of a sample. False: its event is unknown, or cannot have the sample. A sample without any
+ * count that is known remains the one of its event. */
+bool import_reads_part(struct import *im, const struct import_reads *g, uint64_t i,
+		       struct import_part *out);
+/* What was counted since *last, which becomes value. 0: the event has no sample. */
+uint64_t import_reads_period(uint64_t *last, uint64_t value);
+/* Counts the samples that are made of this one. slice: its number. 0 or -ENOMEM. */
+int import_reads_note(struct import *im, size_t slice, const struct import_reads *g, bool is_idle);
+/* Writes a sample of another id and period to out, from its len bytes at base, which have what
+ * slices add but a period. Returns its size: at most a word more. */
+size_t import_reads_put(const struct import *im, const struct import_reads *g, const uint8_t *base,
+			size_t len, uint64_t id, uint64_t period, uint8_t *out);
+/* Makes the attrs those of the divided samples. */
+void import_reads_set_attrs(struct import *im);
 
 /* traces.c: numbers the events of the traces, once all records are indexed. */
 void import_number_columns(struct import *im);

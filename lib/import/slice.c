@@ -17,6 +17,15 @@ enum {
 	WORD_BYTES = 8,
 };
 
+/* The sample that is being divided among the events of its group. */
+struct dividing {
+	struct import_reads reads;
+	uint64_t at;   /* the next of its counts */
+	uint8_t *base; /* owned; the sample but for its period; NULL: there are no groups */
+	size_t base_bytes;
+	bool is_whole; /* none of its counts is known so far, and it was not written */
+};
+
 struct slice {
 	struct import *im;
 	struct import_walk walk;
@@ -24,7 +33,48 @@ struct slice {
 	uint64_t start, before;
 	bool has_failed;
 	uint8_t *copies; /* owned; records that are completed; NULL: they are as they should be */
+	struct dict counts;    /* struct import_count: the last of each */
+	struct dividing group; /* in work */
 };
+
+static void close_slice(void *arg)
+{
+	struct slice *s = arg;
+
+	import_walk_fini(&s->walk);
+	mem_free(s->frames);
+	mem_free(s->copies);
+	mem_free(s->group.base);
+	dict_fini(&s->counts);
+	mem_free(s);
+}
+
+/* What is needed to change records. */
+static bool make_copies(struct slice *s, const struct import_slice *of)
+{
+	const struct import *im = s->im;
+	bool is_made = true;
+
+	if (im->is_timeless || im->deferred.nr || im->has_reads) {
+		s->copies = mem_alloc(COPIES_BYTES + 2 * (1 << 16));
+		is_made = s->copies != NULL;
+	}
+	if (im->has_reads) {
+		s->group.base = mem_alloc(2 * (1 << 16));
+		is_made &= s->group.base != NULL;
+	}
+	dict_init(&s->counts, sizeof(struct import_count), DICT_KEY(struct import_count, tid),
+		  IMPORT_MAX_COUNTS);
+	for (size_t i = 0; i < of->nr_starts && is_made; i++) {
+		const struct import_count *from = &im->starts[of->first_start + i];
+		struct import_count *c = dict_get(&s->counts, from);
+
+		is_made = c != NULL;
+		if (c)
+			c->value = from->value;
+	}
+	return is_made;
+}
 
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames)
 {
@@ -32,19 +82,16 @@ void *import_slice_new(struct import *im, const struct import_slice *s, void *fr
 
 	if (!slice)
 		return NULL;
-	if (im->is_timeless || im->deferred.nr) {
-		slice->copies = mem_alloc(COPIES_BYTES + 2 * (1 << 16));
-		if (!slice->copies) {
-			mem_free(slice);
-			return NULL;
-		}
-	}
 	slice->im = im;
-	slice->frames = frames;
 	slice->start = s->start;
 	slice->before = s->before;
 	slice->walk = (struct import_walk){
 	    .fd = s->fd, .is_big = im->facts.is_big_endian, .at = s->start, .end = s->end};
+	if (!make_copies(slice, s)) {
+		close_slice(slice);
+		return NULL;
+	}
+	slice->frames = frames;
 	return slice;
 }
 
@@ -102,6 +149,66 @@ static size_t put_timed(struct slice *s, const struct import_record *r, uint8_t 
 	return r->size + WORD_BYTES;
 }
 
+/* The record with all that slices add, but a period. Returns its size. */
+static size_t put_copy(struct slice *s, const struct import_record *r, uint8_t *p)
+{
+	size_t size = s->im->is_timeless ? put_timed(s, r, p) : import_put_complete(s->im, r, p);
+
+	if (size)
+		return size;
+	memcpy(p, r->p, r->size);
+	return r->size;
+}
+
+/* True: it is a sample of a group; put_part writes what becomes of it. */
+static bool begin_group(struct slice *s, const struct import_record *r)
+{
+	const struct import_event *ev = s->im->has_reads && r->type == PERF_RECORD_SAMPLE
+					    ? import_event_of(s->im, r->p, r->size)
+					    : NULL;
+	struct dividing *d = &s->group;
+
+	if (!ev || !ev->has_reads)
+		return false;
+	if (!import_reads_decode(s->im, ev, r->p, r->size, &d->reads))
+		return true; /* it was reported */
+	d->at = 0;
+	d->is_whole = true;
+	d->base_bytes = put_copy(s, r, d->base);
+	if (d->base_bytes > PERF_ABI_MAX_RECORD_BYTES - WORD_BYTES) {
+		memcpy(d->base, r->p, r->size);
+		d->base_bytes = r->size;
+	}
+	return true;
+}
+
+/* Writes the next sample of the group. Returns its size; 0: none is left. */
+static size_t put_part(struct slice *s, uint8_t *p)
+{
+	struct dividing *d = &s->group;
+
+	while (d->at < d->reads.nr) {
+		struct import_part part;
+		struct import_count key, *c;
+		uint64_t period;
+
+		if (!import_reads_part(s->im, &d->reads, d->at++, &part))
+			continue;
+		d->is_whole = false;
+		key = (struct import_count){.id = part.id, .tid = part.tid};
+		c = dict_at(&s->counts, dict_find(&s->counts, &key));
+		period = c ? import_reads_period(&c->value, part.value) : 0;
+		if (period)
+			return import_reads_put(s->im, &d->reads, d->base, d->base_bytes, part.id,
+						period, p);
+	}
+	if (!d->is_whole)
+		return 0;
+	d->is_whole = false;
+	return import_reads_put(s->im, &d->reads, d->base, d->base_bytes, d->reads.id,
+				d->reads.period, p);
+}
+
 static int fail(struct slice *s, int rc, struct err *e)
 {
 	s->has_failed = true;
@@ -120,18 +227,16 @@ static int next_copies(struct slice *s, struct trace_frame *out, struct err *e)
 	int rc = 1;
 
 	while (p - start < COPIES_BYTES) {
+		size = put_part(s, p);
+		p += size;
+		if (size)
+			continue;
 		rc = import_walk_peek(&s->walk, &r, &is_moved);
 		if (rc != 1)
 			break;
 		import_walk_pass(&s->walk, &r);
-		if (!is_of_ring(s, &r))
-			continue;
-		size = s->im->is_timeless ? put_timed(s, &r, p) : import_put_complete(s->im, &r, p);
-		if (!size) {
-			memcpy(p, r.p, r.size);
-			size = r.size;
-		}
-		p += size;
+		if (is_of_ring(s, &r) && !begin_group(s, &r))
+			p += put_copy(s, &r, p);
 	}
 	if (p > start) {
 		make_frame(s, start, at, (size_t)(p - start), out);
@@ -192,16 +297,6 @@ static bool is_whole(const void *arg)
 	const struct slice *s = arg;
 
 	return !s->has_failed;
-}
-
-static void close_slice(void *arg)
-{
-	struct slice *s = arg;
-
-	import_walk_fini(&s->walk);
-	mem_free(s->frames);
-	mem_free(s->copies);
-	mem_free(s);
 }
 
 const struct trace_feed import_slice_feed = {

@@ -65,7 +65,7 @@ static bool is_side_band_event(const struct import_event *ev)
 }
 
 /* The flags of a spec that would have asked for this. */
-static uint32_t flags_of(const struct import_event *ev)
+static uint32_t flags_of(const struct import *im, const struct import_event *ev)
 {
 	static const struct {
 		uint64_t bits; /* of the attr's flags, or of its sample type */
@@ -82,12 +82,13 @@ static uint32_t flags_of(const struct import_event *ev)
 	    {PERF_ABI_ATTR_PINNED, false, false, TRACE_EVENT_PINNED},
 	    {PERF_ABI_ATTR_EXCLUDE_IDLE, false, false, TRACE_EVENT_NO_IDLE},
 	};
+	const uint64_t sample_type = im->events[ev->shape].layout.sample_type;
 	uint64_t attr_flags;
 	uint32_t flags = 0;
 
 	memcpy(&attr_flags, ev->attr + PERF_ABI_ATTR_BITS_AT, sizeof(attr_flags));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t of = rows[i].is_sample_type ? ev->layout.sample_type : le64toh(attr_flags);
+		uint64_t of = rows[i].is_sample_type ? sample_type : le64toh(attr_flags);
 
 		if (!(of & rows[i].bits) == rows[i].is_flag_if_not)
 			flags |= rows[i].flag;
@@ -95,21 +96,23 @@ static uint32_t flags_of(const struct import_event *ev)
 	return flags;
 }
 
-static void make_event(const struct import_event *ev, uint32_t i, struct trace_event *out)
+static void make_event(const struct import *im, uint32_t i, struct trace_event *out)
 {
 	/* by enum perf_type_id */
 	static const char *const groups[] = {"hardware", "software", "tracepoint",
 					     "cache",    "raw",      "breakpoint"};
+	const struct import_event *ev = &im->events[i];
 	const struct trace_layout *l = &ev->layout;
-	uint64_t period;
+	uint64_t period, flags;
 
 	memcpy(&period, ev->attr + offsetof(struct perf_event_attr, sample_period), sizeof(period));
 	period = le64toh(period);
+	memcpy(&flags, ev->attr + PERF_ABI_ATTR_BITS_AT, sizeof(flags));
 	*out = (struct trace_event){
 	    .id = i,
 	    .kind = EVENT_COUNT,
 	    .scope = EVENT_SCOPE_CPU,
-	    .flags = flags_of(ev),
+	    .flags = flags_of(im, ev),
 	    .state = READING_OK,
 	    .perf_group = ev->leader,
 	    .group = l->type < sizeof(groups) / sizeof(groups[0]) ? groups[l->type] : "pmu",
@@ -124,7 +127,7 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	    .scale = is_clock(l) ? 0 : ev->scale,
 	    .format = ev->format,
 	};
-	if (l->is_freq)
+	if (le64toh(flags) & PERF_ABI_ATTR_FREQ)
 		out->frequency = period;
 	else
 		out->rate = period;
@@ -141,7 +144,7 @@ static int set_common(struct import *im, struct trace_writer *w)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < im->nr_events; i++)
 		if (im->events[i].column != NO_COLUMN)
-			make_event(&im->events[i], i, &events[im->events[i].column]);
+			make_event(im, i, &events[im->events[i].column]);
 	snprintf(tool, sizeof(tool), "perf %.100s", im->facts.perf_version);
 	info = (struct trace_info){.tool = tool,
 				   .kernel = im->facts.kernel,
@@ -328,6 +331,7 @@ int import_make_set(struct import *im)
 	int rc;
 
 	import_ids_sort(im); /* from here on threads read it */
+	import_reads_set_attrs(im);
 	for (size_t i = 0; i < im->nr_events; i++) {
 		/* as slices return records: with times, and with complete callchains */
 		uint8_t *attr = im->events[i].attr;

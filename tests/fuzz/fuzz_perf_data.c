@@ -56,7 +56,7 @@ static void check_facts(const struct import_facts *f)
 		check_text(f->events[i].name);
 		nr += f->events[i].nr_samples;
 	}
-	require(nr <= f->nr_samples && f->nr_samples <= f->nr_records);
+	require(nr <= f->nr_samples && f->nr_samples <= IMPORT_MAX_PARTS * f->nr_records);
 }
 
 static void touch(const uint8_t *p, size_t len)

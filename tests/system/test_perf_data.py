@@ -8,8 +8,6 @@ Where the two may differ, and why (all else is a failure; how often each occurs 
           the call is the last instruction of its function, and perf names the one behind it
   unnamed perf names from what it finds on its own: .gnu_debugdata, the vdso, PLT stubs; or we do
   empty   of a callchain without an entry (--kernel-callchains in a program) we show the address
-  group   of each sample of a group perf script makes one for each member besides, and takes what it
-          counted since the sample before for the period: both are left out
   unwound stack bytes are unwound by other code, by other rules where to stop: the first frame must
           be the same, and of all stacks nine of ten as far as both go
 """
@@ -133,12 +131,11 @@ def check_stack(sample, row, is_unwound):
         check_frame(i, a, b, row["comm"] == "mix")
 
 
-def check(path, has_cpu=False, is_unwound=False, has_time=True, only=None):
+def check(path, has_cpu=False, is_unwound=False, has_time=True):
     theirs, (mine, _) = perf_script(path, has_cpu, has_time), ours(path)
     if theirs is None:
         seen["perf crashed"] += 1
         return 0
-    theirs = [s for s in theirs if only in (None, s["event"].removesuffix(":u"))]  # not root
     assert len(theirs) == len(mine), (path, len(theirs), len(mine))
     if has_time:
         # those of one time stand in any order
@@ -153,7 +150,7 @@ def check(path, has_cpu=False, is_unwound=False, has_time=True, only=None):
         shown = re.sub(r"[\x00-\x1f\x7f]", "?", a["comm"])
         assert shown == b["comm"].strip() or a["comm"].startswith(":"), (a, b)
         assert a["event"] == b["event"], (a, b)
-        assert only or not a["period"] or int(a["period"]) == b["period"], (a, b)
+        assert not a["period"] or int(a["period"]) == b["period"], (a, b)
         assert not has_cpu or int(a["cpu"]) == b["cpu"], (a, b)
         check_stack(a, b, is_unwound)
     return len(mine)
@@ -231,7 +228,15 @@ RECORDINGS = [
     ("clock", [*CLOCK, "--clockid", "CLOCK_BOOTTIME"], {}),
     ("one", [*CLOCK, "--per-thread"], {"has_time": False}),
     ("several", ["-e", "cpu-clock,task-clock,page-faults,context-switches", "-c", "50000", "-g"], {}),
-    ("group", ["-e", "{cpu-clock,page-faults}:S", "-c", "250000"], {"only": "cpu-clock"}),
+    ("group", ["-e", "{cpu-clock,page-faults}:S", "-c", "250000"], {}),
+    ("groups", ["-e", "{task-clock,context-switches,page-faults}:S", "-e", "{cpu-clock,page-faults}:S",
+                "-e", "context-switches", "-F", "2000", "-g"], {}),
+    ("group_system", ["-e", "{cpu-clock,page-faults,context-switches}:S", "-F", "2000", "-a"],
+     {"has_cpu": True}),
+    ("group_thread", ["-e", "{cpu-clock,page-faults}:S", "-F", "2000", "--per-thread"],
+     {"has_time": False}),
+    ("group_packed", ["-e", "{cpu-clock,page-faults}:S", "-F", "2000", "-g", "-z"], {}),
+    ("group_threads", ["-e", "{cpu-clock,page-faults}:S", "-F", "2000", "-a", "--threads"], {}),
     ("tracepoints", ["-e", "sched:sched_switch,sched:sched_wakeup", "-g"], {}),
     ("noinherit", [*CLOCK, "-i"], {"has_time": False}),
     ("kernel", [*CLOCK, "-g", "--kernel-callchains"], {}),

@@ -482,7 +482,7 @@ def everything(folder):
                          raw=b"12345678901234567890", weight=17 | 5 << 32 | 6 << 48,
                          branches=[(0x400300, 0x400400, f.turned(1 | 12 << 4 | 3 << 20)),
                                    (0x400500, 0x400600, f.turned(2 | 99 << 4))],
-                         regs=(1, 2, 3), stack=b"stack" * 8, read=(1, 2, 3, 7, 5), data_src=9,
+                         regs=(1, 2, 3), stack=b"stack" * 8, read=(1, 2, 3, 7 * i + 7, 5), data_src=9,
                          regs_intr=(4, 5))
             path = f"{folder}/all.{branch}.{order == '<'}"
             write(path, f.whole())
@@ -490,7 +490,7 @@ def everything(folder):
             got = [r for r in got if r["kind"] == "sample"]
             assert len(got) == 10, (order, branch, problems)
             r = got[-1]
-            assert (r["cpu"], r["period"], r["monotonic_ns"]) == (3, 50, 1009), r
+            assert (r["cpu"], r["period"], r["monotonic_ns"]) == (3, 7, 1009), r
             assert [s["address"] for s in r["stack"]] == \
                 [hex(KERNEL_IP), "0x400100", "0x400201"], r
             assert (r["data_address"], r["physical_address"], r["data_source"], r["weight"],
@@ -503,7 +503,7 @@ def everything(folder):
             assert (r["weight_2"], r["weight_3"], r["transaction"], r["data_page_bytes"],
                     r["code_page_bytes"], r["cgroup_id"], r["aux_bytes"]) == \
                 (5, 6, "0x0", 4096, 4096, 4096, 8), r
-            assert r["counts"] == {"cycles": 7}, r
+            assert r["counts"] == {"cycles": 70}, r
             out, _ = run(path, "--report=summary", "--output-format=raw", "--quiet")
             for part in ("weight 2 0x5, weight 3 0x6", "page 0x1000, code page 0x1000",
                          "cgroup 4096, aux bytes 8", "UserRegisters: Event 0x0, 0 0x1, 1 0x2, 2 0x3",
@@ -514,8 +514,8 @@ def everything(folder):
 
 
 def group_reads(folder):
-    """The counts of a group's members, which have no samples of their own: each, from the first sample on,
-    in the raw format and in perf.data that is exported again; so are switches, and AUX is named."""
+    """The counts of a group's members: each, from the first sample on, in the raw format and in perf.data
+    that is exported again; so are switches, and AUX is named."""
     f = pd.File()
     type_ = BASE | pd.IDENTIFIER | pd.READ
     f.event(0, 0, type_, [1], period=1000, read_format=12)  # PERF_FORMAT_ID, PERF_FORMAT_GROUP
@@ -530,15 +530,151 @@ def group_reads(folder):
     write(path, f.whole())
     out, _ = run(path, "--output-format=raw", "--quiet")
     counts = [line.split(": ", 1)[1] for line in out.splitlines() if " Count: " in line]
-    assert counts == ["Count: Event 0x0, 100", "Count: Event 0x1, 7"] * 3, out
+    assert counts == ["Count: Event 0x0, 100", "Count: Event 0x1, 7",
+                      "Count: Event 0x0, 0", "Count: Event 0x1, 0"] * 3, out
     _, problems = run(path, "--output-format=perf-data", f"--output-file={again}", "--quiet")
     assert "records of kind aux are not exported: 1" in problems, problems
     for name in (path, again):
         got = [r for r in records(name)[0] if r["kind"] != "aux"]
-        assert [r["counts"] for r in got if r["kind"] == "sample"] == \
-            [{"cycles": 100 * i, "instructions": 7 * i} for i in range(1, 4)], (name, got)
+        told = [(r["event"], r["period"], r["counts"][r["event"]]) for r in got if r["kind"] == "sample"]
+        assert told == [one for i in range(1, 4) for one in (
+            ("cycles", 100, 100 * i), ("instructions", 7, 7 * i))], (name, got)
+        if name == path:
+            assert [r["counts"] for r in got if r["kind"] == "sample"] == \
+                [{"cycles": 100 * i, "instructions": 7 * i} for i in (1, 1, 2, 2, 3, 3)], got
         assert [(r["kind"], r.get("other_tid")) for r in got[-2:]] == \
             [("switch_in", 4), ("switch_out", None)], (name, got)
+
+
+def divided(path, *args):
+    """(event, tid, time, period) of the samples; what was told."""
+    rows_, problems = records(path, args=args, codes=(0, 1))
+    return [(r["event"], r["tid"], r["monotonic_ns"], r["period"]) for r in rows_
+            if r["kind"] == "sample"], problems
+
+
+def group_of(f, nr=40, inherits=False, reads=None):
+    """Samples of a group of three on two CPUs, of two tasks, and what each event counted since its last."""
+    last, value, want = {}, {}, []
+    for i in range(nr):
+        cpu, tid = i % 2, 10 + i // 2 % 2
+        of = (cpu, tid) if inherits else cpu
+        now = value.setdefault(of, [0, 0, 0])
+        for k, n in enumerate((1000 + i, i % 3, 5 if i == 30 else 0)):
+            now[k] += n
+        ids = [1 + cpu, 3 + cpu, 5 + cpu]
+        pairs = [x for pair in zip(now, ids) for x in pair]
+        f.sample(ip=0x400100, pid=10, tid=tid, time=2000 + i, cpu=cpu, period=1000, nr=cpu,
+                 chain=(pd.CONTEXT_USER, 0x400100), read=reads(i, pairs) if reads else (3, *pairs))
+        for k, id_ in enumerate(ids):
+            since = now[k] - last.get((id_, of), 0)
+            last[id_, of] = now[k]
+            if since:
+                want.append((("leader", "second", "third")[k], tid, 2000 + i, since))
+    return want
+
+
+def group_file(type_, order="<", bits=0, **keys):
+    f = pd.File(order)
+    for k, how in enumerate((keys, {}, {})):
+        f.event(0, k, type_, [1 + 2 * k, 2 + 2 * k], read_format=12, bits=bits, **how)
+    f.names(["leader", "second", "third"])
+    f.comm(10, 10, "a")
+    f.mmap(10, 0x400000, 0x10000, 0, "/opt/a")
+    return f
+
+
+def leaders(folder):
+    """A sample that holds the counts of its group is one of each event that has counted since its last."""
+    path, again = f"{folder}/leaders", f"{folder}/leaders.again"
+    plain = BASE | pd.READ | pd.CALLCHAIN
+    for order in "<>":
+        for type_, form, keys in ((plain | pd.IDENTIFIER, "file", {}), (plain | pd.ID, "pipe", {}),
+                                  (plain | pd.IDENTIFIER, "packed", {}),
+                                  ((plain | pd.ID) & ~pd.PERIOD, "file", {}),
+                                  ((plain | pd.IDENTIFIER) & ~pd.PERIOD, "file", {"inherits": True}),
+                                  (plain | pd.ID | pd.IDENTIFIER, "file", {"inherits": True})):
+            f = group_file(type_, order, bits=2 * keys.get("inherits", False), period=1000)
+            want = group_of(f, **keys)
+            if form == "packed":
+                f.pack_records(0)
+            write(path, f.pipe() if form == "pipe" else f.whole())
+            got, problems = divided(path)
+            assert got == want, (order, form, keys, got, want, problems)
+            summary = {r["event"]: (int(r["samples"]), r["period"]) for r in rows(path, "summary")}
+            nr_of = {e: len([w for w in want if w[0] == e]) for e in ("leader", "second", "third")}
+            assert summary == {e: (n, "1000" if e == "leader" else "") for e, n in nr_of.items()}, summary
+            flat = {r["event"]: int(r["self_count"]) for r in rows(path, "flat", "--sort=object")}
+            assert flat == {e: sum(w[3] for w in want if w[0] == e) for e in nr_of}, flat
+            for args, part in (((), want), (("--event=second",), [w for w in want if w[0] == "second"]),
+                               (("--tid=11",), [w for w in want if w[1] == 11])):
+                run(path, "--output-format=perf-data", f"--output-file={again}", "--quiet", *args)
+                assert divided(again)[0] == part, (args, divided(again), part)
+    leaders_without_times(folder)
+    leaders_of_many_slices(folder)
+    leaders_that_lie(folder)
+
+
+def leaders_without_times(folder):
+    """The missing time is inserted before the missing period."""
+    f = group_file((BASE | pd.READ | pd.IDENTIFIER | pd.CALLCHAIN) & ~pd.TIME & ~pd.PERIOD, freq=99)
+    want = group_of(f)
+    write(f"{folder}/timeless", f.whole())
+    got, _ = divided(f"{folder}/timeless")
+    assert [(g[0], g[1], g[3]) for g in got] == [(w[0], w[1], w[3]) for w in want], (got, want)
+
+
+def leaders_of_many_slices(folder):
+    """Each slice goes on from the counts before it, whoever reads it, and when."""
+    f = group_file(BASE | pd.READ | pd.IDENTIFIER | pd.CALLCHAIN, period=1000)
+    want = group_of(f, 30000)
+    write(f"{folder}/slices", f.whole())
+    assert divided(f"{folder}/slices")[0] == want
+    for threads in ("--threads=1", "--threads=3"):
+        flat = {r["event"]: (int(r["self_samples"]), int(r["self_count"]))
+                for r in rows(f"{folder}/slices", "flat", "--sort=object", threads)}
+        assert flat == {e: (len(of), sum(of)) for e in ("leader", "second", "third")
+                        for of in [[w[3] for w in want if w[0] == e]]}, flat
+
+
+def leaders_that_lie(folder):
+    """Counts that fall, ids that nobody has, more counts than there are, and other layouts."""
+    type_, path = BASE | pd.READ | pd.IDENTIFIER | pd.CALLCHAIN, f"{folder}/lies"
+
+    def reading(lie):
+        f = group_file(type_, period=1000)
+        group_of(f, 4, reads=lambda i, pairs: lie(pairs) if i == 2 else (3, *pairs))
+        write(path, f.whole())
+        got, problems = divided(path)
+        errors = "".join(line for line in problems.splitlines() if "error" in line)
+        return [(g[0], g[3]) for g in got if g[2] == 2002], errors
+
+    assert reading(lambda p: (3, *p)) == ([("leader", 1002), ("second", 2)], "")
+    # a count that falls begins anew
+    assert reading(lambda p: (3, 7, *p[1:])) == ([("leader", 7), ("second", 2)], "")
+    assert reading(lambda p: (3, *p[:3], 99, *p[4:])) == ([("leader", 1002)], "")
+    assert reading(lambda p: (3, p[0], 97, p[2], 98, p[4], 99)) == ([("leader", 1000)], "")
+    assert reading(lambda p: (3, *p[:4], 9, p[3])) == ([("leader", 1002), ("second", 2), ("second", 7)], "")
+    assert reading(lambda p: (0,)) == ([("leader", 1000)], "")
+    for nr in (4, 40, 2**32, 2**61 + 3, 2**64 - 1):
+        got, problems = reading(lambda p, nr=nr: (nr, *p))
+        assert got == [] and "1 record is invalid" in problems, (nr, got, problems)
+    got, problems = reading(lambda p: (300, *p * 100))
+    assert got == [("leader", 1002), ("second", 2)] and "more than 256 events" in problems, (got, problems)
+    # a member whose other records cannot be of the leader's layout has no samples of it
+    f = pd.File()
+    f.event(0, 0, type_, [1], period=1000, read_format=12)
+    f.event(0, 1, type_ & ~pd.CPU, [2], read_format=12)
+    f.event(0, 2, type_ & ~pd.CALLCHAIN, [3], read_format=12)
+    f.names(["leader", "second", "third"])
+    f.sample(ip=1, pid=10, tid=10, time=2000, period=1000, read=(3, 5, 1, 6, 2, 7, 3))
+    write(path, f.whole())
+    assert [(g[0], g[3]) for g in divided(path)[0]] == [("leader", 5), ("third", 7)], divided(path)
+    # perf with --overwrite: the newest come first
+    f = group_file(type_, bits=1 << 27, period=1000)
+    group_of(f, 10)
+    write(path, f.whole())
+    assert [(g[0], g[3]) for g in divided(path)[0]] == [("leader", 1000)] * 10, divided(path)
 
 
 def kinds(folder):
@@ -561,7 +697,10 @@ def kinds(folder):
         path = f"{folder}/kinds"
         write(path, f.whole())
         want = [
-            {"kind": "sample", "counts": {"cpu-clock": 77, "page-faults": 3}},
+            {"kind": "sample", "event": "cpu-clock", "period": 77,
+             "counts": {"cpu-clock": 77, "page-faults": 3}},
+            {"kind": "sample", "event": "page-faults", "period": 3,
+             "counts": {"cpu-clock": 77, "page-faults": 3}},
             {"kind": "switch_out", "pid": 10},
             {"kind": "switch_in", "pid": 10, "other_pid": 20, "other_tid": 21},
             {"kind": "switch_out_preempted", "other_tid": 21},
@@ -871,7 +1010,7 @@ def kernel(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for part in (forms, layouts, cpuless, taskless, deferred, data, order_of_others, pipes, large, bombs, versions,
-                     who, everything, group_reads, kinds, foreign, nameless, unmapped, losses, invalid, filters,
+                     who, everything, group_reads, leaders, kinds, foreign, nameless, unmapped, losses, invalid, filters,
                      empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
