@@ -54,25 +54,42 @@ int root_load(const struct root *r, const char *path, struct buf *out)
 	return rc ? rc : io_load(AT_FDCWD, full, out);
 }
 
-int root_load_line(const struct root *r, const char *path, char *line, size_t size)
+enum { MAX_TEXT_BYTES = 4096 };
+
+/* The first bytes of the file, up to a NUL. How many, or -errno. */
+static ssize_t load_start(const struct root *r, const char *path, char text[MAX_TEXT_BYTES])
 {
 	IO_AUTO_FD int fd = root_open(r, path);
-	char text[4096];
-	ssize_t n;
-	size_t len;
+	const ssize_t n = fd < 0 ? fd : io_read_full(fd, text, MAX_TEXT_BYTES);
 
-	if (fd < 0)
-		return fd;
-	n = io_read_full(fd, text, sizeof(text));
-	if (n < 0)
-		return (int)n;
-	for (len = 0; len < (size_t)n && text[len] != '\n' && text[len] != '\0';)
-		len++;
-	if (len >= size || len == sizeof(text))
+	return n < 0 ? n : (ssize_t)strnlen(text, (size_t)n);
+}
+
+static int copy(const char *text, size_t len, char *out, size_t size)
+{
+	if (len >= size || len == MAX_TEXT_BYTES)
 		return -EFBIG;
-	memcpy(line, text, len);
-	line[len] = '\0';
+	memcpy(out, text, len);
+	out[len] = '\0';
 	return 0;
+}
+
+int root_load_line(const struct root *r, const char *path, char *line, size_t size)
+{
+	char text[MAX_TEXT_BYTES];
+	const ssize_t n = load_start(r, path, text);
+	const char *end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+
+	return n < 0 ? (int)n : copy(text, end ? (size_t)(end - text) : (size_t)n, line, size);
+}
+
+int root_load_text(const struct root *r, const char *path, char *out, size_t size)
+{
+	char text[MAX_TEXT_BYTES];
+	const ssize_t n = load_start(r, path, text);
+	const bool has_end = n > 0 && n < MAX_TEXT_BYTES && text[n - 1] == '\n';
+
+	return n < 0 ? (int)n : copy(text, (size_t)n - has_end, out, size);
 }
 
 int root_load_u64(const struct root *r, const char *path, uint64_t *out)

@@ -25,6 +25,9 @@ int root_load(const struct root *r, const char *path, struct buf *out);
 /* The first line, without its newline. 0 or -errno (-EFBIG: longer than size, or 4,096 bytes or
  * more). */
 int root_load_line(const struct root *r, const char *path, char *line, size_t size);
+/* As root_load_line, all lines, without the newline of the last: a task's name, which its
+ * /proc/…/stat contains, may contain newlines. */
+int root_load_text(const struct root *r, const char *path, char *out, size_t size);
 int root_load_u64(const struct root *r, const char *path, uint64_t *out);
 /* Calls fn for each entry of the folder except . and .., in byte order, until it returns non-zero.
  * That, 0, or -errno if the folder cannot be read. */

@@ -129,7 +129,7 @@ static int add_if_named(const char *pid, void *arg)
 	if (strspn(pid, "0123456789") != strlen(pid) || strlen(pid) > 20)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	if (root_load_line(&n->host->root, path, comm, sizeof(comm)) ||
+	if (root_load_text(&n->host->root, path, comm, sizeof(comm)) ||
 	    fnmatch(n->glob, comm, 0) != 0)
 		return 0;
 	return add_process(n->host, n->o, pid);

@@ -63,7 +63,7 @@ static bool has_ended(const struct threads *t, int32_t tid)
 	const char *state;
 
 	snprintf(path, sizeof(path), "%s/%" PRId32 "/stat", t->path, tid);
-	if (root_load_line(t->root, path, line, sizeof(line)))
+	if (root_load_text(t->root, path, line, sizeof(line)))
 		return true;
 	state = strrchr(line, ')');
 	return !state || strlen(state) < 3 || state[2] == 'Z' || state[2] == 'X';

@@ -247,7 +247,7 @@ static bool is_stopped(const struct seen *s, uint32_t tid)
 	const char *state;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", tid);
-	if (root_load_line(s->root, path, line, sizeof(line)))
+	if (root_load_text(s->root, path, line, sizeof(line)))
 		return false;
 	state = strrchr(line, ')');
 	return state && (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);

@@ -112,7 +112,7 @@ static bool read_member(const struct target_memory *m, uint32_t pid, struct memb
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	out->pid = pid;
-	if (root_load_line(m->config.root, path, line, sizeof(line)) ||
+	if (root_load_text(m->config.root, path, line, sizeof(line)) ||
 	    !parse_stat(line, out->field))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%u/statm", pid);

@@ -97,7 +97,7 @@ static int add_process(const char *name, void *arg)
 	if (!parse_pid(name, strlen(name), &made.pid))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", made.pid);
-	if (root_load_line(s->root, path, line, sizeof(line)) || !parse_stat(line, comm, &made))
+	if (root_load_text(s->root, path, line, sizeof(line)) || !parse_stat(line, comm, &made))
 		return 0; /* it has ended */
 	for (size_t i = 0; i < s->choice->nr_comms; i++)
 		made.is_chosen |= fnmatch(s->choice->comms[i], comm, 0) == 0;

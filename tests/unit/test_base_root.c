@@ -22,15 +22,19 @@ TEST(init)
 
 /* size: of the caller's line. */
 static const struct {
+	int (*load)(const struct root *r, const char *path, char *line, size_t size);
 	const char *text;
 	size_t size;
 	int rc;
 	const char *line;
 } lines[] = {
-    {"abc\n", 4, 0, "abc"},      {"abc", 4, 0, "abc"},
-    {"abc\ndef\n", 4, 0, "abc"}, {"", 4, 0, ""},
-    {"\nabc", 4, 0, ""},         {"abcd\n", 4, -EFBIG, NULL},
-    {"abcd", 4, -EFBIG, NULL},
+    {root_load_line, "abc\n", 4, 0, "abc"},       {root_load_line, "abc", 4, 0, "abc"},
+    {root_load_line, "abc\ndef\n", 4, 0, "abc"},  {root_load_line, "", 4, 0, ""},
+    {root_load_line, "\nabc", 4, 0, ""},          {root_load_line, "abcd\n", 4, -EFBIG, NULL},
+    {root_load_line, "abcd", 4, -EFBIG, NULL},    {root_load_text, "a\nb\n", 4, 0, "a\nb"},
+    {root_load_text, "a\nb", 4, 0, "a\nb"},       {root_load_text, "\n", 4, 0, ""},
+    {root_load_text, "a\n\n", 4, 0, "a\n"},       {root_load_text, "", 4, 0, ""},
+    {root_load_text, "a\nbc\n", 4, -EFBIG, NULL}, {root_load_text, "a\nbc\n", 5, 0, "a\nbc"},
 };
 
 TEST(lines)
@@ -41,11 +45,13 @@ TEST(lines)
 	for (size_t i = 0; i < NR(lines); i++) {
 		strcpy(line, "was");
 		tree_put(&r, "/proc/x", lines[i].text, strlen(lines[i].text));
-		assert_int_equal(root_load_line(&r, "/proc/x", line, lines[i].size), lines[i].rc);
+		assert_int_equal(lines[i].load(&r, "/proc/x", line, lines[i].size), lines[i].rc);
 		assert_string_equal(line, lines[i].rc ? "was" : lines[i].line);
 	}
 	tree_put(&r, "/proc/x", "ab\0cd\n", 6);
 	assert_int_equal(root_load_line(&r, "/proc/x", line, sizeof(line)), 0);
+	assert_string_equal(line, "ab");
+	assert_int_equal(root_load_text(&r, "/proc/x", line, sizeof(line)), 0);
 	assert_string_equal(line, "ab");
 	assert_int_equal(root_load_line(&r, "/proc", line, sizeof(line)), -EISDIR);
 	assert_int_equal(root_load_line(&r, "/sys", line, sizeof(line)), -ENOENT);
@@ -63,6 +69,7 @@ TEST(endless_line)
 	tree_put(&r, "/x", text, sizeof(text));
 	assert_int_equal(root_load_line(&r, "/x", line, 4096), -EFBIG);
 	assert_int_equal(root_load_line(&r, "/x", line, sizeof(line)), -EFBIG);
+	assert_int_equal(root_load_text(&r, "/x", line, sizeof(line)), -EFBIG);
 	tree_remove(&r);
 }
 

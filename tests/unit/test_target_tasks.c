@@ -47,7 +47,7 @@ static struct root make_proc(void)
 
 	put_process(&r, 1, "init", 0, 1);
 	put_process(&r, 500, "server", 1, 2);
-	put_process(&r, 10, "worker) S 9 (x", 500, 3);
+	put_process(&r, 10, "worker)\n S 9 (x", 500, 3);
 	put_process(&r, 5, "leaf", 10, 1);
 	put_process(&r, 700, "server", 1, 1);
 	put_process(&r, 800, "other", 1, 1);
@@ -88,7 +88,7 @@ TEST(chosen)
 	/* this process is a child of 800, and no part of what it measures */
 	check(&r, (struct target_choice){PIDS("800"), .has_children = true}, 1, (pid_t[]){800}, 1);
 	check(&r, (struct target_choice){PIDS("902")}, 1, (pid_t[]){902, 903}, 2);
-	check(&r, (struct target_choice){COMM("worker) S 9 (x")}, 1, (pid_t[]){10, 11, 12}, 3);
+	check(&r, (struct target_choice){COMM("worker)\n S 9 (x")}, 1, (pid_t[]){10, 11, 12}, 3);
 	tree_remove(&r);
 }
 
