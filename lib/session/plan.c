@@ -135,10 +135,18 @@ unsigned plan_flags(const struct plan *plan, const struct plan_event *p)
 	return is_cut ? p->asked->flags & ~(unsigned)SPEC_OS : p->asked->flags;
 }
 
+/* Faults of user mode, which the kernel counts as such. */
+static bool is_in_user_mode(const struct plan_event *p)
+{
+	return strstr(p->event.row->name, "faults") &&
+	       (p->asked->flags & (SPEC_OS | SPEC_USER)) == SPEC_USER;
+}
+
 bool plan_is_refused(const struct plan *plan, const struct plan_event *p)
 {
 	return plan->target.is_user_only && plan_is_of_target(plan, p) &&
-	       p->event.group->id == EVENT_GROUP_SOFTWARE && !event_is_clock(&p->event);
+	       p->event.group->id == EVENT_GROUP_SOFTWARE && !event_is_clock(&p->event) &&
+	       !is_in_user_mode(p);
 }
 
 static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)

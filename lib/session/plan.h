@@ -138,7 +138,8 @@ unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
 /* Between two samples of a clock; 0: it is not sampled. */
 uint64_t plan_interval_ns(const struct spec_event *asked);
 /* True for an event that is not opened because it would silently count too little: one of the
- * kernel's own events that are counted where they occur, if only user mode is measured. */
+ * kernel's own events that are counted where they occur, if only user mode is measured; but not
+ * faults of which only those in user mode are requested. */
 bool plan_is_refused(const struct plan *plan, const struct plan_event *p);
 /* True if the part is opened on the CPU. Events that count tasks on all CPUs are opened on
  * PLAN_ANY_CPU, events that sample them on each CPU, since only those can have a ring. */
