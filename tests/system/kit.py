@@ -189,19 +189,15 @@ def may_sample(what):
 def may_count_faults(what):
     """Whether this user may measure his commands in the kernel, where faults and switches are counted; if
     not, prints that the checks named are skipped."""
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        may = sampled.is_root() or int(f.read()) <= 1
-    if not may:
+    if not sampled.may_measure_kernel():
         print(f"skip: {what}: counting in the kernel needs root or perf_event_paranoid 1", flush=True)
-    return may
+    return sampled.may_measure_kernel()
 
 
 def ordinary_user(folder, *programs):
     """Copies of CPUPERF and these programs that everybody may run, and the keywords of run() that make an
     ordinary user run them in the folder. None, with the reason printed, if there is none who may measure."""
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        paranoid = int(f.read())
-    if os.geteuid() != 0 or paranoid > 2:
+    if os.geteuid() != 0 or sampled.paranoid() > 2:
         print("skip: an ordinary user: this is not root, or perf_event_paranoid may refuse him", flush=True)
         return None
     os.chmod(folder, 0o777)

@@ -315,6 +315,12 @@ def event(name, **keys):
     return {"group_name": group, "event_name": name, **keys}
 
 
+def counted(flags=(), **keys):
+    """COUNTED, which every user may count in his programs, beside times."""
+    flags = [*flags, *([] if may_measure_kernel() else ["user"])]
+    return event(f"software:{COUNTED}", **{"label": COUNTED, **({"flags": flags} if flags else {}), **keys})
+
+
 def write_spec(folder, events, **keys):
     """Writes the spec; returns the option that names it."""
     spec = {"events": events, "num_iterations": 1, "output_path_prefix": f"{folder}/t",
@@ -324,8 +330,15 @@ def write_spec(folder, events, **keys):
     return f"--spec-file={folder}/s.cpspec"
 
 
+def machine(*args):
+    """The option that makes this test and the processes that it starts the target of a session, where this user may
+    not measure whole CPUs; none if he may, or if the arguments name a target."""
+    targets = ("--pid", "--comm", "--cgroup", "--")
+    return [] if may_sample() or any(a.split("=")[0] in targets for a in args) else [f"--pid={os.getpid()}"]
+
+
 def start(folder, events, *args, prefix=(), **keys):
-    """A session that has begun to measure: its manifest is new."""
+    """A session that has begun to measure, of machine() unless the arguments name a target: its manifest is new."""
     def manifest():
         try:
             found = os.stat(f"{folder}/s.cpsession")
@@ -334,7 +347,7 @@ def start(folder, events, *args, prefix=(), **keys):
         return found.st_ino, found.st_mtime_ns
 
     spec, before = write_spec(folder, events, **keys), manifest()
-    p = subprocess.Popen([*prefix, os.environ["CPUPERF"], spec, *args], stdout=subprocess.PIPE,
+    p = subprocess.Popen([*prefix, os.environ["CPUPERF"], spec, *machine(*args), *args], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     while p.poll() is None and manifest() == before:
         time.sleep(0.002)
@@ -458,10 +471,24 @@ def is_root():
     return os.geteuid() == 0
 
 
+def may_measure_kernel():
+    """Whether this user may measure his programs in the kernel, too."""
+    return is_root() or paranoid() <= 1
+
+
 def may_sample():
+    """Whether this user may measure whole CPUs."""
+    return is_root() or paranoid() <= 0
+
+
+def paranoid():
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        return is_root() or int(f.read()) <= 0
+        return int(f.read())
 
 
 def have(*commands):
     return all(shutil.which(c) for c in commands)
+
+
+# Switches; where this user may not measure the kernel, in which they happen, faults of user mode.
+COUNTED = "context_switches" if may_measure_kernel() else "minor_faults"

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from kit import need_sampling
+from kit import may_sample
 import sampled
 from sampled import CPUS, crc32c, event, finish
 
@@ -391,7 +391,7 @@ def check_samples(folder):
         assert {(name, s.labels["event"], s.labels["cpu"]): s.value for s in last_points(f)} == {
             k: v for k, v in sums.items() if k[0] == name}, name
         assert f.type == "counter" and f.samples, f
-    assert sum(s.value for s in last_points(found["cpuperf_samples"])) > 100
+    assert sum(s.value for s in last_points(found["cpuperf_samples"])) > (100 if sampled.may_sample() else 0)
     assert all(s.value == 0 for s in found["cpuperf_records_lost"].samples)
 
 
@@ -407,12 +407,14 @@ def check_refusals(folder):
 
 
 def main():
-    need_sampling()
     with tempfile.TemporaryDirectory() as top:
-        check_tally(f"{top}/tally")
+        may_tally = may_sample("check_tally, check_refusals")
+        if may_tally:
+            check_tally(f"{top}/tally")
         check_samples(f"{top}/sampling")
         check_ended(f"{top}/ended")
-        check_refusals(f"{top}/tally")
+        if may_tally:
+            check_refusals(f"{top}/tally")
 
 
 main()

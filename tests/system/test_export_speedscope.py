@@ -17,7 +17,7 @@ import jsonschema
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
-from kit import need_sampling, output, show
+from kit import output, show
 from sampled import event  # noqa: E402
 
 PERIOD = 1000000
@@ -137,7 +137,6 @@ def check_two(folder, pid, other):
 
 
 def main():
-    need_sampling()
     with tempfile.TemporaryDirectory() as base:
         folder, other = f"{base}/a", f"{base}/b"
         os.mkdir(folder)

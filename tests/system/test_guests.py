@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+from kit import CPUPERF, output, PRINT, run, run_checks
 from marks import BEGIN, END, INSTANT, LIBRARY, marks, measure, NUMBER, short
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -179,5 +179,4 @@ def check_programs_without_marks_stay_apart(folder):
     assert [line.split("[")[1] for line in needed.splitlines() if "NEEDED" in line] == ["libc.so.6]"], needed
 
 
-need_sampling()
 run_checks(globals(), everybody=True)

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, need_sampling, run, run_checks
-from sampled import event, write_spec
+from kit import CPUPERF, PRINT, run, run_checks
+from sampled import event, machine, write_spec
 
 FORMATS = [["--report=summary"], ["--report=flat"], ["--report=threads"], ["--report=records"],
            ["--report=series"], ["--output-format=csv"], ["--output-format=raw"], ["--output-format=html"],
@@ -31,7 +31,6 @@ def show(manifest, *options, code=0):
 
 def check_live(folder):
     """A command that waits for its input: every print before its end is of a session in progress."""
-    need_sampling()
     with subprocess.Popen([CPUPERF, "-o", "s", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); "
                            "done; echo begun; read line"], cwd=folder, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
@@ -49,7 +48,6 @@ def check_live(folder):
 
 def check_live_runs(folder):
     """The run in progress is none that the run before it left running."""
-    need_sampling()
     script = "echo begun; read line"
     with subprocess.Popen([CPUPERF, "-r", "2", "-o", "runs", "--", "sh", "-c", script], cwd=folder,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
@@ -72,7 +70,7 @@ def record(folder):
     """Two iterations, as they are in the middle of recording: without ends, in the state recording."""
     write_spec(folder, [event("software:cpu_clock", rate=1000000), event("software:page_faults")],
                num_iterations=2)
-    run(CPUPERF, f"--spec-file={folder}/s.cpspec", "--duration=50ms", "--quiet")
+    run(CPUPERF, f"--spec-file={folder}/s.cpspec", "--duration=50ms", "--quiet", *machine())
     path = f"{folder}/s.cpsession"
     with open(path, encoding="utf-8") as f:
         manifest = json.load(f)
@@ -121,7 +119,6 @@ def damage(path):
 
 def check_every_state(folder):
     """What a file may be when it is read: cut in a frame, in its header, empty, not there yet."""
-    need_sampling()
     os.mkdir(f"{folder}/a")
     record(f"{folder}/a")
     edits = [lambda to: None]
@@ -141,7 +138,6 @@ def check_every_state(folder):
 
 def check_damage_is_an_error(folder):
     """Also while it is recorded: in the middle of a file, and an older iteration that is not there."""
-    need_sampling()
     os.mkdir(f"{folder}/a")
     record(f"{folder}/a")
     for edit, why in ((lambda to: damage(last(to)), "damaged at offset"),
@@ -155,7 +151,6 @@ def check_damage_is_an_error(folder):
 
 def check_end_is_seen(folder):
     """A lock that is held by no one, beside a manifest without a state: the session has ended."""
-    need_sampling()
     os.mkdir(f"{folder}/a")
     record(f"{folder}/a")
     manifest = f"{folder}/a/s.cpsession"

@@ -22,7 +22,7 @@ import urllib.parse
 
 import browser
 import perf_data_file as pd
-from kit import CPUPERF, PRINT, by_turns, finish, need_sampling, output, run, run_checks, skip, stride
+from kit import CPUPERF, PRINT, by_turns, finish, output, run, run_checks, skip, stride
 
 MIX = os.environ["MIX"]
 SOURCE = os.environ["SOURCE_DIR"]
@@ -1067,7 +1067,6 @@ def check_page(_):
             assert not page.problems(), (report, page.problems())
 
 
-need_sampling()
 if "without libmicrohttpd" in run(PRINT, "--perf-data=/dev/null", "--serve=x", code=1).stderr:
     skip("this cpuperf_print was built without libmicrohttpd")
 DEAR = ("check_cells", "check_code_is_read_anew", "check_counts_made_ahead", "check_diff", "check_ends", "check_huge_slow_and_many",

@@ -24,7 +24,7 @@ import subprocess
 import tempfile
 import time
 
-from kit import need_sampling, stride
+from kit import stride
 import sampled
 from sampled import crc32c, event
 
@@ -538,7 +538,6 @@ def check_said(folder, session):
 
 
 def main():
-    need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-hostile.") as folder:
         program, session = f"{folder}/victim", f"{folder}/session"
         compile_to(program)

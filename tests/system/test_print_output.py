@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 
-from kit import need_sampling
 import sampled
 
 PRINT = os.environ["CPUPERF_PRINT"]
@@ -290,14 +289,15 @@ def check_no_place(place):
 
 
 def make_session(folder):
-    with sampled.mix("ms", 500):
+    with sampled.mix("ms", 60000) as mix:
+        sampled.wait_for_cpu_time([mix], 0.01)
         sampled.finish(sampled.start(folder, [sampled.event("software:cpu_clock", rate=1000000,
                                                             flags=["callchain"])],
                                      "--duration=200ms"))
+        mix.kill()
 
 
 def main():
-    need_sampling()
     users = [None, NOBODY] if os.geteuid() == 0 else [None]
     with tempfile.TemporaryDirectory(prefix="cpuperf-output.") as folder:
         os.mkdir(f"{folder}/session")

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 
-from kit import CPUPERF, by_turns, can_execute, need_sampling, output, PRINT, run, run_checks, stride
+from kit import CPUPERF, by_turns, can_execute, output, PRINT, run, run_checks, stride
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = f"-I{os.environ['SOURCE_DIR']}/include"
@@ -75,7 +75,6 @@ def check_known_times(folder):
 
 
 def check_samples_have_regions(folder):
-    need_sampling()
     measure(folder, build(), "threads")
     rows = regions(folder)
     # 1 ms of each request in parse, 1.5 ms in the three levels of recurse
@@ -134,7 +133,6 @@ def check_threads_and_quantiles(folder):
 
 
 def check_paused_functions_have_no_samples(folder):
-    need_sampling()
     measure(folder, build(), "pause")
     names = {r["function"]: int(r["self_samples"]) for r in csv.DictReader(io.StringIO(
         output(PRINT, "--quiet", "--report=flat", "--event=cpu_clock", "--output-format=csv", cwd=folder), newline=""))}
@@ -417,7 +415,6 @@ DEAR = ("check_a_block_ends_what_was_left_in_it", "check_a_killed_recorder_harms
         "check_processes", "check_programs_of_each_machine", "check_regions_left_open_are_closed", "check_regions_on_one_line",
         "check_regions_without_samples", "check_samples_have_regions", "check_threads_and_quantiles",
         "check_threads_end_with_regions_open")
-need_sampling()
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as BUILT:
     os.chmod(BUILT, 0o755)
     run_checks(by_turns(globals(), DEAR), everybody=True)

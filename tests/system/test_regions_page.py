@@ -12,7 +12,7 @@ import re
 
 import browser
 import pages
-from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+from kit import CPUPERF, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MANY = r"""
@@ -202,5 +202,4 @@ def check_browser(folder):
         assert drawn[3] == 255 and len(set(drawn[:3])) > 1, (drawn, color)
 
 
-need_sampling()
 run_checks(globals(), everybody=True)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+from kit import CPUPERF, output, PRINT, run, run_checks
 from marks import LIBRARY
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -339,5 +339,4 @@ def check_command_of_another_user(folder):
     expect_work(folder)
 
 
-need_sampling()
 run_checks(globals(), everybody=True)

@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import protos  # noqa: E402
-from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks  # noqa: E402
+from kit import CPUPERF, output, PRINT, run, run_checks  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REQUESTS = 5
@@ -319,7 +319,6 @@ def check_what_is_missing_is_said(folder):
     assert "marks were lost: " in show(folder, "--output-format=chrome")
 
 
-need_sampling()
 def table_of(text):
     return text.split("\nRegions of ")[1].split("\n\n")[0].splitlines()[1:]
 

@@ -26,7 +26,7 @@ import signal
 import subprocess
 import tempfile
 
-from kit import can_execute, need_sampling, stride
+from kit import can_execute, stride
 import sampled
 from sampled import event
 
@@ -296,7 +296,6 @@ def check_peer(folder, programs, most):
 
 
 def main():
-    need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-stacks.") as folder:
         programs = stride(make_programs(folder, build_all(folder)), 5)
         record(folder, programs)
