@@ -907,8 +907,8 @@ def main():
             "of other events": lambda: check_of_other_events(s.both, s.other),
             "tally": lambda: check_tally(s.both, f"{folder}/tally"), "each once": lambda: check_each_once(s.both, s.again),
             "diff": lambda: check_diff(s.both, s.again, s.alone), "untested": lambda: check_untested(s.both, s.again),
-            "counts": lambda: check_counts(s.both, folder),
-            "rates": lambda: kit.may_sample("rates, of samples of all that runs") and check_rates(s.both, folder),
+            "counts": lambda: kit.may_sample("counts, of all that runs") and check_counts(s.both, folder),
+            "rates": lambda: kit.may_sample("rates, of all that runs") and check_rates(s.both, folder),
             "rebuilt": lambda: check_rebuilt(folder), "refused": lambda: check_refused(s.both),
             "pipes": lambda: check_pipes(s.both), "terminal": lambda: check_terminal(s.both)}
         for name, check in stride(checks.items(), 9):
