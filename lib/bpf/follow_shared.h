@@ -14,8 +14,10 @@ struct bpf_follow {
 	__u32 zero;
 	/* With a control group as target: */
 	__u64 groups; /* the task's, when is_member was calculated; 0: it was not */
-	__u64
-	    moved_ns; /* CLOCK_MONOTONIC, when the process was last moved into or out of it; or 0 */
+	/* CLOCK_MONOTONIC, when cgroup_attach_task last reported that the process was moved into or
+	 * out of it; 0: never. */
+	__u64 moved_ns;
+	__u64 looked_ns; /* when is_member was last found to be another, or was new */
 };
 
 #endif

@@ -128,6 +128,7 @@ static FOLLOW_TASK *make_like(struct task_struct *t, struct task_struct *from)
 
 	if (s) {
 		s->follow.is_member = is_member;
+		s->follow.looked_ns = cgroup_id ? bpf_ktime_get_ns() : 0;
 		follow_groups(t, &s->follow);
 	}
 	return s;

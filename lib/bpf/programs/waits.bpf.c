@@ -152,16 +152,21 @@ static struct bpf_waits_sums *sums_of(__u32 cpu)
 	return bpf_map_lookup_elem(&sums, &cpu);
 }
 
-/* When the task was moved into or out of the group, as far as it is known: a thread with its
- * process. What lies outside of the wait was noticed late, or not seen. */
+/* When the task was moved into or out of the group: a thread with its process. The kernel reports a
+ * move some time after it has changed the task's groups: what is not reported happened just now. */
 static __u64 moved_ns(struct task_struct *t, struct bpf_waits_task *s, __u64 since, __u64 now)
 {
 	struct bpf_waits_task *leader = find(t->group_leader);
 	__u64 ns = s->follow.moved_ns;
+	bool is_reported;
 
 	if (leader && leader->follow.moved_ns > ns)
 		ns = leader->follow.moved_ns;
-	return ns < since || ns > now ? since : ns;
+	is_reported = ns > s->follow.looked_ns && ns <= now;
+	s->follow.looked_ns = now;
+	if (!is_reported)
+		return now;
+	return ns < since ? since : ns;
 }
 
 /* How much of the wait is measured, from the time since until now. */
