@@ -142,6 +142,7 @@ int profile_folder_scan(int dirfd, const char *base, const struct profile_manife
 			struct profile_folder *out)
 {
 	struct profile_folder f = {.nr_iterations = m->num_iterations,
+				   .nr_listed = m->num_iterations,
 				   .nr_traces = m->num_traces,
 				   .nr_removed = m->nr_removed};
 	int rc = io_each_name(dirfd, add_name, &(struct scan){base, &f});
@@ -205,15 +206,23 @@ static void add_range(struct ranges *r, uint64_t from, uint64_t to)
 		buf_adds(&r->text, ", …");
 }
 
-/* The last iteration may not be written yet. */
+static bool is_last(const struct profile_folder *f, uint64_t iteration)
+{
+	return iteration + 1 == f->nr_iterations;
+}
+
+/* The manifest's last iteration may not be written yet. Later ones are written while the folder is
+ * read: of a file that was made meanwhile it may have the name, and not those of files before. */
 static int gap_code(const struct profile_folder *f, uint64_t iteration)
 {
-	return iteration + 1 == f->nr_iterations ? -ENODATA : -ENOENT;
+	bool is_listed = !f->nr_listed || iteration + 1 < f->nr_listed;
+
+	return is_listed && !is_last(f, iteration) ? -ENOENT : -ENODATA;
 }
 
 static void hint_if_last(const struct profile_folder *f, uint64_t iteration, struct err *e)
 {
-	if (gap_code(f, iteration) == -ENODATA)
+	if (is_last(f, iteration))
 		err_hint(e, "it is the last one: the session was killed, ran out of disk space, or "
 			    "is still running");
 }

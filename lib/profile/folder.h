@@ -24,6 +24,7 @@ struct profile_folder {
 	size_t nr_all;             /* including the strays after them */
 	size_t cap;
 	uint64_t nr_iterations, nr_traces; /* the manifest's, or as found */
+	uint64_t nr_listed;                /* iterations of the manifest; 0: it does not say */
 	uint64_t nr_removed;               /* the manifest's: earlier iterations are strays */
 	size_t max_rows;
 };

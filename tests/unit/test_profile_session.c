@@ -451,6 +451,30 @@ TEST(one_trace_has_all)
 	profile_session_close(s);
 }
 
+/* In progress: of an iteration that the manifest does not list as ended, traces may be made while
+ * the folder is read. */
+TEST(traces_made_meanwhile_are_no_loss)
+{
+	for (uint64_t nr_listed = 1; nr_listed <= NR_ITERATIONS; nr_listed++) {
+		const struct profile_manifest m = {.path = manifest_path,
+						   .output_path_prefix = "s",
+						   .num_iterations = nr_listed,
+						   .num_traces = NR_TRACES,
+						   .session_id = ID_1,
+						   .is_recording = true,
+						   .is_in_progress = true};
+		struct told told = {0};
+		struct profile_session *s;
+
+		make_session();
+		lose_one();
+		assert_int_equal(profile_session_open(&m, take, &told, &s, NULL), 0);
+		assert_int_equal(profile_session_facts(s)->nr_iterations, NR_ITERATIONS);
+		assert_int_equal(told.nr_losses, nr_listed > 2);
+		profile_session_close(s);
+	}
+}
+
 /* A session with this many iterations removed; is_recording: it may remove more. */
 static struct profile_session *open_removed(uint64_t nr_removed, bool is_recording,
 					    struct told *told)
