@@ -6,6 +6,7 @@ machines do not run programs while they interrupt the host's agent.
 """
 import contextlib
 import csv
+import io
 import json
 import os
 import shutil
@@ -14,11 +15,12 @@ import subprocess
 import sys
 import threading
 
-from kit import CPUPERF, output, run, run_checks, skip, wait_for
+from kit import CPUPERF, output, PRINT, run_checks, skip, wait_for
 
 EVENTS = ["process_cpu_time", "process_faults", "process_minor_faults", "process_major_faults", "process_write_bytes",
           "process_run_delay"]
 MAX_ITERATIONS = 2000
+NAME = f"s{os.getpid()}_"  # of the programs of this test
 
 
 def need_exits():
@@ -104,10 +106,10 @@ def used(rusage):
 
 
 def programs(folder):
-    """A shell and a program that does nothing, by names that nobody else has."""
-    shutil.copy(shutil.which("true"), f"{folder}/shortx")
-    shutil.copy(shutil.which("sh"), f"{folder}/shorty")
-    return f"{folder}/shortx", f"{folder}/shorty"
+    """A program that does nothing and a shell, by names that nobody else has: other tests run beside this one."""
+    shutil.copy(shutil.which("true"), f"{folder}/{NAME}x")
+    shutil.copy(shutil.which("sh"), f"{folder}/{NAME}y")
+    return f"{folder}/{NAME}x", f"{folder}/{NAME}y"
 
 
 def check_one(folder):
@@ -115,7 +117,7 @@ def check_one(folder):
     need_exits()
     _, shell = programs(folder)
     burn = f"i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo {'x' * 20000} > {folder}/data"
-    with Lines(folder, "100ms", pids=["0", "name:short*"]) as lines:
+    with Lines(folder, "100ms", pids=["0", f"name:{NAME}*"]) as lines:
         find_lines(lines, shell, burn)
 
 
@@ -125,7 +127,7 @@ def find_lines(lines, shell, burn):
         p = subprocess.Popen([shell, "-c", burn], stdin=subprocess.DEVNULL)
         _, p.returncode, rusage = os.wait4(p.pid, 0)
         assert p.returncode == 0
-        name, want, last = f"{p.pid} shorty", used(rusage), lines.iteration + 50
+        name, want, last = f"{p.pid} {NAME}y", used(rusage), lines.iteration + 50
 
         def is_found():
             return lines.sum("process_cpu_time", name) >= want["process_cpu_time"] - 2000
@@ -151,7 +153,7 @@ def check_delay(folder):
     need_exits()
     _, shell = programs(folder)
     burn = "i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done; read cpu delay runs < /proc/$$/schedstat; echo $delay"
-    with Lines(folder, "100ms", pids=["0", "name:short*"]) as lines:
+    with Lines(folder, "100ms", pids=["0", f"name:{NAME}*"]) as lines:
         with subprocess.Popen(["taskset", "-c", "0", shell, "-c", "while :; do :; done"]) as other:
             try:
                 find_delay(lines, ["taskset", "-c", "0", shell, "-c", burn])
@@ -163,7 +165,7 @@ def find_delay(lines, command):
     """One that was read before it had its name lacks what it waited until then."""
     for _ in range(15):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as p:
-            name, want = f"{p.pid} shorty", int(p.stdout.read())
+            name, want = f"{p.pid} {NAME}y", int(p.stdout.read())
         last = lines.iteration + 50
         lines.read(lambda: lines.sum("process_run_delay", name) >= want or lines.iteration > last)
         lines.read_iterations(0)
@@ -179,7 +181,7 @@ def check_many(folder):
     those that ended have no line."""
     need_exits()
     short, shell = programs(folder)
-    with Lines(folder, "600s", pids=["0", "name:short*"]) as lines:
+    with Lines(folder, "600s", pids=["0", f"name:{NAME}*"]) as lines:
         run_many(lines, short, shell)
 
 
@@ -189,14 +191,14 @@ def run_many(lines, short, shell):
     p.returncode = status
     want = used(rusage)
     with lines.requests():
-        lines.read(lambda: lines.sum("process_faults", "short") >= 0.8 * want["process_faults"] and
-                   lines.sum("process_cpu_time", "short") >= 0.8 * want["process_cpu_time"])
+        lines.read(lambda: lines.sum("process_faults", NAME) >= 0.8 * want["process_faults"] and
+                   lines.sum("process_cpu_time", NAME) >= 0.8 * want["process_cpu_time"])
         end = lines.read_iterations(30)
     left = {n for i, n, *_ in lines.seen if i == end and not n.endswith(" (ended)")}
     assert left <= {"", f"{lines.process.pid} cpuperf"}, left
     for event in EVENTS[1:4]:
-        assert lines.sum(event, "short") <= 1.01 * want[event], (event, lines.sum(event, "short"), want)
-    assert lines.sum("process_cpu_time", "short") <= want["process_cpu_time"] * 1.05 + 10000000
+        assert lines.sum(event, NAME) <= 1.01 * want[event], (event, lines.sum(event, NAME), want)
+    assert lines.sum("process_cpu_time", NAME) <= want["process_cpu_time"] * 1.05 + 10000000
     for event in EVENTS[:4]:
         for k in range(end + 1):
             rows = [(n, v) for i, n, e, v in lines.seen if i == k and e == event]
@@ -205,35 +207,51 @@ def run_many(lines, short, shell):
     print(f"{len(lines.sums)} lines, at most {in_one} in an iteration, {want}")
     assert in_one <= 1100
     # others' processes that end take room from those that have lines
-    assert lines.sum("process_cpu_time", "shortx (ended)") > 0 and len(lines.sums) > 100
+    assert lines.sum("process_cpu_time", f"{NAME}x (ended)") > 0 and len(lines.sums) > 100
 
 
 def check_target(folder):
     """The short-lived children of a command have lines, and those of others by the same name have none."""
     need_exits()
     short, shell = programs(folder)
-    write_spec(folder, 1)
-    command = f"""import os, time
+    write_spec(folder, MAX_ITERATIONS)
+    command = f"""import os, sys
 faults = 0
 for _ in range(300):
     rusage = os.wait4(os.posix_spawn({short!r}, ["x"], {{}}), 0)[2]
     faults += rusage.ru_minflt + rusage.ru_majflt
-print(faults)
-time.sleep(2)  # they are gone, and not only waited for
+print(faults, flush=True)
+sys.stdin.read()
 """
     with subprocess.Popen([shell, "-c", f"while :; do {short}; done"]) as other:
         try:
-            done = run(CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv", f"--output-file={folder}/out",
-                       "--", sys.executable, "-c", command)
+            with subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", "--duration=100ms", "--quiet", "--",
+                                   sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+                want = int(p.stdout.readline())
+                wait_for_children(p, folder, want)
+                p.communicate()
+                assert p.returncode == 0
         finally:
             other.kill()
-    want = int(done.stdout)
-    with open(f"{folder}/out", encoding="utf-8", newline="") as f:
-        rows = [r for r in csv.DictReader(f) if r.get("event") == "process_faults" and "shortx" in r.get("thing", "")]
-    ours = sum(int(r["value"]) for r in rows)
-    print(f"{len(rows)} lines, {ours} faults, by wait4 {want}")
-    assert len(rows) >= 150
-    assert want / 2 <= ours <= 1.01 * want
+    nr, ours = children(folder)
+    print(f"{nr} lines, {ours} faults, by wait4 {want}")
+    assert nr <= 300 and ours <= 1.01 * want
+
+
+def wait_for_children(p, folder, want):
+    """They are gone a while after they were waited for."""
+    nr = ours = 0
+    while nr < 150 or ours < want / 2:
+        assert p.poll() is None, (nr, ours, want)
+        nr, ours = children(folder)
+
+
+def children(folder):
+    """How many have a line, and their faults."""
+    text = output(PRINT, "--quiet", "--report=summary", "--output-format=csv", f"{folder}/s.cpsession")
+    found = [(r["thing"], int(r["value"])) for r in csv.DictReader(io.StringIO(text))
+             if r["event"] == "process_faults" and r["trace"] and r["value"] and f"{NAME}x" in r["thing"]]
+    return len({name for name, _ in found}), sum(value for _, value in found)
 
 
 if __name__ == "__main__":
