@@ -7,10 +7,11 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
-from kit import CPUPERF, PRINT, can_execute, ordinary_user, output, run, run_checks, stride
+from kit import CPUPERF, PRINT, can_execute, finish, ordinary_user, output, run, run_checks, start, stride, wait_for
 
 HEAP = os.environ["HEAP"]
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -222,10 +223,25 @@ def check_dump_file(folder):
         assert done.returncode and text in done.stderr, done
 
 
+FREES = "x = bytearray(1 << 24); print(flush=True); input(); del x; print(flush=True); input()"
+
+
+def end_iteration(p, folder, number):
+    """Ends this one, and waits for the next."""
+    p.send_signal(signal.SIGUSR1)
+    wait_for(p, f"{folder}/s/cpuperf.{number}.0.cpuperf")
+
+
 def check_iterations(folder):
     """Counts are those of each iteration; what is live is what there is at its end."""
-    measure(folder, sys.executable, "-c", "import time; x = bytearray(1 << 24); time.sleep(1.2); del x; time.sleep(1)",
-            options=["--duration=1", "--num-iterations=2"], events="heap:live,heap:allocated", env={"PYTHONMALLOC": "malloc"})
+    with start(folder, f"--output={folder}/s", "--event=heap:live,heap:allocated",
+               command=["env", "PYTHONMALLOC=malloc", sys.executable, "-c", FREES]) as p:
+        for number in range(2):
+            p.stdout.readline()
+            end_iteration(p, folder, number)
+            p.stdin.write("\n")
+            p.stdin.flush()
+        finish(p)
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
     assert live[0] > 1 << 24 > live[1] > 0, text

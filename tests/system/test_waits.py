@@ -20,6 +20,7 @@ import time
 from kit import CPUPERF, by_turns, need_programs, on_terminal, output, PRINT, run, run_checks
 import sampled
 import sys
+from waited import measuring
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAITS = ["off_cpu_time", "run_queue_time"]
@@ -378,6 +379,11 @@ def check_diff(folder):
     assert not re.search(r"\n.*certain.* state", text), text
 
 
+def process_times(pid):
+    """Now, and the CPU time of the process, in ns."""
+    return time.monotonic_ns(), time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid()
+
+
 def check_sums_of_states(folder):
     """Of several runs, of --pid and of --cgroup: the shares of what was counted, which add up."""
     program = build(folder)
@@ -385,14 +391,24 @@ def check_sums_of_states(folder):
     with open(f"{folder}/busy.py", "w", encoding="ascii") as f:
         f.write("import time\nwhile True:\n    sum(range(300000)); time.sleep(0.02)\n")
     with subprocess.Popen([sys.executable, f"{folder}/busy.py"]) as work:
-        run(CPUPERF, "--spec-file=program", "--duration=500ms", f"--pid={work.pid}", "-o", "pid", cwd=folder)
+        times, stolen_ns = [process_times(work.pid)], sampled.stolen_ns()
+        with measuring(folder, "--spec-file=program", f"--pid={work.pid}"):
+            times.append(process_times(work.pid))
+            sampled.wait_for_cpu_time([work], sampled.user_seconds(work.pid) + 0.1)
+            times.append(process_times(work.pid))
+        times.append(process_times(work.pid))
+        stolen_ns = sampled.stolen_ns() - stolen_ns + 20e6  # each is a multiple of 10 ms
         work.kill()
-    for session, whose, least_ns in (("runs", " in 2 runs", 0), ("pid", "", 0.48e9)):
+    for session, whose in (("runs", " in 2 runs"), ("cpuperf.session", "")):
         text = output(PRINT, "--quiet", session, cwd=folder)
         line = re.search(rf"\n  ([\d.]+) (m?s) of threads{whose}: ([\d.]+) % on CPU, ([\d.]+) % waiting for a CPU, ([\d.]+) % blocked\n", text)
         assert line and abs(sum(float(line[i]) for i in (3, 4, 5)) - 100) < 0.16, text
         ns = float(line[1]) * {"s": 1e9, "ms": 1e6}[line[2]]
-        assert least_ns < ns and (not least_ns or ns < 1.1e9 and float(line[3]) > 5), text
+    # the process has one thread, and was measured at least between the second time and the third
+    (wall, cpu), (least_wall, least_cpu) = ([b - a for a, b in zip(times[i], times[-1 - i])] for i in (0, 1))
+    on_cpu, shown = float(line[3]) / 100 * ns, 0.001 * ns  # what is shown is rounded
+    assert least_wall - shown <= ns <= wall + shown, (text, times)
+    assert least_cpu - shown <= on_cpu <= cpu + stolen_ns + shown, (text, times, stolen_ns)
 
 
 def check_waits_by_function(folder):
