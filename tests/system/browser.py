@@ -12,9 +12,10 @@ import subprocess
 import tempfile
 import time
 
+from patience import PATIENCE_S
+
 # The first has no windows of its own to draw, and takes a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-TIMEOUT = 30
 
 
 def find():
@@ -74,7 +75,7 @@ class Program:
         if session is not None:
             message["sessionId"] = session
         os.write(self.to, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + TIMEOUT
+        until = time.monotonic() + PATIENCE_S
         while self.number not in self.answers:
             self.take(until)
         answer = self.answers.pop(self.number)
@@ -133,7 +134,7 @@ class Browser:
     def load(self, url):
         self.events.clear()
         self.call("Page.navigate", url=url)
-        until = time.monotonic() + TIMEOUT
+        until = time.monotonic() + PATIENCE_S
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
             self.program.take(until)
 
@@ -150,9 +151,9 @@ class Browser:
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame("
                  "() => setTimeout(done, 0))))")
 
-    def until(self, expression, seconds=10):
+    def until(self, expression):
         """Waits for what the page does in its own time."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE_S
         while not self.run(expression):
             assert time.monotonic() < end, (expression, self.run(
                 "document.activeElement.outerHTML"), self.run("[scrollX, scrollY]"))

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-PATIENCE_S = 20
+from patience import PATIENCE_S
 
 
 def have_tmux():

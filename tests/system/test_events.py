@@ -20,6 +20,7 @@ import time
 
 import kit
 from kit import CPUPERF, may_sample
+from patience import PATIENCE_S
 import sampled
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
@@ -306,7 +307,7 @@ def is_completed(folder, typed, line):
 
         def wait_for(text):
             nonlocal seen
-            end = time.monotonic() + 20
+            end = time.monotonic() + PATIENCE_S
             while text not in seen and time.monotonic() < end:
                 if select.select([master], [], [], 0.2)[0]:
                     seen += os.read(master, 65536)

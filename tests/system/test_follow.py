@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, need_programs, run, run_checks, wait_until_measuring
+from patience import PATIENCE_S
 from waited import Control, counts, Groups, has_cgroups, measuring, move, Program, rows, samples
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -213,7 +214,7 @@ def check_delay(folder):
             wait_until_measuring(session, folder)
             time.sleep(0.6)
             sleeper.close()
-            session.wait(timeout=60)
+            session.wait(timeout=PATIENCE_S)
         span = int(rows(folder, "--report=summary")[0]["span_ns"])
         found, sampled = counts(folder)["off_cpu_time"], samples(folder)
         assert 2 * 100 * MS < found <= 2 * span and span < 10000 * MS, (options, found, span)

@@ -14,6 +14,7 @@ import time
 
 import sampled
 from kit import CPUPERF, need_sampling, run, run_checks, show, skip
+from patience import PATIENCE_S
 from marks import BEGIN, END, varint
 from sampled import event, write_spec
 
@@ -177,7 +178,7 @@ def check_a_killed_helper(folder):
         pid = helper_of(p)
         time.sleep(0.4)
         os.kill(pid, signal.SIGKILL)
-        _, err = p.communicate(timeout=60)
+        _, err = p.communicate(timeout=PATIENCE_S)
     assert p.returncode == 0, (p.returncode, err)
     assert err.count("cpuperf-gpu-pm, which samples GPUs by the vendor's libraries, has ended") == 1, err
     last = first_traces(folder, 8)[7]

@@ -12,6 +12,7 @@ import time
 import jsonschema
 
 from kit import CPUPERF, PRINT, finish, may_count_faults, may_sample, output, run, run_checks
+from patience import PATIENCE_S
 from receiver import Answer, Receiver
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -49,7 +50,7 @@ def parts(folder, name="cpuperf.session"):
 
 
 def nothing_is_left(folder):
-    deadline = time.monotonic() + 60  # by a child of what was killed
+    deadline = time.monotonic() + PATIENCE_S  # by a child of what was killed
     while os.listdir(f"{folder}/held") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not os.listdir(f"{folder}/held"), os.listdir(f"{folder}/held")
@@ -229,7 +230,7 @@ def begin(folder, hosts, script, *options):
 
 
 def wait_gone(pid):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
             if f.read().rsplit(")", 1)[1].split()[0] == "Z":

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, PRINT, may_count_faults, output, run, run_checks, skip
+from patience import PATIENCE_S
 
 PEERS = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/cpuperf/peers"
 LIBRARIES = ":".join(f"{PEERS}/{place}" for place in (f"usr/lib/{os.uname().machine}-linux-gnu",
@@ -157,7 +158,7 @@ def check_server_dies(folder):
             p.communicate()
             assert p.returncode == 125
         assert "connection was lost" in parts(folder)["a"]["reason"], parts(folder)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not os.path.exists(f"{folder}/hung.up") or os.listdir(f"{folder}/held"):
             assert time.monotonic() < deadline, os.listdir(folder)
             time.sleep(0.05)

@@ -13,6 +13,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, skip
+from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 import sampled
 
@@ -205,7 +206,7 @@ def check_live(folder):
             with Terminal([CPUPERF, "--top", f"--pid={p.pid}", f"--output={folder}/s"], 120, 40) as t:
                 t.wait(r"beta$")
                 t.press("t", "t all")
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + PATIENCE_S
                 while True:
                     text = t.text()
                     found = {m[2]: float(m[1]) for m in re.finditer(r"^ *([\d.]+) %.* (alpha|beta)$", text, re.M)}

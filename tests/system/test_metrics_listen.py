@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 
 from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
+from patience import PATIENCE_S
 
 EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:net_rx_bytes"
 OPENMETRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
@@ -22,7 +23,7 @@ class Local(http.client.HTTPConnection):
     """At a socket of the file system."""
 
     def __init__(self, path):
-        super().__init__("localhost", timeout=20)
+        super().__init__("localhost", timeout=PATIENCE_S)
         self.path = path
 
     def connect(self):
@@ -174,12 +175,12 @@ def check_says_where(folder):
             is_served = False
             while not is_served:
                 try:
-                    with opener.open(url, timeout=20) as answer:
+                    with opener.open(url, timeout=PATIENCE_S) as answer:
                         is_served = b"cpuperf_software_" in answer.read()
                 except urllib.error.HTTPError as e:
                     assert e.code == 503 and p.poll() is None, e  # the first iteration has not ended
             try:  # as a page would that has let its name mean this machine
-                opener.open(urllib.request.Request(url, headers={"Host": "evil.example"}), timeout=20)
+                opener.open(urllib.request.Request(url, headers={"Host": "evil.example"}), timeout=PATIENCE_S)
                 raise AssertionError("answered")
             except urllib.error.HTTPError as e:
                 assert e.code == 403 and b"no name of this machine" in e.read(), e

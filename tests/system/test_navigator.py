@@ -23,6 +23,7 @@ import urllib.parse
 import browser
 import perf_data_file as pd
 from kit import CPUPERF, PRINT, by_turns, finish, output, run, run_checks, skip, stride
+from patience import PATIENCE_S
 
 MIX = os.environ["MIX"]
 SOURCE = os.environ["SOURCE_DIR"]
@@ -57,13 +58,13 @@ class Server:
             s.settimeout(30)
             s.connect(self.local)
             return s
-        return socket.create_connection((self.host, self.port), timeout=30)
+        return socket.create_connection((self.host, self.port), timeout=PATIENCE_S)
 
     def get(self, path, method="GET", cookie=True, **headers):
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if cookie:
             headers["Cookie"] = self.cookie if cookie is True else cookie
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_S)
         connection.sock = self.connect()
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
@@ -693,7 +694,7 @@ def check_huge_slow_and_many(_):
         assert fds < 400, fds  # 256 wait at the door
         for x in many:
             x.close()
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 assert s.get("/api/session")[0].status == 200
@@ -983,28 +984,28 @@ def check_page(_):
         names = [r["function"] for r in rows][:len(first)]
         assert [next(c for c in r if c in names) for r in first] == names, (first, names)
         page.click_on("th a")  # by what they can be sorted, too
-        page.until("location.search.includes('order=total')", 30)
+        page.until("location.search.includes('order=total')")
         drawn(page)
         totals = [float(r["total"]) for r in csv_rows(f"{folder}/session", "flat", {"sort": "total"})["cpu_clock"]]
         shown = page.run("[...document.querySelectorAll('tbody tr')].map((r) => parseFloat(r.cells[1].textContent))")
         assert len(shown) > 2 and all(abs(x - y) < 0.06 for x, y in zip(shown, totals)), (shown, totals)
         page.click_on("th a")
-        page.until("!location.search.includes('order=total')", 30)
+        page.until("!location.search.includes('order=total')")
         drawn(page)
         page.click_on("tbody tr td.name a")
         drawn(page)
         assert "view=function" in page.run("location.search") and f"name={names[0]}" in page.run("location.search")
         page.run("history.back()")
-        page.until("document.querySelector('main h2') && document.querySelector('main h2').textContent === 'cpu_clock'", 30)
+        page.until("document.querySelector('main h2') && document.querySelector('main h2').textContent === 'cpu_clock'")
         page.key("/")
         assert page.run("document.activeElement.name") == "search"
         page.type("work_")
         page.key("Enter")
-        page.until(f"document.querySelectorAll('tbody tr').length === {sum('work_' in r['function'] for r in rows)}", 30)
+        page.until(f"document.querySelectorAll('tbody tr').length === {sum('work_' in r['function'] for r in rows)}")
         assert "search=work_" in page.run("location.search")
         page.run("document.querySelector('[name=comm]').value = 'none'")
         page.run("document.querySelector('#filters').requestSubmit()")
-        page.until("document.querySelectorAll('tbody tr').length === 0", 30)
+        page.until("document.querySelectorAll('tbody tr').length === 0")
         for view in ("view=function&name=run", "view=threads", "view=flat&pid=x"):
             open_view(page, f"{s.base}/?{view}")
             is_wrong = "pid=x" in view
@@ -1035,7 +1036,7 @@ def check_page(_):
             assert {name for name, _, _, found in boxes if found} == {"work_a"}, boxes
         open_view(page, f"{s.base}/?view=tree")
         page.run("[...document.querySelectorAll('.flame a')].find((a) => a.textContent === 'work_b').click()")
-        page.until("document.querySelector('.flame a').textContent === 'work_b'", 30)
+        page.until("document.querySelector('.flame a').textContent === 'work_b'")
         assert page.run("document.querySelector('.flame a').style.width") == "100%"
         link = page.run("location.href")
         open_view(page, link)
@@ -1043,13 +1044,13 @@ def check_page(_):
         open_view(page, f"{s.base}/?view=timeline&search=work_b")
         assert page.run("[...document.querySelectorAll('.flame a.found')].every((a) => a.textContent === 'work_b')")
         page.run("document.querySelector('.flame a.found').click()")
-        page.until("location.search.includes('from=')", 30)
+        page.until("location.search.includes('from=')")
         drawn(page)
         span = page.run("location.search")
         assert re.search(r"from=\d+ns", span) and re.search(r"to=\d+ns", span) and "view=timeline" in span, span
         assert page.run("document.querySelectorAll('.flame a.found').length") > 0, "its time has it"
         page.run("[...document.querySelectorAll('main a')].find((a) => a.textContent === 'All time').click()")
-        page.until("!location.search.includes('from=')", 30)
+        page.until("!location.search.includes('from=')")
         drawn(page)
         courses_are_csv(s, page, f"{folder}/session")
         open_view(page, f"{s.base}/?view=lanes")

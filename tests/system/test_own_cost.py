@@ -20,6 +20,7 @@ import protos
 import receiver
 import store
 from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, show
+from patience import PATIENCE_S
 from sampled import Trace, check_sound, event, finish, start, write_spec
 
 # certainly exceeded
@@ -252,7 +253,7 @@ class Local(http.client.HTTPConnection):
     """At a socket of the file system."""
 
     def __init__(self, path):
-        super().__init__("localhost", timeout=20)
+        super().__init__("localhost", timeout=PATIENCE_S)
         self.path = path
 
     def connect(self):

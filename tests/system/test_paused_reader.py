@@ -16,10 +16,10 @@ import tempfile
 import time
 
 from kit import may_sample
+from patience import PATIENCE_S
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 NR_CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
-PATIENCE_S = 60
 COUNTED = [{"group_name": "software", "event_name": "cpu_clock"},
            {"group_name": "misc", "event_name": "cpu_user"}]
 SAMPLED = [{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000,

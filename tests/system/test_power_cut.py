@@ -18,6 +18,7 @@ import threading
 import time
 
 from kit import CPUPERF, PRINT, run
+from patience import PATIENCE_S
 
 SESSIONS = 25 if os.environ.get("CPUPERF_TEST_LONG", "0") not in ("", "0") else 3
 EVENTS = [("software", "cpu_clock"), ("misc", "cpu_user")]
@@ -85,7 +86,7 @@ class Session:
                 self.claimed = int(found[1])
 
     def wait_for(self, claimed):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while self.claimed < claimed:
             assert time.monotonic() < deadline and self.process.poll() is None, self.claimed
             time.sleep(0.01)

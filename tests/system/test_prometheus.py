@@ -13,6 +13,7 @@ import time
 import urllib.parse
 
 from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, programs_missing, run, run_checks, skip
+from patience import PATIENCE_S
 
 EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:memory_used,misc:net_rx_bytes"
 
@@ -25,7 +26,7 @@ def free_port():
 
 def ask(port, path):
     """The answer's data; None: it does not answer yet."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

@@ -11,6 +11,7 @@ import time
 import jsonschema
 
 from kit import CPUPERF, PRINT, finish, may_count_faults, output, run, run_checks
+from patience import PATIENCE_S
 
 SLURM = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "3", "SLURM_STEP_NUM_TASKS": "3", "SLURM_NTASKS": "3"}
 PLUGIN = os.environ["SPANK"]  # empty: it was not built
@@ -191,7 +192,7 @@ def slurm(folder, daemons):
             p = stack.enter_context(subprocess.Popen([*command, "-f", f"{base}/slurm.conf"], env=rank_env(env),
                                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             stack.callback(p.terminate)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE_S
         while run(daemons["sinfo"], "-h", "-t", "idle", "-o", "%D", env=env, code=None).stdout.strip() != "2":
             with open(f"{base}/log", encoding="utf-8") as f:
                 assert time.monotonic() < deadline, f.read()[-4000:]

@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from terminal import Terminal, have_tmux  # noqa: E402
 
 from kit import CPUPERF, PRINT, run
+from patience import PATIENCE_S
 
 READER = os.path.join(os.environ["SOURCE_DIR"], "tests/system/read_trace.py")
 EVENTS = [("software", "cpu_clock"), ("software", "context_switches"), ("misc", "cpu_user"),
@@ -308,7 +309,7 @@ def check_killed(folder):
     spec = write_spec(f"{folder}/k", num_iterations=100000)
     with subprocess.Popen([CPUPERF, spec, "--duration=10ms", "--quiet"],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while not segments(f"{folder}/k") or os.path.getsize(f"{folder}/k/t.s0.0.cpuperf") < 50000:
             assert time.monotonic() < deadline and p.poll() is None
             time.sleep(0.05)

@@ -13,6 +13,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, PRINT, by_turns, output, run_checks, skip, stride
+from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 
 MIX = os.environ["MIX"]
@@ -46,7 +47,7 @@ def seconds(text):
 
 
 def wait_seconds(t, least):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while seconds(text := t.text()) < least:
         assert time.monotonic() < end, text
         time.sleep(0.05)
@@ -319,7 +320,7 @@ def check_code_is_charged(folder):
         assert seconds(t.text()) - read <= 2, (read, times_of(screen), t.text())
         # Then the newest are read, and what nobody sees as the last seconds is not.
         said = r"^ read ([1-5]) of the last 5 and (\d+) of all (\d+) iterations · own "
-        end = time.monotonic() + 90
+        end = time.monotonic() + PATIENCE_S
         while not (match := re.search(said, text := t.still(), re.M)):
             assert time.monotonic() < end, text
         assert int(match[2]) < int(match[3]) and int(match[2]) == seconds(text), text

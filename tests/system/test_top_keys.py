@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, PRINT, run_checks, skip, stride
+from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 
 MIX, SOURCE = os.environ["MIX"], os.environ["SOURCE_DIR"]
@@ -74,7 +75,7 @@ def is_open(text, page):
 
 def go(t, page, text=""):
     """Opens a page from wherever the keys before have led; text: the screen, if it is known."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not is_open(text, page) and not is_open(text := settle(t), page):
         assert time.monotonic() < end, (page, text)
         if is_open(text, "rows"):
@@ -97,7 +98,7 @@ def press_one(t, width, height, page, key):
     """The screen a little later; that is time enough nearly always."""
     what = ("-H", *(f"{code:x}" for code in key)) if isinstance(key, tuple) else (key,)
     text = t.tmux("send-keys", *what, ";", "run-shell", "-d", "0.03", ";", "capture-pane", "-p")
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while not is_whole(text, width, height):
         assert time.monotonic() < end, (page, key, width, height, text)
         text = t.text()

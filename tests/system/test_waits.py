@@ -18,6 +18,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, by_turns, need_programs, on_terminal, output, PRINT, run, run_checks
+from patience import PATIENCE_S
 import sampled
 import sys
 from waited import measuring
@@ -537,7 +538,7 @@ def check_nothing_is_left(folder):
                 missing = loaded - {names.get(o) for o in held}
             assert {kind for kind, _ in held} == kinds, held
             session.send_signal(end)
-        until = time.monotonic() + 120  # the kernel frees them in the background
+        until = time.monotonic() + PATIENCE_S  # the kernel frees them in the background
         while held & set(alive()) and time.monotonic() < until:
             time.sleep(0.1)
         assert not held & set(alive()), [(o, name) for o, name in alive().items() if o in held]
