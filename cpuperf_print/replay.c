@@ -307,7 +307,9 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 	f->cpus = cpus;
 	f->has_target = f->nr_cpus && cpus[f->nr_cpus - 1].cpu == TABLE_ALL_CPUS;
 	f->nr_cpus -= f->has_target;
-	if (!f->has_target && p->info && !strstr(p->info->spec_json, "\"cpus\":"))
+	if (p->info && p->info->nr_cpus)
+		f->nr_machine_cpus = p->info->nr_cpus;
+	else if (!f->has_target && p->info && !strstr(p->info->spec_json, "\"cpus\":"))
 		f->nr_machine_cpus = f->nr_cpus; /* all were measured */
 	return 0;
 }

@@ -95,7 +95,8 @@ int tables_lines(const struct job *j, const struct input *o, bool each_cpu,
 		 struct counts_lines **out, struct err *e)
 {
 	struct counts_lines *lines =
-	    counts_lines_new(o->facts->nr_events, &o->spec.metric_set, each_cpu);
+	    counts_lines_new(o->facts->nr_events, &o->spec.metric_set, each_cpu,
+			     o->facts->info ? o->facts->info->nr_cpus : 0);
 	const struct counts_series_config config = {.session = o->session,
 						    .metrics = &o->spec.metric_set,
 						    .filter = &j->selection->filter,

@@ -189,6 +189,8 @@ static void put_line(struct page *h, const struct counts_line *l, size_t i, cons
 		page_real(h, "least", factor * l->min, DIGITS);
 		page_real(h, "mean", factor * l->mean, DIGITS);
 		page_real(h, "most", factor * l->max, DIGITS);
+		if (!isnan(l->limit))
+			page_real(h, "limit", factor * l->limit, DIGITS);
 		put_values(h, i, kind->nr_points, factor, b);
 	}
 }

@@ -26,6 +26,7 @@ struct points {
 	struct job *j;
 	struct grid *g;
 	size_t nr_waiting;
+	uint64_t nr_cpus; /* of the machine; 0: unknown */
 	struct err *e;
 };
 
@@ -49,6 +50,7 @@ static const struct grid_column point_columns[] = {
     {"enabled_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
     {"running_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
     {"weight", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"limit", NULL, NULL, GRID_REAL, GRID_ALL},
 };
 
 static void put_count(struct grid *g, bool holds, uint64_t n)
@@ -63,7 +65,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	const struct cell *c = p->cell;
 	const bool has_value = cell_has_value(c), is_counted = c->is_perf && !p->of->metric;
 	char state[CELL_STATE_BYTES], unit[COUNTS_SERIES_UNIT_BYTES];
-	double value;
+	double value, limit;
 	int rc;
 
 	w->j->output->nr_records++;
@@ -87,6 +89,8 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	put_count(g, is_counted, c->enabled_ns);
 	put_count(g, is_counted, c->running_ns);
 	put_count(g, p->is_samples, p->weight);
+	limit = table_limit_shown(p->of, w->nr_cpus, !p->thing);
+	isnan(limit) ? grid_none(g) : grid_real(g, limit);
 	if (++w->nr_waiting < ROWS_AT_ONCE)
 		return 0;
 	w->nr_waiting = 0;
@@ -97,7 +101,8 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 static int print_points(struct job *j, const struct input *o, struct err *e)
 {
-	struct points w = {.j = j, .e = e};
+	struct points w = {.j = j, .e = e, .nr_cpus = o->facts->info ? o->facts->info->nr_cpus : 0};
+
 	w.g = reports_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]));
 	if (!w.g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -170,6 +175,7 @@ static void put_shape(struct shown *s, size_t i)
 		high = fmax(high, shape[k]);
 		last = isnan(shape[k]) ? last : k + 1;
 	}
+	high = fmin(high, counts_lines_at(s->lines, i)->limit);
 	for (size_t k = 0; k < last; k++)
 		buf_adds(&s->layout.text, level(s, shape[k], low, high));
 	layout_cell(&s->layout, SHAPE);

@@ -56,6 +56,7 @@ struct counts_lines {
 	size_t nr_events;
 	struct cell *cells; /* owned; by event: the operands of metrics */
 	bool each_cpu;
+	uint64_t nr_cpus;
 	struct dict entries; /* struct entry */
 	struct line **order; /* owned; the lines to show */
 	size_t nr_order;
@@ -68,7 +69,7 @@ struct counts_lines {
 };
 
 struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set *metrics,
-				      bool each_cpu)
+				      bool each_cpu, uint64_t nr_cpus)
 {
 	struct counts_lines *l = mem_zalloc(sizeof(*l));
 
@@ -79,6 +80,7 @@ struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set 
 	l->metrics = metrics;
 	l->nr_events = nr_events;
 	l->each_cpu = each_cpu;
+	l->nr_cpus = nr_cpus;
 	l->width_ns = FIRST_WIDTH_NS;
 	l->cells = mem_calloc(nr_events + 1, sizeof(*l->cells));
 	if (l->cells)
@@ -120,13 +122,15 @@ static struct line *add_line(struct counts_lines *l, const struct entry *key,
 		return NULL;
 	}
 	e->line = line;
-	line->shown = (struct counts_line){.column = key->column,
-					   .cpu = key->cpu,
-					   .number = key->number,
-					   .of = *of,
-					   .unit = unit_shown(of->kind, of->unit),
-					   .is_samples = key->kind == 1,
-					   .quality = {.running = 1}};
+	line->shown =
+	    (struct counts_line){.column = key->column,
+				 .cpu = key->cpu,
+				 .number = key->number,
+				 .of = *of,
+				 .unit = unit_shown(of->kind, of->unit),
+				 .is_samples = key->kind == 1,
+				 .limit = table_limit_shown(of, l->nr_cpus, key->kind != 2),
+				 .quality = {.running = 1}};
 	return line;
 }
 

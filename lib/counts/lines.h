@@ -15,22 +15,23 @@ enum {
 };
 
 struct counts_line {
-	uint32_t column, cpu;        /* COUNTS_NO_CPU: the machine, or all CPUs */
-	struct table_column of;      /* its event or metric */
-	const char *thing;           /* NULL: none */
-	uint32_t number;             /* of the thing */
-	bool is_samples;             /* an estimate from the weight of samples */
-	struct unit unit;            /* unit of min, mean and max; a metric may be per second */
-	bool has_number;             /* min, mean and max are valid */
-	double min, mean, max;       /* in shown units */
-	uint64_t nr_points;          /* points with a number; for samples, those with samples */
+	uint32_t column, cpu;   /* COUNTS_NO_CPU: the machine, or all CPUs */
+	struct table_column of; /* its event or metric */
+	const char *thing;      /* NULL: none */
+	uint32_t number;        /* of the thing */
+	bool is_samples;        /* an estimate from the weight of samples */
+	struct unit unit;       /* unit of min, mean and max; a metric may be per second */
+	bool has_number;        /* min, mean and max are valid */
+	double min, mean, max;  /* in shown units */
+	double limit;           /* what is possible, likewise (table_limit_shown); NAN: unknown */
+	uint64_t nr_points;     /* points with a number; for samples, those with samples */
 	struct cell_quality quality; /* of its points */
 };
 
-/* each_cpu: a line for each CPU too. Borrows the metrics and the strings of the points' columns.
- * NULL without memory. */
+/* each_cpu: a line for each CPU too. nr_cpus: of the machine; 0: unknown. Borrows the metrics and
+ * the strings of the points' columns. NULL without memory. */
 struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set *metrics,
-				      bool each_cpu);
+				      bool each_cpu, uint64_t nr_cpus);
 void counts_lines_free(struct counts_lines *l); /* NULL is fine */
 
 /* A counts_series_fn; arg is the lines. -ENOMEM. */

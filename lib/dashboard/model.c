@@ -373,29 +373,15 @@ static double number_to_remember(const struct model *m, const struct model_frame
 /* --- things ------------------------------------------------------------------------------------
  */
 
-/* In ns for each second; 0: there is no limit. */
-static uint64_t most_cpu_time(const struct model *m, const struct table_column *c)
-{
-	if (strcmp(c->name, "process_cpu_time") != 0 && strcmp(c->name, "cgroup_cpu_usage") != 0)
-		return 0;
-	return m->facts.nr_machine_cpus;
-}
-
 struct cell model_thing_cell(const struct model *m, size_t column, const struct cell *cell)
 {
 	struct cell limited = *cell;
-	double most = (double)cell->span_ns * (double)most_cpu_time(m, model_column(m, column));
+	double limit = (double)cell->span_ns *
+		       table_limit(model_column(m, column), m->facts.nr_machine_cpus, false);
 
-	if (most > 0 && cell->value > most)
-		limited.value = most;
+	if (limit > 0 && cell->value > limit)
+		limited.value = limit;
 	return limited;
-}
-
-double model_thing_number(const struct model *m, size_t column, const struct cell *cell)
-{
-	const struct cell limited = model_thing_cell(m, column, cell);
-
-	return model_number(model_column(m, column), &limited, false);
 }
 
 double model_thing_value(const struct model *m, const struct thing_series_one *one, size_t i)
@@ -418,7 +404,7 @@ static void remember_things(struct model *m, const struct table *t)
 		const struct table_thing *thing = &t->things[i];
 
 		thing_series_set(&m->series, thing->column, thing->number,
-				 model_thing_number(m, thing->column, &thing->cell));
+				 model_number(&t->columns[thing->column], &thing->cell, false));
 	}
 }
 

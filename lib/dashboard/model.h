@@ -226,10 +226,8 @@ size_t model_series(const struct model *m, uint32_t row, size_t column);
  * the count; a share in percent, a value, a metric. NaN: none. */
 double model_number(const struct table_column *c, const struct cell *cell, bool as_count);
 
-/* The same of a cell of a thing, as a rate. The CPU time of a process or cgroup is at most that of
- * all CPUs: its readings are not of exactly the time of the iteration. */
-double model_thing_number(const struct model *m, size_t column, const struct cell *cell);
-/* The cell with that limit. */
+/* The cell of a thing with at most what it can use (table_limit): its readings are not of exactly
+ * the time of the iteration. */
 struct cell model_thing_cell(const struct model *m, size_t column, const struct cell *cell);
 /* Whether an event is a value of the machine, which has no row and no thing. */
 bool model_is_item(const struct model *m, size_t column);

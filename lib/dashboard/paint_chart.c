@@ -11,6 +11,9 @@
 
 enum { NR_LEVELS = 8, AXIS_WIDTH = 11, DOTS_WIDE = 2, DOTS_HIGH = 4 };
 
+/* From there on the limit is the top; what exceeds it by rounding is not marked. */
+static const double NEAR_LIMIT = 0.9, OVER_LIMIT = 1.01;
+
 static const char *const levels[2][NR_LEVELS] = {
     {"_", ".", "-", "=", "+", "*", "#", "@"},
     {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
@@ -83,6 +86,7 @@ struct chart {
 	struct paint_series of;
 	size_t from, to;  /* entries of the history */
 	double low, high; /* of the axis */
+	double limit;     /* of the values; NaN: none */
 	unsigned x, y, width, height;
 };
 
@@ -91,6 +95,12 @@ double paint_series_value(const struct model *m, const struct paint_series *s, s
 	if (s->is_of_thing)
 		return model_thing_value(m, s->of, i);
 	return s->series < m->history.nr_series ? history_value(&m->history, i, s->series) : NAN;
+}
+
+double paint_series_limit(const struct model *m, const struct paint_series *s)
+{
+	return table_limit_shown(model_column(m, s->column), m->facts.nr_machine_cpus,
+				 !s->is_of_thing);
 }
 
 static double value_at(const struct chart *k, size_t i)
@@ -112,10 +122,22 @@ static void find_axis(struct chart *k)
 	}
 	if (low > high)
 		low = high = 0;
+	if (high >= NEAR_LIMIT * k->limit)
+		high = k->limit;
+	low = fmin(low, k->limit);
 	k->high = high > 0 ? high : low < 0 ? 0 : 1;
 	k->low = low >= 0 && low < high / 2 ? 0 : low; /* include 0 if it is near */
 	if (k->low >= k->high)
 		k->low = k->high > 0 ? 0 : k->high - 1;
+}
+
+/* The style of the top line, which says that a value is drawn lower than it is. */
+static uint8_t top_style(const struct chart *k, size_t i, size_t nr)
+{
+	for (; nr-- && i < k->to; i++)
+		if (value_at(k, i) > k->limit * OVER_LIMIT)
+			return CANVAS_WARN;
+	return CANVAS_CHART;
 }
 
 /* How many of nr dots the value fills: at least one. */
@@ -130,7 +152,8 @@ static unsigned dots_of(const struct chart *k, size_t i, unsigned nr)
 }
 
 /* Braille: two entries per character, four dots per line. */
-static void put_braille(const struct chart *k, struct canvas *c, unsigned x, const unsigned dots[2])
+static void put_braille(const struct chart *k, struct canvas *c, unsigned x, const unsigned dots[2],
+			uint8_t top)
 {
 	static const uint8_t bits[DOTS_WIDE][DOTS_HIGH] = {{0x40, 0x04, 0x02, 0x01},
 							   {0x80, 0x20, 0x10, 0x08}};
@@ -146,7 +169,8 @@ static void put_braille(const struct chart *k, struct canvas *c, unsigned x, con
 			continue;
 		text[1] = (char)(0xa0 | pattern >> 6);
 		text[2] = (char)(0x80 | (pattern & 0x3f));
-		canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART, text, 1);
+		canvas_put(c, x, k->y + k->height - 1 - line,
+			   line + 1 == k->height ? top : CANVAS_CHART, text, 1);
 	}
 }
 
@@ -156,19 +180,24 @@ static void paint_points(const struct chart *k, struct canvas *c)
 	unsigned x = k->x + k->width - (unsigned)((nr + per_cell - 1) / per_cell);
 
 	for (size_t i = k->from; i < k->to; i += per_cell, x++) {
+		const uint8_t top = top_style(k, i, per_cell);
 		unsigned dots[2] = {0, 0};
 
 		if (!c->is_utf8) {
 			unsigned height = dots_of(k, i, k->height);
 
 			for (unsigned line = 0; line < height; line++)
-				canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART,
-					   line + 1 == height ? "*" : ":", 1);
+				canvas_put(c, x, k->y + k->height - 1 - line,
+					   line + 1 == k->height ? top : CANVAS_CHART,
+					   line + 1 < height    ? ":"
+					   : top == CANVAS_WARN ? "!"
+								: "*",
+					   1);
 			continue;
 		}
 		for (size_t d = 0; d < DOTS_WIDE && i + d < k->to; d++)
 			dots[d] = dots_of(k, i + d, k->height * DOTS_HIGH);
-		put_braille(k, c, x, dots);
+		put_braille(k, c, x, dots, top);
 	}
 }
 
@@ -227,6 +256,7 @@ void paint_chart(const struct model *m, struct canvas *c, struct paint_area area
 	struct chart k = {.m = m,
 			  .of = *series,
 			  .to = paint_nr_entries(m),
+			  .limit = paint_series_limit(m, series),
 			  .x = AXIS_WIDTH + 1,
 			  .y = area.y,
 			  .height = area.height};

@@ -42,6 +42,13 @@ static bool find_chart(const struct model *m, size_t i, struct paint_series *out
 	return true;
 }
 
+static double limited_value(const struct model *m, const struct paint_series *s, size_t i)
+{
+	const double x = paint_series_value(m, s, i);
+
+	return isnan(x) ? x : fmin(x, paint_series_limit(m, s));
+}
+
 /* Over the entries that the history still has, without those cut short. */
 static struct history_total find_total(const struct model *m, const struct paint_series *s)
 {
@@ -49,7 +56,7 @@ static struct history_total find_total(const struct model *m, const struct paint
 	size_t nr = paint_nr_entries(m);
 
 	for (size_t i = 0; i < nr; i++) {
-		double x = paint_series_value(m, s, i);
+		double x = limited_value(m, s, i);
 
 		if (isnan(x) || history_entry(&m->history, i)->is_cut)
 			continue;
@@ -66,7 +73,7 @@ static void paint_one(const struct model *m, struct canvas *c, struct paint_area
 	const struct table_column *of = model_column(m, s->column);
 	const struct history_total t = find_total(m, s);
 	size_t nr = paint_nr_entries(m);
-	double now = nr ? paint_series_value(m, s, nr - 1) : NAN;
+	double now = nr ? limited_value(m, s, nr - 1) : NAN;
 	BUF_AUTO(b, PAINT_LINE_BYTES);
 	unsigned used;
 

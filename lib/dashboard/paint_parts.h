@@ -42,6 +42,8 @@ struct paint_series {
 };
 /* In the i-th entry; NaN: none. */
 double paint_series_value(const struct model *m, const struct paint_series *s, size_t i);
+/* What it can be at most, which charts do not exceed; NaN: there is no limit, or it is unknown. */
+double paint_series_limit(const struct model *m, const struct paint_series *s);
 void paint_chart(const struct model *m, struct canvas *c, struct paint_area area,
 		 const struct paint_series *series);
 /* "min … mean … max …" */

@@ -7,8 +7,10 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sum.h"
+#include "estimate/unit.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 enum { MAX_NAMES_BYTES = 64 << 20 };
@@ -248,16 +250,34 @@ static const struct bound {
 /* The kernel counts some in ticks, of each CPU, and a time is read a little after its clock. */
 enum { SLACK_NS = 10000000, SLACK_PART = 100 };
 
+double table_limit(const struct table_column *c, uint64_t nr_cpus, bool is_sum)
+{
+	const struct bound *b =
+	    ARRAY_FIND(x, bounds, ARRAY_NR(bounds), c->name && strcmp(x->name, c->name) == 0);
+
+	if (!b || (is_sum && !b->has_sum) || (b->is_of_cpus && !nr_cpus))
+		return NAN;
+	return b->is_of_cpus ? (double)nr_cpus : 1;
+}
+
+double table_limit_shown(const struct table_column *c, uint64_t nr_cpus, bool is_sum)
+{
+	static const uint64_t span_ns = 1000000000;
+	const double nr = table_limit(c, nr_cpus, is_sum);
+	const struct cell most = {
+	    .state = CELL_OK, .value = nr * (double)span_ns, .span_ns = span_ns};
+	double shown;
+
+	return !isnan(nr) && unit_number(c->kind, c->unit, &most, &shown) ? shown : NAN;
+}
+
 static bool is_over(const struct table *t, size_t column, const struct cell *c, bool is_sum)
 {
-	const char *name = t->columns[column].name;
-	const struct bound *b =
-	    ARRAY_FIND(x, bounds, ARRAY_NR(bounds), name && strcmp(x->name, name) == 0);
-	double nr, limit_ns;
+	const double nr = table_limit(&t->columns[column], t->nr_cpus, is_sum);
+	double limit_ns;
 
-	if (!b || !cell_has_value(c) || (is_sum && !b->has_sum) || (b->is_of_cpus && !t->nr_cpus))
+	if (isnan(nr) || !cell_has_value(c))
 		return false;
-	nr = b->is_of_cpus ? (double)t->nr_cpus : 1;
 	limit_ns = nr * (double)c->span_ns;
 	return c->value > limit_ns + limit_ns / SLACK_PART + (nr + 1) * SLACK_NS;
 }

@@ -102,6 +102,11 @@ struct cell *table_cell(const struct table *t, size_t row, size_t column);
 /* True if a column's cells belong to each row's CPU or package; else they are the machine's, in row
  * 0. */
 bool table_is_of_cpu(const struct table_column *c);
+/* What a thing of the column, or all of them together (is_sum), can use at most: a time, as a
+ * multiple of the span in which it is used; in the shown unit (estimate/unit.h). nr_cpus: of the
+ * machine; 0: unknown. NAN: there is no limit, or it is unknown. */
+double table_limit(const struct table_column *c, uint64_t nr_cpus, bool is_sum);
+double table_limit_shown(const struct table_column *c, uint64_t nr_cpus, bool is_sum);
 /* "count", "value", "share" or "metric". */
 const char *table_kind_name(const struct table_column *c);
 /* True if the column's total is a number of its own: the machine's cell in row 0 is its total. */

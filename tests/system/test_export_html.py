@@ -22,6 +22,7 @@ import zlib
 
 import browser
 from kit import need_sampling
+import pages
 import perf_data_file as pd
 import sampled
 from sampled import event
@@ -1013,6 +1014,35 @@ def check_tally(folder):
         assert page.run("cpuperf.page.time.cursor") > 0 and page.run("cpuperf.page.model.isAllTime")
         assert page.problems() == []
     check_narrow(f"{folder}/tally.html")
+    check_limit(f"{folder}/tally.html", folder)
+
+
+def check_limit(path, folder):
+    """CPU time ends at what all CPUs are, a value near it makes that the top, and what is above is cut and marked."""
+    most = 100 * os.cpu_count()
+
+    def with_values(series):
+        of = next(s for s in series if s["label"] == "process_cpu_time")
+        assert of["limit"] == most and not [s for s in series if s["label"] == "context_switches" and "limit" in s], of
+        of.update(least=most / 2, mean=most, most=1.5 * most, values=[most / 2, 0.95 * most, most, 1.5 * most])
+
+    with open(path, encoding="utf-8") as page:
+        text = page.read()
+    data = pages.data_of(text)
+    with_values(data["series"])
+    start, end = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).span(1)
+    with open(f"{folder}/limit.html", "w", encoding="utf-8") as out:
+        out.write(text[:start] + json.dumps(data).replace("<", "\\u003c") + text[end:])
+    with browser.Browser(1280, 900) as page:
+        page.open(f"{folder}/limit.html")
+        of = "cpuperf.page.data.series.find((s) => s.label === 'process_cpu_time')"
+        assert page.run(f"{of}.axis") == [0, most]
+        shown = page.run(f"cpuperf.page.time.seriesValue({of}, -1)")
+        assert shown.endswith(f" % of {most:.0f}.0 %") or shown.endswith(f"of {most} %"), shown
+        slices = page.run("cpuperf.page.data.nr_slices")
+        said = [page.run(f"cpuperf.page.time.seriesValue({of}, {int(slices * (i + 0.5) / 4)})") for i in range(4)]
+        assert [text.endswith(": more than possible") for text in said] == [False, False, False, True], said
+        assert page.problems() == []
 
 
 def check_narrow(path):

@@ -905,15 +905,19 @@ def courses_are_csv(s, page, session):
     open_view(page, f"{s.base}/?view=series")
     charts = page.run("[...document.querySelectorAll('section')].map((x) => [x.querySelector('h2').textContent,"
                       " [...x.querySelectorAll('.legend span')].map((e) => e.textContent),"
-                      " [...x.querySelectorAll('path')].map((p) => p.getBBox().width)])")
-    lines = {}
+                      " [...x.querySelectorAll('path:not(.over)')].map((p) => p.getBBox().width),"
+                      " x.querySelector('small').textContent])")
+    lines, near = {}, set()
     for rows in csv_rows(session, "series", {}).values():
         for r in rows:
             if r["value"] and (r["cpu"] == "all" or r["kind"] == "samples"):
                 name = r["thing_name"] or ("all" if r["cpu"] == "all" else f"CPU {r['cpu']}")
                 lines.setdefault(f"{r['label']}, {r['unit']}", {}).setdefault(name, []).append(float(r["value"]))
-    assert [heading for heading, _, _ in charts] == list(lines) and len(lines) > 1, (charts, lines)
-    for heading, legend, widths in charts:
+                if r["limit"] and float(r["value"]) >= 0.9 * float(r["limit"]):
+                    near.add(f"{r['label']}, {r['unit']}")
+    assert {heading for heading, *_, axis in charts if "all that is possible" in axis} == near, (charts, near)
+    assert [heading for heading, *_ in charts] == list(lines) and len(lines) > 1, (charts, lines)
+    for heading, legend, widths, _ in charts:
         assert len(legend) == len(widths) == len(lines[heading]) and all(w > 10 for w in widths), (heading, legend, widths)
         for text in legend:
             name, mean, most = re.fullmatch("(.*): mean (.*), most (.*)", text).groups()

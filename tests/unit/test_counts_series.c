@@ -985,7 +985,7 @@ static void check_metric(const struct counts_lines *l, size_t i, const struct su
 static void check_lines(const struct turn *turns, bool is_by_cpu)
 {
 	static struct sums s;
-	struct counts_lines *l = counts_lines_new(NR_COLUMNS, &line_metric_set, true);
+	struct counts_lines *l = counts_lines_new(NR_COLUMNS, &line_metric_set, true, 0);
 	const size_t nr = (size_t)NR_TURNS * NR_CPUS;
 
 	assert_non_null(l);
@@ -1029,7 +1029,7 @@ TEST(lines_of_random_points)
 static void show_lines(bool each_cpu, struct buf *b)
 {
 	static const struct profile_filter all;
-	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, each_cpu);
+	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, each_cpu, 0);
 	struct profile_session *s;
 	struct counts_series_config config = {.metrics = &metric_set,
 					      .filter = &all,
@@ -1162,7 +1162,7 @@ static void add_count(struct counts_lines *l, uint32_t cpu, uint64_t span_ns, ui
 TEST(lines_of_unlike_cpus)
 {
 	for (int is_samples = 0; is_samples < 2; is_samples++) {
-		struct counts_lines *l = counts_lines_new(1, &(struct metric_set){0}, true);
+		struct counts_lines *l = counts_lines_new(1, &(struct metric_set){0}, true, 0);
 		const struct counts_line *line;
 
 		assert_non_null(l);
@@ -1182,7 +1182,7 @@ TEST(lines_of_unlike_cpus)
 TEST(lines_of_counts_and_samples)
 {
 	for (int nr_samples = 2; nr_samples < 4; nr_samples++) {
-		struct counts_lines *l = counts_lines_new(1, &(struct metric_set){0}, false);
+		struct counts_lines *l = counts_lines_new(1, &(struct metric_set){0}, false, 0);
 
 		assert_non_null(l);
 		for (int i = 0; i < 2; i++)
@@ -1206,7 +1206,7 @@ TEST(lines_of_a_part_of_the_time)
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct counts_lines *l =
-		    counts_lines_new(NR_COLUMNS, &(struct metric_set){0}, false);
+		    counts_lines_new(NR_COLUMNS, &(struct metric_set){0}, false, 0);
 		struct turn turn = {cases[i].start_ns, cases[i].start_ns + 2 * MS, {{2}}, {{0}}};
 		double shape;
 
@@ -1226,10 +1226,41 @@ TEST(lines_of_a_part_of_the_time)
 	}
 }
 
+/* What a process, and all of them, can use on the machine that was measured. */
+TEST(limit_of_lines)
+{
+	const struct cell cell = {.state = CELL_OK, .value = 5 * MS, .raw = 5 * MS, .span_ns = MS};
+	const struct table_column columns[] = {
+	    {.name = "process_cpu_time", .unit = "ns", .kind = EVENT_COUNT},
+	    {.name = "page_faults", .unit = "", .kind = EVENT_COUNT}};
+	const struct table_thing thing = {.name = "x", .cell = cell};
+	struct counts_lines *l = counts_lines_new(2, &(struct metric_set){0}, false, 3);
+
+	assert_non_null(l);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(
+		    counts_lines_add(l, &(struct counts_series_point){.column = i / 2,
+								      .of = &columns[i / 2],
+								      .thing = i ? NULL : &thing,
+								      .cpu = COUNTS_NO_CPU,
+								      .origin_ns = ORIGIN,
+								      .start_ns = ORIGIN,
+								      .end_ns = ORIGIN + MS,
+								      .cell = &cell}),
+		    0);
+	assert_int_equal(counts_lines_end(l), 0);
+	assert_int_equal(counts_lines_nr(l), 3);
+	assert_float_equal(counts_lines_at(l, 0)->limit, 300, 1e-9);
+	assert_float_equal(counts_lines_at(l, 0)->max, 500, 1e-9);
+	assert_float_equal(counts_lines_at(l, 1)->limit, 300, 1e-9);
+	assert_true(isnan(counts_lines_at(l, 2)->limit));
+	counts_lines_free(l);
+}
+
 /* More things than there are lines for are counted; the machine's own lines have room. */
 TEST(too_many_lines)
 {
-	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, false);
+	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, false, 0);
 	const struct cell cell = {
 	    .state = CELL_OK, .count = 1, .value = 1, .raw = 1, .span_ns = MS};
 	const struct table_column column = {.name = "disk", .unit = "", .kind = EVENT_COUNT};
@@ -1517,7 +1548,7 @@ static void check_any_lines(const struct counts_lines *l)
 static void any_session(uint64_t seed, bool is_sampling)
 {
 	static const struct profile_filter all;
-	struct checked c = {.lines = counts_lines_new(NR_EVENTS, &metric_set, true)};
+	struct checked c = {.lines = counts_lines_new(NR_EVENTS, &metric_set, true, 0)};
 	struct counts_series_config config = {.metrics = &metric_set,
 					      .filter = &all,
 					      .slice_ns = 1 + synthetic_next(&seed) % MS,
@@ -1560,7 +1591,7 @@ TEST(any_sessions)
 static int read_all(void *arg)
 {
 	static const struct profile_filter all;
-	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, true);
+	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, true, 0);
 	struct counts_series_config config = {.metrics = &metric_set,
 					      .filter = &all,
 					      .slice_ns = MS,

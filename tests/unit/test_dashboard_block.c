@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_dashboard.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "dashboard/block.h"
 #include "dashboard/model_keys.h"
@@ -44,9 +45,13 @@ static bool describe(void *arg, uint32_t pid, struct processes_one *out)
 	return false;
 }
 
+static unsigned used_by_last; /* not 0: instead */
+
 /* Of one of them in another order: what the others use. */
 static unsigned cpu_of(uint32_t i, uint32_t iteration)
 {
+	if (used_by_last && i == NR - 1)
+		return used_by_last;
 	return iteration % 100 == 99 ? 100 - family[i].cpu : family[i].cpu;
 }
 
@@ -488,8 +493,54 @@ TEST(at_most_all_cpus)
 	struct session_under_test s;
 
 	begin(&s, false);
-	assert_float_equal(model_thing_number(&s.m, TIME_OF, &cell), 200, 1e-9);
+	assert_float_equal(model_thing_cell(&s.m, TIME_OF, &cell).value, 2.0 * NS_PER_S, 1);
 	assert_float_equal(model_number(model_column(&s.m, TIME_OF), &cell, false), 220, 1e-9);
+	end_session(&s);
+}
+
+static bool has_mark(struct session_under_test *s)
+{
+	bool has = false;
+
+	for (int is_utf8 = 0; is_utf8 < 2; is_utf8++) {
+		struct canvas c;
+
+		assert_int_equal(canvas_init(&c, 100, 30, is_utf8), 0);
+		paint(&s->m, &(struct paint_state){.now_ns = 0}, &c);
+		has = ARRAY_ANY(cell, c.cells, (size_t)c.width * c.height,
+				cell->style == CANVAS_WARN &&
+				    (is_utf8 ? (cell->text[1] & 0xfc) == 0xa0 /* Braille */
+					     : strcmp(cell->text, "!") == 0)) &&
+		      (has || !is_utf8);
+		canvas_fini(&c);
+	}
+	return has;
+}
+
+/* Which is the top of its chart; what is drawn lower than it is has a mark there. */
+TEST(charts_end_at_all_cpus)
+{
+	struct session_under_test s;
+
+	begin(&s, false);
+	press_all(&s, "jo");
+	used_by_last = 170;
+	add_family(&s, 1);
+	assert_true(shows(&s, 100, 30, " 170.0 % │"));
+	used_by_last = 190;
+	add_family(&s, 2);
+	assert_true(shows(&s, 100, 30, " 200.0 % │"));
+	assert_false(has_mark(&s));
+	used_by_last = 250;
+	add_family(&s, 3);
+	assert_true(shows(&s, 100, 30, " 200.0 % │"));
+	assert_true(shows(&s, 100, 30, "cpu_time  200.0 % "));
+	assert_true(shows(&s, 100, 30, "max 200.0 %"));
+	assert_true(has_mark(&s));
+	s.m.facts.nr_machine_cpus = 0;
+	assert_true(shows(&s, 100, 30, " 250.0 % │"));
+	assert_false(has_mark(&s));
+	used_by_last = 0;
 	end_session(&s);
 }
 

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "estimate/table.h"
 
+#include <math.h>
+
 enum { START_NS = 1000, END_NS = 9000 };
 
 static struct reading at(uint64_t time_ns, uint64_t raw)
@@ -447,6 +449,37 @@ TEST(copied)
 	assert_string_equal(to->things[0].name, "sda");
 	assert_int_equal(to->things[0].number, 1);
 	table_free(to);
+}
+
+/* In the unit that charts show. */
+TEST(limits)
+{
+	static const struct {
+		const char *name, *unit;
+		uint64_t nr_cpus;
+		bool is_sum;
+		double limit, shown;
+	} rows[] = {
+	    {"process_cpu_time", "ns", 2, false, 2, 200},
+	    {"process_cpu_time", "ns", 64, true, 64, 6400},
+	    {"process_cpu_time", "ns", 0, true, NAN, NAN}, /* unknown */
+	    {"cgroup_cpu_usage", "ns", 2, false, 2, 200},
+	    {"cgroup_cpu_usage", "ns", 2, true, NAN, NAN}, /* one is in the other */
+	    {"disk_busy_time", "ns", 0, false, 1, 100},
+	    {"disk_busy_time", "ns", 2, true, NAN, NAN},
+	    {"process_run_delay", "ns", 2, false, NAN, NAN},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct table_column c = {
+		    .name = rows[i].name, .unit = rows[i].unit, .kind = EVENT_COUNT};
+		const double limit = table_limit(&c, rows[i].nr_cpus, rows[i].is_sum);
+		const double shown = table_limit_shown(&c, rows[i].nr_cpus, rows[i].is_sum);
+
+		if (isnan(rows[i].limit) ? !isnan(limit) || !isnan(shown)
+					 : limit != rows[i].limit || shown != rows[i].shown)
+			fail_msg("row %zu: %g, %g", i, limit, shown);
+	}
 }
 
 /* A time that is longer than the machine's CPUs, or the disk, had: a part of it is of before. */

@@ -3,6 +3,7 @@
  */
 const TOP_THINGS = 10, TOP_LINES = 5;
 const LINE_WIDTH = 1000, LINE_HEIGHT = 100;
+const NEAR_LIMIT = 0.9, OVER_LIMIT = 1.01;
 
 /* Rows by what of() says of them, in their order. */
 function groupsOf(rows, of) {
@@ -104,19 +105,43 @@ function pathOf(points, end, low, high) {
 			return '';
 		const x = LINE_WIDTH * row.time_ns / end;
 		const from = Math.max(0, Math.min(x - 1, LINE_WIDTH * (row.time_ns - row.span_ns) / end));
-		const y = (LINE_HEIGHT * (high - row.value) / (high - low || 1)).toFixed(2);
+		const y = (LINE_HEIGHT * (high - Math.min(high, row.value)) / (high - low || 1)).toFixed(2);
 
 		return wasOn ? `L${x.toFixed(2)} ${y}` : `M${from.toFixed(2)} ${y}H${x.toFixed(2)}`;
 	}).join('');
 }
 
+/* What is more than possible, as a bar above its time. What exceeds it by rounding is not marked. */
+function overOf(points, end) {
+	return points.filter((row) => row !== null && isOver(row)).map((row) => {
+		const to = LINE_WIDTH * row.time_ns / end;
+		const from = Math.max(0, Math.min(to - 1, LINE_WIDTH * (row.time_ns - row.span_ns) / end));
+
+		return `M${from.toFixed(2)} 1H${to.toFixed(2)}`;
+	}).join('');
+}
+
+function isOver(row) {
+	return row.limit !== null && row.value > OVER_LIMIT * row.limit;
+}
+
+/* The top of the axis: all that is possible if a value is near it. */
+function highOf(rows, low, unit) {
+	const ofMost = rows.reduce((a, b) => (b.value > a.value ? b : a), rows[0]);
+	const most = Math.max(0, ofMost.value);
+
+	if (ofMost.limit !== null && ofMost.limit !== undefined && most >= NEAR_LIMIT * ofMost.limit)
+		return ofMost.limit;
+	return unit === '%' && low === 0 && most <= 100 ? 100 : most || 1;
+}
+
 function courseOf(label, rows, end) {
 	const lines = linesOf(rows);
-	const values = lines.flatMap((line) => line.values);
+	const points = lines.flatMap((line) => line.points).filter((row) => row !== null);
 	const { unit } = rows[0];
-	const low = values.reduce((least, x) => Math.min(least, x), 0);
-	const most = values.reduce((x, y) => Math.max(x, y), 0);
-	const high = unit === '%' && low === 0 && most <= 100 ? 100 : most || 1;
+	const low = points.reduce((least, row) => Math.min(least, row.value), 0);
+	const high = highOf(points, low, unit);
+	const over = overOf(points, end);
 	const svg = svgOf('svg', { viewBox: `0 0 ${LINE_WIDTH} ${LINE_HEIGHT}`, preserveAspectRatio: 'none', role: 'img' });
 	const legend = element('div', undefined, 'legend');
 	const box = element('div', undefined, 'course');
@@ -135,8 +160,12 @@ function courseOf(label, rows, end) {
 	});
 	if (lines.length > TOP_LINES)
 		legend.append(element('span', `and ${whole(lines.length - TOP_LINES)} more`));
+	if (over)
+		svg.append(svgOf('path', { d: over, class: 'over' }));
 	svg.setAttribute('aria-label', `${label} over time`);
-	box.append(svg, element('small', `${amount(low, unit)} to ${amount(high, unit)}, over ${time(end)}`));
+	box.append(svg, element('small', `${amount(low, unit)} to ${amount(high, unit)}${
+		points.some((row) => row.limit === high) ? ', all that is possible' : ''}, over ${time(end)}${
+		over ? '; marked: more than possible' : ''}`));
 	return sectionOf(label, legend, box);
 }
 

@@ -22,6 +22,7 @@ class Colors {
 		this.lit = get('--lit');
 		this.bars = get('--bars');
 		this.lines = get('--lines');
+		this.warn = get('--warn');
 		this.frameText = get('--frame-text');
 		this.frameRest = get('--frame-rest');
 		this.light = parseFloat(get('--frame-light'));

@@ -13,6 +13,7 @@ const FEW_CPUS = 8; /* more have no rows, but strips */
 const TRACKS_AT_FIRST = 3;
 const LANES_AT_FIRST = { host: 16, thread: 3 };
 const NEAR = 6;
+const NEAR_LIMIT = 0.9, OVER_LIMIT = 1.01;
 
 class TimeView {
 	constructor(page) {
@@ -236,8 +237,8 @@ class TimeView {
 		const { context: c } = this;
 		const { values } = series;
 		const step = this.data.series_span_ns / (values.length || 1);
-		const [low, high] = series.bounds || (series.bounds = boundsOf(values));
-		const top = (v) => y + height - 5 - (v - low) / (high - low || 1) * (height - 10);
+		const [low, high] = axisOf(series);
+		const top = (v) => y + height - 5 - (Math.min(v, high) - low) / (high - low || 1) * (height - 10);
 
 		c.strokeStyle = this.colors.lines;
 		c.fillStyle = this.colors.lines;
@@ -255,6 +256,14 @@ class TimeView {
 			c.lineTo(end, top(value));
 		});
 		c.stroke();
+		c.fillStyle = this.colors.warn;
+		values.forEach((value, i) => {
+			const x = this.xOfTime(this.data.series_start_ns + i * step);
+			const end = this.xOfTime(this.data.series_start_ns + (i + 1) * step);
+
+			if (isOver(series, value))
+				c.fillRect(x, y + 1, Math.max(end - x, 1), 3);
+		});
 	}
 
 	drawScale(y) {
@@ -359,16 +368,20 @@ class TimeView {
 
 	seriesValue(series, slice) {
 		const { data } = this;
-		const [low, high] = series.bounds || (series.bounds = boundsOf(series.values));
+		const [low, high] = axisOf(series);
 		const ns = this.startNs + (slice + 0.5) * data.slice_ns - data.series_start_ns;
 		const value = series.values[Math.floor(ns / data.series_span_ns * series.values.length)];
 		const text = (x) => amount(x, series.unit) + series.per;
 
 		if (slice >= 0)
-			return value === null || value === undefined ? 'no number' : text(value);
+			return value === null || value === undefined ? 'no number'
+				: isOver(series, value) ? `${text(value)}: more than possible` : text(value);
 		if (low > high)
 			return 'no number';
-		return text(series.least) === text(series.most) ? text(series.least) : `${text(series.least)} … ${text(series.most)}`;
+		const of = high === series.limit ? ` of ${text(series.limit)}` : '';
+
+		return text(series.least) === text(series.most) ? text(series.least) + of
+			: `${text(series.least)} … ${text(series.most)}${of}`;
 	}
 
 	/* Selects the slices between a and b, in either order. */
@@ -508,6 +521,21 @@ function boundsOf(values) {
 	const some = values.filter((v) => v !== null);
 
 	return some.length ? [Math.min(0, ...some), Math.max(0, ...some)] : [1, 0];
+}
+
+/* No higher than what is possible, which is the top if a value is near it. */
+function axisOf(series) {
+	if (!series.axis) {
+		const [low, high] = boundsOf(series.values);
+
+		series.axis = [low, high >= NEAR_LIMIT * series.limit ? series.limit : high];
+	}
+	return series.axis;
+}
+
+/* What exceeds the limit by rounding is not marked. */
+function isOver(series, value) {
+	return value !== null && value > OVER_LIMIT * series.limit;
 }
 
 function niceStep(ns) {
