@@ -240,6 +240,9 @@ static const struct {
 	enum report_end end;
 } of_runtimes[] = {
     {"java", "java -XX:+PreserveFramePointer", REPORT_END_POINTERS},
+    {"java", "java -XX:+PreserveFramePointer, and -g=fp", REPORT_END_TABLE},
+    {"node", "-g=fp: code that node makes has frame pointers", REPORT_END_TABLE},
+    {"dotnet", "-g=fp: code that dotnet makes has frame pointers", REPORT_END_TABLE},
     {"python", "a Python built with -fno-omit-frame-pointer", REPORT_END_POINTERS},
     {"python", "a Python built with -fno-omit-frame-pointer", REPORT_END_TABLE},
 };

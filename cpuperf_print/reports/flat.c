@@ -26,6 +26,7 @@ struct flat {
 	bool has_total;
 	bool waits_in_program; /* a wait counts at the program's function */
 	struct report_flat *flat;
+	struct reports_programs *programs; /* of the answer; else NULL */
 	const struct report_flat_row *rows;
 	size_t nr_rows;
 	struct report_flat_row *own; /* owned; NULL: the rows are those of flat */
@@ -194,6 +195,13 @@ static void put_rows(struct flat *f, struct grid *g, const struct places *p, uin
 	}
 }
 
+static void put_nameless(struct flat *f, const struct places *p, struct grid *g)
+{
+	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
+	    f->columns >> REPORT_FUNCTION & 1)
+		reports_nameless(f->j, &f->rows[p->first], p->end - p->first, f->programs, g);
+}
+
 static size_t put_event(void *flat, struct grid *g, size_t first)
 {
 	struct flat *f = flat;
@@ -202,15 +210,16 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	struct reports_rest rest = {.nr = 0};
 	struct interval share;
 
+	if (f->j->is_brief) /* an answer begins with what its rows cannot name */
+		put_nameless(f, &p, g);
 	if (!is_by_state(f))
 		put_rows(f, g, &p, ANY_STATE, &rest);
 	for (uint32_t state = 0; is_by_state(f) && state < REPORT_NR_STATES; state++)
 		put_rows(f, g, &p, state, &rest);
 	share = reports_share(&f->stats, event, &rest.weight);
 	reports_rest_put(f->j, &rest, &share, g);
-	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
-	    f->columns >> REPORT_FUNCTION & 1)
-		reports_nameless(f->j, &f->rows[first], p.end - first, g);
+	if (!f->j->is_brief)
+		put_nameless(f, &p, g);
 	return p.end < f->nr_rows ? p.end : REPORTS_END;
 }
 
@@ -246,9 +255,14 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
 	if (f.flat && f.waits_in_program)
 		report_flat_put_in_program(f.flat, true);
+	if (f.flat && j->is_brief && f.has_total)
+		f.programs = reports_programs_new(report_flat_sink(f.flat));
 	if (f.flat)
-		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
-	if (f.flat && rc == 0)
+		rc = samples_read(j, j->first, j->nr,
+				  f.programs ? reports_programs_sink(f.programs)
+					     : report_flat_sink(f.flat),
+				  &f.stats, e);
+	if (rc == 0 && f.flat)
 		f.rows = (j->selection->by_total ? report_flat_rows_by_total
 						 : report_flat_rows)(f.flat, &f.nr_rows);
 	if (rc == 0 && (!f.rows || omit_heap(&f) || add_sessions(&f)))
@@ -260,6 +274,7 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	else if (rc == 0)
 		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
 	report_flat_free(f.flat);
+	reports_programs_free(f.programs);
 	report_stats_fini(&f.stats);
 	mem_free(f.of_sessions);
 	mem_free(f.own);

@@ -782,7 +782,14 @@ def check_nameless(folder):
         if expected:
             program, share, rest = re.match(r"(?:(\w+): )?([\d.]+) % (?:of the CPU time )?(.*)", lines[0], re.S).groups()
             assert float(share) >= (50 if is_alone else 30) and rest.startswith(expected), (name, how, text)
-            assert program == {"node": "node", "python3.99": "python"}.get(name), (name, how, text)
+            of = {"node": "node", "python3.99": "python"}.get(name, name if how == "made" else None)
+            assert program == of, (name, how, text)
+            table = next(line for line in text.splitlines(True) if re.match(" +self ", line))
+            assert text.index(lines[0]) < text.index(table), text  # first what the rows cannot name
+    text = measure(folder, "sh", "-c", "./node made 150; ./other made 450; ./other made 10").stderr
+    lines = [re.match(r"(\w+): ([\d.]+) % ", line).groups() for line in text.splitlines() if made in line]
+    assert [program for program, _ in lines] == ["other", "node"], text  # by program, the most first
+    assert float(lines[0][1]) > 1.5 * float(lines[1][1]), text
 
 
 def check_last(folder):
