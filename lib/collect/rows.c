@@ -4,6 +4,7 @@
  */
 #include "collect/rows.h"
 
+#include "collect/bpf_program.h"
 #include "collect/cgroup.h"
 #include "collect/collect.h"
 #include "collect/disk.h"
@@ -40,6 +41,7 @@ const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = 
     [PM] = &collect_pm_source,
     [GPU_ENGINE] = &collect_gpu_engine_source,
     [GPU_PROCESS] = &collect_gpu_process_source,
+    [BPF_PROGRAM] = &collect_bpf_program_source,
 };
 
 #define ROW     COLLECT_ROW
@@ -282,6 +284,14 @@ static const struct event_row misc_rows[] = {
 	ROW(194, "cgroup_io_write_bytes", COUNT, THINGS, "B", "/sys/fs/cgroup/*/io.stat",
 	    COLLECT_MANY + CGROUP, CGROUP_IO_WRITE_BYTES, 0,
 	    "Bytes that the group wrote to disks.", CGROUPS),
+	/* Each program in the kernel (BPF) */
+	ROW(200, "bpf_run_time", COUNT, THINGS, "ns", "bpf(2), BPF_ENABLE_STATS",
+	    COLLECT_MANY + BPF_PROGRAM, BPF_RUN_TIME, 0,
+	    "Time for which the program in the kernel (BPF) ran, of whichever tool. For root, on Linux 5.8 or later; each run"
+	    " takes two readings of a clock more while it is measured."),
+	ROW(201, "bpf_run_count", COUNT, THINGS, "runs", "bpf(2), BPF_ENABLE_STATS",
+	    COLLECT_MANY + BPF_PROGRAM, BPF_RUN_COUNT, 0,
+	    "How often the program in the kernel (BPF) ran. As bpf_run_time."),
 };
 /* clang-format on */
 

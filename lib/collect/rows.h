@@ -34,6 +34,7 @@ enum collect_many_index {
 	PM,
 	GPU_ENGINE,
 	GPU_PROCESS,
+	BPF_PROGRAM,
 	COLLECT_NR_MANY
 };
 extern const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY];

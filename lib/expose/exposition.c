@@ -178,11 +178,11 @@ static void put_cpu(struct exposition *x, size_t cpu)
 static const struct thing_kind {
 	const char *begin, *first, *rest;
 	bool is_any_word; /* the first need not be a number */
-} thing_kinds[] = {{"disk_", NULL, "device", false},   {"net_", NULL, "device", false},
-		   {"cgroup_", NULL, "cgroup", false}, {"process_", "pid", "comm", false},
-		   {"syscall", "pid", "comm", false},  {"block", "device", "operation", true},
-		   {"irq", "irq", "action", false},    {"softirq", "vector", "softirq", false},
-		   {"", NULL, "thing", false}};
+} thing_kinds[] = {{"disk_", NULL, "device", false},        {"net_", NULL, "device", false},
+		   {"cgroup_", NULL, "cgroup", false},      {"process_", "pid", "comm", false},
+		   {"bpf_", "id", "program", false},        {"syscall", "pid", "comm", false},
+		   {"block", "device", "operation", true},  {"irq", "irq", "action", false},
+		   {"softirq", "vector", "softirq", false}, {"", NULL, "thing", false}};
 
 static void put_thing(struct exposition *x, const char *event, const char *thing)
 {
