@@ -167,13 +167,6 @@ def stride(items, most, shift=0):
     return items[(seed + shift) % by::by]
 
 
-def by_turns(names, checks):
-    """names (globals()) with a third of these checks, which are dear, as stride() chooses; those that the command line
-    names are there."""
-    left_out = set() if sys.argv[1:] else set(checks) - set(stride(checks, -(-len(checks) // 3)))
-    return {name: value for name, value in names.items() if name not in left_out}
-
-
 def need_sampling():
     if not sampled.may_sample():
         skip(NO_SAMPLING)

@@ -14,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
-from kit import output, run, show
+from kit import run, show
 from sampled import event  # noqa: E402
 
 PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]

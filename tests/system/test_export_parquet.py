@@ -20,7 +20,7 @@ import kit
 import sampled
 import store
 from kit import CPUPERF, PRINT, may_sample, run, run_checks
-from sampled import CPUS, event
+from sampled import event
 
 SOURCE = os.environ["SOURCE_DIR"]
 HERE = os.path.dirname(os.path.abspath(__file__))

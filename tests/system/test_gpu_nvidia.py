@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from kit import CPUPERF, PRINT, output, run, run_checks, skip, start, wait_for
+from kit import CPUPERF, PRINT, output, run, run_checks, skip, wait_for
 
 SPEC = os.path.join(os.environ["SOURCE_DIR"], "specs", "gpu.cpspec")
 CHECK_GPU = os.path.join(os.environ["SOURCE_DIR"], "scripts", "check-gpu")

@@ -6,7 +6,6 @@ import contextlib
 import csv
 import io
 import os
-import shutil
 import subprocess
 import sys
 

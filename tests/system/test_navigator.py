@@ -22,7 +22,7 @@ import urllib.parse
 
 import browser
 import perf_data_file as pd
-from kit import CPUPERF, PRINT, by_turns, finish, output, run, run_checks, skip, stride
+from kit import CPUPERF, PRINT, finish, output, run, run_checks, skip, stride
 from patience import PATIENCE_S
 
 MIX = os.environ["MIX"]
@@ -1074,13 +1074,7 @@ def check_page(_):
 
 if "without libmicrohttpd" in run(PRINT, "--perf-data=/dev/null", "--serve=x", code=1).stderr:
     skip("this cpuperf_print was built without libmicrohttpd")
-DEAR = ("check_cells", "check_code_is_read_anew", "check_counts_made_ahead", "check_diff", "check_ends", "check_huge_slow_and_many",
-        "check_in_progress", "check_page_of_counts", "check_ranges", "check_sockets",
-        "check_interrupted", "check_lanes", "check_notes_of_what_was_not_asked_for", "check_options_stay", "check_page",
-        "check_read_ahead", "check_several_sessions", "check_spans", "check_states",
-        "check_timeline", "check_values_of_heap", "check_values_of_waits")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED, contextlib.ExitStack() as SERVERS:
-    chosen = by_turns(globals(), DEAR)
-    if browser.find() and {"check_cells", "check_page", "check_page_of_counts"} & set(chosen):
+    if browser.find():
         browser.program()  # before others: its shell takes only descriptors of one digit
-    run_checks(chosen)
+    run_checks(globals())

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, programs_missing, run, run_checks, skip
+from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
 
 EVENTS = "task_clock,page_faults,cpu_clock@1000000,misc:process_cpu_time,misc:cpu_user,misc:memory_used,misc:net_rx_bytes"
 PMDA = f"{os.path.dirname(CPUPERF)}/pmdacpuperf"

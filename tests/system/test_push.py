@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import protos
-from kit import CPUPERF, PRINT, by_turns, finish, need_sampling, output, run, run_checks, skip, start, stride
+from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip, start, stride
 from receiver import Answer, Reader, Receiver, PATHS
 from sampled import deaf, is_root
 
@@ -532,9 +532,6 @@ need_sampling()
 protos.need()
 if "without libcurl" in run(PRINT, "--push=pyroscope+http://127.0.0.1:1", "--push-waiting", code=None).stderr:
     skip("this cpuperf was built without libcurl")
-DEAR = ("check_as_they_come", "check_certificates", "check_credentials", "check_dead", "check_failures", "check_job",
-        "check_killed", "check_limits", "check_metrics", "check_missing", "check_one_warning", "check_otlp_answers",
-        "check_silent", "check_state_folder", "check_surveyed")
 READER, PPROF = Reader(), protos.load("pprof")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED_FOLDER:
-    run_checks(by_turns(globals(), DEAR))
+    run_checks(globals())

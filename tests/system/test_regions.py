@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 
-from kit import CPUPERF, by_turns, can_execute, output, PRINT, run, run_checks, stride
+from kit import CPUPERF, can_execute, output, PRINT, run, run_checks, stride
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = f"-I{os.environ['SOURCE_DIR']}/include"
@@ -409,12 +409,6 @@ def check_regions_of_a_control_group(folder):
     assert "regions of a control group cannot be received" in done.stderr, done.stderr
 
 
-DEAR = ("check_a_block_ends_what_was_left_in_it", "check_a_killed_recorder_harms_nobody", "check_a_session_that_ends_first",
-        "check_compilers", "check_ends_in_other_objects", "check_exec_without_samples", "check_filters_apply_to_marks",
-        "check_nothing_changes_without_a_recorder", "check_objects", "check_paused_functions_have_no_samples",
-        "check_processes", "check_programs_of_each_machine", "check_regions_left_open_are_closed", "check_regions_on_one_line",
-        "check_regions_without_samples", "check_samples_have_regions", "check_threads_and_quantiles",
-        "check_threads_end_with_regions_open")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as BUILT:
     os.chmod(BUILT, 0o755)
-    run_checks(by_turns(globals(), DEAR), everybody=True)
+    run_checks(globals(), everybody=True)

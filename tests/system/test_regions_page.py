@@ -6,9 +6,7 @@ CPUPERF and CPUPERF_PRINT name the programs.
 import collections
 import csv
 import io
-import json
 import os
-import re
 
 import browser
 import pages

@@ -4,10 +4,8 @@ command of a spec, which runs only if it was asked for and nobody else can have 
 """
 import json
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 
 from kit import CPUPERF, output, PRINT, run, run_checks
 

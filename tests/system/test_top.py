@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, by_turns, output, run_checks, skip, stride
+from kit import CPUPERF, PRINT, output, run_checks, skip, stride
 from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 
@@ -388,6 +388,4 @@ def check_refused(folder):
 
 if not have_tmux():
     skip("there is no tmux")
-DEAR = ("check_budget", "check_code_filtered", "check_code_is_charged", "check_default", "check_ends", "check_hostile",
-        "check_keys", "check_later", "check_machine", "check_process", "check_screen_killed")
-run_checks(by_turns(globals(), DEAR))
+run_checks(globals())

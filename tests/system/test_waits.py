@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, by_turns, need_programs, on_terminal, output, PRINT, run, run_checks
+from kit import CPUPERF, need_programs, on_terminal, output, PRINT, run, run_checks
 from patience import PATIENCE_S
 import sampled
 import sys
@@ -618,11 +618,7 @@ def check_refusals(folder):
     assert done.returncode and "1:" in done.stderr and "at one rate only" in done.stderr, done.stderr
 
 
-DEAR = ("check_cut_to_times", "check_delayed", "check_diff", "check_intervals", "check_nothing_is_left",
-        "check_on_terminals", "check_one_tree", "check_other_form", "check_programs_of_runs", "check_reasons", "check_regions",
-        "check_runs", "check_runs_alone", "check_samples", "check_short_waits_have_wakers", "check_sums_of_states",
-        "check_thinned", "check_unbiased", "check_wakers", "check_waits_by_function", "check_waker_bytes")
 
 if __name__ == "__main__":
     need_programs()
-    run_checks(by_turns(globals(), DEAR))
+    run_checks(globals())
