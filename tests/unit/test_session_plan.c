@@ -187,3 +187,19 @@ TEST(target)
 	rig.plan.target = (struct plan_target){.nr_ids = 0};
 	rig_fini(&rig);
 }
+
+/* Faults alone can be counted of user mode, where that is asked for. */
+TEST(in_user_mode)
+{
+	static const bool refused[] = {false, true, true};
+
+	assert_int_equal(plan(WITH("software", "minor_faults", USER)
+				  WITH("software", "page_faults", OS)
+				      WITH("software", "context_switches", BOTH)),
+			 0);
+	rig.plan.target = (struct plan_target){.nr_ids = 1, .is_user_only = true};
+	for (size_t i = 0; i < NR(refused); i++)
+		assert_int_equal(plan_is_refused(&rig.plan, &rig.plan.events[i]), refused[i]);
+	rig.plan.target = (struct plan_target){.nr_ids = 0};
+	rig_fini(&rig);
+}
