@@ -8,6 +8,8 @@ struct err;
 struct job;
 
 int export_folded(struct job *j, struct err *e);
+int export_svg(struct job *j, struct err *e);
+int export_dot(struct job *j, struct err *e);
 int export_pprof(struct job *j, struct err *e);
 int export_otlp(struct job *j, struct err *e);
 int export_speedscope(struct job *j, struct err *e);

@@ -23,29 +23,6 @@ void diff_junit_fini(struct diff_junit *x)
 	buf_fini(&x->cases);
 }
 
-/* Characters that XML does not allow, and those that are not visible, become "?". */
-static void add_text(struct buf *b, const char *s)
-{
-	static const struct {
-		char c;
-		const char *text;
-	} escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
-
-	while (*s) {
-		size_t n = str_visible(s, strnlen(s, 4)), i = 0;
-		bool is_noncharacter = n == 3 && memcmp(s, "\xef\xbf\xbe", 2) == 0 &&
-				       (uint8_t)s[2] >= 0xbe; /* U+FFFE, U+FFFF */
-
-		while (i < sizeof(escapes) / sizeof(escapes[0]) && escapes[i].c != *s)
-			i++;
-		if (i < sizeof(escapes) / sizeof(escapes[0]))
-			buf_adds(b, escapes[i].text);
-		else
-			buf_add(b, n && !is_noncharacter ? s : "?", n && !is_noncharacter ? n : 1);
-		s += n ? n : 1;
-	}
-}
-
 void diff_junit_add(struct diff_junit *x, const char *event, const char *name,
 		    const struct diff_junit_result *r)
 {
@@ -53,9 +30,9 @@ void diff_junit_add(struct diff_junit *x, const char *event, const char *name,
 	bool is_finite = isfinite(r->relative);
 
 	buf_adds(b, "  <testcase classname=\"");
-	add_text(b, event);
+	buf_xml(b, event);
 	buf_adds(b, "\" name=\"");
-	add_text(b, name);
+	buf_xml(b, name);
 	buf_adds(b, "\"");
 	x->nr++;
 	x->nr_failed += r->is_over;

@@ -249,37 +249,36 @@ void summary_target_put_missing(struct summary *s)
 		buf_addc(s->out, '\n');
 }
 
-/* What the kernel does between the CPU time of two threads and the counting of events: 1 to 10 us
- * if the CPU was idle. Returns 0 if that cannot be all. */
-static uint64_t switches_that_explain(const struct summary *s, double missing_ns, double used_ns)
+/* What the kernel does between the CPU time of two threads and the counting of events takes 1 to 10
+ * us if the CPU was idle, more where others use the caches. */
+static bool switches_explain(uint64_t nr, double missing_ns, double used_ns)
 {
-	enum { MANY = 1000, LONGEST_NS = 20000 };
-	const struct trace_target *t = &s->target;
-	uint64_t nr = t->voluntary_switches + t->involuntary_switches;
+	enum { LONGEST_NS = 20000 };
 
-	return nr >= MANY && missing_ns <= (double)nr * LONGEST_NS &&
-		       missing_ns < used_ns * 3 / 4 && !summary_target_is_process_only(s)
-		   ? nr
-		   : 0;
+	return missing_ns <= (double)nr * LONGEST_NS && missing_ns < used_ns * 3 / 4;
 }
 
 static void put_excluded(struct summary *s, double counted, double used)
 {
-	uint64_t nr = switches_that_explain(s, used - counted, used);
+	enum { MANY = 1000 };
+	const struct trace_target *t = &s->target;
+	const uint64_t nr = t->voluntary_switches + t->involuntary_switches;
+	const bool is_process_only = summary_target_is_process_only(s);
+	const bool has_many = nr >= MANY && !is_process_only;
 
 	buf_printf(s->out, "  counted for %s %% of the CPU time\n  excluded: ",
 		   DECIMAL(100 * counted / used, 1));
-	if (nr)
+	if (has_many && switches_explain(nr, used - counted, used))
 		buf_printf(s->out,
 			   "the kernel's work at context switches, %s at each of %s if nothing "
 			   "else is\n",
 			   HUMAN((used - counted) / (double)nr, "ns"), COMMAS(nr));
 	else
 		buf_printf(s->out,
-			   "%sset-user-ID programs, the start and end of each task, CPUs not in "
+			   "%s%sset-user-ID programs, the start and end of each task, CPUs not in "
 			   "--cpu, time disabled by --control\n",
-			   summary_target_is_process_only(s) ? "child processes (--no-children), "
-							     : "");
+			   has_many ? "the kernel's work at context switches, " : "",
+			   is_process_only ? "child processes (--no-children), " : "");
 }
 
 void summary_target_put_uncounted(struct summary *s, bool are_runs)

@@ -199,6 +199,28 @@ void buf_csv_field(struct buf *b, const char *s)
 	buf_addc(b, '"');
 }
 
+void buf_xml(struct buf *b, const char *s)
+{
+	static const struct {
+		char c;
+		const char *text;
+	} escapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
+
+	while (*s) {
+		size_t n = str_visible(s, strnlen(s, 4)), i = 0;
+		bool is_noncharacter = n == 3 && memcmp(s, "\xef\xbf\xbe", 2) == 0 &&
+				       (uint8_t)s[2] >= 0xbe; /* U+FFFE, U+FFFF */
+
+		while (i < sizeof(escapes) / sizeof(escapes[0]) && escapes[i].c != *s)
+			i++;
+		if (i < sizeof(escapes) / sizeof(escapes[0]))
+			buf_adds(b, escapes[i].text);
+		else
+			buf_add(b, n && !is_noncharacter ? s : "?", n && !is_noncharacter ? n : 1);
+		s += n ? n : 1;
+	}
+}
+
 void buf_u64_commas(struct buf *b, uint64_t v)
 {
 	char digits[DIGITS_ROOM];

@@ -570,7 +570,10 @@ def check_short_runs(folder):
         print("skip: the kernel's work at switches: it is little here", flush=True)
         return
     told = re.fullmatch(r"the kernel's work at context switches, ([\d.]+) us at each of ([\d,]+) if nothing else is", share[2])
-    assert told and 0 < float(told[1]) < 20 and int(told[2].replace(",", "")) >= number, text
+    if told:
+        assert 0 < float(told[1]) <= 20 and int(told[2].replace(",", "")) >= number, text
+    else:  # beside others a switch takes longer: it is one of what may be the cause
+        assert share[2].startswith("the kernel's work at context switches, set-user-ID"), text
     text = measure(folder, sys.executable, "-c", script, options=["--no-children"], code=None).stderr
     assert "at context switches" not in text, text
 

@@ -778,7 +778,7 @@ def open_view(page, url):
 
 def drawn(page):
     page.until("document.getElementById('main').getAttribute('aria-busy') === 'false' ||"
-               " !document.getElementById('fault').hidden", 30)
+               " !document.getElementById('fault').hidden")
     page.settle()
 
 

@@ -7,42 +7,20 @@
 #include "base/mem.h"
 #include "exports/exports.h"
 #include "exports/lines.h"
+#include "exports/tree.h"
 #include "report/functions.h"
-#include "report/tree.h"
 #include "samples.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 2048 + 1 /* and the task's name */ };
-
 struct folded {
 	struct job *j;
 	struct report_tree *tree;
-	struct report_frame frames[MAX_FRAMES];
-	size_t ends[MAX_FRAMES + 1]; /* lengths of the line, by depth */
+	size_t ends[EXPORT_MAX_FRAMES + 1]; /* lengths of the line, by depth */
 	struct buf line;
 	bool has_events; /* several events: their names are the outermost frames */
 };
-
-/* The task is the outermost frame. */
-static int add_entry(void *arg, const struct report_entry *e)
-{
-	struct folded *f = arg;
-	const struct report_sink *sink = report_tree_sink(f->tree);
-	const char *comm = report_functions_text(f->j->inputs->functions, e->key.comm);
-	struct report_entry below = *e;
-	size_t nr = e->nr_frames < MAX_FRAMES ? e->nr_frames : MAX_FRAMES - 1;
-
-	memcpy(f->frames, e->frames, nr * sizeof(*f->frames));
-	f->frames[nr] = (struct report_frame){
-	    .function = report_functions_named(f->j->inputs->functions, comm, "")};
-	if (!f->frames[nr].function)
-		return -ENOMEM;
-	below.frames = f->frames;
-	below.nr_frames = nr + 1;
-	return sink->entry(sink->arg, &below);
-}
 
 /* A semicolon would end the frame, a newline the stack. A task may have no name, and an empty one
  * would make no frame. */
@@ -77,7 +55,7 @@ static int put_line(struct folded *f, const struct report_node *n, struct err *e
 /* Walks the tree; the line always holds the current path. */
 static int put_below(struct folded *f, const struct report_node *root, struct err *e)
 {
-	uint32_t at = root->first_child, way[MAX_FRAMES];
+	uint32_t at = root->first_child, way[EXPORT_MAX_FRAMES];
 	size_t depth = 0;
 	int rc = 0;
 
@@ -134,31 +112,19 @@ static int put_all(struct folded *f, struct err *e)
 					      : rc;
 }
 
-static int read_all(struct folded *f, struct err *e)
-{
-	const struct report_sink sink = {
-	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = add_entry, .arg = f};
-	struct report_stats stats = {.nr_events = 0};
-	int rc = samples_read(f->j, f->j->first, f->j->nr, &sink, &stats, e);
-
-	report_stats_fini(&stats);
-	if (rc == 0 && report_tree_finish(f->tree))
-		rc = err_set(e, -ENOMEM, "out of memory");
-	return rc;
-}
-
 int export_folded(struct job *j, struct err *e)
 {
 	struct folded *f = mem_zalloc(sizeof(*f));
+	struct report_stats stats = {.nr_events = 0};
 	int rc;
 
 	if (!f)
 		return err_set(e, -ENOMEM, "out of memory");
 	f->j = j;
 	buf_init(&f->line, 64 << 20);
-	f->tree = report_tree_new(false, 0);
-	rc = (f->tree ? read_all(f, e) : err_set(e, -ENOMEM, "out of memory")) ?: put_all(f, e);
+	rc = export_tree_read(j, &f->tree, &stats, e) ?: put_all(f, e);
 	report_tree_free(f->tree);
+	report_stats_fini(&stats);
 	buf_fini(&f->line);
 	mem_free(f);
 	return rc;
