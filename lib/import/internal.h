@@ -105,6 +105,7 @@ struct import_reads {
 	uint32_t tid;        /* of the counts; 0: of all tasks */
 	bool is_cut;         /* there are more */
 	uint64_t id, period; /* of the sample */
+	uint64_t own_period; /* of the event; 0: not known */
 };
 
 /* One of them. */
@@ -265,8 +266,10 @@ bool import_reads_decode(const struct import *im, const struct import_event *ev,
  * count that is known remains the one of its event. */
 bool import_reads_part(struct import *im, const struct import_reads *g, uint64_t i,
 		       struct import_part *out);
-/* What was counted since *last, which becomes value. 0: the event has no sample. */
-uint64_t import_reads_period(uint64_t *last, uint64_t value);
+/* What was counted since *last, which becomes the part's value; of the event that was sampled its
+ * own period, if it is known. 0: the event has no sample. */
+uint64_t import_reads_period(uint64_t *last, const struct import_reads *g,
+			     const struct import_part *part);
 /* Counts the samples that are made of this one. slice: its number. 0 or -ENOMEM. */
 int import_reads_note(struct import *im, size_t slice, const struct import_reads *g, bool is_idle);
 /* Writes a sample of another id and period to out, from its len bytes at base, which have what

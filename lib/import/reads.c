@@ -1,8 +1,9 @@
 /*
  * Samples that hold the counts of their event's group (perf record -e '{a,b}:S'). As in perf, each
- * event of the group gets such a sample, with what it counted since its last one as the period. The
- * pass over the file follows the counts and notes those at the start of each slice; slices make the
- * samples. Both walk through the counts alike. Source: deliver_sample_group in
+ * event of the group gets such a sample, with what it counted since its last one as the period; the
+ * sampled one keeps its own, since it also counts while nobody can be sampled (a clock: idle CPUs).
+ * The pass over the file follows the counts and notes those at the start of each slice; slices make
+ * the samples. Both walk through the counts alike. Source: deliver_sample_group in
  * tools/perf/util/session.c of Linux. Must not trust a count or an id.
  */
 #include "import/internal.h"
@@ -79,6 +80,9 @@ bool import_reads_decode(const struct import *im, const struct import_event *ev,
 	    /* an inherited event counts each task by itself */
 	    .tid = l->is_inherited && r.has & TRACE_HAS_TID ? r.tid : 0,
 	    .id = r.id,
+	    .own_period = r.period     ? r.period
+			  : l->is_freq ? 0
+				       : l->period,
 	    .period = r.period    ? r.period
 		      : l->period ? l->period
 				  : 1,
@@ -121,13 +125,14 @@ static void set_shape(struct import *im, const struct import_reads *g, uint64_t 
 		ev->shape = g->event;
 }
 
-uint64_t import_reads_period(uint64_t *last, uint64_t value)
+uint64_t import_reads_period(uint64_t *last, const struct import_reads *g,
+			     const struct import_part *part)
 {
 	/* the counter of a task that got the number of an earlier one begins anew */
-	uint64_t period = value < *last ? value : value - *last;
+	uint64_t period = part->value < *last ? part->value : part->value - *last;
 
-	*last = value;
-	return period;
+	*last = part->value;
+	return period && g->own_period && part->event == g->event ? g->own_period : period;
 }
 
 /* The count so far; NULL: there is no room for it. The first in a slice is noted. 0 or -ENOMEM. */
@@ -179,7 +184,7 @@ int import_reads_note(struct import *im, size_t slice, const struct import_reads
 		has_part = true;
 		if (find_count(im, slice, &part, &c))
 			return -ENOMEM;
-		period = c ? import_reads_period(&c->value, part.value) : 0;
+		period = c ? import_reads_period(&c->value, g, &part) : 0;
 		im->events[part.event].is_of_reads = true;
 		if (period)
 			count(&im->events[part.event], period, is_idle);

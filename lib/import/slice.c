@@ -197,7 +197,7 @@ static size_t put_part(struct slice *s, uint8_t *p)
 		d->is_whole = false;
 		key = (struct import_count){.id = part.id, .tid = part.tid};
 		c = dict_at(&s->counts, dict_find(&s->counts, &key));
-		period = c ? import_reads_period(&c->value, part.value) : 0;
+		period = c ? import_reads_period(&c->value, &d->reads, &part) : 0;
 		if (period)
 			return import_reads_put(s->im, &d->reads, d->base, d->base_bytes, part.id,
 						period, p);

@@ -490,7 +490,7 @@ def everything(folder):
             got = [r for r in got if r["kind"] == "sample"]
             assert len(got) == 10, (order, branch, problems)
             r = got[-1]
-            assert (r["cpu"], r["period"], r["monotonic_ns"]) == (3, 7, 1009), r
+            assert (r["cpu"], r["period"], r["monotonic_ns"]) == (3, 50, 1009), r
             assert [s["address"] for s in r["stack"]] == \
                 [hex(KERNEL_IP), "0x400100", "0x400201"], r
             assert (r["data_address"], r["physical_address"], r["data_source"], r["weight"],
@@ -538,7 +538,7 @@ def group_reads(folder):
         got = [r for r in records(name)[0] if r["kind"] != "aux"]
         told = [(r["event"], r["period"], r["counts"][r["event"]]) for r in got if r["kind"] == "sample"]
         assert told == [one for i in range(1, 4) for one in (
-            ("cycles", 100, 100 * i), ("instructions", 7, 7 * i))], (name, got)
+            ("cycles", 50, (100 if name == path else 50) * i), ("instructions", 7, 7 * i))], (name, got)
         if name == path:
             assert [r["counts"] for r in got if r["kind"] == "sample"] == \
                 [{"cycles": 100 * i, "instructions": 7 * i} for i in (1, 1, 2, 2, 3, 3)], got
@@ -553,8 +553,9 @@ def divided(path, *args):
             if r["kind"] == "sample"], problems
 
 
-def group_of(f, nr=40, inherits=False, reads=None):
-    """Samples of a group of three on two CPUs, of two tasks, and what each event counted since its last."""
+def group_of(f, nr=40, inherits=False, reads=None, own=1000):
+    """Samples of a group of three on two CPUs, of two tasks, and what each event counted since its last; the sampled
+    one has its period."""
     last, value, want = {}, {}, []
     for i in range(nr):
         cpu, tid = i % 2, 10 + i // 2 % 2
@@ -570,7 +571,7 @@ def group_of(f, nr=40, inherits=False, reads=None):
             since = now[k] - last.get((id_, of), 0)
             last[id_, of] = now[k]
             if since:
-                want.append((("leader", "second", "third")[k], tid, 2000 + i, since))
+                want.append((("leader", "second", "third")[k], tid, 2000 + i, own if own and k == 0 else since))
     return want
 
 
@@ -618,7 +619,7 @@ def leaders(folder):
 def leaders_without_times(folder):
     """The missing time is inserted before the missing period."""
     f = group_file((BASE | pd.READ | pd.IDENTIFIER | pd.CALLCHAIN) & ~pd.TIME & ~pd.PERIOD, freq=99)
-    want = group_of(f)
+    want = group_of(f, own=0)
     write(f"{folder}/timeless", f.whole())
     got, _ = divided(f"{folder}/timeless")
     assert [(g[0], g[1], g[3]) for g in got] == [(w[0], w[1], w[3]) for w in want], (got, want)
@@ -649,18 +650,18 @@ def leaders_that_lie(folder):
         errors = "".join(line for line in problems.splitlines() if "error" in line)
         return [(g[0], g[3]) for g in got if g[2] == 2002], errors
 
-    assert reading(lambda p: (3, *p)) == ([("leader", 1002), ("second", 2)], "")
+    assert reading(lambda p: (3, *p)) == ([("leader", 1000), ("second", 2)], "")
     # a count that falls begins anew
-    assert reading(lambda p: (3, 7, *p[1:])) == ([("leader", 7), ("second", 2)], "")
-    assert reading(lambda p: (3, *p[:3], 99, *p[4:])) == ([("leader", 1002)], "")
+    assert reading(lambda p: (3, 7, *p[1:])) == ([("leader", 1000), ("second", 2)], "")
+    assert reading(lambda p: (3, *p[:3], 99, *p[4:])) == ([("leader", 1000)], "")
     assert reading(lambda p: (3, p[0], 97, p[2], 98, p[4], 99)) == ([("leader", 1000)], "")
-    assert reading(lambda p: (3, *p[:4], 9, p[3])) == ([("leader", 1002), ("second", 2), ("second", 7)], "")
+    assert reading(lambda p: (3, *p[:4], 9, p[3])) == ([("leader", 1000), ("second", 2), ("second", 7)], "")
     assert reading(lambda p: (0,)) == ([("leader", 1000)], "")
     for nr in (4, 40, 2**32, 2**61 + 3, 2**64 - 1):
         got, problems = reading(lambda p, nr=nr: (nr, *p))
         assert got == [] and "1 record is invalid" in problems, (nr, got, problems)
     got, problems = reading(lambda p: (300, *p * 100))
-    assert got == [("leader", 1002), ("second", 2)] and "more than 256 events" in problems, (got, problems)
+    assert got == [("leader", 1000), ("second", 2)] and "more than 256 events" in problems, (got, problems)
     # a member whose other records cannot be of the leader's layout has no samples of it
     f = pd.File()
     f.event(0, 0, type_, [1], period=1000, read_format=12)
@@ -669,7 +670,7 @@ def leaders_that_lie(folder):
     f.names(["leader", "second", "third"])
     f.sample(ip=1, pid=10, tid=10, time=2000, period=1000, read=(3, 5, 1, 6, 2, 7, 3))
     write(path, f.whole())
-    assert [(g[0], g[3]) for g in divided(path)[0]] == [("leader", 5), ("third", 7)], divided(path)
+    assert [(g[0], g[3]) for g in divided(path)[0]] == [("leader", 1000), ("third", 7)], divided(path)
     # perf with --overwrite: the newest come first
     f = group_file(type_, bits=1 << 27, period=1000)
     group_of(f, 10)
@@ -697,7 +698,7 @@ def kinds(folder):
         path = f"{folder}/kinds"
         write(path, f.whole())
         want = [
-            {"kind": "sample", "event": "cpu-clock", "period": 77,
+            {"kind": "sample", "event": "cpu-clock", "period": 1,
              "counts": {"cpu-clock": 77, "page-faults": 3}},
             {"kind": "sample", "event": "page-faults", "period": 3,
              "counts": {"cpu-clock": 77, "page-faults": 3}},
