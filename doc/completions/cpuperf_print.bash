@@ -128,7 +128,7 @@ _cpuperf_print() {
 		return
 		;;
 	--output-format)
-		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit perf-data" -- "$cur"))
+		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded svg dot pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit perf-data" -- "$cur"))
 		return
 		;;
 	--output-file)

@@ -142,8 +142,9 @@ static int next_part(const char **text, const char *end)
 	return 1;
 }
 
-/* names: by number; taken over from reading to reading. */
-static void check_things(void *state, char *names[MAX_NUMBERS])
+static char *names[MAX_NUMBERS]; /* by number; taken over from reading to reading */
+
+static void check_things(void *state)
 {
 	uint32_t least = 0;
 
@@ -155,16 +156,16 @@ static void check_things(void *state, char *names[MAX_NUMBERS])
 		least = t.number + 1;
 		if (t.number >= MAX_NUMBERS)
 			continue;
-		if (!names[t.number])
+		if (names[t.number])
+			require(strcmp(names[t.number], t.name) == 0);
+		else
 			names[t.number] = strdup(t.name);
-		require(strcmp(names[t.number], t.name) == 0);
 	}
 }
 
 static void check_readings(const char *text, const char *end)
 {
 	static const struct collect_choice all = {0};
-	char *names[MAX_NUMBERS] = {0};
 	struct err e = {0};
 	void *state;
 
@@ -178,11 +179,13 @@ static void check_readings(const char *text, const char *end)
 		int rc = collect_net_source.read(state);
 
 		require(rc == 0 || collect_net_source.nr(state) == 0);
-		check_things(state, names);
+		check_things(state);
 	}
 	collect_net_source.close(state);
-	for (size_t i = 0; i < MAX_NUMBERS; i++)
+	for (size_t i = 0; i < MAX_NUMBERS; i++) {
 		free(names[i]);
+		names[i] = NULL;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

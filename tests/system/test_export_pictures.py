@@ -84,12 +84,17 @@ def check_svg(_):
     assert any(name == NAME.replace("\x1b", "?") for _, depth, name, *_ in found if depth == 0), {b[2] for b in found if not b[1]}
 
 
+def plain(text):
+    return re.sub(r"\\(.)", r"\1", text)
+
+
 def graphs(text):
-    """Event to its nodes, number: (name, own, total), and edges, (caller, callee): share, in percent."""
+    """Event to its nodes, number: ((name, file), own, total), and edges, (caller, callee): share, in percent."""
     out = {}
     for label, body in re.findall(r'^digraph "([^"]*)" \{\n(.*?)^\}\n', text, re.DOTALL | re.MULTILINE):
-        nodes = {n: (re.sub(r"\\(.)", r"\1", name), float(own), float(total)) for n, name, own, total in re.findall(
-            r'^  (f\d+) \[label="((?:[^"\\]|\\["\\])*)\\n([\d.]+) % of ([\d.]+) %"', body, re.MULTILINE)}
+        text_ = r'"((?:[^"\\]|\\["\\])*)'
+        nodes = {n: ((plain(name), plain(file)), float(own), float(total)) for n, name, own, total, file in re.findall(
+            rf'^  (f\d+) \[label={text_}\\n([\d.]+) % of ([\d.]+) %", tooltip={text_}"', body, re.MULTILINE)}
         edges = {(a, b): float(share) for a, b, share in re.findall(r'^  (f\d+) -> (f\d+) \[label=" ([\d.]+) %"', body, re.MULTILINE)}
         out[label] = nodes, edges
     return out
@@ -99,22 +104,22 @@ def check_dot(_):
     text = show(SESSION, "--output-format=dot")
     shown = graphs(text)
     calls = csv_of("--report=calls")
-    totals = collections.Counter({(r["event"], r["function"]): 0 for r in csv_of("--report=flat")})
-    for row in csv_of("--report=flat"):
-        totals[row["event"], row["function"]] += float(row["total"])
+    totals = {(r["event"], r["function"], r["object"] or r["function"]): float(r["total"])
+              for r in csv_of("--report=flat", "--sort=function,object")}
     assert list(shown) == list(dict.fromkeys(row["event"] for row in calls)), list(shown)
     for label, (nodes, edges) in shown.items():
         assert all(own <= total for _, own, total in nodes.values())
         for name, _, total in nodes.values():
-            assert total >= 0.5 and total <= totals[label, name] + 0.01, (name, total, totals[label, name])
+            assert total >= 0.5 and abs(total - totals[label, *name]) < 0.01, (name, total, totals[label, *name])
         named = collections.Counter()
         for (a, b), share in edges.items():
             named[nodes[a][0], nodes[b][0]] += share
         expected = collections.Counter()
         names = {name for name, *_ in nodes.values()}
         for row in calls:
-            if row["event"] == label and float(row["share"]) >= 0.5 and {row["caller"], row["callee"]} <= names:
-                expected[row["caller"], row["callee"]] += float(row["share"])
+            pair = tuple((row[who], row[f"{who}_object"] or row[who]) for who in ("caller", "callee"))
+            if row["event"] == label and float(row["share"]) >= 0.5 and set(pair) <= names:
+                expected[pair] += float(row["share"])
         assert named.keys() == expected.keys(), named.keys() ^ expected.keys()
         assert all(abs(named[key] - expected[key]) < 0.02 for key in named), (named, expected)
     few = graphs(show(SESSION, "--output-format=dot", "--top=2", "--min-percent=0"))

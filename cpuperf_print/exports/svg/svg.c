@@ -119,6 +119,7 @@ static int walk(struct svg *s, const struct report_node *root, double base, size
 	const double scale = whole ? (WIDTH - 2.0 * MARGIN) / (double)whole : 0;
 	uint32_t at = root->first_child;
 	size_t depth = 0;
+	int rc;
 
 	s->x[0] = MARGIN;
 	*deepest = 0;
@@ -140,8 +141,9 @@ static int walk(struct svg *s, const struct report_node *root, double base, size
 		}
 		if (base > 0)
 			put_box(s, n, s->x[depth], base - (double)(depth + 1) * ROW, width, whole);
-		if (base > 0 && output_flush(s->j->output, e))
-			return e->code;
+		rc = base > 0 ? output_flush(s->j->output, e) : 0;
+		if (rc)
+			return rc;
 		s->way[depth++] = at;
 		s->x[depth] = s->x[depth - 1];
 		*deepest = depth > *deepest ? depth : *deepest;
