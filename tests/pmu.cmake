@@ -61,7 +61,7 @@ set(results ${CMAKE_BINARY_DIR}/pmu)
 foreach(build programs arm64 arm64-asan)
   set(when long)
   if(build STREQUAL programs)
-    set(when "")
+    set(when extra) # as what is run in it
   endif()
   declare_test(pmu_build_${build} pmu ${when} ${CMAKE_SOURCE_DIR}/scripts/pmu-vm/build ${build})
   set_tests_properties(pmu_build_${build} PROPERTIES FIXTURES_SETUP pmu_${build} PROCESSORS 4)

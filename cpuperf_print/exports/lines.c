@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "estimate/running.h"
 #include "numbers.h"
 #include "region_notes.h"
@@ -101,6 +102,23 @@ uint64_t export_amount(uint64_t weight, uint64_t scale)
 
 	return __builtin_mul_overflow(weight, scale, &shown) || shown > INT64_MAX ? INT64_MAX
 										  : shown;
+}
+
+void export_add_amount(const struct job *j, uint32_t event, uint64_t weight, struct buf *out)
+{
+	const struct trace_event *ev = job_event(j, event);
+
+	buf_adds(out, HUMAN((double)weight * (double)export_scale(ev), ev->unit));
+}
+
+void export_title(const struct job *j, const struct report_stats *stats, uint32_t event,
+		  struct buf *out)
+{
+	const struct report_weight *w = &stats->event[event].counted;
+
+	buf_printf(out, "%s: %s %s, ", job_event(j, event)->label, COMMAS(w->samples),
+		   str_plural(w->samples, "sample", "samples"));
+	export_add_amount(j, event, w->weight, out);
 }
 
 const char *export_unit(const struct trace_event *event)

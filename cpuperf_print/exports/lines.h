@@ -44,6 +44,12 @@ uint32_t export_timebase(const struct job *j);
 
 /* A weight times that scale, at most INT64_MAX. */
 uint64_t export_amount(uint64_t weight, uint64_t scale);
+/* Appends a weight of the event for people, with its unit; and above a picture of its samples,
+ * "cpu_clock: 1,234 samples, 1.234 s". */
+enum { EXPORT_TITLE_BYTES = 4096 };
+void export_add_amount(const struct job *j, uint32_t event, uint64_t weight, struct buf *out);
+void export_title(const struct job *j, const struct report_stats *stats, uint32_t event,
+		  struct buf *out);
 /* The unit of such amounts, as profiles name it. */
 const char *export_unit(const struct trace_event *event);
 /* The name of an event and a suffix. Labels of events may be equal; these names are not. */

@@ -82,19 +82,17 @@ static void put_calls(const struct dot *d, const struct report_flat_row *row, do
 
 static void put_heading(const struct dot *d, uint32_t event)
 {
-	const struct trace_event *ev = job_event(d->j, event);
-	const struct report_weight *w = &d->stats.event[event].counted;
 	struct buf *b = &d->j->output->text;
+	BUF_AUTO(title, EXPORT_TITLE_BYTES);
 
+	export_title(d->j, &d->stats, event, &title);
 	buf_adds(b, "digraph \"");
-	add_text(b, ev->label);
+	add_text(b, job_event(d->j, event)->label);
 	buf_adds(b, "\" {\n  label=\"");
-	add_text(b, ev->label);
-	buf_printf(b, ": %s %s, %s\";\n", COMMAS(w->samples),
-		   w->samples == 1 ? "sample" : "samples",
-		   HUMAN((double)w->weight * (double)export_scale(ev), ev->unit));
-	buf_adds(b, "  labelloc=t;\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
-		    "  edge [fontname=\"sans-serif\", fontsize=8];\n");
+	add_text(b, buf_str(&title));
+	buf_adds(b,
+		 "\";\n  labelloc=t;\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
+		 "  edge [fontname=\"sans-serif\", fontsize=8];\n");
 }
 
 /* The rows of one event. Returns how many. */

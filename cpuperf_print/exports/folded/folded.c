@@ -9,7 +9,6 @@
 #include "exports/lines.h"
 #include "exports/tree.h"
 #include "report/functions.h"
-#include "samples.h"
 
 #include <errno.h>
 #include <string.h>

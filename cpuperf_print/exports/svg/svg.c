@@ -61,13 +61,6 @@ static void put_name(struct buf *b, const char *name, double width)
 	buf_xml(b, cut);
 }
 
-static void put_amount(const struct svg *s, struct buf *b, uint32_t event, uint64_t weight)
-{
-	const struct trace_event *ev = job_event(s->j, event);
-
-	buf_adds(b, HUMAN((double)weight * (double)export_scale(ev), ev->unit));
-}
-
 static void put_title(const struct svg *s, struct buf *b, const struct report_node *n,
 		      uint64_t whole)
 {
@@ -79,10 +72,10 @@ static void put_title(const struct svg *s, struct buf *b, const struct report_no
 		buf_addc(b, ')');
 	}
 	buf_printf(b, "\n%s %%, ", DECIMAL(100.0 * (double)n->total.weight / (double)whole, 2));
-	put_amount(s, b, n->event, n->total.weight);
+	export_add_amount(s->j, n->event, n->total.weight, b);
 	if (n->self.samples) {
 		buf_adds(b, ", of its own ");
-		put_amount(s, b, n->event, n->self.weight);
+		export_add_amount(s->j, n->event, n->self.weight, b);
 	}
 	buf_adds(b, "</title>");
 }
@@ -155,14 +148,13 @@ static int walk(struct svg *s, const struct report_node *root, double base, size
 static void put_heading(struct svg *s, const struct report_node *root, double y)
 {
 	struct buf *b = &s->j->output->text;
-	uint64_t nr = s->stats.event[root->event].counted.samples;
+	BUF_AUTO(title, EXPORT_TITLE_BYTES);
 
+	export_title(s->j, &s->stats, root->event, &title);
 	buf_printf(b, "<text class=\"event\" x=\"%d\"", MARGIN);
 	put_pixels(b, "y", y);
 	buf_addc(b, '>');
-	buf_xml(b, job_event(s->j, root->event)->label);
-	buf_printf(b, ": %s %s, ", COMMAS(nr), str_plural(nr, "sample", "samples"));
-	put_amount(s, b, root->event, root->total.weight);
+	buf_xml(b, buf_str(&title));
 	buf_adds(b, "</text>\n");
 }
 

@@ -3,7 +3,6 @@
  */
 const TOP_THINGS = 10, TOP_LINES = 5;
 const LINE_WIDTH = 1000, LINE_HEIGHT = 100;
-const NEAR_LIMIT = 0.9, OVER_LIMIT = 1.01;
 
 /* Rows by what of() says of them, in their order. */
 function groupsOf(rows, of) {

@@ -2,6 +2,9 @@
  * Numbers for display, the same in every locale, and elements of the page. Text enters the page
  * only here and through textContent, since names are not trusted.
  */
+/* Of charts: from there on the limit is the top of the axis; what exceeds it by rounding is not marked. */
+const NEAR_LIMIT = 0.9, OVER_LIMIT = 1.01;
+
 const byId = (id) => document.getElementById(id);
 
 function element(tag, text, className) {

@@ -13,7 +13,6 @@ const FEW_CPUS = 8; /* more have no rows, but strips */
 const TRACKS_AT_FIRST = 3;
 const LANES_AT_FIRST = { host: 16, thread: 3 };
 const NEAR = 6;
-const NEAR_LIMIT = 0.9, OVER_LIMIT = 1.01;
 
 class TimeView {
 	constructor(page) {
