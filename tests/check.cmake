@@ -15,6 +15,7 @@ declare_test(check_report check ${here}/report.sh)
 declare_test(check_run_test check ${here}/run_test.sh $<TARGET_FILE:run_test>)
 if(CPUPERF_FUZZ)
   declare_test(check_changed check ${here}/changed.sh ${CMAKE_BINARY_DIR})
+  declare_test(check_left_out check ${here}/left_out.sh ${CMAKE_BINARY_DIR})
 endif()
 set_tests_properties(check_tidy PROPERTIES PROCESSORS 4)
 

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# left_out.sh BUILD_FOLDER: what scripts/test --all leaves to other commits are tests of the kinds of which a part runs,
+# and never what others need.
+set -euo pipefail
+build=$1
+cd "$(dirname "$0")/../.."
+may=$(ctest --test-dir "$build" -N -FA . -L '^(system|sanitized|pmu)$' | sed -n 's/^ *Test *#[0-9]*: //p' | sort)
+failed=0
+for seed in 0 31 62; do
+	left=$(CPUPERF_TEST_SEED=$seed scripts/test-left-out "$build" | sort)
+	for kind in system sanitized pmu; do
+		grep -q "^${kind}_" <<<"$left" || { echo "FAILED seed $seed: of $kind all run" && failed=1; }
+	done
+	other=$(comm -23 <(echo "$left") <(echo "$may"))
+	[[ -z $other ]] || { echo "FAILED seed $seed: left out: $other" && failed=1; }
+done
+exit $failed
