@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from kit import CPUPERF, PRINT, run, run_checks
+from sampled import for_everybody
 
 SYSCALL = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 PROG_LOAD, TEST_RUN, GET_INFO = 5, 10, 15
@@ -83,9 +84,10 @@ def check_our_own(folder):
     assert sum(int(r["value"] or 0) for r in own) > 0, own
 
 
-def check_refused(_):
+def check_refused(folder):
     """An ordinary user is told why."""
-    done = subprocess.run([CPUPERF, "--describe-event=misc:bpf_run_time"], user=65534, group=65534, extra_groups=[], cwd="/",
+    program = for_everybody(CPUPERF, os.path.dirname(folder))
+    done = subprocess.run([program, "--describe-event=misc:bpf_run_time"], user=65534, group=65534, extra_groups=[], cwd="/",
                           capture_output=True, text=True, check=False)
     assert "root" in done.stdout.split("here", 1)[1], (done.stdout, done.stderr)
 
@@ -99,7 +101,7 @@ def main():
     except OSError as e:
         print(f"skip: BPF programs cannot be loaded here: {e.strerror}")
         sys.exit(77)
-    run_checks(globals())
+    run_checks(globals(), everybody=True)
 
 
 main()
