@@ -3,19 +3,23 @@
 forms; Prometheus's own checker takes the text; readers that are wrong, slow or many disturb nobody. CPUPERF and
 CPUPERF_PRINT name the programs.
 """
+import contextlib
 import http.client
 import os
 import re
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 
-from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
+from kit import CPUPERF, PRINT, finish, output, peer, run, run_checks, skip
 from patience import PATIENCE_S
+from sampled import machine, may_sample
 
 EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:net_rx_bytes"
+NOW_AND_THEN = "import time\nwhile sum(range(9999)): time.sleep(.05)"
 OPENMETRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
 
 
@@ -37,7 +41,8 @@ HTTP = "http:" + "//"
 def start(folder, *options):
     """Its socket: tests have no port of their own."""
     at = f"{folder}/socket"
-    p = subprocess.Popen([CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-o", f"{folder}/session", *options],
+    p = subprocess.Popen([CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-o", f"{folder}/session",
+                          *machine(*options), *options],
                          cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while p.poll() is None and not listens(at):
         time.sleep(0.02)
@@ -70,6 +75,15 @@ def scrape(p, at, nr, headers=None):
     raise AssertionError(p.communicate())
 
 
+@contextlib.contextmanager
+def programs():
+    """Some processes, where those of this test are measured and not the machine."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(0 if may_sample() else 5):
+            stack.callback(stack.enter_context(subprocess.Popen([sys.executable, "-c", NOW_AND_THEN])).kill)
+        yield
+
+
 def lines(text):
     return [line for line in text.splitlines() if not line.startswith("#")]
 
@@ -84,14 +98,15 @@ def without_time(text):
 
 
 def check_is_what_was_counted(folder):
-    p, at = start(folder, "--duration=200ms", "--num-iterations=1000")
-    answer, classic = scrape(p, at, 3)
-    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", answer.headers
-    answer, text = scrape(p, at, 4, OPENMETRICS)
-    assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0"), answer.headers
-    assert text.endswith("\n# EOF\n") and "# EOF" not in classic and "# UNIT" not in classic
-    p.terminate()
-    finish(p)
+    with programs():
+        p, at = start(folder, "--duration=200ms", "--num-iterations=1000")
+        answer, classic = scrape(p, at, 3)
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", answer.headers
+        answer, text = scrape(p, at, 4, OPENMETRICS)
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0"), answer.headers
+        assert text.endswith("\n# EOF\n") and "# EOF" not in classic and "# UNIT" not in classic
+        p.terminate()
+        finish(p)
     for served in (classic, text):
         nr = int(numbers(served)["cpuperf_session_iterations"])
         stored = without_time(output(PRINT, "--quiet", f"{folder}/session", "--output-format=openmetrics",
@@ -113,10 +128,11 @@ def check_is_what_was_counted(folder):
 
 def check_things_are_limited(folder):
     """Three processes have a line each, the rest have one: together they are what the session has."""
-    p, at = start(folder, "--duration=200ms", "--num-iterations=1000", "--metrics-things=3")
-    _, text = scrape(p, at, 5)
-    p.terminate()
-    finish(p)
+    with programs():
+        p, at = start(folder, "--duration=200ms", "--num-iterations=1000", "--metrics-things=3")
+        _, text = scrape(p, at, 5)
+        p.terminate()
+        finish(p)
     nr = int(numbers(text)["cpuperf_session_iterations"])
     series = {k: n for k, n in numbers(text).items() if k.startswith("cpuperf_misc_process_cpu_time")}
     assert 2 <= len(series) <= 4, series  # of them some may have ended
@@ -165,9 +181,9 @@ def check_readers(folder):
 
 def check_says_where(folder):
     """The kernel's choice of a port, too."""
-    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{folder}/at", "-d", "50ms", "-n", "1", cwd=folder)
+    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{folder}/at", "-d", "50ms", "-n", "1", *machine(), cwd=folder)
     assert f"metrics: {HTTP}localhost/metrics at unix:{folder}/at\n" in done.stderr, done.stderr
-    with subprocess.Popen([CPUPERF, "-e", EVENTS, "--metrics-listen=0", "-d", "50ms", "-n", "0"], cwd=folder,
+    with subprocess.Popen([CPUPERF, "-e", EVENTS, "--metrics-listen=0", "-d", "50ms", "-n", "0", *machine()], cwd=folder,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
         try:
             url = next(m[1] for line in p.stderr if (m := re.search(rf"metrics: ({HTTP}127\.0\.0\.1:\d+/metrics)$", line)))
@@ -193,7 +209,7 @@ def check_sockets(folder):
     p, at = start(folder, "--duration=100ms", "--num-iterations=1000")
     scrape(p, at, 1)
     assert os.stat(at).st_mode & 0o777 == 0o600, oct(os.stat(at).st_mode)
-    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", *machine(), code=2, cwd=folder)
     assert "Address already in use" in done.stderr and "another program listens there" in done.stderr, done.stderr
     p.kill()
     p.communicate()
@@ -203,21 +219,21 @@ def check_sockets(folder):
     assert not os.path.exists(at)
     with open(at, "w", encoding="ascii"):
         pass
-    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", *machine(), code=2, cwd=folder)
     assert "Address already in use" in done.stderr and "is no socket" in done.stderr and os.path.isfile(at), done.stderr
 
 
 def check_addresses(folder):
     for address in ("x", "localhost:1", "127.0.0.1:", "127.0.0.1:99999", ":80", "[::1", "unix:", "unix:" + "x" * 200):
-        done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={address}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+        done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={address}", "-d", "100ms", "-n", "2", *machine(), code=2, cwd=folder)
         assert "--metrics-listen" in done.stderr and done.stderr.count("error") == 1, (address, done.stderr)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         s.listen()
         port = s.getsockname()[1]
-        done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={port}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+        done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={port}", "-d", "100ms", "-n", "2", *machine(), code=2, cwd=folder)
         assert f"{port}: Address already in use" in done.stderr, done.stderr
-    run(CPUPERF, "-e", EVENTS, "--metrics-listen=127.0.0.1:0", "-d", "100ms", "-n", "2", cwd=folder)
+    run(CPUPERF, "-e", EVENTS, "--metrics-listen=127.0.0.1:0", "-d", "100ms", "-n", "2", *machine(), cwd=folder)
 
 
 def check_command(folder):
@@ -246,7 +262,6 @@ def check_one_iteration(folder):
     finish(p)
 
 
-need_sampling()
 if "without libmicrohttpd" in run(CPUPERF, "-e", "task_clock", "--metrics-listen=x", "-d", "1ms", code=2).stderr:
     skip("this cpuperf was built without libmicrohttpd")
 run_checks(globals())
