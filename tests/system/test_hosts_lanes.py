@@ -18,14 +18,15 @@ import browser
 import pages
 import protos
 import store
-from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks
-from sampled import Trace
+from kit import CPUPERF, PRINT, output, run, run_checks
+from sampled import machine, may_measure_kernel, Trace
 
 LOOP = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.05"]
 OFFSET, ERROR = 5_000_000_000, 250_000  # of the second host's clock
 STRIDE = 10_000_000
 COUNTERS = 4 << 20
 SOURCE = os.environ["SOURCE_DIR"]
+COUNTED = "page_faults" if may_measure_kernel() else "task_clock"  # of a command, by perf
 
 
 def describe(job, folder, host, **keys):
@@ -368,9 +369,9 @@ def compare_queries(job):
     job.execute("UPDATE objects SET build_id = '00' WHERE host_id = 2 AND name = ?", (name,))
     differ, counted, when, builds = (job.execute(q).fetchall() for q in queries)
     assert differ[0][2] == 0 < differ[0][3] == differ[0][4] == max(r[4] for r in differ), differ  # one ran another program
-    faults = [r for r in counted if r[0] == "page_faults"]
-    assert {(h, rank) for _, h, rank, *_ in faults} == {("n1", None), ("n2", 0), ("n2", 1)}
-    assert abs(sum(r[4] for r in faults) - 3) < 1e-6, faults
+    of_event = [r for r in counted if r[0] == COUNTED]
+    assert {(h, rank) for _, h, rank, *_ in of_event} == {("n1", None), ("n2", 0), ("n2", 1)}
+    assert abs(sum(r[4] for r in of_event) - 3) < 1e-6, of_event
     assert {h for h, *_ in when} == {"n1", "n2"} and sum(r[2] for r in when) == job.execute(
         "SELECT count(*) FROM samples JOIN events USING(event) WHERE label = 'cpu_clock'").fetchone()[0]
     assert (name, "n2", "00") in builds and "regions" not in {r[0] for r in builds}, builds
@@ -450,7 +451,7 @@ def check_page(folder):
     """The samples of each host are those of its own page, and have a lane. This process is a thread of two hosts."""
     os.makedirs("j")
     for part, (host, keys) in {"a": ("a", {"rank": 0}), "b": ("b<script>", {"rank": 1})}.items():
-        with subprocess.Popen([CPUPERF, "--quiet", "-e", "cpu_clock@1000000,page_faults", "-d0.3", "-n1", "-o", f"j/{part}"],
+        with subprocess.Popen([CPUPERF, "--quiet", "-e", "cpu_clock@1000000,page_faults", "-d0.3", "-n1", "-o", f"j/{part}", *machine()],
                               stdout=subprocess.DEVNULL) as p:
             spin_while(p)
         describe("j", part, host, **keys)
@@ -517,7 +518,7 @@ MANY = 214  # one more than numbers of processes have room for
 
 def check_many(folder):
     """More parts than there are numbers for are refused where there are such numbers, and whole elsewhere."""
-    run(CPUPERF, "--quiet", "-e", "page_faults,misc:memory_used", "-o", "one", "--", "true")
+    run(CPUPERF, "--quiet", "-e", f"{COUNTED},misc:memory_used", "-o", "one", "--", "true")
     for i in range(MANY):
         store.move("one/cpuperf", f"{folder}/h{i}", f"h{i}", i)
         describe("j", f"h{i}", f"h{i}")
@@ -529,19 +530,19 @@ def check_many(folder):
             "select some by --host and --rank" in done.stderr and not os.path.exists("x"), done.stderr
     out = json.loads(export("j", "chrome", *(f"--host=h{i}" for i in range(3))))
     assert [h["name"] for h in out["otherData"]["hosts"]] == ["h0", "h1", "h2"]
-    faults = {s.split("page_faults_total", 1)[1] for s in export("j", "prometheus").splitlines()
-              if "page_faults_total{" in s and not s.startswith("#")}
-    assert len(faults) == MANY and len({s.split()[-1] for s in faults}) == 1, faults
+    counts = {s.split("_total", 1)[1] for s in export("j", "prometheus").splitlines()
+              if s.startswith(f"cpuperf_software_{COUNTED}_") and "_total{" in s}
+    assert len(counts) == MANY and len({s.split()[-1] for s in counts}) == 1, counts
     if "without sqlite" not in output(PRINT, "--version"):
         db = database("j", "j.db")
         assert list(db.execute("SELECT count(*), count(DISTINCT host), count(DISTINCT value) FROM totals"
-                               " WHERE event = 'page_faults' AND cpu IS NULL")) == [(MANY, MANY, 1)]
+                               " WHERE event = ? AND cpu IS NULL", [COUNTED])) == [(MANY, MANY, 1)]
 
 
 def check_several_sessions(folder):
     """What is no job has lanes where times are drawn, and in no other format."""
     for name in "a", "b":
-        run(CPUPERF, "--quiet", "-e", "page_faults", "-o", name, "--", "true")
+        run(CPUPERF, "--quiet", "-e", COUNTED, "-o", name, "--", "true")
     lanes = json.loads(output(PRINT, "--quiet", "a", "b", "--output-format=chrome"))["traceEvents"]
     assert len({e["pid"] for e in lanes if e["ph"] == "C"}) == 2, lanes
     run(PRINT, "--quiet", "a", "b", "--output-format=perfetto", "--output-file=lanes")
@@ -575,5 +576,4 @@ def check_damaged(folder):
     assert len(unread) == 1 and unread[0].split()[1] == "1", unread
 
 
-need_sampling()
 run_checks(globals())

@@ -12,7 +12,8 @@ import os
 import shutil
 import subprocess
 
-from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, run, run_checks
+from kit import CPUPERF, PRINT, may_count_faults, on_terminal, output, run, run_checks
+from sampled import machine
 
 LOOP = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"]
 # what names a row, and what adds up
@@ -84,9 +85,10 @@ def check_sums(folder):
         assert [r["value"] for r in rows if r["host"] == host] == [r["value"] for r in own]
     # the sum in text
     text = output(PRINT, "--quiet", "j", "--report=summary")
-    faults = sum(int(r["value"]) for r in rows if r["label"] == "page_faults" and r["value"])
-    line = next(line for line in text.splitlines() if line.startswith("page_faults"))
-    assert line.split()[1].replace(",", "") == str(faults), (line, faults)
+    if may_count_faults("the sum of page faults"):
+        faults = sum(int(r["value"]) for r in rows if r["label"] == "page_faults" and r["value"])
+        line = next(line for line in text.splitlines() if line.startswith("page_faults"))
+        assert line.split()[1].replace(",", "") == str(faults), (line, faults)
     assert "Sum of 2 parts" in text
 
 
@@ -181,7 +183,7 @@ def check_damaged(folder):
         assert "no part of the job can be read: cpuperf.0." in run(PRINT, job, code=1).stderr
     os.mkdir("partly")
     record("partly", "n1", "n1", "-e", "task_clock")
-    run(CPUPERF, "--quiet", "-e", "task_clock", "-d", "50ms", "-n", "2", "-o", "partly/n2")
+    run(CPUPERF, "--quiet", "-e", "task_clock", "-d", "50ms", "-n", "2", "-o", "partly/n2", *machine())
     describe("partly", "n2", "n2")
     damage("partly", "n2")
     done = run(PRINT, "partly", code=1)
@@ -199,7 +201,7 @@ def check_partial(folder):
     """The times of a part of which iterations are missing are not those of its work: they are shown, and not compared."""
     os.mkdir("j")
     for host in (f"n{i}" for i in range(6)):
-        run(CPUPERF, "--quiet", "-e", "page_faults", "-d", "50ms", "-n", "6", "-o", f"j/{host}")
+        run(CPUPERF, "--quiet", "-e", "task_clock", "-d", "50ms", "-n", "6", "-o", f"j/{host}", *machine())
         describe("j", host, host)
     for i in range(1, 6):
         for path in glob.glob(f"j/n3/cpuperf.{i}.*.cpuperf"):
@@ -341,5 +343,4 @@ def check_hostile(folder):
     assert subprocess.run([PRINT, "--quiet", "empty"], stderr=subprocess.PIPE, check=False).returncode == 1
 
 
-need_sampling()
 run_checks(globals())
