@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, output, run, run_checks
 from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 import sampled
@@ -198,7 +198,8 @@ def check_attached(folder):
 def check_live(folder):
     """A dump that grows is read on: functions that it gets later have their share, in each second."""
     if not have_tmux():
-        skip("no tmux")
+        print("skip: functions that come later: no tmux", flush=True)
+        return
     command = jit(folder)
     command[2] = "10000"
     with subprocess.Popen(command) as p:
@@ -226,7 +227,8 @@ def check_namespace(folder):
     """In a PID namespace a dump has another number than its process has outside."""
     inner = ["unshare", "--pid", "--fork", "--kill-child"]
     if not sampled.is_root() or subprocess.run([*inner, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
-        skip("no PID namespaces")
+        print("skip: a PID namespace: no PID namespaces", flush=True)
+        return
     record(folder, *inner, *jit(folder))
     assert os.path.basename(dump_of(folder)) == "jit-1.dump"
     has_share(printed(folder)[1])
@@ -235,7 +237,11 @@ def check_namespace(folder):
 def check_perf(folder):
     """What perf recorded: the same as perf inject has; times of another clock are not compared, which is said."""
     if not sampled.have("perf"):
-        skip("no perf that records")
+        print("skip: beside perf: no perf that records", flush=True)
+        return
+    if not sampled.may_measure_kernel():
+        print("skip: beside perf: its file has no address of the kernel, which tells of which boot the dump is", flush=True)
+        return
     command = jit(folder)
     event = ["-e", "cpu-clock", "-c", "200000"]
     for name, clock in (("mono", ["-k", "mono"]), ("other", [])):
@@ -257,7 +263,8 @@ def check_perf(folder):
 def check_node(folder):
     """V8's own dump, whose lines are shifted."""
     if not sampled.have("node"):
-        skip("no node")
+        print("skip: V8: no node", flush=True)
+        return
     with open(f"{folder}/hot.js", "w", encoding="ascii") as f:
         f.write(HOT)
     record(folder, "node", "--perf-prof", f"{folder}/hot.js")
@@ -278,5 +285,4 @@ def check_node(folder):
         PRINT, "--quiet", f"{folder}/s", "--report=annotate", "--function=*hotLoop*")
 
 
-need_sampling()
 run_checks(globals())
