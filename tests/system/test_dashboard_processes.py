@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from kit import CPUPERF, PRINT, need_sampling, ordinary_user, run_checks, stride
+from kit import CPUPERF, PRINT, ordinary_user, run_checks, stride
 from terminal import Terminal, have_tmux
 
 EVENTS = [("software", "context_switches"), ("misc", "cpu_utilization"), ("misc", "memory_available"),
@@ -251,5 +251,4 @@ def check_sizes(folder):
 if not have_tmux():
     print("skip: no tmux here (scripts/deps test installs it)")
     sys.exit(77)
-need_sampling()
 run_checks(globals(), everybody=True)

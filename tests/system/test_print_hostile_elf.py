@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 
-from kit import need_sampling
 import sampled
 import test_print_hostile as hostile
 from test_print_hostile import HUGE, SEED, read, write
@@ -251,7 +250,6 @@ def check_deaf(case):
 
 
 def main():
-    need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-hostile.") as folder:
         case = Case(folder)
         good = case.print("good")
