@@ -67,7 +67,7 @@ def record(folder, how, *options, **more):
 def has_run(folder):
     """Whether the processes had a CPU in each iteration: beside others they may not."""
     rows = csv.DictReader(io.StringIO(show(folder, "csv").stdout))
-    return all(int(row["value"]) for row in rows if row["label"] == "cpu_clock" and row["value"])
+    return all(int(row["value"]) for row in rows if row["label"] == "cpu_clock" and row["cpu"] == "all")
 
 
 def show(folder, how):
