@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 
-from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, own_uid, run, run_checks, skip, stride
+from kit import CPUPERF, PRINT, on_terminal, output, own_uid, run, run_checks, skip, stride
 import sampled
 
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -455,5 +455,4 @@ def check_usage(folder):
         assert f"{option.partition('=')[0]} requires --report=annotate" in done.stderr, done.stderr
 
 
-need_sampling()
 run_checks(globals())

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from kit import need_sampling, run, run_checks
+from kit import run, run_checks
 from marks import LIBRARY, marks, measure, short
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -50,5 +50,4 @@ def check_fortran(folder):
         "(triad (copy ) ) (copy )"), short(own)
 
 
-need_sampling()
 run_checks(globals(), everybody=True)

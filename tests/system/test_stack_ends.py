@@ -8,7 +8,7 @@ import gzip
 import os
 import re
 
-from kit import CPUPERF, PRINT, need_sampling, run, run_checks, show
+from kit import CPUPERF, PRINT, run, run_checks, show
 import sampled
 from sampled import event
 
@@ -118,5 +118,4 @@ def check_long(folder):
     compare_mode(folder, "long", ("flat",))
 
 
-need_sampling()
 run_checks(globals())
