@@ -17,7 +17,6 @@ import tempfile
 import time
 
 import kit
-from kit import need_sampling
 import sampled
 from sampled import CPUS, event, finish
 
@@ -242,7 +241,7 @@ def record(folder, programs, **keys):
         finish(sampled.start(folder, [
             event("software:cpu_clock", rate=1000000, flags=["callchain"]),
             event("software:task_clock", rate=5000000),
-            event("software:context_switches"), event("misc:memory_used")],
+            sampled.counted(), event("misc:memory_used")],
             "--duration=150ms", num_iterations=2, **keys))
     finally:
         for p in running:
@@ -252,11 +251,11 @@ def record(folder, programs, **keys):
 
 
 EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "lifetimes", "changes")  # nothing of theirs is measured
-ALWAYS = ("top-down", "hosts", "imbalance")  # rows that no filter of samples removes
+# Rows that no filter of samples removes; of targets diff has what they used.
+ALWAYS = ("top-down", "hosts", "imbalance", *(["diff"] if sampled.machine() else []))
 
 
 def main():
-    need_sampling()
     with tempfile.TemporaryDirectory(prefix='t,a"b ') as top:
         program = shutil.copy(MIX, f"{top}/{ODD_FILE}")
         programs = [[program, "ms", "60000", "2", str(CPUS[0])],

@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 import time
 
-from kit import need_sampling
 import sampled
 
 PRINT = os.environ["CPUPERF_PRINT"]
@@ -108,7 +107,8 @@ def check_flat(folder, shares):
 
 
 def diff_of(now, was, *args):
-    diff = rows(now, *(f"--diff={s}/s.cpsession" for s in was), *args)
+    # of a target there is a row of all that it used
+    diff = [r for r in rows(now, *(f"--diff={s}/s.cpsession" for s in was), *args) if r["function"] or sampled.may_sample()]
     print(f"  diff {' '.join(args)}: " + ", ".join(
         f"{r['function']} {float(r['change']):+.2f} ({float(r['relative']):+.1f} %"
         f"{', certain' if r['certain'] == 'true' else ''})" for r in diff))
@@ -158,7 +158,6 @@ def check(folder):
 
 
 def main():
-    need_sampling()
     for left in reversed(range(TRIES)):
         with tempfile.TemporaryDirectory(prefix="cpuperf-truth.") as folder:
             try:
