@@ -65,11 +65,17 @@ env -u CPUPERF_SPEC_PATH "$prefix/bin/cpuperf" --spec-file=basic.cpspec \
 # An event of each group that works here, and what the agent measures of a program that runs already.
 "$prefix/bin/cpuperf" --quiet --list-events --output-format=csv >"$top/events" || fail "--list-events"
 for group in software misc heap resource sched latency; do
-	event=$(awk -F, -v group="$group" '$1 == group && /,true,/ { print $1 ":" $2; exit }' "$top/events")
-	[[ -n $event ]] || { echo "skip: $group: no event of it works here" && continue; }
-	"$prefix/bin/cpuperf" --quiet -e "$event" -o "$top/group" -- /bin/true >"$top/log" 2>&1 ||
-		fail "$event: $(<"$top/log")"
-	rm -r "$top/group"
+	tried=
+	# of an ordinary user, what works for his own programs: not all that happens in the kernel
+	mapfile -t events < <(awk -F, -v group="$group" '$1 == group && /,true,|measuring whole CPUs/ { print $1 ":" $2 }' "$top/events")
+	for event in "${events[@]}"; do
+		tried=$event
+		! "$prefix/bin/cpuperf" --quiet -e "$event" -o "$top/group" -- /bin/true >"$top/log" 2>&1 || break
+		grep -q 'happens in the kernel' "$top/log" || fail "$event: $(<"$top/log")"
+		tried=
+	done
+	[[ -n $tried ]] || echo "skip: $group: no event of it works here"
+	rm -rf "$top/group"
 done
 mkfifo "$top/in"
 python3 -c '
@@ -180,11 +186,11 @@ for how in "${ways[@]}"; do
 
 	build "$how" count_function "$cc" -std=c11 "$here/../../examples/count_function.c"
 	"$top/count_function" >"$top/counted" || fail "$how: the example does not count"
-	grep -qx 'page_faults: 100 (ok)' "$top/counted" || fail "$how: the example counts $(cat "$top/counted")"
+	grep -qxE 'page_faults: 100 \((ok|usage)\)' "$top/counted" || fail "$how: the example counts $(cat "$top/counted")"
 
 	[[ -n $cxx ]] || { echo "skip: C++: no compiler here" && continue; }
 	build "$how" consumer_counts "$cxx" -std=c++17 "$here/consumer_counts.cpp"
 	"$top/consumer_counts" >"$top/counted" || fail "$how: C++ does not count"
-	[[ $(cat "$top/counted") == "page_faults 200 ok"$'\n'"text 200 ok" ]] ||
+	[[ $(sed 's/ usage$/ ok/' "$top/counted") == "page_faults 200 ok"$'\n'"text 200 ok" ]] ||
 		fail "$how: C++ counts $(cat "$top/counted")"
 done
