@@ -300,6 +300,35 @@ static void put_heading(const struct heap *h)
 	reports_headline(h->j, &line);
 }
 
+/* "Functions by share of peak: 3 of at least 1 %, 2 of 0.5 to 1 %, …" */
+static void put_bands(const struct heap *h, struct grid *g)
+{
+	static const struct {
+		double min;
+		const char *name;
+	} bands[] = {{.01, "of at least 1 %"},
+		     {.005, "of 0.5 to 1 %"},
+		     {.001, "of 0.1 to 0.5 %"},
+		     {0, "of less"}};
+	const double all = (double)all_of(h, h->first)->weight;
+	const bool is_of_functions = h->columns == (1u << REPORT_FUNCTION | 1u << REPORT_OBJECT);
+	size_t nr[ARRAY_NR(bands)] = {0}, k;
+	BUF_AUTO(text, LINE_BYTES);
+
+	for (size_t i = 0; i < h->lines.nr; i++) {
+		const uint64_t weight = h->sorted[i]->weight[h->first].weight;
+
+		for (k = 0; (double)weight < bands[k].min * all; k++)
+			;
+		nr[k] += weight != 0;
+	}
+	buf_printf(&text, "%s by share of %s: ", is_of_functions ? "Functions" : "Rows",
+		   amounts[h->first].header);
+	for (k = 0; k < ARRAY_NR(bands); k++)
+		buf_printf(&text, "%s%zu %s", k ? ", " : "", nr[k], bands[k].name);
+	grid_line(g, buf_str(&text));
+}
+
 static int put_lines(struct heap *h, struct err *e)
 {
 	const uint64_t top = reports_top(h->j, TOP);
@@ -325,6 +354,9 @@ static int put_lines(struct heap *h, struct err *e)
 	if (g && h->lines.nr) {
 		share = reports_share_of(&rest.weight, all_of(h, h->first));
 		reports_rest_put(h->j, &rest, h->j->selection->by_total ? NULL : &share, g);
+		if (h->j->selection->top != UINT64_MAX && h->first != LARGEST &&
+		    h->j->output->form == GRID_PEOPLE)
+			put_bands(h, g);
 		reports_stack_notes(h->j, &h->stats, g);
 	}
 	return reports_end(h->j, g, g ? 0 : -ENOMEM, e);

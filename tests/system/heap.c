@@ -580,6 +580,33 @@ static void peak(void)
 		b(10000);
 }
 
+/* --- functions that hold more and less */
+
+#define HOLDER(name, bytes)                                                                        \
+	NOINLINE static void name(void)                                                            \
+	{                                                                                          \
+		keep = malloc(bytes);                                                              \
+		count++;                                                                           \
+	}
+HOLDER(holds_most, 100000)
+HOLDER(holds_950, 950)
+HOLDER(holds_700, 700)
+HOLDER(holds_200, 200)
+HOLDER(holds_9, 9)
+HOLDER(holds_8, 8)
+HOLDER(holds_7, 7)
+
+static void bands(void)
+{
+	holds_most();
+	holds_950();
+	holds_700();
+	holds_200();
+	holds_9();
+	holds_8();
+	holds_7();
+}
+
 /* --- pages that are touched, and those that are not */
 
 static size_t whole_pages(const void *p, size_t bytes)
@@ -1165,6 +1192,7 @@ static const struct {
     {"resident", resident},   {"largest", largest},       {"sealed", sealed},
     {"dumps", dumps},         {"many_dumps", many_dumps}, {"reports", reports},
     {"lives", lives},         {"reach", reach},           {"scattered", scattered},
+    {"bands", bands},
 };
 
 int main(int argc, char **argv)

@@ -261,6 +261,16 @@ def check_sizes(folder):
     assert sum(held) >= .8 * len(held), held
 
 
+def check_bands(folder):
+    """With --top, how many functions hold how much; in text only."""
+    record(folder, HEAP, "bands")
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap", "--top=2")
+    assert "\nFunctions by share of peak: 1 of at least 1 %, 2 of 0.5 to 1 %, 1 of 0.1 to 0.5 %, 3 of less\n" in text, text
+    assert "by share" not in output(PRINT, "--quiet", f"{folder}/s", "--report=heap")
+    assert "Rows by share of peak: 1 of" in output(PRINT, "--quiet", f"{folder}/s", "--report=heap", "--top=2", "--sort=comm,function")
+    assert len(rows(folder, "--top=2")) == 2
+
+
 def check_lifetimes(folder):
     """How long what was freed had lived, by the function that allocated it: a function of its own in all reports, and a
     table. The clock never says less than was slept; others may make it more."""
