@@ -3,6 +3,7 @@
  */
 #include "session/sampler.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -569,6 +570,16 @@ static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w
 	return rc ?: append_stacks(s, w, items, e);
 }
 
+static bool adds_up(const struct sampler_event *ev)
+{
+	return ev->aggregate || ev->is_of_heap;
+}
+
+bool sampler_adds_up(const struct sampler *s)
+{
+	return ARRAY_ANY(ev, s->events, s->scan.nr_events, adds_up(ev));
+}
+
 int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,
 			 struct err *e)
 {
@@ -579,7 +590,7 @@ int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct commo
 		return 0;
 	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
 	for (uint32_t i = 0; i < s->scan.nr_events && rc == 0; i++)
-		if (s->events[i].aggregate || s->events[i].is_of_heap)
+		if (adds_up(&s->events[i]))
 			rc = write_event(s, i, w, common, &items, e);
 	buf_fini(&items);
 	return rc;

@@ -117,6 +117,8 @@ uint64_t sampler_held_bytes(const struct sampler *s);
 /* Sends all samples to the ring from now on: before the CPU's end readings, so that it is divided
  * exactly there. Until sampler_resume. */
 void sampler_hold(struct sampler *s);
+/* Samples of one of its events are added up. */
+bool sampler_adds_up(const struct sampler *s);
 /* Writes the samples that were added up in the iteration to the file; w: for its frames. Call it
  * after sampler_cut. 0 or -errno with *e. */
 int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,

@@ -297,7 +297,8 @@ void sampling_close_files(struct sampling *g)
 		(void)setpriority(PRIO_PROCESS, 0, g->nice);
 	g->is_raised = false;
 	trace_packer_free(g->packer);
-	g->packer = NULL;
+	trace_packer_free(g->stacks);
+	g->packer = g->stacks = NULL;
 }
 
 void sampling_enable(const struct sampling *g, uint32_t trace)
@@ -405,6 +406,16 @@ struct session_regions *sampling_regions(struct sampling *g)
 	return &g->regions;
 }
 
+/* Without memory stacks are written as they are. */
+static struct trace_packer *packer_of(struct sampling *g, uint32_t t)
+{
+	if (g->packer || !sampler_adds_up(&g->samplers[t]))
+		return g->packer;
+	if (!g->stacks)
+		g->stacks = trace_packer_new(0);
+	return g->stacks;
+}
+
 static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 			const struct session_things *things, struct trace_file **out, struct err *e)
 {
@@ -425,7 +436,7 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 		session_things_write(things, &g->counters->misc, w, UINT64_MAX);
 		ticks_skip_names(&g->paced->ticks, things);
 	}
-	return session_output_create(g->recorder->output, w, iteration, t, g->packer, out, e);
+	return session_output_create(g->recorder->output, w, iteration, t, packer_of(g, t), out, e);
 }
 
 /* A trace without a file (its name was taken) drops the gathered data. */

@@ -38,6 +38,7 @@ struct sampling {
 	uint8_t *copy;                  /* of a flight recorder: room for one CPU's ring */
 	uint64_t touched_bytes;         /* of the copy, at its end */
 	struct trace_packer *packer;    /* NULL: samples are not packed */
+	struct trace_packer *stacks;    /* then packs those that are added up; NULL: not yet */
 	struct common common;
 	struct idle idle;
 	struct paced *paced; /* borrowed */

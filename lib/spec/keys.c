@@ -364,8 +364,10 @@ const struct key_row key_rows[] = {
 	.words = compression_words,
 	.form = "\"none\", \"zstd\" or \"zstd:1\" to \"zstd:19\"",
 	.modes = "sampling",
-	.description = "How sample records are compressed in the traces. A higher level takes less "
-		       "space and more time; zstd alone is level 3.",
+	.description =
+	    "How sample records are compressed in the traces. A higher level takes less "
+	    "space and more time; zstd alone is level 3. Samples that are added up by stack, as "
+	    "those of the heap, are always compressed.",
 	.metavar = "HOW",
     },
     {

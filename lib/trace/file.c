@@ -24,8 +24,7 @@
 struct trace_file {
 	char *path; /* owned */
 	int fd;
-	struct trace_packer *packer;     /* borrowed; for all frames; NULL: none */
-	bool may_pack;                   /* as its header says */
+	struct trace_packer *packer;     /* borrowed; NULL: none */
 	uint64_t bytes;                  /* whole frames */
 	uint64_t nr_frames, nr_readings; /* so far */
 	int error;                       /* of a write; sticky */
@@ -76,8 +75,8 @@ static int put(struct trace_file *f, uint64_t nr_frames, struct iovec *piece, si
 	return 0;
 }
 
-/* Packs one of our own frames if it is of a kind that may grow large, and becomes smaller; returns
- * its length. */
+/* Packs one of our own frames if the packer takes its kind, and it becomes smaller; returns its
+ * length. */
 static size_t pack_frame(struct trace_packer *p, char *at)
 {
 	struct trace_frame_bytes h;
@@ -89,9 +88,7 @@ static size_t pack_frame(struct trace_packer *p, char *at)
 	payload.iov_len = le32toh(h.length);
 	total = (size_t)trace_frame_total_bytes((uint32_t)payload.iov_len);
 	kind = le16toh(h.kind);
-	if ((kind != TRACE_FRAME_RECORDS && kind != TRACE_FRAME_READINGS &&
-	     kind != TRACE_FRAME_KALLSYMS && kind != TRACE_FRAME_STACKS) ||
-	    !trace_packer_add(p, kind, &payload, 1))
+	if (!trace_packer_takes(p, kind) || !trace_packer_add(p, kind, &payload, 1))
 		buf_add(&p->out, at, total);
 	return total;
 }
@@ -145,8 +142,7 @@ static struct trace_file *file_new(const char *path, struct trace_packer *packer
 	f->path = mem_strdup(path);
 	f->fd = -1;
 	f->max_bytes = find_max_bytes();
-	f->packer = packer && !packer->is_for_symbols ? packer : NULL;
-	f->may_pack = packer;
+	f->packer = packer;
 	if (f->path)
 		return f;
 	mem_free(f);
@@ -234,7 +230,7 @@ enum { RECORDS_PIECES = 4 }; /* frame header, head of the payload, the ring's tw
  * pieces. */
 static size_t close_records(struct trace_packer *p, struct iovec *piece)
 {
-	if (p) {
+	if (p && trace_packer_takes(p, TRACE_FRAME_RECORDS)) {
 		buf_reset(&p->out);
 		if (trace_packer_add(p, TRACE_FRAME_RECORDS, piece + 1, RECORDS_PIECES - 1)) {
 			*piece = (struct iovec){p->out.data, p->out.len};
@@ -298,7 +294,7 @@ int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, str
 
 	if (f->error)
 		return write_error(f, f->error, e);
-	if (!f->may_pack || !is_packed_kallsyms(frame, len))
+	if (!f->packer || !is_packed_kallsyms(frame, len))
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "this is no packed frame for it");
 	return put(f, 1, &all, 1, e);
 }

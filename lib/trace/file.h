@@ -16,8 +16,8 @@ struct trace_file;
 
 /* Packs frames; one for all files of a session that one thread writes. */
 struct trace_packer;
-/* Level of zstd: 1 … 19; 0: only for trace_packer_kallsyms, everything else is written unpacked.
- * NULL without memory. */
+/* Level of zstd: 1 … 19; 0: only for trace_packer_kallsyms and stacks that were added up, which no
+ * ring waits for; everything else is written unpacked. NULL without memory. */
 struct trace_packer *trace_packer_new(int level);
 void trace_packer_free(struct trace_packer *p); /* NULL is fine */
 

@@ -39,7 +39,7 @@ struct trace_packer *trace_packer_new(int level)
 
 	if (!p)
 		return NULL;
-	p->is_for_symbols = level == 0;
+	p->is_sparing = level == 0;
 	if (level == 0)
 		level = 1; /* higher levels gain a tenth for three times the time */
 	buf_init(&p->out, TRACE_FRAME_MAX_BYTES);
@@ -57,6 +57,14 @@ void trace_packer_free(struct trace_packer *p)
 	ZSTD_freeCCtx(p->ctx);
 	buf_fini(&p->out);
 	mem_free(p);
+}
+
+bool trace_packer_takes(const struct trace_packer *p, uint16_t kind)
+{
+	if (kind == TRACE_FRAME_STACKS)
+		return true;
+	return !p->is_sparing && (kind == TRACE_FRAME_RECORDS || kind == TRACE_FRAME_READINGS ||
+				  kind == TRACE_FRAME_KALLSYMS);
 }
 
 /* False: there is no room, or zstd failed. */

@@ -13,10 +13,13 @@
 #include <sys/uio.h>
 
 struct trace_packer {
-	void *ctx;           /* owned; a ZSTD_CCtx */
-	bool is_for_symbols; /* only trace_packer_kallsyms packs */
-	struct buf out;      /* frames; its memory is reused */
+	void *ctx;       /* owned; a ZSTD_CCtx */
+	bool is_sparing; /* packs stacks, and what trace_packer_kallsyms is called with */
+	struct buf out;  /* frames; its memory is reused */
 };
+
+/* It packs frames of this kind, which may grow large. */
+bool trace_packer_takes(const struct trace_packer *p, uint16_t kind);
 
 /* Adds a packed frame of this payload to p->out. False, and p->out is unchanged, if it would not be
  * smaller than the plain one, or without memory. */

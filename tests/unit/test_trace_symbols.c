@@ -128,7 +128,7 @@ static int write_all(struct trace_file *f, struct trace_writer *w)
 	return rc ? rc : trace_file_append(f, w, NULL);
 }
 
-/* A packer for symbols alone: the bytes of a file without, but for what the header says. */
+/* A packer of level 0: the bytes of a file without, but for what the header says. */
 TEST(rest_is_plain)
 {
 	struct trace_packer *const packers[] = {NULL, trace_packer_new(0)};
