@@ -231,6 +231,7 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 {
 	struct profile_manifest m;
 	bool is_locked = false;
+	uint32_t writer;
 	int rc = find_manifest(o, e) ?: load_manifest(in, o, e);
 
 	if (rc == 0 && is_recording(o)) {
@@ -255,6 +256,9 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 	rc = profile_session_open(&m, input_add_problem, o->report, &o->session, e);
 	if (rc)
 		return rc;
+	writer = profile_session_writer(o->session, o->owner);
+	if (writer != o->owner)
+		set_owner(in, o, writer);
 	o->facts = profile_session_facts(o->session);
 	load_metrics(in, o);
 	return 0;

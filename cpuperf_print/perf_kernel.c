@@ -194,7 +194,7 @@ static void add_table(struct buf *out, const struct symbol_elf *s, uint64_t by)
 static int add_debug_file(struct elf_finder *finder, const struct import_facts *f, struct buf *out)
 {
 	struct elf_build_id id = build_id_of(f);
-	const struct elf_file *file = id.len ? elf_finder_by_id(finder, &id) : NULL;
+	const struct elf_file *file = id.len ? elf_finder_by_id(finder, &id, NULL) : NULL;
 	struct symbol_elf s;
 	uint64_t by;
 	bool is_told;

@@ -169,7 +169,7 @@ static struct annotate_source *download(struct annotate_sources *s, const char *
 					const struct elf_build_id *id)
 {
 	char *copy = elf_finder_source(s->config.finder, id, path);
-	struct elf_reader_file f = {.path = copy};
+	struct elf_reader_file f = elf_finder_copy(copy);
 	struct annotate_source *found = copy ? open_source(s, &f) : NULL;
 
 	free(copy); /* allocated by libdebuginfod */

@@ -130,6 +130,55 @@ int io_open_regular(int dirfd, const char *path, int flags, struct stat *st)
 	return fd < 0 ? fd : check_opened(fd, st);
 }
 
+static bool is_roots_alone(const struct stat *st)
+{
+	return !st->st_uid && !(st->st_mode & S_IWOTH) && (!st->st_gid || !(st->st_mode & S_IWGRP));
+}
+
+/* Who can write a folder can make there a second name of any file (fs.protected_hardlinks = 0). */
+static int check_names(int dirfd, const char *path, const struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct stat of_folder;
+	int rc;
+
+	if (st->st_nlink < 2 || st->st_mode & S_IROTH)
+		return 0;
+	rc = snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		      slash ? path : ".");
+	if (rc < 0 || (size_t)rc >= sizeof(folder))
+		return -ENAMETOOLONG;
+	rc = sys()->fstatat(dirfd, folder, &of_folder, 0);
+	if (rc == 0 && !is_roots_alone(&of_folder) && of_folder.st_uid != st->st_uid)
+		rc = -EMLINK;
+	return rc;
+}
+
+int io_open_linked(int dirfd, const char *path, int flags, struct stat *st)
+{
+	struct stat name;
+	bool is_link;
+	int rc, fd;
+
+	if (geteuid())
+		return io_open_regular(dirfd, path, flags, st);
+	rc = sys()->fstatat(dirfd, path, &name, AT_SYMLINK_NOFOLLOW);
+	if (rc)
+		return rc;
+	is_link = S_ISLNK(name.st_mode);
+	fd = io_open_regular(dirfd, path, is_link ? flags : flags | O_NOFOLLOW, st);
+	if (fd < 0)
+		return fd;
+	if (is_link)
+		rc = name.st_uid && name.st_uid != st->st_uid ? -ELOOP : 0;
+	else
+		rc = check_names(dirfd, path, st);
+	if (rc)
+		io_close(&fd);
+	return rc ? rc : fd;
+}
+
 /* A descriptor of the path alone is checked: to make one has no effects. */
 int io_open_regular_within(int dirfd, const char *path, int flags, struct stat *st)
 {
@@ -167,6 +216,23 @@ int io_named_descriptor(const char *path)
 	return -1;
 }
 
+uint32_t io_writer_of_both(uint32_t uid, uint32_t other)
+{
+	enum { NOBODY = 65534 };
+
+	if (!uid || !other)
+		return uid ? uid : other;
+	return uid == other ? uid : NOBODY;
+}
+
+const char *io_reason(int rc)
+{
+	return rc == -EINVAL   ? "it is not a regular file"
+	       : rc == -ELOOP  ? "it is a link that is not followed"
+	       : rc == -EMLINK ? "it has another name too, under which it may be another's file"
+			       : strerror(-rc);
+}
+
 int io_open_input(const char *path, struct err *e)
 {
 	struct stat st;
@@ -180,8 +246,7 @@ int io_open_input(const char *path, struct err *e)
 	}
 	if (fd >= 0)
 		return fd;
-	return err_set_at(e, fd, path, 0, 0, "cannot be read: %s",
-			  fd == -EINVAL ? "it is not a regular file" : strerror(-fd));
+	return err_set_at(e, fd, path, 0, 0, "cannot be read: %s", io_reason(fd));
 }
 
 int io_sync(int fd)

@@ -38,6 +38,15 @@ void io_close_cleanup(int *fd);
  * O_NOFOLLOW, with which a link is -ELOOP.
  */
 int io_open_regular(int dirfd, const char *path, int flags, struct stat *st);
+/* The same of a path that others may have written, so that root is led to no file by somebody who
+ * may not read it: -ELOOP: the path is another user's link to a file that is not that user's;
+ * -EMLINK: the file has other names, not everybody may read it, and who can write the folder is
+ * not its owner. */
+int io_open_linked(int dirfd, const char *path, int flags, struct stat *st);
+/* Whose is what two users wrote: the other's if one is root, else nobody's (65534). */
+uint32_t io_writer_of_both(uint32_t uid, uint32_t other);
+/* What rc of these functions means. */
+const char *io_reason(int rc);
 /* The same of a path in a folder that is not left, as if it were /: also links lead to places in
  * it. -ENOSYS: Linux before 5.6. */
 int io_open_regular_within(int dirfd, const char *path, int flags, struct stat *st);

@@ -455,6 +455,13 @@ struct elf_rights elf_file_rights(const struct elf_file *f)
 		   : rights;
 }
 
+size_t elf_file_root_len(const struct elf_file *f)
+{
+	const struct elf_reader_file *source = f->image ? &f->image->source : NULL;
+
+	return source && source->is_elsewhere ? source->root_len : 0;
+}
+
 bool elf_file_is_64(const struct elf_file *f)
 {
 	return f->layout->word == 8;

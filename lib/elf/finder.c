@@ -32,10 +32,17 @@ enum {
 
 #define DEBUG_DIR "/usr/lib/debug"
 
+/* Who has a name: a file, or the recording. */
+struct namer {
+	struct elf_rights rights;
+	char root[PROC_PATH_BYTES]; /* of the process in which the file is; "": it is here */
+};
+
 /* A request and its answers; files are owned. */
 struct entry {
 	struct entry *next;
 	struct elf_wanted wanted; /* path owned; "" for requests by build-id only */
+	struct namer by;
 	bool has_code, has_debug; /* answered */
 	struct elf_file *code, *debug;
 	bool is_debug_own; /* debug == code */
@@ -49,6 +56,7 @@ struct elf_finder {
 	struct elf_living *living;
 	struct elf_debuginfod *debuginfod; /* owned; NULL: not opened */
 	bool has_tried_debuginfod, has_reported_debuginfod;
+	bool has_reported_rights;
 	size_t nr_entries;
 	struct entry *bucket[NR_BUCKETS];
 };
@@ -91,14 +99,44 @@ struct elf_reader_file elf_finder_named(const struct elf_finder *f, const char *
 	};
 }
 
-/* A file that another one names; by NULL: the recording names it. */
-static int open_named(const struct elf_finder *f, const char *path, const struct elf_file *by,
+/* NULL: the recording. */
+static struct namer namer_of(const struct elf_file *by)
+{
+	struct namer n = {.root = ""};
+	size_t len = by ? elf_file_root_len(by) : 0;
+
+	if (by)
+		n.rights = elf_file_rights(by);
+	if (len && len < sizeof(n.root))
+		memcpy(n.root, elf_file_name(by), len);
+	return n;
+}
+
+/* In which its paths begin. */
+static const char *root_of(const struct elf_finder *f, const struct namer *by)
+{
+	return *by->root ? by->root : sysroot(f);
+}
+
+static struct elf_reader_file place_of(const struct elf_finder *f, const char *path,
+				       const struct namer *by)
+{
+	struct elf_reader_file place = elf_finder_named(f, path, by->rights);
+	const size_t len = strlen(by->root);
+
+	if (len && strncmp(path, by->root, len) == 0) {
+		place.root_len = len;
+		place.is_own_root = place.is_elsewhere = true;
+	}
+	return place;
+}
+
+static int open_named(const struct elf_finder *f, const char *path, const struct namer *by,
 		      struct elf_file **out, struct stat *st, struct err *e)
 {
-	const struct elf_rights of_namer = by ? elf_file_rights(by) : (struct elf_rights){0};
-	const struct elf_reader_file where = elf_finder_named(f, path, of_namer);
+	const struct elf_reader_file place = place_of(f, path, by);
 
-	return elf_file_open_as(f->reader, &where, out, st, e);
+	return elf_file_open_as(f->reader, &place, out, st, e);
 }
 
 /* --- the file at the recorded path --- */
@@ -152,13 +190,14 @@ static int check_unverified(const struct elf_finder *f, const struct elf_wanted 
 static struct elf_file *open_start_of_path(const struct elf_finder *f, const struct elf_wanted *w,
 					   size_t path_len, struct err *e)
 {
+	const struct namer by = namer_of(NULL);
 	struct elf_file *file;
 	char path[PATH_MAX];
 	struct stat st;
 	int len, rc;
 
 	len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), (int)path_len, w->path);
-	if (len < 0 || (size_t)len >= sizeof(path) || open_named(f, path, NULL, &file, &st, e))
+	if (len < 0 || (size_t)len >= sizeof(path) || open_named(f, path, &by, &file, &st, e))
 		return NULL;
 	if (!w->build_id.len)
 		rc = check_unverified(f, w, file, &st, e);
@@ -193,8 +232,10 @@ static struct elf_file *open_at_path(const struct elf_finder *f, const struct el
 
 /* --- files by build-id --- */
 
-/* Debug folder i: those configured, then that of the sysroot, then that of this machine. */
-static bool debug_dir(const struct elf_finder *f, size_t i, char out[PATH_MAX])
+/* Debug folder i: those configured, then that of the sysroot or of the namer's root, then that of
+ * this machine. */
+static bool debug_dir(const struct elf_finder *f, const struct namer *by, size_t i,
+		      char out[PATH_MAX])
 {
 	size_t nr = f->config.nr_debug_dirs;
 	int len;
@@ -202,13 +243,13 @@ static bool debug_dir(const struct elf_finder *f, size_t i, char out[PATH_MAX])
 	if (i < nr)
 		len = snprintf(out, PATH_MAX, "%s", f->config.debug_dirs[i]);
 	else
-		len = snprintf(out, PATH_MAX, "%s" DEBUG_DIR, i == nr ? sysroot(f) : "");
+		len = snprintf(out, PATH_MAX, "%s" DEBUG_DIR, i == nr ? root_of(f, by) : "");
 	return len >= 0 && len < PATH_MAX;
 }
 
-static size_t nr_debug_dirs(const struct elf_finder *f)
+static size_t nr_debug_dirs(const struct elf_finder *f, const struct namer *by)
 {
-	return f->config.nr_debug_dirs + (*sysroot(f) ? 2 : 1);
+	return f->config.nr_debug_dirs + (*root_of(f, by) ? 2 : 1);
 }
 
 static bool has_bytes(const struct elf_file *f, const char *name)
@@ -241,13 +282,27 @@ static bool has_symbols(const struct elf_file *f)
 
 typedef bool accept_fn(const struct elf_file *f);
 
-static struct elf_file *open_checked(const struct elf_finder *f, const char *path,
+static void report_rights(struct elf_finder *f, const struct elf_reader_file *place, struct err *e)
+{
+	if (f->has_reported_rights)
+		return;
+	err_hint(e, "root reads it as user %" PRIu32 ", whose file or folder leads to it",
+		 place->rights.uid);
+	report(f, e);
+	f->has_reported_rights = true;
+}
+
+static struct elf_file *open_checked(struct elf_finder *f, const struct elf_reader_file *place,
 				     const struct elf_build_id *id, accept_fn *accept)
 {
+	struct err e = {0};
 	struct elf_file *file;
 	struct stat st;
+	int rc = elf_file_open_as(f->reader, place, &file, &st, &e);
 
-	if (elf_file_open(f->reader, path, &file, &st, NULL))
+	if (rc == -EACCES && place->rights.are_limited)
+		report_rights(f, place, &e);
+	if (rc)
 		return NULL;
 	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
 		return file;
@@ -255,24 +310,41 @@ static struct elf_file *open_checked(const struct elf_finder *f, const char *pat
 	return NULL;
 }
 
-static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct elf_build_id *id,
-				     const char *suffix, accept_fn *accept)
+/* Links in it lead where its owner wants. */
+static struct elf_rights rights_of_folder(const char *folder)
+{
+	struct elf_rights rights = {.are_limited = false};
+	struct stat st;
+
+	if (sys()->fstatat(AT_FDCWD, folder, &st, 0) == 0)
+		rights = elf_rights_of(&st);
+	return rights;
+}
+
+static struct elf_file *open_in_dirs(struct elf_finder *f, const struct namer *by,
+				     const struct elf_build_id *id, const char *suffix,
+				     accept_fn *accept)
 {
 	char dir[PATH_MAX], path[PATH_MAX], name[2 * ELF_MAX_BUILD_ID_BYTES + 1];
+	struct elf_reader_file place;
 	struct elf_file *file = NULL;
 
 	if (id->len < 2)
 		return NULL;
 	hex(id, name);
-	for (size_t i = 0; i < nr_debug_dirs(f) && !file; i++) {
+	for (size_t i = 0; i < nr_debug_dirs(f, by) && !file; i++) {
 		int len;
 
-		if (!debug_dir(f, i, dir))
+		if (!debug_dir(f, by, i, dir))
 			continue;
 		len = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s%s", dir, name, name + 2,
 			       suffix);
-		if (len >= 0 && (size_t)len < sizeof(path))
-			file = open_checked(f, path, id, accept);
+		if (len < 0 || (size_t)len >= sizeof(path))
+			continue;
+		place = place_of(f, path, by);
+		if (!place.is_own_root)
+			place.rights = elf_rights_of_both(place.rights, rights_of_folder(dir));
+		file = open_checked(f, &place, id, accept);
 	}
 	return file;
 }
@@ -326,14 +398,14 @@ static bool mapped_path(const struct elf_wanted *w, const struct elf_mapped *m, 
 	int len = -1;
 
 	*root_len = 0;
-	if (i == 0)
-		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
-			       m->pid, m->start, m->end);
-	else if (i == 1) /* for others than root */
-		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/exe", m->pid);
-	else if (i == 2) {
+	if (i == 0) { /* first, as it says where the file is */
 		*root_len = (size_t)snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/root", m->pid);
 		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/root%s", m->pid, w->path);
+	} else if (i == 1) {
+		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+			       m->pid, m->start, m->end);
+	} else if (i == 2) { /* for others than root */
+		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/exe", m->pid);
 	}
 	return len > 0 && len < PATH_MAX;
 }
@@ -361,6 +433,7 @@ static struct elf_file *open_of_process(const struct elf_finder *f, const struct
 		const struct elf_reader_file where = {.path = path,
 						      .root_len = root_len,
 						      .rights = f->config.rights,
+						      .is_of_kernel = !root_len,
 						      .is_elsewhere = is_elsewhere};
 
 		if (elf_file_open_as(f->reader, &where, &file, &st, NULL))
@@ -411,6 +484,20 @@ static void report_servers(struct elf_finder *f, int rc)
 	f->has_reported_debuginfod = true; /* later files would fail alike */
 }
 
+/* Who runs this chose the servers, but the folder may be in another user's home. */
+struct elf_reader_file elf_finder_copy(const char *path)
+{
+	struct elf_reader_file copy = {.path = path};
+	char folder[PATH_MAX];
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash && (size_t)(slash - path) < sizeof(folder)) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+		copy.rights = rights_of_folder(folder);
+	}
+	return copy;
+}
+
 char *elf_finder_source(struct elf_finder *f, const struct elf_build_id *id, const char *source)
 {
 	char *path = NULL;
@@ -427,6 +514,7 @@ char *elf_finder_source(struct elf_finder *f, const struct elf_build_id *id, con
 static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build_id *id,
 				    enum elf_debuginfod_what what, accept_fn *accept)
 {
+	struct elf_reader_file place;
 	struct elf_file *file;
 	char *path;
 	int rc;
@@ -437,12 +525,14 @@ static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build
 	report_servers(f, rc);
 	if (rc)
 		return NULL;
-	file = open_checked(f, path, id, accept);
+	place = elf_finder_copy(path);
+	file = open_checked(f, &place, id, accept);
 	free(path); /* allocated by libdebuginfod */
 	return file;
 }
 
-static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted *w)
+static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted *w,
+				  const struct namer *by)
 {
 	struct err e = {0};
 	struct elf_file *file = NULL;
@@ -452,9 +542,9 @@ static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted 
 	if (!file)
 		file = open_mapped(f, w, &e);
 	if (!file)
-		file = open_in_dirs(f, &w->build_id, "", has_code);
+		file = open_in_dirs(f, by, &w->build_id, "", has_code);
 	if (!file)
-		file = open_in_dirs(f, &w->build_id, ".debug", has_code);
+		file = open_in_dirs(f, by, &w->build_id, ".debug", has_code);
 	if (!file)
 		file = ask_servers(f, &w->build_id, ELF_DEBUGINFOD_CODE, has_code);
 	/* a file found elsewhere needs no warning */
@@ -491,16 +581,16 @@ static bool decode_link(const struct elf_file *code, struct link *out)
 }
 
 /* Candidate i: in the program's folder, in .debug there, then below each debug folder. */
-static bool link_path(const struct elf_finder *f, size_t i, const char *path,
-		      const struct link *link, char out[PATH_MAX])
+static bool link_path(const struct elf_finder *f, const struct namer *by, size_t i,
+		      const char *path, const struct link *link, char out[PATH_MAX])
 {
 	int folder_len = (int)(strrchr(path, '/') - path), len;
 	char dir[PATH_MAX];
 
 	if (i < 2)
-		len = snprintf(out, PATH_MAX, "%s%.*s/%s%s", sysroot(f), folder_len, path,
+		len = snprintf(out, PATH_MAX, "%s%.*s/%s%s", root_of(f, by), folder_len, path,
 			       i ? ".debug/" : "", link->name);
-	else if (debug_dir(f, i - 2, dir))
+	else if (debug_dir(f, by, i - 2, dir))
 		len = snprintf(out, PATH_MAX, "%s%.*s/%s", dir, folder_len, path, link->name);
 	else
 		return false;
@@ -511,6 +601,7 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 				     const struct elf_file *code)
 {
 	const struct elf_build_id *id = elf_file_build_id(code), *found;
+	const struct namer by = namer_of(code);
 	struct elf_file *file;
 	char path[PATH_MAX];
 	struct err e = {0};
@@ -520,9 +611,9 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 
 	if (!strchr(w->path, '/') || !decode_link(code, &link))
 		return NULL;
-	for (size_t i = 0; i < nr_debug_dirs(f) + 2; i++) {
-		if (!link_path(f, i, w->path, &link, path) ||
-		    open_named(f, path, code, &file, &st, NULL))
+	for (size_t i = 0; i < nr_debug_dirs(f, &by) + 2; i++) {
+		if (!link_path(f, &by, i, w->path, &link, path) ||
+		    open_named(f, path, &by, &file, &st, NULL))
 			continue;
 		found = elf_file_build_id(file);
 		if ((!id->len || !found->len || elf_build_id_equal(id, found)) &&
@@ -547,8 +638,8 @@ static const char *base_name(const char *path)
 }
 
 /* Place i; "": there is none. False: there are no more. */
-static bool split_path(const struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
-		       char out[PATH_MAX])
+static bool split_path(const struct elf_finder *f, const struct elf_wanted_split *w,
+		       const struct namer *by, size_t i, char out[PATH_MAX])
 {
 	const char *beside = elf_file_name(w->by);
 	int beside_len = (int)(base_name(beside) - beside), len = 0;
@@ -556,30 +647,31 @@ static bool split_path(const struct elf_finder *f, const struct elf_wanted_split
 	char dir[PATH_MAX];
 
 	if (i == 0 && is_absolute)
-		len = snprintf(out, PATH_MAX, "%s%s", sysroot(f), w->name);
+		len = snprintf(out, PATH_MAX, "%s%s", root_of(f, by), w->name);
 	else if (i == 0 && w->folder)
-		len = snprintf(out, PATH_MAX, "%s%s/%s", sysroot(f), w->folder, w->name);
+		len = snprintf(out, PATH_MAX, "%s%s/%s", root_of(f, by), w->folder, w->name);
 	else if (i == 1 && !is_absolute)
 		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, w->name);
 	else if (i == 2)
 		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, base_name(w->name));
-	else if (i > 2 && i - 3 < nr_debug_dirs(f) && debug_dir(f, i - 3, dir))
+	else if (i > 2 && i - 3 < nr_debug_dirs(f, by) && debug_dir(f, by, i - 3, dir))
 		len = snprintf(out, PATH_MAX, "%s/%s", dir, base_name(w->name));
 	if (len <= 0 || len >= PATH_MAX)
 		*out = '\0';
-	return i < 3 + nr_debug_dirs(f);
+	return i < 3 + nr_debug_dirs(f, by);
 }
 
 bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
 		      struct elf_file **out)
 {
+	const struct namer by = namer_of(w->by);
 	char path[PATH_MAX];
 	struct stat st;
 
 	*out = NULL;
-	if (!split_path(f, w, i, path))
+	if (!split_path(f, w, &by, i, path))
 		return false;
-	if (*path && open_named(f, path, w->by, out, &st, NULL))
+	if (*path && open_named(f, path, &by, out, &st, NULL))
 		*out = NULL;
 	return true;
 }
@@ -588,18 +680,19 @@ bool elf_finder_package(struct elf_finder *f, const struct elf_file *program, si
 			struct elf_file **out)
 {
 	const char *name = elf_file_name(program);
+	const struct namer by = namer_of(program);
 	char path[PATH_MAX] = "", dir[PATH_MAX];
 	struct stat st;
 	int len = 0;
 
 	*out = NULL;
-	if (i > nr_debug_dirs(f))
+	if (i > nr_debug_dirs(f, &by))
 		return false;
 	if (i == 0)
 		len = snprintf(path, PATH_MAX, "%s.dwp", name);
-	else if (debug_dir(f, i - 1, dir))
+	else if (debug_dir(f, &by, i - 1, dir))
 		len = snprintf(path, PATH_MAX, "%s/%s.dwp", dir, base_name(name));
-	if (len > 0 && len < PATH_MAX && open_named(f, path, program, out, &st, NULL))
+	if (len > 0 && len < PATH_MAX && open_named(f, path, &by, out, &st, NULL))
 		*out = NULL;
 	return true;
 }
@@ -607,7 +700,7 @@ bool elf_finder_package(struct elf_finder *f, const struct elf_file *program, si
 static const struct elf_file *get_code(struct elf_finder *f, struct entry *en)
 {
 	if (!en->has_code)
-		en->code = find_code(f, &en->wanted);
+		en->code = find_code(f, &en->wanted, &en->by);
 	en->has_code = true;
 	return en->code;
 }
@@ -617,11 +710,12 @@ static struct elf_file *find_debug(struct elf_finder *f, struct entry *en)
 	const struct elf_file *code = get_code(f, en);
 	const struct elf_build_id *id =
 	    en->wanted.build_id.len || !code ? &en->wanted.build_id : elf_file_build_id(code);
+	const struct namer by = code ? namer_of(code) : en->by;
 	struct elf_file *file = NULL;
 
 	if (code && has_dwarf(code))
 		goto own;
-	file = open_in_dirs(f, id, ".debug", has_symbols);
+	file = open_in_dirs(f, &by, id, ".debug", has_symbols);
 	if (!file && code)
 		file = open_by_link(f, &en->wanted, code);
 	if (!file)
@@ -649,15 +743,21 @@ static bool is_same(const struct elf_wanted *a, const struct elf_wanted *b)
 	       a->major == b->major && a->minor == b->minor && a->inode == b->inode;
 }
 
+static bool is_same_namer(const struct namer *a, const struct namer *b)
+{
+	return a->rights.are_limited == b->rights.are_limited && a->rights.uid == b->rights.uid &&
+	       strcmp(a->root, b->root) == 0;
+}
+
 /* Finds or adds the entry. NULL: no memory. */
-static struct entry *get(struct elf_finder *f, const struct elf_wanted *w)
+static struct entry *get(struct elf_finder *f, const struct elf_wanted *w, const struct namer *by)
 {
 	uint32_t hash =
 	    hash_bytes(hash_bytes(0, w->path, strlen(w->path)), w->build_id.bytes, w->build_id.len);
 	struct entry **head = &f->bucket[hash % NR_BUCKETS], *en = *head;
 	char *path;
 
-	while (en && !is_same(&en->wanted, w))
+	while (en && !(is_same(&en->wanted, w) && is_same_namer(&en->by, by)))
 		en = en->next;
 	if (en || f->nr_entries == MAX_ENTRIES)
 		return en;
@@ -669,6 +769,7 @@ static struct entry *get(struct elf_finder *f, const struct elf_wanted *w)
 	}
 	en->wanted = *w;
 	en->wanted.path = path;
+	en->by = *by;
 	en->next = *head;
 	*head = en;
 	f->nr_entries++;
@@ -677,15 +778,17 @@ static struct entry *get(struct elf_finder *f, const struct elf_wanted *w)
 
 typedef const struct elf_file *get_fn(struct elf_finder *f, struct entry *en);
 
-static const struct elf_file *ask(struct elf_finder *f, const struct elf_wanted *w, get_fn *answer)
+static const struct elf_file *ask(struct elf_finder *f, const struct elf_wanted *w,
+				  const struct elf_file *by, get_fn *answer)
 {
+	const struct namer namer = namer_of(by);
 	const struct elf_file *file;
 	struct entry *en;
 
 	if (w->build_id.len > ELF_MAX_BUILD_ID_BYTES)
 		return NULL;
 	pthread_mutex_lock(&f->lock);
-	en = get(f, w);
+	en = get(f, w, &namer);
 	file = en ? answer(f, en) : NULL;
 	pthread_mutex_unlock(&f->lock);
 	return file;
@@ -693,17 +796,18 @@ static const struct elf_file *ask(struct elf_finder *f, const struct elf_wanted 
 
 const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wanted *w)
 {
-	return ask(f, w, get_code);
+	return ask(f, w, NULL, get_code);
 }
 
 const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_wanted *w)
 {
-	return ask(f, w, get_debug);
+	return ask(f, w, NULL, get_debug);
 }
 
-const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id)
+const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id,
+					const struct elf_file *by)
 {
-	return ask(f, &(struct elf_wanted){.path = "", .build_id = *id}, get_debug);
+	return ask(f, &(struct elf_wanted){.path = "", .build_id = *id}, by, get_debug);
 }
 
 static int check_folder(const char *option, const char *path, struct err *e)

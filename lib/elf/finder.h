@@ -70,9 +70,10 @@ const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wa
 /* The file with full symbols or DWARF, found by build-id, then by .gnu_debuglink and its checksum.
  * May be the code's file. NULL: none. */
 const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_wanted *w);
-/* The debug file with this build-id: one that several share (.gnu_debugaltlink). Reports nothing if
- * there is none. */
-const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
+/* The debug file with this build-id: one that several share (.gnu_debugaltlink). by: the file that
+ * has the id; NULL: the recording. Reports nothing if there is none. */
+const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id,
+					const struct elf_file *by);
 /* The file of a unit of DWARF that is not in the program's debug file (-gsplit-dwarf). Borrowed. */
 struct elf_wanted_split {
 	const struct elf_file *by; /* the debug file */
@@ -97,6 +98,9 @@ struct elf_reader *elf_finder_reader(const struct elf_finder *f);
 const char *elf_finder_sysroot(const struct elf_finder *f);
 /* With which a file is opened whose name stands in one of another's, or in the recording. */
 struct elf_rights elf_finder_rights(const struct elf_finder *f, struct elf_rights of_namer);
+/* Where a copy is that elf_finder_source returned: with the rights of whoever can write its folder.
+ * Borrows path. */
+struct elf_reader_file elf_finder_copy(const char *path);
 /* Where a file of a name from there is: in the sysroot, if its path (borrowed) begins with it. */
 struct elf_reader_file elf_finder_named(const struct elf_finder *f, const char *path,
 					struct elf_rights of_namer);

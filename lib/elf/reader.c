@@ -7,6 +7,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "elf/memory.h"
@@ -152,6 +153,8 @@ static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset,
 					.refuses_links = f->refuses_links,
 					.rights = f->rights,
 					.root_len = f->root_len,
+					.is_own_root = f->is_own_root,
+					.is_of_kernel = f->is_of_kernel,
 					.may_grow = f->may_grow};
 	size_t path_len = strlen(f->path);
 	struct elf_reader_answer a = {.rc = 0};
@@ -321,9 +324,7 @@ void elf_reader_explain(int rc, const char *path, struct err *e)
 		break;
 	default:
 		err_set_at(e, rc, path, 0, 0, "cannot be read: %s",
-			   rc == -EINVAL  ? "not a regular file"
-			   : rc == -ELOOP ? "it is a link"
-					  : strerror(-rc));
+			   rc == -EINVAL ? "not a regular file" : io_reason(rc));
 	}
 }
 

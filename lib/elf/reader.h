@@ -37,6 +37,8 @@ struct elf_reader_file {
 	/* > 0: the first bytes of path are a folder that is not left, as if it were /: links in it
 	 * lead to places in it */
 	size_t root_len;
+	bool is_own_root;  /* this process chose that folder, and opens it with its own rights */
+	bool is_of_kernel; /* the path is a link that shows what a process has opened */
 	struct elf_rights rights; /* with which it is opened */
 	bool is_elsewhere;        /* of another root: what it names is not here */
 	bool refuses_links;       /* if the path itself is one */

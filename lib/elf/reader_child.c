@@ -97,18 +97,27 @@ static bool send_bytes(int to, int fd, const struct elf_reader_question *q, cons
 	return elf_reader_send(to, &rc, sizeof(rc));
 }
 
-static int open_named(const struct elf_reader_question *q, struct stat *st)
+static int open_root(const struct elf_reader_question *q)
+{
+	char root[PATH_MAX];
+
+	memcpy(root, q->path, q->root_len);
+	root[q->root_len] = '\0';
+	return sys()->openat(AT_FDCWD, root, O_PATH | O_DIRECTORY, 0);
+}
+
+/* own: of the folder that is not left, if it was opened before. */
+static int open_named(const struct elf_reader_question *q, int own, struct stat *st)
 {
 	const int flags = q->refuses_links ? O_NOFOLLOW : 0;
-	char root[PATH_MAX];
-	IO_AUTO_FD int dirfd = -1;
+	IO_AUTO_FD int root = q->root_len && !q->is_own_root ? open_root(q) : -1;
+	const int dirfd = q->is_own_root ? own : root;
 	int fd;
 
 	if (!q->root_len)
-		return io_open_regular(AT_FDCWD, q->path, flags, st);
-	memcpy(root, q->path, q->root_len);
-	root[q->root_len] = '\0';
-	dirfd = sys()->openat(AT_FDCWD, root, O_PATH | O_DIRECTORY, 0);
+		return q->rights.are_limited || q->is_of_kernel
+			   ? io_open_regular(AT_FDCWD, q->path, flags, st)
+			   : io_open_linked(AT_FDCWD, q->path, flags, st);
 	fd = dirfd < 0 ? dirfd : io_open_regular_within(dirfd, q->path + q->root_len, flags, st);
 	/* Linux before 5.6, or a sandbox that does not know it: only with one's own rights. */
 	if ((fd == -ENOSYS || fd == -EPERM) && !q->rights.are_limited)
@@ -119,10 +128,12 @@ static int open_named(const struct elf_reader_question *q, struct stat *st)
 /* The descriptor or -errno in *fd. False: this process has not its rights any more. */
 static bool open_with_rights(const struct elf_reader_question *q, struct stat *st, int *fd)
 {
+	IO_AUTO_FD int root = q->root_len && q->is_own_root ? open_root(q) : -1;
+
 	*fd = elf_rights_take(q->rights);
 	if (*fd)
 		return true;
-	*fd = open_named(q, st);
+	*fd = open_named(q, root, st);
 	return elf_rights_return() == 0;
 }
 

@@ -18,6 +18,7 @@ struct elf_reader_question {
 	bool refuses_links, may_grow;
 	struct elf_rights rights;
 	size_t root_len; /* as of elf_reader_file */
+	bool is_own_root, is_of_kernel;
 	char path[PATH_MAX];
 };
 

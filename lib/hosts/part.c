@@ -248,12 +248,12 @@ int hosts_part_read(int dirfd, const char *path, struct hosts_part *p, struct er
 	char file[PATH_MAX];
 	struct stat st;
 	BUF_AUTO(text, MAX_FILE_BYTES);
-	IO_AUTO_FD int fd = io_open_regular(dirfd, HOSTS_FILE, O_NOFOLLOW, &st);
+	IO_AUTO_FD int fd = io_open_linked(dirfd, HOSTS_FILE, O_NOFOLLOW, &st);
 	int rc = fd < 0 ? fd : io_load_fd(fd, &text);
 
 	snprintf(file, sizeof(file), "%s/" HOSTS_FILE, path);
 	if (rc)
-		return err_set_at(e, rc, file, 0, 0, "cannot be read: %s", strerror(-rc));
+		return err_set_at(e, rc, file, 0, 0, "cannot be read: %s", io_reason(rc));
 	return hosts_part_parse(buf_str(&text), text.len, file, p, e);
 }
 

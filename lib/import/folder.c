@@ -46,13 +46,14 @@ static int open_more(struct import *im, int dir, uint64_t nr, size_t *nr_missing
 		struct stat st;
 
 		snprintf(name, sizeof(name), "%s%" PRIu64, prefix, i);
-		m->fd = io_open_regular(dir, name, 0, &st);
+		m->fd = io_open_linked(dir, name, 0, &st);
 		if (m->fd < 0 && m->fd != -ENOENT)
 			return m->fd;
 		if (m->fd < 0) {
 			++*nr_missing;
 			continue;
 		}
+		im->facts.uid = io_writer_of_both(im->facts.uid, st.st_uid);
 		m->number = (uint32_t)i;
 		m->size = (uint64_t)st.st_size;
 		im->nr_more++;
@@ -64,7 +65,7 @@ int import_folder_open_first(const char *path, struct stat *st)
 {
 	IO_AUTO_FD int dir = sys()->openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 
-	return dir < 0 ? dir : io_open_regular(dir, first, 0, st);
+	return dir < 0 ? dir : io_open_linked(dir, first, 0, st);
 }
 
 int import_folder_open(struct import *im, struct stat *st)
@@ -76,7 +77,7 @@ int import_folder_open(struct import *im, struct stat *st)
 
 	if (dir < 0)
 		return dir;
-	im->fd = io_open_regular(dir, first, 0, st);
+	im->fd = io_open_linked(dir, first, 0, st);
 	if (im->fd < 0)
 		return im->fd == -ENOENT ? -ENODATA : im->fd;
 	rc = io_each_name(dir, note_name, &nr) ?: open_more(im, dir, nr, &nr_missing);

@@ -143,7 +143,7 @@ static int open_path(struct import *im, bool is_input, struct stat *st)
 	int rc;
 
 	if (!is_input) {
-		im->fd = io_open_regular(AT_FDCWD, im->path, 0, st);
+		im->fd = io_open_linked(AT_FDCWD, im->path, 0, st);
 		if (im->fd == -EISDIR)
 			return import_folder_open(im, st);
 		return im->fd < 0 ? im->fd : 0;
@@ -176,8 +176,9 @@ static int open_file(struct import *im, struct err *e)
 		return -ENOENT;
 	}
 	if (rc < 0)
-		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
-	im->facts.uid = S_ISREG(st.st_mode) ? st.st_uid : geteuid();
+		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", io_reason(rc));
+	im->facts.uid =
+	    io_writer_of_both(im->facts.uid, S_ISREG(st.st_mode) ? st.st_uid : geteuid());
 	if (st.st_mtim.tv_sec > 0)
 		im->facts.modified_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000);
 	if (S_ISFIFO(st.st_mode))
@@ -316,7 +317,7 @@ const struct trace_set *import_set(const struct import *im)
 bool import_is_perf_data(const char *path)
 {
 	struct stat st;
-	IO_AUTO_FD int fd = io_open_regular(AT_FDCWD, path, 0, &st);
+	IO_AUTO_FD int fd = io_open_linked(AT_FDCWD, path, 0, &st);
 	uint8_t magic[8];
 
 	if (fd == -EISDIR)

@@ -595,6 +595,19 @@ static uint64_t bytes_of(const struct profile_session *s, const struct profile_f
 	return sys()->fstatat(s->dirfd, name, &st, 0) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+uint32_t profile_session_writer(const struct profile_session *s, uint32_t uid)
+{
+	char name[NAME_MAX + 1];
+	struct stat st;
+
+	for (size_t i = 0; i < s->folder.nr && !s->set; i++) {
+		name_file(s, &s->folder.file[i], name);
+		if (sys()->fstatat(s->dirfd, name, &st, 0) == 0)
+			uid = io_writer_of_both(uid, st.st_uid);
+	}
+	return uid;
+}
+
 uint64_t profile_session_bytes(const struct profile_session *s)
 {
 	uint64_t bytes = 0;

@@ -121,6 +121,8 @@ void profile_session_close(struct profile_session *s);
  * read by one thread at a time. For sessions that are read again and again. 0 or -ENOMEM. */
 int profile_session_keep_times(struct profile_session *s);
 const struct profile_facts *profile_session_facts(const struct profile_session *s);
+/* Whose the session is, by the owners of its files and of its manifest (uid): io_writer_of_both. */
+uint32_t profile_session_writer(const struct profile_session *s, uint32_t uid);
 
 /* Waits of all tasks that were found by records of switches, in ns. */
 struct profile_waits {

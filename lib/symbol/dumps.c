@@ -245,7 +245,8 @@ static int add_dump(struct symbol_dumps *d, const struct profile_mapping *m, uin
 	dump->source = (struct jitdump_source){read_bytes, pay, dump};
 	len = snprintf(dump->path, sizeof(dump->path), "%s%s",
 		       elf_finder_sysroot(d->config->finder), m->object->path);
-	dump->file = elf_finder_named(d->config->finder, dump->path, (struct elf_rights){0});
+	dump->file = elf_finder_named(d->config->finder, dump->path,
+				      symbol_jit_rights(d->config, dump->pid));
 	dump->file.refuses_links = dump->file.may_grow = true;
 	if (len < 0 || (size_t)len >= sizeof(dump->path)) {
 		dump->is_refused = true;

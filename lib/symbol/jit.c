@@ -47,7 +47,8 @@ void symbol_jit_fini(struct symbol_jit *j)
 	pthread_mutex_destroy(&j->lock);
 }
 
-static bool is_owner_of(uid_t uid, uint32_t pid)
+/* Of a process that runs. */
+static bool find_owner(uint32_t pid, uid_t *out)
 {
 	char path[40];
 	IO_AUTO_FD int fd = -1;
@@ -55,7 +56,27 @@ static bool is_owner_of(uid_t uid, uint32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
 	fd = root_open(&root_live, path);
-	return fd >= 0 && sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_uid == uid;
+	if (fd < 0 || sys()->fstatat(fd, "", &st, AT_EMPTY_PATH))
+		return false;
+	*out = st.st_uid;
+	return true;
+}
+
+static bool is_owner_of(uid_t uid, uint32_t pid)
+{
+	uid_t owner;
+
+	return find_owner(pid, &owner) && owner == uid;
+}
+
+struct elf_rights symbol_jit_rights(const struct symbols_config *config, uint32_t pid)
+{
+	struct elf_rights rights = {.are_limited = false};
+	uid_t owner;
+
+	if (config->is_same_boot && find_owner(pid, &owner))
+		rights = elf_rights_of_user(owner);
+	return rights;
 }
 
 /* Without a configured folder, maps on this machine belong to its own processes. */
@@ -94,7 +115,7 @@ int symbol_jit_check(const struct stat *st, const struct symbols_config *config,
 	err_set_at(e, -EACCES, path, 0, 0,
 		   "not used: it belongs to user %" PRIu32 ", not the owner of the process",
 		   (uint32_t)st->st_uid);
-	err_hint(e, "if you trust it, make root its owner");
+	err_hint(e, "if you trust it, make root its owner, and let everybody read it");
 	return -EACCES;
 }
 
@@ -133,7 +154,8 @@ static void load(struct symbol_jit *j, struct jit_process *p, const struct symbo
 		 const char *path)
 {
 	struct elf_reader *reader = elf_finder_reader(config->finder);
-	struct elf_reader_file f = elf_finder_named(config->finder, path, (struct elf_rights){0});
+	struct elf_reader_file f =
+	    elf_finder_named(config->finder, path, symbol_jit_rights(config, p->pid));
 	struct err e = {0};
 	int rc;
 

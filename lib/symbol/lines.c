@@ -98,7 +98,7 @@ static bool open_shared(const struct symbol_lines *l, const struct elf_file *deb
 
 	if (!elf_dwarf_needs(debug, &id))
 		return true;
-	shared = id.len ? elf_finder_by_id(l->config->finder, &id) : NULL;
+	shared = id.len ? elf_finder_by_id(l->config->finder, &id, debug) : NULL;
 	if (shared && elf_dwarf_open(shared, &d->shared) == 0) {
 		dwarf_setalt(d->dwarf.dwarf, d->shared.dwarf);
 		d->rights = elf_rights_of_both(d->rights, elf_file_rights(shared));

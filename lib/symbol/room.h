@@ -94,6 +94,8 @@ const struct symbol_function *symbol_jit_function(struct symbol_jit *j,
 /* Nothing that was made at run time is used: the session was recorded elsewhere, and no folder is
  * said. */
 bool symbol_jit_is_foreign(const struct symbols_config *config);
+/* With which it is opened: those of the owner of the process, while that runs. */
+struct elf_rights symbol_jit_rights(const struct symbols_config *config, uint32_t pid);
 /* Whether a file that names code of a process may be used. 0 or -errno with *e. */
 struct stat;
 int symbol_jit_check(const struct stat *st, const struct symbols_config *config, uint32_t pid,

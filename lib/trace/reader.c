@@ -173,7 +173,7 @@ int trace_reader_check(struct trace_reader *r, uint64_t at, struct trace_frame *
 
 static int read_error(const struct trace_reader *r, int rc, struct err *e)
 {
-	return err_set_at(e, rc, r->name, 0, 0, "cannot be read: %s", strerror(-rc));
+	return err_set_at(e, rc, r->name, 0, 0, "cannot be read: %s", io_reason(rc));
 }
 
 /* code: that of *e. */
@@ -529,7 +529,7 @@ int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, st
 
 	if (!r)
 		return -ENOMEM;
-	rc = r->fd = io_open_regular(dirfd, path, 0, &st);
+	rc = r->fd = io_open_linked(dirfd, path, 0, &st);
 	if (rc == -EINVAL || rc == -EISDIR) /* others may block, or have no end */
 		rc = err_set_at(e, -EINVAL, r->name, 0, 0,
 				"is not a cpuperf trace: not a regular file");

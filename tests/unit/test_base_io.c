@@ -246,6 +246,59 @@ TEST(open_regular)
 	tree_remove(&r);
 }
 
+/* Root is led only to what who led it may read: a link of another user's to a file that is not that
+ * user's, or a second name, is none. */
+TEST(open_linked)
+{
+	static const struct {
+		const char *name;
+		int rc;
+	} cases[] = {{"file", 0},
+		     {"link", 0}, /* root's */
+		     {"theirs/link", -ELOOP},
+		     {"theirs/own-link", 0},
+		     {"theirs/own", 0},
+		     {"theirs/recorded", 0}, /* by root */
+		     {"theirs/second", -EMLINK},
+		     {"theirs/second-open", 0},
+		     {"second", 0},
+		     {"theirs/nothing", -ENOENT},
+		     {"folder", -EISDIR}};
+	enum { OTHER = 1234 };
+	struct root r = put_inputs();
+	IO_AUTO_FD int dirfd = open(r.dir, O_RDONLY | O_DIRECTORY);
+
+	if (geteuid())
+		SKIP("only root is led elsewhere");
+	assert_int_equal(fchmodat(dirfd, "file", 0600, 0), 0);
+	tree_put(&r, "/theirs/own", "text", 4);
+	tree_put(&r, "/theirs/recorded", "text", 4);
+	tree_put(&r, "/open", "text", 4);
+	assert_int_equal(fchmodat(dirfd, "theirs/recorded", 0600, 0), 0);
+	assert_int_equal(fchmodat(dirfd, "open", 0644, 0), 0);
+	assert_int_equal(symlinkat("../file", dirfd, "theirs/link"), 0);
+	assert_int_equal(symlinkat("own", dirfd, "theirs/own-link"), 0);
+	assert_int_equal(linkat(dirfd, "file", dirfd, "theirs/second", 0), 0);
+	assert_int_equal(linkat(dirfd, "file", dirfd, "second", 0), 0);
+	assert_int_equal(linkat(dirfd, "open", dirfd, "theirs/second-open", 0), 0);
+	for (const char *const *name = (const char *const[]){"theirs", "theirs/own", "theirs/link",
+							     "theirs/own-link", NULL};
+	     *name; name++)
+		assert_int_equal(fchownat(dirfd, *name, OTHER, OTHER, AT_SYMLINK_NOFOLLOW), 0);
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct stat st;
+		int fd = io_open_linked(dirfd, cases[i].name, 0, &st);
+
+		assert_int_equal(fd < 0 ? fd : 0, cases[i].rc);
+		io_close(&fd);
+	}
+	assert_int_equal(io_writer_of_both(0, 7), 7);
+	assert_int_equal(io_writer_of_both(7, 0), 7);
+	assert_int_equal(io_writer_of_both(7, 7), 7);
+	assert_int_equal(io_writer_of_both(7, 8), 65534);
+	tree_remove(&r);
+}
+
 /* Between the question and the opening it becomes a FIFO: not waited for, and refused. */
 static int openat_of_fifo(int dirfd, const char *path, int flags, mode_t mode)
 {

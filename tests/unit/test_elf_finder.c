@@ -2,9 +2,11 @@
  * Which file is found for a path and a build-id, and which is not: separate debug files by build-id
  * and by debuglink, files that changed since, a sysroot.
  */
+#include "elf/reader.h"
 #include "kit.h"
 #include "test_symbols.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -155,7 +157,7 @@ TEST(by_build_id)
 	assert_ptr_not_equal(f, elf_finder_code(w->finder, &e));
 	assert_ptr_equal(f, elf_finder_debug(w->finder, &e));
 	/* by itself, whatever it belongs to */
-	assert_non_null(elf_finder_by_id(w->finder, &e.build_id));
+	assert_non_null(elf_finder_by_id(w->finder, &e.build_id, NULL));
 	/* and where the program itself is gone */
 	e.path = "/nowhere/p";
 	assert_null(elf_finder_code(w->finder, &e));
@@ -164,7 +166,7 @@ TEST(by_build_id)
 	e = want(w, "p", path);
 	assert_ptr_equal(elf_finder_debug(w->finder, &e), elf_finder_code(w->finder, &e));
 	e.build_id.bytes[0] ^= 1;
-	assert_null(elf_finder_by_id(w->finder, &e.build_id));
+	assert_null(elf_finder_by_id(w->finder, &e.build_id, NULL));
 }
 
 /* From p.debug to bin/p, a link of its name and checksum; where says where it is put. */
@@ -238,6 +240,82 @@ TEST(of_others)
 		assert_int_equal(elf_finder_debug(w->finder, &e) != NULL, cases[i].has_debug);
 		test_world_close(w);
 	}
+}
+
+/* By the build-id that another user's program has, or in a folder that another user owns, only what
+ * that user may read is found; and which files share it is asked for each anew. */
+TEST(by_build_id_of_others)
+{
+	static const struct {
+		const char *how;
+		bool has_debug, has_shared;
+	} cases[] = {
+	    {"chmod 600 d/.build-id/01/*", true, true},
+	    {"chown 1234 bin/p", false, false},
+	    {"chmod 644 d/.build-id/01/*", true, true},
+	    {"chmod 600 d/.build-id/01/* && chown 0 bin/p && chown 1234 d", false, false},
+	    {"chmod 644 d/.build-id/01/*", true, true},
+	    {"chmod 600 d/.build-id/01/* && chown 0 d && chmod 777 d", false, false},
+	    {"chmod 755 d && mv d/.build-id/01/*.debug secret && ln -s $PWD/secret "
+	     "d/.build-id/01/23456789abcdef0123456789abcdef01234567.debug",
+	     true, true},
+	    {"chown -h 1234 d/.build-id/01/*", false, false},
+	};
+	struct test_world *w = &world;
+	char dir[4096], path[4096];
+	const char *dirs[] = {dir};
+	const struct elf_finder_config config = {.debug_dirs = dirs, .nr_debug_dirs = 1};
+	struct elf_wanted e;
+
+	if (geteuid())
+		SKIP("only root's rights are limited");
+	make_programs(w);
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	assert_true(test_shell(w, "chmod 755 . && mkdir -m 755 -p d/.build-id/01 && cp p.debug "
+				  "d/.build-id/01/23456789abcdef0123456789abcdef01234567.debug"));
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct elf_file *code;
+
+		assert_true(test_shell(w, "%s", cases[i].how));
+		test_world_open(w, &config, NULL);
+		e = want(w, "bin/p", path);
+		code = elf_finder_code(w->finder, &e);
+		assert_non_null(code);
+		assert_int_equal(elf_finder_debug(w->finder, &e) != NULL, cases[i].has_debug);
+		assert_int_equal(elf_finder_by_id(w->finder, &e.build_id, code) != NULL,
+				 cases[i].has_shared);
+		test_world_close(w);
+	}
+	/* the answer about one is not that about another */
+	assert_true(
+	    test_shell(w, "chown -h 0 d/.build-id/01/* && cp bin/p theirs && chown 1234 theirs"));
+	test_world_open(w, &config, NULL);
+	e = want(w, "bin/p", path);
+	assert_non_null(elf_finder_by_id(w->finder, &e.build_id, elf_finder_code(w->finder, &e)));
+	e = want(w, "theirs", path);
+	assert_null(elf_finder_by_id(w->finder, &e.build_id, elf_finder_code(w->finder, &e)));
+	assert_int_equal(w->nr_problems, 1);
+	assert_int_equal(w->last.code, -EACCES);
+	assert_non_null(strstr(w->last.hint, "user 1234"));
+}
+
+/* A copy that servers gave, in a cache that is another user's: as that user could read it. */
+TEST(copy)
+{
+	struct test_world *w = &world;
+	struct elf_reader_file f;
+	char path[4096];
+
+	if (geteuid())
+		SKIP("only root's rights are limited");
+	assert_true(test_shell(w, "mkdir -p cache/id && echo >cache/id/debuginfo"));
+	snprintf(path, sizeof(path), "%s/cache/id/debuginfo", w->tree.dir);
+	f = elf_finder_copy(path);
+	assert_false(f.rights.are_limited);
+	assert_true(test_shell(w, "chown 1234 cache/id"));
+	f = elf_finder_copy(path);
+	assert_true(f.rights.are_limited);
+	assert_int_equal(f.rights.uid, 1234);
 }
 
 /* The checksum matches, but the file that the link names is of another program. */
@@ -563,6 +641,67 @@ TEST(living)
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 	}
+}
+
+static pid_t run_in_root(const char *root)
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (chroot(root) == 0)
+			execl("/app/s", "s", NULL);
+		_exit(1);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0); /* it has its program */
+	close(ends[0]);
+	return pid;
+}
+
+/* The debug file of a program in another root is there, too, and is what everybody may read. */
+TEST(debug_in_root)
+{
+	static const char *const places[] = {
+	    "usr/lib/debug/.build-id/01/23456789abcdef0123456789abcdef01234567.debug",
+	    "app/.debug/s.debug"};
+	struct test_world *w = &world;
+	struct elf_living living = {.find = find_living};
+	struct elf_wanted e;
+	char path[4096], root[4096];
+	pid_t pid;
+
+	if (geteuid())
+		SKIP("only root may change its root");
+	assert_true(test_shell(
+	    w, "mkdir -p root/app/.debug root/usr/lib/debug/.build-id/01 && "
+	       "echo 'int pause(void); int main(void) { return pause(); }' >s.c && cc -static -g "
+	       "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567 -o s s.c && "
+	       "objcopy --only-keep-debug s s.debug && strip -s -o root/app/s s && "
+	       "objcopy --add-gnu-debuglink=s.debug root/app/s"));
+	e = want(w, "root/app/s", path);
+	e.path = "/app/s";
+	snprintf(root, sizeof(root), "%s/root", w->tree.dir);
+	pid = run_in_root(root);
+	for (size_t i = 0; i < 2 * NR(places); i++) {
+		const bool may_read = i % 2;
+
+		assert_true(test_shell(w, "cp s.debug root/%s && chmod %s root/%s", places[i / 2],
+				       may_read ? "644" : "600", places[i / 2]));
+		test_world_open(w, NULL, NULL);
+		living = (struct elf_living){.finder = w->finder, .find = find_living, .arg = &pid};
+		elf_finder_add_living(&living);
+		assert_non_null(elf_finder_code(w->finder, &e));
+		assert_int_equal(elf_finder_debug(w->finder, &e) != NULL, may_read);
+		test_world_close(w);
+		if (may_read)
+			assert_true(test_shell(w, "rm root/%s", places[i / 2]));
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(failures)

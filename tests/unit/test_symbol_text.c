@@ -368,7 +368,7 @@ TEST(jit_of_owner)
 		_exit(setuid(12345) || prctl(PR_SET_PDEATHSIG, SIGKILL) || pause());
 	snprintf(name, sizeof(name), "/perf-%d.map", (int)pid);
 	tree_put(&w->tree, name, text, sizeof(text) - 1);
-	assert_true(test_shell(w, "chown 12345 .%s", name));
+	assert_true(test_shell(w, "chmod 755 . && chown 12345 .%s", name));
 	for (int i = 0; i < 6000; i++) { /* until it is that user */
 		struct stat st;
 		char proc[64];
@@ -385,6 +385,16 @@ TEST(jit_of_owner)
 
 		test_world_open(w, NULL, &config);
 		check_map(w, (uint32_t)pid, is_same);
+		test_world_close(w);
+	}
+	/* one of root's (put there by who can write the folder) is read as that user could */
+	for (int may_read = 0; may_read < 2; may_read++) {
+		assert_true(test_shell(w, "chown 0 .%s && chmod %s .%s", name,
+				       may_read ? "644" : "600", name));
+		test_world_open(
+		    w, NULL,
+		    &(struct symbols_config){.jit_folder = w->tree.dir, .is_same_boot = true});
+		check_map(w, (uint32_t)pid, may_read);
 		test_world_close(w);
 	}
 	kill(pid, SIGKILL);

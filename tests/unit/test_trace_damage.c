@@ -303,9 +303,11 @@ TEST(not_files)
 		int want;
 		const char *msg;
 	} rows[] = {
-	    {"fifo", -EINVAL, "not a regular file"}, {"folder", -EINVAL, "not a regular file"},
-	    {"zero", -EINVAL, "not a regular file"}, {"nowhere", -ENOENT, "No such file"},
-	    {"loop", -ELOOP, "symbolic links"},
+	    {"fifo", -EINVAL, "not a regular file"},
+	    {"folder", -EINVAL, "not a regular file"},
+	    {"zero", -EINVAL, "not a regular file"},
+	    {"nowhere", -ENOENT, "No such file"},
+	    {"loop", -ELOOP, "a link that is not followed"},
 	};
 	struct folder f;
 
