@@ -410,14 +410,6 @@ static uint64_t span_of(const struct table *t)
 	return t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 }
 
-/* A row in which an operand has no number would make a wrong total. */
-static bool is_whole(const struct table *t, const struct table_column *c, size_t row)
-{
-	enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
-
-	return has == METRIC_SOME ? c->is_total_only : has != METRIC_LACKS;
-}
-
 /* Some rows of a table; NULL: the first nr. */
 struct rows {
 	const uint32_t *row;
@@ -429,18 +421,38 @@ static size_t row_at(const struct rows *rows, size_t i)
 	return rows->row ? rows->row[i] : i;
 }
 
-/* An operand over the rows that are whole for the metric; how many are not. */
+/* Whether its operands are in different rows: of a target, what is counted is in the row of all
+ * CPUs, and what is sampled in those of the CPUs. */
+static bool is_apart(const struct table *t, const struct table_column *c, const struct rows *rows)
+{
+	bool has_some_of_all = false;
+
+	for (size_t i = 0; i < rows->nr; i++) {
+		size_t row = row_at(rows, i);
+		enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
+
+		if (has == METRIC_ALL)
+			return false;
+		has_some_of_all |= has == METRIC_SOME && t->row_cpu[row] == TABLE_ALL_CPUS;
+	}
+	return has_some_of_all;
+}
+
+/* An operand over the rows that are whole for the metric; how many are not: a row in which an
+ * operand has no number would make a wrong total. */
 static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t operand,
 			  const struct rows *rows)
 {
+	const bool may_lack = c->is_total_only || is_apart(t, c, rows);
 	enum event_kind kind = t->columns[operand].kind;
 	uint32_t nr_others = 0;
 
 	t->sums[operand] = (struct cell){.state = CELL_NONE};
 	for (size_t i = 0; i < rows->nr; i++) {
 		size_t row = row_at(rows, i);
+		enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
 
-		if (is_whole(t, c, row))
+		if (has == METRIC_SOME ? may_lack : has != METRIC_LACKS)
 			cell_total(kind, &t->sums[operand], table_cell(t, row, operand));
 		else
 			nr_others++;

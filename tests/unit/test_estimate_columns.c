@@ -152,6 +152,28 @@ TEST(rows_and_totals)
 }
 
 /* Values do not add up: with several there is no total, and nothing is made of none. */
+/* Of a target what is counted is in the last row, of all CPUs; of cores of two types none is. */
+TEST(counted_and_sampled)
+{
+	struct metric m = metric_of("{a}/{b}");
+
+	for (size_t k = 0; k < 4; k++) {
+		struct table *t = table_of(&m, 3, C, C);
+		static const char *const a[] = {"-", "-", "12"}, *const b[] = {"2", "4", "-"};
+
+		for (size_t row = 0; row < 3; row++) {
+			t->row_cpu[row] = row < 2 || k == 1 ? (uint32_t)row : TABLE_ALL_CPUS;
+			*table_cell(t, row, 0) = cell_of(a[row]);
+			*table_cell(t, row, 1) = cell_of(k == 2 && row == 0 ? "x" : b[row]);
+		}
+		if (k == 3) /* both are there */
+			*table_cell(t, 2, 1) = cell_of("3");
+		table_total(t);
+		expect_cell(k, "total", &t->totals[2], (const char *[]){"2", "n", "3p", "4p"}[k]);
+		table_free(t);
+	}
+}
+
 TEST(values_and_shares)
 {
 	static const char *const exprs[] = {"{a} / 10", "{b} / {a}", "100 - {b}"};
