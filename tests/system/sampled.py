@@ -28,7 +28,7 @@ IDENTIFIER = 1 << 16
 # PERF_FORMAT_…
 TIME_ENABLED, TIME_RUNNING, FORMAT_ID, GROUP, LOST = (1 << i for i in range(5))
 # PERF_RECORD_…, PERF_CONTEXT_…
-R_FORK, R_SAMPLE, R_MMAP2 = 7, 9, 10
+R_COMM, R_FORK, R_SAMPLE, R_MMAP2 = 3, 7, 9, 10
 CONTEXT_USER = 2**64 - 512
 PROT_EXEC = 4
 SP = {"x86_64": 7, "aarch64": 31}[platform.machine()]  # bit of the stack pointer in the registers
@@ -317,7 +317,7 @@ def event(name, **keys):
 
 def counted(flags=(), **keys):
     """COUNTED, which every user may count in his programs, beside times."""
-    flags = [*flags, *([] if may_measure_kernel() else ["user"])]
+    flags = [*flags, *USER]
     return event(f"software:{COUNTED}", **{"label": COUNTED, **({"flags": flags} if flags else {}), **keys})
 
 
@@ -492,3 +492,5 @@ def have(*commands):
 
 # Switches; where this user may not measure the kernel, in which they happen, faults of user mode.
 COUNTED = "context_switches" if may_measure_kernel() else "minor_faults"
+# The flag of what this user may count in user mode alone.
+USER = [] if may_measure_kernel() else ["user"]

@@ -13,7 +13,8 @@ What differs by its nature is counted by kind, and told:
 - parameters: perf shows functions of C++ without.
 - vdso: perf calls functions of the vdso by other aliases, and misses their callers when unwinding.
 - early: of a process that ran an exec between the session's start and the survey of /proc nobody knows
-  what it was before: "[unknown]", which perf calls ":123".
+  what it was before: "[unknown]", which perf calls ":123". How many there are is for what else runs; each is looked up among
+  the records that name tasks.
 - end: both unwind the same bytes of a stack, one of them further.
 Of a group that is read into its leader's samples (READ), perf makes a sample of each count, with
 what came since the one before as period: so its totals are counts, and those are compared.
@@ -26,12 +27,13 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
 
+from kit import may_sample
 import perf_data_file as pd
-from kit import need_sampling
 import sampled
 from sampled import event
 
@@ -41,6 +43,8 @@ TRACEFS = "/sys/kernel/tracing"
 RATE = 1000000
 KINDS = ("alias", "behind", "unknown", "parameters", "vdso", "early", "end")
 CLOCK = event("software:cpu_clock", rate=RATE, flags=["pc", "callchain"])
+
+RESTRICTED = re.compile(r"^Warning:\nKernel address maps \(.*\) were restricted\.\n.*can't be resolved as well\.\n\n", re.S)
 
 # Not cpuperf: its own stacks under a sanitizer are of libraries and frames that either unwinds in its way.
 OURS = ("mix", "swapper", "chains")
@@ -58,9 +62,12 @@ def run(*command, code=0, env=None):
 
 
 def perf(folder, *command):
-    """perf is to be silent. Its caches are in the folder."""
+    """perf is to be silent, but for what it says to one who may not read the kernel's symbols. Its caches are in the
+    folder."""
     out, error = run(*sampled.perf_reader(), "perf", *command,
                      env={**os.environ, "HOME": folder, "DEBUGINFOD_URLS": ""})
+    if not sampled.is_root():
+        error = RESTRICTED.sub("", error)
     assert error == "", (command, error)
     return out
 
@@ -229,10 +236,36 @@ def compare_stacks(ours, theirs, is_unwound, paths, kinds):
     return True
 
 
+def names_by_time(folder):
+    """tid: (microseconds since the start, name or None) of each record that names it, in their order. Who is forked has his
+    parent's name."""
+    start_ns = min(t.end[0] for t in sampled.traces(folder))
+    out, found = collections.defaultdict(list), []
+    for r in sampled.common(folder).records():
+        if r.kind == sampled.R_COMM:
+            found.append((struct.unpack_from("<Q", r.body, len(r.body) - 8)[0], 1, r))
+        elif r.kind == sampled.R_FORK:
+            found.append((struct.unpack_from("<Q", r.body, 16)[0], 0, r))
+    for when, is_name, r in sorted(found, key=lambda f: f[:2]):
+        _, of, tid, parent = struct.unpack_from("<4I", r.body)
+        if is_name:
+            tid, name = of, sampled.name_of(r.body[8:])
+        else:
+            name = out[parent][-1][1] if out[parent] else None
+        out[tid].append(((when - start_ns) // 1000, name))
+    return out
+
+
+def names_at(named, when):
+    """By the records of a task: that before a microsecond, and those within it."""
+    before = [name for t, name in named if t < when]
+    return {before[-1] if before else None, *(name for t, name in named if t == when)}
+
+
 def compare(folder, ours, theirs, is_unwound=False, comms=None, has_period=True):
     """Sample by sample; the stacks of tasks of these names (none: of all)."""
     start_ns = min(t.end[0] for t in sampled.traces(folder))
-    kinds, wrong = collections.Counter(), []
+    kinds, wrong, named = collections.Counter(), [], names_by_time(folder)
     paths = collections.defaultdict(set)
     for m in (m for of_pid in sampled.mappings(sampled.common(folder)).values() for m in of_pid):
         paths[os.path.basename(m.name)].add(m.name)
@@ -244,11 +277,13 @@ def compare(folder, ours, theirs, is_unwound=False, comms=None, has_period=True)
     for a, b in zip(ours, theirs):
         assert key(a) == key(b) and a.pid == b.pid and (
             a.period == b.period or not has_period), (a, b)
-        if a.comm == "[unknown]" and re.fullmatch(r":-?\d+", b.comm):
-            kinds["early"] += 1
-        elif re.fullmatch(r"[\w./:+@-]+", a.comm) and a.comm != b.comm:  # else it is disarmed
+        is_unknown = a.comm == "[unknown]" and re.fullmatch(r":-?\d+", b.comm)
+        # of names with other characters some are disarmed
+        if is_unknown or re.fullmatch(r"[\w./:+@-]+", a.comm) and a.comm != b.comm:
             # of what others start just then the name may be that before exec
             assert a.comm not in OURS and b.comm not in OURS, (a, b)
+            by_record = names_at(named[a.tid], a.time)
+            assert by_record & ({None} if is_unknown else {a.comm, b.comm}), (a, b, named[a.tid])
             kinds["early"] += 1
         if (not comms or a.comm in comms) and not compare_stacks(a.stack, b.stack, is_unwound, paths, kinds):
             wrong.append((a, b))
@@ -258,7 +293,6 @@ def compare(folder, ours, theirs, is_unwound=False, comms=None, has_period=True)
         print("    other stacks:", "; ".join(f.name for f in a.stack), "|",
               "; ".join(f.name for f in b.stack))
     print(f"    {len(wrong)} stacks differ without a reason")
-    assert kinds["early"] <= 0.1 * len(ours), kinds
     assert len(wrong) <= 2 + 0.002 * len(ours), len(wrong)  # of a few hundred one or two may be chance
     return kinds
 
@@ -354,11 +388,11 @@ def check_one(folder):
 def check_several(folder):
     """Of several layouts: with addresses and callers or without, of a frequency. Only one to which
     Linux gives a stranger's id: with two, nobody knows of which a sample is."""
-    events = [event("software:context_switches", rate=1, flags=["callchain"]),
+    events = [sampled.counted(rate=1, flags=["callchain"]),
               event("software:task_clock", label="task", frequency=900), CLOCK]
     _, told, _ = check_session(folder, events)
     names = [line.partition(":")[0] for line in told.splitlines()]
-    assert names == ["context_switches", "task", "cpu_clock", "dummy"], names
+    assert names == [sampled.COUNTED, "task", "cpu_clock", "dummy"], names
 
 
 def last_counts(folder, iteration):
@@ -375,23 +409,24 @@ def last_counts(folder, iteration):
 def check_group(folder):
     """A timebase with counts in its samples, in several iterations."""
     events = [event("software:cpu_clock", rate=RATE, flags=["pc", "timebase"]),
-              event("software:page_faults"), event("software:context_switches")]
+              event("software:page_faults", flags=sampled.USER), sampled.counted()]
     with sampled.Busy():
         sampled.finish(sampled.start(folder, events, "--duration=200ms", num_iterations=2))
     path = export(folder)
     told = check_silent(folder, path)
     names = [line.partition(":")[0] for line in told.splitlines()]
-    assert names == ["cpu_clock", "page_faults", "context_switches", "dummy"], names
+    assert names == ["cpu_clock", "page_faults", sampled.COUNTED, "dummy"], names
     theirs = [s for s in samples_of_perf(folder, path) if s.event == "cpu_clock"]
     compare(folder, samples_of_ours(folder), theirs, comms=OURS, has_period=False)
-    totals = collections.Counter()
-    for (name, _), (_, period) in totals_of_perf(folder, path).items():
-        totals[name] += period
-    assert totals == last_counts(folder, 1), (totals, last_counts(folder, 1))
+    if may_sample("counts of a group in samples, as each task has them in a trace of another CPU"):
+        totals = collections.Counter()
+        for (name, _), (_, period) in totals_of_perf(folder, path).items():
+            totals[name] += period
+        assert totals == last_counts(folder, 1), (totals, last_counts(folder, 1))
     assert "anon group" in perf(folder, "report", "--stdio", "--group", "-i", path)
     # read back, what each event of the group counted are samples of it, too, as perf has it
     own, read = (sorted((row["function"], row["pid"], row["self_samples"]) for row in csv.DictReader(
-        flat(given, "--sort=function,pid", "--event=cpu_clock", *OWN)))
+        flat(given, "--sort=function,pid", "--event=cpu_clock", *OWN)) if not is_hidden(row))
                  for given in (f"--session={folder}/s.cpsession", f"--perf-data={path}"))
     assert own and own == read, (own, read)
     first = export(folder, "--iteration=0", name="first.data")
@@ -448,9 +483,11 @@ def see_tracefs():
 
 def check_tracepoints(folder):
     """Their fields are shown."""
+    if not may_sample("tracepoints"):
+        return
     prefix = see_tracefs()
     if prefix is None:
-        print("    skip: tracefs cannot be had here")
+        print("skip: tracepoints: tracefs cannot be had here")
         return
     events = [event("tracepoint:sched:sched_switch", rate=1, flags=["callchain"]),
               event("tracepoint:sched:sched_process_exec", rate=1)]
@@ -505,7 +542,7 @@ def check_refused(folder):
     refuse(session, f"--output-file={folder}/fifo", what="whose beginning is written last", code=1)
     reader.wait(timeout=600)
     os.mkdir(f"{folder}/tally")
-    sampled.finish(sampled.start(f"{folder}/tally", [event("software:page_faults")], "--duration=10ms"))
+    sampled.finish(sampled.start(f"{folder}/tally", [sampled.counted()], "--duration=10ms"))
     refuse(f"--session={folder}/tally/s.cpsession", f"--output-file={folder}/x",
            what="has counts only", code=1)
 
@@ -524,9 +561,15 @@ def check_round_trip(folder, path, *filters, of_callers=True):
         assert ours and not differ, (columns, differ[:20])
 
 
+def is_hidden(row):
+    """Of the kernel's page of functions, whose names one who may not read the kernel's addresses does not get of a
+    file of perf: they are those of this boot, of which he does not know."""
+    return not sampled.is_root() and row["object"] == "[vdso]" and "function" in row
+
+
 def numbers(lines, of_callers):
     for row in csv.DictReader(lines):
-        if of_callers or row["self_samples"] != "0":
+        if not is_hidden(row) and (of_callers or row["self_samples"] != "0"):
             # bursts are counted in blocks of time from the first record, which may be later in the file
             yield str([value for name, value in row.items() if not name.endswith(("_low", "_high"))
                        and (of_callers or not name.startswith("total"))])
@@ -555,9 +598,10 @@ def check_lost(folder):
 def check_of_perf(folder):
     """What perf recorded, read and written again, is the same to it, also where records have the id of an
     event in their middle."""
+    whole, ms = (["-a"], "100") if may_sample("whole CPUs by perf") else (["--sample-cpu"], "300")
     for more in (["-e", "cpu-clock"], ["-F", "997"]):
-        run("perf", "record", "-q", "--buildid-mmap", "-a", "-g", "-F", "999", *more, "-o",
-            f"{folder}/perf.data", os.environ["MIX"], "cpu_ms", "100")
+        run("perf", "record", "-q", "--buildid-mmap", *whole, "-g", "-F", "999", *more, "-o",
+            f"{folder}/perf.data", os.environ["MIX"], "cpu_ms", ms)
         printer(f"--perf-data={folder}/perf.data", "--output-format=perf-data",
                 f"--output-file={folder}/out.data")
         # the files of other programs, which have the names of functions, may be gone meanwhile
@@ -604,7 +648,6 @@ CHECKS = [check_one, check_several, check_group, check_dwarf, check_both, check_
 
 
 def main():
-    need_sampling()
     if not sampled.have("perf"):
         print("skip: there is no perf")
         raise SystemExit(77)
