@@ -44,14 +44,22 @@ static void put(char *at, const char *target)
 	memcpy(at, &target, sizeof(target));
 }
 
+/* It has left fork when it is searched: registers there may still point to blocks. */
 static void start_child(void)
 {
 	char text[200];
+	int ready[2];
 
+	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	assert_true(child >= 0);
-	for (; child == 0;)
+	while (child == 0) {
+		(void)!write(ready[1], "", 1);
 		pause();
+	}
+	assert_int_equal(read(ready[0], text, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
 	snprintf(text, sizeof(text), "%lx-%lx rw-p 00000000 00:00 0\n", (unsigned long)memory,
 		 (unsigned long)(memory + 2 * page));
 	put_file("maps", text);
