@@ -425,25 +425,21 @@ static size_t row_at(const struct rows *rows, size_t i)
  * CPUs, and what is sampled in those of the CPUs. */
 static bool is_apart(const struct table *t, const struct table_column *c, const struct rows *rows)
 {
-	bool has_some_of_all = false;
-
 	for (size_t i = 0; i < rows->nr; i++) {
 		size_t row = row_at(rows, i);
-		enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
 
-		if (has == METRIC_ALL)
-			return false;
-		has_some_of_all |= has == METRIC_SOME && t->row_cpu[row] == TABLE_ALL_CPUS;
+		if (t->row_cpu[row] == TABLE_ALL_CPUS &&
+		    metric_has(c->metric, table_cell(t, row, 0)) == METRIC_SOME)
+			return true;
 	}
-	return has_some_of_all;
+	return false;
 }
 
 /* An operand over the rows that are whole for the metric; how many are not: a row in which an
- * operand has no number would make a wrong total. */
+ * operand has no number would make a wrong total. may_lack: blank ones do not count. */
 static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t operand,
-			  const struct rows *rows)
+			  const struct rows *rows, bool may_lack)
 {
-	const bool may_lack = c->is_total_only || is_apart(t, c, rows);
 	enum event_kind kind = t->columns[operand].kind;
 	uint32_t nr_others = 0;
 
@@ -463,11 +459,12 @@ static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t 
 static void total_metric(struct table *t, size_t i, const struct rows *rows, struct cell *total)
 {
 	const struct table_column *c = &t->columns[i];
+	const bool may_lack = c->is_total_only || is_apart(t, c, rows);
 	const struct expr_step *operand;
 	uint32_t nr_others = 0;
 
 	for (size_t k = 0; (operand = metric_operand(c->metric, &k));)
-		nr_others = sum_whole(t, c, operand->operand, rows);
+		nr_others = sum_whole(t, c, operand->operand, rows, may_lack);
 	metric_make(c->metric, t->sums, span_of(t), total);
 	total->nr_without += nr_others;
 	if (total->state == CELL_NONE && nr_others)
