@@ -18,6 +18,9 @@ every() {
 	awk -v n="$1" -v seed="${CPUPERF_TEST_SEED:-0}" "NR % n $sign seed % n"
 }
 
+# names_of_tests FOLDER [ARGUMENT of ctest...]: in a configured build, a name on each line.
+names_of_tests() { ctest --test-dir "$1" -N "${@:2}" | sed -n 's/^ *Test *#[0-9]*: //p'; }
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # apt_sources [OPTION...]: the lines of a sources.list, with the options of each: those of this

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # changed.sh BUILD_FOLDER: what scripts/test-changed chooses, and that its table names every room and only tests that
 # there are.
-set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../../scripts/common.sh
+. "$(dirname "$0")/../../scripts/common.sh"
 build=$1
-top=$(cd "$(dirname "$0")/../.." && pwd)
+top=$PWD
 failed=0
-known=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+known=$(names_of_tests "$build")
 
 # chosen FILE YES NO: for a change of the file a test of the regex YES, and none of NO.
 chosen() {

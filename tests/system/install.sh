@@ -65,16 +65,14 @@ env -u CPUPERF_SPEC_PATH "$prefix/bin/cpuperf" --spec-file=basic.cpspec \
 # An event of each group that works here, and what the agent measures of a program that runs already.
 "$prefix/bin/cpuperf" --quiet --list-events --output-format=csv >"$top/events" || fail "--list-events"
 for group in software misc heap resource sched latency; do
-	tried=
+	works=
 	# of an ordinary user, what works for his own programs: not all that happens in the kernel
 	mapfile -t events < <(awk -F, -v group="$group" '$1 == group && /,true,|measuring whole CPUs/ { print $1 ":" $2 }' "$top/events")
 	for event in "${events[@]}"; do
-		tried=$event
-		! "$prefix/bin/cpuperf" --quiet -e "$event" -o "$top/group" -- /bin/true >"$top/log" 2>&1 || break
+		"$prefix/bin/cpuperf" --quiet -e "$event" -o "$top/group" -- /bin/true >"$top/log" 2>&1 && works=1 && break
 		grep -q 'happens in the kernel' "$top/log" || fail "$event: $(<"$top/log")"
-		tried=
 	done
-	[[ -n $tried ]] || echo "skip: $group: no event of it works here"
+	[[ -n $works ]] || echo "skip: $group: no event of it works here"
 	rm -rf "$top/group"
 done
 mkfifo "$top/in"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # left_out.sh BUILD_FOLDER: what scripts/test --all leaves to other commits are tests of the kinds of which a part runs,
 # and never what others need.
-set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../../scripts/common.sh
+. "$(dirname "$0")/../../scripts/common.sh"
 build=$1
-cd "$(dirname "$0")/../.."
-may=$(ctest --test-dir "$build" -N -FA . -L '^(system|sanitized|pmu)$' | sed -n 's/^ *Test *#[0-9]*: //p' | sort)
+may=$(names_of_tests "$build" -FA . -L '^(system|sanitized|pmu)$' | sort)
 failed=0
 for seed in 0 31 62; do
 	left=$(CPUPERF_TEST_SEED=$seed scripts/test-left-out "$build" | sort)
