@@ -179,7 +179,7 @@ static int load_manifest(const struct inputs *in, struct input *o, struct err *p
 	static struct err_list errs; /* too large for a stack */
 	struct err e = {0};
 	struct stat st;
-	IO_AUTO_FD int fd = io_open_input(o->path, &e);
+	IO_AUTO_FD int fd = io_open_linked_input(o->path, &e);
 	int rc;
 
 	if (fd < 0) {

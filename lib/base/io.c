@@ -130,9 +130,19 @@ int io_open_regular(int dirfd, const char *path, int flags, struct stat *st)
 	return fd < 0 ? fd : check_opened(fd, st);
 }
 
-static bool is_roots_alone(const struct stat *st)
+uint32_t io_writer(const struct stat *st)
 {
-	return !st->st_uid && !(st->st_mode & S_IWOTH) && (!st->st_gid || !(st->st_mode & S_IWGRP));
+	const bool is_shared =
+	    st->st_mode & S_IWOTH || (!st->st_uid && st->st_gid && st->st_mode & S_IWGRP);
+
+	return is_shared ? IO_NOBODY : st->st_uid;
+}
+
+uint32_t io_writer_of_both(uint32_t uid, uint32_t other)
+{
+	if (!uid || !other)
+		return uid ? uid : other;
+	return uid == other ? uid : IO_NOBODY;
 }
 
 /* Who can write a folder can make there a second name of any file (fs.protected_hardlinks = 0). */
@@ -150,7 +160,7 @@ static int check_names(int dirfd, const char *path, const struct stat *st)
 	if (rc < 0 || (size_t)rc >= sizeof(folder))
 		return -ENAMETOOLONG;
 	rc = sys()->fstatat(dirfd, folder, &of_folder, 0);
-	if (rc == 0 && !is_roots_alone(&of_folder) && of_folder.st_uid != st->st_uid)
+	if (rc == 0 && io_writer(&of_folder) && of_folder.st_uid != st->st_uid)
 		rc = -EMLINK;
 	return rc;
 }
@@ -216,15 +226,6 @@ int io_named_descriptor(const char *path)
 	return -1;
 }
 
-uint32_t io_writer_of_both(uint32_t uid, uint32_t other)
-{
-	enum { NOBODY = 65534 };
-
-	if (!uid || !other)
-		return uid ? uid : other;
-	return uid == other ? uid : NOBODY;
-}
-
 const char *io_reason(int rc)
 {
 	return rc == -EINVAL   ? "it is not a regular file"
@@ -233,7 +234,9 @@ const char *io_reason(int rc)
 			       : strerror(-rc);
 }
 
-int io_open_input(const char *path, struct err *e)
+static int open_input(const char *path,
+		      int (*open_file)(int dirfd, const char *path, int flags, struct stat *st),
+		      struct err *e)
 {
 	struct stat st;
 	int named = io_named_descriptor(path), fd;
@@ -242,11 +245,21 @@ int io_open_input(const char *path, struct err *e)
 		fd = fcntl(named, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		fd = fd < 0 ? -errno : fd;
 	} else {
-		fd = io_open_regular(AT_FDCWD, path, 0, &st);
+		fd = open_file(AT_FDCWD, path, 0, &st);
 	}
 	if (fd >= 0)
 		return fd;
 	return err_set_at(e, fd, path, 0, 0, "cannot be read: %s", io_reason(fd));
+}
+
+int io_open_input(const char *path, struct err *e)
+{
+	return open_input(path, io_open_regular, e);
+}
+
+int io_open_linked_input(const char *path, struct err *e)
+{
+	return open_input(path, io_open_linked, e);
 }
 
 int io_sync(int fd)

@@ -43,7 +43,10 @@ int io_open_regular(int dirfd, const char *path, int flags, struct stat *st);
  * -EMLINK: the file has other names, not everybody may read it, and who can write the folder is
  * not its owner. */
 int io_open_linked(int dirfd, const char *path, int flags, struct stat *st);
-/* Whose is what two users wrote: the other's if one is root, else nobody's (65534). */
+enum { IO_NOBODY = 65534 };
+/* Who may have written a file: its owner, or nobody if anybody can. */
+uint32_t io_writer(const struct stat *st);
+/* Whose is what two users wrote: the other's if one is root, else nobody's. */
 uint32_t io_writer_of_both(uint32_t uid, uint32_t other);
 /* What rc of these functions means. */
 const char *io_reason(int rc);
@@ -56,6 +59,8 @@ int io_named_descriptor(const char *path);
 /* Opens a regular file as above, or duplicates the descriptor that path denotes. -errno with *e,
  * which names the path. */
 int io_open_input(const char *path, struct err *e);
+/* The same of a path that others may have written: io_open_linked. */
+int io_open_linked_input(const char *path, struct err *e);
 
 /* Syncs a file or a folder. 0 or -errno; 0 too if that is not supported (a pipe, a terminal). */
 int io_sync(int fd);

@@ -6,6 +6,7 @@
 #include "elf/file.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "elf/layout.h"
 #include "elf/reader.h"
@@ -451,7 +452,7 @@ struct elf_rights elf_file_rights(const struct elf_file *f)
 	if (source)
 		rights = elf_rights_of_both(source->rights, elf_rights_of(&source->st));
 	return source && source->is_elsewhere
-		   ? elf_rights_of_both(rights, elf_rights_of_user(ELF_RIGHTS_NOBODY))
+		   ? elf_rights_of_both(rights, elf_rights_of_user(IO_NOBODY))
 		   : rights;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "elf/rights.h"
 
+#include "base/io.h"
+
 #include <errno.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -28,17 +30,13 @@ struct elf_rights elf_rights_of_user(uint32_t uid)
 
 struct elf_rights elf_rights_of(const struct stat *st)
 {
-	const bool is_shared =
-	    st->st_mode & S_IWOTH || (!st->st_uid && st->st_gid && st->st_mode & S_IWGRP);
-
-	return elf_rights_of_user(is_shared ? ELF_RIGHTS_NOBODY : st->st_uid);
+	return elf_rights_of_user(io_writer(st));
 }
 
 struct elf_rights elf_rights_of_both(struct elf_rights a, struct elf_rights b)
 {
-	if (!a.are_limited || !b.are_limited)
-		return a.are_limited ? a : b;
-	return elf_rights_of_user(a.uid == b.uid ? a.uid : ELF_RIGHTS_NOBODY);
+	return elf_rights_of_user(
+	    io_writer_of_both(a.are_limited ? a.uid : 0, b.are_limited ? b.uid : 0));
 }
 
 static bool become(uint32_t uid, uint32_t gid)
@@ -58,7 +56,7 @@ int elf_rights_take(struct elf_rights rights)
 	if (own.nr_groups < 0 || syscall(SYS_setgroups, 0, NULL))
 		return -EPERM;
 	own.are_taken = true;
-	if (become(rights.uid, ELF_RIGHTS_NOBODY))
+	if (become(rights.uid, IO_NOBODY))
 		return 0;
 	(void)elf_rights_return();
 	return -EPERM;

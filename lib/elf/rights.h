@@ -12,8 +12,6 @@
 
 struct stat;
 
-enum { ELF_RIGHTS_NOBODY = 65534 };
-
 /* Zero-initialised: all that this process has. */
 struct elf_rights {
 	bool are_limited;

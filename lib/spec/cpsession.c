@@ -84,23 +84,23 @@ int cpsession_parse(const char *text, size_t len, const char *source, struct cps
 	return rc;
 }
 
-/* fd -1: opens path. */
-static int load(int fd, const char *path, struct cpsession *s, struct err_list *errs)
-{
-	BUF_AUTO(text, SPEC_MAX_TEXT_BYTES);
-
-	return (fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs))
-		   ?: cpsession_parse(buf_str(&text), text.len, path, s, errs);
-}
-
 int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs)
 {
-	return load(-1, path, s, errs);
+	struct err e = {.code = 0};
+	IO_AUTO_FD int fd = io_open_linked_input(path, &e);
+
+	if (fd >= 0)
+		return cpsession_load_fd(fd, path, s, errs);
+	err_list_insert(errs, &e);
+	return fd;
 }
 
 int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_list *errs)
 {
-	return load(fd, path, s, errs);
+	BUF_AUTO(text, SPEC_MAX_TEXT_BYTES);
+
+	return doc_load_fd(fd, path, &text, errs)
+		   ?: cpsession_parse(buf_str(&text), text.len, path, s, errs);
 }
 
 bool cpsession_is_locked(const char *path)

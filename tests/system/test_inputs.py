@@ -212,6 +212,21 @@ def check_manifest_names(place):
         os.rename(place.path(name), place.path("s.cpsession"))
 
 
+def check_links_of_others(place):
+    """Another user's link leads root to no manifest but that user's."""
+    place.record()
+    link = place.path("theirs.cpsession")
+    os.symlink("s.cpsession", link)
+    place.run(PRINT, "--session=theirs.cpsession")
+    if place.uid != 0:
+        print("skip: root and another user's link: this is not root")
+        return
+    os.lchown(link, STRANGER, -1)
+    place.fail("it is a link that is not followed", PRINT, "--session=theirs.cpsession")
+    os.lchown(place.path("s.cpsession"), STRANGER, -1)
+    place.run(PRINT, "--session=theirs.cpsession")
+
+
 def check_traces(place):
     """A trace stands for its session, where the manifest has the same name."""
     place.record()

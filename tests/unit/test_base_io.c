@@ -286,11 +286,17 @@ TEST(open_linked)
 	     *name; name++)
 		assert_int_equal(fchownat(dirfd, *name, OTHER, OTHER, AT_SYMLINK_NOFOLLOW), 0);
 	for (size_t i = 0; i < NR(cases); i++) {
+		struct err e = {0};
 		struct stat st;
-		int fd = io_open_linked(dirfd, cases[i].name, 0, &st);
+		char path[PATH_MAX];
+		int fd = io_open_linked(dirfd, cases[i].name, 0, &st), input;
 
+		snprintf(path, sizeof(path), "%s/%s", r.dir, cases[i].name);
+		input = io_open_linked_input(path, &e);
 		assert_int_equal(fd < 0 ? fd : 0, cases[i].rc);
+		assert_int_equal(input < 0 ? input : 0, cases[i].rc);
 		io_close(&fd);
+		io_close(&input);
 	}
 	assert_int_equal(io_writer_of_both(0, 7), 7);
 	assert_int_equal(io_writer_of_both(7, 0), 7);

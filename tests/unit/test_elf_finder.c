@@ -7,7 +7,10 @@
 #include "test_symbols.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -643,6 +646,20 @@ TEST(living)
 	}
 }
 
+/* Without it only one's own rights open the root of one's own process. */
+static void set_may_trace(bool may)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	assert_int_equal(syscall(SYS_capget, &head, data), 0);
+	if (may)
+		data[0].effective |= 1u << CAP_SYS_PTRACE;
+	else
+		data[0].effective &= ~(1u << CAP_SYS_PTRACE);
+	assert_int_equal(syscall(SYS_capset, &head, data), 0);
+}
+
 static pid_t run_in_root(const char *root)
 {
 	int ends[2];
@@ -652,7 +669,7 @@ static pid_t run_in_root(const char *root)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (chroot(root) == 0)
+		if (chroot(root) == 0 && prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE) == 0)
 			execl("/app/s", "s", NULL);
 		_exit(1);
 	}
@@ -686,6 +703,7 @@ TEST(debug_in_root)
 	e.path = "/app/s";
 	snprintf(root, sizeof(root), "%s/root", w->tree.dir);
 	pid = run_in_root(root);
+	set_may_trace(false);
 	for (size_t i = 0; i < 2 * NR(places); i++) {
 		const bool may_read = i % 2;
 
@@ -700,6 +718,7 @@ TEST(debug_in_root)
 		if (may_read)
 			assert_true(test_shell(w, "rm root/%s", places[i / 2]));
 	}
+	set_may_trace(true);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
