@@ -440,7 +440,7 @@ TEST(overflow)
 
 	setenv("CPUPERF_STANDIN", "overflow=4", 1);
 	assert_int_equal(open_busy(&state, &e), 0);
-	for (int i = 0; i < 50 && !note; i++) {
+	for (int i = 0; i < 2000 && !note; i++) {
 		nap_ms(30);
 		collect_pm_source.read(state);
 		collect_pm_source.flush(state);
@@ -470,7 +470,7 @@ TEST(gap)
 
 	setenv("CPUPERF_STANDIN", "gap=4", 1);
 	assert_int_equal(open_busy(&state, &e), 0);
-	for (int i = 0; i < 50 && !note; i++) {
+	for (int i = 0; i < 2000 && !note; i++) {
 		nap_ms(30);
 		collect_pm_source.read(state);
 		note = collect_pm_source.note(state);
