@@ -21,7 +21,6 @@ import tempfile
 import zlib
 
 import browser
-from kit import need_sampling
 import pages
 import perf_data_file as pd
 import sampled
@@ -274,11 +273,27 @@ def check_drawn(page):
     assert len(set(colors)) > 10, "there is no name on it"
     other = pixels(page, *(round(v) for v in point(page, "all")), 3, 3)[1][1]
     assert other != most, (other, most)
-    x, y, width, height = page.box_in("#time", "#axis")
     wanted = page.run("getComputedStyle(document.documentElement).getPropertyValue('--bars')").strip()
     wanted = tuple(int(wanted[i:i + 2], 16) for i in (1, 3, 5))
-    bars = [c for row in pixels(page, x + 10, y + 35, 200, 30) for c in row]
-    assert bars.count(wanted) > len(bars) / 4, (wanted, set(bars))
+    check_bars(page, wanted)
+    # of a program that has its CPU all the time the bars may be of one height
+    page.run("(() => { const { model, time } = cpuperf.page; model.kept = model.slices[0]; "
+             "model.slices[0] = [...model.kept].map((weight, i) => i * 7 % 23); time.draw(); })()")
+    check_bars(page, wanted)
+    page.run("(() => { const { model, time } = cpuperf.page; model.slices[0] = model.kept; delete model.kept; "
+             "time.draw(); })()")
+
+
+def check_bars(page, color):
+    """Those of the first 300 pixels are as high as their weights; iterations begin at lines over some."""
+    x, y, _, _ = page.box_in("#time", "#axis")
+    drawn = pixels(page, x, y, 300, page.run("cpuperf.page.time.rows[0].height"))
+    bars = page.run("[...cpuperf.page.model.slices[0]].map((weight, i) => [weight, cpuperf.page.time.xOf(i)])")
+    most, room = max(weight for weight, _ in bars), len(drawn) - 8
+    own = [(weight / most * room, [row[math.ceil(left)] for row in drawn].count(color))
+           for weight, left in bars if left < len(drawn[0]) - 1]
+    right = [wanted for wanted, got in own if abs(got - wanted) <= 1.5]
+    assert len(right) >= 0.8 * len(own) > 20 and max(right) > 0, (own, color)
 
 
 def check_click(page, session):
@@ -592,9 +607,8 @@ def check_one(folder, screen):
     program = compile_program(folder)
     session, (pid,) = record(
         f"{folder}/one", [event("software:cpu_clock", rate=MS, flags=["callchain"]),
-                          event("software:page_faults", frequency=2000, flags=["callchain"]),
-                          event("misc:cpu_user"), event("misc:runnable"),
-                          event("software:context_switches")],
+                          event("software:page_faults", frequency=2000, flags=["callchain", *sampled.USER]),
+                          event("misc:cpu_user"), event("misc:runnable"), sampled.counted()],
         [[program]], "--duration=150ms", num_iterations=14, config_name=NAME)
     path = make_page(session, f"{folder}/one.html")
     data = check_file(path)
@@ -923,7 +937,8 @@ def check_strips(page, session):
         assert abs(got - expected) <= 1e-3 * abs(expected) + 1e-6, (row, got)
         assert strip["scale"][0] == 0 and got <= strip["scale"][1] * 1.0001
     assert found["cpu_user"]["scale"] == [0, 100] and found["cpu_user"]["lines"][0]["unit"] == "%"
-    busy = max((s for s in found.values() if s["name"] != "cpu_user"), key=lambda s: max(
+    # of a target nothing is counted by CPU
+    busy = max((s for s in found.values() if s["name"] != "cpu_user"), default=found["cpu_user"], key=lambda s: max(
         v or 0 for n in s["lines"] for v in n["values"]))
     check_strip(page, busy)
 
@@ -989,7 +1004,7 @@ def check_tally(folder):
     """Counts alone: rows of things, strips of CPUs, a table of processes, and nothing that is for samples."""
     spin = ["sh", "-c", "while :; do :; done"]
     session, (pid,) = record(
-        f"{folder}/tally", [event("software:context_switches"), event("misc:cpu_user"), event("misc:disk_write_bytes"),
+        f"{folder}/tally", [sampled.counted(), event("misc:cpu_user"), event("misc:disk_write_bytes"),
                             event("misc:net_rx_packets"), event("misc:process_cpu_time"), event("misc:process_rss")],
         [spin], "--duration=100ms", num_iterations=6, config_name="counts",
         metrics=[{"name": "used", "expr": "{process_cpu_time} / 1e9", "unit": "s"}])
@@ -997,7 +1012,7 @@ def check_tally(folder):
         page.open(make_page(session, f"{folder}/tally.html"))
         assert page.problems() == []
         names = page.run("[...document.querySelectorAll('#rows b')].map((e) => e.textContent)")
-        assert {"context_switches", "cpu_user", "used"} <= set(names), names
+        assert {sampled.COUNTED, "cpu_user", "used"} <= set(names), names
         things = {f"{r['label']} of {r['thing_name']}" for r in report(session, "series")
                   if r["label"] in ("disk_write_bytes", "net_rx_packets") and r["thing_name"] and float(r["value"] or 0)}
         assert len(things & set(names)) == min(len(things), 8) or len(things) > 8, (things, names)
@@ -1023,7 +1038,7 @@ def check_limit(path, folder):
 
     def with_values(series):
         of = next(s for s in series if s["label"] == "process_cpu_time")
-        assert of["limit"] == most and not [s for s in series if s["label"] == "context_switches" and "limit" in s], of
+        assert of["limit"] == most and not [s for s in series if s["label"] == sampled.COUNTED and "limit" in s], of
         of.update(least=most / 2, mean=most, most=1.5 * most, values=[most / 2, 0.95 * most, most, 1.5 * most])
 
     with open(path, encoding="utf-8") as page:
@@ -1176,8 +1191,8 @@ def check_order_of_states(path, by_state):
 def check_paced(folder):
     """A clock that only paces the readings of others has no graph."""
     spec = f"{os.path.dirname(os.path.abspath(__file__))}/../../specs/system.cpspec"
-    subprocess.run([os.environ["CPUPERF"], "--quiet=2", f"--spec-file={spec}", f"--output={folder}/paced", "--duration=500ms"],
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.environ["CPUPERF"], "--quiet=2", f"--spec-file={spec}", f"--output={folder}/paced", "--duration=500ms",
+                    *sampled.machine()], check=True, stdout=subprocess.DEVNULL)
     with browser.Browser(1280, 900) as page:
         page.open(make_page(f"{folder}/paced", f"{folder}/paced.html"))
         assert visible(page, "stacks", "table", "toolbar", "heat", "axis") == ["heat", "axis"] and page.problems() == []
@@ -1208,7 +1223,6 @@ def check_refused(session, folder):
 
 
 def main():
-    need_sampling()
     if not browser.find():
         print("skip: no Chromium here")
         sys.exit(77)
