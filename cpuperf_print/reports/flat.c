@@ -199,7 +199,7 @@ static void put_nameless(struct flat *f, const struct places *p, struct grid *g)
 {
 	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
 	    f->columns >> REPORT_FUNCTION & 1)
-		reports_nameless(f->j, &f->rows[p->first], p->end - p->first, f->programs, g);
+		reports_nameless(f->j, &f->rows[p->first], p->end - p->first, g);
 }
 
 static size_t put_event(void *flat, struct grid *g, size_t first)
@@ -256,7 +256,7 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	if (f.flat && f.waits_in_program)
 		report_flat_put_in_program(f.flat, true);
 	if (f.flat && j->is_brief && f.has_total)
-		f.programs = reports_programs_new(report_flat_sink(f.flat));
+		f.programs = reports_programs_new(j, report_flat_sink(f.flat));
 	if (f.flat)
 		rc = samples_read(j, j->first, j->nr,
 				  f.programs ? reports_programs_sink(f.programs)

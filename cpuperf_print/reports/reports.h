@@ -45,19 +45,19 @@ bool reports_have_room(const struct job *j, bool by_host);
 int reports_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
 			 const struct report_flat_row *rows, size_t nr_rows, struct err *e);
 
-/* A sink that passes entries on to another one, and adds up by process what is in code made at run
- * time, without names. NULL without memory. */
+/* A sink that passes the job's entries on to another one, with one function for each program in
+ * place of its code made at run time, without names; the object of that is the program. NULL
+ * without memory, or if no process has such code. */
 struct reports_programs;
-struct reports_programs *reports_programs_new(const struct report_sink *to);
+struct reports_programs *reports_programs_new(const struct job *j, const struct report_sink *to);
 void reports_programs_free(struct reports_programs *p); /* NULL is fine */
 const struct report_sink *reports_programs_sink(const struct reports_programs *p);
 
 /* In text: appends lines on functions without names, and how to have names, if there is memory for
  * it; their shares are of the time on CPUs, where rows have a state. In the answer they are above
- * the table, and by program. rows: of a flat report by function, all of one event. programs: of the
- * same samples; NULL: all count for the runtime with most samples. */
-void reports_nameless(struct job *j, const struct report_flat_row *rows, size_t nr,
-		      const struct reports_programs *programs, struct grid *g);
+ * the table. rows: of a flat report by function, all of one event. Code made at run time is of the
+ * programs of reports_programs, or all of the runtime with most samples. */
+void reports_nameless(struct job *j, const struct report_flat_row *rows, size_t nr, struct grid *g);
 
 /* True if events of the group heap were sampled. */
 bool reports_has_heap(const struct profile_facts *f);

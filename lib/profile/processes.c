@@ -475,6 +475,16 @@ const struct profile_object *profile_object(const struct profile_processes *p, u
 	return profile_objects_at(&p->objects, number);
 }
 
+size_t profile_nr_processes(const struct profile_processes *p)
+{
+	return p->nr_lives;
+}
+
+const struct profile_process *profile_process(const struct profile_processes *p, uint32_t number)
+{
+	return &p->lives[number].process;
+}
+
 size_t profile_nr_mappings(const struct profile_processes *p)
 {
 	return p->nr_mappings;

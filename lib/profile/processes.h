@@ -114,6 +114,9 @@ void profile_processes_free(struct profile_processes *p); /* NULL is fine */
 
 size_t profile_nr_objects(const struct profile_processes *p);
 const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number);
+/* Those that are known. number: below the count. */
+size_t profile_nr_processes(const struct profile_processes *p);
+const struct profile_process *profile_process(const struct profile_processes *p, uint32_t number);
 /* All mappings of all processes, in no order. */
 size_t profile_nr_mappings(const struct profile_processes *p);
 const struct profile_mapping *profile_mapping(const struct profile_processes *p, size_t i);

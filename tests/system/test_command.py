@@ -789,6 +789,8 @@ def check_nameless(folder):
             assert program == of, (name, how, text)
             table = next(line for line in text.splitlines(True) if re.match(" +self ", line))
             assert text.index(lines[0]) < text.index(table), text  # first what the rows cannot name
+            row = re.search(rf" {of} +\[code without names\]\n", text)
+            assert bool(row) == (how == "made") and "//anon" not in text, text  # a row for each program
     text = measure(folder, "sh", "-c", "./node made 150; ./other made 450; ./other made 10").stderr
     lines = [re.match(r"(\w+): ([\d.]+) % ", line).groups() for line in text.splitlines() if made in line]
     assert [program for program, _ in lines] == ["other", "node"], text  # by program, the most first

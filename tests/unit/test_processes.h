@@ -12,6 +12,8 @@
 #include "profile/processes_internal.h"
 #include "trace/record.h"
 
+#include <sys/mman.h>
+
 enum { FILE_MAX_BYTES = 512 << 20, MISC_EXEC = 1 << 13, MISC_BUILD_ID = 1 << 14 };
 
 enum op { FORK = 1, COMM, EXEC, EXIT, MAP, SYMBOL, NO_SYMBOL };
@@ -26,6 +28,7 @@ struct step {
 	const char *text;
 	uint32_t inode; /* 0: a build-id of this byte in its place: */
 	uint8_t build_id;
+	uint32_t prot; /* of a mapping; 0: to read and to execute */
 };
 
 /* Records of one ring, to be put into a frame when there are many. */
@@ -95,8 +98,8 @@ static inline void step_map(struct buf *b, const struct step *s)
 		buf_le64(b, s->inode);
 		buf_le64(b, 0);
 	}
-	buf_le32(b, 5);
-	buf_le32(b, 2);
+	buf_le32(b, s->prot ? s->prot : PROT_READ | PROT_EXEC);
+	buf_le32(b, MAP_PRIVATE);
 	record_name(b, s->text);
 }
 

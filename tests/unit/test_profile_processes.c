@@ -1179,6 +1179,12 @@ TEST(makers_of_mappings)
 	assert_ptr_not_equal(first, second);
 	assert_ptr_equal(profile_process_of(p, profile_lookup_mapping(l, child, 0x1000, 30)),
 			 first);
+	assert_int_equal(profile_nr_processes(p), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(profile_process(p, i)->number, i);
+	assert_ptr_equal(profile_process(p, first->number), first);
+	assert_ptr_equal(profile_process(p, second->number), second);
+	assert_ptr_equal(profile_process(p, child->number), child);
 	assert_ptr_equal(profile_forked_from(p, child), first);
 	assert_null(profile_forked_from(p, first));
 	assert_null(profile_forked_from(p, second));
