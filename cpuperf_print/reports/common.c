@@ -180,9 +180,16 @@ static void wrap(struct job *j, size_t start)
 		screen_wrap_lines(&j->output->text, start, j->output->width);
 }
 
+static bool is_path_peak(const struct trace_event *e)
+{
+	return strcmp(e->group, "heap") == 0 && strcmp(e->name, "path_peak") == 0;
+}
+
 const char *reports_of_largest(const struct trace_event *ev)
 {
-	return ev->rate > 1 ? "largest sampled " : "largest ";
+	if (ev->rate <= 1)
+		return "largest ";
+	return is_path_peak(ev) ? "largest estimated " : "largest sampled ";
 }
 
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
@@ -314,11 +321,31 @@ static void put_by_switches(const struct job *j, struct grid *g)
 		     "among its waits between two readings of schedstat");
 }
 
+/* Peaks of stacks are at times of their own: nobody knows what they had together. */
+static void put_path_peaks(struct job *j, const struct report_stats *stats, struct grid *g)
+{
+	for (uint32_t i = 0; i < stats->nr_events; i++) {
+		const struct trace_event *ev = job_event(j, i);
+
+		if (!is_path_peak(ev) || !stats->event[i].counted.samples)
+			continue;
+		grid_line(g,
+			  "A path peak is that of one place that allocates, with its callers. A "
+			  "row with several has the largest: together they may have had more at a "
+			  "time");
+		if (ev->rate > 1)
+			grid_line(g, "Path peaks are the largest of estimates: too large where "
+				     "samples are few");
+		return;
+	}
+}
+
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
 {
 	if (j->output->form != GRID_PEOPLE)
 		return;
 	samples_stack_lines(j, stats, put_stack_line, g);
+	put_path_peaks(j, stats, g);
 	for (size_t i = 0; i < stats->nr_events && is_by_switches(j) && !j->selection->rows; i++)
 		if (stats->event[i].counted.random < stats->event[i].counted.samples) {
 			put_by_switches(j, g);

@@ -28,7 +28,7 @@ static const struct {
     {"allocated", "allocated"}, {"freed", "freed"},
     {"temporary", "temporary"}, {"overhead", "overhead"},
     {"resident", "resident"},   {"untouched", "untouched"},
-    {"max", "largest"},
+    {"path_peak", "path peak"}, {"max", "largest"},
 };
 enum {
 	PEAK,
@@ -36,8 +36,9 @@ enum {
 	LEAKED,
 	UNREACHABLE,
 	ALLOCATED,
-	LARGEST = ARRAY_NR(amounts) - 1, /* samples have a lower bound of it, and no deviation */
-	NR_AMOUNTS
+	NR_AMOUNTS = ARRAY_NR(amounts),
+	LARGEST = NR_AMOUNTS - 1,
+	NR_SUMS = NR_AMOUNTS - 2 /* of others the largest counts: they have no deviation */
 };
 
 struct line {
@@ -170,7 +171,7 @@ static struct grid *make_grid(const struct heap *h)
 		    (struct grid_column){.name = amounts[i].event,
 					 .header = i == h->first ? "" : amounts[i].header,
 					 .unit = "B",
-					 .kind = i == LARGEST ? GRID_AMOUNT : GRID_ESTIMATE,
+					 .kind = i >= NR_SUMS ? GRID_AMOUNT : GRID_ESTIMATE,
 					 .audience = is_shown(h, i) ? GRID_ALL : GRID_ONLY_MACHINES,
 					 .leaves = i == h->first ? 0 : (unsigned)(NR_AMOUNTS - i)};
 	columns[nr++] = (struct grid_column){
@@ -201,7 +202,7 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 						  job_event(h->j, (uint32_t)h->event[i])->rate);
 		if (!w->weight && h->j->output->form == GRID_PEOPLE)
 			grid_none(g);
-		else if (i == LARGEST)
+		else if (i >= NR_SUMS)
 			grid_count(g, w->weight);
 		else
 			grid_estimate(g, 1, &estimate);
@@ -262,9 +263,9 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 	const struct interval estimate = reports_estimate(all, 0);
 	const double exact = all->random ? exact_amount(h, amount) : 0;
 
-	if (amount == LARGEST)
+	if (amount >= NR_SUMS)
 		buf_adds(line, reports_of_largest(job_event(h->j, (uint32_t)h->event[amount])));
-	else
+	if (amount != LARGEST)
 		buf_printf(line, "%s ", amounts[amount].header);
 	buf_adds(line, HUMAN(exact > 0 ? exact : (double)all->weight, "B"));
 	if (all->random && exact <= 0)
@@ -354,7 +355,7 @@ static int put_lines(struct heap *h, struct err *e)
 	if (g && h->lines.nr) {
 		share = reports_share_of(&rest.weight, all_of(h, h->first));
 		reports_rest_put(h->j, &rest, h->j->selection->by_total ? NULL : &share, g);
-		if (h->j->selection->top != UINT64_MAX && h->first != LARGEST &&
+		if (h->j->selection->top != UINT64_MAX && h->first < NR_SUMS &&
 		    h->j->output->form == GRID_PEOPLE)
 			put_bands(h, g);
 		reports_stack_notes(h->j, &h->stats, g);

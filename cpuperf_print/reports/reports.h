@@ -89,7 +89,7 @@ void reports_rest_add(struct reports_rest *r, const struct report_weight *w, boo
 /* In text: a line with their number, their share (may be NULL) and the option that shows them. */
 void reports_rest_put(const struct job *j, const struct reports_rest *r,
 		      const struct interval *share, struct grid *g);
-/* In text: a line on truncated stacks, after the rows. */
+/* In text: lines on truncated stacks, and on what path peaks are, after the rows. */
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g);
 /* The share of part in the event's samples, or in all. */
 struct interval reports_share(const struct report_stats *stats, uint32_t event,

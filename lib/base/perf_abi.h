@@ -135,11 +135,22 @@ enum { PERF_ABI_PROBE = 0x63720000 };   /* a probe of a program */
 enum {
 	PERF_ABI_HEAP = 0x63730000,
 	PERF_ABI_HEAP_MAX = 5,
-	PERF_ABI_HEAP_TIMES = 25,
-	PERF_ABI_NR_HEAPS = 27
+	PERF_ABI_HEAP_CPU_TIME = 25,
+	PERF_ABI_HEAP_REAL_TIME,
+	PERF_ABI_HEAP_PATH_PEAK,
+	PERF_ABI_NR_HEAPS
 };
 /* That number; -1: another event. */
 int perf_abi_heap(uint32_t type, uint64_t config, uint64_t config1);
+static inline bool perf_abi_heap_is_time(int heap)
+{
+	return heap == PERF_ABI_HEAP_CPU_TIME || heap == PERF_ABI_HEAP_REAL_TIME;
+}
+/* Amounts do not add up: the largest one counts. */
+static inline bool perf_abi_heap_is_maximum(int heap)
+{
+	return heap == PERF_ABI_HEAP_MAX || heap == PERF_ABI_HEAP_PATH_PEAK;
+}
 
 /* The innermost address of samples of lifetimes is none of code but that of a class: this and its
  * number. */

@@ -8,7 +8,9 @@
 
 _Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS &&
 		   (int)EVENT_HEAP_MAX == (int)PERF_ABI_HEAP_MAX &&
-		   (int)EVENT_HEAP_CPU_TIME == (int)PERF_ABI_HEAP_TIMES,
+		   (int)EVENT_HEAP_CPU_TIME == (int)PERF_ABI_HEAP_CPU_TIME &&
+		   (int)EVENT_HEAP_REAL_TIME == (int)PERF_ABI_HEAP_REAL_TIME &&
+		   (int)EVENT_HEAP_PATH_PEAK == (int)PERF_ABI_HEAP_PATH_PEAK,
 	       "kinds");
 
 #define HEAP(number_, name_, kind_, unit_, text, detail_)                                          \
@@ -51,6 +53,14 @@ static const struct event_row rows[] = {
     HEAP(EVENT_HEAP_PEAK, "peak", EVENT_VALUE, "B",
 	 "The most bytes that were live at one time so far; its stacks are those of that moment.",
 	 ESTIMATED "Of several processes: the sum of the peak of each.\n" MOMENT SAMPLED),
+    HEAP(EVENT_HEAP_PATH_PEAK, "path_peak", EVENT_VALUE, "B",
+	 "The most bytes that one call path had live at one time so far, whenever that was.",
+	 TARGET "Of each stack its own largest live amount: also of those that hold nothing at the "
+		"process's peak.\nOf several stacks, processes or iterations the largest counts, "
+		"not their sum: a function, or a tree's\nnode, has the peak of its largest stack. "
+		"So exports, --diff and html, which add up, omit it.\nOf threads that allocate in "
+		"one place it is exact; they wait for each other there.\nWith a rate above 1 it is "
+		"the largest estimate, which is too large where samples are few.\n" SAMPLED),
     HEAP(EVENT_HEAP_MAX, "max", EVENT_VALUE, "B", "The largest single allocation so far.",
 	 TARGET "Its count is exact. Samples have the largest one of each stack: of several "
 		"processes, iterations\nor stacks, as of a function with all that it calls, the "

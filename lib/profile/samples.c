@@ -415,6 +415,8 @@ static bool read_stack(struct profile_samples *s)
 		w->unit = added.weight / added.samples;
 	s->part = 0;
 	s->nr_parts = added.samples < MAX_PARTS ? added.samples : MAX_PARTS;
+	if (w->layout->is_maximum) /* one amount, however many blocks it is of */
+		s->nr_parts = 1;
 	return true;
 }
 

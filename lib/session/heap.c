@@ -362,7 +362,7 @@ void session_heap_look(struct session_heap *h)
 
 enum {
 	OF_MEMORY = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK | HEAP_WANTS_OVERHEAD |
-		    HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LIVES | HEAP_WANTS_REACH
+		    HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LIVES | HEAP_WANTS_REACH | HEAP_WANTS_PATHS
 };
 
 /* Beside samples the event may be counted. */

@@ -1,5 +1,6 @@
 #include "session/heap_counts.h"
 
+#include "base/perf_abi.h"
 #include "base/sum.h"
 #include "session/heap_kinds.h"
 #include "session/heap_process.h"
@@ -9,7 +10,7 @@ void session_heap_counts_add(uint64_t *to, int kind, uint64_t amount)
 {
 	if (kind == EVENT_HEAP_PEAK_TIME) /* see add_peak */
 		return;
-	if (kind != EVENT_HEAP_MAX)
+	if (!perf_abi_heap_is_maximum(kind))
 		sum_add(to, amount);
 	else if (amount > *to)
 		*to = amount;
@@ -59,7 +60,8 @@ void session_heap_counts_add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS],
 		    !session_heap_process_has_kind(p, s, kind))
 			continue;
 		for (uint32_t life = 0; life < session_heap_nr_lives(kind); life++)
-			sum_add(&counts[kind], session_heap_process_amount(s, kind, life).bytes);
+			session_heap_counts_add(&counts[kind], kind,
+						session_heap_process_amount(s, kind, life).bytes);
 	}
 	for (uint32_t i = 0; i < 2; i++)
 		if (s->resource == HEAP_RESOURCE_CPU_TIME + i)

@@ -11,6 +11,8 @@ static const struct session_heap_kind kinds[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_PEAK] = {.from = WIRE_HEAP_PEAK,
 			 .wants = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
 			 .is_of_process = true},
+    [EVENT_HEAP_PATH_PEAK] = {.from = WIRE_HEAP_OWN_PEAK,
+			      .wants = HEAP_WANTS_BLOCKS | HEAP_WANTS_STACKS | HEAP_WANTS_PATHS},
     [EVENT_HEAP_MAX] = {.from = WIRE_HEAP_ALLOCATED, .is_of_process = true},
     [EVENT_HEAP_TEMPORARY] = {.from = WIRE_HEAP_TEMPORARY, .wants = HEAP_WANTS_BLOCKS},
     [EVENT_HEAP_LEAKED] = {.from = WIRE_HEAP_LIVE, .wants = HEAP_WANTS_BLOCKS, .is_leak = true},

@@ -89,7 +89,7 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 {
 	uint32_t i = 0;
 	const bool has_ring = !is_of_heap(s->cpu, m->event),
-		   is_maximum = heap_kind(s->cpu, m->event) == EVENT_HEAP_MAX;
+		   is_maximum = perf_abi_heap_is_maximum(heap_kind(s->cpu, m->event));
 	int rc = has_ring ? join_ring(s, &s->ring, m->fd, ring_bytes) : 0;
 
 	if (rc)

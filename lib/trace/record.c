@@ -39,6 +39,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	uint64_t bits, period, config1;
 	struct cursor c;
 	uint32_t size;
+	int heap;
 
 	cursor_init(&c, attr, len);
 	v.type = cursor_le32(&c);
@@ -59,9 +60,10 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
 	config1 = attr_word(attr, size, ATTR_AT(config1));
 	v.is_wait = perf_abi_wait(v.type, v.config, config1) >= 0;
-	v.is_heap = perf_abi_heap(v.type, v.config, config1) >= 0;
-	v.is_sampled_time = perf_abi_heap(v.type, v.config, config1) >= PERF_ABI_HEAP_TIMES;
-	v.is_maximum = perf_abi_heap(v.type, v.config, config1) == PERF_ABI_HEAP_MAX;
+	heap = perf_abi_heap(v.type, v.config, config1);
+	v.is_heap = heap >= 0;
+	v.is_sampled_time = perf_abi_heap_is_time(heap);
+	v.is_maximum = perf_abi_heap_is_maximum(heap);
 	v.has_waker = v.is_wait && attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_WAKER;
 	v.is_by_switches = v.is_wait && config1 & PERF_ABI_WAIT_BY_SWITCHES;
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));

@@ -342,6 +342,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	a[WIRE_HEAP_PEAK] = READ(s->moment) == moment
 				? part_of(all, READ(s->peak_samples), READ(s->peak_bytes))
 				: a[WIRE_HEAP_LIVE];
+	a[WIRE_HEAP_OWN_PEAK] = part_of(all, READ(s->own_peak_samples), READ(s->own_peak_bytes));
 }
 
 /* --- blocks */

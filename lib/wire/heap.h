@@ -97,6 +97,7 @@ enum wire_heap_kind {
 	WIRE_HEAP_NR_CUMULATIVE = WIRE_HEAP_LIFE + WIRE_HEAP_NR_LIVES,
 	WIRE_HEAP_LIVE = WIRE_HEAP_NR_CUMULATIVE,
 	WIRE_HEAP_PEAK,     /* live at the moment of the peak */
+	WIRE_HEAP_OWN_PEAK, /* the most that the stack had live at one time */
 	WIRE_HEAP_RESIDENT, /* for the reader: they are not in the memory */
 	WIRE_HEAP_UNREACHABLE,
 	WIRE_HEAP_NR_KINDS

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 9,
+	HEAP_VERSION = 10,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -68,6 +68,7 @@ enum heap_want {
 	HEAP_WANTS_THREADS = 1 << 10,
 	HEAP_WANTS_EXCEPTIONS = 1 << 11,
 	HEAP_WANTS_TIMES = 1 << 12, /* how long threads ran, and how long they were there */
+	HEAP_WANTS_PATHS = 1 << 13, /* each stack's own peak; requires BLOCKS */
 };
 
 /* What else is added up by stack, each exactly, whatever the rate: such a stack's node has this in
@@ -221,7 +222,8 @@ struct heap_node {
  * their weights are 0.
  *
  * A node has several stacks where threads had to wait for the lock: parts of one, in each of which
- * some threads allocate. Cache lines are not shared; what each call changes is in the first. */
+ * some threads allocate; not with HEAP_WANTS_PATHS, as peaks of parts do not add up. Cache lines
+ * are not shared; what each call changes is in the first. */
 struct heap_stack {
 	uint32_t node;
 	uint32_t lock;
@@ -243,7 +245,8 @@ struct heap_stack {
 	uint64_t overhead; /* weighted bytes beyond those requested, of all samples */
 
 	uint64_t calls, freed_calls, temporary_calls, peak_calls;
-	uint64_t unused[4];
+	uint64_t own_peak_samples, own_peak_bytes; /* the most bytes that it had live at a time */
+	uint64_t unused[2];
 };
 
 /* Of what was freed: blocks that lived so long. Number 0 is of less than 1 us, each further one of

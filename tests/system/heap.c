@@ -580,6 +580,84 @@ static void peak(void)
 		b(10000);
 }
 
+/* --- paths whose peaks are at other times than the process's */
+
+/* One path for each caller: so many blocks at a time. */
+NOINLINE static void hold(int nr)
+{
+	void *volatile p[10];
+
+	for (int i = 0; i < nr; i++)
+		p[i] = malloc(1000);
+	for (int i = 0; i < nr; i++)
+		free(p[i]);
+}
+
+NOINLINE static void hold_ten(void)
+{
+	hold(10);
+	count++;
+}
+
+NOINLINE static void hold_five(void)
+{
+	hold(5);
+	count++;
+}
+
+/* A block that moves is there once. */
+NOINLINE static void hold_moved(void)
+{
+	void *p = NULL;
+
+	for (size_t bytes = 100; bytes <= 7000; bytes += 100) /* one path */
+		keep = p = realloc(p, bytes);
+	free(p);
+}
+
+static void *free_them(void *blocks)
+{
+	void **p = blocks;
+
+	for (int i = 0; i < 3; i++)
+		free(p[i]);
+	return NULL;
+}
+
+NOINLINE static void hold_for_others(void)
+{
+	pthread_t thread;
+	void *p[3];
+
+	for (int i = 0; i < 3; i++)
+		keep = p[i] = malloc(1000);
+	if (pthread_create(&thread, NULL, free_them, p) == 0)
+		pthread_join(thread, NULL);
+}
+
+/* Two places of one path of functions. */
+NOINLINE static void hold_at_two(void)
+{
+	void *a, *b;
+
+	keep = a = malloc(300);
+	keep = b = malloc(400);
+	free(a);
+	free(b);
+}
+
+static void path_peaks(void)
+{
+	hold_ten();
+	hold_five();
+	hold_five();
+	hold_moved();
+	hold_for_others();
+	hold_for_others();
+	hold_at_two();
+	count++;
+}
+
 /* --- functions that hold more and less */
 
 #define HOLDER(name, bytes)                                                                        \
@@ -1192,7 +1270,7 @@ static const struct {
     {"resident", resident},   {"largest", largest},       {"sealed", sealed},
     {"dumps", dumps},         {"many_dumps", many_dumps}, {"reports", reports},
     {"lives", lives},         {"reach", reach},           {"scattered", scattered},
-    {"bands", bands},
+    {"bands", bands},         {"path_peaks", path_peaks},
 };
 
 int main(int argc, char **argv)

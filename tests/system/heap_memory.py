@@ -37,7 +37,7 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 9, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 10, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0, *intervals)
 
     def header(self):

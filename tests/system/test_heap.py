@@ -118,6 +118,34 @@ def check_largest(folder):
         assert "allocate_two" in output(PRINT, f"{folder}/s", "--quiet", "--event=allocated", "--output-format=folded")
 
 
+def check_path_peak(folder):
+    """The largest live amount of each path, whenever that was: also of one that holds nothing at the process's peak, of a
+    block that moves once, of blocks that another thread frees. A function, a node of the tree and several processes have
+    that of the largest path, which is said."""
+    want = {"hold_ten>hold": 10000, "hold_five>hold": 5000, "hold_ten": 10000, "hold_moved": 7000, "hold_for_others": 3000, "hold_at_two": 400}
+    note = "A row with several has the largest"
+    measure(folder, "sh", "-c", f"{HEAP} path_peaks; {HEAP} path_peaks", options=["-g"],
+            events="heap:path_peak@1,heap:peak@1,heap:allocated@1")
+    assert counts(folder)["path_peak"] >= 10000, counts(folder)
+    for event, all_ in (("path_peak", want), ("peak", {"hold_five>hold": 0, "hold_at_two": 0})):
+        found = {k.split(">path_peaks>")[1]: v[1] for k, v in tree(folder, event).items() if ">path_peaks>" in k}
+        assert {k: found.get(k, 0) for k in all_} == all_, (event, found)
+    for report in ("tree", "flat", "callers", "heap"):
+        text = output(PRINT, f"{folder}/s", "--quiet", f"--report={report}", "--event=path_peak")
+        assert note in " ".join(text.split()), text
+        assert re.search(r"largest (path peak )?[\d.,]+ k?B", text), text
+        assert report != "flat" or re.search(r" 10,000 B\b.* hold$", text, re.M), text
+    assert note not in output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--event=allocated")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--output-format=csv")
+    assert [r["path_peak"] for r in csv.DictReader(io.StringIO(text)) if r["function"] == "hold"] == ["10000"], text
+    assert ";hold" not in output(PRINT, f"{folder}/s", "--quiet", "--event=path_peak", "--output-format=folded")
+    measure(folder, HEAP, "path_peaks", events="heap:path_peak,heap:peak")
+    assert counts(folder) == {"path_peak": 10000, "peak": 10000}, counts(folder)
+    measure(folder, HEAP, "path_peaks", options=["-g"], events="heap:path_peak@64,heap:allocated@64")
+    text = " ".join(output(PRINT, f"{folder}/s", "--quiet", "--report=heap").split())
+    assert "largest estimated path peak" in text and "the largest of estimates" in text, text
+
+
 def check_dumps(folder):
     """A program that dumps its heap ends the iteration, and waits until it was read: what it allocated between two dumps
     and did not free is in the second's amounts, with its place. Without a recorder it does nothing."""

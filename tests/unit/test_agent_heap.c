@@ -220,9 +220,10 @@ TEST(peak_is_a_copy_of_its_moment)
 {
 	struct heap_header *h = begin(1, ARENA_BYTES);
 	const struct heap_stack *stacks = agent_at(h->stacks);
-	uint64_t live[NR_SUMS] = {0}, at_peak[NR_SUMS] = {0}, all = 0, peak = 0;
+	uint64_t live[NR_SUMS] = {0}, at_peak[NR_SUMS] = {0}, own[NR_SUMS] = {0}, all = 0, peak = 0;
 	uint32_t root = agent_tree_root(1);
 
+	agent.has_paths = true;
 	for (uint64_t i = 0; i < NR_SUMS; i++)
 		assert_int_equal(agent_tree_stack(agent_tree_child(root, 100 + i)), i + 1);
 	for (int k = 0; k < 100000; k++) {
@@ -232,6 +233,7 @@ TEST(peak_is_a_copy_of_its_moment)
 		if (next() % 100 < (k % 10000 < 5000 ? 53 : 47)) {
 			agent_sums_allocated(b, 0);
 			live[i] += 10;
+			own[i] = live[i] > own[i] ? live[i] : own[i];
 			all += 10;
 			if (all > peak) {
 				peak = all;
@@ -246,6 +248,8 @@ TEST(peak_is_a_copy_of_its_moment)
 			const struct heap_stack *s = &stacks[j];
 
 			assert_int_equal(s->bytes - s->freed_bytes, live[j]);
+			assert_int_equal(s->own_peak_bytes, own[j]);
+			assert_int_equal(s->own_peak_samples * 10, own[j]);
 			assert_int_equal(s->moment == h->moment ? s->peak_bytes
 								: s->bytes - s->freed_bytes,
 					 at_peak[j]);
@@ -253,6 +257,7 @@ TEST(peak_is_a_copy_of_its_moment)
 	}
 	assert_int_equal(h->peak, peak);
 	assert_int_equal(h->live, all);
+	agent.has_paths = false;
 	end(h);
 }
 
@@ -560,8 +565,8 @@ TEST(paths_are_those_of_libgcc)
 /* --- threads: from here on none is alone */
 
 struct waiter {
-	const struct heap_stack *stack;
 	uint32_t calls, nr; /* are to be made, and were made */
+	bool is_over;
 };
 
 static void *allocate_when_told(void *arg)
@@ -569,7 +574,7 @@ static void *allocate_when_told(void *arg)
 	struct waiter *w = arg;
 
 	agent_local.slot = agent_at(agent.shared->threads);
-	while (!w->stack->parts) {
+	while (!__atomic_load_n(&w->is_over, __ATOMIC_ACQUIRE)) {
 		if (__atomic_load_n(&w->calls, __ATOMIC_ACQUIRE) == w->nr)
 			continue;
 		agent_sums_allocated((struct agent_block){.stack = 1, .size = 10}, 0);
@@ -584,27 +589,35 @@ static uint32_t stack_of_thread(uint32_t node, uint32_t thread)
 	return agent_tree_stack(node);
 }
 
+/* Another thread has to wait for the first stack so many times. */
+static void make_wait(struct heap_stack *s, struct waiter *w, uint32_t nr)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, allocate_when_told, w), 0);
+	while (s->waits < nr) {
+		agent_lock(&s->lock);
+		__atomic_store_n(&w->calls, w->calls + 1, __ATOMIC_RELEASE);
+		usleep(50);
+		agent_unlock(&s->lock);
+		while (__atomic_load_n(&w->nr, __ATOMIC_ACQUIRE) < w->calls)
+			sched_yield();
+		assert_int_equal(s->parts != 0, s->waits >= 64 && !agent.has_paths);
+	}
+	__atomic_store_n(&w->is_over, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
+
 TEST(a_stack_for_which_threads_wait_has_parts)
 {
 	struct heap_header *h = begin(1, ARENA_BYTES);
 	struct heap_stack *stacks = agent_at(h->stacks);
 	const uint32_t node = agent_tree_child(agent_tree_root(1), 100);
-	struct waiter w = {.stack = stacks};
-	pthread_t thread;
+	struct waiter w = {.nr = 0};
 
 	assert_int_equal(stack_of_thread(node, 0), 1);
 	assert_int_equal(stack_of_thread(node, 9), 1);
-	assert_int_equal(pthread_create(&thread, NULL, allocate_when_told, &w), 0);
-	for (uint32_t i = 0; i<64; i += stacks->waits> i) {
-		agent_lock(&stacks->lock);
-		__atomic_store_n(&w.calls, w.calls + 1, __ATOMIC_RELEASE);
-		usleep(50);
-		agent_unlock(&stacks->lock);
-		while (__atomic_load_n(&w.nr, __ATOMIC_ACQUIRE) < w.calls)
-			sched_yield();
-		assert_int_equal(stacks->parts != 0, stacks->waits >= 64);
-	}
-	pthread_join(thread, NULL);
+	make_wait(stacks, &w, 64);
 	assert_int_equal(stacks->samples, w.calls);
 	assert_int_equal(stacks->waits, 64);
 	assert_int_equal(h->nr_stacks, 1 + HEAP_NR_PARTS);
@@ -621,6 +634,31 @@ TEST(a_stack_for_which_threads_wait_has_parts)
 	agent_tree_divide(&stacks[1 + 4]);
 	assert_int_equal(stacks[1 + 4].parts, 0);
 	assert_int_equal(sizeof(*stacks) % 64, 0);
+	agent_local.slot = NULL;
+	end(h);
+}
+
+/* Peaks of parts do not add up: so there are none, and the peak is that of all threads. */
+TEST(a_stack_with_its_own_peak_has_no_parts)
+{
+	const struct agent_block block = {.stack = 1, .size = 10};
+	struct heap_header *h = begin(1, ARENA_BYTES);
+	struct heap_stack *s = agent_at(h->stacks);
+	struct waiter w = {.nr = 0};
+
+	agent.has_paths = true;
+	assert_int_equal(stack_of_thread(agent_tree_child(agent_tree_root(1), 100), 0), 1);
+	agent_sums_allocated(block, 0);
+	make_wait(s, &w, 70);
+	assert_int_equal(h->nr_stacks, 1);
+	assert_int_equal(s->own_peak_samples, 1 + w.calls);
+	assert_int_equal(s->own_peak_bytes, 10 * (1 + w.calls));
+	for (uint32_t i = 0; i < w.calls; i++) /* of the other thread */
+		agent_sums_freed(block, &(struct agent_end){0});
+	agent_sums_allocated(block, 0);
+	assert_int_equal(s->own_peak_samples, 1 + w.calls);
+	assert_int_equal(s->own_peak_bytes, 10 * (1 + w.calls));
+	agent.has_paths = false;
 	agent_local.slot = NULL;
 	end(h);
 }

@@ -476,6 +476,42 @@ TEST(stacks)
 	scene_fini(&s);
 }
 
+/* As a whole: parts of the largest amount of a stack would be amounts that it never had. */
+TEST(stacks_of_maxima)
+{
+	static const int maxima[] = {PERF_ABI_HEAP_MAX, PERF_ABI_HEAP_PATH_PEAK};
+	enum { CONFIG1 = 56 };
+	const struct attr heap = {.type = PERF_TYPE_SOFTWARE,
+				  .config = PERF_COUNT_SW_DUMMY,
+				  .period = 1,
+				  .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME,
+				  .bits = ATTR_SAMPLE_ID_ALL};
+
+	for (size_t i = 0; i < NR(maxima); i++) {
+		struct added_up sums[8];
+		struct buf items, records;
+		struct told told;
+		struct scene s;
+
+		scene_init(&s);
+		buf_init(&items, MAX_BYTES);
+		buf_init(&records, MAX_BYTES);
+		attr_bytes(&heap, attrs[0]);
+		put_word(attrs[0] + CONFIG1, PERF_ABI_HEAP + (uint64_t)maxima[i]);
+		add_stack(&items, 10, 100007, 90, 1, 50);
+		write_stacks(&s, &items, &records);
+		add_up(&s, &told, sums, NR(sums));
+		assert_int_equal(sums[1].parts, 2); /* the frame is there twice */
+		assert_int_equal(sums[1].samples, 20);
+		assert_int_equal(sums[1].weight, 2 * 100007);
+		assert_int_equal(sums[1].last_ns, 90);
+		buf_fini(&records);
+		buf_fini(&items);
+		scene_fini(&s);
+	}
+	before_all();
+}
+
 TEST(invalid_stacks)
 {
 	static const struct {

@@ -82,6 +82,7 @@ TEST(the_agent_is_told_what_the_events_need)
 	    {EV("heap", "allocated") EV("heap", "allocations") EV("heap", "max"), 0, 0},
 	    {EV("heap", "live"), 1, HEAP_WANTS_BLOCKS},
 	    {EV("heap", "peak"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK},
+	    {EV("heap", "path_peak"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_STACKS | HEAP_WANTS_PATHS},
 	    {EV("resource", "fd_live"), 0, HEAP_WANTS_FDS},
 	    {EV("resource", "io_read") EV("resource", "io_write_calls"), 0, HEAP_WANTS_IO},
 	    {EV("resource", "fd_opened") EV("heap", "live"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_FDS},
@@ -141,8 +142,8 @@ TEST(counts_are_those_of_all_processes)
 	struct agent a, b;
 	struct heap_stack *s;
 
-	open_heap(EV("heap", "allocated") EV("heap", "allocations") EV("heap", "max")
-		      EV("heap", "live") EV("heap", "freed") EV("heap", "peak"));
+	open_heap(EV("heap", "allocated") EV("heap", "allocations") EV("heap", "max") EV(
+	    "heap", "live") EV("heap", "freed") EV("heap", "peak") EV("heap", "path_peak"));
 	session_heap_read(&heap, 10);
 	assert_false(session_heap_is_silent(&heap));
 	connect_agent(&a);
@@ -150,10 +151,12 @@ TEST(counts_are_those_of_all_processes)
 	s = add(&a, 0x100, 2, 20);
 	s->peak_samples = 1;
 	s->peak_bytes = 15;
+	s->own_peak_samples = 1;
+	s->own_peak_bytes = 17;
 	s = add(&a, 0x200, 1, 10);
 	free_all(s);
-	s->peak_samples = 1;
-	s->peak_bytes = 10;
+	s->peak_samples = s->own_peak_samples = 1;
+	s->peak_bytes = s->own_peak_bytes = 10;
 	a.header->peak = 1000; /* to find the moment only */
 	connect_agent(&b);     /* of the same process: as by exec */
 	b.threads[0] = (struct heap_thread){.calls = 1, .bytes = 7, .max_bytes = 7};
@@ -164,6 +167,7 @@ TEST(counts_are_those_of_all_processes)
 	assert_int_equal(session_heap_count(&heap, 3), 20);
 	assert_int_equal(session_heap_count(&heap, 4), 10);
 	assert_int_equal(session_heap_count(&heap, 5), 25);
+	assert_int_equal(session_heap_count(&heap, 6), 17); /* the larger one */
 
 	b.threads[0].bytes = 8;
 	session_heap_look(&heap);
@@ -180,6 +184,7 @@ TEST(counts_are_those_of_all_processes)
 	assert_int_equal(session_heap_count(&heap, 3), 0);
 	assert_int_equal(session_heap_count(&heap, 4), 10);
 	assert_int_equal(session_heap_count(&heap, 5), 0);
+	assert_int_equal(session_heap_count(&heap, 6), 17);
 	agent_unmap(&a);
 	agent_unmap(&b);
 }

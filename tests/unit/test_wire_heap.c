@@ -125,6 +125,8 @@ TEST(a_stack_has_its_amounts)
 				    .temporary_bytes = 5,
 				    .peak_samples = 9,
 				    .peak_bytes = 90,
+				    .own_peak_samples = 7,
+				    .own_peak_bytes = 95,
 				    .max_bytes = 50,
 				    .overhead = 80,
 				    .untouched_samples = 2,
@@ -140,6 +142,7 @@ TEST(a_stack_has_its_amounts)
 	expect_amount(&s, WIRE_HEAP_UNTOUCHED, 2, 20);
 	expect_amount(&s, WIRE_HEAP_LIVE, 6, 70);
 	expect_amount(&s, WIRE_HEAP_PEAK, 9, 90);
+	expect_amount(&s, WIRE_HEAP_OWN_PEAK, 7, 95);
 	assert_int_equal(s.max_bytes, 50);
 
 	agent.header->moment = 3; /* nothing changed since */
@@ -191,12 +194,15 @@ TEST(amounts_that_cannot_be_are_cut)
 				    .temporary_samples = 7,
 				    .temporary_bytes = 70,
 				    .peak_samples = 9,
-				    .peak_bytes = 90};
+				    .peak_bytes = 90,
+				    .own_peak_samples = 9,
+				    .own_peak_bytes = 90};
 	wire_heap_stack(heap, 0, &s);
 	expect_amount(&s, WIRE_HEAP_FREED, 2, 20);
 	expect_amount(&s, WIRE_HEAP_TEMPORARY, 2, 20);
 	expect_amount(&s, WIRE_HEAP_LIVE, 0, 0);
 	expect_amount(&s, WIRE_HEAP_PEAK, 2, 20);
+	expect_amount(&s, WIRE_HEAP_OWN_PEAK, 2, 20);
 
 	*from = (struct heap_stack){.bytes = 20, .overhead = 7}; /* bytes of nothing */
 	wire_heap_stack(heap, 0, &s);

@@ -86,6 +86,7 @@ struct agent_state {
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */
 	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched, has_lives, has_pattern;
+	bool has_paths;
 	uint32_t wants; /* enum heap_want */
 	int32_t pid;    /* that connected: a child by vfork has its memory, and another number */
 	uint64_t rate;

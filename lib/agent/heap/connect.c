@@ -183,6 +183,7 @@ static void set_wants(const struct heap_header *h)
 	agent.has_blocks = h->wants & HEAP_WANTS_BLOCKS;
 	agent.has_stacks = h->wants & HEAP_WANTS_STACKS;
 	agent.has_peak = h->wants & HEAP_WANTS_PEAK;
+	agent.has_paths = h->wants & HEAP_WANTS_PATHS;
 	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
 	agent.has_untouched = h->wants & HEAP_WANTS_UNTOUCHED;
 	agent.has_lives = h->wants & HEAP_WANTS_LIVES;

@@ -51,6 +51,17 @@ static void keep_peak(struct heap_stack *s)
 	s->peak_calls = s->calls - s->freed_calls;
 }
 
+/* Under the lock of the stack. */
+static void keep_own_peak(struct heap_stack *s)
+{
+	const uint64_t live = s->bytes - s->freed_bytes;
+
+	if (!agent.has_paths || live <= s->own_peak_bytes)
+		return;
+	s->own_peak_bytes = live;
+	s->own_peak_samples = s->samples - s->freed_samples;
+}
+
 /* By so much, which may be below 0. */
 static void raise(uint64_t bytes)
 {
@@ -127,7 +138,7 @@ static AGENT_RARE void wait_for(struct heap_stack *s)
 
 	agent_lock(&s->lock);
 	s->waits++;
-	if (s->waits >= MANY && s->waits >= s->samples / PART && !s->parts)
+	if (s->waits >= MANY && s->waits >= s->samples / PART && !s->parts && !agent.has_paths)
 		agent_tree_divide(s);
 }
 
@@ -173,6 +184,7 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 	if (heap_size(block.size) > s->max_bytes)
 		s->max_bytes = heap_size(block.size);
 	add(&s->overhead, weigh(overhead, w));
+	keep_own_peak(s);
 	agent_unlock(&s->lock);
 	change_live(w.bytes);
 }
