@@ -92,6 +92,7 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_HEAP = 5,   /* of cpuperf's agent, for the heap of the process */
 	CPUPERF_MARK_ASK_DUMP = 6,   /* the same, for a reading of it now, without a descriptor */
 	CPUPERF_MARK_ASK_REACH = 7,  /* the same, for a search for pointers to its blocks */
+	CPUPERF_MARK_ASK_PAGES = 8,  /* the same, for a look at the pages of its blocks: it ends */
 };
 
 /* The CPU's counter that a program can read. */
@@ -503,7 +504,8 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 {
 	struct sockaddr_un to;
 	socklen_t len = cpuperf_mark_address(number, &to);
-	struct timeval limit = {1, 0}; /* a recorder that hangs must not hang the program */
+	/* A recorder that hangs must not hang the program; but all pages take some seconds. */
+	struct timeval limit = {1, 0}, longest = {hello->ask == CPUPERF_MARK_ASK_PAGES ? 10 : 1, 0};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(CPUPERF_MARK_MAX_COUNTS * sizeof(int))];
@@ -523,7 +525,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 	message.msg_control = control.bytes;
 	message.msg_controllen = sizeof(control.bytes);
 	if (setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
-	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof(longest)) ||
 	    connect(s, (struct sockaddr *)&to, len) ||
 	    send(s, hello, sizeof(*hello), MSG_NOSIGNAL) != (ssize_t)sizeof(*hello))
 		rc = -errno;

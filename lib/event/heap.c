@@ -85,19 +85,17 @@ static const struct event_row rows[] = {
 	"above 1 it is\nan estimate of their own bytes only. A page that was only read is in "
 	"memory, "
 	"though the kernel\nhas one of zeroes for all (Rss of smaps does not count that one). Of a "
-	"process that has ended\nthere are no pages.\n" SAMPLED),
+	"process that ended in\nthe iteration: when it ended; by a signal, abort or exec there are "
+	"none.\n" SAMPLED),
     HEAP(EVENT_HEAP_UNTOUCHED, "untouched", EVENT_COUNT, "B",
 	 "Bytes of whole pages of allocations that were never touched.",
 	 ESTIMATED
 	 "Seen when they are freed, or moved by realloc; and of those that are live at "
 	 "the end of an "
-	 "iteration,\nwhere touching them later takes nothing back. Of a process that "
-	 "has ended only "
-	 "what it freed since\nthe last iteration is seen: its pages are gone. Memory "
-	 "that malloc uses "
-	 "again was touched before,\nand a page in a huge page by its neighbours; pages "
-	 "in swap seem "
-	 "untouched when they are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
+	 "iteration,\nor of their process, where touching them later takes nothing back; not if "
+	 "it ends by a signal,\nabort or exec. Memory that malloc uses again was touched before, "
+	 "and a page in a huge page by its\nneighbours; pages in swap seem untouched when they "
+	 "are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
 	 "without a whole page nothing.\nWith --untouched=pattern: the words that still have "
 	 "a pattern with which allocations were filled.\n" SAMPLED),
     HEAP(

@@ -34,7 +34,7 @@ static size_t end_processes(struct session_heap_process **processes, size_t nr_p
 	for (size_t i = 0; i < nr_processes; i++) {
 		struct session_heap_process *p = processes[i];
 
-		if (!p->has_ended || p->is_searched) {
+		if (!p->has_ended || p->is_held) {
 			processes[nr++] = p;
 			continue;
 		}
@@ -139,38 +139,72 @@ static void add_cut(struct session_heap *h, const struct session_heap_searched *
 	sum_add(&h->cut_searched, searched->searched);
 }
 
+/* The process, which stays until it is released; NULL: it did not connect. */
+static struct session_heap_process *hold(struct session_heap *h, uint32_t pid)
+{
+	struct session_heap_process *p;
+
+	pthread_mutex_lock(&h->lock);
+	p = find_process(h->added, h->nr_added, pid) ?: find_process(h->processes, h->nr, pid);
+	if (p)
+		p->is_held = true;
+	pthread_mutex_unlock(&h->lock);
+	return p;
+}
+
 /* The lock is not held meanwhile. Called by the wire's thread. */
 static bool on_reach(void *arg, uint32_t pid)
 {
 	struct session_heap *h = arg;
-	struct session_heap_process *p;
+	struct session_heap_process *p = hold(h, pid);
 	struct session_heap_searched searched = {0};
 	struct session_heap_reach what = {.root = &h->plan->host->root,
 					  .pid = pid,
 					  .limit_ns =
 					      SESSION_HEAP_REACH_SECONDS * UINT64_C(1000000000),
 					  .searched = &searched,
-					  .keep = session_heap_process_keep_unreachable};
+					  .keep = session_heap_process_keep_unreachable,
+					  .arg = p};
 	int rc;
 
-	pthread_mutex_lock(&h->lock);
-	p = find_process(h->added, h->nr_added, pid) ?: find_process(h->processes, h->nr, pid);
-	if (p) {
-		p->is_searched = true;
-		what.memory = p->memory;
-		what.arg = p;
-	}
-	pthread_mutex_unlock(&h->lock);
 	if (!p)
 		return false;
+	what.memory = p->memory;
 	rc = session_heap_reach(&what);
 	pthread_mutex_lock(&h->lock);
-	p->is_searched = false;
+	p->is_held = false;
 	p->was_cut = rc == -ETIMEDOUT && searched.blocks;
 	if (p->was_cut)
 		add_cut(h, &searched);
 	pthread_mutex_unlock(&h->lock);
 	return rc == 0;
+}
+
+static struct session_heap_pages pages_of(const struct session_heap *h)
+{
+	return (struct session_heap_pages){.root = &h->plan->host->root,
+					   .rate = h->config.rate,
+					   .has_resident = h->has_resident,
+					   .has_untouched = h->config.wants & HEAP_WANTS_UNTOUCHED,
+					   .has_pattern = h->config.wants & HEAP_WANTS_PATTERN};
+}
+
+/* The lock is not held meanwhile. Called by the wire's thread. */
+static bool on_pages(void *arg, uint32_t pid)
+{
+	struct session_heap *h = arg;
+	const struct session_heap_pages pages = pages_of(h);
+	struct session_heap_process *p = NULL;
+
+	if (h->config.wants & HEAP_WANTS_LAST_PAGES)
+		p = hold(h, pid);
+	if (!p)
+		return false;
+	session_heap_process_keep_pages(p, &pages);
+	pthread_mutex_lock(&h->lock);
+	p->is_held = false;
+	pthread_mutex_unlock(&h->lock);
+	return true;
 }
 
 static void take_one(struct session_heap *h, struct session_heap_process *added)
@@ -266,10 +300,10 @@ static bool is_newly_bypassed(struct session_heap_process *p)
 	return p->is_bypassed && !was;
 }
 
-/* It has ended with blocks, of which the pages are gone. */
-static bool has_lost_pages(const struct session_heap_process *p)
+/* It has ended with blocks, of which the pages are gone: nobody looked at them before. */
+static bool has_lost_pages(struct session_heap_process *p)
 {
-	return p->has_ended &&
+	return p->has_ended && !session_heap_process_has_last_pages(p) &&
 	       ARRAY_ANY(s, p->now, p->nr_now,
 			 s->resource == HEAP_RESOURCE_NONE && s->amount[WIRE_HEAP_LIVE].bytes);
 }
@@ -287,15 +321,12 @@ static void note_process(struct session_heap *h, struct session_heap_process *p,
 
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
-	struct session_heap_pages pages = {.rate = h->config.rate,
-					   .has_resident = h->has_resident,
-					   .has_untouched = h->config.wants & HEAP_WANTS_UNTOUCHED,
-					   .has_pattern = h->config.wants & HEAP_WANTS_PATTERN};
-	const bool wants_pages = pages.has_resident || pages.has_untouched;
+	const bool wants_pages = h->config.wants & HEAP_WANTS_LAST_PAGES;
+	struct session_heap_pages pages;
 
 	if (!h->wire)
 		return;
-	pages.root = &h->plan->host->root;
+	pages = pages_of(h);
 	if (h->has_samples) /* of these the stacks were read since */
 		forget_ended(h);
 	take_added(h, &h->ended_now);
@@ -425,6 +456,7 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 				     .heap_added = on_heap,
 				     .heap_dump = on_dump,
 				     .heap_reach = on_reach,
+				     .heap_pages = on_pages,
 				     .may_connect = may_connect};
 	struct err e = {0};
 	int rc;
@@ -613,8 +645,8 @@ void session_heap_notes(struct session_heap *h,
 	     "processes have the C++ runtime within the program (-static-libstdc++): its "
 	     "exceptions are in no number; usdt:libstdcxx:throw counts them"},
 	    {h->nr_gone,
-	     "processes have ended with blocks that were not freed: resident and untouched miss "
-	     "them, as their pages are gone"},
+	     "processes ended without a look at the pages of their blocks: by a signal, "
+	     "abort or exec; resident and untouched miss them"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
 	    {session_heap_is_silent(h),

@@ -29,7 +29,7 @@ void session_heap_counts_forget_live(uint64_t counts[SESSION_HEAP_NR_COUNTS])
 {
 	counts[EVENT_HEAP_LIVE] = counts[EVENT_HEAP_PEAK] = counts[EVENT_HEAP_PEAK_TIME] = 0;
 	counts[EVENT_HEAP_FD_LIVE] = counts[EVENT_HEAP_THREAD_LIVE] = 0;
-	counts[EVENT_HEAP_UNREACHABLE] = 0;
+	counts[EVENT_HEAP_UNREACHABLE] = counts[EVENT_HEAP_RESIDENT] = 0;
 	counts[SESSION_HEAP_LARGEST_PEAK] = 0;
 }
 

@@ -17,9 +17,11 @@ static const struct session_heap_kind kinds[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_TEMPORARY] = {.from = WIRE_HEAP_TEMPORARY, .wants = HEAP_WANTS_BLOCKS},
     [EVENT_HEAP_LEAKED] = {.from = WIRE_HEAP_LIVE, .wants = HEAP_WANTS_BLOCKS, .is_leak = true},
     [EVENT_HEAP_OVERHEAD] = {.from = WIRE_HEAP_OVERHEAD, .wants = HEAP_WANTS_OVERHEAD},
-    [EVENT_HEAP_RESIDENT] = {.from = WIRE_HEAP_RESIDENT, .wants = HEAP_WANTS_BLOCKS},
+    [EVENT_HEAP_RESIDENT] = {.from = WIRE_HEAP_RESIDENT,
+			     .wants = HEAP_WANTS_BLOCKS | HEAP_WANTS_LAST_PAGES},
     [EVENT_HEAP_UNTOUCHED] = {.from = WIRE_HEAP_UNTOUCHED,
-			      .wants = HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED},
+			      .wants =
+				  HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LAST_PAGES},
     [EVENT_HEAP_PEAK_TIME] = {.from = WIRE_HEAP_ALLOCATED,
 			      .wants = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
 			      .is_of_process = true},

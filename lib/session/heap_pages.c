@@ -239,7 +239,7 @@ int session_heap_read_pages(const struct session_heap_pages *what, uint32_t pid,
 
 		order_sort(blocks, p->nr_blocks, sizeof(*blocks), compare);
 		p->block = blocks;
-		rc = look_at_all(p) ?: look_at_pattern(p, pid) ?: missing;
+		rc = look_at_all(p) ?: look_at_pattern(p, pid) ?: missing ?: 1;
 	}
 	io_close(&p->fd);
 	mem_free(blocks);

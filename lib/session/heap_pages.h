@@ -21,7 +21,7 @@ struct session_heap_pages {
 };
 
 /* Adds to the stacks, by their numbers, WIRE_HEAP_RESIDENT and WIRE_HEAP_UNTOUCHED of live blocks.
- * 0, also if the process has ended or is another program now, or -errno: some are missing. */
+ * 1; 0: the process has ended or is another program now; -errno: some are missing. */
 int session_heap_read_pages(const struct session_heap_pages *what, uint32_t pid,
 			    const struct wire_heap *memory, struct wire_heap_stack *stacks,
 			    size_t nr_stacks);

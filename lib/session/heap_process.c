@@ -23,6 +23,7 @@ void session_heap_process_free(struct session_heap_process *p)
 	mem_free(p->now);
 	mem_free(p->before);
 	mem_free(p->unreachable);
+	mem_free(p->last_pages);
 	mem_free(p);
 }
 
@@ -168,17 +169,44 @@ static void swap_readings(struct session_heap_process *p)
 	p->now_room = old_room;
 }
 
+static struct wire_heap_amount at_most(const struct wire_heap_amount *a,
+				       const struct wire_heap_amount *most)
+{
+	return (struct wire_heap_amount){smaller(a->samples, most->samples),
+					 smaller(a->bytes, most->bytes)};
+}
+
 /* What was found by the last search and is live still. */
 static void read_unreachable(struct session_heap_process *p)
 {
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->nr_unreachable && i < p->nr_now; i++) {
-		const struct wire_heap_amount *live = &p->now[i].amount[WIRE_HEAP_LIVE];
-		const struct wire_heap_amount *found = &p->unreachable[i];
-
-		p->now[i].amount[WIRE_HEAP_UNREACHABLE] = (struct wire_heap_amount){
-		    smaller(found->samples, live->samples), smaller(found->bytes, live->bytes)};
+		p->now[i].amount[WIRE_HEAP_UNREACHABLE] =
+		    at_most(&p->unreachable[i], &p->now[i].amount[WIRE_HEAP_LIVE]);
 	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Of what is live still. A page that is divided may be more than what is live in it. */
+static void add_paged(struct wire_heap_stack *s, const struct session_heap_paged *paged)
+{
+	const struct wire_heap_amount *live = &s->amount[WIRE_HEAP_LIVE];
+	const struct wire_heap_amount untouched = at_most(&paged->untouched, live);
+	struct wire_heap_amount *to = &s->amount[WIRE_HEAP_UNTOUCHED];
+
+	if (!live->samples)
+		return;
+	s->amount[WIRE_HEAP_RESIDENT] = (struct wire_heap_amount){
+	    smaller(paged->resident.samples, live->samples), paged->resident.bytes};
+	sum_add(&to->samples, untouched.samples);
+	sum_add(&to->bytes, untouched.bytes);
+}
+
+static void read_last_pages(struct session_heap_process *p)
+{
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->nr_last_pages && i < p->nr_now; i++)
+		add_paged(&p->now[i], &p->last_pages[i]);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -202,6 +230,8 @@ static void read_process(struct session_heap_process *p, const struct session_he
 		read_times(p, is_over);
 	p->misses_pages =
 	    pages && session_heap_read_pages(pages, p->pid, p->memory, p->now, p->nr_now) < 0;
+	if (is_over)
+		read_last_pages(p);
 	for (size_t i = 0; i < p->nr_before; i++)
 		keep_growing(&p->now[i], &p->before[i]);
 	read_unreachable(p);
@@ -258,4 +288,43 @@ void session_heap_process_keep_unreachable(void *arg, struct wire_heap_amount *u
 	p->unreachable = unreachable;
 	p->nr_unreachable = nr;
 	pthread_mutex_unlock(&p->lock);
+}
+
+static void keep_paged(struct session_heap_process *p, struct session_heap_paged *paged, size_t nr)
+{
+	pthread_mutex_lock(&p->lock);
+	mem_free(p->last_pages);
+	p->last_pages = paged;
+	p->nr_last_pages = nr;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void session_heap_process_keep_pages(struct session_heap_process *p,
+				     const struct session_heap_pages *pages)
+{
+	const size_t nr = wire_heap_nr_stacks(p->memory);
+	struct wire_heap_stack *stacks = mem_calloc(nr + 1, sizeof(*stacks));
+	struct session_heap_paged *paged = mem_calloc(nr + 1, sizeof(*paged));
+
+	if (!stacks || !paged ||
+	    session_heap_read_pages(pages, p->pid, p->memory, stacks, nr) <= 0) {
+		mem_free(stacks);
+		mem_free(paged);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++)
+		paged[i] = (struct session_heap_paged){stacks[i].amount[WIRE_HEAP_RESIDENT],
+						       stacks[i].amount[WIRE_HEAP_UNTOUCHED]};
+	mem_free(stacks);
+	keep_paged(p, paged, nr);
+}
+
+bool session_heap_process_has_last_pages(struct session_heap_process *p)
+{
+	bool has_any;
+
+	pthread_mutex_lock(&p->lock);
+	has_any = p->last_pages;
+	pthread_mutex_unlock(&p->lock);
+	return has_any;
 }

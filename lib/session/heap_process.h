@@ -9,6 +9,11 @@
 
 struct session_heap_pages;
 
+/* Of a stack's live blocks, by their pages. */
+struct session_heap_paged {
+	struct wire_heap_amount resident, untouched;
+};
+
 struct session_heap_process {
 	uint32_t pid;
 	int pidfd;                /* owned; below 0: not supported */
@@ -25,10 +30,13 @@ struct session_heap_process {
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
 	/* now: it is not freed; the last search took too long; under the session's lock */
-	bool is_searched, was_cut;
+	bool is_held, was_cut;
 	pthread_mutex_t lock;
 	struct wire_heap_amount *unreachable; /* owned; at the last search; under this lock */
 	size_t nr_unreachable;
+	/* owned; by stack, when it ended by itself; NULL: it did not; under this lock */
+	struct session_heap_paged *last_pages;
+	size_t nr_last_pages;
 	struct wire_heap_class classes[WIRE_HEAP_NR_CLASSES];
 	struct wire_heap_class classes_before[WIRE_HEAP_NR_CLASSES];
 };
@@ -50,6 +58,12 @@ void session_heap_process_look(const struct session_heap_process *p,
  * thread. */
 void session_heap_process_keep_unreachable(void *arg, struct wire_heap_amount *unreachable,
 					   size_t nr);
+
+/* Its pages now, for when it has ended. Any thread, while it is not freed. */
+void session_heap_process_keep_pages(struct session_heap_process *p,
+				     const struct session_heap_pages *pages);
+/* Whether they were kept. Any thread. */
+bool session_heap_process_has_last_pages(struct session_heap_process *p);
 
 /* Whether the stack's amounts are of that kind. */
 bool session_heap_process_has_kind(const struct session_heap_process *p,

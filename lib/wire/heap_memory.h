@@ -67,8 +67,9 @@ enum heap_want {
 	HEAP_WANTS_IO = 1 << 9,  /* bytes that system calls read and wrote */
 	HEAP_WANTS_THREADS = 1 << 10,
 	HEAP_WANTS_EXCEPTIONS = 1 << 11,
-	HEAP_WANTS_TIMES = 1 << 12, /* how long threads ran, and how long they were there */
-	HEAP_WANTS_PATHS = 1 << 13, /* each stack's own peak; requires BLOCKS */
+	HEAP_WANTS_TIMES = 1 << 12,      /* how long threads ran, and how long they were there */
+	HEAP_WANTS_PATHS = 1 << 13,      /* each stack's own peak; requires BLOCKS */
+	HEAP_WANTS_LAST_PAGES = 1 << 14, /* a look at pages at its end; requires BLOCKS */
 };
 
 /* What else is added up by stack, each exactly, whatever the rate: such a stack's node has this in

@@ -377,6 +377,8 @@ static int serve(struct wire *w, int fd)
 		rc = serve_question(w, w->config.heap_dump, fd, (uint32_t)peer.pid);
 	} else if (hello.ask == CPUPERF_MARK_ASK_REACH) {
 		rc = serve_question(w, w->config.heap_reach, fd, (uint32_t)peer.pid);
+	} else if (hello.ask == CPUPERF_MARK_ASK_PAGES) {
+		rc = serve_question(w, w->config.heap_pages, fd, (uint32_t)peer.pid);
 	}
 	return rc;
 }

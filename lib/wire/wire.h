@@ -78,6 +78,8 @@ struct wire_config {
 	bool (*heap_dump)(void *arg, uint32_t pid);
 	/* It asks for a search for pointers to its blocks, which is over when that returns. */
 	bool (*heap_reach)(void *arg, uint32_t pid);
+	/* It ends, and asks for a look at their pages, which is over when that returns. */
+	bool (*heap_pages)(void *arg, uint32_t pid);
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */

@@ -912,6 +912,36 @@ static void resident(void)
 	sleep(1);
 }
 
+/* --- pages of what is there at the end, of which there are several kinds */
+
+NOINLINE static void freed_half(void)
+{
+	free(half());
+	count++;
+}
+
+static void paged(void)
+{
+	const int how = count;
+	pid_t child = how == 3 ? fork() : 1;
+
+	freed_half();
+	keep = half();
+	if (child == 0 || how == 1)
+		_exit(0);
+	if (how == 2)
+		quick_exit(0);
+	if (how == 3)
+		waitpid(child, NULL, 0);
+	if (how == 4)
+		kill(getpid(), SIGKILL);
+	if (how == 5) { /* until it is told to go on */
+		printf("%d\n", (int)getpid());
+		fflush(stdout);
+		(void)getchar();
+	}
+}
+
 /* --- a program that forbids itself all system calls but those of malloc, before it allocates */
 
 static void seal(void)
@@ -1270,7 +1300,7 @@ static const struct {
     {"resident", resident},   {"largest", largest},       {"sealed", sealed},
     {"dumps", dumps},         {"many_dumps", many_dumps}, {"reports", reports},
     {"lives", lives},         {"reach", reach},           {"scattered", scattered},
-    {"bands", bands},         {"path_peaks", path_peaks},
+    {"bands", bands},         {"path_peaks", path_peaks}, {"paged", paged},
 };
 
 int main(int argc, char **argv)

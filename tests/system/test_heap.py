@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 from kit import CPUPERF, PRINT, can_execute, finish, ordinary_user, output, run, run_checks, start, stride, wait_for
 
@@ -305,12 +306,52 @@ def check_pages(folder):
         assert re.search(r" 1 +524\.3 kB +half$", text, re.M), text
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap")
     assert re.search(r"resident [\d.]+ MB, untouched 524\.\d+ kB", text), text
-    # what is live at the end of an iteration counts once, also if it is freed later; what has ended has no pages
-    measure(folder, HEAP, "resident", events="heap:untouched,heap:resident")
-    assert counts(folder) == {"untouched": 128 * 4096}, counts(folder)  # pages of a process that has ended are no number
+    # what is live at the end of an iteration counts once, also if it is freed later
     measure(folder, HEAP, "resident", events="heap:untouched,heap:resident", options=["--duration=1", "--num-iterations=3"])
     got = counts(folder)
     assert got["untouched"] == 128 * 4096, got
+
+
+def check_pages_at_end(folder):
+    """Pages of what is live when its process ends, however it does so by itself, also in a child; what a signal ends has
+    none, which is said, and is no number."""
+    half = 128 * 4096
+    for how, nr in stride(((0, 1), (1, 1), (2, 1), (3, 2)), 1):
+        said = measure(folder, HEAP, "paged", str(how), options=["-g"], events="heap:resident@1,heap:untouched@1,heap:unreachable@1")
+        found = {event: dict(re.findall(r";(\w+);half (\d+)$", output(PRINT, f"{folder}/s", "--quiet", "--output-format=folded", f"--event={event}"), re.M))
+                 for event in ("resident", "untouched")}
+        assert found["resident"] == {"paged": str(nr * half)}, (how, found, said)
+        assert found["untouched"] == {"paged": str(nr * half), "freed_half": str(nr * half)}, (how, found, said)
+        assert "without a" not in said, (how, said)
+    for how, code, want in ((0, 0, {"untouched": 2 * half}), (4, 128 + signal.SIGKILL, {"untouched": half})):
+        said = measure(folder, HEAP, "paged", str(how), code=code, events="heap:untouched,heap:resident")
+        got = counts(folder)
+        assert half <= got.pop("resident", half) < half + (1 << 20) and got == want, (how, got)
+        assert ("resident" in counts(folder)) == (how == 0), (how, counts(folder))
+        assert ("1 process ended without a look at the pages of their blocks" in said) == (how == 4), (how, said)
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(") ")[2][0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def check_recorder_that_is_gone(folder):
+    """A program whose recorder died, or is stopped, ends all the same; of that it waits some seconds for the answer."""
+    for sent in (signal.SIGKILL, signal.SIGSTOP)[:2 if IS_LONG else 1]:
+        with subprocess.Popen([CPUPERF, f"--output={folder}/{sent}", "--event=heap:resident@1,heap:unreachable@1", "-g", "--", HEAP, "paged", "5"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
+            pid = int(recorder.stdout.readline())
+            recorder.send_signal(sent)
+            recorder.stdin.write("\n")
+            recorder.stdin.flush()
+            while not has_ended(pid):
+                time.sleep(0.01)
+            recorder.send_signal(signal.SIGCONT)
+            recorder.communicate()
 
 
 def check_pattern(folder):

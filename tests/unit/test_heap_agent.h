@@ -70,16 +70,15 @@ static inline int agent_receive(int from)
 	return fd;
 }
 
-/* socket: its name, without the zero byte of abstract ones. */
-static inline void agent_connect(struct agent *a, const char *name)
+/* name: that of the socket, without the zero byte of abstract ones. Returns when it is answered,
+ * with a descriptor or -1. */
+static inline int agent_ask(const char *name, uint32_t what)
 {
-	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
-						 .version = CPUPERF_MARK_VERSION,
-						 .ask = CPUPERF_MARK_ASK_HEAP};
+	const struct cpuperf_mark_hello hello = {
+	    .magic = CPUPERF_MARK_MAGIC, .version = CPUPERF_MARK_VERSION, .ask = what};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
 
-	*a = (struct agent){0};
 	strncpy(to.sun_path + 1, name, sizeof(to.sun_path) - 2);
 	assert_int_equal(
 	    connect(s, (struct sockaddr *)&to,
@@ -88,6 +87,15 @@ static inline void agent_connect(struct agent *a, const char *name)
 	assert_int_equal(send(s, &hello, sizeof(hello), 0), sizeof(hello));
 	fd = agent_receive(s);
 	close(s);
+	return fd;
+}
+
+/* name: as above. */
+static inline void agent_connect(struct agent *a, const char *name)
+{
+	const int fd = agent_ask(name, CPUPERF_MARK_ASK_HEAP);
+
+	*a = (struct agent){0};
 	if (fd < 0)
 		return;
 	agent_map(a, fd);

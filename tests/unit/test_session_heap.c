@@ -87,8 +87,9 @@ TEST(the_agent_is_told_what_the_events_need)
 	    {EV("resource", "io_read") EV("resource", "io_write_calls"), 0, HEAP_WANTS_IO},
 	    {EV("resource", "fd_opened") EV("heap", "live"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_FDS},
 	    {EV("heap", "overhead"), 1, HEAP_WANTS_OVERHEAD},
-	    {EV("heap", "resident"), 1, HEAP_WANTS_BLOCKS},
-	    {EV("heap", "untouched"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED},
+	    {EV("heap", "resident"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_LAST_PAGES},
+	    {EV("heap", "untouched"), 1,
+	     HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LAST_PAGES},
 	    {EV("heap", "lifetime"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES},
 	    {EV("heap", "unreachable"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_REACH},
 	    {WITH("allocated", "\"rate\":512"), 512, 0},
@@ -433,6 +434,62 @@ TEST(pages_of_live_blocks_are_read_at_each_boundary)
 	munmap(at, 16 * page);
 	agent_unmap(&a);
 	agent_unmap(&b);
+}
+
+/* Ends by itself, if it asks; otherwise as by a signal. */
+static void end_with_pages(bool asks)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	pid_t child = fork();
+	struct heap_stack *s;
+	struct agent a;
+	int status;
+	char *at;
+
+	if (child == 0) {
+		agent_connect(&a, session_heap_name(&heap));
+		at = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+		if (!a.header || at == MAP_FAILED)
+			_exit(1);
+		memset(at, 1, 5 * page);
+		s = add(&a, 0x100, 2, 17 * page);
+		s->freed_samples = s->untouched_samples = 1;
+		s->freed_bytes = s->untouched = page;
+		agent_block(&a, (uintptr_t)at, 0, 16 * page);
+		if (asks)
+			agent_ask(session_heap_name(&heap), CPUPERF_MARK_ASK_PAGES);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+TEST(pages_of_a_process_that_ended_are_those_of_its_end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
+
+	open_heap(SAMPLED("resident") SAMPLED("untouched"));
+	session_heap_read(&heap, 10);
+	end_with_pages(true);
+	session_heap_read(&heap, 20);
+	expect_samples(0, 1, 5 * page);
+	expect_samples(1, 2, 12 * page);
+	assert_int_equal(session_heap_count(&heap, 0), 5 * page);
+	assert_int_equal(session_heap_count(&heap, 1), 12 * page);
+	session_heap_notes(&heap, notes);
+	assert_string_equal(notes[SESSION_HEAP_NR_OWN_NOTES - 3], "");
+	end_with_pages(false);
+	session_heap_read(&heap, 30); /* what was there is so no more */
+	expect_samples(0, 0, 0);
+	expect_samples(1, 1, page);
+	assert_int_equal(session_heap_count(&heap, 0), 0);
+	assert_int_equal(session_heap_count(&heap, 1), 13 * page);
+	assert_false(session_heap_has_count(&heap, 0));
+	session_heap_notes(&heap, notes);
+	assert_non_null(
+	    strstr(notes[SESSION_HEAP_NR_OWN_NOTES - 3], "without a look at the pages"));
 }
 
 TEST(what_is_replaced_by_exec_has_not_leaked)

@@ -84,7 +84,7 @@ TEST(half_of_a_block_is_in_memory)
 	put_pages(100, 128, IN_MEMORY);
 	put_pages(300, 3, IN_SWAP);
 	agent_block(&agent, 100 * page, 1, 256 * page);
-	assert_int_equal(look(1), 0);
+	assert_int_equal(look(1), 1);
 	expect(1, WIRE_HEAP_RESIDENT, 1, 128 * page);
 	expect(1, WIRE_HEAP_UNTOUCHED, 1, 125 * page);
 	expect(0, WIRE_HEAP_RESIDENT, 0, 0);
@@ -100,7 +100,7 @@ TEST(a_page_is_divided_by_the_bytes_in_it)
 	agent_block(&agent, 10 * page + page / 4, 0, page / 8);
 	agent_block(&agent, 10 * page + page / 2, 1, 2 * page);
 	agent_block(&agent, 20 * page + 16, 2, page); /* no whole page */
-	assert_int_equal(look(1), 0);
+	assert_int_equal(look(1), 1);
 	expect(0, WIRE_HEAP_RESIDENT, 2, 2 * page / 6);
 	expect(1, WIRE_HEAP_RESIDENT, 1, 3 * page - 2 * page / 6);
 	expect(2, WIRE_HEAP_RESIDENT, 0, 0);
@@ -116,7 +116,7 @@ TEST(a_sample_counts_with_its_own_bytes_and_stands_for_others)
 	put_pages(0, 50, 0);
 	put_pages(10, 1, IN_MEMORY);
 	agent_block(&agent, 10 * page + page / 2, 1, 2 * page);
-	assert_int_equal(look(1 << 20), 0);
+	assert_int_equal(look(1 << 20), 1);
 	expect(1, WIRE_HEAP_RESIDENT, 1, page / 2 * w.calls / HEAP_CALL);
 	expect(1, WIRE_HEAP_UNTOUCHED, 1, page * w.calls / HEAP_CALL);
 }
@@ -130,7 +130,7 @@ TEST(hostile_blocks_count_no_page_twice)
 	put_pages(0, 50, IN_MEMORY);
 	for (uint64_t i = 0; i < 31; i++)
 		agent_block(&agent, 10 * page + i * 16, (uint32_t)i % 5, 20 * page);
-	assert_int_equal(look(1), 0);
+	assert_int_equal(look(1), 1);
 	for (uint32_t i = 0; i < NR_STACKS; i++)
 		sum += stacks[i].amount[WIRE_HEAP_RESIDENT].bytes;
 	assert_true(sum > 20 * page && sum <= 21 * page);

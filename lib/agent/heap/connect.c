@@ -136,22 +136,30 @@ int cpuperf_heap_agent_dump(void)
 
 /* --- the end */
 
+static void ask_last(void)
+{
+	if (agent.wants & HEAP_WANTS_LAST_PAGES)
+		(void)ask(CPUPERF_MARK_ASK_PAGES);
+	ask_reach();
+}
+
 /* Once: what runs after it finds more that is freed, hardly what is lost. A child by vfork has its
  * parent's memory. */
 void agent_ends(void)
 {
 	static uint32_t generation;
+	const uint32_t asked = HEAP_WANTS_REACH | HEAP_WANTS_LAST_PAGES;
 	struct agent_local *t = &agent_local;
 	int error = errno;
 
-	if (t->is_busy || !agent_alive() || !(agent.wants & HEAP_WANTS_REACH) ||
+	if (t->is_busy || !agent_alive() || !(agent.wants & asked) ||
 	    !agent_may(AGENT_MAY_CONNECT) || agent.pid != getpid() ||
 	    __atomic_exchange_n(&generation, agent.generation, __ATOMIC_RELAXED) ==
 		agent.generation)
 		return;
 	t->is_busy = AGENT_ASKS;
 	if (t->is_ended ? agent_stay(t) : agent_attach(t))
-		ask_reach();
+		ask_last();
 	agent_leave(t);
 	errno = error;
 }
