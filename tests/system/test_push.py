@@ -67,7 +67,7 @@ def record(folder, *options, name="session", nr=2, receiver=None, **how):
         text = output(PRINT, "--quiet", f"{folder}/{name}", "--report=flat", "--sort=iteration", "--output-format=csv")
         found = {(r["event"], r["iteration"]) for r in csv.DictReader(io.StringIO(text)) if int(r["self_samples"])}
         is_pushed = any(o.startswith("--push") for o in options)
-        if len({i for _, i in found} if is_pushed else found) == (nr if is_pushed else 2 * nr):
+        if len({i for _, i in found}) == nr and (is_pushed or len(found) == 2 * nr):
             return done
         assert "no permission" not in done.stderr, done.stderr
         print(f"an iteration without samples: {sorted(found)}", flush=True)
