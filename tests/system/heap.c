@@ -629,7 +629,7 @@ NOINLINE static void hold_for_others(void)
 	pthread_t thread;
 	void *p[3];
 
-	for (int i = 0; i < 3; i++)
+	for (volatile int i = 0; i < 3; i++) /* at one place: the loop is not unrolled */
 		keep = p[i] = malloc(1000);
 	if (pthread_create(&thread, NULL, free_them, p) == 0)
 		pthread_join(thread, NULL);

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 
 from kit import CPUPERF, output, PRINT, run, run_checks
@@ -15,12 +16,12 @@ HEAP = os.environ["HEAP"]
 KINDS = ("allocated", "live", "peak", "temporary")
 
 
-def record(folder, *command, rate=1, more=()):
+def record(folder, *command, rate=1, more=(), code=0):
     spec = {"events": [{"group_name": "heap", "event_name": name, "rate": rate, "flags": ["callchain"]}
                        for name in KINDS] + list(more)}
     with open(f"{folder}/h.cpspec", "w", encoding="ascii") as f:
         json.dump(spec, f)
-    return run(CPUPERF, f"--spec-file={folder}/h.cpspec", f"--output={folder}/s", "--", *command).stderr
+    return run(CPUPERF, f"--spec-file={folder}/h.cpspec", f"--output={folder}/s", "--", *command, code=code).stderr
 
 
 def rows(folder, *options):
@@ -355,7 +356,7 @@ int main() { by_string(); by_strdup(); by_wrapper(); }
 
 def check_not_measured(folder):
     """What is not known is no number: of a program with a malloc of its own, whose heap no sample has; of pages of a process that
-    has ended; of CPUs, as the heap is of processes."""
+    a signal ended; of CPUs, as the heap is of processes."""
     with open(f"{folder}/own.c", "w", encoding="ascii") as f:
         f.write("""#include <stddef.h>
 static char all[1 << 20];
@@ -373,11 +374,11 @@ int main(void) { return malloc(100) == NULL; }
     values = {r["value"] for r in csv.DictReader(io.StringIO(text)) if r["event"] == "live"}
     assert values == {""}, text
     run("rm", "-rf", f"{folder}/s")
-    said = record(folder, HEAP, "growing", more=[{"group_name": "heap", "event_name": "resident"}])
-    assert "malloc of" not in said and "1 process has ended with blocks" in " ".join(said.split()), said
+    said = record(folder, HEAP, "killed", more=[{"group_name": "heap", "event_name": "resident"}], code=128 + signal.SIGKILL)
+    assert "malloc of" not in said and "1 process ended without a look at the pages" in " ".join(said.split()), said
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=summary", "--output-format=csv")
     values = {(r["event"], r["value"]) for r in csv.DictReader(io.StringIO(text)) if r["event"] in ("resident", "live")}
-    assert ("live", "55") in values and not any(e == "resident" and v for e, v in values), values
+    assert ("live", "1234") in values and not any(e == "resident" and v for e, v in values), values
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=series", "--output-format=csv")
     assert {r["cpu"] for r in csv.DictReader(io.StringIO(text)) if r["group"] == "heap"} == {"all"}, text
     text = output(CPUPERF, "--check-spec", "--spec-file=heap")
