@@ -26,8 +26,10 @@ int exits_add_process(struct exits *x, pid_t process);
 
 /*
  * Passes each process that is gone since the last call, and was waited for, first those that began
- * before exits_begin. It may be late by some 10 ms. comm ends with a NUL. Processes for which the
- * ring had no room are in exits_commands or, if they began before exits_begin, in exits_lost.
+ * before exits_begin. It may be late by some 10 ms, so the latter are also passed as soon as they
+ * have ended, with what they have used but for the last tick (is_whole is 0). comm ends with a NUL.
+ * Processes for which the ring had no room are in exits_commands or, if they began before
+ * exits_begin, in exits_lost.
  */
 typedef void exits_fn(const struct bpf_exits_process *p, void *arg);
 int exits_read(struct exits *x, exits_fn *fn, void *arg);

@@ -18,7 +18,8 @@ struct bpf_exits_sums {
 };
 
 struct bpf_exits_process {
-	__u32 pid, zero;
+	__u32 pid;
+	__u32 is_whole; /* else it has ended, and may use more until it is gone */
 	__u64 start_ns; /* CLOCK_MONOTONIC */
 	char comm[BPF_EXITS_COMM_BYTES];
 	struct bpf_exits_sums sums;

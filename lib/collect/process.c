@@ -236,6 +236,8 @@ static void on_exit(const struct bpf_exits_process *record, void *arg)
 
 	if (process_ended_finish(&s->ended, record))
 		return;
+	if (!record->is_whole) /* it is listed, and was read in this reading */
+		return;
 	p = process_members_find(s->list, s->nr, record->pid);
 	if (!p || !p->has_number || p->has_ended) {
 		process_ended_add_new(&s->ended, record,

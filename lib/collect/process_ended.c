@@ -129,15 +129,31 @@ void process_ended_add(struct process_ended *d, const struct process_gone *gone)
 	g->found_ns = g->values.time_ns = clock_monotonic_ns();
 }
 
-static void finish(struct process_ended *d, struct process_gone *g,
-		   const struct bpf_exits_sums *sums)
+static void set_sums(struct process_ended *d, struct process_gone *g,
+		     const struct bpf_exits_sums *sums)
 {
 	uint64_t before_ns = g->values.of[PROCESS_CPU_TIME];
 
 	process_ended_set(d->wanted, sums, &g->values);
 	d->grown_ns += g->values.of[PROCESS_CPU_TIME] - before_ns;
 	g->values.time_ns = clock_monotonic_ns();
+}
+
+static void finish(struct process_ended *d, struct process_gone *g,
+		   const struct bpf_exits_sums *sums)
+{
+	set_sums(d, g, sums);
 	g->is_final = true;
+}
+
+/* More comes when it is gone: what it missed is counted then. */
+static void add_so_far(struct process_ended *d, struct process_gone *g,
+		       const struct bpf_exits_sums *sums)
+{
+	const uint64_t nr_missed = g->values.nr_missed;
+
+	set_sums(d, g, sums);
+	g->values.nr_missed = nr_missed;
 }
 
 bool process_ended_finish(struct process_ended *d, const struct bpf_exits_process *p)
@@ -145,7 +161,10 @@ bool process_ended_finish(struct process_ended *d, const struct bpf_exits_proces
 	for (size_t i = 0; i < d->nr; i++) {
 		if (d->list[i]->pid != p->pid || d->list[i]->is_final)
 			continue;
-		finish(d, d->list[i], &p->sums);
+		if (p->is_whole)
+			finish(d, d->list[i], &p->sums);
+		else
+			add_so_far(d, d->list[i], &p->sums);
 		return true;
 	}
 	return false;

@@ -55,7 +55,7 @@ void process_ended_close(struct process_ended *d);
 void process_ended_begin(struct process_ended *d);
 /* A thing that is not there any more; from its last reading. */
 void process_ended_add(struct process_ended *d, const struct process_gone *gone);
-/* False: none that was added has this number, or what it used is known. */
+/* False: none that was added has this number, or all that it used is known. */
 bool process_ended_finish(struct process_ended *d, const struct bpf_exits_process *p);
 /* One that was never read. born_ns: as of struct collect_thing. Without effect if it had ended when
  * the reading with which the first iteration begins came to it. */

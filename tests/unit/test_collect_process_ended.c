@@ -28,6 +28,7 @@ static struct process_ended new_ended(void)
 static struct bpf_exits_process gone(uint32_t pid, const char *comm, uint64_t cpu_ns)
 {
 	struct bpf_exits_process p = {.pid = pid,
+				      .is_whole = 1,
 				      .start_ns = UINT64_MAX,
 				      .sums = {.cpu_ns = cpu_ns,
 					       .minor_faults = 7,
@@ -129,6 +130,40 @@ TEST(known)
 	assert_int_equal(process_ended_get(&d, 0)->values.of[PROCESS_CPU_TIME], 1000);
 	next(&d);
 	assert_int_equal(process_ended_nr(&d), 0);
+	process_ended_close(&d);
+}
+
+/* What it had used when it ended is known before it is gone; then only the rest is added, and what
+ * it missed is counted once. */
+TEST(so_far)
+{
+	struct process_ended d = new_ended();
+	struct process_gone g = {.pid = 5, .number = 3, .born_ns = 1, .name = "5 x"};
+	struct bpf_exits_process p = gone(5, "x", 970);
+
+	g.values.has = BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY);
+	g.values.of[PROCESS_CPU_TIME] = 900;
+	p.is_whole = 0;
+	p.sums.nr_runs = p.sums.nr_partial = 1;
+	process_ended_begin(&d);
+	assert_false(process_ended_finish(&d, &p)); /* it is listed: it was read */
+	assert_int_equal(process_ended_nr(&d), 0);
+	process_ended_add(&d, &g);
+	assert_true(process_ended_finish(&d, &p));
+	p.sums.cpu_ns = 950; /* of another thread that ended at once */
+	assert_true(process_ended_finish(&d, &p));
+	assert_int_equal(d.grown_ns, 70);
+	assert_int_equal(process_ended_get(&d, 0)->values.of[PROCESS_CPU_TIME], 970);
+	assert_false(process_ended_get(&d, 0)->is_final);
+	next(&d);
+	assert_int_equal(process_ended_nr(&d), 1);
+	p.is_whole = 1;
+	p.sums.cpu_ns = 1000;
+	assert_true(process_ended_finish(&d, &p));
+	assert_int_equal(d.grown_ns, 30);
+	assert_int_equal(process_ended_get(&d, 0)->values.of[PROCESS_CPU_TIME], 1000);
+	assert_int_equal(process_ended_get(&d, 0)->values.nr_missed, 1);
+	assert_true(process_ended_get(&d, 0)->is_final);
 	process_ended_close(&d);
 }
 

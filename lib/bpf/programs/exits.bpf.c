@@ -2,7 +2,9 @@
 /*
  * What processes have used when they are gone. The kernel adds up a thread's times, faults and I/O
  * in its process (signal_struct) when the thread is released: when the task of the process itself
- * is freed, a while after it was waited for, the sums are whole. Each process is sent to one of two
+ * is freed, a while after it was waited for, the sums are whole. One that began before the last
+ * reading is also sent when its last thread ends, with what that thread and the first have used so
+ * far, so that it is not known an iteration late. Each process is sent to one of two
  * rings, by whether it began before the last reading. Those that came since then and find no room
  * are added up by command; of others, a part may have been read before, so they are only counted.
  * How long its threads waited for a CPU the kernel does not add up: each is added when it ends,
@@ -21,7 +23,12 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+typedef struct {
+	int counter;
+} __attribute__((preserve_access_index)) atomic_t;
+
 struct signal_struct {
+	atomic_t live; /* threads that have not begun to end */
 	unsigned long min_flt, maj_flt, maxrss;
 	unsigned long inblock, oublock; /* of 512 bytes; ioac has those of children, too */
 	unsigned long long sum_sched_runtime;
@@ -32,8 +39,19 @@ struct sched_info {
 	unsigned long long run_delay;
 } __attribute__((preserve_access_index));
 
+struct sched_entity {
+	unsigned long long sum_exec_runtime;
+} __attribute__((preserve_access_index));
+
+struct task_io_accounting {
+	unsigned long long read_bytes, write_bytes;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid, tgid;
+	unsigned long min_flt, maj_flt;
+	struct sched_entity se;
+	struct task_io_accounting ioac; /* may be missing */
 	__u64 start_time;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
@@ -55,7 +73,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 << 10);
+	__uint(max_entries, 512 << 10); /* each twice */
 } older SEC(".maps");
 
 struct {
@@ -85,20 +103,6 @@ static bool is_measured(struct task_struct *t)
 	return !has_target || membership(t);
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *t)
-{
-	struct task_struct *first = t->group_leader;
-	__u64 *delay_ns;
-
-	if (t->pid == t->tgid || !read_ns || !is_measured(first))
-		return 0;
-	delay_ns = bpf_task_storage_get(&others, first, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (delay_ns)
-		__sync_fetch_and_add(delay_ns, t->sched_info.run_delay);
-	return 0;
-}
-
 static void get_delay(struct task_struct *t, struct bpf_exits_sums *out)
 {
 	const __u64 *delay_ns = bpf_task_storage_get(&others, t, 0, 0);
@@ -119,6 +123,66 @@ static void get_sums(struct task_struct *t, struct bpf_exits_sums *out)
 	out->peak_pages = s->maxrss;
 	out->read_bytes = (__u64)s->inblock << 9;
 	out->write_bytes = (__u64)s->oublock << 9;
+}
+
+/* What a thread has used that the kernel has not added to its process. */
+static void add_own(struct task_struct *t, struct bpf_exits_sums *to)
+{
+	to->cpu_ns += t->se.sum_exec_runtime;
+	to->minor_faults += t->min_flt;
+	to->major_faults += t->maj_flt;
+	if (!bpf_core_field_exists(t->ioac))
+		return;
+	to->read_bytes += t->ioac.read_bytes & ~511ULL;
+	to->write_bytes += t->ioac.write_bytes & ~511ULL;
+}
+
+static void describe(struct task_struct *first, bool is_whole, struct bpf_exits_process *out)
+{
+	out->pid = first->pid;
+	out->is_whole = is_whole;
+	out->start_ns = first->start_time;
+	bpf_probe_read_kernel_str(out->comm, sizeof(out->comm), first->comm);
+	get_sums(first, &out->sums);
+}
+
+static void add_delay(struct task_struct *t, struct task_struct *first)
+{
+	__u64 *delay_ns = bpf_task_storage_get(&others, first, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (delay_ns)
+		__sync_fetch_and_add(delay_ns, t->sched_info.run_delay);
+}
+
+/* Of the last thread of a process. Two that end at once may both be: what is sent later is more. */
+static void send_ended(struct task_struct *t, struct task_struct *first)
+{
+	struct bpf_exits_process *out;
+
+	if (first->start_time > read_ns)
+		return;
+	out = bpf_ringbuf_reserve(&older, sizeof(*out), 0);
+	if (!out)
+		return;
+	describe(first, false, out);
+	add_own(first, &out->sums);
+	if (t->pid != t->tgid)
+		add_own(t, &out->sums);
+	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *t)
+{
+	struct task_struct *first = t->group_leader;
+
+	if (!read_ns || !is_measured(first))
+		return 0;
+	if (t->pid != t->tgid)
+		add_delay(t, first);
+	if (t->signal->live.counter == 0)
+		send_ended(t, first);
+	return 0;
 }
 
 static void add_to_command(struct task_struct *t)
@@ -168,11 +232,7 @@ int BPF_PROG(on_free, struct task_struct *t)
 			add_to_command(t);
 		return 0;
 	}
-	out->pid = t->pid;
-	out->zero = 0;
-	out->start_ns = t->start_time;
-	bpf_probe_read_kernel_str(out->comm, sizeof(out->comm), t->comm);
-	get_sums(t, &out->sums);
+	describe(t, true, out);
 	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
 	return 0;
 }
