@@ -163,7 +163,8 @@ def check_short(folder):
         nr += 1
         assert cpu - 1e6 <= sum(lines.values()) <= cpu + 1e6, (pid, lines, cpu)
         peaks = of(found, PEAK, str(pid))  # while it runs, of the program that it runs
-        assert peaks[max(peaks)] == peak, (pid, peaks, peak)
+        # one that was read before it executed its program had pages that the kernel counts by 64 of a thread
+        assert peak <= peaks[max(peaks)] <= peak + 64 * os.sysconf("SC_PAGESIZE"), (pid, peaks, peak)
     assert nr >= 7, (nr, done)
 
 
