@@ -224,6 +224,9 @@ _cpuperf() {
 	--session-result-spec-path)
 		return
 		;;
+	--manifest)
+		return
+		;;
 	--log-file)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
@@ -233,7 +236,7 @@ _cpuperf() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --frequency= --period= --callgraph --pid= --comm= --cgroup= --run-spec-command --no-children --attach --wait-children --regions --cpu= --hosts= --hosts-program= --hosts-timeout= --output= --save-spec= --save-alerts= --check-spec --control= --strict --live --top --no-live --no-sync --output-format= --output-file= --trace-marker --metrics-listen --metrics-things= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --list-events --describe-event= --list-specs --config-name= --model-name= --flight-recorder= --buffer-size-in-mb= --duration= --num-iterations= --runs= --windows= --delay= --sync-period= --region-counts= --region-counts-every= --retain= --flush-interval= --max-own-cpu= --dump-file= --untouched= --compression= --output-path-prefix= --session-result-spec-path= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --frequency= --period= --callgraph --pid= --comm= --cgroup= --run-spec-command --no-children --attach --wait-children --regions --cpu= --hosts= --hosts-program= --hosts-timeout= --output= --save-spec= --save-alerts= --check-spec --control= --strict --live --top --no-live --no-sync --output-format= --output-file= --trace-marker --metrics-listen --metrics-things= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --list-events --describe-event= --list-specs --config-name= --model-name= --flight-recorder= --buffer-size-in-mb= --duration= --num-iterations= --runs= --windows= --delay= --sync-period= --region-counts= --region-counts-every= --retain= --flush-interval= --max-own-cpu= --dump-file= --untouched= --compression= --output-path-prefix= --session-result-spec-path= --manifest= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf cpuperf

@@ -113,6 +113,16 @@ void manifest_set_removed(struct manifest *m, const struct retain_removed *remov
 				       .end = format_time(removed->end_ns, m->removed_end)};
 }
 
+static void format_content(struct manifest *m)
+{
+	struct cpsession written = m->content;
+
+	if (m->is_strict)
+		written.model_name = written.session_id = written.state = "";
+	buf_reset(&m->text);
+	cpsession_to_json(&written, &m->text);
+}
+
 int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e)
 {
 	const struct place *p = &m->place;
@@ -122,8 +132,7 @@ int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, str
 		return 0;
 	m->content.num_iterations = num_iterations;
 	m->content.state = is_end ? "" : CPSESSION_RECORDING;
-	buf_reset(&m->text);
-	cpsession_to_json(&m->content, &m->text);
+	format_content(m);
 	rc = buf_error(&m->text);
 	if (rc)
 		err_set(e, rc, "%s: cannot be created", p->path);

@@ -18,6 +18,7 @@ struct manifest {
 	struct cpsession content; /* strings are borrowed */
 	char removed_begin[32], removed_end[32];
 	bool is_synced;           /* written to the disk before it is renamed */
+	bool is_strict;           /* only with the original's keys */
 	char draft[NAME_MAX + 1]; /* the written file without its final name; "": none */
 	/* the content of the file with the final name */
 	uint64_t written_iterations; /* 0: there is none */

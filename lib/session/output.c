@@ -198,6 +198,7 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	o->flight = &c->spec->flight;
 	manifest_init(&o->manifest);
 	o->manifest.is_synced = o->is_synced;
+	o->manifest.is_strict = spec_has_strict_manifest(c->spec);
 	content = &o->manifest.content;
 	content->config_name = c->spec->config_name;
 	content->model_name = c->model_name;

@@ -365,10 +365,19 @@ static void check_retain(const struct spec *s, struct err_list *errs)
 			 "add iterations, seconds or bytes");
 }
 
+static void check_manifest(const struct spec *s, struct err_list *errs)
+{
+	if (spec_has_strict_manifest(s) && (spec_has_retain(s) || s->flight.span_ns))
+		err_hint(diag_at(errs, s->source, s->manifest_kind_pos,
+				 "a strict manifest cannot say which iterations were removed"),
+			 "leave out manifest (--manifest), or retain and flight_recorder");
+}
+
 void check_events(const struct spec *s, struct err_list *errs)
 {
 	check_flight(s, errs);
 	check_retain(s, errs);
+	check_manifest(s, errs);
 	check_sampling(s, errs);
 	check_times(s, errs);
 	check_target(s, errs);

@@ -31,6 +31,8 @@ static const char *const compression_words[] = {
 
 static const char *const untouched_words[] = {"pages", "pattern", NULL};
 
+static const char *const manifest_words[] = {"whole", "strict", NULL};
+
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 
 #define SPEC_FIELD(f)     .level = KEY_SPEC, .offset = offsetof(struct spec, f)
@@ -394,6 +396,22 @@ const struct key_row key_rows[] = {
 		       "PREFIX.cpsession. If empty, no manifest is written. "
 		       "cpuperf_print reads a manifest of any name.",
 	.metavar = "FILE",
+    },
+    {
+	SPEC_FIELD(manifest),
+	SPEC_POS(manifest_kind_pos),
+	.name = "manifest",
+	.type = KEY_WORD,
+	.default_text = "whole",
+	.words = manifest_words,
+	.form = "\"whole\" or \"strict\"",
+	.description =
+	    "Which keys the manifest has. strict leaves out those that Fuchsia's cpuperf has not: "
+	    "model_name, session_id, state and removed, for readers that refuse other keys. Then "
+	    "nothing says that a session is still recorded or was killed, and if a later one "
+	    "replaces the traces, its own are shown under this one's name. Not with retain, nor "
+	    "with a flight recorder.",
+	.metavar = "KEYS",
     },
 
     {

@@ -170,6 +170,11 @@ bool spec_has_pattern(const struct spec *s)
 	return strcmp(s->untouched, "pattern") == 0;
 }
 
+bool spec_has_strict_manifest(const struct spec *s)
+{
+	return strcmp(s->manifest, "strict") == 0;
+}
+
 int spec_zstd_level(const struct spec *s)
 {
 	const char *colon = strchr(s->compression, ':');

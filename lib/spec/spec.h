@@ -160,10 +160,11 @@ struct spec {
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
+	const char *manifest;                 /* "whole" or "strict"; never NULL */
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos, windows_pos, delay_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
-	struct spec_pos flight_pos, retain_pos, untouched_pos;
+	struct spec_pos flight_pos, retain_pos, untouched_pos, manifest_kind_pos;
 };
 
 enum {
@@ -281,6 +282,7 @@ bool spec_has_retain(const struct spec *s);
 bool spec_has_target(const struct spec *s);
 /* Allocations are filled with a pattern. */
 bool spec_has_pattern(const struct spec *s);
+bool spec_has_strict_manifest(const struct spec *s);
 
 /* The zstd level of spec.compression; 0: none. */
 int spec_zstd_level(const struct spec *s);

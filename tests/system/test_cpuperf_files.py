@@ -133,6 +133,24 @@ def check_manifest_always(folder):
     assert strays(folder) == []
 
 
+def check_strict_manifest(folder):
+    """A manifest for the schema of the original, which refuses other keys; cpuperf_print reads it."""
+    schema = {"type": "object", "additionalProperties": False, "properties": {
+        "config_name": {"type": "string"}, "num_iterations": {"type": "integer", "minimum": 1},
+        "num_traces": {"type": "integer", "minimum": 1}, "output_path_prefix": {"type": "string"}}}
+    if jsonschema is None:
+        print("skip: validation by jsonschema: python3-jsonschema is not there")
+        return
+    for options, is_strict in (([], False), (["--manifest=strict"], True)):
+        run(spec_of(folder, config_name="c"), "--duration=10ms", "--num-iterations=2", *options)
+        with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+            wrong = list(jsonschema.Draft7Validator(schema).iter_errors(json.load(f)))
+        assert is_strict == (not wrong), wrong
+        shown = subprocess.run([PRINT, "--quiet", f"--session={folder}/s.cpsession"], check=True, capture_output=True, text=True).stdout
+        assert re.search(r"^cpu_clock +\S", shown, re.M), shown
+    assert "which iterations were removed" in run(spec_of(folder), "--manifest=strict", "--retain=iterations:2", code=1)
+
+
 def check_modes(folder):
     old = os.umask(0)
     run(spec_of(folder, num_iterations=1), "--duration=10ms")

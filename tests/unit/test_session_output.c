@@ -122,6 +122,33 @@ TEST(state)
 	rig_fini(&rig);
 }
 
+static int check_strict(struct tape *t, uint32_t iteration)
+{
+	char text[512], want[512];
+	IO_AUTO_FD int fd = open(rig.spec.session_result_spec_path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	(void)t;
+	assert_true(n > 0);
+	text[n] = '\0';
+	snprintf(want, sizeof(want),
+		 "{\"num_iterations\":%u,\"num_traces\":2,\"output_path_prefix\":\"%s\"}\n",
+		 iteration ? iteration : 1, rig.spec.output_path_prefix);
+	assert_string_equal(text, want);
+	return 0;
+}
+
+/* For readers that refuse keys which the original has not, also while it is recorded. */
+TEST(strict)
+{
+	begin();
+	rig.spec.manifest = "strict";
+	tape.each = check_strict;
+	assert_run(&tape, &rig);
+	(void)check_strict(&tape, (uint32_t)rig.spec.num_iterations);
+	rig_fini(&rig);
+}
+
 /* Readers would take an older session's common file for this one's. */
 TEST(older_common_file)
 {

@@ -156,7 +156,7 @@ static void add_object(struct buf *out, enum key_level level, bool is_other)
 /* Not the first, which is the default, but for one that is alone. */
 static const char *other_word(const struct key_row *row, bool is_other)
 {
-	if (!row->words[1])
+	if (!row->words[1] || strcmp(row->name, "manifest") == 0) /* strict: without retain */
 		return row->words[0];
 	return row->words[is_other && row->words[2] ? 2 : 1];
 }
@@ -431,6 +431,40 @@ TEST(flight_recorder)
 			assert_string_equal(errs.item[0].msg, why);
 		}
 		buf_fini(&json);
+		spec_fini(&s);
+	}
+}
+
+/* Of what removes iterations it could not say so. */
+TEST(strict_manifest)
+{
+	static const struct {
+		const char *keys, *wrong;
+	} cases[] = {
+	    {"", NULL},
+	    {",\"retain\":{\"iterations\":2}",
+	     "a strict manifest cannot say which iterations were removed"},
+	    {",\"flight_recorder\":{\"seconds\":2}",
+	     "a strict manifest cannot say which iterations were removed"},
+	};
+	const char *events =
+	    "\"events\":[{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":9999}]";
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err_list errs = {.nr = 0};
+		char text[512];
+		struct spec s;
+		int len = snprintf(text, sizeof(text), "{%s,\"manifest\":\"strict\"%s}", events,
+				   cases[i].keys);
+
+		spec_init(&s);
+		assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs),
+				 cases[i].wrong ? -EINVAL : 0);
+		assert_int_equal(errs.nr, !!cases[i].wrong);
+		if (cases[i].wrong)
+			assert_string_equal(errs.item[0].msg, cases[i].wrong);
+		else
+			assert_true(spec_has_strict_manifest(&s));
 		spec_fini(&s);
 	}
 }
