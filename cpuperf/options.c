@@ -226,6 +226,10 @@ static const struct opt_row before[] = {
 	 "milliseconds, and calls dlopen. Those that cannot have it are named. What was allocated "
 	 "before is not measured. See "
 	 "ATTACHING."),
+    FLAG("memory-map", memory_map, "What to measure, if not the machine",
+	 "Read which memory the processes of a command, --pid, --comm or --cgroup have mapped, at "
+	 "the start, at its largest and at the end, for cpuperf_print --report=memory. See the key "
+	 "memory_map in cpspec(5) for what it costs."),
     FLAG("wait-children", wait_children, "What to measure, if not the machine",
 	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "
 	 "Those that outlive their parent have cpuperf as parent, in place of init."),

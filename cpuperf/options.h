@@ -35,7 +35,7 @@ struct options {
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;
 	const char *cpus; /* measure only these; NULL: all */
-	bool no_children, wait_children, regions, attach;
+	bool no_children, wait_children, regions, attach, memory_map;
 	struct opt_strings events;
 	const char *control; /* NULL: none */
 	bool has_trace_marker, is_trace_global;

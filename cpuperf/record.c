@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "collect/memory_map.h"
 #include "estimate/table.h"
 #include "event/usdt.h"
 #include "program.h"
@@ -633,6 +634,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.on_start = on_start,
 					.on_next = recorder_on_next,
 					.on_target = has_target ? recorder_on_target : NULL,
+					.on_memory = recorder_on_memory,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.folder = o->output,
 					.keeps_old_folder = !o->is_output_named ||
@@ -711,6 +713,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		status = run_printed(&r, o);
 	}
 	target_memory_free(r.memory);
+	memory_map_free(r.map);
 	if (r.is_full)
 		log_warning("measuring ended early: half of the memory in which the session was "
 			    "held is used; save it in a folder: --output=NAME");

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "collect/memory_map.h"
 #include "guests.h"
 #include "heap.h"
 #include "host/host.h"
@@ -30,6 +31,24 @@ static void on_end(void *arg)
 	session_finish(arg);
 }
 
+static void on_processes(void *arg, const pid_t *pids, size_t nr)
+{
+	struct recorder *r = arg;
+
+	memory_map_read(r->map, pids, nr);
+}
+
+/* Without memory or a thread for it there is no map, and the report says so. */
+static void start_map(struct recorder *r, struct target_memory_config *config)
+{
+	memory_map_free(r->map); /* of the run before */
+	r->map = NULL;
+	if (memory_map_new(&root_live, MEMORY_MAP_WAIT_MS, &r->map))
+		return;
+	config->on_processes = on_processes;
+	config->arg = r;
+}
+
 /* Without it, the peak of all processes is unknown. Switches are read where no event counts them,
  * and wait4 does not return them. */
 static void start_memory(struct recorder *r)
@@ -49,9 +68,13 @@ static void start_memory(struct recorder *r)
 
 	if (r->attached)
 		attached_set_memory(r->attached, &config);
+	if (r->plan->spec->target.maps_memory)
+		start_map(r, &config);
 	rc = target_memory_new(&config, &r->memory);
-	if (rc == 0 && r->attached)
-		target_memory_read(r->memory); /* what is used from here on is counted */
+	if (rc == 0 && r->attached) { /* what is used from here on is counted */
+		target_memory_read(r->memory);
+		target_memory_pass(r->memory);
+	}
 	rc = rc ?: target_memory_start(r->memory);
 	if (rc)
 		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
@@ -277,6 +300,19 @@ void recorder_on_target(void *arg, struct trace_target *out)
 	out->written_blocks = (uint64_t)u->ru_oublock;
 	out->voluntary_switches = (uint64_t)u->ru_nvcsw;
 	out->involuntary_switches = (uint64_t)u->ru_nivcsw;
+}
+
+size_t recorder_on_memory(void *arg, const struct mapping_map **out)
+{
+	struct recorder *r = arg;
+
+	if (!r->map)
+		return 0;
+	if (r->memory) { /* the target goes on */
+		memory_map_end_pause(r->map);
+		target_memory_pass(r->memory);
+	}
+	return memory_map_take(r->map, out);
 }
 
 int recorder_exec_status(int rc)

@@ -47,6 +47,7 @@ struct recorder {
 	bool has_lost_failures;           /* a message said so */
 	int ready_fd;                 /* an epoll of control, dump_file and failures; -1: none */
 	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
+	struct memory_map *map;       /* owned; of the same; NULL: not asked for */
 	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */
 	uint64_t beyond;  /* of a flight recorder: a bit for each metric that is beyond its limit */
 	bool is_full;     /* measuring ended because a held session used too much memory */
@@ -97,6 +98,7 @@ int recorder_on_start(void *arg, struct err *e);
 /* The process of a run. 1: there is no further one. */
 int recorder_on_next(void *arg, struct err *e);
 void recorder_on_target(void *arg, struct trace_target *out);
+size_t recorder_on_memory(void *arg, const struct mapping_map **out);
 /* A process of a flight recorder's target that fails is a trigger, if the kernel reports it. */
 void recorder_follow_failures(struct recorder *r);
 /* Adds the processes that the target has now. */

@@ -93,6 +93,11 @@ int settle_target(const struct options *o, struct spec *spec, struct err *e)
 	t->attaches |= o->attach;
 	if (t->attaches && !t->pids.nr && !t->comms.nr && !t->cgroups.nr)
 		return err_set(e, -EINVAL, "--attach requires --pid, --comm or --cgroup");
+	t->maps_memory |= o->memory_map;
+	if (t->maps_memory && !o->command && !t->command.nr && !t->pids.nr && !t->comms.nr &&
+	    !t->cgroups.nr)
+		return err_set(e, -EINVAL,
+			       "--memory-map requires a command, --pid, --comm or --cgroup");
 	spec->regions.is_wanted |= o->regions;
 	if (o->save_spec && o->command_argv && !t->command.nr)
 		return err_set(e, -EINVAL, "--save-spec: the command is too long, or not UTF-8");

@@ -54,6 +54,11 @@ target_compile_options(heap PRIVATE -O2 -g -fomit-frame-pointer -fno-builtin -fn
 target_link_options(heap PRIVATE -fno-sanitize=all)
 target_link_libraries(heap PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(heap PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_memory_map.py measures: a program whose mappings are known.
+add_executable(mapped ${CMAKE_CURRENT_SOURCE_DIR}/system/mapped.c)
+target_compile_options(mapped PRIVATE -fno-builtin -fno-sanitize=all)
+target_link_options(mapped PRIVATE -fno-sanitize=all)
+set_target_properties(mapped PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_agent_attach.py attaches to, and what attaches again and again.
 add_executable(attached ${CMAKE_CURRENT_SOURCE_DIR}/system/attached.c)
 target_compile_options(attached PRIVATE -O2 -g -fno-builtin -fno-sanitize=all)
@@ -90,7 +95,7 @@ function(declare_system_test name kind script build)
     MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/libcpuperf-agent.so SPANK=${spank}
     CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
     SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
-  foreach(program known mix heap attached attaches busy phases deaf touch)
+  foreach(program known mix heap mapped attached attaches busy phases deaf touch)
     string(TOUPPER ${program} variable)
     list(APPEND variables ${variable}=$<TARGET_FILE:${program}>)
   endforeach()

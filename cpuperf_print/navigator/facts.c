@@ -100,6 +100,11 @@ static bool is_heap(const struct inputs *in)
 	return reports_has_heap(in->item[0].facts);
 }
 
+static bool is_mapped(const struct inputs *in)
+{
+	return in->item[0].facts->has_memory;
+}
+
 static bool are_latencies(const struct inputs *in)
 {
 	const struct profile_facts *f = in->item[0].facts;
@@ -136,6 +141,7 @@ static const struct {
     {{"heap", {{"top", "2000"}}, false}, is_heap},
     {{"sizes", {{"top", "2000"}}, false}, is_heap},
     {{"lifetimes", {{"top", "2000"}}, false}, is_heap},
+    {{"memory", {{"top", "2000"}}, false}, is_mapped},
     {{"latency", {{"top", "2000"}}, false}, are_latencies},
     {{"diff", {{"top", "2000"}}, true}, is_diff},
     {{"hosts", {{"top", "2000"}}, false}, are_jobs},

@@ -18,6 +18,7 @@ int reports_hosts(struct job *j, struct err *e);
 int reports_imbalance(struct job *j, struct err *e);
 int reports_heat(struct job *j, struct err *e);
 int reports_heap(struct job *j, struct err *e);
+int reports_memory(struct job *j, struct err *e);
 int reports_sizes(struct job *j, struct err *e);
 int reports_lifetimes(struct job *j, struct err *e);
 /* In text: what follows the rows of the heap, as a table, or as a line where rows are few. */

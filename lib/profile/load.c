@@ -196,6 +196,26 @@ static int load_target(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
+static int load_memory(struct profile_load *l, const struct trace_frame *f)
+{
+	int rc = l->nr_memory < PROFILE_MAX_MEMORY
+		     ? trace_decode_memory(f, &l->memory[l->nr_memory])
+		     : -EINVAL;
+
+	if (rc)
+		return rc;
+	l->maps[l->nr_memory] = l->memory[l->nr_memory].map;
+	l->trace.memory = l->maps;
+	l->trace.nr_memory = ++l->nr_memory;
+	return 0;
+}
+
+static void free_memory(struct profile_load *l)
+{
+	while (l->nr_memory)
+		trace_memory_fini(&l->memory[--l->nr_memory]);
+}
+
 static int load_window(struct profile_load *l, const struct trace_frame *f)
 {
 	int rc = trace_decode_window(f, &l->window);
@@ -313,6 +333,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_WINDOW] = load_window,
     [TRACE_FRAME_HISTOGRAM] = load_histogram,
     [TRACE_FRAME_DIVISOR] = load_divisor,
+    [TRACE_FRAME_MEMORY] = load_memory,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)
@@ -394,6 +415,7 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 	trace_sampling_fini(&l->sampling);
 	profile_things_reset(&l->things);
 	free_histograms(l);
+	free_memory(l);
 	if (l->session_events->nr)
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
 	if (l->trace.further)
@@ -492,6 +514,7 @@ void profile_load_fini(struct profile_load *l)
 	trace_sampling_fini(&l->sampling);
 	profile_things_fini(&l->things);
 	free_histograms(l);
+	free_memory(l);
 	mem_free(l->histograms);
 	mem_free(l->sizes);
 	mem_free(l->pairs);

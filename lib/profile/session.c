@@ -177,6 +177,8 @@ static int read_facts(struct profile_session *s)
 	s->facts.nr_events = s->events.nr;
 	s->facts.is_sampling = nr_sampled(&s->events) > 0;
 	s->facts.has_paces = ARRAY_ANY(ev, s->events.item, s->events.nr, ev->every_ns > 0);
+	s->facts.has_memory =
+	    s->has_info && strstr(s->info.info.spec_json, "\"memory_map\":true") != NULL;
 	s->facts.has_regions =
 	    s->has_info && strstr(s->info.info.spec_json, "\"regions\":") != NULL;
 	return rc;

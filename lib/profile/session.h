@@ -24,6 +24,7 @@ enum {
 	PROFILE_MAX_NOTES = 64,      /* per trace; further ones are dropped, and reported */
 	PROFILE_NOTE_BYTES = 4096,
 	PROFILE_MAX_HISTOGRAMS = 64 << 10, /* per trace; further ones are skipped, and reported */
+	PROFILE_MAX_MEMORY = 8,            /* maps per trace; a recorder writes three at most */
 };
 
 /* The manifest; borrowed while the session is open. */
@@ -54,6 +55,7 @@ struct profile_facts {
 	size_t nr_events;
 	bool has_paces; /* an event has a pace of its own: traces hold readings between the ends */
 	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
+	bool has_memory;  /* maps of the target's memory were asked for */
 	bool has_regions; /* marks of programs were received: there is a common file */
 	bool is_in_progress; /* as in the manifest */
 	bool is_unfinished;  /* in progress, or the recorder was killed */
@@ -87,6 +89,9 @@ struct profile_trace {
 	size_t nr_things;
 	struct trace_where where;          /* of its CPU */
 	const struct trace_target *target; /* NULL: the trace is of a CPU */
+	const struct mapping_map
+	    *memory; /* maps of the target's memory, in order of time; nr_memory of them */
+	size_t nr_memory;
 	const struct trace_window *window; /* of trace 0; NULL: no gap precedes the iteration */
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */

@@ -340,6 +340,15 @@ static void add_ticks(struct recorder *r, uint32_t trace, const struct session_i
 		trace_writer_readings(r->writer, TRACE_TICK, readings, nr);
 }
 
+void recorder_add_target(struct trace_writer *w, const struct session_iteration *it)
+{
+	if (!it->target)
+		return;
+	trace_writer_target(w, it->target);
+	for (size_t i = 0; i < it->nr_memory; i++)
+		trace_writer_memory(w, &it->memory[i]);
+}
+
 static int write_trace(struct recorder *r, const struct session_iteration *it, uint32_t trace,
 		       struct err *e)
 {
@@ -367,8 +376,8 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 	}
 	if (it->window && trace == 0)
 		trace_writer_window(r->writer, it->window);
-	if (it->target && it->traces[trace].cpu == PLAN_ANY_CPU)
-		trace_writer_target(r->writer, it->target);
+	if (it->traces[trace].cpu == PLAN_ANY_CPU)
+		recorder_add_target(r->writer, it);
 	notes_write(r->notes, trace, r->writer);
 	return session_output_trace(r->output, r->writer, it->iteration, trace, &totals, e);
 }

@@ -65,6 +65,8 @@ void recorder_add_readings(const struct recorder *r, struct trace_writer *w,
 void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
 			 const struct session_things *things);
 
+/* Adds the target, in the trace that has no CPU. */
+void recorder_add_target(struct trace_writer *w, const struct session_iteration *it);
 /* The same for histograms, in trace 0. */
 void recorder_add_histograms(struct trace_writer *w, const struct session_iteration *it);
 

@@ -375,6 +375,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	if (s->config.on_target) {
 		s->config.on_target(s->config.arg, &target);
 		it->target = &target;
+		if (s->config.on_memory)
+			it->nr_memory = s->config.on_memory(s->config.arg, &it->memory);
 		target.disabled_ns = session_disabled_ns(s, it->end_ns);
 		target.flags |= s->is_divided ? TRACE_TARGET_IS_DIVIDED : 0;
 		if (target.flags & TRACE_TARGET_IS_ATTACHED) { /* it has no other start */

@@ -56,8 +56,8 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	trace_writer_sampling(w, r);
 	if (it->window && t == 0)
 		trace_writer_window(w, it->window);
-	if (it->target && it->traces[t].cpu == PLAN_ANY_CPU)
-		trace_writer_target(w, it->target);
+	if (it->traces[t].cpu == PLAN_ANY_CPU)
+		recorder_add_target(w, it);
 	notes_write(g->notes, t, w);
 	return trace_file_finish(file, w, &totals, e);
 }

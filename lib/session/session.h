@@ -41,6 +41,8 @@ struct session_iteration {
 	uint64_t start_ns, end_ns;         /* CLOCK_MONOTONIC, when reading began */
 	struct clock_triple clocks;        /* at the end */
 	const struct trace_target *target; /* NULL: there is none */
+	const struct mapping_map *memory;  /* of the target; nr_memory of them */
+	size_t nr_memory;
 	const struct trace_window *window; /* NULL: it follows the one before without a gap */
 	bool is_cut;                       /* the session was stopped before its end */
 	bool is_snapshot;                  /* session_request: write all that is held */
@@ -88,6 +90,9 @@ struct session_config {
 	/* Called at the end of each iteration of a session with a target. Fills *out for its trace;
 	 * a target that is attached to needs no start_ns and end_ns: they are the session's. */
 	void (*on_target)(void *arg, struct trace_target *out);
+	/* Called after it: maps of the target's memory for the same trace, borrowed until the next
+	 * call. NULL: there are none. */
+	size_t (*on_memory)(void *arg, const struct mapping_map **out);
 	/* Called in the session's thread when control_fd is readable, between readings; it may
 	 * call session_enable and session_trigger. 1: do not call it again. NULL: there is no such
 	 * descriptor. */

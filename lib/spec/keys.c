@@ -771,6 +771,23 @@ const struct key_row key_rows[] = {
 		       "processes of pids, comms or cgroups that run already, for events of the "
 		       "groups heap and resource. See ATTACHING in cpuperf(1).",
     },
+    {
+	TARGET_FIELD(maps_memory),
+	.name = "memory_map",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description =
+	    "true reads which memory the target's processes have mapped (/proc/PID/smaps), for "
+	    "cpuperf_print --report=memory: at the start, at the end of each iteration, and "
+	    "between them, so that the traces have the first, the largest and the last map. "
+	    "A reading takes about 4 us for each mapping and 10 ms for each GiB of small pages. "
+	    "While a few mappings are read, or one large one, calls of the process that change its "
+	    "mappings (mmap, munmap, brk) wait, and before Linux 6.4 its page faults behind them. "
+	    "Readings pause for 100 times the CPU time of the one before, but for those at the end "
+	    "of iterations, which are waited for at most 0.5 s. What is mapped only between two "
+	    "readings is not seen; of a process that has ended the last map is that of before. "
+	    "Not in libcpuperf.",
+    },
 
     {
 	FLIGHT_FIELD(span_ns),

@@ -100,6 +100,7 @@ struct spec_target {
 	bool has_children;       /* with the processes that the target starts */
 	bool waits_for_children; /* of a command: until they have ended too */
 	bool attaches;           /* the agent of the heap is loaded into what runs already */
+	bool maps_memory;        /* reads which memory its processes have mapped */
 };
 
 /* A recorder whose samples stay in memory until a snapshot. */

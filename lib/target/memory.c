@@ -62,6 +62,7 @@ struct hidden {
 
 struct target_memory {
 	struct target_memory_config config;
+	pid_t command;            /* 0: it is none */
 	bool is_prompt;           /* kcmp and auxv do not wait for an exec */
 	pthread_mutex_t reading;  /* held while members change */
 	struct dict members;      /* of the last reading; ended ones have no rss */
@@ -530,6 +531,47 @@ size_t target_memory_hidden(struct target_memory *m, struct buf *names)
 	return nr;
 }
 
+/* A command that was forked and has not called exec is still cpuperf. */
+static bool is_before_exec(const struct target_memory *m, const struct member *p)
+{
+	return m->command && p->pid == (uint32_t)m->command && p->field[FLAGS] & FORKED_NO_EXEC &&
+	       p->field[PARENT] == (uint32_t)getpid();
+}
+
+/* Owned by the caller. NULL without memory. */
+static pid_t *list_own_memory(const struct target_memory *m, const struct dict *now, size_t *nr)
+{
+	pid_t *pids = mem_calloc(now->nr + 1, sizeof(*pids));
+
+	*nr = 0;
+	for (uint32_t i = 0; pids && i < now->nr; i++) {
+		const struct member *p = dict_at(now, i);
+
+		if (p->rss && has_own_memory(m, now, p) && !is_before_exec(m, p))
+			pids[(*nr)++] = (pid_t)p->pid;
+	}
+	return pids;
+}
+
+void target_memory_pass(struct target_memory *m)
+{
+	MEM_AUTO pid_t *pids = NULL;
+	struct dict of_cgroup;
+	size_t nr;
+
+	if (!m->config.on_processes)
+		return;
+	init_members(&of_cgroup);
+	pthread_mutex_lock(&m->reading);
+	if (m->config.cgroup >= 0)
+		find_members(m, &of_cgroup);
+	pids = list_own_memory(m, m->config.cgroup >= 0 ? &of_cgroup : &m->members, &nr);
+	pthread_mutex_unlock(&m->reading);
+	if (nr)
+		m->config.on_processes(m->config.arg, pids, nr);
+	dict_fini(&of_cgroup);
+}
+
 int target_memory_new(const struct target_memory_config *config, struct target_memory **out)
 {
 	struct target_memory *m = mem_zalloc(sizeof(*m));
@@ -558,6 +600,7 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 		open_cgroup(m);
 	for (size_t i = 0; i < config->nr_pids; i++)
 		(void)dict_add(&m->members, &(uint32_t){(uint32_t)config->pids[i]});
+	m->command = config->counts_all && config->nr_pids ? config->pids[0] : 0;
 	m->config.pids = NULL;
 	*out = m;
 	return 0;
@@ -573,6 +616,7 @@ static void *read_steadily(void *arg)
 
 		pthread_mutex_unlock(&m->lock);
 		target_memory_read(m);
+		target_memory_pass(m);
 		cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 		if (cpu_ns > pause_ns / CPU_SHARE)
 			pause_ns = cpu_ns * CPU_SHARE;
@@ -587,9 +631,10 @@ static void *read_steadily(void *arg)
 
 int target_memory_start(struct target_memory *m)
 {
-	int rc = m->can_reset ? 0 : thread_start_blocked(&m->thread, read_steadily, m);
+	const bool is_needed = !m->can_reset || m->config.on_processes;
+	int rc = is_needed ? thread_start_blocked(&m->thread, read_steadily, m) : 0;
 
-	m->has_thread = rc == 0 && !m->can_reset;
+	m->has_thread = rc == 0 && is_needed;
 	return rc;
 }
 

@@ -32,6 +32,10 @@ struct target_memory_config {
 	uint64_t page_bytes;
 	bool counts_all;   /* what is used counts from the start of the first processes */
 	bool has_switches; /* also reads each thread's context switches */
+	/* Called by the thread, and by target_memory_pass, with the processes that have memory of
+	 * their own: not with a command before its exec. NULL: not called. */
+	void (*on_processes)(void *arg, const pid_t *pids, size_t nr);
+	void *arg;
 };
 
 /* Bytes; 0: nothing was read. */
@@ -48,6 +52,9 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 int target_memory_start(struct target_memory *m);
 /* Reads once, as the thread does; not while it runs. */
 void target_memory_read(struct target_memory *m);
+/* Calls on_processes with those of the last reading; of a cgroup with those that there are now. For
+ * any thread. */
+void target_memory_pass(struct target_memory *m);
 /* The peak since the last call, or since the start. One thread calls it. */
 void target_memory_take(struct target_memory *m, struct target_peak *out);
 /* Of all processes since the first reading, as far as readings saw it: a lower bound. */

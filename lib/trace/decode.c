@@ -47,8 +47,9 @@ static void store_free(struct arena *a)
 	mem_free(a);
 }
 
-/* Each event has a decoder of its own length, so that fields of a later version are skipped. */
-static int decode_events(struct trace_decoder *d, struct trace_event *item, size_t nr)
+/* Each item has a decoder of its own length, so that fields of a later version are skipped. */
+static int decode_items(struct trace_decoder *d, const struct trace_field *fields, void *item,
+			size_t size, size_t nr)
 {
 	int rc = result(d);
 
@@ -60,7 +61,7 @@ static int decode_events(struct trace_decoder *d, struct trace_event *item, size
 		if (!p)
 			return -EINVAL;
 		cursor_init(&own.c, p, len);
-		trace_decode(&own, trace_event_fields, &item[i]);
+		trace_decode(&own, fields, (char *)item + i * size);
 		rc = result(&own);
 	}
 	return rc;
@@ -81,7 +82,7 @@ int trace_decode_events(const struct trace_frame *f, struct trace_events *out)
 		return -EINVAL;
 	d.store = store_new();
 	item = d.store ? arena_calloc(d.store, nr, sizeof(*item)) : NULL;
-	rc = item ? decode_events(&d, item, nr) : -ENOMEM;
+	rc = item ? decode_items(&d, trace_event_fields, item, sizeof(*item), nr) : -ENOMEM;
 	if (rc) {
 		store_free(d.store);
 		return rc;
@@ -525,6 +526,38 @@ int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *ou
 	s.item = item;
 	*out = s;
 	return 0;
+}
+
+int trace_decode_memory(const struct trace_frame *f, struct trace_memory_owned *out)
+{
+	struct mapping_map m = {.flags = 0};
+	struct mapping_row *row;
+	struct trace_decoder d;
+	int rc;
+
+	if (!begin(&d, f, TRACE_FRAME_MEMORY))
+		return -EINVAL;
+	trace_decode(&d, trace_memory_fields, &m);
+	m.nr = cursor_le32(&d.c);
+	cursor_skip(&d.c, 4);
+	if (m.nr > TRACE_MAX_ITEMS || m.nr * TRACE_MAPPING_MIN_BYTES > d.c.left)
+		return -EINVAL;
+	d.store = store_new();
+	row = d.store ? arena_calloc(d.store, m.nr, sizeof(*row)) : NULL;
+	rc = row ? decode_items(&d, trace_mapping_fields, row, sizeof(*row), m.nr) : -ENOMEM;
+	if (rc) {
+		store_free(d.store);
+		return rc;
+	}
+	m.row = row;
+	*out = (struct trace_memory_owned){m, d.store};
+	return 0;
+}
+
+void trace_memory_fini(struct trace_memory_owned *m)
+{
+	store_free(m->store);
+	*m = (struct trace_memory_owned){0};
 }
 
 int trace_decode_thing_clock(const struct trace_frame *f, struct trace_thing_clock *out)

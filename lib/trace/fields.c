@@ -259,6 +259,29 @@ const struct trace_field trace_sampling_fields[] = {
     U64(trace_sampling, ticks_missed), END,
 };
 
+const struct trace_field trace_memory_fields[] = {
+    U32(mapping_map, flags),
+    U32(mapping_map, nr_processes),
+    U32(mapping_map, nr_unread),
+    ZERO32,
+    U64(mapping_map, time_ns),
+    U64(mapping_map, took_ns),
+    END,
+};
+
+const struct trace_field trace_mapping_fields[] = {
+    U32(mapping_row, kind),
+    U32(mapping_row, nr),
+    U64(mapping_row, sums.size),
+    U64(mapping_row, sums.resident),
+    U64(mapping_row, sums.proportional),
+    U64(mapping_row, sums.dirty),
+    U64(mapping_row, sums.swapped),
+    U64(mapping_row, sums.huge),
+    TEXT16(mapping_row, object),
+    END,
+};
+
 const struct trace_field trace_histogram_fields[] = {
     U32(trace_histogram, event),
     U32(trace_histogram, bits),

@@ -32,7 +32,7 @@ struct trace_field {
 };
 
 /* Of kinds whose payload is one structure; NULL for others. */
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_THING_CLOCK + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_MEMORY + 1 };
 /* Marks in few bytes: what differs from the one before. Their number, then of each: its kind and
  * what follows (the three highest bits), the time since the one before, and its depth, value and
  * name unless they are 0. Numbers have seven bits a byte, the lowest first; a value's sign is its
@@ -42,7 +42,7 @@ int trace_marks_decode(struct cursor *c, struct trace_mark **out, size_t *nr);
 
 extern const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS];
 extern const struct trace_field trace_event_fields[], trace_sampling_fields[],
-    trace_histogram_fields[], trace_marks_fields[];
+    trace_histogram_fields[], trace_marks_fields[], trace_memory_fields[], trace_mapping_fields[];
 
 /* Items of equal length, after a head of u32 item length and u32 number. */
 struct trace_list {

@@ -166,6 +166,13 @@ int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *
 int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out);
 void trace_marks_fini(struct trace_marks *m);
 void trace_histogram_fini(struct trace_histogram *h);
+/* Objects are safe to print; kinds may be unknown. */
+struct trace_memory_owned {
+	struct mapping_map map;
+	void *store; /* owned */
+};
+int trace_decode_memory(const struct trace_frame *f, struct trace_memory_owned *out);
+void trace_memory_fini(struct trace_memory_owned *m);
 int trace_decode_thing_clock(const struct trace_frame *f, struct trace_thing_clock *out);
 /* -EINVAL also for a number that no session divides by. */
 int trace_decode_divisor(const struct trace_frame *f, uint32_t *out);

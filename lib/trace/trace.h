@@ -6,6 +6,7 @@
 #define TRACE_TRACE_H
 
 #include "base/clock.h"
+#include "base/mapping.h"
 #include "base/reading.h"
 
 #include <stdbool.h>
@@ -41,6 +42,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_SWITCH = 25,      /* all events are disabled on request, or one is enabled */
 	TRACE_FRAME_DIVISOR = 26,     /* by which the rates of the iteration were divided */
 	TRACE_FRAME_THING_CLOCK = 27, /* a reading of the clock of a thing */
+	TRACE_FRAME_MEMORY = 29,      /* a map of the target's memory */
 };
 
 enum trace_boundary {

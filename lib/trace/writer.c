@@ -74,12 +74,13 @@ static void add_frame(struct trace_frames *f, enum trace_frame_kind kind, const 
 	frame_end(f, at, kind);
 }
 
-static void add_event(struct buf *b, const struct trace_event *v)
+/* An item with its own length, as later versions may have longer ones. */
+static void add_item(struct buf *b, const struct trace_field *fields, const void *v)
 {
 	size_t at = b->len;
 
 	buf_le32(b, 0); /* the number of bytes that follow, once known */
-	trace_encode(b, trace_event_fields, v);
+	trace_encode(b, fields, v);
 	if (!buf_error(b))
 		put_le32(b, at, (uint32_t)(b->len - at - 4));
 }
@@ -99,7 +100,7 @@ int trace_writer_set_common(struct trace_writer *w, const struct trace_info *inf
 	buf_le32(b, (uint32_t)nr_events);
 	buf_le32(b, 0);
 	for (size_t i = 0; i < nr_events && !buf_error(b); i++)
-		add_event(b, &events[i]);
+		add_item(b, trace_event_fields, &events[i]);
 	frame_end(&w->common, at, TRACE_FRAME_EVENTS);
 	return buf_error(b);
 }
@@ -247,6 +248,21 @@ void trace_writer_marks(struct trace_writer *w, const struct trace_marks *m)
 void trace_writer_target(struct trace_writer *w, const struct trace_target *t)
 {
 	add_frame(&w->own, TRACE_FRAME_TARGET, t);
+}
+
+void trace_writer_memory(struct trace_writer *w, const struct mapping_map *m)
+{
+	struct buf *b = &w->own.bytes;
+	size_t at = frame_begin(&w->own);
+
+	trace_encode(b, trace_memory_fields, m);
+	if (m->nr > TRACE_MAX_ITEMS)
+		trace_buf_fail(b, -EFBIG);
+	buf_le32(b, (uint32_t)m->nr);
+	buf_le32(b, 0);
+	for (size_t i = 0; i < m->nr && !buf_error(b); i++)
+		add_item(b, trace_mapping_fields, &m->row[i]);
+	frame_end(&w->own, at, TRACE_FRAME_MEMORY);
 }
 
 void trace_writer_cmdline(struct trace_writer *w, const struct trace_cmdline *c)

@@ -37,6 +37,8 @@ void trace_writer_switch(struct trace_writer *w, const struct trace_switch *s);
 void trace_writer_mark_name(struct trace_writer *w, const struct trace_mark_name *name);
 void trace_writer_marks(struct trace_writer *w, const struct trace_marks *m);
 void trace_writer_target(struct trace_writer *w, const struct trace_target *target);
+/* At most 65536 rows. */
+void trace_writer_memory(struct trace_writer *w, const struct mapping_map *m);
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr);
 void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *s);
 /* Records in memory: those that are made, and those held back at a boundary. len: a multiple of 8.

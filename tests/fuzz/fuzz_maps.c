@@ -1,11 +1,13 @@
 /*
- * Any bytes as /proc/PID/maps, as /proc/PID/stat and as an ELF file with a build-id. What is
- * understood of a line makes sense and, written again, is understood as the same; a build-id is
- * bytes of the file.
+ * Any bytes as /proc/PID/maps, as its smaps, as /proc/PID/stat and as an ELF file with a build-id.
+ * What is understood of a line makes sense and, written again, is understood as the same; a
+ * build-id is bytes of the file.
  */
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "collect/proc_maps.h"
+#include "collect/proc_smaps.h"
 #include "collect/proc_task.h"
 #include "elf/build_id.h"
 
@@ -59,6 +61,30 @@ static void check_maps(const char *text, size_t len)
 		check_line(line, (size_t)(stop - line));
 }
 
+/* Each mapping is in one row. */
+static void check_smaps(const char *text, size_t len)
+{
+	const char *end = text + len, *line, *stop;
+	MEM_AUTO struct mapping_row *rows = NULL;
+	struct proc_smaps s;
+	struct proc_smaps_parser p = {.to = &s, .row = DICT_NONE};
+	struct proc_mapping m;
+	size_t nr_mappings = 0, nr;
+
+	proc_smaps_init(&s);
+	while ((line = str_next_line(&text, end, &stop))) {
+		proc_smaps_add_line(&p, line, (size_t)(stop - line));
+		nr_mappings += proc_maps_parse(line, (size_t)(stop - line), &m) == 0;
+	}
+	nr = proc_smaps_rows(&s, &rows);
+	for (size_t i = 0; i < nr; i++) {
+		require(rows[i].kind < MAPPING_NR_KINDS && rows[i].nr <= nr_mappings);
+		nr_mappings -= rows[i].nr;
+	}
+	require(!nr_mappings);
+	proc_smaps_fini(&s);
+}
+
 static void check_task(const char *text, size_t len)
 {
 	struct proc_task t;
@@ -87,6 +113,7 @@ static void check_elf(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	check_maps((const char *)data, size);
+	check_smaps((const char *)data, size);
 	check_task((const char *)data, size);
 	check_elf(data, size);
 	return 0;

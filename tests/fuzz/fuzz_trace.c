@@ -144,6 +144,18 @@ static void check_lists(const struct trace_frame *f)
 	}
 }
 
+static void check_memory(const struct trace_frame *f)
+{
+	struct trace_memory_owned m;
+
+	if (trace_decode_memory(f, &m) != 0)
+		return;
+	require(m.map.nr <= TRACE_MAX_ITEMS && m.map.nr * TRACE_MAPPING_MIN_BYTES <= f->length);
+	for (size_t i = 0; i < m.map.nr; i++)
+		check_text(m.map.row[i].object);
+	trace_memory_fini(&m);
+}
+
 static void check_kallsyms(const struct trace_frame *f)
 {
 	const char *text;
@@ -164,6 +176,7 @@ static void check_frame(const struct trace_frame *f)
 	check_note(f);
 	check_records(f);
 	check_lists(f);
+	check_memory(f);
 	check_kallsyms(f);
 	if (trace_decode_clocks(f, &clocks) == 0)
 		require(f->kind == TRACE_FRAME_CLOCKS && f->length >= 24);

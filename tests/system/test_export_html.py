@@ -1123,13 +1123,15 @@ def check_states(folder):
     program = f"{folder}/states"
     subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-x", "c", "-O1", "-fno-omit-frame-pointer",
                     "-fno-optimize-sibling-calls", "-o", program, "-"], input=STATES.encode(), check=True)
-    subprocess.run([os.environ["CPUPERF"], "--quiet=2", "--spec-file=wall", f"--output={folder}/wall", "--", program],
+    subprocess.run([os.environ["CPUPERF"], "--quiet=2", "--spec-file=wall", "--memory-map", f"--output={folder}/wall", "--",
+                    program],
                    check=True, stdout=subprocess.DEVNULL)
     by_state = {r["state"]: int(r["self_count"])
                 for r in report(f"{folder}/wall", "flat", "--sort=state") if r["event"] == "thread_time"}
     assert {"on CPU", "blocked"} & set(by_state), by_state
     with browser.Browser(1280, 900) as page:
         page.open(make_page(f"{folder}/wall", f"{folder}/wall.html"))
+        check_memory(page, f"{folder}/wall")
         check_waits_in_time(page, by_state)
         first = {f["name"]: f["weight"][0] for f in frames(page) if f["depth"] == 1}
         assert first == {name: by_state[name] for name in first} and len(first) > 1, (first, by_state)
@@ -1160,6 +1162,23 @@ def check_states(folder):
         assert sum(f["weight"][0] for f in frames(page) if f["depth"] == 1) > 0.9 * all_of == 0.9 * sum(by_state.values())
         assert page.problems() == []
     check_order_of_states(f"{folder}/wall.html", by_state)
+
+
+def check_memory(page, session):
+    """The table has the rows of the report, and of kinds of several objects their sum, the largest at the peak first."""
+    rows = page.run("[...document.querySelectorAll('#memory-rows tbody tr')].map((r) => [...r.children].map((c) => c.textContent))")
+    heads = page.run("[...document.querySelectorAll('#memory-rows th')].map((e) => e.textContent)")
+    found = {(r["kind"], r["object"]): r for r in report(session, "memory")}
+    assert heads[:6] == ["Kind", "Object", "begin", "peak", "end", "change"] and heads[-1] == "mappings", heads
+    assert found and {(r[0], r[1]) for r in rows if r[1] != "all"} == found.keys(), (rows, found.keys())
+    mappings = {k: sum(int(r["mappings_peak"]) for (kind, _), r in found.items() if kind == k) for k, _ in found}
+    assert all(int(r[-1]) == mappings[r[0]] for r in rows if r[1] == "all"), (rows, mappings)
+    page.click_on("#memory-rows th:last-child button")
+    most = page.run("[...document.querySelectorAll('#memory-rows tbody tr')].map((r) => Number(r.lastChild.textContent))")
+    assert most == sorted(most, reverse=True) and most[0] == max(mappings.values()), most
+    page.click_on("#memory-filter")
+    page.type("[stack]")
+    assert text(page, "#memory-rows tbody tr td") == "stack" and "1 of " in text(page, "#counted-memory")
 
 
 def check_waits_in_time(page, by_state):
@@ -1195,7 +1214,7 @@ def check_paced(folder):
                     *sampled.machine()], check=True, stdout=subprocess.DEVNULL)
     with browser.Browser(1280, 900) as page:
         page.open(make_page(f"{folder}/paced", f"{folder}/paced.html"))
-        assert visible(page, "stacks", "table", "toolbar", "heat", "axis") == ["heat", "axis"] and page.problems() == []
+        assert visible(page, "stacks", "table", "toolbar", "memory", "heat", "axis") == ["heat", "axis"] and page.problems() == []
 
 
 def check_missing(folder):

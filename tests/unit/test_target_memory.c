@@ -138,6 +138,65 @@ TEST(tree)
 	tree_remove(&r);
 }
 
+static void note_processes(void *arg, const pid_t *pids, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		buf_printf(arg, "%s%d", i ? " " : "", pids[i] - TOP);
+	buf_adds(arg, ".");
+}
+
+static void read_and_pass(struct target_memory *m)
+{
+	target_memory_read(m);
+	target_memory_pass(m);
+}
+
+/* Those with memory of their own; not a command before its exec, nor what shares its memory. */
+TEST(processes_are_passed_on)
+{
+	struct root r = make_tree();
+	BUF_AUTO(text, 256);
+	struct target_memory_config config = {.root = &r,
+					      .pids = (const pid_t[]){TOP},
+					      .nr_pids = 1,
+					      .has_children = true,
+					      .cgroup = -1,
+					      .page_bytes = PAGE,
+					      .on_processes = note_processes,
+					      .arg = &text};
+	struct target_memory *m, *command;
+
+	assert_int_equal(target_memory_new(&config, &m), 0);
+	config.counts_all = true;
+	assert_int_equal(target_memory_new(&config, &command), 0);
+	read_and_pass(m);
+	read_and_pass(command);
+	assert_string_equal(buf_str(&text), "0 1 2 3.0 1 2 3.");
+	buf_reset(&text);
+	put(&r, (struct made){TOP, getpid(), 2, 7, 900, 90, FORKED});
+	read_and_pass(m);
+	read_and_pass(command);
+	assert_string_equal(buf_str(&text), "0 1 2 3.1 2 3.");
+	buf_reset(&text);
+	put(&r, (struct made){TOP, getpid(), 2, 7, 900, 90, 0});
+	put(&r, (struct made){TOP + 1, TOP, 1, 7, 900, 90, FORKED}); /* vfork */
+	read_and_pass(command);
+	assert_string_equal(buf_str(&text), "0 2 3.");
+	buf_reset(&text);
+	tree_drop(&r, "/proc/5000000");
+	tree_drop(&r, "/proc/5000001");
+	read_and_pass(command);
+	assert_string_equal(buf_str(&text), "2 3."); /* orphans */
+	buf_reset(&text);
+	tree_drop(&r, "/proc/5000002");
+	tree_drop(&r, "/proc/5000003");
+	read_and_pass(command);
+	assert_string_equal(buf_str(&text), "");
+	target_memory_free(m);
+	target_memory_free(command);
+	tree_remove(&r);
+}
+
 static void put_switches(const struct root *r, int pid, int tid, int voluntary, int involuntary)
 {
 	char path[64], text[160];

@@ -823,6 +823,57 @@ TEST(target)
 	folder_fini(&folder);
 }
 
+/* Objects are shown, so they are cleaned; kinds of later versions remain. */
+TEST(maps_of_memory)
+{
+	const struct mapping_row rows[] = {
+	    {.kind = MAPPING_TEXT,
+	     .nr = 2,
+	     .sums = {1, 2, 3, 4, 5, UINT64_MAX},
+	     .object = "/a\033b"},
+	    {.kind = 77, .nr = UINT32_MAX, .object = ""},
+	};
+	const struct mapping_map map = {.flags = MAPPING_IS_BEGIN | MAPPING_IS_END,
+					.nr_processes = 3,
+					.nr_unread = 4,
+					.time_ns = 5,
+					.took_ns = 6,
+					.row = rows,
+					.nr = NR(rows)};
+	struct trace_writer *w = trace_writer_new();
+	const struct trace_head head = {.nr_traces = 1};
+	struct trace_memory_owned out;
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct err e = {0};
+	struct folder folder;
+
+	folder_init(&folder);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	trace_writer_memory(w, &map);
+	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
+	assert_int_equal(trace_reader_open(folder.fd, "t", &r, &e), 0);
+	f = next_of_kind(r, TRACE_FRAME_MEMORY);
+	assert_int_equal(trace_decode_memory(&f, &out), 0);
+	assert_int_equal(out.map.flags, map.flags);
+	assert_int_equal(out.map.nr_processes, 3);
+	assert_int_equal(out.map.nr_unread, 4);
+	assert_int_equal(out.map.time_ns, 5);
+	assert_int_equal(out.map.took_ns, 6);
+	assert_int_equal(out.map.nr, NR(rows));
+	for (size_t i = 0; i < NR(rows); i++) {
+		assert_int_equal(out.map.row[i].kind, rows[i].kind);
+		assert_int_equal(out.map.row[i].nr, rows[i].nr);
+		assert_memory_equal(&out.map.row[i].sums, &rows[i].sums, sizeof(rows[i].sums));
+	}
+	assert_string_equal(out.map.row[0].object, "/a?b");
+	assert_string_equal(out.map.row[1].object, "");
+	trace_memory_fini(&out);
+	trace_reader_close(r);
+	trace_writer_free(w);
+	folder_fini(&folder);
+}
+
 /* Payloads that a right checksum does not make right. */
 TEST(malformed)
 {
@@ -879,10 +930,16 @@ TEST(malformed)
 	    {TRACE_FRAME_WHERE, {[8] = 1}, 10},
 	    {TRACE_FRAME_TARGET, {0}, 105},                   /* a byte short */
 	    {TRACE_FRAME_TARGET, {[104] = 1}, 106},           /* a text beyond the end */
-	    {TRACE_FRAME_BUILD_ID, {0}, 48},                  /* of no bytes */
-	    {TRACE_FRAME_BUILD_ID, {[40] = 21}, 69},          /* of too many */
-	    {TRACE_FRAME_BUILD_ID, {[40] = 20}, 67},          /* no path */
-	    {TRACE_FRAME_BUILD_ID, {[40] = 4, [48] = 2}, 53}, /* a path beyond the end */
+	    {TRACE_FRAME_MEMORY, {0}, 39},                    /* no count */
+	    {TRACE_FRAME_MEMORY, {[32] = 1}, 40},             /* no mapping */
+	    {TRACE_FRAME_MEMORY, {[32] = 1, [40] = 57}, 102}, /* a mapping a byte short */
+	    {TRACE_FRAME_MEMORY, {[32] = 1, [40] = 59}, 102}, /* longer than what follows */
+	    {TRACE_FRAME_MEMORY, {[32] = 1, [40] = 58, [100] = 1}, 102}, /* so is its object */
+	    {TRACE_FRAME_MEMORY, {[34] = 1, [35] = 1}, 128},             /* 16 million mappings */
+	    {TRACE_FRAME_BUILD_ID, {0}, 48},                             /* of no bytes */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 21}, 69},                     /* of too many */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 20}, 67},                     /* no path */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 4, [48] = 2}, 53},            /* a path beyond the end */
 	    {TRACE_FRAME_BUILD_ID, {[40] = 255, [43] = 255}, 64},
 	};
 
@@ -898,6 +955,7 @@ TEST(malformed)
 		struct trace_things_owned things = {.things.nr = 1234};
 		struct trace_where place = {.node = 1234};
 		struct trace_target target = {.pid = 1234};
+		struct trace_memory_owned memory = {.map.nr = 1234};
 		struct trace_build_id id;
 		enum trace_boundary boundary;
 		enum trace_ring ring;
@@ -916,6 +974,8 @@ TEST(malformed)
 		assert_int_equal(place.node, 1234);
 		assert_int_equal(trace_decode_target(&f, &target), -EINVAL);
 		assert_int_equal(target.pid, 1234);
+		assert_int_equal(trace_decode_memory(&f, &memory), -EINVAL);
+		assert_int_equal(memory.map.nr, 1234);
 		assert_int_equal(trace_decode_end(&f, &totals), -EINVAL);
 		assert_int_equal(trace_decode_records(&f, &ring, &cpu, &records, &nr), -EINVAL);
 		assert_int_equal(trace_decode_ids(&f, &ids), -EINVAL);

@@ -15,7 +15,7 @@ const FILTERS = [
 	{ name: 'region', about: 'Region', hint: 'request*' },
 ];
 const NAMES = { flat: 'Functions', tree: 'Flame graph', timeline: 'In order of time', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
-	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes',
+	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
 	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
 	series: 'Over time', 'top-down': 'Top-down' };
 

@@ -90,6 +90,7 @@ class Page {
 		this.latency = new LatencyView(this);
 		this.heat = new HeatView(this);
 		this.processes = new ProcessTable(this);
+		this.memory = new MemoryTable(this);
 		this.table = new TableView(this);
 		this.graph.showRoot();
 		this.showLegend();
