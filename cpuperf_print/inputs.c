@@ -678,8 +678,8 @@ static bool has_other_clock(const struct input *o)
 static int load_living(struct inputs *in, struct input *o)
 {
 	symbol_living_free(o->living);
-	o->living = o->is_same_boot ? symbol_living_new(in->finder, o->processes) : NULL;
-	return o->is_same_boot && !o->living ? -ENOMEM : 0;
+	o->living = symbol_living_new(in->finder, o->processes, o->is_same_boot);
+	return o->living ? 0 : -ENOMEM;
 }
 
 /* All but what the session has of kallsyms. */

@@ -56,7 +56,7 @@ struct input {
 	struct trace_event *by_state;
 	/* After inputs_load_names: */
 	struct symbols *symbols;
-	struct symbol_living *living; /* owned: of its processes; NULL: of another boot */
+	struct symbol_living *living; /* owned: of its processes */
 	unsigned nr_readers;          /* between inputs_begin_names and inputs_end_names */
 	uint32_t owner;               /* of its manifest, or perf.data */
 	bool is_same_boot;            /* recorded here since the last boot */

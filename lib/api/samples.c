@@ -71,7 +71,7 @@ static int load_names(struct cpuperf_samples *s)
 	config.processes = s->processes;
 	config.vdso = config.is_same_boot ? s->vdso : NULL;
 	config.with_inlined = true;
-	if (config.is_same_boot && !(s->living = symbol_living_new(s->finder, s->processes)))
+	if (!(s->living = symbol_living_new(s->finder, s->processes, config.is_same_boot)))
 		return -ENOMEM;
 	return symbols_new(&config, &s->symbols) ?: symbols_take_kallsyms(s->symbols, &kallsyms);
 }

@@ -5,10 +5,12 @@
  */
 #include "elf/file.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "elf/layout.h"
+#include "elf/parts.h"
 #include "elf/reader.h"
 #include "elf/unpack.h"
 
@@ -55,7 +57,9 @@ struct image {
 	pthread_mutex_t lock;          /* of filling, and of source */
 	bool is_open;                  /* later failures are reported by the reader */
 	_Atomic(int) rc;               /* of the first failure, after which nothing is read */
-	_Atomic(bool) *has;            /* owned; per block */
+	_Atomic(bool) *has;            /* owned; per block; NULL: all that there is was read */
+	struct range *part;            /* owned; then it is this */
+	size_t nr_parts;
 };
 
 struct elf_file {
@@ -133,6 +137,19 @@ static void end_reading(const struct elf_file *f, int rc)
 		elf_reader_report(f->image->reader, rc, f->name);
 }
 
+/* Parts alone, of which no more can be had. */
+static bool is_stored(const struct elf_file *f)
+{
+	return f->image && !f->image->has;
+}
+
+static bool is_in_part(const struct image *m, uint64_t offset, uint64_t len)
+{
+	return ARRAY_ANY(x, m->part, m->nr_parts,
+			 offset >= x->offset && offset - x->offset <= x->len &&
+			     len <= x->len - (offset - x->offset));
+}
+
 static bool have(const struct elf_file *f, uint64_t offset, uint64_t len)
 {
 	size_t from = (size_t)offset / BLOCK_BYTES, to = nr_blocks((size_t)(offset + len));
@@ -140,6 +157,8 @@ static bool have(const struct elf_file *f, uint64_t offset, uint64_t len)
 
 	if (!f->image || !len)
 		return true;
+	if (is_stored(f))
+		return is_in_part(f->image, offset, len);
 	while (from < to && has_block(f->image, from))
 		from++;
 	if (from == to)
@@ -311,6 +330,7 @@ static void free_file(struct elf_file *f)
 	if (f->image) {
 		pthread_mutex_destroy(&f->image->lock);
 		mem_free((void *)f->image->has);
+		mem_free(f->image->part);
 		mem_free(f->image);
 	}
 	mem_free(f->segment);
@@ -428,6 +448,90 @@ int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *wh
 	return 0;
 }
 
+/* They ascend, do not overlap, and lie in the file. */
+static bool are_valid(const struct elf_file_parts *p)
+{
+	uint64_t end = 0;
+
+	if (!p->nr || p->nr > ELF_MAX_PARTS || !p->file_bytes || p->file_bytes > max_file_bytes)
+		return false;
+	for (size_t i = 0; i < p->nr; i++) {
+		const struct range *r = &p->part[i];
+
+		if (r->offset < end || r->offset > p->file_bytes ||
+		    r->len > p->file_bytes - r->offset)
+			return false;
+		end = r->offset + r->len;
+	}
+	return true;
+}
+
+/* Names in it lead to what everybody may read: who wrote it is not known. */
+static struct image *make_stored(struct elf_reader *reader, const struct elf_file_parts *p)
+{
+	struct image *m = mem_zalloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->part = mem_calloc(p->nr, sizeof(*m->part));
+	if (!m->part) {
+		mem_free(m);
+		return NULL;
+	}
+	memcpy(m->part, p->part, p->nr * sizeof(*m->part));
+	m->nr_parts = p->nr;
+	m->reader = reader;
+	m->source.rights = elf_rights_of_user(IO_NOBODY);
+	m->source.is_known = true;
+	m->source.st.st_size = (off_t)p->file_bytes;
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+/* Charges them first. */
+static int copy_parts(struct elf_file *f, const struct elf_file_parts *p)
+{
+	const uint8_t *from = p->bytes;
+	uint8_t *to = NULL;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < p->nr; i++)
+		bytes += p->part[i].len;
+	if (!elf_reader_pay(f->image->reader, &f->image->source, bytes))
+		return -ENOMEM;
+	to = reserve((size_t)p->file_bytes);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nr; from += p->part[i++].len)
+		memcpy(to + p->part[i].offset, from, (size_t)p->part[i].len);
+	f->data = to;
+	f->len = (size_t)p->file_bytes;
+	return 0;
+}
+
+int elf_file_open_parts(struct elf_reader *reader, const struct elf_file_parts *parts,
+			const char *name, struct elf_file **out, struct err *e)
+{
+	struct elf_file *f;
+	int rc;
+
+	if (!are_valid(parts))
+		return err_set_at(e, -EINVAL, name, 0, 0, "the stored parts of it are invalid");
+	f = make(name, IMAGE);
+	if (f)
+		f->image = make_stored(reader, parts);
+	rc = f && f->image ? copy_parts(f, parts) : -ENOMEM;
+	rc = rc ? err_set_at(e, rc, name, 0, 0, "cannot be read: no memory") : decode_file(f, e);
+	if (rc) {
+		elf_file_close(f);
+		return rc;
+	}
+	f->image->source.path = f->name;
+	f->image->is_open = true;
+	*out = f;
+	return 0;
+}
+
 void elf_file_close(struct elf_file *f)
 {
 	if (!f)
@@ -492,7 +596,7 @@ bool elf_file_crc32(const struct elf_file *f, uint32_t *out)
 		*out = lzma_crc32(f->data, f->len, 0);
 		return true;
 	}
-	if (atomic_load(&f->image->rc))
+	if (is_stored(f) || atomic_load(&f->image->rc))
 		return false;
 	pthread_mutex_lock(&f->image->lock);
 	rc = elf_reader_crc32(f->image->reader, &f->image->source, out);
@@ -625,8 +729,9 @@ bool elf_file_section(const struct elf_file *f, size_t i, struct elf_section *ou
 	};
 	out->is_packed =
 	    out->flags & SHF_COMPRESSED || strncmp(out->name, ".zdebug_", strlen(".zdebug_")) == 0;
-	out->is_held =
-	    out->type != SHT_NOBITS && out->offset <= f->len && out->size <= f->len - out->offset;
+	out->is_held = out->type != SHT_NOBITS && out->offset <= f->len &&
+		       out->size <= f->len - out->offset &&
+		       (!is_stored(f) || have(f, out->offset, out->size));
 	return true;
 }
 

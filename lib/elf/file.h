@@ -18,6 +18,7 @@ struct elf_file;
 struct elf_reader;
 struct elf_reader_file;
 struct elf_rights;
+struct range;
 struct stat;
 
 /* The reader is borrowed; *st: when it was opened. Accepts little-endian files of 32 or 64 bits, up
@@ -31,6 +32,17 @@ int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *wh
  * budget. */
 int elf_file_open_mem(const void *data, size_t len, bool is_owned, const char *name,
 		      struct elf_file **out, struct err *e);
+/* The same of parts of a file that was stored elsewhere (elf/parts.h), within the reader's budget.
+ * What is not in them is not there: sections, addresses. Copied. Names in it are opened as nobody.
+ */
+struct elf_file_parts {
+	const struct range *part; /* ascending */
+	size_t nr;
+	const uint8_t *bytes; /* of all parts, one after the other */
+	uint64_t file_bytes;
+};
+int elf_file_open_parts(struct elf_reader *reader, const struct elf_file_parts *parts,
+			const char *name, struct elf_file **out, struct err *e);
 void elf_file_close(struct elf_file *f); /* NULL is fine */
 
 const char *elf_file_name(const struct elf_file *f); /* as passed; copied */

@@ -1,12 +1,14 @@
 /*
- * Tries candidates in turn, each compared with what was recorded: the path, the debug folders,
- * servers. All answers are cached, also negative ones.
+ * Tries candidates in turn, each compared with what was recorded: the path, processes that have it
+ * mapped, the debug folders, servers, and what the recording has of it. All answers are cached,
+ * also negative ones.
  */
 #include "elf/finder.h"
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "elf/debuginfod.h"
@@ -460,6 +462,28 @@ static struct elf_file *open_mapped(const struct elf_finder *f, const struct elf
 	return file;
 }
 
+/* --- parts of files that the recording has --- */
+
+/* Without a build-id it was found by path and inode. */
+static struct elf_file *open_stored(const struct elf_finder *f, const struct elf_wanted *w)
+{
+	struct elf_file *file = NULL;
+	struct elf_file_parts parts;
+
+	for (const struct elf_living *l = f->living; l && !file; l = l->next) {
+		if (!l->find_stored || !l->find_stored(l->arg, w, &parts) ||
+		    elf_file_open_parts(f->reader, &parts, w->path, &file, NULL))
+			continue;
+		if (!w->build_id.len || elf_build_id_equal(&w->build_id, elf_file_build_id(file)))
+			break;
+		elf_file_close(file);
+		file = NULL;
+	}
+	if (file)
+		log_verbose(1, "%s: names are those that the session stored", w->path);
+	return file;
+}
+
 static bool may_ask(struct elf_finder *f, const struct elf_build_id *id)
 {
 	struct err e = {0};
@@ -547,6 +571,8 @@ static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted 
 		file = open_in_dirs(f, by, &w->build_id, ".debug", has_code);
 	if (!file)
 		file = ask_servers(f, &w->build_id, ELF_DEBUGINFOD_CODE, has_code);
+	if (!file)
+		file = open_stored(f, w);
 	/* a file found elsewhere needs no warning */
 	if (!file || e.code == -ENODATA)
 		report(f, &e);

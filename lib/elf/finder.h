@@ -58,10 +58,14 @@ struct elf_living {
 	/* The i-th process that lives and had it mapped. False: there are no more. Called under
 	 * the finder's lock. */
 	bool (*find)(void *arg, const struct elf_wanted *w, size_t i, struct elf_mapped *out);
+	/* NULL, or the parts that the recording has of it; borrowed by the finder until it returns.
+	 * False: none. Called in the same way. */
+	bool (*find_stored)(void *arg, const struct elf_wanted *w, struct elf_file_parts *out);
 	void *arg;
 	struct elf_living *next; /* private */
 };
-/* Asks it for what is not found at its path, until it is removed. Borrowed. */
+/* Asks it for what is not found at its path, and for parts of what is found nowhere, until it is
+ * removed. Borrowed. */
 void elf_finder_add_living(struct elf_living *l);
 void elf_finder_remove_living(struct elf_living *l);
 

@@ -245,6 +245,19 @@ static int add_note(struct load *l, const struct trace_frame *f)
 		   ?: profile_regions_note(l->p->regions, note.text);
 }
 
+static int add_file_parts(struct load *l, const struct trace_frame *f)
+{
+	struct trace_file_parts parts;
+	int rc = trace_decode_file_parts(f, &parts);
+
+	if (rc)
+		return rc;
+	rc = profile_stored_add(&l->p->stored, &parts);
+	trace_file_parts_fini(&parts);
+	l->p->has_left_out |= rc == -EFBIG;
+	return rc == -EFBIG ? 0 : rc;
+}
+
 static int add_frame(struct load *l, const struct trace_frame *f)
 {
 	struct trace_mark_name name;
@@ -270,6 +283,8 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 			 ?: profile_cmdlines_add(&l->p->cmdlines, l->g, &cmdline);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
+	case TRACE_FRAME_FILE_PARTS:
+		return add_file_parts(l, f);
 	case TRACE_FRAME_NOTE:
 		return add_note(l, f);
 	case TRACE_FRAME_MARK_NAME:
@@ -393,6 +408,7 @@ void profile_processes_free(struct profile_processes *p)
 	if (!p)
 		return;
 	profile_objects_fini(&p->objects);
+	profile_stored_fini(&p->stored);
 	profile_comms_fini(&p->comms);
 	dict_fini(&p->cmdlines);
 	profile_processes_unmake(p);

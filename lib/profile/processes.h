@@ -28,6 +28,7 @@
 struct err;
 struct profile_session;
 struct profile_processes;
+struct range;
 
 enum profile_object_kind {
 	PROFILE_OBJECT_FILE = 1,
@@ -59,6 +60,17 @@ static inline bool profile_object_is_file(const struct profile_object *o)
 {
 	return o->kind == PROFILE_OBJECT_FILE || o->kind == PROFILE_OBJECT_DELETED;
 }
+
+/* Parts of the file of an object, which the session stored as its path did not lead to it. */
+struct profile_file_parts {
+	uint32_t major, minor;
+	uint64_t inode, file_bytes;
+	uint8_t build_id_len, build_id[PROFILE_MAX_BUILD_ID_BYTES];
+	const char *path;
+	const struct range *part;
+	size_t nr;
+	const uint8_t *bytes;
+};
 
 struct profile_mapping {
 	uint64_t start, end; /* addresses */
@@ -117,6 +129,10 @@ const struct profile_object *profile_object(const struct profile_processes *p, u
 /* Those that are known. number: below the count. */
 size_t profile_nr_processes(const struct profile_processes *p);
 const struct profile_process *profile_process(const struct profile_processes *p, uint32_t number);
+/* What the session stored of its file, found by the build-id, or without one by path, device and
+ * inode, deleted or not. NULL: nothing. */
+const struct profile_file_parts *profile_find_file_parts(const struct profile_processes *p,
+							 const struct profile_object *o);
 /* All mappings of all processes, in no order. */
 size_t profile_nr_mappings(const struct profile_processes *p);
 const struct profile_mapping *profile_mapping(const struct profile_processes *p, size_t i);

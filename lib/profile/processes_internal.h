@@ -21,6 +21,7 @@
 
 struct trace_build_id;
 struct trace_cmdline;
+struct trace_file_parts;
 struct trace_mark_name;
 struct trace_marks;
 struct trace_reader;
@@ -38,7 +39,9 @@ enum {
 	PROFILE_MAX_KSYMBOLS = 1 << 20,
 	PROFILE_MAX_CMDLINES = 1 << 20,
 	PROFILE_MAX_STRANGERS = 1 << 16,
-	PROFILE_TEXT_MAX_BYTES = 256 << 20, /* each: of objects, comms, ksymbols */
+	PROFILE_MAX_STORED = 4096,
+	PROFILE_STORED_MAX_BYTES = 160 << 20, /* of files */
+	PROFILE_TEXT_MAX_BYTES = 256 << 20,   /* each: of objects, comms, ksymbols */
 	PROFILE_MAX_FORKS_DEEP = 8, /* a space with more ancestors gets copies of their mappings */
 };
 
@@ -180,10 +183,21 @@ int profile_regions_add(struct profile_regions *r, const struct trace_marks *mar
 /* The name with that number, as profile_regions_name added it; NULL: there is none. */
 const char *profile_regions_find_name(const struct profile_regions *r, uint32_t number);
 
+/* Parts of files; pointers to them stay valid. */
+struct profile_stored {
+	const struct profile_file_parts **item; /* owned, as each is */
+	size_t nr, room;
+	uint64_t bytes;
+};
+void profile_stored_fini(struct profile_stored *s);
+/* 0; -EFBIG: skipped; -ENOMEM. */
+int profile_stored_add(struct profile_stored *s, const struct trace_file_parts *t);
+
 struct profile_processes {
 	struct profile_regions *regions; /* owned */
 	struct profile_spans spans;      /* of a session with regions */
 	struct profile_objects objects;
+	struct profile_stored stored;
 	struct profile_comms comms;
 	struct dict cmdlines;       /* const char * */
 	struct profile_life *lives; /* owned; by pid, then time */

@@ -192,10 +192,10 @@ int common_add_kallsyms(struct common *c, const char *text, size_t len)
 	return end(c);
 }
 
-int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len)
+int common_add_packed(struct common *c, const void *frame, size_t len)
 {
 	if (begin(c))
-		(void)trace_file_kallsyms(c->file, piece, len, &c->error);
+		(void)trace_file_packed(c->file, frame, len, &c->error);
 	return end(c);
 }
 

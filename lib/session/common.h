@@ -60,8 +60,8 @@ void common_fail(struct common *c, const struct err *why);
  */
 int common_add_records(struct common *c, const void *records, size_t len);
 int common_add_kallsyms(struct common *c, const char *text, size_t len);
-/* A piece that trace_packer_kallsyms packed. */
-int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len);
+/* A frame that was packed, as by trace_packer_kallsyms. */
+int common_add_packed(struct common *c, const void *frame, size_t len);
 int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
 int common_add_mark_name(struct common *c, const struct trace_mark_name *name);
 int common_add_switch(struct common *c, const struct trace_switch *change);

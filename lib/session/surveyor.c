@@ -63,7 +63,7 @@ static int add_kallsyms(const char *text, size_t len, void *arg)
 
 static int add_packed(const void *piece, size_t len, void *arg)
 {
-	return common_add_packed_kallsyms(((struct surveyor *)arg)->common, piece, len);
+	return common_add_packed(((struct surveyor *)arg)->common, piece, len);
 }
 
 static bool pack(const char *text, size_t len, const void **piece, size_t *piece_len, void *arg)

@@ -18,6 +18,7 @@
 
 struct symbol_living {
 	struct elf_living source;
+	bool is_same_boot;
 	const struct profile_processes *processes; /* borrowed */
 	uint32_t *mapping; /* owned: numbers, by object, the newest first; NULL: not made */
 	size_t nr;
@@ -71,7 +72,7 @@ static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, str
 	bool is_of_file = false;
 	uint32_t last_pid = 0;
 
-	if (!make_index(living))
+	if (!l->is_same_boot || !make_index(living))
 		return false;
 	for (size_t k = 0; k < l->nr; k++) {
 		const struct profile_mapping *m = profile_mapping(l->processes, l->mapping[k]);
@@ -89,14 +90,35 @@ static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, str
 	return false;
 }
 
+static bool find_stored(void *living, const struct elf_wanted *w, struct elf_file_parts *out)
+{
+	const struct symbol_living *l = living;
+	struct profile_object o = {.path = w->path,
+				   .build_id_len = w->build_id.len,
+				   .major = w->major,
+				   .minor = w->minor,
+				   .inode = w->inode};
+	const struct profile_file_parts *p;
+
+	memcpy(o.build_id, w->build_id.bytes, sizeof(o.build_id));
+	p = profile_find_file_parts(l->processes, &o);
+	if (p)
+		*out = (struct elf_file_parts){
+		    .part = p->part, .nr = p->nr, .bytes = p->bytes, .file_bytes = p->file_bytes};
+	return p;
+}
+
 struct symbol_living *symbol_living_new(struct elf_finder *finder,
-					const struct profile_processes *processes)
+					const struct profile_processes *processes,
+					bool is_same_boot)
 {
 	struct symbol_living *l = mem_zalloc(sizeof(*l));
 
 	if (!l)
 		return NULL;
-	l->source = (struct elf_living){.finder = finder, .find = find_mapping, .arg = l};
+	l->source = (struct elf_living){
+	    .finder = finder, .find = find_mapping, .find_stored = find_stored, .arg = l};
+	l->is_same_boot = is_same_boot;
 	l->processes = processes;
 	elf_finder_add_living(&l->source);
 	return l;

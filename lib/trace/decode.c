@@ -248,6 +248,55 @@ int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *ou
 	return 0;
 }
 
+/* Whether they are what bytes has, in the file. */
+static bool are_parts(const struct trace_file_parts *p)
+{
+	uint64_t end = 0, bytes = 0;
+
+	for (size_t i = 0; i < p->nr; i++) {
+		const struct range *r = &p->part[i];
+
+		if (r->offset < end || r->offset > p->file_bytes ||
+		    r->len > p->file_bytes - r->offset || r->len > p->len - bytes)
+			return false;
+		end = r->offset + r->len;
+		bytes += r->len;
+	}
+	return p->nr && p->nr <= TRACE_MAX_FILE_PARTS && bytes == p->len;
+}
+
+int trace_decode_file_parts(const struct trace_frame *f, struct trace_file_parts *out)
+{
+	struct trace_file_parts p = {.nr = 0};
+	struct trace_decoder d;
+	void *part;
+	int rc;
+
+	if (!begin(&d, f, TRACE_FRAME_FILE_PARTS))
+		return -EINVAL;
+	trace_decode(&d, trace_file_parts_fields, &p);
+	if (!cursor_ok(&d.c) || p.id_len > TRACE_MAX_BUILD_ID_BYTES)
+		return -EINVAL;
+	rc = trace_decode_list(&d.c, &trace_range_list, &part, &p.nr);
+	if (rc)
+		return rc;
+	p.part = part;
+	p.bytes = d.c.at;
+	p.len = d.c.left;
+	if (!are_parts(&p)) {
+		mem_free(part);
+		return -EINVAL;
+	}
+	*out = p;
+	return 0;
+}
+
+void trace_file_parts_fini(struct trace_file_parts *p)
+{
+	mem_free((void *)p->part);
+	*p = (struct trace_file_parts){.nr = 0};
+}
+
 int trace_decode_cmdline(const struct trace_frame *f, struct trace_cmdline *out)
 {
 	struct trace_cmdline c;

@@ -305,6 +305,22 @@ const struct trace_field trace_marks_fields[] = {
     U64(trace_marks, lost),   END,
 };
 
+const struct trace_field trace_file_parts_fields[] = {
+    U32(trace_file_parts, major),
+    U32(trace_file_parts, minor),
+    U64(trace_file_parts, inode),
+    U64(trace_file_parts, file_bytes),
+    BYTES32(trace_file_parts, id, id_len, UINT32_MAX),
+    BYTES32(trace_file_parts, path, path_len, UINT32_MAX),
+    END,
+};
+
+static const struct trace_field range_fields[] = {
+    U64(range, offset),
+    U64(range, len),
+    END,
+};
+
 static const struct trace_field mark_fields[] = {
     U64(trace_mark, time_ns), U64(trace_mark, value), U32(trace_mark, name),
     U32(trace_mark, kind),    U32(trace_mark, depth), END,
@@ -335,6 +351,7 @@ const struct trace_list trace_bucket_list = {bucket_fields, TRACE_BUCKET_BYTES,
 					     sizeof(struct trace_bucket)};
 const struct trace_list trace_mark_list = {mark_fields, TRACE_MARK_BYTES,
 					   sizeof(struct trace_mark)};
+const struct trace_list trace_range_list = {range_fields, TRACE_RANGE_BYTES, sizeof(struct range)};
 const struct trace_list trace_index_list = {index_fields, TRACE_INDEX_ITEM_BYTES,
 					    sizeof(struct trace_part)};
 

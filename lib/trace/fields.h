@@ -42,7 +42,8 @@ int trace_marks_decode(struct cursor *c, struct trace_mark **out, size_t *nr);
 
 extern const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS];
 extern const struct trace_field trace_event_fields[], trace_sampling_fields[],
-    trace_histogram_fields[], trace_marks_fields[], trace_memory_fields[], trace_mapping_fields[];
+    trace_histogram_fields[], trace_marks_fields[], trace_memory_fields[], trace_mapping_fields[],
+    trace_file_parts_fields[];
 
 /* Items of equal length, after a head of u32 item length and u32 number. */
 struct trace_list {
@@ -51,7 +52,7 @@ struct trace_list {
 	size_t size;    /* of the structure */
 };
 extern const struct trace_list trace_id_list, trace_sampled_list, trace_index_list,
-    trace_bucket_list, trace_mark_list;
+    trace_bucket_list, trace_mark_list, trace_range_list;
 
 /* Sets the error of b if it has none. */
 static inline void trace_buf_fail(struct buf *b, int code)

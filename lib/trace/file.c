@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
+#include "trace/fields.h"
 #include "trace/format.h"
 #include "trace/frame.h"
 #include "trace/internal.h"
@@ -276,25 +277,48 @@ bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len,
 	return true;
 }
 
-static bool is_packed_kallsyms(const void *frame, size_t len)
+bool trace_packer_file_parts(struct trace_packer *p, const struct trace_file_parts *parts,
+			     const void **frame, size_t *frame_len)
+{
+	BUF_AUTO(head, TRACE_FRAME_MAX_BYTES);
+	struct iovec piece[2];
+
+	trace_encode(&head, trace_file_parts_fields, parts);
+	trace_encode_list(&head, &trace_range_list, parts->part, parts->nr);
+	piece[0] = (struct iovec){head.data, head.len};
+	piece[1] = (struct iovec){(void *)parts->bytes, parts->len};
+	buf_reset(&p->out);
+	if (buf_error(&head) ||
+	    head.len + parts->len > TRACE_FRAME_MAX_BYTES - TRACE_FRAME_HEADER_BYTES ||
+	    !trace_packer_add(p, TRACE_FRAME_FILE_PARTS, piece, 2))
+		return false;
+	*frame = p->out.data;
+	*frame_len = p->out.len;
+	return true;
+}
+
+static bool is_packed(const void *frame, size_t len)
 {
 	struct trace_frame_bytes h;
+	uint16_t kind;
 
 	if (len < sizeof(h) || len > TRACE_FRAME_MAX_BYTES)
 		return false;
 	memcpy(&h, frame, sizeof(h));
-	return le32toh(h.sync) == TRACE_FRAME_SYNC && le16toh(h.kind) == TRACE_FRAME_KALLSYMS &&
+	kind = le16toh(h.kind);
+	return le32toh(h.sync) == TRACE_FRAME_SYNC &&
+	       (kind == TRACE_FRAME_KALLSYMS || kind == TRACE_FRAME_FILE_PARTS) &&
 	       le16toh(h.flags) == TRACE_FRAME_PACKED &&
 	       trace_frame_total_bytes(le32toh(h.length)) == len;
 }
 
-int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, struct err *e)
+int trace_file_packed(struct trace_file *f, const void *frame, size_t len, struct err *e)
 {
 	struct iovec all = {(void *)frame, len};
 
 	if (f->error)
 		return write_error(f, f->error, e);
-	if (!f->packer || !is_packed_kallsyms(frame, len))
+	if (!f->packer || !is_packed(frame, len))
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "this is no packed frame for it");
 	return put(f, 1, &all, 1, e);
 }

@@ -16,8 +16,9 @@ struct trace_file;
 
 /* Packs frames; one for all files of a session that one thread writes. */
 struct trace_packer;
-/* Level of zstd: 1 … 19; 0: only for trace_packer_kallsyms and stacks that were added up, which no
- * ring waits for; everything else is written unpacked. NULL without memory. */
+/* Level of zstd: 1 … 19; 0: only for trace_packer_kallsyms, trace_packer_file_parts and stacks that
+ * were added up, which no ring waits for; everything else is written unpacked. NULL without memory.
+ */
 struct trace_packer *trace_packer_new(int level);
 void trace_packer_free(struct trace_packer *p); /* NULL is fine */
 
@@ -49,9 +50,12 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
  * used again. False: it would not be smaller, or there is no memory. */
 bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
 			   size_t *frame_len);
+/* The same of parts of a mapped file. */
+bool trace_packer_file_parts(struct trace_packer *p, const struct trace_file_parts *parts,
+			     const void **frame, size_t *frame_len);
 /* Appends such a frame without looking at its payload. -EINVAL: it is no frame, or the file was
  * created without a packer. */
-int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, struct err *e);
+int trace_file_packed(struct trace_file *f, const void *frame, size_t len, struct err *e);
 
 /* Appends what w has gathered since trace_writer_more, and empties w. -EFBIG, -ENOMEM: the frames
  * could not be built; nothing is written, and w is unchanged. */

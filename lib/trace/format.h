@@ -42,6 +42,7 @@ enum {
 	TRACE_BUCKET_BYTES = 16,
 	TRACE_MARK_BYTES = 28,
 	TRACE_MAPPING_MIN_BYTES = 62, /* with its own length, and an empty object */
+	TRACE_RANGE_BYTES = 16,
 };
 
 /* Bits of the header's two feature words. A reader that does not know an incompatible bit must

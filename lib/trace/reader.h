@@ -127,7 +127,11 @@ int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
 /* Borrowed while the frame is valid. -EINVAL also for an id of an impossible length. */
 int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out);
-/* The same; -EINVAL also without text, or with too much. */
+/* The same; out->part is owned: trace_file_parts_fini frees it. -EINVAL also for parts that are not
+ * ascending, not in the file, or not what the bytes are of. */
+int trace_decode_file_parts(const struct trace_frame *f, struct trace_file_parts *out);
+void trace_file_parts_fini(struct trace_file_parts *p);
+/* Borrowed as above; -EINVAL also without text, or with too much. */
 int trace_decode_cmdline(const struct trace_frame *f, struct trace_cmdline *out);
 /* Cuts a longer type; it is cleaned. */
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mapping.h"
+#include "base/range.h"
 #include "base/reading.h"
 
 #include <stdbool.h>
@@ -42,6 +43,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_SWITCH = 25,      /* all events are disabled on request, or one is enabled */
 	TRACE_FRAME_DIVISOR = 26,     /* by which the rates of the iteration were divided */
 	TRACE_FRAME_THING_CLOCK = 27, /* a reading of the clock of a thing */
+	TRACE_FRAME_FILE_PARTS = 28,  /* of a mapped file that will not be found: its symbols */
 	TRACE_FRAME_MEMORY = 29,      /* a map of the target's memory */
 };
 
@@ -276,6 +278,23 @@ struct trace_build_id {
 	uint32_t id_len;  /* 1 … 20 */
 	const char *path; /* as in records: not terminated, not cleaned */
 	uint32_t path_len;
+};
+
+/* Parts of a mapped file: what names its functions, and what stacks are unwound with. Of a file
+ * that its path does not lead to. */
+enum { TRACE_MAX_FILE_PARTS = 64 };
+struct trace_file_parts {
+	uint32_t major, minor;
+	uint64_t inode;
+	uint64_t file_bytes;
+	const uint8_t *id; /* the build-id */
+	uint32_t id_len;   /* 0: none */
+	const char *path;  /* as in records: not terminated, not cleaned */
+	uint32_t path_len;
+	const struct range *part; /* ascending, in the file */
+	size_t nr;
+	const uint8_t *bytes; /* of the parts, one after the other */
+	size_t len;
 };
 
 /* The command line of a process, as /proc/PID/cmdline. It is that of the program that the process

@@ -1,13 +1,18 @@
 /*
  * Any bytes as an ELF file: segments, sections, symbols, stubs, where code begins, probes, and what
- * libdw is given of it. Nothing outside of the file is touched; what is found makes sense.
+ * libdw is given of it. Nothing outside of the file is touched; what is found makes sense. What is
+ * stored of it (elf/parts.h) is as in the file, and what can be read there, too.
  */
 #include "elf/dwarf.h"
+#include "elf/parts.h"
 #include "elf/probes.h"
+#include "elf/reader.h"
 #include "symbol/room.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -97,6 +102,74 @@ static int check_probe(const struct elf_probe *p, void *arg)
 	return 0;
 }
 
+static int put_into_memory(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = memfd_create("fuzzed", MFD_CLOEXEC);
+	require(fd >= 0 && ftruncate(fd, (off_t)size) == 0 &&
+		pwrite(fd, data, size, 0) == (ssize_t)size);
+	return fd;
+}
+
+/* bytes: room for all. */
+static void copy_parts(const struct elf_parts *p, const uint8_t *data, size_t size, uint8_t *bytes)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < p->nr; i++) {
+		const struct range *r = &p->part[i];
+
+		require(r->offset >= end && r->offset <= size && r->len <= size - r->offset);
+		memcpy(bytes, data + r->offset, r->len);
+		bytes += r->len;
+		end = r->offset + r->len;
+	}
+}
+
+static void check_same(const struct elf_file *part, const struct elf_file *whole)
+{
+	struct elf_section a, b;
+
+	require(elf_file_nr_sections(part) <= elf_file_nr_sections(whole));
+	for (size_t i = 0; i < elf_file_nr_sections(part); i++) {
+		require(elf_file_section(part, i, &a) && elf_file_section(whole, i, &b));
+		if (elf_file_load(part, &a))
+			require(elf_file_load(whole, &b) && a.size == b.size &&
+				memcmp(a.data, b.data, a.size) == 0);
+	}
+}
+
+static void check_parts(const struct elf_file *whole, const uint8_t *data, size_t size,
+			uint64_t max_bytes)
+{
+	struct elf_file_parts from;
+	struct elf_reader *reader;
+	struct elf_parts parts;
+	struct elf_file *f;
+	uint8_t *bytes;
+
+	if (elf_parts_find(put_into_memory(data, size), max_bytes, &parts))
+		return;
+	require(parts.nr && parts.nr <= ELF_MAX_PARTS && parts.bytes <= max_bytes &&
+		parts.file_bytes == size);
+	bytes = malloc(parts.bytes);
+	require(bytes != NULL);
+	require(elf_reader_new(&(struct elf_reader_config){.max_bytes = 1 << 30}, &reader) == 0);
+	copy_parts(&parts, data, size, bytes);
+	from = (struct elf_file_parts){parts.part, parts.nr, bytes, size};
+	if (elf_file_open_parts(reader, &from, "stored", &f, NULL) == 0) {
+		check_same(f, whole);
+		check_symbols(f);
+		check_frames(f);
+		check_dwarf(f);
+		elf_file_close(f);
+	}
+	elf_reader_free(reader);
+	free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_file *f;
@@ -110,6 +183,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_dwarf(f);
 	require(elf_probes_each(f, check_probe, &size) == 0);
 	require(elf_probes_in_notes(f, data, size, size, check_probe, &size) == 0);
+	check_parts(f, data, size, size);
+	check_parts(f, data, size, size / 2);
 	elf_file_close(f);
 	return 0;
 }

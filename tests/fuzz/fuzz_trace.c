@@ -165,6 +165,21 @@ static void check_kallsyms(const struct trace_frame *f)
 		touched ^= crc32c(0, text, len);
 }
 
+static void check_file_parts(const struct trace_frame *f)
+{
+	struct trace_file_parts p;
+	uint64_t bytes = 0;
+
+	if (trace_decode_file_parts(f, &p) != 0)
+		return;
+	require(p.nr && p.nr <= TRACE_MAX_FILE_PARTS);
+	for (size_t i = 0; i < p.nr; i++)
+		bytes += p.part[i].len;
+	require(bytes == p.len && bytes <= f->length && bytes <= p.file_bytes);
+	touched ^= crc32c(0, p.bytes, p.len) ^ crc32c(0, p.path, p.path_len);
+	trace_file_parts_fini(&p);
+}
+
 static void check_frame(const struct trace_frame *f)
 {
 	struct clock_triple clocks;
@@ -178,6 +193,7 @@ static void check_frame(const struct trace_frame *f)
 	check_lists(f);
 	check_memory(f);
 	check_kallsyms(f);
+	check_file_parts(f);
 	if (trace_decode_clocks(f, &clocks) == 0)
 		require(f->kind == TRACE_FRAME_CLOCKS && f->length >= 24);
 	if (trace_decode_end(f, &totals) == 0)

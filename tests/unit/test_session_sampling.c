@@ -522,7 +522,7 @@ TEST(common_fails)
 	assert_int_equal(common_add_kallsyms(&c, "x", 1), 0);
 	common_fail(&c, &why);
 	assert_int_equal(common_add_kallsyms(&c, "x", 1), -ENOSPC);
-	assert_int_equal(common_add_packed_kallsyms(&c, "x", 1), -ENOSPC);
+	assert_int_equal(common_add_packed(&c, "x", 1), -ENOSPC);
 	assert_int_equal(common_add_records(&c, "x", 1), -ENOSPC);
 	assert_int_equal(common_add_build_id(&c, &id), -ENOSPC);
 	common_fini(&c);

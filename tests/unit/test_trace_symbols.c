@@ -99,11 +99,11 @@ TEST(read_back)
 			folder_init(&d);
 			f = create(w, &d, p);
 			assert_in_range(frame.len, 100, strlen(kallsyms) / 2);
-			assert_int_equal(trace_file_kallsyms(f, frame.data, frame.len, NULL), 0);
+			assert_int_equal(trace_file_packed(f, frame.data, frame.len, NULL), 0);
 			trace_writer_more(w);
 			trace_writer_kallsyms(w, kallsyms, 2000);
 			assert_int_equal(trace_file_append(f, w, NULL), 0);
-			assert_int_equal(trace_file_kallsyms(f, frame.data, frame.len, NULL), 0);
+			assert_int_equal(trace_file_packed(f, frame.data, frame.len, NULL), 0);
 			finish(w, f);
 			assert_int_equal(trace_reader_open(d.fd, "t", &r, NULL), 0);
 			expect_kallsyms(r, true, kallsyms, strlen(kallsyms));
@@ -251,7 +251,7 @@ TEST(refused)
 		oddities[i].spoil(&frame);
 		exact = mem_alloc(frame.len + !frame.len); /* ASan sees what is read behind */
 		memcpy(exact, frame.data, frame.len);
-		assert_int_equal(trace_file_kallsyms(f, exact, frame.len, &e), -EINVAL);
+		assert_int_equal(trace_file_packed(f, exact, frame.len, &e), -EINVAL);
 		assert_string_equal(e.source, "some/path");
 		mem_free(exact);
 		buf_fini(&frame);
@@ -274,7 +274,7 @@ TEST(no_packer)
 
 	folder_init(&d);
 	f = create(w, &d, NULL);
-	assert_int_equal(trace_file_kallsyms(f, frame.data, frame.len, NULL), -EINVAL);
+	assert_int_equal(trace_file_packed(f, frame.data, frame.len, NULL), -EINVAL);
 	finish(w, f);
 	buf_fini(&frame);
 	trace_writer_free(w);
@@ -305,9 +305,9 @@ TEST(disk_full)
 	before = trace_file_bytes(f);
 	ops.writev = full_writev;
 	sys_set_ops(&ops);
-	assert_int_equal(trace_file_kallsyms(f, frame.data, frame.len, NULL), -ENOSPC);
+	assert_int_equal(trace_file_packed(f, frame.data, frame.len, NULL), -ENOSPC);
 	sys_set_ops(NULL);
-	assert_int_equal(trace_file_kallsyms(f, frame.data, frame.len, NULL), -ENOSPC);
+	assert_int_equal(trace_file_packed(f, frame.data, frame.len, NULL), -ENOSPC);
 	assert_int_equal(trace_file_bytes(f), before);
 	trace_file_abandon(f);
 	buf_fini(&frame);

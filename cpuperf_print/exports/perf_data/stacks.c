@@ -62,7 +62,7 @@ static int make_symbols(struct stacks *s, const struct input *o)
 	    .vdso = o->vdso,
 	};
 
-	s->living = o->is_same_boot ? symbol_living_new(s->finder, o->processes) : NULL;
+	s->living = symbol_living_new(s->finder, o->processes, o->is_same_boot);
 	return symbols_new(&config, &s->symbols);
 }
 
