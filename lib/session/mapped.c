@@ -16,6 +16,7 @@ enum {
 	PROT_EXECUTE = 4,
 	TAIL_BYTES = 16, /* task and time */
 };
+#define IDLE_NS          UINT64_C(1000000000)  /* the longest wait */
 #define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two queries for a file */
 #define LONGEST_PAUSE_NS UINT64_C(64000000000) /* if it cannot be identified */
 
@@ -231,26 +232,40 @@ static struct mapped_file *pop_due(struct mapped *m)
 	return f && f->is_wanted ? f : NULL;
 }
 
-bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number)
+/* Under the lock. Waits until something is due, or until then. */
+static struct mapped_file *wait_for_due(struct mapped *m, uint64_t until_ns)
 {
 	struct mapped_file *f = NULL;
-	bool is_found = false;
+
+	while (m->first_exec == m->next_exec && !(f = pop_due(m)) &&
+	       (m->nr_queued || !m->is_ending) && clock_monotonic_ns() < until_ns) {
+		const uint64_t due_ns = next_due_ns(m);
+
+		if (!m->is_ending && due_ns > clock_monotonic_ns())
+			(void)thread_cond_wait(&m->wake, &m->lock,
+					       due_ns < until_ns ? due_ns : until_ns);
+	}
+	return f;
+}
+
+bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number)
+{
+	struct mapped_file *f;
+	bool is_found = true;
 
 	pthread_mutex_lock(&m->lock);
-	while (m->first_exec == m->next_exec && !(f = pop_due(m)) &&
-	       (m->nr_queued || !m->is_ending))
-		if (!m->is_ending && next_due_ns(m) > clock_monotonic_ns())
-			(void)thread_cond_wait(&m->wake, &m->lock, next_due_ns(m));
+	f = wait_for_due(m, clock_monotonic_ns() + IDLE_NS);
 	if (m->first_exec != m->next_exec) {
 		q->pid = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
 		*number = MAPPED_EXEC;
-		is_found = true;
 	} else if (f) {
 		f->is_wanted = false; /* later mappings cause another query */
 		f->due_ns = clock_monotonic_ns() + f->pause_ns;
 		make_question(m, f, q);
 		*number = (uint32_t)(f - (const struct mapped_file *)m->files.items);
-		is_found = true;
+	} else {
+		*number = MAPPED_NONE;
+		is_found = m->nr_queued || !m->is_ending;
 	}
 	pthread_mutex_unlock(&m->lock);
 	return is_found;

@@ -49,10 +49,11 @@ void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uin
 /* After this, mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);
 
-enum { MAPPED_EXEC = UINT32_MAX }; /* in place of a file's number */
+/* In place of a file's number. */
+enum { MAPPED_EXEC = UINT32_MAX, MAPPED_NONE = UINT32_MAX - 1 };
 /* Waits for what to query next: a process that exec'd (*number MAPPED_EXEC; only q->pid is set), or
- * a file. Processes come first: many end soon. Those beyond MAPPED_MAX_EXECS are skipped. False:
- * mapped_end was called, and nothing is left. */
+ * a file. Processes come first: many end soon. Those beyond MAPPED_MAX_EXECS are skipped. After a
+ * second: nothing yet (MAPPED_NONE). False: mapped_end was called, and nothing is left. */
 bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number);
 bool mapped_is_ending(struct mapped *m);
 /* Reports the result of a query. is_last: do not query the file again. */

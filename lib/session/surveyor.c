@@ -18,7 +18,8 @@
 enum {
 	LAST_NS = 500000000, /* for files mapped near the end */
 	LAST_PATIENCE_MS = 300,
-	NR_SURVEY_NOTES = 3, /* the survey's notes; the last one is added later */
+	LAST_FILES_NS = 2000000000, /* for all that is read then, with files to be stored */
+	NR_SURVEY_NOTES = 3,        /* the survey's notes; the last one is added later */
 };
 
 int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *common,
@@ -64,6 +65,18 @@ static int add_kallsyms(const char *text, size_t len, void *arg)
 static int add_packed(const void *piece, size_t len, void *arg)
 {
 	return common_add_packed(((struct surveyor *)arg)->common, piece, len);
+}
+
+/* Packed outside of the lock. Without memory it has no names. */
+static int add_file(const struct trace_file_parts *parts, void *arg)
+{
+	struct surveyor *s = arg;
+	const void *frame;
+	size_t len;
+
+	if (!s->files || !trace_packer_file_parts(s->files, parts, &frame, &len))
+		return 0;
+	return common_add_packed(s->common, frame, len);
 }
 
 static bool pack(const char *text, size_t len, const void **piece, size_t *piece_len, void *arg)
@@ -153,6 +166,14 @@ static bool read_cmdline(struct surveyor *s)
 	return rc == 0 || rc == -ETIMEDOUT;
 }
 
+/* False: stop querying. */
+static bool receive_files(struct surveyor *s, bool is_last)
+{
+	int rc = survey_reader_look(&s->reader, is_last);
+
+	return rc == 0 || rc == -ETIMEDOUT;
+}
+
 /* Queries one file. False: stop querying. */
 static bool identify_one(struct surveyor *s, uint32_t number)
 {
@@ -165,6 +186,47 @@ static bool identify_one(struct surveyor *s, uint32_t number)
 	return rc == 0 || rc == -ETIMEDOUT;
 }
 
+static bool query(struct surveyor *s, uint32_t number)
+{
+	switch (number) {
+	case MAPPED_EXEC:
+		return read_cmdline(s);
+	case MAPPED_NONE:
+		return receive_files(s, false);
+	default:
+		return identify_one(s, number);
+	}
+}
+
+static void note_late(struct surveyor *s)
+{
+	const unsigned nr_left_out = survey_reader_left_out(&s->reader);
+
+	survey_reader_note(&s->reader, s->nr_silent, &s->late);
+	if (s->mapped.nr_foreign)
+		buf_printf(&s->late,
+			   "%sno build-ids of %u mapped files: their file systems may not answer",
+			   s->late.len ? "; " : "", s->mapped.nr_foreign);
+	if (nr_left_out)
+		buf_printf(&s->late,
+			   "%sno names of %u files that their paths do not lead to: they are too "
+			   "large or too many to be stored",
+			   s->late.len ? "; " : "", nr_left_out);
+	if (s->mapped.is_full)
+		buf_printf(&s->late, "%sno build-ids of files beyond the limit",
+			   s->late.len ? "; " : "");
+}
+
+/* Returns until when files are asked for. */
+static uint64_t begin_last(struct surveyor *s)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+
+	s->reader.config.patience_ms = LAST_PATIENCE_MS;
+	s->reader.config.until_ns = now_ns + LAST_FILES_NS;
+	return now_ns + LAST_NS;
+}
+
 /* Runs until the session ends, and then at most LAST_NS longer for the remaining files. */
 static void identify_mapped(struct surveyor *s)
 {
@@ -173,22 +235,15 @@ static void identify_mapped(struct surveyor *s)
 
 	s->reader.config.stop = NULL;
 	while (mapped_next(&s->mapped, &s->question, &number)) {
-		if (!until_ns && mapped_is_ending(&s->mapped)) {
-			until_ns = clock_monotonic_ns() + LAST_NS;
-			s->reader.config.patience_ms = LAST_PATIENCE_MS;
-		}
-		if (!(number == MAPPED_EXEC ? read_cmdline(s) : identify_one(s, number)) ||
-		    (until_ns && clock_monotonic_ns() > until_ns))
+		if (!until_ns && mapped_is_ending(&s->mapped))
+			until_ns = begin_last(s);
+		if (!query(s, number) || (until_ns && clock_monotonic_ns() > until_ns))
 			break;
 	}
-	survey_reader_note(&s->reader, s->nr_silent, &s->late);
-	if (s->mapped.nr_foreign)
-		buf_printf(&s->late,
-			   "%sno build-ids of %u mapped files: their file systems may not answer",
-			   s->late.len ? "; " : "", s->mapped.nr_foreign);
-	if (s->mapped.is_full)
-		buf_printf(&s->late, "%sno build-ids of files beyond the limit",
-			   s->late.len ? "; " : "");
+	if (!until_ns)
+		(void)begin_last(s);
+	(void)receive_files(s, true);
+	note_late(s);
 }
 
 static void note_failure(struct survey_result *r, int rc, const char *what)
@@ -204,12 +259,14 @@ static void *run(void *arg)
 	const struct survey_reader_config config = {.root = &s->plan->host->root,
 						    .records = add_records,
 						    .cmdline = add_cmdline,
+						    .file = add_file,
 						    .arg = s,
 						    .stop = &s->stop};
 	int rc, init;
 
 	(void)setpriority(PRIO_PROCESS, 0, s->nice);
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
+	s->files = trace_packer_new(0);
 	init = rc = survey_reader_init(&s->reader, &config);
 	if (rc == 0) {
 		rc = survey_reader_survey(&s->reader, &s->tasks);
@@ -217,10 +274,11 @@ static void *run(void *arg)
 	}
 	note_failure(&s->tasks, rc, "tasks");
 	atomic_store(&s->is_surveyed, true);
-	if (init)
-		return NULL;
-	identify_mapped(s);
-	survey_reader_fini(&s->reader);
+	if (init == 0) {
+		identify_mapped(s);
+		survey_reader_fini(&s->reader);
+	}
+	trace_packer_free(s->files);
 	return NULL;
 }
 

@@ -37,20 +37,6 @@ static int open_of(const struct root *root, uint32_t pid, const char *name)
 	return sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
 }
 
-/* Of a program also its owner may open it. */
-static int open_file(const struct root *root, uint32_t pid, const struct proc_mapping *m)
-{
-	int fd = survey_maps_open(root, pid, m->start, m->end, m->inode);
-	struct stat st;
-
-	if (fd >= 0)
-		return fd;
-	fd = open_of(root, pid, "exe");
-	if (fd >= 0 && (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) || st.st_ino != m->inode))
-		io_close(&fd);
-	return fd;
-}
-
 static bool has_bytes(int file, uint64_t offset, int memory, uint64_t address)
 {
 	char a[PAGE_BYTES], b[PAGE_BYTES];
@@ -72,7 +58,7 @@ static bool is_copy(int file, uint64_t offset, int memory, const struct proc_map
 static bool find_offset(const struct root *root, uint32_t pid, const struct proc_mapping *of,
 			const struct proc_mapping *m, uint64_t *out)
 {
-	IO_AUTO_FD int file = open_file(root, pid, of);
+	IO_AUTO_FD int file = survey_maps_open(root, pid, of->start, of->end, of->inode);
 	IO_AUTO_FD int memory = file < 0 ? -1 : open_of(root, pid, "mem");
 	const uint64_t next = of->offset + (m->start - of->start);
 

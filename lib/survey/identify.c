@@ -98,6 +98,19 @@ static int open_elsewhere(const struct survey_mounts *m, const struct survey_ide
 	return fd;
 }
 
+int survey_identify_open(struct survey_mounts *mounts, const struct survey_identify_question *q)
+{
+	const struct survey_mount *mount = survey_mounts_find(mounts, q->pid, q->major, q->minor);
+	int fd;
+
+	if (!mount || !mount->is_local)
+		return mount ? -EREMOTE : -ENODEV;
+	fd = survey_maps_open(mounts->root, q->pid, q->start, q->end, q->inode);
+	fd = check_generation(fd, q);
+	fd = fd < 0 ? open_name(mounts, q) : fd;
+	return fd < 0 ? open_elsewhere(mounts, q) : fd;
+}
+
 /* CLOCK_MONOTONIC at the last change of the file. */
 static uint64_t unchanged_since_ns(const struct stat *st, const struct clock_triple *now)
 {
@@ -129,21 +142,16 @@ static void read_file(int fd, const struct clock_triple *now, struct survey_iden
 void survey_identify(struct survey_mounts *mounts, const struct survey_identify_question *q,
 		     struct survey_identify_answer *out)
 {
-	const struct survey_mount *mount = survey_mounts_find(mounts, q->pid, q->major, q->minor);
 	struct survey_identify_answer answer = {0};
 	struct clock_triple now;
 
 	clock_triple_now(&now);
-	if (mount && !mount->is_local) {
-		answer.state = SURVEY_IDENTIFY_FOREIGN;
-	} else if (mount) {
-		IO_AUTO_FD int fd = check_generation(
-		    survey_maps_open(mounts->root, q->pid, q->start, q->end, q->inode), q);
 
-		fd = fd < 0 ? open_name(mounts, q) : fd;
-		fd = fd < 0 ? open_elsewhere(mounts, q) : fd;
-		if (fd >= 0)
-			read_file(fd, &now, &answer);
-	}
+	IO_AUTO_FD int fd = survey_identify_open(mounts, q);
+
+	if (fd == -EREMOTE)
+		answer.state = SURVEY_IDENTIFY_FOREIGN;
+	else if (fd >= 0)
+		read_file(fd, &now, &answer);
 	*out = answer;
 }

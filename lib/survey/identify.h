@@ -40,4 +40,8 @@ struct survey_identify_answer {
 void survey_identify(struct survey_mounts *mounts, const struct survey_identify_question *q,
 		     struct survey_identify_answer *out);
 
+/* Opens the file for reading. The descriptor; -EREMOTE: not tried, as its file system may never
+ * answer; -ENODEV: nor of an unknown one; -errno. */
+int survey_identify_open(struct survey_mounts *mounts, const struct survey_identify_question *q);
+
 #endif

@@ -104,6 +104,9 @@ static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
 		return false;
 	case 0:
 	case -ENODATA:
+		if (ids->after)
+			ids->after(pid, m, id, ids->arg);
+		return true;
 	case -EINVAL:
 		return true;
 	default:

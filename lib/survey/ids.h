@@ -35,6 +35,9 @@ struct survey_ids {
 	struct survey_mounts mounts;
 	/* NULL, or called before a file is read, which may block forever. */
 	void (*before)(const struct proc_mapping *m, void *arg);
+	/* NULL, or called after a file was read for the first time; id: its build-id, or empty. */
+	void (*after)(uint32_t pid, const struct proc_mapping *m, const struct elf_build_id *id,
+		      void *arg);
 	void *arg;
 	const struct survey_key *silent; /* borrowed; files that did not answer */
 	size_t nr_silent;

@@ -94,20 +94,32 @@ int survey_maps_build_id(int fd, const struct proc_mapping *m, struct elf_build_
 	return 0;
 }
 
-int survey_maps_open(const struct root *root, uint32_t pid, uint64_t start, uint64_t end,
-		     uint64_t inode)
+/* path: a link that shows a file which a process uses. */
+static int open_shown(const char *path, uint64_t inode)
 {
-	char path[sizeof(root->dir) + 80];
 	struct stat st;
-	int rc;
+	int rc = sys()->fstatat(AT_FDCWD, path, &st,
+				0); /* without opening: that may have effects on a device */
 
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
-		 root->dir, pid, start, end);
-	rc = sys()->fstatat(AT_FDCWD, path, &st,
-			    0); /* without opening: that may have effects on a device */
 	if (rc)
 		return rc;
 	if (!S_ISREG(st.st_mode) || (inode && st.st_ino != inode))
 		return -EINVAL;
 	return sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+}
+
+int survey_maps_open(const struct root *root, uint32_t pid, uint64_t start, uint64_t end,
+		     uint64_t inode)
+{
+	char path[sizeof(root->dir) + 80];
+	int fd, program;
+
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+		 root->dir, pid, start, end);
+	fd = open_shown(path, inode);
+	if (fd >= 0 || !inode)
+		return fd;
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/exe", root->dir, pid);
+	program = open_shown(path, inode);
+	return program >= 0 ? program : fd;
 }

@@ -26,8 +26,9 @@ int survey_maps_at(int fd, uint64_t address, char name[SURVEY_PATH_BYTES],
  * -errno: the query failed. */
 int survey_maps_build_id(int fd, const struct proc_mapping *m, struct elf_build_id *out);
 
-/* Opens the mapped file for reading, through /proc/PID/map_files. inode: the expected one; 0: any.
- * The descriptor; -EINVAL: another inode, or not a regular file; -errno. */
+/* Opens the mapped file for reading, through /proc/PID/map_files, or /proc/PID/exe if that has the
+ * expected inode: the process's program also its owner may open. inode 0: any, of map_files. The
+ * descriptor; -EINVAL: another inode, or not a regular file; -errno. */
 int survey_maps_open(const struct root *root, uint32_t pid, uint64_t start, uint64_t end,
 		     uint64_t inode);
 

@@ -5,6 +5,7 @@
 #include "survey/reader.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "survey/reader_child.h"
@@ -26,10 +27,16 @@ enum {
 int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config)
 {
 	struct survey_reader_message *message = mem_alloc(sizeof(*message));
+	struct survey_reader_files *files = mem_zalloc(sizeof(*files));
 
-	if (!message)
+	if (!message || !files) {
+		mem_free(message);
+		mem_free(files);
 		return -ENOMEM;
-	*r = (struct survey_reader){.config = *config, .child = CHILD_NONE, .message = message};
+	}
+	*r = (struct survey_reader){
+	    .config = *config, .child = CHILD_NONE, .message = message, .files = files};
+	buf_init(&files->bytes, SURVEY_FILES_ONE_BYTES);
 	if (!r->config.patience_ms)
 		r->config.patience_ms = SURVEY_READER_PATIENCE_MS;
 	return 0;
@@ -50,6 +57,9 @@ void survey_reader_fini(struct survey_reader *r)
 {
 	child_end(&r->child, END_MS);
 	mem_free(r->message);
+	if (r->files)
+		buf_fini(&r->files->bytes);
+	mem_free(r->files);
 	*r = (struct survey_reader){.child = CHILD_NONE};
 }
 
@@ -57,6 +67,7 @@ static int start(struct survey_reader *r)
 {
 	if (r->nr_abandoned == SURVEY_READER_MAX_CHILDREN)
 		return -EBUSY;
+	r->files->nr_left = 0;
 	return child_start(&r->child, SOCK_SEQPACKET, "cpuperf-survey", survey_reader_child, r);
 }
 
@@ -76,30 +87,51 @@ static bool are_records(const uint8_t *p, size_t len)
 	return true;
 }
 
+static bool is_file(const struct survey_reader_file *f)
+{
+	uint64_t bytes = 0;
+
+	if (f->parts.nr > ELF_MAX_PARTS || f->parts.bytes > SURVEY_FILES_ONE_BYTES ||
+	    f->id.len > ELF_MAX_BUILD_ID_BYTES || !memchr(f->what.path, '\0', sizeof(f->what.path)))
+		return false;
+	for (size_t i = 0; i < f->parts.nr; i++)
+		bytes += f->parts.part[i].len <= f->parts.bytes ? f->parts.part[i].len : UINT32_MAX;
+	return bytes == f->parts.bytes;
+}
+
 static bool is_message(struct survey_reader_message *m, size_t len)
 {
 	static const size_t sizes[] = {
-	    [SURVEY_READER_AT] = sizeof(m->at),
-	    [SURVEY_READER_RESULT] = sizeof(m->result),
-	    [SURVEY_READER_FAILED] = sizeof(m->result),
-	    [SURVEY_READER_ANSWER] = sizeof(m->answer),
+	    [SURVEY_READER_AT] = sizeof(m->at),         [SURVEY_READER_RESULT] = sizeof(m->result),
+	    [SURVEY_READER_FAILED] = sizeof(m->result), [SURVEY_READER_ANSWER] = sizeof(m->answer),
+	    [SURVEY_READER_FILE] = sizeof(m->file),     [SURVEY_READER_LOOKED] = 0,
 	};
 
 	if (m->kind == SURVEY_READER_RECORDS)
 		return are_records(m->records, len);
+	if (m->kind == SURVEY_READER_BYTES)
+		return true;
 	if (m->kind == SURVEY_READER_CMDLINE)
 		return len >= offsetof(struct survey_cmdline, text) &&
 		       m->cmdline.len <= TRACE_CMDLINE_BYTES &&
 		       len == survey_cmdline_bytes(&m->cmdline);
 	if (m->kind >= sizeof(sizes) / sizeof(sizes[0]) || !m->kind || len != sizes[m->kind])
 		return false;
-	if (m->kind == SURVEY_READER_AT)
+	switch (m->kind) {
+	case SURVEY_READER_AT:
 		m->at.name[sizeof(m->at.name) - 1] = m->at.path[sizeof(m->at.path) - 1] = '\0';
-	else if (m->kind == SURVEY_READER_ANSWER)
+		return true;
+	case SURVEY_READER_FILE:
+		return is_file(&m->file);
+	case SURVEY_READER_ANSWER:
 		return m->answer.id.len <= ELF_MAX_BUILD_ID_BYTES;
-	else
+	case SURVEY_READER_RESULT:
+	case SURVEY_READER_FAILED:
 		m->result.note[sizeof(m->result.note) - 1] = '\0';
-	return true;
+		return true;
+	default:
+		return true;
+	}
 }
 
 /* Receives a message into r->message; *len: its bytes after the head. 0; -ECANCELED; -ETIMEDOUT:
@@ -113,7 +145,8 @@ static int receive(const struct survey_reader *r, size_t *len)
 	do {
 		if (r->config.stop && atomic_load(r->config.stop))
 			return -ECANCELED;
-		if (ms >= r->config.patience_ms)
+		if (ms >= r->config.patience_ms ||
+		    (r->config.until_ns && clock_monotonic_ns() > r->config.until_ns))
 			return -ETIMEDOUT;
 		ms += POLL_MS;
 	} while (poll(&p, 1, POLL_MS) <= 0);
@@ -125,6 +158,63 @@ static int receive(const struct survey_reader *r, size_t *len)
 	return 0;
 }
 
+static int begin_file(struct survey_reader *r)
+{
+	struct survey_reader_files *files = r->files;
+	struct survey_reader_file *f = &files->arriving;
+
+	*f = r->message->file;
+	survey_files_add(&files->stored, &f->what, &f->id, f->parts.bytes);
+	buf_reset(&files->bytes);
+	files->nr_left = f->parts.bytes;
+	return 0;
+}
+
+static int pass_file(struct survey_reader *r)
+{
+	const struct survey_reader_files *files = r->files;
+	const struct survey_reader_file *f = &files->arriving;
+	const struct trace_file_parts parts = {
+	    .major = f->what.major,
+	    .minor = f->what.minor,
+	    .inode = f->what.inode,
+	    .file_bytes = f->parts.file_bytes,
+	    .id = f->id.bytes,
+	    .id_len = f->id.len,
+	    .path = f->what.path,
+	    .path_len = (uint32_t)strlen(f->what.path),
+	    .part = f->parts.part,
+	    .nr = f->parts.nr,
+	    .bytes = (const uint8_t *)files->bytes.data,
+	    .len = files->bytes.len,
+	};
+
+	return r->config.file ? r->config.file(&parts, r->config.arg) : 0;
+}
+
+/* len: 0: no more can be read of it. Without memory it is not stored. */
+static int add_bytes(struct survey_reader *r, size_t len)
+{
+	struct survey_reader_files *files = r->files;
+
+	if (len > files->nr_left)
+		return -ETIMEDOUT;
+	buf_add(&files->bytes, r->message->bytes, len);
+	files->nr_left = len ? files->nr_left - len : 0;
+	return len && !files->nr_left && !buf_error(&files->bytes) ? pass_file(r) : 0;
+}
+
+/* True: it was part of a file. */
+static bool take_file(struct survey_reader *r, size_t len, int *rc)
+{
+	const bool is_file = r->message->kind == SURVEY_READER_FILE;
+
+	if (!is_file && r->message->kind != SURVEY_READER_BYTES)
+		return false;
+	*rc = is_file ? begin_file(r) : add_bytes(r, len);
+	return true;
+}
+
 /* With one child process. */
 static int survey_once(struct survey_reader *r, struct survey_result *out)
 {
@@ -133,6 +223,8 @@ static int survey_once(struct survey_reader *r, struct survey_result *out)
 	int rc = start(r);
 
 	while (rc == 0 && (rc = receive(r, &len)) == 0) {
+		if (take_file(r, len, &rc))
+			continue;
 		switch (m->kind) {
 		case SURVEY_READER_RESULT:
 			*out = m->result;
@@ -180,7 +272,9 @@ static int ask(struct survey_reader *r, const void *question, size_t len,
 	if (rc == 0 &&
 	    send(r->child.fd, question, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
 		rc = -ETIMEDOUT;
-	rc = rc ? rc : receive(r, &len);
+	do
+		rc = rc ?: receive(r, &len);
+	while (rc == 0 && take_file(r, len, &rc));
 	if (rc == 0 && r->message->kind != kind)
 		rc = -ETIMEDOUT;
 	if (rc == -ECANCELED) /* its late answer would be read as that to the next question */
@@ -222,6 +316,32 @@ int survey_reader_ask_cmdline(struct survey_reader *r, uint32_t pid, struct surv
 	return rc;
 }
 
+int survey_reader_look(struct survey_reader *r, bool is_last)
+{
+	static const struct survey_at watched = {.path = "files that were deleted or replaced"};
+	struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
+	int rc = 0;
+	size_t len;
+
+	if (p.fd < 0)
+		return 0; /* nothing is watched */
+	if (is_last)
+		return ask(r, "", 1, SURVEY_READER_LOOKED, &watched);
+	while (rc == 0 && poll(&p, 1, 0) > 0) {
+		rc = receive(r, &len);
+		if (rc == 0 && !take_file(r, len, &rc))
+			rc = -ETIMEDOUT;
+	}
+	if (rc == -ETIMEDOUT)
+		abandon(r, &watched);
+	return rc;
+}
+
+unsigned survey_reader_left_out(const struct survey_reader *r)
+{
+	return r->files->stored.nr_left_out;
+}
+
 unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct buf *note)
 {
 	unsigned nr = r->nr_abandoned - from, nr_named = nr < MAX_NAMED ? nr : MAX_NAMED;
@@ -229,12 +349,13 @@ unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct
 	for (unsigned i = 0; i < nr_named; i++) {
 		const struct survey_at *at = &r->silent[from + i];
 
-		buf_printf(note, "%sprocess %u",
-			   i ? "; " : "not surveyed, because they do not answer: ", at->pid);
+		buf_adds(note, i ? "; " : "not surveyed, because they do not answer: ");
+		if (at->pid || !at->path[0])
+			buf_printf(note, "process %u", at->pid);
 		if (at->name[0])
 			buf_printf(note, " (%s)", at->name);
 		if (at->path[0])
-			buf_printf(note, ": %s", at->path);
+			buf_printf(note, "%s%s", at->pid ? ": " : "", at->path);
 	}
 	if (nr > nr_named)
 		buf_printf(note, "; and %u more", nr - nr_named);

@@ -15,7 +15,9 @@
 #include "survey/survey.h"
 
 struct buf;
+struct survey_reader_files;
 struct survey_reader_message;
+struct trace_file_parts;
 
 enum {
 	SURVEY_READER_MAX_CHILDREN =
@@ -28,8 +30,12 @@ struct survey_reader_config {
 	const struct root *root; /* of /proc */
 	uint32_t max_tasks;      /* as struct survey_config's */
 	unsigned patience_ms;    /* 0: SURVEY_READER_PATIENCE_MS */
+	uint64_t until_ns;       /* 0, or CLOCK_MONOTONIC, after which all are silent */
 	int (*records)(const void *records, size_t len, void *arg); /* as struct survey_config's */
 	int (*cmdline)(const struct survey_cmdline *c, void *arg);  /* the same; may be NULL */
+	/* NULL, or receives the parts of each file that is to be stored (files.h), borrowed. As
+	 * records. */
+	int (*file)(const struct trace_file_parts *parts, void *arg);
 	void *arg;
 	const atomic_bool *stop; /* NULL, or polled */
 };
@@ -46,6 +52,7 @@ struct survey_reader {
 	unsigned nr_abandoned;                               /* child processes */
 	struct survey_at silent[SURVEY_READER_MAX_CHILDREN]; /* what did not answer */
 	struct survey_reader_message *message;               /* owned; the last one received */
+	struct survey_reader_files *files;                   /* owned */
 };
 
 /* 0 or -ENOMEM, with nothing owned. */
@@ -62,8 +69,13 @@ int survey_reader_ask(struct survey_reader *r, const struct survey_identify_ques
 		      struct survey_identify_answer *out);
 /* Asks for the command line of a process; the rest as above. */
 int survey_reader_ask_cmdline(struct survey_reader *r, uint32_t pid, struct survey_cmdline *out);
+/* Receives files that were deleted or replaced since; does not wait. Then, with is_last, looks at
+ * all once more. As survey_reader_ask_cmdline. */
+int survey_reader_look(struct survey_reader *r, bool is_last);
 /* Appends a description of what did not answer, from number from on; nothing if all did. Returns
  * the number of all that did not answer. */
 unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct buf *note);
+/* How many files were not stored for lack of room. */
+unsigned survey_reader_left_out(const struct survey_reader *r);
 
 #endif

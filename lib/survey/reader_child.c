@@ -3,9 +3,12 @@
  */
 #include "survey/reader_child.h"
 
+#include "base/io.h"
 #include "base/root.h"
+#include "survey/places.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,10 +16,14 @@
 
 _Static_assert(offsetof(struct survey_reader_message, at) == SURVEY_READER_HEAD_BYTES, "no holes");
 
+enum { PAUSE_MS = 100 };
+
 struct child_side {
 	const struct survey_reader *reader;
 	int fd;
 	struct survey_mounts mounts;
+	struct survey_files stored; /* also by earlier children */
+	struct survey_places places;
 	struct survey_reader_message message;
 	struct survey_identify_question question;
 };
@@ -70,6 +77,59 @@ static void send_place(const struct survey_at *at, void *arg)
 	send_message(c, SURVEY_READER_AT, sizeof(*at));
 }
 
+/* In pieces. False: it cannot be read; then the last piece is empty. */
+static bool send_part(struct child_side *c, int fd, const struct range *part)
+{
+	size_t step = sizeof(c->message.bytes);
+
+	for (uint64_t at = 0; at < part->len && step; at += step) {
+		if (step > part->len - at)
+			step = (size_t)(part->len - at);
+		if (io_pread_full(fd, c->message.bytes, step, part->offset + at) != (ssize_t)step)
+			step = 0;
+		send_message(c, SURVEY_READER_BYTES, step);
+	}
+	return step;
+}
+
+/* fd: -EFBIG: there is no room for it. */
+static void send_file(struct child_side *c, int fd, const struct survey_identify_question *q,
+		      const struct elf_build_id *id, const struct elf_parts *parts)
+{
+	struct survey_reader_file *file = &c->message.file;
+
+	survey_files_add(&c->stored, q, id, parts->bytes);
+	memset(file, 0, sizeof(*file));
+	file->id = *id;
+	file->parts = *parts;
+	file->what = *q;
+	send_message(c, SURVEY_READER_FILE, sizeof(*file));
+	for (size_t i = 0; i < parts->nr && send_part(c, fd, &parts->part[i]);)
+		i++;
+}
+
+/* False: its path leads to it. */
+static bool store(void *arg, const struct survey_identify_question *q,
+		  const struct elf_build_id *id)
+{
+	struct child_side *c = arg;
+	struct elf_parts parts = {.nr = 0};
+	IO_AUTO_FD int fd = survey_files_open(&c->stored, &c->mounts, q, id, &parts);
+
+	if (fd >= 0 || fd == -EFBIG)
+		send_file(c, fd, q, id, &parts);
+	return fd != -EEXIST;
+}
+
+static void store_or_watch(const struct survey_identify_question *q, const struct elf_build_id *id,
+			   void *arg)
+{
+	struct child_side *c = arg;
+
+	if (!store(c, q, id))
+		survey_places_add(&c->places, q, id);
+}
+
 static void survey_tasks(struct child_side *c)
 {
 	const struct survey_reader *r = c->reader;
@@ -85,6 +145,7 @@ static void survey_tasks(struct child_side *c)
 	    .records = send_records,
 	    .cmdline = r->config.cmdline ? send_cmdline : NULL,
 	    .at = send_place,
+	    .file = r->config.file ? store_or_watch : NULL,
 	    .arg = c,
 	};
 	struct survey_result result = {0};
@@ -95,26 +156,62 @@ static void survey_tasks(struct child_side *c)
 		     sizeof(result));
 }
 
+/* Meanwhile stores files that are deleted or replaced. */
+static void wait_for_question(struct child_side *c)
+{
+	struct pollfd p[] = {{.fd = c->fd, .events = POLLIN},
+			     {.fd = c->places.fd, .events = POLLIN}};
+
+	for (;;) {
+		(void)poll(p, 2, -1);
+		if (p[0].revents || !p[1].revents)
+			return;
+		survey_places_changed(&c->places, store, c);
+		(void)poll(p, 1, PAUSE_MS); /* folders of others may change all the time */
+	}
+}
+
+static void answer_file(struct child_side *c)
+{
+	struct survey_identify_answer answer;
+
+	survey_identify(&c->mounts, &c->question, &answer);
+	if (c->reader->config.file)
+		store_or_watch(&c->question, &answer.id, c);
+	c->message.answer = answer;
+	send_message(c, SURVEY_READER_ANSWER, sizeof(answer));
+}
+
+/* Looks once more at all files that were found at their paths. */
+static void look_again(struct child_side *c)
+{
+	survey_places_each(&c->places, store, c);
+	send_message(c, SURVEY_READER_LOOKED, 0);
+}
+
 /* Until the parent closes the socket, or sends an invalid question. A question is a file to
- * identify, or a pid alone, whose command line is to be read. */
+ * identify, a pid alone, whose command line is to be read, or a byte: to look again. */
 static void answer_all(struct child_side *c)
 {
 	const ssize_t head = offsetof(struct survey_identify_question, path);
 
 	for (;;) {
-		ssize_t n = recv(c->fd, &c->question, sizeof(c->question), 0);
+		ssize_t n;
 
+		wait_for_question(c);
+		n = recv(c->fd, &c->question, sizeof(c->question), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n == sizeof(c->question.pid)) {
 			memcpy(&c->question.pid, &c->question, sizeof(c->question.pid));
 			answer_cmdline(c);
-			continue;
-		}
-		if (n <= head || c->question.path[n - head - 1] != '\0')
+		} else if (n == 1) {
+			look_again(c);
+		} else if (n > head && c->question.path[n - head - 1] == '\0') {
+			answer_file(c);
+		} else {
 			return;
-		survey_identify(&c->mounts, &c->question, &c->message.answer);
-		send_message(c, SURVEY_READER_ANSWER, sizeof(c->message.answer));
+		}
 	}
 }
 
@@ -127,7 +224,9 @@ void survey_reader_child(int fd, const void *reader)
 		(void)!chdir("/"); /* do not keep a file system from being unmounted */
 	c.reader = r;
 	c.fd = fd;
+	c.stored = r->files->stored;
 	survey_mounts_init(&c.mounts, r->config.root);
+	survey_places_init(&c.places, r->config.root);
 	if (!r->is_surveyed)
 		survey_tasks(&c);
 	answer_all(&c);

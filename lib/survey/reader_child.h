@@ -4,7 +4,9 @@
 #ifndef SURVEY_READER_CHILD_H
 #define SURVEY_READER_CHILD_H
 
+#include "base/buf.h"
 #include "survey/cmdline.h"
+#include "survey/files.h"
 #include "survey/reader.h"
 
 enum survey_reader_kind {
@@ -14,6 +16,24 @@ enum survey_reader_kind {
 	SURVEY_READER_FAILED,  /* the survey failed */
 	SURVEY_READER_ANSWER,
 	SURVEY_READER_CMDLINE, /* of a process of the survey, or the answer */
+	SURVEY_READER_FILE,    /* a file that is to be stored; bytes follow */
+	SURVEY_READER_BYTES,   /* of its parts, in order; none: it cannot be read further */
+	SURVEY_READER_LOOKED,  /* at all files once more; the answer, without content */
+};
+
+/* With no parts: there is no room for it. */
+struct survey_reader_file {
+	struct elf_build_id id;
+	struct elf_parts parts;
+	struct survey_identify_question what;
+};
+
+/* What the parent has of files, which each new child begins with. */
+struct survey_reader_files {
+	struct survey_files stored;
+	struct survey_reader_file arriving;
+	uint64_t nr_left; /* bytes that have not come; 0: none is arriving */
+	struct buf bytes;
 };
 
 struct survey_reader_message {
@@ -24,6 +44,8 @@ struct survey_reader_message {
 		struct survey_result result;
 		struct survey_identify_answer answer;
 		struct survey_cmdline cmdline;
+		struct survey_reader_file file;
+		uint8_t bytes[SURVEY_READER_RECORDS_BYTES];
 		uint8_t records[SURVEY_READER_RECORDS_BYTES];
 	};
 };

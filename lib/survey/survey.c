@@ -17,6 +17,7 @@
 #include "survey/bpf.h"
 #include "survey/cmdline.h"
 #include "survey/copies.h"
+#include "survey/identify.h"
 #include "survey/ids.h"
 #include "survey/maps.h"
 #include "survey/record.h"
@@ -91,6 +92,7 @@ struct survey {
 	char task_name[TASK_NAME_BYTES];
 	struct survey_at at;
 	struct survey_cmdline cmdline;
+	struct survey_identify_question file;
 	bool is_denied;                /* some of the current process is not readable */
 	char denied[MAX_DENIED_BYTES]; /* the first of them: "1 (init), 7 (sshd)" */
 };
@@ -192,6 +194,24 @@ static void report_file(const struct proc_mapping *m, void *arg)
 		 m->name + skipped);
 	report_place(s);
 	s->at.is_file = false;
+}
+
+static void pass_file(uint32_t pid, const struct proc_mapping *m, const struct elf_build_id *id,
+		      void *arg)
+{
+	struct survey *s = arg;
+	struct survey_identify_question *q = &s->file;
+
+	if (!s->config->file || m->name_len >= sizeof(q->path))
+		return;
+	*q = (struct survey_identify_question){.inode = m->inode,
+					       .start = m->start,
+					       .end = m->end,
+					       .major = m->major,
+					       .minor = m->minor,
+					       .pid = pid};
+	memcpy(q->path, m->name, m->name_len);
+	s->config->file(q, id, s->config->arg);
 }
 
 static void add_task(struct survey *s, const struct survey_task *t, uint32_t parent_pid,
@@ -428,6 +448,7 @@ static void survey_processes(struct survey *s)
 	int rc;
 
 	s->ids.before = report_file;
+	s->ids.after = pass_file;
 	s->ids.arg = s;
 	survey_ids_skip(&s->ids, s->config->skipped, s->config->nr_skipped);
 	rc = root_each(s->config->root, "/proc", visit_process, s);

@@ -18,8 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct elf_build_id;
 struct root;
 struct survey_cmdline;
+struct survey_identify_question;
 
 enum {
 	SURVEY_PIECE_BYTES = 1 << 20, /* passed to a callback at once */
@@ -58,6 +60,10 @@ struct survey_config {
 	/* NULL, or called before each read that may block, after all earlier records were
 	 * passed. */
 	void (*at)(const struct survey_at *at, void *arg);
+	/* NULL, or called for each mapped program and library, after at; id: its build-id, or
+	 * empty. */
+	void (*file)(const struct survey_identify_question *q, const struct elf_build_id *id,
+		     void *arg);
 	uint32_t max_tasks; /* 0: SURVEY_MAX_TASKS */
 	/* Passes complete records in the side-band's format (FORK, COMM, MMAP2, KSYMBOL; each ends
 	 * with TID and TIME), valid during the call. Non-zero ends the survey. */

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Programs that their path does not lead to, printed while they run, have their names: those of a mount namespace or a
-root of their own (containers), deleted and replaced ones, those that were never in a folder. Also of perf's own
-file, and for the owner of a process. CPUPERF and CPUPERF_PRINT name the programs."""
+"""Programs that their path does not lead to have their names, printed while they run and after their end: those of a
+mount namespace or a root of their own (containers), deleted and replaced ones, those that were never in a folder,
+libraries that were upgraded. Also for the owner of a process. CPUPERF and CPUPERF_PRINT name the programs."""
 import contextlib
 import csv
 import io
 import os
+import signal
+import struct
 import subprocess
 import sys
+import time
 
 import sampled
-from kit import CPUPERF, ordinary_user, PRINT, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, may_sample, ordinary_user, output, run, run_checks, skip
+
+BUILD_ID, FILE_PARTS = 15, 28  # kinds of frames
 
 SOURCE = """
 #include <stdio.h>
@@ -25,6 +30,53 @@ int main(void)
 	puts("runs");
 	fflush(stdout);
 	burn();
+}
+"""
+# In a library and in the program.
+LIBRARY = """
+static volatile unsigned long sum;
+__attribute__((noinline)) void burn(void)
+{
+	for (long i = 0; i < 1000000; i++)
+		sum++;
+}
+"""
+CALLER = """
+#include <stdio.h>
+void burn(void);
+static volatile unsigned long sum;
+__attribute__((noinline)) static void turn(void)
+{
+	for (long i = 0; i < 1000000; i++)
+		sum++;
+}
+int main(void)
+{
+	puts("runs");
+	fflush(stdout);
+	for (;;) {
+		turn();
+		burn();
+	}
+}
+"""
+# With an argument it deletes itself, and runs until that is a file.
+SHORT = """
+#include <unistd.h>
+static volatile unsigned long sum;
+__attribute__((noinline)) void burn(void)
+{
+	for (long i = 0; i < 100000000; i++)
+		sum++;
+}
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		unlink(argv[0]);
+	do
+		burn();
+	while (argc > 1 && access(argv[1], F_OK));
+	return 0;
 }
 """
 OTHER = SOURCE.replace("burn", "other")
@@ -73,7 +125,9 @@ int main(int argc, char **argv)
 
 
 def build(path, source=SOURCE, *flags):
-    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-static", *flags, "-o", path], input=source, text=True, check=True)
+    """With a build-id of its own, as each is stored once: this test may run twice on the machine."""
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-static", *flags, "-o", path], input=source + f'const char built_as[] = "{path}";',
+                   text=True, check=True)
     return path
 
 
@@ -125,10 +179,10 @@ def check_space(folder):
         source = (PRINT, "--quiet", f"{folder}/s", "--report=annotate", "--function=burn")
         assert "sum++" not in output(*source) and "sum++" in output(*source, f"--source-dir={folder}")
     assert found[0] == "burn" and "No such file" not in said, (found, said)
-    found, said = functions(folder)  # it has ended
-    assert found[0].startswith("[unknown] (service+"), found
-    said = output(PRINT, f"{folder}/s", "--report=flat")
-    assert "most of service: its file was not found (print while it runs" in said, said
+    found, said = functions(folder)  # it has ended: by what the session stored, which has no sources and no code
+    assert found[0] == "burn" and "No such file" not in said, (found, said)
+    said = run(PRINT, "--quiet", f"{folder}/s", "--report=annotate", "--function=burn", code=None)
+    assert "sum++" not in said.stdout + said.stderr, said
 
 
 def check_root(folder):
@@ -141,6 +195,7 @@ def check_root(folder):
     with running("chroot", f"{folder}/root", "/bin/true") as pid:
         record(folder, pid)
         assert functions(folder)[0][0] == "burn"
+    assert functions(folder)[0][0] == "burn"
 
 
 def check_changed(folder):
@@ -153,6 +208,8 @@ def check_changed(folder):
                 build(f"{folder}/p", OTHER)
             record(folder, pid)
             found, said = functions(folder)
+        assert found[0] == "burn", (change, found, said)
+        found, said = functions(folder)
         assert found[0] == "burn", (change, found, said)
 
 
@@ -176,6 +233,90 @@ def check_never_there(folder):
     with running(sys.executable, "-c", script, path) as pid:
         record(folder, pid)
         assert functions(folder)[0][0] == "burn"
+    assert functions(folder)[0][0] == "burn"
+
+
+def paths(common, kind, at):
+    """Those of the files of which a common file has such frames; at: where their build-id is."""
+    found = set()
+    for payload in sampled.Trace(common).of(kind) if os.path.exists(common) else ():
+        id_bytes, = struct.unpack_from("<I", payload, at)
+        length, = struct.unpack_from("<I", payload, at + 4 + id_bytes)
+        found.add(payload[at + 8 + id_bytes:at + 8 + id_bytes + length].decode().removesuffix(" (deleted)"))
+    return found
+
+
+def stored(common):
+    return paths(common, FILE_PARTS, 24)
+
+
+def identified(common):
+    return paths(common, BUILD_ID, 40)
+
+
+def wait_for(paths_of, common, wanted, process):
+    while not wanted <= paths_of(common):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def check_upgraded(folder):
+    """A library and a program, each by another file that is renamed over it while both are measured; the process ends
+    before the session does. Of the machine, and of the process."""
+    library, program = f"{folder}/libburn.so", f"{folder}/p"
+    for target in ("machine", "process"):
+        if target == "machine" and not may_sample("the machine"):
+            continue
+        run("gcc", "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", library, input=LIBRARY + f'const char built_as[] = "{library}";')
+        run("gcc", "-O1", "-x", "c", "-", "-x", "none", library, "-o", program, input=CALLER)
+        with running(program) as pid:
+            p = sampled.start(folder, [sampled.event("software:cpu_clock", rate=1000000, flags=["pc", "user"])], "--duration=1000",
+                              *([f"--pid={pid}"] if target == "process" else []))
+            for path in (library, program):
+                run("gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", f"{path}.new", input=LIBRARY.replace("burn", "other"))
+                os.rename(f"{path}.new", path)
+            wait_for(stored, f"{folder}/t.common.cpuperf", {library, program}, p)
+        p.send_signal(signal.SIGINT)
+        p.communicate()
+        out = run(PRINT, f"--session={folder}/s.cpsession", "--report=flat", "--output-format=csv", "--top=0").stdout
+        found = {r["function"]: r["object"] for r in csv.DictReader(io.StringIO(out))}
+        assert found.get("burn") == "libburn.so" and found.get("turn") == "p" and "other" not in found, (target, found)
+
+
+def check_last(folder):
+    """Deleted just before the session ends, and before its process does."""
+    path, common = build(f"{folder}/p"), f"{folder}/t.common.cpuperf"
+    with subprocess.Popen(["sh", "-c", 'read go; exec "$0"', path], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as shell:
+        p = sampled.start(folder, [sampled.event("software:cpu_clock", rate=1000000, flags=["pc", "user"])], "--duration=1000",
+                          f"--pid={shell.pid}")
+        shell.stdin.write("go\n")
+        shell.stdin.flush()
+        wait_for(identified, common, {path}, p)
+        os.unlink(path)
+        p.send_signal(signal.SIGINT)
+        p.communicate()
+        shell.kill()
+    assert path in stored(common)
+    out = run(PRINT, f"--session={folder}/s.cpsession", "--report=flat", "--output-format=csv", "--top=0").stdout
+    assert next(csv.DictReader(io.StringIO(out)))["function"] == "burn", out
+
+
+def check_command(folder):
+    """That is deleted when the session is over: nothing is stored of it. And one that deletes itself."""
+    command = (CPUPERF, "--event=cpu_clock@1000000", "-g=fp", f"--output={folder}/s", "--quiet", "--", build(f"{folder}/p", SHORT))
+    run(*command)
+    os.unlink(f"{folder}/p")
+    assert functions(folder)[0][0].startswith("[unknown] (p+")
+    said = output(PRINT, f"{folder}/s", "--report=flat")
+    assert "most of p: its file was not found (print while it runs" in said, said
+    run("rm", "-r", f"{folder}/s")
+    build(f"{folder}/p", SHORT)
+    with subprocess.Popen([*command, f"{folder}/stop"], stdout=subprocess.DEVNULL) as p:
+        wait_for(stored, f"{folder}/s/cpuperf.common.cpuperf", {f"{folder}/p"}, p)
+        with open(f"{folder}/stop", "w"):
+            pass
+    found, said = functions(folder)
+    assert p.returncode == 0 and found[0] == "burn", (found, said)
 
 
 def check_owner(folder):
@@ -191,6 +332,8 @@ def check_owner(folder):
         record(folder, pid, program, **how)
         printer = os.path.join(os.path.dirname(program), os.path.basename(PRINT))
         out = run(printer, f"{folder}/s", "--report=flat", "--output-format=csv", **how).stdout
+    assert next(csv.DictReader(io.StringIO(out)))["function"] == "burn", out
+    out = run(printer, f"{folder}/s", "--report=flat", "--output-format=csv", **how).stdout  # it has ended
     assert next(csv.DictReader(io.StringIO(out)))["function"] == "burn", out
 
 

@@ -218,6 +218,31 @@ TEST(again)
 	memory_fini(&m);
 }
 
+/* With nothing to query, and with a file that is not yet due, it returns now and then. */
+TEST(idle)
+{
+	struct survey_identify_question q;
+	struct mapped t;
+	struct memory m;
+	uint32_t number;
+
+	memory_init(&m, 0);
+	assert_int_equal(mapped_init(&t), 0);
+	for (int i = 0; i < 2; i++) {
+		put_mapping(&m, 2, 1, 5, "/f");
+		take_all(&t, &m);
+		if (i == 0)
+			expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
+	}
+	assert_true(mapped_next(&t, &q, &number));
+	assert_int_equal(number, MAPPED_NONE);
+	mapped_end(&t);
+	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
+	expect_no_question(&t);
+	mapped_fini(&t);
+	memory_fini(&m);
+}
+
 /* Files that are due come first who was due first, in whatever order they were mapped again. */
 TEST(order)
 {
