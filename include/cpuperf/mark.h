@@ -504,8 +504,9 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 {
 	struct sockaddr_un to;
 	socklen_t len = cpuperf_mark_address(number, &to);
-	/* A recorder that hangs must not hang the program; but all pages take some seconds. */
-	struct timeval limit = {1, 0}, longest = {hello->ask == CPUPERF_MARK_ASK_PAGES ? 10 : 1, 0};
+	/* A recorder that hangs must not hang the program; but a look at all blocks takes some
+	 * seconds. */
+	struct timeval limit = {1, 0}, longest = {hello->ask >= CPUPERF_MARK_ASK_REACH ? 10 : 1, 0};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(CPUPERF_MARK_MAX_COUNTS * sizeof(int))];
