@@ -144,6 +144,7 @@ def perf_works(perf, path):
 def check_perf(folder, perf):
     path = f"{folder}/perf.data"
     session = sampled.start(folder, [CLOCK], "--duration=60")
+    nr_told = 0
     for _ in range(PERF_RUNS):
         done = subprocess.run([perf, "record", "-B", "-g", "-e", "cpu-clock", "-o", path, "sh", "-c",
                                "ls / /usr; cat /etc/passwd; true"], stdout=subprocess.DEVNULL,
@@ -153,7 +154,9 @@ def check_perf(folder, perf):
                               stderr=subprocess.DEVNULL, text=True, errors="replace",
                               check=False).stdout
         told = [line for line in dump.splitlines() if "PERF_RECORD_MMAP2" in line]
-        assert told and not [line for line in told if re.search(r" @ \S+ <", line)], told
+        assert not [line for line in told if re.search(r" @ \S+ <", line)], told
+        nr_told += bool(told)  # perf may lose them beside a load
+    assert nr_told, "perf recorded no mapping"
     session.terminate()
     sampled.finish(session)
 

@@ -225,6 +225,8 @@ def check_a_lost_gpu_and_a_full_buffer(folder):
     option = write_spec(folder, [event(BUSY, every=0.001)], duration=0.3, num_iterations=2)
     done = run(CPUPERF, option, env=with_gpu("cuptiPmSamplingDecodeData=9,from=8"))
     assert done.stderr.count("nvidia0: the GPU is lost") == 1, done.stderr
+    # in between: where nothing follows, as beside a load, or nothing was before, there is no gap
+    option = write_spec(folder, [event(BUSY, every=0.001)], duration=0.8, num_iterations=2)
     done = run(CPUPERF, option, env=with_gpu("overflow=8"))
     assert "samples of nvidia0 were lost: the buffer of the hardware was full" in done.stderr, done.stderr
     lost = int(done.stderr.split(" samples of nvidia0 were lost")[0].split()[-1])
