@@ -94,8 +94,7 @@ int settle_target(const struct options *o, struct spec *spec, struct err *e)
 	if (t->attaches && !t->pids.nr && !t->comms.nr && !t->cgroups.nr)
 		return err_set(e, -EINVAL, "--attach requires --pid, --comm or --cgroup");
 	t->maps_memory |= o->memory_map;
-	if (t->maps_memory && !o->command && !t->command.nr && !t->pids.nr && !t->comms.nr &&
-	    !t->cgroups.nr)
+	if (t->maps_memory && !o->command && !spec_has_target(spec))
 		return err_set(e, -EINVAL,
 			       "--memory-map requires a command, --pid, --comm or --cgroup");
 	spec->regions.is_wanted |= o->regions;

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/sum.h"
 #include "profile/iterator.h"
 
 #include <errno.h>
@@ -64,15 +63,6 @@ static int set_moment(struct memory_maps *m, enum memory_moment moment,
 	return 0;
 }
 
-static uint64_t resident(const struct mapping_map *map)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < map->nr; i++)
-		sum_add(&sum, map->row[i].sums.resident);
-	return sum;
-}
-
 int memory_maps_add(struct memory_maps *m, const struct profile_trace *trace)
 {
 	int rc = 0;
@@ -82,7 +72,8 @@ int memory_maps_add(struct memory_maps *m, const struct profile_trace *trace)
 
 		if (!m->has_map)
 			rc = set_moment(m, MEMORY_BEGIN, map);
-		if (rc == 0 && (!m->has_map || resident(map) > m->all[MEMORY_PEAK].sums.resident))
+		if (rc == 0 &&
+		    (!m->has_map || mapping_resident(map) > m->all[MEMORY_PEAK].sums.resident))
 			rc = set_moment(m, MEMORY_PEAK, map);
 		rc = rc ?: set_moment(m, MEMORY_END, map);
 		m->has_map = true;

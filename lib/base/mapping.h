@@ -66,6 +66,15 @@ struct mapping_map {
 	size_t nr;
 };
 
+static inline uint64_t mapping_resident(const struct mapping_map *map)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < map->nr; i++)
+		sum_add(&sum, map->row[i].sums.resident);
+	return sum;
+}
+
 /* "heap", "stack" …; "unknown" for a kind of a later version. */
 static inline const char *mapping_kind_name(uint32_t kind)
 {

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
-#include "base/sum.h"
 #include "collect/bounded.h"
 #include "collect/proc_smaps.h"
 
@@ -89,8 +88,7 @@ static void read_processes(void *arg)
 	}
 	out->map.nr = proc_smaps_rows(&out->smaps, &out->rows);
 	out->map.row = out->rows;
-	for (size_t i = 0; i < out->map.nr; i++)
-		sum_add(&out->resident, out->rows[i].sums.resident);
+	out->resident = mapping_resident(&out->map);
 	out->map.took_ns = clock_monotonic_ns() - out->map.time_ns;
 	out->cpu_ns = clock_thread_cpu_ns() - out->cpu_ns;
 }

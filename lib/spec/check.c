@@ -302,7 +302,7 @@ static void check_target(const struct spec *s, struct err_list *errs)
 	if (t->attaches && !has_tasks && !t->cgroups.nr)
 		diag_at(errs, s->source, s->target_pos,
 			"target: attach requires pids, comms or cgroups");
-	if (t->maps_memory && !t->command.nr && !has_tasks && !t->cgroups.nr)
+	if (t->maps_memory && !spec_has_target(s))
 		diag_at(errs, s->source, s->target_pos,
 			"target: memory_map requires command, pids, comms or cgroups");
 	if (!t->has_children && !t->command.nr && !has_tasks)
