@@ -268,6 +268,34 @@ class SortedTable {
 	}
 }
 
+/* The rows that have the text of a field, and of these as many as were asked for: a button asks for more. ids: of the
+ * elements of the table, field, button and count. textOf: what of a row is searched; countOf: what is said of so many, of all. */
+class FilteredTable {
+	constructor(ids, all, columns, by, { nrShown, textOf, countOf }) {
+		Object.assign(this, { ids, all, textOf, countOf });
+		this.table = new SortedTable(byId(ids.rows), columns, by);
+		this.table.nrShown = nrShown;
+		byId(ids.filter).addEventListener('input', () => this.show());
+		byId(ids.more).addEventListener('click', () => {
+			this.table.nrShown *= 5;
+			this.show();
+		});
+		this.show();
+	}
+
+	show() {
+		const wanted = byId(this.ids.filter).value.trim().toLowerCase();
+		const rows = this.all.filter((row) => this.textOf(row).toLowerCase().includes(wanted));
+		const left = rows.length - this.table.nrShown;
+
+		this.table.rows = rows;
+		this.table.show();
+		byId(this.ids.counted).textContent = this.countOf(wanted ? `${whole(rows.length)} of ${whole(this.all.length)}` : '');
+		byId(this.ids.more).hidden = left <= 0;
+		byId(this.ids.more).textContent = `Show more of ${whole(left)}`;
+	}
+}
+
 /* "1234 name": its number and its name; of what is no process the name alone. */
 function processOf(thing) {
 	const match = /^(\d+) (.*)$/s.exec(thing);
@@ -290,27 +318,11 @@ class ProcessTable {
 				row.lines.set(event, line);
 				rows.set(line.thing, row);
 			}
-		this.all = [...rows.values()];
-		this.table = new SortedTable(byId('process-rows'), columnsOfProcesses(groups), 2);
-		this.table.nrShown = PROCESSES_AT_ONCE;
-		byId('process-filter').addEventListener('input', () => this.show());
-		byId('more-processes').addEventListener('click', () => {
-			this.table.nrShown *= 5;
-			this.show();
-		});
-		this.show();
-	}
+		const ids = { rows: 'process-rows', filter: 'process-filter', more: 'more-processes', counted: 'counted-processes' };
 
-	show() {
-		const wanted = byId('process-filter').value.trim().toLowerCase();
-		const left = () => this.table.rows.length - this.table.nrShown;
-
-		this.table.rows = this.all.filter((row) => `${row.pid} ${row.name}`.toLowerCase().includes(wanted));
-		this.table.show();
-		byId('counted-processes').textContent = wanted ? `${whole(this.table.rows.length)} of ${whole(this.all.length)}`
-			: `${whole(this.all.length)}, means of the time in which each was there`;
-		byId('more-processes').hidden = left() <= 0;
-		byId('more-processes').textContent = `Show more of ${whole(left())}`;
+		this.table = new FilteredTable(ids, [...rows.values()], columnsOfProcesses(groups), 2, {
+			nrShown: PROCESSES_AT_ONCE, textOf: (row) => `${row.pid} ${row.name}`,
+			countOf: (found) => found || `${whole(rows.size)}, means of the time in which each was there` });
 	}
 }
 

@@ -15,28 +15,12 @@ class MemoryTable {
 		byId('memory').hidden = !memory;
 		if (!memory)
 			return;
-		this.all = [...sumsOfKinds(memory.rows), ...memory.rows];
-		this.times = memory.times.map((ns, i) => `${MOMENTS[i]} ${instant(ns)}`).join(', ');
-		this.table = new SortedTable(byId('memory-rows'), columnsOfMemory(memory.rows), 2 + PEAK);
-		this.table.nrShown = MAPPINGS_AT_ONCE;
-		byId('memory-filter').addEventListener('input', () => this.show());
-		byId('more-memory').addEventListener('click', () => {
-			this.table.nrShown *= 5;
-			this.show();
-		});
-		this.show();
-	}
+		const ids = { rows: 'memory-rows', filter: 'memory-filter', more: 'more-memory', counted: 'counted-memory' };
+		const times = memory.times.map((ns, i) => `${MOMENTS[i]} ${instant(ns)}`).join(', ');
 
-	show() {
-		const wanted = byId('memory-filter').value.trim().toLowerCase();
-		const left = () => this.table.rows.length - this.table.nrShown;
-
-		this.table.rows = this.all.filter((row) => `${row.kind} ${row.object}`.toLowerCase().includes(wanted));
-		this.table.show();
-		byId('counted-memory').textContent = `${wanted ? `${whole(this.table.rows.length)} of ${whole(this.all.length)}; ` : ''}${
-			this.times}: of resident memory; the other columns are at the peak`;
-		byId('more-memory').hidden = left() <= 0;
-		byId('more-memory').textContent = `Show more of ${whole(left())}`;
+		this.table = new FilteredTable(ids, [...sumsOfKinds(memory.rows), ...memory.rows], columnsOfMemory(memory.rows), 2 + PEAK, {
+			nrShown: MAPPINGS_AT_ONCE, textOf: (row) => `${row.kind} ${row.object}`,
+			countOf: (found) => `${found ? `${found}; ` : ''}${times}: of resident memory; the other columns are at the peak` });
 	}
 }
 
