@@ -408,9 +408,9 @@ const struct key_row key_rows[] = {
 	.description =
 	    "Which keys the manifest has. strict leaves out those that Fuchsia's cpuperf has not: "
 	    "model_name, session_id, state and removed, for readers that refuse other keys. Then "
-	    "nothing says that a session is still recorded or was killed, and if a later one "
-	    "replaces the traces, its own are shown under this one's name. Not with retain, nor "
-	    "with a flight recorder.",
+	    "nothing says that a session is still recorded or was killed, and if a later "
+	    "session replaces the traces, they are shown under this one's name. Not with retain, "
+	    "nor with a flight recorder.",
 	.metavar = "KEYS",
     },
 
