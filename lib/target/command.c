@@ -300,6 +300,8 @@ int target_command_start(struct target_command *c, void (*on_end)(void *arg), vo
 	error = started(c);
 	if (error) {
 		reap(c->pid, &c->end);
+		if (c->maker)
+			(void)result(c); /* its word that the process is gone */
 		c->pid = 0;
 		return explain_exec(c, error, e);
 	}

@@ -145,6 +145,41 @@ TEST(runs)
 	tree_remove(&root);
 }
 
+/* Each run may be of another command, also after one that cannot be executed. */
+TEST(runs_of_several_commands)
+{
+	static char exit_3[] = "exit 3", exit_4[] = "exit 4", absent[] = "/nowhere/x";
+	char *three[] = {sh, minus_c, exit_3, NULL}, *four[] = {sh, minus_c, exit_4, NULL};
+	char *none[] = {absent, NULL};
+	const struct {
+		char **argv;
+		int status; /* -1: it cannot be executed */
+	} turns[] = {{three, 3}, {four, 4},  {none, -1}, {three, 3},
+		     {none, -1}, {none, -1}, {four, 4}};
+	struct target_command *c;
+	struct target_end end;
+	struct ended ended = {.nr = 0};
+	struct err e = {0};
+
+	sem_init(&ended.sem, 0, 0);
+	assert_int_equal(target_command_new_later("later", &c, &e), 0);
+	for (size_t i = 0; i < NR(turns); i++) {
+		int rc;
+
+		assert_int_equal(target_command_set(c, turns[i].argv, &e), 0);
+		assert_int_equal(target_command_next(c, &e), 0);
+		rc = target_command_start(c, on_end, &ended, &e);
+		assert_int_equal(rc, turns[i].status < 0 ? -ENOENT : 0);
+		if (rc)
+			continue;
+		target_command_wait(c, &end);
+		assert_int_equal(WEXITSTATUS(end.status), turns[i].status);
+	}
+	target_command_free(c);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	sem_destroy(&ended.sem);
+}
+
 /* A run that is killed before it takes its order has ended by that, and the next one runs. */
 TEST(killed_runs)
 {
