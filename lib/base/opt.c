@@ -122,6 +122,40 @@ int opt_end(const struct opt_table *t, int argc, char **argv)
 	return argc;
 }
 
+const char *opt_value(const struct opt_table *t, const char *name, int argc, char **argv)
+{
+	const char *found = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		struct err ignored = {0};
+		const char *value;
+		const struct opt_row *row = find_option(t, argc, argv, &i, &value, &ignored);
+
+		if (!row)
+			break;
+		if (strcmp(row->name, name) == 0)
+			found = value;
+	}
+	return found;
+}
+
+size_t opt_copy(const struct opt_table *t, int argc, char **argv,
+		bool (*is_left_out)(const struct opt_row *row), char **out)
+{
+	size_t nr = 0;
+
+	for (int i = 1; i < argc; i++) {
+		struct err ignored = {0};
+		const int from = i;
+		const char *value;
+		const struct opt_row *row = find_option(t, argc, argv, &i, &value, &ignored);
+
+		for (int k = from; row && !is_left_out(row) && k <= i; k++)
+			out[nr++] = argv[k];
+	}
+	return nr;
+}
+
 /* Marks the options of argv in seen, and calls set for each, unless target is NULL. */
 static int parse(const struct opt_table *t, int argc, char **argv, void *target, bool *seen,
 		 struct err *e)

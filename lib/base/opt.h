@@ -85,6 +85,15 @@ int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, st
  * option before it is wrong. */
 int opt_end(const struct opt_table *t, int argc, char **argv);
 
+/* The value of an option in argv[1..], the last if there are several. NULL: it is not there, or an
+ * option before it is wrong. */
+const char *opt_value(const struct opt_table *t, const char *name, int argc, char **argv);
+
+/* Copies those of argv[1..], with their values, that are of no row for which is_left_out, to out
+ * (room for argc); returns how many words. argv was parsed without an error. */
+size_t opt_copy(const struct opt_table *t, int argc, char **argv,
+		bool (*is_left_out)(const struct opt_row *row), char **out);
+
 /* Where the value of an option is from, for messages: "--some-name", or the name of the variable if
  * it is the variable's text (not a copy). */
 enum { OPT_MAX_ORIGIN = 64 };

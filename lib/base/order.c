@@ -7,6 +7,13 @@ int order_numbers(const void *a, const void *b)
 	return order_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
+int order_reals(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 void order_sort(void *items, size_t nr, size_t size, int (*compare)(const void *, const void *))
 {
 	const char *item = items;

@@ -16,6 +16,8 @@ static inline int order_u64(uint64_t a, uint64_t b)
 
 /* Items that are uint64_t; for order_sort. */
 int order_numbers(const void *a, const void *b);
+/* Items that are double, none of them NaN. */
+int order_reals(const void *a, const void *b);
 
 /* As qsort, but fast if the items are in order, and without items if nr is 0. */
 void order_sort(void *items, size_t nr, size_t size, int (*compare)(const void *, const void *));

@@ -157,6 +157,29 @@ TEST(parse)
 	}
 }
 
+/* A value found before anything is parsed, and the words without what is left out. */
+static bool is_input(const struct opt_row *row)
+{
+	return strcmp(row->section, "Input") == 0;
+}
+
+TEST(values_and_copies)
+{
+	char *argv[] = {(char *)"prog", (char *)"--file=a", (char *)"--format", (char *)"csv",
+			(char *)"-o",   (char *)"b",        (char *)"--strict"};
+	char *broken[] = {(char *)"prog", (char *)"--nope", (char *)"--file=a"};
+	char *copy[NR(argv)] = {0};
+
+	assert_string_equal(opt_value(&table, "file", NR(argv), argv), "b");
+	assert_string_equal(opt_value(&table, "format", NR(argv), argv), "csv");
+	assert_null(opt_value(&table, "folder", NR(argv), argv));
+	assert_null(opt_value(&table, "file", NR(broken), broken));
+	assert_int_equal(opt_copy(&table, NR(argv), argv, is_input, copy), 3);
+	assert_string_equal(copy[0], "--format");
+	assert_string_equal(copy[1], "csv");
+	assert_string_equal(copy[2], "--strict");
+}
+
 TEST(endless_option)
 {
 	static char arg[100000] = "--";
