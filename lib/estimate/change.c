@@ -1,6 +1,8 @@
 #include "estimate/change.h"
 
 #include "base/mem.h"
+#include "base/order.h"
+#include "estimate/spread.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,19 +18,6 @@ enum {
 #define SEED UINT64_C(0x9e3779b97f4a7c15)
 /* Sums of ranks are multiples of a half: only rounding is less. */
 #define EPSILON 1e-9
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *sorted, size_t nr)
-{
-	qsort(sorted, nr, sizeof(*sorted), compare);
-	return nr % 2 ? sorted[nr / 2] : (sorted[nr / 2 - 1] + sorted[nr / 2]) / 2;
-}
 
 /* Equal numbers have the mean of their ranks. sorted: of v. */
 static void make_ranks(const double *v, const double *sorted, size_t nr, double *rank)
@@ -106,7 +95,7 @@ static double distance(double *side, size_t nr, double *middle)
 {
 	double sum = 0;
 
-	*middle = median(side, nr);
+	*middle = spread_median(side, nr);
 	for (size_t i = 0; i < nr; i++)
 		sum += fabs(side[i] - *middle);
 	return sum;
@@ -145,7 +134,7 @@ int change_find(const double *v, size_t nr, struct change *out)
 	rank = sorted + nr;
 	scale = rank + nr;
 	memcpy(sorted, v, nr * sizeof(*v));
-	qsort(sorted, nr, sizeof(*sorted), compare);
+	qsort(sorted, nr, sizeof(*sorted), order_reals);
 	if (sorted[0] == sorted[nr - 1]) {
 		mem_free(sorted);
 		return 0;

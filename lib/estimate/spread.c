@@ -3,6 +3,8 @@
  */
 #include "estimate/spread.h"
 
+#include "base/order.h"
+
 #include <math.h>
 
 void spread_add(struct spread *s, double x)
@@ -17,4 +19,10 @@ void spread_add(struct spread *s, double x)
 double spread_deviation(const struct spread *s)
 {
 	return s->nr < 2 ? 0 : sqrt(s->m2 / (double)(s->nr - 1));
+}
+
+double spread_median(double *v, size_t nr)
+{
+	order_sort(v, nr, sizeof(*v), order_reals);
+	return nr % 2 ? v[nr / 2] : (v[nr / 2 - 1] + v[nr / 2]) / 2;
 }

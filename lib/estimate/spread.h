@@ -1,9 +1,10 @@
 /*
- * Mean and standard deviation of numbers that come one by one.
+ * Mean and standard deviation of numbers that come one by one; the median of those that are there.
  */
 #ifndef ESTIMATE_SPREAD_H
 #define ESTIMATE_SPREAD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Welford's method, one pass. Zero-initialise. */
@@ -13,5 +14,7 @@ struct spread {
 };
 void spread_add(struct spread *s, double x);
 double spread_deviation(const struct spread *s); /* sample standard deviation; 0 below two */
+/* Sorts v, of nr (not 0) numbers. */
+double spread_median(double *v, size_t nr);
 
 #endif
