@@ -105,25 +105,30 @@ def known(*args):
 
 
 def check_between(folder):
-    for what, event, own, least in (
-            (("faults", 30000), "page_faults", lambda d: d["faults"], 30000),
-            (("switches", 15000), "context_switches",
-             lambda d: d["voluntary"] + d["involuntary"], 30000)):
-        one = Try(folder, lambda what=what: known(*what))
-        assert one.encloses(one.result)
-        assert own(one.result) >= least  # known did what it says
-        slack = MARGIN[event] * one.outer[event]
-        low = max(own(one.result), one.inner[event] - slack)
-        high = one.outer[event] + slack
-        told = f"{event}: {what}: own {own(one.result)}, /proc {one.inner[event]} to " \
-               f"{one.outer[event]}, counted {one.count(event)}"
-        print(told)
-        assert low <= one.count(event) <= high, told
-        # misc reads the same /proc: no margin at all
-        assert one.inner[event] <= one.count("misc_" + event) <= one.outer[event], told
-        # and it is counted once, not once for each CPU
-        assert len(one.cells("misc_" + event)) == 1
-        assert len(one.cells(event)) == os.sysconf("SC_NPROCESSORS_ONLN")
+    """What others make the kernel fault in by itself (arguments of execve, memory read by ptrace) is in /proc
+    alone: they are few beside known's where it makes enough."""
+    for what, nr, event, own, least in (
+            ("faults", 30000, "page_faults", lambda d: d["faults"], 1),
+            ("switches", 15000, "context_switches", lambda d: d["voluntary"] + d["involuntary"], 2)):
+        for made in (nr << i for i in range(DOUBLINGS)):
+            one = Try(folder, lambda what=what, made=made: known(what, made))
+            assert one.encloses(one.result)
+            assert own(one.result) >= least * made  # known did what it says
+            slack = MARGIN[event] * one.outer[event]
+            told = f"{event}: {what} {made}: own {own(one.result)}, /proc {one.inner[event]} to " \
+                   f"{one.outer[event]}, counted {one.count(event)}"
+            print(told)
+            assert own(one.result) <= one.count(event), told
+            # misc reads the same /proc: no margin at all
+            assert one.inner[event] <= one.count("misc_" + event) <= one.outer[event], told
+            # and it is counted once, not once for each CPU
+            assert len(one.cells("misc_" + event)) == 1
+            assert len(one.cells(event)) == os.sysconf("SC_NPROCESSORS_ONLN")
+            if one.inner[event] - slack <= one.count(event) <= one.outer[event] + slack:
+                break
+            assert MARGIN[event], told
+        else:
+            raise AssertionError(told)
 
 
 def check_migrations(folder):

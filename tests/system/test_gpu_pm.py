@@ -238,9 +238,12 @@ def check_a_lost_gpu_and_a_full_buffer(folder):
 def check_a_full_queue(folder):
     """More samples than an iteration holds: a warning says how many are missing."""
     names = [f"gpu:pm/sm__cycles_active.sum.metric{i}" for i in range(30)]
-    done = run(CPUPERF, write_spec(folder, [event(name, every=0.001) for name in names], duration=1.5),
-               env=with_gpu("devices=16"))
-    assert "a tally holds no more of an iteration" in done.stderr, done.stderr
+    for duration in (1.5, 3, 6, 12):  # beside a load fewer come in a time
+        done = run(CPUPERF, write_spec(folder, [event(name, every=0.001) for name in names], duration=duration),
+                   env=with_gpu("devices=16"))
+        if "a tally holds no more of an iteration" in done.stderr:
+            return
+    raise AssertionError(done.stderr)
 
 
 def check_a_flight_recorder(folder):
