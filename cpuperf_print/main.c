@@ -238,8 +238,8 @@ static int check_options(struct run *r, struct err *e)
 			    "--perf-data=FILE");
 		return -EINVAL;
 	}
-	if (!o->diff.nr && (o->fail_over || o->counts)) {
-		err_set(e, -EINVAL, "--fail-over and --counts require --diff=FILE");
+	if (!o->diff.nr && (o->fail_over || o->counts || o->no_totals)) {
+		err_set(e, -EINVAL, "--fail-over, --counts and --no-totals require --diff=FILE");
 		err_hint(e, "FILE is the session to compare with");
 		return -EINVAL;
 	}

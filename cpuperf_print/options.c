@@ -171,6 +171,13 @@ static const struct opt_row rows[] = {
 	     "cpuperf --runs, or --within.",
      .set = opt_set_string,
      .offset = AT(fail_over)},
+    {.name = "no-totals",
+     .arg = OPT_NONE,
+     .section = "Report",
+     .help = "With --diff: leave out the wall time and the totals of a command, which precede the "
+	     "rows in text.",
+     .set = opt_set_flag,
+     .offset = AT(no_totals)},
     {.name = "within",
      .arg = OPT_NONE,
      .section = "Report",

@@ -207,6 +207,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .each_iteration = o->each_iteration,
 	    .by_count = o->counts,
 	    .within = o->within,
+	    .has_no_totals = o->no_totals,
 	    .with_inlined = o->inlined,
 	    .with_wakers = o->wakers,
 	    .with_lines = o->lines,

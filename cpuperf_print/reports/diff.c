@@ -395,7 +395,7 @@ static int put_totals(struct diff_comparison *c, struct err *e)
 		judge(c, &list[i],
 		      !diff_totals_are_rates(c->totals) || diff_totals_is_latency(c->totals, i),
 		      "total", diff_totals_name(c->totals, i));
-	if (c->junit)
+	if (c->junit || (c->j->selection->has_no_totals && c->has_samples))
 		return 0;
 	return c->j->output->form == GRID_PEOPLE ? diff_totals_print(c->totals, e)
 						 : put_total_rows(c, e);
@@ -464,7 +464,7 @@ static int compare_regions(struct diff_comparison *c, struct err *e)
 		judge(c, &list[i], diff_regions_has_limit(c->regions, i), "region",
 		      buf_str(&c->key));
 	}
-	if (c->junit)
+	if (c->junit || (c->j->selection->has_no_totals && c->has_samples))
 		return 0;
 	return c->j->output->form == GRID_PEOPLE ? diff_regions_print(c->regions, e)
 						 : put_region_rows(c, e);
