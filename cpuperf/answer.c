@@ -32,29 +32,22 @@ int find_printer(char path[PATH_MAX])
 	return 0;
 }
 
-static void become_printer(const char *printer, char *session, char *format, unsigned rows, int fd)
+static void become_printer(const char *printer, char *const *options, int fd)
 {
-	char quiet[] = "--quiet", top[32] = "--top=10", no_pager[] = "--no-pager";
-	char json[] = "--log-format=json";
-	char *argv[] = {(char *)printer,
-			session,
-			format,
-			quiet,
-			top,
-			no_pager,
-			log_is_json() ? json : NULL,
-			NULL};
+	char json[] = "--log-format=json", *argv[PRINTER_MAX_OPTIONS + 3] = {(char *)printer};
+	size_t nr = 1;
 
-	if (rows)
-		snprintf(top, sizeof(top), "--rows=%u", rows);
+	while (*options && nr <= PRINTER_MAX_OPTIONS)
+		argv[nr++] = *options++;
+	if (log_is_json())
+		argv[nr] = json;
 	privilege_drop();
 	if (dup2(fd, STDOUT_FILENO) >= 0)
 		execve(printer, argv, rights_environment());
 	_exit(EXIT_NOT_FOUND);
 }
 
-/* Its exit status, or -errno. */
-static int run_printer(const char *printer, char *session, char *format, unsigned rows, int fd)
+int ask_printer(const char *printer, char *const *options, int fd)
 {
 	int status = 0;
 	pid_t pid;
@@ -62,7 +55,7 @@ static int run_printer(const char *printer, char *session, char *format, unsigne
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become_printer(printer, session, format, rows, fd);
+		become_printer(printer, options, fd);
 	if (pid < 0)
 		return -errno;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -112,6 +105,8 @@ static unsigned find_rows(const struct answer *a, struct buf *place)
 bool print_answer(const struct answer *a)
 {
 	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16], format[64];
+	char quiet[] = "--quiet", top[32] = "--top=10", no_pager[] = "--no-pager";
+	char *const options[] = {option, format, quiet, top, no_pager, NULL};
 	BUF_AUTO(place, 32 * PATH_MAX);
 	struct err e = {0};
 	unsigned rows;
@@ -121,7 +116,9 @@ bool print_answer(const struct answer *a)
 	snprintf(format, sizeof(format), "--output-format=%s", a->format);
 	add_place(a, &place);
 	rows = find_rows(a, &place);
-	rc = rc ? rc : run_printer(printer, option, format, rows, a->fd);
+	if (rows)
+		snprintf(top, sizeof(top), "--rows=%u", rows);
+	rc = rc ? rc : ask_printer(printer, options, a->fd);
 	if (rc < 0) {
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);

@@ -20,6 +20,7 @@
 #include "spec/spec.h"
 #include "starter.h"
 #include "target/command.h"
+#include "versus.h"
 #include "wanted.h"
 
 #include <errno.h>
@@ -353,6 +354,21 @@ static void settle_part(struct options *o, const struct as_part *part)
 		o->std.min_level = LOG_WARNING;
 }
 
+static int check_versus(const struct options *o, struct err *e)
+{
+	const struct versus_options *v = &o->versus;
+
+	if (!v->old)
+		return err_set(e, -EINVAL,
+			       "--until, --at-most, --by, --setup, --prepare, --cleanup, "
+			       "--input, --ignore-status, --verdict-only and --fail-over "
+			       "require --versus");
+	if (!o->command_argv)
+		return err_set(e, -EINVAL,
+			       "--versus requires the new command: cpuperf --versus='OLD' -- NEW");
+	return 0;
+}
+
 /* Returns an exit status. */
 static int parse_and_run(struct options *o, const struct as_part *part, int argc, char **argv)
 {
@@ -368,14 +384,21 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	if (versus_options_are_used(&o->versus))
+		return check_versus(o, &e) ? fail(EXIT_USAGE, &e) : versus(o, argc, argv);
 	if (o->hosts)
 		return start_hosts(o, argv + 1, (size_t)argc - 1);
 	return run(o);
 }
 
 /* The process of the command, if there is one. */
-static int make_command(struct options *o, char **argv, char **command, struct err *e)
+static int make_command(struct options *o, int argc, char **argv, char **command, struct err *e)
 {
+	if (opt_value(cpuperf_options(), "versus", argc, argv)) {
+		o->command_argv = command;
+		return versus_runner_new(opt_value(cpuperf_options(), "input", argc, argv),
+					 &o->versus.runner, e);
+	}
 	if (command && !*command)
 		return err_set(e, -EINVAL, "no command after --");
 	if (command)
@@ -397,7 +420,7 @@ static int run_program(int argc, char **argv, const struct as_part *part)
 	spec_use_own_heap();
 	/* first: the command inherits nothing that is opened, ignored or raised below, and all of
 	 * the environment */
-	rc = privilege_init(&e) ?: make_command(&o, argv, command, &e);
+	rc = privilege_init(&e) ?: make_command(&o, nr_options, argv, command, &e);
 	signal(SIGCHLD, SIG_DFL); /* ignored, the kernel reaps children and drops their status */
 	rights_clean_environment();
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
@@ -410,6 +433,7 @@ static int run_program(int argc, char **argv, const struct as_part *part)
 	else if (status && o.command)
 		status = EXIT_NOT_MEASURED;
 	target_command_free(o.later ? o.later : o.command);
+	versus_runner_free(o.versus.runner);
 	return status;
 }
 

@@ -63,6 +63,14 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 		.set = opt_set_flag, .offset = offsetof(struct options, member)                    \
 	}
 
+#define VERSUS(name_, member, metavar_, complete_, text)                                           \
+	{                                                                                          \
+		.name = name_, .arg = OPT_REQUIRED, .metavar = metavar_, .complete = complete_,    \
+		.words = "wall cpu_time peak_memory page_faults", .section = VERSUS_SECTION,       \
+		.help = text, .set = opt_set_string,                                               \
+		.offset = offsetof(struct options, versus.member), .has_no_variable = true         \
+	}
+
 /* Prints all of them. */
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
@@ -246,6 +254,48 @@ static const struct opt_row before[] = {
      .help = "Measure only on these CPUs: 0,2-5.",
      .set = opt_set_string,
      .offset = offsetof(struct options, cpus)},
+    {.name = "versus",
+     .arg = OPT_REQUIRED,
+     .metavar = "COMMAND",
+     .section = VERSUS_SECTION,
+     .help =
+	 "Find out whether the command after -- is faster than this one. COMMAND: a command line "
+	 "in quotes, which is split as a shell splits words, but run without one; self: the same "
+	 "command, to learn what this machine can resolve. Both run in turns (old new, new old, "
+	 "...), with nothing measured but what the kernel accounts to each run anyway, until the "
+	 "difference is known; then further runs of each are recorded, with the "
+	 "events of the other options, and compared. Standard output of the runs is discarded. "
+	 "See A AGAINST B.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, versus.old),
+     .has_no_variable = true,
+     .excludes = MEASURING_HERE " pid comm cgroup hosts duration num-iterations windows delay"},
+    VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
+	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
+	   "the old command's measure. By default at 0.5, or at a quarter of the difference."),
+    VERSUS(
+	"at-most", at_most, "TIME", OPT_COMPLETE_NONE,
+	"With --versus: stop after TIME (90s, 10m), though the difference is not known. Default: "
+	"1m, but at least 6 runs of each."),
+    VERSUS("by", by, "MEASURE", OPT_COMPLETE_WORDS,
+	   "With --versus: what is compared, wall (the default), cpu_time, peak_memory or "
+	   "page_faults."),
+    VERSUS("setup", setup, "COMMAND", OPT_COMPLETE_NONE,
+	   "With --versus: run this command line once before all runs."),
+    VERSUS("prepare", prepare, "COMMAND", OPT_COMPLETE_NONE,
+	   "With --versus: run this command line before each run; it is not measured."),
+    VERSUS("cleanup", cleanup, "COMMAND", OPT_COMPLETE_NONE,
+	   "With --versus: run this command line once after all runs, also after a failure."),
+    VERSUS("input", input, "FILE", OPT_COMPLETE_FILE,
+	   "With --versus: the standard input of each run, from its start. Default: /dev/null."),
+    FLAG("ignore-status", versus.ignores_status, VERSUS_SECTION,
+	 "With --versus: compare also commands that end with another exit status than 0."),
+    FLAG("verdict-only", versus.is_verdict_only, VERSUS_SECTION,
+	 "With --versus: do not record and print where the difference is."),
+    VERSUS(
+	"fail-over", fail_over, "PERCENT", OPT_COMPLETE_NONE,
+	"With --versus: exit with status 3 if the new command needs more by more than chance, and "
+	"by more than PERCENT."),
     {.name = "hosts",
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
@@ -498,6 +548,7 @@ const struct opt_table *cpuperf_options(void)
 	    .summary = "count and sample performance events of Linux as a .cpspec specifies",
 	    .usage =
 		"  cpuperf [options] [--] COMMAND [ARGUMENT...]\n"
+		"  cpuperf --versus='OLD COMMAND' [options] -- NEW COMMAND\n"
 		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"

@@ -7,6 +7,7 @@
 #include "base/opt.h"
 #include "base/opt_std.h"
 #include "push/options.h"
+#include "versus.h"
 
 #include <stdbool.h>
 
@@ -42,6 +43,7 @@ struct options {
 	const char *metrics_listen; /* an address; NULL: metrics are not served */
 	size_t metrics_things;      /* with series of their own, of each event; 0: the default */
 	struct push_options push;
+	struct versus_options versus;
 	bool starts_disabled; /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */

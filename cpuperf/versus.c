@@ -1,0 +1,434 @@
+/*
+ * The turns. A process of its own makes those of the runs (versus_runner.c) and, at the end, those
+ * of this program that record both sides; cpuperf_print compares the recordings.
+ */
+#include "versus.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/opt_std.h"
+#include "base/str.h"
+#include "base/words.h"
+#include "options.h"
+#include "program.h"
+#include "spec/cpsession.h"
+#include "target/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_TEXT = 1 << 20, TEXT_BYTES = 256, EXIT_OVER = 3, MAX_PAIRS = 1000000 };
+#define FOLDER "cpuperf.versus"
+#define ERASE  "\r\033[K"
+static const uint64_t default_at_most_ns = 60000000000;
+
+static const char *const side_names[VERSUS_NR_SIDES] = {"old", "new"};
+
+struct versus {
+	const struct options *o;
+	struct versus_runner *runner;
+	char **words[VERSUS_NR_SIDES]; /* owned but for those of the program's own arguments */
+	char *const *argv[VERSUS_NR_SIDES];
+	char text[VERSUS_NR_SIDES][TEXT_BYTES];
+	char **setup, **prepare, **cleanup; /* owned; NULL: none */
+	struct versus_runs runs;
+	struct versus_verdict verdict;
+	bool is_strict; /* at_most was asked: also of the least number of pairs */
+	uint64_t begin_ns;
+};
+
+static struct versus_runner *signalled;
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+	if (number != SIGINT) /* which the terminal sends to all */
+		versus_runner_signal(signalled, number);
+}
+
+static void catch_signals(struct versus_runner *r)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+
+	signalled = r;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+/* --- options */
+
+/* "1%", "1", "0.5%" as a part of 1. */
+static int parse_percent(const char *option, const char *text, double *out, struct err *e)
+{
+	char *end;
+
+	*out = strtod(text, &end) / 100;
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(*out > 0 && *out <= 10))
+		return err_set(e, -EINVAL, "--%s=%s: must be above 0, to 1000 %%", option, text);
+	return 0;
+}
+
+static int parse_rule(struct versus *v, struct err *e)
+{
+	const struct versus_options *o = &v->o->versus;
+	const char *pairs = options_override(v->o, "runs");
+	struct versus_rule *rule = &v->verdict.rule;
+	uint64_t nr = 0;
+
+	*rule = (struct versus_rule){.at_most_ns = default_at_most_ns, .fail_over = -1};
+	rule->by = o->by ? versus_measure_find(o->by) : VERSUS_WALL;
+	if (rule->by == VERSUS_NR)
+		return err_set(e, -EINVAL,
+			       "--by=%s: not one of wall cpu_time peak_memory "
+			       "page_faults",
+			       o->by);
+	if (o->at_most &&
+	    (str_parse_duration_ns(o->at_most, &rule->at_most_ns) || !rule->at_most_ns))
+		return err_set(e, -EINVAL, "--at-most=%s: not a time, as 90s or 10m", o->at_most);
+	v->is_strict = o->at_most;
+	if (pairs && (str_parse_u64(pairs, &nr) || nr < 2 || nr > MAX_PAIRS))
+		return err_set(e, -EINVAL, "--runs=%s: must be 2 to %d, with --versus of each side",
+			       pairs, MAX_PAIRS);
+	if (nr && o->until)
+		return err_set(e, -EINVAL, "--runs and --until are mutually exclusive");
+	rule->nr_pairs = nr;
+	if (nr && !o->at_most)
+		rule->at_most_ns = UINT64_MAX;
+	if (o->until && parse_percent("until", o->until, &rule->until, e))
+		return e->code;
+	return o->fail_over ? parse_percent("fail-over", o->fail_over, &rule->fail_over, e) : 0;
+}
+
+static int split(const char *option, const char *text, char ***out, struct err *e)
+{
+	struct err why = {0};
+
+	if (!text || words_split(text, out, &why) == 0)
+		return 0;
+	err_set(e, why.code, "--%s: %s", option, why.msg);
+	if (*why.hint)
+		err_hint(e, "%s", why.hint);
+	return e->code;
+}
+
+static int parse_commands(struct versus *v, struct err *e)
+{
+	const struct versus_options *o = &v->o->versus;
+	const bool is_self = strcmp(o->old, VERSUS_SELF) == 0;
+
+	v->argv[VERSUS_NEW] = v->o->command_argv;
+	if (!is_self && split("versus", o->old, &v->words[VERSUS_OLD], e))
+		return e->code;
+	v->argv[VERSUS_OLD] = is_self ? v->argv[VERSUS_NEW] : v->words[VERSUS_OLD];
+	for (int side = 0; side < VERSUS_NR_SIDES; side++) {
+		target_command_quote(v->argv[side], v->text[side], TEXT_BYTES);
+		v->verdict.name[side] = v->text[side];
+	}
+	if (is_self)
+		v->verdict.name[VERSUS_OLD] = VERSUS_SELF;
+	return split("setup", o->setup, &v->setup, e)
+	       ?: split("prepare", o->prepare, &v->prepare, e)
+	       ?: split("cleanup", o->cleanup, &v->cleanup, e);
+}
+
+/* --- runs */
+
+static int run(struct versus *v, char *const *argv, const char *what, struct versus_run *out,
+	       struct err *e)
+{
+	BUF_AUTO(line, MAX_TEXT);
+	int rc = versus_runner_run(v->runner, argv, out, e);
+
+	if (rc || out->status == 0 || caught || v->o->versus.ignores_status)
+		return rc;
+	versus_runner_last_line(v->runner, &line);
+	if (WIFSIGNALED(out->status))
+		err_set_at(e, -EIO, argv[0], 0, 0, "%s was ended by signal %d%s%s", what,
+			   WTERMSIG(out->status), line.len ? ": " : "", buf_str(&line));
+	else
+		err_set_at(e, -EIO, argv[0], 0, 0, "%s ended with exit status %d%s%s", what,
+			   WEXITSTATUS(out->status), line.len ? ": " : "", buf_str(&line));
+	err_hint(e, "what fails is not compared; if this is meant, use --ignore-status");
+	return e->code;
+}
+
+static int run_aside(struct versus *v, char *const *argv, const char *what, struct err *e)
+{
+	struct versus_run ignored;
+
+	return argv && !caught ? run(v, argv, what, &ignored, e) : 0;
+}
+
+static int run_side(struct versus *v, int side, struct versus_run *out, struct err *e)
+{
+	char what[TEXT_BYTES];
+
+	snprintf(what, sizeof(what), "run %zu of the %s command", v->runs.nr + 1, side_names[side]);
+	return run_aside(v, v->prepare, "the command of --prepare", e)
+		   ?: run(v, v->argv[side], what, out, e);
+}
+
+static int run_pair(struct versus *v, struct err *e)
+{
+	const int first = v->runs.nr % 2 ? VERSUS_NEW : VERSUS_OLD;
+	struct versus_run pair[VERSUS_NR_SIDES];
+	int rc = run_side(v, first, &pair[first], e) ?: run_side(v, !first, &pair[!first], e);
+
+	if (rc || caught)
+		return rc;
+	for (int side = 0; side < VERSUS_NR_SIDES; side++) {
+		size_t nr = v->runs.nr;
+		struct versus_run *to = MEM_ADD(v->runs.run[side], nr, v->runs.room[side]);
+
+		if (!to)
+			return err_set(e, -ENOMEM, "out of memory");
+		*to = pair[side];
+	}
+	v->runs.nr++;
+	return 0;
+}
+
+static bool shows_progress(const struct versus *v)
+{
+	return isatty(STDERR_FILENO) && v->o->std.min_level <= LOG_INFO;
+}
+
+static void show_progress(const struct versus *v)
+{
+	BUF_AUTO(text, MAX_TEXT);
+
+	if (!shows_progress(v))
+		return;
+	versus_verdict_status(&v->verdict, &text);
+	dprintf(STDERR_FILENO, ERASE "%s", buf_str(&text));
+}
+
+static bool is_time_over(const struct versus *v)
+{
+	const uint64_t ns = clock_monotonic_ns() - v->begin_ns;
+
+	return ns >= v->verdict.rule.at_most_ns && (v->is_strict || v->runs.nr >= PAIRED_MIN);
+}
+
+static int run_all(struct versus *v, struct err *e)
+{
+	struct versus_run ignored;
+	int rc = run_aside(v, v->setup, "the command of --setup", e);
+
+	for (int side = 0; side < VERSUS_NR_SIDES && rc == 0 && !caught; side++)
+		rc = run_side(v, side, &ignored, e); /* what is read first is slower */
+	v->begin_ns = clock_monotonic_ns();
+	while (rc == 0 && !caught && !v->verdict.is_known && v->runs.nr < MAX_PAIRS &&
+	       !is_time_over(v)) {
+		rc = run_pair(v, e);
+		v->verdict.seconds = (double)(clock_monotonic_ns() - v->begin_ns) / 1e9;
+		if (rc == 0 && versus_verdict_make(&v->runs, &v->verdict))
+			rc = err_set(e, -ENOMEM, "out of memory");
+		show_progress(v);
+	}
+	if (shows_progress(v))
+		dprintf(STDERR_FILENO, ERASE);
+	v->verdict.is_cut = caught;
+	return rc;
+}
+
+/* --- the recordings */
+
+static int open_folder(const char *path, struct err *e)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return err_set_at(e, -errno, path, 0, 0, "%s", strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_at(e, -errno, path, 0, 0, "%s", strerror(errno));
+	if (fstat(fd, &st) || st.st_uid != geteuid()) {
+		close(fd);
+		err_set_at(e, -EPERM, path, 0, 0, "the folder is another user's");
+		err_hint(e, "name one: --output=FOLDER");
+		return e->code;
+	}
+	return fd;
+}
+
+static bool is_left_out(const struct opt_row *row)
+{
+	static const char *const names[] = {"runs",          "output", "output-file",
+					    "output-format", "quiet",  "verbose"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(row->name, names[i]) == 0)
+			return true;
+	return strcmp(row->section, VERSUS_SECTION) == 0;
+}
+
+/* Half as many as the verdict took, so that what makes the difference is found as well. */
+static size_t nr_recorded(const struct versus *v)
+{
+	enum { LEAST = 5, MOST = 30 };
+	const size_t nr = v->runs.nr / 2;
+
+	return nr < LEAST ? LEAST : nr > MOST ? MOST : nr;
+}
+
+/* Records runs of one side into its folder below folder. */
+static int record_side(struct versus *v, int side, const char *folder, int nr_args, char **args,
+		       struct err *e)
+{
+	char self[PATH_MAX] = "", runs[32], output[PATH_MAX + 16];
+	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet", dashes[] = "--";
+	size_t nr = 0, nr_words = 0;
+	struct versus_run ignored;
+	MEM_AUTO char **argv = NULL;
+
+	while (v->argv[side][nr_words])
+		nr_words++;
+	argv = mem_calloc((size_t)nr_args + nr_words + 8, sizeof(*argv));
+	if (!argv || readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
+		return err_set(e, argv ? -errno : -ENOMEM, "the recording cannot start");
+	snprintf(runs, sizeof(runs), "--runs=%zu", nr_recorded(v));
+	snprintf(output, sizeof(output), "--output=%s/%s", folder, side_names[side]);
+	argv[nr++] = self;
+	nr += opt_copy(cpuperf_options(), nr_args, args, is_left_out, argv + nr);
+	argv[nr++] = runs;
+	argv[nr++] = output;
+	argv[nr++] = nowhere;
+	argv[nr++] = quiet;
+	argv[nr++] = dashes;
+	memcpy(argv + nr, v->argv[side], nr_words * sizeof(*argv));
+	if (shows_progress(v))
+		dprintf(STDERR_FILENO, ERASE "recording %zu runs of the %s command", nr_recorded(v),
+			side_names[side]);
+	return run(v, argv, "the recording", &ignored, e);
+}
+
+static int print_difference(const char *folder)
+{
+	char printer[PATH_MAX], session[PATH_MAX + 16], diff[PATH_MAX + 16];
+	char counts[] = "--counts", totals[] = "--no-totals", top[] = "--top=10",
+	     quiet[] = "--quiet", no_pager[] = "--no-pager";
+	char *const options[] = {session, diff, counts, totals, top, quiet, no_pager, NULL};
+
+	snprintf(session, sizeof(session), "--session=%s/new", folder);
+	snprintf(diff, sizeof(diff), "--diff=%s/old", folder);
+	return find_printer(printer) ?: ask_printer(printer, options, STDOUT_FILENO);
+}
+
+/* What differs, by function. The verdict is printed: a failure is said, and no more. */
+static void explain(struct versus *v, const char *folder, int nr_args, char **args)
+{
+	struct err e = {0};
+	int rc = 0;
+
+	for (int side = 0; side < VERSUS_NR_SIDES && rc == 0 && !caught; side++)
+		rc = record_side(v, side, folder, nr_args, args, &e);
+	if (shows_progress(v))
+		dprintf(STDERR_FILENO, ERASE);
+	if (rc)
+		log_err(LOG_WARNING, &e);
+	if (rc || caught)
+		return;
+	printf("\nWhere it is, by %zu further runs of each, recorded:\n", nr_recorded(v));
+	if (print_difference(folder))
+		log_warning("cpuperf_print cannot be executed: where the difference is, is not "
+			    "printed");
+	else
+		dprintf(STDERR_FILENO,
+			"\nSaved in %s. More: cpuperf_print %s/new --diff=%s/old "
+			"--counts (--help)\n",
+			folder, folder, folder);
+}
+
+/* --- the whole */
+
+static int print_verdict(const struct versus *v)
+{
+	BUF_AUTO(out, MAX_TEXT);
+	int rc =
+	    versus_verdict_write(&v->verdict, v->o->output_format, opt_std_terminal_width(), &out);
+
+	if (rc) {
+		log_error("the verdict cannot be printed: %s", strerror(-rc));
+		return EXIT_FAILED;
+	}
+	return print_result(&out);
+}
+
+static int save_runs(const struct versus *v, int dir, const char *folder, struct err *e)
+{
+	BUF_AUTO(out, 256u << 20);
+
+	versus_runs_write(&v->runs, &out);
+	return buf_error(&out)
+		   ? err_set(e, buf_error(&out), "out of memory")
+		   : io_write_atomic(dir, "runs.csv", folder, buf_str(&out), out.len, NULL, e);
+}
+
+static int measure_and_print(struct versus *v, int nr_args, char **args)
+{
+	const char *folder = v->o->output ? v->o->output : FOLDER;
+	const bool is_saved = strcmp(folder, "-") != 0;
+	struct err e = {0};
+	IO_AUTO_FD int dir = -1;
+	int rc = 0, status;
+
+	if (is_saved)
+		rc = dir = open_folder(folder, &e);
+	rc = rc < 0 ? rc : run_all(v, &e);
+	if (rc < 0) {
+		struct err ignored = {0};
+
+		(void)run_aside(v, v->cleanup, "the command of --cleanup", &ignored);
+		return fail(EXIT_NOT_MEASURED, &e);
+	}
+	status = print_verdict(v);
+	if (is_saved && save_runs(v, dir, folder, &e))
+		log_err(LOG_WARNING, &e);
+	if (status == EXIT_DONE && is_saved && !v->o->versus.is_verdict_only && !caught &&
+	    versus_verdict_is_explicable(&v->verdict) && strcmp(v->o->output_format, "text") == 0)
+		explain(v, folder, nr_args, args);
+	if (run_aside(v, v->cleanup, "the command of --cleanup", &e))
+		log_err(LOG_WARNING, &e);
+	if (caught)
+		return EXIT_SIGNALLED + caught;
+	return status == EXIT_DONE && versus_verdict_fails(&v->verdict) ? EXIT_OVER : status;
+}
+
+int versus(struct options *o, int nr_args, char **args)
+{
+	struct versus v = {.o = o, .runner = o->versus.runner};
+	struct err e = {0};
+	int status;
+
+	if (parse_rule(&v, &e) || parse_commands(&v, &e)) {
+		status = fail(EXIT_NOT_MEASURED, &e);
+	} else {
+		catch_signals(v.runner);
+		status = measure_and_print(&v, nr_args, args);
+	}
+	mem_free(v.words[VERSUS_OLD]);
+	mem_free(v.setup);
+	mem_free(v.prepare);
+	mem_free(v.cleanup);
+	for (int side = 0; side < VERSUS_NR_SIDES; side++)
+		mem_free(v.runs.run[side]);
+	return status;
+}

@@ -1,0 +1,123 @@
+/*
+ * cpuperf --versus=OLD -- NEW: whether the new command is faster than the old one. Both run in
+ * turns (old new, new old, …), unobserved, until the difference is known; then both are recorded,
+ * and compared by cpuperf_print, which prints where the difference is.
+ *
+ *   versus.c          the turns, when to stop, the recordings, the exit status
+ *   versus_runner.c   one run
+ *   versus_verdict.c  what the runs say, as text, csv and ndjson
+ */
+#ifndef CPUPERF_VERSUS_H
+#define CPUPERF_VERSUS_H
+
+#include "estimate/paired.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct options;
+
+struct versus_options {
+	const char *old; /* a command line, or VERSUS_SELF; NULL: nothing is compared */
+	const char *until, *at_most, *by, *fail_over;
+	const char *setup, *prepare, *cleanup; /* command lines */
+	const char *input;
+	bool ignores_status, is_verdict_only;
+	struct versus_runner *runner; /* owned by main */
+};
+
+/* True: one of them, or one that requires old. */
+static inline bool versus_options_are_used(const struct versus_options *o)
+{
+	return o->old || o->until || o->at_most || o->by || o->fail_over || o->setup ||
+	       o->prepare || o->cleanup || o->input || o->ignores_status || o->is_verdict_only;
+}
+
+#define VERSUS_SELF "self"
+/* The section of these options in the help, which recordings do not receive. */
+#define VERSUS_SECTION "A against B"
+
+/* --- one run */
+
+enum versus_measure {
+	VERSUS_WALL,
+	VERSUS_CPU_TIME,
+	VERSUS_PEAK_MEMORY,
+	VERSUS_PAGE_FAULTS,
+	VERSUS_NR
+};
+
+struct versus_run {
+	double value[VERSUS_NR]; /* seconds, bytes, a number */
+	int status;              /* as of waitpid */
+};
+
+/* Makes the process that makes those of the runs: before anything is opened that these could
+ * inherit. Their standard input is the file input (NULL: /dev/null), their output /dev/null. 0 or
+ * -errno with *e. */
+int versus_runner_new(const char *input, struct versus_runner **out, struct err *e);
+void versus_runner_free(struct versus_runner *r); /* NULL is fine */
+/* Runs argv to its end. 0 or -errno with *e: it could not be executed. */
+int versus_runner_run(struct versus_runner *r, char *const *argv, struct versus_run *out,
+		      struct err *e);
+/* What the last run wrote to its standard error: the last line, made visible. */
+void versus_runner_last_line(const struct versus_runner *r, struct buf *out);
+/* Async-signal-safe. */
+void versus_runner_signal(struct versus_runner *r, int number);
+
+/* --- what they say */
+
+enum { VERSUS_OLD, VERSUS_NEW, VERSUS_NR_SIDES };
+
+struct versus_runs {
+	struct versus_run *run[VERSUS_NR_SIDES]; /* pair i is run i of both */
+	size_t nr, room[VERSUS_NR_SIDES];        /* pairs; room of each side */
+};
+
+/* When to stop, and what is compared. */
+struct versus_rule {
+	enum versus_measure by;
+	double until;        /* half of the interval, a part of the old side; 0: by itself */
+	uint64_t at_most_ns; /* of all pairs */
+	size_t nr_pairs;     /* 0: until the difference is known */
+	double fail_over;    /* a part; negative: none */
+};
+
+struct versus_verdict {
+	struct paired of[VERSUS_NR]; /* logarithms of new / old; nr 0: not measured */
+	struct versus_rule rule;
+	size_t nr_pairs;
+	double seconds;                             /* that they took */
+	bool is_known;                              /* else the time was over before */
+	bool is_cut;                                /* a signal ended it */
+	const char *name[VERSUS_NR_SIDES];          /* command lines */
+	double typical[VERSUS_NR][VERSUS_NR_SIDES]; /* geometric means */
+};
+
+/* The row of a name; VERSUS_NR: there is none. */
+enum versus_measure versus_measure_find(const char *name);
+/* Sets all but name, seconds, is_cut and rule, which is given. 0 or -ENOMEM. */
+int versus_verdict_make(const struct versus_runs *runs, struct versus_verdict *v);
+/* The sides differ, by the measure that was chosen, by more than chance. */
+bool versus_verdict_is_difference(const struct versus_verdict *v);
+/* There is a difference to be looked for: that one, or one of CPU time where wall time shows none.
+ */
+bool versus_verdict_is_explicable(const struct versus_verdict *v);
+bool versus_verdict_fails(const struct versus_verdict *v); /* by fail_over */
+/* For the terminal while it goes on: "12 + 12 runs in 8 s: -2.9 % [-3.4, -2.4]". */
+void versus_verdict_status(const struct versus_verdict *v, struct buf *out);
+/* In an output format. 0 or -errno. */
+int versus_verdict_write(const struct versus_verdict *v, const char *format, unsigned width,
+			 struct buf *out);
+/* Each run, as csv. */
+void versus_runs_write(const struct versus_runs *runs, struct buf *out);
+
+/* --- the whole */
+
+/* args: the program's own options. Returns the exit status. */
+int versus(struct options *o, int nr_args, char **args);
+
+#endif

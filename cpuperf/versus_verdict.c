@@ -1,0 +1,375 @@
+/*
+ * The verdict: of each measure the mean of the pairs' logarithms of new / old, so that "2 times"
+ * and "half" are as far from equal, and its interval.
+ */
+#include "versus.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "screen/grid.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 40, CELL_BYTES = 64 };
+/* Where nothing is asked, it is known when half of the interval is below this, or below a part of
+ * the difference. */
+#define CLOSE              0.005
+#define PART_OF_DIFFERENCE 4
+
+static const struct {
+	const char *name, *header, *unit;
+} measures[VERSUS_NR] = {
+    [VERSUS_WALL] = {"wall", "wall time", "s"},
+    [VERSUS_CPU_TIME] = {"cpu_time", "CPU time", "s"},
+    [VERSUS_PEAK_MEMORY] = {"peak_memory", "peak memory", "B"},
+    [VERSUS_PAGE_FAULTS] = {"page_faults", "page faults", ""},
+};
+
+enum versus_measure versus_measure_find(const char *name)
+{
+	enum versus_measure m = 0;
+
+	while (m < VERSUS_NR && strcmp(measures[m].name, name) != 0)
+		m++;
+	return m;
+}
+
+static bool is_self(const struct versus_verdict *v)
+{
+	return strcmp(v->name[VERSUS_OLD], VERSUS_SELF) == 0;
+}
+
+static double half_of(const struct paired *p)
+{
+	return (exp(p->high) - exp(p->low)) / 2;
+}
+
+static bool is_known(const struct versus_verdict *v)
+{
+	const struct paired *p = &v->of[v->rule.by];
+	const double half = half_of(p);
+	double enough = v->rule.until;
+
+	if (v->rule.nr_pairs)
+		return v->nr_pairs >= v->rule.nr_pairs;
+	if (v->nr_pairs < PAIRED_MIN || v->nr_pairs % 2)
+		return false; /* what drifts adds to one order of a pair what it takes from the
+				 other */
+	if (enough == 0)
+		enough = fmax(CLOSE, fabs(expm1(p->mean)) / PART_OF_DIFFERENCE);
+	return half <= enough;
+}
+
+static int make_measure(const struct versus_runs *runs, struct versus_verdict *v,
+			enum versus_measure m, double *d)
+{
+	double sum[VERSUS_NR_SIDES] = {0};
+
+	for (size_t i = 0; i < runs->nr; i++) {
+		const double was = runs->run[VERSUS_OLD][i].value[m];
+		const double is = runs->run[VERSUS_NEW][i].value[m];
+
+		if (was <= 0 || is <= 0)
+			return 0; /* too little to be measured */
+		d[i] = log(is / was);
+		sum[VERSUS_OLD] += log(was);
+		sum[VERSUS_NEW] += log(is);
+	}
+	for (int side = 0; side < VERSUS_NR_SIDES; side++)
+		v->typical[m][side] = exp(sum[side] / (double)runs->nr);
+	return paired_interval(d, runs->nr, v->rule.nr_pairs, &v->of[m]);
+}
+
+int versus_verdict_make(const struct versus_runs *runs, struct versus_verdict *v)
+{
+	double *d = mem_calloc(runs->nr + 1, sizeof(*d));
+	int rc = d ? 0 : -ENOMEM;
+
+	v->nr_pairs = runs->nr;
+	for (enum versus_measure m = 0; m < VERSUS_NR && rc == 0; m++) {
+		v->of[m] = (struct paired){.low = -INFINITY, .high = INFINITY};
+		rc = runs->nr ? make_measure(runs, v, m, d) : 0;
+	}
+	mem_free(d);
+	v->is_known = rc == 0 && is_known(v);
+	return rc;
+}
+
+static bool is_difference(const struct paired *p)
+{
+	return p->low > 0 || p->high < 0;
+}
+
+bool versus_verdict_is_difference(const struct versus_verdict *v)
+{
+	return is_difference(&v->of[v->rule.by]);
+}
+
+/* What waits makes wall times differ by chance, and not what the command does. */
+static bool knows_cpu_time(const struct versus_verdict *v)
+{
+	return v->rule.by == VERSUS_WALL && is_difference(&v->of[VERSUS_CPU_TIME]);
+}
+
+bool versus_verdict_is_explicable(const struct versus_verdict *v)
+{
+	return !is_self(v) && (versus_verdict_is_difference(v) || knows_cpu_time(v));
+}
+
+bool versus_verdict_fails(const struct versus_verdict *v)
+{
+	const struct paired *p = &v->of[v->rule.by];
+
+	return v->rule.fail_over >= 0 && p->low > 0 && expm1(p->mean) > v->rule.fail_over;
+}
+
+/* --- text */
+
+/* So many decimals that the interval has two digits. */
+static int decimals(const struct paired *p)
+{
+	const double half = 100 * half_of(p);
+
+	return half >= 10 || !isfinite(half) ? 0 : half >= 0.1 ? 1 : half >= 0.01 ? 2 : 3;
+}
+
+static void put_interval(const struct paired *p, bool is_faster, struct buf *out)
+{
+	const double low = is_faster ? -expm1(p->high) : expm1(p->low);
+	const double high = is_faster ? -expm1(p->low) : expm1(p->high);
+	const int digits = decimals(p);
+
+	if (isfinite(p->low))
+		buf_printf(out, "[%.*f, %.*f]", digits, 100 * low, digits, 100 * high);
+	else
+		buf_adds(out, "[?]");
+}
+
+static void put_value(enum versus_measure m, double value, struct buf *out)
+{
+	if (*measures[m].unit)
+		screen_human(out, strcmp(measures[m].unit, "s") == 0 ? value * 1e9 : value,
+			     strcmp(measures[m].unit, "s") == 0 ? "ns" : measures[m].unit);
+	else
+		buf_u64_commas(out, (uint64_t)llround(value));
+}
+
+static void put_name(const char *name, struct buf *out)
+{
+	const size_t len = strlen(name);
+
+	buf_shown(out, name, len > NAME_BYTES ? NAME_BYTES : len);
+	if (len > NAME_BYTES)
+		buf_adds(out, "…");
+}
+
+static void put_difference(const struct versus_verdict *v, enum versus_measure m, struct buf *out)
+{
+	const struct paired *p = &v->of[m];
+	const bool is_less = p->mean < 0;
+	const char *less = m == VERSUS_WALL ? "faster" : "less";
+	const char *more = m == VERSUS_WALL ? "slower" : "more";
+
+	buf_printf(out, "%.*f %% %s ", decimals(p), 100 * fabs(expm1(p->mean)),
+		   is_less ? less : more);
+	put_interval(p, is_less, out);
+}
+
+static void put_resolution(const struct versus_verdict *v, struct buf *out)
+{
+	const struct paired *p = &v->of[v->rule.by];
+
+	if (isfinite(half_of(p)))
+		buf_printf(out, "this machine resolves %.*f %% with %zu pairs of runs in %.0f s",
+			   decimals(p), 100 * half_of(p), v->nr_pairs, v->seconds);
+	else
+		buf_adds(out, "too few runs to tell what this machine resolves");
+	if (versus_verdict_is_difference(v))
+		buf_adds(out, "; it found a difference of a program from itself: chance does so "
+			      "once in 20 times, or the runs are not independent");
+}
+
+static void put_unknown(const struct versus_verdict *v, struct buf *out)
+{
+	buf_printf(out, "not known %s: the difference is within ",
+		   v->is_cut ? "when it was stopped" : "in the time that it had");
+	put_interval(&v->of[v->rule.by], false, out);
+	buf_adds(out, " %");
+	if (knows_cpu_time(v)) {
+		buf_adds(out, ", and of CPU time it is ");
+		put_difference(v, VERSUS_CPU_TIME, out);
+	}
+	if (!v->is_cut)
+		buf_adds(out, "; allow more: --at-most=10m");
+}
+
+static void put_conclusion(const struct versus_verdict *v, struct buf *out)
+{
+	put_name(v->name[VERSUS_NEW], out);
+	buf_adds(out, ": ");
+	if (!v->of[v->rule.by].nr) {
+		buf_printf(out, "%s is too little to be compared", measures[v->rule.by].header);
+	} else if (is_self(v)) {
+		put_resolution(v, out);
+	} else if (versus_verdict_is_difference(v)) {
+		put_difference(v, v->rule.by, out);
+	} else if (v->is_known) {
+		buf_adds(out, "no difference beyond chance: ");
+		put_interval(&v->of[v->rule.by], false, out);
+		buf_adds(out, " %");
+	} else {
+		put_unknown(v, out);
+	}
+}
+
+/* "(wall time 1.204 s to 1.167 s, 24 + 24 runs)" */
+static void put_basis(const struct versus_verdict *v, struct buf *out)
+{
+	buf_addc(out, '(');
+	if (v->of[v->rule.by].nr) {
+		buf_printf(out, "%s ", measures[v->rule.by].header);
+		put_value(v->rule.by, v->typical[v->rule.by][VERSUS_OLD], out);
+		buf_adds(out, " to ");
+		put_value(v->rule.by, v->typical[v->rule.by][VERSUS_NEW], out);
+		buf_adds(out, ", ");
+	}
+	buf_printf(out, "%zu + %zu runs)", v->nr_pairs, v->nr_pairs);
+}
+
+void versus_verdict_status(const struct versus_verdict *v, struct buf *out)
+{
+	const struct paired *p = &v->of[v->rule.by];
+
+	buf_printf(out, "%zu + %zu runs in %.0f s", v->nr_pairs, v->nr_pairs, v->seconds);
+	if (!p->nr)
+		return;
+	buf_printf(out, ": %+.*f %% ", decimals(p), 100 * expm1(p->mean));
+	put_interval(p, false, out);
+}
+
+static const struct grid_column columns[] = {
+    {.name = "measure", .kind = GRID_TEXT},
+    {.name = "unit", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
+    {.name = "old_text", .header = "old", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
+    {.name = "new_text", .header = "new", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
+    {.name = "old", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
+    {.name = "new", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
+    {.name = "change", .unit = "%", .kind = GRID_CHANGE},
+    {.name = "interval",
+     .header = "95 % interval",
+     .kind = GRID_TEXT,
+     .audience = GRID_ONLY_PEOPLE},
+    {.name = "change_low", .unit = "%", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
+    {.name = "change_high", .unit = "%", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
+    {.name = "is_difference", .kind = GRID_FLAG, .audience = GRID_ONLY_MACHINES},
+    {.name = "is_chosen", .kind = GRID_FLAG, .audience = GRID_ONLY_MACHINES},
+    {.name = "pairs", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
+};
+
+static void put_row(const struct versus_verdict *v, enum versus_measure m, bool is_text,
+		    struct grid *g)
+{
+	const struct paired *p = &v->of[m];
+
+	grid_row(g);
+	grid_text(g, is_text ? measures[m].header : measures[m].name);
+	grid_text(g, measures[m].unit);
+	for (int side = 0; side < VERSUS_NR_SIDES; side++) {
+		BUF_AUTO(text, CELL_BYTES);
+
+		put_value(m, v->typical[m][side], &text);
+		grid_text(g, buf_str(&text));
+	}
+	grid_real(g, v->typical[m][VERSUS_OLD]);
+	grid_real(g, v->typical[m][VERSUS_NEW]);
+	grid_change(g, expm1(p->mean), is_difference(p));
+	{
+		BUF_AUTO(text, CELL_BYTES);
+
+		put_interval(p, false, &text);
+		grid_text(g, buf_str(&text));
+	}
+	grid_real(g, 100 * expm1(p->low));
+	grid_real(g, 100 * expm1(p->high));
+	grid_flag(g, is_difference(p));
+	grid_flag(g, m == v->rule.by);
+	grid_count(g, p->nr);
+}
+
+static int put_table(const struct versus_verdict *v, const struct grid_options *how,
+		     struct buf *out)
+{
+	struct grid *g = grid_new(columns, ARRAY_NR(columns), how);
+	int rc;
+
+	if (!g)
+		return -ENOMEM;
+	for (enum versus_measure m = 0; m < VERSUS_NR; m++)
+		if (v->of[m].nr)
+			put_row(v, m, how->form == GRID_PEOPLE, g);
+	rc = grid_write(g, out);
+	grid_free(g);
+	return rc;
+}
+
+static void put_notes(const struct versus_verdict *v, struct buf *out)
+{
+	const struct paired *p = &v->of[v->rule.by];
+
+	if (v->rule.nr_pairs)
+		buf_adds(out, "Intervals are Student's, of pairs whose number was chosen before. ");
+	else
+		buf_adds(out,
+			 "Intervals hold at each look, though runs end when enough is known. ");
+	buf_adds(out, "Commands ran in turns, unobserved; the first run of each is left out.\n");
+	if (p->nr_limited)
+		buf_printf(out,
+			   "%zu of %zu pairs differ far more than usual: they count as at the "
+			   "limit of what is usual.\n",
+			   p->nr_limited, p->nr);
+}
+
+int versus_verdict_write(const struct versus_verdict *v, const char *format, unsigned width,
+			 struct buf *out)
+{
+	const bool is_text = strcmp(format, "text") == 0;
+	const struct grid_options how = {.form = is_text                      ? GRID_PEOPLE
+						 : strcmp(format, "csv") == 0 ? GRID_CSV
+									      : GRID_NDJSON,
+					 .width = is_text ? width : 0,
+					 .report = "versus"};
+	int rc;
+
+	if (is_text) {
+		put_conclusion(v, out);
+		buf_addc(out, ' ');
+		put_basis(v, out);
+		buf_adds(out, "\n\n");
+	}
+	rc = put_table(v, &how, out);
+	if (is_text) {
+		buf_addc(out, '\n');
+		put_notes(v, out);
+	}
+	return rc ? rc : buf_error(out);
+}
+
+void versus_runs_write(const struct versus_runs *runs, struct buf *out)
+{
+	buf_adds(out, "pair,side,wall_seconds,cpu_seconds,peak_bytes,page_faults\n");
+	for (size_t i = 0; i < runs->nr; i++)
+		for (int side = 0; side < VERSUS_NR_SIDES; side++) {
+			const double *value = runs->run[side][i].value;
+
+			buf_printf(out, "%zu,%s,%.9f,%.6f,%.0f,%.0f\n", i + 1,
+				   side == VERSUS_OLD ? "old" : "new", value[VERSUS_WALL],
+				   value[VERSUS_CPU_TIME], value[VERSUS_PEAK_MEMORY],
+				   value[VERSUS_PAGE_FAULTS]);
+		}
+}
