@@ -505,6 +505,26 @@ static const struct opt_row before[] = {
 
 static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};
 
+#define WHOLE_MACHINE                                                                              \
+	"without a command, --pid, --comm and --cgroup the whole machine is measured: cpuperf -e " \
+	"EVENTS -d 1, or cpuperf --top"
+
+/* Of other profilers. */
+static const struct opt_choice foreign[] = {
+    {"stat",
+     "to count: cpuperf -e page_faults,context_switches -- COMMAND; -r 5 runs it five times"},
+    {"record", "cpuperf -- COMMAND records, prints, and saves the session for cpuperf_print"},
+    {"report", "cpuperf_print prints the last session; --report=tree, callers, threads, ..."},
+    {"top", "cpuperf --top shows functions while they run"},
+    {"annotate", "cpuperf_print --report=annotate --function=NAME"},
+    {"script", "cpuperf_print --report=records"},
+    {"list", "cpuperf --list-events"},
+    {"diff",
+     "cpuperf_print --session=NEW --diff=OLD, or cpuperf --versus='OLD COMMAND' -- NEW COMMAND"},
+    {"-a", WHOLE_MACHINE},
+    {"--all-cpus", WHOLE_MACHINE},
+};
+
 enum {
 	NR_BEFORE = sizeof(before) / sizeof(before[0]),
 	NR_AFTER = sizeof(after) / sizeof(after[0]),
@@ -563,6 +583,8 @@ const struct opt_table *cpuperf_options(void)
 	    .variables = "CPUPERF_",
 	    .plain_hint =
 		"it is no program here; -- comes before any command: cpuperf [options] -- COMMAND",
+	    .foreign = foreign,
+	    .nr_foreign = sizeof(foreign) / sizeof(foreign[0]),
 	    .rows = rows,
 	};
 	size_t nr = NR_BEFORE;

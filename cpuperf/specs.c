@@ -6,6 +6,8 @@
 #include "base/draft.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/root.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "program.h"
 #include "spec/spec.h"
@@ -172,8 +174,38 @@ static int open_exact(const char *name, char *found, struct err *e)
 	return each_spec_folder(search_folder, &s) ? io_open_input(found, e) : -ENOENT;
 }
 
+/* The spec whose name is nearest. */
+struct near {
+	const char *name;
+	char best[NAME_MAX + 1];
+	size_t distance;
+};
+
+static int offer_name(const char *file, void *arg)
+{
+	struct near *near = arg;
+	char name[NAME_MAX + 1];
+	const char *best = NULL;
+
+	if (!has_suffix(file))
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(strlen(file) - strlen(suffix)), file);
+	best = *near->best ? near->best : NULL;
+	str_nearest_offer(near->name, name, &best, &near->distance);
+	if (best == name)
+		memcpy(near->best, name, sizeof(name));
+	return 0;
+}
+
+static int offer_folder(const char *folder, void *arg)
+{
+	(void)root_each(&root_live, folder, offer_name, arg);
+	return 0;
+}
+
 int open_spec(const char *name, char *found, struct err *e)
 {
+	struct near near = {.name = name};
 	char full[PATH_MAX];
 	int fd;
 
@@ -197,9 +229,13 @@ int open_spec(const char *name, char *found, struct err *e)
 	if (strchr(name, '/'))
 		return io_open_input(name, e);
 	err_set(e, -ENOENT, "%s: no such spec in the current folder or the spec path", name);
-	err_hint(e, "%s",
-		 is_program_at(name) ? "the file in the current folder is a program"
-				     : "--list-specs lists the specs that can be found by name");
+	each_spec_folder(offer_folder, &near);
+	if (is_program_at(name))
+		err_hint(e, "the file in the current folder is a program");
+	else if (*near.best)
+		err_hint(e, "did you mean %s? (--list-specs lists all)", near.best);
+	else
+		err_hint(e, "--list-specs lists the specs that can be found by name");
 	return -ENOENT;
 }
 

@@ -384,7 +384,9 @@ static const struct registry_row *find(const char *option, const char *what, con
 		str_nearest_offer(name, rows[i].name, &near, &distance);
 	}
 	err_set(e, -EINVAL, "--%s=%s: no such %s", option, name, what);
-	if (near)
+	if (strstr(name, "flame"))
+		err_hint(e, "--output-format=html has a flame graph; svg is one as a picture");
+	else if (near)
 		err_hint(e, "did you mean %s? (--help lists all)", near);
 	else
 		err_hint(e, "--help lists all");

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "profile/regions.h"
 #include "region_notes.h"
 #include "registry.h"
@@ -13,6 +14,8 @@
 #include "report/states.h"
 #include "samples.h"
 #include "summary/summary.h"
+
+#include <inttypes.h>
 
 /* The parts of a job: each report adds them up, also those that print other sessions one by one.
  * In csv and ndjson the summary has a row for each part. */
@@ -80,6 +83,23 @@ void row_choose_states(struct selection *s, const struct inputs *in, const struc
 	s->adds_states = s->columns || s->root;
 }
 
+static bool has_iteration(const struct input *in, const struct profile_ranges *of)
+{
+	return ARRAY_ANY(r, of->item, of->nr, r->first < in->facts->nr_iterations);
+}
+
+/* What is asked for is in no session, and what follows is empty. */
+static void warn_of_iterations(const struct job *j)
+{
+	const struct profile_ranges *of = &j->selection->filter.iterations;
+	const struct inputs *in = j->inputs;
+
+	if (of->nr && !ARRAY_ANY(x, in->item, in->nr, has_iteration(x, of)))
+		log_warning(
+		    "--iteration: no session has one of these; the first is number 0, of %" PRIu64,
+		    in->item[0].facts->nr_iterations);
+}
+
 static int prepare(struct job *j, bool at_once, struct err *e)
 {
 	/* of lanes each may have samples or not, where counts are printed too */
@@ -90,6 +110,8 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 
 	if (rc == 0 && !(j->row->ignores & REGISTRY_IGNORES_EVENTS))
 		rc = inputs_check_event_globs(j->inputs, &j->selection->filter, e);
+	if (rc == 0)
+		warn_of_iterations(j);
 	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
 			 !j->row->keeps_events &&
 			 (j->row->adds_states || j->selection->adds_states);

@@ -75,6 +75,13 @@ static int add_globs(struct profile_globs *to, const char *option, const struct 
 	return ARRAY_RUN(i, list->nr, profile_globs_add(to, option, list->item[i], e));
 }
 
+static int check_span(const struct profile_filter *f, const struct options *o, struct err *e)
+{
+	if (!o->from || !o->to || f->from_ns < f->to_ns)
+		return 0;
+	return err_set(e, -EINVAL, "--from=%s is not before --to=%s", o->from, o->to);
+}
+
 static int parse_filter(struct profile_filter *f, const struct options *o, struct err *e)
 {
 	return add_globs(&f->events, "--event", &o->events, e) ?:
@@ -87,7 +94,8 @@ static int parse_filter(struct profile_filter *f, const struct options *o, struc
 	       parse_ranges("--cpu", o->cpus, &f->cpus, e) ?:
 	       parse_ranges("--iteration", o->iterations, &f->iterations, e) ?:
 	       parse_time("from", o->from, &f->from_ns, e) ?:
-	       parse_time("to", o->to, &f->to_ns, e);
+	       parse_time("to", o->to, &f->to_ns, e) ?:
+	       check_span(f, o, e);
 }
 
 typedef int add_rule_fn(struct report_rules *r, const char *text, struct err *e);

@@ -25,6 +25,11 @@ static const struct opt_row *find_letter(const struct opt_table *t, char letter)
 	return ARRAY_FIND(row, t->rows, t->nr_rows, row->letter == letter);
 }
 
+static const struct opt_choice *find_foreign(const struct opt_table *t, const char *arg)
+{
+	return ARRAY_FIND(f, t->foreign, t->nr_foreign, strcmp(f->name, arg) == 0);
+}
+
 static void refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)
 {
 	char name[64] = "";
@@ -35,7 +40,9 @@ static void refuse_unknown(const struct opt_table *t, const char *arg, size_t le
 	for (size_t i = 0; i < t->nr_rows; i++)
 		str_nearest_offer(name, t->rows[i].name, &best, &distance);
 	err_set(e, -EINVAL, "unknown option --%.*s", (int)len, arg + 2);
-	if (best)
+	if (find_foreign(t, arg))
+		err_hint(e, "%s", find_foreign(t, arg)->help);
+	else if (best)
 		err_hint(e, "did you mean --%s? (--help lists all)", best);
 	else
 		err_hint(e, "--help lists all options");
@@ -48,7 +55,9 @@ static const struct opt_row *find_short(const struct opt_table *t, const char *a
 
 	if (!row) {
 		err_set(e, -EINVAL, "unknown option -%c", arg[1]);
-		err_hint(e, "--help lists all options");
+		err_hint(e, "%s",
+			 find_foreign(t, arg) ? find_foreign(t, arg)->help
+					      : "--help lists all options");
 	}
 	*value = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
 	return row;
@@ -69,7 +78,9 @@ static const struct opt_row *find_long(const struct opt_table *t, const char *ar
 static void refuse_plain(const struct opt_table *t, const char *arg, struct err *e)
 {
 	err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-	if (t->plain_hint)
+	if (find_foreign(t, arg))
+		err_hint(e, "%s", find_foreign(t, arg)->help);
+	else if (t->plain_hint)
 		err_hint(e, "%s", t->plain_hint);
 	else
 		err_hint(e, "%s accepts options only (--name=value); --help lists them",
@@ -156,21 +167,54 @@ size_t opt_copy(const struct opt_table *t, int argc, char **argv,
 	return nr;
 }
 
+static bool has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; words && *words; words += strspn(words, " ")) {
+		size_t part = strcspn(words, " ");
+
+		if (part == len && memcmp(words, word, len) == 0)
+			return true;
+		words += part;
+	}
+	return false;
+}
+
+/* "-g dwarf": the value of an option that needs none must follow an equals sign. 0 or -EINVAL. */
+static int check_apart(const struct opt_row *before, const char *arg, struct err *e)
+{
+	if (!before || before->arg != OPT_OPTIONAL || !before->words ||
+	    !has_word(before->words, arg))
+		return 0;
+	err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
+	err_hint(e, "as the value of --%s it follows an equals sign: --%s=%s", before->name,
+		 before->name, arg);
+	return e->code;
+}
+
 /* Marks the options of argv in seen, and calls set for each, unless target is NULL. */
 static int parse(const struct opt_table *t, int argc, char **argv, void *target, bool *seen,
 		 struct err *e)
 {
-	for (int i = 1; i < argc; i++) {
-		const char *value;
-		const struct opt_row *row = find_option(t, argc, argv, &i, &value, e);
-		int rc = row ? 0 : -EINVAL;
+	const struct opt_row *before = NULL;
 
+	for (int i = 1; i < argc; i++) {
+		const char *value = NULL;
+		const struct opt_row *row = NULL;
+		int rc = check_apart(before, argv[i], e);
+
+		if (rc == 0) {
+			row = find_option(t, argc, argv, &i, &value, e);
+			rc = row ? 0 : -EINVAL;
+		}
 		if (row)
 			seen[row - t->rows] = true;
 		if (row && target)
 			rc = row->set(row, value, target, e);
 		if (rc)
 			return rc;
+		before = value ? NULL : row;
 	}
 	return 0;
 }
@@ -194,20 +238,6 @@ const char *opt_origin(const struct opt_table *t, const char *name, const char *
 	}
 	snprintf(origin, OPT_MAX_ORIGIN, "--%s", name);
 	return origin;
-}
-
-static bool has_word(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (; words && *words; words += strspn(words, " ")) {
-		size_t part = strcspn(words, " ");
-
-		if (part == len && memcmp(words, word, len) == 0)
-			return true;
-		words += part;
-	}
-	return false;
 }
 
 /* Whether the command line has the option, or one that excludes it. */

@@ -65,6 +65,10 @@ struct opt_table {
 	const char *footer; /* examples, exit status */
 	/* For an argument that is none: a command follows "--"; NULL: options only. */
 	const char *plain_hint;
+	/* Words and options of other programs ("stat", "-a"), with what does the same here, as
+	 * hints for arguments that are refused. */
+	const struct opt_choice *foreign;
+	size_t nr_foreign;
 	const char *plain; /* the row that takes arguments that are no options; NULL: none does */
 	/* "PROG_": --some-name may also be the environment's PROG_SOME_NAME; NULL: none may. */
 	const char *variables;

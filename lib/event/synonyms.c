@@ -35,7 +35,9 @@ static const struct event_synonym synonyms[] = {
      "software:page_faults,software:minor_faults,software:major_faults,misc:page_faults,"
      "misc:process_*_faults",
      "program"},
-    {"context switch|switch|csw", "software:context_switches,misc:context_switches", "program"},
+    {"context switch|switch|csw|cs", "software:context_switches,misc:context_switches", "program"},
+    {"cycle|cpu cycle",
+     "fixed:unhalted_core_cycles,fixed:unhalted_reference_cycles,fixed:cycle_counter", "basic"},
     {"migration", "software:cpu_migrations", ""},
     {"interrupt|irq|irq latency|interrupt latency",
      "latency:irq,latency:softirq,misc:cpu_irq,misc:cpu_softirq", "latency"},

@@ -53,6 +53,7 @@ static const struct opt_row rows[] = {
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",
      .section = "Output",
+     .words = "all some",
      .help = ".hidden words of a help text that is long enough to be wrapped even on a wide screen,"
 	     " because it says the same thing over and over, without-ever-saying-anything, so.",
      .set = opt_set_string,
@@ -64,6 +65,8 @@ static const struct opt_row rows[] = {
      .set = opt_set_flag,
      FIELD(strict)},
 };
+static const struct opt_choice foreign[] = {
+    {"stat", "there is --strict"}, {"-a", "all is the default"}, {"--all", "all is the default"}};
 static const struct opt_table table = {
     .program = "prog",
     .summary = "does things",
@@ -71,6 +74,8 @@ static const struct opt_table table = {
     .rows = rows,
     .nr_rows = NR(rows),
     .footer = "Exit status: 0.",
+    .foreign = foreign,
+    .nr_foreign = NR(foreign),
 };
 
 static const struct {
@@ -100,6 +105,14 @@ static const struct {
      -EINVAL,
      .msg = "unexpected argument \"x\"",
      .hint = "prog accepts options only (--name=value); --help lists them"},
+    {{"--list", "some"},
+     -EINVAL,
+     .msg = "unexpected argument \"some\"",
+     .hint = "as the value of --list it follows an equals sign: --list=some"},
+    {{"--list=all", "some"}, -EINVAL, .pattern = "all", .msg = "unexpected argument \"some\""},
+    {{"stat"}, -EINVAL, .msg = "unexpected argument \"stat\"", .hint = "there is --strict"},
+    {{"-a"}, -EINVAL, .msg = "unknown option -a", .hint = "all is the default"},
+    {{"--all"}, -EINVAL, .msg = "unknown option --all", .hint = "all is the default"},
     {{"--strict=1"}, -EINVAL, .msg = "--strict does not take a value"},
     {{"--strict="}, -EINVAL, .msg = "--strict does not take a value"},
     {{"--file"}, -EINVAL, .msg = "--file needs a value", .hint = "--file=FILE"},
