@@ -383,7 +383,7 @@ static void judge(struct diff_comparison *c, const struct amount *a, bool has_li
  * over. */
 static int put_totals(struct diff_comparison *c, struct err *e)
 {
-	int rc = diff_totals_new(c->j, c->by_iteration, &c->totals, e);
+	int rc = diff_totals_new(c->j, c->by_iteration, c->are_runs, &c->totals, e);
 	const struct amount *list;
 	size_t nr;
 

@@ -37,9 +37,10 @@ int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iterati
  * those of the machine. */
 struct diff_totals;
 /* Reads and judges them. *out is NULL if a session measured no target and has samples; else free
- * it. by_iteration: the runs of the one session per side are the replicates. 0 or -errno with *e.
- */
-int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, struct err *e);
+ * it. by_iteration: the iterations of the one session per side are the replicates; are_runs: each
+ * is a run of its own, as independent of its neighbours as of others. 0 or -errno with *e. */
+int diff_totals_new(struct job *j, bool by_iteration, bool are_runs, struct diff_totals **out,
+		    struct err *e);
 void diff_totals_free(struct diff_totals *t); /* NULL is fine */
 /* In text: appends the headline, and a table of all amounts but the first. 0 or -errno with *e. */
 int diff_totals_print(struct diff_totals *t, struct err *e);

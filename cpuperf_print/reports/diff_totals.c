@@ -52,7 +52,7 @@ struct total {
 
 struct diff_totals {
 	struct job *j;
-	bool by_iteration, are_rates, of_machine;
+	bool by_iteration, are_runs, are_rates, of_machine;
 	struct amount *amounts; /* owned; with their values */
 	struct total *shown;    /* owned; by amount */
 	size_t nr_amounts;      /* of the times and the events of the session */
@@ -344,7 +344,7 @@ static int compare(struct diff_totals *t)
 				    .is_unjudged = i >= t->nr_amounts &&
 						   !diff_latencies_is_judged(i - t->nr_amounts)};
 	}
-	return amounts_judge(t->amounts, t->nr_shown, t->by_iteration);
+	return amounts_judge(t->amounts, t->nr_shown, t->by_iteration && !t->are_runs);
 }
 
 /* Those of each session, of the runs that are used. */
@@ -407,7 +407,8 @@ static bool has_latencies(const struct job *j)
 	return ARRAY_ANY(ev, facts->events, facts->nr_events, strcmp(ev->group, "latency") == 0);
 }
 
-int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, struct err *e)
+int diff_totals_new(struct job *j, bool by_iteration, bool are_runs, struct diff_totals **out,
+		    struct err *e)
 {
 	struct runs *sessions = mem_calloc(nr_inputs(j), sizeof(*sessions));
 	struct diff_totals *t = sessions ? mem_zalloc(sizeof(*t)) : NULL;
@@ -421,6 +422,7 @@ int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, 
 	*t = (struct diff_totals){
 	    .j = j,
 	    .by_iteration = by_iteration,
+	    .are_runs = are_runs,
 	    .nr_amounts = NR_TIMES + j->inputs->item[0].facts->nr_events,
 	    .sessions = sessions,
 	};

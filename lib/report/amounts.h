@@ -27,7 +27,8 @@ struct amount {
 	bool is_significant;
 };
 
-/* Fills all. are_neighbours: replicates are of one session per side. 0 or -ENOMEM. */
+/* Fills all. are_neighbours: replicates are iterations of one session per side, that are no runs. 0
+ * or -ENOMEM. */
 int amounts_judge(struct amount *list, size_t nr, bool are_neighbours);
 /* True if it grew significantly and by more than relative; for --fail-over. */
 bool amount_is_over(const struct amount *a, double relative);

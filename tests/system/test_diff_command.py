@@ -4,6 +4,7 @@ judged and what is not, runs that did not reach their end. Software events only.
 """
 import csv
 import io
+import math
 import os
 import re
 import shutil
@@ -136,6 +137,36 @@ def check_runs(folder):
     totals, _ = rows_of(folder, ["now"], ["was"])
     assert totals["page_faults"]["certain"] == "true", totals
     assert totals["page_faults"]["scope"] == "", totals
+
+
+# Touches 40 pages more in each run: what drifts is correlated between neighbours.
+DRIFTS = """
+import mmap, os, sys
+n = os.path.getsize(sys.argv[2]) if os.path.exists(sys.argv[2]) else 0
+open(sys.argv[2], "a").write("x")
+pages = int(sys.argv[1]) + 40 * n
+m = mmap.mmap(-1, pages * 4096)
+m.madvise(15)  # no huge pages
+for i in range(pages):
+    m[i * 4096] = 1
+"""
+
+
+def check_runs_are_independent(folder):
+    """Ten runs a side: Welch's test of them as they are, not of blocks of neighbours, as that of iterations."""
+    counts = {}
+    for side, pages in (("was", 2000), ("now", 2300)):
+        run(CPUPERF, "-o", side, "-e", "page_faults", "-r10", "--", sys.executable, "-ISc", DRIFTS, str(pages), f"{side}.n",
+            cwd=folder)
+        rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=summary", "--output-format=csv", side, cwd=folder)))
+        counts[side] = [int(r["value"]) for r in rows if r["event"] == "page_faults" and not r["trace"]]
+        assert len(counts[side]) == 10, counts
+    mean = {side: sum(c) / 10 for side, c in counts.items()}
+    error = math.sqrt(sum((x - mean[side]) ** 2 for side, c in counts.items() for x in c) / 9 / 10)
+    change, half = (100 * x / mean["was"] for x in (mean["now"] - mean["was"], 2.1009 * error))  # 18 degrees of freedom
+    text = text_of(folder, ["now"], ["was"])
+    low, high = map(float, re.search(r"^page_faults .*\[([-\d.]+), ([-\d.]+)\] +more ", text, re.M).groups())
+    assert abs(low - change + half) < 0.2 and abs(high - change - half) < 0.2, (text, change, half)
 
 
 def check_cut(folder):
