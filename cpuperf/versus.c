@@ -382,34 +382,49 @@ static int save_runs(const struct versus *v, int dir, const char *folder, struct
 		   : io_write_atomic(dir, "runs.csv", folder, buf_str(&out), out.len, NULL, e);
 }
 
+/* The exit status. */
+static int print_all(struct versus *v, int dir, const char *folder, int nr_args, char **args)
+{
+	const int status = print_verdict(v);
+	struct err e = {0};
+
+	if (dir >= 0 && save_runs(v, dir, folder, &e))
+		log_err(LOG_WARNING, &e);
+	if (status == EXIT_DONE && dir >= 0 && !v->o->versus.is_verdict_only && !caught &&
+	    versus_verdict_is_explicable(&v->verdict) && strcmp(v->o->output_format, "text") == 0)
+		explain(v, folder, nr_args, args);
+	return status == EXIT_DONE && versus_verdict_fails(&v->verdict) ? EXIT_OVER : status;
+}
+
+/* Whatever came before, also a signal. */
+static void clean_up(struct versus *v)
+{
+	struct versus_run ignored;
+	struct err e = {0};
+
+	if (v->cleanup && run(v, v->cleanup, "the command of --cleanup", &ignored, &e))
+		log_err(LOG_WARNING, &e);
+}
+
 static int measure_and_print(struct versus *v, int nr_args, char **args)
 {
 	const char *folder = v->o->output ? v->o->output : FOLDER;
-	const bool is_saved = strcmp(folder, "-") != 0;
 	struct err e = {0};
 	IO_AUTO_FD int dir = -1;
-	int rc = 0, status;
+	int status = EXIT_DONE, rc;
 
-	if (is_saved)
-		rc = dir = open_folder(folder, &e);
-	rc = rc < 0 ? rc : run_all(v, &e);
-	if (rc < 0) {
-		struct err ignored = {0};
-
-		(void)run_aside(v, v->cleanup, "the command of --cleanup", &ignored);
-		return fail(EXIT_NOT_MEASURED, &e);
+	if (strcmp(folder, "-") != 0) {
+		dir = open_folder(folder, &e);
+		if (dir < 0)
+			return fail(EXIT_NOT_MEASURED, &e);
 	}
-	status = print_verdict(v);
-	if (is_saved && save_runs(v, dir, folder, &e))
-		log_err(LOG_WARNING, &e);
-	if (status == EXIT_DONE && is_saved && !v->o->versus.is_verdict_only && !caught &&
-	    versus_verdict_is_explicable(&v->verdict) && strcmp(v->o->output_format, "text") == 0)
-		explain(v, folder, nr_args, args);
-	if (run_aside(v, v->cleanup, "the command of --cleanup", &e))
-		log_err(LOG_WARNING, &e);
-	if (caught)
-		return EXIT_SIGNALLED + caught;
-	return status == EXIT_DONE && versus_verdict_fails(&v->verdict) ? EXIT_OVER : status;
+	rc = run_all(v, &e);
+	if (rc == 0 && (v->runs.nr || !caught))
+		status = print_all(v, dir, folder, nr_args, args);
+	clean_up(v);
+	if (rc)
+		return fail(EXIT_NOT_MEASURED, &e);
+	return caught ? EXIT_SIGNALLED + caught : status;
 }
 
 int versus(struct options *o, int nr_args, char **args)

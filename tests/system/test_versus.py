@@ -142,7 +142,8 @@ def check_recorded(folder):
 
 def check_stopped(folder):
     """Ctrl-C: what is known by then is printed, and nothing is left running."""
-    with subprocess.Popen([CPUPERF, "--versus=sh -c 'echo x >>ran'", "--at-most=1h", "--until=0.000001%", "--", "true"],
+    with subprocess.Popen([CPUPERF, "--versus=sh -c 'echo x >>ran'", "--at-most=1h", "--until=0.000001%",
+                           "--cleanup=touch cleaned", "--", "true"],
                           cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           start_new_session=True) as p:
         wait_for(p, f"{folder}/ran")
@@ -151,6 +152,7 @@ def check_stopped(folder):
         os.killpg(p.pid, signal.SIGINT)
         out, err = p.communicate()
     assert p.returncode == 130 and err == "" and " runs)" in out.splitlines()[0], (p.returncode, out, err)
+    assert os.path.exists(f"{folder}/cleaned")
 
 
 def check_mistakes(folder):
