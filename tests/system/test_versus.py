@@ -129,7 +129,7 @@ def check_recorded(folder):
     """Both are recorded as the other options say, and compared; nothing is where there is no difference."""
     done = versus(folder, touch(500, "x"), "-e", "page_faults@1", "--by=page_faults", new=touch(9000, "x"))
     head, _, tail = done.stdout.partition("\n\n")
-    assert " % more [" in head and "mmap_ass_subscript" in tail, done.stdout
+    assert " % more [" in head and "\npage_faults: 5 runs now, 5 before" in tail and "  yes  " in tail, done.stdout
     assert "wall, " not in tail and "p is corrected for these" not in tail, done.stdout  # the verdict is that
     assert f"cpuperf_print {FOLDER}/new --diff={FOLDER}/old --counts" in done.stderr, done.stderr
     for side in ("old", "new"):
