@@ -190,7 +190,7 @@ static const struct {
     {"arm_n1", "CPU_CYCLES",
      UNKNOWN "CPU_CYCLES: libpfm4 has no table for the model arm_n1: it is "
 	     "built without ARM CPUs",
-     LISTS},
+     "did you mean fixed:unhalted_core_cycles? (--list-events='CPU_CYCLES' lists more)"},
 };
 
 TEST(refused)
