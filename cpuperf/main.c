@@ -363,6 +363,9 @@ static int check_versus(const struct options *o, struct err *e)
 			       "--until, --at-most, --by, --setup, --prepare, --cleanup, "
 			       "--input, --ignore-status, --verdict-only and --fail-over "
 			       "require --versus");
+	if (strcmp(o->output_format, OPTIONS_FORMAT_NAMES) == 0)
+		return err_set(e, -EINVAL, "--output-format=%s requires --list-events",
+			       o->output_format);
 	if (!o->command_argv)
 		return err_set(e, -EINVAL,
 			       "--versus requires the new command: cpuperf --versus='OLD' -- NEW");
@@ -394,13 +397,13 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 /* The process of the command, if there is one. */
 static int make_command(struct options *o, int argc, char **argv, char **command, struct err *e)
 {
+	if (command && !*command)
+		return err_set(e, -EINVAL, "no command after --");
 	if (opt_value(cpuperf_options(), "versus", argc, argv)) {
 		o->command_argv = command;
 		return versus_runner_new(opt_value(cpuperf_options(), "input", argc, argv),
 					 &o->versus.runner, e);
 	}
-	if (command && !*command)
-		return err_set(e, -EINVAL, "no command after --");
 	if (command)
 		return target_command_new(o->command_argv = command, &o->command, e);
 	if (has_argument(argv, "--run-spec-command"))

@@ -71,6 +71,13 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 		.offset = offsetof(struct options, versus.member), .has_no_variable = true         \
 	}
 
+#define VERSUS_FLAG(name_, member, text)                                                           \
+	{                                                                                          \
+		.name = name_, .arg = OPT_NONE, .section = VERSUS_SECTION, .help = text,           \
+		.set = opt_set_flag, .offset = offsetof(struct options, member),                   \
+		.has_no_variable = true                                                            \
+	}
+
 /* Prints all of them. */
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
@@ -269,7 +276,9 @@ static const struct opt_row before[] = {
      .set = opt_set_string,
      .offset = offsetof(struct options, versus.old),
      .has_no_variable = true,
-     .excludes = MEASURING_HERE " pid comm cgroup hosts duration num-iterations windows delay"},
+     .excludes = MEASURING_HERE
+     " pid comm cgroup hosts duration num-iterations windows delay flight-recorder "
+     " save-alerts push metrics-listen trace-marker"},
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
 	   "the old command's measure. By default at 0.5, or at a quarter of the difference."),
@@ -283,15 +292,16 @@ static const struct opt_row before[] = {
     VERSUS("setup", setup, "COMMAND", OPT_COMPLETE_NONE,
 	   "With --versus: run this command line once before all runs."),
     VERSUS("prepare", prepare, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus: run this command line before each run; it is not measured."),
+	   "With --versus: run this command line before each run; it is not measured. Nothing is "
+	   "recorded then."),
     VERSUS("cleanup", cleanup, "COMMAND", OPT_COMPLETE_NONE,
 	   "With --versus: run this command line once after all runs, also after a failure."),
     VERSUS("input", input, "FILE", OPT_COMPLETE_FILE,
 	   "With --versus: the standard input of each run, from its start. Default: /dev/null."),
-    FLAG("ignore-status", versus.ignores_status, VERSUS_SECTION,
-	 "With --versus: compare also commands that end with another exit status than 0."),
-    FLAG("verdict-only", versus.is_verdict_only, VERSUS_SECTION,
-	 "With --versus: do not record and print where the difference is."),
+    VERSUS_FLAG("ignore-status", versus.ignores_status,
+		"With --versus: compare also commands that end with another exit status than 0."),
+    VERSUS_FLAG("verdict-only", versus.is_verdict_only,
+		"With --versus: do not record and print where the difference is."),
     VERSUS(
 	"fail-over", fail_over, "PERCENT", OPT_COMPLETE_NONE,
 	"With --versus: exit with status 3 if the new command needs more by more than chance, and "

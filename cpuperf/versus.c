@@ -32,8 +32,9 @@
 #include <unistd.h>
 
 enum { MAX_TEXT = 1 << 20, TEXT_BYTES = 256, EXIT_OVER = 3, MAX_PAIRS = 1000000 };
-#define FOLDER "cpuperf.versus"
-#define ERASE  "\r\033[K"
+#define FOLDER    "cpuperf.versus"
+#define RUNS_FILE "runs.csv"
+#define ERASE     "\r\033[K"
 static const uint64_t default_at_most_ns = 60000000000;
 
 static const char *const side_names[VERSUS_NR_SIDES] = {"old", "new"};
@@ -56,9 +57,11 @@ static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
 {
-	caught = number;
-	if (number != SIGINT) /* which the terminal sends to all */
+	if (caught) /* the command does not end by the first */
+		versus_runner_signal(signalled, SIGKILL);
+	else if (number != SIGINT) /* which the terminal sends to all */
 		versus_runner_signal(signalled, number);
+	caught = number;
 }
 
 static void catch_signals(struct versus_runner *r)
@@ -140,8 +143,7 @@ static int parse_commands(struct versus *v, struct err *e)
 		target_command_quote(v->argv[side], v->text[side], TEXT_BYTES);
 		v->verdict.name[side] = v->text[side];
 	}
-	if (is_self)
-		v->verdict.name[VERSUS_OLD] = VERSUS_SELF;
+	v->verdict.is_self = is_self;
 	return split("setup", o->setup, &v->setup, e)
 	       ?: split("prepare", o->prepare, &v->prepare, e)
 	       ?: split("cleanup", o->cleanup, &v->cleanup, e);
@@ -149,46 +151,65 @@ static int parse_commands(struct versus *v, struct err *e)
 
 /* --- runs */
 
-static int run(struct versus *v, char *const *argv, const char *what, struct versus_run *out,
-	       struct err *e)
+/* What did not end well, in words. 0, or -EIO with *e. */
+static int check_end(const struct versus *v, const char *program, const char *what, int status,
+		     struct err *e)
 {
 	BUF_AUTO(line, MAX_TEXT);
-	int rc = versus_runner_run(v->runner, argv, out, e);
 
-	if (rc || out->status == 0 || caught || v->o->versus.ignores_status)
-		return rc;
+	if (status == 0)
+		return 0;
 	versus_runner_last_line(v->runner, &line);
-	if (WIFSIGNALED(out->status))
-		err_set_at(e, -EIO, argv[0], 0, 0, "%s was ended by signal %d%s%s", what,
-			   WTERMSIG(out->status), line.len ? ": " : "", buf_str(&line));
-	else
-		err_set_at(e, -EIO, argv[0], 0, 0, "%s ended with exit status %d%s%s", what,
-			   WEXITSTATUS(out->status), line.len ? ": " : "", buf_str(&line));
-	err_hint(e, "what fails is not compared; if this is meant, use --ignore-status");
+	err_set_at(e, -EIO, program, 0, 0, "%s %s %d%s%s", what,
+		   WIFSIGNALED(status) ? "was ended by signal" : "ended with exit status",
+		   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+		   line.len ? ": " : "", buf_str(&line));
 	return e->code;
+}
+
+static int run(struct versus *v, char *const *argv, const char *what, bool is_measured,
+	       struct versus_run *out, struct err *e)
+{
+	int rc = versus_runner_run(v->runner, argv, is_measured, out, e);
+
+	if (rc || caught || v->o->versus.ignores_status)
+		return rc;
+	rc = check_end(v, argv[0], what, out->status, e);
+	if (rc)
+		err_hint(e, "what fails is not compared; if this is meant, use --ignore-status");
+	return rc;
 }
 
 static int run_aside(struct versus *v, char *const *argv, const char *what, struct err *e)
 {
 	struct versus_run ignored;
 
-	return argv && !caught ? run(v, argv, what, &ignored, e) : 0;
+	return argv && !caught ? run(v, argv, what, false, &ignored, e) : 0;
 }
 
-static int run_side(struct versus *v, int side, struct versus_run *out, struct err *e)
+/* is_first: before the pairs; it is not measured. */
+static int run_side(struct versus *v, int side, bool is_first, struct versus_run *out,
+		    struct err *e)
 {
 	char what[TEXT_BYTES];
+	int rc = run_aside(v, v->prepare, "the command of --prepare", e);
 
-	snprintf(what, sizeof(what), "run %zu of the %s command", v->runs.nr + 1, side_names[side]);
-	return run_aside(v, v->prepare, "the command of --prepare", e)
-		   ?: run(v, v->argv[side], what, out, e);
+	if (rc || caught)
+		return rc;
+	if (is_first)
+		snprintf(what, sizeof(what), "the first run of the %s command", side_names[side]);
+	else
+		snprintf(what, sizeof(what), "run %zu of the %s command", v->runs.nr + 1,
+			 side_names[side]);
+	return run(v, v->argv[side], what, !is_first, out, e);
 }
 
 static int run_pair(struct versus *v, struct err *e)
 {
 	const int first = v->runs.nr % 2 ? VERSUS_NEW : VERSUS_OLD;
 	struct versus_run pair[VERSUS_NR_SIDES];
-	int rc = run_side(v, first, &pair[first], e) ?: run_side(v, !first, &pair[!first], e);
+	int rc = run_side(v, first, false, &pair[first], e)
+		     ?: run_side(v, !first, false, &pair[!first], e);
 
 	if (rc || caught)
 		return rc;
@@ -219,11 +240,33 @@ static void show_progress(const struct versus *v)
 	dprintf(STDERR_FILENO, ERASE "%s", buf_str(&text));
 }
 
-static bool is_time_over(const struct versus *v)
+/* Looking takes longer the more pairs there are: each 25th part more. Pairs of both orders are
+ * looked at together. */
+static bool is_look(const struct versus *v)
+{
+	const size_t nr = v->runs.nr, step = 2 * (nr / 50);
+
+	return nr == v->verdict.rule.nr_pairs || (nr % 2 == 0 && (step == 0 || nr % step == 0));
+}
+
+static bool is_over(const struct versus *v)
 {
 	const uint64_t ns = clock_monotonic_ns() - v->begin_ns;
+	const struct versus_rule *rule = &v->verdict.rule;
 
-	return ns >= v->verdict.rule.at_most_ns && (v->is_strict || v->runs.nr >= PAIRED_MIN);
+	if (caught || v->runs.nr == MAX_PAIRS || v->runs.nr == rule->nr_pairs)
+		return v->runs.nr || caught;
+	if (v->runs.nr % 2)
+		return false;
+	return v->verdict.is_known ||
+	       (ns >= rule->at_most_ns && v->runs.nr >= (v->is_strict ? 2 : PAIRED_MIN));
+}
+
+static int look(struct versus *v, struct err *e)
+{
+	v->verdict.seconds = (double)(clock_monotonic_ns() - v->begin_ns) / 1e9;
+	return versus_verdict_make(&v->runs, &v->verdict) ? err_set(e, -ENOMEM, "out of memory")
+							  : 0;
 }
 
 static int run_all(struct versus *v, struct err *e)
@@ -232,16 +275,16 @@ static int run_all(struct versus *v, struct err *e)
 	int rc = run_aside(v, v->setup, "the command of --setup", e);
 
 	for (int side = 0; side < VERSUS_NR_SIDES && rc == 0 && !caught; side++)
-		rc = run_side(v, side, &ignored, e); /* what is read first is slower */
+		rc = run_side(v, side, true, &ignored, e); /* what is read first is slower */
 	v->begin_ns = clock_monotonic_ns();
-	while (rc == 0 && !caught && !v->verdict.is_known && v->runs.nr < MAX_PAIRS &&
-	       !is_time_over(v)) {
+	while (rc == 0 && !is_over(v)) {
 		rc = run_pair(v, e);
-		v->verdict.seconds = (double)(clock_monotonic_ns() - v->begin_ns) / 1e9;
-		if (rc == 0 && versus_verdict_make(&v->runs, &v->verdict))
-			rc = err_set(e, -ENOMEM, "out of memory");
-		show_progress(v);
+		if (rc == 0 && is_look(v)) {
+			rc = look(v, e);
+			show_progress(v);
+		}
 	}
+	rc = rc ? rc : look(v, e);
 	if (shows_progress(v))
 		dprintf(STDERR_FILENO, ERASE);
 	v->verdict.is_cut = caught;
@@ -249,6 +292,18 @@ static int run_all(struct versus *v, struct err *e)
 }
 
 /* --- the recordings */
+
+/* Whether the file of runs there is one of ours, or there is none. */
+static bool may_replace_runs(int dir)
+{
+	char text[sizeof(VERSUS_RUNS_HEADER)] = "";
+	IO_AUTO_FD int fd = openat(dir, RUNS_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT;
+	return io_read_full(fd, text, sizeof(text) - 1) >= 0 &&
+	       strcmp(text, VERSUS_RUNS_HEADER) == 0;
+}
 
 static int open_folder(const char *path, struct err *e)
 {
@@ -260,13 +315,15 @@ static int open_folder(const char *path, struct err *e)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_set_at(e, -errno, path, 0, 0, "%s", strerror(errno));
-	if (fstat(fd, &st) || st.st_uid != geteuid()) {
-		close(fd);
+	if (fstat(fd, &st) || st.st_uid != geteuid())
 		err_set_at(e, -EPERM, path, 0, 0, "the folder is another user's");
-		err_hint(e, "name one: --output=FOLDER");
-		return e->code;
-	}
-	return fd;
+	else if (!may_replace_runs(fd))
+		err_set_at(e, -EEXIST, path, 0, 0, RUNS_FILE " in it is no file of --versus");
+	if (!e->code)
+		return fd;
+	close(fd);
+	err_hint(e, "name another folder: --output=FOLDER");
+	return e->code;
 }
 
 static bool is_left_out(const struct opt_row *row)
@@ -289,15 +346,20 @@ static size_t nr_recorded(const struct versus *v)
 	return nr < LEAST ? LEAST : nr > MOST ? MOST : nr;
 }
 
-/* Records runs of one side into its folder below folder. */
-static int record_side(struct versus *v, int side, const char *folder, int nr_args, char **args,
-		       struct err *e)
+enum step { CHECKS, RECORDS };
+
+/* Records runs of one side into its folder below folder; or checks that they could be, for the
+ * events and the spec that are asked. */
+static int record_side(struct versus *v, int side, enum step step, const char *folder, int nr_args,
+		       char **args, struct err *e)
 {
 	char self[PATH_MAX] = "", runs[32], output[PATH_MAX + 16];
-	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet", dashes[] = "--";
+	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet=2", dashes[] = "--";
+	char check[] = "--check-spec";
 	size_t nr = 0, nr_words = 0;
-	struct versus_run ignored;
+	struct versus_run ended;
 	MEM_AUTO char **argv = NULL;
+	int rc;
 
 	while (v->argv[side][nr_words])
 		nr_words++;
@@ -309,15 +371,27 @@ static int record_side(struct versus *v, int side, const char *folder, int nr_ar
 	argv[nr++] = self;
 	nr += opt_copy(cpuperf_options(), nr_args, args, is_left_out, argv + nr);
 	argv[nr++] = runs;
-	argv[nr++] = output;
-	argv[nr++] = nowhere;
 	argv[nr++] = quiet;
+	if (step == CHECKS) {
+		argv[nr++] = check;
+	} else {
+		argv[nr++] = output;
+		argv[nr++] = nowhere;
+	}
 	argv[nr++] = dashes;
 	memcpy(argv + nr, v->argv[side], nr_words * sizeof(*argv));
-	if (shows_progress(v))
+	if (shows_progress(v) && step == RECORDS)
 		dprintf(STDERR_FILENO, ERASE "recording %zu runs of the %s command", nr_recorded(v),
 			side_names[side]);
-	return run(v, argv, "the recording", &ignored, e);
+	rc = versus_runner_run(v->runner, argv, false, &ended, e);
+	/* the recording has the status of the command, which may be one that is ignored */
+	if (rc || caught ||
+	    (step == RECORDS && v->o->versus.ignores_status && WIFEXITED(ended.status) &&
+	     WEXITSTATUS(ended.status) != EXIT_NOT_MEASURED))
+		return rc;
+	return check_end(v, "cpuperf",
+			 step == CHECKS ? "the check of what is to be recorded" : "the recording",
+			 ended.status, e);
 }
 
 static int print_difference(const char *folder)
@@ -339,7 +413,7 @@ static void explain(struct versus *v, const char *folder, int nr_args, char **ar
 	int rc = 0;
 
 	for (int side = 0; side < VERSUS_NR_SIDES && rc == 0 && !caught; side++)
-		rc = record_side(v, side, folder, nr_args, args, &e);
+		rc = record_side(v, side, RECORDS, folder, nr_args, args, &e);
 	if (shows_progress(v))
 		dprintf(STDERR_FILENO, ERASE);
 	if (rc)
@@ -347,7 +421,8 @@ static void explain(struct versus *v, const char *folder, int nr_args, char **ar
 	if (rc || caught)
 		return;
 	printf("\nWhere it is, by %zu further runs of each, recorded:\n", nr_recorded(v));
-	if (print_difference(folder))
+	rc = print_difference(folder);
+	if (rc < 0)
 		log_warning("cpuperf_print cannot be executed: where the difference is, is not "
 			    "printed");
 	else
@@ -379,7 +454,16 @@ static int save_runs(const struct versus *v, int dir, const char *folder, struct
 	versus_runs_write(&v->runs, &out);
 	return buf_error(&out)
 		   ? err_set(e, buf_error(&out), "out of memory")
-		   : io_write_atomic(dir, "runs.csv", folder, buf_str(&out), out.len, NULL, e);
+		   : io_write_atomic(dir, RUNS_FILE, folder, buf_str(&out), out.len, NULL, e);
+}
+
+/* What prepares runs is not known to a recording, which would be of other work. */
+static bool may_record(const struct versus *v)
+{
+	const struct versus_options *o = &v->o->versus;
+
+	return !(v->o->output && strcmp(v->o->output, "-") == 0) && !o->is_verdict_only &&
+	       !o->prepare && !v->verdict.is_self && strcmp(v->o->output_format, "text") == 0;
 }
 
 /* The exit status. */
@@ -390,8 +474,8 @@ static int print_all(struct versus *v, int dir, const char *folder, int nr_args,
 
 	if (dir >= 0 && save_runs(v, dir, folder, &e))
 		log_err(LOG_WARNING, &e);
-	if (status == EXIT_DONE && dir >= 0 && !v->o->versus.is_verdict_only && !caught &&
-	    versus_verdict_is_explicable(&v->verdict) && strcmp(v->o->output_format, "text") == 0)
+	if (status == EXIT_DONE && !caught && may_record(v) &&
+	    versus_verdict_is_explicable(&v->verdict))
 		explain(v, folder, nr_args, args);
 	return status == EXIT_DONE && versus_verdict_fails(&v->verdict) ? EXIT_OVER : status;
 }
@@ -402,8 +486,16 @@ static void clean_up(struct versus *v)
 	struct versus_run ignored;
 	struct err e = {0};
 
-	if (v->cleanup && run(v, v->cleanup, "the command of --cleanup", &ignored, &e))
+	if (v->cleanup && run(v, v->cleanup, "the command of --cleanup", false, &ignored, &e))
 		log_err(LOG_WARNING, &e);
+}
+
+/* A command that cannot be executed has a status of its own, as without --versus. */
+static int status_of(const struct err *e)
+{
+	return e->code == -ENOENT   ? EXIT_NOT_FOUND
+	       : e->code == -EACCES ? EXIT_NOT_EXECUTABLE
+				    : EXIT_NOT_MEASURED;
 }
 
 static int measure_and_print(struct versus *v, int nr_args, char **args)
@@ -411,20 +503,24 @@ static int measure_and_print(struct versus *v, int nr_args, char **args)
 	const char *folder = v->o->output ? v->o->output : FOLDER;
 	struct err e = {0};
 	IO_AUTO_FD int dir = -1;
-	int status = EXIT_DONE, rc;
+	int status = EXIT_DONE, rc = 0;
 
 	if (strcmp(folder, "-") != 0) {
 		dir = open_folder(folder, &e);
 		if (dir < 0)
 			return fail(EXIT_NOT_MEASURED, &e);
 	}
+	if (may_record(v) && record_side(v, VERSUS_NEW, CHECKS, folder, nr_args, args, &e))
+		return fail(EXIT_NOT_MEASURED, &e);
 	rc = run_all(v, &e);
 	if (rc == 0 && (v->runs.nr || !caught))
 		status = print_all(v, dir, folder, nr_args, args);
 	clean_up(v);
 	if (rc)
-		return fail(EXIT_NOT_MEASURED, &e);
-	return caught ? EXIT_SIGNALLED + caught : status;
+		return fail(status_of(&e), &e);
+	return caught                  ? EXIT_SIGNALLED + caught
+	       : status == EXIT_FAILED ? EXIT_NOT_MEASURED
+				       : status;
 }
 
 int versus(struct options *o, int nr_args, char **args)

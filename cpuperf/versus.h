@@ -60,10 +60,12 @@ struct versus_run {
  * -errno with *e. */
 int versus_runner_new(const char *input, struct versus_runner **out, struct err *e);
 void versus_runner_free(struct versus_runner *r); /* NULL is fine */
-/* Runs argv to its end. 0 or -errno with *e: it could not be executed. */
-int versus_runner_run(struct versus_runner *r, char *const *argv, struct versus_run *out,
-		      struct err *e);
-/* What the last run wrote to its standard error: the last line, made visible. */
+/* Runs argv to its end. is_measured: what it writes to standard error is not stored, either. 0 or
+ * -errno with *e: it could not be executed. */
+int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measured,
+		      struct versus_run *out, struct err *e);
+/* What the last run wrote to its standard error: the last line with an error, or the last, made
+ * visible. Nothing if it was measured. */
 void versus_runner_last_line(const struct versus_runner *r, struct buf *out);
 /* Async-signal-safe. */
 void versus_runner_signal(struct versus_runner *r, int number);
@@ -93,6 +95,7 @@ struct versus_verdict {
 	double seconds;                             /* that they took */
 	bool is_known;                              /* else the time was over before */
 	bool is_cut;                                /* a signal ended it */
+	bool is_self;                               /* both sides are the same command */
 	const char *name[VERSUS_NR_SIDES];          /* command lines */
 	double typical[VERSUS_NR][VERSUS_NR_SIDES]; /* geometric means */
 };
@@ -113,6 +116,7 @@ void versus_verdict_status(const struct versus_verdict *v, struct buf *out);
 int versus_verdict_write(const struct versus_verdict *v, const char *format, unsigned width,
 			 struct buf *out);
 /* Each run, as csv. */
+#define VERSUS_RUNS_HEADER "pair,side,wall_seconds,cpu_seconds,peak_bytes,page_faults\n"
 void versus_runs_write(const struct versus_runs *runs, struct buf *out);
 
 /* --- the whole */

@@ -15,11 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 512, NR_STREAMS = 3 };
+enum { LINE_BYTES = 2048, NR_STREAMS = 3 };
+
+/* Runs that are measured write errors to nowhere: in memory they would have no limit. */
+enum { MEASURED, ASIDE, NR_COMMANDS };
 
 struct versus_runner {
-	struct target_command *command;
-	int input, errors; /* the runs' standard input, and error: a file in memory */
+	struct target_command *command[NR_COMMANDS];
+	struct target_command *volatile running; /* NULL: none */
+	int input, errors; /* the runs' standard input; standard error aside: a file in memory */
 };
 
 static int open_input(const char *path, struct err *e)
@@ -38,7 +42,7 @@ static int open_input(const char *path, struct err *e)
 }
 
 /* Makes the process with these as its standard streams; then ours are again as they were. */
-static int make_process(const int streams[NR_STREAMS], struct versus_runner *r, struct err *e)
+static int make_process(const int streams[NR_STREAMS], struct target_command **out, struct err *e)
 {
 	int before[NR_STREAMS], rc = 0;
 
@@ -48,7 +52,7 @@ static int make_process(const int streams[NR_STREAMS], struct versus_runner *r, 
 			rc = -errno;
 	}
 	rc = rc ? err_set(e, rc, "standard streams: %s", strerror(-rc))
-		: target_command_new_later("the command", &r->command, e);
+		: target_command_new_later("the command", out, e);
 	for (int i = 0; i < NR_STREAMS; i++) {
 		if (before[i] >= 0)
 			(void)dup2(before[i], i);
@@ -80,7 +84,9 @@ int versus_runner_new(const char *input, struct versus_runner **out, struct err 
 		rc = r->errors < 0 ? err_set(e, -errno, "memory: %s", strerror(errno)) : 0;
 	}
 	if (rc == 0)
-		rc = make_process((int[]){r->input, nowhere, r->errors}, r, e);
+		rc = make_process((int[]){r->input, nowhere, nowhere}, &r->command[MEASURED], e)
+			 ?: make_process((int[]){r->input, nowhere, r->errors}, &r->command[ASIDE],
+					 e);
 	close(nowhere);
 	if (rc) {
 		versus_runner_free(r);
@@ -94,7 +100,9 @@ void versus_runner_free(struct versus_runner *r)
 {
 	if (!r)
 		return;
-	target_command_free(r->command);
+	/* the later one has the descriptors of the other */
+	for (int i = NR_COMMANDS; i-- > 0;)
+		target_command_free(r->command[i]);
 	if (r->input >= 0)
 		close(r->input);
 	if (r->errors >= 0)
@@ -112,21 +120,24 @@ static double seconds(const struct timeval *t)
 	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
 }
 
-int versus_runner_run(struct versus_runner *r, char *const *argv, struct versus_run *out,
-		      struct err *e)
+int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measured,
+		      struct versus_run *out, struct err *e)
 {
+	struct target_command *c = r->command[is_measured ? MEASURED : ASIDE];
 	struct target_end end;
-	int rc = target_command_set(r->command, argv, e);
+	int rc = target_command_set(c, argv, e);
 
 	(void)lseek(r->input, 0, SEEK_SET);
 	(void)lseek(r->errors, 0, SEEK_SET);
 	if (rc == 0 && ftruncate(r->errors, 0))
 		rc = err_set(e, -errno, "memory: %s", strerror(errno));
-	rc = rc ? rc : target_command_next(r->command, e);
-	rc = rc ? rc : target_command_start(r->command, on_end, NULL, e);
+	rc = rc ? rc : target_command_next(c, e);
+	r->running = c;
+	rc = rc ? rc : target_command_start(c, on_end, NULL, e);
 	if (rc)
 		return rc;
-	target_command_wait(r->command, &end);
+	target_command_wait(c, &end);
+	r->running = NULL;
 	*out = (struct versus_run){
 	    .value = {[VERSUS_WALL] = (double)(end.end_ns - end.start_ns) / 1e9,
 		      [VERSUS_CPU_TIME] =
@@ -138,23 +149,37 @@ int versus_runner_run(struct versus_runner *r, char *const *argv, struct versus_
 	return 0;
 }
 
+/* The last line of text that has the word, or NULL any text. Returns its length. */
+static size_t find_line(const char *text, size_t len, const char *word, const char **line)
+{
+	size_t end = len, begin;
+
+	for (; end; end = begin ? begin - 1 : 0) {
+		for (begin = end; begin > 0 && text[begin - 1] != '\n';)
+			begin--;
+		*line = text + begin;
+		if (word ? memmem(*line, end - begin, word, strlen(word)) != NULL
+			 : end > begin + strspn(*line, "\r\t "))
+			return end - begin;
+	}
+	return 0;
+}
+
 void versus_runner_last_line(const struct versus_runner *r, struct buf *out)
 {
-	char text[LINE_BYTES];
+	char text[LINE_BYTES + 1] = "";
 	const off_t end = lseek(r->errors, 0, SEEK_END);
 	const off_t from = end > LINE_BYTES ? end - LINE_BYTES : 0;
-	ssize_t len = pread(r->errors, text, sizeof(text), from);
-	ssize_t begin;
+	const ssize_t nr = pread(r->errors, text, LINE_BYTES, from);
+	const char *line = text;
+	size_t len = nr > 0 ? find_line(text, (size_t)nr, "error: ", &line) : 0;
 
-	while (len > 0 && strchr("\r\n ", text[len - 1]))
-		len--;
-	for (begin = len; begin > 0 && text[begin - 1] != '\n';)
-		begin--;
-	if (len > 0)
-		buf_shown(out, text + begin, (size_t)(len - begin));
+	len = len || nr <= 0 ? len : find_line(text, (size_t)nr, NULL, &line);
+	buf_shown(out, line, len);
 }
 
 void versus_runner_signal(struct versus_runner *r, int number)
 {
-	(void)target_command_signal(r->command, number);
+	if (r->running)
+		(void)target_command_signal(r->running, number);
 }

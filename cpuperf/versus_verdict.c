@@ -24,11 +24,12 @@ enum { NAME_BYTES = 40, CELL_BYTES = 64 };
 
 static const struct {
 	const char *name, *header, *unit;
+	double step; /* of which a value is a multiple */
 } measures[VERSUS_NR] = {
-    [VERSUS_WALL] = {"wall", "wall time", "s"},
-    [VERSUS_CPU_TIME] = {"cpu_time", "CPU time", "s"},
-    [VERSUS_PEAK_MEMORY] = {"peak_memory", "peak memory", "B"},
-    [VERSUS_PAGE_FAULTS] = {"page_faults", "page faults", ""},
+    [VERSUS_WALL] = {"wall", "wall time", "s", 1e-6},
+    [VERSUS_CPU_TIME] = {"cpu_time", "CPU time", "s", 1e-6},
+    [VERSUS_PEAK_MEMORY] = {"peak_memory", "peak memory", "B", 4096},
+    [VERSUS_PAGE_FAULTS] = {"page_faults", "page faults", "", 1},
 };
 
 enum versus_measure versus_measure_find(const char *name)
@@ -38,11 +39,6 @@ enum versus_measure versus_measure_find(const char *name)
 	while (m < VERSUS_NR && strcmp(measures[m].name, name) != 0)
 		m++;
 	return m;
-}
-
-static bool is_self(const struct versus_verdict *v)
-{
-	return strcmp(v->name[VERSUS_OLD], VERSUS_SELF) == 0;
 }
 
 static double half_of(const struct paired *p)
@@ -83,7 +79,9 @@ static int make_measure(const struct versus_runs *runs, struct versus_verdict *v
 	}
 	for (int side = 0; side < VERSUS_NR_SIDES; side++)
 		v->typical[m][side] = exp(sum[side] / (double)runs->nr);
-	return paired_interval(d, runs->nr, v->rule.nr_pairs, &v->of[m]);
+	/* rounding to a step has a variance of a 12th of its square, and each pair is two values */
+	return paired_interval(d, runs->nr, measures[m].step / v->typical[m][VERSUS_OLD] / sqrt(6),
+			       v->rule.nr_pairs, &v->of[m]);
 }
 
 int versus_verdict_make(const struct versus_runs *runs, struct versus_verdict *v)
@@ -119,7 +117,7 @@ static bool knows_cpu_time(const struct versus_verdict *v)
 
 bool versus_verdict_is_explicable(const struct versus_verdict *v)
 {
-	return !is_self(v) && (versus_verdict_is_difference(v) || knows_cpu_time(v));
+	return !v->is_self && (versus_verdict_is_difference(v) || knows_cpu_time(v));
 }
 
 bool versus_verdict_fails(const struct versus_verdict *v)
@@ -163,9 +161,13 @@ static void put_value(enum versus_measure m, double value, struct buf *out)
 static void put_name(const char *name, struct buf *out)
 {
 	const size_t len = strlen(name);
+	size_t shown = len;
 
-	buf_shown(out, name, len > NAME_BYTES ? NAME_BYTES : len);
 	if (len > NAME_BYTES)
+		for (shown = NAME_BYTES; (name[shown] & 0xc0) == 0x80;) /* within a character */
+			shown--;
+	buf_shown(out, name, shown);
+	if (shown < len)
 		buf_adds(out, "…");
 }
 
@@ -198,7 +200,9 @@ static void put_resolution(const struct versus_verdict *v, struct buf *out)
 static void put_unknown(const struct versus_verdict *v, struct buf *out)
 {
 	buf_printf(out, "not known %s: the difference is within ",
-		   v->is_cut ? "when it was stopped" : "in the time that it had");
+		   v->is_cut          ? "when it was stopped"
+		   : v->rule.nr_pairs ? "by so many runs"
+				      : "in the time that it had");
 	put_interval(&v->of[v->rule.by], false, out);
 	buf_adds(out, " %");
 	if (knows_cpu_time(v)) {
@@ -206,7 +210,7 @@ static void put_unknown(const struct versus_verdict *v, struct buf *out)
 		put_difference(v, VERSUS_CPU_TIME, out);
 	}
 	if (!v->is_cut)
-		buf_adds(out, "; allow more: --at-most=10m");
+		buf_printf(out, "; allow more %s", v->rule.nr_pairs ? "runs" : "time: --at-most");
 }
 
 static void put_conclusion(const struct versus_verdict *v, struct buf *out)
@@ -215,11 +219,11 @@ static void put_conclusion(const struct versus_verdict *v, struct buf *out)
 	buf_adds(out, ": ");
 	if (!v->of[v->rule.by].nr) {
 		buf_printf(out, "%s is too little to be compared", measures[v->rule.by].header);
-	} else if (is_self(v)) {
+	} else if (v->is_self) {
 		put_resolution(v, out);
 	} else if (versus_verdict_is_difference(v)) {
 		put_difference(v, v->rule.by, out);
-	} else if (v->is_known) {
+	} else if (half_of(&v->of[v->rule.by]) <= fmax(CLOSE, v->rule.until)) {
 		buf_adds(out, "no difference beyond chance: ");
 		put_interval(&v->of[v->rule.by], false, out);
 		buf_adds(out, " %");
@@ -295,8 +299,8 @@ static void put_row(const struct versus_verdict *v, enum versus_measure m, bool 
 		put_interval(p, false, &text);
 		grid_text(g, buf_str(&text));
 	}
-	grid_real(g, 100 * expm1(p->low));
-	grid_real(g, 100 * expm1(p->high));
+	grid_real(g, isfinite(p->low) ? 100 * expm1(p->low) : NAN);
+	grid_real(g, isfinite(p->high) ? 100 * expm1(p->high) : NAN);
 	grid_flag(g, is_difference(p));
 	grid_flag(g, m == v->rule.by);
 	grid_count(g, p->nr);
@@ -323,7 +327,8 @@ static void put_notes(const struct versus_verdict *v, struct buf *out)
 	const struct paired *p = &v->of[v->rule.by];
 
 	if (v->rule.nr_pairs)
-		buf_adds(out, "Intervals are Student's, of pairs whose number was chosen before. ");
+		buf_adds(out,
+			 "Intervals are Student's, for a number of pairs that is chosen before. ");
 	else
 		buf_adds(out,
 			 "Intervals hold at each look, though runs end when enough is known. ");
@@ -362,7 +367,7 @@ int versus_verdict_write(const struct versus_verdict *v, const char *format, uns
 
 void versus_runs_write(const struct versus_runs *runs, struct buf *out)
 {
-	buf_adds(out, "pair,side,wall_seconds,cpu_seconds,peak_bytes,page_faults\n");
+	buf_adds(out, VERSUS_RUNS_HEADER);
 	for (size_t i = 0; i < runs->nr; i++)
 		for (int side = 0; side < VERSUS_NR_SIDES; side++) {
 			const double *value = runs->run[side][i].value;

@@ -15,8 +15,6 @@
 #include "samples.h"
 #include "summary/summary.h"
 
-#include <inttypes.h>
-
 /* The parts of a job: each report adds them up, also those that print other sessions one by one.
  * In csv and ndjson the summary has a row for each part. */
 static bool is_sum(const struct job *j)
@@ -95,9 +93,7 @@ static void warn_of_iterations(const struct job *j)
 	const struct inputs *in = j->inputs;
 
 	if (of->nr && !ARRAY_ANY(x, in->item, in->nr, has_iteration(x, of)))
-		log_warning(
-		    "--iteration: no session has one of these; the first is number 0, of %" PRIu64,
-		    in->item[0].facts->nr_iterations);
+		log_warning("--iteration: no session has one of these (the first is 0)");
 }
 
 static int prepare(struct job *j, bool at_once, struct err *e)

@@ -30,23 +30,35 @@ static double reach_at_each_look(size_t nr)
 	return k < r ? sqrt(v * (k - 1) / (1 - k / r)) : INFINITY;
 }
 
-static void limit(double *d, double *sorted, size_t nr, size_t *nr_limited)
+static size_t nr_beyond(const double *d, size_t nr, double middle, double usual)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		found += fabs(d[i] - middle) > usual;
+	return found;
+}
+
+/* Returns how many were limited. */
+static size_t limit(double *d, double *sorted, size_t nr)
 {
 	double middle, usual;
+	size_t nr_limited;
 
 	memcpy(sorted, d, nr * sizeof(*d));
 	middle = spread_median(sorted, nr);
 	for (size_t i = 0; i < nr; i++)
 		sorted[i] = fabs(d[i] - middle);
 	usual = FARTHEST * DEVIATIONS * spread_median(sorted, nr);
-	for (size_t i = 0; i < nr && usual > 0; i++)
-		if (fabs(d[i] - middle) > usual) {
-			d[i] = middle + copysign(usual, d[i] - middle);
-			++*nr_limited;
-		}
+	nr_limited = nr_beyond(d, nr, middle, usual);
+	if (usual == 0 || nr_limited > 1 + nr / PAIRED_LIMITED)
+		return 0;
+	for (size_t i = 0; i < nr; i++)
+		d[i] = fmin(fmax(d[i], middle - usual), middle + usual);
+	return nr_limited;
 }
 
-int paired_interval(const double *d, size_t nr, bool is_fixed, struct paired *out)
+int paired_interval(const double *d, size_t nr, double least, bool is_fixed, struct paired *out)
 {
 	struct spread s = {0};
 	double half = INFINITY, *v;
@@ -59,14 +71,14 @@ int paired_interval(const double *d, size_t nr, bool is_fixed, struct paired *ou
 		return -ENOMEM;
 	memcpy(v, d, nr * sizeof(*d));
 	if (nr >= PAIRED_MIN_LIMIT)
-		limit(v, v + nr, nr, &out->nr_limited);
+		out->nr_limited = limit(v, v + nr, nr);
 	for (size_t i = 0; i < nr; i++)
 		spread_add(&s, v[i]);
 	mem_free(v);
 	if (nr >= 2)
 		half = (is_fixed ? chance_student_inverse(ALPHA, (double)nr - 1)
 				 : reach_at_each_look(nr)) *
-		       spread_deviation(&s) / sqrt((double)nr);
+		       fmax(spread_deviation(&s), least) / sqrt((double)nr);
 	out->mean = s.mean;
 	if (isfinite(half)) {
 		out->low = s.mean - half;

@@ -20,7 +20,8 @@
 
 enum {
 	PAIRED_MIN = 6,        /* pairs: with fewer the interval is without use */
-	PAIRED_MIN_LIMIT = 10, /* from so many on, differences are limited */
+	PAIRED_MIN_LIMIT = 10, /* from so many on, differences are limited, */
+	PAIRED_LIMITED = 50,   /* if it is one of so many: more are no accident */
 };
 
 struct paired {
@@ -30,10 +31,11 @@ struct paired {
 	size_t nr_limited; /* differences that lie farther from the median than is usual */
 };
 
-/* d: the differences, in order. is_fixed: their number was chosen before (Student's t), in place of
- * an interval that holds at each look. A difference that is farther than 5 times the usual
- * distance (as of a standard deviation, by the median of the distances) from the median counts as
- * one at that distance: one run beside a busy machine cannot decide. 0 or -ENOMEM. */
-int paired_interval(const double *d, size_t nr, bool is_fixed, struct paired *out);
+/* d: the differences, in order. least: their standard deviation is at least that, as of what is
+ * measured in steps. is_fixed: their number was chosen before (Student's t), in place of an
+ * interval that holds at each look. A difference that is farther than 5 times the usual distance
+ * (as of a standard deviation, by the median of the distances) from the median counts as one at
+ * that distance, if there are few: one run beside a busy machine cannot decide. 0 or -ENOMEM. */
+int paired_interval(const double *d, size_t nr, double least, bool is_fixed, struct paired *out);
 
 #endif

@@ -48,11 +48,19 @@ static char *read_text(int fd, size_t *len)
 	return text;
 }
 
+/* In the place of the one before: what grows here, each run would copy and give back. */
 static char **read_argv(int fd)
 {
+	static char *text, **argv;
 	size_t len, nr = 0;
-	char *text = read_text(fd, &len), **argv = text ? calloc(len + 1, sizeof(*argv)) : NULL;
 
+	free(text);
+	free(argv);
+	text = read_text(fd, &len);
+	for (size_t i = 0; text && i < len; i++)
+		nr += !text[i];
+	argv = text ? calloc(nr + 1, sizeof(*argv)) : NULL;
+	nr = 0;
 	for (size_t at = 0; argv && at < len; at += strlen(text + at) + 1)
 		argv[nr++] = text + at;
 	return argv;

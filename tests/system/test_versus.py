@@ -102,13 +102,17 @@ def check_self(folder):
 
 def check_failures(folder):
     """What fails is not compared; cleanup runs all the same."""
-    for old, new, text in (("true", ["sh", "-c", "echo why it failed >&2; exit 7"],
-                            "sh: error: run 1 of the new command ended with exit status 7: why it failed"),
-                           ("true", ["sh", "-c", "kill -9 $$"], "sh: error: run 1 of the new command was ended by signal 9"),
-                           ("false", ["true"], "false: error: run 1 of the old command ended with exit status 1"),
-                           ("nowhere/x", ["true"], "nowhere/x: error: cannot be executed: No such file"),
-                           ("true", ["nowhere/x"], "nowhere/x: error: cannot be executed: No such file")):
-        done = versus(folder, old, "--cleanup=touch cleaned", new=new, code=125)
+    for old, new, code, text in (
+            ("true", ["sh", "-c", "echo why it failed >&2; exit 7"], 125,
+             "sh: error: the first run of the new command ended with exit status 7: why it failed"),
+            ("true", ["sh", "-c", "kill -9 $$"], 125, "sh: error: the first run of the new command was ended by signal 9"),
+            ("false", ["true"], 125, "false: error: the first run of the old command ended with exit status 1"),
+            ("true", ["sh", "-c", "echo x >>n; test $(wc -l <n) != 3"], 125,
+             "sh: error: run 2 of the new command ended with exit status 1"),
+            ("nowhere/x", ["true"], 127, "nowhere/x: error: cannot be executed: No such file"),
+            ("/", ["true"], 126, "/: error: cannot be executed: Permission denied"),
+            ("true", ["nowhere/x"], 127, "nowhere/x: error: cannot be executed: No such file")):
+        done = versus(folder, old, "--cleanup=touch cleaned", "--verdict-only", new=new, code=code)
         assert done.stderr.count("error: ") == 1 and done.stdout == "", done
         assert text in done.stderr, (text, done.stderr)
         os.unlink(f"{folder}/cleaned")
@@ -116,6 +120,28 @@ def check_failures(folder):
     assert "2 + 2 runs" in done.stdout, done.stdout
     done = versus(folder, "true", "--prepare=false", new=["true"], code=125)
     assert "the command of --prepare ended with exit status 1" in done.stderr, done.stderr
+
+
+def check_folder(folder):
+    """A file of somebody else's is not replaced; variables of the environment do not ask for it."""
+    os.mkdir(f"{folder}/mine")
+    with open(f"{folder}/mine/runs.csv", "w", encoding="ascii") as f:
+        f.write("mine\n")
+    done = versus(folder, "true", "--output=mine", "--runs=2", new=["touch", "ran"], code=125)
+    assert "runs.csv in it is no file of --versus" in done.stderr and os.listdir(folder) == ["mine"], done
+    for _ in range(2):  # one of ours is
+        versus(folder, "true", "--output=ours", "--runs=2", "--verdict-only", new=["true"])
+    run(CPUPERF, "--list-specs", env={"CPUPERF_VERDICT_ONLY": "1", "CPUPERF_IGNORE_STATUS": "1"})
+
+
+def check_not_recorded(folder):
+    """What cannot be recorded is said before anything runs; what is prepared is not recorded."""
+    done = versus(folder, "true", "-e", "nonexisting", new=["touch", "ran"], code=125)
+    assert "Unknown event: nonexisting" in done.stderr and not os.path.exists(f"{folder}/ran"), done
+    done = versus(folder, touch(500, "x"), "--prepare=true", "--by=page_faults", new=touch(9000, "x"))
+    assert " % more [" in done.stdout and "Where it is" not in done.stdout and done.stderr == "", done
+    done = versus(folder, touch(500, "x"), "--runs=2", "--verdict-only", "--by=page_faults", new=touch(500, "x"))
+    assert "not known by so many runs" in done.stdout or "no difference beyond chance" in done.stdout, done
 
 
 def check_fail_over(folder):

@@ -19,7 +19,7 @@ static double exponential(double mean)
 	return -mean * log(1 - synthetic_uniform(&state));
 }
 
-/* The logarithm of how long a run takes: usual noise; skewed; a run in 30 beside something else;
+/* The logarithm of how long a run takes: usual noise; skewed; a run in 300 beside something else;
  * without a variance. */
 static double run(int kind)
 {
@@ -30,7 +30,7 @@ static double run(int kind)
 		return log(1 + exponential(0.02));
 	case 2:
 		return 0.005 * synthetic_normal(&state) +
-		       (synthetic_uniform(&state) < 1.0 / 30 ? exponential(0.5) : 0);
+		       (synthetic_uniform(&state) < 1.0 / 300 ? exponential(0.5) : 0);
 	default:
 		return 0.005 * tan(M_PI * (synthetic_uniform(&state) - 0.5));
 	}
@@ -54,7 +54,7 @@ static struct outcome compare(int kind, double difference, double drift, bool is
 		d[out.nr++] = difference + run(kind) - run(kind) + (is_reversed ? -drift : drift);
 		if (out.nr < PAIRED_MIN || out.nr % 2)
 			continue;
-		assert_int_equal(paired_interval(d, out.nr, is_fixed, &p), 0);
+		assert_int_equal(paired_interval(d, out.nr, 0, is_fixed, &p), 0);
 		out.excludes_0 = p.low > 0 || p.high < 0;
 		out.misses |= p.low > difference || p.high < difference;
 	}
@@ -120,7 +120,7 @@ TEST(student_where_the_number_is_chosen_before)
 	const double d[] = {1, 2, 1, 4};
 	struct paired p;
 
-	assert_int_equal(paired_interval(d, 4, true, &p), 0);
+	assert_int_equal(paired_interval(d, 4, 0, true, &p), 0);
 	assert_true(fabs(p.mean - 2) < 1e-12);
 	assert_true(fabs(p.high - p.mean - 3.182446305 * sqrt(2) / 2) < 1e-6);
 	assert_true(fabs(p.mean - p.low - (p.high - p.mean)) < 1e-12);
@@ -131,11 +131,11 @@ TEST(of_too_few_pairs_nothing_is_known)
 	const double d[] = {1, 1.1};
 	struct paired p;
 
-	assert_int_equal(paired_interval(d, 0, false, &p), 0);
+	assert_int_equal(paired_interval(d, 0, 0, false, &p), 0);
 	assert_true(isinf(p.low) && isinf(p.high));
-	assert_int_equal(paired_interval(d, 1, true, &p), 0);
+	assert_int_equal(paired_interval(d, 1, 0, true, &p), 0);
 	assert_true(isinf(p.low) && isinf(p.high));
-	assert_int_equal(paired_interval(d, 2, false, &p), 0);
+	assert_int_equal(paired_interval(d, 2, 0, false, &p), 0);
 	assert_true(isinf(p.low) && isinf(p.high));
 }
 
@@ -147,13 +147,36 @@ TEST(a_run_beside_something_else_is_limited)
 	state = 1;
 	for (size_t i = 0; i < NR(d); i++)
 		d[i] = 0.1 + 0.01 * synthetic_normal(&state);
-	assert_int_equal(paired_interval(d, NR(d), false, &p), 0);
+	assert_int_equal(paired_interval(d, NR(d), 0, false, &p), 0);
 	assert_int_equal(p.nr_limited, 0);
 	d[7] = 50;
-	assert_int_equal(paired_interval(d, NR(d), false, &with), 0);
+	assert_int_equal(paired_interval(d, NR(d), 0, false, &with), 0);
 	assert_int_equal(with.nr_limited, 1);
 	assert_true(fabs(with.mean - p.mean) < 0.01);
 	assert_true(with.low > 0);
+}
+
+/* Two modes are no accident: all of them count. */
+TEST(what_happens_often_is_not_limited)
+{
+	double d[40], sum = 0;
+	struct paired p;
+
+	state = 1;
+	for (size_t i = 0; i < NR(d); i++)
+		sum += d[i] = 0.01 * synthetic_normal(&state) + (i % 10 == 3);
+	assert_int_equal(paired_interval(d, NR(d), 0, false, &p), 0);
+	assert_int_equal(p.nr_limited, 0);
+	assert_true(fabs(p.mean - sum / NR(d)) < 1e-12 && p.low < 0);
+}
+
+TEST(steps_have_a_width)
+{
+	const double d[] = {0, 0, 0, 0, 0, 0};
+	struct paired p;
+
+	assert_int_equal(paired_interval(d, NR(d), 0.01, true, &p), 0);
+	assert_true(fabs(p.high - 2.570582 * 0.01 / sqrt(6)) < 1e-8 && p.low == -p.high);
 }
 
 TEST(equal_differences_have_no_width)
@@ -161,9 +184,9 @@ TEST(equal_differences_have_no_width)
 	const double d[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 7};
 	struct paired p;
 
-	assert_int_equal(paired_interval(d, 11, false, &p), 0);
+	assert_int_equal(paired_interval(d, 11, 0, false, &p), 0);
 	assert_true(fabs(p.low - 0.5) < 1e-12 && fabs(p.high - 0.5) < 1e-12);
 	/* half of them have no distance: none is usual */
-	assert_int_equal(paired_interval(d, 12, false, &p), 0);
+	assert_int_equal(paired_interval(d, 12, 0, false, &p), 0);
 	assert_int_equal(p.nr_limited, 0);
 }
