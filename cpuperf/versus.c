@@ -254,8 +254,8 @@ static bool is_over(const struct versus *v)
 	const uint64_t ns = clock_monotonic_ns() - v->begin_ns;
 	const struct versus_rule *rule = &v->verdict.rule;
 
-	if (caught || v->runs.nr == MAX_PAIRS || v->runs.nr == rule->nr_pairs)
-		return v->runs.nr || caught;
+	if (caught || v->runs.nr == MAX_PAIRS || (rule->nr_pairs && v->runs.nr == rule->nr_pairs))
+		return true;
 	if (v->runs.nr % 2)
 		return false;
 	return v->verdict.is_known ||
