@@ -354,24 +354,6 @@ static void settle_part(struct options *o, const struct as_part *part)
 		o->std.min_level = LOG_WARNING;
 }
 
-static int check_versus(const struct options *o, struct err *e)
-{
-	const struct versus_options *v = &o->versus;
-
-	if (!v->old)
-		return err_set(e, -EINVAL,
-			       "--until, --at-most, --by, --setup, --prepare, --cleanup, "
-			       "--input, --ignore-status, --verdict-only and --fail-over "
-			       "require --versus");
-	if (strcmp(o->output_format, OPTIONS_FORMAT_NAMES) == 0)
-		return err_set(e, -EINVAL, "--output-format=%s requires --list-events",
-			       o->output_format);
-	if (!o->command_argv)
-		return err_set(e, -EINVAL,
-			       "--versus requires the new command: cpuperf --versus='OLD' -- NEW");
-	return 0;
-}
-
 /* Returns an exit status. */
 static int parse_and_run(struct options *o, const struct as_part *part, int argc, char **argv)
 {
@@ -388,7 +370,7 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
 	if (versus_options_are_used(&o->versus))
-		return check_versus(o, &e) ? fail(EXIT_USAGE, &e) : versus(o, argc, argv);
+		return versus(o, argc, argv);
 	if (o->hosts)
 		return start_hosts(o, argv + 1, (size_t)argc - 1);
 	return run(o);

@@ -1,6 +1,6 @@
 /*
- * The turns. A process of its own makes those of the runs (versus_runner.c) and, at the end, those
- * of this program that record both sides; cpuperf_print compares the recordings.
+ * The turns. At the end this program is run to record both sides, and cpuperf_print to compare the
+ * recordings.
  */
 #include "versus.h"
 
@@ -15,15 +15,12 @@
 #include "base/words.h"
 #include "options.h"
 #include "program.h"
-#include "spec/cpsession.h"
 #include "target/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +72,24 @@ static void catch_signals(struct versus_runner *r)
 }
 
 /* --- options */
+
+static int check_usage(const struct options *o, struct err *e)
+{
+	const struct versus_options *v = &o->versus;
+
+	if (!v->old)
+		return err_set(e, -EINVAL,
+			       "--until, --at-most, --by, --setup, --prepare, --cleanup, "
+			       "--input, --ignore-status, --verdict-only and --fail-over "
+			       "require --versus");
+	if (strcmp(o->output_format, OPTIONS_FORMAT_NAMES) == 0)
+		return err_set(e, -EINVAL, "--output-format=%s requires --list-events",
+			       o->output_format);
+	if (!o->command_argv)
+		return err_set(e, -EINVAL,
+			       "--versus requires the new command: cpuperf --versus='OLD' -- NEW");
+	return 0;
+}
 
 /* "1%", "1", "0.5%" as a part of 1. */
 static int parse_percent(const char *option, const char *text, double *out, struct err *e)
@@ -207,21 +222,16 @@ static int run_side(struct versus *v, int side, bool is_first, struct versus_run
 static int run_pair(struct versus *v, struct err *e)
 {
 	const int first = v->runs.nr % 2 ? VERSUS_NEW : VERSUS_OLD;
-	struct versus_run pair[VERSUS_NR_SIDES];
-	int rc = run_side(v, first, false, &pair[first], e)
-		     ?: run_side(v, !first, false, &pair[!first], e);
+	struct versus_pair pair, *to;
+	int rc = run_side(v, first, false, &pair.of[first], e)
+		     ?: run_side(v, !first, false, &pair.of[!first], e);
 
 	if (rc || caught)
 		return rc;
-	for (int side = 0; side < VERSUS_NR_SIDES; side++) {
-		size_t nr = v->runs.nr;
-		struct versus_run *to = MEM_ADD(v->runs.run[side], nr, v->runs.room[side]);
-
-		if (!to)
-			return err_set(e, -ENOMEM, "out of memory");
-		*to = pair[side];
-	}
-	v->runs.nr++;
+	to = MEM_ADD(v->runs.pair, v->runs.nr, v->runs.room);
+	if (!to)
+		return err_set(e, -ENOMEM, "out of memory");
+	*to = pair;
 	return 0;
 }
 
@@ -284,7 +294,8 @@ static int run_all(struct versus *v, struct err *e)
 			show_progress(v);
 		}
 	}
-	rc = rc ? rc : look(v, e);
+	if (rc == 0 && v->verdict.nr_pairs != v->runs.nr)
+		rc = look(v, e);
 	if (shows_progress(v))
 		dprintf(STDERR_FILENO, ERASE);
 	v->verdict.is_cut = caught;
@@ -529,7 +540,9 @@ int versus(struct options *o, int nr_args, char **args)
 	struct err e = {0};
 	int status;
 
-	if (parse_rule(&v, &e) || parse_commands(&v, &e)) {
+	if (check_usage(o, &e)) {
+		status = fail(EXIT_USAGE, &e);
+	} else if (parse_rule(&v, &e) || parse_commands(&v, &e)) {
 		status = fail(EXIT_NOT_MEASURED, &e);
 	} else {
 		catch_signals(v.runner);
@@ -539,7 +552,6 @@ int versus(struct options *o, int nr_args, char **args)
 	mem_free(v.setup);
 	mem_free(v.prepare);
 	mem_free(v.cleanup);
-	for (int side = 0; side < VERSUS_NR_SIDES; side++)
-		mem_free(v.runs.run[side]);
+	mem_free(v.runs.pair);
 	return status;
 }

@@ -55,9 +55,9 @@ struct versus_run {
 	int status;              /* as of waitpid */
 };
 
-/* Makes the process that makes those of the runs: before anything is opened that these could
- * inherit. Their standard input is the file input (NULL: /dev/null), their output /dev/null. 0 or
- * -errno with *e. */
+/* Makes the processes that make those of the runs, before anything is opened that these could
+ * inherit. Standard input of the runs is the file input (NULL: /dev/null), standard output
+ * /dev/null. 0 or -errno with *e. */
 int versus_runner_new(const char *input, struct versus_runner **out, struct err *e);
 void versus_runner_free(struct versus_runner *r); /* NULL is fine */
 /* Runs argv to its end. is_measured: what it writes to standard error is not stored, either. 0 or
@@ -74,9 +74,13 @@ void versus_runner_signal(struct versus_runner *r, int number);
 
 enum { VERSUS_OLD, VERSUS_NEW, VERSUS_NR_SIDES };
 
+struct versus_pair {
+	struct versus_run of[VERSUS_NR_SIDES];
+};
+
 struct versus_runs {
-	struct versus_run *run[VERSUS_NR_SIDES]; /* pair i is run i of both */
-	size_t nr, room[VERSUS_NR_SIDES];        /* pairs; room of each side */
+	struct versus_pair *pair;
+	size_t nr, room;
 };
 
 /* When to stop, and what is compared. */

@@ -1,5 +1,6 @@
 /*
- * Runs of commands, one after the other, by one process that makes the processes of all.
+ * Runs of commands, one after the other, by a process that makes those of the runs that are
+ * measured, and another one for all that runs aside: setup, preparing, recordings.
  */
 #include "versus.h"
 

@@ -11,9 +11,7 @@
 #include "screen/number.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 40, CELL_BYTES = 64 };
@@ -26,7 +24,7 @@ static const struct {
 	const char *name, *header, *unit;
 	double step; /* of which a value is a multiple */
 } measures[VERSUS_NR] = {
-    [VERSUS_WALL] = {"wall", "wall time", "s", 1e-6},
+    [VERSUS_WALL] = {"wall", "wall time", "s", 1e-9},
     [VERSUS_CPU_TIME] = {"cpu_time", "CPU time", "s", 1e-6},
     [VERSUS_PEAK_MEMORY] = {"peak_memory", "peak memory", "B", 4096},
     [VERSUS_PAGE_FAULTS] = {"page_faults", "page faults", "", 1},
@@ -68,8 +66,8 @@ static int make_measure(const struct versus_runs *runs, struct versus_verdict *v
 	double sum[VERSUS_NR_SIDES] = {0};
 
 	for (size_t i = 0; i < runs->nr; i++) {
-		const double was = runs->run[VERSUS_OLD][i].value[m];
-		const double is = runs->run[VERSUS_NEW][i].value[m];
+		const double was = runs->pair[i].of[VERSUS_OLD].value[m];
+		const double is = runs->pair[i].of[VERSUS_NEW].value[m];
 
 		if (was <= 0 || is <= 0)
 			return 0; /* too little to be measured */
@@ -370,7 +368,7 @@ void versus_runs_write(const struct versus_runs *runs, struct buf *out)
 	buf_adds(out, VERSUS_RUNS_HEADER);
 	for (size_t i = 0; i < runs->nr; i++)
 		for (int side = 0; side < VERSUS_NR_SIDES; side++) {
-			const double *value = runs->run[side][i].value;
+			const double *value = runs->pair[i].of[side].value;
 
 			buf_printf(out, "%zu,%s,%.9f,%.6f,%.0f,%.0f\n", i + 1,
 				   side == VERSUS_OLD ? "old" : "new", value[VERSUS_WALL],

@@ -25,9 +25,14 @@ static const struct opt_row *find_letter(const struct opt_table *t, char letter)
 	return ARRAY_FIND(row, t->rows, t->nr_rows, row->letter == letter);
 }
 
-static const struct opt_choice *find_foreign(const struct opt_table *t, const char *arg)
+/* What does the same here as a word of another program. It stays if another hint follows. */
+static void hint_foreign(const struct opt_table *t, const char *arg, struct err *e)
 {
-	return ARRAY_FIND(f, t->foreign, t->nr_foreign, strcmp(f->name, arg) == 0);
+	const struct opt_choice *f =
+	    ARRAY_FIND(row, t->foreign, t->nr_foreign, strcmp(row->name, arg) == 0);
+
+	if (f)
+		err_hint(e, "%s", f->help);
 }
 
 static void refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)
@@ -40,9 +45,8 @@ static void refuse_unknown(const struct opt_table *t, const char *arg, size_t le
 	for (size_t i = 0; i < t->nr_rows; i++)
 		str_nearest_offer(name, t->rows[i].name, &best, &distance);
 	err_set(e, -EINVAL, "unknown option --%.*s", (int)len, arg + 2);
-	if (find_foreign(t, arg))
-		err_hint(e, "%s", find_foreign(t, arg)->help);
-	else if (best)
+	hint_foreign(t, arg, e);
+	if (best)
 		err_hint(e, "did you mean --%s? (--help lists all)", best);
 	else
 		err_hint(e, "--help lists all options");
@@ -55,9 +59,8 @@ static const struct opt_row *find_short(const struct opt_table *t, const char *a
 
 	if (!row) {
 		err_set(e, -EINVAL, "unknown option -%c", arg[1]);
-		err_hint(e, "%s",
-			 find_foreign(t, arg) ? find_foreign(t, arg)->help
-					      : "--help lists all options");
+		hint_foreign(t, arg, e);
+		err_hint(e, "--help lists all options");
 	}
 	*value = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
 	return row;
@@ -78,9 +81,8 @@ static const struct opt_row *find_long(const struct opt_table *t, const char *ar
 static void refuse_plain(const struct opt_table *t, const char *arg, struct err *e)
 {
 	err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-	if (find_foreign(t, arg))
-		err_hint(e, "%s", find_foreign(t, arg)->help);
-	else if (t->plain_hint)
+	hint_foreign(t, arg, e);
+	if (t->plain_hint)
 		err_hint(e, "%s", t->plain_hint);
 	else
 		err_hint(e, "%s accepts options only (--name=value); --help lists them",

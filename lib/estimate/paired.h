@@ -7,10 +7,10 @@
  * equal sides, it excludes 0 in 30 % of all comparisons in place of 5 %). This one is a confidence
  * sequence: the probability that it misses the true mean at any look is at most 5 %, for
  * independent differences by a normal distribution with an unknown variance. It is the set of means
- * that a t-test with a mixture does not reject: the likelihood ratio of a mean that lies by a
- * normal distribution PAIRED_PRIOR standard deviations from the one tested to the one tested, which
- * is a martingale of mean 1 under the latter (Ville's inequality; Lai 1976, Pérez-Ortiz et al.
- * 2022).
+ * that a test by a mixture does not reject. The test compares how likely the differences are by
+ * other means, weighted by a normal distribution around the mean tested, with how likely they are
+ * by that one; under the latter this ratio is a martingale of mean 1 (Ville's inequality; Lai 1976,
+ * Pérez-Ortiz et al. 2022).
  */
 #ifndef ESTIMATE_PAIRED_H
 #define ESTIMATE_PAIRED_H
