@@ -101,8 +101,9 @@ static bool make_run(int result_fd, const sigset_t *mask)
 		report(result_fd, pid < 0 ? -errno : 0);
 		return true;
 	}
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	/* first: what is signalled to the group meanwhile ends it, and is a run that ended */
 	report(result_fd, getpid());
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	return false;
 }
 
