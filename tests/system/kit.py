@@ -23,6 +23,8 @@ import sampled
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 TEST = os.path.abspath(sys.argv[0])  # each check has another working directory
 SESSION = "cpuperf.session"  # where it is saved without --output
+# Without folders that are closed to this user, where a program that does not exist is one that may not be executed.
+os.environ["PATH"] = ":".join(d for d in os.environ["PATH"].split(":") if os.access(d, os.X_OK))
 
 
 def own_uid():

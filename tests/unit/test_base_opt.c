@@ -492,7 +492,9 @@ static const struct completion of_commands[] = {
     {"--sp", "--spec=|"},
 };
 
-static void expect_completions(const struct opt_table *t, const struct completion *c, size_t nr)
+/* has_others: what the machine has may begin with the same letters. */
+static void expect_completions(const struct opt_table *t, const struct completion *c, size_t nr,
+			       bool has_others)
 {
 	struct root r = tree_make();
 	struct buf b, want;
@@ -512,7 +514,12 @@ static void expect_completions(const struct opt_table *t, const struct completio
 		buf_reset(&b);
 		assert_int_equal(root_load(&r, "/offers", &b), 0);
 		sorted(c[i].offers, &want);
-		assert_string_equal(buf_str(&b), buf_str(&want));
+		if (!has_others) {
+			assert_string_equal(buf_str(&b), buf_str(&want));
+			continue;
+		}
+		want.data[want.len - 1] = '\0'; /* of several, each has more in its line */
+		assert_non_null(strstr(buf_str(&b), want.data));
 	}
 	buf_fini(&want);
 	buf_fini(&b);
@@ -536,14 +543,14 @@ TEST(bash_processes)
 	snprintf(offers[1], sizeof(offers[1]), "%s|", comm);
 	for (size_t i = 0; i < 2; i++)
 		c[i] = (struct completion){words[i], offers[i]};
-	expect_completions(&value_table, c, 2);
+	expect_completions(&value_table, c, 2, true);
 }
 
 TEST(bash)
 {
-	expect_completions(&table, completions, NR(completions));
-	expect_completions(&value_table, values, NR(values));
-	expect_completions(&command_table, of_commands, NR(of_commands));
+	expect_completions(&table, completions, NR(completions), false);
+	expect_completions(&value_table, values, NR(values), false);
+	expect_completions(&command_table, of_commands, NR(of_commands), false);
 }
 
 TEST(zsh)

@@ -340,14 +340,15 @@ static ssize_t short_pread(int fd, void *buf, size_t len, off_t at)
 
 TEST(odd)
 {
-	static const char *const names[] = {"never", "never again", "never more"};
+	static const char *const names[] = {"never", "never again"};
 	struct sys_ops ops = sys_kernel_ops;
 	struct elf_reader_file f;
 	struct fixture t;
 
 	ops.openat = odd_openat;
 	sys_set_ops(&ops);
-	setup(&t, &(struct elf_reader_config){.max_ns = SECOND_NS});
+	/* long enough for the others, however busy the machine is */
+	setup(&t, &(struct elf_reader_config){.max_ns = UINT64_C(4) * SECOND_NS});
 	put(&t, "deadly", "text", 0);
 	put(&t, "good", "text", 0);
 	for (size_t i = 0; i < NR(names); i++) {
