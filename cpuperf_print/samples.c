@@ -590,6 +590,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		    .number = (uint32_t)i,
 		    .host = report_functions_text_number(in->functions, input_host(o)),
 		    .rank = input_rank(o),
+		    .has_own_clocks = !o->import,
 		    /* of several jobs only some may want it: the others print what they would alone
 		     */
 		    .start_ns = o->start_ns};

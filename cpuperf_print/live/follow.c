@@ -142,7 +142,6 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				       .sink = &f->sink,
 				       .nr_threads = 1,
 				       .every = f->every,
-				       .turn_ns = (uint64_t)(f->span_s * nr_recent(f) * NS_PER_S),
 				       .problem = ignore};
 	struct report_input input;
 	int rc;
@@ -158,6 +157,7 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				      .symbols = o->symbols,
 				      .finder = f->in->finder,
 				      .vdso = o->vdso,
+				      .has_own_clocks = true,
 				      .start_ns = o->start_ns};
 	rc = report_engine_read(&run, &input, &f->stats);
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;

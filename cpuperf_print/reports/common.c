@@ -65,9 +65,9 @@ void reports_headline(struct job *j, const struct buf *line)
 struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all)
 {
 	const struct interval_weights whole = {all->random, (double)all->weight, all->squares,
-					       &all->blocks};
+					       &all->rows};
 	const struct interval_weights own = {part->random, (double)part->weight, part->squares,
-					     &part->blocks};
+					     &part->rows};
 
 	return interval_part(&own, &whole);
 }

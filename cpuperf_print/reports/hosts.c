@@ -238,7 +238,8 @@ static struct outliers_item function_of(const struct report *r, const struct qua
 	if (!all.samples)
 		return (struct outliers_item){.value = NAN};
 	part.random = part.squares > 0 ? part.samples : 0;
-	part.blocks = (struct interval_blocks){0};
+	/* rows are not known by function */
+	part.rows = all.rows = (struct interval_contrasts){0};
 	share = reports_share_of(&part, &all);
 	error = (share.high - share.low) / 2 / 1.96;
 	return (struct outliers_item){share.share, error * error};

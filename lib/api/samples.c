@@ -145,7 +145,8 @@ static int read_rows(struct cpuperf_samples *s, unsigned flags)
 					   .processes = s->processes,
 					   .symbols = s->symbols,
 					   .finder = s->finder,
-					   .vdso = s->vdso};
+					   .vdso = s->vdso,
+					   .has_own_clocks = true};
 	struct report_stats stats;
 	int rc = report_stats_init(&stats, s->nr_events);
 

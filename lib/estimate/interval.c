@@ -63,45 +63,6 @@ static double share_of(double part, const struct interval_weights *all)
 	return share < 1 ? fmax(share, 0) : 1;
 }
 
-void interval_blocks_widen(struct interval_blocks *b, uint32_t shift)
-{
-	uint32_t more = shift > b->shift ? shift - b->shift : 0;
-
-	if (!more)
-		return;
-	b->shift = shift;
-	for (unsigned i = b->first; i < b->end; i++) {
-		uint32_t nr = b->nr[i];
-
-		b->nr[i] = 0;
-		b->nr[(uint64_t)i >> more] += nr;
-	}
-	b->first = (uint16_t)((uint64_t)b->first >> more);
-	b->end = (uint16_t)(b->end ? ((uint64_t)(b->end - 1) >> more) + 1 : 0);
-}
-
-void interval_blocks_spread(struct interval_blocks *b, uint64_t from, uint64_t to, uint64_t nr)
-{
-	uint32_t shift = b->shift;
-	uint64_t first, last, counted = 0;
-
-	while (to >> shift >= INTERVAL_BLOCKS)
-		shift++;
-	interval_blocks_widen(b, shift);
-	first = from >> shift;
-	last = to >> shift;
-	for (uint64_t i = first; i <= last; i++) {
-		/* up to the end of block i; exact enough for numbers of samples */
-		uint64_t end = ((i + 1) << shift) - from, span = to - from + 1;
-		uint64_t until =
-		    i == last ? nr : (uint64_t)((double)nr * ((double)end / (double)span));
-
-		b->nr[i] += (uint32_t)(until - counted);
-		counted = until;
-	}
-	interval_blocks_cover(b, (unsigned)first, (unsigned)last + 1);
-}
-
 /* The 97.5 % quantile of Student's distribution, df >= 4: Fisher's expansion around the normal one,
  * error below 0.003. chance_student_inverse is exact, and too slow for each row of a report. */
 static double student(double df)
@@ -113,42 +74,53 @@ static double student(double df)
 }
 
 /*
- * The variance of the share, in that of independent samples; at least 1. Each block is off by its
- * samples of the part less the share of all of its samples. The difference of two blocks has twice
- * the variance of one. A variance estimated from so few blocks is uncertain itself: Student's
- * quantile replaces the normal one, gradually up to a ratio of 2, because below that the minimum of
- * 1 widens the interval already. Differences of neighbours have two thirds of the degrees of
- * freedom.
+ * The variance of the number of samples in the part, as far as they are in rows. A sample is off by
+ * 1 less the share if it is of the part, by the share if it is not. Of pairs of neighbours, let
+ * squares be the sum of the squared differences; of fours, that of the squared differences of their
+ * two pairs.
+ * - What changes from sample to sample with a variance v has 2 v a pair and 4 v a four: n v in each
+ *   sum, and varies by n v.
+ * - The end of a phase adds 1 to the squares of the pair in which it lies, which is every second
+ * one; and to those of a four 1, 4 or 1, if it is not between two: T / 2 and 3 T / 2 in all. It
+ * varies by T / 12. The sums are known from few signs, hence Student's quantile. One end at least
+ * there is.
  */
-static double excess(const struct interval_weights *part, const struct interval_weights *all)
+static double variance_of_rows(const struct interval_contrasts *part,
+			       const struct interval_contrasts *all, double share)
 {
-	struct interval_blocks in, of;
-	double nr = 0, squares = 0, k = 0, before = 0, sum = 0, counting, blocks, ratio, t;
+	const double t = student(INTERVAL_CONTRASTS / 1.5) / Z;
+	double squares = 0, fours = 0, by_chance;
 
-	if (!part->blocks || !all->blocks)
-		return 1;
-	in = *part->blocks;
-	of = *all->blocks;
-	interval_blocks_widen(&in, of.shift);
-	interval_blocks_widen(&of, in.shift);
-	for (unsigned i = 0; i < INTERVAL_BLOCKS; i++) {
-		nr += of.nr[i];
-		squares += (double)of.nr[i] * of.nr[i];
-		k += in.nr[i];
-	}
-	counting = k * (1 - k / nr);
-	blocks = nr * nr / squares; /* of equal size */
-	if (!(counting > 0) || !(blocks >= INTERVAL_MIN_BLOCKS))
-		return 1;
-	for (unsigned i = 0; i < INTERVAL_BLOCKS; i++) {
-		double off = in.nr[i] - of.nr[i] * (k / nr);
+	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) {
+		const double pair = part->pair[i] - share * all->pair[i];
+		const double four = part->four[i] - share * all->four[i];
 
-		sum += i ? (off - before) * (off - before) / 2 : 0;
-		before = off;
+		squares += pair * pair;
+		fours += four * four;
 	}
-	ratio = sum * blocks / (blocks - 1) / counting;
-	t = student((blocks - 1) / 1.5) / Z;
-	return ratio > 1 ? ratio * (1 + (t * t - 1) * fmin(ratio - 1, 1)) : 1;
+	by_chance = fmin(fmax((3 * squares - fours) / 2, 0), squares);
+	return fmax(t * t * (by_chance + (squares - by_chance) / 6), 1.0 / 6);
+}
+
+static double variance_of_independent(double part, double all, double share)
+{
+	return fmax(part, 0) * (1 - share) * (1 - share) + fmax(all - part, 0) * share * share;
+}
+
+/* The variance of the share, in that of independent samples. */
+static double ratio_of(const struct interval_weights *part, const struct interval_weights *all)
+{
+	static const struct interval_contrasts none = {0};
+	const struct interval_contrasts *in = part->rows ? part->rows : &none;
+	const struct interval_contrasts *of = all->rows ? all->rows : &none;
+	const double k = (double)part->nr, n = (double)all->nr, share = n > 0 ? k / n : 0;
+	const double independent = variance_of_independent(k, n, share);
+	const double beside =
+	    variance_of_independent(k - (double)in->nr, n - (double)of->nr, share);
+
+	if (!(independent > 0) || !of->nr)
+		return 1;
+	return (beside + variance_of_rows(in, of, share)) / independent;
 }
 
 /* The share is 0 or 1: only what was left to chance may differ, at most sqrt(nr * squares) of the
@@ -178,10 +150,10 @@ struct interval interval_part(const struct interval_weights *part,
 	if (all->sum > 0 && !(all->squares > 0))
 		return (struct interval){share, share, share};
 	if (!(squares > 0))
-		return of_random(share, effective(all) / excess(part, all), all);
+		return of_random(share, effective(all), all);
 	n = share * rest * all->sum * (all->sum / squares);
 
-	return wilson(share, n / excess(part, all));
+	return wilson(share, n / ratio_of(part, all));
 }
 
 /* So many samples of one weight have the same variance, and their number is Poisson's: Wilson's

@@ -1,80 +1,70 @@
 /*
- * The 95 % confidence interval of a share that was found by sampling.
+ * The 95 % confidence interval of a share that was found by sampling: of the share in this session.
+ * What varies from run to run is measured over sessions: estimate/chance.h.
  *
- * Samples come in bursts (a time slice, a storm of interrupts), so that a hundred of them may say
- * no more than ten independent ones. The variance is therefore that of blocks of time, 25 to 48 of
- * them: half the mean square of the difference between neighbouring blocks. The difference from
- * the mean would count long phases (idle first, busy later) as error too. The variance of
- * independent samples is the minimum: samples that fall into step with the program hardly vary, and
- * may be wrong nevertheless.
+ * Samples that are taken each by itself vary as binomial ones. Those of a clock, or of each so many
+ * occurrences, are in rows, at equal distances: what lasts longer than the distance is found
+ * precisely, and chance is only in where it begins and ends. With T changes between "in the part"
+ * and "not in it", the count of phases varies by T / 12 (each end by 1 / 12: it lies anywhere
+ * between two samples), that of what changes from sample to sample by T / 2, as binomial ones.
+ * How much is of which kind follows from contrasts of two neighbours and of two pairs of them
+ * (those of Haar's wavelets): in the second, ends of phases have three times the squares that they
+ * have in the first, changes by chance the same (derived at variance_of_rows).
  *
- * The interval covers what varies within a block, about a fiftieth of the session. It cannot show
- * what is longer (a session shorter than the program's phases, other load on another day), nor a
- * fixed period near a multiple of the program's own, where each sample hits the same spot. The
- * variation from run to run is measured over sessions: estimate/chance.h.
+ * It cannot show a period of the program near a multiple of the samples' distance, where each
+ * sample hits the same spot, or wanders slowly over it.
  */
 #ifndef ESTIMATE_INTERVAL_H
 #define ESTIMATE_INTERVAL_H
 
+#include "base/hash.h"
+
 #include <stdint.h>
 
-enum {
-	INTERVAL_BLOCKS = 48,
-	INTERVAL_MIN_BLOCKS = 8,  /* of equal size; with fewer, samples count as independent */
-	INTERVAL_BLOCK_SHIFT = 17 /* of a time in ns: the shortest block is 131 us */
-};
+enum { INTERVAL_CONTRASTS = 48 };
 
 /*
- * Samples by their time since the session's beginning. Blocks double in length when the time
- * reaches the last one: no length needs to be known in advance, and the blocks of any two sets of
- * samples can be added. Zero-initialise.
+ * Contrasts of samples in rows, each added with a sign chosen by chance (of its place) to one of a
+ * few sums, whose squares add up to about those of the contrasts. So those of any two sets of
+ * samples can be added, and the part's less a share of the whole's are those of the difference.
+ * Zero-initialise.
  */
-struct interval_blocks {
-	uint32_t shift;      /* a block is 1 << (INTERVAL_BLOCK_SHIFT + shift) ns */
-	uint16_t first, end; /* blocks with samples lie in [first, end) */
-	uint32_t nr[INTERVAL_BLOCKS];
+struct interval_contrasts {
+	uint64_t nr; /* samples in rows */
+	int16_t pair[INTERVAL_CONTRASTS];
+	int16_t four[INTERVAL_CONTRASTS];
 };
 
-/* Makes blocks at least 1 << shift of the shortest ones long. */
-void interval_blocks_widen(struct interval_blocks *b, uint32_t shift);
-
-static inline void interval_blocks_cover(struct interval_blocks *b, unsigned first, unsigned end)
+/* Wraps in place of an overflow: with signs chosen by chance, of 10^10 samples. */
+static inline void interval_contrast_add(int16_t *to, int by)
 {
-	b->first = (uint16_t)(b->end && b->first < first ? b->first : first);
-	b->end = (uint16_t)(b->end > end ? b->end : end);
+	*to = (int16_t)(uint16_t)(*to + by);
 }
 
-/* Counts a sample; at: its time, in shortest blocks. */
-static inline void interval_blocks_count(struct interval_blocks *b, uint64_t at)
+/* Counts a sample: of a row, which has a number of its own, and its place there, from 0. */
+static inline void interval_contrasts_count(struct interval_contrasts *c, uint64_t row,
+					    uint64_t place)
 {
-	uint32_t shift = b->shift;
+	const uint64_t four = hash_mix(hash_mix(row, place >> 2), place >> 2);
+	const uint64_t pair = four >> (place & 2 ? 20 : 40);
 
-	while (at >> shift >= INTERVAL_BLOCKS)
-		shift++;
-	if (shift > b->shift)
-		interval_blocks_widen(b, shift);
-	at >>= shift;
-	b->nr[at]++;
-	interval_blocks_cover(b, (unsigned)at, (unsigned)at + 1);
+	c->nr++;
+	interval_contrast_add(&c->pair[(pair & 0xffff) * INTERVAL_CONTRASTS >> 16],
+			      (pair >> 16 ^ place) & 1 ? -1 : 1);
+	interval_contrast_add(&c->four[(four & 0xffff) * INTERVAL_CONTRASTS >> 16],
+			      (four >> 16 ^ place >> 1) & 1 ? -1 : 1);
 }
 
-/* Counts that many samples, spread evenly from one time to the other, which is not before it. */
-void interval_blocks_spread(struct interval_blocks *b, uint64_t from, uint64_t to, uint64_t nr);
-
-static inline void interval_blocks_add(struct interval_blocks *to,
-				       const struct interval_blocks *from)
+static inline void interval_contrasts_add(struct interval_contrasts *to,
+					  const struct interval_contrasts *from)
 {
-	uint32_t more;
-
-	if (!from->end)
+	if (!from->nr)
 		return;
-	if (from->shift > to->shift)
-		interval_blocks_widen(to, from->shift);
-	more = to->shift - from->shift;
-	for (unsigned i = from->first; i < from->end; i++)
-		to->nr[(uint64_t)i >> more] += from->nr[i];
-	interval_blocks_cover(to, (unsigned)((uint64_t)from->first >> more),
-			      (unsigned)((uint64_t)(from->end - 1) >> more) + 1);
+	to->nr += from->nr;
+	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) {
+		interval_contrast_add(&to->pair[i], from->pair[i]);
+		interval_contrast_add(&to->four[i], from->four[i]);
+	}
 }
 
 /* 0 <= low <= share <= high <= 1; of an amount without the 1. */
@@ -85,10 +75,10 @@ struct interval {
 /* Samples by their weights (a period each, or 1). All zero: none. Those that were not left to
  * chance are in sum alone. */
 struct interval_weights {
-	uint64_t nr;                          /* samples */
-	double sum;                           /* of the weights of all */
-	double squares;                       /* of their weights */
-	const struct interval_blocks *blocks; /* NULL: samples count as independent */
+	uint64_t nr;                           /* samples */
+	double sum;                            /* of the weights of all */
+	double squares;                        /* of their weights */
+	const struct interval_contrasts *rows; /* NULL: each was taken by itself */
 };
 
 /* k of n samples of equal weight; k <= n. Without samples the share is 0, the interval 0 to 1. */

@@ -386,6 +386,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	 */
 	sure = r->wait_ns < out->weight ? r->wait_ns : out->weight;
 	out->unit = is_exact(&k->layout) ? 0 : out->weight - sure;
+	out->is_in_row = !s->stands_for && !s->is_added_up && !is_by_weight(&k->layout);
 	if (s->stands_for && !s->is_added_up) {
 		out->weight *= s->stands_for;
 		out->unit *= s->stands_for;

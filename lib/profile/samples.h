@@ -26,6 +26,7 @@ struct profile_sample {
 			  * sampled the more surely the longer it is, the mean; 0: of one that
 			  * records of switches show, or with a mean of 1, nothing is left to
 			  * chance; else weight */
+	bool is_in_row;  /* the event's next one after the one before, and not one of several */
 };
 
 /* A trace of a session, listed by iteration and trace without reading it, to divide the work

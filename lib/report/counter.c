@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/filter.h"
@@ -22,11 +23,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
 	NR_RECENT = 64,
 	RECENT_DEPTH = 128,
 	NR_ROOTS = 64,
+	NR_ROWS = 256,
 	ROOT_BYTES = 8192,
 	REGION_BYTES = 64 << 10
 };
@@ -46,6 +49,21 @@ struct recent {
 struct root {
 	uint32_t pid, tid, thread, comm, cmdline;
 	const struct report_function *function; /* NULL: empty */
+};
+
+/* The samples of one clock, in their order. */
+struct row_key {
+	uint32_t session, iteration, trace, cpu, tid, event;
+};
+
+/* One of another key in its place ends a row: what comes later is in a new one. */
+struct row {
+	struct row_key key;
+	uint64_t number, nr; /* not 0; so many samples */
+};
+
+struct place_in_row {
+	uint64_t row, place; /* as of struct report_count */
 };
 
 struct report_counter {
@@ -68,8 +86,11 @@ struct report_counter {
 	bool wants_wakers, has_waker;
 	struct recent recent[NR_RECENT];
 	struct root roots[NR_ROOTS];
+	struct row rows[NR_ROWS];
+	uint64_t nr_rows;
 	/* The current sample. */
 	struct report_key key;
+	struct place_in_row in_row;
 	struct report_place place;
 	struct report_program *program;
 	uint32_t region;
@@ -279,30 +300,37 @@ static int no_address(struct report_counter *c, const struct profile_sample *s, 
 	return function ? 0 : -ENOMEM;
 }
 
-/* The time since the beginning of the report, in units of the shortest block. */
-static uint64_t block_of(const struct report_counter *c, uint64_t time_ns)
-{
-	const struct report_run *run = c->all->run;
-	uint64_t start_ns = c->all->input->start_ns + run->filter->from_ns, since_ns;
-
-	if (time_ns <= start_ns)
-		return 0;
-	since_ns = time_ns - start_ns;
-	return (run->turn_ns ? since_ns % run->turn_ns : since_ns) >> INTERVAL_BLOCK_SHIFT;
-}
-
 static struct report_count count_of(const struct report_counter *c, const struct profile_sample *s)
 {
-	uint64_t from = block_of(c, s->time_ns), to = block_of(c, s->end_ns);
-
 	return (struct report_count){
 	    .samples = s->samples,
 	    .weight = s->weight,
 	    .unit = s->unit,
-	    .from = from,
-	    .to = to < from ? from : to, /* a turn began in between */
+	    .row = c->in_row.row,
+	    .place = c->in_row.place,
 	    .is_maximum = s->layout->is_maximum,
 	};
+}
+
+/* Each clock has a row of its own: that of a CPU, or of a task on it. Samples that are not selected
+ * have places, too: what lies between two of a row is not beside each other. */
+static void find_place(struct report_counter *c, const struct trace_head *head,
+		       const struct profile_sample *s)
+{
+	const bool is_of_task = c->all->input->has_own_clocks && s->layout->is_inherited;
+	const struct row_key key = {
+	    c->all->input->number,          head->iteration, head->trace, s->cpu,
+	    is_of_task ? s->record.tid : 0, s->id->event};
+	struct row *row = &c->rows[hash_bytes(0, &key, sizeof(key)) % NR_ROWS];
+
+	c->in_row = (struct place_in_row){0};
+	if (!s->is_in_row)
+		return;
+	if (memcmp(&row->key, &key, sizeof(key)) != 0)
+		*row = (struct row){
+		    .key = key,
+		    .number = 2 * hash_mix(hash_bytes(1, &key, sizeof(key)), ++c->nr_rows) + 1};
+	c->in_row = (struct place_in_row){row->number, row->nr++};
 }
 
 static int add_single(struct report_counter *c, uint32_t node, const struct profile_sample *s)
@@ -598,10 +626,8 @@ static bool is_kernel_address(uint64_t address)
 /* The function of one end of a branch is the frame at its node. */
 static int count_branch(struct report_counter *c, const struct trace_branch *b)
 {
-	const struct report_count count = {.samples = 1,
-					   .weight = b->cycles,
-					   .unit = b->cycles ?: 1,
-					   .from = block_of(c, c->place.time_ns)};
+	const struct report_count count = {
+	    .samples = 1, .weight = b->cycles, .unit = b->cycles ?: 1};
 	uint32_t node = REPORT_FOLD_ROOT;
 	int rc = step(c, is_kernel_address(b->to), b->to, &node);
 
@@ -686,6 +712,7 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 
 	if (!is_counted(c, head, counted))
 		return 0;
+	find_place(c, head, s);
 	if (s->record.wait_ns && s->samples == 1) {
 		cut = *s;
 		cut_wait(c, counted, &cut);

@@ -29,7 +29,9 @@ struct report_input {
 	const struct elf_file *vdso; /* the recorder's; NULL: unknown */
 	uint32_t number;             /* the session's number in keys */
 	uint32_t host, rank;         /* in keys */
-	uint64_t start_ns; /* the session's start, to which the filter's times are relative */
+	bool has_own_clocks; /* events that tasks inherit sample each task by itself; false: unknown
+			      */
+	uint64_t start_ns;   /* the session's start, to which the filter's times are relative */
 };
 
 /* What was read for one event. */
@@ -75,12 +77,9 @@ struct report_run {
 	const struct report_sink *sink;
 	unsigned nr_threads; /* 0: one per CPU */
 	uint32_t every;      /* above 1: one of so many samples is read (profile_samples_thin) */
-	/* Blocks of time, by which bursts are found, begin anew each time this has passed, so that
-	 * the last of these times has enough of them; 0: never. */
-	uint64_t turn_ns;
-	bool with_inlined; /* inlined functions are frames */
-	bool with_wakers;  /* after the stack of a wait, that of its waker: report/waker.h */
-	bool adds_states;  /* events with a state are counted as one: report_states_event */
+	bool with_inlined;   /* inlined functions are frames */
+	bool with_wakers;    /* after the stack of a wait, that of its waker: report/waker.h */
+	bool adds_states;    /* events with a state are counted as one: report_states_event */
 	enum report_root root;
 	profile_problem_fn *problem; /* never called by two threads at once */
 	void *arg;

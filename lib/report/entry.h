@@ -108,12 +108,12 @@ struct report_key {
 };
 
 /* Samples, and the sum of their weights. Of those that were taken by chance: their number, the sum
- * of the squares of their weights, and when they were taken. */
+ * of the squares of their weights, and how they follow each other. */
 struct report_weight {
 	uint64_t samples, weight;
 	uint64_t random;
 	double squares;
-	struct interval_blocks blocks;
+	struct interval_contrasts rows;
 	bool is_maximum; /* the weight is the largest one, not their sum */
 };
 
@@ -123,8 +123,10 @@ struct report_count {
 	/* How much of the weight an independent sample stands for: the weight of one, or less if it
 	 * was not left to chance that so much was sampled; 0: nothing was. */
 	uint64_t unit;
-	uint64_t from, to; /* first and last: times since the session's start, in shortest blocks */
-	bool is_maximum;   /* as of struct report_weight */
+	/* One that a clock took after the one before: of which row, and its place there, from 0.
+	 * Row 0: it was taken by itself. */
+	uint64_t row, place;
+	bool is_maximum; /* as of struct report_weight */
 };
 
 static inline void report_weight_raise(struct report_weight *to, uint64_t weight, bool is_maximum)
@@ -144,10 +146,8 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 		return;
 	to->random += c->samples;
 	to->squares += (double)c->weight * (double)c->unit;
-	if (c->samples == 1)
-		interval_blocks_count(&to->blocks, c->from);
-	else
-		interval_blocks_spread(&to->blocks, c->from, c->to, c->samples);
+	if (c->row)
+		interval_contrasts_count(&to->rows, c->row, c->place);
 }
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
@@ -156,7 +156,7 @@ static inline void report_weight_add(struct report_weight *to, const struct repo
 	report_weight_raise(to, w->weight, w->is_maximum);
 	to->random += w->random;
 	to->squares += w->squares;
-	interval_blocks_add(&to->blocks, &w->blocks);
+	interval_contrasts_add(&to->rows, &w->rows);
 }
 
 /* Borrowed until the callee returns. */

@@ -75,15 +75,16 @@ TEST(ends)
 
 	for (size_t i = 0; i < NR(shares) * NR(squares); i++) {
 		double share = shares[i / NR(squares)], square = squares[i % NR(squares)];
-		struct interval_blocks none = {0},
-				       some = {.end = 9, .nr = {1, 1, 1, 1, 1, 1, 1, 1, 9}},
-				       odd = {.shift = 40, .end = 1, .nr = {UINT32_MAX}};
-		const struct interval_blocks *const blocks[] = {NULL, &none, &some, &odd};
+		struct interval_contrasts none = {0}, some = {.nr = 9, .pair = {1, -2}},
+					  odd = {.nr = UINT64_MAX,
+						 .pair = {INT16_MIN, INT16_MAX},
+						 .four = {INT16_MAX}};
+		const struct interval_contrasts *const rows[] = {NULL, &none, &some, &odd};
 
-		for (size_t k = 0; k < NR(blocks) * NR(blocks); k++) {
-			struct interval_weights all = {100, 100, square, blocks[k / NR(blocks)]};
+		for (size_t k = 0; k < NR(rows) * NR(rows); k++) {
+			struct interval_weights all = {100, 100, square, rows[k / NR(rows)]};
 			struct interval_weights part = {1, 100 * share, square * share,
-							blocks[k % NR(blocks)]};
+							rows[k % NR(rows)]};
 			struct interval s = interval_part(&part, &all);
 
 			assert_true(0 <= s.low && s.low <= s.share && s.share <= s.high &&
@@ -142,20 +143,6 @@ TEST(exact)
 	assert_true(s.low == 0 && s.high == 1);
 }
 
-/* --- blocks of time -------------------------------------------------------------------------- */
-
-static uint64_t blocks_nr(const struct interval_blocks *b)
-{
-	uint64_t nr = 0;
-
-	for (unsigned i = 0; i < INTERVAL_BLOCKS; i++) {
-		nr += b->nr[i];
-		assert_true(!b->nr[i] || (b->first <= i && i < b->end));
-	}
-	return nr;
-}
-
-/* Blocks are the same in whichever order samples come, and however they are added up. */
 /* What no sample was of is at most a share of what was sampled: 100 of 10,000, by 10 samples. What
  * has all samples lacks no more. */
 TEST(exact_beside)
@@ -172,102 +159,6 @@ TEST(exact_beside)
 	assert_true(fabs(s.low - (1 - 0.01 * ten.high)) < 1e-9);
 	s = interval_part(&exact, &all);
 	assert_true(s.low > 0.98 && s.high < 0.995);
-}
-
-TEST(blocks)
-{
-	static const uint64_t longest[] = {40, 48, 1000, 1 << 20,
-					   UINT64_MAX >> INTERVAL_BLOCK_SHIFT};
-	uint64_t seed = 5;
-
-	for (size_t k = 0; k < 20 * NR(longest); k++) {
-		struct interval_blocks one = {0}, parts[3] = {{0}}, plain = {0};
-		uint64_t at[500], last = 0;
-
-		for (size_t i = 0; i < NR(at); i++) {
-			at[i] = synthetic_next(&seed) % (longest[k / 20] + 1);
-			last = at[i] > last ? at[i] : last;
-			interval_blocks_count(&one, at[i]);
-			interval_blocks_count(&parts[i % 3], at[i]);
-		}
-		while (last >> plain.shift >= INTERVAL_BLOCKS)
-			plain.shift++;
-		for (size_t i = 0; i < NR(at); i++)
-			plain.nr[at[i] >> plain.shift]++;
-		interval_blocks_add(&parts[k % 3], &parts[(k + 1) % 3]);
-		interval_blocks_add(&parts[k % 3], &parts[(k + 2) % 3]);
-		assert_int_equal(one.shift, plain.shift);
-		assert_memory_equal(one.nr, plain.nr, sizeof(plain.nr));
-		assert_memory_equal(&parts[k % 3], &one, sizeof(one));
-		assert_int_equal(blocks_nr(&one), NR(at));
-	}
-}
-
-/* Phases that last are known as well as their share of the time; bursts are not. */
-/* As if each were counted at its time. */
-TEST(spread)
-{
-	static const struct {
-		uint64_t from, to, nr;
-	} spans[] = {{0, 0, 1},     {0, 47, 48},          {0, 47, 480},    {7, 7, 1000},
-		     {3, 1000, 64}, {100, 100000, 12345}, {0, 1 << 30, 7}, {47, 48, 2}};
-
-	for (size_t i = 0; i < NR(spans); i++) {
-		uint64_t span = spans[i].to - spans[i].from + 1, sum = 0;
-		struct interval_blocks one = {0}, all = {0};
-
-		interval_blocks_spread(&all, spans[i].from, spans[i].to, spans[i].nr);
-		for (uint64_t k = 0; k < spans[i].nr; k++)
-			interval_blocks_count(&one, spans[i].from + span * k / spans[i].nr);
-		interval_blocks_widen(&one, all.shift);
-		for (unsigned b = 0; b < INTERVAL_BLOCKS; b++) {
-			assert_true(all.nr[b] + 1 >= one.nr[b] && one.nr[b] + 1 >= all.nr[b]);
-			assert_true(!all.nr[b] || (b >= all.first && b < all.end));
-			sum += all.nr[b];
-		}
-		assert_int_equal(sum, spans[i].nr);
-	}
-}
-
-/* Blocks that exist already are widened. */
-TEST(spread_widens)
-{
-	struct interval_blocks b = {0};
-
-	interval_blocks_count(&b, 1);
-	interval_blocks_spread(&b, 0, 95, 96);
-	assert_int_equal(b.shift, 1);
-	assert_int_equal(b.nr[0], 3);
-	for (unsigned i = 1; i < INTERVAL_BLOCKS; i++)
-		assert_int_equal(b.nr[i], 2);
-	interval_blocks_spread(&b, 0, 0, 5); /* stay as wide */
-	assert_int_equal(b.nr[0], 8);
-}
-
-TEST(phases)
-{
-	struct interval_blocks all = {.end = 40}, half = {.end = 20}, turns = {.end = 40};
-	struct interval_weights whole = {40000, 40000, 40000, &all},
-				part = {20000, 20000, 20000, &half};
-	struct interval independent = interval_count(20000, 40000), s;
-
-	for (unsigned i = 0; i < 40; i++) {
-		all.nr[i] = 1000;
-		half.nr[i] = i < 20 ? 1000 : 0;
-		turns.nr[i] = i % 2 ? 1000 : 0;
-	}
-	s = interval_part(&part, &whole);
-	assert_true(interval_half(&s) < 0.045);
-	part.blocks = &turns;
-	s = interval_part(&part, &whole);
-	assert_true(interval_half(&s) > 0.15);
-	part.blocks = &all; /* no more than those of the whole: as independent ones */
-	s = interval_part(&part, &whole);
-	assert_near(s.low, independent.low);
-	part.blocks = &half;
-	all = (struct interval_blocks){.end = 7, .nr = {10000, 10000, 10000, 10000}};
-	s = interval_part(&part, &whole); /* too few blocks */
-	assert_near(s.high, independent.high);
 }
 
 /* How many of the cases of one kind held. */
@@ -358,100 +249,169 @@ TEST(holds_with_weights)
 				9700);
 }
 
-/* --- samples that depend on each other ------------------------------------------------------- */
+/* --- samples in rows -------------------------------------------------------------------------- */
 
-enum { EVERY_NS = 100000 }; /* 10 kHz */
-
-/* Counts samples [from, to) of a sequence. */
-static void count_run(struct interval_weights *w, struct interval_blocks *b, uint64_t from,
-		      uint64_t to)
+/* Contrasts are the same in whichever order samples come, and however they are added up. */
+TEST(contrasts)
 {
-	for (uint64_t i = from; i < to; i++)
-		interval_blocks_count(b, i * EVERY_NS >> INTERVAL_BLOCK_SHIFT);
-	w->nr += to - from;
-	w->sum = w->squares = (double)w->nr;
+	struct interval_contrasts one = {0}, parts[3] = {{0}};
+
+	for (uint64_t i = 0; i < 1000; i++)
+		interval_contrasts_count(&one, 7 + i % 2, i / 2);
+	for (uint64_t i = 1000; i-- > 0;)
+		interval_contrasts_count(&parts[i % 3], 7 + i % 2, i / 2);
+	interval_contrasts_add(&parts[1], &parts[2]);
+	interval_contrasts_add(&parts[0], &parts[1]);
+	assert_memory_equal(&parts[0], &one, sizeof(one));
+	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) /* of all, none differs */
+		assert_true(!one.pair[i] && !one.four[i]);
 }
 
-/* A length from 1, of that mean, without memory. */
-static uint64_t run_length(uint64_t *seed, double mean)
+/* Sums of contrasts that overflow wrap. */
+TEST(contrasts_wrap)
 {
-	return mean > 1 ? 1 + (uint64_t)(log(1 - synthetic_uniform(seed)) / log(1 - 1 / mean)) : 1;
+	struct interval_contrasts to = {.nr = 1, .pair = {INT16_MAX}},
+				  more = {.nr = 1, .pair = {1}};
+
+	interval_contrasts_add(&to, &more);
+	assert_true(to.pair[0] == INT16_MIN && to.nr == 2);
 }
 
-/* Runs of samples in the part and beside it, of a mean length; independent samples have runs of
- * 1 / (1 - p). */
-static void make_bursts(uint64_t *seed, uint64_t n, double p, double mean,
-			struct interval_weights *w, struct interval_blocks *b)
+/* Two phases: each end lies between two samples. Of turns at each sample no more is known than of
+ * independent ones; nor is where the rows of the part are not known. */
+TEST(phases)
 {
-	bool is_in = synthetic_uniform(seed) < p;
+	enum { NR_SAMPLES = 40000 };
+	const struct interval independent = interval_count(NR_SAMPLES / 2, NR_SAMPLES);
+	struct interval_contrasts of = {0}, half = {0}, turns = {0};
+	const struct interval_weights all = {NR_SAMPLES, NR_SAMPLES, NR_SAMPLES, &of};
+	struct interval_weights part = {NR_SAMPLES / 2, NR_SAMPLES / 2, NR_SAMPLES / 2, &half};
+	struct interval s;
 
-	for (uint64_t i = 0, end; i < n; i = end, is_in = !is_in) {
-		end = i + run_length(seed, is_in ? mean : mean * (1 - p) / p);
-		if (is_in)
-			count_run(w, b, i, end < n ? end : n);
+	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
+		interval_contrasts_count(&of, 1, i);
+		if (i < NR_SAMPLES / 2)
+			interval_contrasts_count(&half, 1, i);
+		if (i % 2)
+			interval_contrasts_count(&turns, 1, i);
 	}
+	s = interval_part(&part, &all);
+	assert_true(interval_half(&s) * NR_SAMPLES > 0.7 && interval_half(&s) * NR_SAMPLES < 1.5);
+	part.rows = &turns;
+	s = interval_part(&part, &all);
+	assert_true(interval_half(&s) >= interval_half(&independent));
+	part.rows = NULL; /* of some in rows, these are beside them */
+	s = interval_part(&part, &all);
+	assert_true(interval_half(&s) > 0.7 * interval_half(&independent));
 }
 
-/* A burst of random length every period samples. */
-static void make_periodic(uint64_t *seed, uint64_t n, double p, uint64_t period,
-			  struct interval_weights *w, struct interval_blocks *b)
+/* A program that is in the part and beside it by turns, of a mean length in samples: a fifth to
+ * nine fifths of it, or without memory; in it, a sample is of the part so often. */
+struct turns {
+	const char *name;
+	double length; /* of both together; 0: each sample is independent */
+	enum { SPREAD, MEMORYLESS } kind;
+	double within;
+	double most; /* of the half width, in what 95 % of true errors are below */
+};
+
+static double turn_ns(uint64_t *seed, const struct turns *t, double share, bool is_in)
 {
-	uint64_t most = (uint64_t)(2 * p * (double)period), phase = synthetic_next(seed) % period;
+	const double mean = t->length * (is_in ? share : 1 - share);
+	const double u = synthetic_uniform(seed);
 
-	for (uint64_t i = 0; i < n + period; i += period) {
-		uint64_t from = i > phase ? i - phase : 0;
-		uint64_t end = i + synthetic_next(seed) % (most + 1);
+	return t->kind == MEMORYLESS ? -log(1 - u) * mean : mean * (0.2 + 1.6 * u);
+}
 
-		end = end > phase ? end - phase : 0;
-		count_run(w, b, from < n ? from : n, end < from ? from : end < n ? end : n);
+/* Samples lie at 0.x, 1.x, …; truth: of the time until n, how much is of the part. */
+static double sample_turns(uint64_t *seed, const struct turns *t, double share, uint64_t n,
+			   struct interval_weights *part, struct interval_contrasts *in)
+{
+	const uint64_t row = synthetic_next(seed);
+	double at = 0, next = synthetic_uniform(seed), truth = 0;
+	bool is_in = synthetic_uniform(seed) < share;
+
+	for (uint64_t i = 0; i < n; is_in = !is_in) {
+		const double end = fmin(at + turn_ns(seed, t, share, is_in), (double)n);
+
+		truth += is_in ? (end - at) * t->within : 0;
+		for (; i < n && next < end; i++, next++) {
+			if (!is_in || (t->within < 1 && synthetic_uniform(seed) >= t->within))
+				continue;
+			interval_contrasts_count(in, row, i);
+			add(part, 1);
+		}
+		at = end;
 	}
+	return truth / (double)n;
 }
 
-/* The interval holds in 95 of 100 sessions, whether samples are independent or come in bursts. */
-TEST(holds_with_bursts)
+static double sample_independent(uint64_t *seed, double share, uint64_t n,
+				 struct interval_weights *part, struct interval_contrasts *in)
 {
-	static const struct {
-		const char *name;
-		double p[3], mean[3]; /* of bursts, in samples; below 1: independent */
-		uint64_t period[3];   /* 0: at random */
-	} kinds[] = {
-	    {"independent", {0.5, 0.1, 0.02}, {0}, {0}},
-	    {"bursts", {0.5, 0.3, 0.1}, {3, 2, 1.5}, {0}},
-	    {"periodic bursts", {0.2, 0.3, 0.1}, {1, 1, 1}, {10, 10, 20}},
+	const uint64_t row = synthetic_next(seed);
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (synthetic_uniform(seed) >= share)
+			continue;
+		interval_contrasts_count(in, row, i);
+		add(part, 1);
+	}
+	return share;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The interval holds in 95 of 100 sessions, and is not much wider than it must be. */
+TEST(holds_in_rows)
+{
+	enum { CASES = 400 };
+	static const struct turns kinds[] = {
+	    {"independent", 0, SPREAD, 1, 1.2},
+	    {"3 samples", 3.3, SPREAD, 1, 2.5},
+	    {"10", 10, SPREAD, 1, 2.5},
+	    {"100", 100, SPREAD, 1, 1.8},
+	    {"1000", 1000, SPREAD, 1, 1.9},
+	    {"2, memoryless", 2, MEMORYLESS, 1, 2},
+	    {"10, memoryless", 10, MEMORYLESS, 1, 1.8},
+	    {"100, memoryless", 100, MEMORYLESS, 1, 1.8},
+	    {"bursts of 10", 10, SPREAD, 0.5, 1.3},
+	    {"bursts of 100", 100, SPREAD, 0.5, 1.3},
 	};
-	static const uint64_t sizes[] = {1000, 3000, 10000, 100000};
+	static const double shares[] = {0.1, 0.6};
+	enum { NR_SAMPLES = 2000 };
 	uint64_t seed = 23;
 
-	for (size_t k = 0; k < NR(kinds) * NR(sizes); k++) {
-		size_t kind = k / NR(sizes);
-		uint64_t n = sizes[k % NR(sizes)];
-		struct interval_blocks of = {0};
-		struct interval_weights all = {.blocks = &of};
-		struct tally t = {0}, as_independent = {0};
-		char what[64];
+	for (size_t k = 0; k < NR(kinds) * NR(shares); k++) {
+		const struct turns *kind = &kinds[k / NR(shares)];
+		const double share = shares[k % NR(shares)];
+		const struct interval_contrasts of = {.nr = NR_SAMPLES}; /* of all, none differs */
+		const struct interval_weights all = {NR_SAMPLES, NR_SAMPLES, NR_SAMPLES, &of};
+		struct tally t = {0};
+		double error[CASES], half = 0;
 
-		count_run(&all, &of, 0, n);
-		for (unsigned i = 0; i < 3000; i++) {
-			double p = kinds[kind].p[i % 3], mean = kinds[kind].mean[i % 3];
-			double longer = n < 10000 ? 1 : n < 50000 ? 3 : 20;
-			struct interval_blocks in = {0};
-			struct interval_weights part = {.blocks = &in};
-			struct interval s;
+		for (unsigned i = 0; i < CASES; i++) {
+			struct interval_contrasts in = {0};
+			struct interval_weights part = {.rows = &in};
+			double truth =
+			    kind->length > 0
+				? sample_turns(&seed, kind, share, NR_SAMPLES, &part, &in)
+				: sample_independent(&seed, share, NR_SAMPLES, &part, &in);
+			struct interval s = interval_part(&part, &all);
 
-			if (kinds[kind].period[i % 3])
-				make_periodic(&seed, n, p,
-					      kinds[kind].period[i % 3] * (uint64_t)longer, &part,
-					      &in);
-			else
-				make_bursts(&seed, n, p, mean > 1 ? mean * longer : 1 / (1 - p),
-					    &part, &in);
-			s = interval_part(&part, &all);
-			count(&t, &s, p);
-			s = interval_count(part.nr, n);
-			count(&as_independent, &s, p);
+			count(&t, &s, truth);
+			error[i] = fabs(s.share - truth);
+			half += (s.high - s.low) / 2 / CASES;
 		}
-		snprintf(what, sizeof(what), "%s, %u samples", kinds[kind].name, (unsigned)n);
-		assert_in_range((unsigned)(100 * percent(what, &t)), 9350, 9650);
-		percent("  if they were independent", &as_independent);
+		qsort(error, CASES, sizeof(error[0]), by_size);
+		print_message("a share of %.1f: half is %.2f of the true 95 %%; ", share,
+			      half / error[CASES * 95 / 100]);
+		assert_true(percent(kind->name, &t) >= 91.5);
+		assert_true(half / error[CASES * 95 / 100] < kind->most);
 	}
 }

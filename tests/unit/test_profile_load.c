@@ -11,7 +11,7 @@
 
 #include <sys/stat.h>
 
-enum { FAULTS, INSTRUCTIONS, BOXES, NR_EVENTS, ATTR_INHERIT = 1 << 1, END_BYTES = 80 };
+enum { FAULTS, INSTRUCTIONS, BOXES, NR_EVENTS, END_BYTES = 80 };
 
 static uint8_t attrs[2][ATTR_BYTES];
 static struct trace_event events[NR_EVENTS];

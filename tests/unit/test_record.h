@@ -44,7 +44,7 @@ enum { F_ENABLED = 1, F_RUNNING = 2, F_ID = 4, F_GROUP = 8, F_LOST = 16 };
 /* PERF_SAMPLE_BRANCH_… */
 enum { B_HW_INDEX = 1 << 17, B_COUNTERS = 1 << 19 };
 
-enum { ATTR_BYTES = 128, ATTR_FREQ = 1 << 10, ATTR_SAMPLE_ID_ALL = 1 << 18 };
+enum { ATTR_BYTES = 128, ATTR_INHERIT = 1 << 1, ATTR_FREQ = 1 << 10, ATTR_SAMPLE_ID_ALL = 1 << 18 };
 #define ATTR_BUILD_ID (UINT64_C(1) << 34)
 
 struct attr {

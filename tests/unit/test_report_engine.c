@@ -51,7 +51,9 @@ HOOK(before_all)
 {
 	enum { ALL = S_IDENTIFIER | S_TID | S_TIME };
 	static const struct attr of[NR_EVENTS] = {
-	    {.period = 1000, .sample_type = ALL | S_CALLCHAIN, .bits = ATTR_SAMPLE_ID_ALL},
+	    {.period = 1000,
+	     .sample_type = ALL | S_CALLCHAIN,
+	     .bits = ATTR_SAMPLE_ID_ALL | ATTR_INHERIT},
 	    {.period = 99,
 	     .sample_type = ALL | S_PERIOD | S_READ | S_CALLCHAIN,
 	     .read_format = F_GROUP | F_ID,
@@ -884,20 +886,52 @@ TEST(left_out)
 		    samples[i].pid == 7 ? &taken[samples[i].event] : &left[samples[i].event], &one);
 	}
 	for (size_t i = 0; i < NR_EVENTS; i++) {
-		const struct interval_blocks *blocks = &event_stats[i].counted.blocks;
-		uint64_t nr = 0;
-
 		assert_memory_equal(&event_stats[i].counted, &taken[i],
-				    offsetof(struct report_weight, blocks));
+				    offsetof(struct report_weight, rows));
 		assert_memory_equal(&event_stats[i].omitted, &left[i],
-				    offsetof(struct report_weight, blocks));
-		for (size_t b = 0; b < INTERVAL_BLOCKS; b++)
-			nr += blocks->nr[b];
-		assert_int_equal(nr, taken[i].samples);
+				    offsetof(struct report_weight, rows));
+		assert_int_equal(event_stats[i].counted.rows.nr, taken[i].samples);
 	}
 	world_close(&w);
 	remove_session();
 	free(samples);
+}
+
+/* Two threads by turns on a CPU: where each has a clock of its own, all its samples follow each
+ * other, so that none differs from its neighbour; on the CPU's clock they do. A sample that is not
+ * selected has a place between the others; so has one of another event not. */
+TEST(rows)
+{
+	enum { NR = 64 };
+	struct sample samples[NR] = {{.file = 0}};
+	const struct profile_filter filter = {.tids = {.item = {{7, 7}}, .nr = 1}};
+	const struct interval_contrasts none = {.nr = NR / 4};
+	struct world w;
+	const struct report_sink sink = {.entry = take_entry, .arg = &w};
+
+	for (size_t i = 0; i < NR; i++)
+		samples[i] = (struct sample){.event = i % 4 < 2 ? CLOCK : FAULTS,
+					     .pid = 7,
+					     .tid = i % 2 ? 70 : 7,
+					     .time_ns = START_NS + i,
+					     .weight = i % 4 < 2 ? 1000 : 500,
+					     .address = {0x10010},
+					     .nr = 1};
+	write_session(samples, NR);
+	for (int has_own_clocks = 0; has_own_clocks < 2; has_own_clocks++) {
+		struct report_stats stats;
+
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		w.input.has_own_clocks = has_own_clocks;
+		assert_int_equal(run(&w, &filter, &sink, 1, false, &stats), 0);
+		assert_int_equal(stats.event[CLOCK].counted.rows.nr, NR / 4);
+		assert_int_equal(memcmp(&stats.event[CLOCK].counted.rows, &none, sizeof(none)) == 0,
+				 has_own_clocks);
+		/* its events are the CPU's in any case */
+		assert_true(memcmp(&stats.event[FAULTS].counted.rows, &none, sizeof(none)) != 0);
+		world_close(&w);
+	}
+	remove_session();
 }
 
 /* The expected samples are those of the files that are read, whatever is excluded from them. */

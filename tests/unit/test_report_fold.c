@@ -51,7 +51,8 @@ static uint32_t count(struct report_fold *f, const struct report_key *key,
 	while (nr && node != REPORT_FOLD_FULL)
 		node = report_fold_child(f, node, &frames[--nr]);
 	if (node == REPORT_FOLD_FULL ||
-	    !report_fold_count(f, node, key, &(struct report_count){1, weight, weight, 0, 0}))
+	    !report_fold_count(f, node, key,
+			       &(struct report_count){1, weight, weight, 1, weight, false}))
 		return REPORT_FOLD_FULL;
 	return node;
 }
@@ -73,7 +74,7 @@ TEST(counts)
 	assert_int_equal(k.sum.samples, 3);
 	assert_int_equal(k.sum.random, 2);
 	assert_int_equal(k.sum.weight, 113);
-	assert_int_equal(k.sum.blocks.nr[0], 2);
+	assert_int_equal(k.sum.rows.nr, 2);
 	assert_true(k.sum.squares == 109);
 	assert_memory_equal(&k.key, &key, sizeof(key));
 	assert_int_equal(k.nr_frames, 2);

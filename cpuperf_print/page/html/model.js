@@ -216,10 +216,10 @@ class Model {
 	}
 
 	/* What an interval needs of the selected samples of these nodes (self, or with those below): their
-	 * number, sum, sum of squares (by what the event has of them), and numbers by slice. */
+	 * number, sum, and sum of squares (by what the event has of them). */
 	partOf(nodes, withBelow, side) {
 		const { cells, groups, tree } = this.data;
-		const part = { nr: 0, sum: 0, squares: 0, slices: new Float64Array(this.data.nr_slices) };
+		const part = { nr: 0, sum: 0, squares: 0 };
 
 		for (const node of nodes) {
 			const end = cells.first[withBelow ? tree.end[node] : node + 1];
@@ -231,7 +231,6 @@ class Model {
 					continue;
 				part.nr += cells.samples[i];
 				part.sum += cells.weight[i];
-				part.slices[slice] += cells.samples[i];
 			}
 		}
 		part.squares = part.sum * this.data.events[this.event].squares;
@@ -243,7 +242,7 @@ class Model {
 		if (this.data.events[this.event].exact || !this.data.events[this.event].squares || !this.all(side))
 			return null;
 		this.whole[side] = this.whole[side] || this.partOf([0], true, side);
-		return halfOfShare(this.partOf(nodes, withBelow, side), this.whole[side], this.data);
+		return halfOfShare(this.partOf(nodes, withBelow, side), this.whole[side]);
 	}
 
 	/* Who calls a function and whom it calls, as --report=calls: a call counts once for each sample, also
@@ -331,9 +330,9 @@ class Model {
 	}
 }
 
-/* As lib/estimate/interval.c, but blocks of time are made of the page's slices. */
+/* As lib/estimate/interval.c, but as if each sample were taken by itself: how they follow each other is not in the page, so
+ * that the interval of phases is wider than it need be. */
 const Z = 1.959963984540054;
-const NR_BLOCKS = 48, LEAST_BLOCKS = 8;
 const FEW = [0, 0.05129, 0.35536, 0.81769];
 
 function few(k) {
@@ -349,53 +348,12 @@ function lowerEnd(share, n) {
 	return Math.min(Math.max(middle - half, 0), few(share * n) / n, share);
 }
 
-function student(df) {
-	return Z + (Z ** 3 + Z) / (4 * df) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * df * df) +
-		(3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / (384 * df ** 3);
-}
-
-function blocksOf(slices, data) {
-	const blocks = new Float64Array(NR_BLOCKS);
-	const end = data.start_ns + data.nr_slices * data.slice_ns;
-	let length = 2 ** 17;
-
-	while (end / length >= NR_BLOCKS)
-		length *= 2;
-	slices.forEach((nr, i) => {
-		blocks[Math.min(NR_BLOCKS - 1, Math.floor((data.start_ns + (i + 0.5) * data.slice_ns) / length))] += nr;
-	});
-	return blocks;
-}
-
-/* The variance, in that of independent samples. */
-function excessOf(part, all, data) {
-	const own = blocksOf(part.slices, data), whole = blocksOf(all.slices, data);
-	const counting = part.nr * (1 - part.nr / all.nr);
-	const blocks = all.nr ** 2 / whole.reduce((sum, n) => sum + n * n, 0);
-	let before = 0, sum = 0;
-
-	if (!(counting > 0) || !(blocks >= LEAST_BLOCKS))
-		return 1;
-	whole.forEach((n, i) => {
-		const off = own[i] - n * (part.nr / all.nr);
-
-		sum += i ? (off - before) ** 2 / 2 : 0;
-		before = off;
-	});
-
-	const ratio = sum * blocks / (blocks - 1) / counting;
-	const t = student((blocks - 1) / 1.5) / Z;
-
-	return ratio > 1 ? ratio * (1 + (t * t - 1) * Math.min(ratio - 1, 1)) : 1;
-}
-
 /* The larger distance of a share from the ends of its interval. */
-function halfOfShare(part, all, data) {
+function halfOfShare(part, all) {
 	const share = part.sum / all.sum, rest = 1 - share;
 	const squares = rest * rest * part.squares + share * share * Math.max(0, all.squares - part.squares);
-	const equal = squares > 0 ? share * rest * all.sum * (all.sum / squares)
+	const n = squares > 0 ? share * rest * all.sum * (all.sum / squares)
 		: Math.min(all.sum * (all.sum / all.squares), all.nr);
-	const n = equal / excessOf(part, all, data);
 
 	return Math.max(share - lowerEnd(share, n), 1 - lowerEnd(rest, n) - share, 0);
 }
