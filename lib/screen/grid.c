@@ -140,12 +140,20 @@ static void write_real(const struct field *f)
 	screen_metric(f->b, f->v->real.x);
 }
 
-/* Percent; the half has four characters, so that the column is aligned. */
+/* Percent; the half has four characters, so that the column is aligned. Of all of a few samples
+ * only the lower end says something. */
 static void show_share(const struct field *f)
 {
+	enum { FEW_PERCENT = 5 };
 	double half = 100 * interval_half(f->v->share);
 	unsigned decimals = half < 9.995 ? 2 : 1;
 
+	if (f->v->share->share >= 1 && half >= FEW_PERCENT) {
+		buf_adds(f->b, "≥ ");
+		screen_decimal(f->b, 100 * f->v->share->low, decimals);
+		buf_adds(f->b, " %");
+		return;
+	}
 	screen_decimal(f->b, 100 * f->v->share->share, decimals);
 	buf_adds(f->b, " %");
 	if (!(half > 0))

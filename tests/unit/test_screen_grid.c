@@ -74,6 +74,21 @@ TEST(exact_shares)
 	finish(g);
 }
 
+/* Of all of a few samples the lower end is said; of many, how far it is. */
+TEST(whole_shares)
+{
+	struct grid *g = grid_new(columns, 1, &(struct grid_options){.form = GRID_PEOPLE});
+
+	buf_init(&out, 1 << 20);
+	assert_non_null(g);
+	grid_row(g), grid_share(g, &(struct interval){1, 0.722, 1});
+	grid_row(g), grid_share(g, &(struct interval){1, 0.9985, 1});
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_non_null(strstr(buf_str(&out), "≥ 72.2 %\n"));
+	assert_non_null(strstr(buf_str(&out), "100.00 % ± 0.15\n"));
+	finish(g);
+}
+
 TEST(for_people)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE});
