@@ -29,15 +29,15 @@ enum {
 /* As text | for programs. Percent, shares and changes are passed as parts of 1 and written as
  * percent. */
 enum grid_kind {
-	GRID_TEXT,     /* the text, "?" for control characters | the text */
-	GRID_COUNT,    /* 1,234,567 | 1234567 */
-	GRID_INTEGER,  /* -1,234 | -1234 */
-	GRID_NUMBER,   /* 1234, of a process, a line …: it is no amount | 1234 */
-	GRID_CPU,      /* its number; UINT32_MAX: "all" | the same */
-	GRID_AMOUNT,   /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
-	GRID_REAL,     /* four digits, and the column's unit | nine decimals */
-	GRID_PERCENT,  /* 69.80, with the column's unit | six decimals */
-	GRID_SHARE,    /* 69.80 % ± 0.91, or ≥ 70.2 % | three fields: NAME, NAME_low, NAME_high */
+	GRID_TEXT,    /* the text, "?" for control characters | the text */
+	GRID_COUNT,   /* 1,234,567 | 1234567 */
+	GRID_INTEGER, /* -1,234 | -1234 */
+	GRID_NUMBER,  /* 1234, of a process, a line …: it is no amount | 1234 */
+	GRID_CPU,     /* its number; UINT32_MAX: "all" | the same */
+	GRID_AMOUNT,  /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
+	GRID_REAL,    /* four digits, and the column's unit | nine decimals */
+	GRID_PERCENT, /* 69.80, with the column's unit | six decimals */
+	GRID_SHARE,   /* 69.80 % ± 0.91, or ≥ 70.2 % | three fields: NAME, NAME_low, NAME_high */
 	GRID_ESTIMATE, /* an amount: 20.50 ms ± 1.3 % | three fields, as above */
 	GRID_CHANGE,   /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
 	GRID_SHIFT,    /* +1.23 ± 0.45, likewise; of percentages the unit is "pp" | two fields:
