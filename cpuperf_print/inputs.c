@@ -732,7 +732,8 @@ int inputs_load_processes(struct input *o)
 }
 
 /* The first event of a state becomes the quantity of all. */
-static int add_states(struct input *o, const struct profile_filter *filter, struct err *e)
+static int add_states(struct input *o, const struct profile_filter *filter, enum report_sum sum,
+		      struct err *e)
 {
 	const struct profile_facts *f = o->facts;
 	bool has_time = false;
@@ -744,11 +745,15 @@ static int add_states(struct input *o, const struct profile_filter *filter, stru
 		struct trace_event *to = &o->by_state[i];
 
 		*to = f->events[i];
-		if (report_states_event(f, filter, i) != i) {
+		const enum report_state state = report_states_of(f, filter, i);
+
+		if (report_states_event(f, filter, i, sum) != i) {
 			to->rate = to->frequency = 0;
-		} else if (report_states_of(f, filter, i)) {
+		} else if (state) {
 			to->group = "sched";
-			to->name = to->label = "thread_time";
+			to->name = to->label = sum == REPORT_SUM_STATES ? "thread_time"
+					       : state == REPORT_ON_CPU ? "on CPU"
+									: "waiting";
 			to->unit = "ns";
 			to->scale = 1;
 			has_time = true;
@@ -762,11 +767,12 @@ static int add_states(struct input *o, const struct profile_filter *filter, stru
 	return -EINVAL;
 }
 
-int inputs_add_states(struct inputs *in, const struct profile_filter *filter, struct err *e)
+int inputs_add_states(struct inputs *in, const struct profile_filter *filter, enum report_sum sum,
+		      struct err *e)
 {
 	if (in->item[0].by_state)
 		return 0;
-	return ARRAY_RUN(i, in->nr + in->nr_diff, add_states(&in->item[i], filter, e));
+	return ARRAY_RUN(i, in->nr + in->nr_diff, add_states(&in->item[i], filter, sum, e));
 }
 
 void inputs_forget_states(struct inputs *in)

@@ -8,6 +8,7 @@
 #include "parts.h"
 #include "perf_kernel.h"
 #include "profile/session.h"
+#include "report/states.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
@@ -118,7 +119,8 @@ int inputs_grow_names(struct inputs *in, uint64_t unused_ns, struct err *e);
 /* Reads the common file of the input, once: tasks and mappings. 0 or -ENOMEM. */
 int inputs_load_processes(struct input *o);
 /* Fills by_state of all inputs, once. -EINVAL with *e: one samples no time; -ENOMEM with *e. */
-int inputs_add_states(struct inputs *in, const struct profile_filter *filter, struct err *e);
+int inputs_add_states(struct inputs *in, const struct profile_filter *filter, enum report_sum sum,
+		      struct err *e);
 /* So that the next inputs_add_states fills it by another filter. */
 void inputs_forget_states(struct inputs *in);
 /* Reports the damage of the input's common file. -ENOMEM with *e. */

@@ -6,6 +6,7 @@
 
 #include "inputs.h"
 #include "output.h"
+#include "report/states.h"
 #include "selection.h"
 
 /* An iteration that is pushed, in place of a file for people. */
@@ -25,11 +26,11 @@ struct job {
 	const char *session; /* for programs: printed in each row; NULL: not */
 	const char *host;    /* the same, with the rank; of a job */
 	uint32_t rank;
-	bool is_default;  /* no report was asked for */
-	bool adds_states; /* events with a state are one: input.by_state */
-	bool is_brief;    /* another report of more interest follows the summary */
-	bool is_followed; /* another session follows in the same file, whose last one states what
-			     could not be read of all */
+	bool is_default;     /* no report was asked for */
+	enum report_sum sum; /* of events with a state: input.by_state */
+	bool is_brief;       /* another report of more interest follows the summary */
+	bool is_followed;    /* another session follows in the same file, whose last one states what
+				could not be read of all */
 	const struct job_pushed *pushed; /* NULL: it is printed */
 	uint64_t nr_samples;             /* set by exports of profiles: samples in them */
 	uint64_t fitted_top;             /* rows for each event, by --rows; 0: not known */
@@ -65,7 +66,7 @@ static inline const struct trace_event *job_event(const struct job *j, uint32_t 
 {
 	const struct input *o = job_input(j);
 
-	return j->adds_states ? &o->by_state[event] : &o->facts->events[event];
+	return j->sum ? &o->by_state[event] : &o->facts->events[event];
 }
 
 /* Warns if the output lists samples and the kernel added some up. */

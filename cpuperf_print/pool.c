@@ -88,7 +88,7 @@ static void put_name(struct buf *b, const struct report_run *run, const struct r
 				    like->slice_ns,
 				    run->with_inlined,
 				    run->with_wakers,
-				    run->adds_states,
+				    run->sum,
 				    run->root,
 				    f->has_trials,
 				    f->from_ns,
@@ -103,7 +103,7 @@ static void put_name(struct buf *b, const struct report_run *run, const struct r
 	put_ranges(b, &f->trees);
 	put_globs(b, &f->regions);
 	put_globs(b, &f->cmdlines);
-	if (run->adds_states)
+	if (run->sum)
 		put_globs(b, &f->events);
 }
 
@@ -177,7 +177,7 @@ static int fill(struct pass *r, size_t max_bytes, const struct report_run *run,
 	if (rc == 0) {
 		*filter = *run->filter;
 		filter->pids.nr = filter->comms.nr = 0;
-		filter->events.nr = run->adds_states ? filter->events.nr : 0;
+		filter->events.nr = run->sum ? filter->events.nr : 0;
 		whole.filter = filter;
 		whole.sink = report_pool_sink(r->entries);
 		rc = report_engine_read(&whole, input, &r->stats);
@@ -222,7 +222,7 @@ static bool is_event_wanted(const struct choice *c, size_t event)
 {
 	const struct trace_event *events = profile_session_facts(c->input->session)->events;
 
-	return c->run->adds_states || profile_filter_has_event(c->run->filter, &events[event]);
+	return c->run->sum || profile_filter_has_event(c->run->filter, &events[event]);
 }
 
 static bool is_wanted(void *arg, const struct report_key *key)

@@ -136,7 +136,7 @@ static int make(struct pusher *p, struct job_pushed *pushed, const struct profil
 			.first = p->at,
 			.nr = 1,
 			.pushed = pushed,
-			.adds_states = p->selection.adds_states};
+			.sum = p->selection.sum};
 	char name[NAME_BYTES];
 	int rc;
 

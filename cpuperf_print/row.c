@@ -78,7 +78,8 @@ void row_choose_states(struct selection *s, const struct inputs *in, const struc
 		s->columns = 1 << REPORT_STATE | 1 << REPORT_REASON | 1 << REPORT_FUNCTION;
 	if (format->roots_in_state)
 		s->root = REPORT_ROOT_STATE;
-	s->adds_states = s->columns || s->root;
+	if (s->columns || s->root)
+		s->sum = is_brief ? REPORT_SUM_WAITS : REPORT_SUM_STATES;
 }
 
 static bool has_iteration(const struct input *in, const struct profile_ranges *of)
@@ -108,9 +109,8 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 		rc = inputs_check_event_globs(j->inputs, &j->selection->filter, e);
 	if (rc == 0)
 		warn_of_iterations(j);
-	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
-			 !j->row->keeps_events &&
-			 (j->row->adds_states || j->selection->adds_states);
+	if (uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) && !j->row->keeps_events)
+		j->sum = j->row->adds_states ? REPORT_SUM_STATES : j->selection->sum;
 	if (rc == 0 && at_once && !may_differ(j))
 		rc = inputs_check_same_events(j->inputs, e);
 	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)

@@ -93,7 +93,7 @@ static double lasting_ns(const struct job *j, const struct report_stats *stats, 
 	double rate = 0;
 
 	for (uint32_t i = 0; i < f->nr_events; i++)
-		if (samples_is_wait(&f->events[i]) && (i == event || j->adds_states))
+		if (samples_is_wait(&f->events[i]) && (i == event || j->sum == REPORT_SUM_STATES))
 			rate = fmax(rate, (double)f->events[i].rate);
 	if (rate > 0 && s->counted.weight) /* where samples stand for others, too */
 		rate = fmax(rate, s->counted.squares / (double)s->counted.weight);
@@ -111,7 +111,7 @@ static double excluded_ns(const struct job *j, const struct report_stats *stats,
 	double rate = 0;
 
 	*mode = "";
-	for (uint32_t i = 0; i < f->nr_events && j->adds_states; i++) {
+	for (uint32_t i = 0; i < f->nr_events && j->sum; i++) {
 		const struct trace_event *e = &f->events[i];
 
 		if (samples_is_wait(e) || strcmp(e->unit, "ns") != 0 || (!e->rate && !e->frequency))
@@ -131,7 +131,8 @@ static bool is_little(const struct job *j, const struct report_event_stats *s)
 	double missing = (double)s->sampled.expected - (double)s->sampled.received;
 	double all = (double)s->counted.weight + (double)s->omitted.weight + missing;
 
-	return j->adds_states && 100 * (all - missing) >= CLEARLY_SHORT_PERCENT * all &&
+	return j->sum == REPORT_SUM_STATES &&
+	       100 * (all - missing) >= CLEARLY_SHORT_PERCENT * all &&
 	       100 * sampled_coverage(&s->sampled) >= NOTABLY_SHORT_PERCENT;
 }
 
@@ -159,7 +160,8 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT &&
 	    !is_little(j, s)) {
 		buf_printf(b, "%s%s %% of the expected samples%s", separator,
-			   DECIMAL(100 * coverage, 1), j->adds_states ? " on CPU" : "");
+			   DECIMAL(100 * coverage, 1),
+			   j->sum == REPORT_SUM_STATES ? " on CPU" : "");
 		separator = ", ";
 	}
 	if (is_overstated(&s->sampled)) {
@@ -517,7 +519,7 @@ int samples_check(const struct job *j, struct err *e)
 
 int samples_load_names(struct job *j, struct err *e)
 {
-	int rc = j->adds_states ? inputs_add_states(j->inputs, &j->selection->filter, e) : 0;
+	int rc = j->sum ? inputs_add_states(j->inputs, &j->selection->filter, j->sum, e) : 0;
 
 	return rc ?: inputs_load_names(j->inputs, &j->selection->rules, e);
 }
@@ -559,7 +561,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .nr_threads = j->selection->nr_threads,
 	    .with_inlined = j->selection->with_inlined && !j->row->ignores_inline,
 	    .with_wakers = j->selection->with_wakers,
-	    .adds_states = j->adds_states,
+	    .sum = j->sum,
 	    .root = j->selection->root,
 	    .problem = on_problem,
 	    .progress = show_progress,

@@ -228,8 +228,8 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	       parse_limits(s, o, e) ?:
 	       parse_columns(o->sort, s, e) ?:
 	       parse_root(o->group_by, &s->root, e);
-	s->adds_states =
-	    s->root == REPORT_ROOT_STATE || s->columns & (1 << REPORT_STATE | 1 << REPORT_REASON);
+	if (s->root == REPORT_ROOT_STATE || s->columns & (1 << REPORT_STATE | 1 << REPORT_REASON))
+		s->sum = REPORT_SUM_STATES;
 	return rc;
 }
 

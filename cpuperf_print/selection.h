@@ -7,6 +7,7 @@
 #include "profile/filter.h"
 #include "report/entry.h"
 #include "report/rules.h"
+#include "report/states.h"
 
 struct err;
 struct opt_choice;
@@ -30,7 +31,7 @@ struct selection {
 	    with_lines;
 	bool without_marks;    /* --subtract-marks */
 	enum report_root root; /* of each stack */
-	bool adds_states;      /* root or columns need states */
+	enum report_sum sum;   /* root or columns need states */
 	bool by_total;         /* --sort=total: rows are ordered by total, not by self */
 };
 

@@ -43,7 +43,7 @@ static int read_side(struct diff_comparison *c, int side, struct err *e)
 	c->flat[side] = report_flat_new(c->j->inputs->functions, columns, false);
 	if (!c->flat[side])
 		return err_set(e, -ENOMEM, "out of memory");
-	if (c->j->adds_states)
+	if (c->j->sum)
 		report_flat_put_in_program(c->flat[side], true);
 	sink = *report_flat_sink(c->flat[side]);
 	sink.takes_maxima = false; /* shares are compared */

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOP = 40, ANY_STATE = REPORT_NR_STATES };
+enum { TOP = 40 };
 
 /* The report that is being printed. */
 struct flat {
@@ -58,6 +58,20 @@ static const struct report_weight *whole_of(const struct flat *f, const struct r
 			      : &f->stats.event[row->column[REPORT_EVENT]].counted;
 }
 
+/* Where an answer has waits in a table of their own: what ran on a CPU. */
+static bool is_on_cpu(const struct flat *f, uint32_t event)
+{
+	return report_states_of(job_input(f->j)->facts, &f->j->selection->filter, event) ==
+	       REPORT_ON_CPU;
+}
+
+static unsigned columns_of(const struct flat *f, uint32_t event)
+{
+	return f->j->sum == REPORT_SUM_WAITS && is_on_cpu(f, event)
+		   ? f->columns & ~(1u << REPORT_STATE)
+		   : f->columns;
+}
+
 static struct grid *make_grid(const void *flat, uint32_t event)
 {
 	const struct flat *f = flat;
@@ -74,7 +88,7 @@ static struct grid *make_grid(const void *flat, uint32_t event)
 
 	if (!f->has_total)
 		columns[2].audience = GRID_ONLY_MACHINES;
-	nr += reports_add_columns(f->columns, columns + nr);
+	nr += reports_add_columns(columns_of(f, event), columns + nr);
 	return reports_grid(f->j, columns, nr);
 }
 
@@ -95,7 +109,7 @@ static void put_row(struct flat *f, struct grid *g, const struct report_flat_row
 	grid_count(g, row->self.samples);
 	grid_count(g, reports_amount(f->j, event, row->self.weight));
 	f->has_total ? grid_count(g, reports_amount(f->j, event, row->total.weight)) : grid_none(g);
-	reports_put_columns(f->j, f->columns, row, g);
+	reports_put_columns(f->j, columns_of(f, event), row, g);
 }
 
 static uint32_t event_at(const void *flat, size_t at)
@@ -105,61 +119,29 @@ static uint32_t event_at(const void *flat, size_t at)
 	return f->rows[at].column[REPORT_EVENT];
 }
 
-/* The rows of an event that have places: those before an index, by whether they are on a CPU. */
+/* Of an event: its rows, of which so many are printed. */
 struct places {
-	size_t first, end;
-	size_t cut[2];
+	size_t first, cut, end;
 };
-
-static bool is_on_cpu(const struct report_flat_row *row)
-{
-	return row->column[REPORT_STATE] == REPORT_ON_CPU;
-}
-
-static size_t cut_after(const struct flat *f, const struct places *p, bool on_cpu, uint64_t nr)
-{
-	size_t i = p->first;
-
-	for (; i < p->end && nr; i++)
-		nr -= is_on_cpu(&f->rows[i]) == on_cpu;
-	return i;
-}
-
-static uint64_t nr_on_cpu(const struct flat *f, size_t first, size_t end)
-{
-	uint64_t nr = 0;
-
-	for (size_t i = first; i < end; i++)
-		nr += is_on_cpu(&f->rows[i]) && f->rows[i].self.samples;
-	return nr;
-}
-
-/* The answer is printed state by state. What ran on a CPU has at least half of the places, however
- * long others waited. */
-static bool is_by_state(const struct flat *f)
-{
-	return f->j->is_brief && f->j->output->form == GRID_PEOPLE &&
-	       f->columns >> REPORT_STATE & 1;
-}
 
 static struct places find_places(const struct flat *f, size_t first, uint64_t top)
 {
 	struct places p = {.first = first, .end = first};
-	uint64_t on_cpu, half = top / 2 + top % 2;
 
 	while (p.end < f->nr_rows && event_at(f, p.end) == event_at(f, first))
 		p.end++;
-	top = top < p.end - first ? top : p.end - first;
-	p.cut[false] = p.cut[true] = first + (size_t)top;
-	if (!is_by_state(f))
-		return p;
-	on_cpu = nr_on_cpu(f, first, p.end);
-	on_cpu = on_cpu < half ? on_cpu : half;
-	if (nr_on_cpu(f, first, p.cut[true]) < on_cpu) {
-		p.cut[true] = cut_after(f, &p, true, on_cpu);
-		p.cut[false] = cut_after(f, &p, false, top - on_cpu);
-	}
+	p.cut = first + (size_t)(top < p.end - first ? top : p.end - first);
 	return p;
+}
+
+/* The usual rows of an answer's waits are half of those on CPU. */
+static uint64_t top_of(const struct flat *f, uint32_t event)
+{
+	const uint64_t top = reports_top(f->j, TOP);
+
+	return f->j->sum == REPORT_SUM_WAITS && !f->j->fitted_top && !is_on_cpu(f, event)
+		   ? top / 2 + top % 2
+		   : top;
 }
 
 static bool is_wanted(const struct flat *f, const struct report_flat_row *row)
@@ -169,7 +151,7 @@ static bool is_wanted(const struct flat *f, const struct report_flat_row *row)
 							   row->column[REPORT_FUNCTION]));
 }
 
-static void put_rows(struct flat *f, struct grid *g, const struct places *p, uint32_t state,
+static void put_rows(struct flat *f, struct grid *g, const struct places *p,
 		     struct reports_rest *rest)
 {
 	const double min = reports_min_share(f->j, 0);
@@ -179,10 +161,8 @@ static void put_rows(struct flat *f, struct grid *g, const struct places *p, uin
 		bool has_self = row->self.samples || f->has_total;
 		bool is_small =
 		    !has_self || reports_share_of(&row->total, whole_of(f, row)).share < min;
-		bool has_place = i < p->cut[is_on_cpu(row)];
+		bool has_place = i < p->cut;
 
-		if (state != ANY_STATE && row->column[REPORT_STATE] != state)
-			continue;
 		if (!is_wanted(f, row))
 			continue;
 		/* it only calls others */
@@ -206,21 +186,21 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 {
 	struct flat *f = flat;
 	const uint32_t event = event_at(f, first);
-	const struct places p = find_places(f, first, reports_top(f->j, TOP));
+	const struct places p = find_places(f, first, top_of(f, event));
 	struct reports_rest rest = {.nr = 0};
 	struct interval share;
 
 	if (f->j->is_brief) /* an answer begins with what its rows cannot name */
 		put_nameless(f, &p, g);
-	if (!is_by_state(f))
-		put_rows(f, g, &p, ANY_STATE, &rest);
-	for (uint32_t state = 0; is_by_state(f) && state < REPORT_NR_STATES; state++)
-		put_rows(f, g, &p, state, &rest);
+	put_rows(f, g, &p, &rest);
 	share = reports_share(&f->stats, event, &rest.weight);
 	reports_rest_put(f->j, &rest, &share, g);
 	if (!f->j->is_brief)
 		put_nameless(f, &p, g);
-	return p.end < f->nr_rows ? p.end : REPORTS_END;
+	/* on a small screen the waits are a number in the summary */
+	return p.end < f->nr_rows && !(f->j->sum == REPORT_SUM_WAITS && job_is_tight(f->j))
+		   ? p.end
+		   : REPORTS_END;
 }
 
 static const struct reports_tables tables = {make_grid, event_at, put_event};
@@ -251,7 +231,7 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 
 	f.has_total = reports_has_callers(j) &&
 		      (columns & (1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE));
-	f.waits_in_program |= is_by_state(&f);
+	f.waits_in_program |= j->sum == REPORT_SUM_WAITS;
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
 	if (f.flat && f.waits_in_program)
 		report_flat_put_in_program(f.flat, true);

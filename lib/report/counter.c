@@ -1004,9 +1004,9 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 
 		*to = (struct report_counted){is_wanted(run, &f->events[i]), i, REPORT_NO_STATE,
 					      is_of_last(run, &f->events[i])};
-		if (!run->adds_states)
+		if (!run->sum)
 			continue;
-		to->event = report_states_event(f, run->filter, i);
+		to->event = report_states_event(f, run->filter, i, run->sum);
 		to->state = report_states_of(f, run->filter, i);
 	}
 	all->within_region = profile_regions_within(input->processes, &run->filter->regions);

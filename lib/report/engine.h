@@ -10,6 +10,7 @@
 #include "profile/session.h"
 #include "report/ends.h"
 #include "report/entry.h"
+#include "report/states.h"
 
 #include <stdatomic.h>
 
@@ -79,7 +80,7 @@ struct report_run {
 	uint32_t every;      /* above 1: one of so many samples is read (profile_samples_thin) */
 	bool with_inlined;   /* inlined functions are frames */
 	bool with_wakers;    /* after the stack of a wait, that of its waker: report/waker.h */
-	bool adds_states;    /* events with a state are counted as one: report_states_event */
+	enum report_sum sum; /* events that are counted as one: report_states_event */
 	enum report_root root;
 	profile_problem_fn *problem; /* never called by two threads at once */
 	void *arg;

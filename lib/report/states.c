@@ -70,13 +70,14 @@ bool report_states_have(const struct profile_facts *f, const struct profile_filt
 }
 
 uint32_t report_states_event(const struct profile_facts *f, const struct profile_filter *filter,
-			     uint32_t event)
+			     uint32_t event, enum report_sum sum)
 {
+	const enum report_state above = sum == REPORT_SUM_WAITS ? REPORT_ON_CPU : REPORT_NO_STATE;
 	uint32_t first = 0;
 
-	if (!report_states_of(f, filter, event))
+	if (!sum || report_states_of(f, filter, event) <= above)
 		return event;
-	while (!report_states_of(f, filter, first))
+	while (report_states_of(f, filter, first) <= above)
 		first++;
 	return first;
 }

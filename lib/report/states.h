@@ -31,9 +31,17 @@ enum report_state report_states_of(const struct profile_facts *f,
 /* Whether an event has a state after that one in their order: after REPORT_ON_CPU, a wait. */
 bool report_states_have(const struct profile_facts *f, const struct profile_filter *filter,
 			enum report_state least);
-/* The event under which a sample of event is counted: the first one with a state, or itself. */
+/* Which events with a state are counted as one. */
+enum report_sum {
+	REPORT_SUM_NONE,
+	REPORT_SUM_STATES,
+	REPORT_SUM_WAITS, /* all but the one on CPU */
+};
+
+/* The event under which a sample of event is counted: the first one with a state, or of a wait, or
+ * itself. */
 uint32_t report_states_event(const struct profile_facts *f, const struct profile_filter *filter,
-			     uint32_t event);
+			     uint32_t event, enum report_sum sum);
 
 /* Why the task is in that state, in a word or two, by the functions of the kernel in its stack (the
  * sampled one first): "futex", "pipe", "disk"; else the system call. "": not known. buf is used for

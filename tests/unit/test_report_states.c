@@ -44,7 +44,21 @@ static void check(const struct profile_filter *filter, const enum report_state *
 {
 	for (uint32_t i = 0; i < NR; i++) {
 		assert_int_equal(report_states_of(&facts, filter, i), states[i]);
-		assert_int_equal(report_states_event(&facts, filter, i), counted[i]);
+		assert_int_equal(report_states_event(&facts, filter, i, REPORT_SUM_STATES),
+				 counted[i]);
+	}
+}
+
+/* What ran on a CPU, and what waited. */
+TEST(waits_apart)
+{
+	static const struct profile_filter all;
+	static const uint32_t counted[NR] = {0, 1, 2, 3, 4, 3};
+
+	for (uint32_t i = 0; i < NR; i++) {
+		assert_int_equal(report_states_event(&facts, &all, i, REPORT_SUM_WAITS),
+				 counted[i]);
+		assert_int_equal(report_states_event(&facts, &all, i, REPORT_SUM_NONE), i);
 	}
 }
 
