@@ -118,7 +118,8 @@ static double ratio_of(const struct interval_weights *part, const struct interva
 	const double beside =
 	    variance_of_independent(k - (double)in->nr, n - (double)of->nr, share);
 
-	if (!(independent > 0) || !of->nr)
+	/* one alone follows no other */
+	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2)
 		return 1;
 	return (beside + variance_of_rows(in, of, share)) / independent;
 }

@@ -56,7 +56,8 @@ struct row_key {
 	uint32_t session, iteration, trace, cpu, tid, event;
 };
 
-/* One of another key in its place ends a row: what comes later is in a new one. */
+/* One of another key in its place ends a row: what comes later is in a new one. Numbers depend on
+ * samples alone, not on which thread reads them, so that a report is the same each time. */
 struct row {
 	struct row_key key;
 	uint64_t number, nr; /* not 0; so many samples */
@@ -87,7 +88,6 @@ struct report_counter {
 	struct recent recent[NR_RECENT];
 	struct root roots[NR_ROOTS];
 	struct row rows[NR_ROWS];
-	uint64_t nr_rows;
 	/* The current sample. */
 	struct report_key key;
 	struct place_in_row in_row;
@@ -327,9 +327,9 @@ static void find_place(struct report_counter *c, const struct trace_head *head,
 	if (!s->is_in_row)
 		return;
 	if (memcmp(&row->key, &key, sizeof(key)) != 0)
-		*row = (struct row){
-		    .key = key,
-		    .number = 2 * hash_mix(hash_bytes(1, &key, sizeof(key)), ++c->nr_rows) + 1};
+		*row = (struct row){.key = key,
+				    .number =
+					hash_mix(hash_bytes(1, &key, sizeof(key)), s->time_ns) | 1};
 	c->in_row = (struct place_in_row){row->number, row->nr++};
 }
 
