@@ -141,6 +141,7 @@ struct sampler {
 	int state;
 	uint64_t interval_ns, next_ns; /* the end of the next sample */
 	long long nr_decodings;
+	bool has_missed; /* samples, by "overflow" or "gap" */
 };
 
 /* A data image. */
@@ -423,6 +424,15 @@ int cuptiPmSamplingDisable(struct cupti_sampler *p)
 	return CUPTI_OK;
 }
 
+/* From the decoding of that number on, the first one at which there is something to miss. */
+static bool is_missed(const struct sampler *s, const char *what, uint64_t now_ns)
+{
+	const long long from = number_of(what, 0);
+
+	return from && s->nr_decodings >= from && !s->has_missed &&
+	       s->next_ns + s->interval_ns <= now_ns;
+}
+
 int cuptiPmSamplingDecodeData(struct cupti_decode *p)
 {
 	struct sampler *s = in_state(p->sampler, STARTED);
@@ -435,10 +445,12 @@ int cuptiPmSamplingDecodeData(struct cupti_decode *p)
 	rc = begin("cuptiPmSamplingDecodeData", &p->size, 45, s->nr_decodings);
 	REQUIRE(rc == CUPTI_OK, rc);
 	REQUIRE(i->magic == MAGIC, CUPTI_INVALID_PARAMETER);
-	p->overflow = s->nr_decodings == number_of("overflow", 0);
-	if (p->overflow || s->nr_decodings == number_of("gap", 0))
+	p->overflow = is_missed(s, "overflow", now_ns);
+	if (p->overflow || is_missed(s, "gap", now_ns)) {
+		s->has_missed = true;
 		while (s->next_ns + s->interval_ns <= now_ns)
 			s->next_ns += s->interval_ns;
+	}
 	for (; i->nr < i->max && s->next_ns <= now_ns; s->next_ns += s->interval_ns) {
 		i->sample[i->nr].start_ns = s->next_ns - s->interval_ns;
 		i->sample[i->nr++].end_ns = s->next_ns;
