@@ -305,6 +305,30 @@ TEST(phases)
 	assert_true(interval_half(&s) > 0.7 * interval_half(&independent));
 }
 
+/* The program has each fifth sample of the row, so that none is beside another: they are as
+ * independent ones, also of a large part. */
+TEST(places_between)
+{
+	enum { NR_SAMPLES = 2000 };
+	struct interval_contrasts of = {0}, in = {0};
+	struct interval_weights all = {.rows = &of}, part = {.rows = &in};
+	uint64_t seed = 3;
+	struct interval s, independent;
+
+	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
+		interval_contrasts_count(&of, 1, 5 * i);
+		add(&all, 1);
+		if (synthetic_uniform(&seed) >= 0.9)
+			continue;
+		interval_contrasts_count(&in, 1, 5 * i);
+		add(&part, 1);
+	}
+	s = interval_part(&part, &all);
+	independent = interval_count(part.nr, all.nr);
+	assert_true(interval_half(&s) > 0.7 * interval_half(&independent) &&
+		    interval_half(&s) < 1.5 * interval_half(&independent));
+}
+
 /* A program that is in the part and beside it by turns, of a mean length in samples: a fifth to
  * nine fifths of it, or without memory; in it, a sample is of the part so often. */
 struct turns {

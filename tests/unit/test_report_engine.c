@@ -905,7 +905,8 @@ TEST(rows)
 	enum { NR = 64 };
 	struct sample samples[NR] = {{.file = 0}};
 	const struct profile_filter filter = {.tids = {.item = {{7, 7}}, .nr = 1}};
-	const struct interval_contrasts none = {.nr = NR / 4};
+	static const struct profile_filter everything;
+	const struct interval_contrasts none = {.nr = NR / 4}, all = {.nr = NR / 2};
 	struct world w;
 	const struct report_sink sink = {.entry = take_entry, .arg = &w};
 
@@ -929,6 +930,9 @@ TEST(rows)
 				 has_own_clocks);
 		/* its events are the CPU's in any case */
 		assert_true(memcmp(&stats.event[FAULTS].counted.rows, &none, sizeof(none)) != 0);
+		assert_int_equal(run(&w, &everything, &sink, 1, false, &stats), 0);
+		for (int event = CLOCK; event <= FAULTS; event += FAULTS - CLOCK)
+			assert_memory_equal(&stats.event[event].counted.rows, &all, sizeof(all));
 		world_close(&w);
 	}
 	remove_session();
