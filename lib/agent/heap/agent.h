@@ -22,7 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AGENT_RARE        __attribute__((noinline, cold))
+#define AGENT_RARE __attribute__((noinline, cold))
+/* What programs call: of i386 some have stacks that are aligned to 4 bytes alone. */
+#if defined(__i386__)
+#define AGENT_ALIGNS __attribute__((force_align_arg_pointer))
+#else
+#define AGENT_ALIGNS
+#endif
 #define AGENT_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define AGENT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -218,6 +224,41 @@ static inline uint64_t agent_add(uint64_t *to, uint64_t n)
 	return *to;
 }
 
+/* A word that this thread alone writes, and the recorder may read at any time: plain writes of 32
+ * bits would be two. */
+static inline void agent_set(uint64_t *word, uint64_t value)
+{
+#if defined(__i386__)
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+#else
+	*word = value;
+#endif
+}
+
+static inline void agent_plus(uint64_t *word, uint64_t n)
+{
+	agent_set(word, *word + n);
+}
+
+/* The same where a handler of a signal may come between, which adds, too: in one instruction. */
+static inline void agent_plus_at_once(uint64_t *word, uint64_t n)
+{
+#if defined(__i386__)
+	uint64_t old = *word; /* in two parts, and if these do not match, read again below */
+	bool is_done;
+
+	do {
+		const uint64_t new = old + n;
+
+		__asm__ volatile("cmpxchg8b %0"
+				 : "+m"(*word), "+A"(old), "=@ccz"(is_done)
+				 : "b"((uint32_t) new), "c"((uint32_t)(new >> 32)));
+	} while (AGENT_UNLIKELY(!is_done));
+#else
+	*word += n;
+#endif
+}
+
 static inline void agent_count(uint64_t *counter)
 {
 	agent_add(counter, 1);
@@ -255,12 +296,15 @@ void agent_ends(void);
 
 /* --- limits.c: of the address space */
 
-/* Maps the recorder's memory, or as much of it as there is room for. NULL: none. */
-struct heap_header *agent_map(int fd);
+/* Maps the recorder's memory, or as much of it as there is room for. NULL: none. *is_limited: the
+ * program's limit leaves room for less. */
+struct heap_header *agent_map(int fd, bool *is_limited);
 /* All but the header and the threads, of which the bytes are returned. */
 uint64_t agent_unmap_sums(struct heap_header *h);
 /* The program is about to limit itself (of: a resource of setrlimit). */
 void agent_limiting(int pid, int of, const void *limit);
+/* The same by words of 32 bits. */
+void agent_limiting_32(int pid, int of, const void *limit);
 
 /* The program is about to lock all of its memory. */
 void agent_locking(void);
@@ -287,12 +331,14 @@ struct heap_missed *agent_missed(enum heap_miss why, const char *name);
 /* It did not happen. NULL is fine. */
 void agent_not_missed(struct heap_missed *m);
 
-/* --- attach.c */
+/* --- find.c */
 
 /* The program's function of that name, behind this library. NULL: it has none. */
 void *agent_find(const char *name);
 /* Whether the program's functions of both names are there, in one object. */
 bool agent_are_of_one_object(const char *one, const char *other);
+
+/* --- attach.c: not in the agent of i386, which is only preloaded */
 
 /* Of the last call of the recorder. */
 struct agent_answer {
@@ -301,13 +347,27 @@ struct agent_answer {
 	uint32_t entries, objects; /* that are rewritten */
 };
 
+#if defined(__i386__)
+static inline void *agent_find_beside(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+static inline void agent_look_at_objects(void)
+{
+}
+#else
+/* The same where the library stands in front of nothing. */
+void *agent_find_beside(const char *name);
 /* After dlopen or dlclose. */
 void agent_look_at_objects(void);
+#endif
 
 /* --- sums.c */
 
 /* Adds what the thread has not added yet to what is live. */
-AGENT_RARE void agent_live_flush(struct agent_local *t);
+AGENT_RARE AGENT_ALIGNS void agent_live_flush(struct agent_local *t);
 
 static inline bool agent_is_step(const struct agent_local *t)
 {
@@ -324,12 +384,12 @@ struct agent_frame {
 };
 
 /* An allocation that is a sample, or of a thread that is not attached. */
-__attribute__((noinline)) void agent_slow_allocated(void *p, size_t bytes, size_t kept,
-						    struct agent_frame from);
+__attribute__((noinline)) AGENT_ALIGNS void agent_slow_allocated(void *p, size_t bytes, size_t kept,
+								 struct agent_frame from);
 /* All of a block has contents. */
 #define AGENT_KEEPS_ALL SIZE_MAX
 /* Before a block is freed. */
-void agent_freed(void *p);
+AGENT_ALIGNS void agent_freed(void *p);
 /* Finds what they pass on to, once. */
 void agent_hooks_find(void);
 /* Whether the program's calls of malloc reach this library. */
@@ -351,33 +411,34 @@ static inline uint64_t agent_calls(void)
 /* An allocation that is a sample, or of a thread that is not attached. */
 static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 {
-	slot->calls++;
-	slot->bytes += bytes;
+	agent_plus_at_once(&slot->calls, 1);
+	agent_plus_at_once(&slot->bytes, bytes);
 	if (AGENT_UNLIKELY(bytes > slot->max_bytes))
-		slot->max_bytes = bytes;
+		agent_set(&slot->max_bytes, bytes);
 }
 
 #define AGENT_HERE                                                                                 \
 	((struct agent_frame){                                                                     \
-	    .pc = (uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),            \
-	    .sp = (uint64_t)__builtin_dwarf_cfa(),                                                 \
-	    .fp = *(const uint64_t *)__builtin_frame_address(0)})
+	    .pc = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),           \
+	    .sp = (uintptr_t)__builtin_dwarf_cfa(),                                                \
+	    .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
 enum agent_count {
 	AGENT_COUNTS_BY_FUNCTION = 1,
 	AGENT_COUNTS_BY_CHUNK, /* the same, as glibc has it before a block */
 };
 
-AGENT_RARE uint64_t agent_usable(void *p, bool is_freed);
+AGENT_RARE AGENT_ALIGNS uint64_t agent_usable(void *p, bool is_freed);
 
 enum { AGENT_CHUNK_IS_MAPPED = 2, AGENT_CHUNK_FLAGS = 7 };
 
 /* 0: not known. */
 static inline uint64_t agent_chunk_bytes(const void *p)
 {
-	const uint64_t head = ((const uint64_t *)p)[-1];
+	const size_t head = ((const size_t *)p)[-1];
 
-	return head & AGENT_CHUNK_IS_MAPPED ? 0 : (head & ~(uint64_t)AGENT_CHUNK_FLAGS) - 8;
+	return head & AGENT_CHUNK_IS_MAPPED ? 0
+					    : (head & ~(size_t)AGENT_CHUNK_FLAGS) - sizeof(head);
 }
 
 /* A block of that many bytes is there, or is about to go: sign is 1 or -1. */
@@ -533,7 +594,7 @@ enum agent_row_kind {
 	AGENT_ROW_END,     /* the outermost function */
 };
 
-/* How to step from a place to its caller: in units of 8 bytes. */
+/* How to step from a place to its caller: in words of the machine. */
 struct agent_row {
 	uint8_t kind;
 	uint32_t cfa;

@@ -298,26 +298,17 @@ static int look_for_symbol(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* A program at a fixed address that uses the address of a function has a place for it, which calls
  * it by its entry, and which all take for the function: what we pass on to must be the function. */
-void *agent_find(const char *name)
+void *agent_find_beside(const char *name)
 {
-	void *p = dlsym(agent.is_beside ? RTLD_DEFAULT : RTLD_NEXT, name);
+	void *p = dlsym(RTLD_DEFAULT, name);
 	struct wanted w = {.name = name};
 	const ElfW(Sym) *s = NULL;
 	Dl_info of;
 
-	if (!agent.is_beside || !p || !dladdr1(p, &of, (void **)&s, RTLD_DL_SYMENT) || !s ||
-	    s->st_shndx)
+	if (!p || !dladdr1(p, &of, (void **)&s, RTLD_DL_SYMENT) || !s || s->st_shndx)
 		return p;
 	(void)dl_iterate_phdr(look_for_symbol, &w);
 	return (void *)w.found;
-}
-
-bool agent_are_of_one_object(const char *one, const char *other)
-{
-	const void *a = agent_find(one), *b = agent_find(other);
-	Dl_info of_a, of_b;
-
-	return a && b && dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
 enum { OURS = 1, LIBC = 2 };

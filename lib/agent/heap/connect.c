@@ -40,7 +40,7 @@ void agent_free_pages(void *pages, size_t bytes)
 void agent_wait(uint32_t *word)
 {
 	for (int i = 0; i < 100 && __atomic_load_n(word, __ATOMIC_RELAXED); i++)
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 		__asm__ volatile("pause");
 #else
 		__asm__ volatile("yield");
@@ -51,7 +51,7 @@ void agent_wait(uint32_t *word)
 
 /* --- the process */
 
-static struct heap_header *connect_to(uint32_t number)
+static struct heap_header *connect_to(uint32_t number, bool *is_limited)
 {
 	const struct cpuperf_mark_hello hello = {
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_HEAP, 0, 0, 0};
@@ -61,7 +61,7 @@ static struct heap_header *connect_to(uint32_t number)
 	if (cpuperf_mark_ask(number, &hello, fds) < 0)
 		return NULL;
 	if (fds[0] >= 0)
-		h = agent_map(fds[0]);
+		h = agent_map(fds[0], is_limited);
 	for (int i = 0; fds[i] >= 0; i++)
 		close(fds[i]);
 	return h;
@@ -97,10 +97,11 @@ static int ask(uint32_t what)
 	return cpuperf_mark_ask(agent.number, &hello, fds);
 }
 
-/* The recorder stops this thread, too, which may end its wait; when it goes on, all is over. */
+/* The recorder stops this thread, too, which may end its wait; when it goes on, all is over. It
+ * searches words of 64 bits. */
 static void ask_reach(void)
 {
-	if (agent.wants & HEAP_WANTS_REACH)
+	if (agent.wants & HEAP_WANTS_REACH && sizeof(void *) == sizeof(uint64_t))
 		(void)ask(CPUPERF_MARK_ASK_REACH);
 }
 
@@ -117,7 +118,7 @@ static int dump(void)
 }
 
 /* For cpuperf/heap.h. */
-__attribute__((visibility("default"))) int cpuperf_heap_agent_dump(void);
+__attribute__((visibility("default"))) AGENT_ALIGNS int cpuperf_heap_agent_dump(void);
 
 int cpuperf_heap_agent_dump(void)
 {
@@ -213,12 +214,12 @@ static uint32_t find_recorder(void)
 }
 
 /* Of the parent's memory there is the header, where a child says that it is not measured. */
-static struct heap_header *connect_anew(uint32_t number)
+static struct heap_header *connect_anew(uint32_t number, bool *is_limited)
 {
 	struct heap_header *old = agent.is_detached ? NULL : agent.shared, *new;
 	const uint64_t bytes = old ? agent_unmap_sums(old) : 0;
 
-	new = connect_to(number);
+	new = connect_to(number, is_limited);
 	if (!new &&old)
 		(void)agent_missed(HEAP_MISS_CONNECT, "");
 	if (old)
@@ -231,19 +232,20 @@ static bool connect_once(void)
 {
 	const uint32_t number = find_recorder();
 	struct heap_header *new;
+	bool is_limited = false;
 
 	if (!number && !environ) /* the C library is not ready */
 		return false;
 	agent.is_off = 1;
 	if (!number || !make_alive())
 		return false;
-	new = connect_anew(number);
+	new = connect_anew(number, &is_limited);
 	if (!new)
 		return false;
 	agent.is_detached = false;
 	agent.shared = new;
 	agent.number = number;
-	if (new->mapped < new->bytes)
+	if (is_limited)
 		(void)agent_missed(HEAP_MISS_LIMIT, "");
 	agent.shared_classes = (struct heap_class *)agent_at(agent.shared->classes) +
 			       HEAP_NR_CLASSES * (size_t)agent.shared->max_threads;
@@ -357,7 +359,7 @@ static uint64_t seed(void)
 	uint64_t x = 0;
 
 	if (!agent_may(AGENT_MAY_ASK_RANDOM))
-		return (uint64_t)&agent_local * UINT64_C(0x9e3779b97f4a7c15) | 1;
+		return (uintptr_t)&agent_local * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
 	return x | 1;
 }

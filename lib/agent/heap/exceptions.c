@@ -21,7 +21,7 @@ static void *find_of(const char *name, uint64_t caller)
 	int (*close_it)(void *);
 	Dl_info object;
 
-	if (!closing || !dladdr((void *)caller, &object))
+	if (!closing || !dladdr((void *)(uintptr_t)caller, &object))
 		return NULL;
 	handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	if (!handle)
@@ -34,7 +34,7 @@ static void *find_of(const char *name, uint64_t caller)
 
 /* Looked for at the call, not in advance, as few programs have them; what the search allocates is
  * not the program's. Of a module's own runtime nothing is stored. */
-static AGENT_RARE void *find(const char *name, void **stored, uint64_t caller)
+static AGENT_RARE AGENT_ALIGNS void *find(const char *name, void **stored, uint64_t caller)
 {
 	struct agent_local *t = &agent_local;
 	uint16_t before = t->is_busy;
@@ -62,7 +62,8 @@ static AGENT_RARE void *find(const char *name, void **stored, uint64_t caller)
 		memcpy(&(to), &found_, sizeof(found_));                                            \
 	} while (0)
 
-static AGENT_RARE void count(enum heap_resource of, const void *type, struct agent_frame from)
+static AGENT_RARE AGENT_ALIGNS void count(enum heap_resource of, const void *type,
+					  struct agent_frame from)
 {
 	int error = errno;
 	uint32_t stack;
@@ -93,7 +94,7 @@ void __cxa_throw(void *what, void *type, void (*destroy)(void *))
 	behind(what, type, destroy);
 }
 
-HOOK void *__cxa_begin_catch(void *what);
+HOOK AGENT_ALIGNS void *__cxa_begin_catch(void *what);
 void *__cxa_begin_catch(void *what)
 {
 	catch_function *behind;

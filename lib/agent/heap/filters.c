@@ -22,12 +22,31 @@ enum {
 	NO_WAIT = 04400, /* O_NONBLOCK, O_NOCTTY */
 #if defined(__x86_64__)
 	ARCHITECTURE = AUDIT_ARCH_X86_64,
+#elif defined(__i386__)
+	ARCHITECTURE = AUDIT_ARCH_I386,
 #else
 	ARCHITECTURE = AUDIT_ARCH_AARCH64,
 #endif
 	CHILD = AGENT_MAY_CONNECT,
 	TIMES = AGENT_MAY_TIME | CHILD,
 };
+
+#if defined(__i386__)
+/* As libc makes them: numbers of the same name are of narrower calls. */
+#undef SYS_mmap
+#undef SYS_fcntl
+#undef SYS_geteuid
+#undef SYS_fstat
+#undef SYS_getuid
+#undef SYS_getgid
+#define SYS_mmap       SYS_mmap2
+#define SYS_fcntl      SYS_fcntl64
+#define SYS_geteuid    SYS_geteuid32
+#define SYS_fstat      SYS_fstat64
+#define SYS_newfstatat SYS_fstatat64
+#define SYS_getuid     SYS_getuid32
+#define SYS_getgid     SYS_getgid32
+#endif
 
 /* Arguments are those that filters look at; others are 0. */
 static const struct {
@@ -87,6 +106,19 @@ static const struct {
     {SYS_fgetxattr, AGENT_MAY_START, {3}},
     {SYS_faccessat, AGENT_MAY_START, {(uint32_t)-100}},
     {SYS_sigaltstack, AGENT_MAY_START, {0}},
+#if defined(__i386__)
+    {SYS_clock_gettime64, AGENT_MAY_READ_CLOCK | TIMES, {1}},
+    {SYS_clock_gettime64, AGENT_MAY_READ_CLOCK | TIMES, {2}},
+    {SYS_clock_gettime64, AGENT_MAY_READ_CLOCK | TIMES, {3}},
+    {SYS_statx, CHILD, {3, 0, 0x1000}},
+    {SYS_socketcall, CHILD, {1}}, /* of each number the call that is made of it */
+    {SYS_socketcall, CHILD, {3}},
+    {SYS_socketcall, CHILD, {9}},
+    {SYS_socketcall, CHILD, {11}},
+    {SYS_socketcall, CHILD, {14}},
+    {SYS_socketcall, CHILD, {15}},
+    {SYS_socketcall, CHILD, {17}},
+#endif
 };
 
 /* --- the machine of filters: what the kernel permits of it in those of system calls */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOOK __attribute__((visibility("default")))
+#define HOOK __attribute__((visibility("default"))) AGENT_ALIGNS
 
 /* --- the functions behind */
 
@@ -264,7 +264,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes, uint
 	if (!block.stack)
 		return;
 	if (agent.has_overhead && real.usable)
-		usable = ask_usable((void *)address);
+		usable = ask_usable((void *)(uintptr_t)address);
 	agent_sums_allocated(block, usable > bytes ? usable - bytes : 0);
 	if (!agent.has_blocks)
 		return;
@@ -297,7 +297,7 @@ void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame
 			t->left -= (int64_t)(bytes + !bytes);
 		}
 		if (t->left < 0) {
-			sample(t, (uint64_t)p, bytes, kept, &from);
+			sample(t, (uintptr_t)p, bytes, kept, &from);
 			t->left = agent_distance(t);
 		}
 	}
@@ -309,10 +309,10 @@ void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame
  */
 static struct agent_block take(const void *p)
 {
-	struct agent_block block = agent_blocks_remove((uint64_t)p);
+	struct agent_block block = agent_blocks_remove((uintptr_t)p);
 
 	if (block.stack)
-		agent_filter_remove((uint64_t)p);
+		agent_filter_remove((uintptr_t)p);
 	else if (agent.is_every)
 		agent_count(&agent.shared->unknown);
 	return block;
@@ -356,7 +356,7 @@ static void count_free(void)
 		return;
 	t->is_busy = 1;
 	if (agent_alive() && agent_attach(t))
-		t->slot->frees++;
+		agent_plus_at_once(&t->slot->frees, 1);
 	agent_leave(t);
 }
 
@@ -366,7 +366,7 @@ static void end_block(const void *p, struct agent_block block, uint64_t untouche
 
 	t->is_busy = 1;
 	if (agent_stay(t))
-		free_block(t, (uint64_t)p, block, untouched);
+		free_block(t, (uintptr_t)p, block, untouched);
 	agent_leave(t);
 }
 
@@ -381,8 +381,8 @@ static bool is_by_pages(uint32_t packed_size)
 static uint64_t untouched_of(const void *p, struct agent_block block)
 {
 	if (is_by_pages(block.size))
-		return agent_untouched((uint64_t)p, block.size);
-	return block.is_filled ? agent_unwritten((uint64_t)p, heap_size(block.size)) : 0;
+		return agent_untouched((uintptr_t)p, block.size);
+	return block.is_filled ? agent_unwritten((uintptr_t)p, heap_size(block.size)) : 0;
 }
 
 /* By realloc. Pages that are still untouched where the block is now (at the same place, or moved by
@@ -397,7 +397,7 @@ static void end_moved(const void *p, struct agent_block block, uint64_t untouche
 	if (heap_size(size) > heap_size(block.size))
 		size = block.size;
 	if (q && untouched && is_by_pages(heap_pack_size(bytes)))
-		still = agent_untouched((uint64_t)q, size);
+		still = agent_untouched((uintptr_t)q, size);
 	end_block(p, block, untouched > still ? untouched - still : 0);
 }
 
@@ -409,8 +409,8 @@ static void keep_block(const void *p, struct agent_block block)
 	t->is_busy = 1;
 	if (!agent_stay(t))
 		;
-	else if (agent_blocks_add((uint64_t)p, block, &old))
-		agent_filter_add((uint64_t)p);
+	else if (agent_blocks_add((uintptr_t)p, block, &old))
+		agent_filter_add((uintptr_t)p);
 	else
 		agent_count(&agent.shared->no_block);
 	agent_leave(t);
@@ -446,10 +446,10 @@ static __attribute__((noinline)) void slow_freed(const void *p)
 	if (!enter(t))
 		return;
 	if (!t->is_ended)
-		t->slot->frees++;
+		agent_plus_at_once(&t->slot->frees, 1);
 	block = take(p);
 	if (block.stack)
-		free_block(t, (uint64_t)p, block, untouched_of(p, block));
+		free_block(t, (uintptr_t)p, block, untouched_of(p, block));
 	agent_leave(t);
 	errno = error;
 }
@@ -459,7 +459,7 @@ static inline __attribute__((always_inline)) bool is_untracked(const struct agen
 							       const void *p)
 {
 	return AGENT_LIKELY(t->generation == agent_alive()) &&
-	       (!t->generation || AGENT_LIKELY(!*agent_filter((uint64_t)p)));
+	       (!t->generation || AGENT_LIKELY(!*agent_filter((uintptr_t)p)));
 }
 
 static inline __attribute__((always_inline)) void freed(const void *p)
@@ -469,7 +469,7 @@ static inline __attribute__((always_inline)) void freed(const void *p)
 	if (!is_untracked(t, p))
 		slow_freed(p);
 	else if (t->generation)
-		t->slot->frees++;
+		agent_plus_at_once(&t->slot->frees, 1);
 }
 
 static inline __attribute__((always_inline)) void ends(void *p)

@@ -2,7 +2,8 @@
  * The recorder's memory, as far as the program's limit of its address space (RLIMIT_AS) leaves room
  * for it: 1.3 GB of addresses without a limit, of which few are used; else an eighth of the limit.
  * Then there are holes behind the first nodes and the first stacks, and the arena ends early.
- * mlockall makes all of it resident: before it, the memory is made as small, too.
+ * mlockall makes all of it resident: before it, the memory is made as small, too. Programs of 32
+ * bits have as little as with a limit of NARROW: their addresses are few.
  */
 #include "agent/heap/agent.h"
 
@@ -15,15 +16,18 @@
 #include <unistd.h>
 
 enum {
-	OF_ADDRESSES = 9,    /* RLIMIT_AS */
-	OF_LOCKED = 8,       /* RLIMIT_MEMLOCK */
-	OF_FILES = 7,        /* RLIMIT_NOFILE */
-	LOCKED = 256 << 20,  /* as if this were the limit, where all memory is locked */
-	SHARE = 8,           /* the agent takes one of so many bytes */
+	OF_ADDRESSES = 9,   /* RLIMIT_AS */
+	OF_LOCKED = 8,      /* RLIMIT_MEMLOCK */
+	OF_FILES = 7,       /* RLIMIT_NOFILE */
+	LOCKED = 256 << 20, /* as if this were the limit, where all memory is locked */
+	SHARE = 8,          /* the agent takes one of so many bytes */
+	WORD = sizeof(void *),
 	NOT_OVER = 0x100000, /* MAP_FIXED_NOREPLACE; before Linux 4.17 a wish */
 	NR_TRIES = 8,
 	NR_PARTS = 3,
 };
+
+static const uint64_t NARROW = UINT64_C(2) << 30;
 
 struct part {
 	uint64_t begin, end;
@@ -113,7 +117,7 @@ static char *map_parts(const struct part part[NR_PARTS], uint64_t bytes, int fd)
 	if (base == MAP_FAILED)
 		return NULL;
 	(void)munmap(base, page_bytes());
-	for (int i = 0; i < NR_TRIES && (uint64_t)base > up(bytes); i++) {
+	for (int i = 0; i < NR_TRIES && (uintptr_t)base > up(bytes); i++) {
 		base -= up(bytes);
 		for (nr = 0; nr < NR_PARTS && map_at(base, &part[nr], fd); nr++)
 			;
@@ -132,7 +136,7 @@ static struct heap_header *map_limited(struct heap_header *head, uint64_t limit,
 
 	limit_to(head, limit / SHARE, &arena_bytes);
 	find_parts(head, head->arena + arena_bytes, parts);
-	h = (struct heap_header *)map_parts(parts, head->bytes, fd);
+	h = (struct heap_header *)map_parts(parts, parts[NR_PARTS - 1].end, fd);
 	if (!h)
 		return NULL;
 	h->max_nodes = head->max_nodes;
@@ -174,10 +178,11 @@ static struct heap_header *out_of_dumps(struct heap_header *h)
 	return h;
 }
 
-struct heap_header *agent_map(int fd)
+struct heap_header *agent_map(int fd, bool *is_limited)
 {
 	const uint64_t limit = own_limit(OF_ADDRESSES);
-	struct heap_header head;
+	const uint64_t most = WORD == 4 && limit > NARROW ? NARROW : limit;
+	struct heap_header head, *h;
 	struct stat st;
 
 	if (fstat(fd, &st) || !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */) ||
@@ -185,8 +190,10 @@ struct heap_header *agent_map(int fd)
 	    head.magic != HEAP_MAGIC || head.version != HEAP_VERSION ||
 	    head.bytes != (uint64_t)st.st_size || head.arena > head.bytes)
 		return NULL;
-	return out_of_dumps(is_short(limit, head.bytes) ? map_limited(&head, limit, fd)
-							: map_all(&head, fd));
+	h = out_of_dumps(is_short(most, head.bytes) ? map_limited(&head, most, fd)
+						    : map_all(&head, fd));
+	*is_limited = h && h->mapped < h->bytes && most == limit;
+	return h;
 }
 
 uint64_t agent_unmap_sums(struct heap_header *h)
@@ -241,16 +248,30 @@ static void keep_within(uint64_t limit)
 	agent_leave(t);
 }
 
+static bool is_limiting(int pid, int of, const void *limit, size_t bytes)
+{
+	if (of == OF_ADDRESSES || of == OF_FILES)
+		agent_attach_now();
+	return of == OF_ADDRESSES && limit && !agent_local.is_busy && agent_may(AGENT_MAY_UNMAP) &&
+	       (!pid || pid == agent.pid) && agent_is_readable(limit, bytes);
+}
+
 void agent_limiting(int pid, int of, const void *limit)
 {
 	const int error = errno;
 
-	if (of == OF_ADDRESSES || of == OF_FILES)
-		agent_attach_now();
-	if (of != OF_ADDRESSES || !limit || agent_local.is_busy || !agent_may(AGENT_MAY_UNMAP) ||
-	    (pid && pid != agent.pid) || !agent_is_readable(limit, 2 * sizeof(uint64_t)))
-		return;
-	keep_within(*(const uint64_t *)limit);
+	if (is_limiting(pid, of, limit, 2 * sizeof(uint64_t)))
+		keep_within(*(const uint64_t *)limit);
+	errno = error;
+}
+
+void agent_limiting_32(int pid, int of, const void *limit)
+{
+	const int error = errno;
+
+	if (is_limiting(pid, of, limit, 2 * sizeof(uint32_t)) &&
+	    *(const uint32_t *)limit != UINT32_MAX) /* no limit */
+		keep_within(*(const uint32_t *)limit);
 	errno = error;
 }
 

@@ -23,7 +23,7 @@ static uint64_t rate; /* ns, in 1 / 2^RATE_SHIFT, of a unit; 0: not measured yet
 
 static uint64_t units(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 	return __builtin_ia32_rdtsc() >> unit_shift;
 #elif defined(__aarch64__)
 	uint64_t ticks;

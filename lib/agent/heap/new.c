@@ -12,13 +12,20 @@
 
 struct nothrow;
 
+/* In a name, size_t is unsigned int or unsigned long. */
+#if __SIZEOF_SIZE_T__ == 4
+#define SIZED(before, behind) before##j##behind
+#else
+#define SIZED(before, behind) before##m##behind
+#endif
+
 /* The operator that stands behind one here, and whether it is the allocator's own. */
 struct behind {
 	void *function;
 	bool is_own;
 };
 
-static void find(struct behind *b, const char *name)
+static AGENT_RARE AGENT_ALIGNS void find(struct behind *b, const char *name)
 {
 	void *found = agent_find(name), *heap = agent_find("malloc");
 	Dl_info of_found, of_heap;
@@ -31,7 +38,8 @@ static void find(struct behind *b, const char *name)
 #define BEHIND(name) (*(__typeof__(&(name)))behind##name.function)
 
 /* The second function is reached by a jump, too: its return address is the program's. */
-#define NEW(name, arguments, ...)                                                                  \
+#define NEW(...) NEW_OF(__VA_ARGS__)
+#define NEW_OF(name, arguments, ...)                                                               \
 	HOOK void *name arguments;                                                                 \
 	static struct behind behind##name;                                                         \
 	static __attribute__((noinline)) void *own##name arguments                                 \
@@ -51,7 +59,8 @@ static void find(struct behind *b, const char *name)
 							   : BEHIND(name)(__VA_ARGS__);            \
 	}
 
-#define DELETE(name, arguments, ...)                                                               \
+#define DELETE(...) DELETE_OF(__VA_ARGS__)
+#define DELETE_OF(name, arguments, ...)                                                            \
 	HOOK void name arguments;                                                                  \
 	static struct behind behind##name;                                                         \
 	void name arguments                                                                        \
@@ -63,26 +72,28 @@ static void find(struct behind *b, const char *name)
 		BEHIND(name)(__VA_ARGS__);                                                         \
 	}
 
-NEW(_Znwm, (size_t bytes), bytes)
-NEW(_Znam, (size_t bytes), bytes)
-NEW(_ZnwmRKSt9nothrow_t, (size_t bytes, const struct nothrow *n), bytes, n)
-NEW(_ZnamRKSt9nothrow_t, (size_t bytes, const struct nothrow *n), bytes, n)
-NEW(_ZnwmSt11align_val_t, (size_t bytes, size_t alignment), bytes, alignment)
-NEW(_ZnamSt11align_val_t, (size_t bytes, size_t alignment), bytes, alignment)
-NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t bytes, size_t alignment, const struct nothrow *n),
-    bytes, alignment, n)
-NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t bytes, size_t alignment, const struct nothrow *n),
-    bytes, alignment, n)
+NEW(SIZED(_Znw, ), (size_t bytes), bytes)
+NEW(SIZED(_Zna, ), (size_t bytes), bytes)
+NEW(SIZED(_Znw, RKSt9nothrow_t), (size_t bytes, const struct nothrow *n), bytes, n)
+NEW(SIZED(_Zna, RKSt9nothrow_t), (size_t bytes, const struct nothrow *n), bytes, n)
+NEW(SIZED(_Znw, St11align_val_t), (size_t bytes, size_t alignment), bytes, alignment)
+NEW(SIZED(_Zna, St11align_val_t), (size_t bytes, size_t alignment), bytes, alignment)
+NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t),
+    (size_t bytes, size_t alignment, const struct nothrow *n), bytes, alignment, n)
+NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t),
+    (size_t bytes, size_t alignment, const struct nothrow *n), bytes, alignment, n)
 DELETE(_ZdlPv, (void *p), p)
 DELETE(_ZdaPv, (void *p), p)
-DELETE(_ZdlPvm, (void *p, size_t bytes), p, bytes)
-DELETE(_ZdaPvm, (void *p, size_t bytes), p, bytes)
+DELETE(SIZED(_ZdlPv, ), (void *p, size_t bytes), p, bytes)
+DELETE(SIZED(_ZdaPv, ), (void *p, size_t bytes), p, bytes)
 DELETE(_ZdlPvRKSt9nothrow_t, (void *p, const struct nothrow *n), p, n)
 DELETE(_ZdaPvRKSt9nothrow_t, (void *p, const struct nothrow *n), p, n)
 DELETE(_ZdlPvSt11align_val_t, (void *p, size_t alignment), p, alignment)
 DELETE(_ZdaPvSt11align_val_t, (void *p, size_t alignment), p, alignment)
-DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t bytes, size_t alignment), p, bytes, alignment)
-DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t bytes, size_t alignment), p, bytes, alignment)
+DELETE(SIZED(_ZdlPv, St11align_val_t), (void *p, size_t bytes, size_t alignment), p, bytes,
+       alignment)
+DELETE(SIZED(_ZdaPv, St11align_val_t), (void *p, size_t bytes, size_t alignment), p, bytes,
+       alignment)
 DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t alignment, const struct nothrow *n), p,
        alignment, n)
 DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t alignment, const struct nothrow *n), p,

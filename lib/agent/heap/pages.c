@@ -23,7 +23,7 @@ uint64_t agent_untouched(uint64_t address, uint32_t packed_size)
 		uint64_t all = left / agent.page, some = all < AT_ONCE ? all : AT_ONCE;
 		unsigned char is_in[AT_ONCE];
 
-		if (syscall(SYS_mincore, at, some * agent.page, is_in))
+		if (syscall(SYS_mincore, (uintptr_t)at, (size_t)(some * agent.page), is_in))
 			break;
 		for (uint64_t i = 0; i < some; i++)
 			nr += !(is_in[i] & 1);

@@ -18,7 +18,7 @@ static uint64_t up(uint64_t bytes)
 
 bool agent_fill(uint64_t address, uint64_t bytes, uint64_t kept)
 {
-	uint64_t *word = (uint64_t *)address, nr = bytes / WORD, i = 0;
+	uint64_t *word = (uint64_t *)(uintptr_t)address, nr = bytes / WORD, i = 0;
 
 	if (kept == AGENT_KEEPS_ALL || address % WORD || bytes > HEAP_FILL_MAX)
 		return false;
@@ -32,5 +32,5 @@ bool agent_fill(uint64_t address, uint64_t bytes, uint64_t kept)
 
 uint64_t agent_unwritten(uint64_t address, uint64_t bytes)
 {
-	return heap_unwritten((const uint64_t *)address, bytes / WORD, address);
+	return heap_unwritten((const uint64_t *)(uintptr_t)address, bytes / WORD, address);
 }

@@ -57,10 +57,10 @@ void agent_resource_add(uint32_t stack, uint64_t bytes)
 	struct heap_stack *s = stack_of(stack);
 
 	agent_lock(&s->lock);
-	s->samples++;
-	s->bytes += bytes;
+	agent_plus(&s->samples, 1);
+	agent_plus(&s->bytes, bytes);
 	if (bytes > s->max_bytes)
-		s->max_bytes = bytes;
+		agent_set(&s->max_bytes, bytes);
 	agent_unlock(&s->lock);
 }
 
@@ -69,8 +69,8 @@ void agent_resource_remove(uint32_t stack, uint64_t bytes)
 	struct heap_stack *s = stack_of(stack);
 
 	agent_lock(&s->lock);
-	s->freed_samples++;
-	s->freed_bytes += bytes;
+	agent_plus(&s->freed_samples, 1);
+	agent_plus(&s->freed_bytes, bytes);
 	agent_unlock(&s->lock);
 }
 

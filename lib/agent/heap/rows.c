@@ -14,15 +14,17 @@
 
 #if defined(__x86_64__)
 #define MACHINE cfi_machine_x86_64
+#elif defined(__i386__)
+#define MACHINE cfi_machine_i386
 #elif defined(__aarch64__)
 #define MACHINE cfi_machine_aarch64
 #else
-#error "the agent unwinds x86-64 and arm64"
+#error "the agent unwinds x86, x86-64 and arm64"
 #endif
 
 enum {
 	NR_ENTRIES = 1 << 14,
-	UNIT = 8,
+	UNIT = sizeof(uintptr_t),
 	CFA_BITS = 24,
 	PLACE_BITS = 16,
 	STACK_WINDOW = 64 << 10,
@@ -99,10 +101,10 @@ static bool find_object(uint64_t pc, struct object *o)
 	*o = (struct object){.pc = pc};
 	if (!_dl_find_object)
 		return !is_in_handler() && dl_iterate_phdr(look_at_object, o) == 1 && o->header;
-	if (_dl_find_object((void *)pc, &found))
+	if (_dl_find_object((void *)(uintptr_t)pc, &found))
 		return false;
-	o->start = (uint64_t)found.dlfo_map_start;
-	o->end = (uint64_t)found.dlfo_map_end;
+	o->start = (uintptr_t)found.dlfo_map_start;
+	o->end = (uintptr_t)found.dlfo_map_end;
 	o->header = found.dlfo_eh_frame;
 	return o->header;
 }
@@ -117,15 +119,17 @@ static bool find_rules(uint64_t place, struct cfi_rules *out)
 	struct cfi_fde fde;
 	uint64_t at;
 
-	if (!find_object(place, &o) || (uint64_t)o.header < o.start || (uint64_t)o.header >= o.end)
+	if (!find_object(place, &o) || (uintptr_t)o.header < o.start ||
+	    (uintptr_t)o.header >= o.end)
 		return false;
-	section = (struct cfi_section){.data = (const uint8_t *)o.start,
+	section = (struct cfi_section){.data = (const uint8_t *)(uintptr_t)o.start,
 				       .len = o.end - o.start,
 				       .address = o.start,
-				       .is_eh = true};
+				       .is_eh = true,
+				       .is_32 = sizeof(uintptr_t) == 4};
 	base = cfi_section_base(&section);
-	return cfi_header_init(&header, o.header, o.end - (uint64_t)o.header, (uint64_t)o.header,
-			       false) &&
+	return cfi_header_init(&header, o.header, o.end - (uintptr_t)o.header, (uintptr_t)o.header,
+			       section.is_32) &&
 	       cfi_header_find(&header, place, &at) && at >= o.start &&
 	       cfi_section_fde(&section, at - o.start, place, &fde) &&
 	       cfi_program_run(&MACHINE, &fde, &base, place, out);
@@ -221,8 +225,9 @@ __attribute__((noinline)) bool agent_row_apply(struct agent_frame *f, uint64_t l
 
 	if (!find_rules(f->pc - !*is_exact, &rules))
 		return false;
-	frame.stack = (struct cfi_stack){
-	    .bytes = (const uint8_t *)f->sp, .start = f->sp, .len = hi > f->sp ? hi - f->sp : 0};
+	frame.stack = (struct cfi_stack){.bytes = (const uint8_t *)(uintptr_t)f->sp,
+					 .start = f->sp,
+					 .len = hi > f->sp ? hi - f->sp : 0};
 	cfi_frame_set(&frame, MACHINE.sp, f->sp);
 	cfi_frame_set(&frame, MACHINE.fp, f->fp);
 	if (link && MACHINE.lr != CFI_NO_REG)

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 #define ADDRESS_BITS UINT64_MAX
 #else
 #define ADDRESS_BITS cfi_machine_aarch64.address_bits
@@ -23,6 +23,7 @@
 
 enum {
 	PAGE = 4096,
+	WORD = sizeof(uintptr_t),
 	MAX_GAP = 8 << 20,   /* of a frame */
 	MAX_DROP = 1 << 20,  /* of the stack pointer since the capture before */
 	MIN_ROOM = 32 << 10, /* on a handler's stack */
@@ -158,18 +159,20 @@ bool agent_is_page(uint64_t address)
 {
 	address = address ? address : 8; /* to the kernel NULL is no mask */
 	return agent_may(AGENT_MAY_PROBE) &&
-	       !(syscall(SYS_rt_sigprocmask, -1, address, NULL, (size_t)8) < 0 && errno == EFAULT);
+	       !(syscall(SYS_rt_sigprocmask, -1, (uintptr_t)address, NULL, (size_t)8) < 0 &&
+		 errno == EFAULT);
 }
 
 /* Asks for each page once. */
 bool agent_is_readable(const void *from, size_t bytes)
 {
-	const uint64_t first = (uint64_t)from & ~(uint64_t)(PAGE - 1), end = (uint64_t)from + bytes;
+	const uint64_t first = (uintptr_t)from & ~(uint64_t)(PAGE - 1),
+		       end = (uintptr_t)from + bytes;
 
 	for (uint64_t at = first; at < end || at == first; at += PAGE)
 		if (agent_may(AGENT_MAY_PROBE) && !agent_is_page(at))
 			return false;
-	return end >= (uint64_t)from;
+	return end >= (uintptr_t)from;
 }
 
 bool agent_is_readable_text(const char *text)
@@ -177,9 +180,9 @@ bool agent_is_readable_text(const char *text)
 	uint64_t asked = UINT64_MAX;
 
 	for (;; text++) {
-		const uint64_t page = (uint64_t)text & ~(uint64_t)(PAGE - 1);
+		const uint64_t page = (uintptr_t)text & ~(uint64_t)(PAGE - 1);
 
-		if (page != asked && !agent_is_readable((const void *)page, 1))
+		if (page != asked && !agent_is_readable((const void *)(uintptr_t)page, 1))
 			return false;
 		asked = page;
 		if (!*text)
@@ -216,7 +219,7 @@ static void set_range(struct agent_thread *t, uint64_t sp)
 void agent_stack_settle(void)
 {
 	struct agent_thread *t = agent_local.own;
-	const uint64_t sp = (uint64_t)__builtin_frame_address(0), top = getauxval(AT_RANDOM);
+	const uint64_t sp = (uintptr_t)__builtin_frame_address(0), top = getauxval(AT_RANDOM);
 
 	if (!t || sp >= top || top - sp > MAX_STACK)
 		return;
@@ -238,14 +241,15 @@ static bool widen(struct agent_thread *t, uint64_t end)
 
 static bool is_readable(struct agent_thread *t, uint64_t address)
 {
-	if (AGENT_UNLIKELY(address % 8 || address < t->lo))
+	if (AGENT_UNLIKELY(address % WORD || address < t->lo))
 		return false;
-	return AGENT_LIKELY(address + 8 <= t->hi) || widen(t, address + 8);
+	return AGENT_LIKELY(address + WORD <= t->hi) || widen(t, address + WORD);
 }
 
 static uint64_t word(uint64_t address)
 {
-	return *(const uint64_t *)address; /* NOLINT(clang-analyzer-core.NullDereference) */
+	return *(
+	    const uintptr_t *)(uintptr_t)address; /* NOLINT(clang-analyzer-core.NullDereference) */
 }
 
 /* --- steps */
@@ -256,10 +260,10 @@ static enum step step_by_row(struct agent_thread *t, struct known *k, struct age
 			     struct agent_frame *out)
 {
 	uint64_t base = row.kind == AGENT_ROW_SP ? k->frame.sp : k->frame.fp;
-	uint64_t cfa = base + (uint64_t)row.cfa * 8;
+	uint64_t cfa = base + (uint64_t)row.cfa * WORD;
 
-	k->ra_at = cfa - (uint64_t)row.ra * 8;
-	k->fp_at = row.fp ? cfa - (uint64_t)row.fp * 8 : 0;
+	k->ra_at = cfa - (uint64_t)row.ra * WORD;
+	k->fp_at = row.fp ? cfa - (uint64_t)row.fp * WORD : 0;
 	if (cfa <= k->frame.sp || !is_readable(t, k->ra_at) ||
 	    (k->fp_at && !is_readable(t, k->fp_at)))
 		return STEP_CUT;
@@ -277,7 +281,7 @@ static enum step step_by_pointer(struct agent_thread *t, struct known *k, struct
 		return STEP_END;
 	/* it may hold anything, also what looks like a place on a stack that is gone */
 	if (k->frame.fp < k->frame.sp || k->frame.fp - k->frame.sp > MAX_DROP ||
-	    !agent_is_page(k->frame.fp) || !agent_is_page(k->frame.fp + 8))
+	    !agent_is_page(k->frame.fp) || !agent_is_page(k->frame.fp + WORD))
 		return STEP_CUT;
 	return step_by_row(t, k, row, out);
 }
@@ -343,7 +347,7 @@ static bool has_caller(struct agent_thread *t, uint32_t i)
 	struct agent_frame f;
 	bool is_exact;
 
-	if (k.ra_at != (uint64_t)&by_rules)
+	if (k.ra_at != (uintptr_t)&by_rules)
 		return !change(t, i);
 	return step(t, &k, &f, &is_exact) == STEP_ON && is_same(&f, &caller->frame) &&
 	       is_exact == caller->is_exact;
@@ -372,8 +376,8 @@ static void remember(struct agent_thread *t, const struct known *fresh)
 	if (t->nr == HEAP_MAX_FRAMES)
 		return;
 	*k = *fresh;
-	k->fp_at = k->ra_at && k->fp_at ? k->fp_at : (uint64_t)&k->frame.fp;
-	k->ra_at = k->ra_at ? k->ra_at : (uint64_t)&by_rules;
+	k->fp_at = k->ra_at && k->fp_at ? k->fp_at : (uintptr_t)&k->frame.fp;
+	k->ra_at = k->ra_at ? k->ra_at : (uintptr_t)&by_rules;
 	t->nr++;
 }
 
@@ -425,7 +429,7 @@ void agent_stack_alternate(uint64_t begin, uint64_t bytes)
 {
 	struct agent_alternate *own = agent_local.alternate;
 	const struct agent_alternate new = {begin, bytes};
-	uint64_t sp = (uint64_t)__builtin_frame_address(0);
+	uint64_t sp = (uintptr_t)__builtin_frame_address(0);
 
 	if (is_on(&own[1], sp))
 		return;
@@ -441,16 +445,16 @@ void agent_stack_alternate(uint64_t begin, uint64_t bytes)
  * handler's frame: a description of the stack on which it is. */
 static void find_disarmed(void)
 {
-	uint64_t at = ((uint64_t)__builtin_frame_address(0) + 7) & ~(uint64_t)7, end = at + FAR;
+	uint64_t at = (uintptr_t)__builtin_frame_address(0) & ~(uint64_t)(WORD - 1), end = at + FAR;
 
-	for (uint64_t hi = at; at < end; at += 8) {
-		const stack_t *s = (const stack_t *)at;
+	for (uint64_t hi = at; at < end; at += WORD) {
+		const stack_t *s = (const stack_t *)(uintptr_t)at;
 		struct agent_alternate found;
 
 		for (; hi < at + sizeof(*s); hi = (hi & ~(uint64_t)(PAGE - 1)) + PAGE)
 			if (!agent_is_page(hi & ~(uint64_t)(PAGE - 1)))
 				return;
-		found = (struct agent_alternate){(uint64_t)s->ss_sp, s->ss_size};
+		found = (struct agent_alternate){(uintptr_t)s->ss_sp, s->ss_size};
 		if (((uint32_t)s->ss_flags & ~SS_ONSTACK) == DISARMED && is_on(&found, at)) {
 			agent_local.alternate[0] = found;
 			return;
@@ -464,7 +468,7 @@ void agent_stack_ask_alternate(void)
 	stack_t stack;
 
 	if (syscall(SYS_sigaltstack, NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE))
-		agent_stack_alternate((uint64_t)stack.ss_sp, stack.ss_size);
+		agent_stack_alternate((uintptr_t)stack.ss_sp, stack.ss_size);
 	else
 		find_disarmed();
 	errno = error;

@@ -69,12 +69,15 @@ static int find_part(struct dl_phdr_info *object, size_t bytes, void *to)
 
 static bool protect(const struct part *part, int how)
 {
-	return syscall(SYS_mprotect, part->begin, part->end - part->begin, how) == 0;
+	return syscall(SYS_mprotect, (uintptr_t)part->begin, (size_t)(part->end - part->begin),
+		       how) == 0;
 }
 
-static void replace(const struct part *part, uint64_t old, uint64_t new)
+static void replace(const struct part *part, uintptr_t old, uintptr_t new)
 {
-	for (uint64_t *at = (uint64_t *)part->begin; at < (uint64_t *)part->end; at++)
+	uintptr_t *const end = (uintptr_t *)(uintptr_t)part->end;
+
+	for (uintptr_t *at = (uintptr_t *)(uintptr_t)part->begin; at < end; at++)
 		if (*at == old)
 			__atomic_store_n(at, new, __ATOMIC_RELAXED);
 }
@@ -82,14 +85,14 @@ static void replace(const struct part *part, uint64_t old, uint64_t new)
 void agent_stdio_init(void)
 {
 	void *read = dlsym(RTLD_NEXT, "_IO_file_read"), *write = dlsym(RTLD_NEXT, "_IO_file_write");
-	struct part part = {.within = (uint64_t)read};
+	struct part part = {.within = (uintptr_t)read};
 
 	if (real.read || !read || !write || !dl_iterate_phdr(find_part, &part) ||
 	    part.begin >= part.end || !protect(&part, PROT_READ | PROT_WRITE))
 		return;
 	memcpy(&real.read, &read, sizeof(read));
 	memcpy(&real.write, &write, sizeof(write));
-	replace(&part, (uint64_t)read, (uint64_t)read_stream);
-	replace(&part, (uint64_t)write, (uint64_t)write_stream);
+	replace(&part, (uintptr_t)read, (uintptr_t)read_stream);
+	replace(&part, (uintptr_t)write, (uintptr_t)write_stream);
 	(void)protect(&part, PROT_READ);
 }

@@ -36,7 +36,7 @@ static uint64_t weigh(uint64_t bytes, struct heap_weight w)
 static void add(uint64_t *to, uint64_t n)
 {
 	if (n)
-		*to += n;
+		agent_plus(to, n);
 }
 
 static void keep_peak(struct heap_stack *s)
@@ -45,10 +45,10 @@ static void keep_peak(struct heap_stack *s)
 
 	if (!agent.has_peak || s->moment == moment)
 		return;
-	s->moment = moment;
-	s->peak_samples = s->samples - s->freed_samples;
-	s->peak_bytes = s->bytes - s->freed_bytes;
-	s->peak_calls = s->calls - s->freed_calls;
+	agent_set(&s->moment, moment);
+	agent_set(&s->peak_samples, s->samples - s->freed_samples);
+	agent_set(&s->peak_bytes, s->bytes - s->freed_bytes);
+	agent_set(&s->peak_calls, s->calls - s->freed_calls);
 }
 
 /* Under the lock of the stack. */
@@ -58,8 +58,8 @@ static void keep_own_peak(struct heap_stack *s)
 
 	if (!agent.has_paths || live <= s->own_peak_bytes)
 		return;
-	s->own_peak_bytes = live;
-	s->own_peak_samples = s->samples - s->freed_samples;
+	agent_set(&s->own_peak_bytes, live);
+	agent_set(&s->own_peak_samples, s->samples - s->freed_samples);
 }
 
 /* By so much, which may be below 0. */
@@ -178,11 +178,11 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 		add_class(&c->calls, &c->bytes, w);
 	lock_to_allocate(s);
 	keep_peak(s);
-	s->samples++;
-	s->bytes += w.bytes;
+	agent_plus(&s->samples, 1);
+	agent_plus(&s->bytes, w.bytes);
 	add(&s->calls, w.calls);
 	if (heap_size(block.size) > s->max_bytes)
-		s->max_bytes = heap_size(block.size);
+		agent_set(&s->max_bytes, heap_size(block.size));
 	add(&s->overhead, weigh(overhead, w));
 	keep_own_peak(s);
 	agent_unlock(&s->lock);
@@ -201,9 +201,9 @@ static void add_life(struct heap_stack *s, uint64_t ns, struct heap_weight w)
 	if (AGENT_UNLIKELY(!s->lives)) /* no room */
 		return;
 	life = (struct heap_life *)agent_at(s->lives) + heap_life_of(ns);
-	life->samples++;
-	life->bytes += w.bytes;
-	life->calls += w.calls;
+	agent_plus(&life->samples, 1);
+	agent_plus(&life->bytes, w.bytes);
+	agent_plus(&life->calls, w.calls);
 }
 
 void agent_sums_freed(struct agent_block block, const struct agent_end *end)
@@ -216,12 +216,12 @@ void agent_sums_freed(struct agent_block block, const struct agent_end *end)
 		add_class(&c->freed_calls, &c->freed_bytes, w);
 	agent_lock(&s->lock);
 	keep_peak(s);
-	s->freed_samples++;
-	s->freed_bytes += w.bytes;
+	agent_plus(&s->freed_samples, 1);
+	agent_plus(&s->freed_bytes, w.bytes);
 	add(&s->freed_calls, w.calls);
 	if (end->is_temporary) {
-		s->temporary_samples++;
-		s->temporary_bytes += w.bytes;
+		agent_plus(&s->temporary_samples, 1);
+		agent_plus(&s->temporary_bytes, w.bytes);
 		add(&s->temporary_calls, w.calls);
 	}
 	add(&s->untouched_samples, end->untouched != 0);

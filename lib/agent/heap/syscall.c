@@ -12,7 +12,8 @@
 
 typedef long call(long nr, long a, long b, long c, long d, long e, long f);
 
-call agent_raw_syscall, agent_seccomp, agent_prctl;
+call agent_raw_syscall;
+AGENT_ALIGNS call agent_seccomp, agent_prctl;
 long agent_raw_failed(long rc);
 
 __attribute__((visibility("hidden"), used)) call *agent_real_syscall = agent_raw_syscall;
@@ -77,6 +78,32 @@ __asm__(".text\n.globl syscall\n.type syscall, @function\n"
 	"mov %r8, %r10\nmov %r9, %r8\nmov 8(%rsp), %r9\nsyscall\n"
 	"cmp $-4095, %rax\njae 1f\nret\n"
 	"1:\nmov %rax, %rdi\njmp agent_raw_failed\n"
+	".cfi_endproc\n.size agent_raw_syscall, . - agent_raw_syscall\n");
+#elif defined(__i386__)
+/* All arguments are on the stack, where they stay. */
+__asm__(".text\n.globl syscall\n.type syscall, @function\n"
+	"syscall:\n.cfi_startproc\nendbr32\n"
+	"cmpl $354, 4(%esp)\nje agent_seccomp\n"
+	"cmpl $172, 4(%esp)\nje agent_prctl\n"
+	"call 1f\n.cfi_adjust_cfa_offset 4\n1:\npop %ecx\n.cfi_adjust_cfa_offset -4\n"
+	"add $_GLOBAL_OFFSET_TABLE_ + (. - 1b), %ecx\n"
+	"jmp *agent_real_syscall@GOTOFF(%ecx)\n"
+	".cfi_endproc\n.size syscall, . - syscall\n"
+	".hidden agent_raw_syscall\n.globl agent_raw_syscall\n.type agent_raw_syscall, @function\n"
+	"agent_raw_syscall:\n.cfi_startproc\nendbr32\n"
+	"push %ebx\n.cfi_adjust_cfa_offset 4\n.cfi_rel_offset %ebx, 0\n"
+	"push %esi\n.cfi_adjust_cfa_offset 4\n.cfi_rel_offset %esi, 0\n"
+	"push %edi\n.cfi_adjust_cfa_offset 4\n.cfi_rel_offset %edi, 0\n"
+	"push %ebp\n.cfi_adjust_cfa_offset 4\n.cfi_rel_offset %ebp, 0\n"
+	"mov 20(%esp), %eax\nmov 24(%esp), %ebx\nmov 28(%esp), %ecx\nmov 32(%esp), %edx\n"
+	"mov 36(%esp), %esi\nmov 40(%esp), %edi\nmov 44(%esp), %ebp\nint $0x80\n"
+	"pop %ebp\n.cfi_adjust_cfa_offset -4\n.cfi_restore %ebp\n"
+	"pop %edi\n.cfi_adjust_cfa_offset -4\n.cfi_restore %edi\n"
+	"pop %esi\n.cfi_adjust_cfa_offset -4\n.cfi_restore %esi\n"
+	"pop %ebx\n.cfi_adjust_cfa_offset -4\n.cfi_restore %ebx\n"
+	"cmp $-4095, %eax\njae 2f\nret\n"
+	"2:\nsub $8, %esp\n.cfi_adjust_cfa_offset 8\npush %eax\n.cfi_adjust_cfa_offset 4\n"
+	"call agent_raw_failed\nadd $12, %esp\n.cfi_adjust_cfa_offset -12\nret\n"
 	".cfi_endproc\n.size agent_raw_syscall, . - agent_raw_syscall\n");
 #else
 __asm__(

@@ -28,7 +28,7 @@ static AGENT_RARE void begun(struct start *s, struct agent_frame from)
 
 	created.stack = s->stack;
 	created.generation = s->generation;
-	function = (uint64_t)s->function.posix;
+	function = (uintptr_t)s->function.posix;
 	agent_free_pages(s, START_BYTES);
 	if (agent_resource_begin(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES)) {
 		if (agent.wants & HEAP_WANTS_TIMES)

@@ -21,7 +21,13 @@ enum {
 	    10000, /* a shorter one is left to chance: reading the CPU clock takes 200 ns */
 	LOOK_NS = 10000000,
 	COUNT_ONLY_NS = 10000000, /* between two looks at the CPU time, where nothing is sampled */
+#if defined(__i386__)             /* a signal's value has 32 bits */
+	COOKIE = 0x43,
+	GENERATION_BITS = 23,
+#else
 	COOKIE = 0x43500000,
+	GENERATION_BITS = 31,
+#endif
 	SIGSET_BYTES = 8, /* the kernel's */
 };
 
@@ -121,8 +127,8 @@ static void add(uint32_t stack, enum agent_time of, uint64_t nr, uint64_t nr_see
 		return;
 	}
 	agent_lock(&s->lock);
-	s->samples += nr_seen;
-	s->bytes += nr * interval(of);
+	agent_plus(&s->samples, nr_seen);
+	agent_plus(&s->bytes, nr * interval(of));
 	agent_unlock(&s->lock);
 }
 
@@ -157,6 +163,11 @@ static uint32_t capture(struct agent_times *times, const ucontext_t *context)
 	at.pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
 	at.sp = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
 	at.fp = (uint64_t)context->uc_mcontext.gregs[REG_RBP];
+	return agent_capture_exact(agent_local.own, &at, 0);
+#elif defined(__i386__)
+	at.pc = (uint32_t)context->uc_mcontext.gregs[REG_EIP];
+	at.sp = (uint32_t)context->uc_mcontext.gregs[REG_ESP];
+	at.fp = (uint32_t)context->uc_mcontext.gregs[REG_EBP];
 	return agent_capture_exact(agent_local.own, &at, 0);
 #else
 	at.pc = context->uc_mcontext.pc;
@@ -211,6 +222,14 @@ __asm__(".text\n.hidden agent_call_on\n.globl agent_call_on\n.type agent_call_on
 	"mov %rdi, %rsp\nmov %rdx, %rdi\ncall *%rsi\n"
 	"mov %rbp, %rsp\npop %rbp\n.cfi_def_cfa %rsp, 8\nret\n"
 	".cfi_endproc\n.size agent_call_on, . - agent_call_on\n");
+#elif defined(__i386__)
+__asm__(".text\n.hidden agent_call_on\n.globl agent_call_on\n.type agent_call_on, @function\n"
+	"agent_call_on:\n.cfi_startproc\nendbr32\n"
+	"push %ebp\n.cfi_def_cfa_offset 8\n.cfi_offset %ebp, -8\n"
+	"mov %esp, %ebp\n.cfi_def_cfa_register %ebp\n"
+	"mov 8(%ebp), %esp\nsub $12, %esp\npush 16(%ebp)\ncall *12(%ebp)\n"
+	"mov %ebp, %esp\npop %ebp\n.cfi_def_cfa %esp, 4\nret\n"
+	".cfi_endproc\n.size agent_call_on, . - agent_call_on\n");
 #else
 __asm__(
     ".text\n.hidden agent_call_on\n.globl agent_call_on\n.type agent_call_on, %function\n"
@@ -222,10 +241,16 @@ __asm__(
     ".cfi_endproc\n.size agent_call_on, . - agent_call_on\n");
 #endif
 
-/* Of the generation in which the timer was made. */
-static uint64_t cookie(enum agent_time of)
+static uintptr_t generation_of(uintptr_t generation)
 {
-	return (uint64_t)COOKIE << 32 | (uint32_t)(agent.generation << 1 | of);
+	return generation & (((uintptr_t)1 << GENERATION_BITS) - 1);
+}
+
+/* Of the generation in which the timer was made. */
+static uintptr_t cookie(enum agent_time of)
+{
+	return (uintptr_t)COOKIE << (GENERATION_BITS + 1) | generation_of(agent.generation) << 1 |
+	       of;
 }
 
 /* Found before there is a handler, which may not search. */
@@ -270,13 +295,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_times *times = t->times;
-	uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+	const uintptr_t value = (uintptr_t)info->si_value.sival_ptr;
 	struct taken taken = {times, context};
 	int error = errno;
 
-	if (info->si_code != SI_TIMER || value >> 32 != COOKIE) {
+	if (info->si_code != SI_TIMER || value >> (GENERATION_BITS + 1) != COOKIE) {
 		pass(number, info, context);
-	} else if (!times || (uint32_t)(value >> 1 & 0x7fffffff) != (agent_alive() & 0x7fffffff)) {
+	} else if (!times || generation_of(value >> 1) != generation_of(agent_alive())) {
 		(void)syscall(SYS_timer_delete, info->si_timerid); /* of before */
 	} else {
 		times->pending[value & 1] += 1 + (uint64_t)(unsigned)info->si_overrun;
@@ -347,7 +372,7 @@ static uint64_t first_ns(uint64_t interval_ns)
 	return 1 + x % interval_ns;
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 static int read_digits(const char **at)
 {
 	int n = 0;
@@ -358,10 +383,10 @@ static int read_digits(const char **at)
 }
 #endif
 
-/* On x86-64 since Linux 5.9 such a signal is sent when the thread returns to user mode. */
+/* On x86 since Linux 5.9 such a signal is sent when the thread returns to user mode. */
 static bool can_interrupt(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 	struct utsname name;
 	const char *at = name.release;
 	int major, minor;
@@ -382,9 +407,9 @@ static int make_timer(const struct agent_times *times, enum agent_time of, uint6
 {
 	enum { THREAD_ID = 4 }; /* SIGEV_THREAD_ID */
 	const struct {
-		uint64_t value;
+		uintptr_t value;
 		int32_t number, notify, tid;
-		int32_t unused[11];
+		int32_t unused[12];
 	} event = {cookie(of), signal_number, THREAD_ID, times->tid, {0}};
 	const struct itimerspec when = {timespec_of(interval_ns), timespec_of(first)};
 	/* the clock of that thread, as linux/posix-timers.h makes it */
@@ -610,8 +635,8 @@ void agent_times_init(void)
 			times->is_owned = 0;
 	if (!signal_number && real_sigaction)
 		signal_number = choose_signal();
-	agent.shared->cpu_base_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
-	agent.shared->seen_ns = agent_now();
+	agent_set(&agent.shared->cpu_base_ns, read_clock(CLOCK_PROCESS_CPUTIME_ID));
+	agent_set(&agent.shared->seen_ns, agent_now());
 }
 
 __attribute__((destructor)) static void end(void)
@@ -642,7 +667,7 @@ static void measure_wait(struct agent_local *t, struct agent_wait *w)
 	}
 	w->stack = stack_of(node, AGENT_REAL_TIME);
 	w->since_ns = agent_now();
-	t->slot->wait_since_ns = w->since_ns;
+	agent_set(&t->slot->wait_since_ns, w->since_ns);
 	__atomic_store_n(&t->slot->waits, w->stack, __ATOMIC_RELEASE);
 }
 

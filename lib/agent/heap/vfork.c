@@ -91,6 +91,16 @@ __attribute__((visibility("hidden"), used)) function *agent_cloning(void *begin,
 		"add $8, %rsp\npop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\n"         \
 		".cfi_def_cfa_offset 8\njmp *%rax\n"                                               \
 		".cfi_endproc\n.size " name ", . - " name "\n")
+#elif defined(__i386__)
+/* The arguments are on the stack; what is read of them where there are none is not used. */
+#define GO_ON(name, by)                                                                            \
+	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name                         \
+		":\n.cfi_startproc\nendbr32\n"                                                     \
+		"push 12(%esp)\n.cfi_adjust_cfa_offset 4\n"                                        \
+		"push 12(%esp)\n.cfi_adjust_cfa_offset 4\n"                                        \
+		"push 12(%esp)\n.cfi_adjust_cfa_offset 4\n"                                        \
+		"call " by "\nadd $12, %esp\n.cfi_adjust_cfa_offset -12\njmp *%eax\n"              \
+		".cfi_endproc\n.size " name ", . - " name "\n")
 #else
 #define GO_ON(name, by)                                                                            \
 	__asm__(".text\n.globl " name "\n.type " name ", %function\n" name                         \

@@ -15,7 +15,7 @@
 	const bool waits_ = AGENT_UNLIKELY(agent_wants_times());                                   \
                                                                                                    \
 	if (waits_)                                                                                \
-	agent_wait_begin(&wait_, AGENT_HERE, (uint64_t)behind, interrupts)
+	agent_wait_begin(&wait_, AGENT_HERE, (uintptr_t)behind, interrupts)
 
 #define WAITS         WAITS_AS(false)
 #define WAITS_IN_VAIN WAITS_AS(true)
@@ -123,7 +123,7 @@ struct agent_signals {
 	  WAITS_IN_VAIN, WAITED)                                                                   \
 	X(int, flock, (int fd, int what), (fd, what), WAITS, WAITED)                               \
 	X(int, lockf, (int fd, int what, long bytes), (fd, what, bytes), WAITS, WAITED)            \
-	X(int, lockf64, (int fd, int what, long bytes), (fd, what, bytes), WAITS, WAITED)          \
+	X(int, lockf64, (int fd, int what, int64_t bytes), (fd, what, bytes), WAITS, WAITED)       \
 	X(int, fsync, (int fd), (fd), WAITS, WAITED)                                               \
 	X(int, fdatasync, (int fd), (fd), WAITS, WAITED)                                           \
 	/* processes */                                                                            \

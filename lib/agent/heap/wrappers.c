@@ -11,14 +11,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define HOOK __attribute__((visibility("default")))
+#define HOOK __attribute__((visibility("default"))) AGENT_ALIGNS
 
 struct stream;
 struct folder;
 
 /* struct mmsghdr */
 struct message {
-	uint64_t header[7];
+	uintptr_t header[7];
 	uint32_t bytes;
 };
 
@@ -93,11 +93,20 @@ enum { DUPFD = 0, DUPFD_CLOEXEC = 1030, RANGE_CLOEXEC = 4, SS_DISABLED = 2 };
 		WRITTEN_BYTES(bytes);                                                              \
 	} while (0)
 
+/* By struct rlimit, whose words are the machine's. */
+#define LIMITING(pid, of, limit)                                                                   \
+	do {                                                                                       \
+		if (sizeof(long) == sizeof(uint64_t))                                              \
+			agent_limiting((pid), (of), (limit));                                      \
+		else                                                                               \
+			agent_limiting_32((pid), (of), (limit));                                   \
+	} while (0)
+
 /* Of the thread; for agent_capture. */
 #define HAS_ALTERNATE(result, stack)                                                               \
 	do {                                                                                       \
 		if ((result) == 0 && (stack))                                                      \
-			agent_stack_alternate((uint64_t)(stack)->begin,                            \
+			agent_stack_alternate((uintptr_t)(stack)->begin,                           \
 					      (stack)->flags &SS_DISABLED ? 0 : (stack)->bytes);   \
 	} while (0)
 
@@ -159,12 +168,12 @@ static long sum_of(const struct message *messages, int nr)
 	  (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),        \
 	  (option, a, b, c, d), FORBIDDING(option, a, b), FORBIDDEN(r))                            \
 	/* how many addresses it may have */                                                       \
-	X(int, setrlimit, (int of, const void *limit), (of, limit), agent_limiting(0, of, limit),  \
+	X(int, setrlimit, (int of, const void *limit), (of, limit), LIMITING(0, of, limit),        \
 	  NOTHING)                                                                                 \
 	X(int, setrlimit64, (int of, const void *limit), (of, limit),                              \
 	  agent_limiting(0, of, limit), NOTHING)                                                   \
 	X(int, prlimit, (int pid, int of, const void *limit, void *old), (pid, of, limit, old),    \
-	  agent_limiting(pid, of, limit), NOTHING)                                                 \
+	  LIMITING(pid, of, limit), NOTHING)                                                       \
 	X(int, prlimit64, (int pid, int of, const void *limit, void *old), (pid, of, limit, old),  \
 	  agent_limiting(pid, of, limit), NOTHING)                                                 \
 	X(int, mlockall, (int flags), (flags), agent_locking(), NOTHING)                           \
@@ -267,21 +276,21 @@ static long sum_of(const struct message *messages, int nr)
 	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, pread, (int fd, void *to, size_t bytes, long at), (fd, to, bytes, at),             \
 	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
-	X(long, pread64, (int fd, void *to, size_t bytes, long at), (fd, to, bytes, at),           \
+	X(long, pread64, (int fd, void *to, size_t bytes, int64_t at), (fd, to, bytes, at),        \
 	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, __pread_chk, (int fd, void *to, size_t bytes, long at, size_t room),               \
 	  (fd, to, bytes, at, room), WAITS_IN_VAIN, WAITED READ_BYTES(r))                          \
-	X(long, __pread64_chk, (int fd, void *to, size_t bytes, long at, size_t room),             \
+	X(long, __pread64_chk, (int fd, void *to, size_t bytes, int64_t at, size_t room),          \
 	  (fd, to, bytes, at, room), WAITS_IN_VAIN, WAITED READ_BYTES(r))                          \
 	X(long, readv, (int fd, const void *parts, int nr), (fd, parts, nr), WAITS_IN_VAIN,        \
 	  WAITED READ_BYTES(r))                                                                    \
 	X(long, preadv, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),         \
 	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
-	X(long, preadv64, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),       \
+	X(long, preadv64, (int fd, const void *parts, int nr, int64_t at), (fd, parts, nr, at),    \
 	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, preadv2, (int fd, const void *parts, int nr, long at, int flags),                  \
 	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED READ_BYTES(r))                         \
-	X(long, preadv64v2, (int fd, const void *parts, int nr, long at, int flags),               \
+	X(long, preadv64v2, (int fd, const void *parts, int nr, int64_t at, int flags),            \
 	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED READ_BYTES(r))                         \
 	X(long, recv, (int fd, void *to, size_t bytes, int flags), (fd, to, bytes, flags),         \
 	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
@@ -303,17 +312,17 @@ static long sum_of(const struct message *messages, int nr)
 	  WAITED WRITTEN_BYTES(r))                                                                 \
 	X(long, pwrite, (int fd, const void *from, size_t bytes, long at), (fd, from, bytes, at),  \
 	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
-	X(long, pwrite64, (int fd, const void *from, size_t bytes, long at),                       \
+	X(long, pwrite64, (int fd, const void *from, size_t bytes, int64_t at),                    \
 	  (fd, from, bytes, at), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                           \
 	X(long, writev, (int fd, const void *parts, int nr), (fd, parts, nr), WAITS_IN_VAIN,       \
 	  WAITED WRITTEN_BYTES(r))                                                                 \
 	X(long, pwritev, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),        \
 	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
-	X(long, pwritev64, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),      \
+	X(long, pwritev64, (int fd, const void *parts, int nr, int64_t at), (fd, parts, nr, at),   \
 	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
 	X(long, pwritev2, (int fd, const void *parts, int nr, long at, int flags),                 \
 	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                      \
-	X(long, pwritev64v2, (int fd, const void *parts, int nr, long at, int flags),              \
+	X(long, pwritev64v2, (int fd, const void *parts, int nr, int64_t at, int flags),           \
 	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                      \
 	X(long, send, (int fd, const void *from, size_t bytes, int flags),                         \
 	  (fd, from, bytes, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                        \
@@ -369,7 +378,7 @@ __attribute__((constructor)) void agent_wrappers_find(void)
 {
 	void *found;
 
-	agent.text = (uint64_t)__ehdr_start;
+	agent.text = (uintptr_t)__ehdr_start;
 	agent.text_bytes = (uint64_t)(etext - __ehdr_start);
 	EACH_TRY(FIND)
 	EACH_WAIT(FIND)
