@@ -36,6 +36,14 @@ static bool preloads_sanitizer(const char *list)
 	return false;
 }
 
+/* library: that which such a program loads. False: it is not installed. */
+static bool find_library(enum loadable answer, char library[PATH_MAX])
+{
+	return guests_find(answer == LOADABLE_OTHER ? CPUPERF_AGENT_I386_FROM_BIN
+						    : CPUPERF_AGENT_FROM_BIN,
+			   library);
+}
+
 bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 {
 	const struct spec_list *command = &plan->spec->target.command;
@@ -56,17 +64,21 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 	loadable_judge_named(getenv("PATH"), command->item[0], &judged);
 	snprintf(reason, HEAP_REASON_BYTES, "%s %s", judged.name, loadable_reason(judged.answer));
 	/* what is not there is an error of exec */
-	return judged.answer == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE;
+	return judged.answer == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE ||
+	       (judged.answer == LOADABLE_OTHER && find_library(judged.answer, library));
 }
 
 /* Before what else is preloaded: an allocator there would answer the calls. */
-int heap_set_variables(struct target_command *c, const char *socket, struct err *e)
+int heap_set_variables(struct target_command *c, const struct spec_list *command,
+		       const char *socket, struct err *e)
 {
 	const char *own = getenv("LD_PRELOAD");
+	struct loadable_judged judged;
 	char library[PATH_MAX];
 	BUF_AUTO(all, MAX_PRELOAD_BYTES);
 
-	if (!guests_find(CPUPERF_AGENT_FROM_BIN, library))
+	loadable_judge_named(getenv("PATH"), command->item[0], &judged);
+	if (!find_library(judged.answer, library))
 		return 0;
 	buf_printf(&all, "%s%s%s", library, own && *own ? ":" : "", own ? own : "");
 	if (buf_error(&all))

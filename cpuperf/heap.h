@@ -13,6 +13,7 @@
 
 struct plan;
 struct plan_target;
+struct spec_list;
 struct target_command;
 
 enum { HEAP_REASON_BYTES = 256 };
@@ -22,7 +23,8 @@ enum { HEAP_REASON_BYTES = 256 };
 bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES]);
 /* Has the command load the agent, before its other libraries. socket: of the session. 0 or -errno
  * with *e. */
-int heap_set_variables(struct target_command *c, const char *socket, struct err *e);
+int heap_set_variables(struct target_command *c, const struct spec_list *command,
+		       const char *socket, struct err *e);
 
 /* Whether a process of those that the plan's spec names by number can have the agent, without
  * touching them. 0 or -errno with *e. */

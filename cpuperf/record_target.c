@@ -178,7 +178,8 @@ int recorder_on_start(void *arg, struct err *e)
 			return rc;
 	}
 	if (session_heap_socket(r->session)) {
-		int rc = heap_set_variables(r->command, session_heap_socket(r->session), e);
+		int rc = heap_set_variables(r->command, &r->plan->spec->target.command,
+					    session_heap_socket(r->session), e);
 
 		if (rc)
 			return rc;

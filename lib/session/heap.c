@@ -632,7 +632,7 @@ void session_heap_notes(struct session_heap *h,
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
 	    {h->nr_unsearched, "processes ended without a search for pointers to their blocks: by "
-			       "a signal or abort, or traced; unreachable misses them"},
+			       "a signal or abort, traced, or of 32 bits; unreachable misses them"},
 	    {take_cut(h, cut), cut},
 	    {h->nr_guessed,
 	     "processes have a peak whose moment is that of the largest estimate, which is too "

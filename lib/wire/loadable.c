@@ -21,26 +21,37 @@ enum {
 	DYNAMIC_AT_ONCE = 32, /* entries */
 };
 
-#if defined(__x86_64__)
-enum { OWN_MACHINE = EM_X86_64 };
-static const char own_loader_default[] = "/lib64/ld-linux-x86-64.so.2";
-#elif defined(__aarch64__)
-enum { OWN_MACHINE = EM_AARCH64 };
-static const char own_loader_default[] = "/lib/ld-linux-aarch64.so.1";
-#else
-enum { OWN_MACHINE = EM_NONE };
-static const char own_loader_default[] = "";
-#endif
-
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum { OWN_ORDER = ELFDATA2LSB };
 #else
 enum { OWN_ORDER = ELFDATA2MSB };
 #endif
 
+/* Programs that load an agent of this machine: our own kind first. */
+struct kind {
+	uint8_t class;
+	uint16_t machine;
+	const char *loader;
+};
+
+static const struct kind kinds[] = {
+#if defined(__x86_64__)
+    {ELFCLASS64, EM_X86_64, "/lib64/ld-linux-x86-64.so.2"},
+    {ELFCLASS32, EM_386, "/lib/ld-linux.so.2"},
+#elif defined(__i386__)
+    {ELFCLASS32, EM_386, "/lib/ld-linux.so.2"},
+    {ELFCLASS64, EM_X86_64, "/lib64/ld-linux-x86-64.so.2"},
+#elif defined(__aarch64__)
+    {ELFCLASS64, EM_AARCH64, "/lib/ld-linux-aarch64.so.1"},
+#else
+    {ELFCLASSNONE, EM_NONE, ""},
+#endif
+};
+
 /* A program that is judged. */
 struct judged_file {
 	int fd;
+	bool is_32;
 	uint16_t nr_headers;
 	uint64_t headers;
 };
@@ -83,13 +94,47 @@ static void set_name(struct loadable_judged *out, const char *path)
 
 /* --- the parts of a program */
 
-static bool read_header(const struct judged_file *f, unsigned int i, ElfW(Phdr) * h)
+static bool read_header(const struct judged_file *f, unsigned int i, Elf64_Phdr *h)
 {
-	return i < f->nr_headers && i < MAX_HEADERS &&
-	       read_at(f->fd, h, sizeof(*h), f->headers + i * sizeof(*h));
+	Elf32_Phdr h32;
+
+	if (i >= f->nr_headers || i >= MAX_HEADERS)
+		return false;
+	if (!f->is_32)
+		return read_at(f->fd, h, sizeof(*h), f->headers + i * sizeof(*h));
+	if (!read_at(f->fd, &h32, sizeof(h32), f->headers + i * sizeof(h32)))
+		return false;
+	*h = (Elf64_Phdr){.p_type = h32.p_type,
+			  .p_offset = h32.p_offset,
+			  .p_vaddr = h32.p_vaddr,
+			  .p_filesz = h32.p_filesz};
+	return true;
 }
 
-static bool find_header(const struct judged_file *f, uint32_t type, ElfW(Phdr) * h)
+static size_t dynamic_bytes(const struct judged_file *f)
+{
+	return f->is_32 ? sizeof(Elf32_Dyn) : sizeof(Elf64_Dyn);
+}
+
+/* Of its dynamic section. */
+static bool read_entries(const struct judged_file *f, const Elf64_Phdr *dynamic, uint64_t first,
+			 Elf64_Dyn *d, size_t nr)
+{
+	const size_t bytes = dynamic_bytes(f);
+
+	if (!read_at(f->fd, d, nr * bytes, dynamic->p_offset + first * bytes))
+		return false;
+	/* from the last one: each goes behind what it is made of */
+	for (size_t i = nr; f->is_32 && i-- > 0;) {
+		Elf32_Dyn d32;
+
+		memcpy(&d32, (const char *)d + i * sizeof(d32), sizeof(d32));
+		d[i] = (Elf64_Dyn){.d_tag = d32.d_tag, .d_un.d_val = d32.d_un.d_val};
+	}
+	return true;
+}
+
+static bool find_header(const struct judged_file *f, uint32_t type, Elf64_Phdr *h)
 {
 	for (unsigned int i = 0; read_header(f, i, h); i++)
 		if (h->p_type == type)
@@ -100,7 +145,7 @@ static bool find_header(const struct judged_file *f, uint32_t type, ElfW(Phdr) *
 /* Where in the file an address is. 0: nowhere. */
 static uint64_t offset_of(const struct judged_file *f, uint64_t address)
 {
-	ElfW(Phdr) h;
+	Elf64_Phdr h;
 
 	for (unsigned int i = 0; read_header(f, i, &h); i++)
 		if (h.p_type == PT_LOAD && address - h.p_vaddr < h.p_filesz)
@@ -117,21 +162,21 @@ static const char *own_loader(void)
 
 	for (uint64_t i = 0; h && i < nr; i++)
 		if (h[i].p_type == PT_PHDR)
-			base = (uint64_t)h - h[i].p_vaddr;
+			base = (uintptr_t)h - h[i].p_vaddr;
 	for (uint64_t i = 0; h && i < nr; i++)
 		if (h[i].p_type == PT_INTERP)
-			found = (const char *)(base + h[i].p_vaddr);
-	return found ? found : own_loader_default;
+			found = (const char *)(uintptr_t)(base + h[i].p_vaddr);
+	return found ? found : kinds[0].loader;
 }
 
 /* Also by another path, as where /lib64 is a link to /usr/lib64. */
-static bool is_own_loader(const char *path)
+static bool is_loader_of(const struct kind *kind, const char *path)
 {
-	const char *own = own_loader();
+	const char *loader = kind == kinds ? own_loader() : kind->loader;
 	struct stat a, b;
 
-	return strncmp(path, own, LOADER_BYTES) == 0 ||
-	       (stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev &&
+	return strncmp(path, loader, LOADER_BYTES) == 0 ||
+	       (stat(path, &a) == 0 && stat(loader, &b) == 0 && a.st_dev == b.st_dev &&
 		a.st_ino == b.st_ino);
 }
 
@@ -155,15 +200,15 @@ bool loadable_is_sanitizer(const char *path, size_t len)
 }
 
 /* Of the libraries that it needs itself; strings: the offset of their names. */
-static bool has_sanitizer(const struct judged_file *f, const ElfW(Phdr) * dynamic, uint64_t strings)
+static bool has_sanitizer(const struct judged_file *f, const Elf64_Phdr *dynamic, uint64_t strings)
 {
-	ElfW(Dyn) d[DYNAMIC_AT_ONCE];
-	uint64_t nr = dynamic->p_filesz / sizeof(*d);
+	Elf64_Dyn d[DYNAMIC_AT_ONCE];
+	uint64_t nr = dynamic->p_filesz / dynamic_bytes(f);
 
 	for (uint64_t i = 0; i < nr && i < MAX_DYNAMIC; i += DYNAMIC_AT_ONCE) {
 		uint64_t some = nr - i < DYNAMIC_AT_ONCE ? nr - i : DYNAMIC_AT_ONCE;
 
-		if (!read_at(f->fd, d, some * sizeof(*d), dynamic->p_offset + i * sizeof(*d)))
+		if (!read_entries(f, dynamic, i, d, some))
 			return false;
 		for (uint64_t k = 0; k < some && d[k].d_tag != DT_NULL; k++) {
 			char name[40] = "";
@@ -180,20 +225,26 @@ static bool has_sanitizer(const struct judged_file *f, const ElfW(Phdr) * dynami
 }
 
 /* The offset of the names of libraries; 0: there are none. */
-static uint64_t find_strings(const struct judged_file *f, const ElfW(Phdr) * dynamic)
+static uint64_t find_strings(const struct judged_file *f, const Elf64_Phdr *dynamic)
 {
-	uint64_t nr = dynamic->p_filesz / sizeof(ElfW(Dyn));
-	ElfW(Dyn) d;
+	uint64_t nr = dynamic->p_filesz / dynamic_bytes(f);
+	Elf64_Dyn d;
 
 	for (uint64_t i = 0; i < nr && i < MAX_DYNAMIC; i++) {
-		if (!read_at(f->fd, &d, sizeof(d), dynamic->p_offset + i * sizeof(d)) ||
-		    d.d_tag == DT_NULL)
+		if (!read_entries(f, dynamic, i, &d, 1) || d.d_tag == DT_NULL)
 			return 0;
 		if (d.d_tag == DT_STRTAB)
 			return offset_of(f, d.d_un.d_ptr);
 	}
 	return 0;
 }
+
+/* That of i386 without a number has 16 bits. */
+#if defined(__i386__)
+enum { GETUID = SYS_getuid32, GETGID = SYS_getgid32 };
+#else
+enum { GETUID = SYS_getuid, GETGID = SYS_getgid };
+#endif
 
 /* As the kernel: then its loader ignores libraries that are preloaded. */
 static bool gains_rights(int fd)
@@ -203,35 +254,57 @@ static bool gains_rights(int fd)
 
 	if (fstat(fd, &st))
 		return true;
-	return (st.st_mode & S_ISUID && st.st_uid != (uid_t)syscall(SYS_getuid)) ||
+	return (st.st_mode & S_ISUID && st.st_uid != (uid_t)syscall(GETUID)) ||
 	       (st.st_mode & S_ISGID && st.st_mode & S_IXGRP &&
-		st.st_gid != (gid_t)syscall(SYS_getgid)) ||
-	       (syscall(SYS_getuid) &&
+		st.st_gid != (gid_t)syscall(GETGID)) ||
+	       (syscall(GETUID) &&
 		syscall(SYS_fgetxattr, fd, "security.capability", data, sizeof(data)) > 0);
 }
 
-static enum loadable judge_elf(int fd, const ElfW(Ehdr) * e)
+static enum loadable judge_program(const struct judged_file *f, const struct kind *kind)
 {
-	struct judged_file f = {.fd = fd, .nr_headers = e->e_phnum, .headers = e->e_phoff};
 	char loader[LOADER_BYTES] = "";
 	uint64_t strings;
-	ElfW(Phdr) h;
+	Elf64_Phdr h;
 
-	if (e->e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-	    e->e_ident[EI_DATA] != OWN_ORDER || e->e_machine != OWN_MACHINE ||
-	    e->e_phentsize != sizeof(h))
-		return LOADABLE_FOREIGN;
-	if (!find_header(&f, PT_INTERP, &h))
+	if (!find_header(f, PT_INTERP, &h))
 		return LOADABLE_STATIC;
-	if (h.p_filesz > LOADER_BYTES || !read_at(fd, loader, h.p_filesz, h.p_offset) ||
-	    loader[LOADER_BYTES - 1] || !is_own_loader(loader))
+	if (h.p_filesz > LOADER_BYTES || !read_at(f->fd, loader, h.p_filesz, h.p_offset) ||
+	    loader[LOADER_BYTES - 1] || !is_loader_of(kind, loader))
 		return LOADABLE_LOADER;
-	if (gains_rights(fd))
+	if (gains_rights(f->fd))
 		return LOADABLE_RIGHTS;
-	if (!find_header(&f, PT_DYNAMIC, &h))
+	if (!find_header(f, PT_DYNAMIC, &h))
 		return LOADABLE_STATIC;
-	strings = find_strings(&f, &h);
-	return strings && has_sanitizer(&f, &h, strings) ? LOADABLE_SANITIZER : LOADABLE_YES;
+	strings = find_strings(f, &h);
+	if (strings && has_sanitizer(f, &h, strings))
+		return LOADABLE_SANITIZER;
+	return kind == kinds ? LOADABLE_YES : LOADABLE_OTHER;
+}
+
+/* By the first bytes of its file. */
+static enum loadable judge_elf(int fd, const char *bytes, size_t len)
+{
+	struct judged_file f = {.fd = fd};
+	const struct kind *kind = NULL;
+	uint16_t header_bytes;
+	Elf64_Ehdr e = {0};
+	Elf32_Ehdr e32 = {0};
+
+	memcpy(&e, bytes, len < sizeof(e) ? len : sizeof(e));
+	memcpy(&e32, bytes, len < sizeof(e32) ? len : sizeof(e32));
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (e.e_ident[EI_CLASS] == kinds[i].class && e.e_machine == kinds[i].machine)
+			kind = &kinds[i];
+	if (!kind || e.e_ident[EI_DATA] != OWN_ORDER)
+		return LOADABLE_FOREIGN;
+	f.is_32 = kind->class == ELFCLASS32;
+	f.nr_headers = f.is_32 ? e32.e_phnum : e.e_phnum;
+	f.headers = f.is_32 ? e32.e_phoff : e.e_phoff;
+	header_bytes = f.is_32 ? e32.e_phentsize : e.e_phentsize;
+	if (header_bytes != (f.is_32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr)))
+		return LOADABLE_FOREIGN;
+	return judge_program(&f, kind);
 }
 
 /* --- scripts */
@@ -256,17 +329,13 @@ static bool parse_script(char *line, size_t len, char **interpreter)
 /* One file; *next: the interpreter that is judged in its place, in line. */
 static enum loadable judge_file(int fd, char line[SCRIPT_BYTES + 1], const char **next)
 {
-	long len = syscall(SYS_pread64, fd, line, SCRIPT_BYTES, 0L);
-	ElfW(Ehdr) e;
+	long len = syscall(SYS_pread64, fd, line, SCRIPT_BYTES, UINT64_C(0));
 	char *interpreter;
 
 	if (len < 0)
 		return LOADABLE_UNREADABLE;
-	if (len >= EI_NIDENT && memcmp(line, ELFMAG, SELFMAG) == 0) {
-		memset(&e, 0, sizeof(e));
-		memcpy(&e, line, (size_t)len < sizeof(e) ? (size_t)len : sizeof(e));
-		return judge_elf(fd, &e);
-	}
+	if (len >= EI_NIDENT && memcmp(line, ELFMAG, SELFMAG) == 0)
+		return judge_elf(fd, line, (size_t)len);
 	*next = parse_script(line, (size_t)len, &interpreter) ? interpreter : "/bin/sh";
 	return LOADABLE_YES;
 }
@@ -373,6 +442,7 @@ const char *loadable_reason(enum loadable answer)
 		return "can load cpuperf's agent";
 	case LOADABLE_UNREADABLE:
 		return "cannot be read";
+	case LOADABLE_OTHER: /* where that is not installed */
 	case LOADABLE_FOREIGN:
 		return "is a program for another kind of machine than cpuperf's agent";
 	case LOADABLE_STATIC:

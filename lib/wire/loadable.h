@@ -19,6 +19,8 @@ enum loadable {
 	LOADABLE_LOADER,    /* of another C library, or another version of ours */
 	LOADABLE_RIGHTS,    /* its loader ignores what is preloaded */
 	LOADABLE_SANITIZER, /* linked as a library */
+	/* It can load the machine's other agent: of 32 bits, or for that of 64. */
+	LOADABLE_OTHER,
 };
 
 struct loadable_judged {

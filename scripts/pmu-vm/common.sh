@@ -99,7 +99,7 @@ cpio_of() { (cd "$1" && cpio -o -H newc -R 0:0 --quiet); }
 
 # make_image FOLDER: FOLDER/guest.cpio: what a guest boots with, and the programs in FOLDER/bin.
 make_image() {
-	local root=$1/guest
+	local root=$1/guest more=()
 	rm -rf "$root"
 	mkdir -p "$root"/{bin,lib,proc,sys,dev,tmp,run,modules}
 	if [[ $machine == arm64 ]]; then # others have them with each kernel
@@ -112,7 +112,8 @@ make_image() {
 	cp -L "$loader" "$root/lib/"
 	install -D -m 644 "$terminfo" "$root/lib/terminfo/x/xterm"
 	add_libraries "$root" "$1"/bin/*
-	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so*; } >"$root.part"
+	[[ ! -d $1/narrow ]] || more+=("$1/narrow") # programs of 32 bits
+	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so* "${more[@]}"; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
 	rm -rf "$root"
 }

@@ -27,7 +27,8 @@ void agent_hooks_count_live(bool is_wanted)
 	agent.is_live_counted = is_wanted ? AGENT_COUNTS_BY_CHUNK : 0;
 }
 
-#define OURS "/x/lib/libcpuperf-agent.so"
+#define OURS   "/x/lib/libcpuperf-agent.so"
+#define NARROW "/x/lib/libcpuperf-agent-i386.so"
 
 /* --- the environment */
 
@@ -58,6 +59,8 @@ TEST(others_stay_as_they_are)
 	check_preload(OURS, NULL);
 	check_preload("libcpuperf-agent.so", NULL);
 	check_preload(OURS ":" OURS, NULL);
+	check_preload(OURS ":" NARROW, NULL);
+	check_preload(NARROW ":/a.so", "/a.so");
 	check_preload(OURS ":/a.so", "/a.so");
 	check_preload(OURS " /a.so  b.so", "/a.so  b.so");
 	check_preload("/a.so:" OURS " b.so:", "/a.so:b.so:");
@@ -99,24 +102,30 @@ TEST(judged)
 		char *const environment[] = {variable, NULL};
 
 		snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", cases[i].preload);
-		if (agent_environment_judge(environment) != cases[i].why)
+		if (agent_environment_judge(environment, false) != cases[i].why)
 			fail_msg("%s", cases[i].preload);
 	}
 }
 
 /* What the environment gets, in one text. */
-static const char *with(char *const *environment)
+static const char *with_kind(char *const *environment, bool is_other)
 {
 	static char text[1024];
-	size_t bytes = agent_environment_bytes_with(environment), len = 0;
+	size_t bytes = agent_environment_bytes_with(environment, is_other), len = 0;
 	void *to = bytes ? malloc(bytes) : NULL;
-	char *const *got = to ? agent_environment_copy_with(environment, to) : environment;
+	char *const *got =
+	    to ? agent_environment_copy_with(environment, to, is_other) : environment;
 
 	*text = '\0';
 	for (; got && *got; got++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s;", *got);
 	free(to);
 	return text;
+}
+
+static const char *with(char *const *environment)
+{
+	return with_kind(environment, false);
 }
 
 TEST(added)
@@ -139,7 +148,30 @@ TEST(added)
 	/* a session within this one */
 	assert_string_equal(with((char *[]){own, other, NULL}),
 			    "LD_PRELOAD=" OURS ":/o.so:/p.so;CPUPERF_HEAP=other;");
-	assert_int_equal(agent_environment_bytes_with(first), 0);
+	assert_int_equal(agent_environment_bytes_with(first, false), 0);
+}
+
+/* A program of the machine's other kind gets the agent that stands beside ours, and not ours. */
+TEST(added_to_other_programs)
+{
+	static char ours[] = "LD_PRELOAD=/a.so:" OURS " /b.so", socket[] = "CPUPERF_HEAP=x",
+		    narrow[] = "LD_PRELOAD=" NARROW ":/a.so",
+		    both[] = "LD_PRELOAD=" NARROW ":" OURS;
+	char *const first[] = {ours, socket, NULL}, *const none[] = {NULL};
+
+	agent_environment_keep(first);
+	assert_string_equal(with_kind(none, true), "LD_PRELOAD=" NARROW ";CPUPERF_HEAP=x;");
+	assert_string_equal(with_kind(first, true),
+			    "LD_PRELOAD=" NARROW ":/a.so:/b.so;CPUPERF_HEAP=x;");
+	assert_string_equal(with_kind((char *[]){narrow, socket, NULL}, false),
+			    "LD_PRELOAD=" OURS ":/a.so;CPUPERF_HEAP=x;");
+	assert_string_equal(with_kind((char *[]){both, socket, NULL}, false),
+			    "LD_PRELOAD=" OURS ";CPUPERF_HEAP=x;");
+	assert_string_equal(with_kind((char *[]){both, socket, NULL}, true),
+			    "LD_PRELOAD=" NARROW ";CPUPERF_HEAP=x;");
+	assert_int_equal(agent_environment_bytes_with((char *[]){narrow, socket, NULL}, true), 0);
+	assert_false(agent_environment_has_other()); /* /x is not there */
+	assert_int_equal(agent_environment_judge(first, true), HEAP_MISS_AGENT);
 }
 
 TEST(readable)
@@ -262,6 +294,60 @@ static struct program make_program(const char *loader, const char *needed)
 	strcpy(p.strings + 1, needed);
 	return p;
 }
+
+#if defined(__x86_64__)
+struct narrow {
+	Elf32_Ehdr e;
+	Elf32_Phdr h[3];
+	Elf32_Dyn d[3];
+	char loader[64], strings[64];
+};
+
+static struct narrow make_narrow(const char *loader, const char *needed)
+{
+	const struct program wide = make_program(loader, needed);
+	struct narrow p = {.e = {.e_machine = EM_386,
+				 .e_phentsize = sizeof(p.h[0]),
+				 .e_phoff = offsetof(struct narrow, h),
+				 .e_phnum = 3}};
+
+	memcpy(p.e.e_ident, wide.e.e_ident, EI_NIDENT);
+	p.e.e_ident[EI_CLASS] = ELFCLASS32;
+	p.h[0] = (Elf32_Phdr){.p_type = PT_LOAD, .p_vaddr = 0x4000, .p_filesz = sizeof(p)};
+	p.h[1] = (Elf32_Phdr){.p_type = PT_INTERP,
+			      .p_offset = offsetof(struct narrow, loader),
+			      .p_filesz = (uint32_t)strlen(loader) + 1};
+	p.h[2] = (Elf32_Phdr){
+	    .p_type = PT_DYNAMIC, .p_offset = offsetof(struct narrow, d), .p_filesz = sizeof(p.d)};
+	p.d[1] = (Elf32_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = 1};
+	p.d[0] = (Elf32_Dyn){.d_tag = DT_STRTAB,
+			     .d_un.d_ptr = 0x4000 + offsetof(struct narrow, strings)};
+	memcpy(p.loader, wide.loader, sizeof(p.loader));
+	memcpy(p.strings, wide.strings, sizeof(p.strings));
+	return p;
+}
+
+/* Programs of 32 bits are the other agent's; what it could not load either is said as of ours. */
+TEST(other_programs)
+{
+	struct narrow p = make_narrow("/lib/ld-linux.so.2", "libc.so.6");
+
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_OTHER);
+	assert_string_equal(loadable_reason(LOADABLE_OTHER), loadable_reason(LOADABLE_FOREIGN));
+	p.e.e_machine = EM_ARM;
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_FOREIGN);
+	p.e.e_machine = EM_X86_64; /* x32 */
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_FOREIGN);
+	p = make_narrow("/lib/ld-linux.so.2", "libasan.so.8");
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_SANITIZER);
+	p = make_narrow("/lib/ld-musl-i386.so.1", "libc.so");
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_LOADER);
+	p.h[1].p_type = PT_NULL;
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_STATIC);
+	p.e.e_phentsize = sizeof(Elf64_Phdr);
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_FOREIGN);
+}
+#endif
 
 static const char *own_loader(void)
 {

@@ -617,15 +617,20 @@ size_t agent_environment_bytes(char *const *environment);
 /* Makes that copy, whose strings are in part the original's. Others' entries of LD_PRELOAD stay as
  * they are; the variable goes if it has none. */
 char *const *agent_environment_copy(char *const *environment, void *to);
-/* The same of a copy with what loads and connects it. 0: all of that is in it, or it is not known.
- */
-size_t agent_environment_bytes_with(char *const *environment);
-char *const *agent_environment_copy_with(char *const *environment, void *to);
+/* The same of a copy with what loads and connects it, or, in a program of the machine's other kind
+ * (LOADABLE_OTHER), the other agent. 0: all of that is in it, or it is not known. */
+size_t agent_environment_bytes_with(char *const *environment, bool is_other);
+char *const *agent_environment_copy_with(char *const *environment, void *to, bool is_other);
+/* Whether the other agent is installed. */
+bool agent_environment_has_other(void);
 /* What loaded the agent into this program. */
 void agent_environment_keep(char *const *environment);
+/* Behind it: in a program of 32 bits. The C library starts a shell by itself (system, popen), with
+ * the environment as it is. Where the shell is of the other kind, that names the other agent. */
+void agent_environment_settle(char *const *environment);
 /* Whether the agent could be loaded with it, and where it is not in it by what is kept: it is there
  * to be read, and no sanitizer is preloaded. */
-enum heap_miss agent_environment_judge(char *const *environment);
+enum heap_miss agent_environment_judge(char *const *environment, bool is_other);
 bool agent_environment_is_readable(char *const *environment);
 
 #endif

@@ -13,12 +13,25 @@
 #include <unistd.h>
 
 static const char preload[] = "LD_PRELOAD=", socket_name[] = "CPUPERF_HEAP=";
-static const char own_name[] = "libcpuperf-agent.so";
+
+/* This agent, and the one for the machine's other programs, which stands beside it. */
+static const char *const names[] = {
+#if defined(__i386__)
+    "libcpuperf-agent-i386.so",
+    "libcpuperf-agent.so",
+#else
+    "libcpuperf-agent.so",
+    "libcpuperf-agent-i386.so",
+#endif
+};
+
+enum { NR_KINDS = sizeof(names) / sizeof(*names), NAME_BYTES = 32, NO_KIND = -1 };
 
 /* What loaded the agent into this program. */
 static struct {
-	char library[PATH_MAX]; /* the entry of LD_PRELOAD; "": not known */
-	char variable[64];      /* CPUPERF_HEAP */
+	/* by names: the entry of LD_PRELOAD; "": not known */
+	char library[NR_KINDS][PATH_MAX + NAME_BYTES];
+	char variable[64]; /* CPUPERF_HEAP */
 } kept;
 
 #define BEGINS_WITH(text, literal) (strncmp(text, literal, sizeof(literal) - 1) == 0)
@@ -39,25 +52,48 @@ static size_t entry_len(const char *at)
 	return len;
 }
 
+/* By names; NO_KIND: it is another library. */
+static int kind_of(const char *entry, size_t len)
+{
+	for (int i = 0; i < NR_KINDS; i++) {
+		const size_t own = strlen(names[i]);
+
+		if (len >= own && memcmp(entry + len - own, names[i], own) == 0 &&
+		    (len == own || entry[len - own - 1] == '/'))
+			return i;
+	}
+	return NO_KIND;
+}
+
 static bool is_own(const char *entry, size_t len)
 {
-	const size_t own = sizeof(own_name) - 1;
+	return kind_of(entry, len) != NO_KIND;
+}
 
-	return len >= own && memcmp(entry + len - own, own_name, own) == 0 &&
-	       (len == own || entry[len - own - 1] == '/');
+/* How many entries are of that kind. */
+static size_t count_kind(const char *list, int kind)
+{
+	size_t nr = 0;
+
+	for (;;) {
+		size_t len = entry_len(list);
+
+		nr += kind_of(list, len) == kind;
+		list += len;
+		if (!*list++)
+			return nr;
+	}
 }
 
 static bool has_own(const char *list)
 {
-	for (;;) {
-		size_t len = entry_len(list);
+	return count_kind(list, 0) || count_kind(list, 1);
+}
 
-		if (is_own(list, len))
-			return true;
-		list += len;
-		if (!*list++)
-			return false;
-	}
+/* What a program of that kind can load, and no more. */
+static bool has_only(const char *list, bool is_other)
+{
+	return count_kind(list, is_other) && !count_kind(list, !is_other);
 }
 
 /* Without our entries, each of which goes with the separator behind it, or, at the end, the one
@@ -133,97 +169,6 @@ char *const *agent_environment_copy(char *const *environment, void *to)
 
 /* --- what is added */
 
-void agent_environment_keep(char *const *environment)
-{
-	for (; environment && *environment; environment++) {
-		const char *list = *environment + sizeof(preload) - 1;
-		size_t len = strlen(*environment);
-
-		if (BEGINS_WITH(*environment, socket_name) && len < sizeof(kept.variable))
-			memcpy(kept.variable, *environment, len + 1);
-		if (!is_own_preload(*environment))
-			continue;
-		while (len = entry_len(list), !is_own(list, len))
-			list += len + 1;
-		if (len < sizeof(kept.library)) {
-			memcpy(kept.library, list, len);
-			kept.library[len] = '\0';
-		}
-	}
-}
-
-/* Which of both the environment has. */
-struct has {
-	size_t nr; /* variables */
-	bool library, variable;
-};
-
-static struct has look_at(char *const *environment)
-{
-	struct has has = {0};
-
-	for (; environment && environment[has.nr]; has.nr++) {
-		has.library = has.library || is_own_preload(environment[has.nr]);
-		has.variable = has.variable || BEGINS_WITH(environment[has.nr], socket_name);
-	}
-	return has;
-}
-
-size_t agent_environment_bytes_with(char *const *environment)
-{
-	const struct has has = look_at(environment);
-	const size_t more = sizeof(preload) + strlen(kept.library) + 1;
-	size_t text = more;
-
-	if ((has.library && has.variable) || !*kept.library || !*kept.variable)
-		return 0;
-	for (size_t i = 0; i < has.nr; i++)
-		if (BEGINS_WITH(environment[i], preload))
-			text += strlen(environment[i]) + more;
-	return (has.nr + 3) * sizeof(*environment) + text;
-}
-
-static char *write_preload(char *to, const char *others)
-{
-	const size_t prefix = sizeof(preload) - 1, own = strlen(kept.library), len = strlen(others);
-
-	memcpy(to, preload, prefix);
-	memcpy(to + prefix, kept.library, own);
-	to += prefix + own;
-	if (len)
-		*to++ = ':';
-	memcpy(to, others, len + 1);
-	return to + len + 1;
-}
-
-/* As cpuperf does for its command: before what is there, where an allocator may be. */
-char *const *agent_environment_copy_with(char *const *environment, void *to)
-{
-	const struct has has = look_at(environment);
-	char **variable = to, *text = (char *)(variable + has.nr + 3);
-	bool has_library = has.library;
-
-	for (size_t i = 0; i < has.nr; i++) {
-		if (has.library || !BEGINS_WITH(environment[i], preload)) {
-			*variable++ = environment[i];
-			continue;
-		}
-		*variable++ = text;
-		text = write_preload(text, environment[i] + sizeof(preload) - 1);
-		has_library = true;
-	}
-	if (!has_library) {
-		*variable++ = text;
-		(void)write_preload(text, "");
-	}
-	if (!has.variable)
-		*variable++ = kept.variable;
-	*variable = NULL;
-	return to;
-}
-
-/* --- the judge */
-
 enum { MAX_PATH = 1024 }; /* the stack may be small */
 
 /* After a change of the root folder or of the user it may not be there. */
@@ -244,12 +189,157 @@ static bool is_readable(const char *path, size_t len)
 	return fd >= 0;
 }
 
-static enum heap_miss judge_list(const char *list)
+/* Of an entry that loaded this agent; the other one's name has another end. */
+static void keep_library(const char *entry, size_t len)
+{
+	const size_t own = strlen(names[0]);
+
+	if (len >= PATH_MAX || kind_of(entry, len) != 0)
+		return;
+	memcpy(kept.library[0], entry, len);
+	kept.library[0][len] = '\0';
+	memcpy(kept.library[1], entry, len - own);
+	memcpy(kept.library[1] + len - own, names[1], strlen(names[1]) + 1);
+}
+
+void agent_environment_keep(char *const *environment)
+{
+	for (; environment && *environment; environment++) {
+		const char *list = *environment + sizeof(preload) - 1;
+		size_t len = strlen(*environment);
+
+		if (BEGINS_WITH(*environment, socket_name) && len < sizeof(kept.variable))
+			memcpy(kept.variable, *environment, len + 1);
+		if (!is_own_preload(*environment))
+			continue;
+		while (len = entry_len(list), !is_own(list, len))
+			list += len + 1;
+		keep_library(list, len);
+	}
+}
+
+bool agent_environment_has_other(void)
+{
+	const char *other = kept.library[1];
+
+	return strchr(other, '/') && is_readable(other, strlen(other));
+}
+
+/* No longer than it was, as the other name is shorter. */
+static void exchange_own(char *list)
+{
+	const size_t own = strlen(names[0]), other = strlen(names[1]);
+
+	for (;;) {
+		size_t len = entry_len(list);
+
+		if (kind_of(list, len) == 0) {
+			memcpy(list + len - own, names[1], other);
+			memmove(list + len - own + other, list + len, strlen(list + len) + 1);
+			len -= own - other;
+		}
+		list += len;
+		if (!*list++)
+			break;
+	}
+}
+
+void agent_environment_settle(char *const *environment)
+{
+	struct loadable_judged shell;
+
+	if (strlen(names[1]) >= strlen(names[0]))
+		return;
+	loadable_judge(AT_FDCWD, "/bin/sh", &shell);
+	if (shell.answer != LOADABLE_OTHER)
+		return;
+	for (; environment && *environment; environment++)
+		if (is_own_preload(*environment))
+			exchange_own(*environment + sizeof(preload) - 1);
+}
+
+/* Which of both the environment has, as that kind of program needs it. */
+struct has {
+	size_t nr; /* variables */
+	bool library, variable;
+};
+
+static struct has look_at(char *const *environment, bool is_other)
+{
+	struct has has = {0};
+
+	for (; environment && environment[has.nr]; has.nr++) {
+		has.library =
+		    has.library || (BEGINS_WITH(environment[has.nr], preload) &&
+				    has_only(environment[has.nr] + sizeof(preload) - 1, is_other));
+		has.variable = has.variable || BEGINS_WITH(environment[has.nr], socket_name);
+	}
+	return has;
+}
+
+size_t agent_environment_bytes_with(char *const *environment, bool is_other)
+{
+	const struct has has = look_at(environment, is_other);
+	const char *library = kept.library[is_other];
+	const size_t more = sizeof(preload) + strlen(library) + 1;
+	size_t text = more;
+
+	if ((has.library && has.variable) || !*library || !*kept.variable)
+		return 0;
+	for (size_t i = 0; i < has.nr; i++)
+		if (BEGINS_WITH(environment[i], preload))
+			text += strlen(environment[i]) + more;
+	return (has.nr + 3) * sizeof(*environment) + text;
+}
+
+static char *write_preload(char *to, const char *library, const char *list)
+{
+	const size_t prefix = sizeof(preload) - 1, own = strlen(library);
+	size_t len;
+
+	memcpy(to, preload, prefix);
+	memcpy(to + prefix, library, own);
+	to += prefix + own;
+	len = copy_others(list, to + 1);
+	*to = len ? ':' : '\0';
+	return to + 1 + len + !!len;
+}
+
+/* As cpuperf does for its command: before what is there, where an allocator may be. */
+char *const *agent_environment_copy_with(char *const *environment, void *to, bool is_other)
+{
+	const struct has has = look_at(environment, is_other);
+	const char *library = kept.library[is_other];
+	char **variable = to, *text = (char *)(variable + has.nr + 3);
+	bool has_library = has.library;
+
+	for (size_t i = 0; i < has.nr; i++) {
+		if (has.library || !BEGINS_WITH(environment[i], preload)) {
+			*variable++ = environment[i];
+			continue;
+		}
+		*variable++ = text;
+		text = write_preload(text, library, environment[i] + sizeof(preload) - 1);
+		has_library = true;
+	}
+	if (!has_library) {
+		*variable++ = text;
+		(void)write_preload(text, library, "");
+	}
+	if (!has.variable)
+		*variable++ = kept.variable;
+	*variable = NULL;
+	return to;
+}
+
+/* --- the judge */
+
+static enum heap_miss judge_list(const char *list, int kind)
 {
 	for (;;) {
 		size_t len = entry_len(list);
 
-		if (is_own(list, len) && !is_readable(list, len))
+		if (kind_of(list, len) == kind && !is_readable(list, len))
 			return HEAP_MISS_AGENT;
 		if (loadable_is_sanitizer(list, len))
 			return HEAP_MISS_SANITIZER;
@@ -259,7 +349,7 @@ static enum heap_miss judge_list(const char *list)
 	}
 }
 
-enum heap_miss agent_environment_judge(char *const *environment)
+enum heap_miss agent_environment_judge(char *const *environment, bool is_other)
 {
 	enum heap_miss why = HEAP_MISS_NONE;
 	bool has_own_entry = false;
@@ -269,11 +359,11 @@ enum heap_miss agent_environment_judge(char *const *environment)
 
 		if (!BEGINS_WITH(*environment, preload))
 			continue;
-		why = judge_list(list);
-		has_own_entry = has_own_entry || has_own(list);
+		why = judge_list(list, is_other);
+		has_own_entry = has_own_entry || has_only(list, is_other);
 	}
-	if (!why && !has_own_entry && *kept.library)
-		why = judge_list(kept.library);
+	if (!why && !has_own_entry && *kept.library[is_other])
+		why = judge_list(kept.library[is_other], is_other);
 	return why;
 }
 
@@ -284,7 +374,7 @@ bool agent_environment_is_readable(char *const *environment)
 	uint64_t list_page = UINT64_MAX, text_page = UINT64_MAX;
 
 	for (; environment; environment++) {
-		const uint64_t end = (uint64_t)(environment + 1) - 1;
+		const uint64_t end = (uintptr_t)(environment + 1) - 1;
 		const char *text;
 
 		if (end / PAGE != list_page &&
@@ -295,9 +385,9 @@ bool agent_environment_is_readable(char *const *environment)
 		if (!text)
 			break;
 		for (;; text++) {
-			if ((uint64_t)text / PAGE != text_page && !agent_is_readable(text, 1))
+			if ((uintptr_t)text / PAGE != text_page && !agent_is_readable(text, 1))
 				return false;
-			text_page = (uint64_t)text / PAGE;
+			text_page = (uintptr_t)text / PAGE;
 			if (!*text)
 				break;
 		}

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HOOK __attribute__((visibility("default")))
+#define HOOK __attribute__((visibility("default"))) AGENT_ALIGNS
 
 static struct {
 	int (*execve)(const char *, char *const *, char *const *);
@@ -55,6 +55,7 @@ __attribute__((constructor)) static void find_all(void)
 __attribute__((constructor)) static void keep(void)
 {
 	agent_environment_keep(environ);
+	agent_environment_settle(environ);
 }
 
 /* Constructors of other libraries may run before ours. False: this system has no such function. */
@@ -114,9 +115,16 @@ static const char *name_of(const struct program *p)
 	return name;
 }
 
-/* name: of the file that was judged. */
-static __attribute__((noinline)) enum heap_miss
-judge(const struct program *p, char *const *environment, char name[HEAP_MISSED_BYTES])
+/* Whether what is executed is to be measured: by the recorder of the environment. */
+static bool is_measured(void)
+{
+	return agent.shared && !agent.attached && !agent.is_beside && !agent.shared->is_closed;
+}
+
+/* name: of the file that was judged. *is_other: it is for the machine's other agent. */
+static __attribute__((noinline)) enum heap_miss judge(const struct program *p,
+						      char *const *environment,
+						      char name[HEAP_MISSED_BYTES], bool *is_other)
 {
 	struct loadable_judged judged;
 
@@ -128,13 +136,11 @@ judge(const struct program *p, char *const *environment, char name[HEAP_MISSED_B
 		loadable_judge_open(p->fd, &judged);
 	memcpy(name, judged.name, HEAP_MISSED_BYTES - 1);
 	name[HEAP_MISSED_BYTES - 1] = '\0';
-	return judged.answer ? (enum heap_miss)judged.answer : agent_environment_judge(environment);
-}
-
-/* Whether what is executed is to be measured: by the recorder of the environment. */
-static bool is_measured(void)
-{
-	return agent.shared && !agent.attached && !agent.is_beside && !agent.shared->is_closed;
+	*is_other = judged.answer == LOADABLE_OTHER;
+	if (*is_other && (!is_measured() || !agent_environment_has_other()))
+		return HEAP_MISS_FOREIGN;
+	return judged.answer && !*is_other ? (enum heap_miss)judged.answer
+					   : agent_environment_judge(environment, *is_other);
 }
 
 static bool is_forbidden(void)
@@ -159,16 +165,16 @@ static void choose_without(struct choice *c)
 }
 
 /* False: no memory. */
-static bool choose_with(struct choice *c)
+static bool choose_with(struct choice *c, bool is_other)
 {
-	size_t bytes = agent_environment_bytes_with(c->environment);
+	size_t bytes = agent_environment_bytes_with(c->environment, is_other);
 	void *to;
 
 	if (!bytes)
 		return true;
 	if (!make_room(&c->room, bytes, &to))
 		return false;
-	c->environment = agent_environment_copy_with(c->environment, to);
+	c->environment = agent_environment_copy_with(c->environment, to, is_other);
 	return true;
 }
 
@@ -185,6 +191,7 @@ static void choose(struct choice *c, char *const *environment, struct program pr
 {
 	char name[HEAP_MISSED_BYTES];
 	enum heap_miss why;
+	bool is_other = false;
 
 	c->room.pages = NULL;
 	c->environment = environment;
@@ -192,8 +199,8 @@ static void choose(struct choice *c, char *const *environment, struct program pr
 	if (!is_readable(&program, environment) ||
 	    (!is_measured() && !agent_environment_bytes(environment)))
 		return;
-	why = is_forbidden() ? HEAP_MISS_FILTER : judge(&program, environment, name);
-	if (!why && is_measured() && !choose_with(c))
+	why = is_forbidden() ? HEAP_MISS_FILTER : judge(&program, environment, name, &is_other);
+	if (!why && is_measured() && !choose_with(c, is_other))
 		why = HEAP_MISS_ROOM;
 	if (!why)
 		return;
