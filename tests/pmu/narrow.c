@@ -1,7 +1,7 @@
 /*
- * A program whose heap and descriptors are known, built for 32 bits and for 64:
- * narrow known; narrow exec PROGRAM ARGUMENT...; narrow system COMMAND. Without a word it knows, it
- * does what is known: as a shell, too.
+ * A program whose heap and descriptors are known, built for 32 bits, also with a time of 64, and
+ * for 64: narrow known; narrow exec PROGRAM ARGUMENT...; narrow system COMMAND; narrow old. Without
+ * a word it knows, it does what is known: as a shell, too.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ FUNCTION allocate(void)
 	END;
 }
 
-/* 5 descriptors, of which 2 are closed; 50 bytes read, and 30 written. */
+/* 6 descriptors, of which 3 are closed; 50 bytes read, and 30 written. */
 FUNCTION use_files(void)
 {
 	char bytes[50];
@@ -35,6 +35,7 @@ FUNCTION use_files(void)
 	if (read(fd[0], bytes, sizeof(bytes)) != sizeof(bytes) ||
 	    pread64(fd[0], bytes, 0, (off64_t)1 << 33) || write(fd[1], bytes, 30) != 30)
 		_exit(3);
+	close(fcntl(fd[2], F_DUPFD, 10));
 	close(fd[3]);
 	close(fd[4]);
 	END;
@@ -54,6 +55,43 @@ FUNCTION create(void)
 	END;
 }
 
+#if defined(__i386__)
+/* As a program of before glibc 2.3.2 calls them. */
+int old_wait(pthread_cond_t *, pthread_mutex_t *), old_signal(pthread_cond_t *);
+__asm__(".symver old_wait, pthread_cond_wait@GLIBC_2.0");
+__asm__(".symver old_signal, pthread_cond_signal@GLIBC_2.0");
+
+static pthread_cond_t condition;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int is_there;
+
+static void *arrive(void *arg)
+{
+	pthread_mutex_lock(&mutex);
+	is_there = 1;
+	old_signal(&condition);
+	pthread_mutex_unlock(&mutex);
+	return arg;
+}
+
+FUNCTION meet(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&mutex);
+	if (pthread_create(&thread, NULL, arrive, NULL))
+		_exit(4);
+	while (!is_there)
+		old_wait(&condition, &mutex);
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+}
+#else
+FUNCTION meet(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "exec") == 0) {
@@ -62,6 +100,10 @@ int main(int argc, char **argv)
 	}
 	if (argc > 2 && strcmp(argv[1], "system") == 0)
 		return system(argv[2]) ? 6 : 0;
+	if (argc > 1 && strcmp(argv[1], "old") == 0) {
+		meet();
+		return 0;
+	}
 	allocate();
 	use_files();
 	create();

@@ -91,34 +91,46 @@ struct agent_signals {
 
 /* --- the rows: see wrappers.c */
 
+/* The second is called by programs of 32 bits whose time has 64 (_TIME_BITS=64). */
+#if defined(__i386__)
+#define BOTH(X, type, name, wide, ...) X(type, name, __VA_ARGS__) X(type, wide, __VA_ARGS__)
+#else
+#define BOTH(X, type, name, wide, ...) X(type, name, __VA_ARGS__)
+#endif
+
 #define EACH_WAIT(X)                                                                               \
 	/* time */                                                                                 \
-	X(int, nanosleep, (const void *time, void *rest), (time, rest), WAITS_IN_VAIN, WAITED)     \
-	X(int, clock_nanosleep, (int clock, int flags, const void *time, void *rest),              \
-	  (clock, flags, time, rest), WAITS_IN_VAIN, WAITED)                                       \
+	BOTH(X, int, nanosleep, __nanosleep64, (const void *time, void *rest), (time, rest),       \
+	     WAITS_IN_VAIN, WAITED)                                                                \
+	BOTH(X, int, clock_nanosleep, __clock_nanosleep_time64,                                    \
+	     (int clock, int flags, const void *time, void *rest), (clock, flags, time, rest),     \
+	     WAITS_IN_VAIN, WAITED)                                                                \
 	X(int, usleep, (unsigned int us), (us), WAITS_IN_VAIN, WAITED)                             \
 	X(unsigned int, sleep, (unsigned int seconds), (seconds), WAITS_IN_VAIN, WAITED)           \
-	X(int, thrd_sleep, (const void *time, void *rest), (time, rest), WAITS_IN_VAIN, WAITED)    \
+	BOTH(X, int, thrd_sleep, __thrd_sleep64, (const void *time, void *rest), (time, rest),     \
+	     WAITS_IN_VAIN, WAITED)                                                                \
 	/* descriptors */                                                                          \
 	X(int, poll, (void *fds, unsigned long nr, int ms), (fds, nr, ms), WAITS_IN_VAIN, WAITED)  \
 	X(int, __poll_chk, (void *fds, unsigned long nr, int ms, size_t bytes),                    \
 	  (fds, nr, ms, bytes), WAITS_IN_VAIN, WAITED)                                             \
-	X(int, ppoll, (void *fds, unsigned long nr, const void *time, const void *mask),           \
-	  (fds, nr, time, mask), WAITS_WITH_OURS(mask), WAITED)                                    \
+	BOTH(X, int, ppoll, __ppoll64,                                                             \
+	     (void *fds, unsigned long nr, const void *time, const void *mask),                    \
+	     (fds, nr, time, mask), WAITS_WITH_OURS(mask), WAITED)                                 \
 	X(int, __ppoll_chk,                                                                        \
 	  (void *fds, unsigned long nr, const void *time, const void *mask, size_t bytes),         \
 	  (fds, nr, time, mask, bytes), WAITS_WITH_OURS(mask), WAITED)                             \
-	X(int, select, (int nr, void *in, void *out, void *other, void *time),                     \
-	  (nr, in, out, other, time), WAITS_IN_VAIN, WAITED)                                       \
-	X(int, pselect,                                                                            \
-	  (int nr, void *in, void *out, void *other, const void *time, const void *mask),          \
-	  (nr, in, out, other, time, mask), WAITS_WITH_OURS(mask), WAITED)                         \
+	BOTH(X, int, select, __select64, (int nr, void *in, void *out, void *other, void *time),   \
+	     (nr, in, out, other, time), WAITS_IN_VAIN, WAITED)                                    \
+	BOTH(X, int, pselect, __pselect64,                                                         \
+	     (int nr, void *in, void *out, void *other, const void *time, const void *mask),       \
+	     (nr, in, out, other, time, mask), WAITS_WITH_OURS(mask), WAITED)                      \
 	X(int, epoll_wait, (int fd, void *events, int nr, int ms), (fd, events, nr, ms),           \
 	  WAITS_IN_VAIN, WAITED)                                                                   \
 	X(int, epoll_pwait, (int fd, void *events, int nr, int ms, const void *mask),              \
 	  (fd, events, nr, ms, mask), WAITS_WITH_OURS(mask), WAITED)                               \
-	X(int, epoll_pwait2, (int fd, void *events, int nr, const void *time, const void *mask),   \
-	  (fd, events, nr, time, mask), WAITS_WITH_OURS(mask), WAITED)                             \
+	BOTH(X, int, epoll_pwait2, __epoll_pwait2_time64,                                          \
+	     (int fd, void *events, int nr, const void *time, const void *mask),                   \
+	     (fd, events, nr, time, mask), WAITS_WITH_OURS(mask), WAITED)                          \
 	X(int, connect, (int fd, const void *address, unsigned int bytes), (fd, address, bytes),   \
 	  WAITS_IN_VAIN, WAITED)                                                                   \
 	X(int, flock, (int fd, int what), (fd, what), WAITS, WAITED)                               \
@@ -129,42 +141,47 @@ struct agent_signals {
 	/* processes */                                                                            \
 	X(int, wait, (int *status), (status), WAITS, WAITED)                                       \
 	X(int, waitpid, (int pid, int *status, int flags), (pid, status, flags), WAITS, WAITED)    \
-	X(int, wait3, (int *status, int flags, void *usage), (status, flags, usage), WAITS,        \
-	  WAITED)                                                                                  \
-	X(int, wait4, (int pid, int *status, int flags, void *usage), (pid, status, flags, usage), \
-	  WAITS, WAITED)                                                                           \
+	BOTH(X, int, wait3, __wait3_time64, (int *status, int flags, void *usage),                 \
+	     (status, flags, usage), WAITS, WAITED)                                                \
+	BOTH(X, int, wait4, __wait4_time64, (int pid, int *status, int flags, void *usage),        \
+	     (pid, status, flags, usage), WAITS, WAITED)                                           \
 	X(int, waitid, (int kind, unsigned int id, void *info, int flags),                         \
 	  (kind, id, info, flags), WAITS, WAITED)                                                  \
 	/* other threads */                                                                        \
 	X(int, pthread_mutex_lock, (void *of), (of), TRIES(pthread_mutex_trylock), WAITED)         \
-	X(int, pthread_mutex_timedlock, (void *of, const void *until), (of, until), WAITS, WAITED) \
-	X(int, pthread_mutex_clocklock, (void *of, int clock, const void *until),                  \
-	  (of, clock, until), WAITS, WAITED)                                                       \
+	BOTH(X, int, pthread_mutex_timedlock, __pthread_mutex_timedlock64,                         \
+	     (void *of, const void *until), (of, until), WAITS, WAITED)                            \
+	BOTH(X, int, pthread_mutex_clocklock, __pthread_mutex_clocklock64,                         \
+	     (void *of, int clock, const void *until), (of, clock, until), WAITS, WAITED)          \
 	X(int, pthread_rwlock_rdlock, (void *of), (of), TRIES(pthread_rwlock_tryrdlock), WAITED)   \
 	X(int, pthread_rwlock_wrlock, (void *of), (of), TRIES(pthread_rwlock_trywrlock), WAITED)   \
 	X(int, pthread_cond_wait, (void *of, void *mutex), (of, mutex), WAITS, WAITED)             \
-	X(int, pthread_cond_timedwait, (void *of, void *mutex, const void *until),                 \
-	  (of, mutex, until), WAITS, WAITED)                                                       \
-	X(int, pthread_cond_clockwait, (void *of, void *mutex, int clock, const void *until),      \
-	  (of, mutex, clock, until), WAITS, WAITED)                                                \
+	BOTH(X, int, pthread_cond_timedwait, __pthread_cond_timedwait64,                           \
+	     (void *of, void *mutex, const void *until), (of, mutex, until), WAITS, WAITED)        \
+	BOTH(X, int, pthread_cond_clockwait, __pthread_cond_clockwait64,                           \
+	     (void *of, void *mutex, int clock, const void *until), (of, mutex, clock, until),     \
+	     WAITS, WAITED)                                                                        \
 	X(int, pthread_barrier_wait, (void *of), (of), WAITS, WAITED)                              \
 	X(int, pthread_join, (unsigned long thread, void **result), (thread, result), WAITS,       \
 	  WAITED)                                                                                  \
-	X(int, pthread_timedjoin_np, (unsigned long thread, void **result, const void *until),     \
-	  (thread, result, until), WAITS, WAITED)                                                  \
+	BOTH(X, int, pthread_timedjoin_np, __pthread_timedjoin_np64,                               \
+	     (unsigned long thread, void **result, const void *until), (thread, result, until),    \
+	     WAITS, WAITED)                                                                        \
 	X(int, thrd_join, (unsigned long thread, int *result), (thread, result), WAITS, WAITED)    \
 	X(int, mtx_lock, (void *of), (of), WAITS, WAITED)                                          \
 	X(int, cnd_wait, (void *of, void *mutex), (of, mutex), WAITS, WAITED)                      \
-	X(int, cnd_timedwait, (void *of, void *mutex, const void *until), (of, mutex, until),      \
-	  WAITS, WAITED)                                                                           \
+	BOTH(X, int, cnd_timedwait, __cnd_timedwait64, (void *of, void *mutex, const void *until), \
+	     (of, mutex, until), WAITS, WAITED)                                                    \
 	X(int, sem_wait, (void *of), (of), WAITS, WAITED)                                          \
-	X(int, sem_timedwait, (void *of, const void *until), (of, until), WAITS_IN_VAIN, WAITED)   \
-	X(int, sem_clockwait, (void *of, int clock, const void *until), (of, clock, until),        \
-	  WAITS_IN_VAIN, WAITED)                                                                   \
+	BOTH(X, int, sem_timedwait, __sem_timedwait64, (void *of, const void *until), (of, until), \
+	     WAITS_IN_VAIN, WAITED)                                                                \
+	BOTH(X, int, sem_clockwait, __sem_clockwait64, (void *of, int clock, const void *until),   \
+	     (of, clock, until), WAITS_IN_VAIN, WAITED)                                            \
 	/* other processes */                                                                      \
 	X(int, semop, (int id, void *what, size_t nr), (id, what, nr), WAITS_IN_VAIN, WAITED)      \
-	X(int, semtimedop, (int id, void *what, size_t nr, const void *time),                      \
-	  (id, what, nr, time), WAITS_IN_VAIN, WAITED)                                             \
+	BOTH(X, int, semtimedop, __semtimedop64,                                                   \
+	     (int id, void *what, size_t nr, const void *time), (id, what, nr, time),              \
+	     WAITS_IN_VAIN, WAITED)                                                                \
 	X(int, msgsnd, (int id, const void *from, size_t bytes, int flags),                        \
 	  (id, from, bytes, flags), WAITS_IN_VAIN, WAITED)                                         \
 	X(long, msgrcv, (int id, void *to, size_t bytes, long type, int flags),                    \
@@ -176,8 +193,9 @@ struct agent_signals {
 	  WAITED)                                                                                  \
 	X(int, sigwaitinfo, (const void *set, void *info), (set, info), WAITS_WITHOUT_OURS(set),   \
 	  WAITED)                                                                                  \
-	X(int, sigtimedwait, (const void *set, void *info, const void *time), (set, info, time),   \
-	  WAITS_WITHOUT_OURS(set), WAITED)                                                         \
+	BOTH(X, int, sigtimedwait, __sigtimedwait64,                                               \
+	     (const void *set, void *info, const void *time), (set, info, time),                   \
+	     WAITS_WITHOUT_OURS(set), WAITED)                                                      \
 	X(int, sigprocmask, (int how, const void *set, void *old), (how, set, old),                \
 	  MASKS(how, set), MASKED(how, old))                                                       \
 	X(int, pthread_sigmask, (int how, const void *set, void *old), (how, set, old),            \

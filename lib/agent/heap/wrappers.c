@@ -164,9 +164,9 @@ static long sum_of(const struct message *messages, int nr)
 	X(int, thrd_create, (unsigned long *id, int (*function)(void *), void *arg),               \
 	  (id, function, arg), CREATING(c11, function, arg), CREATED(r, arg))                      \
 	/* what it forbids itself, and all that it starts */                                       \
-	X(int, prctl,                                                                              \
-	  (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),        \
-	  (option, a, b, c, d), FORBIDDING(option, a, b), FORBIDDEN(r))                            \
+	BOTH(X, int, prctl, __prctl_time64,                                                        \
+	     (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),     \
+	     (option, a, b, c, d), FORBIDDING(option, a, b), FORBIDDEN(r))                         \
 	/* how many addresses it may have */                                                       \
 	X(int, setrlimit, (int of, const void *limit), (of, limit), LIMITING(0, of, limit),        \
 	  NOTHING)                                                                                 \
@@ -241,8 +241,8 @@ static long sum_of(const struct message *messages, int nr)
 	  NOTHING, OPENED(r))                                                                      \
 	X(int, dup2, (int from, int to), (from, to), NOTHING, OPENED(from == to ? -1 : r))         \
 	X(int, dup3, (int from, int to, int flags), (from, to, flags), NOTHING, OPENED(r))         \
-	X(int, fcntl, (int fd, int command, long argument), (fd, command, argument), NOTHING,      \
-	  OPENED(IS_DUP(command) ? r : -1))                                                        \
+	BOTH(X, int, fcntl, __fcntl_time64, (int fd, int command, long argument),                  \
+	     (fd, command, argument), NOTHING, OPENED(IS_DUP(command) ? r : -1))                   \
 	X(int, fcntl64, (int fd, int command, long argument), (fd, command, argument), NOTHING,    \
 	  OPENED(IS_DUP(command) ? r : -1))                                                        \
 	X(int, pipe, (int *fds), (fds), NOTHING, OPENED_PAIR(r, fds))                              \
@@ -301,12 +301,12 @@ static long sum_of(const struct message *messages, int nr)
 	X(long, __recvfrom_chk,                                                                    \
 	  (int fd, void *to, size_t bytes, size_t room, int flags, void *address, void *len),      \
 	  (fd, to, bytes, room, flags, address, len), WAITS_IN_VAIN, WAITED READ_BYTES(r))         \
-	X(long, recvmsg, (int fd, void *message, int flags), (fd, message, flags), WAITS_IN_VAIN,  \
-	  WAITED READ_BYTES(r))                                                                    \
-	X(int, recvmmsg,                                                                           \
-	  (int fd, struct message *messages, unsigned int nr, int flags, void *timeout),           \
-	  (fd, messages, nr, flags, timeout), WAITS_IN_VAIN,                                       \
-	  WAITED READ_BYTES(sum_of(messages, r)))                                                  \
+	BOTH(X, long, recvmsg, __recvmsg64, (int fd, void *message, int flags),                    \
+	     (fd, message, flags), WAITS_IN_VAIN, WAITED READ_BYTES(r))                            \
+	BOTH(X, int, recvmmsg, __recvmmsg64,                                                       \
+	     (int fd, struct message *messages, unsigned int nr, int flags, void *timeout),        \
+	     (fd, messages, nr, flags, timeout), WAITS_IN_VAIN,                                    \
+	     WAITED READ_BYTES(sum_of(messages, r)))                                               \
 	/* what writes */                                                                          \
 	X(long, write, (int fd, const void *from, size_t bytes), (fd, from, bytes), WAITS_IN_VAIN, \
 	  WAITED WRITTEN_BYTES(r))                                                                 \
@@ -330,10 +330,11 @@ static long sum_of(const struct message *messages, int nr)
 	  (int fd, const void *from, size_t bytes, int flags, const void *address,                 \
 	   unsigned int len),                                                                      \
 	  (fd, from, bytes, flags, address, len), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))          \
-	X(long, sendmsg, (int fd, const void *message, int flags), (fd, message, flags),           \
-	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
-	X(int, sendmmsg, (int fd, struct message *messages, unsigned int nr, int flags),           \
-	  (fd, messages, nr, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(sum_of(messages, r)))     \
+	BOTH(X, long, sendmsg, __sendmsg64, (int fd, const void *message, int flags),              \
+	     (fd, message, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                         \
+	BOTH(X, int, sendmmsg, __sendmmsg64,                                                       \
+	     (int fd, struct message *messages, unsigned int nr, int flags),                       \
+	     (fd, messages, nr, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(sum_of(messages, r)))  \
 	/* what does both */                                                                       \
 	X(long, sendfile, (int to, int from, void *at, size_t bytes), (to, from, at, bytes),       \
 	  WAITS_IN_VAIN, WAITED MOVED_BYTES(r))                                                    \

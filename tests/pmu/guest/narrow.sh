@@ -25,7 +25,7 @@ known() {
 	cpuperf_print --quiet "$name" --report=summary --output-format=csv >"$name.csv"
 	awk -F, -v times="$times" -v name="$name" '
 		BEGIN {
-			split("freed 400 fd_opened 5 fd_live 3 io_read 50 io_written 30 thread_created 1", w, " ")
+			split("freed 400 fd_opened 6 fd_live 3 io_read 50 io_written 30 thread_created 1", w, " ")
 			for (i = 1; i in w; i += 2) want[w[i]] = w[i + 1] * times
 		}
 		NR == 1 { for (i = 1; i <= NF; i++) C[$i] = i; next }
@@ -48,6 +48,9 @@ known() {
 }
 
 known alone 1 "$narrow"
+known time_64 1 "$build/narrow/narrow_time_64"
+timeout 60 cpuperf --quiet --output=old --event=heap:allocations -- "$narrow" old >old.log 2>&1 ||
+	{ cat old.log; fail "functions of before glibc 2.3.2: $?"; }
 known executed 1 "$wide" exec "$narrow"
 known executes 1 "$narrow" exec "$wide"
 known both_ways 1 "$wide" exec "$narrow" exec "$wide" exec "$narrow"
