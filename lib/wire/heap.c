@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/sum.h"
 #include "wire/heap_memory.h"
+#include "wire/loadable.h"
 #include "wire/memory.h"
 
 #include <errno.h>
@@ -68,6 +69,7 @@ static void fill_header(struct heap_header *h, const struct wire_heap_config *co
 				  .max_nodes = HEAP_MAX_NODES,
 				  .max_stacks = HEAP_MAX_STACKS,
 				  .max_threads = HEAP_MAX_THREADS,
+				  .nr_filters = loadable_nr_filters(),
 				  .threads = THREADS,
 				  .classes = CLASSES,
 				  .nodes = NODES,

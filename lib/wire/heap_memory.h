@@ -143,7 +143,7 @@ struct heap_header {
 	uint32_t is_closed; /* by the recorder: it reads no more */
 	uint32_t is_off;    /* by the recorder, at any time: what happens now is not measured */
 	uint32_t readings; /* by the recorder: odd while it reads all for the end of an iteration */
-	uint32_t unused;
+	uint32_t nr_filters; /* as magic: of system calls, that the recorder has (loadable.h) */
 	/* as magic: nanoseconds between two samples of a thread's CPU time, and of its real time;
 	 * 0: there are none */
 	uint64_t interval_ns[2];

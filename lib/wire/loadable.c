@@ -435,6 +435,58 @@ void loadable_judge_named(const char *folders, const char *name, struct loadable
 	errno = error;
 }
 
+/* --- filters of system calls */
+
+enum { STATUS_BYTES = 512 }; /* of /proc/self/status at a time */
+
+/* Of the line that begins so. LOADABLE_NOT_KNOWN: there is none. */
+static uint32_t read_status(int fd, const char *name)
+{
+	char text[STATUS_BYTES + 1];
+	const size_t name_len = strlen(name);
+	uint64_t from = 0;
+	long len;
+
+	while ((len = syscall(SYS_pread64, fd, text, STATUS_BYTES, from)) > (long)name_len) {
+		text[len] = '\0';
+		for (long i = 0; i + (long)name_len < len; i++)
+			if (text[i] == '\n' && strncmp(text + i + 1, name, name_len) == 0) {
+				/* from there, in case the number is cut */
+				char number[32] = "";
+				uint32_t n = 0;
+
+				(void)syscall(SYS_pread64, fd, number, sizeof(number) - 1,
+					      from + (uint64_t)i + 1 + name_len);
+				for (const char *c = number; *c && *c != '\n'; c++)
+					if (*c >= '0' && *c <= '9')
+						n = n * 10 + (uint32_t)(*c - '0');
+				return n;
+			}
+		from += (uint64_t)len - name_len;
+	}
+	return LOADABLE_NOT_KNOWN;
+}
+
+uint32_t loadable_nr_filters(void)
+{
+	const int error = errno, fd = open_at(AT_FDCWD, "/proc/self/status");
+	uint32_t mode, nr = LOADABLE_NOT_KNOWN;
+
+	if (fd < 0) {
+		errno = error;
+		return LOADABLE_NOT_KNOWN;
+	}
+	mode = read_status(fd, "Seccomp:");
+	if (mode)
+		nr = read_status(fd, "Seccomp_filters:");
+	/* a kernel without them has no such line */
+	if (!mode || (mode == LOADABLE_NOT_KNOWN && nr == LOADABLE_NOT_KNOWN))
+		nr = 0;
+	close_file(fd);
+	errno = error;
+	return nr;
+}
+
 const char *loadable_reason(enum loadable answer)
 {
 	switch (answer) {

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum loadable {
 	LOADABLE_YES,
@@ -40,5 +41,10 @@ const char *loadable_reason(enum loadable answer);
 /* Of a library's path: whether it is that of a sanitizer, which must be the first that is loaded.
  */
 bool loadable_is_sanitizer(const char *path, size_t len);
+
+/* How many filters of system calls (seccomp) the process has, and what it executes.
+ * LOADABLE_NOT_KNOWN: without /proc, or before Linux 5.9 more than none. errno is preserved. */
+#define LOADABLE_NOT_KNOWN UINT32_MAX
+uint32_t loadable_nr_filters(void);
 
 #endif

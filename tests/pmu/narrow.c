@@ -1,12 +1,16 @@
 /*
  * A program whose heap and descriptors are known, built for 32 bits, also with a time of 64, and
- * for 64: narrow known; narrow exec PROGRAM ARGUMENT...; narrow system COMMAND; narrow old. Without
- * a word it knows, it does what is known: as a shell, too.
+ * for 64: narrow known; narrow exec PROGRAM ARGUMENT...; narrow filter, the same with a filter of
+ * system calls, which permits all; narrow system COMMAND; narrow old. Without a word it knows, it
+ * does what is known: as a shell, too.
  */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define FUNCTION __attribute__((noinline)) static void
@@ -92,9 +96,20 @@ FUNCTION meet(void)
 }
 #endif
 
+FUNCTION install_filter(void)
+{
+	struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	const struct sock_fprog program = {1, all};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program, 0, 0))
+		_exit(7);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc > 2 && strcmp(argv[1], "exec") == 0) {
+	if (argc > 2 && strcmp(argv[1], "filter") == 0)
+		install_filter();
+	if (argc > 2 && (strcmp(argv[1], "exec") == 0 || strcmp(argv[1], "filter") == 0)) {
 		execv(argv[2], argv + 2);
 		return 5;
 	}

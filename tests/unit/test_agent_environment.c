@@ -10,10 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* There are no hooks here. */
@@ -374,6 +378,38 @@ TEST(programs)
 	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_LOADER);
 	p.h[1].p_type = PT_NULL;
 	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_STATIC);
+}
+
+static int add_filter(void)
+{
+	struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	const struct sock_fprog program = {1, all};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+/* Each that is installed counts, where the kernel says how many there are. */
+TEST(filters)
+{
+	const uint32_t before = loadable_nr_filters();
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		uint32_t now;
+
+		if (add_filter() || add_filter())
+			_exit(77);
+		now = loadable_nr_filters();
+		_exit(now != before + 2 && now != LOADABLE_NOT_KNOWN);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WEXITSTATUS(status) == 77)
+		print_message("skip: filters: they cannot be installed here\n");
+	else
+		assert_int_equal(status, 0);
 }
 
 /* Cut anywhere, with any byte changed: there is an answer. */

@@ -298,8 +298,9 @@ static char *write_preload(char *to, const char *library, const char *list)
 	size_t len;
 
 	memcpy(to, preload, prefix);
-	memcpy(to + prefix, library, own);
-	to += prefix + own;
+	to += prefix;
+	memcpy(to, library, own + 1);
+	to += own;
 	len = copy_others(list, to + 1);
 	*to = len ? ':' : '\0';
 	return to + 1 + len + !!len;

@@ -121,6 +121,15 @@ static bool is_measured(void)
 	return agent.shared && !agent.attached && !agent.is_beside && !agent.shared->is_closed;
 }
 
+/* Beside those that the recorder has. What they say of calls of the other kind of programs, which
+ * have other numbers, is not asked; nor are they known that a program of before installed. */
+static bool has_filters(void)
+{
+	const uint32_t nr = loadable_nr_filters();
+
+	return nr == LOADABLE_NOT_KNOWN || nr != agent.shared->nr_filters;
+}
+
 /* name: of the file that was judged. *is_other: it is for the machine's other agent. */
 static __attribute__((noinline)) enum heap_miss judge(const struct program *p,
 						      char *const *environment,
@@ -139,6 +148,8 @@ static __attribute__((noinline)) enum heap_miss judge(const struct program *p,
 	*is_other = judged.answer == LOADABLE_OTHER;
 	if (*is_other && (!is_measured() || !agent_environment_has_other()))
 		return HEAP_MISS_FOREIGN;
+	if (*is_other && has_filters())
+		return HEAP_MISS_FILTER;
 	return judged.answer && !*is_other ? (enum heap_miss)judged.answer
 					   : agent_environment_judge(environment, *is_other);
 }

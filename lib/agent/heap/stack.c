@@ -248,8 +248,9 @@ static bool is_readable(struct agent_thread *t, uint64_t address)
 
 static uint64_t word(uint64_t address)
 {
-	return *(
-	    const uintptr_t *)(uintptr_t)address; /* NOLINT(clang-analyzer-core.NullDereference) */
+	const uintptr_t *at = (const uintptr_t *)(uintptr_t)address;
+
+	return *at; /* NOLINT(clang-analyzer-core.NullDereference) */
 }
 
 /* --- steps */

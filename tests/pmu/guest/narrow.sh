@@ -54,6 +54,11 @@ timeout 60 cpuperf --quiet --output=old --event=heap:allocations -- "$narrow" ol
 known executed 1 "$wide" exec "$narrow"
 known executes 1 "$narrow" exec "$wide"
 known both_ways 1 "$wide" exec "$narrow" exec "$wide" exec "$narrow"
+# What a filter of system calls says of the other kind's numbers is not known, also of one of before.
+known filtered 1 "$narrow" filter "$narrow"
+cpuperf --output=not_known --event=heap:allocated -- "$narrow" filter "$narrow" exec "$wide" >not_known.log 2>&1 ||
+	{ cat not_known.log; fail "a filter"; }
+grep -q 'not measured (guest_narrow; 1): they cannot make system calls' not_known.log || { cat not_known.log; fail "a filter is not seen"; }
 # A shell of 64 bits, which the C library of 32 bits starts.
 cp "$wide" other_sh
 ln -sf "$PWD/other_sh" /bin/sh
