@@ -923,8 +923,9 @@ int inputs_check_common(const struct input *o, struct err *e)
 {
 	struct profile_records *records;
 	struct profile_item item;
-	int rc =
-	    input_has_common(o) && !o->import ? profile_session_common(o->session, &records) : 0;
+	int rc = input_has_common(o) && !o->import
+		     ? profile_session_common(o->session, false, &records)
+		     : 0;
 
 	if (rc == 1) {
 		do

@@ -184,8 +184,9 @@ static int read_traces(struct summary *s, const struct summary_format *f, struct
 static int read_common(struct summary *s, const struct summary_format *f, struct err *e)
 {
 	struct profile_records *records;
-	int rc =
-	    input_has_common(s->input) ? profile_session_common(s->input->session, &records) : 0;
+	int rc = input_has_common(s->input)
+		     ? profile_session_common(s->input->session, f->item != NULL, &records)
+		     : 0;
 
 	if (rc != 1)
 		return cannot_read_on(rc, e);

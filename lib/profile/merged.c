@@ -97,7 +97,7 @@ static struct source *source_new(bool is_common, uint32_t place)
 static int add_common(struct profile_merged *m)
 {
 	struct source *s = source_new(true, 0);
-	int rc = s ? profile_session_common(m->session, &s->records) : -ENOMEM;
+	int rc = s ? profile_session_common(m->session, false, &s->records) : -ENOMEM;
 
 	if (rc == 1)
 		return add(m, s);

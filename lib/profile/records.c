@@ -86,6 +86,8 @@ int profile_records_open(struct trace_reader *reader, const struct profile_recor
 	}
 	r->reader = reader;
 	r->config = *config;
+	if (!config->has_kallsyms)
+		trace_reader_omit(reader, TRACE_FRAME_KALLSYMS);
 	for (int is_made = 0; is_made < 2; is_made++)
 		trace_layout_side_band(&r->side_band[is_made], is_made);
 	rc = profile_ids_init(&r->ids, config->events, config->nr_events, config->ids,
@@ -454,7 +456,7 @@ static int begin_readings(struct profile_records *r, const struct trace_frame *f
 static int begin_kallsyms(struct profile_records *r, const struct trace_frame *f)
 {
 	(void)f;
-	r->has_text = true;
+	r->has_text = r->config.has_kallsyms;
 	return 0;
 }
 

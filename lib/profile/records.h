@@ -58,6 +58,7 @@ struct profile_records_config {
 	/* Receives problems. Damage is reported only if nothing else reads the file. */
 	struct profile_faults faults;
 	bool is_read_twice;
+	bool has_kallsyms; /* else they are not unpacked, and are no items */
 };
 
 /* Takes ownership of the reader, also on failure. 0 or -ENOMEM. */

@@ -686,9 +686,11 @@ int profile_session_open_common(const struct profile_session *s, struct profile_
 	    "without it there are only addresses: tasks and functions have no names", out);
 }
 
-int profile_session_common(const struct profile_session *s, struct profile_records **out)
+int profile_session_common(const struct profile_session *s, bool has_kallsyms,
+			   struct profile_records **out)
 {
-	struct profile_records_config config = {.window_ns = PROFILE_WINDOW_BY_TURNS_NS};
+	struct profile_records_config config = {.window_ns = PROFILE_WINDOW_BY_TURNS_NS,
+						.has_kallsyms = has_kallsyms};
 	struct trace_reader *r;
 	int rc = profile_session_open_common(s, &config.faults, &r);
 

@@ -140,8 +140,9 @@ struct profile_waits {
 /* NULL: waits were not found in this way. */
 const struct profile_waits *profile_session_waits(const struct profile_session *s);
 
-/* The records of the session's common file (tasks, mappings, kernel symbols). 1: close them with
- * profile_records_close; 0: there are none, and why is reported; -ENOMEM. */
-int profile_session_common(const struct profile_session *s, struct profile_records **out);
+/* The records of the session's common file (tasks, mappings, and kernel symbols if has_kallsyms).
+ * 1: close them with profile_records_close; 0: there are none, and why is reported; -ENOMEM. */
+int profile_session_common(const struct profile_session *s, bool has_kallsyms,
+			   struct profile_records **out);
 
 #endif

@@ -124,6 +124,19 @@ static int unpack(struct trace_reader *r, struct trace_frame *f)
 	return 1;
 }
 
+static bool is_omitted(const struct trace_reader *r, uint16_t kind)
+{
+	return kind < 64 && r->omitted >> kind & 1;
+}
+
+/* 1 */
+static int omit(struct trace_frame *f)
+{
+	f->is_packed = true;
+	f->length = 0;
+	return 1;
+}
+
 /* 1; 0: no frame can be there: *why; -errno. */
 static int view_header(struct trace_reader *r, uint64_t at, struct trace_frame_bytes *h,
 		       const char **why)
@@ -168,7 +181,9 @@ int trace_reader_check(struct trace_reader *r, uint64_t at, struct trace_frame *
 	*end = at + total;
 	*out = (struct trace_frame){h.kind, at, p + TRACE_FRAME_HEADER_BYTES, h.length, false};
 	*why = "a compressed frame that cannot be decompressed";
-	return h.flags & TRACE_FRAME_PACKED ? unpack(r, out) : 1;
+	if (!(h.flags & TRACE_FRAME_PACKED))
+		return 1;
+	return is_omitted(r, h.kind) ? omit(out) : unpack(r, out);
 }
 
 static int read_error(const struct trace_reader *r, int rc, struct err *e)
@@ -300,6 +315,11 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	account(r, &f, end);
 	*out = f;
 	return 1;
+}
+
+void trace_reader_omit(struct trace_reader *r, enum trace_frame_kind kind)
+{
+	r->omitted |= UINT64_C(1) << kind;
 }
 
 bool trace_reader_pass_over(struct trace_reader *r, uint16_t kind)

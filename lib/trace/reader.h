@@ -89,6 +89,9 @@ const struct trace_head *trace_reader_head(const struct trace_reader *r);
  * skipped bytes; code -ENODATA if the file ends inside a frame): the next call continues after
  * them. Other -errno: the file cannot be read. */
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e);
+/* Frames of this kind are checked by their checksum alone, and packed ones are returned empty: what
+ * is not read need not be unpacked. */
+void trace_reader_omit(struct trace_reader *r, enum trace_frame_kind kind);
 /* Passes over the next frame, of which it reads no more than the header, if that names this kind.
  * False: it does not, or what follows is no frame of a file: the next call of trace_reader_next
  * returns it. What is passed over is not checked. */

@@ -20,6 +20,7 @@ struct trace_reader {
 	size_t read_ahead; /* bytes that are read at least */
 	struct trace_unpacker unpacker;
 	uint16_t known_flags;  /* of frames, in this file */
+	uint64_t omitted;      /* a bit for each kind of trace_reader_omit */
 	uint64_t wasted_bytes; /* checksummed or unpacked for what was not a frame */
 	uint64_t nr_frames, nr_readings;
 	bool end_agrees, damaged, is_short;

@@ -680,6 +680,12 @@ TEST(common_file)
 	config.window_ns = PROFILE_WINDOW_BY_TURNS_NS;
 	config.is_read_twice = false;
 	r = open_records(&b, &config);
+	while (profile_records_next(r, &item) == 1) /* no kernel symbols unless they are wanted */
+		assert_int_equal(item.kind, PROFILE_RECORD);
+	profile_records_close(r);
+	told.text[0] = '\0';
+	config.has_kallsyms = true;
+	r = open_records(&b, &config);
 	while (profile_records_next(r, &item) == 1) {
 		if (item.kind == PROFILE_KALLSYMS) {
 			assert_int_equal(item.text_len, sizeof(symbols) - 1);

@@ -378,7 +378,7 @@ static int read_common(struct profile_session *s, size_t *nr)
 {
 	struct profile_records *r;
 	struct profile_item item;
-	int rc = profile_session_common(s, &r);
+	int rc = profile_session_common(s, true, &r);
 
 	*nr = 0;
 	if (rc != 1)

@@ -231,6 +231,33 @@ TEST(offsets)
 	folder_fini(&d);
 }
 
+/* Of the omitted kind there is nothing to read; all else is as in the plain file, also the end. */
+TEST(omitted)
+{
+	struct trace_packer *p = trace_packer_new(3);
+	struct trace_reader *a, *b;
+	struct trace_frame x, y;
+	struct folder d;
+
+	folder_init(&d);
+	assert_int_equal(write_trace(&d, "plain", NULL, NULL), 0);
+	assert_int_equal(write_trace(&d, "packed", p, NULL), 0);
+	assert_int_equal(trace_reader_open(d.fd, "plain", &a, NULL), 0);
+	assert_int_equal(trace_reader_open(d.fd, "packed", &b, NULL), 0);
+	trace_reader_omit(b, TRACE_FRAME_KALLSYMS);
+	while (trace_reader_next(a, &x, NULL) == 1) {
+		assert_int_equal(trace_reader_next(b, &y, NULL), 1);
+		assert_int_equal(y.kind, x.kind);
+		assert_int_equal(y.length, x.kind == TRACE_FRAME_KALLSYMS ? 0 : x.length);
+	}
+	assert_int_equal(trace_reader_next(b, &y, NULL), 0);
+	assert_true(trace_reader_is_whole(b));
+	trace_reader_close(a);
+	trace_reader_close(b);
+	trace_packer_free(p);
+	folder_fini(&d);
+}
+
 /* Frames seen, of them packed, and damages. */
 struct outcome {
 	size_t nr, nr_packed, nr_damages;

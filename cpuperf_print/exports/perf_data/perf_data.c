@@ -205,7 +205,7 @@ static int put_before(struct perf_data *x)
 {
 	struct profile_records *records;
 	struct profile_item item;
-	int rc = profile_session_common(x->opened->session, &records);
+	int rc = profile_session_common(x->opened->session, true, &records);
 
 	if (rc != 1)
 		return rc ? no_memory(x) : 0;
