@@ -46,20 +46,33 @@ static long find_range(struct task_struct *t, struct vm_area_struct *vma, void *
 	return 0;
 }
 
-/* The callers of a program with frame pointers, as the kernel finds them. */
+struct walk {
+	struct task_struct *t;
+	const struct range *r;
+	struct bpf_waits_lasting *to;
+	__u64 at;
+};
+
+/* 1: there is no further caller. */
+static long step(__u32 i, struct walk *w)
+{
+	__u64 at = w->at, end = w->r->end, frame[2];
+
+	if (at & 7 || at < w->r->begin || at >= end || end - at < sizeof(frame) ||
+	    bpf_copy_from_user_task(frame, sizeof(frame), (void *)at, w->t, 0))
+		return 1;
+	w->to->user[w->to->nr_user++ & (BPF_LASTING_ADDRESSES - 1)] = frame[1];
+	w->at = frame[0];
+	return frame[0] <= at;
+}
+
+/* The callers of a program with frame pointers, as the kernel finds them. Not a loop: the verifier
+ * follows each turn of one. */
 static void walk(struct task_struct *t, const struct range *r, struct bpf_waits_lasting *to)
 {
-	__u64 at = to->regs[frame_reg & (BPF_LASTING_REGS - 1)], frame[2];
+	struct walk w = {t, r, to, to->regs[frame_reg & (BPF_LASTING_REGS - 1)]};
 
-	for (int i = 0; i < BPF_LASTING_ADDRESSES - 1; i++) {
-		if (at & 7 || at < r->begin || at >= r->end || r->end - at < sizeof(frame) ||
-		    bpf_copy_from_user_task(frame, sizeof(frame), (void *)at, t, 0))
-			return;
-		to->user[to->nr_user++ & (BPF_LASTING_ADDRESSES - 1)] = frame[1];
-		if (frame[0] <= at)
-			return;
-		at = frame[0];
-	}
+	bpf_loop(BPF_LASTING_ADDRESSES - 1, step, &w, 0);
 }
 
 static void copy_stack(struct task_struct *t, const struct range *r, __u64 sp,

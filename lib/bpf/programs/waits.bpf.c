@@ -133,17 +133,11 @@ static __u32 log2_of(__u32 f)
 static __u64 draw(__u64 mean)
 {
 	__u32 r = bpf_get_prandom_u32() | 1;
-	__u32 shift = 0;
+	__u32 shift = bpf_zeros_before(r) & 31;
 	__u64 log2;
 
 	/* r = 2^(31 - shift) × (1 + f): the bits below the highest are f */
-	for (__u32 bits = 16; bits; bits /= 2) {
-		if (!(r >> (32 - bits))) {
-			r <<= bits;
-			shift += bits;
-		}
-	}
-	log2 = ((__u64)(shift + 1) << 16) - log2_of(r & 0x7fffffff);
+	log2 = ((__u64)(shift + 1) << 16) - log2_of(r << shift & 0x7fffffff);
 	return (mean * log2 >> 16) * 45426 >> 16; /* × ln 2 */
 }
 
