@@ -126,7 +126,7 @@ static int load(struct aggregate_bpf *p, const struct aggregate_config *config,
 		struct aggregate **out, struct err *e)
 {
 	return configure(p, config, e)
-		   ?: aggregate_bpf__load(p)
+		   ?: loading_load(p->skeleton)
 		   ?: aggregate_map(p->maps.lines, p->maps.tables, config, 0, 0, out);
 }
 
@@ -136,7 +136,7 @@ int aggregate_open(const struct aggregate_config *config, struct aggregate **out
 	int rc;
 
 	loading_begin();
-	p = aggregate_bpf__open();
+	p = aggregate_bpf__open_opts(loading_options());
 	rc = p ? load(p, config, out, e) : -errno;
 	loading_end();
 	if (rc) {

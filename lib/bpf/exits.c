@@ -41,7 +41,7 @@ static int pass(void *arg, void *data, size_t bytes)
 
 static int load(struct exits *x, const struct follow_config *c, struct err *e)
 {
-	struct exits_bpf *p = x->programs = exits_bpf__open();
+	struct exits_bpf *p = x->programs = exits_bpf__open_opts(loading_options());
 	int rc;
 
 	if (!p)
@@ -49,7 +49,7 @@ static int load(struct exits *x, const struct follow_config *c, struct err *e)
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
 	rc = loading_follow(p->obj, c, c->has_target, &p->rodata->cgroup_id, e)
-		 ?: exits_bpf__load(p) ?: exits_bpf__attach(p);
+		 ?: loading_load(p->skeleton) ?: loading_attach(p->skeleton);
 	if (rc)
 		return rc;
 	x->rings = ring_buffer__new(bpf_map__fd(p->maps.older), pass, x, NULL);

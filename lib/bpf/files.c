@@ -30,12 +30,12 @@ struct files {
 
 static int load(struct files *f, unsigned major)
 {
-	struct files_bpf *p = f->programs = files_bpf__open();
+	struct files_bpf *p = f->programs = files_bpf__open_opts(loading_options());
 
 	if (!p)
 		return -errno;
 	p->rodata->major = major;
-	return files_bpf__load(p) ?: files_bpf__attach(p);
+	return loading_load(p->skeleton) ?: loading_attach(p->skeleton);
 }
 
 int files_open(unsigned major, struct files **out, struct err *e)

@@ -5,7 +5,20 @@
 #ifndef BPF_KERNEL_TYPES_H
 #define BPF_KERNEL_TYPES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct root;
+
+/* All of them. */
+struct kernel_types {
+	const void *data;
+	size_t len;
+	bool is_mapped; /* else they are in memory of our own */
+};
+/* 0 or -errno. Close what was opened. */
+int kernel_types_open(const struct root *root, struct kernel_types *out);
+void kernel_types_close(struct kernel_types *t);
 
 /* 1: a type, member or parameter has this name, of less than 256 bytes; 0: none. -errno: the types
  * cannot be read; -EINVAL: they are not in this machine's form. */

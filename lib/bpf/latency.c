@@ -175,11 +175,11 @@ int latency_open(const struct latency_config *config, struct latency **out, stru
 	rc = l->keys && l->histograms ? libbpf_num_possible_cpus() : -ENOMEM;
 	if (rc > 0) {
 		l->nr_cpus = (uint32_t)rc;
-		l->programs = latency_bpf__open();
+		l->programs = latency_bpf__open_opts(loading_options());
 		rc = l->programs ? configure(l, config, e) : -errno;
 	}
 	if (rc == 0)
-		rc = latency_bpf__load(l->programs) ?: map_counts(l) ?: add_others(l, config);
+		rc = loading_load(l->programs->skeleton) ?: map_counts(l) ?: add_others(l, config);
 	loading_end();
 	if (rc) {
 		latency_close(l);
@@ -221,7 +221,7 @@ int latency_start(struct latency *l, struct err *e)
 
 	loading_begin();
 	if (!l->is_started)
-		rc = latency_bpf__attach(l->programs);
+		rc = loading_attach(l->programs->skeleton);
 	if (rc == 0 && !l->is_started && l->needs_seed)
 		rc = find_tasks(l);
 	loading_end();

@@ -2,19 +2,29 @@
 
 #ifdef CPUPERF_HAS_BPF
 
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/mem.h"
 #include "base/privilege.h"
 #include "base/root.h"
 #include "base/sys.h"
 #include "bpf/follow.h"
+#include "bpf/kernel_functions.h"
 #include "bpf/kernel_types.h"
+#include "bpf/reduced_types.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -37,10 +47,131 @@ __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_prin
 	return 0;
 }
 
+/* --- sections of our own --------------------------------------------------------------------- */
+
+enum { TYPE_BYTES = 128, MAX_PROGRAMS = 32, MAX_TYPES_BYTES = 16 << 20 };
+
+/* The object that is loaded. */
+static _Thread_local struct {
+	int types; /* a file in memory, of its reduced types; -1: none */
+	char path[32];
+	struct bpf_object_open_opts options;
+	struct reduced_types_number function[KERNEL_NR_FUNCTIONS + MAX_PROGRAMS]; /* and others */
+	char name[MAX_PROGRAMS][TYPE_BYTES]; /* of the others */
+	size_t nr;
+} object;
+
+static const char *const functions[] = {
+    [KERNEL_ITER_TASK_NEW] = "bpf_iter_task_new",
+    [KERNEL_ITER_TASK_NEXT] = "bpf_iter_task_next",
+    [KERNEL_ITER_TASK_DESTROY] = "bpf_iter_task_destroy",
+    [KERNEL_RCU_READ_LOCK] = "bpf_rcu_read_lock",
+    [KERNEL_RCU_READ_UNLOCK] = "bpf_rcu_read_unlock",
+};
+
+enum section { TRACE, ITER, SLEEPABLE_ITER };
+
+static const struct {
+	const char *name; /* with / and what follows */
+	enum bpf_attach_type attach_type;
+	const char *type; /* of the kernel: the prefix of its name, and kind */
+	uint8_t kind;
+	uint32_t flags; /* of the program */
+} sections[] = {
+    [TRACE] = {"cpuperf_trace/", BPF_TRACE_RAW_TP, "btf_trace_", BTF_KIND_TYPEDEF, 0},
+    [ITER] = {"cpuperf_iter/", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC, 0},
+    [SLEEPABLE_ITER] = {"cpuperf_iter.s/", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC,
+			BPF_F_SLEEPABLE},
+};
+
+/* The type that the program is of. False: its section is not of ours. */
+static bool find_type(const struct bpf_program *p, char type[static TYPE_BYTES], uint8_t *kind)
+{
+	const char *section = bpf_program__section_name(p);
+
+	for (size_t i = 0; i < ARRAY_NR(sections); i++) {
+		size_t len = strlen(sections[i].name);
+
+		if (strncmp(section, sections[i].name, len) != 0)
+			continue;
+		snprintf(type, TYPE_BYTES, "%s%s", sections[i].type, section + len);
+		*kind = sections[i].kind;
+		return true;
+	}
+	return false;
+}
+
+static uint32_t number_of(const char *type, uint8_t kind)
+{
+	for (size_t i = 0; i < object.nr; i++)
+		if (object.function[i].kind == kind && strcmp(object.function[i].name, type) == 0)
+			return object.function[i].number;
+	return 0;
+}
+
+/* Calls of KERNEL_FUNCTION become calls of the functions; of number 0 where there is none. */
+static int set_calls(struct bpf_program *p)
+{
+	const int32_t first = (int32_t)(uintptr_t)KERNEL_FUNCTION(0);
+	size_t nr = bpf_program__insn_cnt(p);
+	struct bpf_insn *copy = mem_calloc(nr, sizeof(*copy));
+	int rc;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, bpf_program__insns(p), nr * sizeof(*copy));
+	for (struct bpf_insn *i = copy; i < copy + nr; i++) {
+		if (i->code != (BPF_JMP | BPF_CALL) || i->src_reg || i->imm < first ||
+		    i->imm - first >= KERNEL_NR_FUNCTIONS)
+			continue;
+		i->src_reg = BPF_PSEUDO_KFUNC_CALL;
+		i->imm = (int32_t)object.function[i->imm - first].number;
+	}
+	rc = bpf_program__set_insns(p, copy, nr);
+	mem_free(copy);
+	return rc;
+}
+
+/* Called by libbpf for each program of the sections, before it passes that to the kernel. */
+static int prepare(struct bpf_program *p, struct bpf_prog_load_opts *options, long section)
+{
+	char type[TYPE_BYTES];
+	uint8_t kind = 0;
+	int rc;
+
+	if (!find_type(p, type, &kind))
+		return -EINVAL;
+	options->attach_btf_id = number_of(type, kind);
+	options->prog_flags |= sections[section].flags;
+	if (!options->attach_btf_id) {
+		snprintf(complaint, sizeof(complaint), "prog '%s': there is no %s",
+			 bpf_program__name(p), type);
+		return -ENOENT;
+	}
+	rc = set_calls(p);
+	/* only now: of such programs libbpf would have read all types */
+	return rc ?: bpf_program__set_type(p, BPF_PROG_TYPE_TRACING);
+}
+
+static void register_sections(void)
+{
+	for (size_t i = 0; i < ARRAY_NR(sections); i++) {
+		LIBBPF_OPTS(libbpf_prog_handler_opts, options, .cookie = (long)i,
+			    .prog_prepare_load_fn = prepare);
+
+		(void)libbpf_register_prog_handler(sections[i].name, BPF_PROG_TYPE_RAW_TRACEPOINT,
+						   sections[i].attach_type, &options);
+	}
+}
+
 void loading_begin(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_sections);
 	print_before = libbpf_set_print(keep_complaint); /* of the whole process */
 	complaint[0] = '\0';
+	object.types = -1;
 	privilege_raise();
 }
 
@@ -48,7 +179,103 @@ void loading_end(void)
 {
 	privilege_lower();
 	libbpf_set_print(print_before);
+	io_close(&object.types);
 }
+
+const struct bpf_object_open_opts *loading_options(void)
+{
+	object.types = memfd_create("cpuperf-types", MFD_CLOEXEC);
+	snprintf(object.path, sizeof(object.path), "/proc/self/fd/%d", object.types);
+	object.options = (struct bpf_object_open_opts){.sz = sizeof(object.options),
+						       .btf_custom_path = object.path};
+	return object.types < 0 ? NULL : &object.options;
+}
+
+/* What the programs need to know of the kernel's types. */
+static void choose_types(struct bpf_object *o)
+{
+	struct bpf_program *p;
+	uint8_t kind = 0;
+
+	for (object.nr = 0; object.nr < KERNEL_NR_FUNCTIONS; object.nr++)
+		object.function[object.nr] = (struct reduced_types_number){
+		    .name = functions[object.nr], .kind = BTF_KIND_FUNC};
+	bpf_object__for_each_program(p, o)
+	{
+		char *name = object.name[object.nr - KERNEL_NR_FUNCTIONS];
+
+		if (object.nr >= ARRAY_NR(object.function) || !bpf_program__autoload(p) ||
+		    !find_type(p, name, &kind))
+			continue;
+		object.function[object.nr++] =
+		    (struct reduced_types_number){.name = name, .kind = kind};
+	}
+}
+
+static int reduce(struct bpf_object *o, const void *kernel, size_t len, struct buf *out)
+{
+	__u32 program_len = 0;
+	const void *program = btf__raw_data(bpf_object__btf(o), &program_len);
+
+	choose_types(o);
+	return reduced_types_make(kernel, len, program, program ? program_len : 0, object.function,
+				  object.nr, out);
+}
+
+/* libbpf also finds the types beside the kernel's file. */
+static int reduce_found(struct bpf_object *o, struct buf *out)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	__u32 len = 0;
+	const void *kernel = btf ? btf__raw_data(btf, &len) : NULL;
+	int rc = kernel ? reduce(o, kernel, len, out) : -ENOENT;
+
+	btf__free(btf);
+	return rc;
+}
+
+static int find_types(struct bpf_object *o, struct buf *out)
+{
+	struct kernel_types kernel;
+	int rc = kernel_types_open(&root_live, &kernel);
+
+	if (rc)
+		return reduce_found(o, out);
+	rc = reduce(o, kernel.data, kernel.len, out);
+	kernel_types_close(&kernel);
+	return rc;
+}
+
+int loading_load(struct bpf_object_skeleton *s)
+{
+	BUF_AUTO(types, MAX_TYPES_BYTES);
+	int rc = find_types(*s->obj, &types);
+
+	if (rc == 0 && object.types >= 0)
+		rc = io_write_full(object.types, types.data, types.len);
+	return rc ?: bpf_object__load_skeleton(s);
+}
+
+int loading_attach(struct bpf_object_skeleton *s)
+{
+	char type[TYPE_BYTES];
+	uint8_t kind = 0;
+
+	for (int i = 0; i < s->prog_cnt; i++) {
+		struct bpf_program *p = *s->progs[i].prog;
+		struct bpf_link **link = s->progs[i].link;
+
+		if (*link || bpf_program__fd(p) < 0 || !find_type(p, type, &kind))
+			continue;
+		*link = kind == BTF_KIND_FUNC ? bpf_program__attach_iter(p, NULL)
+					      : bpf_program__attach_trace(p);
+		if (!*link)
+			return -errno;
+	}
+	return 0;
+}
+
+/* --- refusals -------------------------------------------------------------------------------- */
 
 /* Linux 5.12 gave tracing programs a task's storage, and a member of the task that names it; and
  * all programs atomic operations that return a value. */
@@ -80,8 +307,6 @@ int loading_refuse(int rc, struct err *e)
 	return err_set(e, -ENOTSUP, "the kernel does not accept the programs: %s",
 		       complaint[0] ? complaint : strerror(-rc));
 }
-
-enum { TYPE_BYTES = 128 };
 
 /* The type whose arguments are those of the tracepoint. */
 static const char *type_of_trace(const char *name, char type[static TYPE_BYTES])

@@ -11,12 +11,24 @@
 
 struct bpf_map;
 struct bpf_object;
+struct bpf_object_open_opts;
+struct bpf_object_skeleton;
 struct follow_config;
 
 /* Between _begin and _end the capabilities of the program's file are effective, and libbpf's
  * messages are stored, not printed. One thread. */
 void loading_begin(void);
 void loading_end(void);
+/* With which a skeleton is opened, between _begin and _end; one at a time. NULL: there is no memory
+ * for them: libbpf then reads all of the kernel's types. */
+const struct bpf_object_open_opts *loading_options(void);
+/* Loads the programs. libbpf knows sections of programs by the kernel's tracepoints and iterators,
+ * for which it reads all of the kernel's types, which takes 40 ms. Sections with a name of our own
+ * are loaded with the types that they need: "cpuperf_trace/NAME", "cpuperf_iter/NAME" and
+ * "cpuperf_iter.s/NAME", as tp_btf, iter and iter.s. 0 or -errno. */
+int loading_load(struct bpf_object_skeleton *s);
+/* Attaches those of these sections that were loaded and are not attached. 0 or -errno. */
+int loading_attach(struct bpf_object_skeleton *s);
 /* Why the programs cannot be loaded, from libbpf's rc and its messages. Returns -EPERM, -ENOTSUP or
  * -ENOMEM. */
 int loading_refuse(int rc, struct err *e);

@@ -88,11 +88,11 @@ int probes_open(const struct probes_config *config, struct probes **out, struct 
 	rc = p->links ? libbpf_num_possible_cpus() : -ENOMEM;
 	if (rc > 0) {
 		p->nr_cpus = (uint32_t)rc;
-		p->programs = probes_bpf__open();
+		p->programs = probes_bpf__open_opts(loading_options());
 		rc = p->programs ? configure(p, config, e) : -errno;
 	}
 	if (rc == 0)
-		rc = probes_bpf__load(p->programs) ?: map_counts(p);
+		rc = loading_load(p->programs->skeleton) ?: map_counts(p);
 	loading_end();
 	if (rc) {
 		probes_close(p);
@@ -181,7 +181,7 @@ static int follow(struct probes *p)
 	for (size_t i = 0; i < 2; i++) {
 		if (*links[i] || !bpf_program__autoload(programs[i]))
 			continue;
-		*links[i] = bpf_program__attach(programs[i]);
+		*links[i] = bpf_program__attach_trace(programs[i]);
 		if (!*links[i])
 			return -errno;
 	}

@@ -31,7 +31,7 @@ struct tasks {
 
 static int load(struct tasks *t, const struct tasks_config *c)
 {
-	struct tasks_bpf *p = t->programs = tasks_bpf__open();
+	struct tasks_bpf *p = t->programs = tasks_bpf__open_opts(loading_options());
 	int nr_cpus = libbpf_num_possible_cpus();
 
 	if (!p)
@@ -44,7 +44,7 @@ static int load(struct tasks *t, const struct tasks_config *c)
 	p->rodata->has_threads = c->has_threads;
 	p->rodata->has_io = c->has_io;
 	p->rodata->nr_cpus = (__u32)nr_cpus;
-	return tasks_bpf__load(p) ?: tasks_bpf__attach(p);
+	return loading_load(p->skeleton) ?: loading_attach(p->skeleton);
 }
 
 int tasks_open(const struct tasks_config *config, struct tasks **out, struct err *e)

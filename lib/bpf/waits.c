@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/privilege.h"
+#include "base/root.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #ifdef CPUPERF_HAS_BPF
 
 #include "bpf/aggregate_tables.h"
+#include "bpf/kernel_types.h"
 #include "bpf/lasting.h"
 #include "bpf/loading.h"
 #include "bpf/wait_steps.h"
@@ -164,6 +166,8 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->has_target = c->follow.has_target;
 	p->rodata->has_children = c->follow.has_children;
 	bpf_program__set_autoload(p->progs.on_move, c->follow.has_cgroup);
+	p->rodata->has_iter_task =
+	    c->follow.has_cgroup && kernel_types_have_name(&root_live, "bpf_iter_task_new") > 0;
 	for (int i = 0; i < BPF_WAITS_NR_SUMS; i++)
 		p->bss->disabled_ns[i] = UINT64_MAX;
 	return loading_follow(p->obj, &c->follow, true, &p->rodata->cgroup_id, e)
@@ -207,11 +211,11 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 	rc = libbpf_num_possible_cpus();
 	w->nr_cpus = rc > 0 ? (uint32_t)rc : 0;
 	if (rc > 0) {
-		w->programs = waits_bpf__open();
+		w->programs = waits_bpf__open_opts(loading_options());
 		rc = w->programs ? configure(w, config, e) : -errno;
 	}
 	if (rc == 0)
-		rc = waits_bpf__load(w->programs);
+		rc = loading_load(w->programs->skeleton);
 	if (rc == 0)
 		rc = map_sums(w);
 	loading_end();
@@ -269,7 +273,7 @@ int waits_start(struct waits *w, struct err *e)
 
 	loading_begin();
 	if (!w->is_started)
-		rc = waits_bpf__attach(w->programs);
+		rc = loading_attach(w->programs->skeleton);
 	loading_end();
 
 	w->is_started |= rc == 0;

@@ -4,6 +4,7 @@
 #include "base/root.h"
 #include "base/sys.h"
 #include "bpf/kernel_types.h"
+#include "inject.h"
 
 #include <linux/btf.h>
 
@@ -98,4 +99,31 @@ TEST(live)
 	assert_int_equal(kernel_types_have_name(&root_live, "task_struct"), 1);
 	assert_int_equal(kernel_types_have_name(&root_live, "btf_trace_sched_switch"), 1);
 	assert_int_equal(kernel_types_have_name(&root_live, "btf_trace_sched_switcheroo"), 0);
+}
+
+static int open_and_close(void *root)
+{
+	struct kernel_types t;
+	int rc = kernel_types_open(root, &t);
+
+	if (rc)
+		return rc;
+	assert_int_equal(t.len, sizeof(file));
+	assert_memory_equal(t.data, &file, sizeof(file));
+	kernel_types_close(&t);
+	return 0;
+}
+
+/* Of a file that may shrink a copy. */
+TEST(opened)
+{
+	struct root r = make(100, "name");
+	struct kernel_types t;
+
+	assert_int_equal(kernel_types_open(&r, &t), -ENOENT);
+	tree_put(&r, PATH, &file, sizeof(file));
+	inject_every(open_and_close, &r, 1, 3);
+	tree_put(&r, PATH, "", 0);
+	assert_int_equal(kernel_types_open(&r, &t), -EINVAL);
+	tree_remove(&r);
 }

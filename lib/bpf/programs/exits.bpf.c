@@ -171,7 +171,7 @@ static void send_ended(struct task_struct *t, struct task_struct *first)
 	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
 }
 
-SEC("tp_btf/sched_process_exit")
+SEC("cpuperf_trace/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *t)
 {
 	struct task_struct *first = t->group_leader;
@@ -213,7 +213,7 @@ static void add_to_command(struct task_struct *t)
 	__sync_fetch_and_add(&to->nr_partial, sums.nr_partial);
 }
 
-SEC("tp_btf/sched_process_free")
+SEC("cpuperf_trace/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *t)
 {
 	struct bpf_exits_process *out;

@@ -53,7 +53,7 @@ struct bpf_iter__task_file {
 
 static __u64 secret; /* so that no address leaves the kernel */
 
-SEC("iter/task_file")
+SEC("cpuperf_iter/task_file")
 int visit(struct bpf_iter__task_file *ctx)
 {
 	struct bpf_files_file out = {};

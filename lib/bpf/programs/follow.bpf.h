@@ -134,7 +134,7 @@ static FOLLOW_TASK *make_like(struct task_struct *t, struct task_struct *from)
 	return s;
 }
 
-SEC("?tp_btf/sched_process_fork")
+SEC("?cpuperf_trace/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	if (!has_target || has_children || parent->tgid == child->tgid)
@@ -143,7 +143,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /* A command is measured from here on. */
-SEC("?tp_btf/sched_process_exec")
+SEC("?cpuperf_trace/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *t)
 {
 	FOLLOW_TASK *s = find(t);

@@ -197,7 +197,7 @@ static void count(__u32 slot)
 /* --- tasks ----------------------------------------------------------------------------------- */
 
 /* Finds the tasks that were there before. */
-SEC("?iter/task")
+SEC("?cpuperf_iter/task")
 int seed(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
@@ -233,21 +233,21 @@ static void queue(struct task_struct *t)
 		s->queued_ns = bpf_ktime_get_ns();
 }
 
-SEC("?tp_btf/sched_wakeup")
+SEC("?cpuperf_trace/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *t)
 {
 	queue(t);
 	return 0;
 }
 
-SEC("?tp_btf/sched_wakeup_new")
+SEC("?cpuperf_trace/sched_wakeup_new")
 int BPF_PROG(on_new, struct task_struct *t)
 {
 	queue(t);
 	return 0;
 }
 
-SEC("?tp_btf/sched_switch")
+SEC("?cpuperf_trace/sched_switch")
 int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -283,7 +283,7 @@ static bool is_compat(struct task_struct *t)
 	return BPF_CORE_READ(t, thread_info.flags) >> 22 & 1; /* arm64: TIF_32BIT */
 }
 
-SEC("?tp_btf/sys_enter")
+SEC("?cpuperf_trace/sys_enter")
 int BPF_PROG(on_enter, void *regs, long number)
 {
 	struct bpf_latency_task *s;
@@ -306,7 +306,7 @@ int BPF_PROG(on_enter, void *regs, long number)
 	return 0;
 }
 
-SEC("?tp_btf/sys_exit")
+SEC("?cpuperf_trace/sys_exit")
 int BPF_PROG(on_exit)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -364,7 +364,7 @@ static void issue(struct request *r)
 	bpf_map_update_elem(&requests, &key, &now, BPF_ANY);
 }
 
-SEC("?tp_btf/block_rq_issue")
+SEC("?cpuperf_trace/block_rq_issue")
 int BPF_PROG(on_issue, struct request *r)
 {
 	issue(r);
@@ -372,7 +372,7 @@ int BPF_PROG(on_issue, struct request *r)
 }
 
 /* Linux before 5.11. */
-SEC("?tp_btf/block_rq_issue")
+SEC("?cpuperf_trace/block_rq_issue")
 int BPF_PROG(on_issue_of_queue, void *q, struct request *r)
 {
 	issue(r);
@@ -380,7 +380,7 @@ int BPF_PROG(on_issue_of_queue, void *q, struct request *r)
 }
 
 /* A request is complete when all of its bytes are. */
-SEC("?tp_btf/block_rq_complete")
+SEC("?cpuperf_trace/block_rq_complete")
 int BPF_PROG(on_complete, struct request *r, int error, unsigned int bytes)
 {
 	__u64 now = bpf_ktime_get_ns(), key = (__u64)r, issued, start;
@@ -427,7 +427,7 @@ static struct bpf_latency_histogram *add_interrupt(__u32 kind, __u64 id, __u64 *
 	return h;
 }
 
-SEC("?tp_btf/irq_handler_entry")
+SEC("?cpuperf_trace/irq_handler_entry")
 int BPF_PROG(on_irq)
 {
 	struct begins *b = begins_here();
@@ -437,7 +437,7 @@ int BPF_PROG(on_irq)
 	return 0;
 }
 
-SEC("?tp_btf/irq_handler_exit")
+SEC("?cpuperf_trace/irq_handler_exit")
 int BPF_PROG(on_irq_end, int irq, struct irqaction *action)
 {
 	struct begins *b = begins_here();
@@ -459,7 +459,7 @@ static __u64 *softirq_begin(unsigned int number)
 	return b ? &b->softirq[number & (BPF_LATENCY_NR_SOFTIRQS - 1)] : NULL;
 }
 
-SEC("?tp_btf/softirq_entry")
+SEC("?cpuperf_trace/softirq_entry")
 int BPF_PROG(on_softirq, unsigned int number)
 {
 	__u64 *begin = softirq_begin(number);
@@ -469,7 +469,7 @@ int BPF_PROG(on_softirq, unsigned int number)
 	return 0;
 }
 
-SEC("?tp_btf/softirq_exit")
+SEC("?cpuperf_trace/softirq_exit")
 int BPF_PROG(on_softirq_end, unsigned int number)
 {
 	__u64 *begin = softirq_begin(number);

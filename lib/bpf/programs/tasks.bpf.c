@@ -345,7 +345,7 @@ static void write_process(struct seq_file *seq, struct task_struct *t)
 		bpf_seq_write(seq, &out, sizeof(out));
 }
 
-SEC("iter/task")
+SEC("cpuperf_iter/task")
 int visit(struct bpf_iter__task *ctx)
 {
 	enum { NR_OF_A_TIME = 16 }; /* some microseconds */

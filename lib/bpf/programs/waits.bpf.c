@@ -26,6 +26,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "base/wait_thinning.h"
+#include "bpf/kernel_functions.h"
 #include "bpf/programs/aggregate.bpf.h"
 #include "bpf/waits_shared.h"
 
@@ -101,7 +102,8 @@ __u64 nr_wakers; /* stored so far */
 const volatile __u64 mean_ns[BPF_NR_WAITS];     /* between two samples; 0: none */
 const volatile __u32 max_in_span[BPF_NR_WAITS]; /* samples of a CPU that are sent; 0: all */
 const volatile bool counts_wakeups;
-const volatile bool has_exit; /* on_exit is attached */
+const volatile bool has_exit;      /* on_exit is attached */
+const volatile bool has_iter_task; /* the kernel has the functions of that name */
 const volatile bool is_added_up[BPF_NR_WAITS];
 const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
 const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
@@ -282,7 +284,7 @@ static __always_inline void run(struct task_struct *t, struct bpf_waits_task *s,
 }
 
 /* Never allocates: the runqueue is locked. */
-SEC("tp_btf/sched_switch")
+SEC("cpuperf_trace/sched_switch")
 int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -344,7 +346,7 @@ static __always_inline void clear(struct bpf_waits_waker *w)
 
 /* The task that runs here wakes t, or was interrupted by what wakes it. Stored only if the wait
  * will be sampled; the wait ends a little later, with sched_wakeup. */
-SEC("?tp_btf/sched_waking")
+SEC("?cpuperf_trace/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *t)
 {
 	enum {
@@ -392,7 +394,7 @@ int BPF_PROG(on_waking, struct task_struct *t)
 }
 
 /* Counted on the CPU on which the task will run. */
-SEC("tp_btf/sched_wakeup")
+SEC("cpuperf_trace/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *t)
 {
 	struct bpf_waits_task *s = find(t);
@@ -411,7 +413,7 @@ int BPF_PROG(on_wakeup, struct task_struct *t)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup_new")
+SEC("cpuperf_trace/sched_wakeup_new")
 int BPF_PROG(on_new, struct task_struct *t)
 {
 	struct bpf_waits_task *s = find(t);
@@ -499,7 +501,7 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 }
 
 /* Also finds a task to which no sched_switch was reported: see is_unseen_wakeup. */
-SEC("?tp_btf/sched_exit_tp")
+SEC("?cpuperf_trace/sched_exit_tp")
 int BPF_PROG(on_exit, bool is_switch)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -558,15 +560,16 @@ static void divide(struct task_struct *t, __u64 now)
 		__sync_fetch_and_add(&s->waited[phase & 1], ns);
 }
 
-/* Linux 6.7. */
-extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *t,
-			     unsigned int flags) __weak __ksym;
-extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __weak __ksym;
-extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __weak __ksym;
+static int (*const iter_task_new)(struct bpf_iter_task *it, struct task_struct *t,
+				  unsigned int flags) = KERNEL_FUNCTION(KERNEL_ITER_TASK_NEW);
+static struct task_struct *(*const iter_task_next)(struct bpf_iter_task *it) =
+    KERNEL_FUNCTION(KERNEL_ITER_TASK_NEXT);
+static void (*const iter_task_destroy)(struct bpf_iter_task *it) =
+    KERNEL_FUNCTION(KERNEL_ITER_TASK_DESTROY);
 
 /* A process, or a thread alone, has been moved. Before Linux 6.7 other threads of it are divided
  * when their wait ends or is read, by when the process was moved at last. */
-SEC("?tp_btf/cgroup_attach_task")
+SEC("?cpuperf_trace/cgroup_attach_task")
 int BPF_PROG(on_move, void *group, const char *path, struct task_struct *t, bool is_process)
 {
 	enum { THREADS_OF_PROCESS = 2 }; /* BPF_TASK_ITER_PROC_THREADS */
@@ -574,14 +577,14 @@ int BPF_PROG(on_move, void *group, const char *path, struct task_struct *t, bool
 	struct task_struct *thread;
 	struct bpf_iter_task it;
 
-	if (!is_process || !bpf_iter_task_new) {
+	if (!is_process || !has_iter_task) {
 		divide(t, now);
 		return 0;
 	}
-	bpf_iter_task_new(&it, t, THREADS_OF_PROCESS);
-	while ((thread = bpf_iter_task_next(&it)))
+	iter_task_new(&it, t, THREADS_OF_PROCESS);
+	while ((thread = iter_task_next(&it)))
 		divide(thread, now);
-	bpf_iter_task_destroy(&it);
+	iter_task_destroy(&it);
 	return 0;
 }
 
@@ -602,7 +605,7 @@ static struct bpf_waits_task *visit(struct task_struct *t)
 }
 
 /* A reading: adds up the waits that last, and finds the tasks that were there before. */
-SEC("?iter/task")
+SEC("?cpuperf_iter/task")
 int read_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
@@ -641,13 +644,12 @@ static void finish(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns, bool
 		__sync_fetch_and_add(&s->waited[which], ns);
 }
 
-/* Linux 6.2. */
-extern void bpf_rcu_read_lock(void) __weak __ksym;
-extern void bpf_rcu_read_unlock(void) __weak __ksym;
+static void (*const rcu_read_lock)(void) = KERNEL_FUNCTION(KERNEL_RCU_READ_LOCK);
+static void (*const rcu_read_unlock)(void) = KERNEL_FUNCTION(KERNEL_RCU_READ_UNLOCK);
 
 /* The same, with samples. May sleep, to read the memory of programs. The stack is taken first: a
  * wait that ends meanwhile is not divided, and is sampled where it ended. */
-SEC("?iter.s/task")
+SEC("?cpuperf_iter.s/task")
 int sample_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
@@ -662,13 +664,13 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	l = bpf_map_lookup_elem(&lasting, &zero);
 	if (!t || !l)
 		return 0;
-	bpf_rcu_read_lock(); /* for its group leader */
+	rcu_read_lock(); /* for its group leader */
 	s = visit(t);
 	if (s) {
 		since = *(volatile __u64 *)&s->since;
 		now = bpf_ktime_get_ns();
 	}
-	bpf_rcu_read_unlock();
+	rcu_read_unlock();
 	if (!s || since >= now)
 		return 0;
 	phase = s->phase;
@@ -677,10 +679,10 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	if (comes(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? lasts : 0) ||
 	    comes(s, BPF_WAIT_RUN_QUEUE, phase == BPF_WAIT_RUN_QUEUE ? lasts : 0))
 		get_stacks(t, l);
-	bpf_rcu_read_lock();
+	rcu_read_lock();
 	phase = s->phase;
 	is_settled = settle(t, s, since, now, &ns);
-	bpf_rcu_read_unlock();
+	rcu_read_unlock();
 	if (!is_settled)
 		return 0;
 	l->ns[BPF_WAIT_OFF_CPU] = take_due(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? ns : 0);
