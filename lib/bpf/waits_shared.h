@@ -118,22 +118,6 @@ static inline __u64 bpf_wait_weight(const volatile __u32 *steps, __u64 ns, __u64
 	return ns + (mean * (low - ((low - high) * rest >> 12)) >> 16);
 }
 
-/* The zeros before the first bit of r, of 32. Without branches: the verifier follows each way
- * through them. */
-static inline __u32 bpf_zeros_before(__u32 r)
-{
-	r |= r >> 1;
-	r |= r >> 2;
-	r |= r >> 4;
-	r |= r >> 8;
-	r |= r >> 16;
-	r = ~r; /* has a bit for each zero */
-	r -= r >> 1 & 0x55555555;
-	r = (r & 0x33333333) + (r >> 2 & 0x33333333);
-	r = (r + (r >> 4)) & 0x0f0f0f0f;
-	return r * 0x01010101 >> 24;
-}
-
 struct bpf_waker_slot {
 	__u64 number; /* of its use */
 	struct bpf_waits_waker waker;

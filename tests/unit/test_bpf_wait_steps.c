@@ -40,15 +40,3 @@ TEST(exact_if_each_wait_is_sampled)
 	for (uint64_t ns = 16; ns < 100000; ns++)
 		assert_int_equal(bpf_wait_weight(steps, ns, 1), ns);
 }
-
-TEST(zeros_before)
-{
-	assert_int_equal(bpf_zeros_before(0), 32);
-	for (unsigned i = 0; i < 32; i++) {
-		const uint32_t first = UINT32_C(1) << i;
-
-		assert_int_equal(bpf_zeros_before(first), 31 - i);
-		assert_int_equal(bpf_zeros_before(first | (first - 1)), 31 - i);
-		assert_int_equal(bpf_zeros_before(first | (0x9e3779b9 & (first - 1))), 31 - i);
-	}
-}

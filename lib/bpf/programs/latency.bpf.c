@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/bits_shared.h"
 #include "bpf/latency_shared.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -126,17 +127,11 @@ __u8 is_off[BPF_LATENCY_NR_SLOTS];
 
 static __u32 bucket_of(__u64 ns)
 {
-	__u32 log2 = 0, at;
-	__u64 rest = ns;
+	__u32 log2, at;
 
 	if (ns < 1 << BPF_LATENCY_BITS)
 		return (__u32)ns;
-	for (__u32 bits = 32; bits; bits /= 2) {
-		if (rest >> bits) {
-			rest >>= bits;
-			log2 += bits;
-		}
-	}
+	log2 = bpf_log2(ns);
 	at = (log2 - BPF_LATENCY_BITS) << BPF_LATENCY_BITS;
 	at += (__u32)(ns >> (log2 - BPF_LATENCY_BITS));
 	return at < BPF_LATENCY_NR_BUCKETS ? at : BPF_LATENCY_NR_BUCKETS - 1;

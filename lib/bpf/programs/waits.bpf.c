@@ -26,6 +26,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "base/wait_thinning.h"
+#include "bpf/bits_shared.h"
 #include "bpf/kernel_functions.h"
 #include "bpf/programs/aggregate.bpf.h"
 #include "bpf/waits_shared.h"
@@ -135,7 +136,7 @@ static __u32 log2_of(__u32 f)
 static __u64 draw(__u64 mean)
 {
 	__u32 r = bpf_get_prandom_u32() | 1;
-	__u32 shift = bpf_zeros_before(r) & 31;
+	__u32 shift = (31 - bpf_log2(r)) & 31;
 	__u64 log2;
 
 	/* r = 2^(31 - shift) × (1 + f): the bits below the highest are f */
