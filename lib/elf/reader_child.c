@@ -71,30 +71,43 @@ bool elf_reader_is_same(const struct stat *a, const struct stat *b, bool may_gro
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Sends q->len bytes, then whether they are valid: the file could be read and did not change. */
-static bool send_bytes(int to, int fd, const struct elf_reader_question *q, const struct stat *st)
+static int check_same(int fd, const struct elf_reader_question *q, const struct stat *st)
 {
-	static char chunk[CHUNK_BYTES];
 	struct stat now;
+	int rc = sys()->fstatat(fd, "", &now, AT_EMPTY_PATH);
+
+	return rc ?: elf_reader_is_same(st, &now, q->may_grow) ? 0 : -ESTALE;
+}
+
+/* Sends the answer and q->len bytes, then whether they are valid: the file could be read and did
+ * not change. At once, if they are few: each message may wake the parent. */
+static bool send_bytes(int to, int fd, const struct elf_reader_question *q,
+		       const struct elf_reader_answer *a)
+{
+	static char out[sizeof(*a) + CHUNK_BYTES + sizeof(int)];
+	size_t used = sizeof(*a);
 	int rc = 0;
 
-	for (uint64_t done = 0; done < q->len;) {
+	memcpy(out, a, sizeof(*a));
+	for (uint64_t done = 0; done < q->len; used = 0) {
 		size_t len = q->len - done < CHUNK_BYTES ? (size_t)(q->len - done) : CHUNK_BYTES;
-		ssize_t n = rc ? rc : io_pread_full(fd, chunk, len, q->offset + done);
+		ssize_t n = rc ? rc : io_pread_full(fd, out + used, len, q->offset + done);
 
 		if (n < 0 || (size_t)n < len)
 			rc = n < 0 ? (int)n : -ESTALE;
 		if (rc)
-			memset(chunk, 0, len);
-		if (!elf_reader_send(to, chunk, len))
-			return false;
+			memset(out + used, 0, len);
+		used += len;
 		done += len;
+		if (done == q->len) {
+			rc = rc ?: check_same(fd, q, &a->st);
+			memcpy(out + used, &rc, sizeof(rc));
+			used += sizeof(rc);
+		}
+		if (!elf_reader_send(to, out, used))
+			return false;
 	}
-	if (rc == 0)
-		rc = sys()->fstatat(fd, "", &now, AT_EMPTY_PATH);
-	if (rc == 0 && !elf_reader_is_same(st, &now, q->may_grow))
-		rc = -ESTALE;
-	return elf_reader_send(to, &rc, sizeof(rc));
+	return true;
 }
 
 static int open_root(const struct elf_reader_question *q)
@@ -152,8 +165,7 @@ static bool answer(int to, const struct elf_reader_question *q)
 		a.rc = -ESTALE;
 	else if (q->held_len && is_hollow(fd, q->offset, q->held_len))
 		a.rc = -EFBIG;
-	return elf_reader_send(to, &a, sizeof(a)) &&
-	       (a.rc || !q->len || send_bytes(to, fd, q, &a.st));
+	return a.rc || !q->len ? elf_reader_send(to, &a, sizeof(a)) : send_bytes(to, fd, q, &a);
 }
 
 void elf_reader_serve(int fd, const void *none)
