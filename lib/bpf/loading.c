@@ -212,44 +212,56 @@ static void choose_types(struct bpf_object *o)
 	}
 }
 
-static int reduce(struct bpf_object *o, const void *kernel, size_t len, struct buf *out)
-{
-	__u32 program_len = 0;
-	const void *program = btf__raw_data(bpf_object__btf(o), &program_len);
+typedef int types_fn(const void *kernel, size_t len, void *arg);
 
-	choose_types(o);
-	return reduced_types_make(kernel, len, program, program ? program_len : 0, object.function,
-				  object.nr, out);
-}
-
-/* libbpf also finds the types beside the kernel's file. */
-static int reduce_found(struct bpf_object *o, struct buf *out)
+/* Calls fn with the kernel's types: from its file, or, as libbpf finds them, beside it. */
+static int with_types(types_fn *fn, void *arg)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct kernel_types kernel;
+	int rc = kernel_types_open(&root_live, &kernel);
+	struct btf *btf;
+	const void *data;
 	__u32 len = 0;
-	const void *kernel = btf ? btf__raw_data(btf, &len) : NULL;
-	int rc = kernel ? reduce(o, kernel, len, out) : -ENOENT;
 
+	if (rc == 0) {
+		rc = fn(kernel.data, kernel.len, arg);
+		kernel_types_close(&kernel);
+		return rc;
+	}
+	btf = btf__load_vmlinux_btf();
+	data = btf ? btf__raw_data(btf, &len) : NULL;
+	rc = data ? fn(data, len, arg) : -ENOENT;
 	btf__free(btf);
 	return rc;
 }
 
-static int find_types(struct bpf_object *o, struct buf *out)
-{
-	struct kernel_types kernel;
-	int rc = kernel_types_open(&root_live, &kernel);
+/* What an object needs of them. */
+struct reduction {
+	struct bpf_object *of;
+	struct buf *types;
+};
 
-	if (rc)
-		return reduce_found(o, out);
-	rc = reduce(o, kernel.data, kernel.len, out);
-	kernel_types_close(&kernel);
-	return rc;
+static int reduce(const void *kernel, size_t len, void *arg)
+{
+	const struct reduction *r = arg;
+	__u32 program_len = 0;
+	const void *program = btf__raw_data(bpf_object__btf(r->of), &program_len);
+
+	choose_types(r->of);
+	return reduced_types_make(kernel, len, program, program_len, object.function, object.nr,
+				  r->types);
+}
+
+static int find_number(const void *kernel, size_t len, void *number)
+{
+	return reduced_types_make(kernel, len, NULL, 0, number, 1, NULL);
 }
 
 int loading_load(struct bpf_object_skeleton *s)
 {
 	BUF_AUTO(types, MAX_TYPES_BYTES);
-	int rc = find_types(*s->obj, &types);
+	struct reduction reduction = {*s->obj, &types};
+	int rc = with_types(reduce, &reduction);
 
 	if (rc == 0 && object.types >= 0)
 		rc = io_write_full(object.types, types.data, types.len);
@@ -389,20 +401,11 @@ int loading_run(int fd)
 int loading_nr_arguments(const char *name)
 {
 	char type[TYPE_BYTES];
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id =
-	    btf ? btf__find_by_name_kind(btf, type_of_trace(name, type), BTF_KIND_TYPEDEF) : -1;
-	const struct btf_type *t = NULL;
-	int nr = -1;
+	struct reduced_types_number number = {.name = type_of_trace(name, type),
+					      .kind = BTF_KIND_TYPEDEF};
+	int rc = with_types(find_number, &number);
 
-	if (id > 0)
-		t = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
-	if (t && btf_is_ptr(t))
-		t = btf__type_by_id(btf, t->type);
-	if (t && btf_is_func_proto(t))
-		nr = btf_vlen(t) - 1;
-	btf__free(btf);
-	return nr;
+	return rc || !number.nr_parameters ? -1 : (int)number.nr_parameters - 1;
 }
 
 #endif

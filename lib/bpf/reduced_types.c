@@ -305,6 +305,21 @@ static uint32_t find_place(const struct reducer *r, uint32_t number)
 	return at;
 }
 
+static uint32_t nr_parameters(const struct reducer *r, uint32_t number)
+{
+	static const uint32_t way[] = {BTF_KIND_TYPEDEF, BTF_KIND_PTR, BTF_KIND_FUNC_PROTO};
+	struct btf_type t = {.type = number};
+
+	for (size_t i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
+		if (!t.type || t.type > r->nr_types)
+			return 0;
+		read_type(&r->kernel, find_place(r, t.type), &t);
+		if (BTF_INFO_KIND(t.info) != way[i])
+			return 0;
+	}
+	return BTF_INFO_VLEN(t.info);
+}
+
 /* --- writing --------------------------------------------------------------------------------- */
 
 /* Its place in what is written; 0: it has none, or is not of the program. */
@@ -441,8 +456,10 @@ int reduced_types_make(const void *kernel, size_t kernel_len, const void *progra
 		       struct buf *out)
 {
 	struct reducer r = {.nr_types = 0};
-	struct view view;
-	int rc = view_init(&r.kernel, kernel, kernel_len) ?: view_init(&view, program, program_len);
+	struct view view = {.strings = "", .strings_len = 1};
+	int rc = view_init(&r.kernel, kernel, kernel_len)
+		     ?: program ? view_init(&view, program, program_len)
+				: 0;
 
 	if (rc)
 		return rc;
@@ -453,8 +470,10 @@ int reduced_types_make(const void *kernel, size_t kernel_len, const void *progra
 	rc = r.new_number ? add_names(&r, &view, number, nr_numbers) : -ENOMEM;
 	if (rc == 0) {
 		place_names(&r);
-		rc = find_types(&r, number, nr_numbers) ?: put_all(&r, out);
+		rc = find_types(&r, number, nr_numbers) ?: out ? put_all(&r, out) : 0;
 	}
+	for (size_t i = 0; i < nr_numbers && rc == 0; i++)
+		number[i].nr_parameters = nr_parameters(&r, number[i].number);
 	fini(&r);
 	return rc;
 }

@@ -125,7 +125,11 @@ static void make_kernel(void)
 	add_member(&kernel, "words", alias, 224);
 	add_type(&kernel, "other", BTF_KIND_STRUCT, 1, 4);
 	add_member(&kernel, "pid", number, 0);
-	of_trace = add_type(&kernel, "btf_trace_x", BTF_KIND_TYPEDEF, 0, pointer);
+	add_type(&kernel, "", BTF_KIND_FUNC_PROTO, 2, 0);
+	for (int i = 0; i < 4; i++)
+		buf_le32(&kernel.types, 0);
+	add_type(&kernel, "", BTF_KIND_PTR, 0, kernel.nr);
+	of_trace = add_type(&kernel, "btf_trace_x", BTF_KIND_TYPEDEF, 0, kernel.nr);
 	of_iter = add_type(&kernel, "bpf_iter_task", BTF_KIND_FUNC, 0, 0);
 	end(&kernel);
 }
@@ -225,6 +229,12 @@ TEST(reduced)
 	assert_int_equal(number[1].number, of_iter);
 	assert_int_equal(number[2].number, 0);
 	assert_int_equal(number[3].number, 0);
+	assert_int_equal(number[0].nr_parameters, 2);
+	assert_int_equal(number[1].nr_parameters, 0);
+	number[0].number = number[0].nr_parameters = 0; /* without a program */
+	assert_int_equal(
+	    reduced_types_make(kernel.all.data, kernel.all.len, NULL, 0, number, 1, NULL), 0);
+	assert_true(number[0].number == of_trace && number[0].nr_parameters == 2);
 	buf_fini(&text);
 	buf_fini(&out);
 }
