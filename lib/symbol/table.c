@@ -195,6 +195,23 @@ static void advance(struct sweep *s, uint64_t to)
 	s->at = to;
 }
 
+/* No entry covers a part of another one. */
+static bool are_apart(const struct symbol_table *t)
+{
+	for (size_t i = 1; i < t->nr; i++)
+		if (t->entry[i].start - t->entry[i - 1].start < t->entry[i - 1].size)
+			return false;
+	return true;
+}
+
+static struct symbol_span span_at(const struct symbol_table *t, size_t i)
+{
+	const struct symbol_entry *e = &t->entry[i];
+
+	return t->span ? t->span[i]
+		       : (struct symbol_span){e->start, e->start + e->size, (uint32_t)i};
+}
+
 /* Each entry begins one span and ends at most one. */
 static int make_spans(struct symbol_table *t)
 {
@@ -207,6 +224,7 @@ static int make_spans(struct symbol_table *t)
 		return -ENOMEM;
 	}
 	t->span = span;
+	t->nr_spans = 0;
 	for (size_t i = 0; i < t->nr; i++) {
 		advance(&s, t->entry[i].start);
 		s.open[s.nr_open++] = (uint32_t)i;
@@ -231,25 +249,30 @@ int symbol_table_seal(struct symbol_table *t, symbol_prefer_fn *prefer, const vo
 	merge(t, prefer, arg);
 	close_open(t);
 	t->function = mem_calloc(t->nr, sizeof(*t->function));
-	return t->function ? make_spans(t) : -ENOMEM;
+	if (!t->function)
+		return -ENOMEM;
+	t->nr_spans = t->nr;
+	return are_apart(t) ? 0 : make_spans(t);
 }
 
 ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address)
 {
 	size_t low = 0, n = t->nr_spans;
+	struct symbol_span last;
 
 	/* the last span that starts at or before the address */
 	while (n) {
 		size_t half = n / 2;
 
-		if (t->span[low + half].start <= address) {
+		if (span_at(t, low + half).start <= address) {
 			low += half + 1;
 			n -= half + 1;
 		} else {
 			n = half;
 		}
 	}
-	if (!low || address >= t->span[low - 1].end || t->entry[t->span[low - 1].entry].is_nameless)
+	if (!low)
 		return -1;
-	return (ptrdiff_t)t->span[low - 1].entry;
+	last = span_at(t, low - 1);
+	return address < last.end && !t->entry[last.entry].is_nameless ? (ptrdiff_t)last.entry : -1;
 }

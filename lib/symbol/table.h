@@ -38,7 +38,7 @@ struct symbol_span {
 struct symbol_table {
 	struct symbol_entry *entry; /* owned */
 	size_t nr, room;
-	struct symbol_span *span; /* owned; sorted, not overlapping */
+	struct symbol_span *span; /* owned; sorted, not overlapping; NULL: they are the entries */
 	size_t nr_spans;
 	_Atomic(const struct symbol_function *)
 	    *function; /* owned; per entry, NULL at first: a cache for the caller */
