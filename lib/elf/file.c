@@ -128,6 +128,15 @@ static int fill(const struct elf_file *f, size_t from, size_t to)
 	return rc;
 }
 
+/* The first block, if these are all of its bytes. */
+static void put_first(const struct elf_file *f, const uint8_t *first, uint64_t got)
+{
+	if (!got || got < (f->len < BLOCK_BYTES ? f->len : BLOCK_BYTES))
+		return;
+	memcpy((uint8_t *)(uintptr_t)f->data, first, got);
+	atomic_store_explicit(&f->image->has[0], true, memory_order_release);
+}
+
 /* The first failure ends reading, and is reported. */
 static void end_reading(const struct elf_file *f, int rc)
 {
@@ -413,29 +422,27 @@ int elf_file_open(struct elf_reader *reader, const char *path, struct elf_file *
 	return elf_file_open_as(reader, &(struct elf_reader_file){.path = path}, out, st, e);
 }
 
-int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *where,
-		     struct elf_file **out, struct stat *st, struct err *e)
+/* first: got bytes of the file, which is known. */
+static int open_image(struct elf_reader *reader, const struct elf_reader_file *source,
+		      const uint8_t *first, uint64_t got, struct elf_file **out, struct err *e)
 {
-	struct elf_reader_file source = *where;
-	const char *path = where->path;
-	int rc = elf_reader_look(reader, &source);
+	const char *path = source->path;
 	struct elf_file *f;
+	int rc;
 
-	if (rc) {
-		elf_reader_explain(rc, path, e);
-		return rc;
-	}
-	if (source.st.st_size <= 0 || (uint64_t)source.st.st_size > max_file_bytes)
+	if (source->st.st_size <= 0 || (uint64_t)source->st.st_size > max_file_bytes)
 		return err_set_at(e, -EINVAL, path, 0, 0, "%s",
-				  source.st.st_size > 0 ? "is too large" : "is empty");
+				  source->st.st_size > 0 ? "is too large" : "is empty");
 	f = make(path, IMAGE);
 	if (f)
-		f->image = make_image(reader, &source);
+		f->image = make_image(reader, source);
 	if (f && f->image) {
 		f->image->source.path = f->name;
-		f->len = (size_t)source.st.st_size;
+		f->len = (size_t)source->st.st_size;
 		f->data = reserve(f->len);
 	}
+	if (f && f->data)
+		put_first(f, first, got);
 	rc = f && f->data ? decode_file(f, e)
 			  : err_set_at(e, -ENOMEM, path, 0, 0, "cannot be read: no memory");
 	if (rc) {
@@ -444,8 +451,26 @@ int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *wh
 	}
 	f->image->is_open = true;
 	*out = f;
-	*st = source.st;
 	return 0;
+}
+
+int elf_file_open_as(struct elf_reader *reader, const struct elf_reader_file *where,
+		     struct elf_file **out, struct stat *st, struct err *e)
+{
+	struct elf_reader_file source = *where;
+	const char *path = where->path;
+	uint8_t *first = mem_alloc(BLOCK_BYTES);
+	uint64_t got = 0;
+	int rc = elf_reader_look_at(reader, &source, first, first ? BLOCK_BYTES : 0, &got);
+
+	if (rc)
+		elf_reader_explain(rc, path, e);
+	else
+		rc = open_image(reader, &source, first, got, out, e);
+	if (rc == 0)
+		*st = source.st;
+	mem_free(first);
+	return rc;
 }
 
 /* They ascend, do not overlap, and lie in the file. */

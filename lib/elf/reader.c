@@ -111,10 +111,15 @@ static int receive_answer(struct elf_reader *r, const struct elf_reader_question
 {
 	int rc = receive(r, a, sizeof(*a), until_ns), end = 0;
 
-	if (rc || a->rc || !q->len)
+	if (rc || a->rc || !a->len)
 		return rc;
-	rc = receive(r, out, q->len, until_ns) ?: receive(r, &end, sizeof(end), until_ns);
-	a->rc = end;
+	if (a->len > q->len || (a->len < q->len && !q->is_start))
+		return -EPIPE; /* it is not our child's any more */
+	rc = receive(r, out, a->len, until_ns) ?: receive(r, &end, sizeof(end), until_ns);
+	if (!q->is_start)
+		a->rc = end;
+	else if (end)
+		a->len = 0;
 	return rc;
 }
 
@@ -144,12 +149,14 @@ static int ask_child(struct elf_reader *r, struct elf_reader_file *f,
 	return rc ? rc : a->rc;
 }
 
+/* start: NULL, or how many of the first len bytes were read; offset and held_len are 0. */
 static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
-	       uint64_t held_len, void *out)
+	       uint64_t held_len, void *out, uint64_t *start)
 {
 	struct elf_reader_question q = {.offset = offset,
 					.len = len,
 					.held_len = held_len,
+					.is_start = start != NULL,
 					.refuses_links = f->refuses_links,
 					.rights = f->rights,
 					.root_len = f->root_len,
@@ -169,10 +176,13 @@ static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset,
 	pthread_mutex_unlock(&r->lock);
 	if (rc)
 		return rc;
-	if (f->is_known)
-		return elf_reader_is_same(&f->st, &a.st, f->may_grow) ? 0 : -ESTALE;
-	f->st = a.st;
+	if (f->is_known && !elf_reader_is_same(&f->st, &a.st, f->may_grow))
+		return -ESTALE;
+	if (!f->is_known)
+		f->st = a.st;
 	f->is_known = true;
+	if (start)
+		*start = a.len;
 	return 0;
 }
 
@@ -209,7 +219,17 @@ void elf_reader_free(struct elf_reader *r)
 
 int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f)
 {
-	return ask(r, f, 0, 0, 0, NULL);
+	return ask(r, f, 0, 0, 0, NULL, NULL);
+}
+
+int elf_reader_look_at(struct elf_reader *r, struct elf_reader_file *f, void *out, uint64_t len,
+		       uint64_t *got)
+{
+	int rc = ask(r, f, 0, len, 0, out, got);
+
+	if (rc == 0 && !elf_reader_pay(r, f, *got))
+		*got = 0;
+	return rc;
 }
 
 int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
@@ -220,7 +240,7 @@ int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t of
 	for (uint64_t at = 0; at < len && rc == 0; at += STEP_BYTES) {
 		uint64_t step = len - at < STEP_BYTES ? len - at : STEP_BYTES;
 
-		rc = ask(r, f, offset + at, step, at ? step : len, (char *)out + at);
+		rc = ask(r, f, offset + at, step, at ? step : len, (char *)out + at, NULL);
 	}
 	return rc;
 }
@@ -232,11 +252,11 @@ static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, uint64_t u
 	uint64_t size = rc == 0 && f->st.st_size > 0 ? (uint64_t)f->st.st_size : 0;
 
 	if (rc == 0)
-		rc = ask(r, f, 0, 0, size, NULL); /* check for holes first */
+		rc = ask(r, f, 0, 0, size, NULL, NULL); /* check for holes first */
 	for (uint64_t at = 0; at < size && rc == 0; at += STEP_BYTES) {
 		size_t len = size - at < STEP_BYTES ? (size_t)(size - at) : STEP_BYTES;
 
-		rc = ask(r, f, at, len, len, step);
+		rc = ask(r, f, at, len, len, step, NULL);
 		if (rc == 0)
 			*crc = lzma_crc32(step, len, *crc);
 		if (rc == 0 && at + len < size && clock_monotonic_ns() > until_ns)

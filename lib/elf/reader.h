@@ -54,6 +54,10 @@ struct elf_reader_file {
  * its time is used up; -errno of the system calls.
  */
 int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f);
+/* The same, and reads the first bytes at once, at most len: *got of them, which are charged. 0:
+ * they could not be read, or are over the budget: elf_reader_read returns why. */
+int elf_reader_look_at(struct elf_reader *r, struct elf_reader_file *f, void *out, uint64_t len,
+		       uint64_t *got);
 /*
  * Reads its bytes [offset, offset + len), which must exist, and charges them. In addition to the
  * above: -ENOMEM: over the budget; -EFBIG: mostly a hole in the file, which anybody can create for

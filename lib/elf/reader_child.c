@@ -79,7 +79,7 @@ static int check_same(int fd, const struct elf_reader_question *q, const struct 
 	return rc ?: elf_reader_is_same(st, &now, q->may_grow) ? 0 : -ESTALE;
 }
 
-/* Sends the answer and q->len bytes, then whether they are valid: the file could be read and did
+/* Sends the answer and its bytes, then whether they are valid: the file could be read and did
  * not change. At once, if they are few: each message may wake the parent. */
 static bool send_bytes(int to, int fd, const struct elf_reader_question *q,
 		       const struct elf_reader_answer *a)
@@ -89,8 +89,8 @@ static bool send_bytes(int to, int fd, const struct elf_reader_question *q,
 	int rc = 0;
 
 	memcpy(out, a, sizeof(*a));
-	for (uint64_t done = 0; done < q->len; used = 0) {
-		size_t len = q->len - done < CHUNK_BYTES ? (size_t)(q->len - done) : CHUNK_BYTES;
+	for (uint64_t done = 0; done < a->len; used = 0) {
+		size_t len = a->len - done < CHUNK_BYTES ? (size_t)(a->len - done) : CHUNK_BYTES;
 		ssize_t n = rc ? rc : io_pread_full(fd, out + used, len, q->offset + done);
 
 		if (n < 0 || (size_t)n < len)
@@ -99,7 +99,7 @@ static bool send_bytes(int to, int fd, const struct elf_reader_question *q,
 			memset(out + used, 0, len);
 		used += len;
 		done += len;
-		if (done == q->len) {
+		if (done == a->len) {
 			rc = rc ?: check_same(fd, q, &a->st);
 			memcpy(out + used, &rc, sizeof(rc));
 			used += sizeof(rc);
@@ -150,6 +150,14 @@ static bool open_with_rights(const struct elf_reader_question *q, struct stat *s
 	return elf_rights_return() == 0;
 }
 
+/* None of a file of which little is there: who reads it is answered that. */
+static uint64_t len_of_start(int fd, const struct elf_reader_question *q, uint64_t size)
+{
+	uint64_t len = size < q->len ? size : q->len;
+
+	return len && is_hollow(fd, 0, len) ? 0 : len;
+}
+
 static bool answer(int to, const struct elf_reader_question *q)
 {
 	struct elf_reader_answer a = {.rc = 0};
@@ -165,7 +173,9 @@ static bool answer(int to, const struct elf_reader_question *q)
 		a.rc = -ESTALE;
 	else if (q->held_len && is_hollow(fd, q->offset, q->held_len))
 		a.rc = -EFBIG;
-	return a.rc || !q->len ? elf_reader_send(to, &a, sizeof(a)) : send_bytes(to, fd, q, &a);
+	if (a.rc == 0)
+		a.len = q->is_start ? len_of_start(fd, q, size) : q->len;
+	return !a.len ? elf_reader_send(to, &a, sizeof(a)) : send_bytes(to, fd, q, &a);
 }
 
 void elf_reader_serve(int fd, const void *none)

@@ -15,6 +15,7 @@
 struct elf_reader_question {
 	uint64_t offset, len; /* len 0: only stat */
 	uint64_t held_len; /* from offset on, this many bytes must exist and not be mostly holes */
+	bool is_start;     /* instead: as many of the first len bytes as there are, perhaps none */
 	bool refuses_links, may_grow;
 	struct elf_rights rights;
 	size_t root_len; /* as of elf_reader_file */
@@ -25,6 +26,7 @@ struct elf_reader_question {
 struct elf_reader_answer {
 	int rc;
 	struct stat st;
+	uint64_t len; /* of the bytes that follow, and then an int: 0, or why they are invalid */
 };
 
 /* Answers until the socket is closed. */

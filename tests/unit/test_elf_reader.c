@@ -292,6 +292,43 @@ TEST(grows)
 	teardown(&t);
 }
 
+/* A look that brings the first bytes along; none where reading them would fail. */
+TEST(start)
+{
+	static const struct {
+		const char *what, *text;
+		uint64_t size, len, got;
+	} cases[] = {
+	    {"none are wanted", "text", 0, 0, 0},
+	    {"fewer than there are", "what stands there", 0, 4, 4},
+	    {"as many", "text", 0, 4, 4},
+	    {"more", "text", 0, 100, 4},
+	    {"of an empty file", "", 0, 100, 0},
+	    {"mostly a hole", "text", 2 << 20, 2 << 20, 0},
+	    {"over the budget", "what stands there", 0, 12, 0},
+	};
+	char *got = malloc(2 << 20);
+	struct elf_reader_file f;
+	struct fixture t;
+
+	assert_non_null(got);
+	setup(&t, &(struct elf_reader_config){.max_bytes = 44});
+	for (size_t i = 0; i < NR(cases); i++) {
+		uint64_t nr = UINT64_MAX;
+
+		put(&t, "start", cases[i].text, cases[i].size);
+		f = file_named(&t, "start");
+		assert_int_equal(elf_reader_look_at(t.reader, &f, got, cases[i].len, &nr), 0);
+		if (nr != cases[i].got || memcmp(got, cases[i].text, nr) != 0)
+			fail_msg("%s: %llu bytes", cases[i].what, (unsigned long long)nr);
+		assert_true(f.is_known);
+		assert_int_equal(f.st.st_size,
+				 cases[i].size ? cases[i].size : strlen(cases[i].text));
+	}
+	free(got);
+	teardown(&t);
+}
+
 /* A tebibyte that costs its owner a block. */
 TEST(holes)
 {
