@@ -134,6 +134,11 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 	}
 }
 
+static bool is_stopped(const struct survey_reader *r)
+{
+	return r->config.stop && atomic_load(r->config.stop);
+}
+
 /* Receives a message into r->message; *len: its bytes after the head. 0; -ECANCELED; -ETIMEDOUT:
  * the child is silent, has exited, or sent an invalid message. */
 static int receive(const struct survey_reader *r, size_t *len)
@@ -143,7 +148,7 @@ static int receive(const struct survey_reader *r, size_t *len)
 	ssize_t n;
 
 	do {
-		if (r->config.stop && atomic_load(r->config.stop))
+		if (is_stopped(r))
 			return -ECANCELED;
 		if (ms >= r->config.patience_ms ||
 		    (r->config.until_ns && clock_monotonic_ns() > r->config.until_ns))
@@ -249,7 +254,7 @@ static int survey_once(struct survey_reader *r, struct survey_result *out)
 
 int survey_reader_survey(struct survey_reader *r, struct survey_result *out)
 {
-	int rc = survey_once(r, out);
+	int rc = is_stopped(r) ? -ECANCELED : survey_once(r, out); /* a child is dear */
 
 	while (rc == -ETIMEDOUT) {
 		abandon(r, &r->at);

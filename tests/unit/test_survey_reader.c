@@ -510,6 +510,27 @@ TEST(no_child)
 	tree_remove(&r);
 }
 
+/* One that has ended before starts no child. */
+TEST(stopped_before)
+{
+	struct child_ops no_child = child_kernel_ops;
+	struct root r = make_tree();
+	struct buf note;
+	struct tape t;
+
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	no_child.fork = failing_fork;
+	child_set_ops(&no_child);
+	assert_int_equal(look(&t, &r, &note, tape_records), -EAGAIN);
+	atomic_store(&t.stop, true);
+	assert_int_equal(look(&t, &r, &note, tape_records), -ECANCELED);
+	child_set_ops(NULL);
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
 /* Each is taken for one that does not answer; nothing of it is given on. */
 TEST(lies)
 {
