@@ -56,24 +56,27 @@ static void find_space(void)
 		get_number(pid, &space);
 }
 
-/* The thread's number there; 0: it has none. */
-static __u32 number(struct task_struct *t)
+/* The number there; 0: it has none. */
+static __u32 number_of(const struct pid *pid)
 {
 	struct space of = {.level = space.level};
-	struct pid *pid;
 
-	if (of.level == 0)
-		return t->pid;
-	pid = BPF_CORE_READ(t, thread_pid);
 	if (!pid || of.level > MAX_LEVEL || BPF_CORE_READ(pid, level) < of.level)
 		return 0;
 	get_number(pid, &of);
 	return of.ns == space.ns ? of.nr : 0;
 }
 
+static __u32 number(struct task_struct *t)
+{
+	return space.level == 0 ? t->pid : number_of(BPF_CORE_READ(t, thread_pid));
+}
+
+/* Copies: when a pointer is loaded whose type it knows, the verifier searches all types, on each
+ * way that leads there. */
 static __u32 number_of_process(struct task_struct *t)
 {
-	return space.level == 0 ? t->tgid : number(t->group_leader);
+	return space.level == 0 ? t->tgid : number_of(BPF_CORE_READ(t, group_leader, thread_pid));
 }
 
 #endif

@@ -654,6 +654,7 @@ SEC("?cpuperf_iter.s/task")
 int sample_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
+	struct seq_file *seq = ctx->meta->seq; /* once: see number_of_process */
 	struct bpf_waits_task *s;
 	struct bpf_waits_lasting *l;
 	__u64 now = 0, since = 0, lasts, ns;
@@ -695,7 +696,7 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	l->pid = number_of_process(t);
 	l->tid = number(t);
 	l->cpu = t->wake_cpu;
-	is_written = !write_lasting(ctx->meta->seq, l);
+	is_written = !write_lasting(seq, l);
 	finish(s, BPF_WAIT_OFF_CPU, l->ns[BPF_WAIT_OFF_CPU], is_written);
 	finish(s, BPF_WAIT_RUN_QUEUE, l->ns[BPF_WAIT_RUN_QUEUE], is_written);
 	return 0;
