@@ -195,16 +195,16 @@ static void advance(struct sweep *s, uint64_t to)
 	s->at = to;
 }
 
-/* No entry covers a part of another one. */
+/* No entry covers a part of another one, and the last one has room. */
 static bool are_apart(const struct symbol_table *t)
 {
 	for (size_t i = 1; i < t->nr; i++)
 		if (t->entry[i].start - t->entry[i - 1].start < t->entry[i - 1].size)
 			return false;
-	return true;
+	return t->entry[t->nr - 1].size;
 }
 
-static struct symbol_span span_at(const struct symbol_table *t, size_t i)
+struct symbol_span symbol_table_span(const struct symbol_table *t, size_t i)
 {
 	const struct symbol_entry *e = &t->entry[i];
 
@@ -264,7 +264,7 @@ ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address)
 	while (n) {
 		size_t half = n / 2;
 
-		if (span_at(t, low + half).start <= address) {
+		if (symbol_table_span(t, low + half).start <= address) {
 			low += half + 1;
 			n -= half + 1;
 		} else {
@@ -273,6 +273,6 @@ ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address)
 	}
 	if (!low)
 		return -1;
-	last = span_at(t, low - 1);
+	last = symbol_table_span(t, low - 1);
 	return address < last.end && !t->entry[last.entry].is_nameless ? (ptrdiff_t)last.entry : -1;
 }

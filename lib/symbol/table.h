@@ -55,6 +55,8 @@ typedef int symbol_prefer_fn(const void *arg, const struct symbol_entry *a,
 int symbol_compare_names(const char *a, size_t a_len, const char *b, size_t b_len);
 /* Sorts the entries; call once, after adding. prefer NULL: the last one added. 0 or -ENOMEM. */
 int symbol_table_seal(struct symbol_table *t, symbol_prefer_fn *prefer, const void *arg);
+/* The spans of a sealed table, nr_spans of them: sorted, not overlapping. */
+struct symbol_span symbol_table_span(const struct symbol_table *t, size_t i);
 /* The entry that covers the address; -1: none, or is_nameless. */
 ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address);
 

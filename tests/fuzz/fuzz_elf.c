@@ -61,11 +61,11 @@ static void check_symbols(const struct elf_file *f)
 
 	require(symbol_elf_load(f, f, &s) == 0);
 	for (size_t i = 0; i < s.table.nr_spans; i++) {
-		const struct symbol_span *span = &s.table.span[i];
+		const struct symbol_span span = symbol_table_span(&s.table, i);
 
-		require(span->start < span->end && span->entry < s.table.nr);
-		require(i == 0 || s.table.span[i - 1].end <= span->start);
-		symbol_elf_name(&s, &s.table.entry[span->entry], name);
+		require(span.start < span.end && span.entry < s.table.nr);
+		require(i == 0 || symbol_table_span(&s.table, i - 1).end <= span.start);
+		symbol_elf_name(&s, &s.table.entry[span.entry], name);
 	}
 	symbol_elf_fini(&s);
 }

@@ -22,13 +22,13 @@ static void check(const struct symbol_text *s)
 	char name[SYMBOL_TEXT_MAX_NAME_BYTES];
 
 	for (size_t i = 0; i < s->table.nr_spans; i++) {
-		const struct symbol_span *span = &s->table.span[i];
-		const struct symbol_entry *e = &s->table.entry[span->entry];
+		const struct symbol_span span = symbol_table_span(&s->table, i);
+		const struct symbol_entry *e = &s->table.entry[span.entry];
 
-		require(span->start < span->end);
-		require(i == 0 || s->table.span[i - 1].end <= span->start);
+		require(span.start < span.end);
+		require(i == 0 || symbol_table_span(&s->table, i - 1).end <= span.start);
 		require(e->is_nameless ||
-			symbol_table_find(&s->table, span->start) == (ptrdiff_t)span->entry);
+			symbol_table_find(&s->table, span.start) == (ptrdiff_t)span.entry);
 		symbol_text_name(s, e, name);
 		require(!strchr(name, '\n') && strlen(name) < sizeof(name));
 		require(e->group < s->nr_groups);

@@ -128,6 +128,20 @@ TEST(last_wins)
 	symbol_table_fini(&t);
 }
 
+/* What begins at the last address has no size, and no span. */
+TEST(no_room)
+{
+	static const struct row rows[] = {{16, 4}, {UINT64_MAX, 8}};
+	struct symbol_table t;
+
+	build(&t, rows, NR(rows), NULL);
+	assert_int_equal(t.nr_spans, 1);
+	assert_int_equal(symbol_table_span(&t, 0).end, 20);
+	assert_int_equal(find(&t, 19), 0);
+	assert_int_equal(find(&t, UINT64_MAX), -1);
+	symbol_table_fini(&t);
+}
+
 static uint64_t next(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
