@@ -700,8 +700,8 @@ static int load_symbols(struct inputs *in, struct input *o, struct err *e)
 		return rc;
 	if (in->options->kallsyms)
 		return symbols_load_kallsyms(o->symbols, in->options->kallsyms, e);
-	return o->import ? perf_kernel_add_symbols(&in->kernel, import_facts(o->import), o->path,
-						   in->finder, o->symbols, in->problems)
+	return o->import ? perf_kernel_add_symbols(&in->kernel, o->import, o->path, in->finder,
+						   o->symbols, in->problems)
 			 : 0;
 }
 

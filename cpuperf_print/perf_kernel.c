@@ -223,10 +223,12 @@ static void add_modules(struct buf *out, const struct import_facts *f)
 	}
 }
 
-int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f, const char *path,
+int perf_kernel_add_symbols(struct perf_kernel *k, const struct import *im, const char *path,
 			    struct elf_finder *finder, struct symbols *symbols,
 			    struct problems *problems)
 {
+	const struct import_facts *f = import_facts(im);
+	BUF_AUTO(own, MAX_TEXT_BYTES);
 	const struct buf *kallsyms;
 	BUF_AUTO(text, MAX_TEXT_BYTES);
 	uint64_t here;
@@ -234,6 +236,8 @@ int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f,
 
 	if (!f->kernel_address && !f->kernel_build_id_len && !f->nr_modules)
 		return 0; /* nothing of the kernel was recorded */
+	if (import_load_kallsyms(im, &own) == 0 && is_in_place(f, &own))
+		return symbols_add_kallsyms(symbols, buf_str(&own), own.len);
 	kallsyms = is_kernel_here(f) ? load_kallsyms(k) : NULL;
 	if (kallsyms && is_in_place(f, kallsyms))
 		return symbols_add_kallsyms(symbols, buf_str(kallsyms), kallsyms->len);

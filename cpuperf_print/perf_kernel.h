@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct elf_finder;
+struct import;
 struct import_facts;
 struct problems;
 struct symbols;
@@ -31,7 +32,7 @@ void perf_kernel_read_ahead(struct perf_kernel *k, const struct import_facts *f)
 bool perf_kernel_is_same_boot(struct perf_kernel *k, const struct import_facts *f);
 /* Adds what is known of the kernel to symbols, and reports what is not. path names the file in
  * messages; 0 or -ENOMEM. */
-int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f, const char *path,
+int perf_kernel_add_symbols(struct perf_kernel *k, const struct import *im, const char *path,
 			    struct elf_finder *finder, struct symbols *symbols,
 			    struct problems *problems);
 

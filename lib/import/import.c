@@ -63,7 +63,7 @@ static struct import *import_new(const char *path)
 
 	if (!im)
 		return NULL;
-	im->fd = im->temp_fd = -1;
+	im->fd = im->temp_fd = im->kallsyms_fd = -1;
 	arena_init(&im->arena, IMPORT_MAX_TEXT_BYTES);
 	dict_init_texts(&im->build_ids, sizeof(struct import_build_id), IMPORT_MAX_BUILD_IDS,
 			IMPORT_MAX_TEXT_BYTES);

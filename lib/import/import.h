@@ -26,6 +26,7 @@ enum {
 /* Called when header and features are read, and the pass over the records begins (of a pipe: before
  * anything is known). */
 struct import_facts;
+struct buf;
 typedef void import_known_fn(void *arg, const struct import_facts *f);
 
 /* As profile_problem_fn. */
@@ -96,6 +97,9 @@ int import_open(const char *path, import_problem_fn *problem, import_known_fn *k
 		struct import **out, struct err *e);
 void import_close(struct import *im); /* NULL is fine */
 const struct import_facts *import_facts(const struct import *im);
+/* Adds the kernel's symbols as they were, as the text of kallsyms, which a folder of perf record
+ * --kcore has. 0; -ENOENT: there are none; -EFBIG; -errno. */
+int import_load_kallsyms(const struct import *im, struct buf *out);
 /* Lives as long as the import does. */
 const struct trace_set *import_set(const struct import *im);
 

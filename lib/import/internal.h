@@ -131,6 +131,7 @@ struct import {
 	int fd, temp_fd;  /* temp: the unpacked records; -1: there are none */
 	uint64_t temp_bytes;
 	struct import_more *more; /* owned */
+	int kallsyms_fd;          /* -1: there are none */
 	size_t nr_more;
 	uint64_t size;
 	struct import_section data;
