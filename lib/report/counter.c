@@ -53,7 +53,8 @@ struct root {
 
 /* The samples of one clock, in their order. */
 struct row_key {
-	uint32_t session, iteration, trace, cpu, tid, event;
+	uint32_t iteration, trace, cpu, tid, event;
+	uint32_t session; /* in no hash: copies of a session have the same intervals */
 };
 
 /* One of another key in its place ends a row: what comes later is in a new one. Numbers depend on
@@ -318,18 +319,20 @@ static void find_place(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
 	const bool is_of_task = c->all->input->has_own_clocks && s->layout->is_inherited;
-	const struct row_key key = {
-	    c->all->input->number,          head->iteration, head->trace, s->cpu,
-	    is_of_task ? s->record.tid : 0, s->id->event};
-	struct row *row = &c->rows[hash_bytes(0, &key, sizeof(key)) % NR_ROWS];
+	const struct row_key key = {.iteration = head->iteration,
+				    .trace = head->trace,
+				    .cpu = s->cpu,
+				    .tid = is_of_task ? s->record.tid : 0,
+				    .event = s->id->event,
+				    .session = c->all->input->number};
+	const uint32_t hash = hash_bytes(0, &key, offsetof(struct row_key, session));
+	struct row *row = &c->rows[hash % NR_ROWS];
 
 	c->in_row = (struct place_in_row){0};
 	if (!s->is_in_row)
 		return;
-	if (memcmp(&row->key, &key, sizeof(key)) != 0)
-		*row = (struct row){.key = key,
-				    .number =
-					hash_mix(hash_bytes(1, &key, sizeof(key)), s->time_ns) | 1};
+	if (!row->number || memcmp(&row->key, &key, sizeof(key)) != 0)
+		*row = (struct row){.key = key, .number = hash_mix(hash, s->time_ns) | 1};
 	c->in_row = (struct place_in_row){row->number, row->nr++};
 }
 

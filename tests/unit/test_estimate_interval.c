@@ -281,16 +281,16 @@ TEST(contrasts_wrap)
  * independent ones; nor is where the rows of the part are not known. */
 TEST(phases)
 {
-	enum { NR_SAMPLES = 40000 };
-	const struct interval independent = interval_count(NR_SAMPLES / 2, NR_SAMPLES);
+	enum { NR_HALF = 20000, NR_SAMPLES = 2 * NR_HALF };
+	const struct interval independent = interval_count(NR_HALF, NR_SAMPLES);
 	struct interval_contrasts of = {0}, half = {0}, turns = {0};
 	const struct interval_weights all = {NR_SAMPLES, NR_SAMPLES, NR_SAMPLES, &of};
-	struct interval_weights part = {NR_SAMPLES / 2, NR_SAMPLES / 2, NR_SAMPLES / 2, &half};
+	struct interval_weights part = {NR_HALF, NR_HALF, NR_HALF, &half};
 	struct interval s;
 
 	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
 		interval_contrasts_count(&of, 1, i);
-		if (i < NR_SAMPLES / 2)
+		if (i < NR_HALF)
 			interval_contrasts_count(&half, 1, i);
 		if (i % 2)
 			interval_contrasts_count(&turns, 1, i);
@@ -352,14 +352,15 @@ static double sample_turns(uint64_t *seed, const struct turns *t, double share, 
 			   struct interval_weights *part, struct interval_contrasts *in)
 {
 	const uint64_t row = synthetic_next(seed);
-	double at = 0, next = synthetic_uniform(seed), truth = 0;
+	const double first = synthetic_uniform(seed);
+	double at = 0, truth = 0;
 	bool is_in = synthetic_uniform(seed) < share;
 
 	for (uint64_t i = 0; i < n; is_in = !is_in) {
 		const double end = fmin(at + turn_ns(seed, t, share, is_in), (double)n);
 
 		truth += is_in ? (end - at) * t->within : 0;
-		for (; i < n && next < end; i++, next++) {
+		for (; i < n && first + (double)i < end; i++) {
 			if (!is_in || (t->within < 1 && synthetic_uniform(seed) >= t->within))
 				continue;
 			interval_contrasts_count(in, row, i);
