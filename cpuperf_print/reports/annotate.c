@@ -25,7 +25,6 @@ enum {
 	CONTEXT = 4, /* rows beside one with samples */
 	SMALL = 40,  /* as many rows are shown whole */
 	LINE_BYTES = 1024,
-	NR_NAMES = 5,
 	WIDE = 100, /* columns of a terminal that has room for counts, too */
 };
 
@@ -400,43 +399,11 @@ static void put_event(struct annotate *a, uint32_t event)
 	reports_headline(a->of.j, &b);
 }
 
-/* What --function may have meant: the nearest name, else those of the first event with the most
- * samples. */
-static void add_names(const struct annotate *a, struct buf *out)
+static const char *name_at(const void *annotate, size_t i)
 {
-	const struct report_address_function *f = a->of.function;
-	const char *wanted = a->of.j->inputs->options->functions.item[0], *nearest = NULL;
-	size_t distance = 0;
+	const struct annotate *a = annotate;
 
-	for (size_t i = 0; i < a->of.nr_functions; i++)
-		str_nearest_offer(wanted, f[i].function->name, &nearest, &distance);
-	if (nearest) {
-		buf_printf(out, "did you mean %s?", nearest);
-		return;
-	}
-	buf_adds(out, "there are ");
-	for (size_t i = 0; i < a->of.nr_functions && i < NR_NAMES && f[i].event == f->event; i++)
-		buf_printf(out, "%s%s", i ? ", " : "", f[i].function->name);
-	buf_adds(out, a->of.nr_functions > NR_NAMES ? " …" : "");
-}
-
-static void put_no_match(struct annotate *a)
-{
-	static const char what[] = "function with samples of its own matches --function";
-	BUF_AUTO(names, LINE_BYTES);
-	BUF_AUTO(line, LINE_BYTES);
-	struct err e = {0};
-
-	add_names(a, &names);
-	if (is_text(a)) {
-		buf_printf(&line, "No %s: %s", what, buf_str(&names));
-		buf_addc(&a->of.j->output->text, '\n');
-		reports_headline(a->of.j, &line);
-		return;
-	}
-	err_set(&e, -ENOENT, "no %s", what);
-	err_hint(&e, "%s", buf_str(&names));
-	problems_add(&a->of.j->output->problems, false, &e);
+	return a->of.function[i].function->name;
 }
 
 static int put_functions(struct annotate *a, struct err *e)
@@ -459,7 +426,8 @@ static int put_functions(struct annotate *a, struct err *e)
 			rc = put_function(a, e);
 	}
 	if (rc == 0 && event == UINT32_MAX && a->of.nr_functions)
-		put_no_match(a);
+		reports_no_function(a->of.j, "function with samples of its own", name_at, a,
+				    a->of.nr_functions);
 	else if (rc == 0 && event == UINT32_MAX)
 		reports_nothing(a->of.j, &a->of.stats, "samples");
 	return rc;

@@ -254,8 +254,12 @@ int reports_calls(struct job *j, struct err *e)
 	struct calls t = {.j = j, .calls = report_calls_new(j->inputs->functions)};
 	int rc = (t.calls ? 0 : err_set(e, -ENOMEM, "out of memory")) ?:
 		 samples_read(j, j->first, j->nr, report_calls_sink(t.calls), &t.stats, e) ?:
-		 finish(&t, e) ?:
-		 (j->output->form == GRID_PEOPLE ? print_people(&t, e) : print_programs(&t, e));
+		 finish(&t, e);
+
+	if (rc == 0 && !reports_check_functions(j, t.rows, t.nr_rows))
+		rc = output_flush(j->output, e);
+	else if (rc == 0)
+		rc = j->output->form == GRID_PEOPLE ? print_people(&t, e) : print_programs(&t, e);
 
 	report_calls_free(t.calls);
 	mem_free(t.totals);

@@ -9,6 +9,8 @@
 #include "numbers.h"
 #include "options.h"
 #include "registry.h"
+#include "report/flat.h"
+#include "report/functions.h"
 #include "reports/reports.h"
 #include "samples.h"
 
@@ -34,6 +36,74 @@ bool reports_is_wanted(const struct job *j, const struct report_function *fn)
 	const struct opt_strings *globs = &j->inputs->options->functions;
 
 	return !globs->nr || ARRAY_ANY(glob, globs->item, globs->nr, str_glob(*glob, fn->name));
+}
+
+/* The nearest name, else the first ones. */
+static void add_names(const char *wanted, reports_name_fn *name_at, const void *arg, size_t nr,
+		      struct buf *out)
+{
+	enum { NR_NAMES = 5 };
+	const char *nearest = NULL;
+	size_t distance = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		str_nearest_offer(wanted, name_at(arg, i), &nearest, &distance);
+	if (nearest) {
+		buf_printf(out, "did you mean %s?", nearest);
+		return;
+	}
+	buf_adds(out, "there are ");
+	for (size_t i = 0; i < nr && i < NR_NAMES; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", name_at(arg, i));
+	buf_adds(out, nr > NR_NAMES ? " …" : "");
+}
+
+void reports_no_function(struct job *j, const char *what, reports_name_fn *name_at, const void *arg,
+			 size_t nr)
+{
+	BUF_AUTO(names, LINE_BYTES);
+	BUF_AUTO(line, LINE_BYTES);
+	struct err e = {0};
+
+	add_names(j->inputs->options->functions.item[0], name_at, arg, nr, &names);
+	if (j->output->form == GRID_PEOPLE) {
+		buf_printf(&line, "No %s matches --function: %s", what, buf_str(&names));
+		buf_addc(&j->output->text, '\n');
+		reports_headline(j, &line);
+		return;
+	}
+	err_set(&e, -ENOENT, "no %s matches --function", what);
+	err_hint(&e, "%s", buf_str(&names));
+	problems_add(&j->output->problems, false, &e);
+}
+
+/* Rows by function, and their names. */
+struct named {
+	const struct job *j;
+	const struct report_flat_row *rows;
+};
+
+static const struct report_function *function_at(const struct named *n, size_t i)
+{
+	return report_functions_at(n->j->inputs->functions, n->rows[i].column[REPORT_FUNCTION]);
+}
+
+static const char *name_at(const void *named, size_t i)
+{
+	return function_at(named, i)->name;
+}
+
+bool reports_check_functions(struct job *j, const struct report_flat_row *rows, size_t nr)
+{
+	const struct named named = {j, rows};
+
+	if (!nr || !j->inputs->options->functions.nr)
+		return true;
+	for (size_t i = 0; i < nr; i++)
+		if (reports_is_wanted(j, function_at(&named, i)))
+			return true;
+	reports_no_function(j, "function", name_at, &named, nr);
+	return j->output->form != GRID_PEOPLE;
 }
 
 static double scale_of(const struct trace_event *e)

@@ -247,9 +247,12 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 						 : report_flat_rows)(f.flat, &f.nr_rows);
 	if (rc == 0 && (!f.rows || omit_heap(&f) || add_sessions(&f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0 && f.nr_rows && (j->selection->by_session || j->selection->by_host) &&
-	    j->nr > 1 && j->output->form == GRID_PEOPLE &&
-	    reports_have_room(j, j->selection->by_host))
+	if (rc == 0 && columns >> REPORT_FUNCTION & 1 &&
+	    !reports_check_functions(j, f.rows, f.nr_rows))
+		rc = output_flush(j->output, e);
+	else if (rc == 0 && f.nr_rows && (j->selection->by_session || j->selection->by_host) &&
+		 j->nr > 1 && j->output->form == GRID_PEOPLE &&
+		 reports_have_room(j, j->selection->by_host))
 		rc = reports_side_by_side(j, columns, &f.stats, f.rows, f.nr_rows, e);
 	else if (rc == 0)
 		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);

@@ -69,6 +69,15 @@ bool reports_has_others(const struct profile_facts *f);
 
 /* True if --function is not used, or its name matches. */
 struct report_function;
+/* The name of a function, of those that a report has. */
+typedef const char *reports_name_fn(const void *arg, size_t i);
+/* Says that none of nr functions matches --function ("No WHAT matches"), and which it may have
+ * meant. Not for none. */
+void reports_no_function(struct job *j, const char *what, reports_name_fn *name_at, const void *arg,
+			 size_t nr);
+/* False: of rows by function none matches --function, which is said, and text has nothing else to
+ * say. */
+bool reports_check_functions(struct job *j, const struct report_flat_row *rows, size_t nr);
 bool reports_is_wanted(const struct job *j, const struct report_function *fn);
 
 /* Of an event of which the largest sample counts: how its amount is called, with a space. */

@@ -424,6 +424,17 @@ def check_nothing(session):
         assert not output(*args, "--comm=nobody", "--output-format=ndjson")
 
 
+def check_no_function(session):
+    """What no function is called is said, with what it may have meant; for programs there is the header."""
+    known = max(rows(session), key=lambda r: int(r["self_samples"]))["function"]
+    for name in ("flat", "calls"):
+        args = [f"--session={session.file}", f"--report={name}"]
+        assert "No function matches --function: there are " in output(*args, "--function=nothing-like-it"), name
+        assert f"No function matches --function: did you mean {known}?\n" in output(*args, f"--function={known}x"), name
+        done = run(*args, f"--function={known}x", "--output-format=csv")
+        assert len(done.stdout.splitlines()) == 1 and "no function matches --function" in done.stderr, done
+
+
 def check_rest(session):
     """What hides rows is what shows them."""
     for name in ("flat", "stacks"):
@@ -900,6 +911,7 @@ def main():
             "filters": lambda: check_filters(s.both), "shapes": lambda: check_shapes(s.both),
             "all formats": lambda: check_all_formats(s.both, s.again),
             "several": lambda: check_several(s.both, s.again, s.other), "nothing": lambda: check_nothing(s.both),
+            "no function": lambda: check_no_function(s.both),
             "rest": lambda: check_rest(s.both), "filtered counts": lambda: check_filtered_counts(s.both),
             "records": lambda: check_records(s.both), "one after the other": lambda: check_one_after_the_other(s.both),
             "told once": lambda: check_told_once(s.both, f"{folder}/no_end"),
