@@ -93,7 +93,8 @@ static double lasting_ns(const struct job *j, const struct report_stats *stats, 
 	double rate = 0;
 
 	for (uint32_t i = 0; i < f->nr_events; i++)
-		if (samples_is_wait(&f->events[i]) && (i == event || j->sum == REPORT_SUM_STATES))
+		if (samples_is_wait(&f->events[i]) &&
+		    report_states_event(f, &j->selection->filter, i, j->sum) == event)
 			rate = fmax(rate, (double)f->events[i].rate);
 	if (rate > 0 && s->counted.weight) /* where samples stand for others, too */
 		rate = fmax(rate, s->counted.squares / (double)s->counted.weight);

@@ -131,7 +131,7 @@ static int fill(const struct elf_file *f, size_t from, size_t to)
 /* The first block, if these are all of its bytes. */
 static void put_first(const struct elf_file *f, const uint8_t *first, uint64_t got)
 {
-	if (!first || !got || got < (f->len < BLOCK_BYTES ? f->len : BLOCK_BYTES))
+	if (!first || !got || got != (f->len < BLOCK_BYTES ? f->len : BLOCK_BYTES))
 		return;
 	memcpy((uint8_t *)(uintptr_t)f->data, first, got);
 	atomic_store_explicit(&f->image->has[0], true, memory_order_release);

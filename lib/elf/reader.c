@@ -111,10 +111,12 @@ static int receive_answer(struct elf_reader *r, const struct elf_reader_question
 {
 	int rc = receive(r, a, sizeof(*a), until_ns), end = 0;
 
-	if (rc || a->rc || !a->len)
+	if (rc || a->rc)
 		return rc;
 	if (a->len > q->len || (a->len < q->len && !q->is_start))
 		return -EPIPE; /* it is not our child's any more */
+	if (!a->len)
+		return 0;
 	rc = receive(r, out, a->len, until_ns) ?: receive(r, &end, sizeof(end), until_ns);
 	if (!q->is_start)
 		a->rc = end;

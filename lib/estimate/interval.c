@@ -82,13 +82,16 @@ static double student(double df)
  *   sum, and varies by n v.
  * - The end of a phase adds 1 to the squares of the pair in which it lies, which is every second
  * one; and to those of a four 1, 4 or 1, if it is not between two: T / 2 and 3 T / 2 in all. It
- * varies by T / 12. The sums are known from few signs, hence Student's quantile. One end at least
+ * varies by T / 12.
+ *
+ * The sums are known from few signs, or of few samples, hence Student's quantile. One end at least
  * there is.
  */
 static double variance_of_rows(const struct interval_contrasts *part,
 			       const struct interval_contrasts *all, double share)
 {
-	const double t = student(INTERVAL_CONTRASTS / 1.5) / Z;
+	const double nr = fmin(INTERVAL_CONTRASTS, (double)all->nr / 4);
+	const double t = student(fmax(nr / 1.5, 4)) / Z;
 	double squares = 0, fours = 0, by_chance;
 
 	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) {
@@ -121,7 +124,10 @@ static double ratio_of(const struct interval_weights *part, const struct interva
 	/* one alone follows no other */
 	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2)
 		return 1;
-	return (beside + variance_of_rows(in, of, share)) / independent;
+	/* a row has two ends of its own, too */
+	return (beside + variance_of_rows(in, of, share) +
+		variance_of_independent((double)in->nr_rows, (double)of->nr_rows, share) / 6) /
+	       independent;
 }
 
 /* The share is 0 or 1: only what was left to chance may differ, at most sqrt(nr * squares) of the

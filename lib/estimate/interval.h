@@ -19,6 +19,7 @@
 
 #include "base/hash.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { INTERVAL_CONTRASTS = 48 };
@@ -30,7 +31,8 @@ enum { INTERVAL_CONTRASTS = 48 };
  * Zero-initialise.
  */
 struct interval_contrasts {
-	uint64_t nr; /* samples in rows */
+	uint64_t nr;      /* samples in rows */
+	uint64_t nr_rows; /* first samples of them */
 	int16_t pair[INTERVAL_CONTRASTS];
 	int16_t four[INTERVAL_CONTRASTS];
 };
@@ -41,14 +43,16 @@ static inline void interval_contrast_add(int16_t *to, int by)
 	*to = (int16_t)(uint16_t)(*to + by);
 }
 
-/* Counts a sample: of a row, which has a number of its own, and its place there, from 0. */
+/* Counts a sample of a row, at a place there. Rows of clocks that are in step have the same number
+ * and the same places at the same times; all others have numbers of their own. */
 static inline void interval_contrasts_count(struct interval_contrasts *c, uint64_t row,
-					    uint64_t place)
+					    uint64_t place, bool is_first)
 {
 	const uint64_t four = hash_mix(hash_mix(row, place >> 2), place >> 2);
 	const uint64_t pair = four >> (place & 2 ? 20 : 40);
 
 	c->nr++;
+	c->nr_rows += is_first;
 	interval_contrast_add(&c->pair[(pair & 0xffff) * INTERVAL_CONTRASTS >> 16],
 			      (pair >> 16 ^ place) & 1 ? -1 : 1);
 	interval_contrast_add(&c->four[(four & 0xffff) * INTERVAL_CONTRASTS >> 16],
@@ -61,6 +65,7 @@ static inline void interval_contrasts_add(struct interval_contrasts *to,
 	if (!from->nr)
 		return;
 	to->nr += from->nr;
+	to->nr_rows += from->nr_rows;
 	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) {
 		interval_contrast_add(&to->pair[i], from->pair[i]);
 		interval_contrast_add(&to->four[i], from->four[i]);

@@ -50,7 +50,8 @@ void profile_samples_close(struct profile_samples *s); /* NULL is fine */
 /* Call before the first sample. One of about `every` samples is returned, with the weight of those
  * for which it stands: of each row of samples one that is chosen by chance, and, where that is not
  * enough, of each row of frames. The choice of a trace is the same each time. Not for waits, heaps
- * and maxima, whose samples do not stand for others; what the kernel added up is returned whole. */
+ * and maxima, whose samples do not stand for others; what the kernel added up is returned whole.
+ * Samples of one frame lie beside each other, and say less than as many independent ones. */
 void profile_samples_thin(struct profile_samples *s, uint32_t every);
 /* Of samples that are passed over: what those of an event add up to. */
 typedef void profile_omit_fn(void *arg, uint32_t event, uint64_t samples, uint64_t weight);

@@ -61,11 +61,13 @@ struct row_key {
  * samples alone, not on which thread reads them, so that a report is the same each time. */
 struct row {
 	struct row_key key;
-	uint64_t number, nr; /* not 0; so many samples */
+	uint64_t number;         /* 0: there is none */
+	uint64_t place, time_ns; /* of its last sample */
 };
 
 struct place_in_row {
 	uint64_t row, place; /* as of struct report_count */
+	bool is_first;
 };
 
 struct report_counter {
@@ -309,16 +311,28 @@ static struct report_count count_of(const struct report_counter *c, const struct
 	    .unit = s->unit,
 	    .row = c->in_row.row,
 	    .place = c->in_row.place,
+	    .is_first = c->in_row.is_first,
 	    .is_maximum = s->layout->is_maximum,
 	};
 }
 
+/* So many distances of samples, to the nearest. */
+static uint64_t nr_steps(uint64_t from_ns, uint64_t to_ns, const struct profile_sample *s)
+{
+	const uint64_t step_ns = s->weight ? s->weight : 1;
+
+	return to_ns > from_ns ? (to_ns - from_ns + step_ns / 2) / step_ns : 0;
+}
+
 /* Each clock has a row of its own: that of a CPU, or of a task on it. Samples that are not selected
- * have places, too: what lies between two of a row is not beside each other. */
+ * have places, too: what lies between two of a row is not beside each other. The clocks of CPUs
+ * begin together and stay in step, so that where the CPUs change phase together all are off alike:
+ * they have one number, and places by time. */
 static void find_place(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
 	const bool is_of_task = c->all->input->has_own_clocks && s->layout->is_inherited;
+	const bool is_in_step = !is_of_task && c->all->of_event[s->id->event].is_clock;
 	const struct row_key key = {.iteration = head->iteration,
 				    .trace = head->trace,
 				    .cpu = s->cpu,
@@ -327,13 +341,23 @@ static void find_place(struct report_counter *c, const struct trace_head *head,
 				    .session = c->all->input->number};
 	const uint32_t hash = hash_bytes(0, &key, offsetof(struct row_key, session));
 	struct row *row = &c->rows[hash % NR_ROWS];
+	uint64_t steps;
 
 	c->in_row = (struct place_in_row){0};
 	if (!s->is_in_row)
 		return;
-	if (!row->number || memcmp(&row->key, &key, sizeof(key)) != 0)
+	if (!row->number || memcmp(&row->key, &key, sizeof(key)) != 0) {
 		*row = (struct row){.key = key, .number = hash_mix(hash, s->time_ns) | 1};
-	c->in_row = (struct place_in_row){row->number, row->nr++};
+		if (is_in_step)
+			row->number = hash_mix(1, key.event) | 1;
+		row->time_ns = c->all->input->start_ns;
+		c->in_row.is_first = true;
+	}
+	steps = is_in_step ? nr_steps(row->time_ns, s->time_ns, s) : 0;
+	row->place += steps || c->in_row.is_first ? steps : 1;
+	row->time_ns = s->time_ns;
+	c->in_row.row = row->number;
+	c->in_row.place = row->place;
 }
 
 static int add_single(struct report_counter *c, uint32_t node, const struct profile_sample *s)
@@ -679,7 +703,7 @@ static void cut_wait(struct report_counter *c, const struct report_counted *coun
 		return;
 	s->weight = (uint64_t)((double)whole * ((double)part_ns / (double)ns));
 	s->unit = (uint64_t)((double)s->unit * ((double)part_ns / (double)ns));
-	s->time_ns = s->end_ns = profile_spans_last(&c->all->spans, s->time_ns);
+	s->time_ns = profile_spans_last(&c->all->spans, s->time_ns);
 	rest.weight = whole - s->weight;
 	report_weight_add(&c->stats.event[counted->event].omitted, &rest);
 }
@@ -991,6 +1015,11 @@ static int read_spans(struct report_counters *all)
 	return rc;
 }
 
+static bool is_clock(const struct trace_event *e)
+{
+	return strcmp(e->group, "software") == 0 && strcmp(e->unit, "ns") == 0;
+}
+
 int report_counters_init(struct report_counters *all, const struct report_run *run,
 			 const struct report_input *input)
 {
@@ -1006,7 +1035,8 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 		struct report_counted *to = &all->of_event[i];
 
 		*to = (struct report_counted){is_wanted(run, &f->events[i]), i, REPORT_NO_STATE,
-					      is_of_last(run, &f->events[i])};
+					      is_of_last(run, &f->events[i]),
+					      is_clock(&f->events[i])};
 		if (!run->sum)
 			continue;
 		to->event = report_states_event(f, run->filter, i, run->sum);

@@ -23,6 +23,7 @@ struct report_counted {
 	uint32_t event;          /* under which number */
 	enum report_state state; /* REPORT_NO_STATE unless the run adds up states */
 	bool is_of_last;         /* a value, as of memory: only that of the last iteration counts */
+	bool is_clock;           /* its weights are times */
 };
 
 /* What the counters of a session share. */

@@ -123,9 +123,10 @@ struct report_count {
 	/* How much of the weight an independent sample stands for: the weight of one, or less if it
 	 * was not left to chance that so much was sampled; 0: nothing was. */
 	uint64_t unit;
-	/* One that a clock took after the one before: of which row, and its place there, from 0.
-	 * Row 0: it was taken by itself. */
+	/* One that a clock took after the one before: of which row, and its place there. Row 0: it
+	 * was taken by itself. */
 	uint64_t row, place;
+	bool is_first;   /* of its row */
 	bool is_maximum; /* as of struct report_weight */
 };
 
@@ -147,7 +148,7 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 	to->random += c->samples;
 	to->squares += (double)c->weight * (double)c->unit;
 	if (c->row)
-		interval_contrasts_count(&to->rows, c->row, c->place);
+		interval_contrasts_count(&to->rows, c->row, c->place, c->is_first);
 }
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)

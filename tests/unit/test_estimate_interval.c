@@ -257,9 +257,9 @@ TEST(contrasts)
 	struct interval_contrasts one = {0}, parts[3] = {{0}};
 
 	for (uint64_t i = 0; i < 1000; i++)
-		interval_contrasts_count(&one, 7 + i % 2, i / 2);
+		interval_contrasts_count(&one, 7 + i % 2, i / 2, i < 2);
 	for (uint64_t i = 1000; i-- > 0;)
-		interval_contrasts_count(&parts[i % 3], 7 + i % 2, i / 2);
+		interval_contrasts_count(&parts[i % 3], 7 + i % 2, i / 2, i < 2);
 	interval_contrasts_add(&parts[1], &parts[2]);
 	interval_contrasts_add(&parts[0], &parts[1]);
 	assert_memory_equal(&parts[0], &one, sizeof(one));
@@ -289,11 +289,11 @@ TEST(phases)
 	struct interval s;
 
 	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
-		interval_contrasts_count(&of, 1, i);
+		interval_contrasts_count(&of, 1, i, i == 0);
 		if (i < NR_HALF)
-			interval_contrasts_count(&half, 1, i);
+			interval_contrasts_count(&half, 1, i, i == 0);
 		if (i % 2)
-			interval_contrasts_count(&turns, 1, i);
+			interval_contrasts_count(&turns, 1, i, false);
 	}
 	s = interval_part(&part, &all);
 	assert_true(interval_half(&s) * NR_SAMPLES > 0.7 && interval_half(&s) * NR_SAMPLES < 1.5);
@@ -316,11 +316,11 @@ TEST(places_between)
 	struct interval s, independent;
 
 	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
-		interval_contrasts_count(&of, 1, 5 * i);
+		interval_contrasts_count(&of, 1, 5 * i, i == 0);
 		add(&all, 1);
 		if (synthetic_uniform(&seed) >= 0.9)
 			continue;
-		interval_contrasts_count(&in, 1, 5 * i);
+		interval_contrasts_count(&in, 1, 5 * i, i == 0);
 		add(&part, 1);
 	}
 	s = interval_part(&part, &all);
@@ -363,7 +363,7 @@ static double sample_turns(uint64_t *seed, const struct turns *t, double share, 
 		for (; i < n && first + (double)i < end; i++) {
 			if (!is_in || (t->within < 1 && synthetic_uniform(seed) >= t->within))
 				continue;
-			interval_contrasts_count(in, row, i);
+			interval_contrasts_count(in, row, i, i == 0);
 			add(part, 1);
 		}
 		at = end;
@@ -379,7 +379,7 @@ static double sample_independent(uint64_t *seed, double share, uint64_t n,
 	for (uint64_t i = 0; i < n; i++) {
 		if (synthetic_uniform(seed) >= share)
 			continue;
-		interval_contrasts_count(in, row, i);
+		interval_contrasts_count(in, row, i, i == 0);
 		add(part, 1);
 	}
 	return share;
@@ -415,7 +415,7 @@ TEST(holds_in_rows)
 	for (size_t k = 0; k < NR(kinds) * NR(shares); k++) {
 		const struct turns *kind = &kinds[k / NR(shares)];
 		const double share = shares[k % NR(shares)];
-		const struct interval_contrasts of = {.nr = NR_SAMPLES}; /* of all, none differs */
+		const struct interval_contrasts of = {.nr = NR_SAMPLES, .nr_rows = 1};
 		const struct interval_weights all = {NR_SAMPLES, NR_SAMPLES, NR_SAMPLES, &of};
 		struct tally t = {0};
 		double error[CASES], half = 0;
@@ -439,4 +439,64 @@ TEST(holds_in_rows)
 		assert_true(percent(kind->name, &t) >= 91.5);
 		assert_true(half / error[CASES * 95 / 100] < kind->most);
 	}
+}
+
+/* Of few samples the signs say little. */
+TEST(holds_of_few)
+{
+	static const uint64_t sizes[] = {8, 12, 20, 40};
+	uint64_t seed = 31;
+
+	for (size_t k = 0; k < NR(sizes); k++) {
+		const uint64_t n = sizes[k];
+		const struct interval_contrasts of = {.nr = n, .nr_rows = 1};
+		const struct interval_weights all = {n, (double)n, (double)n, &of};
+		struct tally t = {0};
+
+		for (unsigned i = 0; i < 4000; i++) {
+			struct interval_contrasts in = {0};
+			struct interval_weights part = {.rows = &in};
+			const double p = 0.2 + 0.1 * (i % 4);
+			struct interval s;
+
+			sample_independent(&seed, p, n, &part, &in);
+			s = interval_part(&part, &all);
+			count(&t, &s, p);
+		}
+		assert_true(percent("of few", &t) >= 89);
+	}
+}
+
+/* Tasks that are of the part or beside it, from a sample's distance before their first one. */
+TEST(holds_of_many_rows)
+{
+	enum { NR_TASKS = 50, LEAST = 10 };
+	struct tally t = {0};
+	uint64_t seed = 37;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		struct interval_contrasts in = {0}, of = {0};
+		struct interval_weights part = {.rows = &in}, all = {.rows = &of};
+		double of_part = 0, of_all = 0;
+		struct interval s;
+
+		for (unsigned k = 0; k < NR_TASKS; k++) {
+			const double lives = LEAST + synthetic_uniform(&seed);
+			const uint64_t row = synthetic_next(&seed);
+
+			of_all += lives;
+			of_part += k % 3 ? 0 : lives;
+			for (uint64_t at = 0; (double)(at + 1) < lives; at++) {
+				interval_contrasts_count(&of, row, at, at == 0);
+				add(&all, 1);
+				if (k % 3)
+					continue;
+				interval_contrasts_count(&in, row, at, at == 0);
+				add(&part, 1);
+			}
+		}
+		s = interval_part(&part, &all);
+		count(&t, &s, of_part / of_all);
+	}
+	assert_true(percent("of many rows", &t) >= 91);
 }

@@ -906,7 +906,8 @@ TEST(rows)
 	struct sample samples[NR] = {{.file = 0}};
 	const struct profile_filter filter = {.tids = {.item = {{7, 7}}, .nr = 1}};
 	static const struct profile_filter everything;
-	const struct interval_contrasts none = {.nr = NR / 4}, all = {.nr = NR / 2};
+	const struct interval_contrasts none = {.nr = NR / 4, .nr_rows = 1};
+	struct interval_contrasts all = {.nr = NR / 2};
 	struct world w;
 	const struct report_sink sink = {.entry = take_entry, .arg = &w};
 
@@ -931,10 +932,55 @@ TEST(rows)
 		/* its events are the CPU's in any case */
 		assert_true(memcmp(&stats.event[FAULTS].counted.rows, &none, sizeof(none)) != 0);
 		assert_int_equal(run(&w, &everything, &sink, 1, false, &stats), 0);
-		for (int event = CLOCK; event <= FAULTS; event += FAULTS - CLOCK)
+		for (int event = CLOCK; event <= FAULTS; event += FAULTS - CLOCK) {
+			all.nr_rows = has_own_clocks && event == CLOCK ? 2 : 1;
 			assert_memory_equal(&stats.event[event].counted.rows, &all, sizeof(all));
+		}
 		world_close(&w);
 	}
+	remove_session();
+}
+
+/* Two CPUs whose clocks are in step, the second one a little later: they change between two threads
+ * together, and so their contrasts add up. One sample of each is missing. */
+TEST(rows_in_step)
+{
+	enum { NR = 64, STEP_NS = 1000, LATER_NS = 40, MISSING = 47 };
+	struct sample samples[2 * NR] = {{.file = 0}};
+	const struct profile_filter of_thread = {.tids = {.item = {{7, 7}}, .nr = 1}};
+	struct profile_filter of_cpu = of_thread;
+	struct interval_contrasts one;
+	struct world w;
+	const struct report_sink sink = {.entry = take_entry, .arg = &w};
+	struct report_stats stats;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < 2 * NR; i++)
+		if (i / 2 != (i % 2 ? MISSING : MISSING / 2))
+			samples[nr++] = (struct sample){
+			    .file = i % 2,
+			    .event = CLOCK,
+			    .pid = 7,
+			    .tid = i / 2 % 3 ? 70 : 7,
+			    .time_ns = START_NS + STEP_NS * (1 + i / 2) + i % 2 * LATER_NS,
+			    .weight = STEP_NS,
+			    .address = {0x10010},
+			    .nr = 1};
+	events[CLOCK].unit = "ns";
+	write_session(samples, nr);
+	events[CLOCK].unit = NULL;
+	assert_int_equal(world_open(&w, &test_no_rules), 0);
+	of_cpu.cpus.item[0].first = of_cpu.cpus.item[0].last = cpu_of(0);
+	of_cpu.cpus.nr = 1;
+	assert_int_equal(run(&w, &of_cpu, &sink, 1, false, &stats), 0);
+	one = stats.event[CLOCK].counted.rows;
+	assert_int_equal(run(&w, &of_thread, &sink, 2, false, &stats), 0);
+	assert_int_equal(stats.event[CLOCK].counted.rows.nr, 2 * one.nr);
+	for (size_t i = 0; i < INTERVAL_CONTRASTS; i++) {
+		assert_int_equal(stats.event[CLOCK].counted.rows.pair[i], 2 * one.pair[i]);
+		assert_int_equal(stats.event[CLOCK].counted.rows.four[i], 2 * one.four[i]);
+	}
+	world_close(&w);
 	remove_session();
 }
 

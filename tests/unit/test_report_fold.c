@@ -52,7 +52,7 @@ static uint32_t count(struct report_fold *f, const struct report_key *key,
 		node = report_fold_child(f, node, &frames[--nr]);
 	if (node == REPORT_FOLD_FULL ||
 	    !report_fold_count(f, node, key,
-			       &(struct report_count){1, weight, weight, 1, weight, false}))
+			       &(struct report_count){1, weight, weight, 1, weight, false, false}))
 		return REPORT_FOLD_FULL;
 	return node;
 }
