@@ -283,6 +283,8 @@ def compare(folder, ours, theirs, is_unwound=False, comms=None, has_period=True)
             # of what others start just then the name may be that before exec
             assert a.comm not in OURS and b.comm not in OURS, (a, b)
             by_record = names_at(named[a.tid], a.time)
+            # where no record names it by then, each takes one of the later names
+            by_record = by_record if by_record != {None} or is_unknown else {name for _, name in named[a.tid]}
             assert by_record & ({None} if is_unknown else {a.comm, b.comm}), (a, b, named[a.tid])
             kinds["early"] += 1
         if (not comms or a.comm in comms) and not compare_stacks(a.stack, b.stack, is_unwound, paths, kinds):
