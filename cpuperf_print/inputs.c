@@ -742,11 +742,10 @@ static int add_states(struct input *o, const struct profile_filter *filter, enum
 	if (!o->by_state)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < f->nr_events; i++) {
+		const enum report_state state = report_states_of(f, filter, i);
 		struct trace_event *to = &o->by_state[i];
 
 		*to = f->events[i];
-		const enum report_state state = report_states_of(f, filter, i);
-
 		if (report_states_event(f, filter, i, sum) != i) {
 			to->rate = to->frequency = 0;
 		} else if (state) {

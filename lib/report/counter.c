@@ -343,9 +343,6 @@ static void find_place(struct report_counter *c, const struct trace_head *head,
 	struct row *row = &c->rows[hash % NR_ROWS];
 	uint64_t steps;
 
-	c->in_row = (struct place_in_row){0};
-	if (!s->is_in_row)
-		return;
 	if (!row->number || memcmp(&row->key, &key, sizeof(key)) != 0) {
 		*row = (struct row){.key = key, .number = hash_mix(hash, s->time_ns) | 1};
 		if (is_in_step)
@@ -739,7 +736,9 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 
 	if (!is_counted(c, head, counted))
 		return 0;
-	find_place(c, head, s);
+	c->in_row = (struct place_in_row){0};
+	if (s->is_in_row)
+		find_place(c, head, s);
 	if (s->record.wait_ns && s->samples == 1) {
 		cut = *s;
 		cut_wait(c, counted, &cut);
@@ -1017,7 +1016,7 @@ static int read_spans(struct report_counters *all)
 
 static bool is_clock(const struct trace_event *e)
 {
-	return strcmp(e->group, "software") == 0 && strcmp(e->unit, "ns") == 0;
+	return sampled_event(e->group, e->name, e->rate, e->frequency, e->flags).is_clock;
 }
 
 int report_counters_init(struct report_counters *all, const struct report_run *run,

@@ -966,9 +966,7 @@ TEST(rows_in_step)
 			    .weight = STEP_NS,
 			    .address = {0x10010},
 			    .nr = 1};
-	events[CLOCK].unit = "ns";
 	write_session(samples, nr);
-	events[CLOCK].unit = NULL;
 	assert_int_equal(world_open(&w, &test_no_rules), 0);
 	of_cpu.cpus.item[0].first = of_cpu.cpus.item[0].last = cpu_of(0);
 	of_cpu.cpus.nr = 1;
