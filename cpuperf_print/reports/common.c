@@ -296,6 +296,13 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 static const char short_tasks[] = "Tasks that end before their first sample are missed: a higher "
 				  "--frequency samples more of them";
 
+void reports_without_samples(struct job *j, const struct report_stats *stats, uint32_t event)
+{
+	reports_heading(j, stats, event);
+	if (samples_miss_short_tasks(j, stats, event))
+		buf_printf(&j->output->text, "%s\n", short_tasks);
+}
+
 /* Skipped files and events are not counted. */
 void reports_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {

@@ -224,6 +224,16 @@ static int omit_heap(struct flat *f)
 	return 0;
 }
 
+/* An answer that has waits alone says what it lacks. */
+static void say_what_did_not_run(const struct flat *f)
+{
+	if (f->j->sum != REPORT_SUM_WAITS || !f->nr_rows)
+		return;
+	for (uint32_t i = 0; i < f->stats.nr_events; i++)
+		if (is_on_cpu(f, i) && !f->stats.event[i].counted.samples)
+			reports_without_samples(f->j, &f->stats, i);
+}
+
 static int print_flat(struct job *j, unsigned columns, bool waits_in_program, struct err *e)
 {
 	struct flat f = {.j = j, .columns = columns, .waits_in_program = waits_in_program};
@@ -254,8 +264,10 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 		 j->nr > 1 && j->output->form == GRID_PEOPLE &&
 		 reports_have_room(j, j->selection->by_host))
 		rc = reports_side_by_side(j, columns, &f.stats, f.rows, f.nr_rows, e);
-	else if (rc == 0)
+	else if (rc == 0) {
+		say_what_did_not_run(&f);
 		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
+	}
 	report_flat_free(f.flat);
 	reports_programs_free(f.programs);
 	report_stats_fini(&f.stats);

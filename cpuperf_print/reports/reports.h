@@ -84,6 +84,8 @@ bool reports_is_wanted(const struct job *j, const struct report_function *fn);
 const char *reports_of_largest(const struct trace_event *ev);
 /* In text: appends the line above the rows of an event. */
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event);
+/* The same of an event that has no table, and why it may have no samples. For people. */
+void reports_without_samples(struct job *j, const struct report_stats *stats, uint32_t event);
 /* Appends a line, wrapped to the output's width. */
 void reports_headline(struct job *j, const struct buf *line);
 /* In text, if there are no rows: appends "No samples", and how many the filter removed. */
