@@ -9,6 +9,7 @@
 #include "profile/processes.h"
 #include "profile/regions.h"
 #include "report/names.h"
+#include "report/stack.h"
 #include "reports/reports.h"
 #include "samples.h"
 #include "unwind/unwind.h"
@@ -130,6 +131,8 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 	    .lookup = lookup,
 	    .machine = r->input->facts->head.machine,
 	    .vdso = r->input->vdso,
+	    .find_made = report_find_made,
+	    .arg = r->input->symbols,
 	};
 	int rc = unwinder_new(&config, &r->unwinder);
 

@@ -844,7 +844,12 @@ static int init(struct report_counter *c)
 						  .with_lines = has_part(c, REPORT_BY_LINE),
 						  .with_addresses = has_part(c, REPORT_BY_ADDRESS)};
 	struct unwinder_config unwinder = {
-	    .finder = in->finder, .machine = facts->head.machine, .vdso = in->vdso};
+	    .finder = in->finder,
+	    .machine = facts->head.machine,
+	    .vdso = in->vdso,
+	    .find_made = report_find_made,
+	    .arg = in->symbols,
+	};
 	const bool needs_none = run->sink->ignores_frames && !has_part(c, REPORT_BY_STACK) &&
 				!report_functions_use_callers(run->functions);
 	int rc;

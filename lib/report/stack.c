@@ -4,6 +4,7 @@
 #include "report/stack.h"
 
 #include "profile/samples.h"
+#include "symbol/symbols.h"
 
 #include <string.h>
 
@@ -251,4 +252,19 @@ void report_stack_finish(struct unwinder *unwinder, const struct profile_process
 		return;
 	unwind(s, unwinder, process, sample, REPORT_MAX_DEPTH);
 	find_end(s, start, arg);
+}
+
+bool report_find_made(void *symbols, const struct profile_mapping *mapping, uint64_t address,
+		      uint64_t time_ns, struct unwind_made *out)
+{
+	struct symbol_made made;
+
+	if (!symbols_made(symbols, mapping, address, time_ns, &made))
+		return false;
+	*out = (struct unwind_made){.name = made.function->name,
+				    .address = made.address,
+				    .table = made.table,
+				    .table_len = made.table_len,
+				    .table_address = made.table_address};
+	return true;
 }

@@ -53,4 +53,8 @@ void report_stack_finish(struct unwinder *unwinder, const struct profile_process
 			 const struct profile_sample *sample, report_start_fn *start, void *arg,
 			 struct report_stack *s);
 
+/* unwinder_config.find_made, with arg a struct symbols. */
+bool report_find_made(void *symbols, const struct profile_mapping *mapping, uint64_t address,
+		      uint64_t time_ns, struct unwind_made *out);
+
 #endif

@@ -493,6 +493,35 @@ bool symbol_dumped_line(struct symbol_dumps *d, const struct symbol_dumped *at,
 	return out->file;
 }
 
+/* Under the lock. NULL: it cannot be read. */
+static uint8_t *read_table(const struct symbol_dumped *at)
+{
+	const struct jitdump_code *c = at->code;
+	uint8_t *table = mem_alloc(c->table_len);
+
+	if (table && read_bytes(at->dump, c->table_offset, c->table_len, table) == 0)
+		return table;
+	mem_free(table);
+	return NULL;
+}
+
+const uint8_t *symbol_dumped_table(struct symbol_dumps *d, const struct symbol_dumped *at)
+{
+	struct jitdump_code *c = at->code;
+	uint8_t *table = atomic_load_explicit(&c->table, memory_order_acquire);
+
+	if (table || !c->table_len)
+		return table;
+	pthread_mutex_lock(&d->lock);
+	table = atomic_load_explicit(&c->table, memory_order_relaxed);
+	if (!table) {
+		table = read_table(at);
+		atomic_store_explicit(&c->table, table, memory_order_release);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return table;
+}
+
 size_t symbol_dumped_read(struct symbol_dumps *d, const struct symbol_dumped *at, void *to,
 			  size_t len)
 {

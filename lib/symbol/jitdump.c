@@ -38,6 +38,10 @@ enum {
 	LINES_NR = 24,
 	LINES_FIRST = 32,
 
+	TABLE_SIZE = 16,        /* of both sections */
+	TABLE_HEADER_SIZE = 24, /* of .eh_frame_hdr, the second */
+	TABLE_FIRST = 40,
+
 	WINDOW_BYTES = 128 << 10,
 	CODE_COST = 320, /* bytes of memory for a record, with all that is made of it */
 };
@@ -147,6 +151,8 @@ static int add_code(struct jitdump *d, const struct jitdump_code *code, const ch
 		c->nr_lines = d->nr_lines;
 	}
 	d->lines_len = 0;
+	c->table_offset = d->table_offset;
+	c->table_len = d->table_len;
 	buf_add(&d->names, name, len);
 	buf_add(&d->names, "", 1);
 	return buf_error(&d->names);
@@ -229,16 +235,46 @@ static int read_lines(struct jitdump *d, struct window *w, const struct item *r)
 	return 0;
 }
 
+/* What is too long, or not whole, is no table; writers that have none write an empty one. */
+static int read_table(struct jitdump *d, struct window *w, const struct item *r)
+{
+	const uint8_t *p = r->size < TABLE_FIRST ? NULL : look(w, r->offset, TABLE_FIRST);
+	uint64_t size, header;
+
+	if (!p) {
+		d->nr_bad += r->size < TABLE_FIRST;
+		return w->rc;
+	}
+	size = jitdump_64(d, p + TABLE_SIZE);
+	header = jitdump_64(d, p + TABLE_HEADER_SIZE);
+	if (size > r->size - TABLE_FIRST || header > size) {
+		d->nr_bad++;
+		return 0;
+	}
+	if (size - header > JITDUMP_MAX_TABLE_BYTES ||
+	    !w->source->pay(w->source->arg, size - header))
+		return 0;
+	d->table_offset = r->offset + TABLE_FIRST;
+	d->table_len = (uint32_t)(size - header);
+	return 0;
+}
+
 static int read_record(struct jitdump *d, struct window *w, const struct item *r, uint32_t kind)
 {
+	int rc;
+
 	switch (kind) {
 	case LOAD:
-		return read_load(d, w, r);
+		rc = read_load(d, w, r);
+		d->table_len = 0;
+		return rc;
 	case MOVE:
 		return read_move(d, w, r);
 	case LINES:
 		return read_lines(d, w, r);
-	default: /* of the end, for unwinding, or newer than this */
+	case UNWINDING:
+		return read_table(d, w, r);
+	default: /* of the end, or newer than this */
 		return 0;
 	}
 }
@@ -356,11 +392,12 @@ int jitdump_read(struct jitdump *d, const struct jitdump_source *source, uint64_
 
 void jitdump_fini(struct jitdump *d)
 {
-	for (size_t i = 0; i < d->nr_codes; i++)
-		if (d->codes[i].lines) {
+	for (size_t i = 0; i < d->nr_codes; i++) {
+		if (d->codes[i].lines)
 			jitdump_lines_fini(d->codes[i].lines);
-			mem_free(d->codes[i].lines);
-		}
+		mem_free(d->codes[i].lines);
+		mem_free(d->codes[i].table);
+	}
 	mem_free(d->codes);
 	mem_free(d->places);
 	buf_fini(&d->names);

@@ -23,6 +23,8 @@ enum {
 	JITDUMP_MAX_NAME_BYTES = 4096,
 	JITDUMP_MAX_NAMES_BYTES = 256 << 20,
 	JITDUMP_MAX_LINES_BYTES = 16 << 20, /* of one function; the rest is not read */
+	JITDUMP_MAX_TABLE_BYTES = 64
+				  << 10, /* of one function's unwind table; a longer one is none */
 	JITDUMP_NO_CODE = UINT32_MAX,
 	JITDUMP_LINE_FILE = 16, /* where the name of the file is in the entry of a line */
 	/* V8 writes the addresses of lines as they are behind the header of the ELF file that perf
@@ -45,8 +47,11 @@ struct jitdump_code {
 	uint32_t name;   /* offset in names */
 	uint32_t nr_lines;
 	uint64_t lines_offset, lines_len; /* of its lines in the file; len 0: there are none */
+	uint64_t table_offset;            /* of its unwind table (.eh_frame) in the file */
+	uint32_t table_len;               /* 0: there is none */
 	_Atomic(const struct symbol_function *) function; /* NULL at first: for the caller */
 	struct jitdump_lines *lines; /* NULL at first: for the caller, who owns it */
+	_Atomic(uint8_t *) table;    /* the same */
 };
 
 /* What is at some addresses from a time on. */
@@ -76,6 +81,9 @@ struct jitdump {
 	/* lines, for the next load of their address */
 	uint64_t lines_address, lines_offset, lines_len;
 	uint32_t nr_lines;
+	/* an unwind table, for the next load */
+	uint64_t table_offset;
+	uint32_t table_len;
 };
 
 static inline uint32_t jitdump_32(const struct jitdump *d, const void *p)
@@ -108,6 +116,13 @@ uint32_t jitdump_nr_until(const struct jitdump *d, uint64_t time_ns);
 /* The code that has the byte at an offset of the file; NULL: none. */
 struct jitdump_code *jitdump_code_at(const struct jitdump *d, uint64_t offset);
 const char *jitdump_name(const struct jitdump *d, const struct jitdump_code *c);
+
+/* The address of the code's unwind table, as of the code as loaded: perf's reader and the writers
+ * agree that it is behind the code. */
+static inline uint64_t jitdump_table_address(const struct jitdump_code *c)
+{
+	return c->start + ((c->size + 7) & ~(uint64_t)7);
+}
 
 /* Source lines by address, as of the code as loaded. */
 struct jitdump_line {

@@ -152,6 +152,8 @@ bool symbol_dumps_rights(struct symbol_dumps *d, uint32_t object, struct elf_rig
 /* The source line, without the function; false: not known. */
 bool symbol_dumped_line(struct symbol_dumps *d, const struct symbol_dumped *at,
 			struct symbol_line *out);
+/* Its unwind table, of at->code->table_len bytes. NULL: it has none. */
+const uint8_t *symbol_dumped_table(struct symbol_dumps *d, const struct symbol_dumped *at);
 /* Reads up to len bytes of the code from its start on. How many. */
 size_t symbol_dumped_read(struct symbol_dumps *d, const struct symbol_dumped *at, void *to,
 			  size_t len);

@@ -12,6 +12,7 @@
 #include "elf/finder.h"
 #include "profile/processes.h"
 #include "symbol/demangle.h"
+#include "symbol/jitdump.h"
 #include "symbol/room.h"
 
 #include <errno.h>
@@ -270,16 +271,34 @@ static bool is_memory(struct symbols *s, const struct profile_object *object)
 	return !o || !o->code;
 }
 
-/* A dump knows when code was at an address; a map does not. */
+/* A dump knows when code was at an address; a map does not. *at: without a dump, of a map. */
 static const struct symbol_function *find_made(struct symbols *s,
 					       const struct profile_mapping *mapping,
-					       uint64_t address, uint64_t time_ns)
+					       uint64_t address, uint64_t time_ns,
+					       struct symbol_dumped *at)
+{
+	*at = (struct symbol_dumped){.dump = NULL};
+	return symbol_dumps_find(&s->dumps, mapping, address, time_ns, at)
+		   ? symbol_dumped_function(&s->dumps, at)
+		   : symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+}
+
+bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+		  uint64_t time_ns, struct symbol_made *out)
 {
 	struct symbol_dumped at;
 
-	return symbol_dumps_find(&s->dumps, mapping, address, time_ns, &at)
-		   ? symbol_dumped_function(&s->dumps, &at)
-		   : symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+	if (mapping->object->number >= s->nr_objects || !is_memory(s, mapping->object))
+		return false;
+	*out = (struct symbol_made){.address = address};
+	out->function = find_made(s, mapping, address, time_ns, &at);
+	if (at.dump) {
+		out->address = at.address;
+		out->table = symbol_dumped_table(&s->dumps, &at);
+		out->table_len = at.code->table_len;
+		out->table_address = jitdump_table_address(at.code);
+	}
+	return out->function;
 }
 
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
@@ -287,13 +306,14 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 {
 	const struct profile_object *object = mapping ? mapping->object : NULL;
 	const struct symbol_function *fn;
+	struct symbol_dumped at;
 	struct symbol_object *o;
 
 	if (!object || object->number >= s->nr_objects)
 		return perf_abi_is_life(address) ? s->life[address - PERF_ABI_LIVES]
 						 : s->no_mapping;
 	if (is_memory(s, object)) {
-		fn = find_made(s, mapping, address, time_ns);
+		fn = find_made(s, mapping, address, time_ns, &at);
 		return fn ? fn : find_whole(s, object);
 	}
 	/* A program of 32 bits has another vdso. */

@@ -109,6 +109,17 @@ enum { SYMBOL_MAX_LINES = 32 };
  * DWARF; slow, cached. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     uint64_t time_ns, struct symbol_line *out, size_t max);
+/* Code that was made at run time. */
+struct symbol_made {
+	const struct symbol_function *function;
+	uint64_t address;     /* as loaded, of what was looked up */
+	const uint8_t *table; /* its unwind table (.eh_frame), borrowed; NULL: none */
+	size_t table_len;
+	uint64_t table_address; /* as loaded */
+};
+/* False: the address is in no such code that has a name. */
+bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+		  uint64_t time_ns, struct symbol_made *out);
 /* The object and the offset in its file that have the code at an address: the mapping's, or those
  * of a jitdump. NULL: no file has it; then *offset is the address. */
 const struct profile_object *symbols_place(struct symbols *s, const struct profile_mapping *mapping,

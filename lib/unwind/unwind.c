@@ -7,6 +7,7 @@
 #include "profile/processes.h"
 #include "profile/samples.h"
 #include "unwind/machine.h"
+#include "unwind/made.h"
 #include "unwind/tables.h"
 
 #include <errno.h>
@@ -17,6 +18,9 @@ struct unwinder {
 	const struct unwind_machine *machine;
 	struct profile_lookup *lookup; /* borrowed */
 	struct unwind_tables *tables;  /* owned */
+	bool (*find_made)(void *arg, const struct profile_mapping *mapping, uint64_t address,
+			  uint64_t time_ns, struct unwind_made *out);
+	void *arg;
 };
 
 /* One unwinding of one sample. */
@@ -25,6 +29,9 @@ struct walk {
 	const struct profile_process *process;
 	uint64_t time_ns;
 	struct cfi_frame frame;
+	/* what the last row was made of, where the code was made at run time */
+	struct cfi_rules rules;
+	struct cfi_row row;
 };
 
 const char *unwind_end_name(enum unwind_end end)
@@ -54,6 +61,8 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **out)
 		return -ENOMEM;
 	u->machine = m;
 	u->lookup = config->lookup;
+	u->find_made = config->find_made;
+	u->arg = config->arg;
 	u->tables = unwind_tables_new(config->finder, config->vdso, m);
 	if (!u->tables) {
 		mem_free(u);
@@ -125,7 +134,8 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 	case CFI_ROW_PLAIN:
 		return cfi_row_apply(row, &w->frame);
 	case CFI_ROW_HARD:
-		return unwind_tables_step(w->u->tables, at, &w->frame);
+		return row == &w->row ? cfi_rules_apply(&w->rules, &w->frame)
+				      : unwind_tables_step(w->u->tables, at, &w->frame);
 	case CFI_ROW_OUTERMOST:
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
@@ -143,6 +153,22 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 	}
 }
 
+/* By the tables of files; of code that no file has, by its own. */
+static const struct cfi_row *find_row(struct walk *w, const struct profile_mapping *m,
+				      uint64_t address, struct unwind_at *at)
+{
+	const struct unwinder *u = w->u;
+	const struct cfi_row *row = unwind_tables_find(u->tables, w->frame.machine, m, address, at);
+	struct unwind_made made;
+
+	if (row->kind != CFI_ROW_UNKNOWN || !u->find_made ||
+	    !u->find_made(u->arg, m, address, w->time_ns, &made) ||
+	    !unwind_made_rules(&made, &w->frame, &w->rules))
+		return row;
+	cfi_rules_row(&w->rules, w->frame.machine, &w->row);
+	return &w->row;
+}
+
 static enum cfi_end step(struct walk *w)
 {
 	uint64_t address = cfi_frame_lookup(&w->frame);
@@ -157,8 +183,7 @@ static enum cfi_end step(struct walk *w)
 		return cfi_frame_by_sigframe(&w->frame);
 	if (w->frame.machine == &cfi_machine_i386 && m->object->kind == PROFILE_OBJECT_VDSO)
 		return check_step(w, cfi_frame_by_vdso32(&w->frame));
-	return step_by_row(w, unwind_tables_find(w->u->tables, w->frame.machine, m, address, &at),
-			   &at);
+	return step_by_row(w, find_row(w, m, address, &at), &at);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -231,7 +256,7 @@ static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 
 	if (!m)
 		return CFI_NO_TABLE;
-	row = unwind_tables_find(w->u->tables, w->frame.machine, m, address, &at);
+	row = find_row(w, m, address, &at);
 	if (row->is_signal || is_in_chain(w, row, pointed))
 		return CFI_NO_TABLE;
 	return step_by_row(w, row, &at);

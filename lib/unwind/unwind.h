@@ -14,10 +14,20 @@
 struct elf_file;
 struct elf_finder;
 struct profile_lookup;
+struct profile_mapping;
 struct profile_process;
 struct trace_layout;
 struct trace_record;
 struct unwinder;
+
+/* Code that was made at run time, which no file has. */
+struct unwind_made {
+	const char *name;     /* of its function */
+	uint64_t address;     /* as loaded, of what was looked up */
+	const uint8_t *table; /* .eh_frame, borrowed until the next one; NULL: none */
+	size_t table_len;
+	uint64_t table_address; /* as loaded */
+};
 
 struct unwinder_config {
 	struct elf_finder *finder;     /* borrowed */
@@ -25,6 +35,10 @@ struct unwinder_config {
 	const char *machine;           /* of the recorder: "x86_64", "aarch64" */
 	const struct elf_file *vdso; /* borrowed: the recorder's vdso, or the reader's own if of the
 					same boot; NULL: none */
+	/* Finds code that was made at run time. False: there is none. NULL: none is known. */
+	bool (*find_made)(void *arg, const struct profile_mapping *mapping, uint64_t address,
+			  uint64_t time_ns, struct unwind_made *out);
+	void *arg;
 };
 
 enum unwind_end {

@@ -62,6 +62,8 @@ static void check(const struct jitdump *d, const struct file *f,
 		require(jitdump_code_at(d, c->offset) == c);
 		require(*jitdump_name(d, c) != '\0');
 		check_lines(d, c, source);
+		require(c->table_len <= JITDUMP_MAX_TABLE_BYTES && c->table_offset <= c->offset &&
+			c->table_len <= c->offset - c->table_offset);
 	}
 	for (size_t i = 0; i < d->nr_places; i++) {
 		const struct jitdump_place *p = &d->places[i];

@@ -124,6 +124,22 @@ def check_annotate(folder):
     assert "/jit/it.txt" in text and "it.txt:11" in text
 
 
+def check_unwound(folder):
+    """Functions with a frame that no register points to: callers are found by the table of the dump, and only by it."""
+    command = [*jit(folder)[:2], "2", "20", "60"]
+    for kind in ("table", "bare"):
+        run(CPUPERF, "--event=cpu_clock@200000", "--callgraph=dwarf", f"--output={folder}/{kind}", "--", *command, kind,
+            cwd=folder)
+        folded = output(PRINT, "--quiet", f"{folder}/{kind}", "--output-format=folded")
+        sums = collections.Counter()
+        for line in folded.splitlines():
+            stack, number = line.rsplit(" ", 1)
+            if stack.endswith((";alpha", ";beta")):
+                sums[";main;" in stack] += int(number)
+        share = sums[True] / sums.total()
+        assert (share > 0.98) if kind == "table" else (share < 0.05), (kind, sums)
+
+
 def check_damaged(folder):
     """What is wrong with a dump is said once; what is before it is used."""
     record(folder, *jit(folder))

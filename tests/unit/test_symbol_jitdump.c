@@ -103,6 +103,16 @@ static void put_lines(uint64_t address, const struct line *line, size_t nr)
 	}
 }
 
+/* Of both sections, whatever is said of their sizes. */
+static void put_table(uint64_t size, uint64_t header, size_t bytes)
+{
+	put_prefix(UNWINDING, 40 + bytes, 1);
+	put_64(size);
+	put_64(header);
+	put_64(0);
+	buf_fill(&made.b, 't', bytes);
+}
+
 static int read_made(void *arg, uint64_t offset, size_t len, void *out)
 {
 	struct made *m = arg;
@@ -299,6 +309,59 @@ TEST(lines)
 	}
 }
 
+/* It is of the next function that is loaded; one that is empty or too long is none, one that lies
+ * is a fault. */
+TEST(tables)
+{
+	static const struct {
+		uint64_t size, header;
+		size_t bytes;
+		uint64_t nr_bad;
+		uint32_t len;
+	} cases[] = {
+	    {68, 20, 68, 0, 48},
+	    {68, 20, 72, 0, 48},
+	    {20, 20, 20, 0, 0},
+	    {69, 20, 68, 1, 0},
+	    {20, 21, 24, 1, 0},
+	    {JITDUMP_MAX_TABLE_BYTES, 0, JITDUMP_MAX_TABLE_BYTES, 0, JITDUMP_MAX_TABLE_BYTES},
+	    {JITDUMP_MAX_TABLE_BYTES + 1, 0, JITDUMP_MAX_TABLE_BYTES + 1, 0, 0},
+	    {UINT64_MAX, 0, 8, 1, 0},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		put_header(1, 0);
+		put_table(cases[i].size, cases[i].header, cases[i].bytes);
+		put_load(2, 0x1000, 0x41, "has");
+		put_load(3, 0x2000, 0x40, "none");
+		assert_int_equal(read_all(), 0);
+		assert_int_equal(dump.nr_codes, 2);
+		assert_int_equal(dump.nr_bad, cases[i].nr_bad);
+		assert_int_equal(dump.codes[0].table_len, cases[i].len);
+		assert_int_equal(dump.codes[1].table_len, 0);
+		assert_int_equal(jitdump_table_address(&dump.codes[0]), 0x1048);
+		assert_int_equal(jitdump_table_address(&dump.codes[1]), 0x2040);
+		if (cases[i].len)
+			assert_int_equal(made.b.data[dump.codes[0].table_offset + cases[i].len - 1],
+					 't');
+		jitdump_fini(&dump);
+		buf_reset(&made.b);
+	}
+}
+
+/* A record without a name ends it, too. */
+TEST(table_of_no_function)
+{
+	put_header(1, 0);
+	put_table(68, 20, 68);
+	put_load(2, 0x1000, 0x10, "");
+	put_load(3, 0x2000, 0x10, "next");
+	made.nr_left = UINT64_MAX;
+	assert_int_equal(read_all(), 0);
+	assert_int_equal(dump.nr_codes, 1);
+	assert_int_equal(dump.codes[0].table_len, 0);
+}
+
 /* As V8 writes a name that it has freed: the first words are of the allocator. */
 TEST(freed_names)
 {
@@ -450,10 +513,10 @@ TEST(lies)
 	    {HEADER + 40, 0x11, NULL, 1, 1},                           /* code beyond the record */
 	    {HEADER + 40, 0, NULL, 1, 1},                              /* none */
 	    {HEADER + 44, 0xffffffff, NULL, 1, 1},                     /* beyond all addresses */
-	    {HEADER, 4, NULL, 0, 1},                                   /* for unwinding */
-	    {HEADER, 99, NULL, 0, 1},                                  /* newer than this */
-	    {HEADER, 1, NULL, 1, 1},                                   /* a move of no bytes */
-	    {HEADER, 2, NULL, 1, 1},                                   /* lines without end */
+	    {HEADER, 4, NULL, 1, 1},  /* a part longer than the table */
+	    {HEADER, 99, NULL, 0, 1}, /* newer than this */
+	    {HEADER, 1, NULL, 1, 1},  /* a move of no bytes */
+	    {HEADER, 2, NULL, 1, 1},  /* lines without end */
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {

@@ -193,6 +193,9 @@ struct test_unwind {
 	struct elf_file *vdso;
 	struct unwinder *u;
 	struct profile_process process;
+	/* of unwinder_config; NULL: none */
+	bool (*find_made)(void *arg, const struct profile_mapping *mapping, uint64_t address,
+			  uint64_t time_ns, struct unwind_made *out);
 	uint64_t chain[TEST_MAX_CHAIN], exact[TEST_MAX_CHAIN / 64];
 	size_t nr;
 	enum unwind_end end;
@@ -208,6 +211,8 @@ static inline int test_unwind_open(struct test_unwind *t, const char *machine)
 		return rc;
 	config.finder = t->finder;
 	config.vdso = t->vdso;
+	config.find_made = t->find_made;
+	config.arg = t;
 	rc = unwinder_new(&config, &t->u);
 	if (rc < 0)
 		elf_finder_free(t->finder);

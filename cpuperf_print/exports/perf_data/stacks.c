@@ -47,6 +47,8 @@ static int make_unwinder(struct stacks *s, const struct input *o)
 	    .lookup = s->lookup,
 	    .machine = o->facts->head.machine,
 	    .vdso = o->vdso,
+	    .find_made = report_find_made,
+	    .arg = s->symbols,
 	};
 	int rc = unwinder_new(&config, &s->unwinder);
 
@@ -80,8 +82,8 @@ int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 	s->stack = mem_alloc(sizeof(*s->stack));
 	s->chain = mem_calloc(MAX_CHAIN, sizeof(*s->chain));
 	rc = (s->stack && s->chain ? elf_finder_new(&config, &s->finder) : -ENOMEM)
-		 ?: make_unwinder(s, o)
-		 ?: make_symbols(s, o);
+		 ?: make_symbols(s, o)
+		 ?: make_unwinder(s, o);
 	if (rc)
 		stacks_fini(s);
 	return rc;
