@@ -29,6 +29,8 @@ struct options {
 	struct opt_std std;
 	bool is_output_named; /* output is --output */
 	bool until_end;       /* the iteration lasts until the command ends */
+	bool has_no_perf;     /* the kernel refuses all perf events, and no spec was asked for:
+				 TIMERS_SPEC */
 	bool check_spec, list_events, list_specs, strict, live, no_live, top, run_spec_command;
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;

@@ -102,6 +102,8 @@ static void add_ways(const struct recorder *r, const struct refused *refused,
 	if (r->plan->target.is_cgroup)
 		return;
 	add_target(r, &target);
+	if (r->options->has_no_perf)
+		return; /* they sampled it */
 	if (refused->clock && r->plan->target.is_command)
 		rights_add_times(buf_str(&target), out);
 	else if (refused->waits)
@@ -113,12 +115,18 @@ void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 	const struct rights_ways ways = {.text = out, .is_short = is_small(r)};
 	BUF_AUTO(programs, MAX_NAMES_BYTES);
 	struct refused refused = {.cpus = error == -EACCES,
-				  .kernel = error && r->plan->target.is_user_only,
+				  .kernel = (error && r->plan->target.is_user_only) ||
+					    r->options->has_no_perf,
 				  .programs = &programs};
 	size_t start;
 
 	if (r->options->std.min_level > LOG_INFO)
 		return;
+	if (r->options->has_no_perf && !r->plan->heap_refused)
+		buf_adds(
+		    out,
+		    "\nThe kernel refuses all perf events here, so time was sampled by timers in "
+		    "the program (timers.cpspec)\n");
 	for (size_t i = 0; !error && i < r->plan->nr_events; i++)
 		look_at_event(r, i, &refused);
 	/* what runs for another user stays refused */

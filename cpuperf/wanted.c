@@ -172,6 +172,16 @@ static int set_target(struct options *o, struct spec *spec)
 
 /* The events of a target, if no option names any. */
 #define COMMAND_SPEC "program.cpspec"
+/* And where the kernel refuses what that needs. */
+#define TIMERS_SPEC "timers.cpspec"
+
+static const char *choose_spec(struct options *o)
+{
+	o->has_no_perf = !o->spec_file && o->command_argv &&
+			 !options_override(o, "flight_recorder") &&
+			 !pmu_may_measure(&pmu_kernel_ops, 0);
+	return o->spec_file ? o->spec_file : o->has_no_perf ? TIMERS_SPEC : COMMAND_SPEC;
+}
 
 /* The text that the starter of the job has sent. */
 static int open_sent(const struct as_part *part, char path[PATH_MAX], struct err *e)
@@ -185,7 +195,7 @@ static int open_sent(const struct as_part *part, char path[PATH_MAX], struct err
 /* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
 static int load_spec(struct options *o, struct spec *spec, struct err_list *errs)
 {
-	const char *name = o->spec_file ? o->spec_file : COMMAND_SPEC;
+	const char *name;
 	char path[PATH_MAX], origin[OPT_MAX_ORIGIN];
 	struct err e = {0};
 	IO_AUTO_FD int fd = -1;
@@ -194,6 +204,7 @@ static int load_spec(struct options *o, struct spec *spec, struct err_list *errs
 		spec->source = "the options";
 		return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 	}
+	name = choose_spec(o);
 	if (o->part && o->part->spec_fd >= 0)
 		fd = open_sent(o->part, path, &e);
 	else

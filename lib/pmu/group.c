@@ -171,7 +171,7 @@ bool pmu_may_measure(const struct pmu_ops *ops, pid_t pid)
 	int rc = try_open(
 	    ops, (struct perf_event_attr){.config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1}, pid);
 
-	return rc != -EACCES && rc != -EPERM;
+	return rc != -EACCES && rc != -EPERM && rc != -ENOSYS;
 }
 
 bool pmu_is_user_only(const struct pmu_ops *ops)

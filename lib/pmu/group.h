@@ -87,7 +87,8 @@ bool pmu_is_user_only(const struct pmu_ops *ops);
  * that counts nothing. */
 bool pmu_has_format_lost(const struct pmu_ops *ops);
 bool pmu_has_inherit_thread(const struct pmu_ops *ops);
-/* False if this user has no permission to measure the process in user mode; pid 0: his own. */
+/* False if this user has no permission to measure the process in user mode, or the kernel has no
+ * such events; pid 0: his own. */
 bool pmu_may_measure(const struct pmu_ops *ops, pid_t pid);
 
 /* Reads the members one by one, as they are after their CPU went away: detached from one another,

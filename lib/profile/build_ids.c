@@ -131,8 +131,7 @@ int profile_build_ids_resolve(struct profile_processes *p, struct profile_gather
 	if (!g->build_ids.nr)
 		return 0;
 	for (size_t i = 0; i < g->nr_maps && rc == 0; i++)
-		if (!g->maps[i].is_made)
-			rc = resolve(&p->objects, &g->build_ids, &g->maps[i].mapping);
+		rc = resolve(&p->objects, &g->build_ids, &g->maps[i].mapping);
 	if (rc || g->grows) /* objects keep their numbers */
 		return rc;
 	return profile_objects_compact(&p->objects, g);

@@ -160,25 +160,35 @@ static void add_exec(struct mapped *m, uint32_t pid)
 	pthread_cond_signal(&m->wake);
 }
 
-void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to)
+static void scan(struct mapped *m, const struct pmu_view *v, uint64_t at, uint64_t to)
 {
-	struct pmu_view v = pmu_ring_view(ring);
-
 	pthread_mutex_lock(&m->lock);
 	while (at < to) {
-		uint64_t word = pmu_view_word(&v, at);
+		uint64_t word = pmu_view_word(v, at);
 		uint16_t size = (uint16_t)(word >> 48);
 
 		if (size < sizeof(word) || size > to - at)
 			break;
 		if ((uint32_t)word == RECORD_MMAP2)
-			add_mapping(m, &v, at, size);
+			add_mapping(m, v, at, size);
 		else if ((uint32_t)word == RECORD_COMM && (word >> 32 & MISC_COMM_EXEC) &&
 			 size >= 2 * sizeof(word))
-			add_exec(m, (uint32_t)pmu_view_word(&v, at + sizeof(word)));
+			add_exec(m, (uint32_t)pmu_view_word(v, at + sizeof(word)));
 		at += size;
 	}
 	pthread_mutex_unlock(&m->lock);
+}
+
+void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to)
+{
+	const struct pmu_view v = pmu_ring_view(ring);
+
+	scan(m, &v, at, to);
+}
+
+void mapped_add(struct mapped *m, const void *records, size_t len)
+{
+	scan(m, &(struct pmu_view){.data = records, .mask = UINT64_MAX}, 0, len);
 }
 
 void mapped_end(struct mapped *m)

@@ -46,6 +46,8 @@ void mapped_fini(struct mapped *m);
 /* Adds the files of the complete records in the side band's ring, at … to. Only reads the ring: a
  * write to its records raises SIGBUS. */
 void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to);
+/* The same of records in memory. */
+void mapped_add(struct mapped *m, const void *records, size_t len);
 /* After this, mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);
 

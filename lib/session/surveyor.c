@@ -126,12 +126,21 @@ void surveyor_add_programs(struct surveyor *s)
 		(void)survey_run(&config, &ignored); /* without it some have no names */
 }
 
+/* Of one process: its files are asked for like those that the kernel reports. */
+static int add_files(const void *records, size_t len, void *arg)
+{
+	struct surveyor *s = arg;
+
+	mapped_add(&s->mapped, records, len);
+	return add_records(records, len, s);
+}
+
 void surveyor_add_process(struct surveyor *s, uint32_t pid)
 {
 	const struct survey_config config = {.root = &s->plan->host->root,
 					     .wants_tasks = true,
 					     .pid = pid,
-					     .records = add_records,
+					     .records = add_files,
 					     .arg = s};
 	struct survey_result ignored;
 

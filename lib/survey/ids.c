@@ -4,11 +4,13 @@
  */
 #include "survey/ids.h"
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/io.h"
 #include "base/sys.h"
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "survey/identify.h"
 #include "survey/maps.h"
 
 #include <errno.h>
@@ -23,7 +25,10 @@ struct file {
 
 void survey_ids_init(struct survey_ids *ids, const struct root *root)
 {
-	*ids = (struct survey_ids){.root = root};
+	struct clock_triple now;
+
+	clock_triple_now(&now);
+	*ids = (struct survey_ids){.root = root, .since_ns = now.monotonic_ns};
 	survey_mounts_init(&ids->mounts, root);
 	dict_init(&ids->files, sizeof(struct file), DICT_KEY(struct survey_key, name_crc),
 		  SURVEY_MAX_FILES);
@@ -48,6 +53,29 @@ static int find_id(const struct root *root, uint32_t pid, int maps_fd, const str
 
 	rc = fd < 0 ? fd : elf_build_id_read(fd, id);
 	return asked == -ENODATA && rc == -EPERM ? asked : rc;
+}
+
+/* Of a mapping or process that is gone by now: by the file's name, if the file is as it was before.
+ * 0 or -ESRCH. */
+static int find_id_by_name(struct survey_ids *ids, uint32_t pid, const struct proc_mapping *m,
+			   struct elf_build_id *id)
+{
+	struct survey_identify_question q = {.inode = m->inode,
+					     .start = m->start,
+					     .end = m->end,
+					     .major = m->major,
+					     .minor = m->minor,
+					     .pid = pid};
+	struct survey_identify_answer answer;
+
+	if (m->name_len >= sizeof(q.path))
+		return -ESRCH;
+	memcpy(q.path, m->name, m->name_len);
+	survey_identify(&ids->mounts, &q, &answer);
+	if (answer.state != SURVEY_IDENTIFY_FOUND || answer.from_ns > ids->since_ns)
+		return -ESRCH;
+	*id = answer.id;
+	return 0;
 }
 
 struct survey_key survey_key(const struct proc_mapping *m)
@@ -82,6 +110,7 @@ static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
 {
 	const struct survey_mount *mount =
 	    survey_mounts_find(&ids->mounts, pid, m->major, m->minor);
+	int rc;
 
 	if (!mount || !mount->is_local) {
 		ids->nr_foreign++;
@@ -95,10 +124,12 @@ static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
 	}
 	if (ids->before)
 		ids->before(m, ids->arg);
-	switch (find_id(ids->root, pid, maps_fd, m, id)) {
-	case -ENOENT:
+	rc = find_id(ids->root, pid, maps_fd, m, id);
+	if (rc == -ENOENT || rc == -ESRCH)
+		rc = find_id_by_name(ids, pid, m, id);
+	switch (rc) {
 	case -ESRCH:
-		return false; /* the mapping or the process is gone */
+		return false;
 	case -EPERM:
 		ids->is_denied = true;
 		return false;

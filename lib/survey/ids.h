@@ -1,6 +1,7 @@
 /*
  * The build-ids of mapped files; each file is read once. The kernel reports them, or they are read
- * through /proc/PID/map_files, which works in any mount namespace.
+ * through /proc/PID/map_files, which works in any mount namespace; of a process that has ended
+ * meanwhile, by their names.
  */
 #ifndef SURVEY_IDS_H
 #define SURVEY_IDS_H
@@ -32,6 +33,7 @@ bool survey_device_is_silent(const struct survey_key *files, size_t nr, uint32_t
 
 struct survey_ids {
 	const struct root *root; /* borrowed */
+	uint64_t since_ns;       /* CLOCK_MONOTONIC, before any mapping was read */
 	struct survey_mounts mounts;
 	/* NULL, or called before a file is read, which may block forever. */
 	void (*before)(const struct proc_mapping *m, void *arg);

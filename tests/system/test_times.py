@@ -137,8 +137,30 @@ def check_session(folder):
 
 def check_hint(folder):
     """Who may measure nothing by the kernel reads how to sample in the program."""
-    done = subprocess.run([build(folder, "deny"), "1", CPUPERF, f"--output={folder}/s", "--", "true"], capture_output=True, text=True)
+    done = subprocess.run([build(folder, "deny"), "1", CPUPERF, "-e", "cpu_clock@997Hz", f"--output={folder}/s", "--", "true"],
+                          capture_output=True, text=True)
     assert done.returncode == 77 or "-g -e resource:cpu_time@997Hz,resource:real_time@997Hz -- true" in done.stderr, done
+
+
+def check_by_itself(folder):
+    """Without options the program's timers stand in for perf events that are refused; a program that loads no agent runs,
+    and its answer says why nothing was sampled."""
+    deny, program = build(folder, "deny"), build(folder)
+    for error in ("38", "1"):
+        command = [deny, error, CPUPERF, f"--output={folder}/s{error}", "--"]
+        done = subprocess.run([*command, program, "threads", "100"], capture_output=True, text=True)
+        if done.returncode == 77:
+            print("skip: no seccomp here", flush=True)
+            return
+        assert done.returncode == 0 and "timers.cpspec" in done.stderr, done
+        assert re.search(r"cpu_time: [\d,]+ samples(.*\n)+?.* burn\n", done.stderr), done
+        assert "To measure time by timers" not in done.stderr and "build-id" not in done.stderr, done
+    alone = f"{folder}/alone"
+    with open(f"{alone}.c", "w") as f:
+        f.write("int main(void) { return 3; }")
+    run("gcc", "-static", "-o", alone, f"{alone}.c")
+    done = subprocess.run([*command[:3], f"--output={folder}/s", "--", alone], capture_output=True, text=True)
+    assert done.returncode == 3 and "linked statically" in done.stderr and "timers.cpspec" not in done.stderr, done
 
 
 def check_refused(folder):

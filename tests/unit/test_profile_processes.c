@@ -861,10 +861,12 @@ TEST(build_ids_of_their_time)
 	static const struct {
 		uint64_t time_ns;
 		const char *path;
-		char id; /* 0: none */
-	} maps[] = {{99, "/f", 0},    {100, "/f", 'a'}, {240, "/f", 'a'}, {251, "/f", 0},
-		    {300, "/f", 'b'}, {400, "/f", 'b'}, {401, "/f", 0},   {460, "/f", 'b'},
-		    {150, "/g", 0},   {500, "/f", 0}};
+		char id;      /* 0: none */
+		bool is_made; /* found by the survey, at that time */
+	} maps[] = {{99, "/f", 0},  {100, "/f", 'a'},       {240, "/f", 'a'},
+		    {251, "/f", 0}, {300, "/f", 'b'},       {400, "/f", 'b'},
+		    {401, "/f", 0}, {460, "/f", 'b'},       {150, "/g", 0},
+		    {500, "/f", 0}, {150, "/f", 'a', true}, {99, "/f", 0, true}};
 	struct profile_processes *p;
 	struct profile_lookup *l;
 	struct tape t;
@@ -875,6 +877,7 @@ TEST(build_ids_of_their_time)
 	put_build_id(&t, "/f", 3, 0, 1000, 'c'); /* another generation */
 	for (uint32_t i = 0; i < NR(maps); i++)
 		tape_add(&t, &(struct step){.op = MAP,
+					    .is_made = maps[i].is_made,
 					    .time_ns = maps[i].time_ns,
 					    .pid = 10 + i,
 					    .tid = 10 + i,
@@ -883,6 +886,7 @@ TEST(build_ids_of_their_time)
 					    .text = maps[i].path,
 					    .inode = 7});
 	tape_flush(&t, false);
+	tape_flush(&t, true);
 	put_build_id(&t, "/f", 0, 300, 400, 'b'); /* also behind them */
 	put_build_id(&t, "/f", 0, 450, 480, 'b'); /* between 400 and 450 it may have been another */
 	p = tape_read(&t, false);

@@ -150,6 +150,25 @@ TEST(questions)
 	}
 }
 
+/* Of a process that a survey read. */
+TEST(records_in_memory)
+{
+	struct mapped t;
+	struct memory m;
+
+	memory_init(&m, 0);
+	assert_int_equal(mapped_init(&t), 0);
+	put_mapping(&m, 2, 1, 5, "/bin/a program");
+	put_mapping(&m, 2, 2, 1, "/not/executable");
+	put_mapping(&m, 2, 3, 5, "/lib/b");
+	mapped_add(&t, byte_at(&m, 0), m.head);
+	expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND, false);
+	expect_question(&t, 3, "/lib/b", SURVEY_IDENTIFY_FOUND, false);
+	expect_no_question(&t);
+	mapped_fini(&t);
+	memory_fini(&m);
+}
+
 static void expect_exec(struct mapped *t, uint32_t pid)
 {
 	struct survey_identify_question q;

@@ -122,8 +122,9 @@ static const struct {
 } answers[] = {
     {"may not read any: not asked again", "map_files", -EPERM, 0, 1, 0, "fd:0 77",
      "build-ids (CAP_CHECKPOINT_RESTORE)"},
-    {"the mapping has gone: the next may have it", "/7/map_files", -ENOENT, 0, 1, 0, "id 69", ""},
-    {"the process has gone", "/7/map_files", 0, -ESRCH, 1, 1, "id 69", ""},
+    {"the mapping has gone, and its file, too: the next may have it", "/7/map_files", -ENOENT, 0, 2,
+     0, "id 69", ""},
+    {"the process has gone", "/7/map_files", 0, -ESRCH, 2, 1, "id 69", ""},
     {"may not read this one", "map_files", 0, -EACCES, 1, 1, "fd:0 77", "what could not be read"},
     {"no descriptors", "map_files", 0, -EMFILE, 1, 1, "fd:0 77", "what could not be read"},
     {"all is well", "map_files", 0, 0, 1, 1, "id 69", ""},
