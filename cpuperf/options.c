@@ -341,9 +341,9 @@ static const struct opt_row before[] = {
      .section = "Measuring",
      .help = "Save the session in FOLDER, which is made, or replaced if it holds nothing but a "
 	     "session. The default of a command, and without a spec, is ./cpuperf.session; "
-	     "the session before becomes ./cpuperf.session.old. - saves nothing: the session is "
-	     "held in "
-	     "memory until it is printed.",
+	     "the session before becomes ./cpuperf.session.old, and while another session uses it, "
+	     "./cpuperf.session.2 is taken. - saves nothing: the session is held in memory until "
+	     "it is printed.",
      .set = opt_set_string,
      .offset = offsetof(struct options, output),
      .excludes = "output-path-prefix session-result-spec-path"},

@@ -245,6 +245,24 @@ int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e
 	return rc;
 }
 
+int session_folder_make_beside(const char *path, char beside[PATH_MAX], int *fd, struct err *e)
+{
+	enum { MAX_NUMBER = 99 };
+	struct err why = {0};
+	int rc = -EBUSY;
+
+	*fd = -1;
+	for (unsigned i = 2; rc && i <= MAX_NUMBER; i++) {
+		why = (struct err){0};
+		if (snprintf(beside, PATH_MAX, "%s.%u", path, i) >= PATH_MAX)
+			return err_set(e, -ENAMETOOLONG, "%s: the name is too long", path);
+		rc = session_folder_make(beside, true, fd, &why);
+	}
+	if (rc)
+		*e = why;
+	return rc;
+}
+
 bool session_folder_is_foreign(int rc)
 {
 	return rc == -EPERM || rc == -EACCES || rc == -EROFS;

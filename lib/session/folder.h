@@ -26,6 +26,12 @@ bool session_folder_is_foreign(int rc);
 void session_folder_explain(const char *path, const struct err *e, char *why, size_t size);
 
 /*
+ * Makes the first folder of path.2, path.3, … that can be made so, or replaced: for a session
+ * beside another that still runs. *beside: of the folder. 0 or -errno with *e; *fd as above.
+ */
+int session_folder_make_beside(const char *path, char beside[PATH_MAX], int *fd, struct err *e);
+
+/*
  * Makes a folder that only this user can enter: cpuperf.session beside the user's last session
  * (spec/last.h), where the one before becomes .old; a new one with a random name if that cannot be
  * used, in /tmp without a home. *path: of the folder. 0 or -errno with *e; *fd as above.

@@ -113,14 +113,16 @@ static int check_folders(const struct session_output *o, const struct stat *fold
 		   ?: check_folder(&o->manifest.place, folder, e);
 }
 
-/* In a public folder anybody can take a name: moves the files into a private one. The manifest goes
- * there too, because readers look for traces beside it. */
+/* In a public folder anybody can take a name: moves the files into a private one, or one beside
+ * that of another session. The manifest goes there too, because readers look for traces beside it.
+ */
 static int open_moved(struct session_output *o, const struct session_output_config *c,
 		      struct err *e)
 {
 	IO_AUTO_FD int fd = -1;
 	struct stat st;
-	int rc = session_folder_make_private(o->folder, &fd, e);
+	int rc = c->busy ? session_folder_make_beside(c->busy, o->folder, &fd, e)
+			 : session_folder_make_private(o->folder, &fd, e);
 
 	if (rc) {
 		*o->folder = '\0';

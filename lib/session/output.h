@@ -29,8 +29,9 @@ struct session_output_config {
 	const uint8_t *id; /* the session's: 16 bytes, copied */
 	uint32_t nr_traces;
 	const struct stat *folder; /* that the files must be in; NULL: any */
-	const char *why_moved; /* all files go to a private folder for this reason; NULL: they need
+	const char *why_moved; /* all files go to another folder for this reason; NULL: they need
 				  not */
+	const char *busy; /* beside this folder, which another session uses; NULL: a private one */
 	/* if a name belongs to another user: */
 	bool may_move_traces;   /* all files may go to a private folder */
 	bool may_move_manifest; /* the manifest may go beside the traces */
@@ -50,7 +51,7 @@ void session_output_close(struct session_output *o);
 
 /* The place of the files and the reason, if they are not where the spec says; else NULL. */
 const char *session_output_moved(const struct session_output *o);
-/* The private folder with the files; NULL: there is none. */
+/* The other folder with the files; NULL: there is none. */
 const char *session_output_folder(const struct session_output *o);
 /* The path of the manifest, or "". */
 const char *session_output_manifest_path(const struct session_output *o);

@@ -170,6 +170,35 @@ int recorder_renew(const struct recorder *r)
 	return r->writer ? fill_writer(r, r->writer) : 0;
 }
 
+/* Nobody named the folder: another one will do. */
+static void move(struct recorder *r, int rc, const struct err *why,
+		 struct session_output_config *config)
+{
+	config->folder = NULL;
+	config->why_moved = r->moved_why;
+	config->busy = rc == -EBUSY ? r->folder : NULL;
+	if (config->busy)
+		snprintf(r->moved_why, sizeof(r->moved_why), "another session is using %s%.500s",
+			 strchr(r->folder, '/') ? "" : "./", r->folder);
+	else
+		session_folder_explain(r->folder, why, r->moved_why, sizeof(r->moved_why));
+}
+
+/* Two sessions may begin at the same time: the second finds the first when it locks its files. */
+static int open_files(struct recorder *r, struct session_output_config *config, struct err *e)
+{
+	struct err why = {0};
+	int rc = session_output_open(config, &r->output, &why);
+
+	if (rc == -EBUSY && r->folder && r->keeps_old_folder && !config->why_moved) {
+		move(r, rc, &why, config);
+		return session_output_open(config, &r->output, e);
+	}
+	if (rc)
+		*e = why;
+	return rc;
+}
+
 static int open_output(struct recorder *r, struct err *e)
 {
 	const struct spec *spec = r->counters->plan->spec;
@@ -195,17 +224,16 @@ static int open_output(struct recorder *r, struct err *e)
 		rc = session_folder_make(r->folder, r->keeps_old_folder, &folder_fd, &why)
 			 ?: sys()->fstatat(folder_fd, "", &folder, AT_EMPTY_PATH);
 		config.folder = rc ? NULL : &folder;
-		if (rc && (!r->keeps_old_folder || !session_folder_is_foreign(rc))) {
+		if (rc &&
+		    (!r->keeps_old_folder || (rc != -EBUSY && !session_folder_is_foreign(rc)))) {
 			err_set_at(&why, rc, r->folder, 0, 0, "%s", strerror(-rc));
 			*e = why;
 			return rc;
 		}
-		if (rc) {
-			session_folder_explain(r->folder, &why, r->moved_why, sizeof(r->moved_why));
-			config.why_moved = r->moved_why;
-		}
+		if (rc)
+			move(r, rc, &why, &config);
 	}
-	rc = session_output_open(&config, &r->output, e);
+	rc = open_files(r, &config, e);
 	if (rc)
 		return rc;
 	moved_to = session_output_folder(r->output);

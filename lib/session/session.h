@@ -64,7 +64,8 @@ struct session_config {
 	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
 	const char *folder;    /* where the spec's paths are, made for them; NULL: none is made */
 	bool keeps_old_folder; /* see session_folder_make; and nobody named it: if it cannot be
-				  used, a private one is */
+				  used, a private one is; while another session uses it,
+				  folder.2, and so on */
 	/* Called after each iteration, when its files are written (or could not be). Non-zero ends
 	 * the session. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
@@ -129,7 +130,7 @@ const char *session_marks_name(const struct session *s);
 const char *session_heap_socket(const struct session *s);
 /* After session_run began: the path of the manifest, or "". */
 const char *session_manifest(const struct session *s);
-/* The private folder with the files in place of the folder of the configuration, and the reason;
+/* The other folder with the files in place of the folder of the configuration, and the reason;
  * NULL: they are where they should be. */
 const char *session_moved(const struct session *s, const char **why);
 /* How many events work on some CPU. */

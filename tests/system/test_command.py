@@ -906,6 +906,22 @@ def check_folder(folder):
     assert "no session named" in done.stderr, done.stderr
 
 
+def check_folder_in_use(folder):
+    """A second command in one folder is measured beside the first, and says where it is saved."""
+    first = subprocess.Popen([CPUPERF, "-e", "task_clock", "--", "sh", "-c", "echo runs; read x"], cwd=folder, text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert first.stdout.readline() == "runs\n"
+    for _ in range(2):
+        said = measure(folder, "echo", "second", options=ONE).stderr
+        assert f"Saved in {FOLDER}.2, because another session is using ./{FOLDER}. " in said, said
+        assert output(PRINT, "--quiet", f"{FOLDER}.2", cwd=folder).startswith("echo second")
+    done = run(CPUPERF, *ONE, "-o", FOLDER, "--", "true", cwd=folder, code=125)  # who names it gets that one
+    assert "another cpuperf session is using this name" in done.stderr, done.stderr
+    said = first.communicate("x\n")[1]
+    assert first.returncode == 0 and f"Saved in ./{FOLDER}. " in said, said
+    assert sorted(os.listdir(folder)) == [FOLDER, f"{FOLDER}.2", f"{FOLDER}.2.old"], os.listdir(folder)
+
+
 def what_changes_with_writing(name):
     st = os.lstat(name)
     return st.st_ino, st.st_mode, st.st_uid, st.st_gid, st.st_nlink, st.st_size, st.st_mtime_ns, st.st_ctime_ns

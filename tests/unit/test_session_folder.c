@@ -266,6 +266,37 @@ TEST(busy)
 	tree_remove(&p.root);
 }
 
+/* Beside a session that runs, the first folder that may be replaced; its session before is kept. */
+TEST(beside)
+{
+	struct place p;
+	struct err e = {0};
+	char expected[PATH_MAX], beside[PATH_MAX];
+	int fd;
+
+	place_init(&p);
+	put(&p, "/s.2/thesis.tex", "x");
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(session_folder_make_beside(p.path, beside, &fd, &e), 0);
+		snprintf(expected, sizeof(expected), "%s.3", p.path);
+		assert_string_equal(beside, expected);
+		assert_int_equal(is_there(&p, "/s.3.old/cpuperf.0.0.cpuperf"), i);
+		put(&p, "/s.3/cpuperf.0.0.cpuperf", "x");
+		close(fd);
+	}
+	assert_true(is_there(&p, "/s.2/thesis.tex"));
+	for (unsigned i = 3; i < 100; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "/s.%u/thesis.tex", i);
+		put(&p, name, "x");
+	}
+	assert_int_equal(session_folder_make_beside(p.path, beside, &fd, &e), -EEXIST);
+	assert_int_equal(fd, -1);
+	assert_non_null(strstr(e.msg, "thesis.tex"));
+	tree_remove(&p.root);
+}
+
 static void put_job(struct place *p)
 {
 	put(p, "/s/a/host.json", "x");
