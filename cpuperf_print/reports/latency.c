@@ -30,12 +30,14 @@ struct report {
 	bool has_rows;
 };
 
-#define AMOUNTS(name, shown)                                                                       \
-	{name "_ns", NULL, "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},                                 \
+/* leaves: of the quantile and of its interval, where the table is too wide. */
+#define QUANTILE(name, shown, leaves, interval_leaves)                                             \
+	{name "_ns", shown, "ns", GRID_AMOUNT, GRID_ALL, leaves},                                  \
 	    {name "_low_ns", NULL, "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},                         \
 	    {name "_high_ns", NULL, "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},                        \
 	{                                                                                          \
-		name, shown, NULL, GRID_TEXT, GRID_ONLY_PEOPLE                                     \
+		name "_interval", "95 % interval", NULL, GRID_TEXT, GRID_ONLY_PEOPLE,              \
+		    interval_leaves                                                                \
 	}
 
 static const struct grid_column session_column = {"session", NULL, NULL, GRID_TEXT, GRID_ALL},
@@ -43,16 +45,17 @@ static const struct grid_column session_column = {"session", NULL, NULL, GRID_TE
 
 static const struct grid_column columns[] = {
     {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
-    {"part", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"part", NULL, NULL, GRID_TEXT, GRID_ALL, 9},
+    {"name", "what", NULL, GRID_TEXT, GRID_ONLY_PEOPLE},
     {"count", NULL, NULL, GRID_COUNT, GRID_ALL},
-    {"sum_ns", "time", "ns", GRID_AMOUNT, GRID_ALL},
-    {"mean_ns", "mean", "ns", GRID_AMOUNT, GRID_ALL},
-    AMOUNTS("p50", "p50"),
-    AMOUNTS("p90", "p90"),
-    AMOUNTS("p99", "p99"),
-    AMOUNTS("p99_9", "p99.9"),
+    {"sum_ns", "time", "ns", GRID_AMOUNT, GRID_ALL, 5},
+    {"mean_ns", "mean", "ns", GRID_AMOUNT, GRID_ALL, 6},
+    QUANTILE("p50", "p50", 0, 2),
+    QUANTILE("p90", "p90", 7, 1),
+    QUANTILE("p99", "p99", 0, 4),
+    QUANTILE("p99_9", "p99.9", 8, 3),
     {"max_ns", "max", "ns", GRID_AMOUNT, GRID_ALL},
-    {"what", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"what", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 };
 
 static void put_amount(struct grid *g, double ns)
@@ -63,7 +66,7 @@ static void put_amount(struct grid *g, double ns)
 		grid_none(g);
 }
 
-/* "1.02 ms … 1.09 ms", or one bound: "≥ 1.02 ms". */
+/* The interval: "[1.02 ms, 1.09 ms]", or one bound: "[≥ 1.02 ms]". */
 static void put_quantile(struct grid *g, const struct histogram_quantile *q)
 {
 	BUF_AUTO(b, CELL_BYTES);
@@ -71,8 +74,7 @@ static void put_quantile(struct grid *g, const struct histogram_quantile *q)
 	put_amount(g, q->ns);
 	put_amount(g, q->low_ns);
 	put_amount(g, q->high_ns);
-	screen_human(&b, q->ns, "ns");
-	buf_adds(&b, isfinite(q->high_ns) ? " [" : " [≥ ");
+	buf_adds(&b, isfinite(q->high_ns) ? "[" : "[≥ ");
 	screen_human(&b, q->low_ns, "ns");
 	if (isfinite(q->high_ns)) {
 		buf_adds(&b, ", ");
@@ -94,6 +96,7 @@ static void put_row(const struct report *r, const struct latencies_row *row)
 		grid_count(g, r->iteration);
 	grid_text(g, job_event(r->j, row->event)->label);
 	grid_text(g, row->part);
+	grid_text(g, row->what);
 	grid_count(g, h->count);
 	grid_count(g, h->sum_ns);
 	put_amount(g, histogram_mean(h));
@@ -190,8 +193,7 @@ int reports_latency(struct job *j, struct err *e)
 	if (rc)
 		err_set(e, rc, "the latencies cannot be printed: %s", strerror(-rc));
 	if (rc == 0 && j->output->form == GRID_PEOPLE)
-		buf_adds(&j->output->text,
-			 r.has_rows ? "\nLatencies, with 95 % intervals\n" : "\nNo latencies\n");
+		buf_adds(&j->output->text, r.has_rows ? "\nLatencies\n" : "\nNo latencies\n");
 	if (rc == 0)
 		reports_rest_put(j, &r.rest, NULL, r.g);
 	return reports_end(j, r.g, rc, e);

@@ -11,7 +11,7 @@ import re
 import sqlite3
 
 import browser
-from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
+from kit import CPUPERF, need_programs, on_terminal, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = ["clock_nanosleep", "readv"]
@@ -50,6 +50,15 @@ def check_iterations(folder):
     text = output(PRINT, "--quiet", "s", cwd=folder)
     for call in CALLS:
         assert re.search(rf"^syscall\.{call} +{RUNS * NR} +[\d.]+ m?s ", text, re.M), text
+    # who and how long first; intervals leave a narrow terminal, and nothing is cut within a number
+    wide, narrow = (on_terminal(n, PRINT, "--quiet", f"{folder}/s", "--report=latency")[0] for n in (300, 80))
+    for text, heads in ((wide, "event part what count time mean p50 95 % interval p90 95 % interval p99 95 % interval p99.9 "
+                               "95 % interval max"), (narrow, "event part what count p50 p99 p99.9 max")):
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith("event "))
+        assert lines[at].split() == heads.split(), lines[at]
+        assert all(re.search(r"\d [mun]?s$", line) for line in lines[at + 1:] if line.startswith("syscall.")), lines
+    assert max(map(len, lines)) <= 80, lines
     record(folder, "t")
     both = rows(folder, "s", "t", "--report=latency", "--sort=iteration")
     assert [r for r in both if os.path.dirname(r["session"]) == "s"] == [
