@@ -4,11 +4,13 @@
 #include "as_part.h"
 #include "attached.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/privilege.h"
 #include "event/model.h"
 #include "heap.h"
 #include "machine.h"
+#include "output_name.h"
 #include "program.h"
 #include "rank.h"
 #include "reload.h"
@@ -24,6 +26,7 @@
 #include "wanted.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,6 +358,20 @@ static void settle_part(struct options *o, const struct as_part *part)
 }
 
 /* Returns an exit status. */
+/* Parts of a job are told where they save. 0 or -errno with *e. */
+static int name_output(struct options *o, struct err *e)
+{
+	static char name[PATH_MAX];
+	int rc;
+
+	if (!o->output || !strchr(o->output, '%'))
+		return 0;
+	rc = output_name_make(o->output, (int64_t)(clock_realtime_ns() / 1000000000), name, e);
+	if (rc == 0)
+		o->output = name;
+	return rc;
+}
+
 static int parse_and_run(struct options *o, const struct as_part *part, int argc, char **argv)
 {
 	struct err e = {0};
@@ -364,6 +381,8 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 		return fail(EXIT_USAGE, &e);
 	if (part)
 		settle_part(o, part);
+	else if (name_output(o, &e))
+		return fail(EXIT_USAGE, &e);
 	if (opt_std_open_log(&o->std, "cpuperf", &e))
 		return fail(EXIT_FAILED, &e);
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);

@@ -922,6 +922,22 @@ def check_folder_in_use(folder):
     assert sorted(os.listdir(folder)) == [FOLDER, f"{FOLDER}.2", f"{FOLDER}.2.old"], os.listdir(folder)
 
 
+def check_output_names(folder):
+    """What stands for host, process, date and a free number in the name of --output."""
+    host = re.escape(os.uname().nodename)
+    for pattern, name in (("n-%n", "n-1"), ("n-%n", "n-2"), ("a%%b", "a%b"), ("%h-%p-%d", rf"{host}-[1-9]\d*-20\d{{6}}-\d{{6}}")):
+        before = set(os.listdir(folder))
+        measure(folder, "echo", "named", options=[*ONE, "-o", pattern])
+        made, = set(os.listdir(folder)) - before
+        assert re.fullmatch(name, made), (pattern, made)
+        assert output(PRINT, "--quiet", made, cwd=folder).startswith("echo named"), made
+    for pattern, why in (("a%q", "=a%q: %q has no meaning"), ("a%", "=a%: % has no meaning"),
+                         ("%n" + "/x" * 2100, ": the name is too long")):
+        error = measure(folder, "touch", "ran", options=[*ONE, "-o", pattern], code=125).stderr
+        assert error.startswith(f"cpuperf: error: --output{why}\n"), error
+    assert not os.path.exists(f"{folder}/ran")
+
+
 def what_changes_with_writing(name):
     st = os.lstat(name)
     return st.st_ino, st.st_mode, st.st_uid, st.st_gid, st.st_nlink, st.st_size, st.st_mtime_ns, st.st_ctime_ns

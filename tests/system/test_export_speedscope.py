@@ -74,7 +74,8 @@ def check_threads(folder, out, *args):
     threads = rows(folder, "--report=threads", *args)
     expected = {name_of(r): int(r["self_count"]) for r in threads}
     assert len(expected) == len(threads)
-    assert {p["name"]: p["endValue"] for p in out["profiles"]} == expected
+    found = {p["name"]: p["endValue"] for p in out["profiles"]}
+    assert found == expected, (found, expected)
     assert len(out["profiles"]) == len(expected)
     for a, b in zip(out["profiles"], out["profiles"][1:]):
         assert a["name"].split(" — ")[0] != b["name"].split(" — ")[0] or \
@@ -144,9 +145,9 @@ def main():
         pid = record(folder, EVENTS, "--duration=500ms", num_iterations=2, config_name='a "name", odd')
         out = export(folder)
         check_file(out)
-        check_threads(folder, out)
-        # functions of others may lose their names meanwhile: their files may be replaced
+        # functions of others may lose their names meanwhile: their files may be replaced; and CSV quotes names of theirs
         own = f"--pid={pid}"
+        check_threads(folder, export(folder, own), own)
         check_stacks(folder, export(folder, own), own)
         assert out["exporter"].startswith("cpuperf_print ") and 'a "name", odd' in out["name"]
         assert out["cpuperf"][0]["session"] == 'a "name", odd'
