@@ -73,7 +73,7 @@ static void add_place(const struct answer *a, struct buf *out)
 	if (!a->is_saved)
 		return;
 
-	target_command_add_quoted(&quoted, a->folder ? a->folder : "./" CPSESSION_FOLDER);
+	buf_shell_word(&quoted, a->folder ? a->folder : "./" CPSESSION_FOLDER);
 	buf_shown(&shown, buf_str(&quoted), quoted.len);
 	buf_printf(out, "\nSaved in %s%s%s. More: cpuperf_print%s%s%s (--help)\n", buf_str(&shown),
 		   a->why ? ", because " : "", a->why ? a->why : "", a->is_last ? "" : " ",

@@ -287,7 +287,7 @@ static void add_list(struct buf *out, const char *what, const struct spec_list *
 {
 	for (size_t i = 0; i < list->nr; i++) {
 		buf_adds(out, i ? ", " : what);
-		target_command_add_quoted(out, list->item[i]);
+		buf_shell_word(out, list->item[i]);
 	}
 }
 
@@ -315,7 +315,7 @@ static void add_target(struct buf *out, const struct spec_target *t, char *const
 		buf_adds(out, "the command");
 	for (; argv && *argv; argv++) {
 		buf_addc(out, ' ');
-		target_command_add_quoted(out, *argv);
+		buf_shell_word(out, *argv);
 	}
 	if (t->pids.nr)
 		add_list(out, t->pids.nr == 1 ? "process " : "processes ", &t->pids);

@@ -216,7 +216,7 @@ static void become_ssh(const struct host *h, const int to[2], const int from[2],
 		argv[nr++] = "-p";
 		argv[nr++] = h->address->port;
 	}
-	target_command_add_quoted(&command, h->job->program);
+	buf_shell_word(&command, h->job->program);
 	buf_adds(&command, " --as-part");
 	argv[nr++] = "--";
 	argv[nr++] = h->address->target;

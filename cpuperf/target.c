@@ -120,7 +120,7 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 		o->command = o->later;
 		return target_command_set(o->command, argv, e);
 	}
-	target_command_add_quoted(&file, path);
+	buf_shell_word(&file, path);
 	target_command_quote(argv, text, sizeof(text));
 	is_whole = strlen(text) + 1 < sizeof(text);
 	str_disarm(text);

@@ -38,7 +38,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256, MAX_NAMES_BYTES = 200 };
+enum {
+	MAX_KALLSYMS_BYTES = 256 << 20,
+	MANY_INPUTS = 256,
+	MAX_NAMES_BYTES = 200,
+	MAX_TITLE_BYTES = 4096
+};
 
 struct input_problems {
 	struct problems *problems;
@@ -210,16 +215,37 @@ static int load_manifest(const struct inputs *in, struct input *o, struct err *p
 }
 
 /* From the spec in the traces. If it cannot be parsed, the events are still printed. */
-static void load_metrics(struct inputs *in, struct input *o)
+static void load_stored(struct inputs *in, struct input *o)
 {
 	static struct err_list errs; /* too large for a stack */
 
 	errs.nr = errs.dropped = 0;
 	if (!o->facts->info ||
-	    !spec_parse_metrics(o->facts->info->spec_json, o->facts->nr_events, &o->spec, &errs))
+	    !spec_parse_stored(o->facts->info->spec_json, o->facts->nr_events, &o->spec, &errs))
 		return;
 	for (size_t i = 0; i < errs.nr; i++)
 		problems_add(in->problems, true, &errs.item[i]);
+}
+
+/* Its program without the folder, which is the same for many. */
+static int make_title(struct input *o)
+{
+	const struct spec_list *command = &o->spec.target.command;
+	BUF_AUTO(text, MAX_TITLE_BYTES);
+
+	for (size_t i = 0; i < command->nr; i++) {
+		const char *word = command->item[i], *slash = strrchr(word, '/');
+
+		buf_adds(&text, i ? " " : "");
+		buf_shell_word(&text, i == 0 && slash && slash[1] ? slash + 1 : word);
+	}
+	if (!command->nr || buf_error(&text) == -EFBIG)
+		return 0;
+	o->title = mem_strdup(buf_str(&text));
+	if (!o->title)
+		return -ENOMEM;
+	str_clean(o->title, strlen(o->title));
+	return 0;
 }
 
 static bool is_recording(const struct input *o)
@@ -260,8 +286,9 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 	if (writer != o->owner)
 		set_owner(in, o, writer);
 	o->facts = profile_session_facts(o->session);
-	load_metrics(in, o);
-	return 0;
+	load_stored(in, o);
+	rc = make_title(o);
+	return rc ? err_set(e, rc, "out of memory") : 0;
 }
 
 static void on_import_problem(void *arg, bool is_loss, const struct err *problem)
@@ -415,6 +442,7 @@ static void input_fini(struct input *o)
 	cpsession_fini(&o->manifest);
 	spec_fini(&o->spec);
 	mem_free(o->config_name);
+	mem_free(o->title);
 	mem_free(o->report);
 	mem_free(o->filter);
 	mem_free(o->found);
@@ -940,6 +968,11 @@ const char *input_name(const struct input *o)
 	const char *slash = strrchr(o->path, '/');
 
 	return *o->config_name ? o->config_name : slash ? slash + 1 : o->path;
+}
+
+const char *input_title(const struct input *o)
+{
+	return o->title ? o->title : input_name(o);
 }
 
 static bool is_same_event(const struct trace_event *a, const struct trace_event *b)

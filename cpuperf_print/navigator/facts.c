@@ -28,6 +28,7 @@ static void put_sessions(struct json_writer *json, const struct inputs *in)
 			JSONW_OBJECT(json, NULL) {
 				jsonw_text(json, "path", o->path);
 				jsonw_text(json, "name", input_name(o));
+				jsonw_text(json, "title", input_title(o));
 				jsonw_text(json, "host", o->facts->head.host);
 				jsonw_u64(json, "iterations", o->facts->nr_iterations);
 				jsonw_raw(json, "is_before", i < in->nr ? "false" : "true");

@@ -264,8 +264,8 @@ static void put_title(struct page *h)
 	const struct input *o = job_input(h->j);
 
 	jsonw_text(&h->json, "title",
-		   h->host_of && !*o->config_name ? h->j->inputs->jobs[o->job].path
-						  : input_name(o));
+		   h->host_of && !o->title && !*o->config_name ? h->j->inputs->jobs[o->job].path
+							       : input_title(o));
 }
 
 void page_head_put(struct page *h)

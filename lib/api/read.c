@@ -75,7 +75,7 @@ static int read_session(struct reader *r, struct profile_session *s)
 		return api_fail_memory(r->saved.e);
 	spec_init(&spec);
 	if (facts->info)
-		rc = spec_parse_metrics(facts->info->spec_json, facts->nr_events, &spec, errs);
+		rc = spec_parse_stored(facts->info->spec_json, facts->nr_events, &spec, errs);
 	if (rc)
 		api_fail_list(r->saved.e, errs, rc);
 	r->saved.is_damaged |= rc != 0;

@@ -199,6 +199,21 @@ void buf_csv_field(struct buf *b, const char *s)
 	buf_addc(b, '"');
 }
 
+void buf_shell_word(struct buf *b, const char *s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./=:,@%+-";
+
+	if (*s && !s[strspn(s, plain)]) {
+		buf_adds(b, s);
+		return;
+	}
+	buf_addc(b, '\'');
+	for (; *s; s++)
+		buf_adds(b, *s == '\'' ? "'\\''" : (char[]){*s, '\0'});
+	buf_addc(b, '\'');
+}
+
 void buf_xml(struct buf *b, const char *s)
 {
 	static const struct {

@@ -78,6 +78,8 @@ void buf_le64(struct buf *b, uint64_t v);
  * begins with apostrophes and one of = + - @, a tab or CR, a reader removes the first. */
 void buf_json_string(struct buf *b, const char *s);
 void buf_csv_field(struct buf *b, const char *s);
+/* One argument of a command, quoted for a shell. */
+void buf_shell_word(struct buf *b, const char *s);
 /* Text of XML: characters that it does not allow, and those that are not visible, become "?". */
 void buf_xml(struct buf *b, const char *s);
 /* With commas every three digits, in any locale. */

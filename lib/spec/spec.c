@@ -78,15 +78,15 @@ int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 	return parse(text, len, source, false, s, errs);
 }
 
-int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struct err_list *errs)
+int spec_parse_stored(const char *json, size_t nr_events, struct spec *s, struct err_list *errs)
 {
 	static const char source[] = "the spec in the trace";
 	int rc;
 
-	if (!strstr(json, "\"metrics\":["))
+	if (!strstr(json, "\"metrics\":[") && !strstr(json, "\"target\":{"))
 		return 0;
 	rc = parse(json, strlen(json), source, true, s, errs);
-	if (rc == 0 && s->nr_events != nr_events) {
+	if (rc == 0 && s->nr_metrics && s->nr_events != nr_events) {
 		diag_at(errs, source, s->events_pos,
 			"it has %zu events and the trace has %zu: no metrics are computed",
 			s->nr_events, nr_events);

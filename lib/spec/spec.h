@@ -198,12 +198,12 @@ int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 int spec_load(const char *path, struct spec *s, struct err_list *errs);
 int spec_load_fd(int fd, const char *path, struct spec *s, struct err_list *errs);
 /*
- * Reads the metrics of a spec that spec_to_json wrote into a trace, perhaps by a later version: any
- * duration is accepted, and unknown keys are skipped. A text without metrics is not parsed.
- * nr_events: of the trace, of which operands are indices. 0; -EINVAL or -ENOMEM, reported, with *s
- * as after spec_init.
+ * Reads the metrics and the target of a spec that spec_to_json wrote into a trace, perhaps by a
+ * later version: any duration is accepted, and unknown keys are skipped. A text without both is not
+ * parsed. nr_events: of the trace, of which operands are indices. 0; -EINVAL or -ENOMEM, reported,
+ * with *s as after spec_init.
  */
-int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struct err_list *errs);
+int spec_parse_stored(const char *json, size_t nr_events, struct spec *s, struct err_list *errs);
 
 /* Sets the scalar key (as in the file: "duration") from an option's text, with the key's own
  * bounds. duration also takes units ("10ms"). source names the option in messages.

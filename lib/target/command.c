@@ -342,21 +342,6 @@ bool target_command_has_ended(const struct target_command *c)
 	return atomic_load(&c->has_ended);
 }
 
-void target_command_add_quoted(struct buf *out, const char *arg)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_./=:,@%+-";
-
-	if (*arg && !arg[strspn(arg, plain)]) {
-		buf_adds(out, arg);
-		return;
-	}
-	buf_addc(out, '\'');
-	for (; *arg; arg++)
-		buf_adds(out, *arg == '\'' ? "'\\''" : (char[]){*arg, '\0'});
-	buf_addc(out, '\'');
-}
-
 void target_command_quote(char *const *argv, char *buf, size_t size)
 {
 	BUF_AUTO(text, MAX_TEXT_BYTES);
@@ -364,7 +349,7 @@ void target_command_quote(char *const *argv, char *buf, size_t size)
 	for (char *const *arg = argv; *arg; arg++) {
 		if (arg > argv)
 			buf_addc(&text, ' ');
-		target_command_add_quoted(&text, *arg);
+		buf_shell_word(&text, *arg);
 	}
 	snprintf(buf, size, "%s", buf_error(&text) ? argv[0] : buf_str(&text));
 }

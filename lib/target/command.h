@@ -68,9 +68,6 @@ bool target_command_has_ended(const struct target_command *c);
 /* The command line, quoted for a shell; cut if it is longer than size. */
 void target_command_text(const struct target_command *c, char *buf, size_t size);
 void target_command_quote(char *const *argv, char *buf, size_t size);
-/* Appends one argument, quoted for a shell. */
-struct buf;
-void target_command_add_quoted(struct buf *out, const char *arg);
 /* Of what the kernel accounts to its process, subtracts what was before exec. */
 void target_command_subtract_own(const struct target_command *c, struct rusage *usage);
 /* Waits for its end. */

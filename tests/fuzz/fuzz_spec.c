@@ -41,7 +41,7 @@ static void check_metrics(const struct spec *written, const char *text)
 
 	memset(&errs, 0, sizeof(errs));
 	spec_init(&s);
-	rc = spec_parse_metrics(text, written->nr_events, &s, &errs);
+	rc = spec_parse_stored(text, written->nr_events, &s, &errs);
 	check_errors(rc, &errs);
 	require(rc == 0 && s.metric_set.nr == written->metric_set.nr);
 	for (size_t i = 0; i < s.metric_set.nr; i++)

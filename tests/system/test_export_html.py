@@ -1137,6 +1137,7 @@ def check_states(folder):
         page.open(make_page(f"{folder}/wall", f"{folder}/wall.html"))
         check_memory(page, f"{folder}/wall")
         check_waits_in_time(page, by_state)
+        check_counts(page, f"{folder}/wall")
         first = {f["name"]: f["weight"][0] for f in frames(page) if f["depth"] == 1}
         assert first == {name: by_state[name] for name in first} and len(first) > 1, (first, by_state)
         divided = [f for f in frames(page) if f["name"] == "both"]
@@ -1166,6 +1167,16 @@ def check_states(folder):
         assert sum(f["weight"][0] for f in frames(page) if f["depth"] == 1) > 0.9 * all_of == 0.9 * sum(by_state.values())
         assert page.problems() == []
     check_order_of_states(f"{folder}/wall.html", by_state)
+
+
+def check_counts(page, session):
+    """What has one number of all the time is a row of a table, not of the axis."""
+    rows = page.run("[...document.querySelectorAll('#count-rows tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+    found = {r["label"]: float(r["value"]) for r in report(session, "series") if r["cpu"] == "all" and r["unit"] == "switches/s"}
+    shown = {label: float(mean.split()[0].replace(",", "")) for label, mean, _ in rows if mean.endswith("switches/s")}
+    assert shown.keys() == found.keys() == {"context_switches"}, (rows, found)
+    assert abs(shown["context_switches"] / found["context_switches"] - 1) < 0.01, (rows, found)
+    assert not {label for label, *_ in rows} & set(page.run("cpuperf.page.time.series.map((s) => s.label)")), rows
 
 
 def check_memory(page, session):

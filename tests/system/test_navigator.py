@@ -21,6 +21,7 @@ import time
 import urllib.parse
 
 import browser
+import pages
 import perf_data_file as pd
 from kit import CPUPERF, PRINT, finish, output, run, run_checks, skip, stride
 from patience import PATIENCE_S
@@ -806,7 +807,7 @@ def check_page_of_counts(folder):
         course = next(d for name, _, d in drawn_ if name == "memory_used")
         values = [r["value"] for r in rows_of(s, "/api/series") if r["label"] == "memory_used"]
         heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", course)]
-        assert len(heights) == len(values) > 1, (course, values)
+        assert len(heights) == len(values) == course.count("H") > 1, (course, values)
         assert all(abs(y - 100 * (1 - v / max(values))) < 0.02 for y, v in zip(heights, values)), (heights, values)
         assert not page.problems(), page.problems()
 
@@ -901,9 +902,9 @@ def rows_are_csv(s, page, report, session, *options):
 
 
 def courses_are_csv(s, page, session):
-    """Numbers of one unit are in a chart of their own, each line with its mean and its most."""
+    """Numbers of one unit are in a chart of their own, each line with its mean and its most; one number each in a table."""
     open_view(page, f"{s.base}/?view=series")
-    charts = page.run("[...document.querySelectorAll('section')].map((x) => [x.querySelector('h2').textContent,"
+    charts = page.run("[...document.querySelectorAll('section:has(svg)')].map((x) => [x.querySelector('h2').textContent,"
                       " [...x.querySelectorAll('.legend span')].map((e) => e.textContent),"
                       " [...x.querySelectorAll('path:not(.over)')].map((p) => p.getBBox().width),"
                       " x.querySelector('small').textContent])")
@@ -916,7 +917,15 @@ def courses_are_csv(s, page, session):
                 if r["limit"] and float(r["value"]) >= 0.9 * float(r["limit"]):
                     near.add(f"{r['label']}, {r['unit']}")
     assert {heading for heading, *_, axis in charts if "all that is possible" in axis} == near, (charts, near)
-    assert [heading for heading, *_ in charts] == list(lines) and len(lines) > 1, (charts, lines)
+    once = {heading: of for heading, of in lines.items() if all(len(values) == 1 for values in of.values())}
+    assert [heading for heading, *_ in charts] == [x for x in lines if x not in once] and charts and once, (charts, lines)
+    table = page.run("[...document.querySelectorAll('main tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+    wanted = [(heading, name, values[0]) for heading, of in once.items() for name, values in of.items()]
+    assert len(table) == len(wanted), (table, wanted)
+    for (label, name, mean), (heading, of, value) in zip(table, wanted):
+        unit = heading.rpartition(", ")[2]
+        number, rounded = number_of(mean, unit)
+        assert heading == f"{label}, {unit}" and of == (name or "all") and abs(number - value) <= rounded + 1e-6 * value, (table, wanted)
     for heading, legend, widths, _ in charts:
         assert len(legend) == len(widths) == len(lines[heading]) and all(w > 10 for w in widths), (heading, legend, widths)
         for text in legend:
@@ -925,6 +934,17 @@ def courses_are_csv(s, page, session):
             for shown, exact in ((mean, sum(values) / len(values)), (most, max(values))):
                 number, rounded = number_of(shown, unit)
                 assert abs(number - exact) <= rounded + 1e-6 * exact, (heading, text, values)
+
+
+def check_titles(_):
+    """Page and navigator are named by the command, its program without the folder."""
+    with served() as s:
+        facts = json.loads(s.get("/api/session")[1])["sessions"][0]
+        assert facts["title"] == pages.data_of(s.get("/html")[1])["title"] == "mix ms 700 2", facts
+        assert facts["name"] != facts["title"], facts
+    with served(waits=True) as s:  # a new line is no part of a title
+        title = json.loads(s.get("/api/session")[1])["sessions"][0]["title"]
+        assert title == f"sh -c '{MIX} ms 300 2; sleep 0.2'", title
 
 
 def kept_samples(folder):
@@ -984,6 +1004,7 @@ def check_page(_):
         open_view(page, s.url)
         assert page.run("location.href") == f"{s.base}/", "the token leaves the address"
         assert page.run("document.cookie") == ""
+        assert page.run("[document.title, document.querySelector('h1').textContent]") == ["mix ms 700 2 — cpuperf", "mix ms 700 2"]
         first = page.run("[...document.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
         names = [r["function"] for r in rows][:len(first)]
         assert [next(c for c in r if c in names) for r in first] == names, (first, names)

@@ -185,6 +185,21 @@ TEST(texts)
 	buf_fini(&b);
 }
 
+TEST(shell_words)
+{
+	static const char *const rows[][2] = {
+	    {"a-b/c.d=1", "a-b/c.d=1"}, {"", "''"},           {"a b", "'a b'"},
+	    {"it's", "'it'\\''s'"},     {"$HOME", "'$HOME'"}, {"a\nb", "'a\nb'"},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		BUF_AUTO(b, 100);
+
+		buf_shell_word(&b, rows[i][0]);
+		assert_string_equal(buf_str(&b), rows[i][1]);
+	}
+}
+
 /* No byte of any value, alone or before a letter, makes a JSON string that is not one. */
 TEST(json_every_byte)
 {

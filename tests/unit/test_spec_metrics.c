@@ -151,7 +151,7 @@ TEST(stored)
 	assert_non_null(strstr(buf_str(&json), "\"duration\":0.02,"));
 	assert_int_equal(parse(buf_str(&json), &back), 0);
 	memset(&errs, 0, sizeof(errs));
-	assert_int_equal(spec_parse_metrics(buf_str(&json), s.nr_events, &back, &errs), 0);
+	assert_int_equal(spec_parse_stored(buf_str(&json), s.nr_events, &back, &errs), 0);
 	assert_int_equal(errs.nr, 0);
 	assert_int_equal(back.duration_ns, 20000000);
 	assert_int_equal(back.metric_set.nr, s.metric_set.nr);
@@ -179,6 +179,7 @@ TEST(stored_texts)
 		int rc;
 		size_t nr;
 		const char *part;
+		size_t nr_words; /* of the command that was measured */
 	} rows[] = {
 	    {"", 0, 0, ""},
 	    {"{\"duration\":1}", 0, 0, ""},
@@ -195,6 +196,11 @@ TEST(stored_texts)
 	     "\"metrics\":[{\"name\":\"m\",\"expr\":\"{n}\"}]}",
 	     -EINVAL, 0, "it has 1 events and the trace has 2"},
 	    {"{\"metrics\":[{\"name\":\"m\",\"expr\":\"{n}\"}]}", -EINVAL, 0, "No events"},
+	    /* without metrics their operands do not matter */
+	    {"{\"events\":[{\"group_name\":\"g\",\"event_name\":\"n\"}],"
+	     "\"target\":{\"command\":[\"a\",\"b c\"]}}",
+	     0, 0, "", 2},
+	    {"{\"target\":{\"command\":[\"a\"]}}", -EINVAL, 0, "No events"},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -203,10 +209,11 @@ TEST(stored_texts)
 
 		memset(&errs, 0, sizeof(errs));
 		spec_init(&s);
-		rc = spec_parse_metrics(rows[i].text, 2, &s, &errs);
+		rc = spec_parse_stored(rows[i].text, 2, &s, &errs);
 		if (rc != rows[i].rc || s.metric_set.nr != rows[i].nr)
 			fail_msg("row %zu: %d, %s", i, rc, errs.item[0].msg);
 		assert_int_equal(s.nr_metrics, rows[i].nr);
+		assert_int_equal(s.target.command.nr, rows[i].nr_words);
 		assert_int_equal(errs.nr != 0, rc != 0);
 		if (!strstr(errs.item[0].msg, rows[i].part))
 			fail_msg("row %zu: %s", i, errs.item[0].msg);
@@ -223,7 +230,7 @@ static int parse_stored(void *arg)
 	(void)arg;
 	memset(&errs, 0, sizeof(errs));
 	spec_init(&s);
-	rc = spec_parse_metrics(SPEC(METRIC("1.5 * {cycles}")), 2, &s, &errs);
+	rc = spec_parse_stored(SPEC(METRIC("1.5 * {cycles}")), 2, &s, &errs);
 	assert_int_equal(s.metric_set.nr, rc == 0);
 	spec_fini(&s);
 	return rc;

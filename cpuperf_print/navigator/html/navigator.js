@@ -290,12 +290,13 @@ const DIRECTIONS = { icicle: 'From the top', flame: 'From the bottom', callers: 
 const FRAME_HEIGHT = 20;
 const LEAST_WIDTH = 0.001; /* of the graph */
 
+/* Names that differ in their last digit, as those of CPUs, are far apart. */
 function hueOf(text) {
 	let hash = 0;
 
 	for (const c of text)
 		hash = (hash * 31 + c.codePointAt(0)) % 360;
-	return hash;
+	return hash * 137 % 360;
 }
 
 /* Rows of a tree, in their order: those of a node follow it. Adds children, callers and depth. */
@@ -757,10 +758,10 @@ async function begin() {
 	byId('theme').addEventListener('click', () =>
 		setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
 	[facts] = await ask('/api/session');
-	byId('title').textContent = facts.sessions[0].name;
+	byId('title').textContent = byId('title').title = facts.sessions[0].title;
 	byId('subtitle').textContent = facts.sessions.map((s) =>
 		`${s.is_before ? 'before: ' : ''}${s.host} ${s.path}`).join(' · ');
-	document.title = `${facts.sessions[0].name} — cpuperf`;
+	document.title = `${facts.sessions[0].title} — cpuperf`;
 	showFilters();
 	document.addEventListener('click', (event) => {
 		const a = event.target.closest && event.target.closest('a[href^="?"]');

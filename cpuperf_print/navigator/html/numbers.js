@@ -92,7 +92,7 @@ function linesOf(rows) {
 		.sort((a, b) => (b.name === 'all') - (a.name === 'all') || b.mean - a.mean);
 }
 
-/* A gap begins a new part of the path, with the time that its first number is of. */
+/* A number is of all its time: a step. A gap begins a new part of the path. */
 function pathOf(points, end, low, high) {
 	let isOn = false;
 
@@ -106,7 +106,7 @@ function pathOf(points, end, low, high) {
 		const from = Math.max(0, Math.min(x - 1, LINE_WIDTH * (row.time_ns - row.span_ns) / end));
 		const y = (LINE_HEIGHT * (high - Math.min(high, row.value)) / (high - low || 1)).toFixed(2);
 
-		return wasOn ? `L${x.toFixed(2)} ${y}` : `M${from.toFixed(2)} ${y}H${x.toFixed(2)}`;
+		return `${wasOn ? 'L' : 'M'}${from.toFixed(2)} ${y}H${x.toFixed(2)}`;
 	}).join('');
 }
 
@@ -171,10 +171,28 @@ function courseOf(label, rows, end) {
 /* Of one event, which may have numbers of several kinds: samples and time, calls and quantiles. */
 function coursesOf(label, rows, end) {
 	const groups = [...groupsOf(rows, (row) => row.unit)]
-		.filter(([, list]) => list.some((row) => row.value !== null));
+		.filter(([, list]) => list.some((row) => row.value !== null) && !isOnce(list));
 
-	return groups.map(([unit, list]) =>
-		courseOf(groups.length > 1 ? `${label}, ${unit}` : label, list, end));
+	return groups.map(([unit, list]) => courseOf(new Set(rows.map((row) => row.unit)).size > 1 ? `${label}, ${unit}` : label, list, end));
+}
+
+/* One number each of all the time: no course. */
+function isOnce(rows) {
+	return linesOf(rows).every((line) => line.values.length === 1 && line.points.length === 1);
+}
+
+const ONCE = [
+	{ name: 'Event', of: (row) => cellOf(row.label, 'name') },
+	{ name: 'Of', of: (row) => cellOf(row.name === 'all' ? '' : row.name) },
+	{ name: 'Mean', isNumber: true, of: (row) => numberCell(row, row.value) },
+];
+
+/* Of all events, those numbers. */
+function onceOf(session, rows) {
+	const once = [...groupsOf(rows, (row) => `${row.label} ${row.unit}`).values()].filter(isOnce).flatMap((list) =>
+		linesOf(list).map((line) => ({ ...line.points[0], name: line.name })));
+
+	return once.length ? [sectionOf(`${session ? `${session}: of` : 'Of'} all the time`, tableOf(once, ONCE, 'One number each'))] : [];
 }
 
 async function showSeries() {
@@ -183,8 +201,8 @@ async function showSeries() {
 	const parts = [...sessions].flatMap(([session, rows]) => {
 		const end = rows.reduce((last, row) => Math.max(last, row.time_ns), 1);
 
-		return [...groupsOf(rows, (row) => row.label)].flatMap(([label, list]) =>
-			coursesOf(session ? `${label} — ${session}` : label, list, end));
+		return [...[...groupsOf(rows, (row) => row.label)].flatMap(([label, list]) =>
+			coursesOf(session ? `${label} — ${session}` : label, list, end)), ...onceOf(session, rows)];
 	});
 
 	return { address, parts };

@@ -18,6 +18,11 @@ function linesBy(series, kind) {
 	return groups;
 }
 
+/* Has one number of all the time, which says nothing of its course. */
+function isOnce(data, line) {
+	return data.iterations.length <= 1 && line.least === line.most;
+}
+
 /* What a number of a line is called. */
 function valueText(line, x) {
 	return x === null || x === undefined ? 'no number' : amount(x, line.unit) + line.per;
@@ -212,6 +217,19 @@ class HeatView {
 	draw() {
 		this.shown.forEach((strip) => strip.draw());
 	}
+}
+
+/* Counts that have one number of all the time, as a table. */
+function showCounts(data) {
+	const lines = rowsOf(data.series).filter((line) => isOnce(data, line));
+
+	byId('counts').hidden = lines.length === 0;
+	document.querySelector('#count-rows tbody').replaceChildren(...lines.map((line) => {
+		const row = element('tr');
+
+		row.append(element('td', line.label), element('td', valueText(line, line.mean), 'number'), element('td', line.note, 'object'));
+		return row;
+	}));
 }
 
 /* A table that is sorted by a click on a heading. columns: name, about, isText, of: (row) => key,

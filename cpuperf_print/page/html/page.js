@@ -88,6 +88,7 @@ class Page {
 		this.sandwich.begin();
 		this.time = new TimeView(this);
 		this.latency = new LatencyView(this);
+		showCounts(data);
 		this.heat = new HeatView(this);
 		this.processes = new ProcessTable(this);
 		this.memory = new MemoryTable(this);
@@ -108,7 +109,7 @@ class Page {
 		};
 
 		document.title = `${data.title} – cpuperf`;
-		byId('title').textContent = data.title;
+		byId('title').textContent = byId('title').title = data.title;
 		byId('subtitle').textContent = data.subtitle;
 		byId('tool').textContent = data.tool;
 		list('warnings', data.warnings.slice(0, WARNINGS_AT_FIRST));
@@ -147,7 +148,7 @@ class Page {
 			data.functions.some((f) => f.name !== '[no address]'); /* a clock that only paces readings */
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span', 'keys', 'axis-help'])
 			byId(id).hidden = !this.hasSamples;
-		byId('over-time').hidden = !this.hasSamples && data.series.length === 0;
+		byId('over-time').hidden = !this.hasSamples && data.series.every((line) => isOnce(data, line));
 		document.body.classList.toggle('counts', !this.hasSamples);
 		this.makeTasks();
 		this.makeRegions();

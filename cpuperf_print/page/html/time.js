@@ -21,7 +21,7 @@ class TimeView {
 		this.data = page.model.data;
 		this.canvas = byId('axis');
 		this.context = this.canvas.getContext('2d');
-		this.series = rowsOf(this.data.series);
+		this.series = rowsOf(this.data.series).filter((s) => !isOnce(this.data, s));
 		this.isShown = this.series.map(() => false);
 		this.tracks = this.data.tracks.map((t, i) => new RegionTrack(page, t, i < TRACKS_AT_FIRST));
 		this.lanes = this.data.lanes.names.map((name, lane) => (
