@@ -1144,6 +1144,7 @@ def check_states(folder):
         assert all(len(f["parts"]) == 1 for f in divided)
         for name in first:
             assert name in text(page, "#legend"), (name, text(page, "#legend"))
+        check_legend(page, f"{folder}/wall")
         page.click_on("#states label:nth-of-type(2)")
         assert not {f["name"] for f in frames(page)} & set(by_state), frames(page)
         whole = frame(page, "both")
@@ -1167,6 +1168,19 @@ def check_states(folder):
         assert sum(f["weight"][0] for f in frames(page) if f["depth"] == 1) > 0.9 * all_of == 0.9 * sum(by_state.values())
         assert page.problems() == []
     check_order_of_states(f"{folder}/wall.html", by_state)
+
+
+def check_legend(page, session):
+    """Objects have their shares of CPU time: who waits is no work of the kernel's."""
+    objects = collections.Counter()
+    for row in report(session, "flat", "--sort=state,object"):
+        if row["event"] == "thread_time" and row["state"] == "on CPU":
+            is_kernel = row["object"].startswith("[") and row["object"] not in ("[vdso]", "[unknown]")
+            objects["kernel" if is_kernel else row["object"]] += int(row["self_count"])
+    legend = page.run("[...document.querySelectorAll('#legend li')].map((e) => e.textContent)")
+    shown = dict(re.fullmatch("(.*?)(?: ([0-9.]+) %)?", x).groups() for x in legend[legend.index("of CPU time:") + 1:])
+    for name, weight in objects.items():
+        assert abs(float(shown[name] or 0) - 100 * weight / sum(objects.values())) < 0.06, (name, shown, objects)
 
 
 def check_counts(page, session):

@@ -177,6 +177,17 @@ class Model {
 		return rows.filter((row) => !functions[row.of].isProcess && row.totalSamples[0] + row.totalSamples[1] > 0);
 	}
 
+	/* The self weight of each function, without what waited. */
+	ownOnCpu() {
+		const { tree, functions, stateOf } = this.data;
+		const own = new Float64Array(functions.length);
+
+		for (let i = 1; i < tree.nr; i++)
+			if (!functions[stateOf[i]] || functions[stateOf[i]].name === STATES[0])
+				own[tree.of[i]] += this.self[0][i];
+		return own;
+	}
+
 	/* The share of the selected samples with one of these functions on their stack. */
 	found(isFound, side = 0) {
 		const { tree } = this.data;

@@ -690,26 +690,32 @@ class Page {
 				this.graph.stateColor(of)));
 	}
 
+	/* Of CPU time: a wait is where the kernel puts a thread aside, and no work of the kernel's. */
 	objectLegend() {
 		const { functions, objects, stateFunctions } = this.data;
+		const own = this.model.ownOnCpu();
+		const all = own.reduce((sum, weight) => sum + weight, 0);
 		const parts = new Map();
 
-		for (const row of this.model.functions()) {
-			const f = functions[row.of];
+		for (const { of } of this.model.functions()) {
+			const f = functions[of];
 
-			if (stateFunctions.has(row.of))
+			if (stateFunctions.has(of))
 				continue;
 
 			const color = f.isKernel ? KERNEL_COLOR : this.graph.objectColors.get(f.object);
 			const part = parts.get(color) || { color, weight: 0,
 				name: f.isKernel ? 'kernel' : color ? objects[f.object] : 'other objects' };
 
-			part.weight += row.self[0];
+			part.weight += own[of];
 			parts.set(color, part);
 		}
-		return [...parts.values()].sort((a, b) => b.weight - a.weight).slice(0, LEGEND_NAMES)
-			.map((part) => mark(`${part.name} ${percent(this.model.share(part.weight))}`,
+
+		const marks = [...parts.values()].sort((a, b) => b.weight - a.weight).slice(0, LEGEND_NAMES)
+			.map((part) => mark(part.weight ? `${part.name} ${percent(part.weight / all)}` : part.name,
 				this.colors.of(part.color, 0)));
+
+		return stateFunctions.size ? [element('li', 'of CPU time:'), ...marks] : marks;
 	}
 
 	changeLegend() {
