@@ -6,8 +6,9 @@
  * sides: "now", and with --diff "before"
  * start_ns, slice_ns, nr_slices: the time axis, since the session's start
  * events: label, unit, scale, samples of each side, period (0: not the same for all samples),
- * squares (of the weights of samples, for each of their sum) hosts: of a job, the names of its
- * parts; comms; threads: comm, pid, tid, number in the process, host (0: no job) of each; groups:
+ * squares (of the weights of samples, for each of their sum), in_program (what allocates counts at
+ * the program's function, by ranks) hosts: of a job, the names of its parts; ranks: of functions;
+ * comms; threads: comm, pid, tid, number in the process, host (0: no job) of each; groups:
  * side, event, thread, region of each objects; names; functions: 2 × object + is_kernel of each
  * nr_nodes, with the root; tree: of each other node, in preorder: by how many levels it is above a
  *   child of the node before; its function

@@ -7,6 +7,7 @@
 #include "export/digits.h"
 #include "page/encode.h"
 #include "report/functions.h"
+#include "report/own.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -133,6 +134,10 @@ static int put_functions(struct page *h, const struct page_numbers *n, struct er
 			rc = page_flush(h, e);
 		}
 	}
+	buf_reset(&list);
+	for (size_t i = 0; i < n->nr_functions; i++)
+		export_digits_add(&list, report_own_rank(n->functions[i]));
+	put_buf(h, "ranks", &list);
 	rc = rc ? rc : buf_error(&list);
 	mem_free(objects.number);
 	return rc;
@@ -163,6 +168,7 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 		jsonw_u64(&h->json, "period", from->period ? from->period[i] : 0);
 		page_real(h, "squares", from->squares ? from->squares[i] : 0, 6);
 		jsonw_u64(&h->json, "exact", is_exact(h, i));
+		jsonw_u64(&h->json, "in_program", strcmp(ev->group, "heap") == 0);
 		JSONW_ARRAY(&h->json, "samples") {
 			for (unsigned side = 0; side < h->nr_sides; side++) {
 				const struct report_event_stats *s = h->stats[side].event;
@@ -220,8 +226,9 @@ static int put_none(struct page *h)
 	put_events(h, &none);
 	jsonw_u64(&h->json, "nr_nodes", 1);
 	jsonw_u64(&h->json, "nr_cells", 0);
-	buf_adds(&h->data, ",\"comms\":[],\"threads\":\"\",\"groups\":\"\",\"objects\":[],"
-			   "\"functions\":\"\",\"names\":[],\"tree\":\"\",\"cells\":\"A\"");
+	buf_adds(&h->data,
+		 ",\"comms\":[],\"threads\":\"\",\"groups\":\"\",\"objects\":[],"
+		 "\"functions\":\"\",\"ranks\":\"\",\"names\":[],\"tree\":\"\",\"cells\":\"A\"");
 	page_encoded_fini(&none);
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum rank { OTHER, OF_KERNEL, OF_LIBRARY, OF_PROGRAM };
+enum { OTHER, OF_KERNEL, OF_LIBRARY, OF_PROGRAM };
 
 static bool is_wakeup(const char *name)
 {
@@ -56,7 +56,7 @@ static bool is_of_language(const struct report_function *f)
 	       str_begins_with_any(f->name, names, ARRAY_NR(names)) || is_allocator(f->name);
 }
 
-static enum rank rank_of(const struct report_function *f)
+unsigned report_own_rank(const struct report_function *f)
 {
 	if (f->is_kernel)
 		return is_wakeup(f->name) ? OTHER : OF_KERNEL;
@@ -70,12 +70,12 @@ static enum rank rank_of(const struct report_function *f)
 
 size_t report_own_frame(const struct report_frame *frames, size_t nr, bool outermost_first)
 {
-	enum rank highest = OTHER;
+	unsigned highest = OTHER;
 	size_t own = outermost_first && nr ? nr - 1 : 0;
 
 	for (size_t i = 0; i < nr && highest < OF_PROGRAM; i++) {
 		size_t at = outermost_first ? nr - 1 - i : i;
-		enum rank rank = rank_of(frames[at].function);
+		unsigned rank = report_own_rank(frames[at].function);
 
 		if (rank <= highest)
 			continue;

@@ -12,5 +12,7 @@
  * else of the kernel, outside of what all wakeups call; else of any. The order of the nr frames is
  * one of the two. 0 if there are none. */
 size_t report_own_frame(const struct report_frame *frames, size_t nr, bool outermost_first);
+/* How much a function is the program's own, by which report_own_frame chooses: the highest rank. */
+unsigned report_own_rank(const struct report_function *f);
 
 #endif

@@ -10,6 +10,7 @@ import re
 import signal
 import sqlite3
 
+import browser
 from kit import CPUPERF, output, PRINT, run, run_checks
 
 HEAP = os.environ["HEAP"]
@@ -43,6 +44,23 @@ def check_amounts(folder):
     assert "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" in answer, answer
     assert "samples, 4.000 MB" not in answer, "one table, not one for each event"
     assert answer.count(" heap    a") == 1, answer
+
+
+def check_page(folder):
+    """The page's functions are those of the report: who called what allocates (bash has a function for that)."""
+    if not browser.find():
+        print("skip: page of the heap: no chromium (scripts/deps test)")
+        return
+    record(folder, "bash", "-c", "for i in {1..50}; do a[i]=$i; done")
+    output(PRINT, "--quiet", f"{folder}/s", "--output-format=html", f"--output-file={folder}/page.html")
+    with browser.Browser() as page:
+        page.open(f"{folder}/page.html")
+        assert page.run("document.getElementById('event').selectedOptions[0].textContent").startswith("allocated ")
+        shown = {(r["name"], r["object"]): r["self"][0] for r in page.run("cpuperf.functions()") if r["self"][0]}
+        assert "called what allocates" in page.run("document.getElementById('counted').textContent")
+        assert page.problems() == []
+    found = {(r["function"], r["object"]): int(r["allocated"]) for r in rows(folder, "--top=0")}
+    assert shown == found and "xmalloc" not in {name for name, _ in found}, (shown, found)
 
 
 def check_peak_time(folder):

@@ -138,12 +138,23 @@ function decodeThreads(text, comms) {
 
 function decodeFunctions(page) {
 	const numbers = new Numbers(page.functions);
+	const ranks = new Numbers(page.ranks);
 
 	return page.names.map((name) => {
 		const code = numbers.next();
 
-		return { name, object: Math.floor(code / 2), isKernel: code % 2 === 1 };
+		return { name, object: Math.floor(code / 2), isKernel: code % 2 === 1, rank: ranks.next() };
 	});
+}
+
+/* Of each node the one whose function is the program's own: the innermost of the highest rank. */
+function findOwn(tree, functions) {
+	const own = new Uint32Array(tree.nr);
+	const rankOf = (node) => (node ? functions[tree.of[node]].rank || 0 : -1);
+
+	for (let i = 1; i < tree.nr; i++)
+		own[i] = rankOf(i) >= rankOf(own[tree.parent[i]]) ? i : own[tree.parent[i]];
+	return own;
 }
 
 /* What threads do, as frames of no object. */
@@ -349,6 +360,7 @@ function setProcesses(data, isByName) {
 		return false;
 	Object.assign(data, made);
 	data.outermost = findOutermost(data.tree, data.functions.length);
+	data.own = findOwn(data.tree, data.functions);
 	Object.assign(data, findStates(data));
 	return true;
 }

@@ -35,6 +35,11 @@ class Model {
 		return this.data.events[this.event].unit;
 	}
 
+	/* What allocates for others counts at the program's function that called it. */
+	get isInProgram() {
+		return this.data.events[this.event].in_program === 1;
+	}
+
 	amount(weight) {
 		return amount(weight * (this.data.events[this.event].scale || 1), this.unit);
 	}
@@ -161,16 +166,17 @@ class Model {
 	}
 
 	addFunctions() {
-		const { tree, outermost, functions } = this.data;
+		const { tree, outermost, functions, own } = this.data;
 		const rows = functions.map((f, of) => ({
 			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));
 
 		for (let side = 0; side < this.nrSides; side++)
 			for (let i = 1; i < tree.nr; i++) {
 				const row = rows[tree.of[i]];
+				const by = rows[tree.of[this.isInProgram ? own[i] : i]];
 
-				row.self[side] += this.self[side][i];
-				row.selfSamples[side] += this.selfSamples[side][i];
+				by.self[side] += this.self[side][i];
+				by.selfSamples[side] += this.selfSamples[side][i];
 				row.total[side] += outermost[i] ? this.total[side][i] : 0;
 				row.totalSamples[side] += outermost[i] ? this.totalSamples[side][i] : 0;
 			}
@@ -179,13 +185,13 @@ class Model {
 
 	/* The self weight of each function, without what waited. */
 	ownOnCpu() {
-		const { tree, functions, stateOf } = this.data;
-		const own = new Float64Array(functions.length);
+		const { tree, functions, stateOf, own } = this.data;
+		const weights = new Float64Array(functions.length);
 
 		for (let i = 1; i < tree.nr; i++)
 			if (!functions[stateOf[i]] || functions[stateOf[i]].name === STATES[0])
-				own[tree.of[i]] += this.self[0][i];
-		return own;
+				weights[tree.of[this.isInProgram ? own[i] : i]] += this.self[0][i];
+		return weights;
 	}
 
 	/* The share of the selected samples with one of these functions on their stack. */

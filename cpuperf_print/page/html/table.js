@@ -78,9 +78,9 @@ class TableView {
 		});
 		document.querySelector('#functions tbody').replaceChildren(
 			...this.shown.map((row) => this.makeRow(row)));
-		byId('counted').textContent = rows.length === this.rows.length
-			? plural(rows.length, 'function')
-			: `${whole(rows.length)} of ${plural(this.rows.length, 'function')}`;
+		byId('counted').textContent = `${rows.length === this.rows.length ? plural(rows.length, 'function')
+			: `${whole(rows.length)} of ${plural(this.rows.length, 'function')}`}${
+			this.model.isInProgram ? '; Self is of the program’s functions that called what allocates' : ''}`;
 		byId('more').hidden = rows.length <= this.nrShown;
 		byId('more').textContent = `Show more of ${whole(rows.length - this.shown.length)}`;
 	}
