@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "program.h"
 #include "rights.h"
+#include "session/held.h"
 #include "session/plan.h"
 #include "session/session.h"
 #include "spec/spec.h"
@@ -31,8 +32,11 @@ enum {
 	LOW_PRIORITY = 10, /* at the lowest it would get nothing on a busy machine */
 	STOP_S = 3,
 };
-/* Of a session that nobody limits. */
-static const uint64_t max_bytes = (uint64_t)4 << 30;
+/* Of spec_callgraphs. Who calls into libraries without frame pointers is on the first KiB of the
+ * stack; of all CPUs of a machine that would cost the reader too much. */
+enum { BY_POINTERS = 0, HYBRID = 2 };
+/* Of a session that nobody limits: on the disk, and in memory. */
+static const uint64_t max_bytes = (uint64_t)4 << 30, max_held_bytes = 256 << 20;
 
 /* --- whether and what --------------------------------------------------------------------------
  */
@@ -47,10 +51,6 @@ int live_functions_check(const struct options *o, const struct plan *plan, struc
 		rc = err_set(e, -EINVAL, "--top excludes a command");
 		err_hint(e, "name processes by --pid or --comm; of a command, cpuperf prints the "
 			    "functions at the end");
-	} else if (o->held) {
-		rc = err_set(e, -EINVAL,
-			     "--top excludes --output=-: it shows what the files "
-			     "of the session contain");
 	} else if (strcmp(o->output_format, "text") != 0 || o->output_file) {
 		rc = err_set(e, -EINVAL, "--top excludes --output-format and --output-file");
 	} else if (plan->spec->runs || *plan->spec->windows || plan->spec->flight.span_ns) {
@@ -98,8 +98,31 @@ void live_functions_choose(struct options *o, const struct spec *spec)
 	    (spec_has_samples(spec) || o->frequency || o->period || o->callgraph))
 		o->top = isatty(STDOUT_FILENO) && is_in_foreground();
 	if (o->top && !o->spec_file && !o->events.nr && !o->callgraph && !spec->nr_events)
-		o->callgraph =
-		    &spec_callgraphs[0]; /* by frame pointers: others cost the reader more */
+		o->callgraph = &spec_callgraphs[options_have_target(o) ? HYBRID : BY_POINTERS];
+}
+
+/* What is idle has no function that anybody could improve. */
+static void omit_idle(const struct options *o, struct spec *spec)
+{
+	if (o->spec_file || o->events.nr || options_have_target(o))
+		return;
+	for (size_t i = 0; i < spec->nr_events; i++)
+		if (strcmp(spec->events[i].event_name, "cpu_clock") == 0)
+			spec->events[i].flags |= SPEC_NO_IDLE;
+}
+
+bool live_functions_hold(const struct options *o, const struct spec *spec)
+{
+	return o->top && !o->output && !o->spec_file && spec_has_samples(spec) &&
+	       spec_has_default_paths(spec);
+}
+
+void live_functions_limit(struct spec *spec, const struct held *held)
+{
+	const uint64_t room = held_room_bytes(held) / 2;
+
+	if (spec->retain.bytes == max_bytes)
+		spec->retain.bytes = room < max_held_bytes ? room : max_held_bytes;
 }
 
 void live_functions_settle(struct options *o, struct spec *spec, bool has_times)
@@ -108,6 +131,7 @@ void live_functions_settle(struct options *o, struct spec *spec, bool has_times)
 
 	if (!o->top)
 		return;
+	omit_idle(o, spec);
 	if (!has_times) {
 		spec->duration_ns = ITERATION_NS;
 		spec->num_iterations = 0;

@@ -23,6 +23,11 @@ int live_functions_check(const struct options *o, const struct plan *plan, struc
  * has set an end; and, if nothing says what --top samples, the clock with callers.
  */
 void live_functions_choose(struct options *o, const struct spec *spec);
+/* Whether a session that --top asks for is held in memory: nothing says where its files go. */
+bool live_functions_hold(const struct options *o, const struct spec *spec);
+/* How much of it stays there, unless the user has said that. */
+struct held;
+void live_functions_limit(struct spec *spec, const struct held *held);
 /* The times of a session that shows them: iterations short enough to be seen as they end. */
 void live_functions_settle(struct options *o, struct spec *spec, bool has_times);
 

@@ -403,8 +403,9 @@ static const struct opt_row before[] = {
 	     "a spec and events, samples the clock 997 times per second. It is measured until q, "
 	     "in iterations of a second, unless --duration or --num-iterations is given. This is "
 	     "the default on a terminal for samples of the machine, of processes and of a control "
-	     "group, where no duration is given. The samples are in the session's files, of which "
-	     "the last 4 GiB stay unless the spec has retain.",
+	     "group, where no duration is given. With --output=FOLDER the session is saved, of "
+	     "which the last "
+	     "4 GiB stay unless the spec has retain; without, it leaves no files.",
      .set = opt_set_flag,
      .offset = offsetof(struct options, top),
      .excludes = "live no-live"},

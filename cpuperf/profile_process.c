@@ -129,7 +129,7 @@ static int start_recorder(struct profile_process *p, uint32_t pid, struct err *e
 {
 	char of[24], seconds[32], folder[PATH_MAX + 24];
 	char event[] = "--event=software:cpu_clock", frequency[] = "--frequency=997";
-	char callgraph[] = "--callgraph=fp", duration[] = "--duration=1", live[] = "--no-live";
+	char callgraph[] = "--callgraph=hybrid", duration[] = "--duration=1", live[] = "--no-live";
 	char quiet[] = "--quiet=2", name[] = "cpuperf";
 	char *argv[] = {name,    of,     event, frequency, callgraph, duration,
 			seconds, folder, live,  quiet,     NULL};

@@ -353,7 +353,7 @@ static void log_end(const struct recorder *r)
 	bool has_regions = r->plan->spec->regions.is_wanted && !r->is_answered;
 
 	if (!place)
-		log_info("session ended");
+		log_info("session ended%s", r->options->top ? "; --output=NAME saves one" : "");
 	else if (!is_named && !has_regions)
 		log_info("session ended; saved in %s", place);
 	else

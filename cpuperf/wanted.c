@@ -123,6 +123,18 @@ static int hold(struct options *o, struct spec *spec, struct held *held, struct 
 	return rc;
 }
 
+/* Who asks for a screen expects no files. Where there is no memory for them, they are files. */
+static void hold_screen(struct options *o, struct spec *spec, struct held *held)
+{
+	struct err unused = {0};
+
+	if (o->check_spec || held_open(held, &unused))
+		return;
+	o->held = held;
+	o->output = held->path;
+	live_functions_limit(spec, held);
+}
+
 static size_t folder_len(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -338,6 +350,7 @@ static int complete_spec(struct options *o, const struct catalogue *c,
 			 struct held *held, struct err_list *errs)
 {
 	struct err e = {0};
+	const bool asks_top = o->top;
 	bool is_settled = settle_target(o, spec, &e) == 0, is_timed;
 
 	if (!is_settled || wanted_check_target(o, &e)) {
@@ -361,6 +374,8 @@ static int complete_spec(struct options *o, const struct catalogue *c,
 		err_list_insert(errs, &e);
 		return EXIT_FAILED;
 	}
+	if (asks_top && live_functions_hold(o, spec))
+		hold_screen(o, spec, held);
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;

@@ -303,8 +303,8 @@ static void paint_second_line(const struct top *t, struct canvas *c)
 		buf_printf(&text, " code of %s", t->page_name);
 	} else {
 		add_read(&text, st);
-		buf_printf(&text, " own %.1f %% of a CPU (limit %.0f %%)", 100 * st->own_share,
-			   100 * st->budget);
+		buf_printf(&text, " own %.1f %% of a CPU (%.0f %% in the long run)",
+			   100 * st->own_share, 100 * st->budget);
 		if (st->behind_s >= 0.5)
 			buf_printf(&text, " · behind by %.0f s", st->behind_s);
 		if (t->question.focus != TOP_NO_FUNCTION)

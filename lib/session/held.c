@@ -144,6 +144,13 @@ bool held_is_full(const struct held *h)
 	return *h->path && statfs(h->path, &fs) == 0 && fs.f_bavail < h->least_blocks;
 }
 
+uint64_t held_room_bytes(const struct held *h)
+{
+	struct statfs fs;
+
+	return *h->path && statfs(h->path, &fs) == 0 ? h->least_blocks * (uint64_t)fs.f_bsize : 0;
+}
+
 void held_close(struct held *h)
 {
 	char byte;

@@ -28,6 +28,8 @@ int held_open_in(const char *place, struct held *h, struct err *e);
 /* True if more than half of what was free in the file system is used; false if there is no folder.
  */
 bool held_is_full(const struct held *h);
+/* How many bytes may be used until then. */
+uint64_t held_room_bytes(const struct held *h);
 /* Removes the folder and waits for that. HELD_NONE is allowed. */
 void held_close(struct held *h);
 
