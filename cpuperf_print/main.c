@@ -4,7 +4,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/log.h"
+#include "browser.h"
 #include "live/live.h"
 #include "navigator/navigator.h"
 #include "options.h"
@@ -160,6 +162,8 @@ static int run_steps(struct run *r, struct err *e)
 	}
 	closed = output_close(&r->output, rc == 0, e);
 	log_end(&r->output, start_ns);
+	if (rc == 0 && closed == 0 && r->options->open)
+		return browser_open(r->options->output_file, e);
 	return rc ?: closed;
 }
 
@@ -220,6 +224,21 @@ static int check_annotate(const struct options *o, struct err *e)
 	return check_source_dirs(o, e);
 }
 
+/* A page in a file of its own, unless another format is named. */
+static int check_open(const struct options *o, struct err *e)
+{
+	if (!o->open)
+		return 0;
+	if (strcmp(o->output_format, "html") != 0)
+		return err_set(e, -EINVAL,
+			       "--open excludes --output-format=%s: a browser shows html",
+			       o->output_format);
+	if (io_named_descriptor(o->output_file) >= 0)
+		return err_set(e, -EINVAL, "--open: %s is no file that a browser can open",
+			       o->output_file);
+	return 0;
+}
+
 /* What must be there, and what excludes each other. */
 static int check_options(struct run *r, struct err *e)
 {
@@ -250,7 +269,7 @@ static int check_options(struct run *r, struct err *e)
 	}
 	if (o->within && !o->fail_over)
 		return err_set(e, -EINVAL, "--within requires --fail-over");
-	return replay_check(o, e) ?: plan_init(&r->plan, o, &r->selection, e);
+	return check_open(o, e) ?: replay_check(o, e) ?: plan_init(&r->plan, o, &r->selection, e);
 }
 
 /* Without a session: the last one of a command in this folder (another user may have left it), else
@@ -270,6 +289,14 @@ static void use_last_session(struct options *o)
 		log_info("the last session: %s", last);
 	}
 	o->sessions.item[o->sessions.nr++] = session;
+}
+
+static void set_page(struct options *o)
+{
+	if (strcmp(o->output_format, "text") == 0)
+		o->output_format = "html";
+	if (!o->output_file)
+		o->output_file = "cpuperf.html";
 }
 
 int main(int argc, char **argv)
@@ -294,6 +321,8 @@ int main(int argc, char **argv)
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
 	use_last_session(&o);
+	if (o.open)
+		set_page(&o);
 	if (check_options(&r, &e)) {
 		log_err(LOG_ERROR, &e);
 		code = EXIT_USAGE;

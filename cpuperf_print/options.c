@@ -461,6 +461,17 @@ static const struct opt_row rows[] = {
 	     "are written to directly.",
      .set = opt_set_string,
      .offset = AT(output_file)},
+    {.name = "open",
+     .arg = OPT_NONE,
+     .section = "Output",
+     .help =
+	 "Open the page of --output-format=html, which this option also means, in the browser "
+	 "(xdg-open). "
+	 "Without --output-file the page is cpuperf.html in the current folder. By sudo it is the "
+	 "page, and the browser, of the user who called it.",
+     .set = opt_set_flag,
+     .offset = AT(open),
+     .excludes = "report live serve push push-waiting"},
     {.name = "no-pager",
      .arg = OPT_NONE,
      .section = "Output",

@@ -13,7 +13,7 @@ struct options {
 	struct opt_strings sessions, perf_data, reports, diff;
 	const char *output_format, *output_file;
 	const char *sort, *group_by, *top, *rows, *min_percent, *max_depth, *fail_over, *threads;
-	bool by_session, by_host, each_iteration, no_pager, counts, no_totals, within, live;
+	bool by_session, by_host, each_iteration, no_pager, counts, no_totals, within, live, open;
 	const char *serve; /* the address; NULL: not */
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "browser.h"
 #include "options.h"
 #include "registry.h"
 #include "screen/layout.h"
@@ -63,7 +64,11 @@ int output_open(struct output *o, struct err *e)
 		o->name = o->options->output_file;
 		if (o->format->is_folder)
 			return 0;
+		if (o->options->open)
+			browser_begin_user();
 		o->fd = open_file(o->options, e);
+		if (o->options->open)
+			browser_end_user();
 		return o->fd < 0 ? o->fd : 0;
 	}
 	if (o->is_terminal && !o->options->no_pager && pager_start(&o->pager))
@@ -93,12 +98,18 @@ bool output_is_file(const struct output *o)
 
 int output_close(struct output *o, bool is_whole, struct err *e)
 {
+	int rc = 0;
+
 	if (o->format->is_folder)
 		return 0;
+	if (o->options->open)
+		browser_begin_user();
 	if (o->options->output_file)
-		return output_file_close(o->fd, o->name, is_whole, e);
+		rc = output_file_close(o->fd, o->name, is_whole, e);
+	if (o->options->open)
+		browser_end_user();
 	pager_end(&o->pager);
-	return 0;
+	return rc;
 }
 
 void output_end_text(struct output *o)

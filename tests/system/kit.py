@@ -91,6 +91,15 @@ def wait_for(p, path):
         time.sleep(0.01)
 
 
+def read_when_there(path, text):
+    """Until the file exists, which has this text from then on."""
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    with open(path, encoding="utf-8") as f:
+        found = f.read()
+    assert found == text, (path, found, text)
+
+
 def wait_until_measuring(p, folder):
     """The manifest of the default session is written when everything is open and enabled."""
     path = f"{folder}/{SESSION}/cpuperf.cpsession"

@@ -15,9 +15,11 @@ import xml.etree.ElementTree as xml
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
-from kit import run, run_checks, show  # noqa: E402
+import kit  # noqa: E402
+from kit import PRINT, run, run_checks, show  # noqa: E402
 from sampled import event  # noqa: E402
 
+SOURCE = os.environ["SOURCE_DIR"]
 ROW, WHOLE = 16, 1180  # pixels: the height of a box, and the width of all samples
 NAME = '<&">\\]]>\x1b'  # of a task
 SPIN = "import ctypes, sys\nctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)\nprint(flush=True)\nwhile True: pass"
@@ -128,6 +130,66 @@ def check_dot(_):
         print("skip: Graphviz: dot is not here", flush=True)
         return
     assert b"<svg" in run("dot", "-Tsvg", input=text.encode(), text=False).stdout
+
+
+def browser(folder, text):
+    """A folder with nothing but this script as xdg-open, and the file in which it says how it was called."""
+    os.makedirs(f"{folder}/bin")
+    with open(f"{folder}/bin/xdg-open", "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\n{text}\n")
+    os.chmod(f"{folder}/bin/xdg-open", 0o755)
+    os.chmod(folder, 0o777)
+    return f"{folder}/bin"
+
+
+def opened(folder, *args, code=0, **env):
+    """In the folder: the page of the session, opened."""
+    usual = {"PATH": f"{folder}/bin", "DISPLAY": ":77", "WAYLAND_DISPLAY": None, "BROWSER": None, "SUDO_UID": None, "SUDO_GID": None}
+    return run(PRINT, "--quiet", f"--session={SOURCE}/tests/data/sessions/tally.cpsession", "--open", *args, cwd=folder, code=code, env={**usual, **env})
+
+
+def check_open(folder):
+    """The page is written, then the user's program for it gets its path, as one word and without a shell; if none is there, or
+    it fails, that is an error which says where the page is."""
+    named = f"{folder}/named"
+    browser(named, f'printf "%s|" "$#" "$@" > {named}/calls; /bin/mv {named}/calls {named}/said')
+    opened(named)
+    kit.read_when_there(f"{named}/said", f"1|{named}/cpuperf.html|")
+    with open(f"{named}/cpuperf.html", encoding="utf-8") as page:
+        assert page.read().startswith("<!doctype html>")
+    os.unlink(f"{named}/said")
+    opened(named, "--output-format=html", "--output-file=$(a b);.html")
+    kit.read_when_there(f"{named}/said", f"1|{named}/$(a b);.html|")
+    failing = f"{folder}/failing"
+    browser(failing, "exit 3")
+    for why, more, env in (("exit status 3", [], {}), ("neither xdg-open nor a browser", [], {"PATH": folder}),
+                           ("there is no screen", [], {"DISPLAY": None})):
+        said = opened(failing, *more, code=1, **env).stderr
+        assert why in said and f"the page is {failing}/cpuperf.html" in said, said
+    for why, more in (("excludes --output-format=csv", ["--output-format=csv"]), ("no file that a browser", ["--output-file=/dev/stdout"]),
+                      ("mutually exclusive", ["--report=flat"])):
+        said = opened(failing, *more, code=2).stderr
+        assert why in said, said
+
+
+def check_open_sudo(folder):
+    """Root by sudo writes and opens it as the user who called it; what that user may not replace stays."""
+    if os.geteuid() != 0:
+        print("skip: sudo: needs root", flush=True)
+        return
+    nobody = {"SUDO_UID": "65534", "SUDO_GID": "65534"}
+    theirs = f"{folder}/theirs"
+    browser(theirs, f'/usr/bin/id -u > {theirs}/calls; /bin/mv {theirs}/calls {theirs}/said')
+    for place in (folder, os.path.dirname(folder)):
+        os.chmod(place, 0o755)
+    for _ in range(2):  # also where the page is there already
+        opened(theirs, **nobody)
+        kit.read_when_there(f"{theirs}/said", "65534\n")
+        assert os.stat(f"{theirs}/cpuperf.html").st_uid == 65534
+        os.unlink(f"{theirs}/said")
+    os.chown(f"{theirs}/cpuperf.html", 0, 0)
+    assert "belongs to another user" in opened(theirs, code=1, **nobody).stderr
+    assert not os.path.exists(f"{theirs}/said")
 
 
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SESSION:
