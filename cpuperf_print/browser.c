@@ -169,11 +169,18 @@ static bool wait_for(pid_t pid, int *status)
 	return false;
 }
 
+static bool is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value;
+}
+
 static bool has_screen(void)
 {
 	static const char *const ways[] = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"};
 
-	return ARRAY_ANY(x, ways, ARRAY_NR(ways), getenv(*x) && *getenv(*x));
+	return ARRAY_ANY(x, ways, ARRAY_NR(ways), is_set(*x));
 }
 
 int browser_open(const char *path, struct err *e)
