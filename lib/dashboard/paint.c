@@ -18,6 +18,7 @@ enum {
 	FOOT_LINES = 1,
 	MAX_CHART_LINES = 14,
 	MIN_BODY_LINES = 6,
+	SHORT_LINES = 16,
 	LEAST_LINES = 3, /* of things in focus */
 	WIDE = 160       /* two columns of 80 */
 };
@@ -239,15 +240,23 @@ static unsigned lower(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
+/* Nobody has chosen a value, and things need the lines of what is said of the first one. */
+static bool omits_detail(const struct model *m, unsigned lines, unsigned things)
+{
+	return lines < SHORT_LINES &&
+	       paint_table_need(m) + things + paint_detail_lines(m) > lines &&
+	       m->focus == MODEL_FOCUS_TABLE && !m->selected_row && !m->selected_column;
+}
+
 /* The table goes first, but leaves room for a chart on a tall screen. */
 static struct plan divide(const struct model *m, unsigned lines, unsigned things)
 {
 	unsigned table = paint_table_need(m), least;
 	struct plan p = {.table = 0};
 
-	if (paint_has_detail(m) && lines >= 8)
+	if (paint_has_detail(m) && lines >= 8 && !(things && omits_detail(m, lines, things)))
 		p.detail = paint_detail_lines(m);
-	if (p.detail && m->has_chart && lines >= 16)
+	if (p.detail && m->has_chart && lines >= SHORT_LINES)
 		p.detail += lower(lines / 5, MAX_CHART_LINES);
 	lines -= p.detail;
 	least = m->focus == MODEL_FOCUS_TABLE ? 0 : lower(lines, LEAST_LINES);
@@ -287,11 +296,10 @@ static void paint_stacked(struct model *m, struct canvas *c, struct paint_area a
 /* Those that the things do not need, to the chart. */
 static void give_spare_lines(const struct model *m, struct plan *p, unsigned things)
 {
-	unsigned most = paint_detail_lines(m) + MAX_CHART_LINES, spare;
+	const unsigned spare = p->things > things ? p->things - things : 0;
 
-	if (p->detail <= paint_detail_lines(m) || p->things <= things || p->detail >= most)
+	if (p->detail <= paint_detail_lines(m))
 		return;
-	spare = lower(p->things - things, most - p->detail);
 	p->things -= spare;
 	p->detail += spare;
 }

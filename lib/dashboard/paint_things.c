@@ -17,7 +17,8 @@ enum {
 	MIN_COMMAND_WIDTH = 20,
 	TREE_NAME_WIDTH = 28, /* on a screen of ROOMY columns */
 	ROOMY = 100,
-	LEAST_LINES = 3 /* of a kind beside one in focus */
+	LEAST_LINES = 3, /* of a kind beside one in focus */
+	FEWEST_LINES = 2
 };
 
 static unsigned lower(unsigned a, unsigned b)
@@ -240,9 +241,27 @@ static unsigned paint_kind(struct model *m, size_t n, struct canvas *c, struct p
 /* --- all kinds ---------------------------------------------------------------------------------
  */
 
-/* Lines for the kind in focus; 0: it gets the same as the others. */
-static unsigned lines_of_focus(const struct model *m, unsigned kinds, unsigned height,
-			       unsigned nr_kinds)
+/* The kind in focus; of none, the one with most lines, beside which others keep the thing with
+ * most. */
+static size_t find_larger(const struct model *m, unsigned kinds, unsigned *least)
+{
+	unsigned most = 0;
+	size_t larger = m->focus;
+	struct screen_kind k;
+
+	*least = LEAST_LINES;
+	for (size_t n = 1; m->focus == MODEL_FOCUS_TABLE && block_find_kind(m, n, &k); n++)
+		if (kinds & 1u << n && lines_of(&k) > most) {
+			most = lines_of(&k);
+			larger = n;
+			*least = FEWEST_LINES;
+		}
+	return larger;
+}
+
+/* Lines for the larger kind; 0: it gets the same as the others. */
+static unsigned lines_of_larger(const struct model *m, unsigned kinds, unsigned height,
+				unsigned nr_kinds, size_t larger, unsigned least)
 {
 	unsigned others = 0, need = 0;
 	struct screen_kind k;
@@ -250,10 +269,10 @@ static unsigned lines_of_focus(const struct model *m, unsigned kinds, unsigned h
 	for (size_t n = 1; block_find_kind(m, n, &k); n++) {
 		if (!(kinds & 1u << n))
 			continue;
-		if (n == m->focus)
+		if (n == larger)
 			need = lines_of(&k);
 		else
-			others += lower(lines_of(&k), LEAST_LINES);
+			others += lower(lines_of(&k), least);
 	}
 	if (!need)
 		return 0;
@@ -266,19 +285,21 @@ static unsigned lines_of_focus(const struct model *m, unsigned kinds, unsigned h
 /* Divides the remaining lines among the kinds. */
 void paint_things(struct model *m, struct canvas *c, struct paint_area area, unsigned kinds)
 {
-	unsigned left = 0, of_focus;
+	unsigned left = 0, of_larger, least;
+	size_t larger;
 	struct screen_kind k;
 
 	for (size_t n = 1; block_find_kind(m, n, &k); n++)
 		left += (kinds >> n) & 1;
 	if (!left)
 		return;
-	of_focus = lines_of_focus(m, kinds, area.height, left);
-	area.height -= of_focus;
-	left -= of_focus > 0;
+	larger = find_larger(m, kinds, &least);
+	of_larger = lines_of_larger(m, kinds, area.height, left, larger, least);
+	area.height -= of_larger;
+	left -= of_larger > 0;
 	for (size_t n = 1; block_find_kind(m, n, &k); n++) {
-		const bool is_larger = of_focus && n == m->focus;
-		struct paint_area part = {area.y, is_larger ? of_focus : 0};
+		const bool is_larger = of_larger && n == larger;
+		struct paint_area part = {area.y, is_larger ? of_larger : 0};
 		unsigned used;
 
 		if (!(kinds & 1u << n))

@@ -69,6 +69,20 @@ def expect_whole(folder):
     assert set(names) <= {"s.cpspec", "s.cpsession", "state", "run"}, names
 
 
+def check_small_screen(_):
+    """At 80 x 24 there are several processes, whatever else a machine has; a wide screen has no lines without use."""
+    if os.cpu_count() > 4 or os.geteuid() != 0:
+        return
+    with Terminal([CPUPERF, "--spec-file=watch", "--output=-"], 80, 24) as t:
+        t.wait(r"^ process \+\d+")
+        t.wait(r"^ process .*(\n \d+ \S.*){4}")
+        t.keys("q")
+    with Terminal([CPUPERF, "--spec-file=watch", "--output=-"], 160, 50) as t:
+        text = t.wait(r"^ +[\d.]+ % │")
+        assert not re.search(r"^ {80}│", text, re.M), text
+        t.keys("q")
+
+
 def check_list(folder):
     """What is typed filters, also owner and command line; a tree has each process below its parent."""
     with Spinner("one-of-a-kind") as s, watch(folder) as t:

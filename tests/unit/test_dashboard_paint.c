@@ -424,6 +424,32 @@ TEST(things_in_order)
 	end_session(&s);
 }
 
+/* On a short screen things have the lines of the chosen value's numbers, until one is chosen. */
+TEST(things_on_a_short_screen)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct canvas c;
+
+	begin_session(&s, 1);
+	s.t->nr_rows = 1;
+	fill(s.t, 0);
+	for (uint32_t i = 0; i < 30; i++)
+		add_process(s.t, 1000 + i, "1000 many", NS_PER_S / 100);
+	model_add(&s.m, &s.t);
+	canvas_init(&c, 80, 17, true);
+	for (int is_chosen = 0; is_chosen < 2; is_chosen++) {
+		BUF_AUTO(text, OUT_BYTES);
+
+		paint(&s.m, &at, &c);
+		canvas_text(&c, &text);
+		assert_int_equal(strstr(buf_str(&text), " all · ") != NULL, is_chosen);
+		press(&s, 'l');
+	}
+	canvas_fini(&c);
+	end_session(&s);
+}
+
 /* An axis that does not begin at 0 is marked. */
 TEST(axis_is_marked)
 {
