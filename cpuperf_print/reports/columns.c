@@ -2,6 +2,7 @@
  * The columns that distinguish rows, and their cells.
  */
 #include "reports/columns.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "report/functions.h"
 #include "report/states.h"
@@ -13,6 +14,11 @@
 #include <string.h>
 
 enum { NAME_BYTES = 4096, CMDLINE_BYTES = 100 };
+
+static bool is_shown(unsigned columns, enum report_column c)
+{
+	return (columns >> c & 1) || (c == REPORT_OBJECT && (columns >> REPORT_FUNCTION & 1));
+}
 
 /* A row that is being printed. */
 struct place {
@@ -75,6 +81,20 @@ static const char *state_name(struct place *p, enum report_column c)
 	return report_state_names[p->row->column[c]];
 }
 
+/* Who waits for a CPU after a wake-up does not wait for what it had been blocked on any more. */
+static const char *reason_text(struct place *p, enum report_column c)
+{
+	static const char *const own[] = {"", "preempted", "yield", "new thread", "kernel thread"};
+	const char *text = text_of(p, c);
+
+	if (p->j->output->form != GRID_PEOPLE || !is_shown(p->columns, REPORT_STATE) ||
+	    p->row->column[REPORT_STATE] != REPORT_IN_QUEUE ||
+	    ARRAY_ANY(x, own, ARRAY_NR(own), strcmp(text, *x) == 0))
+		return text;
+	snprintf(p->text, sizeof(p->text), "after %s", text);
+	return p->text;
+}
+
 /* In the order of printing. */
 static const struct {
 	enum report_column column;
@@ -93,7 +113,7 @@ static const struct {
     {REPORT_COMM, false, text_of},
     {REPORT_CMDLINE, false, cmdline_text},
     {REPORT_STATE, false, state_name},
-    {REPORT_REASON, false, text_of},
+    {REPORT_REASON, false, reason_text},
     {REPORT_WAKER, false, text_of},
     {REPORT_WAKER_FUNCTION, false, text_of},
     {REPORT_REGION, false, text_of},
@@ -102,11 +122,6 @@ static const struct {
     {REPORT_FUNCTION, false, function_name},
 };
 enum { NR_SHOWN = sizeof(shown) / sizeof(shown[0]) };
-
-static bool is_shown(unsigned columns, enum report_column c)
-{
-	return (columns >> c & 1) || (c == REPORT_OBJECT && (columns >> REPORT_FUNCTION & 1));
-}
 
 size_t reports_add_columns(unsigned columns, struct grid_column *out)
 {

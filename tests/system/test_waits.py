@@ -366,6 +366,11 @@ def check_diff(folder):
     napped = [r for r in found if (r["state"], r["reason"], r["function"]) == ("blocked", "sleep", "nap")]
     assert len(napped) == 1 and float(napped[0]["is"]) > 20 and int(napped[0]["is_samples"]), found
     assert "hold" in {r["function"] for r in found if (r["state"], r["reason"]) == ("blocked", "futex")}, found
+    # from the wake-up on nobody waits for a lock any more: people are told what was before
+    text = output(PRINT, "--quiet", "--report=waits", "--sort=function", "--top=0", "b.session", cwd=folder)
+    queued = {r["reason"] for r in rows(folder, "--report=waits", "--sort=function", "b.session") if r["state"] == "waiting for a CPU"}
+    for reason in queued - {"", "preempted", "yield", "new thread", "kernel thread"}:
+        assert f"waiting for a CPU  after {reason} " in text and f"waiting for a CPU  {reason} " not in text, text
     for state in {r["state"] for r in found}:  # of each run that was in this state: 0, 1, 2 or 3 of them
         shares = sum(float(r["is"]) for r in found if r["state"] == state)
         assert any(abs(shares - 100 * runs / 3) < 0.1 for runs in range(4)), (state, found)
