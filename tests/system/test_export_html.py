@@ -1179,6 +1179,14 @@ def check_legend(page, session):
             objects["kernel" if is_kernel else row["object"]] += int(row["self_count"])
     legend = page.run("[...document.querySelectorAll('#legend li')].map((e) => e.textContent)")
     shown = dict(re.fullmatch("(.*?)(?: ([0-9.]+) %)?", x).groups() for x in legend[legend.index("of CPU time:") + 1:])
+    sums = collections.Counter()  # a wait is of the program's function
+    for row in page.run("cpuperf.page.model.functions()"):
+        sums["self"] += row["self"][0]
+        sums["onCpu"] += row["onCpu"]
+    by_state = {r["state"]: int(r["self_count"]) for r in report(session, "flat", "--sort=state") if r["event"] == "thread_time"}
+    assert sums["self"] == sum(by_state.values()) and sums["onCpu"] == by_state["on CPU"], (sums, by_state)
+    rest = next(r for r in page.run("cpuperf.functions()") if r["name"] == "rest")
+    assert rest["self"][0] > 0.9 * by_state["blocked"] > 0, (rest, by_state)
     for name, weight in objects.items():
         assert abs(float(shown[name] or 0) - 100 * weight / sum(objects.values())) < 0.06, (name, shown, objects)
 

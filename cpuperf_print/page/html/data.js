@@ -147,10 +147,10 @@ function decodeFunctions(page) {
 	});
 }
 
-/* Of each node the one whose function is the program's own: the innermost of the highest rank. */
-function findOwn(tree, functions) {
+/* Of each node the one whose function is the program's own: the innermost of the highest rank. States and processes have none. */
+function findOwn({ tree, functions, objects }) {
 	const own = new Uint32Array(tree.nr);
-	const rankOf = (node) => (node ? functions[tree.of[node]].rank || 0 : -1);
+	const rankOf = (node) => (node ? objects[functions[tree.of[node]].object] && functions[tree.of[node]].rank || 0 : -1);
 
 	for (let i = 1; i < tree.nr; i++)
 		own[i] = rankOf(i) >= rankOf(own[tree.parent[i]]) ? i : own[tree.parent[i]];
@@ -360,7 +360,7 @@ function setProcesses(data, isByName) {
 		return false;
 	Object.assign(data, made);
 	data.outermost = findOutermost(data.tree, data.functions.length);
-	data.own = findOwn(data.tree, data.functions);
+	data.own = findOwn(data);
 	Object.assign(data, findStates(data));
 	return true;
 }

@@ -40,6 +40,14 @@ class Model {
 		return this.data.events[this.event].in_program === 1;
 	}
 
+	/* So does a wait, as in the answer: it is no work of the kernel's. What is certain of two sides is of functions as sampled. */
+	ownerOf(node) {
+		const { tree, functions, stateOf, own } = this.data;
+		const isWait = this.nrSides === 1 && functions[stateOf[node]] && functions[stateOf[node]].name !== STATES[0];
+
+		return tree.of[this.isInProgram || isWait ? own[node] : node];
+	}
+
 	amount(weight) {
 		return amount(weight * (this.data.events[this.event].scale || 1), this.unit);
 	}
@@ -166,31 +174,35 @@ class Model {
 	}
 
 	addFunctions() {
-		const { tree, outermost, functions, own } = this.data;
+		const { tree, outermost, functions } = this.data;
 		const rows = functions.map((f, of) => ({
 			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));
 
 		for (let side = 0; side < this.nrSides; side++)
 			for (let i = 1; i < tree.nr; i++) {
 				const row = rows[tree.of[i]];
-				const by = rows[tree.of[this.isInProgram ? own[i] : i]];
+				const by = rows[this.ownerOf(i)];
 
 				by.self[side] += this.self[side][i];
 				by.selfSamples[side] += this.selfSamples[side][i];
 				row.total[side] += outermost[i] ? this.total[side][i] : 0;
 				row.totalSamples[side] += outermost[i] ? this.totalSamples[side][i] : 0;
 			}
+
+		const onCpu = this.ownOnCpu();
+
+		rows.forEach((row) => { row.onCpu = onCpu[row.of]; });
 		return rows.filter((row) => !functions[row.of].isProcess && row.totalSamples[0] + row.totalSamples[1] > 0);
 	}
 
 	/* The self weight of each function, without what waited. */
 	ownOnCpu() {
-		const { tree, functions, stateOf, own } = this.data;
+		const { tree, functions, stateOf } = this.data;
 		const weights = new Float64Array(functions.length);
 
 		for (let i = 1; i < tree.nr; i++)
 			if (!functions[stateOf[i]] || functions[stateOf[i]].name === STATES[0])
-				weights[tree.of[this.isInProgram ? own[i] : i]] += this.self[0][i];
+				weights[this.ownerOf(i)] += this.self[0][i];
 		return weights;
 	}
 

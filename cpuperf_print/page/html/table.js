@@ -138,6 +138,9 @@ function columnsOf(model, page) {
 
 	if (model.nrSides > 1)
 		columns.push(...changeColumns(model, page));
+	else if (model.data.stateFunctions.size)
+		columns.push({ name: 'On CPU', about: 'Of the self amount, that on a CPU: the rest are waits',
+			of: (row) => row.onCpu, cell: (row) => number(model.amount(row.onCpu)) });
 	columns.push(
 		{ name: 'Function', about: '', isText: true, of: (row) => model.data.functions[row.of].name,
 			cell: (row, table) => table.nameCell(row) },
