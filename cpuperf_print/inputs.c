@@ -227,19 +227,35 @@ static void load_stored(struct inputs *in, struct input *o)
 		problems_add(in->problems, true, &errs.item[i]);
 }
 
-/* Its program without the folder, which is the same for many. */
-static int make_title(struct input *o)
+/* The program without its folder, which is the same for many. */
+static void add_command(struct buf *text, const struct spec_list *command)
 {
-	const struct spec_list *command = &o->spec.target.command;
-	BUF_AUTO(text, MAX_TITLE_BYTES);
-
 	for (size_t i = 0; i < command->nr; i++) {
 		const char *word = command->item[i], *slash = strrchr(word, '/');
 
-		buf_adds(&text, i ? " " : "");
-		buf_shell_word(&text, i == 0 && slash && slash[1] ? slash + 1 : word);
+		buf_adds(text, i ? " " : "");
+		buf_shell_word(text, i == 0 && slash && slash[1] ? slash + 1 : word);
 	}
-	if (!command->nr || buf_error(&text) == -EFBIG)
+}
+
+/* "process 17", "processes 17, 20". */
+static void add_list(struct buf *text, const struct spec_list *list, const char *one,
+		     const char *several)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		buf_printf(text, "%s%s", i ? ", " : list->nr > 1 ? several : one, list->item[i]);
+}
+
+static int make_title(struct input *o)
+{
+	const struct spec_target *t = &o->spec.target;
+	BUF_AUTO(text, MAX_TITLE_BYTES);
+
+	add_command(&text, &t->command);
+	add_list(&text, &t->pids, "process ", "processes ");
+	add_list(&text, &t->comms, "processes ", "processes ");
+	add_list(&text, &t->cgroups, "cgroup ", "cgroups ");
+	if (!text.len || buf_error(&text) == -EFBIG)
 		return 0;
 	o->title = mem_strdup(buf_str(&text));
 	if (!o->title)

@@ -47,8 +47,8 @@ struct input {
 	struct profile_session *session;
 	const struct profile_facts *facts;
 	char *config_name; /* owned; safe to print */
-	char *title;       /* owned; safe to print: the command that was measured; NULL: none */
-	uint64_t start_ns; /* of its first iteration, CLOCK_MONOTONIC; 0: not known */
+	char *title; /* owned; safe to print: what was measured, but the machine; NULL: that */
+	uint64_t start_ns;            /* of its first iteration, CLOCK_MONOTONIC; 0: not known */
 	struct counts_slices *slices; /* owned, of what is shown over time; NULL: not kept */
 	/* After inputs_load_processes: */
 	struct buf kallsyms; /* from the common file, until the names are loaded */
@@ -139,7 +139,8 @@ bool input_has_common(const struct input *o);
 bool inputs_are_sampled(const struct inputs *in);
 /* The name in its spec, else the file name. */
 const char *input_name(const struct input *o);
-/* The command that was measured, its program without the folder; else its name. */
+/* The command that was measured, its program without the folder, or the processes or control group;
+ * else its name. */
 const char *input_title(const struct input *o);
 /* Where programs and debug files are, by the options. */
 struct elf_finder_config inputs_finder_config(const struct inputs *in);

@@ -108,7 +108,7 @@ static void set_status(struct live *l)
 
 	skip_counted(l);
 	ev = event_of(l);
-	*st = (struct top_status){.name = l->inner ? l->inner : input_name(o),
+	*st = (struct top_status){.name = l->inner ? l->inner : input_title(o),
 				  .host = *o->facts->head.host ? o->facts->head.host : NULL,
 				  .nr_events = o->facts->nr_events,
 				  .own_share = f->own_share,

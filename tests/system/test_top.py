@@ -92,6 +92,7 @@ def check_keys(folder):
             Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top --pid={pid} --output=s"], 120, 30) as t:
         text = t.wait(r"work_a$")
         assert re.search(r"^ cpu_clock 997 Hz  [\d,]+ samples/s  lost 0  0:0\d", text), text
+        assert f"  process {pid}  " in text, text  # what is measured
         assert re.search(r"^ own [\d.]+ % of a CPU \(5 % in the long run\)", text, re.M), text
         t.press("?", r"Keys; any closes")
         t.press("x", r"Keys; any closes", absent=True)
