@@ -70,11 +70,18 @@ static void add_place(const struct answer *a, struct buf *out)
 	BUF_AUTO(quoted, 8 * PATH_MAX);
 	BUF_AUTO(shown, 8 * PATH_MAX);
 
-	if (!a->is_saved)
+	if (!a->is_saved && !a->full)
 		return;
-
-	buf_shell_word(&quoted, a->folder ? a->folder : "./" CPSESSION_FOLDER);
+	buf_shell_word(&quoted, a->full     ? a->full
+				: a->folder ? a->folder
+					    : "./" CPSESSION_FOLDER);
 	buf_shown(&shown, buf_str(&quoted), quoted.len);
+	if (a->full) {
+		buf_printf(out,
+			   "\nNot saved in %s: %s. The session was held in memory, and is gone\n",
+			   buf_str(&shown), strerror(ENOSPC));
+		return;
+	}
 	buf_printf(out, "\nSaved in %s%s%s. More: cpuperf_print%s%s%s (--help)\n", buf_str(&shown),
 		   a->why ? ", because " : "", a->why ? a->why : "", a->is_last ? "" : " ",
 		   a->is_last ? "" : buf_str(&shown), a->has_samples ? " --report=tree" : "");

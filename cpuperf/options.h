@@ -28,6 +28,7 @@ enum { OPTIONS_METRICS_THINGS = 100, OPTIONS_MAX_METRICS_THINGS = 10000 };
 struct options {
 	struct opt_std std;
 	bool is_output_named; /* output is --output */
+	const char *full;     /* the folder that has no room: the session is held; or NULL */
 	bool until_end;       /* the iteration lasts until the command ends */
 	bool has_no_perf;     /* the kernel refuses all perf events, and no spec was asked for:
 				 TIMERS_SPEC */

@@ -80,7 +80,8 @@ struct answer {
 	int fd; /* to print to; where the session is saved is printed on standard error */
 	const char *after; /* what will be printed after it */
 	bool has_samples;
-	bool is_saved; /* else nothing is printed of where it is */
+	bool is_saved;    /* else nothing is printed of where it is */
+	const char *full; /* the folder without room for it; or NULL */
 };
 /* Prints a session with cpuperf_print. False: it failed; warns if it cannot be executed. */
 bool print_answer(const struct answer *a);

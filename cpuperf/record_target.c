@@ -348,7 +348,8 @@ void recorder_answer(struct recorder *r)
 			   .fd = has_target && !r->options->output_file ? STDERR_FILENO
 									: r->results_fd,
 			   .has_samples = spec_has_samples(r->plan->spec),
-			   .is_saved = !r->options->held};
+			   .is_saved = !r->options->held,
+			   .full = r->options->full};
 
 	if (!*a.session || r->options->is_silent)
 		return;
@@ -362,6 +363,12 @@ void recorder_answer(struct recorder *r)
 		log_error("%s: the answer is not written", r->options->output_file);
 }
 
+/* A full disk ends the session, which has what was measured until then. */
+static bool is_full(int rc)
+{
+	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+}
+
 int recorder_finish_command(struct recorder *r, int rc, struct err *e)
 {
 	int status;
@@ -371,6 +378,10 @@ int recorder_finish_command(struct recorder *r, int rc, struct err *e)
 		return r->exec_error ? recorder_exec_status(r->exec_error) : EXIT_FAILED;
 	}
 	target_command_wait(r->command, &r->end);
+	if (is_full(rc)) {
+		log_err(LOG_ERROR, e);
+		rc = 0;
+	}
 	if (rc == 0)
 		recorder_answer(r);
 	if (rc == 0 && r->goes_on)

@@ -10,6 +10,7 @@
 #include "live_functions.h"
 #include "pmu/group.h"
 #include "program.h"
+#include "session/folder.h"
 #include "spec/cpsession.h"
 #include "spec/keys.h"
 #include "target/command.h"
@@ -344,6 +345,28 @@ void wanted_name_objects(const struct options *o, const struct spec *spec,
 		out->command = t->command.item[0];
 }
 
+/* Without room for a short session it is held in memory, so that there is an answer. */
+static int hold_if_full(struct options *o, struct spec *spec, struct held *held)
+{
+	const bool is_named = o->is_output_named;
+	const char *folder = o->output;
+	struct err ignored = {0};
+	int rc;
+
+	if (!folder || o->held || o->check_spec || !wanted_has_target(o, spec) ||
+	    !session_folder_is_full(folder))
+		return 0;
+	if (hold(o, spec, held, &ignored)) {
+		o->held = NULL; /* measuring fails by the folder's error, or has just room */
+		o->output = folder;
+	} else {
+		o->full = folder;
+	}
+	rc = set_target(o, spec);
+	o->is_output_named = is_named || o->full;
+	return rc;
+}
+
 /* Returns an exit status. saved: the text for --save-spec. */
 static int complete_spec(struct options *o, const struct catalogue *c,
 			 struct event_objects *objects, struct spec *spec, struct buf *saved,
@@ -376,7 +399,7 @@ static int complete_spec(struct options *o, const struct catalogue *c,
 	}
 	if (asks_top && live_functions_hold(o, spec))
 		hold_screen(o, spec, held);
-	if (set_target(o, spec)) {
+	if (set_target(o, spec) || hold_if_full(o, spec, held)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
 	}

@@ -291,6 +291,31 @@ void session_folder_explain(const char *path, const struct err *e, char *why, si
 			 (unsigned)st.st_uid);
 }
 
+/* The folder, or the one that it would be made in. */
+static int open_nearest(const char *path)
+{
+	int fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_TMPFILE, 0600);
+	const char *slash = strrchr(path, '/');
+	char above[PATH_MAX];
+
+	if (fd != -ENOENT)
+		return fd;
+	if (snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		     slash ? path : ".") >= (int)sizeof(above))
+		return -ENAMETOOLONG;
+	return sys()->openat(AT_FDCWD, above, O_WRONLY | O_TMPFILE, 0600);
+}
+
+/* By a file without a name: what is free is not what a quota allows. */
+bool session_folder_is_full(const char *path)
+{
+	enum { SHORT_SESSION_BYTES = 1 << 20 };
+	IO_AUTO_FD int fd = open_nearest(path);
+	int rc = fd < 0 ? fd : sys()->fallocate(fd, 0, 0, SHORT_SESSION_BYTES);
+
+	return rc == -ENOSPC || rc == -EDQUOT;
+}
+
 /* A name that nobody can predict. */
 static int make_random(const char *place, char path[PATH_MAX], int *fd, struct err *e)
 {

@@ -25,6 +25,10 @@ bool session_folder_is_foreign(int rc);
 /* Why, for a person: "./s belongs to alice". e: what session_folder_make returned for path. */
 void session_folder_explain(const char *path, const struct err *e, char *why, size_t size);
 
+/* True if there is no room for a short session in the file system of the folder, which need not
+ * exist; false where that cannot be tried. */
+bool session_folder_is_full(const char *path);
+
 /*
  * Makes the first folder of path.2, path.3, … that can be made so, or replaced: for a session
  * beside another that still runs. *beside: of the folder. 0 or -errno with *e; *fd as above.

@@ -146,4 +146,26 @@ def check_full(folder):
     assert "task_clock: " in err and "still running when the measuring ended" in err, err
 
 
+def on_small_disk(folder, size, command):
+    """Measures the command in a file system of that size; returns what was printed and the status, and the names in it."""
+    script = 'mount -t tmpfs -o size="$0" tmpfs "$1" && cd "$1" && shift && "$@"; status=$?; ls; exit $status'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, size, folder, CPUPERF, *EVENTS, "-o", "x", "--", "sh", "-c", command],
+                          capture_output=True, text=True, check=False)
+    return done, done.stdout.split()
+
+
+def check_no_room(folder):
+    """Without room for the session, or with none from some time on, there is an answer, and the command's status."""
+    if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False).returncode:
+        print("skip: a full disk: mounting one needs root")
+        return
+    done, names = on_small_disk(folder, "64k", "echo said >kept; exit 3")
+    assert done.returncode == 3 and names == ["kept"], done
+    assert "exit status 3" in done.stderr and "task_clock" in done.stderr, done
+    assert "Not saved in x: No space left on device. The session was held in memory, and is gone" in done.stderr, done
+    done, names = on_small_disk(folder, "2m", "head -c 4m /dev/zero >fill 2>&-; exit 3")
+    assert done.returncode == 3 and names == ["fill", "x"], done
+    assert "task_clock" in done.stderr and "error: cannot be written: No space left on device" in done.stderr, done
+
+
 run_checks(globals())
