@@ -46,12 +46,12 @@ static void log_start(const struct inputs *in)
 
 		if (o->part)
 			continue;
-		log_info("Config: %s", *o->config_name ? o->config_name : "unnamed");
+		log_verbose(1, "Config: %s", *o->config_name ? o->config_name : "unnamed");
 		if (o->import)
 			continue;
-		log_info("%" PRIu64 " iteration(s), %" PRIu64 " trace(s)", o->facts->nr_iterations,
-			 o->facts->nr_traces);
-		log_info("Output path prefix: %s", o->manifest.output_path_prefix);
+		log_verbose(1, "%" PRIu64 " iteration(s), %" PRIu64 " trace(s)",
+			    o->facts->nr_iterations, o->facts->nr_traces);
+		log_verbose(1, "Output path prefix: %s", o->manifest.output_path_prefix);
 	}
 }
 
@@ -83,6 +83,41 @@ static bool reads_in_turn(const struct run *r)
 	       !ARRAY_ANY(row, r->plan.print, r->plan.nr, !(*row)->reads_in_turn);
 }
 
+/* How long ago the file was written. */
+static void add_age(struct buf *out, const char *path)
+{
+	static const struct {
+		const char *name;
+		int64_t seconds;
+	} units[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
+	struct stat st;
+	int64_t age;
+	size_t i = 0;
+
+	if (stat(path, &st))
+		return;
+	age = (int64_t)(clock_realtime_ns() / 1000000000) - st.st_mtime;
+	age = age > 0 ? age : 0;
+	while (age < units[i].seconds && units[i].seconds > 1)
+		i++;
+	age /= units[i].seconds;
+	buf_printf(out, ", %" PRId64 " %s%s ago", age, units[i].name, age == 1 ? "" : "s");
+}
+
+/* Nobody named it: it may be of another program than expected. */
+static void put_last_session(struct run *r)
+{
+	const char *last = r->options->last_session;
+	BUF_AUTO(shown, 4 * PATH_MAX);
+
+	if (!last || strcmp(r->options->output_format, "text") != 0)
+		return;
+	buf_shown(&shown, last, strlen(last));
+	buf_printf(&r->output.text, "No session in this folder. The last one, %s", buf_str(&shown));
+	add_age(&r->output.text, last);
+	buf_adds(&r->output.text, ":\n");
+}
+
 static int print_all(struct run *r, struct err *e)
 {
 	const struct profile_facts *first = r->inputs.nr ? r->inputs.item[0].facts : NULL;
@@ -106,6 +141,7 @@ static int print_all(struct run *r, struct err *e)
 			  r->plan.format, r->plan.is_brief);
 	run.is_default = r->plan.is_default;
 	run.is_brief = r->plan.is_brief;
+	put_last_session(r);
 	return ARRAY_RUN(i, r->plan.nr, row_print(&run, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);
 }
@@ -285,8 +321,7 @@ static void use_last_session(struct options *o)
 	if (stat(session, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid()) {
 		if (last_read(last))
 			return;
-		session = last;
-		log_info("the last session: %s", last);
+		session = o->last_session = last;
 	}
 	o->sessions.item[o->sessions.nr++] = session;
 }

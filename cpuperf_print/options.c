@@ -34,7 +34,7 @@ static const struct opt_row rows[] = {
 	     "record wrote. The default is ./cpuperf.session, the last "
 	     "one of a command here, or else the "
 	     "caller's "
-	     "last one. "
+	     "last one, which the first line of text then names, with its age. "
 	     "Its traces are looked up in the same folder, so a "
 	     "copied session prints too. May be repeated: sessions of the same spec are added "
 	     "up, except in summary, series and top-down, which print each session, and in "

@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { TOP = 40, MISSING_BYTES = 1024 };
@@ -24,6 +25,12 @@ static unsigned shown_columns(const struct diff_comparison *c)
 	return c->state == DIFF_ANY_STATE || c->j->output->form != GRID_PEOPLE
 		   ? c->columns
 		   : c->columns & ~(1u << REPORT_STATE);
+}
+
+/* Text has one change of a row: of amounts that of the row itself, as each share of it is. */
+static bool has_one_change(const struct diff_comparison *c)
+{
+	return c->j->selection->by_count && c->j->output->form == GRID_PEOPLE;
 }
 
 struct grid *diff_make_grid(const struct diff_comparison *c)
@@ -45,7 +52,8 @@ struct grid *diff_make_grid(const struct diff_comparison *c)
 	};
 	size_t nr = 12;
 
-	if (c->j->selection->by_count && c->j->output->form == GRID_PEOPLE) {
+	if (has_one_change(c)) {
+		columns[2].audience = GRID_ONLY_MACHINES;
 		for (size_t i = 0; i < 2; i++) { /* amounts, not shares */
 			columns[6 + i].audience = GRID_ONLY_MACHINES;
 			columns[10 + i].audience = GRID_ALL;
@@ -62,6 +70,18 @@ struct grid *diff_make_grid(const struct diff_comparison *c)
 	return reports_grid(c->j, columns, nr);
 }
 
+static void put_change(struct diff_comparison *c, const struct diff_row *row)
+{
+	double part = row->difference ? row->relative / row->difference : 1;
+
+	if (!has_one_change(c))
+		grid_shift(c->g, row->difference, row->half, row->is_significant);
+	else if (isfinite(row->relative))
+		grid_shift(c->g, row->relative, row->half * part, row->is_significant);
+	else
+		grid_none(c->g);
+}
+
 static void put_row(struct diff_comparison *c, const struct diff_row *row)
 {
 	const struct trace_event *ev = job_event(c->j, c->event);
@@ -73,7 +93,7 @@ static void put_row(struct diff_comparison *c, const struct diff_row *row)
 	diff_read_key(c, row->key, &of);
 	grid_row(c->g);
 	grid_text(c->g, ev->label);
-	grid_shift(c->g, row->difference, row->half, row->is_significant);
+	put_change(c, row);
 	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_significant)
 				: grid_none(c->g);
 	grid_flag(c->g, row->is_significant);
@@ -238,11 +258,29 @@ static int put_cases(struct diff_comparison *c, const struct diff_result *r, str
 	return buf_error(&c->junit->cases) ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
+/* In text, unless all are asked for, or there are no others. */
+static bool omits_untested(const struct diff_comparison *c, const struct diff_result *r)
+{
+	return c->j->output->form == GRID_PEOPLE && r->nr_tested &&
+	       reports_top(c->j, TOP) != UINT64_MAX;
+}
+
+static void put_untested(struct diff_comparison *c, size_t nr)
+{
+	char line[80];
+
+	snprintf(line, sizeof(line), "… %zu not tested: too few samples (--top=0 shows all)", nr);
+	if (nr)
+		grid_line(c->g, line);
+}
+
 static int put_rows(struct diff_comparison *c, const struct diff_result *r, struct err *e)
 {
 	uint64_t top = reports_top(c->j, TOP);
 	double min = reports_min_share(c->j, 0);
+	const bool omits = omits_untested(c, r);
 	struct reports_rest rest = {0};
+	size_t nr_shown = 0, nr_untested = 0;
 
 	put_heading(c, r);
 	remark_other_work(c, r);
@@ -253,12 +291,18 @@ static int put_rows(struct diff_comparison *c, const struct diff_result *r, stru
 		const struct diff_row *row = &r->rows[i];
 		bool is_small = row->side[WAS].share < min && row->side[IS].share < min;
 
-		if (!row->is_significant && (i >= top || is_small))
-			reports_rest_add(&rest, &(struct report_weight){0}, i >= top, is_small);
-		else
+		if (omits && !row->is_tested) {
+			nr_untested++;
+		} else if (!row->is_significant && (nr_shown >= top || is_small)) {
+			reports_rest_add(&rest, &(struct report_weight){0}, nr_shown >= top,
+					 is_small);
+		} else {
 			put_row(c, row);
+			nr_shown++;
+		}
 	}
 	reports_rest_put(c->j, &rest, NULL, c->g);
+	put_untested(c, nr_untested);
 	if (c->j->output->form == GRID_PEOPLE) {
 		struct grid *g = c->g;
 

@@ -807,7 +807,13 @@ def check_last(folder):
     os.mkdir(elsewhere)
     assert "cpuperf -- COMMAND makes" in run(PRINT, cwd=elsewhere, env=env, code=2).stderr
     measure(folder, "true", options=[*ONE, "-o", "one"], env=env)
-    assert "true: exit status 0" in run(PRINT, cwd=elsewhere, env=env).stdout
+    first, text = run(PRINT, cwd=elsewhere, env=env).stdout.split("\n", 1)
+    age = r"No session in this folder\. The last one, (\S+)/one/cpuperf\.cpsession, \d+ (second|minute|hour|day)s? ago:"
+    assert re.fullmatch(age, first)[1] == folder and "true: exit status 0" in text, (first, text)
+    os.utime(f"{folder}/one/cpuperf.cpsession", (1, time.time() - 2.5 * 86400))
+    assert ", 2 days ago:\n" in run(PRINT, cwd=elsewhere, env=env).stdout
+    assert "No session" not in run(PRINT, "--output-format=csv", cwd=elsewhere, env=env).stdout
+    assert "No session" not in run(PRINT, "one", cwd=folder, env=env).stdout
     measure(folder, "sh", "-c", "exit 3", options=ONE, env=env, code=3)
     assert "exit status 3" in run(PRINT, cwd=elsewhere, env=env).stdout
     measure(folder, "false", options=[*ONE, "-o", "two"], env=env, code=1)

@@ -84,6 +84,17 @@ def check_sessions(folder):
     # amounts in the event's unit with --counts, else shares
     table = text.split("\ncpu_clock: ")[1]
     assert re.search(r"^ *[-+][\d.]+ %.* [\d.]+ (ms|us|ns) +([\d.]+ (ms|us|ns)|0) ", table, re.M), table
+    # one change: that of the row itself, with its interval, and none of rows that were not tested
+    assert "relative" not in table, table
+    csv_rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", *sides(now, was), "--counts", "--output-format=csv", cwd=folder)))
+    tested = [r for r in csv_rows if r["event"] == "cpu_clock" and r["function"] and r["p"]]
+    shown = re.findall(r"^ *([-+][\d.]+) %(?: ± ([\d.]+))? .* (\S+)$", table, re.M)
+    assert len(shown) == len(tested) or "more (--top=0" in table, (table, tested)
+    for r in tested[:5]:
+        found = [s for s in shown if r["function"].endswith(s[2])]
+        half = float(r["change_half"]) * abs(float(r["relative"]) / float(r["change"])) if float(r["change"]) else 0
+        assert any(abs(float(s[0]) - float(r["relative"])) < 0.01 and abs(float(s[1] or 0) - half) < 0.02 * half + 0.02
+                   for s in found) or r["relative"] == "", (r, half, found)
     table = text_of(folder, now, was).split("\ncpu_clock: ")[1]
     assert re.search(r"^ *[-+][\d.]+ pp.* [\d.]+ % +[\d.]+ % ", table, re.M) and " ms" not in table, table
     # a total that grew is over the limit; what is excluded by --event is not looked at

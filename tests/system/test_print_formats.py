@@ -105,16 +105,17 @@ def check_text(folder, rows):
 
 
 def check_log(folder):
-    log = show(folder, "csv").stderr
+    assert re.fullmatch(r"cpuperf_print: \d+ records processed in \d+\.\d{3} seconds\n", show(folder, "csv").stderr)
+    session = f"--session={folder}/s.cpsession"
+    log = run(PRINT, session, "--verbose").stderr
     wanted = ["Config: check", r"3 iteration\(s\), \d+ trace\(s\)", f"Output path prefix: {folder}/t",
               r"\d+ records processed in \d+\.\d{3} seconds"]
-    lines = [line.split(": ", 1)[1] for line in log.splitlines()]
+    lines = [line.split("] ", 1)[1] for line in log.splitlines() if "main.c" in line]
     assert len(lines) == 4 and all(re.fullmatch(w, l) for w, l in zip(wanted, lines)), log
-    session = f"--session={folder}/s.cpsession"
     assert run(PRINT, session, "--quiet").stderr == ""
-    assert run(PRINT, session, f"--log-file={folder}/log").stderr == ""
+    assert run(PRINT, session, "--verbose", f"--log-file={folder}/log").stderr == ""
     with open(f"{folder}/log", encoding="utf-8") as text:
-        assert len(text.readlines()) == 4
+        assert sum("main.c" in line for line in text) == 4
     run(PRINT, session, f"--output-file={folder}/out", "--output-format", "raw")
     with open(f"{folder}/out", encoding="utf-8") as text:
         assert text.read() == show(folder, "raw").stdout
