@@ -15,6 +15,9 @@
 #include "samples.h"
 #include "summary/summary.h"
 
+#include <errno.h>
+#include <string.h>
+
 /* The parts of a job: each report adds them up, also those that print other sessions one by one.
  * In csv and ndjson the summary has a row for each part. */
 static bool is_sum(const struct job *j)
@@ -183,6 +186,34 @@ static void put_name(struct job *j)
 		   j->nr > 1 ? input_host(o) : input_shown(o, text));
 }
 
+/* The report printed no row for programs, or no line for people, and says nothing of that. */
+static bool is_silent(const struct job *j, size_t start)
+{
+	const struct output *o = j->output;
+	size_t header = o->form == GRID_CSV && o->has_header;
+	const char *at = o->text.data + start, *end = o->text.data + o->text.len;
+
+	if (j->row->kind != REGISTRY_REPORT || j->row->diff == REGISTRY_DIFF || o->is_held ||
+	    o->text.len < start || buf_error(&o->text))
+		return false;
+	while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) && header--)
+		at++;
+	return !at || at >= end;
+}
+
+static void warn_silent(const struct job *j, size_t start)
+{
+	struct err e = {0};
+
+	if (!is_silent(j, start))
+		return;
+	err_set(&e, -ENODATA,
+		"--report=%s: no rows: the session has no such data, or options "
+		"exclude all of it",
+		j->row->name);
+	problems_add(&j->output->problems, false, &e);
+}
+
 int row_print(const struct row_run *r, const struct registry_row *row, struct err *e)
 {
 	struct inputs *in = r->inputs;
@@ -194,12 +225,13 @@ int row_print(const struct row_run *r, const struct registry_row *row, struct er
 			.is_default = r->is_default,
 			.is_brief = r->is_brief};
 	const bool at_once = is_at_once(&j);
+	const size_t start = r->output->text.len;
 	int rc = prepare(&j, at_once, e);
 
 	r->output->has_header = false;
 	if (rc == 0 && at_once)
-		return print_job(&j, e);
-	for (size_t i = 0; i < in->nr && rc == 0; i += j.nr) {
+		rc = print_job(&j, e);
+	for (size_t i = 0; i < in->nr && rc == 0 && !at_once; i += j.nr) {
 		j.first = i;
 		j.nr = nr_at(&j, i);
 		put_name(&j);
@@ -208,5 +240,7 @@ int row_print(const struct row_run *r, const struct registry_row *row, struct er
 		j.rank = j.nr == 1 ? input_rank(&in->item[i]) : UINT32_MAX;
 		rc = print_job(&j, e);
 	}
+	if (rc == 0)
+		warn_silent(&j, start);
 	return rc;
 }

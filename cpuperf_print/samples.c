@@ -551,6 +551,23 @@ int samples_warn_stacks(struct job *j, struct err *e)
 	return rc;
 }
 
+/* What an export does not say: that options exclude all samples. */
+static void warn_none(struct job *j, const struct report_stats *stats)
+{
+	uint64_t counted = 0, omitted = 0;
+	struct err e = {0};
+
+	for (size_t i = 0; i < stats->nr_events; i++) {
+		counted += stats->event[i].counted.samples;
+		omitted += stats->event[i].omitted.samples;
+	}
+	if (counted || !omitted)
+		return;
+	err_set(&e, -ENODATA, "--output-format=%s: no samples: options exclude all %s",
+		j->row->name, COMMAS(omitted));
+	problems_add(&j->output->problems, false, &e);
+}
+
 int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		 struct report_stats *stats, struct err *e)
 {
@@ -608,6 +625,8 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	clear_progress(&progress);
 	for (size_t i = 0; i < stats->nr_events; i++)
 		j->output->nr_records += nr_samples(&stats->event[i]);
+	if (j->row->kind == REGISTRY_EXPORT)
+		warn_none(j, stats);
 	if (j->output->form != GRID_PEOPLE) {
 		warn_missing(j, first, nr, stats);
 		samples_stack_lines(j, stats, warn_stacks, &j->output->problems);

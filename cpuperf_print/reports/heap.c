@@ -378,6 +378,17 @@ static int gather(struct heap *h)
 	return rc ?: sort(h);
 }
 
+static void say_nothing(const struct heap *h)
+{
+	struct job *j = h->j;
+
+	if (reports_has_heap(job_input(j)->facts) || j->output->form != GRID_PEOPLE)
+		reports_nothing(j, &h->stats, "samples of the heap");
+	else
+		buf_adds(&j->output->text, "\nNo heap: it is measured with --spec-file=heap, or "
+					   "events of the group heap\n");
+}
+
 /* Other events that the selection leaves are of no interest here. */
 int reports_heap(struct job *j, struct err *e)
 {
@@ -402,7 +413,7 @@ int reports_heap(struct job *j, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0) {
 		if (h.first == NO_EVENT) {
-			reports_nothing(j, &h.stats, "samples of the heap");
+			say_nothing(&h);
 			h.first = 0;
 		} else {
 			put_heading(&h);

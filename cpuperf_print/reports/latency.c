@@ -193,8 +193,14 @@ int reports_latency(struct job *j, struct err *e)
 	if (rc)
 		err_set(e, rc, "the latencies cannot be printed: %s", strerror(-rc));
 	if (rc == 0 && j->output->form == GRID_PEOPLE)
-		buf_adds(&j->output->text, r.has_rows ? "\nLatencies\n" : "\nNo latencies\n");
+		buf_adds(&j->output->text,
+			 r.has_rows ? "\nLatencies\n"
+				    : "\nNo latencies: events of the group latency measure them\n");
 	if (rc == 0)
 		reports_rest_put(j, &r.rest, NULL, r.g);
+	if (rc == 0 && !r.has_rows && j->output->form == GRID_PEOPLE) { /* no header alone */
+		grid_free(r.g);
+		return output_flush(j->output, e);
+	}
 	return reports_end(j, r.g, rc, e);
 }

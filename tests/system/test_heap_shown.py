@@ -452,7 +452,7 @@ def check_refused(folder):
     done = run(PRINT, f"{folder}/s", "--report=heap", code=None)
     assert done.returncode == 1 and "samples" in done.stderr, done
     output(CPUPERF, "-e", "cpu_clock@1000000", f"--output={folder}/t", "--", "true")
-    assert "No samples of the heap" in output(PRINT, "--quiet", f"{folder}/t", "--report=heap")
+    assert "No heap: it is measured with --spec-file=heap" in output(PRINT, "--quiet", f"{folder}/t", "--report=heap")
     assert output(PRINT, "--quiet", f"{folder}/t", "--report=heap", "--output-format=csv").count("\n") == 1
 
 

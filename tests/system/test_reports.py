@@ -421,7 +421,16 @@ def check_nothing(session):
         whole, none = (output(*args, session.mix, *more, "--output-format=csv").splitlines()
                        for more in ([], ["--comm=nobody"]))
         assert none == whole[:1] and none[0].startswith("event,"), none
-        assert not output(*args, "--comm=nobody", "--output-format=ndjson")
+        done = run(*args, "--comm=nobody", "--output-format=ndjson")
+        assert not done.stdout and f"warning: --report={name}: no rows: " in done.stderr, done
+    for form in stride(("folded", "pprof", "speedscope", "dot", "svg"), 4):
+        done = run(file, "--comm=nobody", f"--output-format={form}", f"--output-file={os.path.dirname(session.file)}/none")
+        assert f"warning: --output-format={form}: no samples: options exclude all {nr:,}\n" in done.stderr, done
+    for name in ("heap", "latency", "memory", "regions"):
+        assert "\nNo " in output(file, f"--report={name}"), name
+        assert f"--report={name}: no rows: " in run(file, f"--report={name}", "--output-format=csv").stderr, name
+    assert "--report=records: no rows: " in run(file, "--report=records", "--comm=nobody").stderr
+    assert "no rows" not in run(file, "--report=records").stderr
 
 
 def check_no_function(session):
