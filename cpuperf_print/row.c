@@ -193,8 +193,8 @@ static bool is_silent(const struct job *j, size_t start)
 	size_t header = o->form == GRID_CSV && o->has_header;
 	const char *at = o->text.data + start, *end = o->text.data + o->text.len;
 
-	if (j->row->kind != REGISTRY_REPORT || j->row->diff == REGISTRY_DIFF || o->is_held ||
-	    o->text.len < start || buf_error(&o->text))
+	if (j->row->kind != REGISTRY_REPORT || j->row->diff == REGISTRY_DIFF || j->is_default ||
+	    o->is_held || o->text.len < start || buf_error(&o->text))
 		return false;
 	while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) && header--)
 		at++;
