@@ -113,7 +113,8 @@ static void put_last_session(struct run *r)
 	if (!last || strcmp(r->options->output_format, "text") != 0)
 		return;
 	buf_shown(&shown, last, strlen(last));
-	buf_printf(&r->output.text, "No session in this folder. The last one, %s", buf_str(&shown));
+	buf_printf(&r->output.text, "No session of yours in this folder. The last one, %s",
+		   buf_str(&shown));
 	add_age(&r->output.text, last);
 	buf_adds(&r->output.text, ":\n");
 }

@@ -143,6 +143,7 @@ int output_write(struct output *o, struct err *e)
 	if (o->is_held)
 		return buf_error(&o->text);
 	output_end_text(o);
+	conclusion_end(&o->conclusion, &o->text);
 	rc = buf_error(&o->text) ?: io_write_full(o->fd, o->text.data, o->text.len);
 	o->nr_final = 0;
 	buf_reset(&o->text);

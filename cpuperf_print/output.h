@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "conclusion.h"
 #include "pager.h"
 #include "problems.h"
 #include "screen/grid.h"
@@ -25,8 +26,9 @@ struct output {
 	struct arena columns;              /* of grids */
 	struct problems problems;
 	uint64_t nr_records; /* printed */
-	bool is_over;        /* a change is beyond --fail-over */
-	bool is_held;        /* the text remains: nothing is written */
+	struct conclusion conclusion;
+	bool is_over; /* a change is beyond --fail-over */
+	bool is_held; /* the text remains: nothing is written */
 	struct buf
 	    *about; /* the columns of the report's table, as grid_describe; NULL: not wanted */
 

@@ -265,6 +265,8 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 		 reports_have_room(j, j->selection->by_host))
 		rc = reports_side_by_side(j, columns, &f.stats, f.rows, f.nr_rows, e);
 	else if (rc == 0) {
+		if (j->sum == REPORT_SUM_WAITS)
+			conclusion_add_waits(j, f.rows, f.nr_rows);
 		say_what_did_not_run(&f);
 		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
 	}

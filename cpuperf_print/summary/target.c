@@ -149,8 +149,10 @@ void summary_target(struct summary *s)
 		       (summary_target_is_of_proc(s) && s->target.flags & TRACE_TARGET_IS_COMMAND);
 	uint64_t span_ns = is_part ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
 	double seconds = (are_runs ? s->runs.wall.mean : (double)span_ns) / 1e9;
-	const size_t start = s->out->len;
+	size_t start;
 
+	conclusion_begin(s->j);
+	start = s->out->len;
 	summary_target_put_end(s, are_runs);
 	if (*s->facts->removed)
 		buf_printf(s->out, "  (%s; counts are of the %s after it)\n", s->facts->removed,

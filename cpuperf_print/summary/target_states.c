@@ -107,13 +107,28 @@ static void put_sums(struct summary *s, bool are_runs)
 			   DECIMAL(100 * queue / all, 1), DECIMAL(100 * blocked / all, 1));
 }
 
+/* queue, blocked: as counted, without waits. */
+static void conclude(struct summary *s, const struct profile_waits *waits, double used, double all,
+		     double queue, double blocked)
+{
+	struct conclusion *c = &s->j->output->conclusion;
+	const struct trace_target *t = &s->target;
+
+	c->wall_ns = (double)(t->end_ns - t->start_ns);
+	c->all_ns = all;
+	c->used_ns = used;
+	c->queue_ns = waits ? (double)waits->queue_ns : queue;
+	c->blocked_ns = waits ? (double)waits->blocked_ns : blocked;
+	c->nr_cpus = s->facts->info ? s->facts->info->nr_cpus : 0;
+}
+
 void summary_target_put_states(struct summary *s, bool are_runs)
 {
 	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
 	const struct trace_target *t = &s->target;
 	struct input *input = &s->j->inputs->item[s->j->first];
-	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest,
-	       all;
+	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue = 0,
+	       blocked = 0, rest, all;
 	const struct profile_waits *waits = find_recorded(s);
 	struct profile_lifetime life;
 	bool is_counted;
@@ -139,6 +154,10 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN(all, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
 		   DECIMAL(100 * used / all, 1));
+	if (is_counted || waits) {
+		conclude(s, waits, used, all, queue, blocked);
+		s->j->output->conclusion.nr_threads = life.nr_threads;
+	}
 	if (waits) {
 		put_waits(s, waits, used, all);
 	} else if (is_counted) {

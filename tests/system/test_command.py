@@ -808,7 +808,7 @@ def check_last(folder):
     assert "cpuperf -- COMMAND makes" in run(PRINT, cwd=elsewhere, env=env, code=2).stderr
     measure(folder, "true", options=[*ONE, "-o", "one"], env=env)
     first, text = run(PRINT, cwd=elsewhere, env=env).stdout.split("\n", 1)
-    age = r"No session in this folder\. The last one, (\S+)/one/cpuperf\.cpsession, \d+ (second|minute|hour|day)s? ago:"
+    age = r"No session of yours in this folder\. The last one, (\S+)/one/cpuperf\.cpsession, \d+ (second|minute|hour|day)s? ago:"
     assert re.fullmatch(age, first)[1] == folder and "true: exit status 0" in text, (first, text)
     os.utime(f"{folder}/one/cpuperf.cpsession", (1, time.time() - 2.5 * 86400))
     assert ", 2 days ago:\n" in run(PRINT, cwd=elsewhere, env=env).stdout
@@ -975,7 +975,7 @@ def check_foreign_folder(folder):
         assert saved % " belongs to root" in err, err
         assert what_changes_with_writing(name) == unchanged and (not os.path.isdir(name) or os.path.islink(name) or not os.listdir(name))
         shown = run(printer, "--quiet", env=env, **how).stdout
-        assert shown.startswith(f"echo {before.st_ino}: exit status 0"), shown
+        assert shown.split("\n", 1)[-1].startswith(f"echo {before.st_ino}: exit status 0"), shown
         undo(name)
     assert os.listdir(f"{state}/cpuperf/cpuperf.session.old")
     os.mkdir(f"{name}.old")

@@ -86,6 +86,16 @@ def check_adds_up(folder):
     assert said["asked_ns"] * 0.8 <= parts["off_cpu_time"], (parts, said)
 
 
+def check_conclusion(folder):
+    """What one thread waits for most of the time stands above the answer."""
+    lines = run(CPUPERF, "--", "sleep", "0.3", cwd=folder).stderr.splitlines()
+    assert re.fullmatch(r"\d+ % of the wall time is waiting in sleep", lines[0]) or "  waiting for a CPU" in "\n".join(lines), lines
+    assert [line for line in lines if line.startswith("sleep 0.3: ")] == [lines[1]], lines
+    shown = output(PRINT, "--quiet", cwd=folder)
+    assert shown.splitlines()[:2] == lines[:2], shown
+    assert "of the wall time" not in output(PRINT, "--quiet", "--report=summary", cwd=folder)
+
+
 def check_attached(folder):
     """Of a running process, threads that sleep all the time count too, in each iteration."""
     with subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60"], start_new_session=True) as victim:

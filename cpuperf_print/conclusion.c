@@ -1,0 +1,199 @@
+/*
+ * The sentence is the first of a table that holds. Shares of time are exact where the kernel counts
+ * them; those of a reason are of samples, and their lower limit decides.
+ */
+#include "conclusion.h"
+
+#include "base/buf.h"
+#include "job.h"
+#include "numbers.h"
+#include "registry.h"
+#include "report/flat.h"
+#include "report/functions.h"
+#include "report/states.h"
+#include "reports/reports.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_REASONS = 32 };
+static const double most = 0.9, half = 0.5;
+static const double least_ns = 1e8; /* else beginning and ending are much of it */
+
+void conclusion_begin(struct job *j)
+{
+	struct conclusion *c = &j->output->conclusion;
+
+	if (!j->is_brief || j->output->is_held || j->nr != 1 || j->inputs->nr != 1 ||
+	    j->output->format->is_markdown)
+		return;
+	*c = (struct conclusion){.is_open = true, .at = j->output->text.len};
+	buf_addc(&j->output->text, '\n');
+}
+
+/* --- waits ----------------------------------------------------------------------------------- */
+
+struct reason {
+	uint32_t text;
+	struct report_weight weight, largest;
+	uint32_t function; /* of the largest row */
+};
+
+static struct reason *find_reason(struct reason *list, size_t *nr, uint32_t text)
+{
+	for (size_t i = 0; i < *nr; i++)
+		if (list[i].text == text)
+			return &list[i];
+	if (*nr == MAX_REASONS)
+		return NULL;
+	list[*nr].text = text;
+	return &list[(*nr)++];
+}
+
+static void set_waits(struct conclusion *c, const struct job *j, const struct reason *r,
+		      const struct report_weight *all)
+{
+	const struct report_functions *f = j->inputs->functions;
+	const struct interval share = reports_share_of(&r->weight, all);
+	const char *function = report_functions_at(f, r->function)->name;
+	bool is_most = 2 * r->largest.weight >= r->weight.weight && *function != '[';
+
+	c->waits = share.share;
+	c->least_waits = share.low;
+	snprintf(c->reason, sizeof(c->reason), "%s", report_functions_text(f, r->text));
+	snprintf(c->function, sizeof(c->function), "%s", is_most ? function : "");
+}
+
+void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, size_t nr)
+{
+	struct reason list[MAX_REASONS] = {0}, *most_of = NULL;
+	struct report_weight all = {0};
+	size_t nr_reasons = 0;
+
+	for (size_t i = 0; i < nr && j->output->conclusion.is_open; i++) {
+		const struct report_flat_row *row = &rows[i];
+		struct reason *r;
+
+		if (row->column[REPORT_STATE] != REPORT_BLOCKED || !row->self.samples)
+			continue;
+		report_weight_add(&all, &row->self);
+		r = find_reason(list, &nr_reasons, row->column[REPORT_REASON]);
+		if (!r)
+			return;
+		report_weight_add(&r->weight, &row->self);
+		if (row->self.weight > r->largest.weight) {
+			r->largest = row->self;
+			r->function = row->column[REPORT_FUNCTION];
+		}
+		if (!most_of || r->weight.weight > most_of->weight.weight)
+			most_of = r;
+	}
+	if (most_of)
+		set_waits(&j->output->conclusion, j, most_of, &all);
+}
+
+/* --- sentences ------------------------------------------------------------------------------- */
+
+/* What is waited for; NULL: nothing that limits a program of several threads. */
+static const char *wait_text(const struct conclusion *c)
+{
+	static const struct {
+		const char *reason, *text;
+		bool is_usual; /* of a thread that has others work for it */
+	} texts[] = {
+	    {"disk", "for the disk", false},
+	    {"sleep", "in sleep", true},
+	    {"futex", "for another thread or a lock (futex)", false},
+	    {"child", "for a child", true},
+	    {"vfork", "for a child", true},
+	    {"socket", "for a socket", false},
+	    {"pipe", "for a pipe", true},
+	    {"file lock", "for a file lock", false},
+	    {"kernel lock", "for a lock of the kernel", false},
+	    {"page fault", "for page faults", false},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(texts[i].reason, c->reason) == 0)
+			return c->nr_threads > 1 && texts[i].is_usual ? NULL : texts[i].text;
+	return NULL;
+}
+
+static void put_share(struct buf *out, double share, const char *of)
+{
+	buf_printf(out, "%s %% of %s", DECIMAL(100 * (share < 1 ? share : 1), 0), of);
+}
+
+static bool put_one_on_cpu(const struct conclusion *c, struct buf *out)
+{
+	const double share = c->used_ns / c->wall_ns;
+
+	if (c->nr_threads != 1 || share < most)
+		return false;
+	put_share(out, share, "the wall time is one thread on CPU");
+	return true;
+}
+
+static bool put_all_cpus(const struct conclusion *c, struct buf *out)
+{
+	const double share = c->used_ns / c->wall_ns / (double)c->nr_cpus;
+
+	if (c->nr_cpus < 2 || c->nr_threads < 2 || share < most)
+		return false;
+	put_share(out, share, "");
+	buf_printf(out, "the time of all %s CPUs is used by %s threads", COMMAS(c->nr_cpus),
+		   COMMAS(c->nr_threads));
+	return true;
+}
+
+static void put_time_of_threads(const struct conclusion *c, struct buf *out, double share)
+{
+	put_share(out, share, c->nr_threads == 1 ? "the wall time" : "");
+	if (c->nr_threads > 1)
+		buf_printf(out, "the time of %s threads", COMMAS(c->nr_threads));
+}
+
+static bool put_queue(const struct conclusion *c, struct buf *out)
+{
+	const double share = c->queue_ns / c->all_ns;
+
+	if (share < half)
+		return false;
+	put_time_of_threads(c, out, share);
+	buf_adds(out, " is waiting for a CPU");
+	return true;
+}
+
+static bool put_blocked(const struct conclusion *c, struct buf *out)
+{
+	const double blocked = c->blocked_ns / c->all_ns;
+	const char *text = wait_text(c);
+
+	if (!text || blocked * c->least_waits < half)
+		return false;
+	put_time_of_threads(c, out, blocked * c->waits);
+	buf_printf(out, " is waiting %s%s%s", text, *c->function ? ", most of it in " : "",
+		   c->function);
+	return true;
+}
+
+static bool put_sentence(const struct conclusion *c, struct buf *out)
+{
+	return c->all_ns > 0 && c->wall_ns >= least_ns &&
+	       (put_one_on_cpu(c, out) || put_all_cpus(c, out) || put_queue(c, out) ||
+		put_blocked(c, out));
+}
+
+void conclusion_end(struct conclusion *c, struct buf *text)
+{
+	BUF_AUTO(rest, text->max_bytes);
+	bool is_found;
+
+	if (!c->is_open || buf_error(text) || c->at >= text->len)
+		return;
+	c->is_open = false;
+	buf_add(&rest, text->data + c->at, text->len - c->at);
+	buf_cut(text, c->at);
+	is_found = put_sentence(c, text);
+	buf_adds(text, buf_str(&rest) + !is_found);
+}

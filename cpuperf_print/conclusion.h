@@ -1,0 +1,35 @@
+/*
+ * What limits a command, in one sentence above its answer: only what was measured and is sure.
+ */
+#ifndef CPUPERF_PRINT_CONCLUSION_H
+#define CPUPERF_PRINT_CONCLUSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct job;
+struct report_flat_row;
+
+enum { CONCLUSION_NAME_BYTES = 160 };
+
+struct conclusion {
+	bool is_open; /* the text has an empty line for it */
+	size_t at;    /* where */
+	/* Sums over the threads; as counted. all_ns 0: not known. */
+	double wall_ns, all_ns, used_ns, queue_ns, blocked_ns;
+	uint64_t nr_threads, nr_cpus;
+	double least_waits; /* of the blocked time: the part of one reason, at least */
+	double waits;       /* its estimate */
+	char reason[64], function[CONCLUSION_NAME_BYTES]; /* that most of it is in; or "" */
+};
+
+/* Begins a line for it in the text, in answers for people. */
+void conclusion_begin(struct job *j);
+/* Rows of the answer's waits with state and reason. */
+void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, size_t nr);
+/* Replaces the line, or removes it. */
+void conclusion_end(struct conclusion *c, struct buf *text);
+
+#endif
