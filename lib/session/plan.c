@@ -29,6 +29,18 @@ static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
 	return e->code;
 }
 
+/* Of its rate or frequency, where that was set. */
+static int report_pace(const struct spec *spec, const struct spec_event *asked, struct err *e,
+		       struct err_list *errs)
+{
+	if (!asked->paced_by)
+		return report(spec, asked->frequency ? asked->frequency_pos : asked->rate_pos, e,
+			      errs);
+	snprintf(e->source, sizeof(e->source), "%s", asked->paced_by);
+	err_list_insert(errs, e);
+	return e->code;
+}
+
 static enum plan_set counted_set(const struct event *ev)
 {
 	if (!event_is_perf(ev) || ev->row->missing)
@@ -230,7 +242,7 @@ static int check_period(const struct spec *spec, const struct plan_event *p, str
 		" ns: the kernel takes %d ns instead, and does not say so",
 		p->event.group->name, p->event.row->name, p->asked->rate, MIN_CLOCK_PERIOD_NS);
 	err_hint(&e, "a clock's rate is the time between two samples in ns: 1000000 is 1 kHz");
-	return report(spec, p->asked->rate_pos, &e, errs);
+	return report_pace(spec, p->asked, &e, errs);
 }
 
 /* Samples per second, if known in advance; 0: unknown. */
@@ -255,8 +267,7 @@ static int check_speed(const struct plan *plan, const struct plan_event *p, stru
 		 "sample less often, or raise the limit: sysctl "
 		 "kernel.perf_event_max_sample_rate=%" PRIu64,
 		 wanted);
-	return report(plan->spec,
-		      p->asked->frequency ? p->asked->frequency_pos : p->asked->rate_pos, &e, errs);
+	return report_pace(plan->spec, p->asked, &e, errs);
 }
 
 /* Flags that the machine or the kernel would silently ignore. */

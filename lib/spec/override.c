@@ -454,10 +454,13 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 	rc = set_number(&pace, &row, value, source, e);
 	if (rc)
 		return rc;
+	pace.paced_by = arena_printf(&s->arena, "%s", source);
 	for (size_t i = 0; i < s->nr_events; i++)
 		if (is_clock(&s->events[i]) && spec_event_is_sampled(&s->events[i])) {
-			if (!s->events[i].is_named)
+			if (!s->events[i].is_named) {
 				set_pace(&s->events[i], pace.rate, pace.frequency);
+				s->events[i].paced_by = pace.paced_by;
+			}
 			is_any = true;
 		}
 	pace.group_name = group;

@@ -66,9 +66,10 @@ struct spec_event {
 	uint64_t every_ns;      /* of misc and gpu: between two readings; 0: no pace of its own */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
-	bool is_named;      /* an option names it, with its rate or frequency */
-	bool is_sampled;    /* the text says only that; false once its defaults are set */
-	bool is_aggregated; /* the kernel adds its samples up by stack */
+	const char *paced_by; /* the option that set rate or frequency; NULL: the spec's text did */
+	bool is_named;        /* an option names it, with its rate or frequency */
+	bool is_sampled;      /* the text says only that; false once its defaults are set */
+	bool is_aggregated;   /* the kernel adds its samples up by stack */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */

@@ -217,6 +217,13 @@ static int start_waiter(struct target_command *c)
 
 static int explain_exec(const struct target_command *c, int error, struct err *e)
 {
+	struct stat st;
+
+	if (error == EACCES && stat(c->name, &st) == 0 && S_ISDIR(st.st_mode)) {
+		err_set_at(e, -error, c->name, 0, 0, "cannot be executed: it is a folder");
+		err_hint(e, "name the program itself, and its arguments after it");
+		return -error;
+	}
 	err_set_at(e, -error, c->name, 0, 0, "cannot be executed: %s", strerror(error));
 	if (error == ENOENT && !strchr(c->name, '/'))
 		err_hint(e, "there is no program of that name in the folders of PATH");

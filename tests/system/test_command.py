@@ -171,6 +171,15 @@ def check_descriptors(folder):
     assert "exit status 0" in done.stderr
 
 
+def check_blames_what_was_typed(folder):
+    """An option that sets the pace is named, not the spec; and a folder is said to be one."""
+    for option, why in (("--frequency=1000000000", "samples per second are above this machine's limit"), ("--period=10", "a rate of 10 ns: the kernel")):
+        error = measure(folder, "true", options=[option], code=125).stderr
+        assert error.startswith(f"{option.split('=')[0]}: error: software:cpu_clock: ") and why in error and ".cpspec" not in error, error
+    error = measure(folder, folder, code=126).stderr
+    assert error == f"{folder}: error: cannot be executed: it is a folder\n  hint: name the program itself, and its arguments after it\n", error
+
+
 def check_inherits(folder):
     """What cpuperf changes for itself is not passed on."""
     script = ("grep -E 'Sig(Ign|Blk|Cgt)' /proc/self/status; ulimit -Sn; ulimit -Sc; nice; "

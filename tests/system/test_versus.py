@@ -110,7 +110,7 @@ def check_failures(folder):
             ("true", ["sh", "-c", "echo x >>n; test $(wc -l <n) != 3"], 125,
              "sh: error: run 2 of the new command ended with exit status 1"),
             ("nowhere/x", ["true"], 127, "nowhere/x: error: cannot be executed: No such file"),
-            ("/", ["true"], 126, "/: error: cannot be executed: Permission denied"),
+            ("/", ["true"], 126, "/: error: cannot be executed: it is a folder"),
             ("true", ["nowhere/x"], 127, "nowhere/x: error: cannot be executed: No such file")):
         done = versus(folder, old, "--cleanup=touch cleaned", "--verdict-only", new=new, code=code)
         assert done.stderr.count("error: ") == 1 and done.stdout == "", done
