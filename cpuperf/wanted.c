@@ -2,6 +2,7 @@
 
 #include "as_part.h"
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/cpuset.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -367,6 +368,15 @@ static int hold_if_full(struct options *o, struct spec *spec, struct held *held)
 	return rc;
 }
 
+/* What is live is a part of what the processes have in memory: a leak may be in the rest. */
+static bool needs_balance(const struct options *o, const struct spec *spec)
+{
+	return wanted_has_target(o, spec) && !spec->runs &&
+	       ARRAY_ANY(ev, spec->events, spec->nr_events,
+			 strcmp(ev->group_name, "heap") == 0 &&
+			     strcmp(ev->event_name, "live") == 0);
+}
+
 /* Returns an exit status. saved: the text for --save-spec. */
 static int complete_spec(struct options *o, const struct catalogue *c,
 			 struct event_objects *objects, struct spec *spec, struct buf *saved,
@@ -393,6 +403,7 @@ static int complete_spec(struct options *o, const struct catalogue *c,
 	is_timed |= o->top;
 	spec_to_file(spec, is_timed || !wanted_has_target(o, spec), saved);
 	o->until_end = (wanted_has_target(o, spec) || spec->flight.span_ns) && !is_timed;
+	spec->target.maps_memory |= needs_balance(o, spec);
 	if (o->output && strcmp(o->output, "-") == 0 && hold(o, spec, held, &e)) {
 		err_list_insert(errs, &e);
 		return EXIT_FAILED;

@@ -14,6 +14,7 @@
 #include "samples.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,7 +190,10 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 	struct interval share = reports_share_of(&line->weight[h->first], all_of(h, h->first));
 
 	grid_row(g);
-	grid_share(g, &share);
+	if (!line->weight[h->first].weight && h->j->output->form == GRID_PEOPLE)
+		grid_none(g);
+	else
+		grid_share(g, &share);
 	for (int i = 0; i < NR_AMOUNTS; i++) {
 		const struct report_weight *w = &line->weight[i];
 		struct interval estimate;
@@ -257,6 +261,18 @@ static double exact_amount(const struct heap *h, int amount)
 	return (double)s->sampled.n.weight + (double)s->sampled.residual;
 }
 
+/* Of a few samples, a number of percent means nothing. */
+static void add_error(const struct interval *estimate, struct buf *line)
+{
+	const double half = interval_half(estimate) / estimate->share;
+
+	if (half < 1)
+		buf_printf(line, " ± %s %%", DECIMAL(100 * half, 1));
+	else
+		buf_printf(line, " (%s to %s)", HUMAN(fmax(estimate->low, 0), "B"),
+			   HUMAN(estimate->high, "B"));
+}
+
 static void add_amount(const struct heap *h, int amount, struct buf *line)
 {
 	const struct report_weight *all = all_of(h, amount);
@@ -269,8 +285,7 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 		buf_printf(line, "%s ", amounts[amount].header);
 	buf_adds(line, HUMAN(exact > 0 ? exact : (double)all->weight, "B"));
 	if (all->random && exact <= 0)
-		buf_printf(line, " ± %s %%",
-			   DECIMAL(100 * interval_half(&estimate) / estimate.share, 1));
+		add_error(&estimate, line);
 	if (h->stats.event[h->event[amount]].is_of_last)
 		buf_adds(line, " in the last iteration");
 	if (amount == PEAK)
@@ -278,6 +293,17 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 	if (amount == ALLOCATED)
 		buf_printf(line, all->random ? " (%s samples)" : " in %s calls",
 			   COMMAS(all->samples));
+}
+
+/* What a command leaks, where it is what is live at its end: no column of its own. */
+static void add_leaked(const struct heap *h, struct buf *line)
+{
+	if (h->event[LEAKED] == NO_EVENT || is_shown(h, LEAKED))
+		return;
+	if (all_of(h, LEAKED)->samples)
+		buf_adds(line, ", all of it leaked");
+	else
+		buf_printf(line, ", leaked: no sample");
 }
 
 /* "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" */
@@ -294,6 +320,8 @@ static void put_heading(const struct heap *h)
 			continue;
 		buf_adds(&line, is_first ? "" : ", ");
 		add_amount(h, i, &line);
+		if (i == LIVE)
+			add_leaked(h, &line);
 		is_first = false;
 	}
 	if (!job_is_tight(h->j))
@@ -378,15 +406,34 @@ static int gather(struct heap *h)
 	return rc ?: sort(h);
 }
 
+/* What is live at the end, and at most; of all that was measured. */
+static void put_balance(const struct heap *h)
+{
+	enum { NONE_IN_20 = 3 }; /* with 95 %, less than 3 times the rate has no sample */
+	struct interval live = {.share = -1};
+
+	if (h->event[LIVE] != NO_EVENT && !h->stats.event[h->event[LIVE]].omitted.samples) {
+		const struct report_weight *all = all_of(h, LIVE);
+		const uint64_t rate = job_event(h->j, (uint32_t)h->event[LIVE])->rate;
+
+		live = reports_estimate(all, 0);
+		if (!all->samples && rate > 1)
+			live.high = NONE_IN_20 * (double)rate;
+	}
+	reports_heap_balance(h->j, &live);
+}
+
 static void say_nothing(const struct heap *h)
 {
 	struct job *j = h->j;
 
-	if (reports_has_heap(job_input(j)->facts) || j->output->form != GRID_PEOPLE)
+	if (reports_has_heap(job_input(j)->facts) || j->output->form != GRID_PEOPLE) {
 		reports_nothing(j, &h->stats, "samples of the heap");
-	else
+		put_balance(h);
+	} else {
 		buf_adds(&j->output->text, "\nNo heap: it is measured with --spec-file=heap, or "
 					   "events of the group heap\n");
+	}
 }
 
 /* Other events that the selection leaves are of no interest here. */
@@ -417,6 +464,7 @@ int reports_heap(struct job *j, struct err *e)
 			h.first = 0;
 		} else {
 			put_heading(&h);
+			put_balance(&h);
 		}
 		if (h.lines.nr || j->output->form != GRID_PEOPLE) /* machines get a header */
 			rc = put_lines(&h, e);

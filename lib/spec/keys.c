@@ -780,6 +780,8 @@ const struct key_row key_rows[] = {
 	    "true reads which memory the target's processes have mapped (/proc/PID/smaps), for "
 	    "cpuperf_print --report=memory: at the start, at the end of each iteration, and "
 	    "between them, so that the traces have the first, the largest and the last map. "
+	    "So does a target with the event heap:live, without runs, for the balance in "
+	    "--report=heap. "
 	    "A reading takes about 4 us for each mapping and 10 ms for each GiB of small pages. "
 	    "While a few mappings are read, or one large one, calls of the process that change its "
 	    "mappings (mmap, munmap, brk) wait, and before Linux 6.4 its page faults behind them. "

@@ -123,6 +123,28 @@ def check_process(folder):
     assert_forms(folder, rows)
 
 
+def check_beside_the_heap(folder):
+    """A session of the heap reads maps, too: its report says what memory grew by that malloc does not have."""
+    p = start(folder, "-e", "heap:live@1,heap:leaked@1", command=(MAPPED, f"{folder}/file"))
+    wait_until_measuring(p, folder)
+    for stage in range(3):
+        next_stage(p, stage)
+        end_iteration(p, folder, stage)
+    finish(p)
+    rows = report(folder)
+    text = output(PRINT, "--quiet", "--report=heap", SESSION, cwd=folder)
+    found = re.search(r"^resident memory \+([\d.]+) MB to ([\d.]+) MB: (.*); ([\d.]+) MB of it is not live in malloc: mapped beside it",
+                      text, re.M)
+    assert found, text
+    of = {m: sum(int(r[f"resident_{m}"]) for r in rows.values()) for m in ("begin", "end")}
+    kinds = {k: sum(int(r["resident_change"]) for (kind, _), r in rows.items() if kind == k) for k in ("anonymous", "heap")}
+    for shown, wanted in ((found[1], of["end"] - of["begin"]), (found[2], of["end"])):
+        assert abs(float(shown) * 1e6 - wanted) < wanted / 500, (text, of)
+    anonymous = float(re.search(r"anonymous mappings \+([\d.]+) MB", found[3])[1])
+    assert abs(anonymous * 1e6 - kinds["anonymous"]) < 5000 and anonymous > 4, (text, kinds)
+    assert 4 * MIB < float(found[4]) * 1e6 < sum(kinds.values()) * 1.001, (text, kinds)
+
+
 def assert_forms(folder, rows):
     """Text has kinds and the largest objects of them, other forms a row of each."""
     text = output(PRINT, "--quiet", "--report=memory", "--top=2", SESSION, cwd=folder)
