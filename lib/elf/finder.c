@@ -167,15 +167,25 @@ static int refuse_changed(const struct elf_wanted *w, const struct elf_file *fil
 	return -ESTALE;
 }
 
-/* Without a build-id: compares the time of change and the inode. */
+static uint64_t to_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
+/* Without a build-id: compares the time of change and the inode. The same inode, of which nothing
+ * changed since, is the same file. */
 static int check_unverified(const struct elf_finder *f, const struct elf_wanted *w,
 			    const struct elf_file *file, const struct stat *st, struct err *e)
 {
-	uint64_t changed_ns =
-	    (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
-	bool is_replaced = (f->config.recorded_ns && changed_ns > f->config.recorded_ns) ||
-			   (w->inode && !*sysroot(f) && w->inode != st->st_ino);
+	const uint64_t recorded_ns = f->config.recorded_ns;
+	const bool has_inode = w->inode && !*sysroot(f);
+	const bool is_there = w->major == major(st->st_dev) && w->minor == minor(st->st_dev);
+	const bool is_replaced = (recorded_ns && to_ns(&st->st_mtim) > recorded_ns) ||
+				 (has_inode && w->inode != st->st_ino);
 
+	if (has_inode && is_there && !is_replaced && recorded_ns &&
+	    to_ns(&st->st_ctim) <= recorded_ns)
+		return 0;
 	if (is_replaced)
 		err_set_at(e, -ESTALE, w->path, 0, 0,
 			   "is not the file that ran: it was replaced or changed since");

@@ -40,8 +40,9 @@ void elf_finder_free(struct elf_finder *f); /* closes all its files; NULL is fin
 /* What was mapped. Strings are copied as needed. */
 struct elf_wanted {
 	const char *path; /* as recorded, possibly with the kernel's " (deleted)" */
-	/* len 0: not recorded. Then the file at the path is used, with a warning, if it was not
-	 * changed since and, without a sysroot, has the recorded inode. */
+	/* len 0: not recorded. Then the file at the path is used if it was not changed since and,
+	 * without a sysroot, has the recorded inode; with a warning unless it has that, and nothing
+	 * of it, as its name or mode, changed since. */
 	struct elf_build_id build_id;
 	uint32_t major, minor; /* inode 0: not recorded */
 	uint64_t inode;

@@ -487,12 +487,24 @@ static size_t next_to_leave(const struct grid *g)
 	return next;
 }
 
+/* The last column of text, for people: a name. */
+static size_t find_name(const struct grid *g)
+{
+	size_t name = g->nr_columns;
+
+	for (size_t i = 0; i < g->nr_columns; i++)
+		if (is_for(&g->columns[i], GRID_PEOPLE) && g->columns[i].kind == GRID_TEXT)
+			name = i;
+	return name;
+}
+
 /* They do not come back if the table is written in pieces. Text is cut rather than that others
- * leave.
+ * leave, but for a name, which has a quarter of the terminal first.
  */
 static void leave(struct grid *g)
 {
-	unsigned sum = 0;
+	const size_t name = find_name(g);
+	unsigned sum = 0, least;
 	size_t at = 0;
 
 	for (size_t i = 0; i < g->nr_columns; i++) {
@@ -500,8 +512,10 @@ static void leave(struct grid *g)
 
 		if (!is_for(&g->columns[i], GRID_PEOPLE))
 			continue;
-		if (g->options.width && g->columns[i].kind == GRID_TEXT && width > MIN_CUT_WIDTH)
-			width = MIN_CUT_WIDTH;
+		least = i == name && g->options.fit / 4 > MIN_CUT_WIDTH ? g->options.fit / 4
+									: MIN_CUT_WIDTH;
+		if (g->options.width && g->columns[i].kind == GRID_TEXT && width > least)
+			width = least;
 		sum += g->width[at++].is_gone ? 0 : (sum ? GAP : 0) + width;
 	}
 	while (g->options.fit && sum > g->options.fit && (at = next_to_leave(g))) {

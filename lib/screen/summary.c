@@ -70,12 +70,22 @@ static void put_max(struct buf *b, const struct table_column *c, const struct co
 	put_number(b, c, sum->max.value);
 }
 
-/* The columns behind the label. A narrow terminal has those that fit, at least NR_KEPT. */
-static const struct {
+/* Of one iteration: its only number. */
+static void put_value(struct buf *b, const struct table_column *c, const struct column_summary *sum)
+{
+	(c->kind == EVENT_COUNT ? put_total : put_mean)(b, c, sum);
+}
+
+struct summary_column {
 	const char *name;
 	struct layout_column layout;
 	void (*put)(struct buf *b, const struct table_column *c, const struct column_summary *sum);
-} columns[] = {
+};
+
+static const struct summary_column value = {"value", {.gap = 2, .width = 9}, put_value};
+
+/* The columns behind the label. A narrow terminal has those that fit, at least NR_KEPT. */
+static const struct summary_column columns[] = {
     {"total", {.gap = 2, .width = 5}, put_total},   {"mean", {.gap = 1, .width = 9}, put_mean},
     {"dev", {.gap = 1, .width = 9}, put_deviation}, {"dev %", {.gap = 1, .width = 7}, put_percent},
     {"min", {.gap = 1, .width = 9}, put_min},       {"max", {.gap = 1, .width = 9}, put_max},
@@ -192,15 +202,18 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out)
 {
+	const bool is_one = sum->nr_iterations == 1 && !sum->nr_other;
+	const struct summary_column *list = is_one ? &value : columns;
+	const size_t nr = is_one ? 1 : NR_COLUMNS;
 	struct layout_column width[1 + NR_COLUMNS] = {{.is_left = true}};
 	struct layout l;
 
-	layout_init(&l, width, 1 + NR_COLUMNS);
+	layout_init(&l, width, 1 + nr);
 	layout_row(&l);
 	layout_text(&l, 0, "event");
-	for (size_t k = 0; k < NR_COLUMNS; k++) {
-		width[1 + k] = columns[k].layout;
-		layout_text(&l, 1 + k, columns[k].name);
+	for (size_t k = 0; k < nr; k++) {
+		width[1 + k] = list[k].layout;
+		layout_text(&l, 1 + k, list[k].name);
 	}
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		const struct column_summary *c = &sum->column[i];
@@ -209,8 +222,8 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 			continue;
 		layout_row(&l);
 		layout_text(&l, 0, t->columns[i].label);
-		for (size_t k = 0; c->spread.nr && k < NR_COLUMNS; k++) {
-			columns[k].put(&l.text, &t->columns[i], c);
+		for (size_t k = 0; c->spread.nr && k < nr; k++) {
+			list[k].put(&l.text, &t->columns[i], c);
 			layout_cell(&l, 1 + k);
 		}
 		if (!c->spread.nr) {
@@ -220,7 +233,7 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 		notes(&l, &t->columns[i], c);
 	}
 	first_line(sum, out);
-	layout_write(&l, 1, layout_fit(&l, 1, s->options.width, NR_KEPT), out);
+	layout_write(&l, 1, layout_fit(&l, 1, s->options.width, is_one ? 1 : NR_KEPT), out);
 	layout_fini(&l);
 	absent_put(t, sum, s->options.width, out);
 	screen_latency_put(&sum->latencies, t, out);

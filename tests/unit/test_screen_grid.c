@@ -271,6 +271,27 @@ TEST(leaves)
 	}
 }
 
+/* A name has a quarter of a wide terminal before it is cut. */
+TEST(leaves_for_a_name)
+{
+	static const struct grid_column leaving[] = {
+	    {"second", NULL, NULL, GRID_COUNT, GRID_ALL, 2},
+	    {"a_header_of_thirty_letters_____a_header_of_thirty_letters", NULL, NULL, GRID_COUNT,
+	     GRID_ALL, 1},
+	    {"name", NULL, NULL, GRID_TEXT, GRID_ALL},
+	};
+	struct grid *g = grid_new(leaving, 3, &(struct grid_options){.width = 84, .fit = 84});
+
+	buf_init(&out, 1 << 20);
+	grid_row(g), grid_count(g, 2), grid_count(g, 3);
+	grid_text(g, "a_long_name_of_all_the_names_that_are");
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_string_equal(buf_str(&out),
+			    "second  name\n     2  a_long_name_of_all_the_names_that_are\n");
+	grid_free(g);
+	buf_fini(&out);
+}
+
 TEST(lines_wrap)
 {
 	struct grid *g = grid_new(texts, 3, &(struct grid_options){.width = 20});
