@@ -469,7 +469,9 @@ int reports_heap(struct job *j, struct err *e)
 		if (h.lines.nr || j->output->form != GRID_PEOPLE) /* machines get a header */
 			rc = put_lines(&h, e);
 		if (rc == 0 && h.first != NO_EVENT)
-			rc = reports_heap_lives(j, e) ?: reports_heap_sizes(j, e);
+			rc = reports_heap_leaks(j, e) ?:
+			     reports_heap_lives(j, e) ?:
+			     reports_heap_sizes(j, e);
 	}
 	report_flat_free(h.flat);
 	report_stats_fini(&h.stats);

@@ -27,6 +27,7 @@ void reports_heap_balance(struct job *j, const struct interval *live);
 /* In text: what follows the rows of the heap, as a table, or as a line where rows are few. */
 int reports_heap_sizes(struct job *j, struct err *e);
 int reports_heap_lives(struct job *j, struct err *e);
+int reports_heap_leaks(struct job *j, struct err *e);
 /* The same with --diff: what grew, by the stack that allocated it. */
 int reports_heap_growth(struct job *j, struct err *e);
 int reports_tree(struct job *j, struct err *e);

@@ -79,6 +79,44 @@ def check_leaked(folder):
     assert False, answer
 
 
+LOST = """#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) static char *make(size_t n)
+{
+	char *p = malloc(n); /* line 5 */
+
+	return memset(p, 1, n);
+}
+__attribute__((noinline)) static void lose(void)
+{
+	char *volatile p = make(1000); /* line 11 */
+
+	(void)p;
+}
+int main(void)
+{
+	for (int i = 0; i < 40; i++) {
+		char *volatile p = make(500);
+
+		lose();
+		free(p);
+	}
+	return 0;
+}
+"""
+
+
+def check_who_loses(folder):
+    """A leak names the caller of what allocates, and both lines; what else the function allocates is not lost."""
+    with open(f"{folder}/lost.c", "w", encoding="ascii") as f:
+        f.write(LOST)
+    run("cc", "-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", f"{folder}/lost", f"{folder}/lost.c")
+    answer = run(CPUPERF, "-e", "heap:leaked@1,heap:allocated@1", "-g", f"--output={folder}/s", "--", f"{folder}/lost").stderr
+    assert re.search(r"^ *leaked +called from +allocated in\n *40,000 B +lose lost\.c:11 +make lost\.c:5$", answer, re.M), answer
+    answer = record(folder, HEAP, "peak")
+    assert "called from" not in answer, answer
+
+
 def check_peak_time(folder):
     """When the peak was; of several processes that it is a sum, and when the largest one's was."""
     counted = {"group_name": "heap", "event_name": "peak_time"}
