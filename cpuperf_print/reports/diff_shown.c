@@ -70,14 +70,20 @@ struct grid *diff_make_grid(const struct diff_comparison *c)
 	return reports_grid(c->j, columns, nr);
 }
 
+/* What a change in parts of the whole is in parts of the row. */
+static double part_of_row(const struct diff_row *row)
+{
+	if (row->difference)
+		return row->relative / row->difference;
+	return row->side[WAS].share > 0 ? 1 / row->side[WAS].share : 1;
+}
+
 static void put_change(struct diff_comparison *c, const struct diff_row *row)
 {
-	double part = row->difference ? row->relative / row->difference : 1;
-
 	if (!has_one_change(c))
 		grid_shift(c->g, row->difference, row->half, row->is_significant);
 	else if (isfinite(row->relative))
-		grid_shift(c->g, row->relative, row->half * part, row->is_significant);
+		grid_shift(c->g, row->relative, row->half * part_of_row(row), row->is_significant);
 	else
 		grid_none(c->g);
 }
