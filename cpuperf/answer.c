@@ -72,9 +72,7 @@ static void add_place(const struct answer *a, struct buf *out)
 
 	if (!a->is_saved && !a->full)
 		return;
-	buf_shell_word(&quoted, a->full     ? a->full
-				: a->folder ? a->folder
-					    : "./" CPSESSION_FOLDER);
+	buf_shell_word(&quoted, a->full ? a->full : a->folder ? a->folder : "./" CPSESSION_FOLDER);
 	buf_shown(&shown, buf_str(&quoted), quoted.len);
 	if (a->full) {
 		buf_printf(out,

@@ -344,9 +344,9 @@ static const struct opt_row before[] = {
 	 "session. The default of a command, and without a spec, is ./cpuperf.session; "
 	 "the session before becomes ./cpuperf.session.old, and while another session uses it, "
 	 "./cpuperf.session.2 is taken. - saves nothing: the session is held in memory until "
-	     "it is printed; so is that of a command or of processes where the disk has no room for "
-	     "it. In its name, %h is the host, %p the process of cpuperf, %d date and time, %n the "
-	     "first number from 1 of which there is no such file yet, and %% a %.",
+	 "it is printed; so is that of a command or of processes where the disk has no room for "
+	 "it. In its name, %h is the host, %p the process of cpuperf, %d date and time, %n the "
+	 "first number from 1 of which there is no such file yet, and %% a %.",
      .set = opt_set_string,
      .offset = offsetof(struct options, output),
      .excludes = "output-path-prefix session-result-spec-path"},
