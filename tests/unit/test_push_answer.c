@@ -44,14 +44,14 @@ TEST(statuses)
 TEST(rejected)
 {
 	static const char type[] = "application/x-protobuf";
-	static const char two[] = "\x0a\x06\x08\x02\x12\x02no",
+	static const char one[] = "\x0a\x06\x08\x01\x12\x02no",
 			  cut[] = "\x0a\x07\x08\x02\x12\x02no",
 			  long_varint[] = "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 			  negative[] = "\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
 	struct push_answer a;
 
 	assert_int_equal(judge(PUSH_OTLP, 200, type, "", 0, &a), PUSH_SENT);
-	assert_int_equal(judge(PUSH_OTLP, 200, type, two, sizeof(two) - 1, &a), PUSH_REFUSED);
+	assert_int_equal(judge(PUSH_OTLP, 200, type, one, sizeof(one) - 1, &a), PUSH_REFUSED);
 	assert_string_equal(a.why, "the receiver rejected profiles: no");
 	assert_int_equal(judge(PUSH_OTLP, 200, type, cut, sizeof(cut) - 1, &a), PUSH_FAILED);
 	assert_int_equal(judge(PUSH_OTLP, 200, type, long_varint, sizeof(long_varint) - 1, &a),
