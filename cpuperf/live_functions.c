@@ -119,7 +119,8 @@ bool live_functions_hold(const struct options *o, const struct spec *spec)
 
 void live_functions_limit(struct spec *spec, const struct held *held)
 {
-	const uint64_t room = held_room_bytes(held) / 2;
+	const uint64_t half = held_room_bytes(held) / 2, least = 1 << 20,
+		       room = half > least ? half : least;
 
 	if (spec->retain.bytes == max_bytes)
 		spec->retain.bytes = room < max_held_bytes ? room : max_held_bytes;

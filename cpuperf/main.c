@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Returns an exit status. */
 static int measure_plan(struct plan *plan, const struct options *o, char refused[HEAP_REASON_BYTES])
@@ -357,42 +358,58 @@ static void settle_part(struct options *o, const struct as_part *part)
 		o->std.min_level = LOG_WARNING;
 }
 
-/* Returns an exit status. */
-/* Parts of a job are told where they save. 0 or -errno with *e. */
-static int name_output(struct options *o, struct err *e)
+/* Where --output=NAME saves. Parts of a job are told, and ranks must mean one folder. 0 or -errno
+ * with *e. made: what was made for it, or "". */
+static int name_output(struct options *o, char made[PATH_MAX], struct err *e)
 {
 	static char name[PATH_MAX];
+	struct rank rank;
+	bool is_made = false;
 	int rc;
 
-	if (!o->output || !strchr(o->output, '%'))
+	*made = '\0';
+	if (!o->output || !strchr(o->output, '%') || o->check_spec)
 		return 0;
-	rc = output_name_make(o->output, (int64_t)(clock_realtime_ns() / 1000000000), name, e);
-	if (rc == 0)
-		o->output = name;
-	return rc;
+	if (rank_find(&rank)) {
+		err_set(e, -EINVAL, "--output=%s: each rank of this job would name another folder",
+			o->output);
+		err_hint(e, "name one without %%: each rank has a folder of its own in it");
+		return -EINVAL;
+	}
+	rc = output_name_make(o->output, (int64_t)(clock_realtime_ns() / 1000000000), name,
+			      &is_made, e);
+	if (rc)
+		return rc;
+	o->output = name;
+	if (is_made)
+		memcpy(made, name, sizeof(name));
+	return 0;
 }
 
+/* Returns an exit status. */
 static int parse_and_run(struct options *o, const struct as_part *part, int argc, char **argv)
 {
+	char made[PATH_MAX] = "";
 	struct err e = {0};
-	int answered;
+	int answered, status;
 
 	if (opt_parse(cpuperf_options(), argc, argv, o, &e))
 		return fail(EXIT_USAGE, &e);
 	if (part)
 		settle_part(o, part);
-	else if (name_output(o, &e))
-		return fail(EXIT_USAGE, &e);
 	if (opt_std_open_log(&o->std, "cpuperf", &e))
 		return fail(EXIT_FAILED, &e);
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
-	if (versus_options_are_used(&o->versus))
-		return versus(o, argc, argv);
-	if (o->hosts)
-		return start_hosts(o, argv + 1, (size_t)argc - 1);
-	return run(o);
+	if (!part && name_output(o, made, &e))
+		return fail(EXIT_USAGE, &e);
+	status = versus_options_are_used(&o->versus) ? versus(o, argc, argv)
+		 : o->hosts                          ? start_hosts(o, argv + 1, (size_t)argc - 1)
+						     : run(o);
+	if (*made)
+		(void)rmdir(made); /* what holds no session */
+	return status;
 }
 
 /* The process of the command, if there is one. */

@@ -5,11 +5,14 @@
 #define CPUPERF_OUTPUT_NAME_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
 
-/* now_s: since 1970. 0; -EINVAL or -ENAMETOOLONG with *e. *out: untouched then. */
-int output_name_make(const char *pattern, int64_t now_s, char out[PATH_MAX], struct err *e);
+/* now_s: since 1970. A folder with a number is made, empty, so that nobody else takes it: *is_made.
+ * 0; -EINVAL, -ENAMETOOLONG or -errno with *e. *out: untouched then. */
+int output_name_make(const char *pattern, int64_t now_s, char out[PATH_MAX], bool *is_made,
+		     struct err *e);
 
 #endif

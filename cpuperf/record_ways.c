@@ -122,7 +122,7 @@ void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 
 	if (r->options->std.min_level > LOG_INFO)
 		return;
-	if (r->options->has_no_perf && !r->plan->heap_refused)
+	if (!error && r->options->has_no_perf && !r->plan->heap_refused)
 		buf_adds(
 		    out,
 		    "\nThe kernel refuses all perf events here, so time was sampled by timers in "

@@ -191,7 +191,7 @@ static int set_target(struct options *o, struct spec *spec)
 
 static const char *choose_spec(struct options *o)
 {
-	o->has_no_perf = !o->spec_file && o->command_argv &&
+	o->has_no_perf = !o->spec_file && o->command_argv && !o->strict &&
 			 !options_override(o, "flight_recorder") &&
 			 !pmu_may_measure(&pmu_kernel_ops, 0);
 	return o->spec_file ? o->spec_file : o->has_no_perf ? TIMERS_SPEC : COMMAND_SPEC;
@@ -354,8 +354,8 @@ static int hold_if_full(struct options *o, struct spec *spec, struct held *held)
 	struct err ignored = {0};
 	int rc;
 
-	if (!folder || o->held || o->check_spec || !wanted_has_target(o, spec) ||
-	    !session_folder_is_full(folder))
+	if (!folder || o->held || o->check_spec || o->rank || !wanted_has_target(o, spec) ||
+	    !session_folder_is_full(folder, !is_named))
 		return 0;
 	if (hold(o, spec, held, &ignored)) {
 		o->held = NULL; /* measuring fails by the folder's error, or has just room */

@@ -47,7 +47,7 @@ void browser_begin_user(void)
 {
 	struct user u;
 
-	if (find_user(&u) && (setegid(u.gid) || seteuid(u.uid)))
+	if (find_user(&u) && (setgroups(0, NULL) || setegid(u.gid) || seteuid(u.uid)))
 		log_warning("--open: the page will not be that of user %u: %s", (unsigned)u.uid,
 			    strerror(errno));
 }

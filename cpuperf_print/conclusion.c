@@ -56,7 +56,8 @@ static void set_waits(struct conclusion *c, const struct job *j, const struct re
 	const struct report_functions *f = j->inputs->functions;
 	const struct interval share = reports_share_of(&r->weight, all);
 	const char *function = report_functions_at(f, r->function)->name;
-	bool is_most = 2 * r->largest.weight >= r->weight.weight && *function != '[';
+	bool is_most = 2 * r->largest.weight >= r->weight.weight && *function != '[' &&
+		       strlen(function) < sizeof(c->function);
 
 	c->waits = share.share;
 	c->least_waits = share.low;
@@ -168,8 +169,10 @@ static bool put_blocked(const struct conclusion *c, struct buf *out)
 {
 	const double blocked = c->blocked_ns / c->all_ns;
 	const char *text = wait_text(c);
+	/* others may wait for work, of which the one on a CPU has none for them */
+	const bool has_busy = c->nr_threads > 1 && c->used_ns / c->wall_ns >= half;
 
-	if (!text || blocked * c->least_waits < half)
+	if (!text || has_busy || blocked * c->least_waits < half)
 		return false;
 	put_time_of_threads(c, out, blocked * c->waits);
 	buf_printf(out, " is waiting %s%s%s", text, *c->function ? ", most of it in " : "",

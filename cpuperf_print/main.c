@@ -323,6 +323,8 @@ static void use_last_session(struct options *o)
 		if (last_read(last))
 			return;
 		session = o->last_session = last;
+		if (strcmp(o->output_format, "text") != 0 || o->serve || o->live)
+			log_info("the last session: %s", last);
 	}
 	o->sessions.item[o->sessions.nr++] = session;
 }

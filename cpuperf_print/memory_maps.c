@@ -106,6 +106,8 @@ int memory_maps_read(struct memory_maps *m, struct profile_session *s,
 			m->start_ns = t.start_ns;
 		if (t.end_ns > m->end_ns)
 			m->end_ns = t.end_ns;
+		if (t.target)
+			m->flags |= t.target->flags;
 		rc = memory_maps_add(m, &t);
 		if (rc)
 			break;

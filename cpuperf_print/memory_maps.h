@@ -33,6 +33,7 @@ struct memory_maps_row {
 struct memory_maps {
 	struct dict rows; /* struct memory_maps_row */
 	bool has_map;
+	uint32_t flags; /* enum trace_target_flag, of any trace */
 	/* of the maps; without their rows */
 	struct mapping_map map[MEMORY_NR_MOMENTS];
 	struct memory_at all[MEMORY_NR_MOMENTS];

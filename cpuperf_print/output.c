@@ -146,6 +146,7 @@ int output_write(struct output *o, struct err *e)
 	conclusion_end(&o->conclusion, &o->text);
 	rc = buf_error(&o->text) ?: io_write_full(o->fd, o->text.data, o->text.len);
 	o->nr_final = 0;
+	o->nr_written += o->text.len;
 	buf_reset(&o->text);
 	return rc ? err_set_at(e, rc, o->name, 0, 0, "cannot be written: %s", strerror(-rc)) : 0;
 }

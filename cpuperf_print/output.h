@@ -26,6 +26,7 @@ struct output {
 	struct arena columns;              /* of grids */
 	struct problems problems;
 	uint64_t nr_records; /* printed */
+	uint64_t nr_written; /* bytes of text */
 	struct conclusion conclusion;
 	bool is_over; /* a change is beyond --fail-over */
 	bool is_held; /* the text remains: nothing is written */

@@ -201,11 +201,11 @@ static bool is_silent(const struct job *j, size_t start)
 	return !at || at >= end;
 }
 
-static void warn_silent(const struct job *j, size_t start)
+static void warn_silent(const struct job *j, size_t start, uint64_t nr_written)
 {
 	struct err e = {0};
 
-	if (!is_silent(j, start))
+	if (j->output->nr_written != nr_written || !is_silent(j, start))
 		return;
 	err_set(&e, -ENODATA,
 		"--report=%s: no rows: the session has no such data, or options "
@@ -226,6 +226,7 @@ int row_print(const struct row_run *r, const struct registry_row *row, struct er
 			.is_brief = r->is_brief};
 	const bool at_once = is_at_once(&j);
 	const size_t start = r->output->text.len;
+	const uint64_t nr_written = r->output->nr_written;
 	int rc = prepare(&j, at_once, e);
 
 	r->output->has_header = false;
@@ -241,6 +242,6 @@ int row_print(const struct row_run *r, const struct registry_row *row, struct er
 		rc = print_job(&j, e);
 	}
 	if (rc == 0)
-		warn_silent(&j, start);
+		warn_silent(&j, start, nr_written);
 	return rc;
 }

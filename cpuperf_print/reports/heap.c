@@ -406,21 +406,28 @@ static int gather(struct heap *h)
 	return rc ?: sort(h);
 }
 
-/* What is live at the end, and at most; of all that was measured. */
-static void put_balance(const struct heap *h)
+/* Of all that was measured. A negative share: it was not, or not all is shown. */
+static struct interval estimate_of(const struct heap *h, int amount)
 {
 	enum { NONE_IN_20 = 3 }; /* with 95 %, less than 3 times the rate has no sample */
-	struct interval live = {.share = -1};
+	struct interval found = {.share = -1};
 
-	if (h->event[LIVE] != NO_EVENT && !h->stats.event[h->event[LIVE]].omitted.samples) {
-		const struct report_weight *all = all_of(h, LIVE);
-		const uint64_t rate = job_event(h->j, (uint32_t)h->event[LIVE])->rate;
+	if (h->event[amount] != NO_EVENT && !h->stats.event[h->event[amount]].omitted.samples) {
+		const struct report_weight *all = all_of(h, amount);
+		const uint64_t rate = job_event(h->j, (uint32_t)h->event[amount])->rate;
 
-		live = reports_estimate(all, 0);
+		found = reports_estimate(all, 0);
 		if (!all->samples && rate > 1)
-			live.high = NONE_IN_20 * (double)rate;
+			found.high = NONE_IN_20 * (double)rate;
 	}
-	reports_heap_balance(h->j, &live);
+	return found;
+}
+
+static void put_balance(const struct heap *h)
+{
+	const struct interval live = estimate_of(h, LIVE), peak = estimate_of(h, PEAK);
+
+	reports_heap_balance(h->j, &live, &peak);
 }
 
 static void say_nothing(const struct heap *h)

@@ -5,6 +5,7 @@
 #include "memory_maps.h"
 #include "numbers.h"
 #include "reports/reports.h"
+#include "trace/trace.h"
 
 enum { LINE_BYTES = 512 };
 enum { LEAST_BYTES = 1 << 20 }; /* of a kind that is listed, and of what is remarkable */
@@ -42,6 +43,7 @@ static void add_kinds(const double grown[MAPPING_NR_KINDS + 1], struct buf *b)
 	}
 }
 
+/* live: what is compared, or a negative share. */
 static void put_balance(struct job *j, const struct memory_maps *maps, const struct interval *live)
 {
 	double grown[MAPPING_NR_KINDS + 1] = {0}, beside;
@@ -61,13 +63,17 @@ static void put_balance(struct job *j, const struct memory_maps *maps, const str
 	add_kinds(grown, &b);
 	if (live->share >= 0 && beside - (live->high - live->share) >= LEAST_BYTES)
 		buf_printf(&b,
-			   "; %s of it is not live in malloc: mapped beside it, or freed and kept",
-			   HUMAN(beside, "B"));
+			   "; %s of it is not live in malloc: its overhead, mapped beside it, %sor "
+			   "freed and kept",
+			   HUMAN(beside, "B"),
+			   maps->flags & TRACE_TARGET_IS_ATTACHED ? "from before, " : "");
 	reports_headline(j, &b);
 }
 
-void reports_heap_balance(struct job *j, const struct interval *live)
+void reports_heap_balance(struct job *j, const struct interval *live, const struct interval *peak)
 {
+	static const struct interval none = {.share = -1};
+	const struct interval *most = peak->share > live->share ? peak : live;
 	struct memory_maps maps;
 
 	if (j->output->form != GRID_PEOPLE || j->nr != 1 || !job_input(j)->session ||
@@ -77,6 +83,8 @@ void reports_heap_balance(struct job *j, const struct interval *live)
 	if (memory_maps_read(&maps, job_input(j)->session,
 			     &job_filter(j, job_input(j))->iterations) == 0 &&
 	    maps.has_map)
-		put_balance(j, &maps, live);
+		/* the last map of a command that ended is of before it freed what it had */
+		put_balance(j, &maps,
+			    maps.flags & TRACE_TARGET_HAS_ENDED && peak->share < 0 ? &none : most);
 	memory_maps_fini(&maps);
 }

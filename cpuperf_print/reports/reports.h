@@ -21,9 +21,9 @@ int reports_heap(struct job *j, struct err *e);
 int reports_memory(struct job *j, struct err *e);
 int reports_sizes(struct job *j, struct err *e);
 int reports_lifetimes(struct job *j, struct err *e);
-/* In text: what the processes' memory grew by, if it was mapped; live: bytes, share -1: not known.
- */
-void reports_heap_balance(struct job *j, const struct interval *live);
+/* In text: what the processes' memory grew by, if it was mapped; live, peak: bytes, share -1: not
+ * known. */
+void reports_heap_balance(struct job *j, const struct interval *live, const struct interval *peak);
 /* In text: what follows the rows of the heap, as a table, or as a line where rows are few. */
 int reports_heap_sizes(struct job *j, struct err *e);
 int reports_heap_lives(struct job *j, struct err *e);

@@ -487,13 +487,14 @@ static size_t next_to_leave(const struct grid *g)
 	return next;
 }
 
-/* The last column of text, for people: a name. */
+/* The last column of text for people that never leaves: a name. */
 static size_t find_name(const struct grid *g)
 {
 	size_t name = g->nr_columns;
 
 	for (size_t i = 0; i < g->nr_columns; i++)
-		if (is_for(&g->columns[i], GRID_PEOPLE) && g->columns[i].kind == GRID_TEXT)
+		if (is_for(&g->columns[i], GRID_PEOPLE) && g->columns[i].kind == GRID_TEXT &&
+		    !g->columns[i].leaves)
 			name = i;
 	return name;
 }

@@ -12,9 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* The folder of one session, locked. */
@@ -254,7 +256,8 @@ int session_folder_make_beside(const char *path, char beside[PATH_MAX], int *fd,
 	*fd = -1;
 	for (unsigned i = 2; rc && i <= MAX_NUMBER; i++) {
 		why = (struct err){0};
-		if (snprintf(beside, PATH_MAX, "%s.%u", path, i) >= PATH_MAX)
+		if (snprintf(beside, PATH_MAX, "%s%s.%u", strchr(path, '/') ? "" : "./", path, i) >=
+		    PATH_MAX)
 			return err_set(e, -ENAMETOOLONG, "%s: the name is too long", path);
 		rc = session_folder_make(beside, true, fd, &why);
 	}
@@ -306,14 +309,66 @@ static int open_nearest(const char *path)
 	return sys()->openat(AT_FDCWD, above, O_WRONLY | O_TMPFILE, 0600);
 }
 
+int session_folder_take_turn(const char *path)
+{
+	enum { TRIES = 100, PAUSE_MS = 10 };
+	const char *slash = strrchr(path, '/');
+	char above[PATH_MAX];
+	int fd, rc;
+
+	if (snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		     slash ? path : ".") >= (int)sizeof(above))
+		return -1;
+	fd = sys()->openat(AT_FDCWD, above, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+	rc = fd < 0 ? fd : sys()->flock(fd, LOCK_EX | LOCK_NB);
+	for (int i = 0; rc == -EWOULDBLOCK && i < TRIES; i++) {
+		(void)poll(NULL, 0, PAUSE_MS);
+		rc = sys()->flock(fd, LOCK_EX | LOCK_NB);
+	}
+	if (rc)
+		io_close(&fd);
+	return rc ? -1 : fd;
+}
+
+struct used {
+	int fd;
+	uint64_t bytes;
+};
+
+static int add_used(const char *name, void *arg)
+{
+	struct used *u = arg;
+	struct stat st;
+
+	if (sys()->fstatat(u->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		u->bytes += (uint64_t)st.st_blocks * 512;
+	return 0;
+}
+
+/* Of the session that the new one removes. */
+static uint64_t freed_bytes(const char *path, bool keeps_old)
+{
+	char old_path[PATH_MAX];
+	struct used used = {.bytes = 0};
+
+	snprintf(old_path, sizeof(old_path), "%s%s", path, keeps_old ? ".old" : "");
+	used.fd =
+	    sys()->openat(AT_FDCWD, old_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (used.fd >= 0)
+		(void)io_each_name(used.fd, add_used, &used);
+	io_close(&used.fd);
+	return used.bytes;
+}
+
 /* By a file without a name: what is free is not what a quota allows. */
-bool session_folder_is_full(const char *path)
+bool session_folder_is_full(const char *path, bool keeps_old)
 {
 	enum { SHORT_SESSION_BYTES = 1 << 20 };
 	IO_AUTO_FD int fd = open_nearest(path);
 	int rc = fd < 0 ? fd : sys()->fallocate(fd, 0, 0, SHORT_SESSION_BYTES);
 
-	return rc == -ENOSPC || rc == -EDQUOT;
+	return (rc == -ENOSPC || rc == -EDQUOT) &&
+	       freed_bytes(path, keeps_old) < SHORT_SESSION_BYTES;
 }
 
 /* A name that nobody can predict. */

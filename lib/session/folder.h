@@ -26,8 +26,14 @@ bool session_folder_is_foreign(int rc);
 void session_folder_explain(const char *path, const struct err *e, char *why, size_t size);
 
 /* True if there is no room for a short session in the file system of the folder, which need not
- * exist; false where that cannot be tried. */
-bool session_folder_is_full(const char *path);
+ * exist, also not when session_folder_make has removed what it replaces; false where that cannot be
+ * tried. */
+bool session_folder_is_full(const char *path, bool keeps_old);
+
+/* Of sessions that begin in the folder above at the same time, one makes its folder after the
+ * other: call it before session_folder_make, and close the descriptor when the session's files are
+ * locked. -1: there is no such folder, or another holds it for longer than a session takes. */
+int session_folder_take_turn(const char *path);
 
 /*
  * Makes the first folder of path.2, path.3, … that can be made so, or replaced: for a session

@@ -121,8 +121,11 @@ static int open_moved(struct session_output *o, const struct session_output_conf
 {
 	IO_AUTO_FD int fd = -1;
 	struct stat st;
-	int rc = c->busy ? session_folder_make_beside(c->busy, o->folder, &fd, e)
-			 : session_folder_make_private(o->folder, &fd, e);
+	struct err ignored = {0};
+	int rc = c->busy ? session_folder_make_beside(c->busy, o->folder, &fd, &ignored) : -EBUSY;
+
+	if (rc)
+		rc = session_folder_make_private(o->folder, &fd, e);
 
 	if (rc) {
 		*o->folder = '\0';

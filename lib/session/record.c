@@ -203,6 +203,7 @@ static int open_output(struct recorder *r, struct err *e)
 {
 	const struct spec *spec = r->counters->plan->spec;
 	IO_AUTO_FD int folder_fd = -1;
+	IO_AUTO_FD int turn = r->folder ? session_folder_take_turn(r->folder) : -1;
 	const char *moved_to;
 	struct err why = {0};
 	struct stat folder;
@@ -220,6 +221,7 @@ static int open_output(struct recorder *r, struct err *e)
 		snprintf(detected, sizeof(r->model_name), "%s", spec->model_name);
 	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
 		event_model_detect(detected, sizeof(r->model_name));
+	(void)turn; /* until the files are locked */
 	if (r->folder) {
 		rc = session_folder_make(r->folder, r->keeps_old_folder, &folder_fd, &why)
 			 ?: sys()->fstatat(folder_fd, "", &folder, AT_EMPTY_PATH);

@@ -437,6 +437,7 @@ static bool is_clock(const struct spec_event *event)
 	    {"software", "cpu_clock"},         {"software", "task_clock"},
 	    {"fixed", "unhalted_core_cycles"}, {"fixed", "unhalted_reference_cycles"},
 	    {"fixed", "cycle_counter"},        {"arch", "unhalted_core_cycles"},
+	    {"resource", "cpu_time"},          {"resource", "real_time"},
 	};
 
 	return ARRAY_ANY(x, clocks, ARRAY_NR(clocks), is_named(event, (*x)[0], (*x)[1]));

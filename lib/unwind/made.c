@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { MAX_ENTRIES = 16 }; /* of a table: it is searched for each frame */
+
 static bool rules_of_table(const struct unwind_made *made, const struct cfi_machine *m,
 			   struct cfi_rules *out)
 {
@@ -21,7 +23,9 @@ static bool rules_of_table(const struct unwind_made *made, const struct cfi_mach
 	struct cfi_fde fde;
 	bool is_fde;
 
-	while (at < section.len && cfi_section_next(&section, &at, &fde, &is_fde))
+	for (unsigned i = 0;
+	     i < MAX_ENTRIES && at < section.len && cfi_section_next(&section, &at, &fde, &is_fde);
+	     i++)
 		if (is_fde && made->address - fde.start < fde.len)
 			return cfi_program_run(m, &fde, &base, made->address, out);
 	return false;

@@ -928,7 +928,7 @@ def check_folder_in_use(folder):
     assert first.stdout.readline() == "runs\n"
     for _ in range(2):
         said = measure(folder, "echo", "second", options=ONE).stderr
-        assert f"Saved in {FOLDER}.2, because another session is using ./{FOLDER}. " in said, said
+        assert f"Saved in ./{FOLDER}.2, because another session is using ./{FOLDER}. " in said, said
         assert output(PRINT, "--quiet", f"{FOLDER}.2", cwd=folder).startswith("echo second")
     done = run(CPUPERF, *ONE, "-o", FOLDER, "--", "true", cwd=folder, code=125)  # who names it gets that one
     assert "another cpuperf session is using this name" in done.stderr, done.stderr
@@ -946,6 +946,14 @@ def check_output_names(folder):
         made, = set(os.listdir(folder)) - before
         assert re.fullmatch(name, made), (pattern, made)
         assert output(PRINT, "--quiet", made, cwd=folder).startswith("echo named"), made
+    made = set(os.listdir(folder))
+    several = [subprocess.Popen([CPUPERF, *ONE, "-o", "both-%n", "--", "true"], cwd=folder, stderr=subprocess.DEVNULL) for _ in range(4)]
+    assert [p.wait() for p in several] == [0] * 4
+    assert set(os.listdir(folder)) - made == {f"both-{i}" for i in range(1, 5)}, os.listdir(folder)
+    measure(folder, "true", options=["-e", "no-such-event", "-o", "none-%n"], code=125)
+    assert not os.path.exists(f"{folder}/none-1")
+    error = run("env", "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", CPUPERF, "-o", "r-%n", "--", "true", cwd=folder, code=125).stderr
+    assert "each rank of this job would name another folder" in error, error
     for pattern, why in (("a%q", "=a%q: %q has no meaning"), ("a%", "=a%: % has no meaning"),
                          ("%n" + "/x" * 2100, ": the name is too long")):
         error = measure(folder, "touch", "ran", options=[*ONE, "-o", pattern], code=125).stderr

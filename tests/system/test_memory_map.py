@@ -125,7 +125,7 @@ def check_process(folder):
 
 def check_beside_the_heap(folder):
     """A session of the heap reads maps, too: its report says what memory grew by that malloc does not have."""
-    p = start(folder, "-e", "heap:live@1,heap:leaked@1", command=(MAPPED, f"{folder}/file"))
+    p = start(folder, "-e", "heap:live@1,heap:leaked@1,heap:peak@1", command=(MAPPED, f"{folder}/file"))
     wait_until_measuring(p, folder)
     for stage in range(3):
         next_stage(p, stage)
@@ -133,7 +133,7 @@ def check_beside_the_heap(folder):
     finish(p)
     rows = report(folder)
     text = output(PRINT, "--quiet", "--report=heap", SESSION, cwd=folder)
-    found = re.search(r"^resident memory \+([\d.]+) MB to ([\d.]+) MB: (.*); ([\d.]+) MB of it is not live in malloc: mapped beside it",
+    found = re.search(r"^resident memory \+([\d.]+) MB to ([\d.]+) MB: (.*); ([\d.]+) MB of it is not live in malloc: its overhead, mapped beside it",
                       text, re.M)
     assert found, text
     of = {m: sum(int(r[f"resident_{m}"]) for r in rows.values()) for m in ("begin", "end")}
@@ -143,6 +143,34 @@ def check_beside_the_heap(folder):
     anonymous = float(re.search(r"anonymous mappings \+([\d.]+) MB", found[3])[1])
     assert abs(anonymous * 1e6 - kinds["anonymous"]) < 5000 and anonymous > 4, (text, kinds)
     assert 4 * MIB < float(found[4]) * 1e6 < sum(kinds.values()) * 1.001, (text, kinds)
+
+
+FREES = r'''
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+	char *p[40];
+	for (int i = 0; i < 40; i++)
+		memset(p[i] = malloc(1 << 20), 1, 1 << 20);
+	usleep(300000);
+	for (int i = 0; i < 40; i++)
+		free(p[i]);
+	return 0;
+}
+'''
+
+
+def check_freed_at_the_end(folder):
+    """What a command frees before it ends is nobody's fault: its last map is of before."""
+    with open(f"{folder}/frees.c", "w", encoding="ascii") as f:
+        f.write(FREES)
+    run("gcc", "-O1", "-fno-builtin", "-o", f"{folder}/frees", f"{folder}/frees.c")
+    for events in ("heap:live@1", "heap:live@1,heap:peak@1"):
+        run(CPUPERF, "-e", events, f"--output={folder}/s", "--", f"{folder}/frees")
+        text = output(PRINT, "--quiet", "--report=heap", f"{folder}/s")
+        assert re.search(r"^resident memory \+4\d\.\d+ MB to ", text, re.M) and "not live in malloc" not in text, text
 
 
 def assert_forms(folder, rows):

@@ -155,6 +155,10 @@ def check_by_itself(folder):
         assert done.returncode == 0 and "timers.cpspec" in done.stderr, done
         assert re.search(r"cpu_time: [\d,]+ samples(.*\n)+?.* burn\n", done.stderr), done
         assert "To measure time by timers" not in done.stderr and "build-id" not in done.stderr, done
+        done = subprocess.run([*command[:3], "-F", "20", *command[3:], program, "threads", "100"], capture_output=True, text=True)
+        assert int(re.search(r"cpu_time: ([\d,]+) samples", done.stderr)[1]) < 60, done  # of 600 to 800 ms
+        done = subprocess.run([*command[:3], "--strict", *command[3:], program], capture_output=True, text=True)
+        assert done.returncode == 125 and "timers.cpspec" not in done.stderr, done
     alone = f"{folder}/alone"
     with open(f"{alone}.c", "w") as f:
         f.write("int main(void) { return 3; }")

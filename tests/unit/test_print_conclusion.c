@@ -68,6 +68,15 @@ TEST(sentences)
 	      .function = "update"},
 	     "60 % of the time of 4 threads is waiting for another thread or a lock (futex), "
 	     "most of it in update\n"},
+	    {{.wall_ns = s,
+	      .all_ns = 5 * s,
+	      .nr_threads = 5,
+	      .used_ns = 0.9 * s, /* the others are idle */
+	      .blocked_ns = 4 * s,
+	      .waits = 1,
+	      .least_waits = 1,
+	      .reason = "futex"},
+	     ""},
 	    {{.all_ns = 0}, ""},
 	};
 
