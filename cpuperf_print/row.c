@@ -191,11 +191,13 @@ static bool is_silent(const struct job *j, size_t start)
 {
 	const struct output *o = j->output;
 	size_t header = o->form == GRID_CSV && o->has_header;
-	const char *at = o->text.data + start, *end = o->text.data + o->text.len;
+	const char *at, *end;
 
 	if (j->row->kind != REGISTRY_REPORT || j->row->diff == REGISTRY_DIFF || j->is_default ||
 	    o->is_held || o->text.len < start || buf_error(&o->text))
 		return false;
+	at = buf_str(&o->text) + start;
+	end = buf_str(&o->text) + o->text.len;
 	while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) && header--)
 		at++;
 	return !at || at >= end;
