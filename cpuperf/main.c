@@ -359,15 +359,15 @@ static void settle_part(struct options *o, const struct as_part *part)
 }
 
 /* Where --output=NAME saves. Parts of a job are told, and ranks must mean one folder. 0 or -errno
- * with *e. made: what was made for it, or "". */
-static int name_output(struct options *o, char made[PATH_MAX], struct err *e)
+ * with *e. *made: the folder that was made for it; NULL: none. */
+static int name_output(struct options *o, const char **made, struct err *e)
 {
 	static char name[PATH_MAX];
 	struct rank rank;
 	bool is_made = false;
 	int rc;
 
-	*made = '\0';
+	*made = NULL;
 	if (!o->output || !strchr(o->output, '%') || o->check_spec)
 		return 0;
 	if (rank_find(&rank)) {
@@ -381,15 +381,14 @@ static int name_output(struct options *o, char made[PATH_MAX], struct err *e)
 	if (rc)
 		return rc;
 	o->output = name;
-	if (is_made)
-		memcpy(made, name, sizeof(name));
+	*made = is_made ? name : NULL;
 	return 0;
 }
 
 /* Returns an exit status. */
 static int parse_and_run(struct options *o, const struct as_part *part, int argc, char **argv)
 {
-	char made[PATH_MAX] = "";
+	const char *made = NULL;
 	struct err e = {0};
 	int answered, status;
 
@@ -402,12 +401,12 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
-	if (!part && name_output(o, made, &e))
+	if (!part && name_output(o, &made, &e))
 		return fail(EXIT_USAGE, &e);
 	status = versus_options_are_used(&o->versus) ? versus(o, argc, argv)
 		 : o->hosts                          ? start_hosts(o, argv + 1, (size_t)argc - 1)
 						     : run(o);
-	if (*made)
+	if (made)
 		(void)rmdir(made); /* what holds no session */
 	return status;
 }

@@ -8,7 +8,6 @@
 #include "base/err.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,38 +92,26 @@ static int make(const char *pattern, const struct parts *p, struct buf *out, boo
 	return 0;
 }
 
-/* The first number of which there is nothing yet. 0 or -errno with *e. */
-static int take_number(const char *pattern, struct parts *p, struct buf *name, struct err *e)
-{
-	int rc = -EEXIST;
-
-	for (; rc == -EEXIST && p->number <= MAX_NUMBER; p->number++) {
-		bool ignored = false;
-
-		rc = make(pattern, p, name, &ignored, e);
-		if (rc == 0 && buf_error(name) == 0)
-			rc = mkdir(buf_str(name), 0700) ? -errno : 0;
-	}
-	if (rc && !e->code)
-		err_set(e, rc, "--output: %s: cannot be made: %s", buf_str(name), strerror(-rc));
-	return rc;
-}
-
 int output_name_make(const char *pattern, int64_t now_s, char out[PATH_MAX], bool *is_made,
 		     struct err *e)
 {
 	struct parts p = {.now_s = now_s, .number = 1};
 	BUF_AUTO(name, PATH_MAX);
 	bool is_numbered = false;
-	int rc = make(pattern, &p, &name, &is_numbered, e);
+	int rc;
 
-	if (rc == 0 && is_numbered)
-		rc = take_number(pattern, &p, &name, e);
-	if (rc == 0 && buf_error(&name))
-		rc = err_set(e, -ENAMETOOLONG, "--output: the name is too long");
-	if (rc == 0) {
-		memcpy(out, buf_str(&name), name.len + 1);
-		*is_made = is_numbered;
-	}
-	return rc;
+	do {
+		rc = make(pattern, &p, &name, &is_numbered, e);
+		if (rc == 0 && buf_error(&name))
+			rc = err_set(e, -ENAMETOOLONG, "--output: the name is too long");
+		if (rc == 0 && is_numbered)
+			rc = mkdir(buf_str(&name), 0700) ? -errno : 0;
+	} while (rc == -EEXIST && p.number++ < MAX_NUMBER);
+	if (rc && !e->code)
+		err_set(e, rc, "--output: %s: cannot be made: %s", buf_str(&name), strerror(-rc));
+	if (rc)
+		return rc;
+	memcpy(out, buf_str(&name), name.len + 1);
+	*is_made = is_numbered;
+	return 0;
 }

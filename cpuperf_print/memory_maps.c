@@ -129,10 +129,8 @@ static int compare(const void *a, const void *b)
 
 const struct memory_maps_row **memory_maps_sorted(const struct memory_maps *m)
 {
-	const struct memory_maps_row **rows = mem_calloc(m->rows.nr + 1, sizeof(*rows));
+	const struct memory_maps_row **rows = dict_pointers(&m->rows);
 
-	for (uint32_t i = 0; rows && i < m->rows.nr; i++)
-		rows[i] = dict_at(&m->rows, i);
 	if (rows)
 		order_sort(rows, m->rows.nr, sizeof(*rows), compare);
 	return rows;

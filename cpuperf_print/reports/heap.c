@@ -139,9 +139,7 @@ static int compare(const void *a, const void *b, void *heap)
 
 static int sort(struct heap *h)
 {
-	h->sorted = mem_calloc(h->lines.nr + 1, sizeof(*h->sorted));
-	for (size_t i = 0; i < h->lines.nr && h->sorted; i++)
-		h->sorted[i] = dict_at(&h->lines, (uint32_t)i);
+	h->sorted = dict_pointers(&h->lines);
 	if (h->sorted)
 		qsort_r(h->sorted, h->lines.nr, sizeof(*h->sorted), compare, h);
 	return h->sorted ? 0 : -ENOMEM;

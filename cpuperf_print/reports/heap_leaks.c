@@ -84,9 +84,7 @@ static int compare(const void *a, const void *b)
 
 static int sort(struct leaks *l)
 {
-	l->sorted = mem_calloc(l->list.nr + 1, sizeof(struct leak *));
-	for (size_t i = 0; i < l->list.nr && l->sorted; i++)
-		l->sorted[i] = dict_at(&l->list, (uint32_t)i);
+	l->sorted = dict_pointers(&l->list);
 	if (l->sorted)
 		qsort(l->sorted, l->list.nr, sizeof(struct leak *), compare);
 	return l->sorted ? 0 : -ENOMEM;

@@ -95,9 +95,7 @@ static int compare(const void *a, const void *b)
 
 static int sort(struct lives *l)
 {
-	l->sorted = mem_calloc(l->lines.nr + 1, sizeof(struct line *));
-	for (size_t i = 0; i < l->lines.nr && l->sorted; i++)
-		l->sorted[i] = dict_at(&l->lines, (uint32_t)i);
+	l->sorted = dict_pointers(&l->lines);
 	if (l->sorted)
 		qsort(l->sorted, l->lines.nr, sizeof(struct line *), compare);
 	return l->sorted ? 0 : -ENOMEM;

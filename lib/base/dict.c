@@ -138,3 +138,12 @@ uint32_t dict_add_text(struct dict *d, const char *text, size_t len)
 {
 	return add(d, text, strnlen(text, len));
 }
+
+void *dict_pointers(const struct dict *d)
+{
+	void **all = mem_calloc(d->nr + 1, sizeof(*all));
+
+	for (size_t i = 0; all && i < d->nr; i++)
+		all[i] = dict_at(d, (uint32_t)i);
+	return all;
+}

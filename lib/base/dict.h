@@ -60,6 +60,10 @@ static inline void *dict_get(struct dict *d, const void *key)
 	return dict_at(d, dict_add(d, key));
 }
 
+/* Pointers to all records by number, to be sorted; the caller frees the array (mem_free). They are
+ * valid until the next record is added. NULL: no memory. */
+void *dict_pointers(const struct dict *d);
+
 /* The text of a record, valid until dict_fini. */
 static inline const char *dict_text(const struct dict *d, uint32_t number)
 {

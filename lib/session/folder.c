@@ -278,6 +278,10 @@ void session_folder_explain(const char *path, const struct err *e, char *why, si
 	const struct passwd *owner;
 	struct stat st;
 
+	if (e->code == -EBUSY) {
+		snprintf(why, size, "another session is using %s%s", here, path);
+		return;
+	}
 	snprintf(old_path, sizeof(old_path), "%s.old", path);
 	if (!is_foreign(path, &st)) {
 		old = ".old";
@@ -294,33 +298,32 @@ void session_folder_explain(const char *path, const struct err *e, char *why, si
 			 (unsigned)st.st_uid);
 }
 
-/* The folder, or the one that it would be made in. */
-static int open_nearest(const char *path)
+/* The folder that this one is in, or would be made in. */
+static int open_above(const char *path, int flags)
 {
-	int fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_TMPFILE, 0600);
 	const char *slash = strrchr(path, '/');
 	char above[PATH_MAX];
 
-	if (fd != -ENOENT)
-		return fd;
 	if (snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) + 1 : 1,
 		     slash ? path : ".") >= (int)sizeof(above))
 		return -ENAMETOOLONG;
-	return sys()->openat(AT_FDCWD, above, O_WRONLY | O_TMPFILE, 0600);
+	return sys()->openat(AT_FDCWD, above, flags, 0600);
+}
+
+/* A file without a name in the folder, or where that would be made. */
+static int open_nearest(const char *path)
+{
+	int fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_TMPFILE, 0600);
+
+	return fd == -ENOENT ? open_above(path, O_WRONLY | O_TMPFILE) : fd;
 }
 
 int session_folder_take_turn(const char *path)
 {
 	enum { TRIES = 100, PAUSE_MS = 10 };
-	const char *slash = strrchr(path, '/');
-	char above[PATH_MAX];
-	int fd, rc;
+	int fd = open_above(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	int rc = fd < 0 ? fd : sys()->flock(fd, LOCK_EX | LOCK_NB);
 
-	if (snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-		     slash ? path : ".") >= (int)sizeof(above))
-		return -1;
-	fd = sys()->openat(AT_FDCWD, above, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
-	rc = fd < 0 ? fd : sys()->flock(fd, LOCK_EX | LOCK_NB);
 	for (int i = 0; rc == -EWOULDBLOCK && i < TRIES; i++) {
 		(void)poll(NULL, 0, PAUSE_MS);
 		rc = sys()->flock(fd, LOCK_EX | LOCK_NB);

@@ -171,17 +171,12 @@ int recorder_renew(const struct recorder *r)
 }
 
 /* Nobody named the folder: another one will do. */
-static void move(struct recorder *r, int rc, const struct err *why,
-		 struct session_output_config *config)
+static void move(struct recorder *r, const struct err *why, struct session_output_config *config)
 {
 	config->folder = NULL;
 	config->why_moved = r->moved_why;
-	config->busy = rc == -EBUSY ? r->folder : NULL;
-	if (config->busy)
-		snprintf(r->moved_why, sizeof(r->moved_why), "another session is using %s%.500s",
-			 strchr(r->folder, '/') ? "" : "./", r->folder);
-	else
-		session_folder_explain(r->folder, why, r->moved_why, sizeof(r->moved_why));
+	config->busy = why->code == -EBUSY ? r->folder : NULL;
+	session_folder_explain(r->folder, why, r->moved_why, sizeof(r->moved_why));
 }
 
 /* Two sessions may begin at the same time: the second finds the first when it locks its files. */
@@ -191,7 +186,7 @@ static int open_files(struct recorder *r, struct session_output_config *config, 
 	int rc = session_output_open(config, &r->output, &why);
 
 	if (rc == -EBUSY && r->folder && r->keeps_old_folder && !config->why_moved) {
-		move(r, rc, &why, config);
+		move(r, &why, config);
 		return session_output_open(config, &r->output, e);
 	}
 	if (rc)
@@ -233,7 +228,7 @@ static int open_output(struct recorder *r, struct err *e)
 			return rc;
 		}
 		if (rc)
-			move(r, rc, &why, &config);
+			move(r, &why, &config);
 	}
 	rc = open_files(r, &config, e);
 	if (rc)

@@ -25,10 +25,7 @@ struct file {
 
 void survey_ids_init(struct survey_ids *ids, const struct root *root)
 {
-	struct clock_triple now;
-
-	clock_triple_now(&now);
-	*ids = (struct survey_ids){.root = root, .since_ns = now.monotonic_ns};
+	*ids = (struct survey_ids){.root = root, .since_ns = clock_monotonic_ns()};
 	survey_mounts_init(&ids->mounts, root);
 	dict_init(&ids->files, sizeof(struct file), DICT_KEY(struct survey_key, name_crc),
 		  SURVEY_MAX_FILES);

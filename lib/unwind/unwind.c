@@ -18,8 +18,7 @@ struct unwinder {
 	const struct unwind_machine *machine;
 	struct profile_lookup *lookup; /* borrowed */
 	struct unwind_tables *tables;  /* owned */
-	bool (*find_made)(void *arg, const struct profile_mapping *mapping, uint64_t address,
-			  uint64_t time_ns, struct unwind_made *out);
+	unwind_find_made_fn *find_made;
 	void *arg;
 };
 

@@ -29,15 +29,17 @@ struct unwind_made {
 	uint64_t table_address; /* as loaded */
 };
 
+/* Finds code that was made at run time. False: there is none. */
+typedef bool unwind_find_made_fn(void *arg, const struct profile_mapping *mapping, uint64_t address,
+				 uint64_t time_ns, struct unwind_made *out);
+
 struct unwinder_config {
 	struct elf_finder *finder;     /* borrowed */
 	struct profile_lookup *lookup; /* borrowed; of the same thread */
 	const char *machine;           /* of the recorder: "x86_64", "aarch64" */
 	const struct elf_file *vdso; /* borrowed: the recorder's vdso, or the reader's own if of the
 					same boot; NULL: none */
-	/* Finds code that was made at run time. False: there is none. NULL: none is known. */
-	bool (*find_made)(void *arg, const struct profile_mapping *mapping, uint64_t address,
-			  uint64_t time_ns, struct unwind_made *out);
+	unwind_find_made_fn *find_made; /* NULL: none is known */
 	void *arg;
 };
 

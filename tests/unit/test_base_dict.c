@@ -6,6 +6,7 @@
 
 #include "base/dict.h"
 #include "base/hash.h"
+#include "base/mem.h"
 
 enum { NR_RECORDS = 100000 };
 
@@ -51,6 +52,28 @@ TEST(finds_all)
 	assert_int_equal(d.nr, 0);
 	assert_int_equal(dict_find(&d, &none), DICT_NONE);
 	assert_int_equal(dict_add(&d, &none), 0);
+	dict_fini(&d);
+}
+
+TEST(pointers)
+{
+	struct dict d;
+	struct record **all;
+
+	dict_init(&d, sizeof(struct record), sizeof(uint64_t), DICT_MAX);
+	all = dict_pointers(&d);
+	assert_non_null(all); /* of none, too */
+	mem_free(all);
+	for (uint32_t i = 0; i < 100; i++) {
+		uint64_t key = key_of(i);
+
+		assert_int_equal(dict_add(&d, &key), i);
+	}
+	all = dict_pointers(&d);
+	assert_non_null(all);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_ptr_equal(all[i], dict_at(&d, i));
+	mem_free(all);
 	dict_fini(&d);
 }
 

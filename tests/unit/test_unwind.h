@@ -194,8 +194,7 @@ struct test_unwind {
 	struct unwinder *u;
 	struct profile_process process;
 	/* of unwinder_config; NULL: none */
-	bool (*find_made)(void *arg, const struct profile_mapping *mapping, uint64_t address,
-			  uint64_t time_ns, struct unwind_made *out);
+	unwind_find_made_fn *find_made;
 	uint64_t chain[TEST_MAX_CHAIN], exact[TEST_MAX_CHAIN / 64];
 	size_t nr;
 	enum unwind_end end;
