@@ -325,9 +325,10 @@ static uint64_t nr_steps(uint64_t from_ns, uint64_t to_ns, const struct profile_
 }
 
 /* Each clock has a row of its own: that of a CPU, or of a task on it. Samples that are not selected
- * have places, too: what lies between two of a row is not beside each other. The clocks of CPUs
- * begin together and stay in step, so that where the CPUs change phase together all are off alike:
- * they have one number, and places by time. */
+ * have places, too: what lies between two of a row is not beside each other. Those before the range
+ * of time have none: they may not have been read. The clocks of CPUs begin together and stay in
+ * step, so that where the CPUs change phase together all are off alike: they have one number, and
+ * places by time. */
 static void find_place(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
@@ -737,7 +738,8 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 	if (!is_counted(c, head, counted))
 		return 0;
 	c->in_row = (struct place_in_row){0};
-	if (s->is_in_row)
+	if (s->is_in_row &&
+	    profile_filter_has_time(c->all->run->filter, c->all->input->start_ns, s->time_ns))
 		find_place(c, head, s);
 	if (s->record.wait_ns && s->samples == 1) {
 		cut = *s;

@@ -188,7 +188,7 @@ def check_machines(folder):
     assert "Sum of 2 parts" in done.stdout, done.stdout
     for part in "a", "b":
         assert "exit_status" in parts(folder)[part]
-        assert "2 iteration(s)" in run(PRINT, f"cpuperf.session/{part}", cwd=folder).stderr
+        assert "2 iteration(s)" in run(PRINT, f"cpuperf.session/{part}", "--verbose", cwd=folder).stderr
     done = measure(folder, "a", LONG, "-e", "no_such_event", "-d", "50ms", code=1)
     assert "no_such_event" in parts(folder)["a"]["reason"]
 

@@ -982,6 +982,42 @@ TEST(rows_in_step)
 	remove_session();
 }
 
+/* A range of time has the same contrasts whether samples before it were read or not. */
+TEST(rows_of_a_range)
+{
+	enum { NR = 64, BEFORE = 7, STEP_NS = 20 };
+	struct sample samples[NR] = {{.file = 0}};
+	const struct profile_filter filter = {.tids = {.item = {{7, 7}}, .nr = 1},
+					      .from_ns = BEFORE * STEP_NS / 2};
+	struct interval_contrasts rows[2][NR_EVENTS];
+
+	for (size_t i = 0; i < NR; i++)
+		samples[i] = (struct sample){.event = i % 2 ? CLOCK : FAULTS,
+					     .pid = 7,
+					     .tid = i / 2 % 3 ? 70 : 7,
+					     .time_ns = START_NS + STEP_NS / 2 * i + i % 5,
+					     .weight = STEP_NS,
+					     .address = {0x10010},
+					     .nr = 1};
+	events[CLOCK].unit = "ns";
+	for (size_t i = 0; i < 2; i++) {
+		struct world w;
+		struct report_stats stats;
+		const struct report_sink sink = {.entry = take_entry, .arg = &w};
+
+		write_session(samples + i * BEFORE, NR - i * BEFORE);
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		assert_int_equal(run(&w, &filter, &sink, 1, false, &stats), 0);
+		for (size_t k = 0; k < NR_EVENTS; k++)
+			rows[i][k] = stats.event[k].counted.rows;
+		world_close(&w);
+		remove_session();
+	}
+	events[CLOCK].unit = NULL;
+	assert_true(rows[0][CLOCK].nr && rows[0][FAULTS].nr);
+	assert_memory_equal(rows[0], rows[1], sizeof(rows[0]));
+}
+
 /* The expected samples are those of the files that are read, whatever is excluded from them. */
 TEST(missing)
 {
