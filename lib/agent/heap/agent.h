@@ -23,6 +23,8 @@
 #include <stdint.h>
 
 #define AGENT_RARE __attribute__((noinline, cold))
+/* What a child that only ends runs: in one place, as each page of text costs it a fault. */
+#define AGENT_OF_ENDS __attribute__((noinline, section(".text.ends")))
 /* What programs call: of i386 some have stacks that are aligned to 4 bytes alone. */
 #if defined(__i386__)
 #define AGENT_ALIGNS __attribute__((force_align_arg_pointer))

@@ -146,15 +146,14 @@ static void ask_last(void)
 
 /* Once: what runs after it finds more that is freed, hardly what is lost. A child by vfork has its
  * parent's memory. */
-void agent_ends(void)
+static AGENT_RARE void ask_at_end(void)
 {
 	static uint32_t generation;
-	const uint32_t asked = HEAP_WANTS_REACH | HEAP_WANTS_LAST_PAGES;
 	struct agent_local *t = &agent_local;
 	int error = errno;
 
-	if (t->is_busy || !agent_alive() || !(agent.wants & asked) ||
-	    !agent_may(AGENT_MAY_CONNECT) || agent.pid != getpid() ||
+	if (t->is_busy || !agent_alive() || !agent_may(AGENT_MAY_CONNECT) ||
+	    agent.pid != getpid() ||
 	    __atomic_exchange_n(&generation, agent.generation, __ATOMIC_RELAXED) ==
 		agent.generation)
 		return;
@@ -163,6 +162,12 @@ void agent_ends(void)
 		ask_last();
 	agent_leave(t);
 	errno = error;
+}
+
+AGENT_OF_ENDS void agent_ends(void)
+{
+	if (agent.wants & (HEAP_WANTS_REACH | HEAP_WANTS_LAST_PAGES))
+		ask_at_end();
 }
 
 __attribute__((destructor)) static void end(void)
@@ -228,6 +233,18 @@ static struct heap_header *connect_anew(uint32_t number, bool *is_limited)
 	return new;
 }
 
+/* New pages are 0, and cost a fork nothing until they are written. */
+static bool make_filter(void)
+{
+	const bool is_full = agent.is_every && agent.has_blocks, is_new = !agent.filter;
+
+	if (is_new)
+		agent.filter = agent_pages(AGENT_FILTER);
+	if (agent.filter && (is_full || !is_new))
+		memset(agent.filter, is_full ? AGENT_FILTER_FULL : 0, AGENT_FILTER);
+	return agent.filter;
+}
+
 static bool connect_once(void)
 {
 	const uint32_t number = find_recorder();
@@ -250,8 +267,7 @@ static bool connect_once(void)
 	agent.shared_classes = (struct heap_class *)agent_at(agent.shared->classes) +
 			       HEAP_NR_CLASSES * (size_t)agent.shared->max_threads;
 	set_wants(agent.shared);
-	agent.filter = agent.filter ? agent.filter : agent_pages(AGENT_FILTER);
-	if (!agent.filter || !agent_tree_init() || !agent_stack_init())
+	if (!make_filter() || !agent_tree_init() || !agent_stack_init())
 		return false;
 	agent_blocks_init();
 	agent_lives_init();
@@ -261,8 +277,6 @@ static bool connect_once(void)
 		agent_stdio_init();
 	if (agent.wants & HEAP_WANTS_TIMES)
 		agent_times_init();
-	memset(agent.filter, agent.is_every && agent.has_blocks ? AGENT_FILTER_FULL : 0,
-	       AGENT_FILTER);
 	agent.is_off = 0;
 	agent.generation++;
 	__atomic_store_n(agent.alive, agent.generation, __ATOMIC_RELEASE);
@@ -534,7 +548,7 @@ extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*
 			     void *object) __attribute__((weak));
 
 /* A child connects when there is something to write: of its time there is from the beginning. */
-static void begin_child(void)
+AGENT_OF_ENDS static void begin_child(void)
 {
 	if (agent.wants & HEAP_WANTS_TIMES)
 		agent_attach_now();

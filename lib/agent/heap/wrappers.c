@@ -375,7 +375,7 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /* In advance, as the dynamic loader has locks. */
-__attribute__((constructor)) void agent_wrappers_find(void)
+__attribute__((constructor)) AGENT_RARE void agent_wrappers_find(void)
 {
 	void *found;
 
@@ -432,7 +432,7 @@ void closefrom(int first)
 
 /* What ends the process without destructors. */
 #define WRAP_END(name)                                                                             \
-	HOOK __attribute__((noreturn)) void name(int status);                                      \
+	HOOK AGENT_OF_ENDS __attribute__((noreturn)) void name(int status);                        \
 	void name(int status)                                                                      \
 	{                                                                                          \
 		void (*behind)(int) = REAL(name);                                                  \
