@@ -534,6 +534,8 @@ bool session_heap_has_count(const struct session_heap *h, size_t event)
 		return true;
 	if (session_heap_is_silent(h) || (!session_heap_kind(kind)->resource && !h->had_heap))
 		return false;
+	if (kind == EVENT_HEAP_PEAK_TIME) /* samples may have seen none */
+		return h->counts[kind];
 	return !is_of_pages(kind) || h->has_pages || h->counts[kind] || !h->nr_gone;
 }
 

@@ -41,7 +41,7 @@ void session_heap_counts_add_sums(uint64_t counts[SESSION_HEAP_NR_COUNTS],
 				sums->calls);
 	session_heap_counts_add(&counts[EVENT_HEAP_PEAK], EVENT_HEAP_PEAK, sums->peak);
 	session_heap_counts_add(&counts[EVENT_HEAP_MAX], EVENT_HEAP_MAX, sums->max_bytes);
-	add_peak(counts, sums->peak, sums->peak_ns);
+	add_peak(counts, sums->counted_peak, sums->peak_ns);
 }
 
 void session_heap_counts_add_times(uint64_t counts[SESSION_HEAP_NR_COUNTS],

@@ -164,6 +164,7 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 	*out = (struct wire_heap_sums){.live = READ(m->live),
 				       .peak = peak_of_stacks(h),
 				       .peak_ns = READ(m->peak_ns),
+				       .counted_peak = READ(m->peak),
 				       .is_bypassed = READ(m->is_bypassed) != 0,
 				       .is_counted = READ(m->is_counted) != 0,
 				       .no_node = READ(m->no_node),

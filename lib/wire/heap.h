@@ -37,6 +37,8 @@ struct wire_heap_sums {
 	uint64_t calls, bytes, frees, max_bytes;
 	/* of samples, weighted */
 	uint64_t live, peak, peak_ns;
+	uint64_t
+	    counted_peak; /* when it was: by what was counted; peak is by the stacks' samples */
 	bool is_bypassed;
 	bool is_counted; /* the moment of the peak is not by samples; live is of all blocks */
 	/* see struct heap_header */

@@ -492,6 +492,25 @@ TEST(pages_of_a_process_that_ended_are_those_of_its_end)
 	    strstr(notes[SESSION_HEAP_NR_OWN_NOTES - 3], "without a look at the pages"));
 }
 
+/* The time of a peak is that of the counted one, whatever samples saw; without one it is not known.
+ */
+TEST(a_peak_that_no_sample_saw)
+{
+	struct agent a;
+
+	open_heap(EV("heap", "peak_time") WITH("peak", "\"rate\":4096"));
+	session_heap_read(&heap, 10);
+	connect_agent(&a);
+	session_heap_read(&heap, 20);
+	assert_false(session_heap_has_count(&heap, 0));
+	a.header->peak = 100;
+	a.header->peak_ns = heap.start_ns + 7;
+	session_heap_read(&heap, 30);
+	assert_true(session_heap_has_count(&heap, 0));
+	assert_int_equal(session_heap_count(&heap, 0), 7);
+	agent_unmap(&a);
+}
+
 TEST(what_is_replaced_by_exec_has_not_leaked)
 {
 	struct agent a, b;
