@@ -265,20 +265,23 @@ KEPT, FREED = (101, 202, 303, 707, 808, 1010), (128, 404, 4000, 512, 606)
 
 
 def with_allocators(folder):
-    """The program of heap_new.cc with each allocator, preloaded and linked: names, the program, what is preloaded."""
+    """The program of heap_new.cc with each allocator, preloaded and linked: names, the program, what is preloaded. One of
+    them is heap_threads.cc."""
+    own = f"{folder}/libthreads.so"
+    run("c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fno-builtin", "-o", own, f"{os.path.dirname(__file__)}/heap_threads.cc")
     run("c++", "-std=c++17", "-O1", "-g", "-fno-builtin", "-c", "-o", f"{folder}/new.o",
         f"{os.path.dirname(__file__)}/heap_new.cc")
-    for name, library in ALLOCATORS:
+    for name, library in (*ALLOCATORS, ("threads", own)):
         program = f"{folder}/new-{name}"
-        done = run("c++", "-pthread", "-o", program, f"{folder}/new.o", *(["-Wl,--no-as-needed", f"-l{name}"] if name else []),
-                   code=None)
+        what = [own] if library == own else ["-Wl,--no-as-needed", f"-l{name}"] if name else []
+        done = run("c++", "-pthread", "-o", program, f"{folder}/new.o", *what, code=None)
         if not done.returncode:
             yield name, "linked", program, ""
         elif name:
             print(f"skip: {name}, linked: it is not installed to link with", flush=True)
         if not name:
             continue
-        if glob.glob(f"/usr/lib/*/{library}"):
+        if library == own or glob.glob(f"/usr/lib/*/{library}"):
             yield name, "preloaded", f"{folder}/new-", library
         else:
             print(f"skip: {name}, preloaded: it is not installed", flush=True)

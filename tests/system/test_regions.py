@@ -308,12 +308,24 @@ def check_compilers(folder):
 
 COUNTER = r"""
 #include <cpuperf/mark.h>
+#include <time.h>
 static uint64_t read_counter(void)
 {
 	uint32_t low, high;
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return (uint64_t)high << 32 | low;
+}
+#define WORK                                                      \
+	for (clock_t until = clock() + CLOCKS_PER_SEC / 20; clock() < until;) \
+		__asm__ volatile("")
+static __attribute__((noinline)) void shown(void)
+{
+	WORK;
+}
+static __attribute__((noinline)) void hidden(void)
+{
+	WORK;
 }
 int main(void)
 {
@@ -322,13 +334,17 @@ int main(void)
 	CPUPERF_BEGIN("slept");
 	usleep(20000);
 	CPUPERF_END;
+	shown();
+	cpuperf_pause();
+	hidden();
+	cpuperf_resume();
 	return CPUPERF_MARK_COUNTER == CPUPERF_MARK_TSC && before <= now && now <= after ? 7 : 1;
 }
 """
 
 
 def check_programs_of_each_machine(folder):
-    """The counter that a program says it can read is the one that it reads."""
+    """The counter that a program says it can read is the one that it reads; its pauses are by it."""
     source = f"{folder}/counter.c"
     with open(source, "w", encoding="ascii") as f:
         f.write(COUNTER)
@@ -338,8 +354,10 @@ def check_programs_of_each_machine(folder):
         if run("cc", *FLAGS, *flags, "-o", f"{folder}/counter", source, code=None).returncode and flags:
             print("skip: programs of 32 bits: the compiler makes none", flush=True)
         elif can_execute(f"{folder}/counter", "programs of 32 bits"):
-            measure(folder, f"{folder}/counter", options=("-e", "page_faults"))
+            measure(folder, f"{folder}/counter")
             assert 20e6 <= regions(folder)["slept"]["wall_ns"] < 2e9, (flags, regions(folder))
+            callers = output(PRINT, "--quiet", "--report=tree", "--min-percent=0", cwd=folder)
+            assert "shown" in callers and "hidden" not in callers, (flags, callers)
     with open(source, "w", encoding="ascii") as f:
         f.write("#include <cpuperf/mark.h>\nuint64_t now(void) { return cpuperf_mark_now(CPUPERF_MARK_CYCLES); }\n")
     for compiler, flags, instruction in (("cc", of_32_bits, "rdtsc"), ("aarch64-linux-gnu-gcc", [], "cntvct_el0")):

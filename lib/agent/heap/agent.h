@@ -58,6 +58,7 @@ struct agent_local {
 	uint32_t may_be_child;     /* the thread called vfork since it was last known */
 	/* Change of what is live that the header's sum misses, and how large it may become. */
 	int64_t live, live_step;
+	uint64_t of_operators; /* calls of C++'s operators, of an allocator's own */
 };
 
 /* As is_busy: the agent itself asks the recorder, by functions that have hooks; or it is in the

@@ -37,6 +37,12 @@ static AGENT_RARE AGENT_ALIGNS void find(struct behind *b, const char *name)
 
 #define BEHIND(name) (*(__typeof__(&(name)))behind##name.function)
 
+/* Without those of operators: of an own one, which an allocator calls for its tables, too. */
+static uint64_t other_calls(void)
+{
+	return agent_calls() - agent_local.of_operators;
+}
+
 /* The second function is reached by a jump, too: its return address is the program's. */
 #define NEW(...) NEW_OF(__VA_ARGS__)
 #define NEW_OF(name, arguments, ...)                                                               \
@@ -44,11 +50,14 @@ static AGENT_RARE AGENT_ALIGNS void find(struct behind *b, const char *name)
 	static struct behind behind##name;                                                         \
 	static __attribute__((noinline)) void *own##name arguments                                 \
 	{                                                                                          \
-		uint64_t before = agent_calls();                                                   \
+		const uint64_t others = other_calls();                                             \
 		void *p = BEHIND(name)(__VA_ARGS__);                                               \
+		const uint64_t before = agent_calls();                                             \
                                                                                                    \
-		if (p && agent_calls() == before) /* it did not call malloc */                     \
+		if (p && other_calls() == others) { /* it did not call malloc */                   \
 			AGENT_ALLOCATED(p, bytes, 0);                                              \
+			agent_local.of_operators += agent_calls() - before;                        \
+		}                                                                                  \
 		return p;                                                                          \
 	}                                                                                          \
 	void *name arguments                                                                       \
