@@ -4,6 +4,9 @@
  */
 #include "base/perf_abi.h"
 
+#include <endian.h>
+#include <string.h>
+
 const struct perf_abi_row perf_abi_fields[PERF_ABI_NR_FIELDS] = {
     [PERF_ABI_IDENTIFIER] = {PERF_SAMPLE_IDENTIFIER, PERF_ABI_WORD},
     [PERF_ABI_IP] = {PERF_SAMPLE_IP, PERF_ABI_WORD},
@@ -60,6 +63,60 @@ unsigned perf_abi_id_words(uint64_t sample_type)
 	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++)
 		nr += perf_abi_has(sample_type, perf_abi_id_fields[i]);
 	return nr;
+}
+
+/* The end of a name with its padding; len: it has none. */
+static size_t name_end(const uint8_t *p, size_t at, size_t len)
+{
+	const uint8_t *nul = at < len ? memchr(p + at, '\0', len - at) : NULL;
+	const size_t end = nul ? (size_t)(nul - p) + 1 : len;
+
+	return (end + 7) & ~(size_t)7;
+}
+
+static size_t ksymbol_end(const uint8_t *p, size_t len)
+{
+	return name_end(p, 24, len);
+}
+
+static size_t bpf_event_end(const uint8_t *p, size_t len)
+{
+	(void)p;
+	return len < 24 ? len : 24;
+}
+
+static size_t text_poke_end(const uint8_t *p, size_t len)
+{
+	uint16_t bytes[2];
+
+	if (len < 20)
+		return len;
+	memcpy(bytes, p + 16, sizeof(bytes));
+	return (20 + (size_t)le16toh(bytes[0]) + le16toh(bytes[1]) + 7) & ~(size_t)7;
+}
+
+/* The kernel adds the size of a listener's id to the length in these records' header, and leaves it
+ * there for all listeners after it: theirs are followed by what the ring had before (Linux 5.1 to
+ * 6.18: perf_event_ksymbol_output() and those beside it). */
+size_t perf_abi_body_bytes(const uint8_t *p, size_t len, size_t id_bytes)
+{
+	static const struct {
+		uint32_t kind;
+		size_t (*end)(const uint8_t *p, size_t len);
+	} kinds[] = {{PERF_RECORD_KSYMBOL, ksymbol_end},
+		     {PERF_RECORD_BPF_EVENT, bpf_event_end},
+		     {PERF_RECORD_TEXT_POKE, text_poke_end}};
+	uint32_t kind = 0;
+	size_t end = len;
+
+	if (len >= sizeof(kind))
+		memcpy(&kind, p, sizeof(kind));
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (le32toh(kind) == kinds[i].kind)
+			end = kinds[i].end(p, len);
+	if (end <= len && len - end >= id_bytes)
+		return end;
+	return len > id_bytes ? len - id_bytes : 0;
 }
 
 bool perf_abi_shares_data(uint32_t type, uint64_t config)

@@ -240,19 +240,20 @@ static void put_id(struct work *w)
 	}
 }
 
-static int put_other(struct work *w, uint32_t kind)
+static int put_other(struct work *w, uint32_t kind, const uint8_t *p, size_t len)
 {
 	const struct perf_layout *l = &w->o->layout;
 	size_t id_len =
 	    l->has_sample_id ? (size_t)WORD_BYTES * perf_abi_id_words(l->sample_type) : 0;
+	const size_t behind = len - perf_abi_body_bytes(p, len, id_len);
 
 	if (kind == PERF_RECORD_READ && l->sample_type & PERF_SAMPLE_READ) {
 		copy(w, WORD_BYTES); /* pid, tid */
 		put_counts(w);
 	}
-	if (id_len > w->c.left)
+	if (behind > w->c.left)
 		return -EINVAL;
-	copy(w, w->c.left - id_len);
+	copy(w, w->c.left - behind);
 	put_id(w);
 	return excess_of(w, 0) ? -E2BIG : 0;
 }
@@ -306,7 +307,7 @@ int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t 
 	misc = cursor_le16(&w.c);
 	cursor_skip(&w.c, 2);
 	buf_add(out, p, cursor_ok(&w.c) ? HEADER_BYTES : 0);
-	rc = kind == PERF_RECORD_SAMPLE ? put_sample(&w) : put_other(&w, kind);
+	rc = kind == PERF_RECORD_SAMPLE ? put_sample(&w) : put_other(&w, kind, p, len);
 	if (rc == 0 && (!cursor_ok(&w.c) || len % WORD_BYTES))
 		rc = -EINVAL;
 	if (rc) {

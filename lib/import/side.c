@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/perf_abi.h"
 #include "import/internal.h"
 #include "trace/writer.h"
 
@@ -120,7 +121,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 		time_ns = r.time_ns;
 	if (!time_ns)
 		b = &im->side_made;
-	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(&l);
+	body = perf_abi_body_bytes(p, len, trace_layout_id_bytes(&l)) - IMPORT_HEADER_BYTES;
 	size = IMPORT_HEADER_BYTES + body + TAIL_BYTES;
 	if (size > MAX_RECORD_BYTES || b->len > IMPORT_MAX_SIDE_BYTES) {
 		im->has_skipped_side_band = true;

@@ -127,6 +127,7 @@ void trace_layout_place(const struct trace_layout *l, enum perf_abi_field f,
 {
 	*out = (struct trace_place){.of_sample = perf_abi_sample_place(l->sample_type, f),
 				    .of_other = perf_abi_id_place(l->sample_type, f),
+				    .id_bytes = trace_layout_id_bytes(l),
 				    .is_there = perf_abi_has(l->sample_type, f)};
 }
 
@@ -565,7 +566,7 @@ static bool decode_record(const struct trace_layout *l, struct trace_record *r, 
 		return false;
 	/* the id at the end first: the record's own pid, id and time override it */
 	body = d.c;
-	body.left -= id_len;
+	body.left = perf_abi_body_bytes(r->bytes, r->len, id_len) - HEADER_BYTES;
 	cursor_skip(&d.c, body.left);
 	for (unsigned i = 0; l->has_sample_id && i < PERF_ABI_NR_ID_FIELDS; i++)
 		decode_field(&d, perf_abi_id_fields[i]);
@@ -626,10 +627,14 @@ int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t l
 uint64_t trace_record_word(const struct trace_place *place, const uint8_t *p, size_t len)
 {
 	uint32_t kind = 0;
-	size_t nr = trace_record_size(p, len, &kind) / WORD_BYTES;
-	size_t at = kind == PERF_RECORD_SAMPLE ? 1 + place->of_sample : nr - place->of_other;
+	size_t size = trace_record_size(p, len, &kind), at = 1 + place->of_sample;
 
-	return place->is_there && nr && at && at < nr ? trace_word(p, at) : 0;
+	if (kind != PERF_RECORD_SAMPLE) {
+		const size_t body = perf_abi_body_bytes(p, size, place->id_bytes);
+
+		at = (body + place->id_bytes) / WORD_BYTES - place->of_other;
+	}
+	return place->is_there && at && at < size / WORD_BYTES ? trace_word(p, at) : 0;
 }
 
 static uint64_t branch_flag(uint64_t flags, enum perf_abi_branch_flag f)

@@ -59,10 +59,11 @@ bool trace_layout_has_id(const struct trace_layout *l);
 /* Size of the id at the end of its records other than samples. */
 size_t trace_layout_id_bytes(const struct trace_layout *l);
 /* Where a word is in records: in samples its index from the first word after the header, in others
- * from the last word back, which is 1. */
+ * from the last word of the id back, which is 1. */
 struct trace_place {
 	unsigned of_sample, of_other;
 	bool is_there;
+	size_t id_bytes;
 };
 void trace_layout_id_place(const struct trace_layout *l, struct trace_place *out);
 /* f: a field before READ; of other records than samples, one of perf_abi_id_fields. */

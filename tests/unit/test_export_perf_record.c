@@ -371,6 +371,13 @@ TEST(others)
 	assert_true(b.lost == 6 && b.time_ns == 0);
 	o.is_before = false;
 
+	begin(PERF_RECORD_BPF_EVENT, 0); /* longer than written: see perf_abi_body_bytes */
+	words(5, 2);
+	words(11, 6); /* its id has 3 */
+	add(&o, &a, &b);
+	assert_int_equal(b.time_ns, 12);
+	assert_int_equal(out.len, 8 * (3 + 4));
+
 	begin(PERF_RECORD_READ, 0); /* counts of an event that has them in its samples too */
 	words(5, 4);
 	words(11, 3);

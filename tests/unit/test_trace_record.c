@@ -1108,6 +1108,45 @@ TEST(kinds_of_records)
 	assert_string_equal(trace_record_kind_name(PERF_RECORD_SAMPLE), "sample");
 }
 
+/* The kernel's length of these records may be too large by the ids of other listeners: the id is
+ * where it is written, and what follows is the ring's past. */
+TEST(records_longer_than_written)
+{
+	static const uint32_t which[] = {PERF_RECORD_KSYMBOL, PERF_RECORD_BPF_EVENT,
+					 PERF_RECORD_TEXT_POKE};
+	struct trace_layout l =
+	    layout_of(&(struct attr){.period = 1000,
+				     .sample_type = S_TID | S_TIME | S_IDENTIFIER,
+				     .bits = ATTR_SAMPLE_ID_ALL});
+	struct trace_place place;
+
+	trace_layout_id_place(&l, &place);
+	for (size_t i = 0; i < NR(which); i++) {
+		const struct kind *k = kinds;
+		struct trace_record r;
+		struct buf b;
+		size_t at;
+
+		while (k->kind != which[i])
+			k++;
+		buf_init(&b, MAX_BYTES);
+		at = record_begin(&b, k->kind, 0);
+		k->put(&b);
+		record_id(&b, 170, 171, 6666);
+		buf_le64(&b, 0x1111);
+		buf_fill(&b, 'x', 24);
+		record_end(&b, at);
+		assert_int_equal(decode(&l, b.data, b.len, &r), 0);
+		k->check(&r);
+		assert_int_equal(r.pid, 170);
+		assert_int_equal(r.time_ns, 6666);
+		assert_int_equal(r.id, 0x1111);
+		assert_int_equal(r.len, b.len);
+		assert_int_equal(trace_record_word(&place, (const uint8_t *)b.data, b.len), 0x1111);
+		buf_fini(&b);
+	}
+}
+
 /* A name that ends in the id behind it only. */
 TEST(name_into_id)
 {
