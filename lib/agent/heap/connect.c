@@ -233,15 +233,15 @@ static struct heap_header *connect_anew(uint32_t number, bool *is_limited)
 	return new;
 }
 
-/* New pages are 0, and cost a fork nothing until they are written. */
+/* New pages are 0, and cost a fork nothing until they are written; without blocks they stay so. */
 static bool make_filter(void)
 {
-	const bool is_full = agent.is_every && agent.has_blocks, is_new = !agent.filter;
+	const bool is_new = !agent.filter;
 
 	if (is_new)
 		agent.filter = agent_pages(AGENT_FILTER);
-	if (agent.filter && (is_full || !is_new))
-		memset(agent.filter, is_full ? AGENT_FILTER_FULL : 0, AGENT_FILTER);
+	if (agent.filter && agent.has_blocks && (agent.is_every || !is_new))
+		memset(agent.filter, agent.is_every ? AGENT_FILTER_FULL : 0, AGENT_FILTER);
 	return agent.filter;
 }
 
