@@ -40,6 +40,8 @@ struct starter {
 	struct buf spec;      /* its text */
 	struct host_job job;
 	struct lock lock;
+	char beside[PATH_MAX]; /* the folder, while another session uses the default; and why */
+	char why[256];
 	struct host *hosts; /* owned */
 	size_t nr;
 	struct pollfd *polls;    /* owned; the first is of signals */
@@ -121,14 +123,35 @@ static int make_hosts(struct starter *s, struct err *e)
 	return 0;
 }
 
+static int make_default_folder(struct starter *s, struct err *e)
+{
+	struct err why = {0};
+	int rc = session_folder_make(CPSESSION_FOLDER, true, &s->job.dirfd, &why);
+
+	s->job.path = CPSESSION_FOLDER;
+	if (rc == -EBUSY) {
+		session_folder_explain(CPSESSION_FOLDER, &why, s->why, sizeof(s->why));
+		rc = session_folder_make_beside(CPSESSION_FOLDER, s->beside, &s->job.dirfd, &why);
+		s->job.path = s->beside;
+	}
+	if (rc)
+		*e = why;
+	return rc;
+}
+
 static int make_folder(struct starter *s, struct err *e)
 {
-	const struct options *o = s->options;
-	char path[PATH_MAX];
+	const char *named = s->options->output;
+	IO_AUTO_FD int turn = named ? -1 : session_folder_take_turn(CPSESSION_FOLDER);
+	char path[PATH_MAX + 32];
+	int rc;
 
-	s->job.path = o->output ? o->output : CPSESSION_FOLDER;
+	(void)turn; /* until the folder is locked */
+	s->job.path = named;
+	rc =
+	    named ? session_folder_make(named, false, &s->job.dirfd, e) : make_default_folder(s, e);
 	snprintf(path, sizeof(path), "%s/" CPSESSION_FOLDER_MANIFEST CPSESSION_LOCK, s->job.path);
-	return session_folder_make(s->job.path, !o->output, &s->job.dirfd, e)
+	return rc
 		   ?: lock_acquire(&s->lock, s->job.dirfd, CPSESSION_FOLDER_MANIFEST CPSESSION_LOCK,
 				   path, e);
 }
@@ -245,8 +268,9 @@ static void print_end(const struct starter *s, size_t nr_whole)
 	const struct host *first = ARRAY_FIND(
 	    h, s->hosts, s->nr, h->part.status == HOSTS_OK || h->part.status == HOSTS_LATE);
 	const struct answer a = {.session = s->job.path,
-				 .folder = o->output,
-				 .is_last = !o->output,
+				 .folder = *s->beside ? s->beside : o->output,
+				 .why = *s->beside ? s->why : NULL,
+				 .is_last = !o->output && !*s->beside,
 				 .format = o->output_format,
 				 .fd = o->command_argv ? STDERR_FILENO : STDOUT_FILENO,
 				 .after = "",

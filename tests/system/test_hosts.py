@@ -256,6 +256,17 @@ def check_interrupted(folder):
     nothing_is_left(folder)
 
 
+def check_beside_another(folder):
+    """While one session uses the folder, the next one takes the folder beside it, and says so."""
+    p = begin(folder, "a,b", "touch run.$$; exec sleep 100")
+    done = measure(folder, "a", LONG, "-e", "page_faults", "--", "true")
+    assert "another session is using ./cpuperf.session" in done.stderr and "cpuperf.session.2" in done.stderr, done.stderr
+    assert [part["status"] for part in parts(folder, "cpuperf.session.2").values()] == ["ok"]
+    p.send_signal(signal.SIGINT)
+    finish(p, 130)
+    assert {part["status"] for part in parts(folder).values()} == {"ok"}
+
+
 def check_interrupted_twice(folder):
     """What ignores the first goes on; the second does not wait for it."""
     p = begin(folder, "a,b", "trap '' INT; touch run.$$; while :; do sleep 0.1; done")
