@@ -110,8 +110,9 @@ static unsigned find_rows(const struct answer *a, struct buf *place)
 bool print_answer(const struct answer *a)
 {
 	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16], format[64];
-	char quiet[] = "--quiet", top[32] = "--top=10", no_pager[] = "--no-pager";
-	char *const options[] = {option, format, quiet, top, no_pager, NULL};
+	char quiet[] = "--quiet", top[32] = "--top=10", no_pager[] = "--no-pager", report[64];
+	char *const options[] = {option, format, quiet, top, no_pager, a->report ? report : NULL,
+				 NULL};
 	BUF_AUTO(place, 32 * PATH_MAX);
 	struct err e = {0};
 	unsigned rows;
@@ -119,6 +120,7 @@ bool print_answer(const struct answer *a)
 
 	snprintf(option, sizeof(option), "--session=%s", a->session);
 	snprintf(format, sizeof(format), "--output-format=%s", a->format);
+	snprintf(report, sizeof(report), "--report=%s", a->report ? a->report : "");
 	add_place(a, &place);
 	rows = find_rows(a, &place);
 	if (rows)

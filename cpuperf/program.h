@@ -77,6 +77,7 @@ struct answer {
 	const char *why;     /* it is not in the default one; NULL: it is, or a name was chosen */
 	bool is_last;        /* cpuperf_print finds it without a name */
 	const char *format;
+	const char *report; /* NULL: the answer of a target */
 	int fd; /* to print to; where the session is saved is printed on standard error */
 	const char *after; /* what will be printed after it */
 	bool has_samples;

@@ -319,6 +319,8 @@ static int print_summary(struct recorder *r)
 	add_start(r);
 	r->format->summary(r->screen, r->table, r->summary, &r->out);
 	rc = buf_error(&r->out);
+	if (rc == 0 && recorder_shows_functions(r))
+		recorder_print_functions(r, buf_str(&r->out));
 	return rc ? rc : output_summary(&r->output, buf_str(&r->out), r->out.len);
 }
 

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NR_LEFT_NAMED = 8, MAX_AFTER_BYTES = 256 << 10 };
+enum { NR_LEFT_NAMED = 8 };
 
 static void on_end(void *arg)
 {
@@ -334,33 +334,6 @@ static void print_later_end(const struct target_end *end)
 		(double)(end->end_ns - end->start_ns) / 1e9,
 		(double)to_ns(&end->usage.ru_utime) / 1e9,
 		(double)to_ns(&end->usage.ru_stime) / 1e9);
-}
-
-void recorder_answer(struct recorder *r)
-{
-	bool has_target = r->command || r->attached;
-	BUF_AUTO(after, MAX_AFTER_BYTES);
-	struct answer a = {.session = session_manifest(r->session),
-			   .folder = r->folder,
-			   .why = r->why_moved,
-			   .is_last = !r->folder || (r->why_moved && r->is_last),
-			   .format = r->options->output_format,
-			   .fd = has_target && !r->options->output_file ? STDERR_FILENO
-									: r->results_fd,
-			   .has_samples = spec_has_samples(r->plan->spec),
-			   .is_saved = !r->options->held,
-			   .full = r->options->full};
-
-	if (!*a.session || r->options->is_silent)
-		return;
-	if (r->goes_on)
-		buf_addc(&after, '\n');
-	recorder_add_ways(r, 0, &after);
-	a.after = buf_str(&after);
-	r->is_answer_whole = print_answer(&a);
-	r->is_answer_lost = !r->is_answer_whole && r->options->output_file;
-	if (r->is_answer_lost)
-		log_error("%s: the answer is not written", r->options->output_file);
 }
 
 /* A full disk ends the session, which has what was measured until then. */

@@ -108,6 +108,10 @@ void recorder_read_failures(struct recorder *r);
 int recorder_exec_status(int rc);
 /* Runs cpuperf_print on the session. */
 void recorder_answer(struct recorder *r);
+/* Whether functions precede the summary of a session without an answer: a person waits for it. */
+bool recorder_shows_functions(const struct recorder *r);
+/* Prints them, in the lines of the terminal that this text leaves. */
+void recorder_print_functions(struct recorder *r, const char *after);
 /* Waits for the command; its exit status. */
 int recorder_finish_command(struct recorder *r, int rc, struct err *e);
 

@@ -247,7 +247,8 @@ static const struct opt_row rows[] = {
      .section = "Report",
      .help =
 	 "Shorten text to N lines of the terminal (of 80 columns without one): functions become "
-	 "fewer, but at least 2, and long lines shorter. What was lost is always printed.",
+	 "fewer, but at least 2, and long lines shorter. What was lost is always printed. "
+	 "--report=flat then has no idle loop.",
      .set = opt_set_string,
      .offset = AT(rows),
      .excludes = "top"},

@@ -177,6 +177,9 @@ int plan_init(struct plan *p, const struct options *o, const struct selection *s
 	p->uses_samples = !p->nr; /* the default may */
 	for (size_t i = 0; i < p->nr; i++)
 		p->uses_samples |= p->print[i]->samples != REGISTRY_NO_SAMPLES;
+	/* functions on one screen are those of an answer: cpuperf prints them at a session's end */
+	p->is_brief =
+	    s->rows && p->nr == 1 && p->print[0]->omits_idle && p->format->form == GRID_PEOPLE;
 	return rc;
 }
 

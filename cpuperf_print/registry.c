@@ -223,6 +223,7 @@ static const struct registry_row rows[] = {
      .kind = REGISTRY_REPORT,
      .samples = REGISTRY_SAMPLES,
      .sessions = REGISTRY_SIDE_BY_SIDE,
+     .omits_idle = true,
      .reads_in_turn = true,
      .print = reports_flat},
     {.name = "tree",

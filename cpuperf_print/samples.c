@@ -137,6 +137,11 @@ static bool is_little(const struct job *j, const struct report_event_stats *s)
 	       100 * sampled_coverage(&s->sampled) >= NOTABLY_SHORT_PERCENT;
 }
 
+static uint64_t nr_samples(const struct report_event_stats *s)
+{
+	return s->counted.samples + s->omitted.samples + s->idle.samples;
+}
+
 bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 			 const struct report_stats *stats, uint32_t event)
 {
@@ -152,7 +157,7 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 	} lost[] = {{s->sampled.n.lost == SAMPLED_UNKNOWN ? 0 : s->sampled.n.lost, "sample"},
 		    {nr_lost_of_unknown(stats), "record"}};
 
-	if (stats->held_ns && s->counted.samples + s->omitted.samples) {
+	if (stats->held_ns && nr_samples(s)) {
 		buf_printf(b, "%sof the last %s before a snapshot", separator,
 			   HUMAN((double)stats->held_ns, "ns"));
 		separator = ", ";
@@ -421,11 +426,6 @@ static void clear_progress(const struct progress *p)
 		io_write_full(STDERR_FILENO, clear, sizeof(clear) - 1);
 }
 
-static uint64_t nr_samples(const struct report_event_stats *s)
-{
-	return s->counted.samples + s->omitted.samples;
-}
-
 /* Of a job, if the inputs are of one host: its name. */
 static const char *whose(const struct job *j, size_t first, size_t nr, char text[PARTS_NAME_BYTES])
 {
@@ -578,6 +578,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .sink = sink,
 	    .nr_threads = j->selection->nr_threads,
 	    .with_inlined = j->selection->with_inlined && !j->row->ignores_inline,
+	    .without_idle = j->is_brief && j->row->omits_idle,
 	    .with_wakers = j->selection->with_wakers,
 	    .sum = j->sum,
 	    .root = j->selection->root,

@@ -286,6 +286,9 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 		buf_adds(b, " by records of switches");
 	if (s->is_of_last)
 		buf_adds(b, " in the last iteration");
+	if (s->idle.samples)
+		buf_printf(b, "; without %s of the idle loop",
+			   HUMAN((double)s->idle.weight * scale_of(ev), ev->unit));
 	if (s->omitted.samples)
 		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
 	add_missing(j, stats, event, start, b);
@@ -315,13 +318,16 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	const char *separator = "; not counted: samples excluded by ";
 	struct buf *b = &j->output->text;
 	const size_t start = b->len;
-	uint64_t left = 0;
+	uint64_t left = 0, idle = 0;
 
 	if (j->output->form != GRID_PEOPLE)
 		return;
-	for (size_t i = 0; i < stats->nr_events; i++)
+	for (size_t i = 0; i < stats->nr_events; i++) {
 		left += stats->event[i].omitted.samples;
-	buf_printf(b, "%sNo %s", job_is_tight(j) ? "" : "\n", what);
+		idle += stats->event[i].idle.samples;
+	}
+	buf_printf(b, "%sNo %s%s", job_is_tight(j) ? "" : "\n", what,
+		   idle ? " but those of the idle loop" : "");
 	if (left)
 		buf_printf(b, ": %s %s", COMMAS(left),
 			   left == 1 ? "sample is omitted" : "samples are omitted");

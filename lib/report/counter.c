@@ -727,11 +727,25 @@ void report_counter_omit(struct report_counter *c, const struct trace_head *head
 		report_weight_add(&c->stats.event[counted->event].omitted, &sum);
 }
 
+/* Where a sample counts that is no entry; NULL: it is one. */
+static struct report_weight *rest_of(struct report_counter *c, const struct trace_head *head,
+				     const struct report_counted *counted,
+				     const struct profile_sample *s,
+				     const struct profile_task *task)
+{
+	struct report_event_stats *stats = &c->stats.event[counted->event];
+
+	if (!make_key(c, head, s, task))
+		return &stats->omitted;
+	return c->all->run->without_idle && !s->record.pid && !s->record.tid ? &stats->idle : NULL;
+}
+
 int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *sample)
 {
 	const struct report_counted *counted = &c->all->of_event[sample->id->event];
 	const struct profile_sample *s = sample;
+	struct report_weight *rest;
 	struct profile_sample cut;
 	struct profile_task task;
 
@@ -747,8 +761,9 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		s = &cut;
 	}
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
-	if (!make_key(c, head, s, &task)) {
-		report_weight_count(&c->stats.event[counted->event].omitted,
+	rest = rest_of(c, head, counted, s, &task);
+	if (rest) {
+		report_weight_count(rest,
 				    &(struct report_count){.samples = s->samples,
 							   .weight = s->weight,
 							   .unit = s->unit,
@@ -922,6 +937,7 @@ int report_counter_stats(const struct report_counter *c, struct report_stats *to
 	for (size_t i = 0; i < to->nr_events; i++) {
 		report_weight_add(&to->event[i].counted, &c->stats.event[i].counted);
 		report_weight_add(&to->event[i].omitted, &c->stats.event[i].omitted);
+		report_weight_add(&to->event[i].idle, &c->stats.event[i].idle);
 		to->event[i].is_of_last |= c->stats.event[i].is_of_last;
 	}
 	to->nr_user += c->stats.nr_user;

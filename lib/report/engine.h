@@ -45,6 +45,7 @@ struct report_rest {
 struct report_event_stats {
 	struct report_weight counted; /* reported */
 	struct report_weight omitted; /* filtered, or the stack is not selected */
+	struct report_weight idle;    /* of the idle task, where the run leaves it out */
 	/* Received and expected samples of the files read. */
 	struct sampled sampled;
 	bool is_of_last;             /* those of earlier iterations are not reported */
@@ -79,6 +80,7 @@ struct report_run {
 	unsigned nr_threads; /* 0: one per CPU */
 	uint32_t every;      /* above 1: one of so many samples is read (profile_samples_thin) */
 	bool with_inlined;   /* inlined functions are frames */
+	bool without_idle;   /* samples of the idle task are no entries */
 	bool with_wakers;    /* after the stack of a wait, that of its waker: report/waker.h */
 	enum report_sum sum; /* events that are counted as one: report_states_event */
 	enum report_root root;

@@ -210,10 +210,10 @@ def ordinary_user(folder, *programs):
     return [copies[0], *copies[2:]], {"cwd": folder, "user": own_uid(), "group": own_uid(), "extra_groups": []}
 
 
-def on_terminal(columns, *command, **env):
-    """All that appears on a terminal of so many columns, and the exit status."""
+def on_terminal(columns, *command, rows=50, meanwhile=None, **env):
+    """All that appears on a terminal of so many columns, and the exit status. meanwhile(p) is called while it runs."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     mode = termios.tcgetattr(theirs)
     mode[1] &= ~termios.OPOST
     termios.tcsetattr(theirs, termios.TCSANOW, mode)
@@ -222,6 +222,8 @@ def on_terminal(columns, *command, **env):
                           env={**whole, "TERM": "xterm", **env}) as p:
         os.close(theirs)
         text = b""
+        if meanwhile:
+            meanwhile(p)
         try:
             while select.select([ours], [], [], 30)[0]:
                 piece = os.read(ours, 65536)

@@ -4,10 +4,12 @@ events only.
 """
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 
-from kit import CPUPERF, finish, may_sample, run, run_checks, SESSION, sql, start, wait_for
+from kit import CPUPERF, finish, may_sample, on_terminal, run, run_checks, SESSION, sql, start, wait_for
 
 
 def manifest(folder):
@@ -51,6 +53,45 @@ def check_samples(folder):
     p.send_signal(signal.SIGTERM)
     finish(p)
     assert expect_ended(folder) >= 6
+
+
+def shown(text):
+    """Lines as they are read, without colours."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", text).splitlines()
+
+
+def functions(lines):
+    return [line for line in lines if re.match(r" *[\d.]+ % (± [\d.]+)? ", line)]
+
+
+def check_functions(folder):
+    """On a terminal the end of a session that samples has its functions, and then its summary, on one screen: without
+    the idle loop. Elsewhere, and where less is asked for, cpuperf_print has them."""
+    if not may_sample("functions of the machine"):
+        return
+    until = ["-e", "cpu_clock@500Hz", "-d", "20ms", "-n0"]
+
+    def stop(p):
+        wait_for(p, f"{folder}/{SESSION}/cpuperf.20.0.cpuperf")
+        p.send_signal(signal.SIGINT)
+
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        text, code = on_terminal(80, CPUPERF, *until, rows=24, meanwhile=stop)
+        quiet, quiet_code = on_terminal(80, CPUPERF, "-e", "cpu_clock@500Hz", "-d", "20ms", "--quiet")
+        busy.kill()
+    lines = shown(text)
+    assert code == 0 and quiet_code == 0, (text, quiet)
+    assert not functions(shown(quiet)), quiet
+    first = next(i for i, line in enumerate(lines) if re.match(r"cpu_clock: [\d,]+ samples?, ", line))
+    summary = next(i for i, line in enumerate(lines) if re.search(r"^\d+ iterations?, .*all traces$", line))
+    at = [i for i, line in enumerate(lines) if line in functions(lines)]
+    assert 2 <= len(at) and first < at[0] and at[-1] < summary, text
+    assert any(re.match(r" *[1-9][\d.]+ % .*python", lines[i]) for i in at), text
+    assert not any(re.search(r"(_halt|_idle|mwait\w*|cpuidle\w*)$", lines[i]) for i in at), text
+    assert max(map(len, lines[first:summary])) <= 80, text
+    assert sum(max(1, -(-len(line) // 80)) for line in lines[first:]) < 24, text
+    piped, _ = finish(start(folder, "-e", "cpu_clock@500Hz", "-d", "20ms"))
+    assert not functions(piped.splitlines()), piped
 
 
 def check_command(folder):

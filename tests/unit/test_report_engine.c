@@ -548,6 +548,8 @@ HOOK(after_each)
 	report_stats_fini(&last);
 }
 
+static bool without_idle;
+
 static int run(struct world *w, const struct profile_filter *filter, const struct report_sink *sink,
 	       unsigned nr_threads, bool with_inlined, struct report_stats *stats)
 {
@@ -556,6 +558,7 @@ static int run(struct world *w, const struct profile_filter *filter, const struc
 				     .sink = sink,
 				     .nr_threads = nr_threads,
 				     .with_inlined = with_inlined,
+				     .without_idle = without_idle,
 				     .problem = take_problem,
 				     .arg = w,
 				     .cancel = &cancel};
@@ -822,6 +825,11 @@ static bool is_all_of_these(const struct sample *s)
 	return is_software(s) && is_between(s) && is_on_4(s) && s->pid == 7;
 }
 
+static bool is_7(const struct sample *s)
+{
+	return s->pid == 7;
+}
+
 static bool is_none(const struct sample *s)
 {
 	(void)s;
@@ -892,6 +900,43 @@ TEST(left_out)
 				    offsetof(struct report_weight, rows));
 		assert_int_equal(event_stats[i].counted.rows.nr, taken[i].samples);
 	}
+	world_close(&w);
+	remove_session();
+	free(samples);
+}
+
+/* The idle task's samples are no entries, and apart from those that the filter keeps out. */
+TEST(idle_apart)
+{
+	enum { NR = 2000 };
+	struct sample *samples = make_samples(5, NR, 32);
+	const struct profile_filter filter = {.pids = {.item = {{0, 0}, {7, 7}}, .nr = 2}};
+	uint64_t taken[NR_EVENTS] = {0}, left[NR_EVENTS] = {0}, idle[NR_EVENTS] = {0};
+	struct bag want = {.items.nr = 0}, got = {.items.nr = 0};
+	struct report_stats stats;
+	struct world w;
+	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
+
+	write_session(samples, NR);
+	assert_int_equal(world_open(&w, &test_no_rules), 0);
+	w.bag = &got;
+	without_idle = true;
+	assert_int_equal(run(&w, &filter, &sink, 2, false, &stats), 0);
+	without_idle = false;
+	expect(&w, samples, NR, REPORT_BY_STACK, is_7, &want);
+	assert_same(&got, &want);
+	for (size_t i = 0; i < NR; i++)
+		*(is_7(&samples[i]) ? &taken[samples[i].event]
+		  : !samples[i].pid ? &idle[samples[i].event]
+				    : &left[samples[i].event]) += samples[i].weight;
+	for (size_t i = 0; i < NR_EVENTS; i++) {
+		assert_int_equal(event_stats[i].counted.weight, taken[i]);
+		assert_int_equal(event_stats[i].omitted.weight, left[i]);
+		assert_int_equal(event_stats[i].idle.weight, idle[i]);
+		assert_true(idle[i] && taken[i] && left[i]);
+	}
+	bag_fini(&want);
+	bag_fini(&got);
 	world_close(&w);
 	remove_session();
 	free(samples);

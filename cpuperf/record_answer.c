@@ -1,0 +1,67 @@
+/*
+ * What cpuperf_print prints of a session at its end.
+ */
+#include "base/buf.h"
+#include "base/log.h"
+#include "program.h"
+#include "recorder.h"
+#include "session/session.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_AFTER_BYTES = 256 << 10 };
+
+void recorder_answer(struct recorder *r)
+{
+	bool has_target = r->command || r->attached;
+	BUF_AUTO(after, MAX_AFTER_BYTES);
+	struct answer a = {.session = session_manifest(r->session),
+			   .folder = r->folder,
+			   .why = r->why_moved,
+			   .is_last = !r->folder || (r->why_moved && r->is_last),
+			   .format = r->options->output_format,
+			   .fd = has_target && !r->options->output_file ? STDERR_FILENO
+									: r->results_fd,
+			   .has_samples = spec_has_samples(r->plan->spec),
+			   .is_saved = !r->options->held,
+			   .full = r->options->full};
+
+	if (!*a.session || r->options->is_silent)
+		return;
+	if (r->goes_on)
+		buf_addc(&after, '\n');
+	recorder_add_ways(r, 0, &after);
+	a.after = buf_str(&after);
+	r->is_answer_whole = print_answer(&a);
+	r->is_answer_lost = !r->is_answer_whole && r->options->output_file;
+	if (r->is_answer_lost)
+		log_error("%s: the answer is not written", r->options->output_file);
+}
+
+/*
+ * Where nobody waits, they would cost what nobody reads: services, and other programs, have no
+ * terminal, or ask for less than all (--quiet), or control the session. A flight recorder's
+ * snapshots are reported where they are written.
+ */
+bool recorder_shows_functions(const struct recorder *r)
+{
+	const struct options *o = r->options;
+
+	return !r->is_answered && !o->top && !o->live && !o->part && !o->is_silent && !o->control &&
+	       !o->output_file && o->std.min_level <= LOG_INFO && r->format->is_for_people &&
+	       r->plan->is_sampling && !r->plan->spec->flight.span_ns &&
+	       session_nr_done(r->session) && *session_manifest(r->session) &&
+	       isatty(r->results_fd);
+}
+
+void recorder_print_functions(struct recorder *r, const char *after)
+{
+	const struct answer a = {.session = session_manifest(r->session),
+				 .format = r->options->output_format,
+				 .report = "flat",
+				 .fd = r->results_fd,
+				 .after = after};
+
+	(void)print_answer(&a); /* which says what is wrong */
+}
