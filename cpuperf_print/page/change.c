@@ -2,6 +2,7 @@
  * Functions whose self share changed beyond chance since the sessions of --diff, computed as for
  * the report diff.
  */
+#include "base/cause.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "page/page.h"
@@ -121,10 +122,30 @@ static int add_certain(struct page *h, uint32_t event, const struct diff_result 
 	return 0;
 }
 
+/* Runs of a command are independent, as sessions are; other iterations are not. */
+static int look_for_runs(struct page *h)
+{
+	struct diff_replicate *of[2] = {NULL};
+	int rc = 0;
+
+	for (unsigned side = 0; side < 2 && h->by_iteration && rc == 0; side++)
+		rc = diff_replicates_load(h->j, side == IS ? h->j->first : h->j->inputs->nr, 1,
+					  true, &of[side]);
+	h->compares_runs =
+	    rc == 0 && h->by_iteration && of[WAS]->cause == CAUSE_RUN && of[IS]->cause == CAUSE_RUN;
+	mem_free(of[WAS]);
+	mem_free(of[IS]);
+	return rc;
+}
+
+static const char *replicates_name(const struct page *h)
+{
+	return h->compares_runs ? "runs" : h->by_iteration ? "iterations" : "sessions";
+}
+
 static void note_result(struct page *h, uint32_t event, const struct diff_result *r)
 {
-	const char *label = job_event(h->j, event)->label;
-	const char *what = h->by_iteration ? "iterations" : "sessions";
+	const char *label = job_event(h->j, event)->label, *what = replicates_name(h);
 
 	if (!r->is_testable)
 		page_note(h, PAGE_WARNING,
@@ -135,13 +156,16 @@ static void note_result(struct page *h, uint32_t event, const struct diff_result
 			  "%zu before%s.",
 			  label, r->nr_significant, r->nr_rows, r->side[IS].nr_replicates, what,
 			  r->side[WAS].nr_replicates,
-			  h->by_iteration ? "; they do not show what varies from run to run" : "");
+			  h->by_iteration && !h->compares_runs
+			      ? "; they do not show what varies from run to run"
+			      : "");
 }
 
 static int compare_event(struct page *h, uint32_t event)
 {
 	const size_t by_session[] = {h->j->inputs->nr_diff, h->j->nr};
-	struct diff_options options = {.basis = DIFF_SHARES, .are_iterations = h->by_iteration};
+	struct diff_options options = {.basis = DIFF_SHARES,
+				       .are_iterations = h->by_iteration && !h->compares_runs};
 	struct diff_result result;
 	struct diff *d;
 	int rc;
@@ -166,11 +190,11 @@ static int compare_event(struct page *h, uint32_t event)
 
 int page_change_compare(struct page *h)
 {
-	int rc = compare_names(h);
+	int rc = compare_names(h) ?: look_for_runs(h);
 
 	if (rc == 0 && report_slices_doubled(h->leaves)) { /* replicates became one */
 		page_note(h, PAGE_WARNING, "Too many functions in too many %s to test for changes.",
-			  h->by_iteration ? "iterations" : "sessions");
+			  replicates_name(h));
 		return 0;
 	}
 	for (uint32_t i = 0; i < h->facts->nr_events && rc == 0; i++)

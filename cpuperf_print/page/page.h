@@ -77,7 +77,7 @@ struct page {
 	bool has_several;
 
 	/* With --diff: samples by innermost function and replicate. */
-	bool by_iteration;
+	bool by_iteration, compares_runs;
 	struct report_slices
 	    *leaves; /* stack: the function; group: event and side; slice: replicate */
 

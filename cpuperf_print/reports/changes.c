@@ -282,7 +282,7 @@ static int adjust(struct segment *list, size_t nr)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		p[i] = list[i].change.p;
-	rc = chance_holm(p, NULL, nr, p + nr);
+	rc = chance_holm(p, NULL, nr, p + nr, NULL);
 	for (size_t i = 0; i < nr && rc == 0; i++)
 		list[i].p = p[nr + i];
 	mem_free(p);

@@ -437,6 +437,7 @@ static int put_region_rows(struct diff_comparison *c, struct err *e)
 static int compare_regions(struct diff_comparison *c, struct err *e)
 {
 	const struct diff_regions_options options = {.by_iteration = c->by_iteration,
+						     .are_runs = c->are_runs,
 						     .are_rates = are_regions_rates(c)};
 	const struct amount *list;
 	struct diff_side sides[2];

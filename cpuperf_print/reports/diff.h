@@ -79,7 +79,7 @@ struct diff_side {
 	size_t nr_rows;
 };
 struct diff_regions_options {
-	bool by_iteration;
+	bool by_iteration, are_runs;
 	bool are_rates; /* of sessions that did not do the same work */
 };
 

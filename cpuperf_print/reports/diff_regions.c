@@ -52,7 +52,7 @@ struct order {
 struct diff_regions {
 	struct job *j;
 	struct diff_side side[NR_SIDES];
-	bool by_iteration, are_rates;
+	bool by_iteration, are_runs, are_rates;
 	struct report_region_amounts of;
 	struct number number[MAX_NUMBERS];
 	size_t nr_numbers;
@@ -290,7 +290,7 @@ static int compare(struct diff_regions *r)
 	for (size_t i = 0; i < r->of.paths.nr; i++)
 		if (is_called(r, r->order[i].path))
 			add_amounts(r, r->order[i].path, &values);
-	return amounts_judge(r->amounts, r->nr, r->by_iteration);
+	return amounts_judge(r->amounts, r->nr, r->by_iteration && !r->are_runs);
 }
 
 static void count_used(struct diff_regions *r)
@@ -320,6 +320,7 @@ int diff_regions_new(struct job *j, const struct diff_regions_options *o,
 	r->j = j;
 	memcpy(r->side, side, sizeof(r->side));
 	r->by_iteration = o->by_iteration;
+	r->are_runs = o->are_runs;
 	r->are_rates = o->are_rates;
 	make_numbers(r);
 	report_region_amounts_init(&r->of, j->inputs->functions,

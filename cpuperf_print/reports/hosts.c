@@ -348,7 +348,7 @@ static int correct(struct report *r)
 		p[i] = r->tests[i].found.p;
 		p[nr + i] = is_time(r, &r->tests[i]) ? weight : 1;
 	}
-	if (chance_holm(p, p + nr, nr, p + 2 * nr))
+	if (chance_holm(p, p + nr, nr, p + 2 * nr, NULL))
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		r->tests[i].adjusted = p[2 * nr + i];

@@ -32,7 +32,7 @@ static double log_beta(double a, double b)
 	return lgamma_r(a, &sign) + lgamma_r(b, &sign) - lgamma_r(a + b, &sign);
 }
 
-enum { MAX_STEPS = 100000, MIN_BLOCKS = 3, LONGEST_BLOCK = 5 };
+enum { MAX_STEPS = 100000, MIN_BLOCKS = 3 };
 
 static double away_from_zero(double x)
 {
@@ -113,28 +113,69 @@ static double variance(const struct spread *s, double least)
 	return fmax(deviation * deviation, least) / (double)s->nr;
 }
 
-bool chance_welch(const struct spread *a, const struct spread *b, const double least[2],
-		  struct chance_test *out)
+bool chance_errors_add(struct chance_errors *e, const struct spread *a, const struct spread *b,
+		       const double least[2])
 {
-	double va, vb, difference;
+	double va, vb, df;
 
 	if (a->nr < 2 || b->nr < 2)
 		return false;
 	va = variance(a, least[0]);
 	vb = variance(b, least[1]);
-	difference = b->mean - a->mean;
-	*out = (struct chance_test){.df = (double)(a->nr + b->nr - 2), .p = 1};
+	df = (double)(a->nr + b->nr - 2);
 	if (va + vb > 0) {
 		double fa = va / (va + vb), fb = vb / (va + vb);
 
-		out->df = 1 / (fa * fa / (double)(a->nr - 1) + fb * fb / (double)(b->nr - 1));
-		out->t = difference / sqrt(va + vb);
-		out->p = chance_student(out->t, out->df);
-		out->half = sqrt(va + vb) * chance_student_inverse(0.05, out->df);
-	} else if (difference != 0) {
-		out->t = difference > 0 ? INFINITY : -INFINITY;
-		out->p = 0;
+		df = 1 / (fa * fa / (double)(a->nr - 1) + fb * fb / (double)(b->nr - 1));
 	}
+	e->of[e->nr].error = sqrt(va + vb);
+	e->of[e->nr++].df = df;
+	return true;
+}
+
+double chance_errors_p(const struct chance_errors *e, double difference)
+{
+	double p = e->nr ? 0 : 1;
+
+	for (size_t i = 0; i < e->nr; i++) {
+		const double error = e->of[i].error;
+
+		p = fmax(p, error > 0         ? chance_student(difference / error, e->of[i].df)
+			    : difference == 0 ? 1
+					      : 0);
+	}
+	return p;
+}
+
+double chance_errors_half(const struct chance_errors *e, double level)
+{
+	double half = 0;
+
+	for (size_t i = 0; i < e->nr; i++) {
+		const double error = e->of[i].error;
+		const double own =
+		    error > 0 ? error * chance_student_inverse(level, e->of[i].df) : 0;
+
+		half = fmax(half, own);
+	}
+	return half;
+}
+
+bool chance_welch(const struct spread *a, const struct spread *b, const double least[2],
+		  struct chance_test *out)
+{
+	const double difference = b->mean - a->mean;
+	struct chance_errors e = {.nr = 0};
+
+	if (!chance_errors_add(&e, a, b, least))
+		return false;
+	*out = (struct chance_test){.df = e.of[0].df,
+				    .p = chance_errors_p(&e, difference),
+				    .half = chance_errors_half(&e, CHANCE_SIGNIFICANCE)};
+	if (e.of[0].error > 0)
+		out->t = difference / e.of[0].error;
+	else if (difference != 0)
+		out->t = difference > 0 ? INFINITY : -INFINITY;
 	return true;
 }
 
@@ -142,7 +183,7 @@ size_t chance_longest_block(size_t nr_a, size_t nr_b)
 {
 	size_t nr = (nr_a < nr_b ? nr_a : nr_b) / MIN_BLOCKS;
 
-	return nr < 1 ? 1 : nr < LONGEST_BLOCK ? nr : LONGEST_BLOCK;
+	return nr < 1 ? 1 : nr < CHANCE_LONGEST_BLOCK ? nr : CHANCE_LONGEST_BLOCK;
 }
 
 /* The means of blocks; an incomplete block is dropped. */
@@ -160,22 +201,19 @@ static struct spread spread_of(const double *x, size_t nr, size_t length)
 	return s;
 }
 
-bool chance_numbers(const double *a, size_t nr_a, const double *b, size_t nr_b, bool are_neighbours,
-		    struct chance_test *out)
+bool chance_errors_numbers(const double *a, size_t nr_a, const double *b, size_t nr_b,
+			   bool are_neighbours, struct chance_errors *out)
 {
-	struct chance_test widest = {0}, test;
+	static const double none[2];
 
+	*out = (struct chance_errors){.nr = 0};
 	for (size_t length = are_neighbours ? chance_longest_block(nr_a, nr_b) : 1; length;
 	     length--) {
 		struct spread sa = spread_of(a, nr_a, length), sb = spread_of(b, nr_b, length);
 
-		if (!chance_welch(&sa, &sb, (double[2]){0}, &test))
+		if (!chance_errors_add(out, &sa, &sb, none))
 			return false;
-		test.p = fmax(test.p, widest.p);
-		test.half = fmax(test.half, widest.half);
-		widest = test;
 	}
-	*out = widest;
 	return true;
 }
 
@@ -194,7 +232,7 @@ static int by_ratio(const void *x, const void *y)
 	return order_u64(a->i, b->i);
 }
 
-int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted)
+int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted, double *level)
 {
 	struct one *order = mem_calloc(nr, sizeof(*order));
 	double most = 0, left = 0;
@@ -210,10 +248,16 @@ int chance_holm(const double *p, const double *weight, size_t nr, double *adjust
 	for (size_t i = nr; i-- > 0;) { /* from the end: the sum of what is left */
 		left += order[i].weight;
 		adjusted[order[i].i] = order[i].ratio * left;
+		if (level) /* where the others before it change nothing */
+			level[order[i].i] = CHANCE_SIGNIFICANCE * order[i].weight / left;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		most = fmin(fmax(most, adjusted[order[i].i]), 1);
-		adjusted[order[i].i] = most;
+		const size_t at = order[i].i;
+
+		most = fmax(most, adjusted[at]);
+		if (level && most > adjusted[at])
+			level[at] = CHANCE_SIGNIFICANCE * p[at] / most;
+		adjusted[at] = fmin(most, 1);
 	}
 	mem_free(order);
 	return 0;

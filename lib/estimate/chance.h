@@ -43,17 +43,36 @@ bool chance_welch(const struct spread *a, const struct spread *b, const double l
  * each side has at least three, and no more than 5 neighbours are in one. Of nr_a and nr_b
  * iterations; from 1. */
 size_t chance_longest_block(size_t nr_a, size_t nr_b);
-/* chance_welch of numbers in order, without lower bounds; are_neighbours: iterations of one session
- * a side, in blocks as above. */
-bool chance_numbers(const double *a, size_t nr_a, const double *b, size_t nr_b, bool are_neighbours,
-		    struct chance_test *out);
+enum { CHANCE_LONGEST_BLOCK = 5 };
+
+/* The error of a difference of two means, as blocks of each length have it. Zeroed: none. */
+struct chance_errors {
+	struct {
+		double error, df;
+	} of[CHANCE_LONGEST_BLOCK];
+	size_t nr;
+};
+/* Adds that of chance_welch. False: a side has fewer than two replicates. */
+bool chance_errors_add(struct chance_errors *e, const struct spread *a, const struct spread *b,
+		       const double least[2]);
+/* Those of numbers in order, without lower bounds; are_neighbours: iterations of one session a
+ * side, in blocks as above. */
+bool chance_errors_numbers(const double *a, size_t nr_a, const double *b, size_t nr_b,
+			   bool are_neighbours, struct chance_errors *out);
+/* The largest p of the difference, and half of its widest interval, which contains it unless that
+ * has p below the level: 0.05 is a 95 % interval. */
+double chance_errors_p(const struct chance_errors *e, double difference);
+double chance_errors_half(const struct chance_errors *e, double level);
 
 /*
  * Holm's correction: raises each p[i] (0 to 1) so that the chance of any false claim among all nr
  * tests with an adjusted value below 0.05 is at most 5 %, however the tests depend on each other.
  * weight (above 0; NULL: all equal) divides the 5 % among the tests; it must be independent of what
- * is tested. 0 or -ENOMEM.
+ * is tested. level (NULL: not wanted): what p[i] is below where its adjusted value is below 0.05,
+ * and so the level of an interval with the same correction. 0 or -ENOMEM.
  */
-int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted);
+int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted, double *level);
+/* An adjusted p below this is significant. */
+#define CHANCE_SIGNIFICANCE 0.05
 
 #endif

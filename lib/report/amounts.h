@@ -20,8 +20,9 @@ struct amount {
 	bool is_unjudged; /* it is not tested */
 	/* Out. No number is NaN. */
 	double mean[2];
-	double relative;    /* to the mean before; 0.1: 10 % more; INFINITY: that was 0 */
-	double half;        /* half of relative's 95 % interval, of this amount alone */
+	double relative; /* to the mean before; 0.1: 10 % more; INFINITY: that was 0 */
+	double half;     /* half of relative's 95 % interval, corrected as p is: without 0 exactly
+			    where the amount is significant; 0: not tested */
 	double p, adjusted; /* 1 if not tested */
 	bool is_tested;     /* each side has two replicates */
 	bool is_significant;

@@ -129,7 +129,9 @@ struct side {
 struct tested {
 	struct diff_row *row;
 	const struct row *weights;
-	double share;    /* of all samples of both sides */
+	double share;            /* of all samples of both sides */
+	double difference, unit; /* of means, as tested; what divides it for people */
+	struct chance_errors errors;
 	double least[2]; /* its variance by counting samples */
 	double reach;    /* |t|, if all samples were on one side */
 };
@@ -211,9 +213,9 @@ static void fill_row(const struct diff *d, const struct row *row, const struct s
 		    .share = shares.mean, .weight = weights.mean, .nr_samples = row->nr_samples[i]};
 		mean[i] = by_shares ? shares.mean : weights.mean;
 	}
-	t->row->difference = mean[1] - mean[0];
-	if (!by_shares)
-		t->row->difference = whole > 0 ? (mean[1] - mean[0]) / whole : 0;
+	t->difference = mean[1] - mean[0];
+	t->unit = by_shares ? 1 : whole;
+	t->row->difference = t->unit > 0 ? t->difference / t->unit : 0;
 	t->row->relative = mean[0] > 0 ? (mean[1] - mean[0]) / mean[0] : mean[1] > 0 ? INFINITY : 0;
 	if (!(sum > 0) || !sides[0].nr_with || !sides[1].nr_with)
 		return;
@@ -255,25 +257,20 @@ static size_t longest_block(const struct diff_result *r)
 		   : 1;
 }
 
-/* Returns the largest p over all block lengths, and the widest interval. */
+/* The difference is that of all replicates, so that p and the interval are of the number that is
+ * shown. Returns the largest p over all block lengths. */
 static double test_one(const struct diff_result *r, const struct side *sides, struct tested *t)
 {
-	t->row->p = 0;
 	for (size_t length = longest_block(r); length; length--) {
 		const double least[2] = {t->least[0] / (double)length,
 					 t->least[1] / (double)length};
 		struct spread spread[2] = {{0}};
-		struct chance_test test = {.p = 1};
 
 		for (unsigned i = 0; i < 2; i++)
 			gather(t->weights, &sides[i], r->options.basis, length, &spread[i]);
-		t->row->is_tested = chance_welch(&spread[0], &spread[1], least, &test);
-		t->row->p = fmax(t->row->p, test.p);
-		t->row->half = fmax(t->row->half, test.half);
+		t->row->is_tested = chance_errors_add(&t->errors, &spread[0], &spread[1], least);
 	}
-	if (r->options.basis == DIFF_WEIGHTS)
-		t->row->half = r->side[0].weight > 0 ? t->row->half / r->side[0].weight : 0;
-	return t->row->p;
+	return t->row->p = chance_errors_p(&t->errors, t->difference);
 }
 
 /* Tests the rows that could be significant. 0 or -ENOMEM. */
@@ -281,13 +278,14 @@ static int test_rows(struct diff_result *r, const struct side *sides, struct tes
 {
 	size_t length = longest_block(r);
 	size_t nr_blocks = r->side[0].nr_replicates / length + r->side[1].nr_replicates / length;
-	MEM_AUTO double *p = mem_calloc(nr + 1, 3 * sizeof(*p));
-	double *weight, *adjusted, shares = 0;
+	MEM_AUTO double *p = mem_calloc(nr + 1, 4 * sizeof(*p));
+	double *weight, *adjusted, *level, shares = 0;
 
 	if (!p)
 		return -ENOMEM;
 	weight = p + nr;
 	adjusted = p + 2 * nr;
+	level = p + 3 * nr;
 	qsort(t, nr, sizeof(*t), by_reach);
 	/* Those that could be significant with the smallest share of the error rate that they may
 	 * get. */
@@ -304,10 +302,12 @@ static int test_rows(struct diff_result *r, const struct side *sides, struct tes
 		/* Half of the error rate is divided equally, half by size. */
 		weight[i] = 1 / (double)nr + t[i].share / shares;
 	}
-	if (chance_holm(p, weight, nr, adjusted))
+	if (chance_holm(p, weight, nr, adjusted, level))
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		t[i].row->adjusted = adjusted[i];
+		t[i].row->half =
+		    t[i].unit > 0 ? chance_errors_half(&t[i].errors, level[i]) / t[i].unit : 0;
 		t[i].row->is_significant = adjusted[i] < DIFF_SIGNIFICANCE;
 		r->nr_significant += t[i].row->is_significant;
 	}

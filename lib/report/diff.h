@@ -10,14 +10,16 @@
  * so that a large function needs less evidence than one of hundreds of small ones. Both choices
  * depend only on the sum of the sides, which is independent of a difference.
  *
- * Neighbouring iterations are correlated. They are also tested in blocks of 2 to 5 neighbours, as
- * long as each side has three blocks, and the largest p counts. A significant difference then holds
- * within these two runs; the variation between runs is unknown.
+ * Neighbouring iterations are correlated. They are also tested with the error of blocks of 2 to 5
+ * neighbours, as long as each side has three blocks, and the largest p counts. A significant
+ * difference then holds within these two runs; the variation between runs is unknown.
  *
  * Not thread-safe.
  */
 #ifndef REPORT_DIFF_H
 #define REPORT_DIFF_H
+
+#include "estimate/chance.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +44,7 @@ enum {
 /* Of rows, and of keys. */
 #define DIFF_MAX_BYTES ((size_t)1 << 30)
 /* An adjusted p below this is significant. */
-#define DIFF_SIGNIFICANCE 0.05
+#define DIFF_SIGNIFICANCE CHANCE_SIGNIFICANCE
 
 struct diff_options {
 	enum diff_basis basis;
@@ -81,7 +83,8 @@ struct diff_row {
 	struct diff_value side[2];
 	double difference;  /* side 1 minus side 0: of shares; or of weights, divided by the mean
 			     * total of side 0 (of side 1 if that is 0) */
-	double half;        /* half of the 95 % interval of this row alone; 0: not tested */
+	double half;        /* half of the 95 % interval with the correction of p: without 0 exactly
+			       where the row is significant; 0: not tested */
 	double relative;    /* to side 0; 0.1: 10 % more; INFINITY: it was 0 */
 	double p, adjusted; /* 1 if not tested */
 	bool is_tested, is_significant;

@@ -34,7 +34,12 @@ def sides(now, was):
 
 
 def text_of(folder, now, was, *options, **how):
-    return output(PRINT, "--quiet", *sides(now, was), *options, cwd=folder, **how)
+    """An interval and its verdict agree."""
+    text = output(PRINT, "--quiet", *sides(now, was), *options, cwd=folder, **how)
+    for low, high, rest in re.findall(r"\[([-\d.]+), ([-\d.]+)\],? +(.*)", text):
+        is_change = not rest.startswith("no significant change")
+        assert not float(low) < 0 < float(high) if is_change else float(low) <= 0 <= float(high), text
+    return text
 
 
 def rows_of(folder, now, was, *options):
@@ -175,10 +180,12 @@ def check_runs_are_independent(folder):
         assert len(counts[side]) == 10, counts
     mean = {side: sum(c) / 10 for side, c in counts.items()}
     error = math.sqrt(sum((x - mean[side]) ** 2 for side, c in counts.items() for x in c) / 9 / 10)
-    change, half = (100 * x / mean["was"] for x in (mean["now"] - mean["was"], 2.1009 * error))  # 18 degrees of freedom
+    change, error = (100 * x / mean["was"] for x in (mean["now"] - mean["was"], error))
     text = text_of(folder, ["now"], ["was"])
     low, high = map(float, re.search(r"^page_faults .*\[([-\d.]+), ([-\d.]+)\] +more ", text, re.M).groups())
-    assert abs(low - change + half) < 0.2 and abs(high - change - half) < 0.2, (text, change, half)
+    # of 18 degrees of freedom; the first and the second of two totals that are corrected together
+    assert abs((low + high) / 2 - change) < 0.2, (text, change)
+    assert 2.1009 * error - 0.2 < (high - low) / 2 < 2.4450 * error + 0.2, (text, error)
 
 
 def check_cut(folder):

@@ -143,23 +143,31 @@ TEST(holm)
 			    adjusted[] = {0.04, 0.09, 0.09, 0.025, 1, 0};
 	static const double weighted[] = {0.02, 0.04, 0.02}, weights[] = {2, 1, 4};
 	static const double ties[] = {0.02, 0.02, 0.02};
-	double out[6];
+	double out[6], level[6];
 
-	assert_int_equal(chance_holm(p, NULL, 6, out), 0);
+	assert_int_equal(chance_holm(p, NULL, 6, out, NULL), 0);
 	for (size_t i = 0; i < 6; i++)
 		assert_near(out[i], adjusted[i]);
-	assert_int_equal(chance_holm(ties, NULL, 3, out), 0);
+	assert_int_equal(chance_holm(ties, NULL, 3, out, NULL), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_near(out[i], 0.06);
-	assert_int_equal(chance_holm(NULL, NULL, 0, out), 0);
+	assert_int_equal(chance_holm(NULL, NULL, 0, out, NULL), 0);
 	/* by p / weight: the third (0.005), the first (0.01, which becomes less than that), the
 	 * second (0.04) */
-	assert_int_equal(chance_holm(weighted, weights, 3, out), 0);
+	assert_int_equal(chance_holm(weighted, weights, 3, out, NULL), 0);
 	assert_near(out[0], 0.005 * 7);
 	assert_near(out[1], 0.04);
 	assert_near(out[2], 0.005 * 7);
+	/* below which p has an adjusted value below 0.05 */
+	assert_int_equal(chance_holm(p, NULL, 6, out, level), 0);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(p[i] < level[i], out[i] < CHANCE_SIGNIFICANCE);
+	assert_near(level[5], 0.05 / 6);
+	assert_near(level[3], 0.05 / 5);
+	assert_near(level[1], 0.05 * 0.04 / 0.09);
+	assert_near(level[4], 0.05);
 	inject_mem(1);
-	assert_int_equal(chance_holm(p, NULL, 6, out), -ENOMEM);
+	assert_int_equal(chance_holm(p, NULL, 6, out, NULL), -ENOMEM);
 	inject_stop();
 }
 
@@ -174,7 +182,7 @@ TEST(many)
 	for (size_t i = 0; i < NR; i++)
 		p[i] = synthetic_uniform(&seed);
 	p[77] = 1e-9;
-	assert_int_equal(chance_holm(p, NULL, NR, adjusted), 0);
+	assert_int_equal(chance_holm(p, NULL, NR, adjusted, NULL), 0);
 	for (size_t i = 0; i < NR; i++)
 		assert_true(adjusted[i] >= p[i] && adjusted[i] <= 1);
 	assert_near(adjusted[77], 1e-3);

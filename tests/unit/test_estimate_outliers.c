@@ -34,7 +34,7 @@ static double least_of_job(size_t nr, double error)
 		for (size_t i = 0; i < nr; i++)
 			p[q * nr + i] = found[i].p;
 	}
-	assert_int_equal(chance_holm(p, NULL, nr * QUANTITIES, adjusted), 0);
+	assert_int_equal(chance_holm(p, NULL, nr * QUANTITIES, adjusted, NULL), 0);
 	for (size_t i = 0; i < nr * QUANTITIES; i++)
 		least = fmin(least, adjusted[i]);
 	return least;
@@ -69,7 +69,7 @@ TEST(a_slow_host_is_found)
 		assert_int_equal(outliers_find(items, 32, found), 0);
 		for (size_t i = 0; i < 32; i++)
 			p[i] = found[i].p;
-		assert_int_equal(chance_holm(p, NULL, 32, adjusted), 0);
+		assert_int_equal(chance_holm(p, NULL, 32, adjusted, NULL), 0);
 		claims += adjusted[7] < 0.05 && found[7].z < 0;
 		for (size_t i = 0; i < 32; i++)
 			others += i != 7 && adjusted[i] < 0.05;

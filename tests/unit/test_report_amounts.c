@@ -7,6 +7,7 @@
 
 #include "estimate/chance.h"
 #include "report/amounts.h"
+#include "report/diff.h"
 
 static void assert_near(double x, double y)
 {
@@ -81,6 +82,12 @@ TEST(degenerate)
 	}
 }
 
+/* What is claimed: the interval excludes 0. */
+static bool excludes_0(double change, double half)
+{
+	return fabs(change) > half;
+}
+
 enum { NR_AMOUNTS = 6, MAX_RUNS = 20 };
 
 /* Runs whose times deviate in common and each on its own, from 0.1 to 30 %; those of one session
@@ -127,7 +134,10 @@ TEST(claims)
 			assert_int_equal(amounts_judge(list, NR_AMOUNTS, kinds[k].are_neighbours),
 					 0);
 			nr_primary += list[0].is_significant;
-			nr_outside += fabs(list[0].relative) > list[0].half;
+			for (size_t n = 0; n < NR_AMOUNTS; n++)
+				assert_int_equal(excludes_0(list[n].relative, list[n].half),
+						 list[n].is_significant);
+			nr_outside += excludes_0(list[0].relative, list[0].half);
 			for (size_t n = 1; n < NR_AMOUNTS; n++)
 				is_other |= list[n].is_significant;
 			nr_others += is_other;
@@ -144,6 +154,47 @@ TEST(claims)
 		if (kinds[k].nr > 2 && !kinds[k].are_neighbours)
 			assert_true(nr_primary >= NR_PAIRS * 3 / 100);
 	}
+}
+
+/* An interval and its verdict agree, however many amounts are corrected together, changed or not,
+ * and with blocks whose last one is incomplete. */
+TEST(one_correction)
+{
+	enum { MAX_AMOUNTS = 60, NR_LISTS = 400 };
+	unsigned nr_claims = 0, nr_near = 0, nr_all = 0;
+	uint64_t seed = 41;
+
+	for (int i = 0; i < NR_LISTS; i++) {
+		size_t nr = 1 + synthetic_next(&seed) % MAX_AMOUNTS;
+		struct amount list[MAX_AMOUNTS];
+		double values[MAX_AMOUNTS][2][MAX_RUNS];
+		size_t nr_of[2];
+
+		for (unsigned side = 0; side < 2; side++)
+			nr_of[side] = 2 + synthetic_next(&seed) % (MAX_RUNS - 1);
+		for (size_t k = 0; k < nr; k++) {
+			double change = k % 3 ? 0 : 0.2 * synthetic_uniform(&seed);
+
+			for (unsigned side = 0; side < 2; side++)
+				for (size_t n = 0; n < nr_of[side]; n++)
+					values[k][side][n] = (1 + side * change) *
+							     exp(0.1 * synthetic_normal(&seed));
+			list[k] = (struct amount){.value = {values[k][0], values[k][1]},
+						  .nr = {nr_of[0], nr_of[1]},
+						  .is_primary = k == 1};
+		}
+		assert_int_equal(amounts_judge(list, nr, i % 2), 0);
+		for (size_t k = 0; k < nr; k++) {
+			assert_int_equal(excludes_0(list[k].relative, list[k].half),
+					 list[k].is_significant);
+			nr_claims += list[k].is_significant;
+			nr_near += list[k].p < DIFF_SIGNIFICANCE && !list[k].is_significant;
+			nr_all++;
+		}
+	}
+	print_message("%u of %u claimed; %u more without the correction\n", nr_claims, nr_all,
+		      nr_near);
+	assert_true(nr_claims > 100 && nr_near > 100);
 }
 
 /* Without blocks, what drifts is claimed far too often. */

@@ -140,7 +140,11 @@ TEST(counting)
 		put(d, 1, 4, "f", 480, 0), put(d, 1, 4, "g", 520, 0);
 		assert_int_equal(diff_finish(d, &r), 0);
 		assert_near(find(&r, "f")->p, chance_student(t, 6));
-		assert_near(find(&r, "f")->half, 0.08 / t * chance_student_inverse(0.05, 6));
+		assert_true(find(&r, "f")->adjusted > find(&r, "f")->p);
+		assert_near(find(&r, "f")->half,
+			    0.08 / t *
+				chance_student_inverse(
+				    0.05 * find(&r, "f")->p / find(&r, "f")->adjusted, 6));
 		diff_free(d);
 	}
 }
@@ -161,6 +165,8 @@ static void assert_sound(const struct diff_result *r)
 			    (w->is_tested && w->adjusted < DIFF_SIGNIFICANCE));
 		assert_int_equal(w->is_significant, i < r->nr_significant);
 		assert_true(isfinite(w->half) && w->half >= 0);
+		/* one correction, of the interval and of the verdict */
+		assert_true(!w->is_tested || (fabs(w->difference) > w->half) == w->is_significant);
 	}
 }
 
