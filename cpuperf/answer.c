@@ -4,7 +4,9 @@
  */
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/privilege.h"
 #include "program.h"
 #include "rights.h"
@@ -13,12 +15,15 @@
 #include "target/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { MAX_NEXT_BYTES = 1024 };
 
 /* Beside this program, in an install and in a build tree alike. */
 int find_printer(char path[PATH_MAX])
@@ -32,7 +37,27 @@ int find_printer(char path[PATH_MAX])
 	return 0;
 }
 
-static void become_printer(const char *printer, char *const *options, int fd)
+/* The user's, and the descriptor for what to print next, if there is one: in memory of its own. */
+static char **make_environment(int next)
+{
+	static char variable[32];
+	char **from = rights_environment(), **to;
+	size_t nr = 0;
+
+	while (from && from[nr])
+		nr++;
+	to = next >= 0 ? mem_calloc(nr + 2, sizeof(*to)) : NULL;
+	if (!to)
+		return from;
+	if (nr)
+		memcpy(to, from, nr * sizeof(*to));
+	snprintf(variable, sizeof(variable), "CPUPERF_NEXT=%d", next);
+	to[nr] = variable;
+	return to;
+}
+
+static void become_printer(const char *printer, char *const *options, int fd, int next,
+			   char **environment)
 {
 	char json[] = "--log-format=json", *argv[PRINTER_MAX_OPTIONS + 3] = {(char *)printer};
 	size_t nr = 1;
@@ -42,22 +67,26 @@ static void become_printer(const char *printer, char *const *options, int fd)
 	if (log_is_json())
 		argv[nr] = json;
 	privilege_drop();
-	if (dup2(fd, STDOUT_FILENO) >= 0)
-		execve(printer, argv, rights_environment());
+	if (dup2(fd, STDOUT_FILENO) >= 0 && (next < 0 || fcntl(next, F_SETFD, 0) == 0))
+		execve(printer, argv, environment);
 	_exit(EXIT_NOT_FOUND);
 }
 
-int ask_printer(const char *printer, char *const *options, int fd)
+int ask_printer(const char *printer, char *const *options, int fd, int next)
 {
-	int status = 0;
+	char **environment = make_environment(next); /* before: malloc may be locked after it */
+	int status = 0, rc;
 	pid_t pid;
 
 	fflush(NULL);
 	pid = fork();
+	rc = pid < 0 ? -errno : 0;
 	if (pid == 0)
-		become_printer(printer, options, fd);
-	if (pid < 0)
-		return -errno;
+		become_printer(printer, options, fd, next, environment);
+	if (environment != rights_environment())
+		mem_free(environment);
+	if (rc)
+		return rc;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!WIFEXITED(status))
@@ -65,7 +94,19 @@ int ask_printer(const char *printer, char *const *options, int fd)
 	return WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
 }
 
-static void add_place(const struct answer *a, struct buf *out)
+/* What cpuperf_print proposes: options. Before it has, or without, those of the usual report. */
+static void add_next(const struct answer *a, const char *next, struct buf *out)
+{
+	if (!a->has_samples)
+		return;
+	buf_addc(out, ' ');
+	if (*next)
+		buf_shown(out, next, strlen(next));
+	else
+		buf_adds(out, "--report=tree");
+}
+
+static void add_place(const struct answer *a, const char *next, struct buf *out)
 {
 	BUF_AUTO(quoted, 8 * PATH_MAX);
 	BUF_AUTO(shown, 8 * PATH_MAX);
@@ -80,9 +121,22 @@ static void add_place(const struct answer *a, struct buf *out)
 			   buf_str(&shown), strerror(ENOSPC));
 		return;
 	}
-	buf_printf(out, "\nSaved in %s%s%s. More: cpuperf_print%s%s%s (--help)\n", buf_str(&shown),
+	buf_printf(out, "\nSaved in %s%s%s. More: cpuperf_print%s%s", buf_str(&shown),
 		   a->why ? ", because " : "", a->why ? a->why : "", a->is_last ? "" : " ",
-		   a->is_last ? "" : buf_str(&shown), a->has_samples ? " --report=tree" : "");
+		   a->is_last ? "" : buf_str(&shown));
+	add_next(a, next, out);
+	buf_adds(out, " (--help)\n");
+}
+
+/* The most that cpuperf_print may propose stays in the pipe until it is read. */
+static void read_next(int fds[2], char *out, size_t size)
+{
+	ssize_t len;
+
+	io_close(&fds[1]);
+	len = fds[0] >= 0 ? io_read_full(fds[0], out, size - 1) : 0;
+	out[len > 0 ? len : 0] = '\0';
+	io_close(&fds[0]);
 }
 
 /* The lines of the terminal for what cpuperf_print prints; 0: any number. What follows it is
@@ -107,13 +161,25 @@ static unsigned find_rows(const struct answer *a, struct buf *place)
 	return rows + 1;
 }
 
+/* has_gap: on a larger screen there is an empty line above. */
+static void put_place(const struct answer *a, const char *next, bool has_gap)
+{
+	BUF_AUTO(place, 32 * PATH_MAX);
+
+	add_place(a, next, &place);
+	dprintf(STDERR_FILENO, "%s", buf_str(&place) + (place.len && !has_gap));
+}
+
 bool print_answer(const struct answer *a)
 {
 	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16], format[64];
 	char quiet[] = "--quiet", top[32] = "--top=10", no_pager[] = "--no-pager", report[64];
 	char *const options[] = {option, format, quiet, top, no_pager, a->report ? report : NULL,
 				 NULL};
+	const char usual_next[] = "--report=annotate --function=some_function";
 	BUF_AUTO(place, 32 * PATH_MAX);
+	char next[MAX_NEXT_BYTES] = "";
+	int fds[2] = {-1, -1};
 	struct err e = {0};
 	unsigned rows;
 	int rc = find_printer(printer);
@@ -121,15 +187,18 @@ bool print_answer(const struct answer *a)
 	snprintf(option, sizeof(option), "--session=%s", a->session);
 	snprintf(format, sizeof(format), "--output-format=%s", a->format);
 	snprintf(report, sizeof(report), "--report=%s", a->report ? a->report : "");
-	add_place(a, &place);
+	add_place(a, usual_next, &place);
 	rows = find_rows(a, &place);
 	if (rows)
 		snprintf(top, sizeof(top), "--rows=%u", rows);
-	rc = rc ? rc : ask_printer(printer, options, a->fd);
+	if (place.len && pipe2(fds, O_CLOEXEC))
+		fds[0] = fds[1] = -1;
+	rc = rc ? rc : ask_printer(printer, options, a->fd, fds[1]);
+	read_next(fds, next, sizeof(next));
 	if (rc < 0) {
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);
 	}
-	dprintf(STDERR_FILENO, "%s", buf_str(&place));
+	put_place(a, next, buf_str(&place)[0] == '\n');
 	return rc == 0;
 }

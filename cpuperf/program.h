@@ -89,9 +89,9 @@ bool print_answer(const struct answer *a);
 /* The path of cpuperf_print. 0 or -errno. */
 int find_printer(char path[PATH_MAX]);
 enum { PRINTER_MAX_OPTIONS = 8 };
-/* Runs it with these options, which end with NULL, and with its output to fd. Its exit status, or
- * -errno: it cannot be executed. */
-int ask_printer(const char *printer, char *const *options, int fd);
+/* Runs it with these options, which end with NULL, and with its output to fd; what to print next it
+ * writes to next, if that is not negative. Its exit status, or -errno: it cannot be executed. */
+int ask_printer(const char *printer, char *const *options, int fd, int next);
 
 /* result.c */
 /* How many iterations, of what: "3 iteration(s) of 1 s", "2 run(s)". until_end: of the target. */

@@ -414,7 +414,7 @@ static int print_difference(const char *folder)
 
 	snprintf(session, sizeof(session), "--session=%s/new", folder);
 	snprintf(diff, sizeof(diff), "--diff=%s/old", folder);
-	return find_printer(printer) ?: ask_printer(printer, options, STDOUT_FILENO);
+	return find_printer(printer) ?: ask_printer(printer, options, STDOUT_FILENO, -1);
 }
 
 /* What differs, by function. The verdict is printed: a failure is said, and no more. */

@@ -4,6 +4,7 @@
  */
 #include "conclusion.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "job.h"
 #include "numbers.h"
@@ -91,6 +92,39 @@ void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, siz
 	}
 	if (most_of)
 		set_waits(&j->output->conclusion, j, most_of, &all);
+}
+
+/* --- on a CPU -------------------------------------------------------------------------------- */
+
+static bool is_of_faults(const char *function)
+{
+	static const char *const names[] = {"exc_page_fault", "do_user_addr_fault", "do_page_fault",
+					    "do_mem_abort"};
+
+	return ARRAY_ANY(name, names, ARRAY_NR(names), strcmp(function, *name) == 0);
+}
+
+static void set_part(double least, const char *name, double *part, char *of)
+{
+	if (least <= *part || strlen(name) >= CONCLUSION_NAME_BYTES)
+		return;
+	*part = least;
+	snprintf(of, CONCLUSION_NAME_BYTES, "%s", name);
+}
+
+void conclusion_add_function(struct job *j, const struct report_flat_row *row,
+			     const struct report_weight *all)
+{
+	const struct report_function *f =
+	    report_functions_at(j->inputs->functions, row->column[REPORT_FUNCTION]);
+	struct conclusion *c = &j->output->conclusion;
+
+	if (f->is_kernel && is_of_faults(f->name))
+		set_part(reports_share_of(&row->total, all).low, f->name, &c->least_faults,
+			 c->faults);
+	else if (!f->is_kernel && f->is_known && row->self.samples &&
+		 !reports_is_made_at_run_time(f->object))
+		set_part(reports_share_of(&row->self, all).low, f->name, &c->least_hot, c->hot);
 }
 
 /* --- sentences ------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 struct buf;
 struct job;
 struct report_flat_row;
+struct report_weight;
 
 enum { CONCLUSION_NAME_BYTES = 160 };
 
@@ -23,12 +24,19 @@ struct conclusion {
 	double least_waits; /* of the blocked time: the part of one reason, at least */
 	double waits;       /* its estimate */
 	char reason[64], function[CONCLUSION_NAME_BYTES]; /* that most of it is in; or "" */
+	/* Of the time on CPU, at least: what the largest function of the program has, and what the
+	 * kernel used for page faults, in that function. */
+	double least_hot, least_faults;
+	char hot[CONCLUSION_NAME_BYTES], faults[CONCLUSION_NAME_BYTES];
 };
 
 /* Begins a line for it in the text, in answers for people. */
 void conclusion_begin(struct job *j);
 /* Rows of the answer's waits with state and reason. */
 void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, size_t nr);
+/* A row of what ran on a CPU, by function; all: the time on CPU. */
+void conclusion_add_function(struct job *j, const struct report_flat_row *row,
+			     const struct report_weight *all);
 /* Replaces the line, or removes it. */
 void conclusion_end(struct conclusion *c, struct buf *text);
 

@@ -9,6 +9,7 @@
 #include "browser.h"
 #include "live/live.h"
 #include "navigator/navigator.h"
+#include "next.h"
 #include "options.h"
 #include "plan.h"
 #include "push.h"
@@ -212,6 +213,8 @@ static int run(struct run *r)
 	output_init(&r->output, r->plan.format, r->options);
 	rc = run_steps(r, &e);
 	problems_end(&r->output.problems);
+	if (rc == 0 && are_sampled(&r->inputs))
+		next_write(&r->output.conclusion);
 	if (rc && e.code)
 		log_err(LOG_ERROR, &e);
 	if (!rc && !r->output.problems.has_loss && (r->is_whole || !r->plan.pushed))

@@ -234,6 +234,16 @@ static void say_what_did_not_run(const struct flat *f)
 			reports_without_samples(f->j, &f->stats, i);
 }
 
+/* The answer says what to look at next by what it has found. */
+static void add_findings(struct flat *f)
+{
+	if (f->j->sum == REPORT_SUM_WAITS)
+		conclusion_add_waits(f->j, f->rows, f->nr_rows);
+	for (size_t i = 0; i < f->nr_rows && f->j->is_brief && f->j->nr == 1; i++)
+		if (f->columns >> REPORT_FUNCTION & 1 && is_on_cpu(f, event_at(f, i)))
+			conclusion_add_function(f->j, &f->rows[i], whole_of(f, &f->rows[i]));
+}
+
 static int print_flat(struct job *j, unsigned columns, bool waits_in_program, struct err *e)
 {
 	struct flat f = {.j = j, .columns = columns, .waits_in_program = waits_in_program};
@@ -265,8 +275,7 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 		 reports_have_room(j, j->selection->by_host))
 		rc = reports_side_by_side(j, columns, &f.stats, f.rows, f.nr_rows, e);
 	else if (rc == 0) {
-		if (j->sum == REPORT_SUM_WAITS)
-			conclusion_add_waits(j, f.rows, f.nr_rows);
+		add_findings(&f);
 		say_what_did_not_run(&f);
 		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
 	}

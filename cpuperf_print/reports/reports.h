@@ -64,6 +64,9 @@ const struct report_sink *reports_programs_sink(const struct reports_programs *p
  * programs of reports_programs, or all of the runtime with most samples. */
 void reports_nameless(struct job *j, const struct report_flat_row *rows, size_t nr, struct grid *g);
 
+/* Whether the object is no file of a program, but memory to which code was written. */
+bool reports_is_made_at_run_time(const char *object);
+
 /* True if events of the group heap were sampled. */
 bool reports_has_heap(const struct profile_facts *f);
 /* True if not only they were. */

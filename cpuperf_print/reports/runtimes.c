@@ -94,7 +94,7 @@ static bool is_old(const struct runtime *r, const char *object)
 	return nr && nr < r->since;
 }
 
-static bool is_made_at_run_time(const char *object)
+bool reports_is_made_at_run_time(const char *object)
 {
 	static const char *const kinds[] = {"//", "memfd:", "[anon", "[heap]", "[JIT]"};
 
@@ -103,7 +103,7 @@ static bool is_made_at_run_time(const char *object)
 
 static bool is_made(const struct report_function *f)
 {
-	return !f->is_known && !f->is_kernel && is_made_at_run_time(f->object);
+	return !f->is_known && !f->is_kernel && reports_is_made_at_run_time(f->object);
 }
 
 static bool ran(uint32_t state)
@@ -323,7 +323,7 @@ static unsigned classify(const struct profile_mapping *m)
 	for (size_t i = 0; i < NR_RUNTIMES; i++)
 		if (!runtimes[i].interpreter && is_file_of(&runtimes[i], name))
 			return 1u << i;
-	return is_made_at_run_time(name) ? IS_MADE : 0;
+	return reports_is_made_at_run_time(name) ? IS_MADE : 0;
 }
 
 /* The classes of their mappings, by number of the process. NULL without memory. */

@@ -728,6 +728,46 @@ def check_waits_apart(folder):
                for r in csv.DictReader(io.StringIO(table, newline=""))), table
 
 
+NEXT = {
+    # what it does, the options that are proposed, and what they print
+    "lock": ("""
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *turn(void *p) { for (int i = 0; i < 3; i++) { pthread_mutex_lock(&m); usleep(20000); pthread_mutex_unlock(&m); } return p; }
+int main(void) { pthread_t t[6]; for (int i = 0; i < 6; i++) pthread_create(&t[i], 0, turn, 0); for (int i = 0; i < 6; i++) pthread_join(t[i], 0); }
+""", "--report=waits", r"blocked +futex"),
+    "touches": ("""
+#include <sys/mman.h>
+int main(void) { for (int i = 0; i < 100; i++) { char *p = mmap(0, 8 << 20, 3, 0x22, -1, 0); madvise(p, 8 << 20, 15);
+    for (long k = 0; k < 8 << 20; k += 4096) p[k] = 1; munmap(p, 8 << 20); } }
+""", r"--report=calls --function=\w*(fault|abort)\w*", r"\bmain \[\d+\]"),
+    "spins": ("""
+__attribute__((noinline)) static void spin_here(void) { for (volatile long i = 0; i < 200000000; i++); }
+int main(void) { spin_here(); }
+""", "--report=annotate --function=spin_here", r"spin_here"),
+    "sleeps": ("int main(void) { usleep(100000); }", "--report=tree", r"\d % "),
+}
+
+
+def check_next(folder):
+    """What to look at next follows from what was found, and works as it is typed, also for a session whose name is
+    quoted. Beside others a program may wait for a CPU most of the time: then that is looked at."""
+    path = f"{os.path.dirname(PRINT)}:{os.environ['PATH']}"
+    for name, (text, options, found) in NEXT.items():
+        with open(f"{folder}/{name}.c", "w", encoding="ascii") as f:
+            f.write("#include <unistd.h>\n" + text)
+        run("cc", "-g", "-O1", "-pthread", "-o", f"{folder}/{name}", f"{folder}/{name}.c")
+        for session in ([], ["-o", f"it's {name}"]):
+            err = run(CPUPERF, *session, "--", f"{folder}/{name}", cwd=folder).stderr
+            typed, chosen = re.search(r"^Saved in .*\. More: (cpuperf_print (?:'.*' |\S+ )?(--report=.*)) \(--help\)$", err, re.M).groups()
+            shown = output("sh", "-c", f"{typed} --no-pager", cwd=folder, env={"PATH": path})
+            assert os.geteuid() or re.fullmatch(f"{options}|--report=waits", chosen), (typed, err)
+            assert re.search(found if re.fullmatch(options, chosen) else r"\d %", shown), (typed, shown, err)
+    # counts have no such reports, and neither has what another program prints of them
+    err = run(CPUPERF, "-e", "task_clock", "--", "true", cwd=folder).stderr
+    assert "More: cpuperf_print (--help)\n" in err, err
+
+
 def check_one_screen(folder):
     """On a terminal of 24 lines and 80 columns the answer leaves a line for the prompt: functions become fewer; on
     a larger one there are more. What has more to say, of a loss for example, is longer rather than cut."""

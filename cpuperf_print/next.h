@@ -1,0 +1,20 @@
+/*
+ * What to print next, by what the answer has found: options of this program for the same session.
+ */
+#ifndef CPUPERF_PRINT_NEXT_H
+#define CPUPERF_PRINT_NEXT_H
+
+#include <stddef.h>
+
+struct buf;
+struct conclusion;
+
+/* The variable has the number of a descriptor, to which they are written. */
+#define NEXT_VARIABLE "CPUPERF_NEXT"
+
+/* Appends the options, quoted for a shell: "--report=waits". */
+void next_put(const struct conclusion *c, struct buf *out);
+/* Writes them to the descriptor, if there is one. */
+void next_write(const struct conclusion *c);
+
+#endif
