@@ -177,6 +177,8 @@ static void pass_record(struct reader *r, const uint8_t *at)
 	for (int i = 0; i < BPF_NR_WAITS; i++) {
 		out.kind = (enum waits_kind)i;
 		out.ns = l->ns[i];
+		out.futex = i == BPF_WAIT_OFF_CPU ? l->futex : 0;
+		out.owner = i == BPF_WAIT_OFF_CPU ? l->owner : 0;
 		if (out.ns)
 			r->fn(&out, r->arg);
 	}

@@ -27,6 +27,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bpf/waits.skel.h"
@@ -73,7 +74,7 @@ static const struct {
     {PERF_REG_ARM64_PC, offsetof(struct user_pt_regs, pc)},
 #endif
 };
-_Static_assert(ARRAY_NR(regs) <= BPF_WAKER_REGS, "all have a place");
+_Static_assert(ARRAY_NR(regs) <= BPF_WAKER_FUTEX, "all have a place");
 #if defined(__aarch64__)
 enum { SP_BIT = PERF_REG_ARM64_SP };
 #elif defined(__x86_64__)
@@ -81,6 +82,33 @@ enum { SP_BIT = PERF_REG_X86_SP };
 #else
 enum { SP_BIT };
 #endif
+
+/* A system call in struct pt_regs: its number, of which 4 bytes suffice, and its arguments. */
+static const struct {
+	uint16_t call_at, argument_at[3];
+} call = {
+#if defined(__x86_64__)
+    offsetof(struct pt_regs, orig_rax),
+    {offsetof(struct pt_regs, rdi), offsetof(struct pt_regs, rsi), offsetof(struct pt_regs, rdx)},
+#elif defined(__aarch64__) /* behind struct user_pt_regs: the first argument, the number */
+    sizeof(struct user_pt_regs) + sizeof(uint64_t),
+    {sizeof(struct user_pt_regs), offsetof(struct user_pt_regs, regs[1]),
+     offsetof(struct user_pt_regs, regs[2])},
+#endif
+};
+#if defined(__x86_64__) || defined(__aarch64__)
+enum { FUTEX_CALL = SYS_futex };
+#else
+enum { FUTEX_CALL };
+#endif
+
+static void configure_futexes(struct waits_bpf *p)
+{
+	p->rodata->futex_call = FUTEX_CALL;
+	p->rodata->call_at = call.call_at;
+	for (size_t i = 0; i < ARRAY_NR(call.argument_at); i++)
+		p->rodata->argument_at[i] = call.argument_at[i];
+}
 
 static int configure_wakers(struct waits_bpf *p, bool has_wakers)
 {
@@ -158,6 +186,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
 	p->rodata->has_exit = is_sampled;
 	configure_reading(p, c, is_sampled);
+	configure_futexes(p);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
 	p->rodata->max_in_span[BPF_WAIT_OFF_CPU] = max_in_span(c->max_hz[WAITS_OFF_CPU]);

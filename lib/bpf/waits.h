@@ -26,6 +26,8 @@ struct waits_lasting {
 	uint64_t time_ns, ns; /* CLOCK_MONOTONIC; of the wait, up to then, that had no sample */
 	uint32_t pid, tid;    /* in this program's PID namespace */
 	uint32_t cpu;         /* that it counts on */
+	uint64_t futex;       /* the user address at which it waits; 0: none */
+	uint32_t owner;       /* a thread, as its program says; 0: none */
 	uint32_t nr_kernel, nr_user;
 	const uint64_t *kernel, *user; /* addresses, innermost first */
 	uint64_t regs_abi;             /* of the program: PERF_SAMPLE_REGS_ABI_…; 0: none */

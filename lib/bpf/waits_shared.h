@@ -21,7 +21,9 @@ struct bpf_waits_task {
 	__u64 waker;              /* who ended it: the number of a use of a slot; 0: not stored */
 	__u64 left[BPF_NR_WAITS]; /* ns until the next sample; 0: not drawn yet */
 	__u64 delay;              /* for CPUs in all, by the kernel, when it was switched out */
-	__u32 phase, zero;        /* enum bpf_wait, or BPF_NR_WAITS: it runs */
+	__u64 futex;              /* the user address that it waits at; 0: another wait */
+	__u32 owner;              /* of it when the wait began: a thread, if it is a lock; 0 */
+	__u32 phase;              /* enum bpf_wait, or BPF_NR_WAITS: it runs */
 	struct bpf_follow follow;
 };
 
@@ -48,7 +50,13 @@ struct bpf_waits_sums {
 struct bpf_waits_sample {
 	__u64 ns;      /* the wait that was hit; above it the level (base/wait_thinning.h) */
 	__u32 version; /* 0 */
+	/* Only of a wait at a futex: the version is BPF_WAITS_AT_FUTEX. */
+	__u32 owner; /* its number as its program sees it, not checked; 0: none */
+	__u64 futex;
+	__u32 zero; /* 28 bytes: with the kernel's length four words */
 } __attribute__((packed));
+
+enum { BPF_WAITS_PLAIN_BYTES = 12, BPF_WAITS_AT_FUTEX = 3 };
 
 enum {
 	BPF_LASTING_REGS = 64,        /* of struct pt_regs; a power of 2 */
@@ -65,7 +73,9 @@ struct bpf_waits_lasting {
 	__u32 cpu;                /* that the wait counts on */
 	__u32 nr_kernel, nr_user; /* addresses, innermost first; of the program without the first */
 	__u32 has_regs;           /* it is no thread of the kernel */
-	__u32 stack_bytes, zero;
+	__u32 stack_bytes;
+	__u32 owner;                  /* as in bpf_waits_sample, like the next */
+	__u64 futex;                  /* of the wait that is blocked; 0: none */
 	__u64 regs[BPF_LASTING_REGS]; /* as in struct pt_regs */
 	__u64 kernel[BPF_LASTING_ADDRESSES];
 	__u64 user[BPF_LASTING_ADDRESSES];
@@ -75,6 +85,7 @@ struct bpf_waits_lasting {
 enum {
 	BPF_WAKER_SLOTS = 512, /* for wakers of tasks that do not run yet; a power of 2 */
 	BPF_WAKER_REGS = 16,
+	BPF_WAKER_FUTEX = 15, /* the register's place that has the futex */
 	BPF_WAKER_KERNEL = 64,
 	BPF_WAKER_USER = 120,
 	BPF_WAKER_STACK = 1024,
@@ -85,7 +96,7 @@ enum {
 struct bpf_waits_waker {
 	__u64 ns;      /* as in bpf_waits_sample */
 	__u32 version; /* 1 */
-	__u32 zero;
+	__u32 owner;   /* as in bpf_waits_sample */
 	__u32 pid, tid;
 	__u32 nr_kernel, nr_user; /* addresses, innermost first */
 	char comm[16];

@@ -10,6 +10,7 @@
 
 enum {
 	RAW_BYTES = 12,          /* as of the programs in the kernel: with its length two words */
+	FUTEX_RAW_BYTES = 28,    /* with the length four */
 	MAX_ADDRESSES = 127,     /* of a callchain, where attr has no limit */
 	MAX_CHAIN = 2 + 2 * 512, /* marks, and both sides */
 };
@@ -98,6 +99,16 @@ static void put_branches(struct buf *b, const struct perf_event_attr *attr)
 		put(b, UINT64_MAX);
 }
 
+static void put_raw(struct buf *b, const struct sample_record *r)
+{
+	put_two(b, r->futex ? FUTEX_RAW_BYTES : RAW_BYTES, (uint32_t)r->wait_ns);
+	put_two(b, (uint32_t)(r->wait_ns >> 32), r->wait_version);
+	if (!r->futex)
+		return;
+	put_two(b, r->owner, (uint32_t)r->futex);
+	put_two(b, (uint32_t)(r->futex >> 32), 0);
+}
+
 static void put_fields(struct buf *b, const struct perf_event_attr *attr,
 		       const struct sample_record *r, const struct chain *c)
 {
@@ -119,10 +130,8 @@ static void put_fields(struct buf *b, const struct perf_event_attr *attr,
 		put(b, c->nr);
 		buf_add(b, c->word, c->nr * sizeof(c->word[0]));
 	}
-	if (type & PERF_SAMPLE_RAW) {
-		put_two(b, RAW_BYTES, (uint32_t)r->wait_ns);
-		put_two(b, (uint32_t)(r->wait_ns >> 32), r->wait_version);
-	}
+	if (type & PERF_SAMPLE_RAW)
+		put_raw(b, r);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		put_branches(b, attr);
 	if (type & PERF_SAMPLE_REGS_USER)

@@ -17,6 +17,8 @@ struct sample_record {
 	uint64_t time_ns, period;
 	uint64_t wait_ns; /* in the raw data */
 	uint32_t wait_version;
+	uint64_t futex; /* at which it waits, in the raw data; 0: none */
+	uint32_t owner; /* of it */
 	uint32_t nr_kernel, nr_user;
 	const uint64_t *kernel, *user; /* innermost first; marks among them are skipped */
 	uint64_t regs_abi;             /* PERF_SAMPLE_REGS_ABI_…; 0: none */

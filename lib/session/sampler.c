@@ -319,6 +319,8 @@ void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
 	const struct sampler_event *ev = event_of_wait(s, wait->kind);
 	const struct sample_record r = {.wait_ns = wait->ns,
 					.wait_version = TRACE_WAKER_LASTS,
+					.futex = wait->futex,
+					.owner = wait->owner,
 					.time_ns = wait->time_ns,
 					.pid = wait->pid,
 					.tid = wait->tid,

@@ -113,6 +113,8 @@ TEST(in_pieces)
 	add_record(); /* a thread of the kernel */
 	set_program();
 	record.ns[WAITS_RUN_QUEUE] = 50;
+	record.futex = 0x7f0000001008;
+	record.owner = 12;
 	record.nr_user = 2;
 	record.user[0] = 88;
 	record.user[1] = 99;
@@ -135,6 +137,11 @@ TEST(in_pieces)
 		assert_int_equal(seen[2].wait.tid, 6);
 		assert_int_equal(seen[2].wait.cpu, 1);
 		assert_int_equal(seen[2].wait.time_ns, 1000);
+		/* only of what is blocked */
+		assert_int_equal(seen[0].wait.futex, 0);
+		assert_int_equal(seen[1].wait.futex, 0x7f0000001008);
+		assert_int_equal(seen[1].wait.owner, 12);
+		assert_int_equal(seen[2].wait.futex, 0);
 		if (!place.bytes)
 			continue;
 		assert_int_equal(seen[2].wait.nr_user, 3);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "session/sample_record.h"
+#include "trace/futex.h"
 #include "trace/record.h"
 #include "trace/waker.h"
 
@@ -97,6 +98,33 @@ TEST(all_fields)
 	assert_int_equal(trace_word(r.regs, 0), 1003);
 	assert_int_equal(trace_word(r.regs, 1), 1007);
 	assert_int_equal(r.stack_len, 24);
+	assert_memory_equal(r.stack, stack, 24);
+}
+
+/* What a wait that lasts waits at is behind its version, as in the kernel's own. */
+TEST(at_a_futex)
+{
+	struct perf_event_attr a = attr_of(ALL);
+	struct sample_record from = whole();
+	struct trace_futex futex;
+	struct trace_layout l;
+	struct trace_record r;
+	BUF_AUTO(out, 1 << 20);
+
+	assert_true(sample_record_add(&out, &a, &from));
+	decode(&a, &out, &r, &l);
+	assert_false(trace_futex_decode(&l, &r, &futex));
+	buf_reset(&out);
+	from.futex = 0x7f0000001008;
+	from.owner = 12;
+	assert_true(sample_record_add(&out, &a, &from));
+	decode(&a, &out, &r, &l);
+	assert_int_equal(r.raw_len, 28);
+	assert_int_equal(r.wait_ns, from.wait_ns);
+	assert_true(trace_futex_decode(&l, &r, &futex));
+	assert_int_equal(futex.address, from.futex);
+	assert_int_equal(futex.owner, 12);
+	assert_true(futex.lasts);
 	assert_memory_equal(r.stack, stack, 24);
 }
 

@@ -12,6 +12,8 @@
 
 #include "bpf/waits_shared.h"
 
+enum { KERNEL_THREAD = 0x200000 }; /* PF_KTHREAD */
+
 struct file;
 
 struct vm_area_struct {
@@ -113,7 +115,6 @@ static void get_program(struct task_struct *t, struct bpf_waits_lasting *to)
 /* to: with none yet. */
 static void get_stacks(struct task_struct *t, struct bpf_waits_lasting *to)
 {
-	enum { KERNEL_THREAD = 0x200000 }; /* PF_KTHREAD */
 	long n;
 
 	n = bpf_get_task_stack(t, to->kernel, sizeof(to->kernel), 0);

@@ -100,6 +100,10 @@ const volatile __u64 reg_bits;
 const volatile bool has_wakers;
 __u64 nr_wakers; /* stored so far */
 
+/* The places in struct pt_regs of the number of a system call and of its arguments. */
+const volatile __u16 call_at, argument_at[3];
+const volatile __u32 futex_call; /* the number of futex(2); 0: not known */
+
 const volatile __u64 mean_ns[BPF_NR_WAITS];     /* between two samples; 0: none */
 const volatile __u32 max_in_span[BPF_NR_WAITS]; /* samples of a CPU that are sent; 0: all */
 const volatile bool counts_wakeups;
@@ -191,6 +195,41 @@ static __always_inline __u64 measured_ns(struct task_struct *t, struct bpf_waits
 	if (to > disabled)
 		to = disabled;
 	return to > from ? to - from : 0;
+}
+
+/* The futex that the task waits at; 0: none. Also of a task that runs again, up to its return to
+ * the program. */
+static __u64 futex_of(struct task_struct *t)
+{
+	char *regs = (char *)bpf_task_pt_regs(t);
+	__u64 futex = 0;
+	__u32 call = 0;
+
+	if (t->flags & KERNEL_THREAD || !futex_call ||
+	    bpf_probe_read_kernel(&call, sizeof(call), regs + call_at) || call != futex_call)
+		return 0;
+	bpf_probe_read_kernel(&futex, sizeof(futex), regs + argument_at[0]);
+	return futex;
+}
+
+/* The task that is switched out waits at its futex: who owns that, if it is a lock that says so. A
+ * lock of glibc waits for its word to be no longer 2, and has its owner 8 bytes behind that; the
+ * word of one with priority inheritance, or of a robust one, is its owner. */
+static __u32 owner_of(struct task_struct *t, __u64 futex)
+{
+	enum { OF_WORD = 0x3fffffff, CONTENDED = 2, COMMAND = 127, WAIT = 0, WAIT_BITSET = 9 };
+	char *regs = (char *)bpf_task_pt_regs(t);
+	__u64 command = 0, value = 0;
+	__u32 word[3] = {0, 0, 0};
+
+	bpf_probe_read_kernel(&command, sizeof(command), regs + argument_at[1]);
+	bpf_probe_read_kernel(&value, sizeof(value), regs + argument_at[2]);
+	if (bpf_probe_read_user(word, sizeof(word), (void *)futex))
+		return 0;
+	command &= COMMAND;
+	if ((command == WAIT || command == WAIT_BITSET) && (__u32)value == CONTENDED)
+		return word[2];
+	return word[0] & OF_WORD;
 }
 
 /* Ends the phase in which the task waited, on a CPU whose runqueue is locked: adds up the part
@@ -302,6 +341,9 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 			s->delay = delay_of(prev);
 		s->since = s->follow.is_member == BPF_FOLLOW_STARTS ? 0 : now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
+		s->futex =
+		    mean_ns[BPF_WAIT_OFF_CPU] && s->phase == BPF_WAIT_OFF_CPU ? futex_of(prev) : 0;
+		s->owner = s->futex ? owner_of(prev, s->futex) : 0;
 	}
 	sum->due = 0;
 	sum->pid = next->pid;
@@ -350,10 +392,7 @@ static __always_inline void clear(struct bpf_waits_waker *w)
 SEC("?cpuperf_trace/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *t)
 {
-	enum {
-		KERNEL_THREAD = 0x200000, /* PF_KTHREAD */
-		SLACK_NS = 20000,         /* that may pass until sched_wakeup, at any rate */
-	};
+	enum { SLACK_NS = 20000 }; /* that may pass until sched_wakeup, at any rate */
 	const __u64 slack = mean_ns[BPF_WAIT_OFF_CPU] / 16;
 	struct task_struct *self = bpf_get_current_task_btf();
 	struct bpf_waits_task *s = find(t);
@@ -435,6 +474,8 @@ static bool send_waker(void *ctx, const struct bpf_waits_task *s, __u64 ns, void
 	if (!slot || slot->number != s->waker)
 		return false;
 	slot->waker.ns = ns;
+	slot->waker.owner = s->owner;
+	slot->waker.regs[BPF_WAKER_FUTEX] = s->futex;
 	if (slot->waker.nr_user)
 		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &slot->waker,
 				      sizeof(slot->waker));
@@ -498,7 +539,14 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 	out.ns = ns;
 	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, ns, to))
 		return;
-	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, sizeof(out));
+	if (which == BPF_WAIT_OFF_CPU && s->futex) {
+		out.version = BPF_WAITS_AT_FUTEX;
+		out.owner = s->owner;
+		out.futex = s->futex;
+		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, sizeof(out));
+		return;
+	}
+	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, BPF_WAITS_PLAIN_BYTES);
 }
 
 /* Also finds a task to which no sched_switch was reported: see is_unseen_wakeup. */
@@ -600,6 +648,7 @@ static struct bpf_waits_task *visit(struct task_struct *t)
 	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS || s->since)
 		return s && s->since ? s : NULL;
 	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
+	s->futex = mean_ns[BPF_WAIT_OFF_CPU] && s->phase == BPF_WAIT_OFF_CPU ? futex_of(t) : 0;
 	s->delay = delay_of(t);
 	s->since = bpf_ktime_get_ns();
 	return NULL;
@@ -696,6 +745,8 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	l->pid = number_of_process(t);
 	l->tid = number(t);
 	l->cpu = t->wake_cpu;
+	l->futex = s->futex;
+	l->owner = s->owner;
 	is_written = !write_lasting(seq, l);
 	finish(s, BPF_WAIT_OFF_CPU, l->ns[BPF_WAIT_OFF_CPU], is_written);
 	finish(s, BPF_WAIT_RUN_QUEUE, l->ns[BPF_WAIT_RUN_QUEUE], is_written);
