@@ -321,3 +321,58 @@ bool symbol_elf_slot_name(const struct symbol_elf *s, uint64_t address,
 	    out);
 	return *out != '\0';
 }
+
+/* ---- data */
+
+static bool find_data_section(const struct elf_file *f, uint64_t address, struct elf_section *out)
+{
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
+		if (elf_file_section(f, i, out) && out->flags & SHF_ALLOC &&
+		    out->flags & SHF_WRITE && !(out->flags & SHF_TLS) && address >= out->address &&
+		    address - out->address < out->size)
+			return true;
+	return false;
+}
+
+/* False: the table has none there. */
+static bool find_variable(const struct elf_file *f, uint32_t type, uint64_t address,
+			  char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start)
+{
+	const bool is_64 = elf_file_is_64(f);
+	const size_t bytes = is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	struct elf_section table, text;
+	struct symbol s;
+
+	if (!find_table(f, type, &table, &text))
+		return false;
+	for (size_t i = 1; i < table.size / bytes && i < SYMBOL_MAX_ENTRIES; i++) {
+		decode(table.data + i * bytes, is_64, &s);
+		if (ELF64_ST_TYPE(s.info) != STT_OBJECT || address < s.value ||
+		    address - s.value >= s.size || s.name >= text.size || !text.data[s.name])
+			continue;
+		snprintf(name, SYMBOL_ELF_MAX_NAME_BYTES, "%.*s", (int)(text.size - s.name),
+			 (const char *)text.data + s.name);
+		*start = s.value;
+		return true;
+	}
+	return false;
+}
+
+bool symbol_elf_data(const struct elf_file *code, const struct elf_file *debug, uint64_t address,
+		     char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start)
+{
+	const struct elf_file *files[] = {code, debug, code};
+	static const uint32_t types[] = {SHT_SYMTAB, SHT_SYMTAB, SHT_DYNSYM};
+	const uint64_t start_ns = clock_thread_cpu_ns();
+	struct elf_section section;
+	bool is_found = false;
+
+	if (!code || !find_data_section(code, address, &section))
+		return false;
+	*start = section.address;
+	*name = '\0';
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !is_found; i++)
+		is_found = files[i] && find_variable(files[i], types[i], address, name, start);
+	elf_file_spend(code, clock_thread_cpu_ns() - start_ns);
+	return true;
+}

@@ -68,6 +68,12 @@ void symbol_elf_name(const struct symbol_elf *s, const struct symbol_entry *e,
 bool symbol_elf_slot_name(const struct symbol_elf *s, uint64_t address,
 			  char out[SYMBOL_ELF_MAX_NAME_BYTES]);
 
+/* The variable at an address, in code or debug (which may be NULL): its name, "" without one, and
+ * where it begins, or without one its section. False: no section with data of the program is there.
+ */
+bool symbol_elf_data(const struct elf_file *code, const struct elf_file *debug, uint64_t address,
+		     char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start);
+
 /* For elf_symbols.c: adds the slots and the PLT stubs, whose names are in the text of .dynsym
  * (number source). */
 int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, struct symbol_slots *slots,

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "elf/file.h"
 #include "elf/finder.h"
@@ -17,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -518,4 +520,25 @@ const char *symbols_code_slot(struct symbols *s, const struct profile_object *ob
 		return NULL;
 	symbol_demangle(linkage, name);
 	return symbol_functions_text(&s->functions, name, strlen(name));
+}
+
+bool symbols_variable(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+		      char out[SYMBOL_VARIABLE_BYTES])
+{
+	const struct symbol_object *o = find_object(s, mapping->object);
+	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[SYMBOL_MAX_NAME_BYTES], offset[24] = "";
+	uint64_t at, start;
+
+	if (!o || !symbol_object_address(o, mapping, mapping->start, &at))
+		return false;
+	at += address - mapping->start;
+	if (!symbol_elf_data(o->code, o->debug, at, linkage, &start))
+		return false;
+	symbol_demangle(*linkage ? linkage : "[data]", name);
+	if (at != start || !*linkage)
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, at - start);
+	snprintf(out, SYMBOL_VARIABLE_BYTES, "%.*s%s",
+		 (int)(SYMBOL_VARIABLE_BYTES - sizeof(offset)), name, offset);
+	str_disarm(out);
+	return true;
 }

@@ -109,6 +109,13 @@ enum { SYMBOL_MAX_LINES = 32 };
  * DWARF; slow, cached. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     uint64_t time_ns, struct symbol_line *out, size_t max);
+/* The variable at an address of a process that has this mapping, which may be another part of the
+ * same file: "lock", "lock+0x8", "[data]+0x40" without a name. Sanitised. False: the address is not
+ * in the file's data. */
+enum { SYMBOL_VARIABLE_BYTES = 256 };
+bool symbols_variable(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+		      char out[SYMBOL_VARIABLE_BYTES]);
+
 /* Code that was made at run time. */
 struct symbol_made {
 	const struct symbol_function *function;

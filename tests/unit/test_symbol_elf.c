@@ -158,6 +158,46 @@ static uint64_t address_of(const struct test_world *w, const char *file, const c
 	return strtoull(text, NULL, 16);
 }
 
+/* Data, also what has no bytes in the file, by way of the mapping of other parts of it. */
+TEST(variables)
+{
+	static const char program[] =
+	    "static long table[4]; long set = 3; static _Thread_local int own; int main(int n, "
+	    "char **v)"
+	    "{ table[n & 3] = set; own = n; return (int)(table[1] + own + *v[0]); }\n";
+	struct test_world *w = &world;
+	char path[4096], text[SYMBOL_VARIABLE_BYTES];
+	struct profile_object o;
+	struct profile_mapping m;
+	uint64_t table, set, code;
+
+	TEST_NEEDS(w, "nm");
+	tree_put(&w->tree, "/p.c", program, sizeof(program) - 1);
+	assert_true(test_shell(w, "cc -O0 -Wl,--build-id -o p p.c && strip -o stripped p"));
+	table = address_of(w, "p", "table");
+	set = address_of(w, "p", "set");
+	code = address_of(w, "p", "main");
+	o = test_object(w, "p", 0, path);
+	test_mapping(&o, &m);
+	test_world_open(w, NULL, NULL);
+	assert_true(symbols_variable(w->symbols, &m, m.start + table, text));
+	assert_string_equal(text, "table");
+	assert_true(symbols_variable(w->symbols, &m, m.start + table + 8, text));
+	assert_string_equal(text, "table+0x8");
+	assert_true(symbols_variable(w->symbols, &m, m.start + set, text));
+	assert_string_equal(text, "set");
+	assert_false(symbols_variable(w->symbols, &m, m.start + code, text));
+	assert_false(symbols_variable(w->symbols, &m, m.start + table + (1 << 20), text));
+	test_world_close(w);
+
+	o = test_object(w, "stripped", 0, path);
+	test_world_open(w, NULL, NULL);
+	assert_true(symbols_variable(w->symbols, &m, m.start + table, text));
+	assert_memory_equal(text, "[data]+0x", 9);
+	m.object = NULL;
+	assert_false(symbols_variable(w->symbols, &m, m.start + table, text));
+}
+
 TEST(choice)
 {
 	static const struct {
