@@ -282,6 +282,12 @@ static const struct registry_row rows[] = {
      .adds_states = true,
      .reads_in_turn = true,
      .print = reports_waits},
+    {.name = "locks",
+     .help = "locks at which threads waited: where, how often and long, and who held them",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .keeps_events = true,
+     .print = reports_locks},
     {.name = "heap",
      .help =
 	 "memory by the function that allocated it: at the peak, live, allocated, freed at once",

@@ -616,8 +616,10 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		     */
 		    .start_ns = o->start_ns};
 		run.filter = job_filter(j, o);
-		rc = in->pool ? pool_read(in->pool, &run, &input, stats)
-			      : report_engine_read(&run, &input, stats);
+		/* waits at futexes are not held: each is an entry */
+		rc = in->pool && !(sink->parts & REPORT_BY_FUTEX)
+			 ? pool_read(in->pool, &run, &input, stats)
+			 : report_engine_read(&run, &input, stats);
 		progress.read_bytes = stats->bytes;
 		inputs_end_names(j->inputs, o);
 		warn_unmapped(j->output, o, stats->nr_user - nr_user,

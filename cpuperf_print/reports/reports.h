@@ -11,6 +11,7 @@ int reports_records(struct job *j, struct err *e);
 int reports_flat(struct job *j, struct err *e);
 int reports_threads(struct job *j, struct err *e);
 int reports_waits(struct job *j, struct err *e);
+int reports_locks(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_changes(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);

@@ -6,6 +6,7 @@
 #define PROFILE_SAMPLES_H
 
 #include "profile/session.h"
+#include "trace/futex.h"
 #include "trace/waker.h"
 
 struct profile_samples;

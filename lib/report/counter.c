@@ -88,6 +88,8 @@ struct report_counter {
 	struct report_stack stack;
 	struct report_waker waker; /* of the current sample */
 	bool wants_wakers, has_waker;
+	struct report_wait *waits; /* owned; of the fold's entries */
+	size_t nr_waits, waits_room;
 	struct recent recent[NR_RECENT];
 	struct root roots[NR_ROOTS];
 	struct row rows[NR_ROWS];
@@ -149,7 +151,10 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 	struct report_counter *c = arg;
 	const struct report_sink *sink = c->all->run->sink;
 	struct report_event_stats *stats = &c->stats.event[key->event];
-	struct report_entry e = {.key = *key, .weight = *weight, .frames = frames};
+	struct report_entry e = {.key = *key,
+				 .weight = *weight,
+				 .frames = frames,
+				 .wait = key->wait ? &c->waits[key->wait - 1] : NULL};
 	size_t nr_waker = c->wants_wakers ? report_waker_frames(frames, nr) : 0;
 	int rc = has_part(c, REPORT_BY_REASON)
 		     ? set_reason(c, &e.key, frames + nr_waker, nr - nr_waker)
@@ -190,9 +195,47 @@ static int flush(struct report_counter *c, bool all_of_fold)
 		all->rc = rc;
 	pthread_mutex_unlock(&all->lock);
 	c->generation += all_of_fold;
+	c->nr_waits = all_of_fold ? 0 : c->nr_waits;
 	if (c->singles && all_of_fold)
 		report_singles_clear(c->singles);
 	return rc;
+}
+
+/* What stood in the futex is its owner if it is a thread of the process. 0 or -ENOMEM. */
+static int set_owner(struct report_counter *c, const struct profile_sample *s, uint32_t owner,
+		     struct report_wait *w)
+{
+	struct profile_task task;
+
+	w->owner = TRACE_UNKNOWN;
+	if (!owner)
+		return 0;
+	profile_lookup_task(c->lookup, s->record.pid, owner, s->time_ns, &task);
+	if (task.thread == TRACE_UNKNOWN)
+		return 0;
+	w->owner = owner;
+	w->owner_comm = report_functions_text_number(c->all->run->functions, task.comm->name);
+	return w->owner_comm == UINT32_MAX ? -ENOMEM : 0;
+}
+
+/* 0 or -ENOMEM. */
+static int add_wait(struct report_counter *c, const struct profile_sample *s)
+{
+	struct trace_futex futex;
+	struct report_wait *w;
+
+	if (!has_part(c, REPORT_BY_FUTEX) || !trace_futex_decode(s->layout, &s->record, &futex))
+		return 0;
+	w = MEM_ADD(c->waits, c->nr_waits, c->waits_room);
+	if (!w)
+		return -ENOMEM;
+	*w = (struct report_wait){.futex = futex.address,
+				  .ns = s->record.wait_ns,
+				  .time_ns = s->time_ns,
+				  .process = c->place.process->number,
+				  .lasts = futex.lasts};
+	c->key.wait = c->nr_waits;
+	return set_owner(c, s, futex.owner, w);
 }
 
 /* Moves *node to the child for an address: its function, and those inlined there. 0 or -ENOMEM;
@@ -422,11 +465,13 @@ static int count(struct report_counter *c, const uint64_t *addresses, size_t nr,
 		 const struct profile_sample *s)
 {
 	bool is_counted;
-	int rc = try_count(c, addresses, nr, nr_kernel, s, &is_counted);
+	int rc = add_wait(c, s) ?: try_count(c, addresses, nr, nr_kernel, s, &is_counted);
 
 	if (rc || is_counted)
 		return rc;
-	return flush(c, true) ?: try_count(c, addresses, nr, nr_kernel, s, &is_counted);
+	return flush(c, true)
+		   ?: add_wait(c, s)
+		   ?: try_count(c, addresses, nr, nr_kernel, s, &is_counted);
 }
 
 /* Fills in the parts of the key that the report needs; false: the sample is not selected. */
@@ -922,6 +967,7 @@ void report_counter_free(struct report_counter *c)
 	mem_free(c->region_frames);
 	mem_free(c->region_paths);
 	mem_free(c->programs);
+	mem_free(c->waits);
 	mem_free(c);
 }
 

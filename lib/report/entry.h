@@ -66,6 +66,9 @@ enum report_part {
 	REPORT_BY_WAKER = 1 << 14,  /* and its function; the same */
 	REPORT_BY_REGION = 1 << 15, /* the innermost one, with those around it */
 	REPORT_BY_HOST = 1 << 16,   /* and the rank */
+	/* Each wait at a futex is an entry of its own, with wait; of runs that add up states or
+	 * not. Not of single samples. */
+	REPORT_BY_FUTEX = 1 << 17,
 };
 
 /* The outermost frame of each stack, in place of nothing; only with REPORT_BY_STACK. */
@@ -105,6 +108,18 @@ struct report_key {
 	uint32_t host;   /* number of its text, as comm */
 	uint32_t rank;   /* in a parallel program; TRACE_UNKNOWN */
 	uint32_t slice;  /* in slice_ns since the session's start; 0 before it */
+	uint64_t wait;   /* with REPORT_BY_FUTEX: private to the counter */
+};
+
+/* A wait at a futex. */
+struct report_wait {
+	uint64_t futex;      /* in the memory of the process */
+	uint64_t ns;         /* how long it was */
+	uint64_t time_ns;    /* when it ended */
+	uint32_t process;    /* profile_process.number */
+	uint32_t owner;      /* the thread that owned the lock when it began; TRACE_UNKNOWN */
+	uint32_t owner_comm; /* its name: the number of its text */
+	bool lasts;          /* it had not ended */
 };
 
 /* Samples, and the sum of their weights. Of those that were taken by chance: their number, the sum
@@ -166,6 +181,7 @@ struct report_entry {
 	struct report_weight weight;
 	const struct report_frame *frames; /* the sampled function first; at least one */
 	size_t nr_frames;
+	const struct report_wait *wait; /* with REPORT_BY_FUTEX; NULL: it is of other samples */
 };
 
 /* A single sample, or several that the kernel added up. */

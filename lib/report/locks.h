@@ -1,0 +1,45 @@
+/*
+ * Waits at futexes, added up by futex: a lock of the program, or what its threads wait at for each
+ * other. Each wait stands for as many as its sample does.
+ */
+#ifndef REPORT_LOCKS_H
+#define REPORT_LOCKS_H
+
+#include "report/entry.h"
+
+struct report_functions;
+struct report_locks;
+
+/* Who is the cause of most of the waiting: the thread that owned the lock when waits began; if none
+ * is known, who ended them. */
+struct report_holder {
+	uint32_t text; /* the number of its name: of a waker as of report_waker_make */
+	uint32_t tid;  /* TRACE_UNKNOWN: a waker */
+	struct report_weight weight; /* waited because of it */
+};
+
+struct report_lock {
+	uint32_t process; /* its number: profile_process.number */
+	uint32_t pid;
+	uint64_t futex;    /* the address in the process */
+	uint64_t time_ns;  /* of a wait */
+	const char *kind;  /* "mutex", "condition" … by the functions that wait; "futex" */
+	uint32_t function; /* of the program, in which most of it is waited */
+	struct report_weight weight; /* of the time */
+	double waits;                /* that ended */
+	uint64_t max_ns;             /* of one wait */
+	uint32_t threads;            /* that waited */
+	struct report_holder holder; /* weight.samples 0: not known */
+};
+
+/* functions: borrowed. NULL without memory. */
+struct report_locks *report_locks_new(const struct report_functions *functions, bool with_wakers);
+void report_locks_free(struct report_locks *l); /* NULL is fine */
+const struct report_sink *report_locks_sink(const struct report_locks *l);
+/* What is added up, the one with most time first. Borrowed. NULL without memory. */
+const struct report_lock *report_locks_rows(struct report_locks *l, size_t *nr);
+
+/* Whether what waits there is held by one thread or several: "mutex", "rwlock". */
+bool report_lock_is_held(const struct report_lock *l);
+
+#endif

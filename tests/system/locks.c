@@ -1,0 +1,135 @@
+/*
+ * A program of two locks, which says itself how often it waits for each. A thread named "update"
+ * holds table_lock, "log" holds one with priority inheritance, on the heap: each takes it and then
+ * lets each waiter know that it can begin to wait, waits until all of them do (by /proc), and gives
+ * the lock back. locks ROUNDS: prints "table N log N heap ADDRESS update TID": waits of all
+ * threads.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MAX_WAITERS = 3 };
+
+struct shared {
+	pthread_mutex_t *lock;
+	const char *name;
+	int nr_waiters;
+	pthread_barrier_t begin, end; /* of a round */
+	atomic_int tids[MAX_WAITERS], holder;
+	atomic_long waits;
+	pthread_t threads[MAX_WAITERS + 1];
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static long rounds;
+
+static int own_tid(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+/* Whether the thread waits at that address. */
+static int is_at(int tid, const void *lock)
+{
+	char path[64], text[256] = "";
+	unsigned long call = 0, first = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	f = fopen(path, "re");
+	if (f && fgets(text, sizeof(text), f))
+		sscanf(text, "%lu %lx", &call, &first);
+	if (f)
+		fclose(f);
+	return call == SYS_futex && first == (unsigned long)lock;
+}
+
+static void *hold(void *arg)
+{
+	struct shared *s = arg;
+
+	pthread_setname_np(pthread_self(), s->name);
+	atomic_store(&s->holder, own_tid());
+	for (long i = 0; i < rounds; i++) {
+		pthread_mutex_lock(s->lock);
+		pthread_barrier_wait(&s->begin);
+		for (int k = 0; k < s->nr_waiters; k++)
+			while (!is_at(atomic_load(&s->tids[k]), s->lock))
+				usleep(500);
+		pthread_mutex_unlock(s->lock);
+		pthread_barrier_wait(&s->end);
+	}
+	return NULL;
+}
+
+__attribute__((noinline)) static void take(struct shared *s)
+{
+	if (pthread_mutex_trylock(s->lock)) {
+		atomic_fetch_add(&s->waits, 1);
+		pthread_mutex_lock(s->lock);
+	}
+	pthread_mutex_unlock(s->lock);
+}
+
+static void *wait_for(void *arg)
+{
+	struct shared *s = arg;
+	static _Thread_local int me;
+
+	me = own_tid();
+	for (int k = 0; k < s->nr_waiters; k++) {
+		int none = 0;
+
+		if (atomic_compare_exchange_strong(&s->tids[k], &none, me))
+			break;
+	}
+	for (long i = 0; i < rounds; i++) {
+		pthread_barrier_wait(&s->begin);
+		take(s);
+		pthread_barrier_wait(&s->end);
+	}
+	return NULL;
+}
+
+static void start(struct shared *s)
+{
+	pthread_barrier_init(&s->begin, NULL, (unsigned)s->nr_waiters + 1);
+	pthread_barrier_init(&s->end, NULL, (unsigned)s->nr_waiters + 1);
+	for (int i = 0; i <= s->nr_waiters; i++)
+		if (pthread_create(&s->threads[i], NULL, i ? wait_for : hold, s))
+			abort();
+}
+
+static void join(struct shared *s)
+{
+	for (int i = 0; i <= s->nr_waiters; i++)
+		pthread_join(s->threads[i], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static struct shared table = {.lock = &table_lock, .name = "update", .nr_waiters = 3};
+	static struct shared log = {.name = "log", .nr_waiters = 1};
+
+	pthread_mutexattr_t attr;
+
+	rounds = argc > 1 ? atol(argv[1]) : 10;
+	log.lock = malloc(sizeof(*log.lock));
+	if (!log.lock || pthread_mutexattr_init(&attr) ||
+	    pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) ||
+	    pthread_mutex_init(log.lock, &attr))
+		return 1;
+	start(&table);
+	start(&log);
+	join(&table);
+	join(&log);
+	printf("table %ld log %ld heap %lu update %d\n", atomic_load(&table.waits),
+	       atomic_load(&log.waits), (unsigned long)log.lock, atomic_load(&table.holder));
+	return 0;
+}

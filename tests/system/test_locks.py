@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Locks at which threads waited (--report=locks): locks.c knows how often, and who held them. CPUPERF and CPUPERF_PRINT
+name the programs; most of it needs the right to load programs into the kernel.
+"""
+import csv
+import io
+import json
+import os
+import re
+
+from kit import CPUPERF, hidden_turns, need_programs, on_terminal, ordinary_user, output, PRINT, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUNDS = 20
+
+
+def build(folder):
+    program = os.path.join(folder, "locks")
+    run("cc", "-O1", "-g", "-pthread", "-o", program, f"{HERE}/locks.c")
+    return program
+
+
+def measure(folder, *options, rounds=ROUNDS):
+    """What the program found: {name: number}."""
+    words = run(CPUPERF, *options, "--", build(folder), str(rounds), cwd=folder).stdout.split()
+    return {k: int(v) for k, v in zip(words[::2], words[1::2])}
+
+
+def write_waits(folder, *flags, rate=1):
+    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": rate, "stack_bytes": 8192,
+             "flags": ["callchain", "user_stack", *flags]}
+    with open(f"{folder}/waits.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": [event]}, f)
+    return f"--spec-file={folder}/waits.cpspec"
+
+
+def rows(folder, *args):
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=locks", *args, cwd=folder)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def check_each_wait(folder):
+    """With each wait sampled, counts are those of the program, and holders those that it made."""
+    need_programs()
+    spec = write_waits(folder)
+    for _ in range(5):  # where the kernel hides turns, waits may be missing
+        turns = hidden_turns()
+        counts = measure(folder, spec)
+        if hidden_turns() == turns:
+            break
+    found = rows(folder)
+    assert counts["table"] == 3 * ROUNDS and counts["log"] == ROUNDS, counts
+    table = [r for r in found if r["lock"] == "table_lock"]
+    log = [r for r in found if int(r["address"], 16) == counts["heap"]]
+    assert len(table) == len(log) == 1, found
+    for row, waits, threads, holder in ((table[0], counts["table"], 3, "update"), (log[0], counts["log"], 1, "log")):
+        assert (row["kind"], row["function"], row["holder"], row["holder_is"]) == ("mutex", "take", holder, "owner"), row
+        assert int(row["waits"]) == int(row["samples"]) == waits and int(row["threads"]) == threads, row
+        assert float(row["holder_share"]) == 100, row
+        assert int(row["max"]) <= int(row["time"]) and abs(int(row["mean"]) * waits - int(row["time"])) <= waits, row
+    assert table[0]["object"] == "locks" and int(table[0]["holder_tid"]) == counts["update"], table
+    assert (log[0]["lock"], log[0]["object"]) == ("", ""), log
+    # what is no lock says so, and main waits for the ends of threads
+    assert {r["kind"] for r in found if r["lock"].startswith("table.")} == {"barrier"}, found
+    assert {r["function"] for r in found if r["kind"] == "thread end"} <= {"main"}, found
+    times = [int(r["time"]) for r in found]
+    assert times == sorted(times, reverse=True), found
+    # people: names in place of addresses, in 80 columns
+    text, status = on_terminal(80, PRINT, "--quiet", "--report=locks", f"{folder}/cpuperf.session")
+    lines = re.sub(r"\x1b\[\??[0-9;]*[a-zA-Z]|\x1b[=>]", "", text).splitlines()
+    assert status == 0 and max(map(len, lines)) <= 80, text
+    assert any(line.startswith("table_lock ") and " mutex " in line and "update 100 %" in line for line in lines), text
+    assert any(line.startswith(hex(counts["heap"])) and "log 100 %" in line for line in lines), text
+    first = json.loads(output(PRINT, "--quiet", "--output-format=ndjson", "--report=locks", cwd=folder).splitlines()[0])
+    assert first["report"] == "locks" and first["lock"] == found[0]["lock"], first
+
+
+def check_wakers(folder):
+    """Who ends a wait stands for who holds what has no owner; an owner goes before."""
+    need_programs()
+    counts = measure(folder, write_waits(folder, "waker"))
+    found = {r["lock"] or int(r["address"], 16): r for r in rows(folder)}
+    assert found["table_lock"]["holder"] == "update" and found[counts["heap"]]["holder_is"] == "owner", found
+    barriers = [r for r in found.values() if r["kind"] == "barrier" and r["holder"]]
+    assert barriers and {r["holder_is"] for r in barriers} == {"waker"}, found
+    assert {r["holder"].split(" (")[0] for r in barriers} <= {"update", "log", "locks"}, found
+    assert "woken by " in output(PRINT, "--quiet", "--report=locks", cwd=folder)
+
+
+def check_ranges(folder):
+    """Only what is selected: of no thread, and of no time."""
+    need_programs()
+    measure(folder, write_waits(folder))
+    update = rows(folder, "--comm=update")
+    assert update and "take" not in {r["function"] for r in update}, update
+    assert not rows(folder, "--pid=1")
+    assert "No wait for a lock" in output(PRINT, "--quiet", "--report=locks", "--pid=1", cwd=folder)
+
+
+def check_without_waits(folder):
+    """A session that samples no waits says what to measure."""
+    run(CPUPERF, "--event=task_clock@100000", "--", "true", cwd=folder)
+    assert "sched:off_cpu_time@1" in output(PRINT, "--quiet", "--report=locks", cwd=folder)
+    done = run(PRINT, "--quiet", "--report=locks", "--output-format=csv", cwd=folder)
+    assert "sched:off_cpu_time@1" in done.stderr and done.stdout.startswith("lock,"), done
+
+
+def check_by_switches(folder):
+    """An ordinary user's waits have no locks, which is said."""
+    user = ordinary_user(folder)
+    if not user:
+        return
+    (cpuperf,), how = user
+    run(cpuperf, "--event=sched:off_cpu_time@1000000", "--", build(folder), "3", **how)
+    text = output(PRINT, "--quiet", "--report=locks", f"{folder}/cpuperf.session")
+    assert "right to load programs (BPF)" in text, text
+
+
+run_checks(globals(), everybody=True)
