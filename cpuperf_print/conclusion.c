@@ -6,13 +6,16 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "job.h"
 #include "numbers.h"
 #include "registry.h"
 #include "report/flat.h"
 #include "report/functions.h"
+#include "report/locks.h"
 #include "report/states.h"
 #include "reports/reports.h"
+#include "samples.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +69,50 @@ static void set_waits(struct conclusion *c, const struct job *j, const struct re
 	snprintf(c->function, sizeof(c->function), "%s", is_most ? function : "");
 }
 
+static void set_lock(struct conclusion *c, const struct job *j, const struct report_lock *l,
+		     const struct report_weight *all)
+{
+	const struct interval share = reports_share_of(&l->weight, all);
+	const struct report_holder *h = &l->holder;
+
+	c->lock = share.share;
+	c->least_lock = share.low;
+	if (h->weight.samples && reports_share_of(&h->weight, &l->weight).low >= most)
+		snprintf(c->holder, sizeof(c->holder), "%s",
+			 report_functions_text(j->inputs->functions, h->text));
+}
+
+/* That of the most time. all: of what is blocked. What fails here leaves a sentence that says less.
+ */
+static void add_lock(struct job *j, const struct report_weight *all)
+{
+	struct report_locks *locks = report_locks_new(j->inputs->functions, false);
+	const uint64_t nr_records = j->output->nr_records;
+	const struct report_lock *rows = NULL;
+	struct report_stats stats;
+	struct err e = {.code = 0};
+	size_t nr = 0;
+
+	if (!locks)
+		return;
+	if (samples_read(j, j->first, j->nr, report_locks_sink(locks), &stats, &e) == 0)
+		rows = report_locks_rows(locks, &nr);
+	for (size_t i = 0; rows && i < nr; i++)
+		if (report_lock_is_held(&rows[i])) {
+			set_lock(&j->output->conclusion, j, &rows[i], all);
+			break;
+		}
+	j->output->nr_records = nr_records;
+	report_stats_fini(&stats);
+	report_locks_free(locks);
+}
+
+/* Whether so much of the threads' time may be a sentence. */
+static bool is_half(const struct conclusion *c, double least)
+{
+	return c->all_ns > 0 && c->blocked_ns / c->all_ns * least >= half;
+}
+
 void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, size_t nr)
 {
 	struct reason list[MAX_REASONS] = {0}, *most_of = NULL;
@@ -90,8 +137,12 @@ void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, siz
 		if (!most_of || r->weight.weight > most_of->weight.weight)
 			most_of = r;
 	}
-	if (most_of)
-		set_waits(&j->output->conclusion, j, most_of, &all);
+	if (!most_of)
+		return;
+	set_waits(&j->output->conclusion, j, most_of, &all);
+	if (strcmp(j->output->conclusion.reason, "futex") == 0 &&
+	    is_half(&j->output->conclusion, j->output->conclusion.least_waits))
+		add_lock(j, &all);
 }
 
 /* --- on a CPU -------------------------------------------------------------------------------- */
@@ -199,16 +250,27 @@ static bool put_queue(const struct conclusion *c, struct buf *out)
 	return true;
 }
 
+/* Whoever holds it may be busy: the others wait for that. */
+static bool put_lock(const struct conclusion *c, struct buf *out)
+{
+	if (!is_half(c, c->least_lock))
+		return false;
+	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->lock);
+	buf_adds(out, " is waiting for one lock");
+	if (*c->holder)
+		buf_printf(out, ", held by %s", c->holder);
+	return true;
+}
+
 static bool put_blocked(const struct conclusion *c, struct buf *out)
 {
-	const double blocked = c->blocked_ns / c->all_ns;
 	const char *text = wait_text(c);
 	/* others may wait for work, of which the one on a CPU has none for them */
 	const bool has_busy = c->nr_threads > 1 && c->used_ns / c->wall_ns >= half;
 
-	if (!text || has_busy || blocked * c->least_waits < half)
+	if (!text || has_busy || !is_half(c, c->least_waits))
 		return false;
-	put_time_of_threads(c, out, blocked * c->waits);
+	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->waits);
 	buf_printf(out, " is waiting %s%s%s", text, *c->function ? ", most of it in " : "",
 		   c->function);
 	return true;
@@ -218,7 +280,7 @@ static bool put_sentence(const struct conclusion *c, struct buf *out)
 {
 	return c->all_ns > 0 && c->wall_ns >= least_ns &&
 	       (put_one_on_cpu(c, out) || put_all_cpus(c, out) || put_queue(c, out) ||
-		put_blocked(c, out));
+		put_lock(c, out) || put_blocked(c, out));
 }
 
 void conclusion_end(struct conclusion *c, struct buf *text)

@@ -23,6 +23,10 @@ struct conclusion {
 	uint64_t nr_threads, nr_cpus;
 	double least_waits; /* of the blocked time: the part of one reason, at least */
 	double waits;       /* its estimate */
+	/* The same of one lock, at which threads wait most; 0: of none. Its owner nearly all the
+	 * time; or "". */
+	double least_lock, lock;
+	char holder[CONCLUSION_NAME_BYTES];
 	char reason[64], function[CONCLUSION_NAME_BYTES]; /* that most of it is in; or "" */
 	/* Of the time on CPU, at least: what the largest function of the program has, and what the
 	 * kernel used for page faults, in that function. */
@@ -32,7 +36,8 @@ struct conclusion {
 
 /* Begins a line for it in the text, in answers for people. */
 void conclusion_begin(struct job *j);
-/* Rows of the answer's waits with state and reason. */
+/* Rows of the answer's waits with state and reason. Reads the samples again if most may be waits
+ * for a lock. */
 void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, size_t nr);
 /* A row of what ran on a CPU, by function; all: the time on CPU. */
 void conclusion_add_function(struct job *j, const struct report_flat_row *row,

@@ -3,7 +3,7 @@
  * holds table_lock, "log" holds one with priority inheritance, on the heap: each takes it and then
  * lets each waiter know that it can begin to wait, waits until all of them do (by /proc), and gives
  * the lock back. locks ROUNDS: prints "table N log N heap ADDRESS update TID": waits of all
- * threads.
+ * threads. locks serial: update computes with table_lock held, for which three others wait.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_WAITERS = 3 };
@@ -37,17 +38,17 @@ static int own_tid(void)
 /* Whether the thread waits at that address. */
 static int is_at(int tid, const void *lock)
 {
-	char path[64], text[256] = "";
-	unsigned long call = 0, first = 0;
+	char path[64], text[256] = "", *first = text;
+	unsigned long call = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	f = fopen(path, "re");
 	if (f && fgets(text, sizeof(text), f))
-		sscanf(text, "%lu %lx", &call, &first);
+		call = strtoul(text, &first, 10);
 	if (f)
 		fclose(f);
-	return call == SYS_futex && first == (unsigned long)lock;
+	return call == SYS_futex && strtoul(first, NULL, 16) == (unsigned long)lock;
 }
 
 static void *hold(void *arg)
@@ -112,6 +113,44 @@ static void join(struct shared *s)
 		pthread_join(s->threads[i], NULL);
 }
 
+static void *compute(void *arg)
+{
+	struct shared *s = arg;
+	struct timespec t = {0, 0};
+	volatile int unused = 0;
+
+	pthread_setname_np(pthread_self(), s->name);
+	pthread_mutex_lock(s->lock);
+	pthread_barrier_wait(&s->begin);
+	while (!t.tv_sec && t.tv_nsec < 400000000) {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+		for (int i = 0; i < 100000; i++)
+			unused = i;
+	}
+	pthread_mutex_unlock(s->lock);
+	(void)unused;
+	return NULL;
+}
+
+static void *wait_once(void *arg)
+{
+	struct shared *s = arg;
+
+	pthread_barrier_wait(&s->begin);
+	take(s);
+	return NULL;
+}
+
+static int serial(struct shared *s)
+{
+	pthread_barrier_init(&s->begin, NULL, (unsigned)s->nr_waiters + 1);
+	for (int i = 0; i <= s->nr_waiters; i++)
+		if (pthread_create(&s->threads[i], NULL, i ? wait_once : compute, s))
+			return 1;
+	join(s);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct shared table = {.lock = &table_lock, .name = "update", .nr_waiters = 3};
@@ -119,8 +158,10 @@ int main(int argc, char **argv)
 
 	pthread_mutexattr_t attr;
 
-	rounds = argc > 1 ? atol(argv[1]) : 10;
-	log.lock = malloc(sizeof(*log.lock));
+	if (argc > 1 && strcmp(argv[1], "serial") == 0)
+		return serial(&table);
+	rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
+	log.lock = malloc(sizeof(pthread_mutex_t));
 	if (!log.lock || pthread_mutexattr_init(&attr) ||
 	    pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) ||
 	    pthread_mutex_init(log.lock, &attr))

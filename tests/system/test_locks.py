@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import sys
 
 from kit import CPUPERF, hidden_turns, need_programs, on_terminal, ordinary_user, output, PRINT, run, run_checks
 
@@ -62,7 +63,7 @@ def check_each_wait(folder):
     assert (log[0]["lock"], log[0]["object"]) == ("", ""), log
     # what is no lock says so, and main waits for the ends of threads
     assert {r["kind"] for r in found if r["lock"].startswith("table.")} == {"barrier"}, found
-    assert {r["function"] for r in found if r["kind"] == "thread end"} <= {"main"}, found
+    assert {r["function"] for r in found if r["kind"] == "thread end"} <= {"main", "join"}, found
     times = [int(r["time"]) for r in found]
     assert times == sorted(times, reverse=True), found
     # people: names in place of addresses, in 80 columns
@@ -85,6 +86,17 @@ def check_wakers(folder):
     assert barriers and {r["holder_is"] for r in barriers} == {"waker"}, found
     assert {r["holder"].split(" (")[0] for r in barriers} <= {"update", "log", "locks"}, found
     assert "woken by " in output(PRINT, "--quiet", "--report=locks", cwd=folder)
+
+
+def check_sentence(folder):
+    """Above the answer stands that most of the time is waiting for one lock, and whose it is, though that thread is busy."""
+    need_programs()
+    lines = run(CPUPERF, "--", build(folder), "serial", cwd=folder).stderr.splitlines()
+    assert re.fullmatch(r"\d\d % of the time of 5 threads is waiting for one lock, held by update", lines[0]), lines
+    # a condition is no lock, and who is joined holds none
+    lines = run(CPUPERF, "--", sys.executable, "-c", "import threading, time; threading.Timer(0.3, print).start()",
+                cwd=folder).stderr.splitlines()
+    assert "one lock" not in lines[0], lines
 
 
 def check_ranges(folder):

@@ -77,6 +77,21 @@ TEST(sentences)
 	      .least_waits = 1,
 	      .reason = "futex"},
 	     ""},
+	    {{.wall_ns = s,
+	      .all_ns = 5 * s,
+	      .nr_threads = 5,
+	      .used_ns = 0.9 * s, /* of the one that holds it */
+	      .blocked_ns = 4 * s,
+	      .waits = 1,
+	      .least_waits = 1,
+	      .lock = 0.9,
+	      .least_lock = 0.85,
+	      .holder = "update",
+	      .reason = "futex"},
+	     "72 % of the time of 5 threads is waiting for one lock, held by update\n"},
+	    {{ONE, .blocked_ns = 0.9 * s, .lock = 1, .least_lock = 0.7, .reason = "futex"},
+	     "90 % of the wall time is waiting for one lock\n"},
+	    {{ONE, .blocked_ns = 0.9 * s, .lock = 1, .least_lock = 0.5, .reason = "futex"}, ""},
 	    {{.all_ns = 0}, ""},
 	};
 
