@@ -2,6 +2,7 @@
 socket, and reads what it added up. Written from that header; the tests compare cpuperf with it."""
 import array
 import ctypes
+import functools
 import mmap
 import os
 import random
@@ -9,6 +10,7 @@ import socket
 import struct
 import subprocess
 import threading
+import weakref
 
 BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED, LIVES, PATTERN = 1, 2, 4, 8, 16, 32, 128
 HELLO = struct.Struct("<6I")
@@ -104,29 +106,35 @@ class Memory:
         return result
 
 
+def serve(sock, memories, make):
+    """Until the recorder is gone."""
+    while True:
+        try:
+            c, _ = sock.accept()
+        except OSError:
+            return
+        with c:
+            hello = c.recv(64)
+            if len(hello) != HELLO.size or HELLO.unpack(hello)[2] != 5:
+                continue
+            m = make(struct.unpack("<3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+            memories.append(m)
+            c.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [m.fd]))])
+            os.close(m.fd)  # the mapping has its own
+
+
 class Recorder:
-    """Answers the agents of all programs that run with its environment."""
+    """Answers the agents of all programs that run with its environment. What nobody holds any more is closed: an ordinary
+    user may have few files open."""
 
     def __init__(self, agent, rate=1, wants=BLOCKS | STACKS | PEAK, **more):
-        self.rate, self.wants, self.more, self.memories = rate, wants, more, []
-        self.name = "cpuperf-marks-%08x" % random.randrange(1, 1 << 32)
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.bind("\0" + self.name)
-        self.socket.listen(64)
-        self.agent = agent
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while True:
-            c, _ = self.socket.accept()
-            with c:
-                hello = c.recv(64)
-                if len(hello) != HELLO.size or HELLO.unpack(hello)[2] != 5:
-                    continue
-                pid = struct.unpack("<3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-                m = Memory(pid, self.rate, self.wants, **self.more)
-                self.memories.append(m)
-                c.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [m.fd]))])
+        self.name, self.agent, self.memories = "cpuperf-marks-%08x" % random.randrange(1, 1 << 32), agent, []
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.bind("\0" + self.name)
+        sock.listen(64)
+        weakref.finalize(self, sock.shutdown, socket.SHUT_RDWR)
+        make = functools.partial(Memory, rate=rate, wants=wants, **more)
+        threading.Thread(target=serve, args=(sock, self.memories, make), daemon=True).start()
 
     def environment(self):
         return dict(os.environ, LD_PRELOAD=self.agent, CPUPERF_HEAP=self.name)
