@@ -195,13 +195,22 @@ static bool has_column(const struct grid_column *columns, size_t nr, const char 
 	return ARRAY_ANY(x, columns, nr, strcmp(x->name, name) == 0);
 }
 
+/* Columns that may leave do in a wider table of text. Without a terminal, names may make it wider:
+ * they are searched for. */
+static unsigned table_columns(const struct job *j)
+{
+	enum { WITHOUT_TERMINAL = 100 };
+
+	return j->output->width ? j->output->width : WITHOUT_TERMINAL;
+}
+
 struct grid *reports_grid(struct job *j, const struct grid_column *columns, size_t nr)
 {
 	struct grid_column *own = arena_calloc(&j->output->columns, nr, sizeof(*own));
 	const struct grid_options options = {
 	    .form = j->output->form,
 	    .width = j->selection->rows ? job_columns(j) : j->output->width,
-	    .fit = j->is_brief && j->selection->rows ? job_columns(j) : j->output->width,
+	    .fit = j->is_brief && j->selection->rows ? job_columns(j) : table_columns(j),
 	    .has_color = j->output->has_color,
 	    .is_markdown = j->output->format->is_markdown,
 	    .report = j->row->name,

@@ -515,7 +515,7 @@ static void leave(struct grid *g)
 			continue;
 		least = i == name && g->options.fit / 4 > MIN_CUT_WIDTH ? g->options.fit / 4
 									: MIN_CUT_WIDTH;
-		if (g->options.width && g->columns[i].kind == GRID_TEXT && width > least)
+		if (g->columns[i].kind == GRID_TEXT && width > least)
 			width = least;
 		sum += g->width[at++].is_gone ? 0 : (sum ? GAP : 0) + width;
 	}

@@ -64,7 +64,9 @@ struct grid_column {
 struct grid_options {
 	enum grid_form form;
 	unsigned width; /* text: columns of the terminal; 0: no limit */
-	unsigned fit;   /* text: columns that may leave do until it is no wider; 0: none does */
+	/* text: columns that may leave do until it is no wider, of long texts the beginning; 0:
+	 * none does */
+	unsigned fit;
 	/* text: bold header; certain changes in red (more) and green (less); without columns of
 	 * changes, shares by their size */
 	bool has_color;

@@ -237,20 +237,22 @@ def check_one_tree(folder):
 
 
 def check_on_terminals(folder):
-    """No line is wider than the terminal: columns that others say, too, are left out, and text is cut. Elsewhere, and
-    where there is room, all are there."""
+    """No line is wider than the terminal: columns that others say, too, are left out, and text is cut. Elsewhere it is as
+    on one of 100 columns, but names are whole; where there is room, all columns are there."""
     run(CPUPERF, "--spec-file=wall", "--", build(folder), cwd=folder)
     session, quiet = f"{folder}/cpuperf.session", (PRINT, "--quiet", "--no-pager")
     for report in ([f"--report={r}"] for r in ("waits", "flat", "threads", "tree", "stacks")):
         whole = output(PRINT, "--quiet", *report, session)
-        for columns in 80, 200:
+        assert "…" not in re.sub(r"^… \d+ more.*$", "", whole, flags=re.M), whole
+        for columns in 80, 100, 200:
             text, code = on_terminal(columns, *quiet, *report, session, NO_COLOR="1")
             # warnings and their hints name files of any length
             lines = [line for line in text.splitlines() if not re.search(r": warning: |^  hint: ", line)]
             assert code == 0 and max(map(len, lines)) <= columns, (columns, report, text)
             if report == ["--report=waits"]:
                 headers = [re.search(r"^ +self .*$", t, re.M)[0].split() for t in (text, whole)]
-                assert (headers[0] == headers[1]) == (columns == 200), headers
+                assert (headers[0] == headers[1]) == (columns == 100), headers
+                assert ({"samples", "count", "pid", "thread"} <= set(headers[0])) == (columns == 200), headers
                 assert {"self", "tid", "comm", "state", "reason"} <= set(headers[0]), headers
 
 

@@ -271,6 +271,38 @@ TEST(leaves)
 	}
 }
 
+/* Without a terminal columns leave as on one, and names are whole. */
+TEST(leaves_without_terminal)
+{
+	static const struct grid_column leaving[] = {
+	    {"a", NULL, NULL, GRID_COUNT, GRID_ALL},
+	    {"second", NULL, NULL, GRID_COUNT, GRID_ALL, 2},
+	    {"first", NULL, NULL, GRID_COUNT, GRID_ALL, 1},
+	    {"name", NULL, NULL, GRID_TEXT, GRID_ALL},
+	};
+	static const struct {
+		unsigned fit;
+		const char *wanted;
+	} cases[] = {
+	    {34, "a  second  first  name\n1       2      4  a_long_name_of_all\n"},
+	    {33, "a  second  name\n1       2  a_long_name_of_all\n"},
+	    {26, "a  name\n1  a_long_name_of_all\n"},
+	    {5, "a  name\n1  a_long_name_of_all\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct grid *g = grid_new(leaving, 4, &(struct grid_options){.fit = cases[i].fit});
+
+		buf_init(&out, 1 << 20);
+		grid_row(g), grid_count(g, 1), grid_count(g, 2), grid_count(g, 4);
+		grid_text(g, "a_long_name_of_all");
+		assert_int_equal(grid_write(g, &out), 0);
+		assert_string_equal(buf_str(&out), cases[i].wanted);
+		grid_free(g);
+		buf_fini(&out);
+	}
+}
+
 /* A name has a quarter of a wide terminal before it is cut. */
 TEST(leaves_for_a_name)
 {
