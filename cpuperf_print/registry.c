@@ -287,6 +287,7 @@ static const struct registry_row rows[] = {
      .kind = REGISTRY_REPORT,
      .samples = REGISTRY_SAMPLES,
      .keeps_events = true,
+     .lists_samples = true,
      .print = reports_locks},
     {.name = "heap",
      .help =

@@ -102,9 +102,12 @@ enum { FUTEX_CALL = SYS_futex };
 enum { FUTEX_CALL };
 #endif
 
-static void configure_futexes(struct waits_bpf *p)
+/* Samples that are added up have no place for them. */
+static void configure_futexes(struct waits_bpf *p, const struct waits_config *c)
 {
-	p->rodata->futex_call = FUTEX_CALL;
+	const bool is_wanted = c->mean_ns[WAITS_OFF_CPU] && !c->is_added_up[WAITS_OFF_CPU];
+
+	p->rodata->futex_call = is_wanted ? FUTEX_CALL : 0;
 	p->rodata->call_at = call.call_at;
 	for (size_t i = 0; i < ARRAY_NR(call.argument_at); i++)
 		p->rodata->argument_at[i] = call.argument_at[i];
@@ -186,7 +189,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
 	p->rodata->has_exit = is_sampled;
 	configure_reading(p, c, is_sampled);
-	configure_futexes(p);
+	configure_futexes(p, c);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
 	p->rodata->max_in_span[BPF_WAIT_OFF_CPU] = max_in_span(c->max_hz[WAITS_OFF_CPU]);

@@ -117,6 +117,17 @@ def check_without_waits(folder):
     assert "sched:off_cpu_time@1" in done.stderr and done.stdout.startswith("lock,"), done
 
 
+def check_added_up(folder):
+    """Samples that the kernel adds up have no locks, which is said."""
+    need_programs()
+    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1, "flags": ["callchain"], "aggregate": True}
+    with open(f"{folder}/waits.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": [event]}, f)
+    measure(folder, f"--spec-file={folder}/waits.cpspec", rounds=3)
+    done = run(PRINT, "--quiet", "--report=locks", cwd=folder)
+    assert "No wait for a lock" in done.stdout and "added its samples up" in done.stderr, done
+
+
 def check_by_switches(folder):
     """An ordinary user's waits have no locks, which is said."""
     user = ordinary_user(folder)

@@ -102,7 +102,7 @@ __u64 nr_wakers; /* stored so far */
 
 /* The places in struct pt_regs of the number of a system call and of its arguments. */
 const volatile __u16 call_at, argument_at[3];
-const volatile __u32 futex_call; /* the number of futex(2); 0: not known */
+const volatile __u32 futex_call; /* the number of futex(2); 0: futexes are not stored */
 
 const volatile __u64 mean_ns[BPF_NR_WAITS];     /* between two samples; 0: none */
 const volatile __u32 max_in_span[BPF_NR_WAITS]; /* samples of a CPU that are sent; 0: all */
@@ -341,8 +341,7 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 			s->delay = delay_of(prev);
 		s->since = s->follow.is_member == BPF_FOLLOW_STARTS ? 0 : now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
-		s->futex =
-		    mean_ns[BPF_WAIT_OFF_CPU] && s->phase == BPF_WAIT_OFF_CPU ? futex_of(prev) : 0;
+		s->futex = s->phase == BPF_WAIT_OFF_CPU ? futex_of(prev) : 0;
 		s->owner = s->futex ? owner_of(prev, s->futex) : 0;
 	}
 	sum->due = 0;
@@ -648,7 +647,7 @@ static struct bpf_waits_task *visit(struct task_struct *t)
 	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS || s->since)
 		return s && s->since ? s : NULL;
 	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
-	s->futex = mean_ns[BPF_WAIT_OFF_CPU] && s->phase == BPF_WAIT_OFF_CPU ? futex_of(t) : 0;
+	s->futex = s->phase == BPF_WAIT_OFF_CPU ? futex_of(t) : 0;
 	s->delay = delay_of(t);
 	s->since = bpf_ktime_get_ns();
 	return NULL;
