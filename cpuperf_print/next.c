@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BYTES = 1024 };
+enum { MAX_BYTES = 1024, MANY_PROCESSES = 16 };
 static const double half = 0.5, notable = 0.2;
 
 /* Another thread or process ends these waits: who waits, and, where it was recorded, for whom. */
@@ -23,6 +23,11 @@ static bool waits_for_others(const struct conclusion *c)
 
 	return c->all_ns > 0 && c->blocked_ns / c->all_ns * c->least_waits >= half &&
 	       ARRAY_ANY(reason, reasons, ARRAY_NR(reasons), strcmp(c->reason, *reason) == 0);
+}
+
+static bool has_many_processes(const struct conclusion *c)
+{
+	return c->nr_processes >= MANY_PROCESSES;
 }
 
 static bool waits_for_cpu(const struct conclusion *c)
@@ -52,6 +57,7 @@ static const struct {
 	const char *options;
 	size_t function; /* of the function that follows, in struct conclusion; 0: none */
 } rows[] = {
+    {has_many_processes, "--report=flat --sort=cmdline,function", 0},
     {waits_for_others, "--report=waits", 0},
     {waits_for_cpu, "--report=waits", 0},
     {has_faults, "--report=calls --function=", offsetof(struct conclusion, faults)},

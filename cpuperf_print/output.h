@@ -28,8 +28,9 @@ struct output {
 	uint64_t nr_records; /* printed */
 	uint64_t nr_written; /* bytes of text */
 	struct conclusion conclusion;
-	bool is_over; /* a change is beyond --fail-over */
-	bool is_held; /* the text remains: nothing is written */
+	bool has_target; /* the answer is about one */
+	bool is_over;    /* a change is beyond --fail-over */
+	bool is_held;    /* the text remains: nothing is written */
 	struct buf
 	    *about; /* the columns of the report's table, as grid_describe; NULL: not wanted */
 

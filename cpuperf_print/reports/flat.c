@@ -27,6 +27,7 @@ struct flat {
 	bool waits_in_program; /* a wait counts at the program's function */
 	struct report_flat *flat;
 	struct reports_programs *programs; /* of the answer; else NULL */
+	struct reports_commands *commands; /* the same */
 	const struct report_flat_row *rows;
 	size_t nr_rows;
 	struct report_flat_row *own; /* owned; NULL: the rows are those of flat */
@@ -244,6 +245,19 @@ static void add_findings(struct flat *f)
 			conclusion_add_function(f->j, &f->rows[i], whole_of(f, &f->rows[i]));
 }
 
+/* What receives the samples. */
+static const struct report_sink *make_sink(struct flat *f)
+{
+	const struct report_sink *sink = report_flat_sink(f->flat);
+
+	if (!f->j->is_brief)
+		return sink;
+	f->programs = f->has_total ? reports_programs_new(f->j, sink) : NULL;
+	sink = f->programs ? reports_programs_sink(f->programs) : sink;
+	f->commands = reports_commands_new(f->j, sink);
+	return f->commands ? reports_commands_sink(f->commands) : sink;
+}
+
 static int print_flat(struct job *j, unsigned columns, bool waits_in_program, struct err *e)
 {
 	struct flat f = {.j = j, .columns = columns, .waits_in_program = waits_in_program};
@@ -255,13 +269,8 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
 	if (f.flat && f.waits_in_program)
 		report_flat_put_in_program(f.flat, true);
-	if (f.flat && j->is_brief && f.has_total)
-		f.programs = reports_programs_new(j, report_flat_sink(f.flat));
 	if (f.flat)
-		rc = samples_read(j, j->first, j->nr,
-				  f.programs ? reports_programs_sink(f.programs)
-					     : report_flat_sink(f.flat),
-				  &f.stats, e);
+		rc = samples_read(j, j->first, j->nr, make_sink(&f), &f.stats, e);
 	if (rc == 0 && f.flat)
 		f.rows = (j->selection->by_total ? report_flat_rows_by_total
 						 : report_flat_rows)(f.flat, &f.nr_rows);
@@ -277,10 +286,14 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	else if (rc == 0) {
 		add_findings(&f);
 		say_what_did_not_run(&f);
-		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
+		rc = f.commands ? reports_commands_put(f.commands, e) : 0;
+		rc = rc
+			 ?: reports_put_tables(j, &f.stats, &tables, &f,
+					       f.nr_rows ? 0 : REPORTS_END, e);
 	}
 	report_flat_free(f.flat);
 	reports_programs_free(f.programs);
+	reports_commands_free(f.commands);
 	report_stats_fini(&f.stats);
 	mem_free(f.of_sessions);
 	mem_free(f.own);

@@ -59,6 +59,16 @@ struct reports_programs *reports_programs_new(const struct job *j, const struct 
 void reports_programs_free(struct reports_programs *p); /* NULL is fine */
 const struct report_sink *reports_programs_sink(const struct reports_programs *p);
 
+/* A sink that passes entries on, and counts those of the answer's target by process. NULL without
+ * memory, or if the answer has no target. */
+struct reports_commands;
+struct reports_commands *reports_commands_new(struct job *j, const struct report_sink *to);
+void reports_commands_free(struct reports_commands *c); /* NULL is fine */
+const struct report_sink *reports_commands_sink(const struct reports_commands *c);
+/* Where there were many processes: a table by command, and by the file that each works on if a few
+ * rows have most. 0 or -errno with *e. */
+int reports_commands_put(struct reports_commands *c, struct err *e);
+
 /* In text: appends lines on functions without names, and how to have names, if there is memory for
  * it; their shares are of the time on CPUs, where rows have a state. In the answer they are above
  * the table. rows: of a flat report by function, all of one event. Code made at run time is of the

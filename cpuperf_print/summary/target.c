@@ -151,6 +151,7 @@ void summary_target(struct summary *s)
 	double seconds = (are_runs ? s->runs.wall.mean : (double)span_ns) / 1e9;
 	size_t start;
 
+	s->j->output->has_target = true;
 	conclusion_begin(s->j);
 	start = s->out->len;
 	summary_target_put_end(s, are_runs);

@@ -728,6 +728,30 @@ def check_waits_apart(folder):
                for r in csv.DictReader(io.StringIO(table, newline=""))), table
 
 
+def check_many_processes(folder):
+    """An answer about many processes begins with what they were; one about a few does not."""
+    for i in range(30):
+        with open(f"{folder}/work{i}.sh", "w", encoding="ascii") as f:
+            f.write("i=0; while [ $i -lt 15000 ]; do i=$((i + 1)); done\n")
+    for nr, what in ((20, "for i in $(seq 0 19); do sh work$i.sh & done; wait"), (3, "for i in 0 1; do sh work$i.sh; done"),
+                     (30, "for i in $(seq 0 29); do sh work$i.sh & done; wait")):
+        lines = measure(folder, "sh", "-c", what).stderr.splitlines()
+        heading = next((i for i, line in enumerate(lines) if re.search(r" by command, of \d+ processes$", line)), None)
+        if nr < 16:
+            assert heading is None, lines
+            continue
+        assert heading and re.match(r" *share +processes +count +command$", lines[heading + 1]), lines
+        assert nr <= int(lines[heading].split()[-2]) <= nr + 2, lines  # with that of seq and the shell
+        rows = [line.split() for line in functions(lines[heading:lines.index("", heading)])]
+        assert any(re.search(r"^\S.*: [\d,]+ samples", line) for line in lines[heading:]), lines
+        assert all(row[-1] in ("sh", "seq") or nr < 30 and re.fullmatch(r"work\d+\.sh", row[-1]) and row[-2] == "sh" for row in rows), lines
+        rest = re.search(r"^… \d+ more: ([\d.]+) %", "\n".join(lines[heading:lines.index("", heading)]), re.M)
+        assert abs(sum(float(row[0]) for row in rows) + (float(rest[1]) if rest else 0) - 100) < 0.2, lines
+        # few have most, or their programs
+        assert not rest or float(rest[1]) <= 50, lines
+        assert lines[-1].endswith(" --report=flat --sort=cmdline,function (--help)"), lines
+
+
 NEXT = {
     # what it does, the options that are proposed, and what they print
     "lock": ("""
