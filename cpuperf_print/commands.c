@@ -38,6 +38,15 @@ static bool is_word(struct word w, const char *text)
 	return w.len == strlen(text) && memcmp(w.at, text, w.len) == 0;
 }
 
+/* A script of a shell has other characters. */
+static bool is_path(struct word w)
+{
+	for (size_t i = 0; i < w.len; i++)
+		if (!isalnum((unsigned char)w.at[i]) && !strchr("/._+-@~", w.at[i]))
+			return false;
+	return true;
+}
+
 /* With a suffix of letters that is not that of what compilers and linkers write. */
 static bool is_source(struct word w)
 {
@@ -49,7 +58,7 @@ static bool is_source(struct word w)
 	while (dot && name.at[dot - 1] != '.')
 		dot--;
 	suffix = (struct word){name.at + dot, name.len - dot};
-	if (dot < 2 || !suffix.len || suffix.len > 4 || *w.at == '-' ||
+	if (dot < 2 || !suffix.len || suffix.len > 4 || *w.at == '-' || !is_path(w) ||
 	    (w.len > 5 && memcmp(w.at, "/tmp/", 5) == 0))
 		return false;
 	for (size_t i = 0; i < suffix.len; i++)

@@ -31,7 +31,7 @@ struct conclusion {
 	/* Of the time on CPU, at least: what the largest function of the program has, and what the
 	 * kernel used for page faults, in that function. */
 	double least_hot, least_faults;
-	uint64_t nr_processes; /* with samples on a CPU; 0: not counted */
+	uint64_t nr_processes; /* with samples on a CPU; 1: one has half of it; 0: not counted */
 	char hot[CONCLUSION_NAME_BYTES], faults[CONCLUSION_NAME_BYTES];
 };
 

@@ -244,6 +244,21 @@ static int put_table(struct reports_commands *c, struct command *const *sorted, 
 	return reports_end(c->j, g, 0, e);
 }
 
+/* One has half of all: functions are those of it. */
+static bool has_main_process(const struct reports_commands *c, struct process *const *list)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < c->processes.nr; i++) {
+		if (i && by_pid(&list[i - 1], &list[i]) != 0)
+			sum = 0;
+		sum += list[i]->weight.weight;
+		if ((double)sum >= most * (double)c->all.weight)
+			return true;
+	}
+	return false;
+}
+
 int reports_commands_put(struct reports_commands *c, struct err *e)
 {
 	struct process **list = dict_pointers(&c->processes);
@@ -256,7 +271,7 @@ int reports_commands_put(struct reports_commands *c, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	qsort(list, c->processes.nr, sizeof(struct process *), by_pid);
 	nr_processes = count_processes(list, c->processes.nr);
-	c->j->output->conclusion.nr_processes = nr_processes;
+	c->j->output->conclusion.nr_processes = has_main_process(c, list) ? 1 : nr_processes;
 	if (nr_processes < MANY_PROCESSES) {
 		mem_free(list);
 		return 0;

@@ -18,6 +18,7 @@ TEST(labels)
 	    {"/usr/bin/ld -o prog crt1.o libc.so lib.a main.o", "ld", "ld"},
 	    {"python3 tests/test_a.py -v", "python3", "python3 test_a.py"},
 	    {"sh -c true", "sh", "sh"},
+	    {"sh -c for i in 1; do sh work$i.sh & done", "sh", "sh"},
 	    {"./prog", "prog", "prog"},
 	    {"prog 1.5 x.2 .cc", "prog", "prog"},
 	    {"ends/", "ends/", "ends/"},
