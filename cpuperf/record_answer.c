@@ -42,13 +42,13 @@ void recorder_answer(struct recorder *r)
 /*
  * Where nobody waits, they would cost what nobody reads: services, and other programs, have no
  * terminal, or ask for less than all (--quiet), or control the session. A flight recorder's
- * snapshots are reported where they are written.
+ * snapshots are reported where they are written. The screen of functions is gone by then.
  */
 bool recorder_shows_functions(const struct recorder *r)
 {
 	const struct options *o = r->options;
 
-	return !r->is_answered && !o->top && !o->live && !o->part && !o->is_silent && !o->control &&
+	return !r->is_answered && !o->live && !o->part && !o->is_silent && !o->control &&
 	       !o->output_file && o->std.min_level <= LOG_INFO && r->format->is_for_people &&
 	       r->plan->is_sampling && !r->plan->spec->flight.span_ns &&
 	       session_nr_done(r->session) && *session_manifest(r->session) &&

@@ -103,7 +103,8 @@ static const struct event_row rows[] = {
 	"When the most bytes were live at one time so far, since the start of the session.",
 	ESTIMATED
 	"Within some microseconds, by the counter of cycles. Of several processes: of the one with "
-	"the largest peak.\nFailed where a rate passed by all that was allocated, and nothing else "
+	"the largest peak; a child by fork that executes nothing is known by samples alone.\n"
+	"Failed where a rate passed by all that was allocated, and nothing else "
 	"counted it.\n" MOMENT),
     HEAP(EVENT_HEAP_LIFETIME, "lifetime", EVENT_COUNT, "B",
 	 "Bytes of allocations that were freed, by how long they lived.",

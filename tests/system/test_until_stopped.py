@@ -94,6 +94,22 @@ def check_functions(folder):
     assert not functions(piped.splitlines()), piped
 
 
+def check_functions_after_their_screen(folder):
+    """The screen of functions is gone at the end; what it showed last is printed."""
+    if not may_sample("functions of the machine"):
+        return
+
+    def stop(p):
+        wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
+        p.send_signal(signal.SIGINT)
+
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        text, code = on_terminal(80, CPUPERF, "-F", "500", "-o", SESSION, rows=24, meanwhile=stop)
+        busy.kill()
+    screen, is_closed, after = text.rpartition("\x1b[?1049l")
+    assert code == 0 and screen and is_closed and len(functions(shown(after))) >= 2, text
+
+
 def check_command(folder):
     """The end of the command ends the session; its iterations are those of the time, in segments."""
     finish(start(folder, "-e", "task_clock", "-d", "10ms", "--num-iterations=0", command=["sleep", "0.1"]))
