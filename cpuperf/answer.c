@@ -106,7 +106,8 @@ static void add_next(const struct answer *a, const char *next, struct buf *out)
 		buf_adds(out, "--report=tree");
 }
 
-static void add_place(const struct answer *a, const char *next, struct buf *out)
+/* gap: before the command. */
+static void add_place(const struct answer *a, const char *next, const char *gap, struct buf *out)
 {
 	BUF_AUTO(quoted, 8 * PATH_MAX);
 	BUF_AUTO(shown, 8 * PATH_MAX);
@@ -121,8 +122,8 @@ static void add_place(const struct answer *a, const char *next, struct buf *out)
 			   buf_str(&shown), strerror(ENOSPC));
 		return;
 	}
-	buf_printf(out, "\nSaved in %s%s%s. More: cpuperf_print%s%s", buf_str(&shown),
-		   a->why ? ", because " : "", a->why ? a->why : "", a->is_last ? "" : " ",
+	buf_printf(out, "\nSaved in %s%s%s. More:%scpuperf_print%s%s", buf_str(&shown),
+		   a->why ? ", because " : "", a->why ? a->why : "", gap, a->is_last ? "" : " ",
 		   a->is_last ? "" : buf_str(&shown));
 	add_next(a, next, out);
 	buf_adds(out, " (--help)\n");
@@ -161,12 +162,19 @@ static unsigned find_rows(const struct answer *a, struct buf *place)
 	return rows + 1;
 }
 
-/* has_gap: on a larger screen there is an empty line above. */
+/* has_gap: on a larger screen there is an empty line above. A command that does not fit beside the
+ * name has a line of its own. */
 static void put_place(const struct answer *a, const char *next, bool has_gap)
 {
 	BUF_AUTO(place, 32 * PATH_MAX);
+	struct winsize size;
 
-	add_place(a, next, &place);
+	add_place(a, next, " ", &place);
+	if (isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col &&
+	    screen_rows(buf_str(&place) + 1, size.ws_col) > 1) {
+		buf_reset(&place);
+		add_place(a, next, "\n  ", &place);
+	}
 	dprintf(STDERR_FILENO, "%s", buf_str(&place) + (place.len && !has_gap));
 }
 
@@ -187,7 +195,7 @@ bool print_answer(const struct answer *a)
 	snprintf(option, sizeof(option), "--session=%s", a->session);
 	snprintf(format, sizeof(format), "--output-format=%s", a->format);
 	snprintf(report, sizeof(report), "--report=%s", a->report ? a->report : "");
-	add_place(a, usual_next, &place);
+	add_place(a, usual_next, " ", &place);
 	rows = find_rows(a, &place);
 	if (rows)
 		snprintf(top, sizeof(top), "--rows=%u", rows);

@@ -807,6 +807,11 @@ def check_one_screen(folder):
     for pattern in (r"^sh -c .*x?…: exit status 0$", r"^  .* wall, .* CPU: .* user, .* system; peak ", r"^  task_clock  ",
                     r"^(on CPU|cpu_clock): [\d,]+ samples", r"^ +self ", r"^… \d+ more: ", r"^Saved in "):
         assert re.search(pattern, text, re.M), (pattern, usual)
+    # a command that does not fit beside the session's name has a line of its own
+    for name in "n" * 5, "n" * 40:
+        *_, before, last = on_terminal(24, 80, *command[:1], "-o", name, "--", "true", cwd=folder)
+        assert len(last) <= 80 and (last.startswith("  cpuperf_print ") and before == f"Saved in {name}. More:"
+                                    if len(name) > 5 else last.startswith(f"Saved in {name}. More: cpuperf_print ")), (before, last)
     # nothing of it is cut where there is no terminal
     whole = run(*command, cwd=folder).stderr
     assert f"{long}: exit status 0" in whole and 10 <= len(functions(whole.splitlines())) <= 15, whole
