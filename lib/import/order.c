@@ -177,7 +177,7 @@ static void list(struct turn *t, const struct trace_layout *l, enum perf_abi_fie
 }
 
 /* p: a pair; w: a word; b: a word of bytes; s: bytes to the end; k: 32 bits and two numbers of 16;
- * f: two numbers of 16 bits and one of 32. The rest are words. */
+ * f: two numbers of 16 bits and one of 32; t: two numbers of 16 and 4 bytes. The rest are words. */
 static const char *const shapes[] = {
     [PERF_RECORD_MMAP] = "pwwws",     [PERF_RECORD_COMM] = "ps",
     [PERF_RECORD_EXIT] = "pp",        [PERF_RECORD_FORK] = "pp",
@@ -185,7 +185,7 @@ static const char *const shapes[] = {
     [PERF_RECORD_ITRACE_START] = "p", [PERF_RECORD_SWITCH_CPU_WIDE] = "p",
     [PERF_RECORD_NAMESPACES] = "p",   [PERF_RECORD_KSYMBOL] = "wks",
     [PERF_RECORD_BPF_EVENT] = "fs",   [PERF_RECORD_CGROUP] = "ws",
-    [PERF_RECORD_TEXT_POKE] = "ws", /* nothing reads the rest */
+    [PERF_RECORD_TEXT_POKE] = "wws", /* the second: turn_lengths */
 };
 static const char identified_mmap2[] = "pwwwbbbps", short_mmap2[] = "pwwwpwws";
 
@@ -210,6 +210,9 @@ static void shaped(struct turn *t, const char *shape)
 			set(p, v >> 32 | (v & 0xffff0000) << 16 | v << 48);
 		else if (*shape == 'f')
 			set(p, v >> 48 | (v >> 16 & 0xffff0000) | v << 32);
+		else if (*shape == 't')
+			set(p, v >> 48 | (v >> 16 & 0xffff0000) |
+				   (uint64_t)__builtin_bswap32((uint32_t)v) << 32);
 	}
 }
 
@@ -236,6 +239,16 @@ static void turn_header(const struct import_record *r)
 	memcpy(r->p + 6, &size, sizeof(size));
 }
 
+/* Where the id is depends on them (perf_abi_body_bytes), and what the id is on where it is. A name
+ * ends in the same word in both orders. */
+static void turn_lengths(const struct import_record *r)
+{
+	struct turn t = {r->p + WORD, r->size / WORD - 1, false};
+
+	if (r->type == PERF_RECORD_TEXT_POKE)
+		shaped(&t, "wt");
+}
+
 bool import_swap(struct import *im, const struct import_record *r)
 {
 	struct turn t = {r->p + WORD, r->size / WORD - 1, false}, end = t;
@@ -246,6 +259,7 @@ bool import_swap(struct import *im, const struct import_record *r)
 
 	turn_header(r);
 	turn_words(t.p, t.left);
+	turn_lengths(r);
 	ev = import_layout_of(im, r->p, r->size);
 	if (r->type == PERF_RECORD_SAMPLE) {
 		for (unsigned f = 0; f < PERF_ABI_NR_FIELDS && ev; f++)
@@ -257,9 +271,9 @@ bool import_swap(struct import *im, const struct import_record *r)
 	id_words = ev ? trace_layout_id_bytes(&ev->layout) / WORD : 0;
 	if (id_words > t.left)
 		return false;
-	end.p += (t.left - id_words) * WORD;
+	t.left = perf_abi_body_bytes(r->p, r->size, id_words * WORD) / WORD - 1;
+	end.p += t.left * WORD;
 	end.left = id_words;
-	t.left -= id_words;
 	is_identified = r->type == PERF_RECORD_MMAP2 && ev && ev->layout.has_build_id &&
 			r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
 	if (r->type < sizeof(shapes) / sizeof(shapes[0]))

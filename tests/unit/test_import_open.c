@@ -98,7 +98,8 @@ TEST(both_orders)
 		const char *name;
 		uint64_t nr_samples, nr_records, nr_events;
 	} rows[] = {{"file", 6, 11, 1}, {"pipe", 6, 0, 1},    {"packed", 6, 0, 1},
-		    {"all", 1, 4, 1},   {"linux3", 4, 10, 1}, {"group", 8, 6, 2}};
+		    {"all", 1, 4, 1},   {"linux3", 4, 10, 1}, {"group", 8, 6, 2},
+		    {"longer", 1, 5, 2} /* than written: perf_abi_body_bytes */};
 
 	for (size_t i = 0; i < NR(rows); i++) {
 		char name[64], path[4096];
@@ -227,8 +228,8 @@ TEST(damaged)
 /* Any cut ends in words, or in what is before it. */
 TEST(every_cut)
 {
-	static const char *const names[] = {"file.little", "pipe.big", "packed.little", "all.big",
-					    "group.big"};
+	static const char *const names[] = {"file.little", "pipe.big",  "packed.little",
+					    "all.big",     "group.big", "longer.big"};
 	uint8_t *data = malloc(MAX_BYTES);
 
 	for (size_t i = 0; i < NR(names); i++) {
