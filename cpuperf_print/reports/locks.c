@@ -35,11 +35,11 @@ struct report {
 
 static bool is_before(const struct profile_mapping *m, const struct report_lock *l)
 {
-	return profile_object_is_file(m->object) && m->start <= l->futex &&
-	       m->from_ns <= l->time_ns;
+	return profile_object_is_file(m->object) && profile_mapping_is_code(m) &&
+	       m->start <= l->futex && m->from_ns <= l->time_ns;
 }
 
-/* A file's data are behind its code, of which there are always records: the nearest mapping before
+/* A file's data are behind its code, of which there are always records: the nearest code before
  * the lock, of the process or of those that it was forked from. NULL: there is none. */
 static const struct profile_mapping *find_before(const struct profile_processes *p,
 						 const struct report_lock *l)

@@ -692,6 +692,37 @@ bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *addre
 	return true;
 }
 
+/* Whether a mapping of a segment begins at an offset (2: with it, 1: inside; 0: not at all). */
+static int begin_claim(const struct elf_segment *s, uint64_t offset)
+{
+	const uint64_t slack = s->offset & (s->page_bytes - 1);
+
+	if (offset <= s->offset && s->offset - offset <= slack)
+		return 2;
+	return offset > s->offset && offset - s->offset < s->file_bytes;
+}
+
+bool elf_file_mapping_address(const struct elf_file *f, uint64_t offset, bool is_code,
+			      uint64_t *address)
+{
+	const struct elf_segment *best = NULL;
+	int best_claim = 0;
+
+	for (size_t i = 0; i < f->nr_segments; i++) {
+		const struct elf_segment *s = &f->segment[i];
+		const int c = s->is_code == is_code ? begin_claim(s, offset) : 0;
+
+		if (c > best_claim) {
+			best_claim = c;
+			best = s;
+		}
+	}
+	if (!best)
+		return elf_file_address(f, offset, address);
+	*address = best->address + (offset - best->offset);
+	return true;
+}
+
 size_t elf_file_nr_segments(const struct elf_file *f)
 {
 	return f->nr_segments;

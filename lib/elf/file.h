@@ -67,6 +67,10 @@ uint64_t elf_file_bytes_left(const struct elf_file *f);
 
 /* The address, in the file, to which its loadable segments map this file offset. */
 bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address);
+/* The same of where a mapping begins, which is of code or not. It begins at a page, so its first
+ * bytes in the file may be those of the segment before, whose addresses are others. */
+bool elf_file_mapping_address(const struct elf_file *f, uint64_t offset, bool is_code,
+			      uint64_t *address);
 /* The loadable segments, in the order of the program headers. */
 struct elf_segment {
 	uint64_t offset, address, file_bytes;

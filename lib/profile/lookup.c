@@ -6,8 +6,6 @@
 #include "profile/processes_internal.h"
 #include "trace/record.h"
 
-#include <sys/mman.h>
-
 enum { NR_TASKS = 256, NR_PLACES = 1024, PAGE_SHIFT = 12 };
 
 struct known_task {
@@ -175,7 +173,7 @@ const struct profile_mapping *profile_lookup_code(struct profile_lookup *l,
 {
 	const struct profile_mapping *m = profile_lookup_mapping(l, process, address, time_ns);
 
-	return m && m->prot && !(m->prot & PROT_EXEC) ? NULL : m;
+	return m && profile_mapping_is_code(m) ? m : NULL;
 }
 
 uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 struct err;
 struct profile_session;
@@ -80,6 +81,10 @@ struct profile_mapping {
 	uint32_t pid;        /* its process: code made at run time is named by process */
 	const struct profile_object *object;
 };
+static inline bool profile_mapping_is_code(const struct profile_mapping *m)
+{
+	return !m->prot || m->prot & PROT_EXEC; /* 0: not recorded */
+}
 
 /* One life of an address space: from a fork or an exec to the exit or the next exec. */
 struct profile_process {

@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
 	MAX_LIST = 16,  /* per cluster without a tree */
@@ -315,11 +314,6 @@ static int make_clusters(struct work *w, struct profile_life *l)
 	return rc;
 }
 
-static bool is_code(const struct profile_mapping *m)
-{
-	return !m->prot || m->prot & PROT_EXEC;
-}
-
 /* The code that the kernel maps first at an exec. NULL: it is not recorded. */
 static const struct profile_object *find_program(const struct work *w)
 {
@@ -328,7 +322,8 @@ static const struct profile_object *find_program(const struct work *w)
 	for (size_t i = 0; i < w->nr; i++) {
 		const struct profile_mapping *m = &w->parts[i].m;
 
-		if (!w->parts[i].is_made && is_code(m) && (!first || m->from_ns < first->from_ns))
+		if (!w->parts[i].is_made && profile_mapping_is_code(m) &&
+		    (!first || m->from_ns < first->from_ns))
 			first = m;
 	}
 	return first && first->object->kind == PROFILE_OBJECT_FILE ? first->object : NULL;

@@ -115,6 +115,23 @@ static int add(struct symbol_elf *s, const struct elf_file *f, const struct code
 	return symbol_table_add(&s->choosers, &e);
 }
 
+static int add_variable(struct symbol_elf *s, const struct symbol *sym)
+{
+	const struct symbol_entry e = {
+	    .start = sym->value,
+	    .size = sym->size < UINT32_MAX ? (uint32_t)sym->size : UINT32_MAX,
+	    .name = sym->name,
+	    .source = (uint8_t)(s->nr_texts - 1),
+	    .rank = rank(sym),
+	};
+	const struct symbol_elf_text *t = &s->text[e.source];
+
+	if (ELF64_ST_TYPE(sym->info) != STT_OBJECT || sym->section == SHN_UNDEF ||
+	    e.name >= t->len || !t->text[e.name])
+		return 0;
+	return symbol_table_add(&s->table, &e);
+}
+
 static bool find_table(const struct elf_file *f, uint32_t type, struct elf_section *table,
 		       struct elf_section *text)
 {
@@ -150,7 +167,7 @@ static ssize_t add_table(struct symbol_elf *s, const struct elf_file *f,
 		struct symbol sym;
 
 		decode(table.data + i * entry_bytes, is_64, &sym);
-		rc = add(s, f, &code, &sym);
+		rc = s->is_data ? add_variable(s, &sym) : add(s, f, &code, &sym);
 	}
 	mem_free(code.end);
 	return rc ? rc : (ssize_t)nr;
@@ -166,8 +183,8 @@ static int add_unpacked(struct symbol_elf *s, const struct elf_file *code)
 	ssize_t n;
 	int rc;
 
-	if (!elf_file_load_section(code, ".gnu_debugdata", &packed))
-		return 0;
+	if (s->is_data || !elf_file_load_section(code, ".gnu_debugdata", &packed))
+		return 0; /* it has functions alone */
 	rc = elf_unpack_xz(packed.data, packed.size, max, &data, &len);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
@@ -249,15 +266,15 @@ static int prefer(const void *arg, const struct symbol_entry *a, const struct sy
 	return symbol_compare_names(name_a, left_a, name_b, left_b);
 }
 
-int symbol_elf_load(const struct elf_file *code, const struct elf_file *debug,
-		    struct symbol_elf *out)
+static int load(const struct elf_file *code, const struct elf_file *debug, bool is_data,
+		struct symbol_elf *out)
 {
-	struct symbol_elf s = {.nr_texts = 0};
+	struct symbol_elf s = {.is_data = is_data};
 	const struct elf_file *payer = code ? code : debug;
 	uint64_t start_ns = clock_thread_cpu_ns();
 	int rc = add_all(&s, code, debug);
 
-	if (rc == 0 && code)
+	if (rc == 0 && code && !is_data)
 		rc = add_stubs(&s, code);
 	if (s.part == SYMBOL_ELF_NO_NAMES && s.table.nr)
 		s.part = SYMBOL_ELF_EXPORTED;
@@ -271,6 +288,18 @@ int symbol_elf_load(const struct elf_file *code, const struct elf_file *debug,
 	else
 		*out = s;
 	return rc;
+}
+
+int symbol_elf_load(const struct elf_file *code, const struct elf_file *debug,
+		    struct symbol_elf *out)
+{
+	return load(code, debug, false, out);
+}
+
+int symbol_elf_load_data(const struct elf_file *code, const struct elf_file *debug,
+			 struct symbol_elf *out)
+{
+	return load(code, debug, true, out);
 }
 
 void symbol_elf_fini(struct symbol_elf *s)
@@ -334,45 +363,21 @@ static bool find_data_section(const struct elf_file *f, uint64_t address, struct
 	return false;
 }
 
-/* False: the table has none there. */
-static bool find_variable(const struct elf_file *f, uint32_t type, uint64_t address,
-			  char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start)
+bool symbol_elf_data(const struct symbol_elf *variables, const struct elf_file *code,
+		     uint64_t address, char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start)
 {
-	const bool is_64 = elf_file_is_64(f);
-	const size_t bytes = is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	struct elf_section table, text;
-	struct symbol s;
-
-	if (!find_table(f, type, &table, &text))
-		return false;
-	for (size_t i = 1; i < table.size / bytes && i < SYMBOL_MAX_ENTRIES; i++) {
-		decode(table.data + i * bytes, is_64, &s);
-		if (ELF64_ST_TYPE(s.info) != STT_OBJECT || address < s.value ||
-		    address - s.value >= s.size || s.name >= text.size || !text.data[s.name])
-			continue;
-		snprintf(name, SYMBOL_ELF_MAX_NAME_BYTES, "%.*s", (int)(text.size - s.name),
-			 (const char *)text.data + s.name);
-		*start = s.value;
-		return true;
-	}
-	return false;
-}
-
-bool symbol_elf_data(const struct elf_file *code, const struct elf_file *debug, uint64_t address,
-		     char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start)
-{
-	const struct elf_file *files[] = {code, debug, code};
-	static const uint32_t types[] = {SHT_SYMTAB, SHT_SYMTAB, SHT_DYNSYM};
+	const ptrdiff_t i = symbol_table_find(&variables->table, address);
 	const uint64_t start_ns = clock_thread_cpu_ns();
 	struct elf_section section;
-	bool is_found = false;
+	const bool is_there = elf_file_spend(code, 0) && find_data_section(code, address, &section);
 
-	if (!code || !find_data_section(code, address, &section))
+	if (!elf_file_spend(code, clock_thread_cpu_ns() - start_ns) || !is_there)
 		return false;
 	*start = section.address;
 	*name = '\0';
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !is_found; i++)
-		is_found = files[i] && find_variable(files[i], types[i], address, name, start);
-	elf_file_spend(code, clock_thread_cpu_ns() - start_ns);
+	if (i < 0)
+		return true;
+	*start = variables->table.entry[i].start;
+	symbol_elf_name(variables, &variables->table.entry[i], name);
 	return true;
 }

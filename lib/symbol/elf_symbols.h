@@ -1,6 +1,6 @@
 /*
- * The functions of an ELF file: from .symtab or .dynsym, .gnu_debugdata, its separate debug file,
- * and its PLT stubs. Addresses are those of the file. Thread-safe once loaded.
+ * The functions, or the variables, of an ELF file: from .symtab or .dynsym, .gnu_debugdata, its
+ * separate debug file, and its PLT stubs. Addresses are those of the file. Thread-safe once loaded.
  */
 #ifndef SYMBOL_ELF_SYMBOLS_H
 #define SYMBOL_ELF_SYMBOLS_H
@@ -52,12 +52,16 @@ struct symbol_elf {
 	size_t nr_texts;
 	enum symbol_elf_part part;
 	struct elf_file *unpacked; /* owned; of .gnu_debugdata; NULL: none */
+	bool is_data;              /* variables instead of functions: table and text alone */
 };
 
 /* code and debug may be NULL, or the same file; both must outlive *out. Skips invalid symbols. 0 or
  * -ENOMEM. */
 int symbol_elf_load(const struct elf_file *code, const struct elf_file *debug,
 		    struct symbol_elf *out);
+/* The same of variables. */
+int symbol_elf_load_data(const struct elf_file *code, const struct elf_file *debug,
+			 struct symbol_elf *out);
 void symbol_elf_fini(struct symbol_elf *s);
 /* The name as in the file, possibly truncated; "" if it has none. For a stub of an IFUNC: the
  * IFUNC's name. */
@@ -68,11 +72,11 @@ void symbol_elf_name(const struct symbol_elf *s, const struct symbol_entry *e,
 bool symbol_elf_slot_name(const struct symbol_elf *s, uint64_t address,
 			  char out[SYMBOL_ELF_MAX_NAME_BYTES]);
 
-/* The variable at an address, in code or debug (which may be NULL): its name, "" without one, and
- * where it begins, or without one its section. False: no section with data of the program is there.
- */
-bool symbol_elf_data(const struct elf_file *code, const struct elf_file *debug, uint64_t address,
-		     char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start);
+/* The variable at an address: its name, "" without one, and where it begins, or without one its
+ * section of the code. False: no section with data of the program is there, or code's budget is
+ * exceeded. */
+bool symbol_elf_data(const struct symbol_elf *variables, const struct elf_file *code,
+		     uint64_t address, char name[SYMBOL_ELF_MAX_NAME_BYTES], uint64_t *start);
 
 /* For elf_symbols.c: adds the slots and the PLT stubs, whose names are in the text of .dynsym
  * (number source). */

@@ -73,7 +73,22 @@ void symbol_object_free(struct symbol_object *o)
 	if (!o)
 		return;
 	symbol_elf_fini(&o->symbols);
+	if (o->variables)
+		symbol_elf_fini(o->variables);
+	mem_free(o->variables);
 	mem_free(o);
+}
+
+const struct symbol_elf *symbol_object_load_variables(struct symbol_object *o)
+{
+	struct symbol_elf *v = mem_zalloc(sizeof(*v));
+
+	if (v && symbol_elf_load_data(o->code, o->debug, v)) {
+		mem_free(v);
+		return NULL;
+	}
+	atomic_store_explicit(&o->variables, v, memory_order_release);
+	return v;
 }
 
 bool symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,

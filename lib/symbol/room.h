@@ -31,6 +31,7 @@ static inline uint64_t symbol_space(enum symbol_space kind, uint32_t number)
 struct symbol_object {
 	const struct elf_file *code, *debug; /* borrowed; NULL: not found */
 	struct symbol_elf symbols;
+	_Atomic(struct symbol_elf *) variables; /* owned; NULL: not asked for */
 	struct symbol_frame_table frames;
 	/* without code: the pages that the code's mapping would have, from the debug file */
 	uint64_t code_start, code_end;
@@ -40,6 +41,8 @@ struct symbol_object {
 struct symbol_object *symbol_object_new(const struct symbols_config *config,
 					const struct profile_object *object);
 void symbol_object_free(struct symbol_object *o);
+/* Loads them; not thread-safe. NULL: no memory. */
+const struct symbol_elf *symbol_object_load_variables(struct symbol_object *o);
 /* The address in the file. False: unknown; then *out is the file offset. */
 bool symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
 			   uint64_t address, uint64_t *out);

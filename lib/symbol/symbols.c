@@ -522,17 +522,36 @@ const char *symbols_code_slot(struct symbols *s, const struct profile_object *ob
 	return symbol_functions_text(&s->functions, name, strlen(name));
 }
 
+/* NULL: no memory. */
+static const struct symbol_elf *variables_of(struct symbols *s, struct symbol_object *o)
+{
+	const struct symbol_elf *v = atomic_load_explicit(&o->variables, memory_order_acquire);
+
+	if (v)
+		return v;
+	pthread_mutex_lock(&s->lock);
+	v = atomic_load_explicit(&o->variables, memory_order_relaxed);
+	if (!v)
+		v = symbol_object_load_variables(o);
+	pthread_mutex_unlock(&s->lock);
+	return v;
+}
+
 bool symbols_variable(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		      char out[SYMBOL_VARIABLE_BYTES])
 {
-	const struct symbol_object *o = find_object(s, mapping->object);
+	struct symbol_object *o = find_object(s, mapping->object);
 	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[SYMBOL_MAX_NAME_BYTES], offset[24] = "";
+	const struct symbol_elf *variables;
 	uint64_t at, start;
 
-	if (!o || !symbol_object_address(o, mapping, mapping->start, &at))
+	if (!o || !o->code ||
+	    !elf_file_mapping_address(o->code, mapping->offset, profile_mapping_is_code(mapping),
+				      &at))
 		return false;
 	at += address - mapping->start;
-	if (!symbol_elf_data(o->code, o->debug, at, linkage, &start))
+	variables = variables_of(s, o);
+	if (!variables || !symbol_elf_data(variables, o->code, at, linkage, &start))
 		return false;
 	symbol_demangle(*linkage ? linkage : "[data]", name);
 	if (at != start || !*linkage)

@@ -64,6 +64,16 @@ TEST(addresses)
 	    {0x1fff, 0x402fff}, {0x2000, 0x500000}, {0x2400, 0x500400},
 	    {0x24ff, 0x5004ff}, {0x2500, 0},        {UINT64_MAX, 0},
 	};
+	/* where mappings begin: code's in a page of what is before it */
+	static const struct {
+		uint64_t offset;
+		bool is_code;
+		uint64_t address;
+	} begins[] = {
+	    {0, false, 0x400000},     {0x1000, true, 0x402000}, {0x1000, false, 0x401000},
+	    {0x1c00, true, 0x402c00}, {0, true, 0x400000},      {0x2000, false, 0x500000},
+	    {0x3000, true, 0},
+	};
 	struct elf_file *f;
 	struct buf b;
 	size_t len;
@@ -81,6 +91,14 @@ TEST(addresses)
 		assert_int_equal(elf_file_address(f, cases[i].offset, &address),
 				 cases[i].address != 0);
 		assert_int_equal(address, cases[i].address);
+	}
+	for (size_t i = 0; i < NR(begins); i++) {
+		uint64_t address = 0;
+
+		assert_int_equal(
+		    elf_file_mapping_address(f, begins[i].offset, begins[i].is_code, &address),
+		    begins[i].address != 0);
+		assert_int_equal(address, begins[i].address);
 	}
 	assert_int_equal(elf_file_nr_segments(f), NR(phdr));
 	for (size_t i = 0; i < NR(phdr); i++) {
@@ -101,6 +119,37 @@ TEST(addresses)
 	assert_int_equal(len, 0x10);
 	assert_null(elf_file_bytes(f, 0x403000, SIZE_MAX, &len));
 	assert_null(elf_file_bytes(f, 0x3fffff, SIZE_MAX, &len));
+	elf_file_close(f);
+	buf_fini(&b);
+}
+
+/* Code of two kinds that share a page: the second one's mapping begins in the first one's bytes. */
+TEST(two_codes)
+{
+	static const Elf64_Phdr phdr[] = {
+	    {.p_type = PT_LOAD,
+	     .p_flags = PF_X,
+	     .p_offset = 0x600,
+	     .p_vaddr = 0x401600,
+	     .p_filesz = 0xb00,
+	     .p_align = 0x1000},
+	    {.p_type = PT_LOAD,
+	     .p_flags = PF_R | PF_X,
+	     .p_offset = 0x1100,
+	     .p_vaddr = 0x403100,
+	     .p_filesz = 0x100,
+	     .p_align = 0x1000},
+	};
+	struct elf_file *f;
+	uint64_t address;
+	struct buf b;
+
+	make(&b, phdr, NR(phdr), 0x2000);
+	assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
+	assert_true(elf_file_mapping_address(f, 0x1000, true, &address));
+	assert_int_equal(address, 0x403000);
+	assert_true(elf_file_mapping_address(f, 0, true, &address));
+	assert_int_equal(address, 0x401000);
 	elf_file_close(f);
 	buf_fini(&b);
 }

@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_symbols.h"
 
+#include "elf/reader.h"
 #include "elf/vdso.h"
 
 #include "symbol/elf_symbols.h"
@@ -196,6 +197,102 @@ TEST(variables)
 	assert_memory_equal(text, "[data]+0x", 9);
 	m.object = NULL;
 	assert_false(symbols_variable(w->symbols, &m, m.start + table, text));
+}
+
+/* As the kernel and the dynamic linker map the code, which tells where the data are. */
+static void map_code(const struct profile_object *o, struct profile_mapping *m)
+{
+	const uint64_t within = 4096 - 1, base = 0x7f0000000000;
+	struct elf_file *f = test_open_elf(o->path);
+	struct elf_segment s = {0};
+
+	for (size_t i = 0; i < elf_file_nr_segments(f) && !s.is_code; i++)
+		elf_file_segment(f, i, &s);
+	assert_true(s.is_code);
+	*m = (struct profile_mapping){
+	    .start = base + (s.address & ~within),
+	    .end = base + ((s.address + s.file_bytes + within) & ~within),
+	    .offset = s.offset & ~within,
+	    .prot = PROT_READ | PROT_EXEC,
+	    .object = o,
+	};
+	elf_file_close(f);
+}
+
+/* Linkers differ in whether segments share a page of the file. */
+TEST(variables_by_linker)
+{
+	static const char *const linkers[] = {"", "-fuse-ld=lld", "-fuse-ld=gold"};
+	static const char program[] =
+	    "static char before[4096] = {1}, guilty[4096] = {1}, after[4096] = {1};\n"
+	    "int main(int n, char **v) { return before[n] + guilty[n] + after[n] + **v; }\n";
+	struct test_world *w = &world;
+
+	TEST_NEEDS(w, "nm");
+	tree_put(&w->tree, "/p.c", program, sizeof(program) - 1);
+	for (size_t i = 0; i < NR(linkers); i++) {
+		char path[4096], text[SYMBOL_VARIABLE_BYTES];
+		const uint64_t base = 0x7f0000000000;
+		struct profile_object o;
+		struct profile_mapping m;
+
+		if (!test_shell(w, "cc -O0 %s -Wl,--build-id -o p p.c", linkers[i])) {
+			print_message("skip: no %s\n", linkers[i]);
+			continue;
+		}
+		o = test_object(w, "p", 0, path);
+		map_code(&o, &m);
+		test_world_open(w, NULL, NULL);
+		assert_true(
+		    symbols_variable(w->symbols, &m, base + address_of(w, "p", "guilty"), text));
+		assert_string_equal(text, "guilty");
+		test_world_close(w);
+	}
+}
+
+/* The innermost one, and of several names that for other files; read once, within the budget. */
+TEST(variables_once)
+{
+	static const char program[] =
+	    "__asm__(\".data\\n.globl outer, best\\n.type outer, %object\\n.size outer, 16\\n"
+	    ".type inner, %object\\n.size inner, 8\\n.type best, %object\\n.size best, 8\\n"
+	    "outer: .quad 0\\ninner:\\nbest: .quad 0\\n.text\");\n"
+	    "int main(void) { return 0; }\n";
+	struct test_world *w = &world;
+	const struct elf_reader_config reader = {test_problem, w, .max_bytes = 4 << 20};
+	struct elf_finder_config config = {.reader = NULL};
+	char path[4096], text[SYMBOL_VARIABLE_BYTES];
+	const struct elf_file *code;
+	struct elf_wanted wanted;
+	struct profile_object o;
+	struct profile_mapping m;
+	uint64_t outer;
+
+	TEST_NEEDS(w, "nm");
+	tree_put(&w->tree, "/p.c", program, sizeof(program) - 1);
+	assert_true(test_shell(w, "cc -O0 -Wl,--build-id -o p p.c"));
+	outer = address_of(w, "p", "outer");
+	o = test_object(w, "p", 0, path);
+	test_mapping(&o, &m);
+	assert_int_equal(elf_reader_new(&reader, &config.reader), 0);
+	test_world_open(w, &config, NULL);
+	for (int i = 0; i < 1000; i++) {
+		assert_true(symbols_variable(w->symbols, &m, m.start + outer + 8, text));
+		assert_string_equal(text, "best");
+	}
+	assert_true(symbols_variable(w->symbols, &m, m.start + outer + 4, text));
+	assert_string_equal(text, "outer+0x4");
+	assert_int_equal(w->nr_problems, 0);
+
+	wanted = (struct elf_wanted){.path = path, .build_id.len = o.build_id_len};
+	memcpy(wanted.build_id.bytes, o.build_id, o.build_id_len);
+	code = elf_finder_code(w->finder, &wanted);
+	assert_non_null(code);
+	assert_false(elf_file_spend(code, UINT64_MAX));
+	assert_false(symbols_variable(w->symbols, &m, m.start + outer + 8, text));
+	assert_int_equal(w->nr_problems, 1);
+	test_world_close(w);
+	elf_reader_free(config.reader);
 }
 
 TEST(choice)

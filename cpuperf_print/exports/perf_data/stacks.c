@@ -205,7 +205,7 @@ void stacks_set(struct stacks *s, const struct profile_item *item, struct perf_o
 	find_dump(&item->record, o);
 }
 
-/* Finds the file, and the address at which its address 0 was mapped. */
+/* Finds the file of mapped code, and the address at which its address 0 was mapped. */
 static const struct elf_file *find_file(const struct stacks *s, const struct trace_record *r,
 					uint64_t *base)
 {
@@ -219,7 +219,7 @@ static const struct elf_file *find_file(const struct stacks *s, const struct tra
 
 	memcpy(w.build_id.bytes, r->build_id, r->build_id_len);
 	f = elf_finder_code(s->finder, &w);
-	if (!f || !elf_file_address(f, r->offset, &address))
+	if (!f || !elf_file_mapping_address(f, r->offset, true, &address))
 		return NULL;
 	*base = r->start - address;
 	return f;
