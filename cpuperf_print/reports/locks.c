@@ -222,7 +222,9 @@ static void say_missing(struct report *r)
 	struct err e = {.code = 0};
 
 	if (!why) {
-		reports_nothing(r->j, &r->stats, "wait for a lock");
+		reports_nothing(r->j, &r->stats,
+				report_locks_unknown(r->locks)->samples ? "known lock"
+									: "wait for a lock");
 		return;
 	}
 	if (r->j->output->form == GRID_PEOPLE) {
@@ -230,6 +232,23 @@ static void say_missing(struct report *r)
 		return;
 	}
 	err_set(&e, -ENODATA, "--report=locks: %s", why);
+	problems_add(&r->j->output->problems, false, &e);
+}
+
+/* Waits whose lock was not recorded are no rows. */
+static void say_unknown(struct report *r)
+{
+	const struct report_weight *unknown = report_locks_unknown(r->locks);
+	struct err e = {.code = 0};
+
+	if (!unknown->samples || missing(r->j))
+		return;
+	err_set(&e, -ENODATA,
+		"--report=locks: the locks of %" PRIu64 " %s at futexes are not known",
+		unknown->samples, str_plural(unknown->samples, "wait", "waits"));
+	err_hint(&e, "%s",
+		 "programs of 32 bits, other calls than futex(2), and samples that the "
+		 "kernel added up (aggregate) have none");
 	problems_add(&r->j->output->problems, false, &e);
 }
 
@@ -267,6 +286,8 @@ int reports_locks(struct job *j, struct err *e)
 	r.has_processes = are_of_processes(&r);
 	if (rc == 0 && !r.nr)
 		say_missing(&r);
+	if (rc == 0)
+		say_unknown(&r);
 	if (rc == 0 && r.nr && is_text)
 		put_heading(&r);
 	if (rc == 0 && (r.nr || !is_text))

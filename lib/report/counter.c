@@ -201,14 +201,14 @@ static int flush(struct report_counter *c, bool all_of_fold)
 	return rc;
 }
 
-/* What stood in the futex is its owner if it is a thread of the process. 0 or -ENOMEM. */
+/* What stood in the futex may be its owner if it is another thread of the process. 0 or -ENOMEM. */
 static int set_owner(struct report_counter *c, const struct profile_sample *s, uint32_t owner,
 		     struct report_wait *w)
 {
 	struct profile_task task;
 
 	w->owner = TRACE_UNKNOWN;
-	if (!owner)
+	if (!owner || owner == s->record.tid)
 		return 0;
 	profile_lookup_task(c->lookup, s->record.pid, owner, s->time_ns, &task);
 	if (task.thread == TRACE_UNKNOWN)
@@ -746,6 +746,7 @@ static void cut_wait(struct report_counter *c, const struct report_counted *coun
 		return;
 	s->weight = (uint64_t)((double)whole * ((double)part_ns / (double)ns));
 	s->unit = (uint64_t)((double)s->unit * ((double)part_ns / (double)ns));
+	s->record.wait_ns = part_ns;
 	s->time_ns = profile_spans_last(&c->all->spans, s->time_ns);
 	rest.weight = whole - s->weight;
 	report_weight_add(&c->stats.event[counted->event].omitted, &rest);
@@ -1105,7 +1106,7 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 		*to = (struct report_counted){is_wanted(run, &f->events[i]), i, REPORT_NO_STATE,
 					      is_of_last(run, &f->events[i]),
 					      is_clock(&f->events[i])};
-		if (!run->sum)
+		if (!run->sum && !(run->sink->parts & REPORT_BY_FUTEX))
 			continue;
 		to->event = report_states_event(f, run->filter, i, run->sum);
 		to->state = report_states_of(f, run->filter, i);

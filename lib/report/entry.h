@@ -60,7 +60,7 @@ enum report_part {
 	REPORT_BY_ADDRESS = 1 << 9, /* object and address of each frame */
 	REPORT_BY_SLICE = 1 << 10,  /* the slice of time */
 	REPORT_BY_CMDLINE = 1 << 11,
-	/* Of runs that add up states (report/states.h). */
+	/* Of runs that add up states (report/states.h), or with REPORT_BY_FUTEX. */
 	REPORT_BY_STATE = 1 << 12,
 	REPORT_BY_REASON = 1 << 13, /* with REPORT_BY_STACK; not of single samples */
 	REPORT_BY_WAKER = 1 << 14,  /* and its function; the same */
@@ -113,11 +113,13 @@ struct report_key {
 
 /* A wait at a futex. */
 struct report_wait {
-	uint64_t futex;      /* in the memory of the process */
-	uint64_t ns;         /* how long it was */
-	uint64_t time_ns;    /* when it ended */
-	uint32_t process;    /* profile_process.number */
-	uint32_t owner;      /* the thread that owned the lock when it began; TRACE_UNKNOWN */
+	uint64_t futex;   /* in the memory of the process */
+	uint64_t ns;      /* how long it was, of the times that are selected */
+	uint64_t time_ns; /* when it ended */
+	uint32_t process; /* profile_process.number */
+	/* Another thread of the process, of which the number stood in the futex when it began: the
+	 * owner if it is a lock that has one, or any value of the program. TRACE_UNKNOWN: none. */
+	uint32_t owner;
 	uint32_t owner_comm; /* its name: the number of its text */
 	bool lasts;          /* it had not ended */
 };

@@ -10,6 +10,7 @@
 #include "profile/samples.h"
 #include "report/functions.h"
 #include "report/own.h"
+#include "report/states.h"
 #include "report/waker.h"
 
 #include <errno.h>
@@ -32,43 +33,83 @@ struct part {
 	struct report_weight weight;
 };
 
+struct task {
+	uint32_t pid, tid, comm; /* the key */
+	struct report_weight used, all;
+};
+
 struct report_locks {
 	const struct report_functions *functions;
 	struct report_sink sink;
-	struct dict locks, parts;
+	struct dict locks, parts, tasks;
+	struct report_weight unknown;
 	struct report_lock *rows; /* owned */
 };
 
-/* What a function of the C library waits for, by how its name begins without underscores. */
+/* What a function of the C library waits for, by how its name begins without underscores; and
+ * whether the word says who that is. What stands in front of another goes before. */
 static const struct {
-	const char *function, *kind;
+	const char *function;
+	const char *kind; /* NULL: what others call */
+	bool has_owner;
 } kinds[] = {
-    {"", "futex"},
-    {"pthread_mutex_", "mutex"},
-    {"lll_lock_wait", "mutex"},
-    {"lll_mutex_", "mutex"},
-    {"pthread_rwlock_", "rwlock"},
-    {"pthread_cond_", "condition"},
-    {"sem_", "semaphore"},
-    {"new_sem_", "semaphore"},
-    {"pthread_barrier_", "barrier"},
-    {"pthread_join", "thread end"},
-    {"pthread_clockjoin", "thread end"},
-    {"pthread_timedjoin", "thread end"},
-    {"pthread_once", "once"},
+    {"", "futex", false},
+    {"pthread_mutex_", "mutex", true},
+    {"lll_lock_wait_private", "mutex", false}, /* of the C library's own, which has no owner */
+    {"lll_lock_wait", "mutex", true},
+    {"lll_mutex_", "mutex", true},
+    {"pthread_rwlock_", "rwlock", false},
+    {"pthread_cond_", "condition", false},
+    {"sem_", "semaphore", false},
+    {"new_sem_", "semaphore", false},
+    {"pthread_barrier_", "barrier", false},
+    {"pthread_join", "thread end", true},
+    {"pthread_clockjoin", "thread end", true},
+    {"pthread_timedjoin", "thread end", true},
+    {"pthread_once", "once", false},
+    {"std::shared_mutex::", "rwlock", false},
+    {"std::shared_timed_mutex::", "rwlock", false},
+    {"futex_", NULL, false},
+    {"do_futex_wait", NULL, false},
+    {"lll_", NULL, false},
+    {"syscall_c", NULL, false}, /* __syscall_cancel, __syscall_cp */
+    {"internal_syscall_cancel", NULL, false},
+    {"timedwait", NULL, false}, /* of musl */
 };
 
-static uint32_t kind_of(const struct report_frame *frames, size_t nr)
+/* Its row; 0: another function. */
+static uint32_t find_kind(const char *name)
 {
-	for (size_t i = 0; i < nr; i++) {
-		const char *name = frames[i].function->name;
-
-		name += strspn(name, "_");
-		for (uint32_t k = 1; k < ARRAY_NR(kinds); k++)
-			if (strncmp(name, kinds[k].function, strlen(kinds[k].function)) == 0)
-				return k;
-	}
+	name += strspn(name, "_");
+	if (strncmp(name, "GI_", 3) == 0)
+		name += 3 + strspn(name + 3, "_");
+	for (uint32_t k = 1; k < ARRAY_NR(kinds); k++)
+		if (strncmp(name, kinds[k].function, strlen(kinds[k].function)) == 0)
+			return k;
 	return 0;
+}
+
+struct place {
+	size_t frame;  /* of the program */
+	uint32_t kind; /* in kinds */
+};
+
+/* By the functions of libraries from the innermost on, which a static program has in its own file:
+ * they end at the program's own. */
+static struct place find_place(const struct report_frame *frames, size_t nr)
+{
+	uint32_t kind = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_function *f = frames[i].function;
+		const uint32_t k = f->is_kernel ? 0 : find_kind(f->name);
+
+		if (!k && report_own_rank(f) == REPORT_OWN_OF_PROGRAM)
+			return (struct place){i, kind};
+		if (!kind && kinds[k].kind)
+			kind = k;
+	}
+	return (struct place){report_own_frame(frames, nr, false), kind};
 }
 
 bool report_lock_is_held(const struct report_lock *l)
@@ -76,7 +117,8 @@ bool report_lock_is_held(const struct report_lock *l)
 	return strcmp(l->kind, "mutex") == 0 || strcmp(l->kind, "rwlock") == 0;
 }
 
-/* How many waits a sample stands for that ended: of one that is cut to a range of time, a part. */
+/* How many waits a sample stands for that ended: of one that is cut to a range of time, its part is
+ * a wait, too, so that it has part in the mean and the longest. */
 static double waits_of(const struct report_entry *e)
 {
 	return e->wait->lasts || !e->wait->ns ? 0 : (double)e->weight.weight / (double)e->wait->ns;
@@ -99,9 +141,10 @@ static bool is_task(const char *waker)
 }
 
 /* 0 or -ENOMEM. */
-static int add_holder(struct report_locks *l, uint32_t lock, const struct report_entry *e)
+static int add_holder(struct report_locks *l, uint32_t lock, uint32_t kind,
+		      const struct report_entry *e)
 {
-	const bool has_owner = e->wait->owner != TRACE_UNKNOWN;
+	const bool has_owner = kinds[kind].has_owner && e->wait->owner != TRACE_UNKNOWN;
 	const bool has_waker = l->sink.parts & REPORT_BY_WAKER &&
 			       is_task(report_functions_text(l->functions, e->key.waker));
 	struct part *p;
@@ -109,7 +152,7 @@ static int add_holder(struct report_locks *l, uint32_t lock, const struct report
 	if (!has_owner && !has_waker)
 		return 0;
 	p = get_part(l, lock, HOLDER, has_owner ? e->wait->owner_comm : e->key.waker,
-		     e->wait->owner);
+		     has_owner ? e->wait->owner : TRACE_UNKNOWN);
 	if (p)
 		report_weight_add(&p->weight, &e->weight);
 	return p ? 0 : -ENOMEM;
@@ -119,7 +162,7 @@ static int add_parts(struct report_locks *l, uint32_t lock, const struct report_
 {
 	const size_t waker = report_waker_frames(e->frames, e->nr_frames);
 	const struct report_frame *frames = e->frames + waker;
-	const size_t own = report_own_frame(frames, e->nr_frames - waker, false);
+	const struct place at = find_place(frames, e->nr_frames - waker);
 	struct part *thread = get_part(l, lock, THREAD, 0, e->key.tid), *place;
 	uint64_t *last;
 
@@ -127,12 +170,36 @@ static int add_parts(struct report_locks *l, uint32_t lock, const struct report_
 		return -ENOMEM;
 	last = e->wait->lasts ? &thread->lasts_ns : &thread->ended_ns;
 	*last = e->wait->time_ns > *last ? e->wait->time_ns : *last;
-	place = get_part(l, lock, PLACE, frames[own].function->number, 0);
+	place = get_part(l, lock, PLACE, frames[at.frame].function->number, 0);
 	if (!place)
 		return -ENOMEM;
 	report_weight_add(&place->weight, &e->weight);
-	place->lock_kind = kind_of(frames, own + 1);
-	return add_holder(l, lock, e);
+	place->lock_kind = at.kind;
+	return add_holder(l, lock, at.kind, e);
+}
+
+/* 0 or -ENOMEM. */
+static int add_task(struct report_locks *l, const struct report_entry *e)
+{
+	const struct task key = {.pid = e->key.pid, .tid = e->key.tid, .comm = e->key.comm};
+	struct task *task;
+
+	if (e->key.state == REPORT_NO_STATE)
+		return 0;
+	task = dict_get(&l->tasks, &key);
+	if (!task)
+		return -ENOMEM;
+	report_weight_add(&task->all, &e->weight);
+	if (e->key.state == REPORT_ON_CPU || e->key.state == REPORT_IN_QUEUE)
+		report_weight_add(&task->used, &e->weight);
+	return 0;
+}
+
+static void add_unknown(struct report_locks *l, const struct report_entry *e)
+{
+	if (e->key.state == REPORT_BLOCKED &&
+	    strcmp(report_functions_text(l->functions, e->key.reason), "futex") == 0)
+		report_weight_add(&l->unknown, &e->weight);
 }
 
 static int add_entry(void *arg, const struct report_entry *e)
@@ -142,8 +209,12 @@ static int add_entry(void *arg, const struct report_entry *e)
 	struct lock key = {.zero = 0};
 	uint32_t number;
 
-	if (!e->wait)
+	if (add_task(l, e))
+		return -ENOMEM;
+	if (!e->wait) {
+		add_unknown(l, e);
 		return 0;
+	}
 	key.futex = e->wait->futex;
 	key.process = e->wait->process;
 	number = dict_add(&l->locks, &key);
@@ -167,12 +238,15 @@ struct report_locks *report_locks_new(const struct report_functions *functions, 
 	if (!l)
 		return NULL;
 	l->functions = functions;
-	l->sink = (struct report_sink){.parts = REPORT_BY_FUTEX | REPORT_BY_STACK | REPORT_BY_PID |
-						REPORT_BY_TID | (with_wakers ? REPORT_BY_WAKER : 0),
-				       .entry = add_entry,
-				       .arg = l};
+	l->sink =
+	    (struct report_sink){.parts = REPORT_BY_FUTEX | REPORT_BY_STACK | REPORT_BY_PID |
+					  REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_STATE |
+					  REPORT_BY_REASON | (with_wakers ? REPORT_BY_WAKER : 0),
+				 .entry = add_entry,
+				 .arg = l};
 	dict_init(&l->locks, sizeof(struct lock), DICT_KEY(struct lock, zero), DICT_MAX);
 	dict_init(&l->parts, sizeof(struct part), DICT_KEY(struct part, tid), DICT_MAX);
+	dict_init(&l->tasks, sizeof(struct task), DICT_KEY(struct task, comm), DICT_MAX);
 	return l;
 }
 
@@ -182,6 +256,7 @@ void report_locks_free(struct report_locks *l)
 		return;
 	dict_fini(&l->locks);
 	dict_fini(&l->parts);
+	dict_fini(&l->tasks);
 	mem_free(l->rows);
 	mem_free(l);
 }
@@ -245,4 +320,27 @@ const struct report_lock *report_locks_rows(struct report_locks *l, size_t *nr)
 	qsort(l->rows, l->locks.nr, sizeof(*l->rows), compare);
 	*nr = l->locks.nr;
 	return l->rows;
+}
+
+void report_locks_holder_task(const struct report_locks *l, const struct report_lock *row,
+			      struct report_holder_task *out)
+{
+	*out = (struct report_holder_task){.has_namesake = false};
+	for (uint32_t i = 0; i < l->tasks.nr; i++) {
+		const struct task *task = dict_at(&l->tasks, i);
+
+		if (task->pid != row->pid)
+			continue;
+		if (task->tid != row->holder.tid) {
+			out->has_namesake |= task->comm == row->holder.text;
+			continue;
+		}
+		report_weight_add(&out->used, &task->used);
+		report_weight_add(&out->all, &task->all);
+	}
+}
+
+const struct report_weight *report_locks_unknown(const struct report_locks *l)
+{
+	return &l->unknown;
 }

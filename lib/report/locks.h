@@ -10,8 +10,8 @@
 struct report_functions;
 struct report_locks;
 
-/* Who is the cause of most of the waiting: the thread that owned the lock when waits began; if none
- * is known, who ended them. */
+/* Who is the cause of most of the waiting: the thread that owned the lock when waits began, of a
+ * kind of lock that says who that is; if none is known, who ended them. */
 struct report_holder {
 	uint32_t text; /* the number of its name: of a waker as of report_waker_make */
 	uint32_t tid;  /* TRACE_UNKNOWN: a waker */
@@ -32,12 +32,25 @@ struct report_lock {
 	struct report_holder holder; /* weight.samples 0: not known */
 };
 
+/* Of the thread that owned a lock: its time on a CPU or waiting for one, and all that is sampled.
+ */
+struct report_holder_task {
+	struct report_weight used, all;
+	bool has_namesake; /* another thread of its process has its name */
+};
+
 /* functions: borrowed. NULL without memory. */
 struct report_locks *report_locks_new(const struct report_functions *functions, bool with_wakers);
 void report_locks_free(struct report_locks *l); /* NULL is fine */
 const struct report_sink *report_locks_sink(const struct report_locks *l);
 /* What is added up, the one with most time first. Borrowed. NULL without memory. */
 const struct report_lock *report_locks_rows(struct report_locks *l, size_t *nr);
+
+/* Of a row's holder, which is an owner. Without samples in runs that do not add up states. */
+void report_locks_holder_task(const struct report_locks *l, const struct report_lock *row,
+			      struct report_holder_task *out);
+/* What waited at futexes of which none is recorded: of programs of 32 bits, or added up. */
+const struct report_weight *report_locks_unknown(const struct report_locks *l);
 
 /* Whether what waits there is held by one thread or several: "mutex", "rwlock". */
 bool report_lock_is_held(const struct report_lock *l);

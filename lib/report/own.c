@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OTHER, OF_KERNEL, OF_LIBRARY, OF_PROGRAM };
+enum { OTHER, OF_KERNEL, OF_LIBRARY, OF_PROGRAM = REPORT_OWN_OF_PROGRAM };
 
 static bool is_wakeup(const char *name)
 {

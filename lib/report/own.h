@@ -13,6 +13,7 @@
  * one of the two. 0 if there are none. */
 size_t report_own_frame(const struct report_frame *frames, size_t nr, bool outermost_first);
 /* How much a function is the program's own, by which report_own_frame chooses: the highest rank. */
+enum { REPORT_OWN_OF_PROGRAM = 3 }; /* the highest */
 unsigned report_own_rank(const struct report_function *f);
 
 #endif

@@ -3,9 +3,12 @@
  * holds table_lock, "log" holds one with priority inheritance, on the heap: each takes it and then
  * lets each waiter know that it can begin to wait, waits until all of them do (by /proc), and gives
  * the lock back. locks ROUNDS: prints "table N log N heap ADDRESS update TID": waits of all
- * threads. locks serial: update computes with table_lock held, for which three others wait.
+ * threads. locks serial: update computes with table_lock held, for which three others wait. locks
+ * follow: one holds table_lock while it waits for a byte that never comes, and main computes. locks
+ * value: waits until a word changes, which is the number of a thread.
  */
 #define _GNU_SOURCE
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -113,22 +116,28 @@ static void join(struct shared *s)
 		pthread_join(s->threads[i], NULL);
 }
 
-static void *compute(void *arg)
+static void compute_for(long ns)
 {
-	struct shared *s = arg;
 	struct timespec t = {0, 0};
 	volatile int unused = 0;
 
-	pthread_setname_np(pthread_self(), s->name);
-	pthread_mutex_lock(s->lock);
-	pthread_barrier_wait(&s->begin);
-	while (!t.tv_sec && t.tv_nsec < 400000000) {
+	while (!t.tv_sec && t.tv_nsec < ns) {
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 		for (int i = 0; i < 100000; i++)
 			unused = i;
 	}
-	pthread_mutex_unlock(s->lock);
 	(void)unused;
+}
+
+static void *compute(void *arg)
+{
+	struct shared *s = arg;
+
+	pthread_setname_np(pthread_self(), s->name);
+	pthread_mutex_lock(s->lock);
+	pthread_barrier_wait(&s->begin);
+	compute_for(400000000);
+	pthread_mutex_unlock(s->lock);
 	return NULL;
 }
 
@@ -151,6 +160,63 @@ static int serial(struct shared *s)
 	return 0;
 }
 
+static void *lead(void *arg)
+{
+	const int *pipe = arg;
+	char c;
+
+	pthread_mutex_lock(&table_lock);
+	if (read(*pipe, &c, 1) < 0)
+		abort();
+	pthread_mutex_unlock(&table_lock);
+	return NULL;
+}
+
+static int follow(void)
+{
+	pthread_t threads[4];
+	int fds[2];
+
+	if (pipe(fds))
+		return 1;
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&threads[i], NULL, lead, fds))
+			return 1;
+	compute_for(400000000);
+	close(fds[1]);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
+static atomic_int word;
+
+static void *wait_for_change(void *arg)
+{
+	const int before = atomic_load(&word);
+
+	atomic_store((atomic_int *)arg, own_tid());
+	while (atomic_load(&word) == before)
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, before, NULL, NULL, 0);
+	return NULL;
+}
+
+static int change(void)
+{
+	static atomic_int tid;
+	pthread_t thread;
+
+	atomic_store(&word, own_tid());
+	if (pthread_create(&thread, NULL, wait_for_change, &tid))
+		return 1;
+	while (!is_at(atomic_load(&tid), &word))
+		usleep(500);
+	atomic_store(&word, 0);
+	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct shared table = {.lock = &table_lock, .name = "update", .nr_waiters = 3};
@@ -160,6 +226,10 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "serial") == 0)
 		return serial(&table);
+	if (argc > 1 && strcmp(argv[1], "follow") == 0)
+		return follow();
+	if (argc > 1 && strcmp(argv[1], "value") == 0)
+		return change();
 	rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
 	log.lock = malloc(sizeof(pthread_mutex_t));
 	if (!log.lock || pthread_mutexattr_init(&attr) ||

@@ -100,6 +100,35 @@ def check_sentence(folder):
     assert "one lock" not in lines[0], lines
 
 
+def check_values(folder):
+    """A word that is no lock has no owner, though it is the number of a thread."""
+    need_programs()
+    run(CPUPERF, write_waits(folder), "--", build(folder), "value", cwd=folder)
+    word = [r for r in rows(folder) if r["lock"] == "word"]
+    assert word and {(r["kind"], r["holder"]) for r in word} == {("futex", "")}, word
+
+
+def check_static(folder):
+    """Of a static program the kinds are known, too."""
+    need_programs()
+    program = os.path.join(folder, "locks")
+    run("cc", "-O1", "-g", "-pthread", "-static", "-o", program, f"{HERE}/locks.c")
+    run(CPUPERF, write_waits(folder), "--", program, "3", cwd=folder)
+    kinds = {(r["kind"], r["function"]) for r in rows(folder)}
+    assert ("mutex", "take") in kinds and "futex" not in {kind for kind, _ in kinds}, kinds
+
+
+def check_cut(folder):
+    """Of a wait that a range of time cuts, each column has the same part."""
+    need_programs()
+    run(CPUPERF, write_waits(folder), "--", build(folder), "serial", cwd=folder)
+    (whole,) = [r for r in rows(folder) if r["lock"] == "table_lock"]
+    (part,) = [r for r in rows(folder, "--to=200ms") if r["lock"] == "table_lock"]
+    assert part["waits"] == whole["waits"] == "3" and int(part["time"]) < int(whole["time"]), (part, whole)
+    assert int(part["mean"]) <= int(part["max"]) <= int(part["time"]), part
+    assert int(part["max"]) < int(whole["max"]) and abs(3 * int(part["mean"]) - int(part["time"])) <= 3, part
+
+
 def check_ranges(folder):
     """Only what is selected: of no thread, and of no time."""
     need_programs()
@@ -126,7 +155,8 @@ def check_added_up(folder):
         json.dump({"events": [event]}, f)
     measure(folder, f"--spec-file={folder}/waits.cpspec", rounds=3)
     done = run(PRINT, "--quiet", "--report=locks", cwd=folder)
-    assert "No wait for a lock" in done.stdout and "added its samples up" in done.stderr, done
+    assert "No known lock" in done.stdout and "added its samples up" in done.stderr, done
+    assert re.search(r"the locks of \d+ waits at futexes are not known", done.stderr), done
 
 
 def check_by_switches(folder):

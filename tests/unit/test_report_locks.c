@@ -3,6 +3,7 @@
 #include "test_report.h"
 
 #include "report/locks.h"
+#include "report/states.h"
 #include "trace/record.h"
 
 static struct report_functions *functions;
@@ -30,6 +31,9 @@ struct given {
 	const char *place;         /* of the program */
 	uint64_t time_ns;
 	bool lasts;
+	enum report_state state;
+	const char *comm;
+	const char *reason;
 };
 
 static uint32_t text(const char *s)
@@ -50,7 +54,12 @@ static int give(const struct given *g)
 					 .owner = g->owner ? 50 : TRACE_UNKNOWN,
 					 .owner_comm = text(g->owner),
 					 .lasts = g->lasts};
-	const struct report_entry e = {.key = {.pid = 10, .tid = g->tid, .waker = text(g->waker)},
+	const struct report_entry e = {.key = {.pid = 10,
+					       .tid = g->tid,
+					       .waker = text(g->waker),
+					       .comm = text(g->comm),
+					       .state = g->state,
+					       .reason = text(g->reason)},
 				       .weight = {.samples = 1, .weight = g->weight ?: g->ns},
 				       .frames = frames,
 				       .nr_frames = NR(frames),
@@ -164,6 +173,8 @@ TEST(kinds)
 		     {"__new_sem_wait_slow64.constprop.0", "semaphore"},
 		     {"pthread_barrier_wait", "barrier"},
 		     {"__pthread_clockjoin_ex", "thread end"},
+		     {"__GI___pthread_rwlock_rdlock", "rwlock"},
+		     {"__lll_lock_wait_private", "mutex"},
 		     {"syscall", "futex"}};
 	const struct report_lock *l;
 
@@ -175,4 +186,113 @@ TEST(kinds)
 	l = rows(NR(kinds));
 	for (size_t i = 0; i < NR(kinds); i++)
 		assert_string_equal(l[i].kind, kinds[i].kind);
+}
+
+/* What else stands in a futex is the program's. */
+TEST(owners)
+{
+	static const struct {
+		const char *function;
+		bool has_owner;
+	} list[] = {{"pthread_mutex_lock", true},
+		    {"__lll_lock_wait", true},
+		    {"__pthread_clockjoin_ex", true},
+		    {"__lll_lock_wait_private", false},
+		    {"pthread_rwlock_wrlock", false},
+		    {"pthread_cond_wait", false},
+		    {"syscall", false}};
+	const struct report_lock *l;
+
+	for (size_t i = 0; i < NR(list); i++)
+		assert_int_equal(give(&(struct given){.tid = 1,
+						      .futex = 8 + i,
+						      .ns = 100 - i,
+						      .owner = "update",
+						      .waker = "actor (10/11)",
+						      .inner = list[i].function}),
+				 0);
+	l = rows(NR(list));
+	for (size_t i = 0; i < NR(list); i++) {
+		assert_string_equal(report_functions_text(functions, l[i].holder.text),
+				    list[i].has_owner ? "update" : "actor (10/11)");
+		assert_int_equal(l[i].holder.tid, list[i].has_owner ? 50 : TRACE_UNKNOWN);
+	}
+}
+
+/* A static program has the C library's functions in its own file, and the library of C++ is no
+ * program. */
+TEST(places)
+{
+	static const struct {
+		const char *names[4], *objects[4];
+		const char *kind, *function;
+	} list[] = {
+	    {{"__futex_abstimed_wait_common", "__pthread_rwlock_wrlock", "w", "sem_main"},
+	     {"prog", "prog", "prog", "prog"},
+	     "rwlock",
+	     "w"},
+	    {{"__futex_abstimed_wait_common", "pthread_rwlock_wrlock", "std::_State_impl::_M_run()",
+	      "start_thread"},
+	     {"libc.so.6", "libc.so.6", "prog", "libc.so.6"},
+	     "rwlock",
+	     "__futex_abstimed_wait_common"},
+	    {{"syscall", "std::sys::futex_wait", "serve", "pthread_once"},
+	     {"libc.so.6", "prog", "prog", "libc.so.6"},
+	     "futex",
+	     "serve"},
+	};
+	const struct report_lock *l;
+
+	for (size_t i = 0; i < NR(list); i++) {
+		const struct report_wait wait = {
+		    .futex = 8 + i, .ns = 100 - i, .owner = TRACE_UNKNOWN};
+		struct report_frame frames[4];
+		const struct report_entry e = {.key = {.pid = 10, .tid = 1},
+					       .weight = {.samples = 1, .weight = wait.ns},
+					       .frames = frames,
+					       .nr_frames = NR(frames),
+					       .wait = &wait};
+
+		for (size_t k = 0; k < NR(frames); k++)
+			frames[k].function =
+			    test_function_of(functions, list[i].names[k], list[i].objects[k]);
+		assert_int_equal(report_locks_sink(locks)->entry(locks, &e), 0);
+	}
+	l = rows(NR(list));
+	for (size_t i = 0; i < NR(list); i++) {
+		assert_string_equal(l[i].kind, list[i].kind);
+		assert_string_equal(report_functions_at(functions, l[i].function)->name,
+				    list[i].function);
+	}
+}
+
+/* What the owner does itself, and whether its name is enough. */
+TEST(holder)
+{
+	static const struct given given[] = {
+	    {.tid = 1, .futex = 8, .ns = 100, .owner = "update", .state = REPORT_BLOCKED},
+	    {.tid = 50, .ns = 60, .state = REPORT_ON_CPU, .comm = "update"},
+	    {.tid = 50, .ns = 20, .state = REPORT_IN_QUEUE, .comm = "before"},
+	    {.tid = 50, .ns = 20, .state = REPORT_BLOCKED, .comm = "update", .reason = "pipe"},
+	    {.tid = 50, .ns = 999, .comm = "update"},
+	};
+	struct report_holder_task task;
+	const struct report_lock *l;
+
+	for (size_t i = 0; i < NR(given); i++)
+		assert_int_equal(give(&given[i]), 0);
+	l = rows(1);
+	report_locks_holder_task(locks, &l[0], &task);
+	assert_int_equal(task.used.weight, 80);
+	assert_int_equal(task.all.weight, 100);
+	assert_false(task.has_namesake);
+	assert_int_equal(report_locks_unknown(locks)->samples, 0);
+	assert_int_equal(
+	    give(&(struct given){
+		.tid = 51, .ns = 1, .state = REPORT_BLOCKED, .comm = "update", .reason = "futex"}),
+	    0);
+	report_locks_holder_task(locks, &l[0], &task);
+	assert_true(task.has_namesake);
+	assert_int_equal(task.all.weight, 100);
+	assert_int_equal(report_locks_unknown(locks)->samples, 1);
 }
