@@ -17,6 +17,7 @@
 #include "reports/reports.h"
 #include "samples.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,8 +70,24 @@ static void set_waits(struct conclusion *c, const struct job *j, const struct re
 	snprintf(c->function, sizeof(c->function), "%s", is_most ? function : "");
 }
 
-static void set_lock(struct conclusion *c, const struct job *j, const struct report_lock *l,
-		     const struct report_weight *all)
+/* Of a name that several threads have, one is not known without its number. */
+static void set_holder(struct conclusion *c, const struct job *j, const struct report_locks *locks,
+		       const struct report_lock *l)
+{
+	const char *name = report_functions_text(j->inputs->functions, l->holder.text);
+	struct report_holder_task task;
+
+	report_locks_holder_task(locks, l, &task);
+	if (!task.all.samples)
+		return;
+	c->least_used = reports_share_of(&task.used, &task.all).low;
+	snprintf(c->holder, sizeof(c->holder), "%s", name);
+	if (task.has_namesake)
+		snprintf(c->holder, sizeof(c->holder), "%s (tid %" PRIu32 ")", name, l->holder.tid);
+}
+
+static void set_lock(struct conclusion *c, const struct job *j, const struct report_locks *locks,
+		     const struct report_lock *l, const struct report_weight *all)
 {
 	const struct interval share = reports_share_of(&l->weight, all);
 	const struct report_holder *h = &l->holder;
@@ -78,8 +95,7 @@ static void set_lock(struct conclusion *c, const struct job *j, const struct rep
 	c->lock = share.share;
 	c->least_lock = share.low;
 	if (h->weight.samples && reports_share_of(&h->weight, &l->weight).low >= most)
-		snprintf(c->holder, sizeof(c->holder), "%s",
-			 report_functions_text(j->inputs->functions, h->text));
+		set_holder(c, j, locks, l);
 }
 
 /* That of the most time. all: of what is blocked. What fails here leaves a sentence that says less.
@@ -99,7 +115,7 @@ static void add_lock(struct job *j, const struct report_weight *all)
 		rows = report_locks_rows(locks, &nr);
 	for (size_t i = 0; rows && i < nr; i++)
 		if (report_lock_is_held(&rows[i])) {
-			set_lock(&j->output->conclusion, j, &rows[i], all);
+			set_lock(&j->output->conclusion, j, locks, &rows[i], all);
 			break;
 		}
 	j->output->nr_records = nr_records;
@@ -250,15 +266,30 @@ static bool put_queue(const struct conclusion *c, struct buf *out)
 	return true;
 }
 
-/* Whoever holds it may be busy: the others wait for that. */
+static bool uses_cpus(const struct conclusion *c)
+{
+	return (c->used_ns + c->queue_ns) / c->wall_ns >= half;
+}
+
+/* Most wait for one lock, of which it is known who has it. */
+static bool is_held(const struct conclusion *c)
+{
+	return is_half(c, c->least_lock) && *c->holder;
+}
+
+/* Threads without work queue at a lock, too, whose holder waits for work: only if that one is
+ * mostly busy, it is the lock that they wait for. */
+bool conclusion_is_lock(const struct conclusion *c)
+{
+	return is_held(c) && c->least_used >= half && uses_cpus(c);
+}
+
 static bool put_lock(const struct conclusion *c, struct buf *out)
 {
-	if (!is_half(c, c->least_lock))
+	if (!conclusion_is_lock(c))
 		return false;
 	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->lock);
-	buf_adds(out, " is waiting for one lock");
-	if (*c->holder)
-		buf_printf(out, ", held by %s", c->holder);
+	buf_printf(out, " is waiting for one lock, held by %s", c->holder);
 	return true;
 }
 
@@ -266,9 +297,10 @@ static bool put_blocked(const struct conclusion *c, struct buf *out)
 {
 	const char *text = wait_text(c);
 	/* others may wait for work, of which the one on a CPU has none for them */
-	const bool has_busy = c->nr_threads > 1 && c->used_ns / c->wall_ns >= half;
+	const bool has_busy = c->nr_threads > 1 && uses_cpus(c);
+	const bool has_idle_holder = is_held(c) && c->least_used < half;
 
-	if (!text || has_busy || !is_half(c, c->least_waits))
+	if (!text || has_busy || has_idle_holder || !is_half(c, c->least_waits))
 		return false;
 	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->waits);
 	buf_printf(out, " is waiting %s%s%s", text, *c->function ? ", most of it in " : "",

@@ -24,8 +24,9 @@ struct conclusion {
 	double least_waits; /* of the blocked time: the part of one reason, at least */
 	double waits;       /* its estimate */
 	/* The same of one lock, at which threads wait most; 0: of none. Its owner nearly all the
-	 * time; or "". */
-	double least_lock, lock;
+	 * time, and of its own time the part in which it uses a CPU or waits for one, at least; or
+	 * "". */
+	double least_lock, lock, least_used;
 	char holder[CONCLUSION_NAME_BYTES];
 	char reason[64], function[CONCLUSION_NAME_BYTES]; /* that most of it is in; or "" */
 	/* Of the time on CPU, at least: what the largest function of the program has, and what the
@@ -43,6 +44,8 @@ void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, siz
 /* A row of what ran on a CPU, by function; all: the time on CPU. */
 void conclusion_add_function(struct job *j, const struct report_flat_row *row,
 			     const struct report_weight *all);
+/* Whether one lock limits the command: most wait for it, and who holds it has work. */
+bool conclusion_is_lock(const struct conclusion *c);
 /* Replaces the line, or removes it. */
 void conclusion_end(struct conclusion *c, struct buf *text);
 

@@ -58,6 +58,7 @@ static const struct {
 	size_t function; /* of the function that follows, in struct conclusion; 0: none */
 } rows[] = {
     {has_many_processes, "--report=flat --sort=cmdline,function", 0},
+    {conclusion_is_lock, "--report=locks", 0},
     {waits_for_others, "--report=waits", 0},
     {waits_for_cpu, "--report=waits", 0},
     {has_faults, "--report=calls --function=", offsetof(struct conclusion, faults)},

@@ -94,10 +94,18 @@ def check_sentence(folder):
     need_programs()
     lines = run(CPUPERF, "--", build(folder), "serial", cwd=folder).stderr.splitlines()
     assert re.fullmatch(r"\d\d % of the time of 5 threads is waiting for one lock, held by update", lines[0]), lines
+    assert "--report=locks" in lines[-1], lines
     # a condition is no lock, and who is joined holds none
     lines = run(CPUPERF, "--", sys.executable, "-c", "import threading, time; threading.Timer(0.3, print).start()",
                 cwd=folder).stderr.splitlines()
     assert "one lock" not in lines[0], lines
+
+
+def check_idle_holder(folder):
+    """A lock whose holder waits for work itself limits nothing."""
+    need_programs()
+    lines = run(CPUPERF, "--", build(folder), "follow", cwd=folder).stderr.splitlines()
+    assert "waiting for" not in lines[0], lines
 
 
 def check_values(folder):

@@ -31,6 +31,10 @@ static void check(struct sentence *x)
 
 #define ONE .wall_ns = s, .all_ns = s, .nr_threads = 1, .nr_cpus = 2
 
+#define LOCK                                                                                       \
+	.wall_ns = s, .all_ns = 5 * s, .nr_threads = 5, .blocked_ns = 4 * s, .waits = 1,           \
+	.least_waits = 1, .lock = 1, .reason = "futex"
+
 TEST(sentences)
 {
 	struct sentence list[] = {
@@ -87,11 +91,19 @@ TEST(sentences)
 	      .lock = 0.9,
 	      .least_lock = 0.85,
 	      .holder = "update",
+	      .least_used = 0.5,
 	      .reason = "futex"},
 	     "72 % of the time of 5 threads is waiting for one lock, held by update\n"},
-	    {{ONE, .blocked_ns = 0.9 * s, .lock = 1, .least_lock = 0.7, .reason = "futex"},
-	     "90 % of the wall time is waiting for one lock\n"},
-	    {{ONE, .blocked_ns = 0.9 * s, .lock = 1, .least_lock = 0.5, .reason = "futex"}, ""},
+	    /* who holds it is not known, waits itself, or does next to nothing */
+	    {{LOCK, .used_ns = 0.9 * s, .least_lock = 0.8, .least_used = 0.9}, ""},
+	    {{LOCK, .used_ns = 0.9 * s, .least_lock = 0.8, .least_used = 0.49, .holder = "a"}, ""},
+	    {{LOCK, .used_ns = 0.4 * s, .least_lock = 0.8, .least_used = 0.9, .holder = "a"},
+	     "80 % of the time of 5 threads is waiting for another thread or a lock (futex)\n"},
+	    {{LOCK, .used_ns = 0.1 * s, .least_lock = 0.8, .least_used = 0.1, .holder = "a"}, ""},
+	    {{LOCK, .used_ns = 0.9 * s, .least_lock = 0.6, .least_used = 0.9, .holder = "a"}, ""},
+	    {{LOCK, .used_ns = 0.3 * s, .queue_ns = 0.3 * s, .least_lock = 0.8, .least_used = 0.9,
+	      .holder = "a (tid 7)"},
+	     "80 % of the time of 5 threads is waiting for one lock, held by a (tid 7)\n"},
 	    {{.all_ns = 0}, ""},
 	};
 
