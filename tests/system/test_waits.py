@@ -204,8 +204,8 @@ def check_one_tree(folder):
     text = output(PRINT, "--quiet", cwd=folder)
     line = re.search(r"\n  ([\d.]+) (m?s) of 5 threads: ([\d.]+) % on CPU, ([\d.]+) % waiting for a CPU, "
                      r"([\d.]+) % blocked(?:, [\d.]+ % as they began and ended)?\n", text)
-    assert line and re.search(r"\non CPU: .*\n +self +total( +samples)? +count +reason +object +function\n", text), text
-    assert re.search(r"\nwaiting: .*\n +self +total( +samples)? +count +state +reason +object +function\n", text), text
+    assert line and re.search(r"\non CPU: .*\n +self +total( +samples)?( +count)? +reason +object +function\n", text), text
+    assert re.search(r"\nwaiting: .*\n +self +total( +samples)?( +count)? +state +reason +object +function\n", text), text
     lived = float(line[1]) * {"s": 1e9, "ms": 1e6}[line[2]]
     assert 0.999 * said["life_ns"] <= lived <= 1.001 * said["threads"] * wall_ns(folder), (text, said)
     assert sum(float(line[i]) for i in (4, 5)) > 50, text
