@@ -46,11 +46,13 @@ int amounts_judge(struct amount *list, size_t nr, bool are_neighbours)
 {
 	MEM_AUTO double *p = mem_calloc(nr + 1, 3 * sizeof(*p));
 	MEM_AUTO struct chance_errors *errors = mem_calloc(nr + 1, sizeof(*errors));
-	double *adjusted = p + nr, *level = p + 2 * nr;
+	double *adjusted, *level;
 	size_t nr_others = 0;
 
 	if (!p || !errors)
 		return -ENOMEM;
+	adjusted = p + nr;
+	level = p + 2 * nr;
 	for (size_t i = 0; i < nr; i++) {
 		test_one(&list[i], are_neighbours, &errors[i]);
 		if (list[i].is_tested && !list[i].is_primary)
