@@ -140,6 +140,11 @@ static void read_next(int fds[2], char *out, size_t size)
 	io_close(&fds[0]);
 }
 
+static bool find_terminal(int fd, struct winsize *size)
+{
+	return isatty(fd) && ioctl(fd, TIOCGWINSZ, size) == 0 && size->ws_col;
+}
+
 /* The lines of the terminal for what cpuperf_print prints; 0: any number. What follows it is
  * printed on the same terminal, and the shell's prompt. */
 static unsigned find_rows(const struct answer *a, struct buf *place)
@@ -148,8 +153,7 @@ static unsigned find_rows(const struct answer *a, struct buf *place)
 	struct winsize size;
 	unsigned after, rows;
 
-	if (strcmp(a->format, "text") != 0 || !isatty(a->fd) || ioctl(a->fd, TIOCGWINSZ, &size) ||
-	    !size.ws_col)
+	if (strcmp(a->format, "text") != 0 || !find_terminal(a->fd, &size))
 		return 0;
 	after =
 	    PROMPT + screen_rows(buf_str(place), size.ws_col) + screen_rows(a->after, size.ws_col);
@@ -170,7 +174,7 @@ static void put_place(const struct answer *a, const char *next, bool has_gap)
 	struct winsize size;
 
 	add_place(a, next, " ", &place);
-	if (isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col &&
+	if (find_terminal(STDERR_FILENO, &size) &&
 	    screen_rows(buf_str(&place) + 1, size.ws_col) > 1) {
 		buf_reset(&place);
 		add_place(a, next, "\n  ", &place);

@@ -40,9 +40,9 @@ void recorder_answer(struct recorder *r)
 }
 
 /*
- * Where nobody waits, they would cost what nobody reads: services, and other programs, have no
- * terminal, or ask for less than all (--quiet), or control the session. A flight recorder's
- * snapshots are reported where they are written. The screen of functions is gone by then.
+ * They are for a person who waits at a terminal: not for services and other programs, nor where
+ * less is asked for (--quiet, --live). A flight recorder's snapshots are reported where they are
+ * written. After the screen of functions (--top) they are printed, too: it is gone by then.
  */
 bool recorder_shows_functions(const struct recorder *r)
 {

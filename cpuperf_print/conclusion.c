@@ -129,6 +129,11 @@ static bool is_half(const struct conclusion *c, double least)
 	return c->all_ns > 0 && c->blocked_ns / c->all_ns * least >= half;
 }
 
+bool conclusion_is_of_waits(const struct conclusion *c)
+{
+	return is_half(c, c->least_waits);
+}
+
 void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, size_t nr)
 {
 	struct reason list[MAX_REASONS] = {0}, *most_of = NULL;
@@ -157,7 +162,7 @@ void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, siz
 		return;
 	set_waits(&j->output->conclusion, j, most_of, &all);
 	if (strcmp(j->output->conclusion.reason, "futex") == 0 &&
-	    is_half(&j->output->conclusion, j->output->conclusion.least_waits))
+	    conclusion_is_of_waits(&j->output->conclusion))
 		add_lock(j, &all);
 }
 
@@ -300,7 +305,7 @@ static bool put_blocked(const struct conclusion *c, struct buf *out)
 	const bool has_busy = c->nr_threads > 1 && uses_cpus(c);
 	const bool has_idle_holder = is_held(c) && c->least_used < half;
 
-	if (!text || has_busy || has_idle_holder || !is_half(c, c->least_waits))
+	if (!text || has_busy || has_idle_holder || !conclusion_is_of_waits(c))
 		return false;
 	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->waits);
 	buf_printf(out, " is waiting %s%s%s", text, *c->function ? ", most of it in " : "",

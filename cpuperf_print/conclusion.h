@@ -14,6 +14,7 @@ struct report_flat_row;
 struct report_weight;
 
 enum { CONCLUSION_NAME_BYTES = 160 };
+enum { CONCLUSION_MANY_PROCESSES = 16 }; /* so many are told apart by their commands */
 
 struct conclusion {
 	bool is_open; /* the text has an empty line for it */
@@ -44,6 +45,8 @@ void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, siz
 /* A row of what ran on a CPU, by function; all: the time on CPU. */
 void conclusion_add_function(struct job *j, const struct report_flat_row *row,
 			     const struct report_weight *all);
+/* Whether most of the threads' time is blocked for one reason. */
+bool conclusion_is_of_waits(const struct conclusion *c);
 /* Whether one lock limits the command: most wait for it, and who holds it has work. */
 bool conclusion_is_lock(const struct conclusion *c);
 /* Replaces the line, or removes it. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BYTES = 1024, MANY_PROCESSES = 16 };
+enum { MAX_BYTES = 1024 };
 static const double half = 0.5, notable = 0.2;
 
 /* Another thread or process ends these waits: who waits, and, where it was recorded, for whom. */
@@ -21,13 +21,13 @@ static bool waits_for_others(const struct conclusion *c)
 	static const char *const reasons[] = {"futex",     "pipe",      "socket",        "child",
 					      "file lock", "semaphore", "message queue", "eventfd"};
 
-	return c->all_ns > 0 && c->blocked_ns / c->all_ns * c->least_waits >= half &&
+	return conclusion_is_of_waits(c) &&
 	       ARRAY_ANY(reason, reasons, ARRAY_NR(reasons), strcmp(c->reason, *reason) == 0);
 }
 
 static bool has_many_processes(const struct conclusion *c)
 {
-	return c->nr_processes >= MANY_PROCESSES;
+	return c->nr_processes >= CONCLUSION_MANY_PROCESSES;
 }
 
 static bool waits_for_cpu(const struct conclusion *c)

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "conclusion.h"
 #include "numbers.h"
 #include "report/functions.h"
 #include "report/states.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY_PROCESSES = 16, ROWS = 10, ROWS_FITTED = 5, ROWS_TIGHT = 3 };
+enum { ROWS = 10, ROWS_FITTED = 5, ROWS_TIGHT = 3 };
 enum { ADDED_PARTS = REPORT_BY_PID | REPORT_BY_COMM | REPORT_BY_CMDLINE };
 enum { MAX_TEXT_BYTES = 64 << 20 };
 static const double most = 0.5; /* of all, that the rows shall have */
@@ -272,7 +273,7 @@ int reports_commands_put(struct reports_commands *c, struct err *e)
 	qsort(list, c->processes.nr, sizeof(struct process *), by_pid);
 	nr_processes = count_processes(list, c->processes.nr);
 	c->j->output->conclusion.nr_processes = has_main_process(c, list) ? 1 : nr_processes;
-	if (nr_processes < MANY_PROCESSES) {
+	if (nr_processes < CONCLUSION_MANY_PROCESSES) {
 		mem_free(list);
 		return 0;
 	}

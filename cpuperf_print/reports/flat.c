@@ -240,8 +240,10 @@ static void add_findings(struct flat *f)
 {
 	if (f->j->sum == REPORT_SUM_WAITS)
 		conclusion_add_waits(f->j, f->rows, f->nr_rows);
-	for (size_t i = 0; i < f->nr_rows && f->j->is_brief && f->j->nr == 1; i++)
-		if (f->columns >> REPORT_FUNCTION & 1 && is_on_cpu(f, event_at(f, i)))
+	if (!f->j->is_brief || f->j->nr != 1 || !(f->columns >> REPORT_FUNCTION & 1))
+		return;
+	for (size_t i = 0; i < f->nr_rows; i++)
+		if (is_on_cpu(f, event_at(f, i)))
 			conclusion_add_function(f->j, &f->rows[i], whole_of(f, &f->rows[i]));
 }
 

@@ -4,6 +4,8 @@
  */
 #include "base/perf_abi.h"
 
+#include "base/array.h"
+
 #include <endian.h>
 #include <string.h>
 
@@ -111,7 +113,7 @@ size_t perf_abi_body_bytes(const uint8_t *p, size_t len, size_t id_bytes)
 
 	if (len >= sizeof(kind))
 		memcpy(&kind, p, sizeof(kind));
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; i < ARRAY_NR(kinds); i++)
 		if (le32toh(kind) == kinds[i].kind)
 			end = kinds[i].end(p, len);
 	if (end <= len && len - end >= id_bytes)

@@ -96,8 +96,8 @@ unsigned perf_abi_sample_place(uint64_t sample_type, enum perf_abi_field f);
 /* The position of a field of struct sample_id, in words from the end of the record: 1 is the
  * last. */
 unsigned perf_abi_id_place(uint64_t sample_type, enum perf_abi_field f);
-/* Bytes of a whole record that is no sample, before its id of so many bytes; at most len. What
- * follows the id was not written. */
+/* Where the id of a record is that is no sample, in bytes from its beginning; at most len. The
+ * kernel has written nothing behind the id. */
 size_t perf_abi_body_bytes(const uint8_t *p, size_t len, size_t id_bytes);
 unsigned perf_abi_id_words(uint64_t sample_type);
 

@@ -37,7 +37,8 @@ static AGENT_RARE AGENT_ALIGNS void find(struct behind *b, const char *name)
 
 #define BEHIND(name) (*(__typeof__(&(name)))behind##name.function)
 
-/* Without those of operators: of an own one, which an allocator calls for its tables, too. */
+/* The calls that malloc's hooks counted. An allocator calls its own operator for its tables, too:
+ * what operators counted is not among them. */
 static uint64_t other_calls(void)
 {
 	return agent_calls() - agent_local.of_operators;
