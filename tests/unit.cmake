@@ -8,7 +8,7 @@ add_library(testkit STATIC ${sources})
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/kit/paths.h CONTENT
   "#define SOURCE_DIR \"${CMAKE_SOURCE_DIR}\"\n#define TEST_DATA_DIR SOURCE_DIR \"/tests/data\"\n")
 target_include_directories(testkit PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/kit ${CMAKE_CURRENT_BINARY_DIR}/kit)
-target_link_libraries(testkit PUBLIC room_annotate room_dashboard room_expose room_push room_serve room_hosts room_pcp PkgConfig::CMOCKA)
+target_link_libraries(testkit PUBLIC room_annotate room_dashboard room_expose room_push room_serve room_hosts PkgConfig::CMOCKA)
 
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_*.c)
 # Another unwinder, to compare paths with.

@@ -13,14 +13,11 @@ fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
 cmake --install "$build" --prefix "$prefix" >"$top/log" || fail "cmake --install"
 list=$here/../data/installed
 without=none
-[[ -x $build/bin/pmdacpuperf ]] || without=pcp
 [[ -e $prefix/bin/cpuperf-srun ]] || without+='|slurm'
 grep -q libcpuperf-agent-i386 "$build/cmake_install.cmake" || without+='|i386' # the compiler makes none
 diff <(grep -v '^#' "$list" | grep -vP "\t($without)\$" | cut -f 1 | sed "s|^LIBDIR/|$libdir/|" | LC_ALL=C sort) \
 	<(cd "$prefix" && find . \( -type f -o -type l \) -printf '%P\n' | LC_ALL=C sort) ||
 	fail "what is installed (>) differs from tests/data/installed (<)"
-[[ ! -e $prefix/lib/pcp/pmdas/cpuperf/pmdacpuperf || -x $prefix/lib/pcp/pmdas/cpuperf/Install ]] ||
-	fail "pmdacpuperf's Install cannot be run"
 grep -q "^ExecStart=$prefix/bin/cpuperf " "$prefix/lib/systemd/system/cpuperf@.service" ||
 	fail "cpuperf@.service: $(grep ^ExecStart= "$prefix/lib/systemd/system/cpuperf@.service")"
 # Moved: nothing else in it knows where it was, and nothing is left there.
