@@ -3,7 +3,7 @@
 # script and the only style sheet that a browser may take, by their hashes.
 # -DPAGE=navigator -DBASE=…: that of cpuperf_print --serve, one array, with parts of the page in BASE; it may
 # ask its server.
-set(html_scripts data text order model graph code sandwich regions time latency counts memory table page)
+set(html_scripts data text order model graph code sandwich regions time latency counts locks memory table page)
 set(html_styles page)
 set(html_body page.html)
 set(navigator_scripts text code numbers navigator)

@@ -1,6 +1,11 @@
 /*
  * The answer after a command: cpuperf_print reads the session that was just written. Recording
  * links no code that reports.
+ *
+ * What to type next is chosen there, by a table of what was found (cpuperf_print/next.c), and
+ * comes back by a pipe. With --rows on a terminal it has the lines that remain beside its own. A
+ * session without an answer prints its functions so before the summary, where a person waits for
+ * them (recorder_shows_functions).
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -174,12 +179,14 @@ static void put_place(const struct answer *a, const char *next, bool has_gap)
 	struct winsize size;
 
 	add_place(a, next, " ", &place);
+	if (!place.len)
+		return;
 	if (find_terminal(STDERR_FILENO, &size) &&
 	    screen_rows(buf_str(&place) + 1, size.ws_col) > 1) {
 		buf_reset(&place);
 		add_place(a, next, "\n  ", &place);
 	}
-	dprintf(STDERR_FILENO, "%s", buf_str(&place) + (place.len && !has_gap));
+	dprintf(STDERR_FILENO, "%s", buf_str(&place) + !has_gap);
 }
 
 bool print_answer(const struct answer *a)
@@ -211,6 +218,7 @@ bool print_answer(const struct answer *a)
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);
 	}
-	put_place(a, next, buf_str(&place)[0] == '\n');
+	if (strcmp(a->format, OPTIONS_FORMAT_JSON) != 0) /* which has it in a field */
+		put_place(a, next, buf_str(&place)[0] == '\n');
 	return rc == 0;
 }

@@ -1,6 +1,13 @@
 /*
  * cpuperf --as-part, which the starter of a job runs on each host (hosts.h): a session that is
  * held there until it has been sent. Nothing is left on the host, however it ends.
+ *
+ * It is a process that talks to the starter and waits for nothing else, and its child, the
+ * recorder: this program with the arguments that were sent, without an exec. The recorder opens
+ * everything, says so, and waits for the instant by its own clock (as_part_wait). The session is a
+ * held one (session/held.h), in a folder that a third process removes however the others end. It
+ * is sent when the recorder has ended, the manifest first. When the connection ends the recorder
+ * gets SIGHUP, and is killed 5 s later.
  */
 #ifndef CPUPERF_AS_PART_H
 #define CPUPERF_AS_PART_H
@@ -18,7 +25,7 @@ struct as_part {
 	const char *spec_name; /* as the starter has it; NULL: there is none */
 };
 
-/* Whether that is what the arguments ask for. */
+/* True if --as-part is the only argument. */
 bool as_part_is_asked(int argc, char *const *argv);
 /* Talks to the starter; runs program(argc, argv, part) in a process of its own. The exit status. */
 typedef int as_part_program(int argc, char **argv, const struct as_part *part);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "collect/cgroup_text.h"
 #include "pmu/group.h"
+#include "proc/proc.h"
 #include "session/plan.h"
 #include "spec/spec.h"
 #include "target/children.h"
@@ -121,11 +122,8 @@ static int open_cgroup(struct attached *a, struct err *e)
 static void add_names(struct buf *to, const pid_t *pids, size_t nr, size_t max)
 {
 	for (size_t i = 0; i < nr && i < max; i++) {
-		char path[64], comm[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
-		(void)root_load_line(&root_live, path, comm, sizeof(comm));
-		buf_printf(to, "%s%d (%s)", i ? ", " : "", pids[i], comm);
+		buf_adds(to, i ? ", " : "");
+		proc_add_name(PROC(&root_live, (uint32_t)pids[i]), to);
 	}
 	if (nr > max)
 		buf_adds(to, ", ...");
@@ -231,13 +229,16 @@ void attached_close(struct attached *a)
 	*a = (struct attached){.cgroup = -1};
 }
 
-static int add_member(pid_t pid, void *arg)
+static int add_member(uint32_t pid, void *arg)
 {
 	struct attached *a = arg;
-	pid_t *place = pid == getpid() ? &pid : MEM_ADD(a->members, a->nr_members, a->member_room);
+	pid_t *place;
 
+	if ((pid_t)pid == getpid())
+		return 0;
+	place = MEM_ADD(a->members, a->nr_members, a->member_room);
 	if (place)
-		*place = pid;
+		*place = (pid_t)pid;
 	return place ? 0 : -ENOMEM;
 }
 
@@ -284,6 +285,7 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e)
 	describe(a);
 	plan->target.ids = a->tasks.threads;
 	plan->target.nr_ids = a->tasks.nr_threads;
+	plan->target.has_all_threads = true;
 	return list_agents(a, plan, e);
 }
 

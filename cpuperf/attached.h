@@ -1,5 +1,8 @@
 /*
  * A target that was running already: processes, or a cgroup.
+ *
+ * Processes that this user may not measure (tried with an event that counts nothing) are in a list
+ * of their own, which the heading prints.
  */
 #ifndef CPUPERF_ATTACHED_H
 #define CPUPERF_ATTACHED_H
@@ -34,11 +37,11 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e);
 void attached_warn_refused(const struct attached *a);
 /* How many threads have been created since attached_list. */
 size_t attached_nr_new(const struct attached *a);
-/* After the events are open: -EACCES or -ESRCH with *e if what they are of is not the caller's, and
- * only the rights of the program's file permit them. The numbers of processes that ended may be
- * those of others by now. */
+/* Call it after the events are open: the number of a process that ended may be another one's by
+ * now. -EACCES or -ESRCH with *e if a process is not the caller's, and only the rights of the
+ * program's file permitted its events. */
 int attached_check_own(const struct attached *a, struct err *e);
-/* So many of all its processes have the agent now: the target's text says it. */
+/* The target's text says that nr of its nr_all processes have the agent. */
 void attached_add_agents(struct attached *a, size_t nr, size_t nr_all);
 /* Follows the target: on_end is called in a thread when all of it has ended. */
 int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e);

@@ -2,6 +2,11 @@
  * Commands of another program, by perf's control protocol: enable [EVENT], disable [EVENT], evlist
  * [-F], snapshot, stop, ping, each ended by a newline or a NUL; the answer is "ack\n" and a NUL. A
  * command without an end is complete when no more can be read, as in perf.
+ *
+ * They are read in the session's thread, between readings (session_config.on_control), which an
+ * epoll descriptor wakes. Each event then has a group of its own, so that disabling one stops no
+ * other; groups of the timebase stay, and follow it. session_enable marks events as off, which
+ * every later enabling respects (windows, CPUs that come back, runs).
  */
 #ifndef CPUPERF_CONTROL_H
 #define CPUPERF_CONTROL_H

@@ -39,6 +39,7 @@ void event_facts_init(struct event_facts *f, const struct event *ev)
 {
 	f->event = *ev;
 	f->support = (struct event_support){.state = READING_OK};
+	f->is_not_tried = false;
 	f->way = "";
 	f->scale[0] = '\0';
 	buf_init(&f->encoding, MAX_FACT_BYTES);
@@ -167,7 +168,9 @@ void event_add_line(const struct event_facts *f, struct buf *out)
 	size_t start = out->len;
 
 	buf_printf(out, "%s: %s", f->event.row->name, f->event.row->description);
-	if (f->support.state != READING_OK)
+	if (f->is_not_tried)
+		buf_adds(out, " [not tried]");
+	else if (f->support.state != READING_OK)
 		buf_printf(out, " [%s]", reading_state_name(f->support.state));
 	else if (f->support.reason[0])
 		buf_printf(out, " [partly: %s]", f->support.reason);

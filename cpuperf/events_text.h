@@ -12,6 +12,7 @@
 struct event_facts {
 	struct event event;
 	struct event_support support;
+	bool is_not_tried;   /* whether it works is not known */
 	const char *way;     /* in which it is measured, where there are several; "" */
 	struct buf encoding; /* a line per part, without a final newline */
 	struct buf detail;   /* the row's, and what its CPUs count; without a final newline */
@@ -28,7 +29,8 @@ void event_facts_fini(struct event_facts *f);
 extern const struct screen_field event_fields[];
 enum { EVENT_NR_LIST_FIELDS = 9, EVENT_NR_FIELDS = 16 };
 
-/* "name: description", with the state in brackets if the event does not work here. */
+/* "name: description", with the state in brackets if the event does not work here,
+ * or is not known to. */
 void event_add_line(const struct event_facts *f, struct buf *out);
 /* The same line, and one line per further fact. */
 void event_add_text(const struct event_facts *f, struct buf *out);

@@ -2,11 +2,13 @@
  * --list-events: the events that match a pattern, in each output format.
  */
 #include "api/works.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "event/model.h"
 #include "event/synonyms.h"
+#include "event/usdt_files.h"
 #include "events_text.h"
 #include "program.h"
 
@@ -29,7 +31,9 @@ struct list {
 	const struct host *host;
 	struct api_works works;          /* without a probe: not needed, only names are printed */
 	const struct event_group *group; /* of the last line printed */
-	size_t nr, nr_not_working;
+	size_t nr, nr_not_working, nr_not_tried;
+	/* All events, in text: nothing is loaded or read for it that takes longer than the rest. */
+	bool is_overview;
 };
 
 struct list_format {
@@ -144,7 +148,11 @@ static int list_one(const struct event *ev, void *arg)
 	if (!matches(l, ev))
 		return 0;
 	event_facts_init(&facts, ev);
-	if (l->works.probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
+	facts.is_not_tried = l->is_overview && (event_wait(ev) >= 0 || event_latency(ev) >= 0);
+	l->nr_not_tried += facts.is_not_tried;
+	if (facts.is_not_tried) {
+		/* programs in the kernel would be loaded */
+	} else if (l->works.probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
 		event_support_check(l->host, ev, 0,
 				    &facts.support); /* there are thousands: do not open each */
 	else if (l->works.probe)
@@ -161,6 +169,39 @@ static bool asks_for(const char *pattern, const struct event_group *g)
 	const char *colon = pattern ? strchr(pattern, ':') : NULL;
 
 	return !colon || strncasecmp(pattern, g->name, (size_t)(colon - pattern)) == 0;
+}
+
+/* Events of other groups have its name, too: those whose names begin with it. */
+static bool begins_with_group(const char *pattern, const struct catalogue *c)
+{
+	const char *colon = pattern ? strchr(pattern, ':') : NULL;
+
+	return colon &&
+	       ARRAY_ANY(g, c->groups, c->nr_groups,
+			 strlen((*g)->name) == (size_t)(colon - pattern) &&
+			     strncasecmp((*g)->name, pattern, (size_t)(colon - pattern)) == 0);
+}
+
+/* Probes are in files: without a target in any library of the machine, and there are thousands. */
+static int list_probes(const struct catalogue *c, const struct event_group *g, struct list *l)
+{
+	if (!usdt_has_target(c->objects) && l->is_overview) {
+		buf_printf(&l->out,
+			   "\nGroup %s\n… --list-events='%s:*' reads all libraries for the "
+			   "probes that they have built in\n",
+			   g->name, g->name);
+		return buf_error(&l->out);
+	}
+	if (!usdt_has_target(c->objects) && begins_with_group(l->pattern, c) &&
+	    !asks_for(l->pattern, g))
+		return 0;
+	return catalogue_each_of(c, g, list_one, l);
+}
+
+static int list_group(const struct catalogue *c, const struct event_group *g, struct list *l)
+{
+	return g->id == EVENT_GROUP_USDT ? list_probes(c, g, l)
+					 : catalogue_each_of(c, g, list_one, l);
 }
 
 /* Logs why groups or events are missing from the list. */
@@ -180,6 +221,10 @@ static void log_missing(const struct list *l, const struct catalogue *c)
 	if (l->nr_mentions)
 		log_info("%zu other event(s) mention it: --list-events='*%s*'", l->nr_mentions,
 			 l->pattern);
+	if (l->nr_not_tried)
+		log_info("%zu event(s) need programs in the kernel, which were not tried: "
+			 "--list-events=latency:run_queue tries them",
+			 l->nr_not_tried);
 	if (l->nr_not_working)
 		log_info("%zu of %zu event(s) do not work here, as marked; --describe-event says "
 			 "why and what to do",
@@ -194,16 +239,16 @@ int list_events(const struct options *o, const struct catalogue *c)
 			 .format = find_format(o->output_format)};
 	int status = EXIT_FAILED, rc = 0;
 
-	if (l.format->add != add_name) {
+	l.is_overview = !l.pattern && l.format->add == add_text;
+	if (l.format->add != add_name)
 		rc = api_works_init(&l.works, c->host);
-	}
 	buf_init(&l.out, MAX_LIST_BYTES);
 	if (l.format->header)
 		screen_write_csv_header(&l.out, l.format->header, EVENT_NR_LIST_FIELDS);
 	if (l.synonym && l.format->add == add_text)
 		add_synonym(&l);
 	if (rc == 0)
-		rc = catalogue_each(c, list_one, &l);
+		rc = ARRAY_RUN(i, c->nr_groups, list_group(c, c->groups[i], &l));
 	if (l.synonym && l.format->add == add_text)
 		add_rest(&l);
 	if (rc)

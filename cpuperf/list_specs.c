@@ -180,18 +180,17 @@ static const struct list_format formats[] = {
 
 static int list_file(const char *name, void *arg)
 {
-	const size_t len = strlen(name), tail = sizeof(SPEC_SUFFIX) - 1;
 	BUF_AUTO(comment, 8 * MAX_HEAD_BYTES);
 	BUF_AUTO(shown, 8 * PATH_MAX);
 	struct listing *l = arg;
 	char path[PATH_MAX];
 
-	if (len <= tail || strcmp(name + len - tail, SPEC_SUFFIX) != 0 ||
+	if (!str_stem(name, SPEC_SUFFIX) ||
 	    snprintf(path, sizeof(path), "%s/%s", l->folder, name) >= (int)sizeof(path))
 		return 0;
 	if (l->format->add != add_name)
 		read_comment(&comment, path);
-	buf_shown(&shown, name, len);
+	buf_shown(&shown, name, strlen(name));
 	l->format->add(l, &(struct entry){buf_str(&shown), path, buf_str(&comment)});
 	return 0;
 }

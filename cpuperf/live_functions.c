@@ -188,7 +188,7 @@ int live_functions_start(struct live_functions *l, struct session *s, const char
 		return err_set(e, rc, "--top: cpuperf_print is not found: %s", strerror(-rc));
 	snprintf(session, sizeof(session), "--session=%s", manifest);
 	l->session = s;
-	l->has_terminal = tcgetattr(STDOUT_FILENO, &l->terminal) == 0;
+	terminal_lend(STDOUT_FILENO, &l->terminal);
 	l->pid = fork();
 	if (l->pid == 0)
 		become_printer(printer, session, self);
@@ -203,17 +203,6 @@ int live_functions_start(struct live_functions *l, struct session *s, const char
 	(void)waitpid(l->pid, NULL, 0);
 	l->pid = 0;
 	return err_set(e, rc, "--top: no thread can be made: %s", strerror(-rc));
-}
-
-/* What was killed left the terminal as it was used. */
-static void restore_terminal(const struct live_functions *l)
-{
-	static const char leave[] = "\033[?1000l\033[?1006l\033[?1049l\033[?25h\033[0m\r";
-
-	if (l->has_terminal)
-		(void)tcsetattr(STDOUT_FILENO, TCSANOW, &l->terminal);
-	if (write(STDOUT_FILENO, leave, sizeof(leave) - 1) < 0)
-		log_verbose(1, "the terminal cannot be restored: %s", strerror(errno));
 }
 
 void live_functions_stop(struct live_functions *l)
@@ -232,7 +221,7 @@ void live_functions_stop(struct live_functions *l)
 	}
 	l->pid = 0;
 	if (WIFSIGNALED(l->status)) {
-		restore_terminal(l);
+		terminal_take_back(&l->terminal);
 		log_warning("the screen of functions ended by signal %d: the session is whole",
 			    WTERMSIG(l->status));
 	} else if (WEXITSTATUS(l->status) == EXIT_NOT_FOUND) {

@@ -1,16 +1,19 @@
 /*
  * --top: the functions of a session, live. cpuperf_print shows them, as a process of its own that
  * reads the session's files; measuring does nothing for it.
+ *
+ * It starts when the files exist, as cpuperf_print --live, with a low priority and no rights; its
+ * end (q) ends the session.
  */
 #ifndef CPUPERF_LIVE_FUNCTIONS_H
 #define CPUPERF_LIVE_FUNCTIONS_H
 
+#include "dashboard/terminal.h"
 #include "options.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
-#include <termios.h>
 
 struct err;
 struct plan;
@@ -25,7 +28,7 @@ int live_functions_check(const struct options *o, const struct plan *plan, struc
 void live_functions_choose(struct options *o, const struct spec *spec);
 /* Whether a session that --top asks for is held in memory: nothing says where its files go. */
 bool live_functions_hold(const struct options *o, const struct spec *spec);
-/* How much of it stays there, unless the user has said that. */
+/* Sets how much of a held session remains in memory, unless the user has set that. */
 struct held;
 void live_functions_limit(struct spec *spec, const struct held *held);
 /* The times of a session that shows them: iterations short enough to be seen as they end. */
@@ -37,8 +40,7 @@ struct live_functions {
 	int status;
 	pthread_t waiter;
 	struct session *session;
-	struct termios terminal; /* as it was */
-	bool has_terminal;
+	struct terminal_lent terminal;
 };
 
 /* Shows the session of the manifest; its end ends the session. 0 or -errno with *e. */

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/privilege.h"
+#include "base/str.h"
+#include "comparison.h"
 #include "event/model.h"
 #include "heap.h"
 #include "machine.h"
@@ -184,7 +186,7 @@ static int measure_here(struct options *o)
 	struct wanted *w;
 	int status;
 
-	if (!screen_format_find(o->output_format)) {
+	if (strcmp(o->output_format, OPTIONS_FORMAT_NAMES) == 0) {
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
@@ -302,6 +304,10 @@ static int run(struct options *o)
 			  "(--check-spec, --strict, --event, a command) are mutually exclusive");
 		return EXIT_USAGE;
 	}
+	if ((o->list_specs || describes) && strcmp(o->output_format, OPTIONS_FORMAT_JSON) == 0) {
+		log_error("--output-format=json is for answers: lists are csv or ndjson");
+		return EXIT_USAGE;
+	}
 	if (o->list_specs)
 		return list_specs(o->output_format);
 	if (o->list_events || o->describe_event)
@@ -309,12 +315,47 @@ static int run(struct options *o)
 	return measure(o);
 }
 
-/* Perf's words for what cpuperf does by options: they do not mean programs of these names. */
-static bool is_verb(const char *word)
+static bool is_one_of(const char *word, const char *const *list, size_t nr)
 {
-	static const char *const verbs[] = {"stat", "record", "top", "report"};
+	return ARRAY_ANY(x, list, nr, strcmp(word, *x) == 0);
+}
 
-	return ARRAY_ANY(verb, verbs, ARRAY_NR(verbs), strcmp(word, *verb) == 0);
+/* By its name, or a folder that has one. */
+static bool is_session(const char *word)
+{
+	static const char data[] = "perf.data";
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	char manifest[PATH_MAX];
+
+	if (strncmp(name, data, sizeof(data) - 1) == 0 || str_stem(name, ".cpsession"))
+		return true;
+	snprintf(manifest, sizeof(manifest), "%s/cpuperf.cpsession", word);
+	return access(manifest, F_OK) == 0;
+}
+
+/* Perf's words for what cpuperf does by options: they do not mean programs of these names. Of
+ * those that most machines have, only where the program could not be meant. */
+static bool is_verb(char *const *words)
+{
+	static const char *const verbs[] = {"stat", "record", "top", "report"},
+				 *const programs[] = {"diff", "script"},
+				 *const options[] = {"-i", "--input", "-F", "--fields"};
+	const bool is_script = strcmp(words[0], "script") == 0;
+	size_t nr = 1;
+
+	if (is_one_of(words[0], verbs, ARRAY_NR(verbs)))
+		return true;
+	if (!is_one_of(words[0], programs, ARRAY_NR(programs)))
+		return false;
+	/* diff(1) has -i and -F */
+	if (words[1] && is_script && is_one_of(words[1], options, ARRAY_NR(options)))
+		return true;
+	/* script(1) would write over a spec, and over a trace */
+	while (words[nr] &&
+	       (is_session(words[nr]) || (is_script && (str_stem(words[nr], SPEC_SUFFIX) ||
+							str_stem(words[nr], ".cpuperf")))))
+		nr++;
+	return !words[nr];
 }
 
 /* A command follows "--", or begins with the first argument that is no option and names a program.
@@ -326,7 +367,7 @@ static int find_command(int argc, char **argv, char ***command)
 	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
 		dashes++;
 	end = opt_end(cpuperf_options(), dashes, argv);
-	if (end < dashes && !is_verb(argv[end]) && target_command_find(argv[end]) == 0) {
+	if (end < dashes && !is_verb(argv + end) && target_command_find(argv[end]) == 0) {
 		*command = argv + end;
 		return end;
 	}
@@ -401,9 +442,13 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	if (!versus_options_are_used(&o->versus) && comparison_is_only_format(o->output_format)) {
+		log_error("--output-format=%s requires --versus or --sweep", o->output_format);
+		return EXIT_USAGE;
+	}
 	if (!part && name_output(o, &made, &e))
 		return fail(EXIT_USAGE, &e);
-	status = versus_options_are_used(&o->versus) ? versus(o, argc, argv)
+	status = versus_options_are_used(&o->versus) ? versus_or_sweep(o, argc, argv)
 		 : o->hosts                          ? start_hosts(o, argv + 1, (size_t)argc - 1)
 						     : run(o);
 	if (made)
@@ -416,7 +461,8 @@ static int make_command(struct options *o, int argc, char **argv, char **command
 {
 	if (command && !*command)
 		return err_set(e, -EINVAL, "no command after --");
-	if (opt_value(cpuperf_options(), "versus", argc, argv)) {
+	if (opt_value(cpuperf_options(), "versus", argc, argv) ||
+	    opt_value(cpuperf_options(), "sweep", argc, argv)) {
 		o->command_argv = command;
 		return versus_runner_new(opt_value(cpuperf_options(), "input", argc, argv),
 					 &o->versus.runner, e);

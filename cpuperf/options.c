@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "screen/format.h"
+#include "comparison.h"
 #include "serve/serve.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
@@ -36,14 +36,6 @@ static int set_no_sync(const struct opt_row *row, const char *value, void *targe
 	return 0;
 }
 
-static int set_output_format(const struct opt_row *row, const char *value, void *target,
-			     struct err *e)
-{
-	if (screen_format_find(value) || strcmp(value, OPTIONS_FORMAT_NAMES) == 0)
-		return opt_set_string(row, value, target, e);
-	return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
-}
-
 static int set_callgraph(const struct opt_row *row, const char *value, void *target, struct err *e)
 {
 	const struct spec_callgraph *how = spec_callgraphs;
@@ -71,6 +63,29 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 		.offset = offsetof(struct options, versus.member), .has_no_variable = true         \
 	}
 
+/* What concerns this machine, or would have to be one for all hosts. */
+#define MEASURING_HERE                                                                             \
+	"control live top output-file run-spec-command check-spec save-spec list-events "          \
+	"list-specs "                                                                              \
+	"describe-event output-path-prefix session-result-spec-path"
+
+/* What comparing commands cannot do. */
+#define NOT_COMPARING                                                                              \
+	MEASURING_HERE                                                                             \
+	" pid comm cgroup hosts duration num-iterations windows delay flight-recorder "            \
+	" save-alerts push metrics-listen trace-marker"
+
+static int set_sweep(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	if (!o->versus.sweep)
+		return opt_set_string(row, value, target, e);
+	err_set(e, -EINVAL, "--sweep=%s: there is --sweep=%s", value, o->versus.sweep);
+	err_hint(e, "one parameter can be swept: run it again for another one");
+	return -EINVAL;
+}
+
 #define VERSUS_FLAG(name_, member, text)                                                           \
 	{                                                                                          \
 		.name = name_, .arg = OPT_NONE, .section = VERSUS_SECTION, .help = text,           \
@@ -80,12 +95,6 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 
 /* Prints all of them. */
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
-
-/* What concerns this machine, or would have to be one for all hosts. */
-#define MEASURING_HERE                                                                             \
-	"control live top output-file run-spec-command check-spec save-spec list-events "          \
-	"list-specs "                                                                              \
-	"describe-event output-path-prefix session-result-spec-path"
 
 /* What the verbs that look around refuse. */
 #define MEASURING "event frequency period callgraph strict pid comm cgroup output-file"
@@ -245,6 +254,10 @@ static const struct opt_row before[] = {
 	 "Read which memory the processes of a command, --pid, --comm or --cgroup have mapped, at "
 	 "the start, at its largest and at the end, for cpuperf_print --report=memory. See the key "
 	 "memory_map in cpspec(5) for what it costs."),
+    FLAG("short-tasks", short_tasks, "What to measure, if not the machine",
+	 "Sample the command, --pid or --comm by the clocks of the CPUs, so that tasks that are "
+	 "shorter than the period are sampled as long as they run: builds, scripts, threads of a "
+	 "millisecond. By root. See the key short_tasks in cpspec(5) for what it costs others."),
     FLAG("wait-children", wait_children, "What to measure, if not the machine",
 	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "
 	 "Those that outlive their parent have cpuperf as parent, in place of init."),
@@ -276,30 +289,47 @@ static const struct opt_row before[] = {
      .set = opt_set_string,
      .offset = offsetof(struct options, versus.old),
      .has_no_variable = true,
-     .excludes = MEASURING_HERE
-     " pid comm cgroup hosts duration num-iterations windows delay flight-recorder "
-     " save-alerts push metrics-listen trace-marker"},
+     .excludes = NOT_COMPARING},
+    {.name = "sweep",
+     .arg = OPT_REQUIRED,
+     .metavar = "NAME=VALUES",
+     .section = VERSUS_SECTION,
+     .help =
+	 "Run the command with each of these values in place of {NAME}, in turns as --versus does, "
+	 "until each wall time is known: a table and bars, and where the values are numbers "
+	 "speed-up, efficiency and the serial share. VALUES: separated by commas; 1..8 and "
+	 "1..64*2 are ranges of whole numbers. With --versus, the verdict for each value. Nothing "
+	 "is recorded.",
+     .set = set_sweep,
+     .offset = offsetof(struct options, versus.sweep),
+     .has_no_variable = true,
+     .excludes = NOT_COMPARING},
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
-	   "the old command's measure. By default at 0.5, or at a quarter of the difference."),
+	   "the old command's measure. By default at 0.5, or at a quarter of the difference. With "
+	   "--sweep: of each value's mean, by default 1."),
+    VERSUS("at-most", at_most, "TIME", OPT_COMPLETE_NONE,
+	   "With --versus or --sweep: stop after TIME (90s, 10m), though the difference is not "
+	   "known. Default: "
+	   "1m, but at least 6 runs of each."),
     VERSUS(
-	"at-most", at_most, "TIME", OPT_COMPLETE_NONE,
-	"With --versus: stop after TIME (90s, 10m), though the difference is not known. Default: "
-	"1m, but at least 6 runs of each."),
-    VERSUS("by", by, "MEASURE", OPT_COMPLETE_WORDS,
-	   "With --versus: what is compared, wall (the default), cpu_time, peak_memory or "
-	   "page_faults."),
+	"by", by, "MEASURE", OPT_COMPLETE_WORDS,
+	"With --versus or --sweep: what is compared, wall (the default), cpu_time, peak_memory or "
+	"page_faults."),
     VERSUS("setup", setup, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus: run this command line once before all runs."),
+	   "With --versus or --sweep: run this command line once before all runs."),
     VERSUS("prepare", prepare, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus: run this command line before each run; it is not measured. Nothing is "
-	   "recorded then."),
+	   "With --versus or --sweep: run this command line before each run; it is not measured. "
+	   "Nothing is recorded then. It may have {NAME} of --sweep."),
     VERSUS("cleanup", cleanup, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus: run this command line once after all runs, also after a failure."),
+	   "With --versus or --sweep: run this command line once after all runs, also after a "
+	   "failure."),
     VERSUS("input", input, "FILE", OPT_COMPLETE_FILE,
-	   "With --versus: the standard input of each run, from its start. Default: /dev/null."),
+	   "With --versus or --sweep: the standard input of each run, from its start. Default: "
+	   "/dev/null."),
     VERSUS_FLAG("ignore-status", versus.ignores_status,
-		"With --versus: compare also commands that end with another exit status than 0."),
+		"With --versus or --sweep: compare also commands that end with another exit status "
+		"than 0."),
     VERSUS_FLAG("verdict-only", versus.is_verdict_only,
 		"With --versus: do not record and print where the difference is."),
     VERSUS(
@@ -427,13 +457,18 @@ static const struct opt_row before[] = {
      .arg = OPT_REQUIRED,
      .metavar = "FORMAT",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "text csv ndjson " OPTIONS_FORMAT_NAMES,
+     .words =
+	 "text csv ndjson " OPTIONS_FORMAT_JSON " " COMPARISON_FORMATS " " OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
      .help =
-	 "Format of the results: text (the default), csv or ndjson. With a command, csv and "
-	 "ndjson require --output-file. --list-events and --list-specs also accept names, which "
+	 "Format of the results: text (the default), csv, ndjson or json. With a command, csv and "
+	 "ndjson require --output-file. json is the answer, or the verdict of --versus, as one "
+	 "document. --versus and --sweep also have markdown (for pull requests), github "
+	 "(annotations of its workflows) and, with --fail-over, junit (test cases); --versus also "
+	 "html, a page of both. --list-events "
+	 "and --list-specs also accept names, which "
 	 "prints only those.",
-     .set = set_output_format,
+     .set = opt_set_word,
      .offset = offsetof(struct options, output_format)},
     {.name = "output-file",
      .arg = OPT_REQUIRED,
@@ -490,7 +525,9 @@ static const struct opt_row before[] = {
      .help =
 	 "List all events, or those whose name, group:name or description matches the "
 	 "glob PATTERN (a PATTERN without wildcards matches anywhere in the text). A common word "
-	 "lists the events that answer it: disk latency, syscall, lock, memory, … With "
+	 "lists the events that answer it: disk latency, syscall, lock, memory, … Without "
+	 "PATTERN, text omits what takes time: events of programs in the kernel are not tried, and "
+	 "libraries are not read for the probes that they have built in. With "
 	 "--model-name, list the events of another CPU model.",
      .set = set_list_events,
      .has_no_variable = true,
@@ -583,6 +620,7 @@ const struct opt_table *cpuperf_options(void)
 	    .usage =
 		"  cpuperf [options] [--] COMMAND [ARGUMENT...]\n"
 		"  cpuperf --versus='OLD COMMAND' [options] -- NEW COMMAND\n"
+		"  cpuperf --sweep=NAME=VALUES [options] -- COMMAND {NAME}\n"
 		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"

@@ -22,6 +22,8 @@ enum { OPTIONS_MAX_OVERRIDES = 32 };
 
 /* An output format of --list-events only: group:name per line; opens nothing. For completion. */
 #define OPTIONS_FORMAT_NAMES "names"
+/* The answer, or the verdict of --versus, as one document. */
+#define OPTIONS_FORMAT_JSON "json"
 
 enum { OPTIONS_METRICS_THINGS = 100, OPTIONS_MAX_METRICS_THINGS = 10000 };
 
@@ -39,7 +41,7 @@ struct options {
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;
 	const char *cpus; /* measure only these; NULL: all */
-	bool no_children, wait_children, regions, attach, memory_map;
+	bool no_children, wait_children, regions, attach, memory_map, short_tasks;
 	struct opt_strings events;
 	const char *control; /* NULL: none */
 	bool has_trace_marker, is_trace_global;

@@ -3,9 +3,11 @@
  */
 #include "process_facts.h"
 
+#include "base/array.h"
 #include "base/buf.h"
-#include "base/root.h"
 #include "base/str.h"
+#include "proc/keys.h"
+#include "proc/proc.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -13,24 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_BYTES = 16 << 10, CMDLINE_BYTES = 4 << 20, PASSWD_BYTES = 4096 };
-
-/* The number behind "\nPPid:"; false: there is none. */
-static bool find_number(const char *text, const char *name, uint32_t *out)
-{
-	const char *at = strstr(text, name);
-	char *end;
-	unsigned long n;
-
-	if (!at)
-		return false;
-	at += strlen(name);
-	n = strtoul(at, &end, 10);
-	if (end == at || n > UINT32_MAX)
-		return false;
-	*out = (uint32_t)n;
-	return true;
-}
+enum { CMDLINE_BYTES = 4 << 20, PASSWD_BYTES = 4096 };
 
 /* Of the local file only: a directory service may never answer. Else the number. */
 static void name_user(uint32_t uid, char name[PROCESSES_USER_BYTES])
@@ -53,12 +38,10 @@ static void name_user(uint32_t uid, char name[PROCESSES_USER_BYTES])
 
 static void load_command(const struct root *root, uint32_t pid, char *command)
 {
-	char path[32];
 	size_t len;
 	BUF_AUTO(text, CMDLINE_BYTES);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cmdline", pid);
-	if (root_load(root, path, &text))
+	if (proc_load(PROC(root, pid), "cmdline", &text))
 		return;
 	len = text.len < PROCESSES_COMMAND_BYTES ? text.len : PROCESSES_COMMAND_BYTES - 1;
 	memcpy(command, buf_str(&text), len);
@@ -73,17 +56,15 @@ static void load_command(const struct root *root, uint32_t pid, char *command)
 
 bool process_facts_find(void *root, uint32_t pid, struct processes_one *out)
 {
-	char path[32];
-	uint32_t uid;
-	BUF_AUTO(status, STATUS_BYTES);
+	uint64_t parent = 0, uids[4];
+	struct proc_key keys[] = {{"PPid", &parent}, {"Uid", uids, ARRAY_NR(uids)}};
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
-	if (root_load(root, path, &status) || buf_error(&status))
+	if (proc_keys_load(PROC(root, pid), "status", keys, ARRAY_NR(keys)))
 		return false;
 	memset(out, 0, sizeof(*out));
-	(void)find_number(buf_str(&status), "\nPPid:", &out->parent);
-	if (find_number(buf_str(&status), "\nUid:", &uid))
-		name_user(uid, out->user);
+	out->parent = (uint32_t)parent;
+	if (keys[1].nr)
+		name_user((uint32_t)uids[0], out->user);
 	load_command(root, pid, out->command);
 	return true;
 }

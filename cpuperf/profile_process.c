@@ -9,6 +9,8 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/privilege.h"
+#include "base/root.h"
+#include "proc/proc.h"
 #include "program.h"
 #include "rights.h"
 
@@ -155,18 +157,9 @@ static int start_recorder(struct profile_process *p, uint32_t pid, struct err *e
 /* "CPUPERF_INNER=python3 (17)": what the screen calls it. */
 static void name_process(struct profile_process *p, uint32_t pid)
 {
-	char path[32], name[NAME_BYTES] = "process";
-	int fd;
+	char name[NAME_BYTES] = "process";
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		ssize_t len = read(fd, name, sizeof(name) - 1);
-
-		if (len > 0)
-			name[len] = '\0';
-	}
-	io_close(&fd);
+	(void)proc_load_line(PROC(&root_live, pid), "comm", name, sizeof(name));
 	snprintf(p->inner, sizeof(p->inner), "CPUPERF_INNER=%.*s (%" PRIu32 ")",
 		 (int)strcspn(name, "\n"), name, pid);
 }
@@ -207,16 +200,6 @@ static void read_error(const struct profile_process *p, struct err *e)
 /* --- showing -----------------------------------------------------------------------------------
  */
 
-/* What was killed left the terminal as it was used. */
-static void restore_terminal(const struct profile_process *p)
-{
-	static const char leave[] = "\033[?1000l\033[?1006l\033[?1049l\033[?25h\033[0m\r";
-
-	if (p->has_terminal)
-		(void)tcsetattr(p->terminal_fd, TCSANOW, &p->terminal);
-	(void)io_write_full(p->terminal_fd, leave, sizeof(leave) - 1);
-}
-
 static int start_printer(struct profile_process *p, struct err *e)
 {
 	char printer[PATH_MAX], session[PATH_MAX + 32];
@@ -224,8 +207,8 @@ static int start_printer(struct profile_process *p, struct err *e)
 	char *argv[] = {name, session, live, quiet, NULL};
 	struct program program = {.path = printer,
 				  .argv = argv,
-				  .input = p->terminal_fd,
-				  .output = p->terminal_fd,
+				  .input = p->terminal.fd,
+				  .output = p->terminal.fd,
 				  .has_no_rights = true};
 	int rc = find_printer(printer);
 
@@ -249,7 +232,7 @@ int profile_process_show(void *arg, struct err *e)
 	struct profile_process *p = arg;
 	int rc;
 
-	p->has_terminal = tcgetattr(p->terminal_fd, &p->terminal) == 0;
+	terminal_lend(p->terminal.fd, &p->terminal);
 	rc = start_printer(p, e);
 	p->is_shown = rc == 0;
 	return rc;
@@ -271,7 +254,7 @@ static enum dashboard_profile end_showing(const struct profile_process *p, int s
 					  struct err *e)
 {
 	if (WIFSIGNALED(status)) {
-		restore_terminal(p);
+		terminal_take_back(&p->terminal);
 		err_set(e, -EIO, "the screen of the profile ended by signal %d", WTERMSIG(status));
 	} else if (WEXITSTATUS(status) != EXIT_DONE) {
 		err_set(e, -EIO, "the profile cannot be shown: it has no samples");
@@ -298,7 +281,7 @@ void profile_process_stop(void *arg)
 
 	end_process(p);
 	if (was_shown)
-		restore_terminal(p);
+		terminal_take_back(&p->terminal);
 	p->is_shown = false;
 	io_close(&p->log_fd);
 	held_close(&p->held);

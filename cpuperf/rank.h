@@ -1,6 +1,9 @@
 /*
  * A rank of a parallel program that Slurm or MPI started, each under a cpuperf of its own: its
  * session is a part of the job's folder (hosts/part.h).
+ *
+ * A table of the variables of Slurm and MPI says whether this is one of several; then only the
+ * name of the folder differs, and one rank prints.
  */
 #ifndef CPUPERF_RANK_H
 #define CPUPERF_RANK_H

@@ -617,7 +617,9 @@ static void close_tracefs(struct plan *plan)
 
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
-	bool has_target = o->command || attached, is_text = strcmp(o->output_format, "text") == 0;
+	bool is_json = strcmp(o->output_format, OPTIONS_FORMAT_JSON) == 0;
+	bool has_target = o->command || attached,
+	     is_whole = is_json || strcmp(o->output_format, "text") == 0;
 	bool is_answerable = !o->top && ((attached && plan->spec->num_iterations == 1) ||
 					 (o->held && *o->held->path && plan->is_sampling));
 	struct recorder r = {
@@ -627,10 +629,10 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	    .ready_fd = -1,
 	    .command = o->command,
 	    .attached = attached,
-	    .is_answered = o->command || (is_answerable && is_text),
+	    .is_answered = o->command || (is_answerable && is_whole),
 	    .saved_in = o->held ? NULL : o->output,
 	    .folder = folder_of(o, plan->spec),
-	    .format = screen_format_find(o->output_format),
+	    .format = screen_format_find(is_json ? "ndjson" : o->output_format),
 	    .hint = *plan->spec->output_path_prefix && !o->held ? "; the traces contain them" : ""};
 	struct session_config config = {.plan = plan,
 					.on_start = on_start,
@@ -653,6 +655,13 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	struct err e = {0};
 	int status;
 
+	if (is_json && !r.is_answered) {
+		err_set(&e, -EINVAL,
+			"--output-format=json prints an answer, which this session has not");
+		err_hint(&e, "use it with a command, or with --pid or --comm for one iteration; or "
+			     "--output-format=ndjson; cpuperf_print prints each session as json");
+		return fail(EXIT_USAGE, &e);
+	}
 	if (dashboard_feed_check(o, plan, &e) || pushing_open(&r.pushing, o, plan, &e) ||
 	    metrics_open(&r.metrics, o->metrics_listen, o->reload ? &o->reload->serve : NULL,
 			 &r.pushing, &e))
@@ -663,6 +672,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		r.pid = target_command_pid(r.command);
 		plan->target.ids = &r.pid;
 		plan->target.nr_ids = 1;
+		plan->target.has_all_threads = true;
 	}
 	if (o->output_file)
 		r.results_fd = output_file_open(o->output_file, &plan->spec->source, 1, &e);

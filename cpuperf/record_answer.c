@@ -55,13 +55,15 @@ bool recorder_shows_functions(const struct recorder *r)
 	       isatty(r->results_fd);
 }
 
-void recorder_print_functions(struct recorder *r, const char *after)
+void recorder_print_functions(struct recorder *r, const char *summary)
 {
-	const struct answer a = {.session = session_manifest(r->session),
-				 .format = r->options->output_format,
-				 .report = "flat",
-				 .fd = r->results_fd,
-				 .after = after};
+	BUF_AUTO(after, MAX_AFTER_BYTES);
+	struct answer a = {.session = session_manifest(r->session),
+			   .format = r->options->output_format,
+			   .report = "flat",
+			   .fd = r->results_fd};
 
+	buf_printf(&after, "%scpuperf: session ended; saved in %s\n", summary, a.session);
+	a.after = buf_str(&after);
 	(void)print_answer(&a); /* which says what is wrong */
 }

@@ -158,7 +158,7 @@ int recorder_on_start(void *arg, struct err *e)
 	struct recorder *r = arg;
 
 	if (r->attached) {
-		const char *socket = session_heap_socket(r->session);
+		const char *socket = session_socket(r->session, "CPUPERF_HEAP");
 
 		const struct plan_target *t = &r->plan->target;
 		int rc;
@@ -169,17 +169,17 @@ int recorder_on_start(void *arg, struct err *e)
 			attached_add_agents(r->attached, r->heap.nr, t->nr_agents);
 		return rc ?: attached_start(r->attached, on_end, r->session, e);
 	}
-	if (session_marks_name(r->session)) {
+	if (session_socket(r->session, "CPUPERF_MARKS")) {
 		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",
-						     session_marks_name(r->session), e)
+						     session_socket(r->session, "CPUPERF_MARKS"), e)
 			     ?: guests_set_variables(r->command, e);
 
 		if (rc)
 			return rc;
 	}
-	if (session_heap_socket(r->session)) {
+	if (session_socket(r->session, "CPUPERF_HEAP")) {
 		int rc = heap_set_variables(r->command, &r->plan->spec->target.command,
-					    session_heap_socket(r->session), e);
+					    session_socket(r->session, "CPUPERF_HEAP"), e);
 
 		if (rc)
 			return rc;

@@ -52,7 +52,7 @@ static void look_at_event(const struct recorder *r, size_t i, struct refused *ou
 		out->cpus |= is_refused && !plan_is_of_tasks(r->plan, p);
 		out->kernel |=
 		    plan_is_of_tasks(r->plan, p) && (is_refused || r->plan->target.is_user_only);
-	} else if ((is_refused || is_by_records) && waits_are_built()) {
+	} else if (is_refused || is_by_records) {
 		buf_printf(out->programs, "%s%s:%s", out->programs->len ? ", " : "",
 			   p->event.group->name, p->event.row->name);
 		out->waits |= !is_by_records && is_of_waits(&p->event);

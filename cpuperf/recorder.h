@@ -111,7 +111,7 @@ void recorder_answer(struct recorder *r);
 /* Whether functions precede the summary of a session without an answer: a person waits for it. */
 bool recorder_shows_functions(const struct recorder *r);
 /* Prints them, in the lines of the terminal that this text leaves. */
-void recorder_print_functions(struct recorder *r, const char *after);
+void recorder_print_functions(struct recorder *r, const char *summary);
 /* Waits for the command; its exit status. */
 int recorder_finish_command(struct recorder *r, int rc, struct err *e);
 

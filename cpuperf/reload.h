@@ -1,6 +1,11 @@
 /*
  * What follows a session whose spec is read again (SIGHUP): shared by main.c, which reads it, and
  * what measures.
+ *
+ * The thread that measures reads the spec after an iteration, from options to plan, into a further
+ * struct wanted (wanted.h). Only if it is valid, and another spec, the session ends and one by it
+ * follows in the same process; the old one stays until the new one has begun, and the server of
+ * metrics stays open. A session never changes its spec, as its files describe themselves.
  */
 #ifndef CPUPERF_RELOAD_H
 #define CPUPERF_RELOAD_H

@@ -8,6 +8,7 @@
 #include "program.h"
 #include "spec/spec.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,8 @@ int print_result(const struct buf *out)
 	int rc = buf_error(out);
 
 	rc = rc ? rc : io_write_full(STDOUT_FILENO, buf_str(out), out->len);
+	if (rc == -EPIPE) /* the reader has read enough */
+		return EXIT_DONE;
 	if (rc)
 		log_error("standard output: %s", strerror(-rc));
 	return rc ? EXIT_FAILED : EXIT_DONE;

@@ -1,6 +1,10 @@
 /*
  * The search for specs: the current folder, CPUPERF_SPEC_PATH, the installed specs. The latter are
  * at a fixed place relative to the program, in an install and in a build tree.
+ *
+ * A spec that is named without a slash is read from the current folder only if nobody but the
+ * caller and root can have written it, judged by the open file. If no spec has exactly its name,
+ * .cpspec is appended; "-" is standard input.
  */
 #include "base/buf.h"
 #include "base/draft.h"

@@ -1,5 +1,10 @@
 /*
  * --hosts: the starter of a job on several hosts.
+ *
+ * One poll loop over all hosts, each a process of ssh and a state machine (starter_host.h). On a
+ * full disk the host that has sent most gives up its file (make_room), so that the others and each
+ * host.json have room. At the end cpuperf_print prints the folder, as for a session of this
+ * machine (answer.c).
  */
 #ifndef CPUPERF_STARTER_H
 #define CPUPERF_STARTER_H

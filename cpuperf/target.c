@@ -1,6 +1,9 @@
 /*
  * The target of a session: the key target of the spec, which options replace. A command of a spec
  * is run only where that was asked for.
+ *
+ * What options name as the target replaces the key. With --run-spec-command the process is made as
+ * early as for a command of the options, and gets its argv when the spec is read.
  */
 #include "base/buf.h"
 #include "base/str.h"
@@ -93,6 +96,9 @@ int settle_target(const struct options *o, struct spec *spec, struct err *e)
 	t->attaches |= o->attach;
 	if (t->attaches && !t->pids.nr && !t->comms.nr && !t->cgroups.nr)
 		return err_set(e, -EINVAL, "--attach requires --pid, --comm or --cgroup");
+	t->has_short_tasks |= o->short_tasks;
+	if (t->has_short_tasks && !o->command && !t->command.nr && !t->pids.nr && !t->comms.nr)
+		return err_set(e, -EINVAL, "--short-tasks requires a command, --pid or --comm");
 	t->maps_memory |= o->memory_map;
 	if (t->maps_memory && !o->command && !spec_has_target(spec))
 		return err_set(e, -EINVAL,

@@ -3,9 +3,16 @@
  * turns (old new, new old, …), unobserved, until the difference is known; then both are recorded,
  * and compared by cpuperf_print, which prints where the difference is.
  *
- *   versus.c          the turns, when to stop, the recordings, the exit status
- *   versus_runner.c   one run
- *   versus_verdict.c  what the runs say, as text, csv and ndjson
+ *   turns.c               the turns, when to stop: those of --sweep, too
+ *   versus.c              the commands, the recordings, the exit status
+ *   versus_runner.c       one run
+ *   versus_verdict.c      what the runs say, in numbers and in words
+ *   versus_differences.c  what differs between the recordings
+ *   versus_report.c       what is printed of it, in which format by comparison.c
+ *
+ * No session exists while it compares. A second process, whose standard error is stored, makes
+ * what runs aside: commands before and after, and at the end cpuperf itself, to record each side.
+ * estimate/paired.h has the interval that may be looked at after each pair.
  */
 #ifndef CPUPERF_VERSUS_H
 #define CPUPERF_VERSUS_H
@@ -21,7 +28,8 @@ struct err;
 struct options;
 
 struct versus_options {
-	const char *old; /* a command line, or VERSUS_SELF; NULL: nothing is compared */
+	const char *old;   /* a command line, or VERSUS_SELF; NULL: no two commands are compared */
+	const char *sweep; /* NAME=VALUES; NULL: there is no parameter */
 	const char *until, *at_most, *by, *fail_over;
 	const char *setup, *prepare, *cleanup; /* command lines */
 	const char *input;
@@ -29,10 +37,10 @@ struct versus_options {
 	struct versus_runner *runner; /* owned by main */
 };
 
-/* True: one of them, or one that requires old. */
+/* True: one of them, or one that requires old or sweep. */
 static inline bool versus_options_are_used(const struct versus_options *o)
 {
-	return o->old || o->until || o->at_most || o->by || o->fail_over || o->setup ||
+	return o->old || o->sweep || o->until || o->at_most || o->by || o->fail_over || o->setup ||
 	       o->prepare || o->cleanup || o->input || o->ignores_status || o->is_verdict_only;
 }
 
@@ -55,8 +63,8 @@ struct versus_run {
 	int status;              /* as of waitpid */
 };
 
-/* Makes the processes that make those of the runs, before anything is opened that these could
- * inherit. Standard input of the runs is the file input (NULL: /dev/null), standard output
+/* Makes the two processes that make those of the runs. Call it before anything is opened that they
+ * could inherit. Standard input of the runs is the file input (NULL: /dev/null), standard output
  * /dev/null. 0 or -errno with *e. */
 int versus_runner_new(const char *input, struct versus_runner **out, struct err *e);
 void versus_runner_free(struct versus_runner *r); /* NULL is fine */
@@ -74,13 +82,10 @@ void versus_runner_signal(struct versus_runner *r, int number);
 
 enum { VERSUS_OLD, VERSUS_NEW, VERSUS_NR_SIDES };
 
-struct versus_pair {
-	struct versus_run of[VERSUS_NR_SIDES];
-};
-
+/* Pairs of runs among those of more commands: a pair is run[i * stride + side]. */
 struct versus_runs {
-	struct versus_pair *pair;
-	size_t nr, room;
+	const struct versus_run *run;
+	size_t nr, stride;
 };
 
 /* When to stop, and what is compared. */
@@ -96,11 +101,17 @@ struct versus_verdict {
 	struct paired of[VERSUS_NR]; /* logarithms of new / old; nr 0: not measured */
 	struct versus_rule rule;
 	size_t nr_pairs;
-	double seconds;                             /* that they took */
-	bool is_known;                              /* else the time was over before */
-	bool is_cut;                                /* a signal ended it */
-	bool is_self;                               /* both sides are the same command */
-	const char *name[VERSUS_NR_SIDES];          /* command lines */
+	double seconds;                    /* that they took */
+	bool is_known;                     /* else the time was over before */
+	bool is_cut;                       /* a signal ended it */
+	bool is_self;                      /* both sides are the same command */
+	const char *name[VERSUS_NR_SIDES]; /* command lines */
+	const char *parameter, *value;     /* of --sweep; NULL: there is none */
+	const char *folder;                /* of the recordings; NULL: there are none */
+	/* Rows of ndjson of what differs between them by more than chance; NULL: not compared. */
+	const char *differences;
+	const char *old;       /* of --versus, for what to type next; NULL: nothing is */
+	char *const *new_argv; /* the same */
 	double typical[VERSUS_NR][VERSUS_NR_SIDES]; /* geometric means */
 };
 
@@ -116,16 +127,52 @@ bool versus_verdict_is_explicable(const struct versus_verdict *v);
 bool versus_verdict_fails(const struct versus_verdict *v); /* by fail_over */
 /* For the terminal while it goes on: "12 + 12 runs in 8 s: -2.9 % [-3.4, -2.4]". */
 void versus_verdict_status(const struct versus_verdict *v, struct buf *out);
-/* In an output format. 0 or -errno. */
-int versus_verdict_write(const struct versus_verdict *v, const char *format, unsigned width,
-			 struct buf *out);
+/* The row's names and its unit ("s", "B", ""). */
+const char *versus_measure_name(enum versus_measure m);
+const char *versus_measure_header(enum versus_measure m);
+const char *versus_measure_unit(enum versus_measure m);
+/* Values are multiples of a step, as of a page: the step as a part of this value. */
+double versus_measure_step(enum versus_measure m, double value);
+void versus_put_value(enum versus_measure m, double value, struct buf *out);
+/* "[-3.4, -2.4]" in percent; is_less: of how much less it is, of the old one. */
+void versus_put_interval(const struct paired *p, bool is_less, struct buf *out);
+/* Half of the interval, a part of the mean; so many decimals that in percent it has two digits. */
+double versus_half(const struct paired *p);
+int versus_decimals(const struct paired *p);
+/* A command line, cut if it is long. */
+void versus_put_name(const char *name, struct buf *out);
+/* "new/prog: 3.1 % faster [2.6, 3.6]"; "(wall time 1.204 s to 1.167 s, 24 + 24 runs)" */
+void versus_put_conclusion(const struct versus_verdict *v, struct buf *out);
+void versus_put_basis(const struct versus_verdict *v, struct buf *out);
+/* "less", "more", "none" or "unknown" */
+const char *versus_difference_name(const struct versus_verdict *v);
+/* How intervals are to be read. */
+void versus_put_rule(const struct versus_rule *rule, const char *what, struct buf *out);
+
+/* Verdicts, one of each value of a sweep, in an output format. 0 or -errno. */
+int versus_verdicts_write(const struct versus_verdict *v, size_t nr, const char *format,
+			  unsigned width, struct buf *out);
 /* Each run, as csv. */
-#define VERSUS_RUNS_HEADER "pair,side,wall_seconds,cpu_seconds,peak_bytes,page_faults\n"
+#define VERSUS_RUN_HEADER  "side,wall_seconds,cpu_seconds,peak_bytes,page_faults\n"
+#define VERSUS_RUNS_HEADER "pair," VERSUS_RUN_HEADER
+extern const char *const versus_side_names[VERSUS_NR_SIDES];
+/* A line's end, of a side's run. */
+void versus_run_write(size_t side, const struct versus_run *run, struct buf *out);
 void versus_runs_write(const struct versus_runs *runs, struct buf *out);
+
+/* --- the recordings, in a folder */
+
+/* What cpuperf_print has of both, in a format, to fd. is_report: the differences, else all. Its
+ * exit status or -errno. */
+int versus_compare(const char *folder, const char *format, bool is_report, int fd);
+/* Rows of ndjson: the significant differences, of which lists take turns, as not all may find room.
+ * Without them after a failure. */
+void versus_read_differences(const char *folder, struct buf *out);
 
 /* --- the whole */
 
-/* args: the program's own options. Returns the exit status. */
+/* args: the program's own options. Returns the exit status. versus_or_sweep runs what is asked. */
+int versus_or_sweep(struct options *o, int nr_args, char **args);
 int versus(struct options *o, int nr_args, char **args);
 
 #endif

@@ -4,17 +4,16 @@
  */
 #include "versus.h"
 
-#include "base/array.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "screen/grid.h"
 #include "screen/number.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 40, CELL_BYTES = 64 };
+enum { NAME_BYTES = 40 };
 /* Where nothing is asked, it is known when half of the interval is below this, or below a part of
  * the difference. */
 #define CLOSE              0.005
@@ -39,7 +38,27 @@ enum versus_measure versus_measure_find(const char *name)
 	return m;
 }
 
-static double half_of(const struct paired *p)
+const char *versus_measure_name(enum versus_measure m)
+{
+	return measures[m].name;
+}
+
+const char *versus_measure_header(enum versus_measure m)
+{
+	return measures[m].header;
+}
+
+const char *versus_measure_unit(enum versus_measure m)
+{
+	return measures[m].unit;
+}
+
+double versus_measure_step(enum versus_measure m, double value)
+{
+	return measures[m].step / value;
+}
+
+double versus_half(const struct paired *p)
 {
 	return (exp(p->high) - exp(p->low)) / 2;
 }
@@ -47,7 +66,7 @@ static double half_of(const struct paired *p)
 static bool is_known(const struct versus_verdict *v)
 {
 	const struct paired *p = &v->of[v->rule.by];
-	const double half = half_of(p);
+	const double half = versus_half(p);
 	double enough = v->rule.until;
 
 	if (v->rule.nr_pairs)
@@ -66,8 +85,8 @@ static int make_measure(const struct versus_runs *runs, struct versus_verdict *v
 	double sum[VERSUS_NR_SIDES] = {0};
 
 	for (size_t i = 0; i < runs->nr; i++) {
-		const double was = runs->pair[i].of[VERSUS_OLD].value[m];
-		const double is = runs->pair[i].of[VERSUS_NEW].value[m];
+		const struct versus_run *pair = runs->run + i * runs->stride;
+		const double was = pair[VERSUS_OLD].value[m], is = pair[VERSUS_NEW].value[m];
 
 		if (was <= 0 || is <= 0)
 			return 0; /* too little to be measured */
@@ -78,7 +97,8 @@ static int make_measure(const struct versus_runs *runs, struct versus_verdict *v
 	for (int side = 0; side < VERSUS_NR_SIDES; side++)
 		v->typical[m][side] = exp(sum[side] / (double)runs->nr);
 	/* rounding to a step has a variance of a 12th of its square, and each pair is two values */
-	return paired_interval(d, runs->nr, measures[m].step / v->typical[m][VERSUS_OLD] / sqrt(6),
+	return paired_interval(d, runs->nr,
+			       versus_measure_step(m, v->typical[m][VERSUS_OLD]) / sqrt(6),
 			       v->rule.nr_pairs, &v->of[m]);
 }
 
@@ -128,18 +148,18 @@ bool versus_verdict_fails(const struct versus_verdict *v)
 /* --- text */
 
 /* So many decimals that the interval has two digits. */
-static int decimals(const struct paired *p)
+int versus_decimals(const struct paired *p)
 {
-	const double half = 100 * half_of(p);
+	const double half = 100 * versus_half(p);
 
 	return half >= 10 || !isfinite(half) ? 0 : half >= 0.1 ? 1 : half >= 0.01 ? 2 : 3;
 }
 
-static void put_interval(const struct paired *p, bool is_faster, struct buf *out)
+void versus_put_interval(const struct paired *p, bool is_less, struct buf *out)
 {
-	const double low = is_faster ? -expm1(p->high) : expm1(p->low);
-	const double high = is_faster ? -expm1(p->low) : expm1(p->high);
-	const int digits = decimals(p);
+	const double low = is_less ? -expm1(p->high) : expm1(p->low);
+	const double high = is_less ? -expm1(p->low) : expm1(p->high);
+	const int digits = versus_decimals(p);
 
 	if (isfinite(p->low))
 		buf_printf(out, "[%.*f, %.*f]", digits, 100 * low, digits, 100 * high);
@@ -147,7 +167,7 @@ static void put_interval(const struct paired *p, bool is_faster, struct buf *out
 		buf_adds(out, "[?]");
 }
 
-static void put_value(enum versus_measure m, double value, struct buf *out)
+void versus_put_value(enum versus_measure m, double value, struct buf *out)
 {
 	if (*measures[m].unit)
 		screen_human(out, strcmp(measures[m].unit, "s") == 0 ? value * 1e9 : value,
@@ -156,7 +176,7 @@ static void put_value(enum versus_measure m, double value, struct buf *out)
 		buf_u64_commas(out, (uint64_t)llround(value));
 }
 
-static void put_name(const char *name, struct buf *out)
+void versus_put_name(const char *name, struct buf *out)
 {
 	const size_t len = strlen(name);
 	size_t shown = len;
@@ -176,18 +196,18 @@ static void put_difference(const struct versus_verdict *v, enum versus_measure m
 	const char *less = m == VERSUS_WALL ? "faster" : "less";
 	const char *more = m == VERSUS_WALL ? "slower" : "more";
 
-	buf_printf(out, "%.*f %% %s ", decimals(p), 100 * fabs(expm1(p->mean)),
+	buf_printf(out, "%.*f %% %s ", versus_decimals(p), 100 * fabs(expm1(p->mean)),
 		   is_less ? less : more);
-	put_interval(p, is_less, out);
+	versus_put_interval(p, is_less, out);
 }
 
 static void put_resolution(const struct versus_verdict *v, struct buf *out)
 {
 	const struct paired *p = &v->of[v->rule.by];
 
-	if (isfinite(half_of(p)))
+	if (isfinite(versus_half(p)))
 		buf_printf(out, "this machine resolves %.*f %% with %zu pairs of runs in %.0f s",
-			   decimals(p), 100 * half_of(p), v->nr_pairs, v->seconds);
+			   versus_decimals(p), 100 * versus_half(p), v->nr_pairs, v->seconds);
 	else
 		buf_adds(out, "too few runs to tell what this machine resolves");
 	if (versus_verdict_is_difference(v))
@@ -201,7 +221,7 @@ static void put_unknown(const struct versus_verdict *v, struct buf *out)
 		   v->is_cut          ? "when it was stopped"
 		   : v->rule.nr_pairs ? "by so many runs"
 				      : "in the time that it had");
-	put_interval(&v->of[v->rule.by], false, out);
+	versus_put_interval(&v->of[v->rule.by], false, out);
 	buf_adds(out, " %");
 	if (knows_cpu_time(v)) {
 		buf_adds(out, ", and of CPU time it is ");
@@ -211,9 +231,9 @@ static void put_unknown(const struct versus_verdict *v, struct buf *out)
 		buf_printf(out, "; allow more %s", v->rule.nr_pairs ? "runs" : "time: --at-most");
 }
 
-static void put_conclusion(const struct versus_verdict *v, struct buf *out)
+void versus_put_conclusion(const struct versus_verdict *v, struct buf *out)
 {
-	put_name(v->name[VERSUS_NEW], out);
+	versus_put_name(v->name[VERSUS_NEW], out);
 	buf_adds(out, ": ");
 	if (!v->of[v->rule.by].nr) {
 		buf_printf(out, "%s is too little to be compared", measures[v->rule.by].header);
@@ -221,9 +241,9 @@ static void put_conclusion(const struct versus_verdict *v, struct buf *out)
 		put_resolution(v, out);
 	} else if (versus_verdict_is_difference(v)) {
 		put_difference(v, v->rule.by, out);
-	} else if (half_of(&v->of[v->rule.by]) <= fmax(CLOSE, v->rule.until)) {
+	} else if (versus_half(&v->of[v->rule.by]) <= fmax(CLOSE, v->rule.until)) {
 		buf_adds(out, "no difference beyond chance: ");
-		put_interval(&v->of[v->rule.by], false, out);
+		versus_put_interval(&v->of[v->rule.by], false, out);
 		buf_adds(out, " %");
 	} else {
 		put_unknown(v, out);
@@ -231,14 +251,14 @@ static void put_conclusion(const struct versus_verdict *v, struct buf *out)
 }
 
 /* "(wall time 1.204 s to 1.167 s, 24 + 24 runs)" */
-static void put_basis(const struct versus_verdict *v, struct buf *out)
+void versus_put_basis(const struct versus_verdict *v, struct buf *out)
 {
 	buf_addc(out, '(');
 	if (v->of[v->rule.by].nr) {
 		buf_printf(out, "%s ", measures[v->rule.by].header);
-		put_value(v->rule.by, v->typical[v->rule.by][VERSUS_OLD], out);
+		versus_put_value(v->rule.by, v->typical[v->rule.by][VERSUS_OLD], out);
 		buf_adds(out, " to ");
-		put_value(v->rule.by, v->typical[v->rule.by][VERSUS_NEW], out);
+		versus_put_value(v->rule.by, v->typical[v->rule.by][VERSUS_NEW], out);
 		buf_adds(out, ", ");
 	}
 	buf_printf(out, "%zu + %zu runs)", v->nr_pairs, v->nr_pairs);
@@ -251,128 +271,29 @@ void versus_verdict_status(const struct versus_verdict *v, struct buf *out)
 	buf_printf(out, "%zu + %zu runs in %.0f s", v->nr_pairs, v->nr_pairs, v->seconds);
 	if (!p->nr)
 		return;
-	buf_printf(out, ": %+.*f %% ", decimals(p), 100 * expm1(p->mean));
-	put_interval(p, false, out);
+	buf_printf(out, ": %+.*f %% ", versus_decimals(p), 100 * expm1(p->mean));
+	versus_put_interval(p, false, out);
 }
 
-static const struct grid_column columns[] = {
-    {.name = "measure", .kind = GRID_TEXT},
-    {.name = "unit", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
-    {.name = "old_text", .header = "old", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
-    {.name = "new_text", .header = "new", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
-    {.name = "old", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
-    {.name = "new", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
-    {.name = "change", .unit = "%", .kind = GRID_CHANGE},
-    {.name = "interval",
-     .header = "95 % interval",
-     .kind = GRID_TEXT,
-     .audience = GRID_ONLY_PEOPLE},
-    {.name = "change_low", .unit = "%", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
-    {.name = "change_high", .unit = "%", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
-    {.name = "is_difference", .kind = GRID_FLAG, .audience = GRID_ONLY_MACHINES},
-    {.name = "is_chosen", .kind = GRID_FLAG, .audience = GRID_ONLY_MACHINES},
-    {.name = "pairs", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
-};
-
-static void put_row(const struct versus_verdict *v, enum versus_measure m, bool is_text,
-		    struct grid *g)
-{
-	const struct paired *p = &v->of[m];
-
-	grid_row(g);
-	grid_text(g, is_text ? measures[m].header : measures[m].name);
-	grid_text(g, measures[m].unit);
-	for (int side = 0; side < VERSUS_NR_SIDES; side++) {
-		BUF_AUTO(text, CELL_BYTES);
-
-		put_value(m, v->typical[m][side], &text);
-		grid_text(g, buf_str(&text));
-	}
-	grid_real(g, v->typical[m][VERSUS_OLD]);
-	grid_real(g, v->typical[m][VERSUS_NEW]);
-	grid_change(g, expm1(p->mean), is_difference(p));
-	{
-		BUF_AUTO(text, CELL_BYTES);
-
-		put_interval(p, false, &text);
-		grid_text(g, buf_str(&text));
-	}
-	grid_real(g, isfinite(p->low) ? 100 * expm1(p->low) : NAN);
-	grid_real(g, isfinite(p->high) ? 100 * expm1(p->high) : NAN);
-	grid_flag(g, is_difference(p));
-	grid_flag(g, m == v->rule.by);
-	grid_count(g, p->nr);
-}
-
-static int put_table(const struct versus_verdict *v, const struct grid_options *how,
-		     struct buf *out)
-{
-	struct grid *g = grid_new(columns, ARRAY_NR(columns), how);
-	int rc;
-
-	if (!g)
-		return -ENOMEM;
-	for (enum versus_measure m = 0; m < VERSUS_NR; m++)
-		if (v->of[m].nr)
-			put_row(v, m, how->form == GRID_PEOPLE, g);
-	rc = grid_write(g, out);
-	grid_free(g);
-	return rc;
-}
-
-static void put_notes(const struct versus_verdict *v, struct buf *out)
+const char *versus_difference_name(const struct versus_verdict *v)
 {
 	const struct paired *p = &v->of[v->rule.by];
 
-	if (v->rule.nr_pairs)
-		buf_adds(out,
-			 "Intervals are Student's, for a number of pairs that is chosen before. ");
+	if (!p->nr)
+		return "unknown";
+	if (versus_verdict_is_difference(v))
+		return p->mean < 0 ? "less" : "more";
+	return versus_half(p) <= fmax(CLOSE, v->rule.until) ? "none" : "unknown";
+}
+
+void versus_put_rule(const struct versus_rule *rule, const char *what, struct buf *out)
+{
+	if (rule->nr_pairs)
+		buf_printf(out,
+			   "Intervals are Student's, for a number of %s that is chosen before. ",
+			   what);
 	else
 		buf_adds(out,
 			 "Intervals hold at each look, though runs end when enough is known. ");
 	buf_adds(out, "Commands ran in turns, unobserved; the first run of each is left out.\n");
-	if (p->nr_limited)
-		buf_printf(out,
-			   "%zu of %zu pairs differ far more than usual: they count as at the "
-			   "limit of what is usual.\n",
-			   p->nr_limited, p->nr);
-}
-
-int versus_verdict_write(const struct versus_verdict *v, const char *format, unsigned width,
-			 struct buf *out)
-{
-	const bool is_text = strcmp(format, "text") == 0;
-	const struct grid_options how = {.form = is_text                      ? GRID_PEOPLE
-						 : strcmp(format, "csv") == 0 ? GRID_CSV
-									      : GRID_NDJSON,
-					 .width = is_text ? width : 0,
-					 .report = "versus"};
-	int rc;
-
-	if (is_text) {
-		put_conclusion(v, out);
-		buf_addc(out, ' ');
-		put_basis(v, out);
-		buf_adds(out, "\n\n");
-	}
-	rc = put_table(v, &how, out);
-	if (is_text) {
-		buf_addc(out, '\n');
-		put_notes(v, out);
-	}
-	return rc ? rc : buf_error(out);
-}
-
-void versus_runs_write(const struct versus_runs *runs, struct buf *out)
-{
-	buf_adds(out, VERSUS_RUNS_HEADER);
-	for (size_t i = 0; i < runs->nr; i++)
-		for (int side = 0; side < VERSUS_NR_SIDES; side++) {
-			const double *value = runs->pair[i].of[side].value;
-
-			buf_printf(out, "%zu,%s,%.9f,%.6f,%.0f,%.0f\n", i + 1,
-				   side == VERSUS_OLD ? "old" : "new", value[VERSUS_WALL],
-				   value[VERSUS_CPU_TIME], value[VERSUS_PEAK_MEMORY],
-				   value[VERSUS_PAGE_FAULTS]);
-		}
 }

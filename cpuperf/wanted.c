@@ -93,7 +93,8 @@ int wanted_check_target(const struct options *o, struct err *e)
 			       o->hosts_program ? "program" : "timeout");
 	if (o->wait_children && !o->command && !o->later)
 		return err_set(e, -EINVAL, "--wait-children requires a command");
-	if (o->command && !o->output_file && strcmp(o->output_format, "text") != 0)
+	if (o->command && !o->output_file && strcmp(o->output_format, "text") != 0 &&
+	    strcmp(o->output_format, OPTIONS_FORMAT_JSON) != 0)
 		return err_set(e, -EINVAL,
 			       "--output-format=%s requires --output-file: standard output is the "
 			       "command's",
@@ -189,12 +190,21 @@ static int set_target(struct options *o, struct spec *spec)
 /* And where the kernel refuses what that needs. */
 #define TIMERS_SPEC "timers.cpspec"
 
+static bool has_no_perf(const struct options *o)
+{
+	return !o->spec_file && o->command_argv && !o->strict &&
+	       !options_override(o, "flight_recorder") && !pmu_may_measure(&pmu_kernel_ops, 0);
+}
+
+const char *wanted_spec(const struct options *o)
+{
+	return o->spec_file ? o->spec_file : has_no_perf(o) ? TIMERS_SPEC : COMMAND_SPEC;
+}
+
 static const char *choose_spec(struct options *o)
 {
-	o->has_no_perf = !o->spec_file && o->command_argv && !o->strict &&
-			 !options_override(o, "flight_recorder") &&
-			 !pmu_may_measure(&pmu_kernel_ops, 0);
-	return o->spec_file ? o->spec_file : o->has_no_perf ? TIMERS_SPEC : COMMAND_SPEC;
+	o->has_no_perf = has_no_perf(o);
+	return wanted_spec(o);
 }
 
 /* The text that the starter of the job has sent. */

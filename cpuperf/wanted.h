@@ -48,4 +48,7 @@ int wanted_check_target(const struct options *o, struct err *e);
 void wanted_name_objects(const struct options *o, const struct spec *spec,
 			 struct event_objects *out);
 
+/* The spec of a command where no option chooses events. */
+const char *wanted_spec(const struct options *o);
+
 #endif

@@ -60,6 +60,18 @@ void browser_end_user(void)
 		log_warning("--open: root's rights are not back: %s", strerror(errno));
 }
 
+void browser_hint_user(struct err *e)
+{
+	struct user u;
+
+	if (find_user(&u))
+		err_hint(e,
+			 "the page is for the browser of user %u, who called sudo: name a file "
+			 "where they may write, as --output-format=html "
+			 "--output-file=/tmp/cpuperf.html",
+			 (unsigned)u.uid);
+}
+
 /* --- the child ------------------------------------------------------------------------------- */
 
 static bool become(const struct user *u)

@@ -11,6 +11,8 @@ struct err;
  * sudo. */
 void browser_begin_user(void);
 void browser_end_user(void);
+/* Of a file that could not be written as that user: where it can be. */
+void browser_hint_user(struct err *e);
 /* Starts the program that opens files, without a shell, and returns when it has ended, or goes on.
  * -errno with *e. */
 int browser_open(const char *path, struct err *e);

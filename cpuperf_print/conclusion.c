@@ -18,10 +18,12 @@
 #include "samples.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_REASONS = 32 };
+enum { FEW_PROCESSES = 8 }; /* fewer have their names in the answer */
 static const double most = 0.9, half = 0.5;
 static const double least_ns = 1e8; /* else beginning and ending are much of it */
 
@@ -33,7 +35,10 @@ void conclusion_begin(struct job *j)
 	    j->output->format->is_markdown)
 		return;
 	*c = (struct conclusion){.is_open = true, .at = j->output->text.len};
-	buf_addc(&j->output->text, '\n');
+	if (output_is_answer(j->output))
+		c->at = SIZE_MAX; /* it has a field */
+	else
+		buf_addc(&j->output->text, '\n');
 }
 
 /* --- waits ----------------------------------------------------------------------------------- */
@@ -70,6 +75,22 @@ static void set_waits(struct conclusion *c, const struct job *j, const struct re
 	snprintf(c->function, sizeof(c->function), "%s", is_most ? function : "");
 }
 
+/* The parts of the two kinds of waits for a child add up. */
+static double least_of_children(const struct job *j, const struct reason *list, size_t nr,
+				const struct report_weight *all)
+{
+	static const char *const kinds[] = {"child", "vfork"};
+	struct report_weight sum = {0};
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *text = report_functions_text(j->inputs->functions, list[i].text);
+
+		if (ARRAY_ANY(kind, kinds, ARRAY_NR(kinds), strcmp(text, *kind) == 0))
+			report_weight_add(&sum, &list[i].weight);
+	}
+	return sum.samples ? reports_share_of(&sum, all).low : 0;
+}
+
 /* Of a name that several threads have, one is not known without its number. */
 static void set_holder(struct conclusion *c, const struct job *j, const struct report_locks *locks,
 		       const struct report_lock *l)
@@ -82,7 +103,7 @@ static void set_holder(struct conclusion *c, const struct job *j, const struct r
 		return;
 	c->least_used = reports_share_of(&task.used, &task.all).low;
 	snprintf(c->holder, sizeof(c->holder), "%s", name);
-	if (task.has_namesake)
+	if (l->holder.has_namesake)
 		snprintf(c->holder, sizeof(c->holder), "%s (tid %" PRIu32 ")", name, l->holder.tid);
 }
 
@@ -123,10 +144,30 @@ static void add_lock(struct job *j, const struct report_weight *all)
 	report_locks_free(locks);
 }
 
+/* A part of the time of all threads but their waits for work. Where little is left of it, that is
+ * not what limits the command: 0. */
+static double share_of_busy(const struct conclusion *c, double ns)
+{
+	const double idle_ns = c->idle_ns < c->blocked_ns ? c->idle_ns : c->blocked_ns;
+	const double busy_ns = c->all_ns - idle_ns;
+
+	return busy_ns > 0 && (idle_ns <= 0 || busy_ns >= half * c->wall_ns) ? ns / busy_ns : 0;
+}
+
+static double blocked_share(const struct conclusion *c)
+{
+	return c->blocked_ns > c->idle_ns ? share_of_busy(c, c->blocked_ns - c->idle_ns) : 0;
+}
+
+double conclusion_queue_share(const struct conclusion *c)
+{
+	return share_of_busy(c, c->queue_ns);
+}
+
 /* Whether so much of the threads' time may be a sentence. */
 static bool is_half(const struct conclusion *c, double least)
 {
-	return c->all_ns > 0 && c->blocked_ns / c->all_ns * least >= half;
+	return blocked_share(c) * least >= half;
 }
 
 bool conclusion_is_of_waits(const struct conclusion *c)
@@ -161,8 +202,9 @@ void conclusion_add_waits(struct job *j, const struct report_flat_row *rows, siz
 	if (!most_of)
 		return;
 	set_waits(&j->output->conclusion, j, most_of, &all);
+	j->output->conclusion.least_child = least_of_children(j, list, nr_reasons, &all);
 	if (strcmp(j->output->conclusion.reason, "futex") == 0 &&
-	    conclusion_is_of_waits(&j->output->conclusion))
+	    blocked_share(&j->output->conclusion) >= half)
 		add_lock(j, &all);
 }
 
@@ -197,6 +239,44 @@ void conclusion_add_function(struct job *j, const struct report_flat_row *row,
 	else if (!f->is_kernel && f->is_known && row->self.samples &&
 		 !reports_is_made_at_run_time(f->object))
 		set_part(reports_share_of(&row->self, all).low, f->name, &c->least_hot, c->hot);
+}
+
+void conclusion_set_program(struct conclusion *c, const char *name, uint64_t nr_processes,
+			    const struct report_weight *its, const struct report_weight *all)
+{
+	c->nr_of_program = nr_processes;
+	c->least_program = reports_share_of(its, all).low;
+	snprintf(c->program, sizeof(c->program), "%s", name);
+}
+
+/* -j, also behind other letters. */
+static bool tells_jobs(const char *arguments)
+{
+	static const char option[] = "--jobs";
+	const char *at = arguments;
+
+	while (*(at += strspn(at, " "))) {
+		const size_t len = strcspn(at, " ");
+
+		if (strncmp(at, option, sizeof(option) - 1) == 0 ||
+		    (at[0] == '-' && at[1] != '-' && memchr(at, 'j', len)))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+bool conclusion_is_make(const char *command)
+{
+	static const char *const names[] = {"make", "gmake"};
+	const char *slash = command + strcspn(command, " "), *name = slash;
+
+	while (name > command && name[-1] != '/')
+		name--;
+	if (!ARRAY_ANY(x, names, ARRAY_NR(names),
+		       strlen(*x) == (size_t)(slash - name) && strncmp(name, *x, strlen(*x)) == 0))
+		return false;
+	return !tells_jobs(slash);
 }
 
 /* --- sentences ------------------------------------------------------------------------------- */
@@ -241,6 +321,17 @@ static bool put_one_on_cpu(const struct conclusion *c, struct buf *out)
 	return true;
 }
 
+/* No process has half of it. */
+static bool has_processes(const struct conclusion *c)
+{
+	return c->nr_tree >= FEW_PROCESSES && c->nr_processes >= FEW_PROCESSES;
+}
+
+static bool has_program(const struct conclusion *c)
+{
+	return has_processes(c) && c->nr_of_program > 1 && c->least_program >= half;
+}
+
 static bool put_all_cpus(const struct conclusion *c, struct buf *out)
 {
 	const double share = c->used_ns / c->wall_ns / (double)c->nr_cpus;
@@ -248,8 +339,33 @@ static bool put_all_cpus(const struct conclusion *c, struct buf *out)
 	if (c->nr_cpus < 2 || c->nr_threads < 2 || share < most)
 		return false;
 	put_share(out, share, "");
-	buf_printf(out, "the time of all %s CPUs is used by %s threads", COMMAS(c->nr_cpus),
-		   COMMAS(c->nr_threads));
+	buf_printf(out, "the time of all %s CPUs is used by %s %s", COMMAS(c->nr_cpus),
+		   COMMAS(has_processes(c) ? c->nr_tree : c->nr_threads),
+		   has_processes(c) ? "processes" : "threads");
+	if (has_program(c))
+		buf_printf(out, ", most of it by %s of %s", COMMAS(c->nr_of_program), c->program);
+	return true;
+}
+
+/* Whether parents may have run beside their children: what of their time is not known to be a wait
+ * for them is at most a little. */
+static bool are_parents_waiting(const struct conclusion *c)
+{
+	const double blocked_ns = c->blocked_ns > c->idle_ns ? c->blocked_ns - c->idle_ns : 0;
+
+	return c->parents_ns - blocked_ns * c->least_child <= (1 - most) * c->wall_ns;
+}
+
+static bool put_in_turn(const struct conclusion *c, struct buf *out)
+{
+	const double share = c->used_ns / c->wall_ns;
+
+	if (!has_processes(c) || c->nr_leaves < FEW_PROCESSES || share < half || share > 1 ||
+	    c->alone_ns < most * c->wall_ns || !are_parents_waiting(c))
+		return false;
+	put_share(out, share, "the wall time is one CPU, used by ");
+	buf_printf(out, "%s processes one after the other%s", COMMAS(c->nr_tree),
+		   c->is_make && c->nr_cpus > 1 ? " (make -j runs several at a time)" : "");
 	return true;
 }
 
@@ -257,12 +373,13 @@ static void put_time_of_threads(const struct conclusion *c, struct buf *out, dou
 {
 	put_share(out, share, c->nr_threads == 1 ? "the wall time" : "");
 	if (c->nr_threads > 1)
-		buf_printf(out, "the time of %s threads", COMMAS(c->nr_threads));
+		buf_printf(out, "the time of %s threads%s", COMMAS(c->nr_threads),
+			   c->idle_ns > 0 ? ", idle time excluded," : "");
 }
 
 static bool put_queue(const struct conclusion *c, struct buf *out)
 {
-	const double share = c->queue_ns / c->all_ns;
+	const double share = conclusion_queue_share(c);
 
 	if (share < half)
 		return false;
@@ -289,13 +406,26 @@ bool conclusion_is_lock(const struct conclusion *c)
 	return is_held(c) && c->least_used >= half && uses_cpus(c);
 }
 
+double conclusion_lock_share(const struct conclusion *c)
+{
+	return blocked_share(c) * c->least_lock;
+}
+
 static bool put_lock(const struct conclusion *c, struct buf *out)
 {
 	if (!conclusion_is_lock(c))
 		return false;
-	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->lock);
+	put_time_of_threads(c, out, blocked_share(c) * c->lock);
 	buf_printf(out, " is waiting for one lock, held by %s", c->holder);
 	return true;
+}
+
+bool conclusion_may_be_for_idle(const struct conclusion *c)
+{
+	static const char *const reasons[] = {"futex", "child"};
+
+	return c->idle_ns > 0 && !is_half(c, c->least_lock) &&
+	       ARRAY_ANY(reason, reasons, ARRAY_NR(reasons), strcmp(c->reason, *reason) == 0);
 }
 
 static bool put_blocked(const struct conclusion *c, struct buf *out)
@@ -305,19 +435,41 @@ static bool put_blocked(const struct conclusion *c, struct buf *out)
 	const bool has_busy = c->nr_threads > 1 && uses_cpus(c);
 	const bool has_idle_holder = is_held(c) && c->least_used < half;
 
-	if (!text || has_busy || has_idle_holder || !conclusion_is_of_waits(c))
+	if (!text || has_busy || has_idle_holder || conclusion_may_be_for_idle(c) ||
+	    !conclusion_is_of_waits(c))
 		return false;
-	put_time_of_threads(c, out, c->blocked_ns / c->all_ns * c->waits);
+	put_time_of_threads(c, out, blocked_share(c) * c->waits);
 	buf_printf(out, " is waiting %s%s%s", text, *c->function ? ", most of it in " : "",
 		   c->function);
+	return true;
+}
+
+/* Where nothing limits the command that much: what most of it is. */
+static bool put_program(const struct conclusion *c, struct buf *out)
+{
+	const double used = c->used_ns / c->wall_ns;
+
+	if (!has_program(c) || used < half)
+		return false;
+	buf_printf(out,
+		   "at least %s %% of the time on CPU is %s processes of %s; %s of %s CPUs are "
+		   "used on average",
+		   DECIMAL(floor(100 * c->least_program), 0), COMMAS(c->nr_of_program), c->program,
+		   DECIMAL(used, 1), COMMAS(c->nr_cpus));
 	return true;
 }
 
 static bool put_sentence(const struct conclusion *c, struct buf *out)
 {
 	return c->all_ns > 0 && c->wall_ns >= least_ns &&
-	       (put_one_on_cpu(c, out) || put_all_cpus(c, out) || put_queue(c, out) ||
-		put_lock(c, out) || put_blocked(c, out));
+	       (put_one_on_cpu(c, out) || put_all_cpus(c, out) || put_in_turn(c, out) ||
+		put_queue(c, out) || put_lock(c, out) || put_blocked(c, out) ||
+		put_program(c, out));
+}
+
+void conclusion_put(const struct conclusion *c, struct buf *out)
+{
+	put_sentence(c, out);
 }
 
 void conclusion_end(struct conclusion *c, struct buf *text)

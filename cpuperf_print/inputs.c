@@ -18,6 +18,7 @@
 #include "import/import.h"
 #include "options.h"
 #include "problems.h"
+#include "profile/about.h"
 #include "profile/boot.h"
 #include "profile/filter.h"
 #include "profile/growth.h"
@@ -726,12 +727,18 @@ static int load_living(struct inputs *in, struct input *o)
 	return o->living ? 0 : -ENOMEM;
 }
 
-/* All but what the session has of kallsyms. */
+static bool has_own_kallsyms(const struct inputs *in, const struct input *o)
+{
+	return !in->options->kallsyms && !o->import;
+}
+
+/* All but the text that the session has of kallsyms. */
 static int load_symbols(struct inputs *in, struct input *o, struct err *e)
 {
 	const struct symbols_config config = {
 	    .finder = in->finder,
 	    .processes = o->processes,
+	    .session = has_own_kallsyms(in, o) ? o->session : NULL,
 	    .with_inlined = in->options->inlined,
 	    .has_other_clock = has_other_clock(o),
 	    .is_same_boot = o->is_same_boot,
@@ -747,11 +754,6 @@ static int load_symbols(struct inputs *in, struct input *o, struct err *e)
 	return o->import ? perf_kernel_add_symbols(&in->kernel, o->import, o->path, in->finder,
 						   o->symbols, in->problems)
 			 : 0;
-}
-
-static bool has_own_kallsyms(const struct inputs *in, const struct input *o)
-{
-	return !in->options->kallsyms && !o->import;
 }
 
 static int load_start(struct input *o)
@@ -938,6 +940,33 @@ struct elf_finder_config inputs_finder_config(const struct inputs *in)
 	return config;
 }
 
+static int end_at_first(void *arg, const struct profile_trace *trace)
+{
+	(void)arg;
+	(void)trace;
+	return 1;
+}
+
+/* CLOCK_REALTIME at which the first of the sessions began; 0: of one it is not known. */
+static uint64_t begun_ns(const struct inputs *in)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
+		const struct input *o = &in->item[i];
+		struct profile_about about;
+		uint64_t ns;
+
+		if (!o->session || o->import)
+			return 0;
+		(void)profile_about_read(&about, o->session, end_at_first, NULL);
+		ns = profile_about_realtime(&about, about.start_ns);
+		profile_about_fini(&about);
+		first_ns = ns < first_ns ? ns : first_ns;
+	}
+	return first_ns;
+}
+
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, struct err *e)
 {
 	struct elf_finder_config config = inputs_finder_config(in);
@@ -947,6 +976,7 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, struc
 		return 0;
 	config.use_debuginfod = in->options->debuginfod;
 	config.problem = problems_log;
+	config.begun_ns = begun_ns(in);
 	rc = elf_finder_check(&config, e);
 	if (rc)
 		return rc;

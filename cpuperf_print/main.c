@@ -1,6 +1,7 @@
 /*
  * cpuperf_print: opens sessions and prints what the options name. Only this file exits.
  */
+#include "answer.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -120,6 +121,49 @@ static void put_last_session(struct run *r)
 	buf_adds(&r->output.text, ":\n");
 }
 
+/* Each report is collected by itself. */
+static int print_answer(struct run *r, const struct row_run *run, struct err *e)
+{
+	struct output *o = &r->output;
+	struct answer *a = o->document->answer;
+	struct answer_list *l;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->plan.nr && rc == 0; i++) {
+		buf_reset(&o->document->columns);
+		rc = row_print(run, r->plan.print[i], e) ?: buf_error(&o->text);
+		if (!o->text.len)
+			continue;
+		l = answer_add(a, r->plan.print[i]->name, true);
+		buf_add(&l->lines, buf_str(&o->text), o->text.len);
+		buf_add(&l->columns, buf_str(&o->document->columns), o->document->columns.len);
+		buf_reset(&o->text);
+	}
+	l = answer_add(a, "problems", false);
+	buf_add(&l->lines, buf_str(&o->document->problems), o->document->problems.len);
+	if (rc == 0)
+		answer_put(a, &o->conclusion, r->options, are_sampled(&r->inputs), &o->text);
+	return rc;
+}
+
+static int print_document(struct run *r, const struct row_run *run, struct err *e)
+{
+	struct output *o = &r->output;
+	int rc = 0;
+
+	document_begin(o->document, &r->inputs, &o->text);
+	for (size_t i = 0; i < r->plan.nr && rc == 0; i++) {
+		document_begin_report(o->document, r->plan.print[i]->name, &o->text);
+		output_end_frame(o);
+		rc = row_print(run, r->plan.print[i], e);
+		output_end_text(o);
+		document_end_report(o->document, &o->text);
+	}
+	document_end(o->document, rc ? e : NULL, &o->text);
+	output_end_frame(o);
+	return rc;
+}
+
 static int print_all(struct run *r, struct err *e)
 {
 	const struct profile_facts *first = r->inputs.nr ? r->inputs.item[0].facts : NULL;
@@ -127,11 +171,13 @@ static int print_all(struct run *r, struct err *e)
 					       .have_regions = have_regions(&r->inputs),
 					       .have_heap = first && reports_has_heap(first),
 					       .have_parts = inputs_have_parts(&r->inputs),
+					       .are_one =
+						   r->inputs.nr == 1 && !r->inputs.item[0].import,
 					       .are_job = parts_are_job(&r->inputs),
 					       .have_others = !first || reports_has_others(first)};
-
 	struct row_run run = {
 	    .inputs = &r->inputs, .selection = &r->selection, .output = &r->output};
+	int rc;
 
 	if (r->plan.pushed)
 		return push_run(&r->inputs, &r->selection, r->plan.pushed, &r->output, &r->is_whole,
@@ -139,13 +185,21 @@ static int print_all(struct run *r, struct err *e)
 	plan_default(&r->plan, r->options, &contents);
 	parts_put_faults(&r->inputs, &r->selection, &r->output);
 	r->inputs.is_in_turn = reads_in_turn(r);
+	row_warn_of_iterations(&r->selection, &r->inputs);
 	row_choose_states(&r->selection, &r->inputs, r->plan.nr == 1 ? r->plan.print[0] : NULL,
 			  r->plan.format, r->plan.is_brief);
 	run.is_default = r->plan.is_default;
 	run.is_brief = r->plan.is_brief;
 	put_last_session(r);
-	return ARRAY_RUN(i, r->plan.nr, row_print(&run, r->plan.print[i], e))
-		   ?: output_write(&r->output, e);
+	if (!r->output.document)
+		return ARRAY_RUN(i, r->plan.nr, row_print(&run, r->plan.print[i], e))
+			   ?: output_write(&r->output, e);
+	if (r->plan.is_answer && !(r->output.document->answer = answer_new()))
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = r->plan.is_answer ? print_answer(r, &run, e) : print_document(r, &run, e);
+	if (rc != -EPIPE)
+		rc = output_write(&r->output, e) ?: rc;
+	return rc;
 }
 
 static bool prints_jobs(const struct registry_row *row)
@@ -211,6 +265,10 @@ static int run(struct run *r)
 	int rc;
 
 	output_init(&r->output, r->plan.format, r->options);
+	if (r->plan.format->is_document && !r->output.document) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
 	rc = run_steps(r, &e);
 	problems_end(&r->output.problems);
 	if (rc == 0 && are_sampled(&r->inputs))
@@ -307,6 +365,10 @@ static int check_options(struct run *r, struct err *e)
 		if (rc)
 			return rc;
 	}
+	if (o->stdio && (!o->serve || strcmp(o->serve, NAVIGATOR_DEFAULT_ADDRESS) != 0))
+		return err_set(e, -EINVAL,
+			       o->serve ? "--serve=ADDRESS and --stdio are mutually exclusive"
+					: "--stdio requires --serve");
 	if (o->within && !o->fail_over)
 		return err_set(e, -EINVAL, "--within requires --fail-over");
 	return check_open(o, e) ?: replay_check(o, e) ?: plan_init(&r->plan, o, &r->selection, e);

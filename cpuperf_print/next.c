@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/json_writer.h"
 #include "base/str.h"
 #include "conclusion.h"
 
@@ -21,8 +22,14 @@ static bool waits_for_others(const struct conclusion *c)
 	static const char *const reasons[] = {"futex",     "pipe",      "socket",        "child",
 					      "file lock", "semaphore", "message queue", "eventfd"};
 
-	return conclusion_is_of_waits(c) &&
+	return conclusion_is_of_waits(c) && !conclusion_may_be_for_idle(c) &&
 	       ARRAY_ANY(reason, reasons, ARRAY_NR(reasons), strcmp(c->reason, *reason) == 0);
+}
+
+/* Which lock, and who has it, though that may be no sentence: who has it may wait itself. */
+static bool waits_for_lock(const struct conclusion *c)
+{
+	return conclusion_lock_share(c) >= notable;
 }
 
 static bool has_many_processes(const struct conclusion *c)
@@ -32,7 +39,7 @@ static bool has_many_processes(const struct conclusion *c)
 
 static bool waits_for_cpu(const struct conclusion *c)
 {
-	return c->all_ns > 0 && c->queue_ns / c->all_ns >= half;
+	return conclusion_queue_share(c) >= half;
 }
 
 static bool has_faults(const struct conclusion *c)
@@ -58,7 +65,7 @@ static const struct {
 	size_t function; /* of the function that follows, in struct conclusion; 0: none */
 } rows[] = {
     {has_many_processes, "--report=flat --sort=cmdline,function", 0},
-    {conclusion_is_lock, "--report=locks", 0},
+    {waits_for_lock, "--report=locks", 0},
     {waits_for_others, "--report=waits", 0},
     {waits_for_cpu, "--report=waits", 0},
     {has_faults, "--report=calls --function=", offsetof(struct conclusion, faults)},
@@ -66,15 +73,39 @@ static const struct {
     {is_any, "--report=tree", 0},
 };
 
-void next_put(const struct conclusion *c, struct buf *out)
+static size_t find_row(const struct conclusion *c)
 {
 	size_t i = 0;
 
 	while (!rows[i].holds(c))
 		i++;
+	return i;
+}
+
+void next_put(const struct conclusion *c, struct buf *out)
+{
+	const size_t i = find_row(c);
+
 	buf_adds(out, rows[i].options);
 	if (rows[i].function)
 		buf_shell_word(out, (const char *)c + rows[i].function);
+}
+
+void next_put_words(const struct conclusion *c, struct json_writer *json)
+{
+	const size_t i = find_row(c);
+	const char *at = rows[i].options;
+	BUF_AUTO(word, MAX_BYTES);
+	size_t len;
+
+	for (; *at; at += len + (at[len] == ' ')) {
+		len = strcspn(at, " ");
+		buf_reset(&word);
+		buf_add(&word, at, len);
+		if (!at[len] && rows[i].function)
+			buf_adds(&word, (const char *)c + rows[i].function);
+		jsonw_text(json, NULL, buf_str(&word));
+	}
 }
 
 void next_write(const struct conclusion *c)

@@ -8,12 +8,15 @@
 
 struct buf;
 struct conclusion;
+struct json_writer;
 
 /* The variable has the number of a descriptor, to which they are written. */
 #define NEXT_VARIABLE "CPUPERF_NEXT"
 
 /* Appends the options, quoted for a shell: "--report=waits". */
 void next_put(const struct conclusion *c, struct buf *out);
+/* The same as words, items of an array. */
+void next_put_words(const struct conclusion *c, struct json_writer *json);
 /* Writes them to the descriptor, if there is one. */
 void next_write(const struct conclusion *c);
 

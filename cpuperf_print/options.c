@@ -252,6 +252,26 @@ static const struct opt_row rows[] = {
      .set = opt_set_string,
      .offset = AT(rows),
      .excludes = "top"},
+    {.name = "idle",
+     .arg = OPT_REQUIRED,
+     .metavar = "HOW",
+     .complete = OPT_COMPLETE_CHOICES,
+     .section = "Report",
+     .help = "What an answer does with waits for work, such as those of a server without requests; "
+	     "other reports show all. The man page has the rules (Idle threads).",
+     .set = opt_set_string,
+     .offset = AT(idle),
+     .choice = selection_idle_choice},
+    {.name = "idle-rules",
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Report",
+     .help = "Further rules for waits for work, one in a line: REASON:FUNCTION or "
+	     "REASON:FUNCTION@OBJECT, globs; with ! in front: no wait for work. The default is the "
+	     "file that the variable CPUPERF_IDLE_RULES names, also for the answer of cpuperf.",
+     .set = opt_set_string,
+     .offset = AT(idle_rules)},
     {.name = "min-percent",
      .arg = OPT_REQUIRED,
      .metavar = "PERCENT",
@@ -440,14 +460,23 @@ static const struct opt_row rows[] = {
 	     "is refused. While nothing is asked, what further views need is read. Ctrl-C ends it.",
      .set = set_serve,
      .excludes = "report live output-format output-file push push-waiting fail-over"},
+    {.name = "stdio",
+     .arg = OPT_NONE,
+     .section = "Output",
+     .help = "With --serve: answer on standard input and output, for assistants: the Model Context "
+	     "Protocol (tools: session, functions, callers, code, waits, regions, diff, report). "
+	     "Nothing listens, and nothing is written or recorded.",
+     .set = opt_set_flag,
+     .offset = AT(stdio)},
     {.name = "output-format",
      .arg = OPT_REQUIRED,
      .metavar = "FORMAT",
      .complete = OPT_COMPLETE_CHOICES,
      .section = "Output",
-     .help = "The format of reports: text, csv, ndjson, markdown or raw; or a format of another "
-	     "program, in "
-	     "place of a report.",
+     .help =
+	 "The format of reports: text, csv, ndjson, json, markdown or raw; or a format of another "
+	 "program, in "
+	 "place of a report.",
      .set = opt_set_string,
      .offset = AT(output_format),
      .choice = registry_format_choice},

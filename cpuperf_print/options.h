@@ -15,7 +15,9 @@ struct options {
 	const char *output_format, *output_file;
 	const char *sort, *group_by, *top, *rows, *min_percent, *max_depth, *fail_over, *threads;
 	bool by_session, by_host, each_iteration, no_pager, counts, no_totals, within, live, open;
+	const char *idle, *idle_rules;
 	const char *serve; /* the address; NULL: not */
+	bool stdio;        /* it is standard input and output */
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;
 	struct opt_strings hosts, events, comms, regions, cmdlines;

@@ -10,9 +10,11 @@
 #include "options.h"
 #include "registry.h"
 #include "screen/layout.h"
+#include "screen/number.h"
 #include "screen/output_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +34,12 @@ void output_init(struct output *o, const struct registry_row *format, const stru
 	buf_init(&o->text, MAX_TEXT_BYTES);
 	arena_init(&o->columns, MAX_COLUMNS_BYTES);
 	problems_init(&o->problems);
+	o->document = format->is_document ? document_new() : NULL;
+	if (!o->document)
+		return;
+	o->about = &o->document->columns;
+	o->problems.also = document_add_problem;
+	o->problems.also_arg = o->document;
 }
 
 void output_fini(struct output *o)
@@ -39,6 +47,7 @@ void output_fini(struct output *o)
 	buf_fini(&o->text);
 	arena_fini(&o->columns);
 	problems_fini(&o->problems);
+	document_free(o->document);
 }
 
 /* The file must be none of those that are read. */
@@ -69,6 +78,8 @@ int output_open(struct output *o, struct err *e)
 		o->fd = open_file(o->options, e);
 		if (o->options->open)
 			browser_end_user();
+		if (o->fd == -EACCES && o->options->open)
+			browser_hint_user(e);
 		return o->fd < 0 ? o->fd : 0;
 	}
 	if (o->is_terminal && !o->options->no_pager && pager_start(&o->pager))
@@ -76,17 +87,14 @@ int output_open(struct output *o, struct err *e)
 	return 0;
 }
 
-bool output_has_utf8(void)
+unsigned output_columns(const struct output *o)
 {
-	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	return o->format->is_markdown ? UINT_MAX : screen_columns(o->width);
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-	}
-	return false;
+bool output_is_answer(const struct output *o)
+{
+	return o->document && o->document->answer;
 }
 
 bool output_is_file(const struct output *o)
@@ -117,7 +125,8 @@ void output_end_text(struct output *o)
 	size_t len = o->text.len - o->nr_final;
 	char *text;
 
-	if (!o->format->is_markdown || !len || buf_error(&o->text))
+	if ((!o->format->is_markdown && !o->document) || output_is_answer(o) || !len ||
+	    buf_error(&o->text))
 		return;
 	text = mem_alloc(len);
 	if (!text) {
@@ -126,12 +135,21 @@ void output_end_text(struct output *o)
 	}
 	memcpy(text, o->text.data + o->nr_final, len);
 	buf_cut(&o->text, o->nr_final);
-	layout_markdown_block(&o->text, text, len);
+	if (o->document)
+		document_put_rows(o->document, text, len, &o->text);
+	else
+		layout_markdown_block(&o->text, text, len);
 	mem_free(text);
 	o->nr_final = o->text.len;
 }
 
 void output_end_table(struct output *o)
+{
+	if (!o->document) /* tables are its rows */
+		o->nr_final = o->text.len;
+}
+
+void output_end_frame(struct output *o)
 {
 	o->nr_final = o->text.len;
 }
@@ -153,5 +171,7 @@ int output_write(struct output *o, struct err *e)
 
 int output_flush(struct output *o, struct err *e)
 {
-	return o->text.len >= FLUSH_BYTES && !o->is_held ? output_write(o, e) : 0;
+	return o->text.len >= FLUSH_BYTES && !o->is_held && !output_is_answer(o)
+		   ? output_write(o, e)
+		   : 0;
 }

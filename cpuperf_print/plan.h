@@ -16,7 +16,8 @@ struct plan {
 	const struct registry_row *print[OPT_MAX_STRINGS]; /* reports, in order, or the export */
 	size_t nr;                                         /* 0: plan_default decides */
 	bool is_default;                                   /* no report was asked for */
-	bool is_brief; /* the summary is followed by a report of more interest */
+	bool is_brief;  /* the summary is followed by a report of more interest */
+	bool is_answer; /* as a document: struct answer */
 	bool uses_samples;
 	const struct registry_row
 	    *pushed; /* the export that makes profiles for --push; NULL: nothing is pushed */
@@ -31,6 +32,7 @@ struct plan_contents {
 	bool have_regions; /* one has */
 	bool have_heap;    /* the first has samples of the heap … */
 	bool have_others;  /* … and of something else */
+	bool are_one;      /* one session of cpuperf, that is no job */
 	bool are_job;      /* parts of a job, at least 2 */
 	bool have_parts;   /* iterations are compared with others of the same or another session */
 };

@@ -137,10 +137,17 @@ void problems_add(void *problems, bool is_loss, const struct err *problem)
 		return;
 	if (is_loss)
 		add_loss(p, problem);
+	if (p->also)
+		p->also(p->also_arg, problem);
 	if (p->report)
 		p->report(p->arg, problem);
 	else if (is_loss)
 		hold(p, problem);
 	else if (p->nr_logged[is_loss]++ < PROBLEMS_MAX_LOGGED)
 		log_err(LOG_WARNING, problem);
+}
+
+void problems_add_warning(void *problems, const struct err *problem)
+{
+	problems_add(problems, false, problem);
 }

@@ -26,6 +26,9 @@ struct problems {
 	/* Receives problems while the terminal has another use. NULL: they are logged. */
 	void (*report)(void *arg, const struct err *problem);
 	void *arg;
+	/* Receives each problem besides. NULL: nothing does. */
+	void (*also)(void *also_arg, const struct err *problem);
+	void *also_arg;
 };
 
 void problems_init(struct problems *p);
@@ -34,6 +37,8 @@ void problems_end(struct problems *p);
 void problems_fini(struct problems *p);
 /* Logs a warning; arg is not used. */
 void problems_log(void *arg, const struct err *problem);
+/* A warning of a struct problems. */
+void problems_add_warning(void *problems, const struct err *problem);
 /* A profile_problem_fn; problems is a struct problems. is_loss: the exit status becomes 1. */
 void problems_add(void *problems, bool is_loss, const struct err *problem);
 

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "exports/exports.h"
 #include "reports/reports.h"
+#include "screen/cases.h"
 #include "summary/summary.h"
 
 #include <errno.h>
@@ -28,6 +29,12 @@ static const struct registry_row rows[] = {
      .help = "one JSON object per row",
      .kind = REGISTRY_FORM,
      .form = GRID_NDJSON,
+     .summary = &summary_rows},
+    {.name = "json",
+     .help = "one JSON document: the rows of ndjson, their units, and problems",
+     .kind = REGISTRY_FORM,
+     .form = GRID_NDJSON,
+     .is_document = true,
      .summary = &summary_rows},
     {.name = "markdown",
      .help = "text for pull requests: GitHub-flavoured Markdown",
@@ -167,7 +174,17 @@ static const struct registry_row rows[] = {
      .sessions = REGISTRY_SUM,
      .diff = REGISTRY_DIFF,
      .says_regions = true,
-     .print = reports_diff_junit},
+     .print = reports_diff_cases,
+     .cases = &cases_junit},
+    {.name = "github",
+     .help = "the same as annotations of GitHub's workflows",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES_IF_ANY,
+     .sessions = REGISTRY_SUM,
+     .diff = REGISTRY_DIFF,
+     .says_regions = true,
+     .print = reports_diff_cases,
+     .cases = &cases_github},
     {.name = "perf-data",
      .help = "for perf script and perf report",
      .omits_latencies = true,

@@ -1,6 +1,9 @@
 /*
  * All that --report and --output-format name: one row each. Options, completions, refusals and
  * running follow from the rows.
+ *
+ * A run has three parts: inputs.h, selection.h (of what) and output.h (where to, in which form). A
+ * row says what it needs and supports, and plan.h follows it.
  */
 #ifndef CPUPERF_PRINT_REGISTRY_H
 #define CPUPERF_PRINT_REGISTRY_H
@@ -78,10 +81,12 @@ struct registry_row {
 	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */
 	int (*print)(struct job *j, struct err *e);
+	const struct cases_format *cases; /* of the comparison as test cases */
 	/* Of forms: */
 	enum grid_form form;
 	const struct summary_format *summary; /* prints the summary */
 	bool is_markdown;                     /* of text: tables, and blocks of code */
+	bool is_document;                     /* of ndjson: rows are items of one object */
 	bool is_summary_only;                 /* prints no other report */
 };
 

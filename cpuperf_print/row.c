@@ -4,6 +4,7 @@
  */
 #include "row.h"
 
+#include "answer.h"
 #include "base/array.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -90,11 +91,9 @@ static bool has_iteration(const struct input *in, const struct profile_ranges *o
 	return ARRAY_ANY(r, of->item, of->nr, r->first < in->facts->nr_iterations);
 }
 
-/* What is asked for is in no session, and what follows is empty. */
-static void warn_of_iterations(const struct job *j)
+void row_warn_of_iterations(const struct selection *s, const struct inputs *in)
 {
-	const struct profile_ranges *of = &j->selection->filter.iterations;
-	const struct inputs *in = j->inputs;
+	const struct profile_ranges *of = &s->filter.iterations;
 
 	if (of->nr && !ARRAY_ANY(x, in->item, in->nr, has_iteration(x, of)))
 		log_warning("--iteration: no session has one of these (the first is 0)");
@@ -110,8 +109,6 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 
 	if (rc == 0 && !(j->row->ignores & REGISTRY_IGNORES_EVENTS))
 		rc = inputs_check_event_globs(j->inputs, &j->selection->filter, e);
-	if (rc == 0)
-		warn_of_iterations(j);
 	if (uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) && !j->row->keeps_events)
 		j->sum = j->row->adds_states ? REPORT_SUM_STATES : j->selection->sum;
 	if (rc == 0 && at_once && !may_differ(j))
@@ -216,6 +213,12 @@ static void warn_silent(const struct job *j, size_t start, uint64_t nr_written)
 	problems_add(&j->output->problems, false, &e);
 }
 
+/* What an answer shows of each event, unless --top says more. */
+static uint64_t fitted_top(const struct row_run *r)
+{
+	return output_is_answer(r->output) && r->selection->top == UINT64_MAX ? ANSWER_ROWS : 0;
+}
+
 int row_print(const struct row_run *r, const struct registry_row *row, struct err *e)
 {
 	struct inputs *in = r->inputs;
@@ -225,7 +228,8 @@ int row_print(const struct row_run *r, const struct registry_row *row, struct er
 			.output = r->output,
 			.nr = in->nr,
 			.is_default = r->is_default,
-			.is_brief = r->is_brief};
+			.is_brief = r->is_brief,
+			.fitted_top = fitted_top(r)};
 	const bool at_once = is_at_once(&j);
 	const size_t start = r->output->text.len;
 	const uint64_t nr_written = r->output->nr_written;

@@ -24,6 +24,9 @@ struct row_run {
 void row_choose_states(struct selection *s, const struct inputs *in, const struct registry_row *row,
 		       const struct registry_row *format, bool is_brief);
 
+/* If what the selection names is in no session, and what is printed is empty. */
+void row_warn_of_iterations(const struct selection *s, const struct inputs *in);
+
 /* Appends the text to the output, or writes it there. 0 or -errno with *e. */
 int row_print(const struct row_run *r, const struct registry_row *row, struct err *e);
 

@@ -63,6 +63,15 @@ static bool is_overstated(const struct sampled *s)
 	       100 * (double)s->received > CLEARLY_LONG_PERCENT * (double)s->expected;
 }
 
+bool samples_are_selected(const struct job *j, uint32_t event)
+{
+	const struct trace_event *ev = job_event(j, event);
+	struct trace_layout layout;
+
+	return ev->attr && trace_layout_init(&layout, ev->attr, ev->attr_bytes) &&
+	       layout.is_selected;
+}
+
 bool samples_is_wait(const struct trace_event *e)
 {
 	return strcmp(e->group, "sched") == 0 && strcmp(e->unit, "ns") == 0;
@@ -137,7 +146,19 @@ static bool is_little(const struct job *j, const struct report_event_stats *s)
 	       100 * sampled_coverage(&s->sampled) >= NOTABLY_SHORT_PERCENT;
 }
 
-static uint64_t nr_samples(const struct report_event_stats *s)
+bool samples_lack_places(const struct report_event_stats *s)
+{
+	return 100 * (double)s->unsampled_ns >
+	       (100 - CLEARLY_SHORT_PERCENT) *
+		   ((double)s->counted.weight + (double)s->omitted.weight);
+}
+
+uint64_t samples_nr(const struct report_event_stats *s, const struct report_weight *w)
+{
+	return s->unsampled_ns ? w->random : w->samples;
+}
+
+static uint64_t nr_of_all(const struct report_event_stats *s)
 {
 	return s->counted.samples + s->omitted.samples + s->idle.samples;
 }
@@ -157,20 +178,26 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 	} lost[] = {{s->sampled.n.lost == SAMPLED_UNKNOWN ? 0 : s->sampled.n.lost, "sample"},
 		    {nr_lost_of_unknown(stats), "record"}};
 
-	if (stats->held_ns && nr_samples(s)) {
+	if (stats->held_ns && nr_of_all(s)) {
 		buf_printf(b, "%sof the last %s before a snapshot", separator,
 			   HUMAN((double)stats->held_ns, "ns"));
 		separator = ", ";
 		start = b->len;
 	}
-	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT &&
-	    !is_little(j, s)) {
+	if (samples_lack_places(s)) {
+		buf_printf(b, "%s%s on CPU without a sample", separator,
+			   HUMAN((double)s->unsampled_ns, "ns"));
+		separator = ", ";
+		start = b->len; /* it is among the rows */
+	}
+	if (!s->unsampled_ns && s->is_short && coverage >= 0 &&
+	    100 * coverage < CLEARLY_SHORT_PERCENT && !is_little(j, s)) {
 		buf_printf(b, "%s%s %% of the expected samples%s", separator,
 			   DECIMAL(100 * coverage, 1),
 			   j->sum == REPORT_SUM_STATES ? " on CPU" : "");
 		separator = ", ";
 	}
-	if (is_overstated(&s->sampled)) {
+	if (is_overstated(&s->sampled) && !samples_are_selected(j, event)) {
 		buf_printf(
 		    b, "%speriods add up to %s %% of the count", separator,
 		    DECIMAL(100 * (double)s->sampled.received / (double)s->sampled.expected, 1));
@@ -189,7 +216,7 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 				      : " that had not ended");
 		separator = ", ";
 	}
-	if (excluded > 0) {
+	if (excluded > 0 && !s->unsampled_ns) {
 		buf_printf(b, "%s%s on CPU in %s were not sampled", separator,
 			   HUMAN(excluded, "ns"), mode);
 		separator = ", ";
@@ -216,10 +243,11 @@ bool samples_miss_short_tasks(const struct job *j, const struct report_stats *st
 	double coverage = sampled_coverage(&s->sampled);
 	struct trace_layout layout;
 
-	return !job_input(j)->import && !is_fast && s->is_short && coverage >= 0 &&
-	       100 * coverage < MANY_PERCENT && !s->sampled.n.throttled && !stats->nr_lost &&
-	       (!s->sampled.n.lost || s->sampled.n.lost == SAMPLED_UNKNOWN) &&
-	       trace_layout_init(&layout, ev->attr, ev->attr_bytes) && layout.is_inherited;
+	return !job_input(j)->import && !is_fast && s->is_short && !s->unsampled_ns &&
+	       coverage >= 0 && 100 * coverage < MANY_PERCENT && !s->sampled.n.throttled &&
+	       !stats->nr_lost && (!s->sampled.n.lost || s->sampled.n.lost == SAMPLED_UNKNOWN) &&
+	       trace_layout_init(&layout, ev->attr, ev->attr_bytes) && layout.is_inherited &&
+	       !layout.is_selected;
 }
 
 /* If stack bytes were recorded already. */
@@ -448,7 +476,7 @@ static void warn_missing(const struct job *j, size_t first, size_t nr,
 		struct err problem = {0};
 
 		buf_reset(&b);
-		if (!nr_samples(&stats->event[i]) || !samples_add_missing(j, &b, "", stats, i))
+		if (!nr_of_all(&stats->event[i]) || !samples_add_missing(j, &b, "", stats, i))
 			continue;
 		err_set(&problem, -EAGAIN, "%s%s%s: samples: %s", host, *host ? ": " : "",
 			job_event(j, i)->label, buf_str(&b));
@@ -627,7 +655,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	}
 	clear_progress(&progress);
 	for (size_t i = 0; i < stats->nr_events; i++)
-		j->output->nr_records += nr_samples(&stats->event[i]);
+		j->output->nr_records += nr_of_all(&stats->event[i]);
 	if (j->row->kind == REGISTRY_EXPORT)
 		warn_none(j, stats);
 	if (j->output->form != GRID_PEOPLE) {

@@ -26,6 +26,12 @@ int samples_warn_stacks(struct job *j, struct err *e);
 bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 			 const struct report_stats *stats, uint32_t event);
 
+/* Threads ran for a notable part of the time without a sample, which is in rows of its own. */
+bool samples_lack_places(const struct report_event_stats *s);
+
+/* The samples of a weight of the event: what is made by records of switches is none of them. */
+uint64_t samples_nr(const struct report_event_stats *s, const struct report_weight *w);
+
 /* True if the event is of a target, whose tasks have each their own period, and clearly fewer
  * samples than expected arrived, though none was lost: most of the tasks end before their first
  * sample. */
@@ -49,5 +55,8 @@ const char *samples_cmdline(const struct job *j, uint32_t number);
 bool samples_are_added_up(const struct trace_event *e);
 /* Its samples are of waits: their sum is known from them alone. */
 bool samples_is_wait(const struct trace_event *e);
+/* Clocks of the CPUs sampled for the target's tasks: the event's count has neither the start nor
+ * the end of a task, its samples have both. */
+bool samples_are_selected(const struct job *j, uint32_t event);
 
 #endif

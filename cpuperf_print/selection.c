@@ -202,6 +202,29 @@ static int parse_root(const char *text, enum report_root *out, struct err *e)
 		    : 0;
 }
 
+static const struct opt_choice idle[] = {
+    {"fold", "one line with their number, their time and where they wait; the default"},
+    {"show", "rows like other waits"},
+};
+
+bool selection_idle_choice(size_t i, struct opt_choice *out)
+{
+	if (i >= ARRAY_NR(idle))
+		return false;
+	*out = idle[i];
+	return true;
+}
+
+static int parse_idle(struct selection *s, const struct options *o, struct err *e)
+{
+	const char *rules = o->idle_rules ?: secure_getenv("CPUPERF_IDLE_RULES");
+
+	if (o->idle && !ARRAY_ANY(x, idle, ARRAY_NR(idle), strcmp(x->name, o->idle) == 0))
+		return err_set(e, -EINVAL, "--idle=%s: not one of fold, show", o->idle);
+	s->shows_idle = o->idle && strcmp(o->idle, "show") == 0;
+	return rules && *rules ? report_idle_rules_load(&s->idle_rules, rules, e) : 0;
+}
+
 int selection_init(struct selection *s, const struct options *o, struct err *e)
 {
 	int rc;
@@ -225,6 +248,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	       add_globs(&s->hosts, "--host", &o->hosts, e) ?:
 	       parse_ranges("--rank", o->ranks, &s->ranks, e) ?:
 	       parse_rules(&s->rules, o, e) ?:
+	       parse_idle(s, o, e) ?:
 	       parse_limits(s, o, e) ?:
 	       parse_columns(o->sort, s, e) ?:
 	       parse_root(o->group_by, &s->root, e);
@@ -236,4 +260,5 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 void selection_fini(struct selection *s)
 {
 	report_rules_fini(&s->rules);
+	report_idle_rules_fini(&s->idle_rules);
 }

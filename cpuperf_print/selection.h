@@ -6,6 +6,7 @@
 
 #include "profile/filter.h"
 #include "report/entry.h"
+#include "report/idle.h"
 #include "report/rules.h"
 #include "report/states.h"
 
@@ -32,13 +33,17 @@ struct selection {
 	bool without_marks;    /* --subtract-marks */
 	enum report_root root; /* of each stack */
 	enum report_sum sum;   /* root or columns need states */
-	bool by_total;         /* --sort=total: rows are ordered by total, not by self */
+	struct report_idle_rules idle_rules;
+	bool shows_idle; /* waits for work are rows of an answer */
+	bool by_total;   /* --sort=total: rows are ordered by total, not by self */
 };
 
 /* -EINVAL with *e for an option that cannot be parsed. selection_fini in any case. */
 int selection_init(struct selection *s, const struct options *options, struct err *e);
 /* The values of --group-by; for struct opt_row. */
 bool selection_root_choice(size_t i, struct opt_choice *out);
+/* The values of --idle. */
+bool selection_idle_choice(size_t i, struct opt_choice *out);
 void selection_fini(struct selection *s);
 
 #endif

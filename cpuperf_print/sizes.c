@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* As they are named in the trace. */
-static const char *const parts[SIZES_NR_PARTS] = {"calls", "bytes", "live_calls", "live_bytes"};
+static const char *const parts[SIZES_NR_PARTS] = {"calls",      "bytes",      "squares",
+						  "live_calls", "live_bytes", "live_squares"};
 
 static uint32_t class_of(uint64_t low)
 {

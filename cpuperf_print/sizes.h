@@ -9,7 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIZES_CALLS, SIZES_BYTES, SIZES_LIVE_CALLS, SIZES_LIVE_BYTES, SIZES_NR_PARTS };
+enum {
+	SIZES_CALLS,
+	SIZES_BYTES,
+	SIZES_SQUARES, /* by how much bytes vary by chance, in 1024 square bytes */
+	SIZES_LIVE_CALLS,
+	SIZES_LIVE_BYTES,
+	SIZES_LIVE_SQUARES,
+	SIZES_NR_PARTS
+};
 enum { SIZES_NR_CLASSES = 64 };
 
 struct sizes_sums {

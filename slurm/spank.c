@@ -6,6 +6,8 @@
  * be added to its arguments. So cpuperf-srun takes its place, and finds in the environment what was
  * meant. All else that Slurm does to a task comes after that: limits, binding, the prolog of the
  * task.
+ *
+ * To exec cpuperf here would skip all that.
  */
 #include "srun.h"
 

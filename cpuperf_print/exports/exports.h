@@ -1,5 +1,8 @@
 /*
  * The formats of other programs. Each function prints a job: 0 or -errno with *e.
+ *
+ * Each has a folder here; code that only knows a format's bytes is in lib/export. They stream:
+ * memory grows at most with the number of distinct stacks.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_EXPORTS_H
 #define CPUPERF_PRINT_EXPORTS_EXPORTS_H

@@ -2,6 +2,13 @@
  * The sessions of a job, or several others, beside each other in one file: each is a lane, with
  * tasks of its own, and all have one axis of time, CLOCK_REALTIME of who started the job; of no job
  * their own, and of those of one boot that of the first.
+ *
+ * A format that has sessions beside each other (REGISTRY_LANES) reads one after the other, each
+ * with its names. Some accept sessions of no job (takes_any; export_lane_read_clock); an html page
+ * has the counts of such sessions beside its own (page_beside). The viewers of Perfetto and chrome
+ * know one machine, so a lane's tasks have numbers of their own in the file. Where a format
+ * demands another order (chrome's arrays, the lines of a family), what comes later waits on the
+ * disk (chrome/later.h, openmetrics/points.h).
  */
 #ifndef CPUPERF_PRINT_EXPORTS_LANES_H
 #define CPUPERF_PRINT_EXPORTS_LANES_H

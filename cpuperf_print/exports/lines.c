@@ -44,7 +44,7 @@ uint64_t export_period(const struct trace_event *event, const struct report_stat
 {
 	const struct report_weight *w = &stats->event[i].counted;
 
-	if (!event->frequency && stats->divisor <= 1)
+	if (!event->frequency && stats->divisor <= 1 && !(event->flags & TRACE_EVENT_ADAPTIVE))
 		return event->rate;
 	return w->samples ? w->weight / w->samples : 0;
 }
@@ -190,13 +190,15 @@ static void put_samples(struct line *l, const struct job *j, const struct report
 {
 	const struct trace_event *event = job_event(j, i);
 	const struct report_event_stats *s = &stats->event[i];
+	uint64_t nr;
 
 	if (!export_is_sampled(event))
 		return;
-	buf_printf(&l->text, "%s: %s %s", event->label, COMMAS(s->counted.samples),
-		   s->counted.samples == 1 ? "sample" : "samples");
-	if (s->omitted.samples)
-		buf_printf(&l->text, "; %s more are omitted", COMMAS(s->omitted.samples));
+	nr = samples_nr(s, &s->counted);
+	buf_printf(&l->text, "%s: %s %s", event->label, COMMAS(nr),
+		   str_plural(nr, "sample", "samples"));
+	if (samples_nr(s, &s->omitted))
+		buf_printf(&l->text, "; %s more are omitted", COMMAS(samples_nr(s, &s->omitted)));
 	samples_add_missing(j, &l->text, "; ", stats, i);
 	put_line(l);
 }

@@ -111,7 +111,7 @@ void export_rows_losses(const struct job *j, const struct report_stats *stats,
 		const struct sampled_event sampling =
 		    sampled_event(ev->group, ev->name, ev->rate, ev->frequency, ev->flags);
 
-		put_loss(&l, "samples omitted", i, s->omitted.samples);
+		put_loss(&l, "samples omitted", i, samples_nr(s, &s->omitted));
 		put_loss(&l, "samples missing", i,
 			 s->is_short ? sampled_nr_missing(&sampling, &s->sampled) : 0);
 		put_loss(&l, "pauses by the kernel", i, s->sampled.n.throttled);

@@ -1,6 +1,9 @@
 /*
  * The code of a function with its samples: what --report=annotate prints, by a process of its own,
  * so that the screen goes on.
+ *
+ * The child's CPU time is charged when it has ended: lent, as at the start, and beyond that taken
+ * from the credit.
  */
 #ifndef CPUPERF_PRINT_LIVE_CODE_H
 #define CPUPERF_PRINT_LIVE_CODE_H

@@ -141,6 +141,7 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				       .functions = f->in->functions,
 				       .sink = &f->sink,
 				       .nr_threads = 1,
+				       .without_idle = true, /* no function that is run */
 				       .every = f->every,
 				       .problem = ignore};
 	struct report_input input;

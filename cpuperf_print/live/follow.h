@@ -3,6 +3,16 @@
  * Of many samples a part is read, chosen by chance, so that each iteration is. The newest are read
  * first; what the budget does not allow waits, and is dropped when it is older than the last
  * seconds. What children of this process use is charged, too.
+ *
+ *     iterations that have ended --+-> report/sums.h: rows by function, by thread ----+ no filter
+ *                                  +-> report/kept.h: entries by stack, thread, CPU   |
+ *                                        +-> report/flat.h, calls.h ------------------+ a filter
+ *     dashboard/top.h: order, search <-- view.h: rows of the last seconds and of all <+
+ *
+ * Each look opens the session anew (profile/growth.h), so the cost follows the tasks that are left
+ * and the names known. Looks and readings are charged to a credit (budget.h), which grows by a
+ * little less than 5 % of the time that passes. What had ended before the screen was opened waits
+ * as long as nothing newer does. The screen says by how much it is behind.
  */
 #ifndef CPUPERF_PRINT_LIVE_FOLLOW_H
 #define CPUPERF_PRINT_LIVE_FOLLOW_H
@@ -35,13 +45,13 @@ struct follow {
 	double span_s; /* of an iteration; 0: not known yet */
 	/* The budget. */
 	struct budget budget;
-	uint64_t children_ns; /* what they used; charged */
-	uint64_t cost_ns;     /* of reading an iteration, of late at most */
+	uint64_t children_ns; /* what children have used, as far as it was charged */
+	uint64_t cost_ns;     /* of reading an iteration: the most of late */
 	uint32_t every;       /* one of so many samples of an iteration is read; 0: not known yet */
 	uint64_t nr_samples;  /* taken, in the iterations read */
 	uint64_t read_ns;     /* the CPU time when the last ones were read */
 	uint32_t nr_ended;    /* and how many had ended */
-	uint64_t shares_ns[8], used_ns[8]; /* the last times and what had been used */
+	uint64_t shares_ns[8], used_ns[8]; /* the last times, and what had been used by then */
 	size_t nr_shares;
 	double own_share; /* of a CPU, in the last seconds */
 };

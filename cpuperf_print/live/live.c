@@ -59,7 +59,8 @@ static void name_rate(struct live *l, const struct trace_event *ev)
 		buf_u64_commas(&text, ev->frequency);
 		buf_adds(&text, " Hz");
 	} else if (ev->rate) {
-		buf_adds(&text, "every ");
+		buf_adds(&text,
+			 ev->flags & TRACE_EVENT_ADAPTIVE ? "adaptive, up to every " : "every ");
 		screen_human(&text, (double)ev->rate, ev->unit);
 	}
 	snprintf(l->rate, sizeof(l->rate), "%s", buf_str(&text));
@@ -96,6 +97,12 @@ static uint32_t one_of(const struct report_weight *read, uint64_t nr_taken)
 	return nr < UINT32_MAX ? (uint32_t)llround(nr) : UINT32_MAX;
 }
 
+/* Without a target, the host follows. */
+static const char *name_of(const struct input *o)
+{
+	return o->title || *o->config_name ? input_title(o) : "machine";
+}
+
 static void set_status(struct live *l)
 {
 	const struct follow *f = &l->follow;
@@ -108,7 +115,7 @@ static void set_status(struct live *l)
 
 	skip_counted(l);
 	ev = event_of(l);
-	*st = (struct top_status){.name = l->inner ? l->inner : input_title(o),
+	*st = (struct top_status){.name = l->inner ? l->inner : name_of(o),
 				  .host = *o->facts->head.host ? o->facts->head.host : NULL,
 				  .nr_events = o->facts->nr_events,
 				  .own_share = f->own_share,

@@ -239,7 +239,7 @@ static int name_row(struct view *v, const struct top_question *q, const struct r
 	if (q->view == TOP_FUNCTIONS || q->focus != TOP_NO_FUNCTION) {
 		const struct report_function *f = report_functions_at(v->functions, row->number);
 
-		to->name = f->name;
+		to->name = reports_function_name(f);
 		to->object = f->object;
 		return 0;
 	}

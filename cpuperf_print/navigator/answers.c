@@ -85,6 +85,13 @@ static void reset(struct answers_parts *parts)
 	buf_reset(&parts->faults);
 }
 
+void answers_parts_init(struct answers_parts *parts)
+{
+	buf_init(&parts->text, ANSWERS_MAX_BYTES);
+	buf_init(&parts->about, ANSWERS_MAX_ABOUT_BYTES);
+	buf_init(&parts->faults, ANSWERS_MAX_FAULTS * sizeof(struct err));
+}
+
 void answers_parts_fini(struct answers_parts *parts)
 {
 	buf_fini(&parts->text);

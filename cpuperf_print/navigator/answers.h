@@ -9,6 +9,12 @@
 
 #include <stdbool.h>
 
+enum {
+	ANSWERS_MAX_BYTES = 64 << 20,
+	ANSWERS_MAX_ABOUT_BYTES = 8 << 10, /* a header: more would not fit a connection's memory */
+	ANSWERS_MAX_FAULTS = 100,
+};
+
 struct answers;
 
 struct answers *answers_new(size_t max_bytes); /* of all; NULL: no memory */
@@ -29,6 +35,7 @@ bool answers_find(struct answers *a, const struct http_request *r, struct answer
  * quarter of the bytes is not kept, nor one without memory. */
 void answers_add(struct answers *a, const struct http_request *r,
 		 const struct answers_parts *parts);
+void answers_parts_init(struct answers_parts *parts);
 void answers_parts_fini(struct answers_parts *parts);
 
 #endif

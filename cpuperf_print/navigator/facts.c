@@ -6,17 +6,33 @@
 #include "base/array.h"
 #include "base/json_writer.h"
 #include "base/str.h"
+#include "locks.h"
+#include "profile/about.h"
 #include "registry.h"
 #include "report/states.h"
 #include "reports/reports.h"
+#include "title.h"
 #include "trace/record.h"
 
 #include <stdio.h>
 #include <string.h>
 
+enum { MAX_TITLE_BYTES = 4096 };
+
 static bool is_sampled(const struct trace_event *e)
 {
 	return e->rate || e->frequency;
+}
+
+static void put_title(struct json_writer *json, const struct input *o)
+{
+	BUF_AUTO(title, MAX_TITLE_BYTES);
+	struct profile_about about;
+
+	(void)profile_about_read(&about, o->session, NULL, NULL); /* without times it has a name */
+	title_put(o, &about, &title);
+	profile_about_fini(&about);
+	jsonw_text(json, "title", buf_str(&title));
 }
 
 static void put_sessions(struct json_writer *json, const struct inputs *in)
@@ -28,10 +44,10 @@ static void put_sessions(struct json_writer *json, const struct inputs *in)
 			JSONW_OBJECT(json, NULL) {
 				jsonw_text(json, "path", o->path);
 				jsonw_text(json, "name", input_name(o));
-				jsonw_text(json, "title", input_title(o));
+				put_title(json, o);
 				jsonw_text(json, "host", o->facts->head.host);
 				jsonw_u64(json, "iterations", o->facts->nr_iterations);
-				jsonw_raw(json, "is_before", i < in->nr ? "false" : "true");
+				jsonw_bool(json, "is_before", i >= in->nr);
 			}
 		}
 	}
@@ -51,7 +67,7 @@ static void put_events(struct json_writer *json, const struct profile_facts *f)
 				jsonw_text(json, "group", e->group);
 				jsonw_text(json, "unit", e->unit);
 				jsonw_raw(json, "scale", number);
-				jsonw_raw(json, "is_sampled", is_sampled(e) ? "true" : "false");
+				jsonw_bool(json, "is_sampled", is_sampled(e));
 			}
 		}
 	}
@@ -89,6 +105,13 @@ static bool are_stacks(const struct inputs *in)
 static bool are_waits(const struct inputs *in)
 {
 	return has_states(in, REPORT_ON_CPU);
+}
+
+static bool are_locks(const struct inputs *in)
+{
+	static const struct profile_filter all;
+
+	return !locks_missing(in->item[0].facts, &all);
 }
 
 static bool are_regions(const struct inputs *in)
@@ -137,6 +160,7 @@ static const struct {
     {{"lanes", {{"top", "60"}}, true}, facts_has_states},
     {{"timeline", {{"top", "8"}, {"min-percent", "0.1"}}, true}, are_stacks},
     {{"waits", {{"top", "2000"}}, true}, are_waits},
+    {{"locks", {{"top", "2000"}}, true}, are_locks},
     {{"regions", {{"top", "2000"}}, false}, are_regions},
     {{"spans", {{"top", "8"}}, false}, are_regions},
     {{"heap", {{"top", "2000"}}, false}, is_heap},
@@ -190,6 +214,12 @@ static void put_notes(struct json_writer *json, const struct buf *notes)
 	}
 }
 
+void facts_put_inputs(struct json_writer *json, const struct inputs *in)
+{
+	put_sessions(json, in);
+	put_events(json, in->item[0].facts);
+}
+
 void facts_put(const struct inputs *in, const struct buf *notes, struct buf *out)
 {
 	struct json_writer json;
@@ -198,8 +228,7 @@ void facts_put(const struct inputs *in, const struct buf *notes, struct buf *out
 	JSONW_OBJECT(&json, NULL) {
 		jsonw_text(&json, "report", "session");
 		jsonw_text(&json, "version", CPUPERF_VERSION);
-		put_sessions(&json, in);
-		put_events(&json, in->item[0].facts);
+		facts_put_inputs(&json, in);
 		put_reports(&json, in);
 		put_notes(&json, notes);
 	}

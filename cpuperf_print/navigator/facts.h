@@ -7,6 +7,8 @@
 #include "inputs.h"
 #include "serve/http.h"
 
+struct json_writer;
+
 enum { FACTS_MAX_ARGUMENTS = 2 };
 
 /* A report that the sessions have data for. */
@@ -21,6 +23,8 @@ struct facts_report {
 const struct facts_report *facts_report(const struct inputs *in, size_t i);
 /* Whether an event samples the time of threads. */
 bool facts_has_states(const struct inputs *in);
+/* The fields sessions and events. */
+void facts_put_inputs(struct json_writer *json, const struct inputs *in);
 /* Appends one line of ndjson. notes: lines. */
 void facts_put(const struct inputs *in, const struct buf *notes, struct buf *out);
 

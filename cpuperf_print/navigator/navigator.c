@@ -18,6 +18,7 @@
 #include "navigator/answers.h"
 #include "navigator/facts.h"
 #include "navigator/lanes.h"
+#include "navigator/mcp.h"
 #include "navigator/query.h"
 #include "navigator/source.h"
 #include "navigator/spans.h"
@@ -41,16 +42,13 @@
 enum {
 	MAX_CONNECTIONS = 64,
 	CONNECTION_BYTES = 32 << 10,
-	MAX_ANSWER_BYTES = 64 << 20,
 	MAX_HEADER_BYTES = 48 << 10,
 	MAX_ERROR_BYTES = 4096,
 	MAX_POOL_BYTES = 1 << 30,
 	MAX_KEPT_BYTES = 64 << 20, /* answers */
 	SILENCE_NS = 500000000,
-	MAX_NOTES = 100,
+	MAX_NOTES = ANSWERS_MAX_FAULTS,
 	MAX_NOTES_BYTES = 256 << 10,
-	MAX_FAULTS_BYTES = MAX_NOTES * sizeof(struct err),
-	MAX_ABOUT_BYTES = 8 << 10, /* a header: more would not fit a connection's memory */
 };
 
 struct navigator {
@@ -213,7 +211,7 @@ static int print_alone(struct navigator *n, const struct query *q,
 	output_init(&out, format, &q->options);
 	out.is_held = true;
 	out.width = 0;
-	out.text.max_bytes = MAX_ANSWER_BYTES;
+	out.text.max_bytes = ANSWERS_MAX_BYTES;
 	out.about = &made->about;
 	out.problems.report = n->is_ahead ? note_later : note;
 	out.problems.arg = n;
@@ -324,13 +322,6 @@ static int print_asked(struct navigator *n, const struct http_request *r,
 	return rc;
 }
 
-static void init_parts(struct answers_parts *parts)
-{
-	buf_init(&parts->text, MAX_ANSWER_BYTES);
-	buf_init(&parts->about, MAX_ABOUT_BYTES);
-	buf_init(&parts->faults, MAX_FAULTS_BYTES);
-}
-
 /* The columns of a table are in a header, so that the text is the report's. */
 static bool reply_made(const struct http_request *r, int rc, const struct answers_parts *made,
 		       const char *type, const char *policy, const struct err *e)
@@ -374,12 +365,41 @@ static bool reply_report(struct navigator *n, const struct http_request *r, cons
 
 	if (!format)
 		return reply_error(r, HTTP_NOT_FOUND, &e);
-	init_parts(&made);
+	answers_parts_init(&made);
 	if (!find_answer(n, r, &made))
 		rc = print_asked(n, r, format, row, &made, &e);
 	done = reply_made(r, rc, &made, ndjson, NULL, &e);
 	answers_parts_fini(&made);
 	return done;
+}
+
+/* The same without HTTP. */
+static int ask(void *arg, const struct http_request *r, struct answers_parts *made, struct err *e)
+{
+	const char *name = r->path + sizeof("/api/") - 1;
+	const struct registry_row *row, *format;
+	struct navigator *n = arg;
+
+	if (strcmp(name, "session") == 0) {
+		facts_put(n->inputs, &n->notes, &made->text);
+		return buf_error(&made->text);
+	}
+	row = find_row(n, name, e);
+	format = row ? registry_find_format("ndjson", e) : NULL;
+	if (!format)
+		return -ENOENT;
+	return find_answer(n, r, made) ? 0 : print_asked(n, r, format, row, made, e);
+}
+
+static bool has_report(void *arg, const char *name)
+{
+	const struct navigator *n = arg;
+	const struct facts_report *x;
+
+	for (size_t i = 0; (x = facts_report(n->inputs, i)); i++)
+		if (strcmp(x->name, name) == 0)
+			return true;
+	return false;
 }
 
 static bool reply_html(struct navigator *n, const struct http_request *r)
@@ -390,7 +410,7 @@ static bool reply_html(struct navigator *n, const struct http_request *r)
 	bool done;
 	int rc;
 
-	init_parts(&made);
+	answers_parts_init(&made);
 	rc = print_asked(n, r, row, row, &made, &e);
 	done = reply_made(r, rc, &made, html, html_policy, &e);
 	answers_parts_fini(&made);
@@ -399,7 +419,7 @@ static bool reply_html(struct navigator *n, const struct http_request *r)
 
 static bool reply_facts(struct navigator *n, const struct http_request *r)
 {
-	BUF_AUTO(text, MAX_ANSWER_BYTES);
+	BUF_AUTO(text, ANSWERS_MAX_BYTES);
 
 	pthread_mutex_lock(&n->noting);
 	facts_put(n->inputs, &n->notes, &text);
@@ -467,7 +487,7 @@ static void read_one(struct navigator *n, const struct http_request *r, bool is_
 		n->is_ahead = !is_first;
 		n->inputs->cancel = is_first ? &n->is_ending : &n->nr_asking;
 		pool_set_ahead(n->inputs->pool, n->is_ahead);
-		init_parts(&n->made);
+		answers_parts_init(&n->made);
 		rc = n->is_ending ? -ECANCELED : print_alone(n, q, format, row, &n->made, &e);
 		if (rc == 0 && is_kept(n, row))
 			answers_add(n->answers, r, &n->made);
@@ -546,8 +566,13 @@ static int put_url(const struct navigator *n, struct err *e)
 static int load(struct navigator *n, struct err *e)
 {
 	const size_t nr = n->inputs->nr + n->inputs->nr_diff;
-	int rc = inputs_check_same_events(n->inputs, e);
+	int rc;
 
+	n->inputs->pool = pool_new(MAX_POOL_BYTES);
+	n->answers = answers_new(MAX_KEPT_BYTES);
+	if (!n->inputs->pool || !n->answers)
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = inputs_check_same_events(n->inputs, e);
 	if (rc) {
 		err_hint(e,
 			 "only sessions of the same spec are shown together: serve each by itself");
@@ -581,10 +606,6 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 	rc = guard_init(&n->guard, http_where(n->http));
 	if (rc)
 		return err_set(e, rc, "there is no randomness for a token: %s", strerror(-rc));
-	n->inputs->pool = pool_new(MAX_POOL_BYTES);
-	n->answers = answers_new(MAX_KEPT_BYTES);
-	if (!n->inputs->pool || !n->answers)
-		return err_set(e, -ENOMEM, "out of memory");
 	rc = load(n, e);
 	if (rc)
 		return rc;
@@ -597,6 +618,14 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 	pthread_sigmask(SIG_SETMASK, before, NULL); /* a second one ends a long answer */
 	end_reading(n, reader);
 	return rc;
+}
+
+/* In this thread alone: who asks waits for each answer. Signals end it. */
+static int serve_stdio(struct navigator *n, struct err *e)
+{
+	const struct mcp mcp = {.ask = ask, .has = has_report, .arg = n};
+
+	return load(n, e) ?: mcp_run(&mcp, STDIN_FILENO, STDOUT_FILENO, e);
 }
 
 int navigator_run(struct inputs *in, const struct selection *selection, struct output *out,
@@ -622,9 +651,13 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	in->cancel = &n.is_ending;
 	out->problems.report = note;
 	out->problems.arg = &n;
-	pthread_sigmask(SIG_BLOCK, &ends, &before);
-	rc = serve(&n, &ends, &before, e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (in->options->stdio) {
+		rc = serve_stdio(&n, e);
+	} else {
+		pthread_sigmask(SIG_BLOCK, &ends, &before);
+		rc = serve(&n, &ends, &before, e);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	http_close(n.http);
 	pthread_cond_destroy(&n.answered);
 	answers_free(n.answers);

@@ -9,6 +9,7 @@
 #include "numbers.h"
 #include "page/page.h"
 #include "samples.h"
+#include "title.h"
 #include "trace/record.h"
 
 #include <ctype.h>
@@ -16,21 +17,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { LINE_BYTES = 4096, MAX_SPEC_BYTES = 64 << 10 };
-
-/* "2026-11-20 13:01:02 UTC" */
-static void add_date(struct buf *b, uint64_t realtime_ns)
-{
-	time_t seconds = (time_t)(realtime_ns / 1000000000);
-	char text[64];
-	struct tm tm;
-
-	if (realtime_ns && gmtime_r(&seconds, &tm) &&
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
-		buf_adds(b, text);
-}
 
 void page_head_add(void *arg, const struct profile_trace *trace)
 {
@@ -148,15 +136,17 @@ static void put_event(struct page *h, uint32_t i, struct buf *b)
 	if (ev->frequency)
 		buf_printf(b, ", sampled %" PRIu64 " times a second", ev->frequency);
 	else if (ev->rate)
-		buf_printf(b, ", sampled each %" PRIu64, ev->rate);
+		buf_printf(b, ", sampled each %" PRIu64 "%s", ev->rate,
+			   ev->flags & TRACE_EVENT_ADAPTIVE ? " at most, all while that was cheap"
+							    : "");
 	if (ev->flags & TRACE_EVENT_IS_DIVIDED && h->stats[PAGE_NOW].divisor > 1)
 		buf_printf(b, ", at rates divided by up to %" PRIu32 " (max_own_cpu)",
 			   h->stats[PAGE_NOW].divisor);
 	if (s && s[i].counted.samples)
-		buf_printf(b, ": %s samples", COMMAS(s[i].counted.samples));
-	if (s && s[i].omitted.samples)
+		buf_printf(b, ": %s samples", COMMAS(samples_nr(&s[i], &s[i].counted)));
+	if (s && samples_nr(&s[i], &s[i].omitted))
 		buf_printf(b, "; %s more are excluded by the options",
-			   COMMAS(s[i].omitted.samples));
+			   COMMAS(samples_nr(&s[i], &s[i].omitted)));
 	if (ev->reason && *ev->reason)
 		buf_printf(b, "; %s", ev->reason);
 	put_built(h, "Event", b);
@@ -196,7 +186,7 @@ static void put_facts(struct page *h)
 			put_built(h, i < in->nr ? "Session" : "Compared with", &b);
 		}
 		put_fact(h, "Measured", h->command);
-		add_date(&b, profile_about_realtime(&h->about, h->about.start_ns));
+		title_put_date(profile_about_realtime(&h->about, h->about.start_ns), &b);
 		put_built(h, "Began", &b);
 		put_fact(h, "Time shown", HUMAN((double)counts_lines_span_ns(h->lines), "ns"));
 		put_host(h, &b);
@@ -244,7 +234,7 @@ static void put_subtitle(struct page *h)
 		add_part(&b, h->facts->head.host);
 		add_part(&b, info ? info->cpu_model : "");
 	}
-	add_date(&part, profile_about_realtime(&h->about, h->about.start_ns));
+	title_put_date(profile_about_realtime(&h->about, h->about.start_ns), &part);
 	add_part(&b, buf_str(&part));
 	add_part(&b, HUMAN((double)counts_lines_span_ns(h->lines), "ns"));
 	buf_fini(&part);
@@ -262,10 +252,14 @@ static void note_unread(void *arg, const char *line)
 static void put_title(struct page *h)
 {
 	const struct input *o = job_input(h->j);
+	BUF_AUTO(title, LINE_BYTES);
 
-	jsonw_text(&h->json, "title",
-		   h->host_of && !o->title && !*o->config_name ? h->j->inputs->jobs[o->job].path
-							       : input_title(o));
+	if (h->host_of && !o->title)
+		buf_adds(&title,
+			 *o->config_name ? o->config_name : h->j->inputs->jobs[o->job].path);
+	else
+		title_put(o, &h->about, &title);
+	jsonw_text(&h->json, "title", buf_str(&title));
 }
 
 void page_head_put(struct page *h)

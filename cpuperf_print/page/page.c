@@ -29,6 +29,8 @@
  *   [-value]
  * latencies: label, part, what ("": all); now and, with --diff, before: count, mean, max, quantiles
  *   (name, number, both ends of its interval), buckets: of each from, to, count; in ns
+ * locks: lock (a variable or an address), object, pid, kind, waits, time, half of its interval, max
+ *   (in ns), threads, owner or waker, its part of the time, function
  * memory: times: of the begin, the peak and the end; rows: kind, object, at: of each of these
  *   mappings, size, resident, proportional, dirty, swapped and huge, in bytes
  * certain: event, function, change and half of its interval, of each significant change
@@ -112,7 +114,7 @@ static int put_all(struct page *h, struct err *e)
 
 	buf_add(out, html_head, html_head_len);
 	JSONW_OBJECT(&h->json, NULL) {
-		rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e) ?: page_memory_put(h, e);
+		rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e) ?: page_locks_put(h, e) ?: page_memory_put(h, e);
 		if (rc)
 			return rc;
 		page_hosts_put(h);

@@ -1,5 +1,16 @@
 /*
  * Shared by the parts of --output-format=html: the page under construction.
+ *
+ * The page is built from files that can be read and linted (html/), which cmake/page.cmake embeds,
+ * with a policy that forbids the browser to load anything else. Its size is bounded: samples are
+ * counted by stack, thread and time slice (report/slices.h); slices widen and small frames merge
+ * (report/outline.h) until it fits, which the page states.
+ *
+ * html/model.js has the numbers, order.js the order of time: both know nothing of the page. A
+ * graph is what has a root, children(frame) and places, so that graph.js draws each; processes as
+ * first frames are another tree of the same cells (data.js). The code of functions (code.c) is
+ * what report annotate reads (reports/annotated.h), in its keys; code.js draws it here and in the
+ * navigator.
  */
 #ifndef CPUPERF_PRINT_PAGE_HTML_H
 #define CPUPERF_PRINT_PAGE_HTML_H
@@ -53,7 +64,7 @@ struct page_beside {
 struct page {
 	struct job *j;
 	const struct job *all; /* borrowed; sessions that measured different things; NULL: not so */
-	size_t base;           /* the input of all whose page it is */
+	size_t base;           /* of the sessions in all: the one that the page shows */
 	struct page_beside *beside; /* owned; the others */
 	size_t nr_beside;
 	unsigned nr_sides;
@@ -128,6 +139,8 @@ int page_series_read_beside(struct page *h, struct err *e);
 /* Histograms of how long things took. */
 int page_latency_read(struct page *h, struct err *e);
 int page_latency_put(struct page *h, struct err *e);
+/* The locks of the first session, if its waits have some. */
+int page_locks_put(struct page *h, struct err *e);
 /* The map of the target's memory, if the first session has one. */
 int page_memory_put(struct page *h, struct err *e);
 /* Regions: of all sessions what they are called, of the first one the slices. -EFBIG and others

@@ -71,12 +71,14 @@ static void put_name(struct calls *t, unsigned depth, uint32_t function)
 
 /* A line for a caller or a callee, with its part of the total. */
 static void put_call(struct calls *t, const struct report_call *c, uint32_t other, unsigned depth,
-		     uint64_t total)
+		     const struct report_weight *whole)
 {
 	struct interval share = reports_share(&t->stats, c->event, &c->weight);
 	char calls[CALL_BYTES];
 
-	snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, c->weight.samples, total);
+	snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64,
+		 reports_nr_samples(t->j, &t->stats, c->event, &c->weight),
+		 reports_nr_samples(t->j, &t->stats, c->event, whole));
 	grid_row(t->g);
 	grid_none(t->g);
 	grid_none(t->g);
@@ -98,7 +100,8 @@ static void put_function(struct calls *t, const struct report_flat_row *row)
 	put_amount(t, event, row->self.weight);
 	put_amount(t, event, row->total.weight - row->self.weight);
 	grid_share(t->g, &share);
-	snprintf(text, sizeof(text), "%" PRIu64, row->total.samples);
+	snprintf(text, sizeof(text), "%" PRIu64,
+		 reports_nr_samples(t->j, &t->stats, event, &row->total));
 	grid_text(t->g, text);
 	put_name(t, 1, function);
 }
@@ -111,11 +114,11 @@ static void put_block(struct calls *t, const struct report_flat_row *row)
 
 	c = report_calls_to(t->calls, event, function, &nr);
 	for (size_t i = nr; i; i--) /* the largest stands next to the function */
-		put_call(t, &c[i - 1], c[i - 1].caller, 0, row->total.samples);
+		put_call(t, &c[i - 1], c[i - 1].caller, 0, &row->total);
 	put_function(t, row);
 	c = report_calls_from(t->calls, event, function, &nr);
 	for (size_t i = 0; i < nr; i++)
-		put_call(t, &c[i], c[i].callee, 2, t->totals[c[i].callee].samples);
+		put_call(t, &c[i], c[i].callee, 2, &t->totals[c[i].callee]);
 	grid_line(t->g, "");
 }
 

@@ -260,6 +260,21 @@ static bool has_main_process(const struct reports_commands *c, struct process *c
 	return false;
 }
 
+/* The sentence above the answer names programs, not the files that each process works on. */
+static int set_program(const struct reports_commands *c, struct process *const *list)
+{
+	struct dict commands = {0};
+	struct command **sorted;
+	int rc = make_commands(c, list, false, &commands, &sorted);
+
+	if (rc == 0 && commands.nr)
+		conclusion_set_program(&c->j->output->conclusion, sorted[0]->label,
+				       sorted[0]->nr_processes, &sorted[0]->weight, &c->all);
+	mem_free(sorted);
+	dict_fini(&commands);
+	return rc;
+}
+
 int reports_commands_put(struct reports_commands *c, struct err *e)
 {
 	struct process **list = dict_pointers(&c->processes);
@@ -273,9 +288,12 @@ int reports_commands_put(struct reports_commands *c, struct err *e)
 	qsort(list, c->processes.nr, sizeof(struct process *), by_pid);
 	nr_processes = count_processes(list, c->processes.nr);
 	c->j->output->conclusion.nr_processes = has_main_process(c, list) ? 1 : nr_processes;
-	if (nr_processes < CONCLUSION_MANY_PROCESSES) {
+	rc = set_program(c, list);
+	if (c->j->output->form != GRID_PEOPLE) /* all rows of a report have the same fields */
+		nr_processes = 0;
+	if (rc || nr_processes < CONCLUSION_MANY_PROCESSES) {
 		mem_free(list);
-		return 0;
+		return rc ? err_set(e, rc, "out of memory") : 0;
 	}
 	rc = make_commands(c, list, true, &commands, &sorted);
 	if (rc == 0 && !are_few(c, sorted, commands.nr)) { /* a compile of many files */

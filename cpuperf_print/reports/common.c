@@ -11,6 +11,7 @@
 #include "registry.h"
 #include "report/flat.h"
 #include "report/functions.h"
+#include "report/states.h"
 #include "reports/reports.h"
 #include "samples.h"
 
@@ -125,10 +126,7 @@ void reports_headline(struct job *j, const struct buf *line)
 {
 	struct buf *b = &j->output->text;
 
-	if (j->output->width)
-		screen_wrap(b, line->data, line->len, j->output->width);
-	else
-		buf_adds(b, buf_str(line));
+	screen_wrap(b, buf_str(line), line->len, output_columns(j->output));
 	buf_addc(b, '\n');
 }
 
@@ -138,8 +136,13 @@ struct interval reports_share_of(const struct report_weight *part, const struct 
 					       &all->rows};
 	const struct interval_weights own = {part->random, (double)part->weight, part->squares,
 					     &part->rows};
+	struct interval share = interval_part(&own, &whole), amount;
 
-	return interval_part(&own, &whole);
+	if (all->unit && part->weight) { /* what is certain may have more that no sample is of */
+		amount = interval_beside(&own, (double)all->unit);
+		share.high = fmax(share.high, fmin(amount.high / whole.sum, 1));
+	}
+	return share;
 }
 
 struct interval reports_estimate(const struct report_weight *w, double unit)
@@ -152,6 +155,10 @@ struct interval reports_estimate(const struct report_weight *w, double unit)
 struct interval reports_estimate_among(const struct report_weight *w,
 				       const struct report_weight *all, uint64_t rate)
 {
+	const struct interval_weights own = {w->random, (double)w->weight, w->squares, NULL};
+
+	if (all->unit)
+		return interval_beside(&own, (double)all->unit);
 	return reports_estimate(w, all->random ? (double)rate : 0);
 }
 
@@ -222,13 +229,14 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 	if (!own)
 		return NULL;
 	if (j->output->about && !j->output->has_header)
-		grid_describe(columns, nr, options.form, j->output->about);
+		(j->output->document ? grid_describe_fields
+				     : grid_describe)(columns, nr, options.form, j->output->about);
 	j->output->has_header = true;
 	memcpy(own, columns, nr * sizeof(*own));
 	return grid_new(own, nr, &options);
 }
 
-/* On a line of its own if the terminal is too narrow. */
+/* On a line of its own where the line is too long. */
 static void add_missing(const struct job *j, const struct report_stats *stats, uint32_t event,
 			size_t start, struct buf *b)
 {
@@ -238,7 +246,7 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 		unsigned width = screen_width(buf_str(b) + start) + screen_width("; ") +
 				 screen_width(buf_str(&text));
 
-		buf_adds(b, j->output->width && width > j->output->width ? "\n  " : "; ");
+		buf_adds(b, width > output_columns(j->output) ? "\n  " : "; ");
 		buf_adds(b, buf_str(&text));
 	}
 }
@@ -252,11 +260,9 @@ static bool is_by_switches(const struct job *j)
 	return false;
 }
 
-/* Text from the byte start on. */
-static void wrap(struct job *j, size_t start)
+void reports_wrap(struct job *j, size_t start)
 {
-	if (j->output->width)
-		screen_wrap_lines(&j->output->text, start, j->output->width);
+	screen_wrap_lines(&j->output->text, start, output_columns(j->output));
 }
 
 static bool is_path_peak(const struct trace_event *e)
@@ -271,12 +277,19 @@ const char *reports_of_largest(const struct trace_event *ev)
 	return is_path_peak(ev) ? "largest estimated " : "largest sampled ";
 }
 
+uint64_t reports_nr_samples(const struct job *j, const struct report_stats *stats, uint32_t event,
+			    const struct report_weight *w)
+{
+	return j->sum == REPORT_SUM_STATES ? w->samples : samples_nr(&stats->event[event], w);
+}
+
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	const struct trace_event *ev = job_event(j, event);
 	struct buf *b = &j->output->text;
 	bool has_samples = !s->counted.samples || s->counted.random || !is_by_switches(j);
+	const uint64_t nr = samples_nr(s, &s->counted);
 	size_t start;
 
 	if (j->output->form != GRID_PEOPLE)
@@ -286,8 +299,10 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 	start = b->len;
 	buf_printf(b, "%s: ", ev->label);
 	if (has_samples)
-		buf_printf(b, "%s %s, ", COMMAS(s->counted.samples),
-			   s->counted.samples == 1 ? "sample" : "samples");
+		buf_printf(b, "%s %s%s, ", COMMAS(nr), str_plural(nr, "sample", "samples"),
+			   s->unsampled_ns && j->sum == REPORT_SUM_STATES
+			       ? " and records of switches"
+			       : "");
 	if (s->counted.is_maximum)
 		buf_adds(b, reports_of_largest(ev));
 	buf_adds(b, HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
@@ -298,21 +313,40 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 	if (s->idle.samples)
 		buf_printf(b, "; without %s of the idle loop",
 			   HUMAN((double)s->idle.weight * scale_of(ev), ev->unit));
-	if (s->omitted.samples)
-		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
+	if (samples_nr(s, &s->omitted))
+		buf_printf(b, "; %s more are omitted", COMMAS(samples_nr(s, &s->omitted)));
 	add_missing(j, stats, event, start, b);
 	buf_addc(b, '\n');
-	wrap(j, start);
+	reports_wrap(j, start);
 }
 
-static const char short_tasks[] = "Tasks that end before their first sample are missed: a higher "
-				  "--frequency samples more of them";
+static const char short_tasks[] =
+    "Tasks that end before their first sample are missed: for root, cpuperf "
+    "--short-tasks samples them; a higher --frequency misses fewer";
+
+static const char not_sampled[] =
+    REPORT_NOT_SAMPLED " is time on CPU without a sample, by records of switches: of tasks that "
+		       "end before their first one, and of what may not be sampled; a higher "
+		       "--frequency leaves less";
+
+/* What to do where tasks end before their first sample; NULL: they do not, or it is no text. */
+static const char *short_tasks_note(const struct job *j, const struct report_stats *stats,
+				    uint32_t event)
+{
+	if (j->output->form != GRID_PEOPLE)
+		return NULL;
+	if (samples_lack_places(&stats->event[event]))
+		return not_sampled;
+	return samples_miss_short_tasks(j, stats, event) ? short_tasks : NULL;
+}
 
 void reports_without_samples(struct job *j, const struct report_stats *stats, uint32_t event)
 {
+	const char *note = short_tasks_note(j, stats, event);
+
 	reports_heading(j, stats, event);
-	if (samples_miss_short_tasks(j, stats, event))
-		buf_printf(&j->output->text, "%s\n", short_tasks);
+	if (note)
+		buf_printf(&j->output->text, "%s\n", note);
 }
 
 /* Skipped files and events are not counted. */
@@ -350,7 +384,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	for (uint32_t i = 0; i < stats->nr_events; i++)
 		if (samples_miss_short_tasks(j, stats, i))
 			buf_printf(b, "%s\n", short_tasks);
-	wrap(j, start);
+	reports_wrap(j, start);
 }
 
 void reports_rest_add(struct reports_rest *r, const struct report_weight *w, bool is_beyond_top,
@@ -464,14 +498,16 @@ static int put_table(struct job *j, const struct report_stats *stats,
 		     struct err *e)
 {
 	uint32_t event = tables->event_at(report, *at);
+	const char *note;
 
 	*g = *g ? *g : tables->make_grid(report, event);
 	if (!*g)
 		return err_set(e, -ENOMEM, "out of memory");
 	reports_heading(j, stats, event);
 	*at = tables->put_event(report, *g, *at);
-	if (j->output->form == GRID_PEOPLE && samples_miss_short_tasks(j, stats, event))
-		grid_line(*g, short_tasks);
+	note = short_tasks_note(j, stats, event);
+	if (note)
+		grid_line(*g, note);
 	if (*at == REPORTS_END)
 		reports_stack_notes(j, stats, *g);
 	return 0;

@@ -8,6 +8,7 @@
 #include "base/cause.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "registry.h"
 #include "report/functions.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
@@ -364,7 +365,7 @@ double diff_limit(const struct diff_comparison *c)
 static void judge(struct diff_comparison *c, const struct amount *a, bool has_limit,
 		  const char *kind, const char *name)
 {
-	const struct diff_junit_result result = {
+	const struct diff_case result = {
 	    .relative = a->relative,
 	    .limit = diff_limit(c),
 	    .p = a->adjusted,
@@ -375,8 +376,8 @@ static void judge(struct diff_comparison *c, const struct amount *a, bool has_li
 	c->nr_tested += a->is_tested;
 	c->is_testable |= a->is_tested;
 	c->j->output->is_over |= result.is_over;
-	if (c->junit && a->is_tested)
-		diff_junit_add(c->junit, kind, name, &result);
+	if (c->cases && a->is_tested)
+		diff_cases_add(c->cases, kind, name, &result);
 }
 
 /* The totals of a command precede the rows. Rates are not the same work: they are not failed
@@ -395,7 +396,7 @@ static int put_totals(struct diff_comparison *c, struct err *e)
 		judge(c, &list[i],
 		      !diff_totals_are_rates(c->totals) || diff_totals_is_latency(c->totals, i),
 		      "total", diff_totals_name(c->totals, i));
-	if (c->junit || (c->j->selection->has_no_totals && c->has_samples))
+	if (c->cases || (c->j->selection->has_no_totals && c->has_samples))
 		return 0;
 	return c->j->output->form == GRID_PEOPLE ? diff_totals_print(c->totals, e)
 						 : put_total_rows(c, e);
@@ -465,7 +466,7 @@ static int compare_regions(struct diff_comparison *c, struct err *e)
 		judge(c, &list[i], diff_regions_has_limit(c->regions, i), "region",
 		      buf_str(&c->key));
 	}
-	if (c->junit || (c->j->selection->has_no_totals && c->has_samples))
+	if (c->cases || (c->j->selection->has_no_totals && c->has_samples))
 		return 0;
 	return c->j->output->form == GRID_PEOPLE ? diff_regions_print(c->regions, e)
 						 : put_region_rows(c, e);
@@ -506,7 +507,7 @@ static int compare_all(struct diff_comparison *c, struct err *e)
 	if (rc == 0 && c->has_samples && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
 		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
 	} else if (rc == 0 && !c->nr_compared && !c->g &&
-		   !c->junit) { /* csv and ndjson still have a header */
+		   !c->cases) { /* csv and ndjson still have a header */
 		c->g = diff_make_grid(c);
 		rc = c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
 	}
@@ -514,8 +515,9 @@ static int compare_all(struct diff_comparison *c, struct err *e)
 		rc = reports_end(c->j, c->g, 0, e);
 		c->g = NULL;
 	}
-	if (rc == 0 && c->junit)
-		diff_junit_write(c->junit, &c->j->output->text);
+	diff_put_largest(c);
+	if (rc == 0 && c->cases)
+		cases_write(c->cases, "cpuperf diff", &c->j->output->text);
 	return rc ?: report_untested(c, e);
 }
 
@@ -572,10 +574,10 @@ static bool has_waits(const struct job *j)
 	return ARRAY_ANY(x, f->events, f->nr_events, strcmp(x->group, "sched") == 0 && x->rate);
 }
 
-static int print(struct job *j, struct diff_junit *junit, struct err *e)
+static int print(struct job *j, struct cases *cases, struct err *e)
 {
 	struct diff_comparison c = {.j = j,
-				    .junit = junit,
+				    .cases = cases,
 				    .has_samples = inputs_are_sampled(j->inputs),
 				    .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1,
 				    .first = {[WAS] = j->inputs->nr},
@@ -594,6 +596,7 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 		 !j->selection->within)
 		rc = refuse_within(e);
 	buf_init(&c.key, MAX_KEY_BYTES);
+	buf_init(&c.largest, MAX_KEY_BYTES);
 	rc = rc ? rc : compare_all(&c, e);
 	for (int side = WAS; side <= IS; side++) {
 		report_flat_free(c.flat[side]);
@@ -605,6 +608,7 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 	diff_totals_free(c.totals);
 	diff_regions_free(c.regions);
 	buf_fini(&c.key);
+	buf_fini(&c.largest);
 	return rc;
 }
 
@@ -613,13 +617,13 @@ int reports_diff(struct job *j, struct err *e)
 	return print(j, NULL, e);
 }
 
-int reports_diff_junit(struct job *j, struct err *e)
+int reports_diff_cases(struct job *j, struct err *e)
 {
-	struct diff_junit junit;
+	struct cases cases;
 	int rc;
 
-	diff_junit_init(&junit);
-	rc = print(j, &junit, e);
-	diff_junit_fini(&junit);
+	cases_init(&cases, j->output->format->cases);
+	rc = print(j, &cases, e);
+	cases_fini(&cases);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include "report/comparable.h"
 #include "report/flat.h"
 #include "report/region_amounts.h"
+#include "screen/cases.h"
 #include "screen/grid.h"
 
 /* Adds the objects of an input: whether they have names, and their build-ids. rows: by function. 0
@@ -59,6 +60,10 @@ void diff_amount_change(struct buf *b, const struct amount *a);
 void diff_amount_interval(struct buf *b, const struct amount *a);
 const char *diff_amount_verdict(const struct amount *a);
 void diff_amount_p(struct buf *b, const struct amount *a);
+/* The wall time changed, and not by work, and threads waited longer for a CPU by half of that or
+ * more: what else ran may be the cause. */
+bool diff_amount_is_of_queue(const struct amount *wall, const struct amount *cpu_time,
+			     const struct amount *queue);
 /* All as cells of the row, in the columns DIFF_AMOUNT_COLUMNS. is_rate: it is per second. */
 void diff_amount_put(struct grid *g, const struct amount *a, const char *unit, bool is_rate);
 #define DIFF_AMOUNT_COLUMNS                                                                        \
@@ -113,21 +118,13 @@ bool diff_latencies_is_judged(size_t i);
 void diff_latencies_name(const struct dict *kinds, const struct job *j, size_t i,
 			 char name[DIFF_TOTALS_NAME_BYTES]);
 
-/* JUnit XML. Errors of memory are sticky in cases. */
-struct diff_junit {
-	struct buf cases;
-	size_t nr, nr_failed;
-};
-struct diff_junit_result {
+/* For CI (screen/cases.h). */
+struct diff_case {
 	double relative, limit; /* parts of 1; INFINITY: it was 0 */
 	double p;
 	bool is_over;
 };
-void diff_junit_init(struct diff_junit *x);
-void diff_junit_fini(struct diff_junit *x);
-/* Adds a test case; event and name are made safe. */
-void diff_junit_add(struct diff_junit *x, const char *event, const char *name,
-		    const struct diff_junit_result *r);
-void diff_junit_write(const struct diff_junit *x, struct buf *out);
+void diff_cases_add(struct cases *x, const char *event, const char *name,
+		    const struct diff_case *r);
 
 #endif

@@ -48,6 +48,16 @@ const char *diff_amount_verdict(const struct amount *a)
 	return is_more ? "more" : "less";
 }
 
+bool diff_amount_is_of_queue(const struct amount *wall, const struct amount *cpu_time,
+			     const struct amount *queue)
+{
+	const double change = wall->mean[IS] - wall->mean[WAS];
+	const double used = fabs(cpu_time->mean[IS] - cpu_time->mean[WAS]);
+
+	return wall->is_significant && (queue->mean[IS] - queue->mean[WAS]) / change >= 0.5 &&
+	       used < fabs(change) / 4;
+}
+
 void diff_amount_p(struct buf *b, const struct amount *a)
 {
 	if (a->adjusted < 0.001)

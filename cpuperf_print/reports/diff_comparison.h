@@ -35,11 +35,12 @@ struct diff_comparison {
 	struct diff_totals *totals;    /* NULL: no target was measured */
 	struct diff_regions *regions;  /* NULL: they are not compared */
 	struct buf key;                /* of the current row */
+	struct buf largest;            /* in text: the largest significant amounts of each list */
 	size_t nr_compared, nr_tested; /* events or states; rows of them */
 	size_t nr_states;              /* of the event, so far */
 	bool is_testable;
 	struct grid *g;
-	struct diff_junit *junit; /* printed in place of grids; NULL: not */
+	struct cases *cases; /* printed in place of grids; NULL: not */
 };
 
 /* "run", "iteration" or "session" */
@@ -59,6 +60,8 @@ void diff_remark_gaps(struct diff_comparison *c);
 struct grid *diff_make_grid(const struct diff_comparison *c);
 /* The rows of an event, or of a state of it, in the grid or as test cases. 0 or -errno with *e. */
 int diff_put(struct diff_comparison *c, const struct diff_result *r, struct err *e);
+/* In text: a sentence of the largest significant amounts of all that was put. */
+void diff_put_largest(struct diff_comparison *c);
 /* For programs: a row in the grid. What stands in the columns of a row may follow. */
 void diff_put_amount(struct diff_comparison *c, const char *name, const struct amount *a);
 

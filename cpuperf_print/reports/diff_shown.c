@@ -85,23 +85,38 @@ static void put_change(struct diff_comparison *c, const struct diff_row *row)
 	else if (isfinite(row->relative))
 		grid_shift(c->g, row->relative, row->half * part_of_row(row), row->is_significant);
 	else
-		grid_none(c->g);
+		grid_word(c->g, "new");
+}
+
+/* Of what was not there before, no part is known. */
+static void put_relative(struct diff_comparison *c, double relative, bool is_significant)
+{
+	if (isfinite(relative))
+		grid_change(c->g, relative, is_significant);
+	else
+		grid_word(c->g, "new");
+}
+
+/* Of amounts: as text in the unit of the event. */
+static double scale_of(const struct diff_comparison *c)
+{
+	const struct trace_event *ev = job_event(c->j, c->event);
+	const double scale = c->j->output->form == GRID_PEOPLE && ev->scale > 0 ? ev->scale : 1;
+
+	return c->are_rates && c->longest_ns ? scale * 1e9 / (double)c->longest_ns : scale;
 }
 
 static void put_row(struct diff_comparison *c, const struct diff_row *row)
 {
 	const struct trace_event *ev = job_event(c->j, c->event);
-	double scale = c->j->output->form == GRID_PEOPLE && ev->scale > 0 ? ev->scale : 1;
+	const double scale = scale_of(c);
 	struct report_flat_row of;
 
-	if (c->are_rates && c->longest_ns)
-		scale *= 1e9 / (double)c->longest_ns;
 	diff_read_key(c, row->key, &of);
 	grid_row(c->g);
 	grid_text(c->g, ev->label);
 	put_change(c, row);
-	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_significant)
-				: grid_none(c->g);
+	put_relative(c, row->relative, row->is_significant);
 	grid_flag(c->g, row->is_significant);
 	grid_text(c->g, row->is_significant && c->by_iteration && !c->are_runs
 			    ? "within these two runs"
@@ -202,16 +217,28 @@ static bool is_first(const struct diff_comparison *c)
 	return c->state == DIFF_ANY_STATE || !c->nr_states;
 }
 
+/* Rows of an event that is no time of threads have no state. */
+static bool has_states(const struct diff_comparison *c)
+{
+	for (int side = WAS; side <= IS && c->state != DIFF_ANY_STATE; side++)
+		for (size_t i = 0; i < c->nr_rows[side]; i++)
+			if (c->rows[side][i].column[REPORT_EVENT] == c->event &&
+			    c->rows[side][i].column[REPORT_STATE] != REPORT_NO_STATE)
+				return true;
+	return false;
+}
+
 /* In text: what was compared, and how many rows changed significantly. */
 static void put_heading(struct diff_comparison *c, const struct diff_result *r)
 {
 	const char *what = diff_replicate_name(c);
 	struct buf *b = &c->j->output->text, missing;
+	const size_t start = b->len;
 
 	if (c->j->output->form != GRID_PEOPLE)
 		return;
 	buf_printf(b, "\n%s", job_event(c->j, c->event)->label);
-	if (c->state != DIFF_ANY_STATE)
+	if (has_states(c))
 		buf_printf(b, ", %s",
 			   *report_state_names[c->state] ? report_state_names[c->state] : "other");
 	buf_printf(b, ": %zu %s%s now, %zu before; %zu of %zu rows tested, ",
@@ -223,10 +250,11 @@ static void put_heading(struct diff_comparison *c, const struct diff_result *r)
 		buf_printf(b, "%zu changed significantly%s (5 %% level, corrected by Holm)\n",
 			   r->nr_significant,
 			   c->by_iteration && !c->are_runs ? " within these two runs" : "");
-	if (c->state != DIFF_ANY_STATE)
+	if (has_states(c))
 		buf_printf(b, "of the time of all threads: %s %% now, %s %% before\n",
 			   DECIMAL(100 * share_of_state(c, IS), 1),
 			   DECIMAL(100 * share_of_state(c, WAS), 1));
+	reports_wrap(c->j, start);
 	buf_init(&missing, MISSING_BYTES);
 	for (int side = IS; side >= WAS && is_first(c); side--) {
 		buf_reset(&missing);
@@ -242,17 +270,17 @@ static void put_heading(struct diff_comparison *c, const struct diff_result *r)
 /* The columns as one name. */
 static void add_case(struct diff_comparison *c, const struct diff_row *row)
 {
-	const struct diff_junit_result result = {.relative = row->relative,
-						 .limit = diff_limit(c),
-						 .p = row->adjusted,
-						 .is_over = !c->are_rates &&
-							    diff_row_is_over(row, diff_limit(c))};
+	const struct diff_case result = {.relative = row->relative,
+					 .limit = diff_limit(c),
+					 .p = row->adjusted,
+					 .is_over =
+					     !c->are_rates && diff_row_is_over(row, diff_limit(c))};
 	struct report_flat_row of;
 
 	diff_read_key(c, row->key, &of);
 	buf_reset(&c->key);
 	reports_add_name(c->j, c->columns, &of, &c->key);
-	diff_junit_add(c->junit, job_event(c->j, c->event)->label, buf_str(&c->key), &result);
+	diff_cases_add(c->cases, job_event(c->j, c->event)->label, buf_str(&c->key), &result);
 }
 
 static int put_cases(struct diff_comparison *c, const struct diff_result *r, struct err *e)
@@ -261,7 +289,7 @@ static int put_cases(struct diff_comparison *c, const struct diff_result *r, str
 	for (size_t i = 0; i < r->nr_rows; i++)
 		if (r->rows[i].is_tested)
 			add_case(c, &r->rows[i]);
-	return buf_error(&c->junit->cases) ? err_set(e, -ENOMEM, "out of memory") : 0;
+	return buf_error(&c->cases->text) ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 /* In text, unless all are asked for, or there are no others. */
@@ -280,6 +308,53 @@ static void put_untested(struct diff_comparison *c, size_t nr)
 		grid_line(c->g, line);
 }
 
+/* "parse_line -41.00 ms": amounts of the same work, in more than these two runs. */
+static bool says_largest(const struct diff_comparison *c)
+{
+	return c->j->output->form == GRID_PEOPLE && c->j->selection->by_count && !c->are_rates &&
+	       (!c->by_iteration || c->are_runs);
+}
+
+static void add_largest(struct diff_comparison *c, const struct diff_row *row)
+{
+	const struct trace_event *ev = job_event(c->j, c->event);
+	const double more = (row->side[IS].weight - row->side[WAS].weight) * scale_of(c);
+	const unsigned function = 1u << REPORT_FUNCTION;
+	const char *unit = ev->unit ? ev->unit : "";
+	struct buf *b = &c->largest;
+	struct report_flat_row of;
+
+	diff_read_key(c, row->key, &of);
+	buf_adds(b, b->len ? ", " : "");
+	reports_add_name(c->j, c->columns & function ? function : c->columns, &of, b);
+	buf_adds(b, more < 0 ? " -" : " +");
+	screen_human(b, fabs(more), unit);
+	if (strcmp(unit, "ns") != 0)
+		buf_printf(b, " %s", ev->label);
+	else if (c->state != DIFF_ANY_STATE && c->state != REPORT_ON_CPU)
+		buf_printf(b, " %s", report_state_names[c->state]);
+}
+
+/* Significant ones are first, by their size. */
+static void add_all_largest(struct diff_comparison *c, const struct diff_result *r)
+{
+	enum { MOST = 3 };
+
+	for (size_t i = 0; i < r->nr_rows && i < MOST && r->rows[i].is_significant; i++)
+		add_largest(c, &r->rows[i]);
+}
+
+void diff_put_largest(struct diff_comparison *c)
+{
+	struct buf *b = &c->j->output->text;
+	const size_t from = b->len;
+
+	if (!c->largest.len)
+		return;
+	buf_printf(b, "\nThe difference is in %s\n", buf_str(&c->largest));
+	screen_wrap_lines(b, from, output_columns(c->j->output));
+}
+
 static int put_rows(struct diff_comparison *c, const struct diff_result *r, struct err *e)
 {
 	uint64_t top = reports_top(c->j, TOP);
@@ -290,6 +365,8 @@ static int put_rows(struct diff_comparison *c, const struct diff_result *r, stru
 
 	put_heading(c, r);
 	remark_other_work(c, r);
+	if (says_largest(c))
+		add_all_largest(c, r);
 	c->g = c->g ? c->g : diff_make_grid(c);
 	if (!c->g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -323,7 +400,7 @@ void diff_put_amount(struct diff_comparison *c, const char *name, const struct a
 	grid_row(c->g);
 	grid_text(c->g, name);
 	grid_shift(c->g, a->relative, a->half, a->is_significant);
-	isfinite(a->relative) ? grid_change(c->g, a->relative, a->is_significant) : grid_none(c->g);
+	put_relative(c, a->relative, a->is_significant);
 	grid_flag(c->g, a->is_significant);
 	grid_text(c->g, a->is_significant && c->by_iteration && !c->are_runs
 			    ? "within these two runs"
@@ -337,5 +414,5 @@ void diff_put_amount(struct diff_comparison *c, const char *name, const struct a
 
 int diff_put(struct diff_comparison *c, const struct diff_result *r, struct err *e)
 {
-	return c->junit ? put_cases(c, r, e) : put_rows(c, r, e);
+	return c->cases ? put_cases(c, r, e) : put_rows(c, r, e);
 }

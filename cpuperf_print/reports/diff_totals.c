@@ -545,6 +545,28 @@ static void put_headline(const struct diff_totals *t, struct buf *b)
 			   t->nr_failed[IS], t->nr_runs[IS], t->nr_failed[WAS], t->nr_runs[WAS]);
 }
 
+static const struct amount *find_amount(const struct diff_totals *t, const char *name)
+{
+	for (size_t i = 0; i < t->nr_shown; i++)
+		if (strcmp(t->shown[i].name, name) == 0)
+			return &t->amounts[i];
+	return NULL;
+}
+
+static void put_cause(const struct diff_totals *t)
+{
+	const struct amount *cpu_time = find_amount(t, "cpu_time"),
+			    *queue = find_amount(t, "run_queue_time");
+
+	if (!cpu_time || !queue || t->are_rates || !t->amounts[0].is_primary ||
+	    !diff_amount_is_of_queue(&t->amounts[0], cpu_time, queue))
+		return;
+	buf_printf(&t->j->output->text,
+		   "Threads waited %s longer for a CPU: if for other programs, the sessions say "
+		   "little; cpuperf --versus runs both in turns\n",
+		   HUMAN(queue->mean[IS] - queue->mean[WAS], "ns"));
+}
+
 static void put_amount(const struct diff_totals *t, struct grid *g, size_t i)
 {
 	const struct total *total = &t->shown[i];
@@ -562,8 +584,12 @@ int diff_totals_print(struct diff_totals *t, struct err *e)
 	};
 	size_t first = t->nr_shown && t->amounts[0].is_primary, nr_tested = 0;
 	struct grid *g;
+	size_t start;
 
+	start = t->j->output->text.len;
 	put_headline(t, &t->j->output->text);
+	put_cause(t);
+	reports_wrap(t->j, start);
 	for (size_t i = first; i < t->nr_shown; i++)
 		nr_tested += t->amounts[i].is_tested;
 	if (first == t->nr_shown)

@@ -6,7 +6,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "numbers.h"
 #include "report/functions.h"
+#include "report/idle.h"
 #include "report/states.h"
 #include "report/waker.h"
 #include "reports/columns.h"
@@ -17,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOP = 40 };
+enum { TOP = 40, IDLE_LINE_BYTES = 1024 };
 
 /* The report that is being printed. */
 struct flat {
@@ -28,6 +31,8 @@ struct flat {
 	struct report_flat *flat;
 	struct reports_programs *programs; /* of the answer; else NULL */
 	struct reports_commands *commands; /* the same */
+	struct report_idle *idle;          /* the same, that folds waits for work; else NULL */
+	struct report_idle_sum folded;
 	const struct report_flat_row *rows;
 	size_t nr_rows;
 	struct report_flat_row *own; /* owned; NULL: the rows are those of flat */
@@ -66,9 +71,11 @@ static bool is_on_cpu(const struct flat *f, uint32_t event)
 	       REPORT_ON_CPU;
 }
 
+/* For programs all events are one table. */
 static unsigned columns_of(const struct flat *f, uint32_t event)
 {
-	return f->j->sum == REPORT_SUM_WAITS && is_on_cpu(f, event)
+	return f->j->sum == REPORT_SUM_WAITS && f->j->output->form == GRID_PEOPLE &&
+		       is_on_cpu(f, event)
 		   ? f->columns & ~(1u << REPORT_STATE)
 		   : f->columns;
 }
@@ -107,7 +114,7 @@ static void put_row(struct flat *f, struct grid *g, const struct report_flat_row
 	    ? grid_none(g)
 	    : grid_share(g, &self);
 	f->has_total ? grid_share(g, &total) : grid_none(g);
-	grid_count(g, row->self.samples);
+	grid_count(g, reports_nr_samples(f->j, &f->stats, event, &row->self));
 	grid_count(g, reports_amount(f->j, event, row->self.weight));
 	f->has_total ? grid_count(g, reports_amount(f->j, event, row->total.weight)) : grid_none(g);
 	reports_put_columns(f->j, columns_of(f, event), row, g);
@@ -183,6 +190,48 @@ static void put_nameless(struct flat *f, const struct places *p, struct grid *g)
 		reports_nameless(f->j, &f->rows[p->first], p->end - p->first, g);
 }
 
+/* "idle: 14 threads, 12.3 s waiting for work or events: condition in next_job, …" */
+static void make_idle_line(const struct flat *f, struct buf *out)
+{
+	enum { NR_PLACES = 3 };
+	const struct report_idle_sum *s = &f->folded;
+
+	buf_printf(out, "idle: %s %s, %s waiting for work or events: ", COMMAS(s->nr_threads),
+		   str_plural(s->nr_threads, "thread", "threads"),
+		   HUMAN((double)s->weight.weight, "ns"));
+	for (size_t i = 0; i < s->nr_places && i < NR_PLACES; i++)
+		buf_printf(
+		    out, "%s%s in %s", i ? ", " : "", s->places[i].reason,
+		    report_functions_at(f->j->inputs->functions, s->places[i].function)->name);
+	buf_adds(out, s->nr_places > NR_PLACES ? ", … (--idle=show)" : " (--idle=show)");
+	if (f->j->selection->rows)
+		screen_shorten(out, 0, job_columns(f->j));
+}
+
+static void put_idle(const struct flat *f, uint32_t event, struct grid *g)
+{
+	BUF_AUTO(line, IDLE_LINE_BYTES);
+
+	if (!f->folded.weight.samples || event != f->folded.event)
+		return;
+	make_idle_line(f, &line);
+	grid_line(g, buf_str(&line));
+}
+
+/* All waits are for work: they have no table. */
+static int put_idle_alone(const struct flat *f, struct err *e)
+{
+	struct buf *text = &f->j->output->text;
+	BUF_AUTO(line, IDLE_LINE_BYTES);
+
+	if (!f->folded.weight.samples || f->folded.rest.samples || job_is_tight(f->j))
+		return 0;
+	make_idle_line(f, &line);
+	buf_addc(text, '\n');
+	reports_headline(f->j, &line);
+	return output_flush(f->j->output, e);
+}
+
 static size_t put_event(void *flat, struct grid *g, size_t first)
 {
 	struct flat *f = flat;
@@ -196,6 +245,7 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	put_rows(f, g, &p, &rest);
 	share = reports_share(&f->stats, event, &rest.weight);
 	reports_rest_put(f->j, &rest, &share, g);
+	put_idle(f, event, g);
 	if (!f->j->is_brief)
 		put_nameless(f, &p, g);
 	/* on a small screen the waits are a number in the summary */
@@ -238,8 +288,10 @@ static void say_what_did_not_run(const struct flat *f)
 /* The answer says what to look at next by what it has found. */
 static void add_findings(struct flat *f)
 {
-	if (f->j->sum == REPORT_SUM_WAITS)
+	if (f->j->sum == REPORT_SUM_WAITS) {
+		f->j->output->conclusion.idle_ns = (double)f->folded.weight.weight;
 		conclusion_add_waits(f->j, f->rows, f->nr_rows);
+	}
 	if (!f->j->is_brief || f->j->nr != 1 || !(f->columns >> REPORT_FUNCTION & 1))
 		return;
 	for (size_t i = 0; i < f->nr_rows; i++)
@@ -254,10 +306,43 @@ static const struct report_sink *make_sink(struct flat *f)
 
 	if (!f->j->is_brief)
 		return sink;
+	if (f->j->sum == REPORT_SUM_WAITS && !f->j->selection->shows_idle &&
+	    !f->j->selection->with_wakers)
+		f->idle =
+		    report_idle_new(f->j->inputs->functions, &f->j->selection->idle_rules, sink);
+	sink = f->idle ? report_idle_sink(f->idle) : sink;
 	f->programs = f->has_total ? reports_programs_new(f->j, sink) : NULL;
 	sink = f->programs ? reports_programs_sink(f->programs) : sink;
 	f->commands = reports_commands_new(f->j, sink);
 	return f->commands ? reports_commands_sink(f->commands) : sink;
+}
+
+/* Shares are of the waits that are left. 0 or -errno with *e. */
+static int fold_idle(struct flat *f, struct err *e)
+{
+	int rc = f->idle ? report_idle_end(f->idle) : 0;
+
+	if (rc)
+		return err_set(e, rc, "samples cannot be added up: %s", strerror(-rc));
+	if (f->idle)
+		report_idle_sum(f->idle, &f->folded);
+	if (f->folded.weight.samples)
+		f->stats.event[f->folded.event].counted = f->folded.rest;
+	return 0;
+}
+
+/* 0 or -errno with *e. */
+static int put_answer(struct flat *f, struct err *e)
+{
+	const bool has_rows = f->nr_rows || !f->folded.weight.samples;
+
+	add_findings(f);
+	say_what_did_not_run(f);
+	return (f->commands ? reports_commands_put(f->commands, e) : 0)
+		   ?: (has_rows ? reports_put_tables(f->j, &f->stats, &tables, f,
+						     f->nr_rows ? 0 : REPORTS_END, e)
+				: 0)
+		   ?: put_idle_alone(f, e);
 }
 
 static int print_flat(struct job *j, unsigned columns, bool waits_in_program, struct err *e)
@@ -272,7 +357,8 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	if (f.flat && f.waits_in_program)
 		report_flat_put_in_program(f.flat, true);
 	if (f.flat)
-		rc = samples_read(j, j->first, j->nr, make_sink(&f), &f.stats, e);
+		rc = samples_read(j, j->first, j->nr, make_sink(&f), &f.stats, e)
+			 ?: fold_idle(&f, e);
 	if (rc == 0 && f.flat)
 		f.rows = (j->selection->by_total ? report_flat_rows_by_total
 						 : report_flat_rows)(f.flat, &f.nr_rows);
@@ -285,15 +371,10 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 		 j->nr > 1 && j->output->form == GRID_PEOPLE &&
 		 reports_have_room(j, j->selection->by_host))
 		rc = reports_side_by_side(j, columns, &f.stats, f.rows, f.nr_rows, e);
-	else if (rc == 0) {
-		add_findings(&f);
-		say_what_did_not_run(&f);
-		rc = f.commands ? reports_commands_put(f.commands, e) : 0;
-		rc = rc
-			 ?: reports_put_tables(j, &f.stats, &tables, &f,
-					       f.nr_rows ? 0 : REPORTS_END, e);
-	}
+	else if (rc == 0)
+		rc = put_answer(&f, e);
 	report_flat_free(f.flat);
+	report_idle_free(f.idle);
 	reports_programs_free(f.programs);
 	reports_commands_free(f.commands);
 	report_stats_fini(&f.stats);

@@ -37,6 +37,8 @@ enum {
 	LEAKED,
 	UNREACHABLE,
 	ALLOCATED,
+	FREED,
+	TEMPORARY,
 	NR_AMOUNTS = ARRAY_NR(amounts),
 	LARGEST = NR_AMOUNTS - 1,
 	NR_SUMS = NR_AMOUNTS - 2 /* of others the largest counts: they have no deviation */
@@ -148,6 +150,22 @@ static int sort(struct heap *h)
 static bool is_exact(const struct heap *h)
 {
 	return h->event[ALLOCATED] != NO_EVENT && !all_of(h, ALLOCATED)->random;
+}
+
+/* Each allocation was a sample, though fewer could have been taken: what has none is nothing. */
+static bool is_whole(const struct heap *h)
+{
+	bool is_adaptive = false;
+
+	for (int i = 0; i < NR_AMOUNTS; i++) {
+		if (h->event[i] == NO_EVENT)
+			continue;
+		if (all_of(h, i)->random)
+			return false;
+		is_adaptive |=
+		    (job_event(h->j, (uint32_t)h->event[i])->flags & TRACE_EVENT_ADAPTIVE) != 0;
+	}
+	return is_adaptive;
 }
 
 /* To people: not what a command leaks, if it is what is live at its end. */
@@ -265,30 +283,66 @@ static void add_error(const struct interval *estimate, struct buf *line)
 	const double half = interval_half(estimate) / estimate->share;
 
 	if (half < 1)
-		buf_printf(line, " ± %s %%", DECIMAL(100 * half, 1));
+		buf_printf(line, " ± %s %%", DECIMAL(100 * half, half >= 0.0005 ? 1 : 3));
 	else
 		buf_printf(line, " (%s to %s)", HUMAN(fmax(estimate->low, 0), "B"),
 			   HUMAN(estimate->high, "B"));
 }
 
+/* From the session's start on, what is freed was allocated; what is freed at once always was. */
+static bool was_allocated_here(const struct heap *h, int amount)
+{
+	const struct profile_filter *f = &h->j->selection->filter;
+
+	return amount == TEMPORARY || (amount == FREED && !f->iterations.nr && !f->from_ns);
+}
+
+/* The samples of what is freed and of what was allocated are of the same blocks: by its share of
+ * the sampled ones it is a part of what is known exactly, and not more than that. False: it is not
+ * known. */
+static bool is_part_of_exact(const struct heap *h, int amount, struct interval *estimate)
+{
+	const struct report_weight *part = all_of(h, amount), *all;
+	double exact;
+
+	if (!was_allocated_here(h, amount) || h->event[ALLOCATED] == NO_EVENT)
+		return false;
+	all = all_of(h, ALLOCATED);
+	exact = all->random ? exact_amount(h, ALLOCATED) : 0;
+	if (exact <= 0 || part->weight > all->weight)
+		return false;
+	*estimate = reports_share_of(part, all);
+	estimate->share *= exact;
+	estimate->low *= exact;
+	estimate->high *= exact;
+	return true;
+}
+
 static void add_amount(const struct heap *h, int amount, struct buf *line)
 {
 	const struct report_weight *all = all_of(h, amount);
-	const struct interval estimate = reports_estimate(all, 0);
+	struct interval estimate = reports_estimate_among(all, all, 0);
 	const double exact = all->random ? exact_amount(h, amount) : 0;
+	const bool is_part = all->random && is_part_of_exact(h, amount, &estimate);
 
 	if (amount >= NR_SUMS)
 		buf_adds(line, reports_of_largest(job_event(h->j, (uint32_t)h->event[amount])));
 	if (amount != LARGEST)
 		buf_printf(line, "%s ", amounts[amount].header);
-	buf_adds(line, HUMAN(exact > 0 ? exact : (double)all->weight, "B"));
+	buf_adds(line, HUMAN(exact > 0 ? exact
+			     : is_part ? estimate.share
+				       : (double)all->weight,
+			     "B"));
 	if (all->random && exact <= 0)
 		add_error(&estimate, line);
 	if (h->stats.event[h->event[amount]].is_of_last)
 		buf_adds(line, " in the last iteration");
 	if (amount == PEAK)
 		add_peak_time(h, line);
-	if (amount == ALLOCATED)
+	if (amount == ALLOCATED && all->random && all->random < all->samples)
+		buf_printf(line, " (%s calls exactly, then %s samples)",
+			   COMMAS(all->samples - all->random), COMMAS(all->random));
+	else if (amount == ALLOCATED)
 		buf_printf(line, all->random ? " (%s samples)" : " in %s calls",
 			   COMMAS(all->samples));
 }
@@ -301,7 +355,7 @@ static void add_leaked(const struct heap *h, struct buf *line)
 	if (all_of(h, LEAKED)->samples)
 		buf_adds(line, ", all of it leaked");
 	else
-		buf_printf(line, ", leaked: no sample");
+		buf_adds(line, is_whole(h) ? ", leaked 0 B" : ", leaked: no sample");
 }
 
 /* "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" */
@@ -414,8 +468,8 @@ static struct interval estimate_of(const struct heap *h, int amount)
 		const struct report_weight *all = all_of(h, amount);
 		const uint64_t rate = job_event(h->j, (uint32_t)h->event[amount])->rate;
 
-		found = reports_estimate(all, 0);
-		if (!all->samples && rate > 1)
+		found = reports_estimate_among(all, all, 0);
+		if (!all->samples && rate > 1 && !is_whole(h))
 			found.high = NONE_IN_20 * (double)rate;
 	}
 	return found;
@@ -428,12 +482,34 @@ static void put_balance(const struct heap *h)
 	reports_heap_balance(h->j, &live, &peak);
 }
 
+/* A program that allocates little may have no sample. */
+static void say_rate(struct job *j)
+{
+	const struct profile_facts *f = job_input(j)->facts;
+
+	for (size_t i = 0; i < f->nr_events; i++) {
+		const struct trace_event *ev = &f->events[i];
+
+		if (strcmp(ev->group, "heap") != 0 || ev->rate <= 1 ||
+		    ev->flags & TRACE_EVENT_ADAPTIVE)
+			continue;
+		buf_printf(&j->output->text,
+			   "One is taken per %s; --event=heap:live@1,heap:leaked@1 --callgraph "
+			   "takes one of each allocation\n",
+			   HUMAN((double)ev->rate, "B"));
+		return;
+	}
+}
+
 static void say_nothing(const struct heap *h)
 {
 	struct job *j = h->j;
 
 	if (reports_has_heap(job_input(j)->facts) || j->output->form != GRID_PEOPLE) {
 		reports_nothing(j, &h->stats, "samples of the heap");
+		if (j->output->form == GRID_PEOPLE &&
+		    !ARRAY_ANY(s, h->stats.event, h->stats.nr_events, s->omitted.samples))
+			say_rate(j);
 		put_balance(h);
 	} else {
 		buf_adds(&j->output->text, "\nNo heap: it is measured with --spec-file=heap, or "

@@ -113,10 +113,13 @@ static int put_lines(struct leaks *l, struct err *e)
 	const uint64_t top = reports_top(l->j, TOP);
 	struct reports_rest rest = {.nr = 0};
 	struct grid *g = reports_grid(l->j, columns, ARRAY_NR(columns));
+	struct report_weight all = {0};
 
+	for (size_t i = 0; i < l->list.nr; i++)
+		report_weight_add(&all, &l->sorted[i]->weight);
 	for (size_t i = 0; g && i < l->list.nr; i++) {
 		const struct leak *leak = l->sorted[i];
-		const struct interval bytes = reports_estimate(&leak->weight, 0);
+		const struct interval bytes = reports_estimate_among(&leak->weight, &all, 0);
 
 		if (i >= top) {
 			reports_rest_add(&rest, &leak->weight, true, false);

@@ -72,13 +72,27 @@ static const char *class_text(char text[CELL_BYTES], uint32_t class)
 	return text;
 }
 
-/* Of samples that are taken with a probability by size: calls of one size have the variance that
- * samples of their mean size leave. */
-static struct interval estimate(const struct sizes *s, uint64_t calls, uint64_t bytes)
+/* Whether something of it is left to chance. Of an older version it is not known how much. */
+static bool is_estimated(const struct sizes *s)
 {
+	return s->sums.has_part[SIZES_SQUARES] ? s->all[SIZES_SQUARES] || s->all[SIZES_LIVE_SQUARES]
+					       : s->rate > 1;
+}
+
+/* Part: that of the calls; bytes and squares follow. Of samples that are taken with a probability
+ * by size, in an older version, calls of one size have the variance that samples of their mean size
+ * leave. */
+static struct interval estimate(const struct sizes *s, unsigned part, uint32_t class)
+{
+	enum { SQUARE = 1024 };
+	const uint64_t calls = s->sums.of[part][class], bytes = s->sums.of[part + 1][class];
 	struct interval_weights w = {.sum = (double)bytes};
 	double chance;
 
+	if (s->sums.has_part[SIZES_SQUARES]) {
+		w.squares = (double)s->sums.of[part + 2][class] * SQUARE;
+		return interval_beside(&w, is_estimated(s) ? (double)s->rate : 0);
+	}
 	if (s->rate > 1 && bytes && calls) {
 		chance = -expm1(-w.sum / (double)calls / (double)s->rate);
 		w.squares = w.sum * w.sum * (1 - chance) / chance / (double)calls;
@@ -96,19 +110,19 @@ static struct grid *make_grid(const struct sizes *s)
 	    {"to", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES, 0},
 	    {"share", "allocated", "%", GRID_PERCENT, GRID_ALL, 3},
 	    {"allocated", "", "B", GRID_ESTIMATE, GRID_ALL, 0},
-	    {"calls", s->rate > 1 ? "calls, about" : "calls", NULL, GRID_COUNT, GRID_ALL, 2},
+	    {"calls", is_estimated(s) ? "calls, about" : "calls", NULL, GRID_COUNT, GRID_ALL, 2},
 	    {"live", NULL, "B", GRID_ESTIMATE, live, 0},
-	    {"live_calls", s->rate > 1 ? "blocks, about" : "blocks", NULL, GRID_COUNT, live, 1},
+	    {"live_calls", is_estimated(s) ? "blocks, about" : "blocks", NULL, GRID_COUNT, live, 1},
 	};
 
 	return reports_grid(s->j, columns, ARRAY_NR(columns));
 }
 
-static void put_estimate(const struct sizes *s, struct grid *g, uint64_t calls, uint64_t bytes)
+static void put_estimate(const struct sizes *s, struct grid *g, unsigned part, uint32_t class)
 {
-	const struct interval i = estimate(s, calls, bytes);
+	const struct interval i = estimate(s, part, class);
 
-	if (bytes || s->j->output->form != GRID_PEOPLE)
+	if (s->sums.of[part + 1][class] || s->j->output->form != GRID_PEOPLE)
 		grid_estimate(g, 1, &i);
 	else
 		grid_none(g);
@@ -132,12 +146,11 @@ static void put_class(const struct sizes *s, struct grid *g, uint32_t class)
 	grid_count(g, sizes_low(class));
 	grid_count(g, sizes_high(class));
 	grid_percent(g, all ? (double)s->sums.of[SIZES_BYTES][class] / (double)all : 0);
-	put_estimate(s, g, s->sums.of[SIZES_CALLS][class], s->sums.of[SIZES_BYTES][class]);
+	put_estimate(s, g, SIZES_CALLS, class);
 	put_count(s, g, s->sums.of[SIZES_CALLS][class]);
 	if (!s->sums.has_part[SIZES_LIVE_BYTES])
 		return;
-	put_estimate(s, g, s->sums.of[SIZES_LIVE_CALLS][class],
-		     s->sums.of[SIZES_LIVE_BYTES][class]);
+	put_estimate(s, g, SIZES_LIVE_CALLS, class);
 	put_count(s, g, s->sums.of[SIZES_LIVE_CALLS][class]);
 }
 

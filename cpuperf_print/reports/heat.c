@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/opt_std.h"
 #include "base/str.h"
 #include "counts/series.h"
 #include "numbers.h"
@@ -246,7 +247,7 @@ static void put_cell(const struct report *r, double x, struct buf *out)
 		buf_addc(out, ' ');
 	else if (r->j->output->has_color)
 		buf_printf(out, "\033[48;5;%um \033[0m", colours[shade]);
-	else if (output_has_utf8())
+	else if (opt_std_has_utf8())
 		buf_adds(out, blocks[shade]);
 	else
 		buf_addc(out, marks[shade]);
@@ -305,8 +306,7 @@ static void put_heading(const struct report *r, struct buf *out)
 			   (unsigned)(r->from_ns % 1000000000 / 1000000));
 	put_clocks(r, out);
 	buf_addc(out, '\n');
-	if (r->j->output->width)
-		screen_wrap_lines(out, 0, r->j->output->width);
+	screen_wrap_lines(out, 0, output_columns(r->j->output));
 }
 
 static int put_people(struct report *r, struct err *e)

@@ -573,8 +573,7 @@ static void put_heading(const struct report *r, const size_t *order)
 		put_imbalance(r, WALL);
 		put_imbalance(r, CPU);
 	}
-	if (r->j->output->width)
-		screen_wrap_lines(out, 0, r->j->output->width);
+	screen_wrap_lines(out, 0, output_columns(r->j->output));
 }
 
 static void put_ns(struct grid *g, double ns)

@@ -2,25 +2,21 @@
  * The report locks: a row for each futex at which threads waited. A lock is named by the variable
  * that it is in, if a file has that.
  */
-#include "report/locks.h"
+#include "locks.h"
 #include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "numbers.h"
-#include "profile/processes.h"
 #include "report/functions.h"
-#include "report/waker.h"
 #include "reports/reports.h"
 #include "samples.h"
-#include "symbol/symbols.h"
-#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TOP = 40, NAME_BYTES = SYMBOL_VARIABLE_BYTES };
+enum { TOP = 40 };
 
 struct report {
 	struct job *j;
@@ -30,48 +26,6 @@ struct report {
 	size_t nr;
 	bool has_processes; /* more than one */
 };
-
-/* ---- where a lock is */
-
-static bool is_before(const struct profile_mapping *m, const struct report_lock *l)
-{
-	return profile_object_is_file(m->object) && profile_mapping_is_code(m) &&
-	       m->start <= l->futex && m->from_ns <= l->time_ns;
-}
-
-/* A file's data are behind its code, of which there are always records: the nearest code before
- * the lock, of the process or of those that it was forked from. NULL: there is none. */
-static const struct profile_mapping *find_before(const struct profile_processes *p,
-						 const struct report_lock *l)
-{
-	const struct profile_process *process =
-	    l->process < profile_nr_processes(p) ? profile_process(p, l->process) : NULL;
-	const struct profile_mapping *best = NULL;
-
-	for (; process && !best; process = profile_forked_from(p, process))
-		for (size_t i = 0; i < profile_nr_mappings(p); i++) {
-			const struct profile_mapping *m = profile_mapping(p, i);
-
-			if (profile_process_of(p, m) == process && is_before(m, l) &&
-			    (!best || m->start > best->start ||
-			     (m->start == best->start && m->from_ns > best->from_ns)))
-				best = m;
-		}
-	return best;
-}
-
-/* The object of the variable, whose name is in the text; "": it is in no file's data. */
-static const char *find_variable(const struct input *in, const struct report_lock *l,
-				 char text[NAME_BYTES])
-{
-	const struct profile_mapping *m =
-	    in->processes && in->symbols ? find_before(in->processes, l) : NULL;
-
-	if (m && symbols_variable(in->symbols, m, l->futex, text))
-		return m->object->name;
-	*text = '\0';
-	return "";
-}
 
 /* ---- rows */
 
@@ -104,11 +58,9 @@ static struct grid *make_grid(const struct report *r)
 static void put_holder(const struct report *r, struct grid *g, const struct report_lock *l)
 {
 	const struct report_holder *h = &l->holder;
-	const char *name =
-	    h->weight.samples ? report_functions_text(r->j->inputs->functions, h->text) : "";
-	const bool is_owner = h->tid != TRACE_UNKNOWN;
+	const bool is_owner = locks_has_owner(l);
 	struct interval share;
-	char text[NAME_BYTES];
+	char name[LOCKS_NAME_BYTES], text[LOCKS_NAME_BYTES + 32];
 
 	if (!h->weight.samples) {
 		for (int i = 0; i < 5; i++)
@@ -116,12 +68,10 @@ static void put_holder(const struct report *r, struct grid *g, const struct repo
 		return;
 	}
 	share = reports_share_of(&h->weight, &l->weight);
-	/* of a waker without its numbers */
-	snprintf(text, sizeof(text), "%s%.*s %s %%", is_owner ? "" : "woken by ",
-		 (int)(is_owner ? strlen(name) : (size_t)(strrchr(name, '(') - name - 1)), name,
-		 DECIMAL(100 * share.share, 0));
+	snprintf(text, sizeof(text), "%s%s %s %%", is_owner ? "" : "woken by ",
+		 locks_holder(r->j->inputs->functions, l, name), DECIMAL(100 * share.share, 0));
 	grid_text(g, text);
-	grid_text(g, name);
+	grid_text(g, report_functions_text(r->j->inputs->functions, h->text));
 	is_owner ? grid_count(g, h->tid) : grid_none(g);
 	grid_text(g, is_owner ? "owner" : "waker");
 	grid_share(g, &share);
@@ -131,8 +81,8 @@ static void put_row(const struct report *r, struct grid *g, const struct report_
 {
 	const struct interval time = reports_estimate(&l->weight, 0);
 	const uint64_t waits = (uint64_t)(l->waits + 0.5);
-	char name[NAME_BYTES];
-	const char *object = find_variable(job_input(r->j), l, name);
+	char name[LOCKS_NAME_BYTES];
+	const char *object = locks_variable(job_input(r->j), l, name);
 
 	if (!*name && r->j->output->form == GRID_PEOPLE)
 		snprintf(name, sizeof(name), "0x%" PRIx64, l->futex);
@@ -191,29 +141,9 @@ static void put_heading(const struct report *r)
 
 /* ---- what is missing */
 
-/* Why a session has no locks, and what to do; NULL: it may have. */
 static const char *missing(const struct job *j)
 {
-	const struct profile_facts *f = job_input(j)->facts;
-	struct trace_layout l;
-	bool has_waits = false, has_locks = false;
-
-	for (size_t i = 0; i < f->nr_events; i++) {
-		const struct trace_event *ev = &f->events[i];
-
-		if (report_states_of(f, &j->selection->filter, (uint32_t)i) != REPORT_BLOCKED ||
-		    !trace_layout_init(&l, ev->attr, ev->attr_bytes))
-			continue;
-		has_waits = true;
-		has_locks |= !l.is_by_switches;
-	}
-	if (!has_waits)
-		return "the session samples no waits: measure with "
-		       "--event=sched:off_cpu_time@1 (each wait) or --spec-file=program";
-	return has_locks
-		   ? NULL
-		   : "the session's waits are by records of switches, which lack the lock: measure "
-		     "with the right to load programs (BPF)";
+	return locks_missing(job_input(j)->facts, &j->selection->filter);
 }
 
 static void say_missing(struct report *r)
@@ -247,8 +177,8 @@ static void say_unknown(struct report *r)
 		"--report=locks: the locks of %" PRIu64 " %s at futexes are not known",
 		unknown->samples, str_plural(unknown->samples, "wait", "waits"));
 	err_hint(&e, "%s",
-		 "programs of 32 bits, other calls than futex(2), and samples that the "
-		 "kernel added up (aggregate) have none");
+		 "programs of 32 bits, waits that had begun before the session, by "
+		 "futex_waitv(2), and samples that the kernel added up (aggregate) have none");
 	problems_add(&r->j->output->problems, false, &e);
 }
 
@@ -257,18 +187,12 @@ static bool are_of_processes(const struct report *r)
 	return ARRAY_ANY(l, r->rows, r->nr, l->pid != r->rows[0].pid);
 }
 
-static bool has_wakers(const struct job *j)
-{
-	const struct profile_facts *f = job_input(j)->facts;
-
-	return ARRAY_ANY(x, f->events, f->nr_events, report_has_waker(x));
-}
-
 static int read_locks(struct report *r, struct err *e)
 {
 	int rc = 0;
 
-	r->locks = report_locks_new(r->j->inputs->functions, has_wakers(r->j));
+	r->locks =
+	    report_locks_new(r->j->inputs->functions, locks_have_wakers(job_input(r->j)->facts));
 	if (r->locks)
 		rc = samples_read(r->j, r->j->first, r->j->nr, report_locks_sink(r->locks),
 				  &r->stats, e);

@@ -38,7 +38,7 @@ int reports_stacks(struct job *j, struct err *e);
 int reports_branches(struct job *j, struct err *e);
 int reports_annotate(struct job *j, struct err *e);
 int reports_diff(struct job *j, struct err *e);
-int reports_diff_junit(struct job *j, struct err *e);
+int reports_diff_cases(struct job *j, struct err *e);
 int reports_series(struct job *j, struct err *e);
 int reports_topdown(struct job *j, struct err *e);
 /* The summary of a perf.data file. */
@@ -77,6 +77,8 @@ void reports_nameless(struct job *j, const struct report_flat_row *rows, size_t 
 
 /* Whether the object is no file of a program, but memory to which code was written. */
 bool reports_is_made_at_run_time(const char *object);
+/* What a function is called in an answer: code made at run time has no name of its own. */
+const char *reports_function_name(const struct report_function *f);
 
 /* True if events of the group heap were sampled. */
 bool reports_has_heap(const struct profile_facts *f);
@@ -100,12 +102,18 @@ bool reports_is_wanted(const struct job *j, const struct report_function *fn);
 
 /* Of an event of which the largest sample counts: how its amount is called, with a space. */
 const char *reports_of_largest(const struct trace_event *ev);
+/* The samples of a row; where states are one event, with its waits and what records of switches
+ * made. */
+uint64_t reports_nr_samples(const struct job *j, const struct report_stats *stats, uint32_t event,
+			    const struct report_weight *w);
 /* In text: appends the line above the rows of an event. */
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event);
 /* The same of an event that has no table, and why it may have no samples. For people. */
 void reports_without_samples(struct job *j, const struct report_stats *stats, uint32_t event);
 /* Appends a line, wrapped to the output's width. */
 void reports_headline(struct job *j, const struct buf *line);
+/* Wraps the lines of the text from the byte start on likewise. */
+void reports_wrap(struct job *j, size_t start);
 /* In text, if there are no rows: appends "No samples", and how many the filter removed. */
 void reports_nothing(struct job *j, const struct report_stats *stats, const char *what);
 /* Rows that are not shown: beyond --top or below --min-percent. */

@@ -1,6 +1,9 @@
 /*
  * What to do about functions without names: code made at run time, interpreters, stripped files.
  * Runtimes are recognised by their files.
+ *
+ * In the answer, frames of code made at run time that neither a jitdump nor a map names become one
+ * function for each program: a sink replaces them, by what the process has mapped.
  */
 #include "base/array.h"
 #include "base/buf.h"
@@ -17,7 +20,6 @@
 #include "symbol/symbols.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +108,11 @@ static bool is_made(const struct report_function *f)
 	return !f->is_known && !f->is_kernel && reports_is_made_at_run_time(f->object);
 }
 
+const char *reports_function_name(const struct report_function *f)
+{
+	return is_made(f) ? MADE : f->name;
+}
+
 static bool ran(uint32_t state)
 {
 	return state == REPORT_NO_STATE || state == REPORT_ON_CPU;
@@ -166,15 +173,13 @@ static void add_row(struct nameless *n, const struct report_function *f,
 /* Where the hints are printed: behind the rows, or above them, in the answer. */
 static void put_text(struct job *j, struct grid *g, struct buf *b)
 {
-	const unsigned width = j->output->width ? j->output->width : UINT_MAX;
-
 	if (j->selection->rows)
 		screen_shorten(b, 0, job_columns(j));
 	if (!j->is_brief) {
 		grid_line(g, buf_str(b));
 		return;
 	}
-	screen_wrap(&j->output->text, buf_str(b), b->len, width);
+	screen_wrap(&j->output->text, buf_str(b), b->len, output_columns(j->output));
 	buf_addc(&j->output->text, '\n');
 }
 

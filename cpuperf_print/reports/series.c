@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/opt_std.h"
 #include "counts/lines.h"
 #include "numbers.h"
 #include "reports/columns.h"
@@ -258,7 +259,10 @@ static uint64_t put_all(struct shown *s)
 /* The shape gets what the widest cells of the other columns leave. */
 static void measure(struct shown *s)
 {
-	unsigned used = 2, all = s->j->output->width ? s->j->output->width : DEFAULT_WIDTH;
+	const unsigned columns = output_columns(s->j->output);
+	unsigned used = 2, all = s->j->output->width       ? s->j->output->width
+				 : columns < DEFAULT_WIDTH ? columns
+							   : DEFAULT_WIDTH;
 
 	for (int k = 0; k < NR_CELLS; k++)
 		s->columns[k] =
@@ -298,6 +302,7 @@ static void put_header(struct shown *s)
 
 static int put_lines(struct shown *s, struct err *e)
 {
+	const size_t start = s->j->output->text.len;
 	uint64_t nr_left;
 
 	if (!counts_lines_nr(s->lines)) {
@@ -311,6 +316,8 @@ static int put_lines(struct shown *s, struct err *e)
 	nr_left = put_all(s);
 	layout_write(&s->layout, 1, NR_CELLS, &s->j->output->text);
 	layout_fini(&s->layout);
+	if (!s->j->output->has_color)
+		reports_wrap(s->j, start);
 	nr_left += counts_lines_nr_skipped(s->lines);
 	if (nr_left)
 		buf_printf(&s->j->output->text, "%s more lines are omitted (--top=0 shows all)\n",
@@ -329,7 +336,7 @@ static bool shows_each_cpu(const struct job *j, const struct input *o)
 
 static int print_lines(struct job *j, const struct input *o, struct err *e)
 {
-	struct shown s = {.j = j, .has_utf8 = output_has_utf8(), .each_cpu = shows_each_cpu(j, o)};
+	struct shown s = {.j = j, .has_utf8 = opt_std_has_utf8(), .each_cpu = shows_each_cpu(j, o)};
 	struct counts_lines *lines;
 	int rc = tables_lines(j, o, s.each_cpu, NULL, NULL, &lines, e);
 

@@ -158,6 +158,8 @@ static int put_values(struct job *j, const struct counts_topdown *t, struct err 
 {
 	struct shown s = {.j = j,
 			  .g = reports_grid(j, columns, sizeof(columns) / sizeof(columns[0]))};
+	const size_t start = j->output->text.len;
+	int rc;
 
 	if (!s.g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -173,7 +175,11 @@ static int put_values(struct job *j, const struct counts_topdown *t, struct err 
 		grid_free(s.g);
 		return output_flush(j->output, e);
 	}
-	return reports_end(j, s.g, 0, e);
+	rc = reports_end(j, s.g, 0, e);
+	/* a terminal cuts them */
+	if (rc == 0 && j->output->form == GRID_PEOPLE && !j->output->width)
+		reports_wrap(j, start);
+	return rc;
 }
 
 int reports_topdown(struct job *j, struct err *e)

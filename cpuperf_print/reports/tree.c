@@ -83,7 +83,7 @@ static void put_node(const struct trees *t, struct grid *g, const struct report_
 	n->self.samples ? grid_share(g, &self) : grid_none(g);
 	grid_share(g, &total);
 	grid_share(g, &self);
-	grid_count(g, n->total.samples);
+	grid_count(g, reports_nr_samples(t->j, &t->stats, n->event, &n->total));
 	grid_count(g, reports_amount(t->j, n->event, n->total.weight));
 	grid_count(g, reports_amount(t->j, n->event, n->self.weight));
 	grid_text(g, n->function->object);
@@ -270,7 +270,7 @@ static void put_stack(const struct trees *t, struct grid *g, uint32_t place, str
 	grid_row(g);
 	grid_text(g, label_of(t, n->event));
 	grid_share(g, &share);
-	grid_count(g, n->self.samples);
+	grid_count(g, reports_nr_samples(t->j, &t->stats, n->event, &n->self));
 	grid_count(g, reports_amount(t->j, n->event, n->self.weight));
 	grid_text(g, buf_str(b));
 }
@@ -290,6 +290,7 @@ static size_t put_stacks(void *trees, struct grid *g, size_t first)
 	const double min = reports_min_share(t->j, 0);
 	struct reports_rest rest = {.nr = 0};
 	BUF_AUTO(b, MAX_STACK_BYTES);
+	struct interval share;
 	size_t i;
 
 	for (i = first; i < t->nr_stacks && stack_event(t, i) == event; i++) {
@@ -301,7 +302,8 @@ static size_t put_stacks(void *trees, struct grid *g, size_t first)
 		else
 			reports_rest_add(&rest, self, i - first >= top, is_small);
 	}
-	reports_rest_put(t->j, &rest, NULL, g);
+	share = reports_share(&t->stats, event, &rest.weight);
+	reports_rest_put(t->j, &rest, &share, g);
 	return i < t->nr_stacks ? i : REPORTS_END;
 }
 

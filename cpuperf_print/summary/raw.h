@@ -26,8 +26,10 @@ struct raw_state {
 	uint64_t nr_symbols, symbols_offset; /* lines of /proc/kallsyms, and where they begin */
 };
 
-/* raw_line.c: "0a50: Kind: " of a record, and the same with its event; NULL: not known. */
+/* raw_line.c: "0a50: " of a record; with "Kind: "; an event, NULL: not known; all three. */
+void raw_start(struct summary *s, uint64_t offset);
 void raw_line(struct summary *s, uint64_t offset, const char *kind);
+void raw_event(struct summary *s, const struct trace_event *event);
 void raw_event_line(struct summary *s, uint64_t offset, const char *kind,
 		    const struct trace_event *event);
 /* A Time record, unless the last one has that time. */

@@ -4,7 +4,7 @@
 #include "base/digits.h"
 #include "summary/raw.h"
 
-void raw_line(struct summary *s, uint64_t offset, const char *kind)
+void raw_start(struct summary *s, uint64_t offset)
 {
 	char digits[DIGITS_ROOM];
 	size_t nr = (size_t)(digits_hex(digits, offset) - digits);
@@ -13,17 +13,27 @@ void raw_line(struct summary *s, uint64_t offset, const char *kind)
 		buf_fill(s->out, '0', 4 - nr);
 	buf_add(s->out, digits, nr);
 	buf_adds(s->out, ": ");
+}
+
+void raw_line(struct summary *s, uint64_t offset, const char *kind)
+{
+	raw_start(s, offset);
 	buf_adds(s->out, kind);
 	buf_adds(s->out, ": ");
+}
+
+void raw_event(struct summary *s, const struct trace_event *event)
+{
+	buf_adds(s->out, event ? "Event 0x" : "Event unknown");
+	if (event)
+		buf_hex(s->out, event->id);
 }
 
 void raw_event_line(struct summary *s, uint64_t offset, const char *kind,
 		    const struct trace_event *event)
 {
 	raw_line(s, offset, kind);
-	buf_adds(s->out, event ? "Event 0x" : "Event unknown");
-	if (event)
-		buf_hex(s->out, event->id);
+	raw_event(s, event);
 }
 
 void raw_time_line(struct summary *s, uint64_t offset, uint64_t time_ns)

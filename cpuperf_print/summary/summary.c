@@ -27,7 +27,9 @@ enum { MAX_NOTES_BYTES = 64 << 10, NR_THINGS = 40, NR_MOST_ACTIVE = 10 };
 
 static const struct screen_format *screen_of(const struct summary *s)
 {
-	return screen_format_find(s->j->output->format->name);
+	const struct registry_row *format = s->j->output->format;
+
+	return screen_format_find(format->is_document ? "ndjson" : format->name);
 }
 
 static int begin_rows(struct summary *s)
@@ -236,7 +238,8 @@ static int print_sum(struct job *j, struct err *e)
 
 int summary_print(struct job *j, struct err *e)
 {
-	const struct summary_format *f = j->output->format->summary;
+	const struct summary_format *f =
+	    output_is_answer(j->output) ? &summary_answer : j->output->format->summary;
 	struct summary s;
 	int rc;
 

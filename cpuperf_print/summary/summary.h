@@ -66,7 +66,12 @@ void summary_put_things(struct summary *s);
 /* In text, in brief: the target, and what was counted of it. */
 void summary_target(struct summary *s);
 
+/* Adds the trace's target and notes, each note once per iteration. */
+void summary_add_notes(struct summary *s, const struct profile_trace *trace);
+
 extern const struct summary_format summary_text, summary_raw, summary_rows;
+/* Of struct answer. */
+extern const struct summary_format summary_answer;
 
 /* Prints a job: 0 or -errno with *e. */
 int summary_print(struct job *j, struct err *e);

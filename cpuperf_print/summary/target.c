@@ -4,7 +4,6 @@
 #include "summary/target.h"
 #include "base/buf.h"
 #include "base/cause.h"
-#include "estimate/chance.h"
 #include "numbers.h"
 #include "screen/latency.h"
 #include "trace/record.h"
@@ -45,13 +44,6 @@ bool summary_target_is_of_proc(const struct summary *s)
 {
 	return s->target.flags & TRACE_TARGET_IS_ATTACHED ||
 	       !(s->target.flags & TRACE_TARGET_HAS_ENDED);
-}
-
-double summary_target_half(const struct spread *s)
-{
-	double nr = (double)s->nr;
-
-	return chance_student_inverse(0.05, nr - 1) * spread_deviation(s) / sqrt(nr);
 }
 
 bool summary_target_find_count(const struct summary *s, const char *group, const char *name,
@@ -97,18 +89,20 @@ bool summary_target_is_process_only(const struct summary *s)
 	return false;
 }
 
-/* From the byte start on: lines that are wider than the terminal become shorter with few --rows;
- * else they are broken. */
+/* From the byte start on: lines that are too wide become shorter with few --rows; else they are
+ * broken, but for the first one in a pipe: it is the command. */
 static void fit(struct summary *s, size_t start)
 {
-	const unsigned columns = job_columns(s->j);
-	const uint64_t rows = s->j->selection->rows;
+	const unsigned columns =
+	    s->j->selection->rows ? job_columns(s->j) : output_columns(s->j->output);
 	BUF_AUTO(text, s->out->max_bytes);
 	const char *line, *next;
 
-	if ((!rows && !s->j->output->width) || buf_error(s->out) || start == s->out->len)
+	if (buf_error(s->out) || start == s->out->len)
 		return;
 	if (!job_is_tight(s->j)) {
+		next = s->j->output->width ? NULL : strchr(buf_str(s->out) + start, '\n');
+		start = next ? (size_t)(next + 1 - s->out->data) : start;
 		screen_wrap_lines(s->out, start, columns);
 		return;
 	}
@@ -142,6 +136,23 @@ static void put_disabled(struct summary *s, double seconds)
 		    HUMAN(fmax(seconds * 1e9 - (double)t->disabled_ns, 0), "ns"));
 }
 
+/* Below an empty line, if there are any. */
+static void put_counts(struct summary *s, bool are_runs, double seconds)
+{
+	const size_t end = s->out->len;
+	size_t begin;
+
+	if (!job_is_tight(s->j))
+		buf_addc(s->out, '\n');
+	begin = s->out->len;
+	summary_target_put_counts(s, are_runs, seconds);
+	screen_latency_put(&s->totals->latencies, s->table, s->out);
+	summary_target_put_missing(s);
+	summary_target_put_uncounted(s, are_runs);
+	if (s->out->len == begin)
+		buf_cut(s->out, end);
+}
+
 void summary_target(struct summary *s)
 {
 	bool are_runs = s->totals->cause == CAUSE_RUN && summary_target_nr_runs(s) > 1;
@@ -163,11 +174,6 @@ void summary_target(struct summary *s)
 	summary_target_put_states(s, are_runs);
 	summary_target_put_left(s, are_runs);
 	summary_target_put_hidden(s);
-	if (!job_is_tight(s->j))
-		buf_addc(s->out, '\n');
-	summary_target_put_counts(s, are_runs, seconds);
-	screen_latency_put(&s->totals->latencies, s->table, s->out);
-	summary_target_put_missing(s);
-	summary_target_put_uncounted(s, are_runs);
+	put_counts(s, are_runs, seconds);
 	fit(s, start);
 }

@@ -15,8 +15,6 @@ struct summary_target_modes summary_target_modes(const struct summary *s);
 /* Whether the counts are of a part of the target's time; wait4 reports the whole. Each run has
  * both. */
 bool summary_target_is_partial(const struct summary *s);
-/* Half of the 95 % interval of the mean. */
-double summary_target_half(const struct spread *s);
 /* The count of an event of the session; false: there is none. */
 bool summary_target_find_count(const struct summary *s, const char *group, const char *name,
 			       double *out);

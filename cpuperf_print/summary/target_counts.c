@@ -4,7 +4,9 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "estimate/unit.h"
+#include "inputs.h"
 #include "numbers.h"
+#include "profile/processes.h"
 #include "screen/layout.h"
 #include "spec/spec.h"
 #include "summary/target.h"
@@ -72,7 +74,7 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	screen_human(&l->text, total, c->unit);
 	layout_cell(l, NUMBER);
 	if (are_runs && sum->spread.nr > 1)
-		buf_printf(&l->text, "± %s", HUMAN(summary_target_half(&sum->spread), c->unit));
+		buf_printf(&l->text, "± %s", HUMAN(spread_mean_half(&sum->spread), c->unit));
 	layout_cell(l, HALF);
 	if (!spec_group_is_misc(c->group)) /* --control switches the others */
 		seconds -= (double)s->target.disabled_ns / 1e9;
@@ -90,16 +92,42 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	layout_cell(l, SCOPE);
 }
 
-/* The samples of a clock, in ns; 0: there are none. */
-static double sampled_ns(const struct summary *s)
+/* The clock that samples the target, as a column; -1: none does. */
+static long find_clock(const struct summary *s)
 {
 	const struct table_column *columns = s->table->columns;
 
 	for (size_t i = 0; i < s->table->nr_events; i++)
 		if (is_of_target(s, i) && sampled_event_is_sampled(&columns[i].sampling) &&
 		    strcmp(columns[i].group, "software") == 0 && strcmp(columns[i].unit, "ns") == 0)
-			return (double)s->totals->column[i].sampled.n.weight;
-	return 0;
+			return (long)i;
+	return -1;
+}
+
+/* The samples of a clock, in ns; negative: none samples. */
+static double sampled_ns(const struct summary *s)
+{
+	const long clock = find_clock(s);
+
+	return clock < 0 ? -1 : (double)s->totals->column[clock].sampled.n.weight;
+}
+
+/* The most that samples may lack because tasks end before their first one, or after their last:
+ * a period of each. 0: not known. */
+static double most_between_samples_ns(const struct summary *s)
+{
+	struct input *input = &s->j->inputs->item[s->j->first];
+	const struct trace_target *t = &s->target;
+	const struct sampled_event *clock;
+	struct profile_lifetime life;
+	const long at = find_clock(s);
+
+	if (at < 0 || inputs_load_processes(input) ||
+	    profile_lifetime(input->processes, t->pid, t->start_ns, t->end_ns, &life))
+		return 0;
+	clock = &s->table->columns[at].sampling;
+	return (double)life.nr_threads * (double)s->runs.user.nr *
+	       (clock->period ? (double)clock->period : 1e9 / (double)clock->frequency);
 }
 
 /* In user mode alone, the CPU time of wait4 has two parts: one is sampled, and one is not. */
@@ -118,7 +146,7 @@ static void put_mode(const struct summary *s, struct layout *l, const char *name
 		screen_human(&l->text, time->mean, "ns");
 	layout_cell(l, NUMBER);
 	if (time->nr > 1)
-		buf_printf(&l->text, "± %s", HUMAN(summary_target_half(time), "ns"));
+		buf_printf(&l->text, "± %s", HUMAN(spread_mean_half(time), "ns"));
 	layout_cell(l, HALF);
 	if (!is_below)
 		screen_rate(&l->text, time->mean / seconds / u.divisor, &u);
@@ -163,6 +191,29 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 		 &system, seconds, 0);
 }
 
+/* Of a user who may not measure the kernel nothing else says how much the samples lack: the counts
+ * of their clock are in the kernel, too. */
+static void put_missed(const struct summary *s)
+{
+	enum { NOTABLE_NS = 20000000 };
+	const struct summary_target_modes modes = summary_target_modes(s);
+	const struct spread *user = &s->runs.user;
+	const double used = user->mean * (double)user->nr, sampled = sampled_ns(s);
+
+	if (!s->facts->is_sampling || modes.has_kernel || !modes.is_open || job_is_tight(s->j) ||
+	    profile_session_waits(s->input->session) || s->runs.nr != user->nr ||
+	    summary_target_is_partial(s) || summary_target_is_of_proc(s))
+		return;
+	if (sampled < 0 || sampled > used * 3 / 4 || used - sampled < NOTABLE_NS ||
+	    used - sampled > most_between_samples_ns(s))
+		return; /* or something else is the cause: --cpu, --no-children */
+	buf_printf(s->out,
+		   "  samples have %s %% of the time in user mode: tasks that end before their "
+		   "first sample are missed (--spec-file=program has their time, by records of "
+		   "switches)\n",
+		   DECIMAL(100 * sampled / used, 1));
+}
+
 void summary_target_put_counts(struct summary *s, bool are_runs, double seconds)
 {
 	struct layout_column columns[] = {
@@ -181,6 +232,7 @@ void summary_target_put_counts(struct summary *s, bool are_runs, double seconds)
 	put_modes(s, &l, seconds);
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
+	put_missed(s);
 }
 
 /* In user mode, a line of the answer has these: put_usage. */

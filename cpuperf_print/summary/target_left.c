@@ -3,6 +3,7 @@
  */
 #include "base/buf.h"
 #include "profile/processes.h"
+#include "samples.h"
 #include "summary/target.h"
 
 enum { NR_NAMED = 8, MAX_NAMES_BYTES = 4096 };
@@ -71,6 +72,15 @@ static size_t list_recorded_hidden(struct summary *s, struct buf *names)
 	return nr;
 }
 
+/* The kernel ends the events of such a process, but not those of the CPUs. */
+static bool are_sampled(const struct summary *s)
+{
+	for (uint32_t i = 0; i < s->facts->nr_events; i++)
+		if (samples_are_selected(s->j, i))
+			return true;
+	return false;
+}
+
 void summary_target_put_hidden(struct summary *s)
 {
 	struct input *input = &s->j->inputs->item[s->j->first];
@@ -83,7 +93,8 @@ void summary_target_put_hidden(struct summary *s)
 		return;
 	nr = is_recorded ? list_recorded_hidden(s, &names) : s->target.nr_hidden;
 	if (nr)
-		buf_printf(
-		    s->out, "  not measured (set-user-ID, capabilities or unreadable): %s%s\n",
-		    is_recorded ? buf_str(&names) : s->target.hidden, nr > NR_NAMED ? ", ..." : "");
+		buf_printf(s->out, "  %s (set-user-ID, capabilities or unreadable): %s%s\n",
+			   are_sampled(s) ? "sampled, but not counted" : "not measured",
+			   is_recorded ? buf_str(&names) : s->target.hidden,
+			   nr > NR_NAMED ? ", ..." : "");
 }

@@ -108,8 +108,9 @@ static void put_sums(struct summary *s, bool are_runs)
 }
 
 /* queue, blocked: as counted, without waits. */
-static void conclude(struct summary *s, const struct profile_waits *waits, double used, double all,
-		     double queue, double blocked)
+static void conclude(struct summary *s, const struct profile_waits *waits,
+		     const struct profile_lifetime *life, double used, double all, double queue,
+		     double blocked)
 {
 	struct conclusion *c = &s->j->output->conclusion;
 	const struct trace_target *t = &s->target;
@@ -120,6 +121,12 @@ static void conclude(struct summary *s, const struct profile_waits *waits, doubl
 	c->queue_ns = waits ? (double)waits->queue_ns : queue;
 	c->blocked_ns = waits ? (double)waits->blocked_ns : blocked;
 	c->nr_cpus = s->facts->info ? s->facts->info->nr_cpus : 0;
+	c->nr_threads = life->nr_threads;
+	c->nr_tree = life->nr_processes;
+	c->nr_leaves = life->nr_leaves;
+	c->alone_ns = (double)life->alone_ns;
+	c->parents_ns = (double)life->parents_ns;
+	c->is_make = conclusion_is_make(t->text);
 }
 
 void summary_target_put_states(struct summary *s, bool are_runs)
@@ -154,10 +161,8 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN(all, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
 		   DECIMAL(100 * used / all, 1));
-	if (is_counted || waits) {
-		conclude(s, waits, used, all, queue, blocked);
-		s->j->output->conclusion.nr_threads = life.nr_threads;
-	}
+	if (is_counted || waits)
+		conclude(s, waits, &life, used, all, queue, blocked);
 	if (waits) {
 		put_waits(s, waits, used, all);
 	} else if (is_counted) {

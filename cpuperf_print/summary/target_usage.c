@@ -12,7 +12,7 @@ static void put_mean(struct buf *out, const struct spread *s, const char *unit)
 {
 	screen_human(out, s->mean, unit);
 	if (s->nr > 1)
-		buf_printf(out, " ± %s", HUMAN(summary_target_half(s), unit));
+		buf_printf(out, " ± %s", HUMAN(spread_mean_half(s), unit));
 }
 
 /* Of one process, wait4 returned it. */

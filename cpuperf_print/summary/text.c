@@ -42,8 +42,7 @@ static void header(struct summary *s)
 	fact(s, "Tool", info->tool);
 }
 
-/* Adds the trace's notes, each once per iteration. */
-static void add_notes(struct summary *s, const struct profile_trace *trace)
+void summary_add_notes(struct summary *s, const struct profile_trace *trace)
 {
 	char line[PROFILE_NOTE_BYTES + 16];
 
@@ -321,7 +320,7 @@ static void put_totals(struct summary *s)
 
 const struct summary_format summary_text = {
     .sums_things = true,
-    .trace = add_notes,
+    .trace = summary_add_notes,
     .iteration = put_iteration,
     .end = put_totals,
 };

@@ -76,6 +76,14 @@ _cpuperf_print() {
 	--rows)
 		return
 		;;
+	--idle)
+		COMPREPLY=($(compgen -W "fold show" -- "$cur"))
+		return
+		;;
+	--idle-rules)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
 	--min-percent)
 		return
 		;;
@@ -128,7 +136,7 @@ _cpuperf_print() {
 		return
 		;;
 	--output-format)
-		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded svg dot pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit perf-data" -- "$cur"))
+		COMPREPLY=($(compgen -W "text csv ndjson json markdown raw folded svg dot pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit github perf-data" -- "$cur"))
 		return
 		;;
 	--output-file)
@@ -178,7 +186,7 @@ _cpuperf_print() {
 		_cpuperf_print_files "$cur" '*.cpsession' '*.cpuperf' '*.data'
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --by-host --host= --rank= --sysroot= --debug-dir= --source-dir= --kallsyms= --debuginfod --report= --each-iteration --diff= --counts --fail-over= --no-totals --within --function= --source --asm --sort= --group-by= --top= --rows= --min-percent= --max-depth= --event= --pid= --tid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --live --serve --output-format= --output-file= --open --no-pager --threads= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --push-waiting --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --by-host --host= --rank= --sysroot= --debug-dir= --source-dir= --kallsyms= --debuginfod --report= --each-iteration --diff= --counts --fail-over= --no-totals --within --function= --source --asm --sort= --group-by= --top= --rows= --idle= --idle-rules= --min-percent= --max-depth= --event= --pid= --tid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --live --serve --stdio --output-format= --output-file= --open --no-pager --threads= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --push-waiting --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

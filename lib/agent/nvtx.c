@@ -251,7 +251,7 @@ static struct agent_name *create_domain_w(const wchar_t *text)
 	return create_domain_a(text ? agent_narrow(narrow, text) : NULL);
 }
 
-/* What a module's table has at a place. */
+/* A function of ours, and its place in a module's table. */
 struct replaced {
 	unsigned at;
 	function by;

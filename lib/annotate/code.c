@@ -245,7 +245,7 @@ static int name_slots(const struct part *p, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* Of no file that is in memory. */
+/* Reads code that is in no file in memory: of the kernel, or of a dump. */
 static size_t read_code(const struct part *p, void *to, size_t max)
 {
 	return p->w->kernel ? annotate_kernel_read(p->w->kernel, p->code.start, to, max)

@@ -2,6 +2,12 @@
  * The code of a function: its instructions with source lines, inlined functions and the names of
  * what they call. Sampled addresses are looked up in it: each has exactly one row, also one that
  * is not the start of an instruction.
+ *
+ * Sums are those of the function, since the sink counts samples by address (report/addresses.h). A
+ * line's rows are those that it has innermost; a function that was inlined is a group of lines of
+ * its own. What is called through a slot of the GOT is named by the slot's relocation
+ * (symbol/elf_plt.c); of arm64 code slots.h follows registers to the slot, until a branch or the
+ * target of a jump.
  */
 #ifndef ANNOTATE_CODE_H
 #define ANNOTATE_CODE_H

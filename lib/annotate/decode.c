@@ -7,36 +7,6 @@
 
 #include <errno.h>
 
-#ifndef CPUPERF_HAS_CAPSTONE
-
-int annotate_decoder_open(uint16_t machine, struct annotate_decoder **out, struct err *e)
-{
-	(void)machine;
-	(void)out;
-	err_set(e, -ENOTSUP,
-		"instructions cannot be shown: this cpuperf_print was built without "
-		"capstone");
-	err_hint(e, "install capstone's headers and build again");
-	return -ENOTSUP;
-}
-
-void annotate_decoder_close(struct annotate_decoder *d)
-{
-	(void)d;
-}
-
-void annotate_decode(struct annotate_decoder *d, const uint8_t *bytes, size_t len, uint64_t address,
-		     struct annotate_instruction *out)
-{
-	(void)d;
-	(void)bytes;
-	(void)len;
-	(void)address;
-	*out = (struct annotate_instruction){.len = 1, .is_data = true};
-}
-
-#else
-
 #include "base/array.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -91,7 +61,7 @@ static int load(struct err *e)
 		const char *name;
 		void *at;
 	} functions[] = {
-#define PLACE(name)   {"cs_" #name, &cs.name},
+#define PLACE(name) {"cs_" #name, &cs.name},
 	    FUNCTIONS(PLACE)};
 
 	for (size_t i = 0; i < ARRAY_NR(functions); i++) {
@@ -213,7 +183,7 @@ static enum annotate_flow flow_of(const struct annotate_decoder *d)
 	return is_of(detail, CS_GRP_JUMP) ? ANNOTATE_JUMP : ANNOTATE_NEXT;
 }
 
-/* As assemblers would have it. */
+/* Writes bytes that are no instruction as an assembler's directive. */
 static void write_data(const struct annotate_decoder *d, const uint8_t *bytes, size_t len,
 		       struct annotate_instruction *out)
 {
@@ -250,5 +220,3 @@ void annotate_decode(struct annotate_decoder *d, const uint8_t *bytes, size_t le
 		 *d->insn->op_str ? " " : "", d->insn->op_str);
 	str_disarm(out->text);
 }
-
-#endif

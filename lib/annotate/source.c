@@ -188,7 +188,8 @@ static struct annotate_source *find(struct annotate_sources *s, const char *path
 	return found ? found : download(s, path, by->id);
 }
 
-/* What one user may read is not shown to whoever else names it. */
+/* Entries are by path and user: a source that one user may read is not shown for another who names
+ * it. */
 static struct entry *entry_of(struct annotate_sources *s, const char *path,
 			      const struct annotate_namer *by)
 {

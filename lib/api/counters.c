@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "session/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,9 +56,7 @@ static bool is_known_refusal(const struct api_counters *c, const struct event_su
 static bool is_countable(const struct api_counters *c, const struct plan_event *p,
 			 struct event_support *out)
 {
-	bool is_of_session = p->set == PLAN_NO_SET || event_wait(&p->event) >= 0 ||
-			     event_latency(&p->event) >= 0 || event_heap(&p->event) >= 0 ||
-			     event_is_probe(&p->event);
+	bool is_of_session = p->set == PLAN_NO_SET || p->source->bytes;
 
 	*out = p->support;
 	if (!is_of_session && is_known_refusal(c, out))

@@ -1,6 +1,10 @@
 /*
  * The counters of a plan, opened for tasks or for a CPU: groups that are started, stopped and read
  * at once. Knows nothing of what a program is told about them.
+ *
+ * They use plans and groups, but no session: opening is what costs; to start is an ioctl per
+ * group, to read one read(2). They are started and stopped a few times while they are opened, so
+ * that later calls have no page faults; the header binds these calls early (noplt).
  */
 #ifndef API_COUNTERS_H
 #define API_COUNTERS_H

@@ -1,5 +1,13 @@
 /*
- * Errors of the rooms as a program's struct cpuperf_error.
+ * Errors of the rooms as a program's struct cpuperf_error. The library is a guest in another's
+ * process: it prints nothing, installs no handlers and sets nothing for the whole process; a
+ * failure is returned. For the same reason jansson's allocator is set by our programs alone
+ * (spec_use_own_heap), and its descriptors are closed by exec.
+ *
+ * cpuperf.map lists the public names by version; all others are hidden, in the shared library and
+ * in the static one. Public structs are opaque, or begin with their size; rows are returned by
+ * pointer, so that a later library may append fields. scripts/check-abi compares with the
+ * interface that tests/data/abi has.
  */
 #ifndef API_FAIL_H
 #define API_FAIL_H

@@ -1,5 +1,6 @@
 /*
- * Recognises that the process was forked: what the parent opened counts the parent.
+ * Recognises that the process was forked: counters that the parent opened count the parent. A page
+ * that reads 0 after fork (MADV_WIPEONFORK) shows it.
  */
 #ifndef API_IMAGE_H
 #define API_IMAGE_H

@@ -1,5 +1,8 @@
 /*
  * A session of a program, from its opening to its end.
+ *
+ * A thread of its own opens, runs and closes it, so that it is not among the threads of the
+ * caller's process that it measures. In memory, it is a session in a folder as of --output=-.
  */
 #ifndef API_RUNNING_H
 #define API_RUNNING_H

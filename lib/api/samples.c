@@ -69,6 +69,7 @@ static int load_names(struct cpuperf_samples *s)
 		return rc;
 	config.finder = s->finder;
 	config.processes = s->processes;
+	config.session = s->saved.session;
 	config.vdso = config.is_same_boot ? s->vdso : NULL;
 	config.with_inlined = true;
 	if (!(s->living = symbol_living_new(s->finder, s->processes, config.is_same_boot)))

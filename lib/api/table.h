@@ -1,6 +1,8 @@
 /*
  * From a running session to a table, for cpuperf and the public interface; and the catalogue of all
  * groups of events.
+ *
+ * cpuperf uses this file, names.h and works.h, and nothing else of the room.
  */
 #ifndef API_TABLE_H
 #define API_TABLE_H

@@ -7,12 +7,12 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/root.h"
-#include "base/str.h"
 #include "pmu/group.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,12 +21,10 @@ static int refuse_absent(const char *what, int id, struct err *e)
 	return err_set(e, -ESRCH, "there is no %s %d", what, id);
 }
 
+/* Also of threads, which /proc does not list. */
 static bool is_thread(int id)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", id); /* also of threads, unlisted */
-	return access(path, F_OK) == 0;
+	return proc_is_there(PROC(&root_live, (uint32_t)id));
 }
 
 static int check_cpu(const struct api_whom *w, const struct host *h, struct err *e)
@@ -77,22 +75,16 @@ static int add_id(struct api_whom *w, pid_t id)
 	return 0;
 }
 
-static int add_thread(const char *name, void *arg)
+static int add_thread(uint32_t tid, void *arg)
 {
 	const struct api_whom *w = arg;
-	uint64_t tid;
 
-	if (str_parse_u64(name, &tid) || (pid_t)tid == w->except)
-		return 0;
-	return add_id(arg, (pid_t)tid);
+	return (pid_t)tid == w->except ? 0 : add_id(arg, (pid_t)tid);
 }
 
 static int list_threads(struct api_whom *w)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", w->id);
-	return root_each(&root_live, path, add_thread, w);
+	return proc_each_thread(PROC(&root_live, (uint32_t)w->id), add_thread, w);
 }
 
 int api_whom_list(struct api_whom *w, struct err *e)

@@ -6,7 +6,9 @@
 #include "base/array.h"
 #include "collect/collect.h"
 #include "pmu/probe.h"
-#include "session/counters.h"
+#include "session/latency.h"
+#include "session/probes.h"
+#include "session/waits.h"
 #include "session/ways.h"
 
 #include <errno.h>
@@ -55,7 +57,7 @@ static const struct event_support *check_latency(struct api_works *w, const stru
 static const struct event_support *check_waits(struct api_works *w)
 {
 	if (!w->has_waits)
-		counters_check_waits(&w->waits);
+		session_waits_check(&w->waits);
 	w->has_waits = true;
 	return &w->waits;
 }

@@ -10,11 +10,16 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "proc/call.h"
+#include "proc/keys.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 #include "wire/loadable.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -47,14 +52,6 @@ struct answer {
 
 /* --- what the process is */
 
-/* A word of /proc/PID/status: the number after the name; false: there is none. */
-static bool status_number(const char *status, const char *name, unsigned long long *out)
-{
-	const char *line = strstr(status, name);
-
-	return line && sscanf(line + strlen(name), " %llu", out) == 1;
-}
-
 static int refuse(pid_t pid, int code, const char *why, const char *hint, struct err *e)
 {
 	err_set(e, code, "process %d %s", pid, why);
@@ -66,22 +63,26 @@ static int refuse(pid_t pid, int code, const char *why, const char *hint, struct
 static int check_status(pid_t pid, const char *status, struct err *e)
 {
 	const char *features = strstr(status, "\nx86_Thread_features:");
-	const char *state = strstr(status, "\nState:");
-	unsigned long long n;
+	uint64_t state = 0, tracer = 0, seccomp = 0;
+	struct proc_key keys[] = {
+	    {"State", &state, .kind = PROC_LETTER}, {"TracerPid", &tracer}, {"Seccomp", &seccomp}};
 	char line[128] = "";
 
 	if (features)
-		(void)sscanf(features + 1, "%127[^\n]", line);
-	if (state && strcspn(state + 7, "ZX") < strcspn(state + 7, "("))
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(features + 1, "\n"),
+			 features + 1);
+	(void)proc_keys_parse(status, strlen(status), keys, ARRAY_NR(keys));
+	if (state == 'Z' || state == 'X')
 		return refuse(pid, -ESRCH, "has ended", NULL, e);
-	if (state && strcspn(state + 7, "T") < strcspn(state + 7, "("))
+	if (state == 'T')
 		return refuse(pid, -EBUSY, "is stopped (SIGSTOP): it could not answer",
 			      "kill -CONT has it go on", e);
-	if (status_number(status, "\nTracerPid:", &n) && n) {
-		err_set(e, -EBUSY, "process %d is traced by process %llu: only one can", pid, n);
+	if (tracer) {
+		err_set(e, -EBUSY, "process %d is traced by process %" PRIu64 ": only one can", pid,
+			tracer);
 		return e->code;
 	}
-	if (status_number(status, "\nSeccomp:", &n) && n)
+	if (seccomp)
 		return refuse(pid, -EPERM,
 			      "is in a sandbox (seccomp), which may kill it for what the agent "
 			      "does",
@@ -97,26 +98,25 @@ static int check_status(pid_t pid, const char *status, struct err *e)
 /* Whether both have the same of that. */
 static bool shares(pid_t pid, const char *what)
 {
-	char path[64], own[64];
-	struct stat a, b;
+	struct stat its, own;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
-	snprintf(own, sizeof(own), "/proc/self/%s", what);
-	return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return proc_find(PROC(&root_live, (uint32_t)pid), what, &its) == 0 &&
+	       proc_find(PROC_SELF(&root_live), what, &own) == 0 && its.st_dev == own.st_dev &&
+	       its.st_ino == own.st_ino;
 }
 
 /* The library's file, by the paths that the process has. */
 static int check_library(pid_t pid, const char *library, struct err *e)
 {
-	char path[PATH_MAX + 32];
+	char name[PATH_MAX], path[PATH_MAX + 32];
 	struct stat own, its;
 	struct statvfs fs;
 
 	if (strlen(library) >= ATTACH_TEXT_BYTES || stat(library, &own))
 		return err_set(e, -ENOENT, "%s cannot be read", library);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, library);
-	if (stat(path, &its) || its.st_dev != own.st_dev || its.st_ino != own.st_ino) {
+	snprintf(name, sizeof(name), "root%s", library);
+	if (proc_path(PROC(&root_live, (uint32_t)pid), name, path, sizeof(path)) < 0 ||
+	    stat(path, &its) || its.st_dev != own.st_dev || its.st_ino != own.st_ino) {
 		err_set(e, -ENOENT, "process %d has other files than cpuperf: it has no %s", pid,
 			library);
 		err_hint(e, "measure it from within its container");
@@ -141,15 +141,12 @@ static void hint_root(struct err *e)
 static int check_program(pid_t pid, struct err *e)
 {
 	struct loadable_judged judged = {.answer = LOADABLE_UNREADABLE};
-	char path[64], name[PATH_MAX];
-	int fd;
-	ssize_t len;
+	const struct proc *p = PROC(&root_live, (uint32_t)pid);
+	char name[PATH_MAX] = "";
+	int fd = proc_open(p, "exe");
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	len = readlink(path, name, sizeof(name) - 1);
-	name[len > 0 ? len : 0] = '\0';
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+	(void)proc_read_link(p, "exe", name, sizeof(name));
+	if (fd == -EACCES || fd == -EPERM) {
 		err_set(e, -EPERM, "process %d is of another user, or has more rights", pid);
 		hint_root(e);
 		return e->code;
@@ -209,18 +206,13 @@ static int open_space(struct attach_space *s, pid_t pid, struct err *e)
 
 int attach_check(pid_t pid, const char *library, struct err *e)
 {
+	BUF_AUTO(status, MAX_STATUS_BYTES);
 	struct attach_space s;
-	char path[64];
-	struct buf status;
-	int rc;
+	int rc = proc_load(PROC(&root_live, (uint32_t)pid), "status", &status);
 
-	buf_init(&status, MAX_STATUS_BYTES);
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	rc = root_load(&root_live, path, &status);
 	if (rc)
 		rc = refuse(pid, -ESRCH, "does not exist", NULL, e);
 	rc = rc ?: check_status(pid, buf_str(&status), e);
-	buf_fini(&status);
 	rc = rc ?: check_program(pid, e);
 	if (rc == 0 && !shares(pid, "ns/net")) {
 		refuse(pid, -ENOTSUP,
@@ -248,72 +240,56 @@ struct tids {
 	int rc;
 };
 
-static int add_tid(const char *name, void *arg)
+static int add_tid(uint32_t tid, void *arg)
 {
 	struct tids *t = arg;
 	pid_t *place = MEM_ADD(t->tid, t->nr, t->room);
 
 	if (!place)
 		return -ENOMEM;
-	*place = atoi(name); /* NOLINT(cert-err34-c): as the kernel writes it */
+	*place = (pid_t)tid;
 	return 0;
 }
 
 static int find_tids(pid_t pid, struct tids *out)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	*out = (struct tids){.tid = NULL};
-	return root_each(&root_live, path, add_tid, out);
+	return proc_each_thread(PROC(&root_live, (uint32_t)pid), add_tid, out);
 }
 
 enum rank { RANK_WAITS, RANK_RUNS, RANK_NOT_NOW };
 
 /* What its status says of it: whether it may be stopped. *is_stopped: it is, by us, since it
  * stopped too late at an attempt before. */
-static bool may_stop(pid_t pid, pid_t tid, bool *is_stopped)
+static bool may_stop(const struct proc *thread, bool *is_stopped)
 {
-	unsigned long long seccomp = 0;
-	char path[64], state = 'X';
-	const char *line;
-	struct buf status;
+	uint64_t seccomp = 0, state = 0;
+	struct proc_key keys[] = {{"State", &state, .kind = PROC_LETTER}, {"Seccomp", &seccomp}};
+	int rc = proc_keys_load(thread, "status", keys, ARRAY_NR(keys));
 
-	buf_init(&status, MAX_STATUS_BYTES);
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	if (root_load(&root_live, path, &status) == 0) {
-		line = strstr(buf_str(&status), "\nState:");
-		if (line)
-			(void)sscanf(line, "\nState: %c", &state);
-		(void)status_number(buf_str(&status), "\nSeccomp:", &seccomp);
-	}
-	buf_fini(&status);
 	*is_stopped = state == 't';
-	return strchr("RSt", state) && !seccomp;
+	return rc == 0 && state && strchr("RSt", (int)state) && !seccomp;
 }
 
 /* A system call that would end early by our interruption is not interrupted. */
 static enum rank rank_of(pid_t pid, pid_t tid)
 {
-	char path[64], line[256];
-	unsigned long long flags = 0;
+	const struct proc *thread = PROC(&root_live, (uint32_t)pid, (uint32_t)tid);
+	struct proc_call c;
 	bool is_stopped;
-	long long call;
 
-	if (!may_stop(pid, tid, &is_stopped))
+	if (!may_stop(thread, &is_stopped))
 		return RANK_NOT_NOW;
 	if (is_stopped)
 		return RANK_WAITS;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-	if (root_load_line(&root_live, path, line, sizeof(line)))
+	if (proc_call_load(thread, &c))
 		return RANK_NOT_NOW;
-	if (strncmp(line, "running", 7) == 0)
+	if (c.is_running)
 		return RANK_RUNS;
-	if (sscanf(line, "%lld %*x %*x %*x 0x%llx", &call, &flags) < 1)
+	if ((c.number == SYS_recvfrom && c.argument[3] & MSG_WAITALL_FLAG) ||
+	    c.number == SYS_recvmsg)
 		return RANK_NOT_NOW;
-	if ((call == SYS_recvfrom && flags & MSG_WAITALL_FLAG) || call == SYS_recvmsg)
-		return RANK_NOT_NOW;
-	return attach_is_wait(call) ? RANK_WAITS : RANK_NOT_NOW;
+	return attach_is_wait(c.number) ? RANK_WAITS : RANK_NOT_NOW;
 }
 
 /* --- the attempt */
@@ -341,18 +317,14 @@ static uint64_t main_low_of(const struct attach_space *s)
 	const struct attach_mapping *m =
 	    ARRAY_FIND(x, s->mapping, s->nr, strcmp(x->name, "[stack]") == 0);
 	unsigned long long limit = 0;
+	BUF_AUTO(text, MAX_STATUS_BYTES);
 	const char *line;
-	char path[64];
-	struct buf text;
 
-	buf_init(&text, MAX_STATUS_BYTES);
-	snprintf(path, sizeof(path), "/proc/%d/limits", s->pid);
-	if (root_load(&root_live, path, &text) == 0) {
+	if (proc_load(PROC(&root_live, (uint32_t)s->pid), "limits", &text) == 0) {
 		line = strstr(buf_str(&text), "Max stack size");
 		if (line && sscanf(line + 14, " %llu", &limit) != 1)
 			limit = 8 << 20; /* unlimited */
 	}
-	buf_fini(&text);
 	if (!m)
 		return UINT64_MAX;
 	return m->end - limit < m->start ? m->end - limit : m->start;

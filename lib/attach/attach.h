@@ -9,6 +9,14 @@
  * signal: it returns there by itself also if this process dies.
  *
  * Threads: any one at a time; it traces, so it must be the same until a call returns.
+ *
+ * A frame of that thread's stack may be of no function that holds a lock of libc, ld.so or an
+ * allocator (attach/stack.h). The call's return address is libc's own return from a signal's
+ * handler, over a frame as the kernel writes it: so the thread restores itself if the recorder
+ * dies. If the recorder lives, it stops the thread as that system call begins, and restores all
+ * exactly: there the kernel still decides how an interrupted call goes on. No single steps and no
+ * breakpoints: they would outlive the recorder. The tracing thread is one of its own, and ends: so
+ * the kernel releases what did not stop in time.
  */
 #ifndef ATTACH_ATTACH_H
 #define ATTACH_ATTACH_H

@@ -1,6 +1,13 @@
 /*
  * What machines differ in: the registers of a stopped thread, how a system call goes on that was
  * interrupted, and the frame to which a call returns.
+ *
+ * On arm64 the kernel does not say how an interrupted call goes on, so the thread is led to where
+ * it begins again; return addresses may be signed, and the first instruction of a call need be no
+ * landing pad.
+ *
+ * Where a handler's stack begins is asked of the kernel. Of one that it disarmed (SS_AUTODISARM)
+ * it is found in the handler's frame, so that nothing is written below a small one.
  */
 #ifndef ATTACH_MACHINE_H
 #define ATTACH_MACHINE_H
@@ -45,13 +52,13 @@ bool attach_state_repeats(const struct attach_state *st, struct user_regs_struct
 /* The registers with which the thread goes on where the kernel does not look at the interrupted
  * call. */
 struct user_regs_struct attach_state_settled(const struct attach_state *st);
-/* Whether it has to be led to where its interrupted call begins again, as only there is known how.
- */
+/* Whether the thread has to be led to where its interrupted call begins again: only there is known
+ * how the call goes on. */
 bool attach_state_must_enter(const struct attach_state *st);
-/* It is there. */
+/* The thread has been led there. */
 void attach_state_entered(struct attach_state *st, pid_t tid);
 
-/* A system call that begins is none then. 0 or -errno. */
+/* Sets the registers; a system call that is about to begin is not made. 0 or -errno. */
 int attach_regs_set(pid_t tid, const struct user_regs_struct *from);
 void attach_extended_set(pid_t tid, struct attach_state *st);
 

@@ -1,4 +1,3 @@
-/* NOLINTBEGIN(cert-err34-c): numbers of the kernel, in its own words */
 #include "attach/space.h"
 
 #include "base/array.h"
@@ -6,6 +5,8 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -38,29 +39,22 @@ bool attach_space_write(const struct attach_space *s, uint64_t address, const vo
 
 /* --- mappings */
 
-/* "start-end rwxp offset device inode   name" */
-static int add_mapping(struct attach_space *s, char *line)
+/* The name ends where the newline was. */
+static int add_mapping(struct attach_space *s, const struct proc_mapping *from)
 {
-	char right[5], *name = NULL;
-	struct attach_mapping *m;
-	unsigned long long start, end, offset, inode;
-	int at = 0;
+	struct attach_mapping *m = MEM_ADD(s->mapping, s->nr, s->room);
 
-	if (sscanf(line, "%llx-%llx %4s %llx %*s %llu %n", &start, &end, right, &offset, &inode,
-		   &at) < 5)
-		return 0;
-	name = line + at;
-	m = MEM_ADD(s->mapping, s->nr, s->room);
 	if (!m)
 		return -ENOMEM;
-	*m = (struct attach_mapping){.start = start,
-				     .end = end,
-				     .offset = offset,
-				     .inode = inode,
-				     .is_readable = right[0] == 'r',
-				     .is_writable = right[1] == 'w',
-				     .is_executable = right[2] == 'x',
-				     .name = name};
+	s->text[from->name - s->text + (ptrdiff_t)from->name_len] = '\0';
+	*m = (struct attach_mapping){.start = from->start,
+				     .end = from->end,
+				     .offset = from->offset,
+				     .inode = from->inode,
+				     .is_readable = from->prot & PROC_MAPS_READ,
+				     .is_writable = from->prot & PROC_MAPS_WRITE,
+				     .is_executable = from->prot & PROC_MAPS_EXEC,
+				     .name = from->name};
 	return 0;
 }
 
@@ -109,27 +103,24 @@ static int add_object(struct attach_space *s, const struct attach_mapping *m)
 
 int attach_space_open(struct attach_space *s, pid_t pid)
 {
+	BUF_AUTO(text, MAX_TEXT_BYTES);
+	const struct proc *p = PROC(&root_live, (uint32_t)pid);
+	struct proc_mapping m;
+	const char *at, *end;
 	char path[64];
-	struct buf text;
-	int rc;
+	int rc = proc_path(p, "mem", path, sizeof(path));
 
 	*s = (struct attach_space){.pid = pid, .memory = -1};
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	s->memory = open(path, O_RDWR | O_CLOEXEC);
+	s->memory = rc < 0 ? rc : open(path, O_RDWR | O_CLOEXEC);
 	if (s->memory < 0)
-		return -errno;
-	buf_init(&text, MAX_TEXT_BYTES);
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	rc = root_load(&root_live, path, &text);
+		return rc < 0 ? rc : -errno;
+	rc = proc_load(p, "maps", &text);
 	s->text = rc == 0 ? mem_strdup(buf_str(&text)) : NULL;
-	buf_fini(&text);
 	rc = rc ? rc : s->text ? 0 : -ENOMEM;
-	for (char *line = s->text, *end; rc == 0 && line && *line; line = end) {
-		end = strchrnul(line, '\n');
-		if (*end)
-			*end++ = '\0';
-		rc = add_mapping(s, line);
-	}
+	at = s->text;
+	end = s->text ? s->text + strlen(s->text) : NULL;
+	while (rc == 0 && proc_maps_next(&at, end, &m))
+		rc = add_mapping(s, &m);
 	for (size_t i = 0; i < s->nr && rc == 0; i++)
 		rc = add_object(s, &s->mapping[i]);
 	if (rc == 0 && !s->nr)
@@ -367,4 +358,3 @@ uint64_t attach_code(const struct attach_space *s, uint64_t start, uint64_t end,
 	mem_free(part);
 	return found;
 }
-/* NOLINTEND(cert-err34-c) */

@@ -1,11 +1,13 @@
-/* NOLINTBEGIN(cert-err34-c): numbers of the kernel, in its own words */
 #include "attach/thread.h"
 
 #include "attach/machine.h"
-#include "base/buf.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "proc/call.h"
+#include "proc/keys.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -73,25 +75,14 @@ static bool is_call_stop(int status)
 
 static bool has_pending_signal(pid_t tid)
 {
-	char path[64], *line;
-	unsigned long long pending = 0, shared = 0, blocked = 0;
-	struct buf text;
+	uint64_t pending = 0, shared = 0, blocked = 0;
+	struct proc_key keys[] = {{"SigPnd", &pending, .kind = PROC_HEX},
+				  {"ShdPnd", &shared, .kind = PROC_HEX},
+				  {"SigBlk", &blocked, .kind = PROC_HEX}};
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	buf_init(&text, 64 << 10);
-	if (root_load(&root_live, path, &text) == 0) {
-		line = strstr(buf_str(&text), "\nSigPnd:");
-		if (line)
-			(void)sscanf(line, "\nSigPnd: %llx", &pending);
-		line = strstr(buf_str(&text), "\nShdPnd:");
-		if (line)
-			(void)sscanf(line, "\nShdPnd: %llx", &shared);
-		line = strstr(buf_str(&text), "\nSigBlk:");
-		if (line)
-			(void)sscanf(line, "\nSigBlk: %llx", &blocked);
-	}
-	buf_fini(&text);
-	return (pending | shared) & ~blocked;
+	return proc_keys_load(PROC(&root_live, (uint32_t)tid), "status", keys, ARRAY_NR(keys)) ==
+		   0 &&
+	       (pending | shared) & ~blocked;
 }
 
 /* Some calls end by any interruption, also by ours: they are repeated, unless a signal came. */
@@ -114,17 +105,11 @@ static bool must_repeat(pid_t tid, const struct attach_state *st, struct user_re
 
 static struct attach_waiting waiting_of(pid_t tid)
 {
-	struct attach_waiting w = {.number = -1};
-	unsigned long long argument = 0, sp = 0, pc = 0;
-	char path[64], line[256];
-	long long number;
+	struct proc_call c;
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	if (root_load_line(&root_live, path, line, sizeof(line)) == 0 &&
-	    sscanf(line, "%lld 0x%llx %*x %*x %*x %*x %*x 0x%llx 0x%llx", &number, &argument, &sp,
-		   &pc) == 4)
-		w = (struct attach_waiting){number, argument, sp, pc};
-	return w;
+	if (proc_call_load(PROC(&root_live, (uint32_t)tid), &c) || c.is_running || c.number < 0)
+		return (struct attach_waiting){.number = -1};
+	return (struct attach_waiting){c.number, c.argument[0], c.sp, c.pc};
 }
 
 /* --- stopping */
@@ -150,17 +135,10 @@ static bool has_sequence(pid_t tid)
 /* From an earlier attempt, in which it did not stop. */
 static bool is_ours(pid_t tid)
 {
-	char path[64], *line;
-	struct buf text;
-	int tracer = 0;
+	uint64_t tracer;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	buf_init(&text, 64 << 10);
-	if (root_load(&root_live, path, &text) == 0 &&
-	    (line = strstr(buf_str(&text), "\nTracerPid:")))
-		(void)sscanf(line, "\nTracerPid: %d", &tracer);
-	buf_fini(&text);
-	return tracer == getpid() || tracer == gettid();
+	return proc_status_number(PROC(&root_live, (uint32_t)tid), "TracerPid", &tracer) &&
+	       (tracer == (uint64_t)getpid() || tracer == (uint64_t)gettid());
 }
 
 static int take(struct attach_thread *t, int status)
@@ -438,4 +416,3 @@ int attach_thread_call(struct attach_thread *t, struct attach_space *s, const st
 		abandon(t);
 	return rc;
 }
-/* NOLINTEND(cert-err34-c) */

@@ -1,5 +1,9 @@
 /*
  * A thread of another process that is stopped, and made to call functions.
+ *
+ * Who holds the loader's lock may wait for this thread: so a wait for that lock is seen as it
+ * begins, and undone. A result (of dlerror, and where errno is) reaches the recorder as the number
+ * of a system call that does nothing.
  */
 #ifndef ATTACH_THREAD_H
 #define ATTACH_THREAD_H

@@ -1,5 +1,9 @@
 /*
  * Why an iteration ended. Numbers are stored in traces: only append.
+ *
+ * session_request ends an iteration before its time. Only iterations of the first one's cause that
+ * are not cut are averaged (table_is_alike); the others are in sums. Shares of samples use cut
+ * ones, too; amounts per second do where a side of --diff has no other.
  */
 #ifndef BASE_CAUSE_H
 #define BASE_CAUSE_H

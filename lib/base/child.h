@@ -7,6 +7,9 @@
  *
  * It starts as a copy of a process with several threads, any of which may hold a lock of libc. So
  * it must not use libc's heap (mem.h uses another there), stdio, or locks.
+ *
+ * A measured command is no such child: it is forked (target/command.c) and raises SIGCHLD like any
+ * child.
  */
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H

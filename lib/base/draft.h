@@ -2,6 +2,9 @@
  * A file that gets its name when it is complete; until then, an existing file of that name is
  * unchanged. Meanwhile it has no name, so that nothing remains if the writer is killed; if the file
  * system does not support that, it has a random name in the same folder.
+ *
+ * Mode 0600, synced before it is named. Links are not followed; files of another user, or of a
+ * session, are not replaced. A terminal, a FIFO and /dev/stdout are written directly.
  */
 #ifndef BASE_DRAFT_H
 #define BASE_DRAFT_H

@@ -327,7 +327,7 @@ int io_random_name(char name[IO_RANDOM_NAME_BYTES])
 	return 0;
 }
 
-/* Without O_TMPFILE. */
+/* Makes an unnamed file where the file system lacks O_TMPFILE. */
 static int open_and_unlink(const char *folder)
 {
 	IO_AUTO_FD int dirfd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);

@@ -1,6 +1,9 @@
 /*
  * Complete reads and writes, and safe creation of files: no links are followed, only the owner has
  * access, and the final name is given to complete files only.
+ *
+ * Input that a user names is a regular file or a descriptor (/dev/stdin, /dev/fd/N: a shell's
+ * pipe), by io_open_input: other FIFOs and devices are refused without opening them.
  */
 #ifndef BASE_IO_H
 #define BASE_IO_H
@@ -44,9 +47,10 @@ int io_open_regular(int dirfd, const char *path, int flags, struct stat *st);
  * not its owner. */
 int io_open_linked(int dirfd, const char *path, int flags, struct stat *st);
 enum { IO_NOBODY = 65534 };
-/* Who may have written a file: its owner, or nobody if anybody can. */
+/* The user who may have written a file: its owner, or IO_NOBODY if everybody may write it. */
 uint32_t io_writer(const struct stat *st);
-/* Whose is what two users wrote: the other's if one is root, else nobody's. */
+/* The user to whom something belongs that two users wrote: the other one if one is root, else
+ * IO_NOBODY. */
 uint32_t io_writer_of_both(uint32_t uid, uint32_t other);
 /* What rc of these functions means. */
 const char *io_reason(int rc);

@@ -70,6 +70,11 @@ void jsonw_u64(struct json_writer *j, const char *key, uint64_t v)
 	buf_u64(j->out, v);
 }
 
+void jsonw_bool(struct json_writer *j, const char *key, bool v)
+{
+	jsonw_raw(j, key, v ? "true" : "false");
+}
+
 void jsonw_us(struct json_writer *j, const char *key, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, rest = size % 1000;

@@ -42,6 +42,7 @@ void jsonw_end(struct json_writer *j);
 /* NULL writes nothing, not even the key. */
 void jsonw_text(struct json_writer *j, const char *key, const char *text);
 void jsonw_u64(struct json_writer *j, const char *key, uint64_t v);
+void jsonw_bool(struct json_writer *j, const char *key, bool v);
 /* Nanoseconds as microseconds with three decimals: exact. */
 void jsonw_us(struct json_writer *j, const char *key, int64_t ns);
 /* A value that is JSON already. */

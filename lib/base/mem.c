@@ -55,7 +55,11 @@ void *mem_grow(void *items, size_t nr, size_t *room, size_t size)
 
 	if (nr < *room)
 		return items;
-	if (__builtin_mul_overflow(more, 2, &more) || __builtin_mul_overflow(more, size, &bytes))
+	do { /* once, unless room is asked for several items at a time */
+		if (__builtin_mul_overflow(more, 2, &more))
+			return NULL;
+	} while (more <= nr);
+	if (__builtin_mul_overflow(more, size, &bytes))
 		return NULL;
 	grown = mem_resize(items, bytes);
 	if (grown)

@@ -25,7 +25,8 @@ void *mem_calloc(size_t nr, size_t size);
 void *mem_resize(void *p, size_t size);
 /*
  * A list of items of size bytes with room for more than nr: the same list if *room allows, else
- * moved, with *room doubled. NULL: no memory or overflow; list and *room are unchanged.
+ * moved, with *room doubled as often as it must. NULL: no memory or overflow; list and *room are
+ * unchanged.
  */
 void *mem_grow(void *items, size_t nr, size_t *room, size_t size);
 /*

@@ -169,6 +169,20 @@ size_t opt_copy(const struct opt_table *t, int argc, char **argv,
 	return nr;
 }
 
+const struct opt_row *opt_first(const struct opt_table *t, int argc, char **argv,
+				bool (*is_one)(const struct opt_row *row))
+{
+	for (int i = 1; i < argc; i++) {
+		struct err ignored = {0};
+		const char *value;
+		const struct opt_row *row = find_option(t, argc, argv, &i, &value, &ignored);
+
+		if (row && is_one(row))
+			return row;
+	}
+	return NULL;
+}
+
 static bool has_word(const char *words, const char *word)
 {
 	size_t len = strlen(word);
@@ -308,6 +322,13 @@ int opt_set_string(const struct opt_row *row, const char *value, void *target, s
 	(void)e;
 	memcpy((char *)target + row->offset, &value, sizeof(value));
 	return 0;
+}
+
+int opt_set_word(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	if (has_word(row->words, value))
+		return opt_set_string(row, value, target, e);
+	return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
 }
 
 int opt_set_flag(const struct opt_row *row, const char *value, void *target, struct err *e)

@@ -2,6 +2,11 @@
  * Command line options as rows of a table, for parsing, help, completion and man page. Accepts
  * --name, --name=value, and --name value if a value is required. No abbreviations. Rows may
  * have a letter: -o value, -ovalue, -o=value.
+ *
+ * One table makes the parser, the environment variables, the help, the completions and the man
+ * page; getopt_long only parses. Options that exclude each other are named in their rows
+ * (`excludes`): two on the command line are an error, and one there makes the variable of the
+ * other be ignored.
  */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
@@ -98,6 +103,11 @@ const char *opt_value(const struct opt_table *t, const char *name, int argc, cha
 size_t opt_copy(const struct opt_table *t, int argc, char **argv,
 		bool (*is_left_out)(const struct opt_row *row), char **out);
 
+/* The row of the first option of argv[1..] for which is_one. NULL: there is none. argv was parsed
+ * without an error. */
+const struct opt_row *opt_first(const struct opt_table *t, int argc, char **argv,
+				bool (*is_one)(const struct opt_row *row));
+
 /* Where the value of an option is from, for messages: "--some-name", or the name of the variable if
  * it is the variable's text (not a copy). */
 enum { OPT_MAX_ORIGIN = 64 };
@@ -114,6 +124,8 @@ void opt_complete_zsh(const struct opt_table *t, struct buf *out);
 /* Setters for the field at row->offset. */
 int opt_set_string(const struct opt_row *row, const char *value, void *target,
 		   struct err *e); /* const char * */
+/* const char *; -EINVAL: it is none of the row's words */
+int opt_set_word(const struct opt_row *row, const char *value, void *target, struct err *e);
 int opt_set_flag(const struct opt_row *row, const char *value, void *target,
 		 struct err *e); /* bool */
 

@@ -120,12 +120,29 @@ int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e
 	return 0;
 }
 
-unsigned opt_std_terminal_width(void)
+unsigned opt_std_width_of(int fd)
 {
 	struct winsize size;
 
-	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col
-										     : 0;
+	return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+unsigned opt_std_terminal_width(void)
+{
+	return opt_std_width_of(STDOUT_FILENO);
+}
+
+bool opt_std_has_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
 }
 
 bool opt_std_has_color(void)
@@ -148,6 +165,8 @@ int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const cha
 	else
 		buf_printf(&out, "%s %s\n", t->program, version);
 	rc = buf_error(&out) ?: io_write_full(STDOUT_FILENO, buf_str(&out), out.len);
+	if (rc == -EPIPE) /* the reader has read enough */
+		rc = 0;
 	if (rc)
 		log_error("standard output: %s", strerror(-rc));
 	return rc ? rc : 1;

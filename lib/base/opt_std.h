@@ -20,11 +20,13 @@ int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target
 int opt_std_set_log_format(const struct opt_row *row, const char *value, void *target,
 			   struct err *e);
 
+#define OPT_STD_SECTION "Messages and help"
+
 /* --help and --version have no value and no variable. */
 #define OPT_STD_ROW(name_, arg_, metavar_, complete_, help_, set_, offset_)                        \
 	{                                                                                          \
 		.name = name_, .arg = arg_, .metavar = metavar_, .complete = complete_,            \
-		.section = "Messages and help", .help = help_, .set = set_, .offset = offset_,     \
+		.section = OPT_STD_SECTION, .help = help_, .set = set_, .offset = offset_,         \
 		.has_no_variable = (arg_) == OPT_NONE                                              \
 	}
 
@@ -45,7 +47,7 @@ int opt_std_set_log_format(const struct opt_row *row, const char *value, void *t
 	     .metavar = "FORMAT",                                                                  \
 	     .complete = OPT_COMPLETE_WORDS,                                                       \
 	     .words = "text json",                                                                 \
-	     .section = "Messages and help",                                                       \
+	     .section = OPT_STD_SECTION,                                                           \
 	     .help =                                                                               \
 		 "Format of messages: text (the default), or json: each line is an object with "   \
 		 "time (UTC), level (verbose, info, warning, error, fatal), program, message, "    \
@@ -67,8 +69,12 @@ int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e
 /* Prints help or version if requested. 1: printed; 0: not requested; -errno. */
 int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const char *version);
 
-/* The width of the terminal on stdout; 0: not a terminal. */
+/* The width of a terminal; 0: it is none. */
+unsigned opt_std_width_of(int fd);
+/* That on stdout. */
 unsigned opt_std_terminal_width(void);
+/* The terminal shows UTF-8, by the name of the locale. */
+bool opt_std_has_utf8(void);
 /* Standard output is a terminal, and NO_COLOR is unset or empty: no-color.org. */
 bool opt_std_has_color(void);
 

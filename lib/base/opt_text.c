@@ -336,7 +336,7 @@ static const struct opt_row *plain_row(const struct opt_table *t)
 			: NULL;
 }
 
-/* What is neither an option nor its value. */
+/* Completes words that are neither an option nor its value. */
 static void add_bash_plain(struct buf *out, const struct opt_table *t)
 {
 	const struct opt_row *row = plain_row(t);

@@ -1,5 +1,9 @@
 /*
  * A bounded queue in front of a descriptor, and a thread that writes it: adding never blocks.
+ *
+ * All output during measuring goes through three of them: standard output, standard error and the
+ * log. The measuring thread appends; a full queue drops new output and reports how much.
+ * cpuperf_print writes directly.
  */
 #ifndef BASE_OUTLET_H
 #define BASE_OUTLET_H

@@ -136,6 +136,22 @@ const struct perf_abi_bits perf_abi_branch_flags[PERF_ABI_NR_BRANCH_FLAGS] = {
     [PERF_ABI_BRANCH_PRIV] = {30, 3},
 };
 
+static bool is_clock(uint32_t type, uint64_t config)
+{
+	return type == PERF_TYPE_SOFTWARE &&
+	       (config == PERF_COUNT_SW_CPU_CLOCK || config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+bool perf_abi_is_selected(uint32_t type, uint64_t config, uint64_t config1)
+{
+	return is_clock(type, config) && config1 == PERF_ABI_CLOCK_SELECTED;
+}
+
+bool perf_abi_is_completed(uint32_t type, uint64_t config, uint64_t config1)
+{
+	return is_clock(type, config) && config1 == PERF_ABI_CLOCK_COMPLETED;
+}
+
 int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1)
 {
 	uint64_t kind = (config1 & ~(uint64_t)PERF_ABI_WAIT_BY_SWITCHES) - PERF_ABI_WAIT;

@@ -169,6 +169,14 @@ static inline bool perf_abi_is_life(uint64_t address)
 enum { PERF_ABI_WAIT_BY_SWITCHES = 16 };
 /* attr.config2 of such an event whose samples may have a waker: trace/waker.h. */
 enum { PERF_ABI_WAKER = 1 };
+/* attr.config1 of a clock, which the kernel ignores: its tasks inherit what counts; a clock of each
+ * CPU samples, of whose samples those of the tasks were selected. */
+enum { PERF_ABI_CLOCK_SELECTED = 0x63740000 };
+bool perf_abi_is_selected(uint32_t type, uint64_t config, uint64_t config1);
+/* The same: of how long its tasks ran without a sample, a reader makes samples of the records of
+ * their switches. */
+enum { PERF_ABI_CLOCK_COMPLETED = 0x63740001 };
+bool perf_abi_is_completed(uint32_t type, uint64_t config, uint64_t config1);
 /* The number after PERF_ABI_WAIT, without the bit; -1: another event. */
 int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1);
 

@@ -14,7 +14,8 @@
 /* older headers lack both capabilities */
 enum { PERFMON = 38, BPF = 39, NR_WORDS = _LINUX_CAPABILITY_U32S_3 };
 
-/* Of little use alone, and harmless while they are effective. */
+/* Raised beside what measuring needs: of little use alone, and harmless while they are effective.
+ */
 #define FURTHER (1ull << BPF | 1ull << CAP_SYSLOG | 1ull << CAP_IPC_LOCK)
 
 static uint64_t held; /* bits of capabilities */

@@ -2,6 +2,11 @@
  * The capability by which a program's file permits its users to measure (setcap). It is effective
  * only from privilege_raise to privilege_lower, so that files are opened with the caller's rights.
  * For a program started as usual, by root too, all of this does nothing.
+ *
+ * Those that measuring needs are permitted all the time, and effective around perf_event_open
+ * (pmu/ops.c), bpf(2) (bpf/) and the open of kallsyms alone. Every process that is created drops
+ * them. cpuperf/rights.c empties the environment after the command's process is made. With them
+ * the loader finds libraries only in the system's folders.
  */
 #ifndef BASE_PRIVILEGE_H
 #define BASE_PRIVILEGE_H

@@ -95,7 +95,7 @@ enum event_scope {
 	EVENT_SCOPE_PACKAGE = 3, /* per package, on the CPUs of the PMU's cpumask */
 	EVENT_SCOPE_THINGS = 4,  /* per thing (disks, processes …): in trace 0, by instance */
 };
-/* What many things have together, of an instantaneous value. */
+/* How an instantaneous value of many things becomes one number. */
 enum event_total {
 	EVENT_TOTAL_SUM = 0,
 	EVENT_TOTAL_MEAN = 1,    /* loads, frequencies: of those that have the value */

@@ -26,6 +26,27 @@ int str_scan_u64(const char **p, const char *end, uint64_t *out)
 	return 0;
 }
 
+int str_scan_hex(const char **p, const char *end, uint64_t *out)
+{
+	const char *at = *p;
+	uint64_t v = 0;
+
+	for (; at != end; at++) {
+		const bool is_letter = *at >= 'a' && *at <= 'f';
+
+		if (!is_letter && (*at < '0' || *at > '9'))
+			break;
+		if (v >> 60)
+			return -ERANGE;
+		v = v << 4 | (unsigned)(is_letter ? *at - 'a' + 10 : *at - '0');
+	}
+	if (at == *p)
+		return -EINVAL;
+	*p = at;
+	*out = v;
+	return 0;
+}
+
 int str_parse_u64(const char *s, uint64_t *out)
 {
 	const char *end = s + strlen(s);
@@ -175,6 +196,13 @@ const char *str_nearest(const char *s, const char *const *names, size_t nr)
 bool str_begins_with_any(const char *s, const char *const *texts, size_t nr)
 {
 	return ARRAY_ANY(x, texts, nr, strncmp(s, *x, strlen(*x)) == 0);
+}
+
+size_t str_stem(const char *s, const char *end)
+{
+	const size_t len = strlen(s), nr = strlen(end);
+
+	return len > nr && strcmp(s + len - nr, end) == 0 ? len - nr : 0;
 }
 
 bool str_glob(const char *pattern, const char *s)

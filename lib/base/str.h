@@ -14,6 +14,9 @@ int str_parse_u64(const char *s, uint64_t *out);
 /* A decimal number at *p, before end; advances *p. 0, -EINVAL or -ERANGE. */
 int str_scan_u64(const char **p, const char *end, uint64_t *out);
 
+/* The same of lower-case hexadecimal digits, without "0x", as the kernel writes them. */
+int str_scan_hex(const char **p, const char *end, uint64_t *out);
+
 /* "10" (seconds), "10s", "0.5s", "10ms", "20us", "5ns", "2m", "1h"; *out in nanoseconds.
  * 0, -EINVAL or -ERANGE. */
 int str_parse_duration_ns(const char *s, uint64_t *out);
@@ -34,6 +37,9 @@ bool str_glob(const char *pattern, const char *s);
 
 /* True if s begins with one of the nr texts. */
 bool str_begins_with_any(const char *s, const char *const *texts, size_t nr);
+
+/* The length of what s has before its end; 0: s does not end so, or has nothing before. */
+size_t str_stem(const char *s, const char *end);
 
 /* Returns the line at *text, up to *stop, and advances *text after its newline. NULL at the end. */
 const char *str_next_line(const char **text, const char *end, const char **stop);

@@ -1,6 +1,10 @@
 /*
  * Threads whose stack does not depend on the limit of the main thread's (ulimit -s), and conditions
  * that wait by CLOCK_MONOTONIC.
+ *
+ * Stacks may be limited to 64 KiB (ulimit -s 64). So large objects are on the heap or static, and
+ * are cleared with memset, as a compound literal is a temporary on the stack without optimisation.
+ * Test system_small_stack runs both programs so.
  */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H

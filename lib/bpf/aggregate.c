@@ -9,8 +9,6 @@
 
 #include <errno.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "bpf/aggregate_tables.h"
 #include "bpf/loading.h"
 
@@ -22,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/aggregate.skel.h"
+#include "bpf/generated/aggregate.h"
 
 enum {
 	LINE_BYTES = sizeof(union bpf_aggregate_line),
@@ -132,15 +130,14 @@ static int load(struct aggregate_bpf *p, const struct aggregate_config *config,
 
 int aggregate_open(const struct aggregate_config *config, struct aggregate **out, struct err *e)
 {
-	struct aggregate_bpf *p;
+	struct aggregate_bpf *p = NULL;
 	int rc;
 
 	loading_begin();
-	p = aggregate_bpf__open_opts(loading_options());
-	rc = p ? load(p, config, out, e) : -errno;
+	rc = loading_open(&aggregate_programs, &p) ?: load(p, config, out, e);
 	loading_end();
 	if (rc) {
-		aggregate_bpf__destroy(p);
+		loading_close(p);
 		return e->code ? e->code : loading_refuse(rc, e);
 	}
 	(*out)->programs = p;
@@ -153,7 +150,7 @@ void aggregate_close(struct aggregate *a)
 		return;
 	if (a->lines)
 		munmap(a->lines, a->map_bytes);
-	aggregate_bpf__destroy(a->programs);
+	loading_close(a->programs);
 	mem_free(a);
 }
 
@@ -218,5 +215,3 @@ struct aggregate_counts aggregate_counts(const struct aggregate *a, uint32_t tab
 
 	return (struct aggregate_counts){head->nr_samples, head->nr_full, head->nr_failed};
 }
-
-#endif

@@ -4,6 +4,17 @@
  *
  * A table that is held adds nothing up: then its samples go to the ring of the event, as those do
  * that find no room in it. So no sample is lost or counted twice while a table is read.
+ *
+ * The kernel calls the program for each sample of the event (PERF_EVENT_IOC_SET_BPF; children
+ * inherit it): 0 says that it is added up, 1 that the ring must have it. A table per CPU and event
+ * is an array in shared memory: a hash table of slots, keyed by a hash of thread, name, exec and
+ * stack, and the words of the stacks.
+ *
+ * All tables are held before the readings of a boundary: so the ring, which is divided by time,
+ * decides which iteration a sample belongs to. Then they are read, written as stacks frames
+ * (session/stacks.h) and emptied (sampler_resume). They are read without system calls: the kernel
+ * skips programs of perf events while bpf(2) reads a map on that CPU, or another program of
+ * kprobes or tracepoints runs there; such samples are missing, not lost.
  */
 #ifndef BPF_AGGREGATE_H
 #define BPF_AGGREGATE_H
@@ -45,6 +56,7 @@ void aggregate_resume(struct aggregate *a, uint32_t table);
 struct aggregate_stack {
 	uint32_t pid, tid;
 	uint64_t samples, weight; /* weight: the sum of their periods; of waits, of their weights */
+	uint64_t unit; /* of a heap: what a sample stands for by chance; 0: each is certain */
 	uint64_t begin_ns, end_ns; /* first and last: CLOCK_MONOTONIC */
 	/* Addresses, the innermost first; borrowed until the table is resumed. */
 	const uint64_t *kernel, *user;

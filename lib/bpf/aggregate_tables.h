@@ -1,5 +1,11 @@
 /*
  * The tables of aggregate.bpf.h, for the loaders of the programs that use them. Private to bpf/.
+ *
+ * Callchains have at most 125 addresses: Linux (6.18) cuts a longer one when a program reads it,
+ * and that sample's record is invalid. Waits are added up in waits.bpf.c, with tables of its own
+ * (waits_open_aggregate) and weights from a table of steps (wait_steps.h), since programs have no
+ * floating point. profile/samples.h returns a stack with many samples in up to 64 parts, spread
+ * over its time.
  */
 #ifndef BPF_AGGREGATE_TABLES_H
 #define BPF_AGGREGATE_TABLES_H

@@ -10,8 +10,6 @@
 
 #include <errno.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "bpf/follow_shared.h"
 #include "bpf/loading.h"
 
@@ -21,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/exits.skel.h"
+#include "bpf/generated/exits.h"
 
 struct exits {
 	struct exits_bpf *programs; /* owned */
@@ -41,11 +39,11 @@ static int pass(void *arg, void *data, size_t bytes)
 
 static int load(struct exits *x, const struct follow_config *c, struct err *e)
 {
-	struct exits_bpf *p = x->programs = exits_bpf__open_opts(loading_options());
-	int rc;
+	int rc = loading_open(&exits_programs, &x->programs);
+	struct exits_bpf *p = x->programs;
 
-	if (!p)
-		return -errno;
+	if (rc)
+		return rc;
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
 	rc = loading_follow(p->obj, c, c->has_target, &p->rodata->cgroup_id, e)
@@ -83,7 +81,7 @@ void exits_close(struct exits *x)
 	if (!x)
 		return;
 	ring_buffer__free(x->rings);
-	exits_bpf__destroy(x->programs);
+	loading_close(x->programs);
 	mem_free(x);
 }
 
@@ -141,5 +139,3 @@ void exits_begin(struct exits *x)
 {
 	__atomic_store_n(&x->programs->bss->read_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
 }
-
-#endif

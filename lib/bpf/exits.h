@@ -1,6 +1,6 @@
 /*
- * What processes have used when they are gone, however short they lived, measured by programs in
- * the kernel.
+ * What each process has used in all when it has ended, also if it lived too short to be read.
+ * Programs in the kernel measure it.
  */
 #ifndef BPF_EXITS_H
 #define BPF_EXITS_H
@@ -21,7 +21,7 @@ struct exits;
 int exits_open(const struct follow_config *config, struct exits **out, struct err *e);
 void exits_close(struct exits *x); /* NULL is fine */
 
-/* A process of the target. -ESRCH: it has ended. */
+/* A process of the target, which may have ended. 0 or -errno. */
 int exits_add_process(struct exits *x, pid_t process);
 
 /*

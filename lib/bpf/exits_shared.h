@@ -8,7 +8,7 @@
 
 enum { BPF_EXITS_COMM_BYTES = 16, BPF_EXITS_MAX_COMMANDS = 1024 };
 
-/* Of a whole process, all its threads, until it was waited for. */
+/* Sums over all threads of a process, until its parent has waited for it. */
 struct bpf_exits_sums {
 	__u64 cpu_ns, minor_faults, major_faults, read_bytes, write_bytes;
 	__u64 delay_ns;   /* waiting for a CPU, threads until they ended */

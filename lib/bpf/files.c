@@ -8,8 +8,6 @@
 
 #include <errno.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "base/io.h"
 #include "base/privilege.h"
 #include "base/sys.h"
@@ -19,7 +17,7 @@
 #include <bpf/libbpf.h>
 #include <string.h>
 
-#include "bpf/files.skel.h"
+#include "bpf/generated/files.h"
 
 enum { NR_AT_A_TIME = 1024 };
 
@@ -30,10 +28,11 @@ struct files {
 
 static int load(struct files *f, unsigned major)
 {
-	struct files_bpf *p = f->programs = files_bpf__open_opts(loading_options());
+	int rc = loading_open(&files_programs, &f->programs);
+	struct files_bpf *p = f->programs;
 
-	if (!p)
-		return -errno;
+	if (rc)
+		return rc;
 	p->rodata->major = major;
 	return loading_load(p->skeleton) ?: loading_attach(p->skeleton);
 }
@@ -61,7 +60,7 @@ void files_close(struct files *f)
 {
 	if (!f)
 		return;
-	files_bpf__destroy(f->programs);
+	loading_close(f->programs);
 	mem_free(f);
 }
 
@@ -97,5 +96,3 @@ int files_read(struct files *f, files_fn *fn, void *arg)
 	io_close(&fd);
 	return rc;
 }
-
-#endif

@@ -1,5 +1,14 @@
 /*
  * Which tasks programs in the kernel measure: all, if it is all zero.
+ *
+ * Each program that measures tasks includes programs/follow.bpf.h, with a value of its own for
+ * each task. Of a control group all tasks have a value, which has the address of the task's set of
+ * groups (css_set): only where that has changed is the task's place in the hierarchy looked up.
+ * The tracepoint cgroup_attach_task divides waits at a move; a reading that sees the other groups
+ * before the kernel reports the move divides them there.
+ *
+ * When events are enabled and disabled is a span of time per event in the programs' memory
+ * (waits_switch), to which waits are cut; a latency counts if its event is enabled when it ends.
  */
 #ifndef BPF_FOLLOW_H
 #define BPF_FOLLOW_H

@@ -1,5 +1,11 @@
 /*
  * Reads what the iterator of waits.bpf.c writes. Private to bpf/.
+ *
+ * If waits are sampled, the iterator treats the part of a wait up to the boundary as a wait that
+ * ended, and writes the stack of each that a sample is due of. session/sample_record.h makes of it
+ * the record that the kernel would have written, which the sampler puts between those of the ring,
+ * by time. The iterator may sleep, so it can read the memory of programs, but does so only where
+ * that is anonymous: a file's could hang.
  */
 #ifndef BPF_LASTING_H
 #define BPF_LASTING_H

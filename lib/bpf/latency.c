@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "bpf/latency_shared.h"
 #include "bpf/loading.h"
 
@@ -20,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/latency.skel.h"
+#include "bpf/generated/latency.h"
 
 _Static_assert((int)LATENCY_SYSCALL == (int)BPF_LATENCY_SYSCALL &&
 		   (int)LATENCY_MAX_EVENTS == (int)BPF_LATENCY_NR_SLOTS &&
@@ -49,7 +47,7 @@ struct latency {
 	struct bpf_latency_histogram *histograms;
 };
 
-/* What each kind needs. */
+/* The kinds that are measured, and how many histograms they may need. */
 struct needs {
 	bool of_kind[LATENCY_SYSCALL + 1];
 	uint32_t nr_histograms;
@@ -175,8 +173,7 @@ int latency_open(const struct latency_config *config, struct latency **out, stru
 	rc = l->keys && l->histograms ? libbpf_num_possible_cpus() : -ENOMEM;
 	if (rc > 0) {
 		l->nr_cpus = (uint32_t)rc;
-		l->programs = latency_bpf__open_opts(loading_options());
-		rc = l->programs ? configure(l, config, e) : -errno;
+		rc = loading_open(&latency_programs, &l->programs) ?: configure(l, config, e);
 	}
 	if (rc == 0)
 		rc = loading_load(l->programs->skeleton) ?: map_counts(l) ?: add_others(l, config);
@@ -195,7 +192,7 @@ void latency_close(struct latency *l)
 		return;
 	if (l->counts)
 		munmap(l->counts, l->map_bytes);
-	latency_bpf__destroy(l->programs);
+	loading_close(l->programs);
 	mem_free(l->keys);
 	mem_free(l->histograms);
 	mem_free(l);
@@ -290,5 +287,3 @@ void latency_forget(struct latency *l, const struct latency_row *row)
 
 	(void)bpf_map_delete_elem(bpf_map__fd(l->programs->maps.histograms), &key);
 }
-
-#endif

@@ -1,6 +1,11 @@
 /*
  * How long system calls, requests to disks, interrupts and waits for a CPU take, measured by
  * programs in the kernel: log-linear histograms. Only this room sees libbpf.
+ *
+ * The table of histograms has a fixed size: what finds no room is in the histogram of others.
+ * Buckets are log-linear, 16 to a power of two. Start times of system calls and of waits for a CPU
+ * are stored in the task; interrupts and requests are of the machine, also with a target.
+ * session/latency.h subtracts two readings and adds up the CPUs.
  */
 #ifndef BPF_LATENCY_H
 #define BPF_LATENCY_H
@@ -50,7 +55,7 @@ struct latency_config {
  * this kernel, or this build, cannot do it; -ENOMEM. One thread. */
 int latency_open(const struct latency_config *config, struct latency **out, struct err *e);
 void latency_close(struct latency *l); /* NULL is fine */
-/* A process of the target, which exists already. -ESRCH: it has ended. */
+/* A process of the target, which exists already, or has ended, or is a thread. 0 or -errno. */
 int latency_add_process(struct latency *l, pid_t process);
 /* Attaches the programs, once. 0 or -errno with *e. */
 int latency_start(struct latency *l, struct err *e);

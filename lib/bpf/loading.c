@@ -1,7 +1,5 @@
 #include "bpf/loading.h"
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/io.h"
@@ -23,6 +21,7 @@
 #include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -49,7 +48,7 @@ __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_prin
 
 /* --- sections of our own --------------------------------------------------------------------- */
 
-enum { TYPE_BYTES = 128, MAX_PROGRAMS = 32, MAX_TYPES_BYTES = 16 << 20 };
+enum { TYPE_BYTES = 128, MAX_PROGRAMS = 32, MAX_MAPS = 16, MAX_TYPES_BYTES = 16 << 20 };
 
 /* The object that is loaded. */
 static _Thread_local struct {
@@ -182,7 +181,8 @@ void loading_end(void)
 	io_close(&object.types);
 }
 
-const struct bpf_object_open_opts *loading_options(void)
+/* NULL: there is no memory for them: libbpf then reads all of the kernel's types. */
+static const struct bpf_object_open_opts *make_options(void)
 {
 	object.types = memfd_create("cpuperf-types", MFD_CLOEXEC);
 	snprintf(object.path, sizeof(object.path), "/proc/self/fd/%d", object.types);
@@ -191,7 +191,72 @@ const struct bpf_object_open_opts *loading_options(void)
 	return object.types < 0 ? NULL : &object.options;
 }
 
-/* What the programs need to know of the kernel's types. */
+/* Where the pointers are that libbpf sets. libbpf frees the tables by free(). */
+static struct bpf_object_skeleton *make_skeleton(const struct loading_programs *of, void **at)
+{
+	struct bpf_object_skeleton *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct bpf_object_skeleton){
+	    .sz = sizeof(*s),
+	    .name = of->name,
+	    .data = (void *)of->object,
+	    .data_sz = (size_t)(of->end - of->object),
+	    .obj = (struct bpf_object **)at++,
+	    .map_skel_sz = sizeof(*s->maps),
+	    .prog_skel_sz = sizeof(*s->progs),
+	    .maps = calloc(MAX_MAPS, sizeof(*s->maps)),
+	    .progs = calloc(MAX_PROGRAMS, sizeof(*s->progs)),
+	};
+	if (!s->maps || !s->progs) {
+		bpf_object__destroy_skeleton(s);
+		return NULL; /* NOLINT(clang-analyzer-unix.Malloc): libbpf has freed s */
+	}
+	for (; of->maps[s->map_cnt]; s->map_cnt++, at++) {
+		s->maps[s->map_cnt].name = of->maps[s->map_cnt];
+		s->maps[s->map_cnt].map = (struct bpf_map **)at;
+	}
+	while (of->programs[s->prog_cnt])
+		s->prog_cnt++;
+	for (int i = 0; i < s->prog_cnt; i++, at++) {
+		s->progs[i].name = of->programs[i];
+		s->progs[i].prog = (struct bpf_program **)at;
+		s->progs[i].link = (struct bpf_link **)(at + s->prog_cnt);
+	}
+	at += s->prog_cnt;
+	for (int i = 0; i < s->map_cnt; i++)
+		if (strchr(s->maps[i].name, '.'))
+			s->maps[i].mmaped = at++;
+	return s;
+}
+
+int loading_open(const struct loading_programs *programs, void *out)
+{
+	void **opened = mem_zalloc(programs->bytes);
+	struct bpf_object_skeleton *s = opened ? make_skeleton(programs, opened + 1) : NULL;
+	int rc = s ? bpf_object__open_skeleton(s, make_options()) : -ENOMEM;
+
+	if (rc) {
+		if (s)
+			bpf_object__destroy_skeleton(s);
+		mem_free(opened); /* NOLINT(clang-analyzer-unix.Malloc): libbpf has freed s */
+		return rc;
+	}
+	*opened = s;
+	memcpy(out, &opened, sizeof(opened));
+	return 0; /* NOLINT(clang-analyzer-unix.Malloc): libbpf frees s */
+}
+
+void loading_close(void *opened)
+{
+	if (!opened)
+		return;
+	bpf_object__destroy_skeleton(*(void **)opened);
+	mem_free(opened);
+}
+
+/* Adds to the functions that every program needs the types that the object's programs attach to. */
 static void choose_types(struct bpf_object *o)
 {
 	struct bpf_program *p;
@@ -235,7 +300,7 @@ static int with_types(types_fn *fn, void *arg)
 	return rc;
 }
 
-/* What an object needs of them. */
+/* An object, and the part of the kernel's types that it names. */
 struct reduction {
 	struct bpf_object *of;
 	struct buf *types;
@@ -348,13 +413,13 @@ int loading_update(const struct bpf_map *map, const void *key, const void *value
 
 int loading_add_process(const struct bpf_map *tasks, pid_t process, const void *value)
 {
-	int fd = sys()->pidfd_open(process), rc;
+	int fd = sys()->pidfd_open(process), rc = fd;
 
-	if (fd < 0)
-		return fd;
-	rc = loading_update(tasks, &fd, value);
-	sys()->close(fd);
-	return rc;
+	if (fd >= 0) {
+		rc = loading_update(tasks, &fd, value);
+		sys()->close(fd);
+	}
+	return rc == -ESRCH || rc == -EINVAL || rc == -ENOENT ? 0 : rc;
 }
 
 /* The number of a group's folder is its id in the kernel, since Linux 5.5. */
@@ -407,5 +472,3 @@ int loading_nr_arguments(const char *name)
 
 	return rc || !number.nr_parameters ? -1 : (int)number.nr_parameters - 1;
 }
-
-#endif

@@ -12,8 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "bpf/loading.h"
 #include "bpf/probes_shared.h"
 
@@ -23,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bpf/probes.skel.h"
+#include "bpf/generated/probes.h"
 
 _Static_assert((int)PROBES_MAX_EVENTS == (int)BPF_PROBES_NR_SLOTS &&
 		   (int)CPUSET_MAX_CPU == (int)BPF_PROBES_MAX_CPUS,
@@ -88,8 +86,7 @@ int probes_open(const struct probes_config *config, struct probes **out, struct 
 	rc = p->links ? libbpf_num_possible_cpus() : -ENOMEM;
 	if (rc > 0) {
 		p->nr_cpus = (uint32_t)rc;
-		p->programs = probes_bpf__open_opts(loading_options());
-		rc = p->programs ? configure(p, config, e) : -errno;
+		rc = loading_open(&probes_programs, &p->programs) ?: configure(p, config, e);
 	}
 	if (rc == 0)
 		rc = loading_load(p->programs->skeleton) ?: map_counts(p);
@@ -110,7 +107,7 @@ void probes_close(struct probes *p)
 		(void)bpf_link__destroy(p->links[--p->nr_links]);
 	if (p->counts)
 		munmap(p->counts, p->map_bytes);
-	probes_bpf__destroy(p->programs);
+	loading_close(p->programs);
 	mem_free(p->links);
 	mem_free(p);
 }
@@ -221,5 +218,3 @@ uint64_t probes_count(const struct probes *p, size_t event, uint32_t cpu, uint64
 	*lost = c->lost;
 	return c->hits;
 }
-
-#endif

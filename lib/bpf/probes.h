@@ -1,9 +1,16 @@
 /*
- * Probes in programs (uprobes), counted and sampled by a program in the kernel. Only this room sees
- * libbpf.
+ * Probes in programs (uprobes), counted and sampled by a program in the kernel. Only this room
+ * sees libbpf.
  *
- * A perf event of a uprobe per task loses hits if children inherit it. So the breakpoints are set
- * for all processes, and the program counts those of the target.
+ * Why not perf events: one of a uprobe for each task loses hits if children inherit it, and one
+ * for each CPU would run a handler for each CPU at each hit. So there is one breakpoint for each
+ * place, in all processes, with one program: it counts the hits of measured tasks by event and
+ * CPU, and sends every nth to the CPU's event bpf_output. Counts are read from mapped memory, as
+ * those of waits.
+ *
+ * The target says which files a name means (event/usdt_files.h; elf/objects.h finds libraries as
+ * the dynamic loader does). A row's `danger` says why a breakpoint may change what the program
+ * computes: the plan refuses it without the flag unsafe.
  */
 #ifndef BPF_PROBES_H
 #define BPF_PROBES_H
@@ -43,7 +50,7 @@ struct probes_config {
  * build, cannot do it; -ENOMEM. One thread. */
 int probes_open(const struct probes_config *config, struct probes **out, struct err *e);
 void probes_close(struct probes *p); /* sets no breakpoint any more; NULL is fine */
-/* A process of the target, which exists already. -ESRCH: it has ended. */
+/* A process of the target, which exists already, or has ended, or is a thread. 0 or -errno. */
 int probes_add_process(struct probes *p, pid_t process);
 /* Sends the samples of the CPU to this event of type software:bpf_output, in place of an older one.
  * Borrows fd until the event is closed. 0 or -errno. */

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include <bpf/bpf.h>
 #include <stdio.h>
 
@@ -79,20 +77,3 @@ int program_runs_each(program_runs_fn *fn, void *arg)
 	privilege_lower();
 	return rc;
 }
-
-#else
-
-int program_runs_open(int *fd, struct err *e)
-{
-	(void)fd;
-	return err_set(e, -ENOTSUP, "BPF programs: cpuperf was built without libbpf");
-}
-
-int program_runs_each(program_runs_fn *fn, void *arg)
-{
-	(void)fn;
-	(void)arg;
-	return -ENOTSUP;
-}
-
-#endif

@@ -8,8 +8,6 @@
 
 #include <errno.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "base/io.h"
 #include "base/privilege.h"
 #include "base/sys.h"
@@ -19,7 +17,7 @@
 #include <bpf/libbpf.h>
 #include <string.h>
 
-#include "bpf/tasks.skel.h"
+#include "bpf/generated/tasks.h"
 
 enum { TEXT_BYTES = 1 << 16 }; /* the kernel returns at most half of it at a time */
 
@@ -31,11 +29,12 @@ struct tasks {
 
 static int load(struct tasks *t, const struct tasks_config *c)
 {
-	struct tasks_bpf *p = t->programs = tasks_bpf__open_opts(loading_options());
+	int rc = loading_open(&tasks_programs, &t->programs);
+	struct tasks_bpf *p = t->programs;
 	int nr_cpus = libbpf_num_possible_cpus();
 
-	if (!p)
-		return -errno;
+	if (rc)
+		return rc;
 	if (nr_cpus < 0)
 		return nr_cpus;
 	if (c->has_memory && nr_cpus > BPF_TASKS_MAX_CPUS)
@@ -70,7 +69,7 @@ void tasks_close(struct tasks *t)
 {
 	if (!t)
 		return;
-	tasks_bpf__destroy(t->programs);
+	loading_close(t->programs);
 	mem_free(t);
 }
 
@@ -132,5 +131,3 @@ int tasks_read(struct tasks *t, tasks_fn *fn, void *arg)
 	io_close(&fd);
 	return rc;
 }
-
-#endif

@@ -8,7 +8,7 @@
 
 enum { BPF_TASKS_COMM_BYTES = 16, BPF_TASKS_MAX_CPUS = 8192 };
 
-/* What of a process was read. */
+/* Flags of a process that was read. */
 enum {
 	BPF_TASKS_OF_KERNEL = 1, /* a thread of the kernel: comm is not all of its name */
 	BPF_TASKS_TORN = 2,      /* threads ended meanwhile: the sums may have some twice, or not */

@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "bpf/aggregate_tables.h"
 #include "bpf/kernel_types.h"
 #include "bpf/lasting.h"
@@ -30,7 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bpf/waits.skel.h"
+#include "bpf/generated/waits.h"
 
 struct waits {
 	struct waits_bpf *programs;  /* owned */
@@ -83,17 +81,23 @@ enum { SP_BIT = PERF_REG_X86_SP };
 enum { SP_BIT };
 #endif
 
-/* A system call in struct pt_regs: its number, of which 4 bytes suffice, and its arguments. */
+/* A system call in struct pt_regs: its number, of which 4 bytes suffice, its arguments, and the
+ * segment of code, or the state, of which a bit is mode_64 in programs of 64 bits. */
 static const struct {
-	uint16_t call_at, argument_at[3];
+	uint16_t call_at, argument_at[3], mode_at;
+	uint32_t mode_64;
 } call = {
 #if defined(__x86_64__)
     offsetof(struct pt_regs, orig_rax),
     {offsetof(struct pt_regs, rdi), offsetof(struct pt_regs, rsi), offsetof(struct pt_regs, rdx)},
+    offsetof(struct pt_regs, cs),
+    0x10,                  /* 0x33, where programs of 32 bits have 0x23 */
 #elif defined(__aarch64__) /* behind struct user_pt_regs: the first argument, the number */
     sizeof(struct user_pt_regs) + sizeof(uint64_t),
     {sizeof(struct user_pt_regs), offsetof(struct user_pt_regs, regs[1]),
      offsetof(struct user_pt_regs, regs[2])},
+    offsetof(struct user_pt_regs, pstate),
+    0, /* PSR_MODE32_BIT */
 #endif
 };
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -109,6 +113,8 @@ static void configure_futexes(struct waits_bpf *p, const struct waits_config *c)
 
 	p->rodata->futex_call = is_wanted ? FUTEX_CALL : 0;
 	p->rodata->call_at = call.call_at;
+	p->rodata->mode_at = call.mode_at;
+	p->rodata->mode_64 = call.mode_64;
 	for (size_t i = 0; i < ARRAY_NR(call.argument_at); i++)
 		p->rodata->argument_at[i] = call.argument_at[i];
 }
@@ -224,11 +230,6 @@ static int map_sums(struct waits *w)
 	return 0;
 }
 
-bool waits_are_built(void)
-{
-	return true;
-}
-
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
 {
 	struct waits *w = mem_zalloc(sizeof(*w));
@@ -243,8 +244,7 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 	rc = libbpf_num_possible_cpus();
 	w->nr_cpus = rc > 0 ? (uint32_t)rc : 0;
 	if (rc > 0) {
-		w->programs = waits_bpf__open_opts(loading_options());
-		rc = w->programs ? configure(w, config, e) : -errno;
+		rc = loading_open(&waits_programs, &w->programs) ?: configure(w, config, e);
 	}
 	if (rc == 0)
 		rc = loading_load(w->programs->skeleton);
@@ -265,7 +265,7 @@ void waits_close(struct waits *w)
 		return;
 	if (w->sums)
 		munmap(w->sums, w->map_bytes);
-	waits_bpf__destroy(w->programs);
+	loading_close(w->programs);
 	mem_free(w);
 }
 
@@ -355,5 +355,3 @@ uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
 	s = &w->sums[cpu];
 	return kind == WAITS_WAKEUPS ? s->wakeups : s->ns[kind] + s->settled[kind];
 }
-
-#endif

@@ -2,6 +2,23 @@
  * How long tasks wait, measured by programs in the kernel: blocked, from the switch out to the
  * wakeup, and for a CPU, from the wakeup or the preemption to the switch in. Sums per CPU, and
  * samples in the rings of perf events of type software:bpf_output. Only this room sees libbpf.
+ *
+ * Programs (programs/waits.bpf.c) store the state of each task in the task itself. Times enabled,
+ * rings and hotplug work as for all events, because a perf event bpf_output is opened for each
+ * event and CPU: the sums, in mapped memory, are read in place of its count. At each boundary an
+ * iterator adds up the waits that last.
+ *
+ * A sample is sent to that perf event when the task runs again (bpf_perf_event_output): the kernel
+ * adds callchain, registers and stack bytes of the task that waited. Its raw data has the length
+ * of the wait, from which its weight follows (base/wait_weight.h); beyond max_frequency some are
+ * left out by chance, and the others say so (base/wait_thinning.h). attr.config1 marks such events
+ * for readers.
+ *
+ * A task that is switched out in futex(2) has the address in its value, and the owner if a lock is
+ * there: both are in the sample (trace/futex.h). With the flag `waker` a program at sched_waking,
+ * where the waker still runs, stores its callchain, registers and a piece of its stack in one of
+ * 512 slots, if the wait is long enough to be sampled (trace/waker.h). Interrupts are recognised
+ * by their entries in that stack, as preempt_count cannot be read on every kernel.
  */
 #ifndef BPF_WAITS_H
 #define BPF_WAITS_H
@@ -58,9 +75,6 @@ struct waits_config {
 	uint32_t stack_bytes; /* with so much of the program's stack, at most 24 KiB */
 };
 
-/* False: this build has no programs, whatever the rights. */
-bool waits_are_built(void);
-
 /* Loads the programs. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP: this kernel, or this
  * build, cannot do it; -ENOMEM. One thread. */
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e);
@@ -72,7 +86,7 @@ int waits_open_aggregate(struct waits *w, enum waits_kind kind,
 			 const struct aggregate_config *config, struct aggregate **out,
 			 struct err *e);
 
-/* A process of the target, which exists already. -ESRCH: it has ended. */
+/* A process of the target, which exists already, or has ended, or is a thread. 0 or -errno. */
 int waits_add_process(struct waits *w, pid_t process);
 /* Sends the samples of the CPU to this event of type software:bpf_output, in place of an older one.
  * Borrows fd until the event is closed. 0 or -errno. */

@@ -3,6 +3,10 @@
  * there. Tables are hostile, and neither libunwind nor libdw is safe against them: a division can
  * kill the one with SIGFPE, a large register number makes the other allocate gigabytes. Source:
  * DWARF 5, 6.4; the LSB for GNU operations.
+ *
+ * So this interpreter is our own: it bounds the programs, needs no handle per thread, and reads
+ * tables of all machines on any of them. It uses no heap, files or locks, so that it runs inside
+ * measured programs, too (lib/agent/heap).
  */
 #ifndef CFI_PROGRAM_H
 #define CFI_PROGRAM_H

@@ -1,6 +1,10 @@
 /*
  * Work that may take long or never end, such as calls into others' drivers: it is done in a thread
  * of its own, which is waited for at most for a time.
+ *
+ * NVIDIA's library is called so, for at most 2 s: of a GPU that fell off the bus a call may hang.
+ * Its values then fail, further readings do not wait, and the end of the source leaves the thread
+ * behind.
  */
 #ifndef COLLECT_BOUNDED_H
 #define COLLECT_BOUNDED_H

@@ -12,6 +12,9 @@
 #include "base/str.h"
 #include "bpf/program_runs.h"
 #include "collect/things.h"
+#include "proc/keys.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,59 +54,41 @@ struct search {
 	struct dict holders;
 	uint32_t pid;
 	size_t nr_looks;
-	struct buf text;
 };
-
-/* "prog_id:\t41" in the description of a descriptor. 0: it is of no program. */
-static uint32_t find_id(const char *text)
-{
-	static const char key[] = "\nprog_id:\t";
-	const char *p = strstr(text, key), *end;
-	uint64_t id;
-
-	if (!p)
-		return 0;
-	p += strlen(key);
-	end = p + strlen(p);
-	return str_scan_u64(&p, end, &id) || id > UINT32_MAX ? 0 : (uint32_t)id;
-}
 
 static int look_at(const char *fd, void *arg)
 {
 	static const char wanted[] = "anon_inode:bpf";
 	struct search *s = arg;
+	const struct proc *p = PROC(s->root, s->pid);
+	char name[NAME_MAX + sizeof("fdinfo/")], target[sizeof(wanted)];
+	uint64_t number = 0;
+	struct proc_key key = {"prog_id", &number};
 	struct holder *h;
-	char path[PATH_MAX], target[sizeof(wanted)];
 	uint32_t id;
 
 	if (s->nr_looks++ >= MAX_LOOKS)
 		return -E2BIG;
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/fd/%s", s->root->dir, s->pid, fd);
-	if (readlink(path, target, strlen(wanted)) != (ssize_t)strlen(wanted) ||
-	    memcmp(target, wanted, strlen(wanted)) != 0)
+	snprintf(name, sizeof(name), "fd/%s", fd);
+	if (proc_read_link(p, name, target, sizeof(target)) < 0 ||
+	    strncmp(target, wanted, strlen(wanted)) != 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/fdinfo/%s", s->pid, fd);
-	buf_reset(&s->text);
-	if (root_load(s->root, path, &s->text))
+	snprintf(name, sizeof(name), "fdinfo/%s", fd);
+	if (proc_keys_load(p, name, &key, 1) || number > UINT32_MAX)
 		return 0;
-	id = find_id(buf_str(&s->text));
+	id = (uint32_t)number; /* 0: it is of no program */
 	h = id ? dict_get(&s->holders, &id) : NULL;
 	if (h && (!h->pid || s->pid < h->pid))
 		h->pid = s->pid;
 	return 0;
 }
 
-static int look_into(const char *name, void *arg)
+static int look_into(uint32_t pid, void *arg)
 {
 	struct search *s = arg;
-	char path[64];
-	uint64_t pid;
 
-	if (str_parse_u64(name, &pid) || pid > UINT32_MAX)
-		return 0;
-	s->pid = (uint32_t)pid;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/fd", s->pid);
-	return root_each(s->root, path, look_at, s) == -E2BIG ? -E2BIG : 0;
+	s->pid = pid;
+	return proc_each_name(PROC(s->root, pid), "fd", look_at, s) == -E2BIG ? -E2BIG : 0;
 }
 
 /* What it does not find has no process in its name. */
@@ -111,21 +96,18 @@ static void search(struct search *s, const struct root *root)
 {
 	*s = (struct search){.root = root};
 	dict_init(&s->holders, sizeof(struct holder), DICT_KEY(struct holder, id), THINGS_MAX);
-	buf_init(&s->text, 1 << 16);
-	(void)root_each(root, "/proc", look_into, s);
-	buf_fini(&s->text);
+	(void)proc_each(root, look_into, s);
 }
 
 static void make_name(const struct search *s, const struct program_runs *p, char out[NAME_BYTES])
 {
 	const struct holder *h = dict_at(&s->holders, dict_find(&s->holders, &p->id));
-	char path[64], comm[32];
+	char comm[32];
 	int len = snprintf(out, NAME_BYTES, "%" PRIu32 "%s%s", p->id, *p->name ? " " : "", p->name);
 
 	if (!h)
 		return;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", h->pid);
-	if (root_load_line(s->root, path, comm, sizeof(comm)) == 0)
+	if (proc_load_line(PROC(s->root, h->pid), "comm", comm, sizeof(comm)) == 0)
 		snprintf(out + len, NAME_BYTES - (size_t)len, " (%s %" PRIu32 ")", comm, h->pid);
 }
 

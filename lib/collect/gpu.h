@@ -11,6 +11,8 @@
  *
  * Nothing wakes a GPU: one whose device sleeps (power/runtime_status) is not read, since some
  * drivers wake it for that. It has no values then, but for GPU_AWAKE.
+ *
+ * They are things beside the cards (struct listed_others), or all there is (gpm.h).
  */
 #ifndef COLLECT_GPU_H
 #define COLLECT_GPU_H

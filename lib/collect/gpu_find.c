@@ -12,6 +12,7 @@
 #include "bpf/files.h"
 #include "collect/file_cache.h"
 #include "collect/process_reader.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,7 +128,7 @@ static int look_at_fds(struct gpu_find *f, uint32_t pid)
 	IO_AUTO_FD int folder = -1;
 	int rc;
 
-	snprintf(path, sizeof(path), "%" PRIu32 "/fd", pid);
+	(void)proc_name(PROC(NULL, pid), "fd", path, sizeof(path));
 	folder = sys()->openat(f->cache.dir, path, O_RDONLY | O_DIRECTORY, 0);
 	rc = folder < 0 ? folder : proc_ids_load(&f->fds, folder);
 	for (size_t i = 0; i < f->fds.nr && rc == 0; i++)
@@ -150,7 +151,7 @@ static off_t count_fds(const struct gpu_find *f, uint32_t pid)
 	char path[PATH_BYTES];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%" PRIu32 "/fd", pid);
+	(void)proc_name(PROC(NULL, pid), "fd", path, sizeof(path));
 	return f->is_live && sys()->fstatat(f->cache.dir, path, &st, 0) == 0 ? st.st_size : 0;
 }
 
@@ -304,9 +305,10 @@ bool gpu_find_is_full(const struct gpu_find *f)
 ssize_t gpu_find_load(const struct gpu_find *f, const struct gpu_file *file, char *text,
 		      size_t size)
 {
-	char path[PATH_BYTES];
+	char name[32], path[PATH_BYTES];
 
-	snprintf(path, sizeof(path), "%" PRIu32 "/fdinfo/%" PRIu32, file->pid, file->fd);
+	snprintf(name, sizeof(name), "fdinfo/%" PRIu32, file->fd);
+	(void)proc_name(PROC(NULL, file->pid), name, path, sizeof(path));
 	return file_cache_read(&f->cache, -1, path, text, size);
 }
 

@@ -1,6 +1,7 @@
 /*
  * The descriptors of all processes that are open on GPUs: found by an iterator in the kernel, or by
- * the links of /proc/PID/fd. Private to collect/gpu_*.c.
+ * the links of /proc/PID/fd, which are read again if the CPU clock of the process has moved.
+ * Private to collect/gpu_*.c.
  */
 #ifndef COLLECT_GPU_FIND_H
 #define COLLECT_GPU_FIND_H

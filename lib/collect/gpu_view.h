@@ -1,6 +1,7 @@
 /*
- * What the sources of things share that are made of the clients of GPUs: engines and processes.
- * Private to collect/gpu_*.c.
+ * What the two sources of things share that show the clients of GPUs: engines and processes. They
+ * are joined when they are opened (collect_many_source.join), so that each client is read once.
+ * The base of a share's readings is the whole of the thing. Private to collect/gpu_*.c.
  */
 #ifndef COLLECT_GPU_VIEW_H
 #define COLLECT_GPU_VIEW_H

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "collect/bounded.h"
-#include "collect/proc_smaps.h"
+#include "proc/smaps.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,13 @@
 /*
  * The maps of a target's memory in an iteration: the first, that with the most resident memory, and
  * the last. For any threads.
+ *
+ * They are added up from smaps by kind and object, and written as frames of the target's trace at
+ * a boundary, before which the target is read once more. After each reading the thread pauses for
+ * 100 times the CPU time that it took. A file of smaps is of the memory that its process had when
+ * it was opened: a process of which a second read finds nothing has ended or called exec
+ * meanwhile, and is not added. cpuperf_print/memory_maps.h makes three moments of a session of
+ * them.
  */
 #ifndef COLLECT_MEMORY_MAP_H
 #define COLLECT_MEMORY_MAP_H

@@ -3,6 +3,12 @@
  * are optional: those of newer drivers are missing in older ones.
  *
  * With the capabilities of cpuperf's file (base/privilege.h) the loader ignores LD_LIBRARY_PATH.
+ *
+ * The library opens what it asks, which wakes a sleeping GPU, and a call may never return. So GPUs
+ * are found in /proc/driver/nvidia/gpus, without it; it is loaded only if that exists, and begun
+ * only if one of them is awake. A table (nvml_gpu.c) says which call has which fields: each is
+ * made once for a reading, and what the GPU does not have is not asked again. Where a newer
+ * function is missing the older one stands in.
  */
 #ifndef COLLECT_NVML_H
 #define COLLECT_NVML_H

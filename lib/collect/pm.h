@@ -8,6 +8,18 @@
  *
  * Source: the headers and documentation of CUPTI. Tested with a stand-in for its libraries, not on
  * a GPU.
+ *
+ * That process is libexec/cpuperf/cpuperf-gpu-pm, started by base/child.h and exec: CUDA cannot be
+ * used in a copy of a process that has threads, and a program that links libcpuperf is not
+ * cpuperf. It sends samples with the GPU's times (cupti/message.h), and readings of both clocks:
+ * at the start, each second, and when a boundary asks for what was sampled up to it. A sample
+ * waits for the next pair, which converts its time (pm_clock.h), then for the session
+ * (paced_take_samples), which writes it as a reading between boundaries. Of a boundary is the
+ * newest sample that had arrived.
+ *
+ * If the process dies or does not answer for 2 s, a note says so and the events fail. The first
+ * samples show whether they are by the clock that CUPTI reads; if not, they have the times of
+ * their arrival, and a note says that.
  */
 #ifndef COLLECT_PM_H
 #define COLLECT_PM_H

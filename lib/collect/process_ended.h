@@ -2,6 +2,18 @@
  * Processes that have ended, as things: those that were read before, until what they used at last
  * is known, and those that came and went between two readings. Measured by programs in the kernel
  * (bpf/exits.h). Private to process.c.
+ *
+ * The kernel has added up a process at sched_process_free, some 10 ms after it was waited for;
+ * then its sums are sent. One that was read before is also sent when its last thread comes to
+ * sched_process_exit, without what is not added up yet: sums are cumulative, so the later ones add
+ * only the rest. One that began after the last reading is not, as what finds no room would be
+ * counted twice.
+ *
+ * They are listed, flagged ENDED, until the reading after the boundary of their iteration
+ * (collect_next). A process that was read before and is gone stays listed, with its last values,
+ * until its own arrive. What finds no room in the ring is added up by command in the kernel. One
+ * that had ended before the first iteration may be sent in it: it is dropped, by its start and
+ * since it was not listed then.
  */
 #ifndef COLLECT_PROCESS_ENDED_H
 #define COLLECT_PROCESS_ENDED_H

@@ -6,14 +6,17 @@
  */
 #include "collect/process_reader.h"
 
-#include "base/buf.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "collect/file_cache.h"
-#include "collect/proc_pid_text.h"
 #include "collect/task_table.h"
+#include "proc/keys.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
+#include "proc/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +34,7 @@ enum {
 	BY_PATH = INT_MIN, /* in place of a descriptor: opened for each reading */
 	TEXT_BYTES = 4096,
 	STATUS_BYTES = 1 << 16, /* lists the groups of the user: up to 11 bytes for each */
-	PATH_BYTES = 64,
-	MAX_STATUS_BYTES = 1 << 20,
+	PATH_BYTES = PROC_NAME_BYTES,
 };
 enum { INITIAL_PID_NAMESPACE = 0xeffffffc }; /* the kernel's PROC_PID_INIT_INO: its inode */
 
@@ -89,15 +91,17 @@ struct watched {
 
 static void write_path(char path[PATH_BYTES], uint32_t pid, const char *name)
 {
-	snprintf(path, PATH_BYTES, "%" PRIu32 "/%s", pid, name);
+	(void)proc_name(PROC(NULL, pid), name, path, PATH_BYTES);
+}
+
+static void write_task_path(char path[PATH_BYTES], uint32_t pid, uint32_t tid, enum file file)
+{
+	(void)proc_name(PROC(NULL, pid, tid), file_names[file], path, PATH_BYTES);
 }
 
 static void write_file_path(char path[PATH_BYTES], uint32_t pid, enum file file)
 {
-	if (file == FIRST_IO)
-		snprintf(path, PATH_BYTES, "%" PRIu32 "/task/%" PRIu32 "/io", pid, pid);
-	else
-		write_path(path, pid, file_names[file]);
+	write_task_path(path, pid, file == FIRST_IO ? pid : 0, file == FIRST_IO ? IO : file);
 }
 
 static bool is_denied(int rc)
@@ -153,7 +157,9 @@ static int list_folder(struct reader *r, const struct watched *p, enum file file
 static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 {
 	char path[PATH_BYTES], text[TEXT_BYTES];
-	struct proc_pid_stat s;
+	uint64_t start;
+	const struct proc_number number = {PROC_STAT_START_TICKS, &start};
+	struct proc_stat s;
 	ssize_t n;
 
 	write_path(path, pid, file_names[STAT]);
@@ -162,19 +168,25 @@ static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 		return -ENOMEM;
 	if (n == -ENOENT || n == -ESRCH)
 		return -ESRCH;
-	*out = n < 0 || proc_pid_stat_parse(text, (size_t)n, &s) ? 0 : s.start_ticks;
+	*out = n < 0 || proc_stat_parse(text, (size_t)n, &s, &number, 1) ? 0 : start;
 	return 0;
 }
 
-static int parse_io(const char *text, ssize_t len, struct proc_pid_io *out)
+static int parse_stat(const char *text, ssize_t len, struct proc_stat *out,
+		      const struct proc_number *numbers, size_t nr)
 {
-	return len < 0 ? (int)len : proc_pid_io_parse(text, (size_t)len, out);
+	return len < 0 ? (int)len : proc_stat_parse(text, (size_t)len, out, numbers, nr);
+}
+
+static int parse_io(const char *text, ssize_t len, struct proc_io *out)
+{
+	return len < 0 ? (int)len : proc_io_parse(text, (size_t)len, out);
 }
 
 static void add_io(struct reader *r, uint32_t pid, struct watched *p, struct process_family *out)
 {
 	char path[PATH_BYTES], text[TEXT_BYTES];
-	struct proc_pid_io io;
+	struct proc_io io;
 	ssize_t n;
 
 	write_path(path, pid, file_names[IO]);
@@ -188,39 +200,44 @@ static void add_io(struct reader *r, uint32_t pid, struct watched *p, struct pro
 	out->waited[PROCESS_WRITE_BYTES] = io.write_bytes;
 }
 
-static int proc_family(void *state, uint32_t pid, void *process, struct process_family *out)
+static int family_of(void *state, uint32_t pid, void *process, struct process_family *out)
 {
 	struct reader *r = state;
-	struct proc_pid_family f;
+	uint64_t parent, minor, major, user, system;
+	const struct proc_number numbers[] = {{PROC_STAT_PARENT, &parent},
+					      {PROC_STAT_CHILD_MINOR_FAULTS, &minor},
+					      {PROC_STAT_CHILD_MAJOR_FAULTS, &major},
+					      {PROC_STAT_CHILD_USER_TICKS, &user},
+					      {PROC_STAT_CHILD_SYSTEM_TICKS, &system}};
 	char path[PATH_BYTES], text[TEXT_BYTES];
-	ssize_t n;
+	struct proc_stat s;
 	int rc;
 
 	write_path(path, pid, file_names[STAT]);
-	n = file_cache_read(&r->cache, -1, path, text, sizeof(text));
-	rc = n < 0 ? (int)n : proc_pid_family_parse(text, (size_t)n, &f);
+	rc = parse_stat(text, file_cache_read(&r->cache, -1, path, text, sizeof(text)), &s, numbers,
+			ARRAY_NR(numbers));
 	if (rc)
 		return rc;
 	*out = (struct process_family){
-	    .parent = (uint32_t)f.parent,
-	    .is_zombie = f.is_zombie,
+	    .parent = (uint32_t)parent,
+	    .is_zombie = proc_stat_has_ended(&s),
 	    .has = BIT(PROCESS_CPU_TIME) | BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) |
 		   BIT(PROCESS_FAULTS),
-	    .waited = {[PROCESS_CPU_TIME] = f.cpu_ticks * r->tick_ns,
-		       [PROCESS_MINOR_FAULTS] = f.minor_faults,
-		       [PROCESS_MAJOR_FAULTS] = f.major_faults,
-		       [PROCESS_FAULTS] = f.minor_faults + f.major_faults},
+	    .waited = {[PROCESS_CPU_TIME] = (user + system) * r->tick_ns,
+		       [PROCESS_MINOR_FAULTS] = minor,
+		       [PROCESS_MAJOR_FAULTS] = major,
+		       [PROCESS_FAULTS] = minor + major},
 	};
 	if (r->wanted & OF_IO)
 		add_io(r, pid, process, out);
 	return 0;
 }
 
-static uint32_t proc_parent(void *state, uint32_t pid)
+static uint32_t parent_of(void *state, uint32_t pid)
 {
 	struct process_family f = {0};
 
-	return proc_family(state, pid, NULL, &f) ? 0 : f.parent;
+	return family_of(state, pid, NULL, &f) ? 0 : f.parent;
 }
 
 static void close_files(struct reader *r, struct watched *p)
@@ -315,8 +332,8 @@ static int get_threads(struct reader *r, struct watched *p, struct process_value
 
 static int set_times(struct watched *p, struct task *task, const char *text, ssize_t len)
 {
-	struct proc_pid_schedstat s;
-	int rc = len < 0 ? (int)len : proc_pid_schedstat_parse(text, (size_t)len, &s);
+	struct proc_schedstat s;
+	int rc = len < 0 ? (int)len : proc_schedstat_parse(text, (size_t)len, &s);
 
 	if (rc == 0)
 		task_table_set(&p->others, task, &(struct task_times){s.cpu_ns, s.delay_ns});
@@ -337,8 +354,7 @@ static int read_task(struct reader *r, struct watched *p, struct task *task, boo
 	int rc;
 
 	if (task->fd < 0)
-		snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/schedstat", p->pid,
-			 task->tid);
+		write_task_path(path, p->pid, task->tid, SCHEDSTAT);
 	if (task->fd == -1)
 		task->fd = file_cache_open(&r->cache, path);
 	rc = set_times(p, task, text,
@@ -398,7 +414,7 @@ static uint64_t to_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-static uint64_t proc_clock(const void *state, uint32_t pid)
+static uint64_t cpu_time_of(const void *state, uint32_t pid)
 {
 	const struct reader *r = state;
 	struct timespec t;
@@ -413,7 +429,7 @@ static uint64_t proc_clock(const void *state, uint32_t pid)
  */
 static void find_unseen(struct reader *r, struct watched *p, uint64_t seen_ns)
 {
-	uint64_t after_ns = proc_clock(r, p->pid);
+	uint64_t after_ns = cpu_time_of(r, p->pid);
 	uint64_t least_ns = p->clock_ns > seen_ns ? p->clock_ns - seen_ns : 0;
 	uint64_t most_ns = after_ns > seen_ns ? after_ns - seen_ns : 0;
 
@@ -451,8 +467,8 @@ static int get_memory(struct reader *r, struct watched *p, struct process_values
 {
 	char text[TEXT_BYTES];
 	ssize_t n = read_file(r, p, STATM, text, sizeof(text));
-	struct proc_pid_statm m;
-	int rc = n < 0 ? (int)n : proc_pid_statm_parse(text, (size_t)n, &m);
+	struct proc_statm m;
+	int rc = n < 0 ? (int)n : proc_statm_parse(text, (size_t)n, &m);
 
 	if (rc)
 		return rc;
@@ -469,14 +485,16 @@ static int get_memory(struct reader *r, struct watched *p, struct process_values
 static int get_peak(struct reader *r, struct watched *p, struct process_values *out)
 {
 	ssize_t n = read_file(r, p, STATUS, r->status, sizeof(r->status));
-	struct proc_pid_status s;
-	int rc = n < 0 ? (int)n : proc_pid_status_parse(r->status, (size_t)n, &s);
+	uint64_t state = 0, peak = 0;
+	struct proc_key keys[] = {{"State", &state, .kind = PROC_LETTER},
+				  {"VmHWM", &peak, .kind = PROC_KIB}};
+	int rc = n < 0 ? (int)n : proc_keys_parse(r->status, (size_t)n, keys, ARRAY_NR(keys));
 
-	if (rc || s.is_zombie) /* it has no memory any more */
+	if (rc || state == 'Z' || state == 'X') /* it has no memory any more */
 		return rc;
-	if (__builtin_mul_overflow(s.peak_rss_kib, 1024u, &s.peak_rss_kib))
+	if (__builtin_mul_overflow(peak, 1024u, &peak))
 		return -ERANGE;
-	set(out, PROCESS_PEAK_RSS, s.peak_rss_kib);
+	set(out, PROCESS_PEAK_RSS, peak);
 	return 0;
 }
 
@@ -484,11 +502,12 @@ static int get_peak(struct reader *r, struct watched *p, struct process_values *
 static int find_waited(struct reader *r, struct watched *p)
 {
 	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, STAT, text, sizeof(text));
-	struct proc_pid_family f;
-	int rc = n < 0 ? (int)n : proc_pid_family_parse(text, (size_t)n, &f);
+	uint64_t faults;
+	const struct proc_number number = {PROC_STAT_CHILD_MINOR_FAULTS, &faults};
+	struct proc_stat s;
+	int rc = parse_stat(text, read_file(r, p, STAT, text, sizeof(text)), &s, &number, 1);
 
-	p->has_waited |= rc == 0 && f.minor_faults;
+	p->has_waited |= rc == 0 && faults;
 	return rc;
 }
 
@@ -499,24 +518,25 @@ static void drop_task(struct task *task, void *arg)
 }
 
 /* The file of the first thread is open: of a process that has ended nobody may open it. */
-static int read_io_of_task(struct reader *r, struct watched *p, uint32_t tid,
-			   struct proc_pid_io *out)
+static int read_io_of_task(struct reader *r, struct watched *p, uint32_t tid, struct proc_io *out)
 {
 	char path[PATH_BYTES], text[TEXT_BYTES];
 
 	if (tid == p->pid)
 		return parse_io(text, read_file(r, p, FIRST_IO, text, sizeof(text)), out);
-	snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/io", p->pid, tid);
+	write_task_path(path, p->pid, tid, IO);
 	return parse_io(text, file_cache_read(&r->cache, -1, path, text, sizeof(text)), out);
 }
 
 static bool add_faults(const char *text, ssize_t len, uint64_t *sum)
 {
-	struct proc_pid_stat s;
+	uint64_t faults;
+	const struct proc_number number = {PROC_STAT_MINOR_FAULTS, &faults};
+	struct proc_stat s;
 
-	if (len <= 0 || proc_pid_stat_parse(text, (size_t)len, &s))
+	if (parse_stat(text, len, &s, &number, 1))
 		return false;
-	*sum += s.minor_faults;
+	*sum += faults;
 	return true;
 }
 
@@ -528,8 +548,7 @@ static void find_past_faults(struct reader *r, struct watched *p)
 	bool is_known = add_faults(text, read_file(r, p, STAT, text, sizeof(text)), &all);
 
 	for (size_t i = 0; i < p->io.nr && is_known; i++) {
-		snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/stat", p->pid,
-			 p->io.list[i].tid);
+		write_task_path(path, p->pid, p->io.list[i].tid, STAT);
 		is_known = add_faults(
 		    text, file_cache_read(&r->cache, -1, path, text, sizeof(text)), &here);
 	}
@@ -546,7 +565,7 @@ static int read_io_of_tasks(struct reader *r, struct watched *p)
 		     ?: task_table_sync(&p->io, r->ids.list, r->ids.nr, drop_task, NULL);
 
 	for (size_t i = 0; i < p->io.nr && rc == 0; i++) {
-		struct proc_pid_io io;
+		struct proc_io io;
 
 		rc = read_io_of_task(r, p, p->io.list[i].tid, &io);
 		if (rc == 0)
@@ -592,7 +611,7 @@ static int get_io_of_tasks(struct reader *r, struct watched *p, struct process_v
 static int get_io(struct reader *r, struct watched *p, struct process_values *out)
 {
 	char text[TEXT_BYTES];
-	struct proc_pid_io io;
+	struct proc_io io;
 	int rc = 0;
 
 	if (!p->has_waited)
@@ -610,15 +629,18 @@ static int get_io(struct reader *r, struct watched *p, struct process_values *ou
 static int get_faults(struct reader *r, struct watched *p, struct process_values *out)
 {
 	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, STAT, text, sizeof(text));
-	struct proc_pid_stat s;
-	int rc = n < 0 ? (int)n : proc_pid_stat_parse(text, (size_t)n, &s);
+	uint64_t minor, major;
+	const struct proc_number numbers[] = {{PROC_STAT_MINOR_FAULTS, &minor},
+					      {PROC_STAT_MAJOR_FAULTS, &major}};
+	struct proc_stat s;
+	int rc = parse_stat(text, read_file(r, p, STAT, text, sizeof(text)), &s, numbers,
+			    ARRAY_NR(numbers));
 
 	if (rc)
 		return rc;
-	set(out, PROCESS_MINOR_FAULTS, s.minor_faults);
-	set(out, PROCESS_MAJOR_FAULTS, s.major_faults);
-	set(out, PROCESS_FAULTS, s.minor_faults + s.major_faults);
+	set(out, PROCESS_MINOR_FAULTS, minor);
+	set(out, PROCESS_MAJOR_FAULTS, major);
+	set(out, PROCESS_FAULTS, minor + major);
 	return 0;
 }
 
@@ -666,10 +688,10 @@ static void choose_parts(struct reader *r)
 static bool has_schedstat(const struct reader *r)
 {
 	char text[TEXT_BYTES];
-	struct proc_pid_schedstat s;
+	struct proc_schedstat s;
 	ssize_t n = file_cache_read(&r->cache, -1, "self/schedstat", text, sizeof(text));
 
-	return n < 0 || proc_pid_schedstat_parse(text, (size_t)n, &s) || s.nr_runs;
+	return n < 0 || proc_schedstat_parse(text, (size_t)n, &s) || s.nr_runs;
 }
 
 /* CPUs in nohz_full may skip ticks for a second. "(null)" is an empty list. */
@@ -683,16 +705,15 @@ static bool has_ticks(const struct root *root)
 
 static void detect_machine(struct reader *r, const struct root *root)
 {
-	struct proc_pid_status status = {0};
-	BUF_AUTO(text, MAX_STATUS_BYTES);
+	uint64_t self = 0, ids[PROC_MAX_NAMESPACES];
+	struct proc_key keys[] = {{"Pid", &self}, {"NSpid", ids, PROC_MAX_NAMESPACES}};
 	struct stat st;
 
-	if (root_load(root, "/proc/self/status", &text) == 0 &&
-	    proc_pid_status_parse(buf_str(&text), text.len, &status) == 0 &&
-	    status.pid <= INT32_MAX)
-		r->self = (uint32_t)status.pid;
+	if (proc_keys_load(PROC_SELF(root), "status", keys, ARRAY_NR(keys)) == 0 &&
+	    self <= INT32_MAX)
+		r->self = (uint32_t)self;
 	r->is_live = !root->dir[0];
-	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && status.nr_namespaces <= 1;
+	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && keys[1].nr <= 1;
 	r->is_of_machine = r->has_clock &&
 			   sys()->fstatat(r->cache.dir, "self/ns/pid", &st, 0) == 0 &&
 			   st.st_ino == INITIAL_PID_NAMESPACE;
@@ -704,7 +725,7 @@ static void detect_machine(struct reader *r, const struct root *root)
 	r->tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static int proc_open(const struct root *root, uint32_t wanted, void **state)
+static int open_all(const struct root *root, uint32_t wanted, void **state)
 {
 	struct reader *r = mem_zalloc(sizeof(*r));
 	int rc = r ? file_cache_init(&r->cache, root, "/proc") : -ENOMEM;
@@ -720,7 +741,7 @@ static int proc_open(const struct root *root, uint32_t wanted, void **state)
 	return 0;
 }
 
-static void proc_close(void *state)
+static void close_all(void *state)
 {
 	struct reader *r = state;
 
@@ -729,28 +750,28 @@ static void proc_close(void *state)
 	mem_free(r);
 }
 
-static uint32_t proc_self(const void *state)
+static uint32_t self_of(const void *state)
 {
 	const struct reader *r = state;
 
 	return r->self;
 }
 
-static bool proc_is_of_machine(const void *state)
+static bool is_of_machine(const void *state)
 {
 	const struct reader *r = state;
 
 	return r->is_of_machine;
 }
 
-static int proc_list(void *state, struct proc_ids *out)
+static int list_all(void *state, struct proc_ids *out)
 {
 	const struct reader *r = state;
 
 	return proc_ids_load(out, r->cache.dir);
 }
 
-static int proc_command(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES])
+static int command_of(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES])
 {
 	const struct reader *r = state;
 	char path[PATH_BYTES], text[TEXT_BYTES];
@@ -766,7 +787,7 @@ static int proc_command(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTE
 	return 0;
 }
 
-static void proc_detach(void *state, void *process)
+static void detach_process(void *state, void *process)
 {
 	struct reader *r = state;
 	struct watched *p = process;
@@ -779,7 +800,7 @@ static void proc_detach(void *state, void *process)
 	mem_free(p);
 }
 
-static int proc_attach(void *state, uint32_t pid, void **process)
+static int attach_process(void *state, uint32_t pid, void **process)
 {
 	struct watched *p = mem_zalloc(sizeof(*p));
 	int rc;
@@ -794,7 +815,7 @@ static int proc_attach(void *state, uint32_t pid, void **process)
 	if (rc == -EMFILE)
 		rc = load_start(state, pid, &p->start_ticks);
 	if (rc)
-		proc_detach(state, p);
+		detach_process(state, p);
 	else
 		*process = p;
 	return rc;
@@ -867,7 +888,7 @@ static bool is_asleep(const struct reader *r, const struct watched *p, uint64_t 
 	return r->has_clock && r->has_ticks && p->is_whole && now_ns - p->moved_ns >= TICKS_NS;
 }
 
-static int proc_read(void *state, void *process, struct process_values *values)
+static int read_process(void *state, void *process, struct process_values *values)
 {
 	struct watched *p = process;
 	bool was_open = p->is_open;
@@ -892,16 +913,16 @@ static int proc_read(void *state, void *process, struct process_values *values)
 }
 
 const struct process_reader process_proc_reader = {
-    .open = proc_open,
-    .close = proc_close,
-    .self = proc_self,
-    .is_of_machine = proc_is_of_machine,
-    .list = proc_list,
-    .command = proc_command,
-    .parent = proc_parent,
-    .family = proc_family,
-    .clock = proc_clock,
-    .attach = proc_attach,
-    .detach = proc_detach,
-    .read = proc_read,
+    .open = open_all,
+    .close = close_all,
+    .self = self_of,
+    .is_of_machine = is_of_machine,
+    .list = list_all,
+    .command = command_of,
+    .parent = parent_of,
+    .family = family_of,
+    .clock = cpu_time_of,
+    .attach = attach_process,
+    .detach = detach_process,
+    .read = read_process,
 };

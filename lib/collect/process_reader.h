@@ -1,12 +1,24 @@
 /*
  * Where the values of processes come from, as a table of functions: /proc, or an iterator in the
  * kernel (process_tasks.h). process_members.c chooses and names processes.
+ *
+ * process_tasks.h is the quick one: an iterator over tasks (bpf/tasks.h), run when processes are
+ * listed. The kernel walks the threads of the reader's PID namespace by number, and writes a
+ * record of each process, whose threads it adds up as /proc does, and of each further thread,
+ * whose run delay the reader sums, as the kernel keeps none of threads that ended. Memory counters
+ * are added up over the CPUs; where the data of each CPU is, the program finds by a map of its
+ * own. What it does not read, and all once it fails, comes from process_proc.c, which it contains;
+ * numbers and counters go on.
+ *
+ * Bytes of a process are its own. signal->ioac, and so /proc/PID/io, has those of children that
+ * were waited for: programs read inblock and oublock, process_proc.c the files of threads from the
+ * first child on.
  */
 #ifndef COLLECT_PROCESS_READER_H
 #define COLLECT_PROCESS_READER_H
 
-#include "collect/proc_ids.h"
 #include "collect/process.h"
+#include "proc/ids.h"
 
 struct root;
 

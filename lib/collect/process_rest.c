@@ -9,7 +9,7 @@
 #include "base/sys.h"
 #include "collect/cgroup.h"
 #include "collect/cgroup_text.h"
-#include "collect/proc_stat.h"
+#include "collect/machine_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +105,7 @@ static int parse(const struct process_rest *r, const char *text, size_t len, uin
 		*ns = values[CGROUP_CPU_USAGE];
 		return rc ?: has & 1u << CGROUP_CPU_USAGE ? rc : -ENODATA;
 	}
-	rc = proc_stat_parse_all(text, len, ns);
+	rc = machine_stat_parse_all(text, len, ns);
 	*ns *= r->tick_ns;
 	return rc;
 }

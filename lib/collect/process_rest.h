@@ -2,6 +2,12 @@
  * What is in no process's row. CPU time of the machine, or of a control group of version 2: that of
  * processes that ended between two readings, of interrupts, of processes that may not be seen. CPU
  * time or faults of a tree: of children that their parents have waited for.
+ *
+ * It is a thing like the others, with its own number: the whole less what the rows grew by. Its
+ * readings have the flag REST, so the sum of an event with it is whole although things ended. Of a
+ * tree without programs in the kernel the whole is what its processes used and those that they
+ * have waited for (process_reader.family: cutime, cminflt, the bytes of /proc/PID/io); a process
+ * that nobody in the tree waits for takes its part with it.
  */
 #ifndef COLLECT_PROCESS_REST_H
 #define COLLECT_PROCESS_REST_H

@@ -1,6 +1,10 @@
 /*
  * The interface of a collector, which each pair of files proc_*.{c,h} implements. Parsers receive
  * text and length, and open nothing.
+ *
+ * A counter that decreases is `failed`, as how much it counted is not known. But times of
+ * /proc/stat that decrease (steal, iowait, idle) stand still (hold), so that the base of a share
+ * is the time that passed; a note says it once.
  */
 #ifndef COLLECT_SOURCE_H
 #define COLLECT_SOURCE_H

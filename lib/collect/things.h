@@ -1,6 +1,9 @@
 /*
  * What the sources of many things share: the list of things with their numbers, values and open
  * files, the matching of words, and notes for the user.
+ *
+ * Of several files that have a field the first that exists is read, also where a later one has
+ * more fields: amdgpu's table (gpu_metrics.h) serves where plain files are missing.
  */
 #ifndef COLLECT_THINGS_H
 #define COLLECT_THINGS_H

@@ -33,7 +33,8 @@ enum source { IN_TICKS, IN_SAMPLES, AT_ENDS, NR_SOURCES };
 struct counter {
 	uint64_t start_ns, end_ns; /* the slice; 0: none yet */
 	uint64_t nr, weight;
-	uint64_t longest_ns; /* without a sample */
+	uint64_t longest_ns;        /* without a sample */
+	struct counts_slice before; /* from sample to sample: not emitted yet; end_ns 0: none */
 };
 
 struct series {
@@ -355,24 +356,37 @@ static int emit_slice(struct series *s, const struct counts_slice *k)
 	return emit(s, &p);
 }
 
-/* A point of what is counted now, of the whole slice or a part of it. */
-static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
+static int put_slice(struct series *s, const struct counts_slice *slice)
 {
-	const char *group = s->table->columns[event].group;
-	const struct counter *k = &s->counter[event];
-	const struct counts_slice slice = {.event = event,
-					   .start_ns = start_ns,
-					   .end_ns = end_ns,
-					   .nr = k->nr,
-					   .weight = k->weight};
+	const char *group = s->table->columns[slice->event].group;
 
 	/* what an agent adds up is of processes: they have a trace of their own */
-	if (start_ns >= end_ns ||
-	    (!k->nr && (strcmp(group, "heap") == 0 || strcmp(group, "resource") == 0)))
+	if (slice->start_ns >= slice->end_ns ||
+	    (!slice->nr && (strcmp(group, "heap") == 0 || strcmp(group, "resource") == 0)))
 		return 0;
 	if (s->keeps)
-		counts_slices_add(s->keeps, &slice);
-	return emit_slice(s, &slice);
+		counts_slices_add(s->keeps, slice);
+	return emit_slice(s, slice);
+}
+
+/* What is counted now, of the whole slice or a part of it. */
+static struct counts_slice counted(const struct series *s, uint32_t event, uint64_t start_ns,
+				   uint64_t end_ns)
+{
+	const struct counter *k = &s->counter[event];
+
+	return (struct counts_slice){.event = event,
+				     .start_ns = start_ns,
+				     .end_ns = end_ns,
+				     .nr = k->nr,
+				     .weight = k->weight};
+}
+
+static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
+{
+	const struct counts_slice slice = counted(s, event, start_ns, end_ns);
+
+	return put_slice(s, &slice);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -380,11 +394,31 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The start of the slice of a time. */
-static uint64_t slice_of(const struct series *s, uint64_t time_ns)
+static bool is_near(uint64_t a_ns, uint64_t b_ns, uint64_t within_ns)
 {
-	return time_ns < s->origin_ns ? time_ns
-				      : time_ns - (time_ns - s->origin_ns) % s->config->slice_ns;
+	return (a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns) < within_ns;
+}
+
+/* The slice of a time of the trace. A rest of less than half a slice at the trace's ends belongs to
+ * the slice beside it: a sample in it would look like a burst. */
+static void find_slice(const struct series *s, uint64_t time_ns, uint64_t *start_ns,
+		       uint64_t *end_ns)
+{
+	const struct profile_trace *t = s->trace;
+	const uint64_t slice_ns = s->config->slice_ns, half_ns = slice_ns / 2;
+	uint64_t from_ns = time_ns, to_ns;
+
+	if (time_ns >= s->origin_ns)
+		from_ns -= (time_ns - s->origin_ns) % slice_ns;
+	if (from_ns >= slice_ns && is_near(from_ns, t->end_ns, half_ns))
+		from_ns -= slice_ns;
+	to_ns = from_ns;
+	sum_add(&to_ns, slice_ns);
+	if (is_near(to_ns, t->start_ns, half_ns))
+		sum_add(&to_ns, slice_ns);
+	*start_ns =
+	    from_ns < t->start_ns || is_near(from_ns, t->start_ns, half_ns) ? t->start_ns : from_ns;
+	*end_ns = to_ns > t->end_ns || is_near(to_ns, t->end_ns, half_ns) ? t->end_ns : to_ns;
 }
 
 /* Ends the current slice, and the interval without samples up to a time, which is one point. */
@@ -409,17 +443,14 @@ static int count_in_slice(struct series *s, uint32_t event, const struct trace_r
 			  uint64_t time_ns)
 {
 	struct counter *k = &s->counter[event];
-	uint64_t start_ns = slice_of(s, time_ns);
+	uint64_t start_ns, end_ns;
 	int rc = 0;
 
 	if (time_ns >= k->end_ns && k->end_ns < s->trace->end_ns) {
+		find_slice(s, time_ns, &start_ns, &end_ns);
 		rc = end_slice(s, event, start_ns);
 		k->start_ns = k->end_ns;
-		k->end_ns = start_ns;
-		sum_add(&k->end_ns, s->config->slice_ns);
-		/* with many CPUs, a sample in the short rest would look like a burst */
-		if (s->trace->head.cpu != COUNTS_NO_CPU)
-			k->end_ns = least(k->end_ns, s->trace->end_ns);
+		k->end_ns = end_ns;
 	}
 	add_sample(k, r);
 	return rc;
@@ -439,17 +470,33 @@ static int count_from_last(struct series *s, uint32_t event, const struct trace_
 	add_sample(k, r);
 	if (time_ns - k->start_ns < s->config->slice_ns)
 		return 0;
-	rc = emit_samples(s, event, k->start_ns, time_ns);
-	*k = (struct counter){.start_ns = time_ns, .end_ns = time_ns, .longest_ns = k->longest_ns};
+	rc = put_slice(s, &k->before);
+	*k = (struct counter){.start_ns = time_ns,
+			      .end_ns = time_ns,
+			      .longest_ns = k->longest_ns,
+			      .before = counted(s, event, k->start_ns, time_ns)};
 	return rc;
+}
+
+/* What is less than half a slice belongs to the one before. */
+static int end_before(struct series *s, struct counter *k)
+{
+	struct counts_slice *before = &k->before;
+
+	if (before->end_ns && k->end_ns - k->start_ns < s->config->slice_ns / 2) {
+		before->end_ns = k->start_ns = k->end_ns;
+		before->nr += k->nr;
+		sum_add(&before->weight, k->weight);
+	}
+	return put_slice(s, before);
 }
 
 /* The rest after the last sample is unknown; a long rest contains few events. */
 static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
 {
 	struct counter *k = &s->counter[event];
-	int rc = emit_samples(s, event, k->start_ns, k->end_ns);
 	uint64_t rest_ns = end_ns > k->end_ns ? end_ns - k->end_ns : 0;
+	int rc = end_before(s, k) ?: emit_samples(s, event, k->start_ns, k->end_ns);
 
 	k->nr = k->weight = 0;
 	if (rc || rest_ns / 2 <= k->longest_ns)

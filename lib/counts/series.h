@@ -50,8 +50,10 @@ struct counts_series_config {
 	 * not filter points of the machine. */
 	const struct profile_filter *filter;
 	bool has_all_events; /* the filter's events do not apply: metrics need all */
-	uint64_t slice_ns;   /* for samples; from the session's start on; not 0 */
-	bool has_totals;     /* also in a session that samples; a tally always has them */
+	/* For samples; from the session's start on; not 0. Less than half of it at the begin or end
+	 * of a trace is not a slice of its own. */
+	uint64_t slice_ns;
+	bool has_totals; /* also in a session that samples; a tally always has them */
 	/* Intervals end at samples, at least slice_ns apart, in place of slices: a sample's weight
 	 * accrued since the one before it, so these are smooth where samples are few. */
 	bool from_sample_to_sample;

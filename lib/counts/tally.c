@@ -124,11 +124,17 @@ static void add_things(struct table *t, const struct profile_trace *trace)
 	}
 }
 
+/* The heap's are of sizes, and no latencies. */
+static bool is_of_sizes(const struct table *t, const struct trace_histogram *h)
+{
+	return strcmp(t->columns[h->event].group, "heap") == 0;
+}
+
 void counts_tally_latencies(struct table *t, const struct trace_histogram *h, size_t nr)
 {
 	latencies_fini(&t->latencies);
 	for (size_t i = 0; i < nr; i++)
-		if (h[i].event < t->nr_events)
+		if (h[i].event < t->nr_events && !is_of_sizes(t, &h[i]))
 			(void)counts_latency_add(&t->latencies, &h[i], false);
 }
 

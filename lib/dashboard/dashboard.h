@@ -2,6 +2,20 @@
  * The dashboard of a running session. A thread draws; the measuring thread passes copies of tables
  * and never waits. If the drawing thread is too slow, the oldest queued iteration is dropped, and
  * counted.
+ *
+ *     measuring -> copies  -> model.h: rows,    -> paint.h: cells -> terminal.h
+ *     thread       of tables  history, choices     of canvas.h       changed cells, as far
+ *                             ^ keys, mouse                          as the tty takes them
+ *                             ui.h polls signals and keys
+ *
+ * Tables of things are arranged (block.h) when they are painted and when a key needs them, since
+ * each iteration has others; thing_series.h keeps their values over time. A part of the screen is
+ * a canvas, too (canvas_part), so that painters need no columns of the whole.
+ *
+ * A profile of a process (Enter) is another session, which the program starts
+ * (cpuperf/profile_process.h); it borrows the terminal (dashboard_ui_lend). The drawing thread
+ * asks now and then how far it is (dashboard_profiler), so neither drawing nor measuring waits.
+ * The replay of cpuperf_print runs the same ui.h in its only thread.
  */
 #ifndef DASHBOARD_DASHBOARD_H
 #define DASHBOARD_DASHBOARD_H

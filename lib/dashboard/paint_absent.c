@@ -5,6 +5,7 @@
 #include "dashboard/paint_parts.h"
 #include "screen/absent.h"
 
+#include <limits.h>
 #include <string.h>
 
 static size_t count(const struct table *t, const char **reason)
@@ -36,7 +37,7 @@ void paint_absent(const struct model *m, struct canvas *c, struct paint_area are
 	BUF_AUTO(b, PAINT_LINE_BYTES);
 
 	buf_addc(&b, ' ');
-	absent_put(t, NULL, 0, &b);
+	absent_put(t, NULL, UINT_MAX, &b);
 	for (char *end = b.data; end && (end = strchr(end, '\n'));)
 		*end = end[1] ? ';' : '\0';
 	if (buf_error(&b) || canvas_width(buf_str(&b)) > c->width) {

@@ -168,13 +168,26 @@ static void keep_in_sight(struct top *t)
 		t->first = t->selected - t->nr_lines + 1;
 }
 
+/* Of an idle machine or process. */
+static const char *no_samples(const struct top *t)
+{
+	static const char *const clocks[] = {"cpu_clock", "task_clock"};
+	const char *event = t->status.event ? t->status.event : "";
+
+	if (!ARRAY_ANY(x, clocks, ARRAY_NR(clocks), strcmp(event, *x) == 0))
+		return "no samples";
+	return t->status.nr_events > 1
+		   ? "no samples: nothing used a CPU; e shows the next event"
+		   : "no samples: nothing used a CPU; --spec-file=wall samples waits";
+}
+
 static const char *nothing(const struct top *t)
 {
 	if (!t->is_set)
 		return t->status.all_s > 0 ? "reading …" : "the first samples are being taken …";
 	if (t->nr_rows)
 		return "nothing matches the search";
-	return *t->question.filter ? "no sample passes the filter" : "no samples";
+	return *t->question.filter ? "no sample passes the filter" : no_samples(t);
 }
 
 static void paint_rows(struct top *t, struct canvas *c, unsigned y, unsigned lines)

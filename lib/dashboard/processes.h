@@ -1,6 +1,7 @@
 /*
- * What a session does not measure of processes, but identifies them for a user: parent, owner and
- * command line. Each is requested once for a process and program, when it is shown first.
+ * Facts of processes that a session does not measure, but by which a user knows them: parent,
+ * owner and command line. The drawing thread asks a callback for them, once for a process and
+ * program, when it is shown first: cpuperf reads /proc, this room does not.
  */
 #ifndef DASHBOARD_PROCESSES_H
 #define DASHBOARD_PROCESSES_H
@@ -17,7 +18,7 @@ struct processes_one {
 	uint32_t parent;                       /* 0: none, or unknown */
 };
 
-/* Who answers; false: the process is gone. Called by the thread that draws. */
+/* The program's answers. False: the process is gone. Called by the thread that draws. */
 struct processes_source {
 	bool (*describe)(void *arg, uint32_t pid, struct processes_one *out);
 	void *arg;
@@ -34,7 +35,7 @@ struct processes {
 void processes_fini(struct processes *p);
 /* The pid at the beginning of a thing's name ("17 postgres"); 0: it is no process. */
 uint32_t processes_pid(const char *name);
-/* Of the thing with that name, valid until the next call; NULL: unknown. */
+/* The facts of the process with that name of a thing, valid until the next call; NULL: unknown. */
 const struct processes_one *processes_find(struct processes *p, const char *name);
 
 #endif

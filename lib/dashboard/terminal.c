@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <termios.h>
 #include <unistd.h>
 
 #define NCURSES_WIDECHAR 1
@@ -626,4 +625,21 @@ int terminal_key(struct terminal *t, struct key *out)
 		if (keys[i].theirs == code)
 			out->code = keys[i].ours;
 	return 1;
+}
+
+/* --- lent to another process ------------------------------------------------------------------ */
+
+void terminal_lend(int fd, struct terminal_lent *out)
+{
+	out->fd = fd;
+	out->has_mode = tcgetattr(fd, &out->mode) == 0;
+}
+
+void terminal_take_back(const struct terminal_lent *lent)
+{
+	static const char leave[] = "\033[?1000l\033[?1006l\033[?1049l\033[?25h\033[0m\r";
+
+	if (lent->has_mode)
+		(void)set_mode(lent->fd, &lent->mode);
+	(void)io_write_full(lent->fd, leave, sizeof(leave) - 1);
 }

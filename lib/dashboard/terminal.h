@@ -3,6 +3,10 @@
  * buffered in memory and sent as far as the terminal accepts it, so no function blocks; only
  * changes are sent. Colours (256, 16 or none) and keys are the terminal's own. One per process, one
  * thread; terminal_restore is for signal handlers.
+ *
+ * Why so: ncurses writes to a file in memory, since its writes would block on a terminal that
+ * accepts no output. The terminal is reopened non-blocking, as the inherited description is shared
+ * with the shell.
  */
 #ifndef DASHBOARD_TERMINAL_H
 #define DASHBOARD_TERMINAL_H
@@ -10,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <termios.h>
 
 struct canvas;
 struct err;
@@ -53,5 +58,15 @@ bool terminal_is_entered(const struct terminal *t);
 
 /* For a handler of a fatal signal. Async-signal-safe. */
 void terminal_restore(void);
+
+/* The mode of a terminal that is lent to another process, which shows a canvas there. */
+struct terminal_lent {
+	int fd;
+	bool has_mode; /* else it is no terminal */
+	struct termios mode;
+};
+void terminal_lend(int fd, struct terminal_lent *out);
+/* Restores it after a process that was killed, and could not do so itself. */
+void terminal_take_back(const struct terminal_lent *lent);
 
 #endif

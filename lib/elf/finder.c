@@ -10,9 +10,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/root.h"
 #include "base/sys.h"
 #include "elf/debuginfod.h"
 #include "elf/reader.h"
+#include "proc/proc.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -172,8 +174,7 @@ static uint64_t to_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
-/* Without a build-id: compares the time of change and the inode. The same inode, of which nothing
- * changed since, is the same file. */
+/* Verifies a file without a build-id by its inode and time of change. */
 static int check_unverified(const struct elf_finder *f, const struct elf_wanted *w,
 			    const struct elf_file *file, const struct stat *st, struct err *e)
 {
@@ -183,8 +184,7 @@ static int check_unverified(const struct elf_finder *f, const struct elf_wanted 
 	const bool is_replaced = (recorded_ns && to_ns(&st->st_mtim) > recorded_ns) ||
 				 (has_inode && w->inode != st->st_ino);
 
-	if (has_inode && is_there && !is_replaced && recorded_ns &&
-	    to_ns(&st->st_ctim) <= recorded_ns)
+	if (has_inode && is_there && !is_replaced && to_ns(&st->st_ctim) <= f->config.begun_ns)
 		return 0;
 	if (is_replaced)
 		err_set_at(e, -ESTALE, w->path, 0, 0,
@@ -385,44 +385,43 @@ void elf_finder_remove_living(struct elf_living *l)
 	pthread_mutex_unlock(&l->finder->lock);
 }
 
-static bool is_same_file(const char *a, const char *b)
+static bool is_same_file(const struct proc *p, const char *name, const char *ours)
 {
 	struct stat x, y;
 
-	return sys()->fstatat(AT_FDCWD, a, &x, 0) == 0 && sys()->fstatat(AT_FDCWD, b, &y, 0) == 0 &&
+	return proc_find(p, name, &x) == 0 && sys()->fstatat(AT_FDCWD, ours, &y, 0) == 0 &&
 	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* Paths mean the same to the process as here. */
 static bool has_our_root(uint32_t pid)
 {
-	char root[PROC_PATH_BYTES], space[PROC_PATH_BYTES];
+	const struct proc *p = PROC(&root_live, pid);
 
-	snprintf(root, sizeof(root), "/proc/%" PRIu32 "/root", pid);
-	snprintf(space, sizeof(space), "/proc/%" PRIu32 "/ns/mnt", pid);
-	return is_same_file(root, "/") && is_same_file(space, "/proc/self/ns/mnt");
+	return is_same_file(p, "root", "/") && is_same_file(p, "ns/mnt", "/proc/self/ns/mnt");
 }
 
 /* Place i in which a process has a file. False: there are no more. */
 static bool mapped_path(const struct elf_wanted *w, const struct elf_mapped *m, size_t i,
 			char out[PATH_MAX], size_t *root_len)
 {
-	int len = -1;
+	const struct proc *p = PROC(&root_live, m->pid);
+	char name[PATH_MAX] = "exe"; /* the last, for others than root */
 
 	*root_len = 0;
+	if (i > 2)
+		return false;
 	if (i == 0) { /* first, as it says where the file is */
-		*root_len = (size_t)snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/root", m->pid);
-		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/root%s", m->pid, w->path);
+		*root_len = (size_t)proc_path(p, "root", out, PATH_MAX);
+		if (snprintf(name, sizeof(name), "root%s", w->path) >= (int)sizeof(name))
+			return false;
 	} else if (i == 1) {
-		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
-			       m->pid, m->start, m->end);
-	} else if (i == 2) { /* for others than root */
-		len = snprintf(out, PATH_MAX, "/proc/%" PRIu32 "/exe", m->pid);
+		proc_map_file(m->start, m->end, name);
 	}
-	return len > 0 && len < PATH_MAX;
+	return proc_path(p, name, out, PATH_MAX) > 0;
 }
 
-/* Without a build-id by the inode: what is assumed of it is said. */
+/* Verifies by the build-id, or else by the inode; e then says what is assumed. */
 static bool is_mapped_file(const struct elf_finder *f, const struct elf_wanted *w,
 			   const struct elf_file *file, const struct stat *st, struct err *e)
 {
@@ -474,7 +473,7 @@ static struct elf_file *open_mapped(const struct elf_finder *f, const struct elf
 
 /* --- parts of files that the recording has --- */
 
-/* Without a build-id it was found by path and inode. */
+/* The copy in the session: by build-id, or, if the file has none, by path and inode. */
 static struct elf_file *open_stored(const struct elf_finder *f, const struct elf_wanted *w)
 {
 	struct elf_file *file = NULL;

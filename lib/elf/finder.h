@@ -1,6 +1,13 @@
 /*
  * Finds the file for a recorded path and build-id and keeps it open: the program or library as it
  * was when recorded, never silently another one. Thread-safe.
+ *
+ * Where a path leads to nothing, or to another file, it asks which processes still have the file
+ * mapped (symbol/living.h) and tries their map_files, exe and root; a file of another root names
+ * nothing here but what is in that root (elf_file_root_len), and is opened as nobody. Last it
+ * takes what the session stored of the file (profile/file_parts.c): an ELF file of which only
+ * parts can be read (elf_file_open_parts), as hostile as the file was; names in it are opened as
+ * nobody.
  */
 #ifndef ELF_FINDER_H
 #define ELF_FINDER_H
@@ -19,11 +26,14 @@ struct elf_finder_config {
 	    *debug_dirs; /* folders of separate debug files, searched before /usr/lib/debug */
 	size_t nr_debug_dirs;
 	bool use_debuginfod; /* query the servers in DEBUGINFOD_URLS for missing files */
-	/* Of whoever recorded it: with them, at most, files are opened whose names are recorded. */
+	/* The rights of whoever made the recording: files that it names are opened with no more. */
 	struct elf_rights rights;
 	/* CLOCK_REALTIME of the recording: without a build-id, a file changed later is another one.
 	 * 0: unknown. */
 	uint64_t recorded_ns;
+	/* The same of its beginning: a file with the recorded inode, of which nothing changed
+	 * since, is the one that ran. 0: unknown. */
+	uint64_t begun_ns;
 	/* Borrowed: the reader of the run. NULL: creates one with the same problem function. */
 	struct elf_reader *reader;
 	/* NULL, or called once per file that is missing, unreadable, or changed (another build-id),
@@ -37,7 +47,7 @@ int elf_finder_check(const struct elf_finder_config *config, struct err *e);
 int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out);
 void elf_finder_free(struct elf_finder *f); /* closes all its files; NULL is fine */
 
-/* What was mapped. Strings are copied as needed. */
+/* The file that was mapped. Strings are copied as needed. */
 struct elf_wanted {
 	const char *path; /* as recorded, possibly with the kernel's " (deleted)" */
 	/* len 0: not recorded. Then the file at the path is used if it was not changed since and,
@@ -99,14 +109,16 @@ bool elf_finder_package(struct elf_finder *f, const struct elf_file *program, si
 char *elf_finder_source(struct elf_finder *f, const struct elf_build_id *id, const char *source);
 /* For reading other files of the recording. */
 struct elf_reader *elf_finder_reader(const struct elf_finder *f);
-/* As configured; "" for /. */
+/* The folder that stands for /, as configured; "": / itself. */
 const char *elf_finder_sysroot(const struct elf_finder *f);
-/* With which a file is opened whose name stands in one of another's, or in the recording. */
+/* The rights to open a file that another file, or the recording, names; of_namer: those of whoever
+ * wrote that one. */
 struct elf_rights elf_finder_rights(const struct elf_finder *f, struct elf_rights of_namer);
-/* Where a copy is that elf_finder_source returned: with the rights of whoever can write its folder.
- * Borrows path. */
+/* The place of a copy that elf_finder_source returned, with the rights of whoever can write its
+ * folder. Borrows path. */
 struct elf_reader_file elf_finder_copy(const char *path);
-/* Where a file of a name from there is: in the sysroot, if its path (borrowed) begins with it. */
+/* The place of a file that another file names: in the sysroot, if its path (borrowed) begins with
+ * that. */
 struct elf_reader_file elf_finder_named(const struct elf_finder *f, const char *path,
 					struct elf_rights of_namer);
 

@@ -5,6 +5,11 @@
  * that cannot change. Thread-safe.
  *
  * A file may use at most a quarter of what is left, so that no file exhausts the budget.
+ *
+ * Names come from files that others may have crafted, or may change during the run. One reader per
+ * run reads them all, only ranges with data, since holes cost nothing to make. Compressed sections
+ * are unpacked by us (unpack.h), within what they can have become, as libelf unpacks by the
+ * methods of its own build; libdw gets an image of them (dwarf_image.h) and never opens a file.
  */
 #ifndef ELF_READER_H
 #define ELF_READER_H

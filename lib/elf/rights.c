@@ -15,7 +15,7 @@
 
 enum { MAX_GROUPS = 65536 };
 
-/* As they were. */
+/* The rights before elf_rights_take. */
 static struct {
 	gid_t group[MAX_GROUPS];
 	long nr_groups;

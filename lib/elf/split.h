@@ -3,13 +3,16 @@
  * .dwo). Its addresses and, before DWARF 5, its ranges are in the program's debug file. libdw joins
  * the two only if it opens the file itself, by whatever name the program contains; so the sections
  * of both are put together in memory, as one file. The file is hostile.
+ *
+ * Only the unit, and what it takes from the program, is in that image; of a package (.dwp) the
+ * unit's parts of the sections, and its strings alone (split_package.c).
  */
 #ifndef ELF_SPLIT_H
 #define ELF_SPLIT_H
 
 #include "elf/dwarf.h"
 
-/* What is before the ranges of elf_split_lent: libdw takes an offset of 0 for none. */
+/* The ranges of elf_split_lent begin at this offset: libdw takes an offset of 0 for none. */
 enum { ELF_SPLIT_RANGES_AT = 16 };
 
 /* The unit's part of .debug_addr and .debug_ranges of the program; copied; NULL: none. */

@@ -66,7 +66,7 @@ bool cell_is_partial(const struct cell *c);
  * is unknown, "more than possible". The result may be in out. */
 enum { CELL_STATE_BYTES = 48 };
 const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
-/* As cell_is_partial, but not for a CPU that went offline. */
+/* True where cell_is_partial is, except for a CPU that went offline. */
 bool cell_is_short(const struct cell *c);
 /* True if more parts are missing than from the other, which may be zeroes. */
 bool cell_is_shorter(const struct cell *c, const struct cell *than);

@@ -105,7 +105,7 @@ double chance_student_inverse(double p, double df)
 	return t;
 }
 
-/* Of the mean. */
+/* The variance of the mean. */
 static double variance(const struct spread *s, double least)
 {
 	double deviation = spread_deviation(s);

@@ -176,6 +176,18 @@ struct interval interval_amount(const struct interval_weights *w, double unit)
 	return (struct interval){w->sum, one * fmin(middle - half, few(n)), one * (middle + half)};
 }
 
+/* What varies is as much as samples of the largest unit would: if they all have it, it is the sum
+ * of those, else of fewer, which have a wider interval. The rest is certain. */
+struct interval interval_beside(const struct interval_weights *w, double unit)
+{
+	const double by_chance = unit > 0 ? fmin(w->squares / unit, w->sum) : w->sum;
+	const struct interval_weights part = {.sum = by_chance, .squares = w->squares};
+	const struct interval i = interval_amount(&part, unit);
+	const double certain = w->sum - by_chance;
+
+	return (struct interval){w->sum, certain + i.low, certain + i.high};
+}
+
 double interval_half(const struct interval *i)
 {
 	return fmax(i->high - i->share, i->share - i->low);

@@ -13,6 +13,11 @@
  *
  * It cannot show a period of the program near a multiple of the samples' distance, where each
  * sample hits the same spot, or wanders slowly over it.
+ *
+ * report_weight has the contrasts, in sums with random signs, so that weights of rows still add
+ * up. A sample's place among those of its clock (a CPU's, or a task's on it) is found before
+ * filters (report/counter.h); clocks of CPUs are in step, and have places by time. Verified on
+ * synthetic programs and, by scripts/bench-interval, on real ones.
  */
 #ifndef ESTIMATE_INTERVAL_H
 #define ESTIMATE_INTERVAL_H
@@ -97,6 +102,9 @@ struct interval interval_part(const struct interval_weights *part,
  * chance.
  */
 struct interval interval_amount(const struct interval_weights *w, double unit);
+/* The same where samples have different units, unit the largest of them, and some are certain: of
+ * what happened when others were taken, more may be that none is of. */
+struct interval interval_beside(const struct interval_weights *w, double unit);
 /* The larger distance of the share from the ends of the interval. */
 double interval_half(const struct interval *i);
 

@@ -1,6 +1,9 @@
 /*
  * Metrics: numbers that a spec computes from its events, such as instructions per cycle. Computed
  * when shown, from the cells of one CPU or from totals.
+ *
+ * A total is computed from totals, never from rows; it is n/a where an operand was not measured.
+ * The printer reads metrics from the spec that is stored in the trace.
  */
 #ifndef ESTIMATE_METRIC_H
 #define ESTIMATE_METRIC_H

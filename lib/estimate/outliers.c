@@ -46,7 +46,7 @@ static size_t find(const double *sorted, size_t nr, double x)
 	return ORDER_FIRST(i, nr, sorted[i] >= x);
 }
 
-/* Of all but the one at index left. */
+/* The median of all but the value at index left. */
 static double median_without(const double *sorted, size_t nr, size_t left)
 {
 	size_t rest = nr - 1, low = (rest - 1) / 2, high = rest / 2;

@@ -2,6 +2,11 @@
  * Which of many alike differs beyond chance: each host of a job is compared with the other ones, by
  * their median and by their spread, the median of the distances from it, so that a second one that
  * differs hides neither. And how unequally a load is shared.
+ *
+ * The median and the spread are those of the other hosts, so that one that differs does not widen
+ * its own yardstick. How far chance goes is that of Student's distribution with 0.385 degrees of
+ * freedom for each of them, which simulation gave; Holm's correction is over all hosts and
+ * quantities.
  */
 #ifndef ESTIMATE_OUTLIERS_H
 #define ESTIMATE_OUTLIERS_H
@@ -35,7 +40,8 @@ struct imbalance {
 	double over;    /* max / mean - 1: how much longer it takes than if all had the same */
 	double idle;    /* (max - mean) / max: the part of the time that the others wait for it */
 };
-/* Of nr (not 0) values of at least 0; without a sum, over and idle are 0. */
+/* Calculates the imbalance of nr (not 0) values of at least 0. If all are 0, so are over and idle.
+ */
 void outliers_imbalance(const double *values, size_t nr, struct imbalance *out);
 
 #endif

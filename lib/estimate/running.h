@@ -1,6 +1,10 @@
 /*
  * The running share of a count. A multiplexed event is on a counter for a part of the time that it
  * is enabled; its count is scaled from the time running to the time enabled.
+ *
+ * A count that ran as long as it was enabled is raw; else it is raw × enabled / running, rounded,
+ * and shown with its running share. An event that was enabled and never ran is `not counted`, and
+ * enters no sum.
  */
 #ifndef ESTIMATE_RUNNING_H
 #define ESTIMATE_RUNNING_H

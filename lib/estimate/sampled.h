@@ -1,6 +1,10 @@
 /*
  * The arithmetic of samples: those received against those expected by the count. The live table and
  * cpuperf_print share it. Independent of where numbers come from and of how they are shown.
+ *
+ * Why compare: the kernel counts records that found no room in a ring, and reports that it
+ * throttles, but not how many samples that cost; at high rates it drops samples silently. Idle
+ * CPUs are apart, since a sampling clock does not run there.
  */
 #ifndef ESTIMATE_SAMPLED_H
 #define ESTIMATE_SAMPLED_H

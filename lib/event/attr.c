@@ -34,6 +34,7 @@ static const struct {
     {SPEC_CALLCHAIN, PERF_SAMPLE_CALLCHAIN},
     {SPEC_USER_STACK, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER},
     {SPEC_LAST_BRANCH, PERF_SAMPLE_BRANCH_STACK},
+    {SPEC_ADAPTIVE, PERF_SAMPLE_RAW}, /* the rate of each sample */
 };
 
 /* Indexed by enum spec_branch. */
@@ -93,7 +94,7 @@ static uint64_t sample_type(const struct event_part *part, const struct event_us
 			type |= contents[i].sample_type;
 	if (use->shares_ring)
 		type |= PERF_SAMPLE_IDENTIFIER;
-	if (use->frequency)
+	if (use->frequency || use->is_completed)
 		type |= PERF_SAMPLE_PERIOD;
 	if (use->reads_group)
 		type |= PERF_SAMPLE_READ;
@@ -164,6 +165,8 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	a->inherit = use->is_inherited;
 	a->inherit_thread = use->is_inherited && use->stays_in_process;
 	a->config1 |= use->is_by_switches ? PERF_ABI_WAIT_BY_SWITCHES : 0;
+	a->config1 |= use->is_selected ? PERF_ABI_CLOCK_SELECTED : 0;
+	a->config1 |= use->is_completed ? PERF_ABI_CLOCK_COMPLETED : 0;
 	if (use->flags & SPEC_WAKER && !use->is_by_switches)
 		a->config2 = PERF_ABI_WAKER;
 	a->context_switch = use->has_switches;
@@ -173,6 +176,40 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	else if (use->shares_clock)
 		set_clock(a);
 	return a;
+}
+
+struct perf_event_attr event_attr_counting(const struct perf_event_attr *attr)
+{
+	return (struct perf_event_attr){
+	    .size = attr->size,
+	    .type = attr->type,
+	    .config = attr->config,
+	    .config2 = attr->config2,
+	    .read_format = attr->read_format & ~(uint64_t)PERF_FORMAT_LOST,
+	    .pinned = attr->pinned,
+	    .inherit = attr->inherit,
+	    .inherit_thread = attr->inherit_thread,
+	    .exclude_user = attr->exclude_user,
+	    .exclude_kernel = attr->exclude_kernel,
+	    .exclude_hv = attr->exclude_hv,
+	    .exclude_host = attr->exclude_host,
+	    .exclude_guest = attr->exclude_guest,
+	    .exclude_idle = attr->exclude_idle,
+	};
+}
+
+struct perf_event_attr event_attr_sampling(const struct perf_event_attr *attr)
+{
+	struct perf_event_attr a = *attr;
+
+	a.config1 = 0;
+	a.inherit = a.inherit_thread = 0;
+	return a;
+}
+
+bool event_attr_is_selected(const struct perf_event_attr *attr)
+{
+	return perf_abi_is_selected(attr->type, attr->config, attr->config1);
 }
 
 /* What each level requests, newest kernel first. Build-ids (5.12) are never requested: the kernel

@@ -384,8 +384,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-static int each_of_group(const struct catalogue *c, const struct event_group *g,
-			 int (*fn)(const struct event *ev, void *arg), void *arg)
+int catalogue_each_of(const struct catalogue *c, const struct event_group *g,
+		      int (*fn)(const struct event *ev, void *arg), void *arg)
 {
 	struct rows rows = {0};
 	int rc = gather(c, g, &rows);
@@ -404,5 +404,5 @@ static int each_of_group(const struct catalogue *c, const struct event_group *g,
 int catalogue_each(const struct catalogue *c, int (*fn)(const struct event *ev, void *arg),
 		   void *arg)
 {
-	return ARRAY_RUN(i, c->nr_groups, each_of_group(c, c->groups[i], fn, arg));
+	return ARRAY_RUN(i, c->nr_groups, catalogue_each_of(c, c->groups[i], fn, arg));
 }

@@ -1,5 +1,11 @@
 /*
  * The catalogue: maps group:name to an event.
+ *
+ * Rows borrow from the host, or live in the catalogue's arena. One that cannot work on this
+ * machine is listed with the reason (`missing`). That an event "works here" means that it was
+ * opened: by pmu/probe.h (once per core type, for lists and descriptions), by collect/check.c
+ * (read once), by session_open for a spec. event_support_check returns what is known without
+ * opening; event_support_explain why the kernel refused.
  */
 #ifndef EVENT_CATALOGUE_H
 #define EVENT_CATALOGUE_H
@@ -34,5 +40,8 @@ int catalogue_find_bare(const struct catalogue *c, const char *name, struct even
  * result and returns it. */
 int catalogue_each(const struct catalogue *c, int (*fn)(const struct event *ev, void *arg),
 		   void *arg);
+/* The same of one of its groups. */
+int catalogue_each_of(const struct catalogue *c, const struct event_group *g,
+		      int (*fn)(const struct event *ev, void *arg), void *arg);
 
 #endif

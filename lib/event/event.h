@@ -1,6 +1,15 @@
 /*
  * Events that can be measured: table rows, from which list, description, checks and documentation
  * are made. catalogue.h finds them by name.
+ *
+ * Rows are those of a table (fixed, arch, software, misc), or made on demand by an event_maker
+ * (catalogue.h): libpfm4's tables, raw forms, ARM's architectural events, uncore boxes, energy,
+ * sensors, tracepoints. A row has parts: one per core type on a hybrid CPU, one per box of memory.
+ * Each part has its own readings and running times; the scaled parts are added. Of a share the
+ * whole is the second part, or the time in which the only part ran (engines of GPUs, gpu_pmu.c).
+ *
+ * The displayed value is count × scale (64 for cache lines as bytes, joules per unit, degrees per
+ * millidegree). Traces store the raw count and the scale; an integer scale keeps counts exact.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -181,6 +190,8 @@ struct event_use {
 	bool is_overwritten;   /* new samples replace the oldest in the ring */
 	bool is_inherited;     /* by the tasks that the measured one creates */
 	bool stays_in_process; /* inherited by its threads only */
+	bool is_selected;      /* a clock: what is inherited counts, clocks of the CPUs sample */
+	bool is_completed;     /* a clock: what has no sample is found by records of switches */
 	bool is_by_switches;   /* a wait: nothing in the kernel samples it */
 	bool has_switches;     /* also records the switches of its tasks */
 	uint32_t wakeup_bytes; /* wake the reader when the ring holds this much */
@@ -190,6 +201,10 @@ struct event_use {
  * type, config and the exclusions of the flags. read_format: group and times. sample_type: TIME,
  * TID and what the flags ask for (for tracepoints RAW), nothing else. Clock: CLOCK_MONOTONIC. */
 struct perf_event_attr *event_attr_new(const struct event_part *part, const struct event_use *use);
+/* What is opened for an attr with is_selected: what counts, and the clock of a CPU that samples. */
+struct perf_event_attr event_attr_counting(const struct perf_event_attr *attr);
+struct perf_event_attr event_attr_sampling(const struct perf_event_attr *attr);
+bool event_attr_is_selected(const struct perf_event_attr *attr);
 /* Allocates the attr of a dummy event whose ring receives side-band records (comm, fork, exit,
  * mmap2, ksymbol, bpf_event), each with TID and TIME. level 0 requests all; each higher level drops
  * what newer kernels added: on EINVAL try the next. NULL past the last level or if out of memory.

@@ -195,7 +195,7 @@ static bool is_same(const struct generic_counter *a, const struct generic_counte
 	       strcmp(a->counts ? a->counts : "", b->counts ? b->counts : "") == 0;
 }
 
-/* Of one of the two maps of a CPU. */
+/* The counter of a slot in one of the two maps of a CPU. */
 static const struct generic_counter *choice(size_t cpu, bool is_other, int slot)
 {
 	return counter_of(is_other ? generic_cpus[cpu].otherwise : generic_cpus[cpu].map, slot);

@@ -37,7 +37,7 @@ enum generic_slot {
 	GENERIC_NR_SLOTS
 };
 
-/* Of each slot: the generic event. */
+/* The generic event of each slot. */
 struct generic_event {
 	uint32_t type;
 	uint64_t config;

@@ -64,7 +64,7 @@ static const struct meaning of_i915[] = {
 	"the kernel adds the frequency to the count at each read, so that it has no mean: use "    \
 	"gpu:frequency and gpu:requested_frequency"
 
-/* Of each gt, a part of the GPU with clocks of its own. */
+/* Events of each gt, a part of the GPU with clocks of its own. */
 static const struct meaning of_xe[] = {
     {"gt-c6-residency", "ms", EVENT_COUNT, "ns", 1e6,
      "Time in which the GPU was switched off for want of work (C6)", NULL},
@@ -83,7 +83,7 @@ static const struct meaning of_xe_engine = {
 	"from "                                                                                    \
 	"0 on.\nWhile it is measured the GPU does not sleep."
 
-/* By number: enum of include/uapi/drm/xe_drm.h. */
+/* Indexed by the enum of engine classes in include/uapi/drm/xe_drm.h. */
 static const char *const xe_classes[] = {"rcs", "bcs", "vcs", "vecs", "ccs"};
 
 static const struct class_text {

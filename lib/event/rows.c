@@ -9,7 +9,7 @@
 
 #define ANY (EVENT_ALONE_OS | EVENT_ALONE_USER)
 
-/* What the kernel counts for them on a CPU: generic.c. */
+/* generic.c has what the kernel counts for these on each model of CPU. */
 #define HARDWARE(number, name, alias, kernel, unit, text)                                          \
 	HARDWARE_DETAIL(number, name, alias, kernel, unit, text, NULL)
 #define HARDWARE_DETAIL(number_, name_, alias_, kernel, unit_, text, detail_)                      \

@@ -137,7 +137,7 @@ static char *make_detail(const struct catalogue *c, const struct place *places, 
 	return text.len ? arena_strndup(c->arena, text.data, text.len) : NULL;
 }
 
-/* Of places with the same name. */
+/* The row of all places with the same name. */
 static struct event_row *new_row(const struct catalogue *c, const char *name,
 				 const struct place *places, size_t nr)
 {

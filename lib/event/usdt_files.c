@@ -4,12 +4,14 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/root.h"
-#include "base/str.h"
 #include "elf/file.h"
 #include "elf/objects.h"
 #include "elf/reader.h"
 #include "event/usdt.h"
 #include "host/host.h"
+#include "proc/list.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +43,7 @@ static int add_program(struct elf_objects *o, const char *name)
 	return realpath(name, path) ? elf_objects_add_program(o, path) : 0;
 }
 
-/* As execvp. */
+/* Looks the command up in PATH, as execvp does. */
 static int add_command(struct elf_objects *o, const char *name)
 {
 	const char *folders = getenv("PATH");
@@ -64,16 +66,6 @@ static int add_command(struct elf_objects *o, const char *name)
 
 /* --- the files of processes */
 
-/* The field of a line of maps, from 0; fields are separated by single spaces up to the inode. */
-static const char *field(const char *line, const char *stop, int number)
-{
-	for (; number && line; number--) {
-		line = memchr(line, ' ', (size_t)(stop - line));
-		line = line ? line + 1 : NULL;
-	}
-	return line;
-}
-
 static bool is_file(const char *path, uint64_t inode)
 {
 	struct stat st;
@@ -82,36 +74,36 @@ static bool is_file(const char *path, uint64_t inode)
 }
 
 /* Code of a file: from the process's own root, if the path leads elsewhere here. */
-static int add_mapping(struct elf_objects *o, const char *pid, const char *line, const char *stop)
+static int add_mapping(struct elf_objects *o, const struct proc *p, const struct proc_mapping *m)
 {
-	const char *prot = field(line, stop, 1), *inode = field(line, stop, 4);
-	const char *name = memchr(line, '/', (size_t)(stop - line));
-	char path[PATH_MAX], inside[PATH_MAX + 64];
-	uint64_t number;
+	char name[PATH_MAX], inside[PATH_MAX + 64];
+	static const char root[] = "root";
+	const char *path = name + strlen(root);
 
-	if (!prot || stop - prot < 3 || prot[2] != 'x' || !inode || !name ||
-	    stop - name >= PATH_MAX || str_scan_u64(&inode, stop, &number))
+	if (!(m->prot & PROC_MAPS_EXEC) || !m->name_len || *m->name != '/' ||
+	    m->name_len >= PATH_MAX - strlen(root))
 		return 0;
-	snprintf(path, sizeof(path), "%.*s", (int)(stop - name), name);
-	snprintf(inside, sizeof(inside), "/proc/%s/root%s", pid, path);
-	if (is_file(path, number))
+	snprintf(name, sizeof(name), "%s%.*s", root, (int)m->name_len, m->name);
+	if (is_file(path, m->inode))
 		return elf_objects_add(o, path);
-	return is_file(inside, number) ? elf_objects_add(o, inside) : 0;
+	return proc_path(p, name, inside, sizeof(inside)) > 0 && is_file(inside, m->inode)
+		   ? elf_objects_add(o, inside)
+		   : 0;
 }
 
-static int add_process(const struct host *h, struct elf_objects *o, const char *pid)
+static int add_process(const struct host *h, struct elf_objects *o, uint32_t pid)
 {
+	const struct proc *p = PROC(&h->root, pid);
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
-	const char *at, *line, *stop;
-	char path[64];
+	struct proc_mapping m;
+	const char *at;
 	int rc = 0;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/maps", pid);
-	if (root_load(&h->root, path, &maps)) /* it has ended, or is another user's */
+	if (proc_load(p, "maps", &maps)) /* it has ended, or is another user's */
 		return 0;
 	at = buf_str(&maps);
-	while (rc == 0 && (line = str_next_line(&at, buf_str(&maps) + maps.len, &stop)))
-		rc = add_mapping(o, pid, line, stop);
+	while (rc == 0 && proc_maps_next(&at, buf_str(&maps) + maps.len, &m))
+		rc = add_mapping(o, p, &m);
 	return rc;
 }
 
@@ -121,15 +113,12 @@ struct named {
 	const char *glob;
 };
 
-static int add_if_named(const char *pid, void *arg)
+static int add_if_named(uint32_t pid, void *arg)
 {
 	const struct named *n = arg;
-	char path[64], comm[64];
+	char comm[64];
 
-	if (strspn(pid, "0123456789") != strlen(pid) || strlen(pid) > 20)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	if (root_load_text(&n->host->root, path, comm, sizeof(comm)) ||
+	if (proc_load_text(PROC(&n->host->root, pid), "comm", comm, sizeof(comm)) ||
 	    fnmatch(n->glob, comm, 0) != 0)
 		return 0;
 	return add_process(n->host, n->o, pid);
@@ -138,13 +127,15 @@ static int add_if_named(const char *pid, void *arg)
 static int add_target(const struct host *h, const struct event_objects *x, struct elf_objects *o)
 {
 	int rc = x->command ? add_command(o, x->command) : 0;
+	uint32_t pid;
 
 	for (size_t i = 0; i < x->nr_pids && rc == 0; i++)
-		rc = add_process(h, o, x->pids[i]);
+		if (proc_parse_id(x->pids[i], &pid))
+			rc = add_process(h, o, pid);
 	for (size_t i = 0; i < x->nr_comms && rc == 0; i++) {
 		struct named n = {.host = h, .o = o, .glob = x->comms[i]};
 
-		rc = root_each(&h->root, "/proc", add_if_named, &n);
+		rc = proc_each(&h->root, add_if_named, &n);
 	}
 	return rc == -ENOMEM ? rc : 0;
 }

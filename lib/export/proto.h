@@ -1,6 +1,9 @@
 /*
  * Writes Protocol Buffers messages into a buffer, field by field, without a schema. Errors are the
  * buffer's.
+ *
+ * Libraries for this need a schema compiler and a whole message in memory, and most of them also
+ * parse; this streams fields.
  */
 #ifndef EXPORT_PROTO_H
 #define EXPORT_PROTO_H

@@ -3,6 +3,13 @@
  * event and CPU (or thing), the sum over all iterations, or the value of a gauge in the last one.
  * Events without a number have no line; cpuperf_event_iterations has the number of iterations that
  * were counted.
+ *
+ * It is one text for two uses. While a session runs, cpuperf/metrics.c adds each iteration to the
+ * sums, makes the text in both forms and exchanges it for the one before in serve/, whose thread
+ * answers. Of files, cpuperf_print's openmetrics makes a text for each iteration and sorts the
+ * lines by series (exports/openmetrics/points.h): a scrape after n iterations is the file's nth
+ * points. The dashboard for Grafana (service/) takes families from Prometheus, so it has no list
+ * of events.
  */
 #ifndef EXPOSE_EXPOSITION_H
 #define EXPOSE_EXPOSITION_H
@@ -22,13 +29,13 @@ struct exposition_session {
 struct exposition_config {
 	const struct trace_event *events; /* borrowed; of each event of the table */
 	struct exposition_session session;
-	/* Of lines without a time: the last iteration for all. */
+	/* Lines have no time: each value is that of the last iteration. */
 	bool has_no_times;
 	/* A text is made after each iteration. It has metrics of that one, not their mean; with
 	 * times, numbers of that one alone. */
 	bool is_of_iterations;
-	/* Of each event that many have a line of their own, and the others one line together; 0:
-	 * all have. */
+	/* At most so many things of each event have a line of their own, and the others one line
+	 * together; 0: all have. */
 	size_t max_things;
 	int (*flush)(void *arg, struct err *e); /* NULL: all remains in the buffer */
 	void *arg;

@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "proc/keys.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -131,15 +133,10 @@ static int load_paranoid(const struct host *h)
 /* A set of capabilities, "CapEff", of /proc/self/status; 0: there is none. */
 static uint64_t load_capabilities(const struct root *root, const char *set)
 {
-	char hex[32];
-	BUF_AUTO(text, MAX_TEXT_BYTES);
 	uint64_t caps = 0;
+	struct proc_key key = {set, &caps, .kind = PROC_HEX};
 
-	if (root_load(root, "/proc/self/status", &text) == 0 &&
-	    find_field(buf_str(&text), set, hex, sizeof(hex)))
-		for (const char *p = hex; hex_digit(*p) >= 0; p++)
-			caps = caps << 4 | (uint64_t)hex_digit(*p);
-	return caps;
+	return proc_keys_load(PROC_SELF(root), "status", &key, 1) ? 0 : caps;
 }
 
 /* perf_event_open(2) requires capabilities of the first user namespace, the one that maps all

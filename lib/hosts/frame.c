@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "spec/cpsession.h"
 
 #include <endian.h>
@@ -124,11 +125,8 @@ bool hosts_frame_is_file(const char *name, size_t len)
 	if (copy[strspn(copy, usual)] ||
 	    strncmp(copy, CPSESSION_FOLDER_PREFIX ".", sizeof(CPSESSION_FOLDER_PREFIX)) != 0)
 		return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		size_t end = strlen(ends[i]);
-
-		if (len > end && strcmp(copy + len - end, ends[i]) == 0)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (str_stem(copy, ends[i]))
 			return true;
-	}
 	return false;
 }

@@ -3,6 +3,10 @@
  * and output of ssh: the part first writes HOSTS_MAGIC, then both write frames. A frame is the
  * length of its data (32 bits), its kind (32 bits) and the data; numbers are little-endian. Both
  * sides are of the same version of cpuperf: the greeting says so.
+ *
+ * Arguments and the text of a spec go in a frame, so no shell sees them. The starter trusts no
+ * part: a table says which frames are due in which state; names of files are a session's; each is
+ * made anew and never longer than announced (cpuperf/starter_host.c).
  */
 #ifndef HOSTS_FRAME_H
 #define HOSTS_FRAME_H

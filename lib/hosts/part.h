@@ -2,6 +2,10 @@
  * A job: a session on each of several hosts, or of each rank of a parallel program. Its folder has
  * a folder for each of these parts, with the files of a session and with host.json, which says
  * where it was measured and what became of it. A part that failed has host.json alone.
+ *
+ * The starter of several hosts writes each host.json at once, as partial and with a reason, so
+ * that a part has both if the starter is killed. A rank writes its own: as partial when its
+ * session begins, and again at the end.
  */
 #ifndef HOSTS_PART_H
 #define HOSTS_PART_H

@@ -3,6 +3,15 @@
  * order, written to a file, to a folder or to a pipe, packed or not. The result is a set of traces,
  * made as they are read: the samples stay in the file. Knows nothing of reports. Source:
  * tools/perf/Documentation/perf.data-file-format.txt and tools/perf/util/header.c of Linux.
+ *
+ * Why slices: reports read traces, so perf.data stands in for a session's files. One pass over its
+ * records stores those of tasks and mappings, as the common file does, and divides the rest into
+ * slices. Each slice is a trace whose frames are read from the file on demand (trace_feed).
+ *
+ * Records in the other byte order are corrected in the read window; those without times, or whose
+ * callchain was recorded later, are copied and completed. A sample with the counts of its group
+ * ({a,b}:S) is copied for each event that counted something; the pass stores each slice's first
+ * counts. Compressed data is unpacked once, into an unnamed file.
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
@@ -40,7 +49,7 @@ struct import_event_facts {
 	uint64_t nr_lost; /* samples, as the kernel counted them; UINT64_MAX: unknown */
 };
 
-/* Where a module of the kernel was; name as "[nf_tables]", safe to show. */
+/* The addresses of a module of the kernel; name as "[nf_tables]", safe to show. */
 struct import_module {
 	uint64_t start, len;
 	const char *name;
@@ -84,7 +93,7 @@ struct import_facts {
 	size_t nr_kernel_ids;
 };
 
-/* It begins as perf.data does, or is a folder with such a file. */
+/* True if the file begins as perf.data does, or is a folder with such a file. */
 bool import_is_perf_data(const char *path);
 
 /*

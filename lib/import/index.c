@@ -122,6 +122,7 @@ static int read_group(struct walking *w, const struct import_event *ev,
 	int rc;
 
 	if (!import_reads_decode(im, ev, r->p, r->size, &reads)) {
+		im->has_reads = true; /* so that slices leave it out */
 		im->nr_invalid++;
 		return 0;
 	}

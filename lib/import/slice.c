@@ -170,9 +170,11 @@ static bool begin_group(struct slice *s, const struct import_record *r)
 
 	if (!ev || !ev->has_reads)
 		return false;
-	if (!import_reads_decode(s->im, ev, r->p, r->size, &d->reads))
-		return true; /* it was reported */
 	d->at = 0;
+	if (!import_reads_decode(s->im, ev, r->p, r->size, &d->reads)) {
+		d->reads.nr = 0; /* no part of it is written; it was reported */
+		return true;
+	}
 	d->is_whole = true;
 	d->base_bytes = put_copy(s, r, d->base);
 	if (d->base_bytes > PERF_ABI_MAX_RECORD_BYTES - WORD_BYTES) {

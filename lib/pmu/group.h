@@ -44,9 +44,10 @@ struct pmu_count {
 	uint64_t lost; /* samples that found no room; UINT64_MAX: not known */
 };
 
-/* Of all tasks on a CPU. */
+/* A group that counts all tasks on a CPU. */
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu);
-/* Of one task and, if the attrs have inherit, those that it creates later; cpu -1: on any. */
+/* A group that counts one task and, if the attrs have inherit, those that it creates later; cpu -1:
+ * on any CPU. */
 void pmu_group_init_task(struct pmu_group *g, const struct pmu_ops *ops, pid_t pid, int cpu);
 /* Of the tasks in a cgroup and below, on a CPU. fd: its folder; borrowed until the events are open.
  */

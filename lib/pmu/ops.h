@@ -1,5 +1,8 @@
 /*
  * The perf system calls, behind a table of functions: the seam of the tests.
+ *
+ * perf_event_open is made with the capabilities of cpuperf's file, if it has some
+ * (base/privilege.h).
  */
 #ifndef PMU_OPS_H
 #define PMU_OPS_H

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What was opened, and what came of it. */
+/* An event and a CPU, and whether it could be opened there. */
 struct key {
 	uint64_t config, config1, config2;
 	uint32_t type, cpu;
@@ -103,7 +103,7 @@ int pmu_probe_switches(const struct pmu_probe *p)
 	return 0;
 }
 
-/* Without memory it is tried again each time. */
+/* Each combination is tried once; again only where there was no memory to remember the result. */
 static int try_once(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
 {
 	const struct key key = {.type = part->type,
@@ -121,7 +121,7 @@ static int try_once(struct pmu_probe *p, const struct event_part *part, uint32_t
 	return a->error;
 }
 
-/* What came of an event so far. */
+/* The CPUs on which an event was opened, or refused, so far. */
 struct result {
 	struct cpuset opened, refused;
 	int error; /* the first refusal: errno */

@@ -2,6 +2,13 @@
  * The ring into which the kernel writes the records of a CPU's events. Its bytes are read in place.
  * One thread reads a ring; others may call pmu_ring_head. Source:
  * struct perf_event_mmap_page in linux/perf_event.h.
+ *
+ * A flight recorder's ring is overwritten by the kernel, backward, so that the newest record
+ * begins at the head. All samplers of a CPU, and the event that the ring of tasks is on, have
+ * write_backward: the kernel refuses to mix directions. pmu_ring_copy pauses the output, copies
+ * the records in forward order and resumes; what the kernel then reports as lost is `paused`.
+ * sampler_cut writes those later than the last snapshot's as ordinary frames, so readers need not
+ * know. The side band has a forward ring as ever.
  */
 #ifndef PMU_RING_H
 #define PMU_RING_H

@@ -1,6 +1,10 @@
 /*
  * Descriptors in the place of events that count nothing themselves, where the kernel refuses all
  * events: what an agent in the program counts needs only their ids, and how long they were enabled.
+ *
+ * This is so with seccomp, or with perf_event_paranoid above 2. Such a session has no records of
+ * the kernel either: it reads threads and mappings from /proc, when a process connects and at
+ * boundaries (session_heap.unrecorded).
  */
 #ifndef PMU_STAND_IN_H
 #define PMU_STAND_IN_H
@@ -16,7 +20,7 @@ bool pmu_stand_in_is_possible(const struct perf_event_attr *attr, int error);
 /* The descriptor, or -errno. Threads: any. */
 int pmu_stand_in_open(const struct perf_event_attr *attr);
 bool pmu_stand_in_is(int fd);
-/* As those of struct pmu_ops, of an open one. */
+/* The calls of struct pmu_ops for an open stand-in. */
 ssize_t pmu_stand_in_read(int fd, void *buf, size_t len);
 int pmu_stand_in_ioctl(int fd, unsigned long request, unsigned long arg);
 int pmu_stand_in_close(int fd);

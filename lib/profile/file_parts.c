@@ -3,6 +3,7 @@
  * them: they are hostile.
  */
 #include "base/mem.h"
+#include "base/str.h"
 #include "profile/processes_internal.h"
 #include "trace/record.h"
 #include "trace/trace.h"
@@ -72,10 +73,7 @@ int profile_stored_add(struct profile_stored *s, const struct trace_file_parts *
  * that. */
 static size_t path_len(const char *path)
 {
-	static const char mark[] = " (deleted)";
-	const size_t len = strlen(path), mark_len = sizeof(mark) - 1;
-
-	return len > mark_len && !strcmp(path + len - mark_len, mark) ? len - mark_len : len;
+	return str_stem(path, " (deleted)") ?: strlen(path);
 }
 
 static bool is_path(const char *a, const char *b)

@@ -2,6 +2,9 @@
  * The tables of a session in progress (profile/processes.h), renewed as its common file grows: what
  * was read is not read again, and tasks that ended before a time are dropped. So a renewal costs as
  * much as the tasks that are left, the names known so far and what is new. One thread.
+ *
+ * The screen of live functions opens the session anew at each look, as it has further files;
+ * symbols, functions and files stay.
  */
 #ifndef PROFILE_GROWTH_H
 #define PROFILE_GROWTH_H

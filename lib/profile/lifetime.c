@@ -68,6 +68,8 @@ int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t s
 		if (has_hidden_end(l))
 			rc = -ENODATA;
 	}
+	if (rc == 0 && is_begun)
+		rc = profile_turns_add(p, &tree, start_ns, end_ns, out);
 	/* its end is recorded before the kernel frees its memory and files */
 	if (last && last->process.to_ns < end_ns)
 		out->ns += end_ns - last->process.to_ns;

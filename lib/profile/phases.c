@@ -8,10 +8,13 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 enum {
 	MAX_THREADS = 1 << 22,
 	MAX_SPLITS = 1 << 23, /* of all threads */
+	COMM_BYTES = 16,
+	REST_NS = 20000000, /* the longest run of a thread that is one rest, if it has switches */
 };
 
 enum phase { NOT_KNOWN, RUNS, IS_BLOCKED, IS_PREEMPTED, IS_NEW };
@@ -26,6 +29,9 @@ struct thread {
 	uint64_t ran_ns;
 	uint64_t since_ns; /* of the phase, or of the iteration */
 	uint64_t seen_ns;  /* it was blocked in this phase up to then, at least; 0: not known */
+	/* Since its rest was added: how long it ran, and what its samples stand for. */
+	uint64_t used_ns, sampled_ns[WAIT_SAMPLES_CLOCKS];
+	char comm[COMM_BYTES]; /* zeroes behind it; "": not known */
 	struct wait_samples_thread waits;
 };
 
@@ -48,6 +54,12 @@ struct splits {
 	/* Since then: */
 	uint64_t both_ns, queue_ns, nr_in;
 	bool has_unknown; /* a wait in which it may have run */
+};
+
+/* What the threads of this name ran more than their samples stand for, and is not made yet. */
+struct command {
+	char comm[COMM_BYTES]; /* the key */
+	int64_t rest_ns[WAIT_SAMPLES_CLOCKS];
 };
 
 /* A thread that ran before the session. */
@@ -125,6 +137,76 @@ static int add_delay(struct phases *p, const struct reading *r)
 		return 0;
 	}
 	return add_split(p, s, r, -1);
+}
+
+/* ---- runs */
+
+/* The thread ran up to then, and may go on. */
+static void add_run(struct phases *p, struct thread *t, uint64_t to_ns)
+{
+	if (to_ns <= t->since_ns)
+		return;
+	t->used_ns += to_ns - t->since_ns;
+	p->ran_ns += to_ns - t->since_ns;
+	t->since_ns = to_ns;
+}
+
+/* It ran up to then, and no longer. */
+static void end_run(struct phases *p, struct thread *t, uint64_t to_ns)
+{
+	add_run(p, t, to_ns);
+	t->used_ns += p->run_ns;
+	p->nr_runs++;
+}
+
+/* Its time up to then, under its name. */
+static int add_rest(struct phases *p, struct thread *t, uint64_t time_ns)
+{
+	struct command *c;
+	int rc = 0;
+
+	if (t->phase == RUNS)
+		add_run(p, t, time_ns);
+	c = p->is_first || !t->pid ? NULL : dict_get(&p->commands, t->comm);
+	if (!c)
+		return p->is_first || !t->pid ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < WAIT_SAMPLES_CLOCKS && rc == 0; i++) {
+		const int64_t more_ns = (int64_t)(t->used_ns - t->sampled_ns[i]);
+
+		if (__builtin_add_overflow(c->rest_ns[i], more_ns, &c->rest_ns[i]))
+			c->rest_ns[i] = more_ns;
+		t->sampled_ns[i] = 0;
+		if (c->rest_ns[i] <= 0)
+			continue;
+		rc = wait_samples_rest(p->samples, i, t->pid, t->tid, (uint64_t)c->rest_ns[i],
+				       time_ns);
+		c->rest_ns[i] = 0;
+	}
+	t->used_ns = 0;
+	return rc;
+}
+
+/* What a long thread ran has its rest near the time when it ran. */
+static int add_some_rest(struct phases *p, struct thread *t, uint64_t time_ns)
+{
+	return t->used_ns >= REST_NS ? add_rest(p, t, time_ns) : 0;
+}
+
+/* Of a new thread, that of the one that made it. */
+static int set_comm(struct phases *p, struct thread *t, const struct trace_record *r)
+{
+	const struct thread *from = NULL;
+	int rc = 0;
+
+	if (r->kind == PERF_RECORD_FORK) {
+		from = dict_at(&p->threads, dict_find(&p->threads, &r->ptid));
+		if (from && from != t)
+			memcpy(t->comm, from->comm, COMM_BYTES);
+		return 0;
+	}
+	rc = add_rest(p, t, r->time_ns ? r->time_ns - 1 : 0); /* before it has the new name */
+	strncpy(t->comm, r->name ? r->name : "", COMM_BYTES - 1);
+	return rc;
 }
 
 /* ---- waits */
@@ -247,6 +329,10 @@ int phases_add_switch(struct phases *p, const struct trace_record *r)
 		    add_wait(p, t, WAIT_SAMPLES_UNKNOWN, r->time_ns); /* the other switch is lost */
 	else if (!is_out)
 		rc = end_phase(p, t, r->time_ns, true) ?: end_own(p, t);
+	if (is_out && (t->phase == RUNS || t->phase == NOT_KNOWN)) {
+		end_run(p, t, r->time_ns);
+		rc = rc ?: add_some_rest(p, t, r->time_ns);
+	}
 	begin_phase(p, t, !is_out ? RUNS : is_preempted ? IS_PREEMPTED : IS_BLOCKED, r->time_ns);
 	if (p->is_first && !is_out) {
 		struct splits *s = dict_get(&p->splits, &t->tid);
@@ -261,6 +347,7 @@ int phases_add_switch(struct phases *p, const struct trace_record *r)
 /* Before the next samples, what waited has the stack of the last one. */
 int phases_add_sample(struct phases *p, const struct trace_record *r, uint32_t event)
 {
+	const int clock = wait_samples_clock(p->samples, event);
 	struct thread *t = get_thread(p, r);
 	int rc;
 
@@ -269,8 +356,15 @@ int phases_add_sample(struct phases *p, const struct trace_record *r, uint32_t e
 	rc = wait_samples_make(p->samples, &t->waits, t->pid, t->tid);
 	if (rc)
 		return rc;
+	if (clock >= 0)
+		t->sampled_ns[clock] += r->period;
+	if (t->phase == NOT_KNOWN || t->phase == RUNS)
+		add_run(p, t, r->time_ns);
 	if (t->phase == NOT_KNOWN)
 		begin_phase(p, t, RUNS, r->time_ns);
+	rc = add_some_rest(p, t, r->time_ns);
+	if (rc)
+		return rc;
 	return p->is_first ? 0 : wait_samples_keep(p->samples, &t->waits, r, event);
 }
 
@@ -298,9 +392,13 @@ void phases_add_loss(struct phases *p)
 	p->losses++;
 }
 
-static int end_thread(struct phases *p, struct thread *t)
+static int end_thread(struct phases *p, struct thread *t, uint64_t time_ns)
 {
-	int rc = wait_samples_make(p->samples, &t->waits, t->pid, t->tid);
+	int rc;
+
+	if (t->phase == RUNS)
+		end_run(p, t, time_ns);
+	rc = wait_samples_make(p->samples, &t->waits, t->pid, t->tid) ?: add_rest(p, t, time_ns);
 
 	wait_samples_drop(p->samples, &t->waits);
 	t->has_ended = true;
@@ -337,16 +435,19 @@ int phases_add_task(struct phases *p, const struct trace_record *r)
 {
 	const bool is_exec = r->kind == PERF_RECORD_COMM && r->misc & PERF_RECORD_MISC_COMM_EXEC;
 	struct thread *t;
+	int rc;
 
-	if (r->kind != PERF_RECORD_FORK && r->kind != PERF_RECORD_EXIT && !is_exec)
+	if (r->kind != PERF_RECORD_FORK && r->kind != PERF_RECORD_EXIT &&
+	    r->kind != PERF_RECORD_COMM)
 		return 0;
 	t = get_thread(p, r);
 	if (!t)
 		return -ENOMEM;
 	if (r->kind == PERF_RECORD_EXIT)
-		return end_thread(p, t);
-	if (is_exec && t->phase != NOT_KNOWN)
-		return 0;
+		return end_thread(p, t, r->time_ns);
+	rc = set_comm(p, t, r);
+	if (rc || (r->kind == PERF_RECORD_COMM && (!is_exec || t->phase != NOT_KNOWN)))
+		return rc;
 	if (r->time_ns < p->start_ns) { /* it may have run since */
 		begin_phase(p, t, NOT_KNOWN, p->start_ns);
 		return 0;
@@ -384,11 +485,12 @@ int phases_end(struct phases *p, uint64_t end_ns, bool is_last)
 			continue;
 		rc = end_phase(p, t, end_ns, false)
 			 ?: add_asleep(p, t, end_ns)
-			 ?: wait_samples_make(p->samples, &t->waits, t->pid, t->tid);
+			 ?: wait_samples_make(p->samples, &t->waits, t->pid, t->tid)
+			 ?: add_rest(p, t, end_ns);
 		if (t->since_ns < end_ns)
 			t->since_ns = end_ns;
 		if (is_last && rc == 0)
-			rc = end_thread(p, t);
+			rc = end_thread(p, t, end_ns);
 	}
 	return rc;
 }
@@ -409,6 +511,7 @@ static void skip_gap(struct phases *p)
 void phases_begin(struct phases *p, uint64_t start_ns, bool is_command, bool has_gap)
 {
 	p->start_ns = start_ns;
+	p->ran_ns = p->nr_runs = 0;
 	p->is_command = is_command;
 	if (has_gap)
 		skip_gap(p);
@@ -422,6 +525,7 @@ void phases_init(struct phases *p, struct wait_samples *samples)
 	dict_init(&p->threads, sizeof(struct thread), sizeof(uint32_t), MAX_THREADS);
 	dict_init(&p->splits, sizeof(struct splits), sizeof(uint32_t), MAX_THREADS);
 	dict_init(&p->surveyed, sizeof(struct surveyed), sizeof(uint32_t), MAX_THREADS);
+	dict_init(&p->commands, sizeof(struct command), COMM_BYTES, MAX_THREADS);
 }
 
 static void forget_threads(struct phases *p)
@@ -445,4 +549,5 @@ void phases_fini(struct phases *p)
 		mem_free(((struct splits *)dict_at(&p->splits, i))->item);
 	dict_fini(&p->splits);
 	dict_fini(&p->surveyed);
+	dict_fini(&p->commands);
 }

@@ -4,8 +4,18 @@
  * a wait was for a CPU the records do not show: readings of how long the thread waited for CPUs in
  * all divide the waits between them, each in the same shares.
  *
+ * How long a thread ran is from each switch in to the next switch out. What it ran more than its
+ * samples of a clock stand for has no place: a task that ends before its first sample, and what may
+ * not be sampled. It is added up by command, since a period stands for more or less than the time
+ * of a task that is sampled once.
+ *
  * So all records and readings are passed twice, in order of time: the first time finds the shares,
  * the second one makes samples.
+ *
+ * That rest becomes samples without a stack (profile_sample.is_rest, "[not sampled]"), where the
+ * clock's attr.config1 says so (PERF_ABI_CLOCK_COMPLETED). Why not a child's run time from the
+ * kernel itself (attr.inherit_stat): at the child's exit the kernel writes into the rings of all
+ * CPUs, beside what these write.
  */
 #ifndef PROFILE_PHASES_H
 #define PROFILE_PHASES_H
@@ -17,12 +27,14 @@ struct reading;
 
 struct phases {
 	struct wait_samples *samples; /* borrowed */
-	struct dict threads, splits, surveyed;
+	struct dict threads, splits, surveyed, commands;
 	size_t nr_splits; /* of all threads */
 	uint64_t losses;
 	bool is_first;     /* of the passes: nothing is made */
 	bool is_command;   /* the target of the iteration */
 	uint64_t start_ns; /* of the iteration */
+	uint64_t run_ns;   /* what the clocks count of a run beside what records show of it */
+	uint64_t ran_ns, nr_runs; /* by the records of the iteration */
 };
 
 /* Memory grows with the number of threads and readings, up to limits: beyond them waits are not
@@ -32,15 +44,15 @@ void phases_fini(struct phases *p);
 /* Before each pass. */
 void phases_begin_pass(struct phases *p, bool is_first);
 
-/* 0 or -errno, as the following ones. The thread's switch. */
+/* Each adds what a record says of its thread. 0 or -errno. The thread was switched in or out. */
 int phases_add_switch(struct phases *p, const struct trace_record *r);
-/* Its sample, of this event: it ran. */
+/* The thread ran: a sample of this event. */
 int phases_add_sample(struct phases *p, const struct trace_record *r, uint32_t event);
-/* It was seen blocked. */
+/* The thread was seen blocked. */
 int phases_add_seen(struct phases *p, const struct trace_record *r, uint32_t event);
-/* It was made, ended, or executes another program. Others are ignored. */
+/* The thread was created, ended, or executes another program. Other records are ignored. */
 int phases_add_task(struct phases *p, const struct trace_record *r);
-/* It existed before the session. */
+/* The thread existed before the session. */
 int phases_add_surveyed(struct phases *p, const struct trace_record *r);
 /* How long it ran (enabled_ns) and waited for CPUs (raw), and the times it was switched in
  * (running_ns), so far. */

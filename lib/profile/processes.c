@@ -30,6 +30,9 @@ struct load {
 	struct profile_faults *faults;
 	profile_kallsyms_fn *kallsyms; /* NULL: not wanted */
 	void *arg;
+	struct trace_reader *leaves; /* it leaves symbols packed that have a range; NULL: none */
+	struct trace_symbol_range range; /* of the next frame of symbols */
+	bool has_range;                  /* it has one */
 	struct trace_layout layout;
 	struct trace_record record; /* the current one */
 	bool is_made;
@@ -258,22 +261,62 @@ static int add_file_parts(struct load *l, const struct trace_frame *f)
 	return rc == -EFBIG ? 0 : rc;
 }
 
+/* From now on the reader does not unpack symbols: those without a range are not packed. */
+static int begin_part(struct load *l, const struct trace_frame *f)
+{
+	if (!l->leaves)
+		return 0;
+	trace_reader_omit(l->leaves, TRACE_FRAME_KALLSYMS);
+	l->has_range = trace_decode_symbol_range(f, &l->range) == 0;
+	return l->has_range ? 0 : -EINVAL;
+}
+
+static int add_part(struct load *l, const struct trace_frame *f)
+{
+	struct profile_processes *p = l->p;
+	struct profile_symbol_part *part;
+
+	if (!l->has_range)
+		return -EINVAL;
+	if (p->nr_symbol_parts == PROFILE_MAX_SYMBOL_PARTS) {
+		p->has_left_out = true;
+		return 0;
+	}
+	part = MEM_ADD(p->symbol_parts, p->nr_symbol_parts, p->symbol_parts_room);
+	if (!part)
+		return -ENOMEM;
+	*part = (struct profile_symbol_part){l->range.first, l->range.last, f->offset};
+	l->has_range = false;
+	return 0;
+}
+
+static int add_kallsyms(struct load *l, const struct trace_frame *f)
+{
+	const char *text;
+	size_t len;
+	int rc;
+
+	if (f->is_packed && !f->length) /* it was left */
+		return add_part(l, f);
+	rc = trace_decode_kallsyms(f, &text, &len);
+	return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
+}
+
 static int add_frame(struct load *l, const struct trace_frame *f)
 {
 	struct trace_mark_name name;
 	struct trace_build_id id;
 	struct trace_cmdline cmdline;
 	struct trace_switch change;
-	const char *text;
-	size_t len;
 	int rc;
 
 	switch (f->kind) {
 	case TRACE_FRAME_RECORDS:
 		return add_records(l, f);
+	case TRACE_FRAME_RANGE:
+		return begin_part(l, f);
 	case TRACE_FRAME_KALLSYMS:
-		rc = trace_decode_kallsyms(f, &text, &len);
-		return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
+		return add_kallsyms(l, f);
 	case TRACE_FRAME_BUILD_ID:
 		rc = trace_decode_build_id(f, &id) ?: profile_build_ids_add(&l->g->build_ids, &id);
 		l->p->has_left_out |= rc == -EFBIG;
@@ -416,6 +459,7 @@ void profile_processes_free(struct profile_processes *p)
 	profile_regions_free(p->regions);
 	profile_spans_fini(&p->spans);
 	arena_fini(&p->ksymbol_names);
+	mem_free(p->symbol_parts);
 	mem_free(p);
 }
 
@@ -450,7 +494,14 @@ int profile_processes_read(struct trace_reader *r, const struct profile_session 
 	if (!p)
 		return -ENOMEM;
 	profile_build_ids_init(&g.build_ids);
-	rc = (r ? profile_gather(p, &g, r, faults, kallsyms, arg) : 0)
+	rc = (r ? add_all(&(struct load){.p = p,
+					 .g = &g,
+					 .faults = faults,
+					 .kallsyms = kallsyms,
+					 .arg = arg,
+					 .leaves = r},
+			  r)
+		: 0)
 		 ?: profile_processes_make(p, &g, session);
 	if (rc == 0 && r)
 		profile_gathered_report(p, &g, faults, r);
@@ -478,6 +529,38 @@ int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kalls
 		profile_processes_free(p);
 	else
 		*out = p;
+	return rc;
+}
+
+size_t profile_nr_symbol_parts(const struct profile_processes *p)
+{
+	return p->nr_symbol_parts;
+}
+
+const struct profile_symbol_part *profile_symbol_part(const struct profile_processes *p, size_t i)
+{
+	return &p->symbol_parts[i];
+}
+
+int profile_symbol_text(const struct profile_session *s, const struct profile_symbol_part *part,
+			profile_kallsyms_fn *kallsyms, void *arg)
+{
+	struct trace_reader *r = NULL;
+	struct profile_faults faults;
+	struct trace_frame f;
+	struct err e = {0};
+	const char *text;
+	size_t len;
+	int rc = profile_session_open_common(s, &faults, &r);
+
+	if (rc != 1)
+		return rc < 0 ? rc : 0;
+	rc = trace_reader_pass_to(r, part->offset, 0) ? trace_reader_next(r, &f, &e) : 0;
+	if (rc == 1 && trace_decode_kallsyms(&f, &text, &len) == 0)
+		rc = kallsyms(arg, text, len);
+	else
+		rc = rc == -ENOMEM ? rc : 0;
+	trace_reader_close(r);
 	return rc;
 }
 

@@ -118,10 +118,17 @@ struct profile_ksymbol {
 	const char *name; /* safe to show */
 };
 
+/* Symbols of the kernel that are still packed in the file: those between two addresses. */
+struct profile_symbol_part {
+	uint64_t first, last;
+	uint64_t offset; /* for profile_symbol_text */
+};
+
 /*
  * Reads the session's common file. 0, also without the file: that is reported, and all tasks are
  * unknown; -ENOMEM; or the result of kallsyms. kallsyms (may be NULL) receives the file's text of
  * /proc/kallsyms in pieces, which may end within a line; a result other than 0 ends the reading.
+ * What has a range is not passed: it is read when it is needed.
  * Tasks, mappings and symbols beyond a limit are skipped, and that is reported.
  */
 typedef int profile_kallsyms_fn(void *arg, const char *text, size_t len);
@@ -166,9 +173,20 @@ const struct profile_process *profile_next_hidden(const struct profile_processes
  * -ENODATA: the command's exec is not recorded, or the end of a set-user-ID program; -ENOMEM. */
 struct profile_lifetime {
 	uint64_t nr_threads, ns;
+	uint64_t nr_processes, nr_leaves; /* leaves: that made no process */
+	/* The time in which there was one process besides those that had a child; and that of those
+	 * that had one, together. */
+	uint64_t alone_ns, parents_ns;
 };
 int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t start_ns,
 		     uint64_t end_ns, struct profile_lifetime *out);
+/* In the order of the file. */
+size_t profile_nr_symbol_parts(const struct profile_processes *p);
+const struct profile_symbol_part *profile_symbol_part(const struct profile_processes *p, size_t i);
+/* Reads one of the session's and passes its text. 0, also where it cannot be read any more; or the
+ * result of kallsyms; -ENOMEM. For any thread. */
+int profile_symbol_text(const struct profile_session *s, const struct profile_symbol_part *part,
+			profile_kallsyms_fn *kallsyms, void *arg);
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 

@@ -28,6 +28,7 @@ struct trace_reader;
 struct trace_record;
 
 enum {
+	PROFILE_MAX_SYMBOL_PARTS = 4096,
 	PROFILE_MAX_CHANGES = 16 << 20, /* forks, names, exits, mappings */
 	PROFILE_MAX_MAPPINGS = 8 << 20,
 	PROFILE_MAX_SPACE_MAPPINGS = 1 << 20, /* per process */
@@ -216,6 +217,8 @@ struct profile_processes {
 	struct profile_ksymbol *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
 	struct arena ksymbol_names;
+	struct profile_symbol_part *symbol_parts; /* owned */
+	size_t nr_symbol_parts, symbol_parts_room;
 	struct profile_strangers *strangers; /* owned; the only part that changes */
 	bool has_left_out;                   /* because of a limit */
 };
@@ -325,5 +328,11 @@ int profile_growth_add(struct profile_growth *g, struct trace_reader *r,
 		       const struct profile_session *session, struct profile_faults *faults,
 		       uint64_t unused_ns, profile_kallsyms_fn *kallsyms, void *arg,
 		       struct profile_processes **out);
+
+/* Of the processes of a tree that began at or after start_ns: how many there were at a time, up to
+ * end_ns. 0 or -ENOMEM. */
+struct profile_choice;
+int profile_turns_add(const struct profile_processes *p, const struct profile_choice *tree,
+		      uint64_t start_ns, uint64_t end_ns, struct profile_lifetime *out);
 
 #endif

@@ -10,6 +10,12 @@
  *   a process has ended, or a thread within a region, some ms later.
  * - Marks of several objects of a thread are in the order of their times. An end is of the
  * innermost region of the thread, whichever object began it.
+ *
+ * region_streams.h merges the objects' marks of each thread by time, trace/nesting.h says how they
+ * nest, and region_log.h keeps steps in a few bytes each. Any thread of a report finds the path of
+ * a sample by thread and time. region_calls.h reads the steps again as calls that a filter
+ * selects, of which reports make sums (report/region_sums.h; of replicates
+ * report/region_amounts.h) and exports slices.
  */
 #ifndef PROFILE_REGIONS_H
 #define PROFILE_REGIONS_H

@@ -345,6 +345,11 @@ static bool is_exact(const struct trace_layout *l)
 	return l->is_by_switches || (is_by_weight(l) && l->period == 1);
 }
 
+static bool is_rest(const struct profile_known_id *k)
+{
+	return k->layout.is_completed && k->id & TRACE_MADE_ID;
+}
+
 /* Reads the current record: true if it is a sample. */
 static bool read_record(struct profile_samples *s, struct profile_sample *out)
 {
@@ -385,13 +390,26 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	 * these are left to chance: sampled with the probability p, it varies by (1 - p) weight².
 	 */
 	sure = r->wait_ns < out->weight ? r->wait_ns : out->weight;
-	out->unit = is_exact(&k->layout) ? 0 : out->weight - sure;
-	out->is_in_row = !s->stands_for && !s->is_added_up && !is_by_weight(&k->layout);
+	out->is_rest = is_rest(k);
+	out->unit = is_exact(&k->layout) || out->is_rest ? 0 : out->weight - sure;
+	out->is_in_row =
+	    !s->stands_for && !s->is_added_up && !is_by_weight(&k->layout) && !out->is_rest;
 	if (s->stands_for && !s->is_added_up) {
 		out->weight *= s->stands_for;
 		out->unit *= s->stands_for;
 	}
 	return true;
+}
+
+/* Of what is allocated: what a sample stands for by chance, which samples of a program that adapts
+ * say themselves. */
+static uint64_t unit_of_heap(const struct profile_sample *w)
+{
+	const struct trace_record *r = &w->record;
+
+	return trace_layout_has_units(w->layout) && r->raw_len >= sizeof(uint64_t)
+		   ? trace_word(r->raw, 0)
+		   : w->layout->period;
 }
 
 /* Reads the current stack: true if it is a sample. */
@@ -411,7 +429,7 @@ static bool read_stack(struct profile_samples *s)
 	if (w->layout->is_maximum)
 		w->unit = 0;
 	else if (w->layout->is_heap && !w->layout->is_sampled_time && !is_exact(w->layout))
-		w->unit = w->layout->period;
+		w->unit = unit_of_heap(w);
 	else if (!is_by_weight(w->layout) || w->layout->is_sampled_time)
 		w->unit = added.weight / added.samples;
 	s->part = 0;

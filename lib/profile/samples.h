@@ -1,6 +1,15 @@
 /*
  * The samples of one trace in file order: not sorted, not copied, each decoded once from its frame.
  * For reports that add up; records.h sorts. Several traces may be read at once, each by one thread.
+ *
+ * Tables of tasks and mappings answer for any time, so samples need no order: each is processed
+ * once, where it stands in the file, and memory does not grow with samples. Lookups are cached, as
+ * samples come from few threads and few places at a time.
+ *
+ * Samples that the kernel added up by stack are returned as samples of up to 64 parts, spread over
+ * their time, so that views over time show them. Of samples that cost more than may be read, a
+ * part is chosen by chance, with the weight of all (profile_samples_thin), and frames of the
+ * others are not even read (trace_reader_pass_over).
  */
 #ifndef PROFILE_SAMPLES_H
 #define PROFILE_SAMPLES_H
@@ -28,6 +37,8 @@ struct profile_sample {
 			  * records of switches show, or with a mean of 1, nothing is left to
 			  * chance; else weight */
 	bool is_in_row;  /* the event's next one after the one before, and not one of several */
+	bool is_rest;    /* of a clock: how long a thread ran without a sample, by records of
+			  * switches; it has no stack, and nothing of it is left to chance */
 };
 
 /* A trace of a session, listed by iteration and trace without reading it, to divide the work
@@ -40,7 +51,7 @@ struct profile_trace_file profile_session_file(const struct profile_session *s, 
 
 /* The size of all these files. */
 uint64_t profile_session_bytes(const struct profile_session *s);
-/* Of those of an iteration. */
+/* The size of the files of an iteration. */
 uint64_t profile_session_iteration_bytes(const struct profile_session *s, uint32_t iteration);
 
 /* Opens file i (below profile_session_nr_files). 1; 0: it cannot be read (reported to problem,
@@ -54,7 +65,7 @@ void profile_samples_close(struct profile_samples *s); /* NULL is fine */
  * and maxima, whose samples do not stand for others; what the kernel added up is returned whole.
  * Samples of one frame lie beside each other, and say less than as many independent ones. */
 void profile_samples_thin(struct profile_samples *s, uint32_t every);
-/* Of samples that are passed over: what those of an event add up to. */
+/* Receives what samples of an event add up to that were skipped. */
 typedef void profile_omit_fn(void *arg, uint32_t event, uint64_t samples, uint64_t weight);
 /* Call before the first sample. Needed are samples between two times, and waits of which a part is
  * between them. Of others some are returned as well; if the session keeps times, most are not even

@@ -13,6 +13,11 @@
  * Memory in place of a part of the program's own code is a copy of it: programs move their code to
  * huge pages (iodlr, node --use-largepages, hugetlbfs), and nothing else can be there, as a program
  * is not unloaded. Of libraries that is not known: they may be, and code made at run time follow.
+ *
+ * Code that a program moved to huge pages is anonymous memory at the addresses of a file. What the
+ * kernel records of it, in a part of the program that an exec mapped, is that part. What the
+ * survey finds behind a part of a file has its bytes compared (survey/copies.h), as a record of
+ * what was there before is missing.
  */
 #include "base/array.h"
 #include "base/cover.h"

@@ -1,6 +1,7 @@
 /*
  * When a session measured: its iterations, in order of time. Between some of them events were
- * disabled (a delay, windows); of a flight recorder they are what it held.
+ * disabled (a delay, windows); of a flight recorder they are what it held. Time in which --control
+ * disabled all events, by the common file, is not measured either.
  */
 #ifndef PROFILE_SPANS_H
 #define PROFILE_SPANS_H

@@ -27,6 +27,8 @@ struct part {
 	struct trace_ids ids;           /* item is owned */
 	struct trace_sampling sampling; /* without items */
 	size_t at, bytes;               /* of the frames that were made */
+	/* What a clock counted of its tasks, what records show of that, and in how many runs. */
+	uint64_t counted_ns, ran_ns, nr_runs;
 };
 
 struct profile_switches {
@@ -46,6 +48,7 @@ struct maker {
 	uint64_t last_ns; /* of all records */
 	bool is_first;    /* of the passes: nothing is made */
 	size_t part;      /* the current one */
+	bool *has_count;  /* owned; of the traces of the current iteration, in the first pass */
 	bool has_begun;   /* the current one */
 };
 
@@ -61,11 +64,39 @@ static struct part *current(const struct maker *m)
 	return m->part < m->out->nr_parts ? &m->out->parts[m->part] : NULL;
 }
 
+/* A task's clock counts a while before the record of its switch in, and after that of its switch
+ * out: measuring itself. What records do not show is divided equally among the runs, if it is not
+ * so much that something else is missing. */
+static uint64_t run_ns(const struct part *p)
+{
+	enum { MAX_RUN_NS = 50000 };
+	uint64_t ns =
+	    p->nr_runs && p->counted_ns > p->ran_ns ? (p->counted_ns - p->ran_ns) / p->nr_runs : 0;
+
+	return ns < MAX_RUN_NS ? ns : 0;
+}
+
+/* In the first pass: a trace of the iteration, which is read whole before its records. */
+static void add_count(struct maker *m, const struct profile_trace *trace)
+{
+	const uint32_t nr = trace->head.trace, event = wait_samples_any_clock(&m->samples);
+	const struct profile_pair *pair;
+
+	if (!m->is_first || nr >= m->facts->nr_traces || m->has_count[nr] || event == UINT32_MAX)
+		return;
+	m->has_count[nr] = true;
+	pair = &trace->pairs[event];
+	if (pair->has_start && pair->has_end && pair->end.raw > pair->start.raw)
+		current(m)->counted_ns += pair->end.raw - pair->start.raw;
+}
+
 /* Nothing was recorded between two iterations, if there is a gap. */
 static void begin_phases(struct maker *m)
 {
 	const struct part *p = current(m);
 
+	m->phases.run_ns = p && !m->is_first ? run_ns(p) : 0;
+	memset(m->has_count, 0, m->facts->nr_traces * sizeof(*m->has_count));
 	if (p)
 		phases_begin(&m->phases, p->start_ns, p->is_command,
 			     m->part && p->start_ns > p[-1].end_ns);
@@ -89,6 +120,10 @@ static int end_part(struct maker *m)
 		p->end_ns = m->last_ns;
 	/* the next run is of other processes */
 	rc = rc ?: phases_end(&m->phases, p->end_ns, p->is_run);
+	if (m->is_first) {
+		p->ran_ns = m->phases.ran_ns;
+		p->nr_runs = m->phases.nr_runs;
+	}
 	if (rc == 0 && !m->is_first)
 		rc = wait_samples_end(&m->samples, p->start_ns, p->end_ns, &p->sampling);
 	p->bytes = m->samples.bytes - p->at;
@@ -153,6 +188,8 @@ static int add_item(struct maker *m, const struct profile_merged_item *item)
 		return rc;
 	if (rc == 0 && !m->has_begun)
 		rc = begin_part(m);
+	if (trace)
+		add_count(m, trace);
 	return rc ?: trace ? add_record(m, item->item) : add_task(m, item->item);
 }
 
@@ -265,7 +302,9 @@ int profile_switches_make(struct profile_session *s, struct profile_switches **o
 	}
 	phases_init(&m.phases, &m.samples);
 	m.out = mem_zalloc(sizeof(*m.out));
-	rc = m.out ? make(&m, e) : -ENOMEM;
+	m.has_count = mem_calloc(m.facts->nr_traces + 1, sizeof(*m.has_count));
+	rc = m.out && m.has_count ? make(&m, e) : -ENOMEM;
+	mem_free(m.has_count);
 	phases_fini(&m.phases);
 	wait_samples_fini(&m.samples);
 	if (rc) {

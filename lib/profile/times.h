@@ -2,6 +2,8 @@
  * Where in a trace which times are: its frames of samples in runs, each with its times and what its
  * samples add up to. It is learned while the trace is read; who reads it again for a part of its
  * time passes over the runs of other times. Not thread-safe.
+ *
+ * So a later pass for a range of time reads no other frames, and one for counts alone reads none.
  */
 #ifndef PROFILE_TIMES_H
 #define PROFILE_TIMES_H

@@ -23,7 +23,6 @@ enum {
 };
 /* Of the last samples of all threads; later ones have none. */
 static const size_t MAX_LAST_BYTES = (size_t)1 << 30;
-static const uint64_t MADE_ID = (uint64_t)1 << 63; /* and the event's number */
 
 #define SUM(member) offsetof(struct profile_waits, member)
 
@@ -64,10 +63,31 @@ static int write_records(struct wait_samples *w)
 	return write_frames(w);
 }
 
+/* The id that samples of an event have if they are made. */
+static uint64_t made_id(const struct wait_samples_event *e)
+{
+	return TRACE_MADE_ID | e->event;
+}
+
+static void add_id(const struct wait_samples_event *e, struct trace_id *ids, size_t *nr)
+{
+	if (e->event == UINT32_MAX)
+		return;
+	ids[*nr] = (struct trace_id){.id = made_id(e), .event = e->event, .group = (uint32_t)*nr};
+	++*nr;
+}
+
+/* The same, if it is much. */
+static int write_some(struct wait_samples *w)
+{
+	return w->records.len < CHUNK_BYTES ? buf_error(&w->records) : write_records(w);
+}
+
 int wait_samples_begin(struct wait_samples *w, const struct trace_ids *from)
 {
 	size_t nr = from->nr;
-	MEM_AUTO struct trace_id *ids = mem_calloc(nr + ARRAY_NR(w->events), sizeof(*ids));
+	MEM_AUTO struct trace_id *ids =
+	    mem_calloc(nr + ARRAY_NR(w->events) + WAIT_SAMPLES_CLOCKS, sizeof(*ids));
 
 	if (!ids)
 		return -ENOMEM;
@@ -77,12 +97,10 @@ int wait_samples_begin(struct wait_samples *w, const struct trace_ids *from)
 		struct wait_samples_event *e = &w->events[i];
 
 		e->samples = e->ns = 0;
-		if (e->event == UINT32_MAX)
-			continue;
-		ids[nr] = (struct trace_id){
-		    .id = MADE_ID | e->event, .event = e->event, .group = (uint32_t)nr};
-		nr++;
+		add_id(e, ids, &nr);
 	}
+	for (size_t i = 0; i < WAIT_SAMPLES_CLOCKS; i++)
+		add_id(&w->clocks[i], ids, &nr);
 	trace_writer_ids(w->writer, ids, nr);
 	return write_frames(w);
 }
@@ -155,6 +173,30 @@ static void put_stack(struct buf *b, const struct trace_record *r, bool has_regs
 	put_word(b, len);
 }
 
+/* Its fields before the task; returns where it begins. */
+static size_t begin_sample(struct buf *b, const struct wait_samples_event *e, uint16_t misc,
+			   uint64_t ip)
+{
+	size_t at = b->len;
+
+	buf_le32(b, PERF_RECORD_SAMPLE);
+	buf_le16(b, misc);
+	buf_le16(b, 0);
+	if (perf_abi_has(e->layout.sample_type, PERF_ABI_IDENTIFIER))
+		put_word(b, made_id(e));
+	if (perf_abi_has(e->layout.sample_type, PERF_ABI_IP))
+		put_word(b, ip);
+	return at;
+}
+
+static void end_sample(struct buf *b, size_t at)
+{
+	uint16_t size = htole16((uint16_t)(b->len - at));
+
+	if (!buf_error(b))
+		memcpy(b->data + at + 6, &size, sizeof(size));
+}
+
 /* A sample of waits of one kind, with the stack of r. */
 static void put_sample(struct buf *b, const struct wait_samples_event *e,
 		       const struct wait_samples_thread *t, uint32_t pid, uint32_t tid,
@@ -163,17 +205,10 @@ static void put_sample(struct buf *b, const struct wait_samples_event *e,
 	const struct trace_layout *l = &e->layout;
 	bool has_regs = r->kind && t->layout->user_regs == l->user_regs;
 	uint64_t nr = r->nr_callchain * 8 <= MAX_STACK_BYTES / 2 ? r->nr_callchain : 0, ip = 0;
-	size_t at = b->len;
-	uint16_t size;
+	size_t at;
 
 	(void)trace_record_pc(r, &ip);
-	buf_le32(b, PERF_RECORD_SAMPLE);
-	buf_le16(b, r->kind ? r->misc : PERF_RECORD_MISC_USER);
-	buf_le16(b, 0);
-	if (perf_abi_has(l->sample_type, PERF_ABI_IDENTIFIER))
-		put_word(b, MADE_ID | e->event);
-	if (perf_abi_has(l->sample_type, PERF_ABI_IP))
-		put_word(b, ip);
+	at = begin_sample(b, e, r->kind ? r->misc : PERF_RECORD_MISC_USER, ip);
 	buf_le32(b, pid);
 	buf_le32(b, tid);
 	put_word(b, t->end_ns[kind]);
@@ -189,9 +224,27 @@ static void put_sample(struct buf *b, const struct wait_samples_event *e,
 		put_regs(b, r, has_regs);
 	if (perf_abi_has(l->sample_type, PERF_ABI_STACK_USER))
 		put_stack(b, r, has_regs);
-	size = htole16((uint16_t)(b->len - at));
-	if (!buf_error(b))
-		memcpy(b->data + at + 6, &size, sizeof(size));
+	end_sample(b, at);
+}
+
+/* A sample of a clock, of a thread whose place is not known. */
+static void put_rest(struct buf *b, const struct wait_samples_event *e, uint32_t pid, uint32_t tid,
+		     uint64_t ns, uint64_t time_ns)
+{
+	const uint64_t type = e->layout.sample_type;
+	const size_t at = begin_sample(b, e, PERF_RECORD_MISC_USER, 0);
+
+	buf_le32(b, pid);
+	buf_le32(b, tid);
+	put_word(b, time_ns);
+	put_word(b, ns);
+	if (perf_abi_has(type, PERF_ABI_CALLCHAIN))
+		put_word(b, 0);
+	if (perf_abi_has(type, PERF_ABI_REGS_USER))
+		put_word(b, 0);
+	if (perf_abi_has(type, PERF_ABI_STACK_USER))
+		put_word(b, 0);
+	end_sample(b, at);
 }
 
 /* Makes a sample of the waits of one kind. 0 or -errno. */
@@ -213,7 +266,31 @@ static int make_sample(struct wait_samples *w, struct wait_samples_thread *t, ui
 	*(uint64_t *)((char *)&w->waits + made[kind].sum) += t->ns[kind];
 	w->waits.seen_ns += t->reason && made[kind].event == OFF_CPU ? t->ns[kind] : 0;
 	t->ns[kind] = 0;
-	return w->records.len < CHUNK_BYTES ? buf_error(&w->records) : write_records(w);
+	return write_some(w);
+}
+
+int wait_samples_clock(const struct wait_samples *w, uint32_t event)
+{
+	for (int i = 0; i < WAIT_SAMPLES_CLOCKS; i++)
+		if (w->clocks[i].event == event)
+			return i;
+	return -1;
+}
+
+uint32_t wait_samples_any_clock(const struct wait_samples *w)
+{
+	return w->clocks[0].event != UINT32_MAX ? w->clocks[0].event : w->clocks[1].event;
+}
+
+int wait_samples_rest(struct wait_samples *w, unsigned clock, uint32_t pid, uint32_t tid,
+		      uint64_t ns, uint64_t time_ns)
+{
+	const struct wait_samples_event *e = &w->clocks[clock];
+
+	if (e->event == UINT32_MAX)
+		return 0;
+	put_rest(&w->records, e, pid, tid, ns, time_ns);
+	return write_some(w);
 }
 
 int wait_samples_make(struct wait_samples *w, struct wait_samples_thread *t, uint32_t pid,
@@ -261,10 +338,10 @@ int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
 
 /* ---- the events */
 
-/* The fields that put_sample writes. */
-static bool is_writable(const struct trace_layout *l)
+/* The fields that put_sample writes, or put_rest. */
+static bool is_writable(const struct trace_layout *l, uint64_t own)
 {
-	const uint64_t needed = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+	const uint64_t needed = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | own;
 
 	return (l->sample_type & needed) == needed &&
 	       !(l->sample_type &
@@ -284,7 +361,7 @@ static bool find_events(struct wait_samples *w, const struct profile_facts *fact
 		int wait;
 
 		if (!ev->attr_bytes || !trace_layout_init(l, ev->attr, ev->attr_bytes) ||
-		    !l->is_by_switches || !is_writable(l))
+		    !l->is_by_switches || !is_writable(l, PERF_SAMPLE_RAW))
 			continue;
 		memcpy(&a, ev->attr, ev->attr_bytes < sizeof(a) ? ev->attr_bytes : sizeof(a));
 		wait = perf_abi_wait(a.type, a.config, a.config1);
@@ -297,15 +374,33 @@ static bool find_events(struct wait_samples *w, const struct profile_facts *fact
 	return is_found;
 }
 
+/* Without identifiers, samples of all events would be the clock's. */
+static void find_clocks(struct wait_samples *w, const struct profile_facts *facts)
+{
+	for (uint32_t i = 0; i < facts->nr_events; i++) {
+		const struct trace_event *ev = &facts->events[i];
+		const struct trace_layout *l = &w->layouts[i];
+		struct wait_samples_event *e = &w->clocks[l->config == PERF_COUNT_SW_TASK_CLOCK];
+
+		if (l->is_completed && e->event == UINT32_MAX && ev->attr_bytes &&
+		    is_writable(l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD))
+			*e = (struct wait_samples_event){.event = i, .layout = *l};
+	}
+}
+
 bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts, int *rc)
 {
 	*w = (struct wait_samples){.events = {{.event = UINT32_MAX}, {.event = UINT32_MAX}},
+				   .clocks = {{.event = UINT32_MAX}, {.event = UINT32_MAX}},
 				   .joined_ns = facts->has_regions ? 1 : JOINED_NS,
 				   .fd = -1};
 	buf_init(&w->records, 2 * CHUNK_BYTES);
 	w->layouts = mem_calloc(facts->nr_events + 1, sizeof(*w->layouts));
 	*rc = w->layouts ? 0 : -ENOMEM;
-	return w->layouts && find_events(w, facts);
+	if (!w->layouts || !find_events(w, facts))
+		return false;
+	find_clocks(w, facts);
+	return true;
 }
 
 void wait_samples_fini(struct wait_samples *w)

@@ -33,7 +33,10 @@ struct wait_samples_thread {
 	enum trace_reason reason;          /* of the current wait */
 };
 
-/* One of the session's events of waits. */
+/* The clocks of which what has no sample is made: cpu_clock and task_clock. */
+enum { WAIT_SAMPLES_CLOCKS = 2 };
+
+/* One of the session's events of waits, or a clock. */
 struct wait_samples_event {
 	uint32_t event; /* index; UINT32_MAX: not sampled */
 	struct trace_layout layout;
@@ -42,7 +45,8 @@ struct wait_samples_event {
 
 struct wait_samples {
 	struct wait_samples_event events[2]; /* by perf_abi_wait */
-	struct trace_layout *layouts;        /* owned; of each event of the session */
+	struct wait_samples_event clocks[WAIT_SAMPLES_CLOCKS];
+	struct trace_layout *layouts; /* owned; of each event of the session */
 	/* A sample stands for waits until they add up to this: of a session with regions for one,
 	 * as each has its own region. */
 	uint64_t joined_ns;
@@ -77,5 +81,13 @@ int wait_samples_make(struct wait_samples *w, struct wait_samples_thread *t, uin
 int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
 		      const struct trace_record *r, uint32_t event);
 void wait_samples_drop(struct wait_samples *w, struct wait_samples_thread *t);
+
+/* The number of a clock that is made of, by its event; -1: another event. */
+int wait_samples_clock(const struct wait_samples *w, uint32_t event);
+/* The event of one of these; UINT32_MAX: there is none. */
+uint32_t wait_samples_any_clock(const struct wait_samples *w);
+/* Makes a sample of a clock, without a stack: the thread ran for so long. 0 or -errno. */
+int wait_samples_rest(struct wait_samples *w, unsigned clock, uint32_t pid, uint32_t tid,
+		      uint64_t ns, uint64_t time_ns);
 
 #endif

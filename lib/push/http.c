@@ -8,38 +8,6 @@
 
 #include <errno.h>
 
-#ifndef CPUPERF_HAS_PUSH
-
-int push_http_open(const struct push_target *target, const struct push_credentials *credentials,
-		   const char *ca, struct push_http **out, struct err *e)
-{
-	(void)target;
-	(void)credentials;
-	(void)ca;
-	(void)out;
-	err_set(e, -ENOTSUP, "--push: this cpuperf was built without libcurl");
-	err_hint(e, "install libcurl's headers and build again");
-	return -ENOTSUP;
-}
-
-void push_http_close(struct push_http *h)
-{
-	(void)h;
-}
-
-void push_http_post(struct push_http *h, const char *query, const void *body, size_t len,
-		    const struct push_http_end *end, struct push_answer *out)
-{
-	(void)h;
-	(void)query;
-	(void)body;
-	(void)len;
-	(void)end;
-	*out = (struct push_answer){.body = ""};
-}
-
-#else
-
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -96,7 +64,7 @@ static int load(struct err *e)
 		const char *name;
 		void *at;
 	} functions[] = {
-#define PLACE(name)   {"curl_" #name, &curl.name},
+#define PLACE(name) {"curl_" #name, &curl.name},
 	    FUNCTIONS(PLACE)};
 	void *handle = NULL;
 
@@ -310,5 +278,3 @@ void push_http_post(struct push_http *h, const char *query, const void *body, si
 						   : curl.easy_strerror(rc));
 	str_disarm(out->why);
 }
-
-#endif

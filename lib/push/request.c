@@ -200,7 +200,7 @@ static int make_parca(const struct push_profile *p, struct buf *query, struct bu
 		JSONW_ARRAY(&j, "series") {
 			put_series(&j, p);
 		}
-		jsonw_raw(&j, "normalized", "true");
+		jsonw_bool(&j, "normalized", true);
 	}
 	return buf_error(b);
 }

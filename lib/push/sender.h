@@ -1,5 +1,11 @@
 /*
  * Sends what waits, the oldest first.
+ *
+ * It runs in a child of a session (cpuperf/pushing.h), as measuring waits for no receiver. It
+ * sends under a lock of the folder, and knows no formats: a file of the spool has a request with
+ * everything but URL and secret. When to try next is a file there, with the reason, so that all
+ * programs wait for a receiver that fails, and a run need not sleep. A profile has the same id in
+ * each try. libcurl is loaded by dlopen once something is to be sent.
  */
 #ifndef PUSH_SENDER_H
 #define PUSH_SENDER_H

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "profile/filter.h"
 #include "profile/processes.h"
 #include "profile/regions.h"
@@ -18,6 +19,7 @@
 #include "report/resolver.h"
 #include "report/singles.h"
 #include "report/stack.h"
+#include "report/states.h"
 #include "report/waker.h"
 
 #include <errno.h>
@@ -337,7 +339,9 @@ static void walk_one(struct report_counter *c, const struct report_function *fun
 
 static int no_address(struct report_counter *c, const struct profile_sample *s, uint32_t *node)
 {
-	const char *name = s->layout->is_by_switches ? "[no sample before]" : "[no address]";
+	const char *name = s->layout->is_by_switches ? "[no sample before]"
+			   : s->is_rest              ? REPORT_NOT_SAMPLED
+						     : "[no address]";
 	const struct report_function *function =
 	    report_functions_named(c->all->run->functions, name, "");
 
@@ -355,6 +359,7 @@ static struct report_count count_of(const struct report_counter *c, const struct
 	    .row = c->in_row.row,
 	    .place = c->in_row.place,
 	    .is_first = c->in_row.is_first,
+	    .has_units = trace_layout_has_units(s->layout),
 	    .is_maximum = s->layout->is_maximum,
 	};
 }
@@ -375,7 +380,8 @@ static uint64_t nr_steps(uint64_t from_ns, uint64_t to_ns, const struct profile_
 static void find_place(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
-	const bool is_of_task = c->all->input->has_own_clocks && s->layout->is_inherited;
+	const bool is_of_task =
+	    c->all->input->has_own_clocks && s->layout->is_inherited && !s->layout->is_selected;
 	const bool is_in_step = !is_of_task && c->all->of_event[s->id->event].is_clock;
 	const struct row_key key = {.iteration = head->iteration,
 				    .trace = head->trace,
@@ -408,7 +414,8 @@ static int add_single(struct report_counter *c, uint32_t node, const struct prof
 					     .time_ns = c->place.time_ns,
 					     .samples = s->samples,
 					     .weight = s->weight,
-					     .unit = s->unit};
+					     .unit = s->unit,
+					     .is_made = s->is_rest};
 	struct report_event_stats *stats = &c->stats.event[c->key.event];
 	int rc = (report_singles_is_full(c->singles) ? flush(c, false) : 0)
 		     ?: report_singles_add(c->singles, c->fold, node, &sample);
@@ -491,7 +498,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	if (!profile_filter_has_time(f, start_ns, s->time_ns))
 		return false;
 	/* what was added up has no time, and so no region */
-	is_timed = !s->layout->is_heap;
+	is_timed = !s->layout->is_heap && !s->is_rest;
 	c->region = is_timed ? profile_region_at(c->all->input->processes, r->tid, s->time_ns)
 			     : PROFILE_NO_REGION;
 	if (c->all->within_region && !c->all->within_region[c->region])
@@ -797,6 +804,8 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 
 	if (!is_counted(c, head, counted))
 		return 0;
+	if (s->is_rest)
+		sum_add(&c->stats.event[counted->event].unsampled_ns, s->weight);
 	c->in_row = (struct place_in_row){0};
 	if (s->is_in_row &&
 	    profile_filter_has_time(c->all->run->filter, c->all->input->start_ns, s->time_ns))
@@ -809,11 +818,12 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	rest = rest_of(c, head, counted, s, &task);
 	if (rest) {
-		report_weight_count(rest,
-				    &(struct report_count){.samples = s->samples,
-							   .weight = s->weight,
-							   .unit = s->unit,
-							   .is_maximum = s->layout->is_maximum});
+		report_weight_count(
+		    rest, &(struct report_count){.samples = s->samples,
+						 .weight = s->weight,
+						 .unit = s->unit,
+						 .has_units = trace_layout_has_units(s->layout),
+						 .is_maximum = s->layout->is_maximum});
 		return 0;
 	}
 	if (has_part(c, REPORT_BY_BRANCH))
@@ -985,6 +995,7 @@ int report_counter_stats(const struct report_counter *c, struct report_stats *to
 		report_weight_add(&to->event[i].counted, &c->stats.event[i].counted);
 		report_weight_add(&to->event[i].omitted, &c->stats.event[i].omitted);
 		report_weight_add(&to->event[i].idle, &c->stats.event[i].idle);
+		sum_add(&to->event[i].unsampled_ns, c->stats.event[i].unsampled_ns);
 		to->event[i].is_of_last |= c->stats.event[i].is_of_last;
 	}
 	to->nr_user += c->stats.nr_user;

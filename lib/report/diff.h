@@ -15,6 +15,8 @@
  * difference then holds within these two runs; the variation between runs is unknown.
  *
  * Not thread-safe.
+ *
+ * Shares are the default basis, as they do not depend on how long or busy a session was.
  */
 #ifndef REPORT_DIFF_H
 #define REPORT_DIFF_H
@@ -41,7 +43,7 @@ enum {
 	DIFF_MAX_REPLICATES = 10000, /* of each side */
 	DIFF_MIN_SAMPLES = 5,        /* of a tested row, on both sides together */
 };
-/* Of rows, and of keys. */
+/* The most memory for rows, and for keys. */
 #define DIFF_MAX_BYTES ((size_t)1 << 30)
 /* An adjusted p below this is significant. */
 #define DIFF_SIGNIFICANCE CHANCE_SIGNIFICANCE

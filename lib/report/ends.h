@@ -1,6 +1,10 @@
 /*
  * Where stacks end: in the start function of a program or thread, or before it, and why. Counted by
  * task name.
+ *
+ * An event asks for as many addresses as the kernel allows, and its attr stores the limit in
+ * force. Unwinding knows whether it reached the outermost function. A callchain has no such mark:
+ * the name of its outermost function decides.
  */
 #ifndef REPORT_ENDS_H
 #define REPORT_ENDS_H
@@ -37,7 +41,7 @@ enum report_start {
 	REPORT_START_NAMELESS,
 	REPORT_START_ABOVE, /* no code: an invalid frame pointer led there */
 };
-/* Of the C library or the dynamic linker. object: its file name, without folders. */
+/* True for the C library and the dynamic linker. object: its file name, without folders. */
 bool report_is_library(const char *object);
 enum report_start report_start_of(const char *name, const char *object, bool is_known);
 

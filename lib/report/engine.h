@@ -1,6 +1,16 @@
 /*
  * Reads the samples of a session with several threads, unwinds and symbolizes them, and passes
  * entries to the sink of a report.
+ *
+ *     common file -> profile/processes.h: who ran, what was mapped when (made once; constant)
+ *     each trace  -> profile/samples.h  -> stack.h    -> names.h  -> fold.h     -> sink
+ *                    as they stand in      addresses     of the      samples       (flat, tree …)
+ *                    the file                            symbols     that agree    behind a lock
+ *
+ * A thread for each CPU; what each does is in counter.h. Lookups are cached: the previous stack of
+ * the same process; addresses by process and epoch (the number of the process's mappings so far);
+ * places in files. A sink that needs single samples receives each with the number of its stack
+ * (singles.h, stacks.h). Only report_records sorts (profile/merged.h).
  */
 #ifndef REPORT_ENGINE_H
 #define REPORT_ENGINE_H
@@ -52,6 +62,7 @@ struct report_event_stats {
 	bool has_value;              /* a value, as of memory, was counted: */
 	double value;                /* in the last iteration; the largest one of the files */
 	bool is_short;               /* sampled_is_short for some CPU and iteration */
+	uint64_t unsampled_ns;       /* of the reported and the omitted: profile_sample.is_rest */
 	struct report_rest lasting;  /* of waits: they are counted before they are sampled */
 	struct report_rest excluded; /* of clocks whose samples exclude a mode, which they count */
 };

@@ -131,6 +131,7 @@ struct report_weight {
 	uint64_t random;
 	double squares;
 	struct interval_contrasts rows;
+	uint64_t unit;   /* where those of one event differ (a heap's): the largest; else 0 */
 	bool is_maximum; /* the weight is the largest one, not their sum */
 };
 
@@ -144,6 +145,7 @@ struct report_count {
 	 * was taken by itself. */
 	uint64_t row, place;
 	bool is_first;   /* of its row */
+	bool has_units;  /* others of the event have other units, of which some are 0 */
 	bool is_maximum; /* as of struct report_weight */
 };
 
@@ -164,6 +166,8 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 		return;
 	to->random += c->samples;
 	to->squares += (double)c->weight * (double)c->unit;
+	if (c->has_units && c->unit > to->unit)
+		to->unit = c->unit;
 	if (c->row)
 		interval_contrasts_count(&to->rows, c->row, c->place, c->is_first);
 }
@@ -174,6 +178,7 @@ static inline void report_weight_add(struct report_weight *to, const struct repo
 	report_weight_raise(to, w->weight, w->is_maximum);
 	to->random += w->random;
 	to->squares += w->squares;
+	to->unit = w->unit > to->unit ? w->unit : to->unit;
 	interval_contrasts_add(&to->rows, &w->rows);
 }
 
@@ -194,7 +199,14 @@ struct report_sample {
 	uint64_t weight; /* its period, or 1 if unknown; the sum */
 	uint64_t unit;   /* as of struct report_count */
 	uint32_t stack;  /* its number in the sink's stacks */
+	bool is_made;    /* by records of switches: profile_sample.is_rest */
 };
+
+/* How many samples it is of: of what is made, of none. */
+static inline uint64_t report_sample_nr(const struct report_sample *s)
+{
+	return s->is_made ? 0 : s->samples;
+}
 
 /* Receives entries or samples, from one thread at a time. 0 or -errno, which ends the reading. One
  * of entry and samples is set. */

@@ -1,6 +1,9 @@
 /*
  * Entries that are kept in memory, added up by stack, thread and CPU: those of all iterations, and
  * of the last ones by iteration. They can be passed to sinks again and again. One thread.
+ *
+ * Stacks have a limit, beyond which callers, thread and CPU are dropped, which the screen says.
+ * Sums of rows (sums.h) are exact.
  */
 #ifndef REPORT_KEPT_H
 #define REPORT_KEPT_H

@@ -38,10 +38,17 @@ struct task {
 	struct report_weight used, all;
 };
 
+/* Of the threads of a process. */
+struct name {
+	uint32_t pid, comm; /* the key */
+	uint32_t tid;       /* of one that has it; 0: none does */
+	bool is_of_several;
+};
+
 struct report_locks {
 	const struct report_functions *functions;
 	struct report_sink sink;
-	struct dict locks, parts, tasks;
+	struct dict locks, parts, tasks, names;
 	struct report_weight unknown;
 	struct report_lock *rows; /* owned */
 };
@@ -110,6 +117,13 @@ static struct place find_place(const struct report_frame *frames, size_t nr)
 			kind = k;
 	}
 	return (struct place){report_own_frame(frames, nr, false), kind};
+}
+
+const char *report_lock_kind(const struct report_frame *frames, size_t nr)
+{
+	const uint32_t kind = find_place(frames, nr).kind;
+
+	return kind ? kinds[kind].kind : "";
 }
 
 bool report_lock_is_held(const struct report_lock *l)
@@ -182,8 +196,14 @@ static int add_parts(struct report_locks *l, uint32_t lock, const struct report_
 static int add_task(struct report_locks *l, const struct report_entry *e)
 {
 	const struct task key = {.pid = e->key.pid, .tid = e->key.tid, .comm = e->key.comm};
+	const struct name name_key = {.pid = e->key.pid, .comm = e->key.comm};
+	struct name *name = dict_get(&l->names, &name_key);
 	struct task *task;
 
+	if (!name)
+		return -ENOMEM;
+	name->is_of_several |= name->tid && name->tid != e->key.tid;
+	name->tid = e->key.tid;
 	if (e->key.state == REPORT_NO_STATE)
 		return 0;
 	task = dict_get(&l->tasks, &key);
@@ -247,6 +267,7 @@ struct report_locks *report_locks_new(const struct report_functions *functions, 
 	dict_init(&l->locks, sizeof(struct lock), DICT_KEY(struct lock, zero), DICT_MAX);
 	dict_init(&l->parts, sizeof(struct part), DICT_KEY(struct part, tid), DICT_MAX);
 	dict_init(&l->tasks, sizeof(struct task), DICT_KEY(struct task, comm), DICT_MAX);
+	dict_init(&l->names, sizeof(struct name), DICT_KEY(struct name, comm), DICT_MAX);
 	return l;
 }
 
@@ -257,6 +278,7 @@ void report_locks_free(struct report_locks *l)
 	dict_fini(&l->locks);
 	dict_fini(&l->parts);
 	dict_fini(&l->tasks);
+	dict_fini(&l->names);
 	mem_free(l->rows);
 	mem_free(l);
 }
@@ -295,6 +317,16 @@ static void add_part(const struct report_locks *l, const struct part *p, struct 
 		    (struct report_holder){.text = p->what, .tid = p->tid, .weight = p->weight};
 }
 
+static void find_namesake(const struct report_locks *l, struct report_lock *row)
+{
+	const struct name key = {.pid = row->pid, .comm = row->holder.text};
+	const uint32_t number = dict_find(&l->names, &key);
+	const struct name *name = number == DICT_NONE ? NULL : dict_at(&l->names, number);
+
+	row->holder.has_namesake = row->holder.tid != TRACE_UNKNOWN && name &&
+				   (name->is_of_several || name->tid != row->holder.tid);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct report_lock *x = a, *y = b;
@@ -307,6 +339,7 @@ const struct report_lock *report_locks_rows(struct report_locks *l, size_t *nr)
 {
 	MEM_AUTO struct report_weight *places = mem_calloc(l->locks.nr + 1, sizeof(*places));
 
+	mem_free(l->rows);
 	l->rows = mem_calloc(l->locks.nr + 1, sizeof(*l->rows));
 	if (!places || !l->rows)
 		return NULL;
@@ -317,6 +350,8 @@ const struct report_lock *report_locks_rows(struct report_locks *l, size_t *nr)
 
 		add_part(l, p, &l->rows[p->lock], &places[p->lock]);
 	}
+	for (uint32_t i = 0; i < l->locks.nr; i++)
+		find_namesake(l, &l->rows[i]);
 	qsort(l->rows, l->locks.nr, sizeof(*l->rows), compare);
 	*nr = l->locks.nr;
 	return l->rows;
@@ -325,16 +360,12 @@ const struct report_lock *report_locks_rows(struct report_locks *l, size_t *nr)
 void report_locks_holder_task(const struct report_locks *l, const struct report_lock *row,
 			      struct report_holder_task *out)
 {
-	*out = (struct report_holder_task){.has_namesake = false};
+	*out = (struct report_holder_task){.used = {0}};
 	for (uint32_t i = 0; i < l->tasks.nr; i++) {
 		const struct task *task = dict_at(&l->tasks, i);
 
-		if (task->pid != row->pid)
+		if (task->pid != row->pid || task->tid != row->holder.tid)
 			continue;
-		if (task->tid != row->holder.tid) {
-			out->has_namesake |= task->comm == row->holder.text;
-			continue;
-		}
 		report_weight_add(&out->used, &task->used);
 		report_weight_add(&out->all, &task->all);
 	}

@@ -45,6 +45,18 @@ static bool is_allocator(const char *name)
 	return str_begins_with_any(name, names, ARRAY_NR(names));
 }
 
+/* What programs call in place of the C library's functions: it waits for others only. */
+static bool is_waiter(const char *name)
+{
+	static const char *const names[] = {
+	    "uv_cond_wait",         "uv_cond_timedwait", "uv_sem_wait",       "uv_mutex_lock",
+	    "uv_rwlock_",           "uv_barrier_wait",   "g_cond_wait",       "g_mutex_lock",
+	    "os::PlatformMonitor:", "Monitor::wait",     "PosixSemaphore::",  "os::PlatformEvent::",
+	    "Parker::park",         "os::naked_",        "QWaitCondition::w", "QMutex::lock"};
+
+	return str_begins_with_any(name, names, ARRAY_NR(names));
+}
+
 /* What C++ programs are made with; of templates, code in the program's own file. */
 static bool is_of_language(const struct report_function *f)
 {
@@ -53,7 +65,8 @@ static bool is_of_language(const struct report_function *f)
 					    "operator delete"};
 
 	return str_begins_with_any(f->object, objects, ARRAY_NR(objects)) ||
-	       str_begins_with_any(f->name, names, ARRAY_NR(names)) || is_allocator(f->name);
+	       str_begins_with_any(f->name, names, ARRAY_NR(names)) || is_allocator(f->name) ||
+	       is_waiter(f->name);
 }
 
 unsigned report_own_rank(const struct report_function *f)

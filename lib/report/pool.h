@@ -1,6 +1,11 @@
 /*
  * Entries in memory: what was read once from files is passed to further sinks, which receive what
  * they would from the files. Memory grows with distinct stacks and keys, not with samples.
+ *
+ * The navigator (cpuperf_print/navigator) answers from it: threads and events are filtered in
+ * memory; each other selection (time, CPUs, regions) is a pass over the files of its own, of which
+ * the last ones stay, up to 1 GiB. What a report needs without callers is taken from what was read
+ * with them.
  */
 #ifndef REPORT_POOL_H
 #define REPORT_POOL_H

@@ -180,21 +180,6 @@ void records_fetch_names(const struct records_item *s)
 		__builtin_prefetch(shelf_at(s, i)->name[0].text);
 }
 
-void records_add_value(const struct profile_field *f, const struct profile_value *v,
-		       struct buf *out)
-{
-	bool is_negative = f->is_signed && (int64_t)v->number < 0;
-
-	if (v->kind == PROFILE_TEXT) {
-		buf_shown(out, v->bytes, v->len);
-	} else if (v->kind == PROFILE_BYTES) {
-		buf_hex_bytes(out, v->bytes, v->len);
-	} else {
-		buf_adds(out, is_negative ? "-" : "");
-		buf_u64(out, is_negative ? -v->number : v->number);
-	}
-}
-
 void records_add_fields(const struct records_item *s, struct buf *out)
 {
 	const char *format = s->event->format;
@@ -279,6 +264,7 @@ static void show(struct records_state *l, const struct profile_merged_item *m)
 				       : UINT32_MAX;
 
 	s.event = event < f->nr_events ? &f->events[event] : NULL;
+	s.line = (struct records_line){m->item, l->out, l->form->unknown, " ", l->form->own, &s};
 	names->task(names->arg, is_reading ? 0 : s.r->pid, is_reading ? 0 : s.r->tid,
 		    m->item->time_ns, &s.task);
 	if (!is_reading && s.r->kind == PERF_RECORD_KSYMBOL)

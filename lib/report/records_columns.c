@@ -41,61 +41,26 @@ static void add_shown(const struct records_row *w, const void *text, size_t len)
 	add_text(w, buf_str(scratch));
 }
 
-#define NUMBER(name, expression)                                                                   \
-	static void name(const struct records_row *w)                                              \
-	{                                                                                          \
-		buf_u64(w->out, expression);                                                       \
-	}
-#define HEX(name, expression)                                                                      \
-	static void name(const struct records_row *w)                                              \
-	{                                                                                          \
-		add_hex(w, expression);                                                            \
-	}
-
-NUMBER(period, w->r->period)
-NUMBER(weight, w->r->weight)
-NUMBER(stack_bytes, w->r->stack_len)
-NUMBER(lost, w->r->lost)
-NUMBER(thread, w->s->task.thread)
-NUMBER(bpf_id, w->r->object)
-NUMBER(instance, w->s->item->reading.instance)
-NUMBER(raw, w->s->item->reading.raw)
-NUMBER(base, w->s->item->reading.base)
-NUMBER(enabled, w->s->item->reading.enabled_ns)
-NUMBER(running, w->s->item->reading.running_ns)
-NUMBER(bytes, w->r->len)
-NUMBER(weight_2, w->r->weight2)
-NUMBER(weight_3, w->r->weight3)
-NUMBER(data_page_bytes, w->r->data_page_bytes)
-NUMBER(code_page_bytes, w->r->code_page_bytes)
-NUMBER(aux_bytes, w->r->kind == PERF_RECORD_AUX ? w->r->length : w->r->aux_len)
-NUMBER(cgroup_id, w->r->kind == PERF_RECORD_CGROUP ? w->r->object : w->r->cgroup)
-HEX(transaction, w->r->transaction)
-HEX(cookie, w->r->object)
-HEX(data_address, w->r->addr)
-HEX(physical_address, w->r->phys_addr)
-HEX(data_source, w->r->data_src)
-HEX(start, w->r->start)
-HEX(end, w->r->start + w->r->length)
-HEX(offset, w->r->offset)
-
-/* Of a parent, or of the other task of a switch. */
-static void add_task(const struct records_row *w, uint32_t id)
+/* By what the record is. */
+static void put_by_kind(const struct records_row *w, uint32_t kind, const char *of_kind,
+			const char *of_others)
 {
-	if (id != TRACE_UNKNOWN)
-		buf_u64(w->out, id);
-	else
-		buf_adds(w->out, w->is_json ? "null" : "");
+	records_put_line(&w->s->line, w->r->kind == kind ? of_kind : of_others);
 }
 
-static void other_pid(const struct records_row *w)
+static void cgroup_id(const struct records_row *w)
 {
-	add_task(w, w->r->ppid);
+	put_by_kind(w, PERF_RECORD_CGROUP, "%O", "%g");
 }
 
-static void other_tid(const struct records_row *w)
+static void aux_bytes(const struct records_row *w)
 {
-	add_task(w, w->r->ptid);
+	put_by_kind(w, PERF_RECORD_AUX, "%l", "%X");
+}
+
+static void thread(const struct records_row *w)
+{
+	buf_u64(w->out, w->s->task.thread);
 }
 
 static void name(const struct records_row *w)
@@ -105,18 +70,10 @@ static void name(const struct records_row *w)
 
 static void rights(const struct records_row *w)
 {
-	uint32_t prot = w->r->prot;
-	const char text[] = {prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
-			     w->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? 's' : 'p', '\0'};
+	char text[5];
 
+	records_rights(w->r, text);
 	add_text(w, text);
-}
-
-static void build_id(const struct records_row *w)
-{
-	add_quote(w);
-	buf_hex_bytes(w->out, w->r->build_id, w->r->build_id_len);
-	add_quote(w);
 }
 
 /* --- functions ------------------------------------------------------------------------------- */
@@ -327,55 +284,70 @@ static void counts(const struct records_row *w)
 
 /* Columns up to EVENT are written together, by begin_row. */
 const struct records_column_def records_columns[NR_COLUMNS] = {
-    [TIME] = {"time_ns", NULL},
-    [MONOTONIC] = {"monotonic_ns", NULL},
-    [ITERATION] = {"iteration", NULL},
-    [CPU] = {"cpu", NULL},
-    [PID] = {"pid", NULL},
-    [TID] = {"tid", NULL},
-    [COMM] = {"comm", NULL},
-    [KIND] = {"kind", NULL},
-    [EVENT] = {"event", NULL},
-    [PERIOD] = {"period", period},
-    [ADDRESS] = {"address", address},
-    [FUNCTION] = {"function", function},
-    [OBJECT] = {"object", NULL},
-    [STACK] = {"stack", stack},
-    [BRANCHES] = {"branches", branches},
-    [FIELDS] = {"fields", fields},
-    [DATA_ADDRESS] = {"data_address", data_address},
-    [PHYSICAL_ADDRESS] = {"physical_address", physical_address},
-    [DATA_SOURCE] = {"data_source", data_source},
-    [WEIGHT] = {"weight", weight},
-    [STACK_BYTES] = {"stack_bytes", stack_bytes},
-    [START] = {"start", start},
-    [END] = {"end", end},
-    [OFFSET] = {"offset", offset},
-    [RIGHTS] = {"rights", rights},
-    [BUILD_ID] = {"build_id", build_id},
-    [NAME] = {"name", name},
-    [PARENT_PID] = {"parent_pid", other_pid},
-    [PARENT_TID] = {"parent_tid", other_tid},
-    [LOST] = {"lost", lost},
-    [BPF_ID] = {"bpf_id", bpf_id},
-    [INSTANCE] = {"instance", instance},
-    [RAW] = {"raw", raw},
-    [BASE] = {"base", base},
-    [ENABLED] = {"enabled_ns", enabled},
-    [RUNNING] = {"running_ns", running},
-    [BYTES] = {"bytes", bytes},
-    [COUNTS] = {"counts", counts},
-    [WEIGHT_2] = {"weight_2", weight_2},
-    [WEIGHT_3] = {"weight_3", weight_3},
-    [TRANSACTION] = {"transaction", transaction},
-    [DATA_PAGE_BYTES] = {"data_page_bytes", data_page_bytes},
-    [CODE_PAGE_BYTES] = {"code_page_bytes", code_page_bytes},
-    [CGROUP_ID] = {"cgroup_id", cgroup_id},
-    [AUX_BYTES] = {"aux_bytes", aux_bytes},
-    [OTHER_PID] = {"other_pid", other_pid},
-    [OTHER_TID] = {"other_tid", other_tid},
-    [NAMESPACES] = {"namespaces", namespaces},
-    [FLAGS] = {"flags", flags},
-    [COOKIE] = {"cookie", cookie},
-    [THREAD] = {"thread", thread},
+    [TIME] = {"time_ns"},
+    [MONOTONIC] = {"monotonic_ns"},
+    [ITERATION] = {"iteration"},
+    [CPU] = {"cpu"},
+    [PID] = {"pid"},
+    [TID] = {"tid"},
+    [COMM] = {"comm"},
+    [KIND] = {"kind"},
+    [EVENT] = {"event"},
+    [PERIOD] = {"period", .number = "%D"},
+    [ADDRESS] = {"address", .put = address},
+    [FUNCTION] = {"function", .put = function},
+    [OBJECT] = {"object"},
+    [STACK] = {"stack", .put = stack},
+    [BRANCHES] = {"branches", .put = branches},
+    [FIELDS] = {"fields", .put = fields},
+    [DATA_ADDRESS] = {"data_address", .quoted = "%#a"},
+    [PHYSICAL_ADDRESS] = {"physical_address", .quoted = "%#A"},
+    [DATA_SOURCE] = {"data_source", .quoted = "%#d"},
+    [WEIGHT] = {"weight", .number = "%w"},
+    [STACK_BYTES] = {"stack_bytes", .number = "%S"},
+    [START] = {"start", .quoted = "%#s"},
+    [END] = {"end", .quoted = "%e"},
+    [OFFSET] = {"offset", .quoted = "%#o"},
+    [RIGHTS] = {"rights", .put = rights},
+    [BUILD_ID] = {"build_id", .quoted = "%b"},
+    [NAME] = {"name", .put = name},
+    [PARENT_PID] = {"parent_pid", .number = "%P"},
+    [PARENT_TID] = {"parent_tid", .number = "%T"},
+    [LOST] = {"lost", .number = "%L"},
+    [BPF_ID] = {"bpf_id", .number = "%O"},
+    [INSTANCE] = {"instance", .number = "%I"},
+    [RAW] = {"raw", .number = "%r"},
+    [BASE] = {"base", .number = "%R"},
+    [ENABLED] = {"enabled_ns", .number = "%z"},
+    [RUNNING] = {"running_ns", .number = "%Z"},
+    [BYTES] = {"bytes", .number = "%B"},
+    [COUNTS] = {"counts", .put = counts},
+    [WEIGHT_2] = {"weight_2", .number = "%v"},
+    [WEIGHT_3] = {"weight_3", .number = "%u"},
+    [TRANSACTION] = {"transaction", .quoted = "%#x"},
+    [DATA_PAGE_BYTES] = {"data_page_bytes", .number = "%q"},
+    [CODE_PAGE_BYTES] = {"code_page_bytes", .number = "%Q"},
+    [CGROUP_ID] = {"cgroup_id", .put = cgroup_id},
+    [AUX_BYTES] = {"aux_bytes", .put = aux_bytes},
+    [OTHER_PID] = {"other_pid", .number = "%P"},
+    [OTHER_TID] = {"other_tid", .number = "%T"},
+    [NAMESPACES] = {"namespaces", .put = namespaces},
+    [FLAGS] = {"flags", .put = flags},
+    [COOKIE] = {"cookie", .quoted = "%#O"},
+    [THREAD] = {"thread", .put = thread},
 };
+
+void records_put_column(const struct records_row *w, enum records_column column)
+{
+	const struct records_column_def *c = &records_columns[column];
+
+	if (c->put) {
+		c->put(w);
+	} else if (c->number) {
+		records_put_line(&w->s->line, c->number);
+	} else {
+		add_quote(w);
+		records_put_line(&w->s->line, c->quoted);
+		add_quote(w);
+	}
+}

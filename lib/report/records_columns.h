@@ -1,5 +1,6 @@
 /*
- * Private to records_rows.c and records_columns.c: the columns of records in CSV and NDJSON.
+ * Private to records_rows.c, records_columns.c and records_fields.c: the columns of records in CSV
+ * and NDJSON.
  */
 #ifndef REPORT_RECORDS_COLUMNS_H
 #define REPORT_RECORDS_COLUMNS_H
@@ -61,7 +62,8 @@ enum records_column {
 	NR_COLUMNS
 };
 
-#define LITERAL(text) text, sizeof(text) - 1
+#define RECORDS_BIT(column) (UINT64_C(1) << (column))
+#define LITERAL(text)       text, sizeof(text) - 1
 
 /* The current record, and where its row is written. */
 struct records_row {
@@ -74,8 +76,13 @@ struct records_row {
 /* Text in out is sanitised; numbers are as recorded. */
 extern const struct records_column_def {
 	const char *name;
-	void (*put)(const struct records_row *w); /* NULL: written by records_rows.c */
+	/* One of these; none: written by records_rows.c. */
+	const char *number; /* of records_put_line */
+	const char *quoted; /* the same; a string in JSON */
+	void (*put)(const struct records_row *w);
 } records_columns[NR_COLUMNS];
+/* Writes a column that is not written by records_rows.c. */
+void records_put_column(const struct records_row *w, enum records_column column);
 
 /* Forms of a function's text, as records_form.function: as CSV and NDJSON. */
 size_t records_csv_function(struct buf *b, const void *function);

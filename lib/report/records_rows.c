@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define BIT(column) (UINT64_C(1) << (column))
+#define BIT RECORDS_BIT
 
 static const char commas[] = ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,";
 _Static_assert(sizeof(commas) > NR_COLUMNS, "one for each column");
@@ -115,7 +115,7 @@ static void end_row(const struct records_row *w, const struct common *c, uint64_
 	if (c->has_task && w->s->task.thread != TRACE_UNKNOWN)
 		holds |= BIT(THREAD);
 	for (; holds; holds &= holds - 1) {
-		size_t column = (size_t)__builtin_ctzll(holds);
+		enum records_column column = (enum records_column)__builtin_ctzll(holds);
 
 		if (w->is_json) {
 			buf_adds(w->out, ",\"");
@@ -124,7 +124,7 @@ static void end_row(const struct records_row *w, const struct common *c, uint64_
 		} else {
 			buf_add(w->out, commas, column + 1 - next);
 		}
-		records_columns[column].put(w);
+		records_put_column(w, column);
 		next = column + 1 + (column == FUNCTION);
 	}
 	buf_add(w->out, commas, w->is_json ? 0 : NR_COLUMNS - next);
@@ -133,33 +133,13 @@ static void end_row(const struct records_row *w, const struct common *c, uint64_
 
 /* --- kinds ----------------------------------------------------------------------------------- */
 
-/* The parts that a sample may have. */
-static const struct {
-	uint32_t has;
-	uint64_t columns;
-} parts[] = {
-    {TRACE_HAS_RAW, BIT(FIELDS)},
-    {TRACE_HAS_ADDR, BIT(DATA_ADDRESS)},
-    {TRACE_HAS_PHYS_ADDR, BIT(PHYSICAL_ADDRESS)},
-    {TRACE_HAS_DATA_SRC, BIT(DATA_SOURCE)},
-    {TRACE_HAS_WEIGHT, BIT(WEIGHT)},
-    {TRACE_HAS_USER_STACK, BIT(STACK_BYTES)},
-    {TRACE_HAS_READ, BIT(COUNTS)},
-    {TRACE_HAS_WEIGHT_PARTS, BIT(WEIGHT_2) | BIT(WEIGHT_3)},
-    {TRACE_HAS_TRANSACTION, BIT(TRANSACTION)},
-    {TRACE_HAS_DATA_PAGE, BIT(DATA_PAGE_BYTES)},
-    {TRACE_HAS_CODE_PAGE, BIT(CODE_PAGE_BYTES)},
-    {TRACE_HAS_CGROUP, BIT(CGROUP_ID)},
-    {TRACE_HAS_AUX, BIT(AUX_BYTES)},
-};
-
 static uint64_t columns_of_sample(const struct records_row *w)
 {
 	uint64_t holds = w->r->period ? BIT(PERIOD) : 0, pc;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (w->r->has & parts[i].has)
-			holds |= parts[i].columns;
+	for (size_t i = 0; i < RECORDS_NR_PARTS; i++)
+		if (w->r->has & records_parts[i].has)
+			holds |= records_parts[i].columns;
 	if (!w->s->event->format)
 		holds &= ~BIT(FIELDS);
 	if (w->r->nr_branches)
@@ -177,84 +157,16 @@ static void sample(const struct records_row *w, const struct common *c)
 	end_row(w, c, columns_of_sample(w));
 }
 
-static const char *name_of_comm(const struct trace_record *r)
-{
-	return r->misc & PERF_RECORD_MISC_COMM_EXEC ? "exec" : "comm";
-}
-
-static const char *name_of_fork(const struct trace_record *r)
-{
-	return r->pid == r->ppid ? "thread" : "fork";
-}
-
-static const char *name_of_ksymbol(const struct trace_record *r)
-{
-	return r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? "ksymbol_gone" : "ksymbol";
-}
-
-static const char *name_of_bpf(const struct trace_record *r)
-{
-	return r->type == PERF_BPF_EVENT_PROG_LOAD     ? "bpf_loaded"
-	       : r->type == PERF_BPF_EVENT_PROG_UNLOAD ? "bpf_unloaded"
-						       : "bpf";
-}
-
-static const char *name_of_switch(const struct trace_record *r)
-{
-	return !(r->misc & PERF_RECORD_MISC_SWITCH_OUT)        ? "switch_in"
-	       : r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? "switch_out_preempted"
-							       : "switch_out";
-}
-
-static const struct {
-	const char *name;
-	const char *(*name_of)(const struct trace_record *r); /* in place of name */
-	uint64_t columns;
-} kinds[] = {
-    [PERF_RECORD_MMAP] = {"mmap", NULL, BIT(START) | BIT(END) | BIT(OFFSET) | BIT(NAME)},
-    [PERF_RECORD_LOST] = {"lost", NULL, BIT(LOST)},
-    [PERF_RECORD_COMM] = {NULL, name_of_comm, BIT(NAME)},
-    [PERF_RECORD_EXIT] = {"exit", NULL, BIT(PARENT_PID) | BIT(PARENT_TID)},
-    [PERF_RECORD_THROTTLE] = {"throttle", NULL, 0},
-    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", NULL, 0},
-    [PERF_RECORD_FORK] = {NULL, name_of_fork, BIT(PARENT_PID) | BIT(PARENT_TID)},
-    [PERF_RECORD_MMAP2] = {"mmap", NULL,
-			   BIT(START) | BIT(END) | BIT(OFFSET) | BIT(RIGHTS) | BIT(NAME)},
-    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", NULL, BIT(LOST)},
-    [PERF_RECORD_KSYMBOL] = {NULL, name_of_ksymbol, BIT(START) | BIT(END) | BIT(NAME)},
-    [PERF_RECORD_BPF_EVENT] = {NULL, name_of_bpf, BIT(BPF_ID)},
-    [PERF_RECORD_READ] = {"read", NULL, BIT(COUNTS)},
-    [PERF_RECORD_AUX] = {"aux", NULL, BIT(OFFSET) | BIT(AUX_BYTES) | BIT(FLAGS)},
-    [PERF_RECORD_ITRACE_START] = {"itrace_start", NULL, 0},
-    [PERF_RECORD_SWITCH] = {NULL, name_of_switch, 0},
-    [PERF_RECORD_SWITCH_CPU_WIDE] = {NULL, name_of_switch, BIT(OTHER_PID) | BIT(OTHER_TID)},
-    [PERF_RECORD_NAMESPACES] = {"namespaces", NULL, BIT(NAMESPACES)},
-    [PERF_RECORD_CGROUP] = {"cgroup", NULL, BIT(CGROUP_ID) | BIT(NAME)},
-    [PERF_RECORD_TEXT_POKE] = {"text_poke", NULL, BIT(START) | BIT(END)},
-    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"callchain_deferred", NULL, BIT(COOKIE)},
-};
-
 static void other(const struct records_row *w, const struct common *common)
 {
 	struct common c = *common;
-	const struct trace_record *r = w->r;
+	const struct records_kind *kind = records_kind_of(w->r);
 	char number[sizeof("record_") + DIGITS_ROOM] = "record_";
-	bool is_known = r->kind < sizeof(kinds) / sizeof(kinds[0]) &&
-			(kinds[r->kind].name || kinds[r->kind].name_of);
-	uint64_t holds = is_known ? kinds[r->kind].columns : BIT(BYTES);
 
-	*digits_dec(number + sizeof("record_") - 1, r->kind) = '\0';
-	c.kind = trace_record_kind_name(r->kind);
-	if (is_known)
-		c.kind = kinds[r->kind].name ? kinds[r->kind].name : kinds[r->kind].name_of(r);
-	if (!c.kind)
-		c.kind = number;
-	if (r->build_id_len && r->kind == PERF_RECORD_MMAP2)
-		holds |= BIT(BUILD_ID);
-	if (!r->name)
-		holds &= ~BIT(NAME);
+	*digits_dec(number + sizeof("record_") - 1, w->r->kind) = '\0';
+	c.kind = (kind->name ?: trace_record_kind_name(w->r->kind)) ?: number;
 	begin_row(w, &c);
-	end_row(w, &c, holds);
+	end_row(w, &c, kind->columns & ~(w->r->name ? 0 : BIT(NAME)));
 }
 
 static struct records_row row_of(const struct records_item *s)
@@ -323,7 +235,13 @@ static void json_begin(struct records_state *all)
 	buf_addc(&all->lead, ',');
 }
 
-const struct records_form records_form_csv = {
-    .begin = csv_begin, .record = record, .reading = reading, .function = records_csv_function};
-const struct records_form records_form_ndjson = {
-    .begin = json_begin, .record = record, .reading = reading, .function = records_json_function};
+const struct records_form records_form_csv = {.unknown = "",
+					      .begin = csv_begin,
+					      .record = record,
+					      .reading = reading,
+					      .function = records_csv_function};
+const struct records_form records_form_ndjson = {.unknown = "null",
+						 .begin = json_begin,
+						 .record = record,
+						 .reading = reading,
+						 .function = records_json_function};

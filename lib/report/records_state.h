@@ -9,10 +9,9 @@
 #include "base/buf.h"
 #include "profile/samples.h"
 #include "report/records.h"
+#include "report/records_fields.h"
 #include "report/stack.h"
 
-struct profile_field;
-struct profile_value;
 struct trace_event;
 
 /* The name of an address as the form writes it, for one process (by number) or the kernel, in one
@@ -66,10 +65,14 @@ struct records_item {
 	const struct trace_event *event; /* NULL: unknown */
 	struct profile_task task;
 	uint32_t epoch; /* of the sample's process */
+	struct records_line line;
 };
 
 /* A form, which writes records. Appends to out, whose errors stick. */
 struct records_form {
+	const char *unknown; /* a pid or tid that is not known */
+	/* The form's own fields of lines; arg: the struct records_item. NULL: none. */
+	void (*own)(const struct records_line *l, char letter);
 	void (*begin)(struct records_state *all); /* NULL: nothing */
 	void (*record)(const struct records_item *s);
 	void (*reading)(const struct records_item *s);
@@ -95,11 +98,8 @@ struct records_text records_text(struct records_state *all, struct records_texts
  */
 void records_make_stack(const struct records_item *s);
 void records_fetch_names(const struct records_item *s);
-/* Adds " name=value" for each field of a tracepoint's sample; adds one value: a number, text, or
- * the digits of bytes. */
+/* Adds " name=value" for each field of a tracepoint's sample. */
 void records_add_fields(const struct records_item *s, struct buf *out);
-void records_add_value(const struct profile_field *f, const struct profile_value *v,
-		       struct buf *out);
 /* The label of the event of count i of the record. */
 const char *records_member_name(const struct records_item *s, uint64_t i);
 /* Adds " name=value" for each count of a sample or READ record. */

@@ -1,9 +1,8 @@
 /*
- * Records as text: a table has a row per kind. Text in records is not trusted and is sanitised.
+ * Records as text. Text in records is not trusted and is sanitised.
  */
 #include "report/records_state.h"
 
-#include "base/array.h"
 #include "base/buf.h"
 #include "base/digits.h"
 #include "profile/fields.h"
@@ -80,15 +79,6 @@ static char *put_ids(char *p, uint32_t pid, uint32_t tid)
 	return put_known(p, tid);
 }
 
-/* Adds the ids of another task. */
-static void add_task(struct buf *out, const char *before, uint32_t pid, uint32_t tid)
-{
-	char ids[2 * DIGITS_ROOM];
-
-	buf_adds(out, before);
-	buf_add(out, ids, (size_t)(put_ids(ids, pid, tid) - ids));
-}
-
 /* Writes the start of all lines. */
 static void put_start(const struct records_item *s, uint32_t pid, uint32_t tid)
 {
@@ -108,31 +98,9 @@ static void put_start(const struct records_item *s, uint32_t pid, uint32_t tid)
 	buf_use(s->all->out, (size_t)(p - start));
 }
 
-static void put_number(struct buf *out, const char *before, uint64_t v)
-{
-	buf_adds(out, before);
-	buf_u64(out, v);
-}
-
-static void put_0x(struct buf *out, const char *before, uint64_t v)
-{
-	buf_adds(out, before);
-	buf_adds(out, "0x");
-	buf_hex(out, v);
-}
-
 static void put_event(const struct records_item *s)
 {
 	buf_adds(s->all->out, s->event ? s->event->label : "unknown event");
-}
-
-/* name: NULL if the record's layout is missing, and so all its fields. */
-static void put_text(const struct records_item *s, const char *name)
-{
-	if (!name)
-		return;
-	buf_addc(s->all->out, ' ');
-	buf_shown(s->all->out, name, strlen(name));
 }
 
 /* Writes the sampled place; in a guest only an address. */
@@ -172,59 +140,25 @@ static void put_branches(const struct records_item *s)
 		put_function(s, b.to, b.to >> 63);
 		buf_adds(s->all->out, b.mispredicted ? ", mispredicted" : "");
 		if (b.cycles)
-			put_number(s->all->out, ", cycles ", b.cycles);
+			buf_printf(s->all->out, ", cycles %u", b.cycles);
 		buf_addc(s->all->out, '\n');
 	}
 }
 
-static void unknown(const struct records_item *s)
+static void put_parts(const struct records_item *s)
 {
-	const char *name = trace_record_kind_name(s->r->kind);
-
-	put_number(s->all->out, "record of kind ", s->r->kind);
-	if (name) {
-		buf_adds(s->all->out, " (");
-		buf_adds(s->all->out, name);
-		buf_adds(s->all->out, ")");
-	}
-	put_number(s->all->out, ", bytes ", s->r->len);
+	for (size_t i = 0; i < RECORDS_NR_PARTS; i++)
+		if (s->r->has & records_parts[i].has && records_parts[i].text)
+			records_put_line(&s->line, records_parts[i].text);
 }
-
-static const struct {
-	uint32_t has;
-	const char *text;
-	size_t at;
-} values[] = {
-    {TRACE_HAS_WEIGHT, " weight ", offsetof(struct trace_record, weight)},
-    {TRACE_HAS_WEIGHT_PARTS, " weight 2 ", offsetof(struct trace_record, weight2)},
-    {TRACE_HAS_WEIGHT_PARTS, " weight 3 ", offsetof(struct trace_record, weight3)},
-    {TRACE_HAS_TRANSACTION, " transaction ", offsetof(struct trace_record, transaction)},
-    {TRACE_HAS_CGROUP, " cgroup ", offsetof(struct trace_record, cgroup)},
-    {TRACE_HAS_DATA_PAGE, " data page bytes ", offsetof(struct trace_record, data_page_bytes)},
-    {TRACE_HAS_CODE_PAGE, " code page bytes ", offsetof(struct trace_record, code_page_bytes)},
-    {TRACE_HAS_AUX, " aux bytes ", offsetof(struct trace_record, aux_len)},
-    {TRACE_HAS_USER_STACK, " stack bytes ", offsetof(struct trace_record, stack_len)},
-};
 
 static void sample(const struct records_item *s)
 {
 	records_make_stack(s);
 	put_event(s);
 	if (s->r->period)
-		put_number(s->all->out, " period ", s->r->period);
-	if (s->r->has & TRACE_HAS_RAW)
-		records_add_fields(s, s->all->out);
-	if (s->r->has & TRACE_HAS_ADDR)
-		put_0x(s->all->out, " data ", s->r->addr);
-	for (size_t i = 0; i < ARRAY_NR(values); i++)
-		if (s->r->has & values[i].has)
-			put_number(
-			    s->all->out, values[i].text,
-			    *(const uint64_t *)(const void *)((const char *)s->r + values[i].at));
-	if (s->r->has & TRACE_HAS_READ) {
-		buf_adds(s->all->out, " counts");
-		records_add_counts(s, s->all->out);
-	}
+		records_put_line(&s->line, " period %D");
+	put_parts(s);
 	records_fetch_names(s);
 	put_place(s);
 	buf_addc(s->all->out, '\n');
@@ -232,129 +166,30 @@ static void sample(const struct records_item *s)
 	put_branches(s);
 }
 
-static void lost(const struct records_item *s)
+static void own(const struct records_line *l, char letter)
 {
-	buf_u64(s->all->out, s->r->lost);
-	buf_adds(s->all->out, s->r->kind == PERF_RECORD_LOST ? " records" : " samples");
-}
+	const struct records_item *s = l->arg;
 
-static void comm(const struct records_item *s)
-{
-	buf_adds(s->all->out, s->r->misc & PERF_RECORD_MISC_COMM_EXEC ? "exec" : "name");
-	put_text(s, s->r->name);
-}
-
-static void fork_of(const struct records_item *s)
-{
-	add_task(s->all->out, s->r->pid == s->r->ppid ? "thread of " : "fork of ", s->r->ppid,
-		 s->r->ptid);
-}
-
-static void put_range(const struct records_item *s)
-{
-	put_0x(s->all->out, "", s->r->start);
-	put_0x(s->all->out, "-", s->r->start + s->r->length);
-}
-
-static void mapping(const struct records_item *s)
-{
-	uint32_t prot = s->r->prot;
-	const char rights[] = {' ', prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-',
-			       prot & 4 ? 'x' : '-',
-			       s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? 's' : 'p'};
-
-	put_range(s);
-	put_0x(s->all->out, " offset ", s->r->offset);
-	if (s->r->kind == PERF_RECORD_MMAP2)
-		buf_add(s->all->out, rights, sizeof(rights));
-	if (s->r->build_id_len) {
-		buf_adds(s->all->out, " build-id ");
-		buf_hex_bytes(s->all->out, s->r->build_id, s->r->build_id_len);
+	switch (letter) {
+	case 'E':
+		put_event(s);
+		break;
+	case 'c':
+		records_add_counts(s, l->out);
+		break;
+	case 'F':
+		records_add_aux_flags(s, l->out);
+		break;
+	case 'N':
+		records_add_namespaces(s, l->out);
+		break;
+	case 'W':
+		records_add_fields(s, l->out);
+		break;
+	default: /* no row has another */
+		break;
 	}
-	put_text(s, s->r->name);
 }
-
-static void ksymbol(const struct records_item *s)
-{
-	buf_adds(s->all->out, s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? "gone " : "");
-	put_range(s);
-	put_text(s, s->r->name);
-}
-
-static void bpf(const struct records_item *s)
-{
-	buf_u64(s->all->out, s->r->object);
-	buf_adds(s->all->out, s->r->type == PERF_BPF_EVENT_PROG_LOAD     ? " loaded"
-			      : s->r->type == PERF_BPF_EVENT_PROG_UNLOAD ? " unloaded"
-									 : "");
-}
-
-static void counts(const struct records_item *s)
-{
-	records_add_counts(s, s->all->out);
-}
-
-static void aux(const struct records_item *s)
-{
-	put_0x(s->all->out, "", s->r->offset);
-	put_number(s->all->out, " bytes ", s->r->length);
-	records_add_aux_flags(s, s->all->out);
-}
-
-static void task_switch(const struct records_item *s)
-{
-	bool is_out = s->r->misc & PERF_RECORD_MISC_SWITCH_OUT;
-
-	buf_adds(s->all->out, is_out ? "out" : "in");
-	if (is_out && s->r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
-		buf_adds(s->all->out, " preempted");
-	if (s->r->kind != PERF_RECORD_SWITCH_CPU_WIDE)
-		return;
-	add_task(s->all->out, is_out ? " to " : " from ", s->r->ppid, s->r->ptid);
-}
-
-static void namespaces(const struct records_item *s)
-{
-	records_add_namespaces(s, s->all->out);
-}
-
-static void cgroup(const struct records_item *s)
-{
-	buf_u64(s->all->out, s->r->object);
-	put_text(s, s->r->name);
-}
-
-static void deferred(const struct records_item *s)
-{
-	put_0x(s->all->out, "", s->r->object);
-}
-
-/* The line of a record after its start: a text, then what put adds. */
-static const struct {
-	const char *text;
-	void (*put)(const struct records_item *s); /* NULL: nothing */
-} kinds[] = {
-    [PERF_RECORD_MMAP] = {"mmap ", mapping},
-    [PERF_RECORD_LOST] = {"lost ", lost},
-    [PERF_RECORD_COMM] = {"", comm},
-    [PERF_RECORD_EXIT] = {"exit", NULL},
-    [PERF_RECORD_THROTTLE] = {"throttle ", put_event},
-    [PERF_RECORD_UNTHROTTLE] = {"unthrottle ", put_event},
-    [PERF_RECORD_FORK] = {"", fork_of},
-    [PERF_RECORD_LOST_SAMPLES] = {"lost ", lost},
-    [PERF_RECORD_MMAP2] = {"mmap ", mapping},
-    [PERF_RECORD_KSYMBOL] = {"kernel symbol ", ksymbol},
-    [PERF_RECORD_BPF_EVENT] = {"BPF program ", bpf},
-    [PERF_RECORD_READ] = {"counts", counts},
-    [PERF_RECORD_AUX] = {"aux offset ", aux},
-    [PERF_RECORD_ITRACE_START] = {"instruction trace begins", NULL},
-    [PERF_RECORD_SWITCH] = {"switch ", task_switch},
-    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch ", task_switch},
-    [PERF_RECORD_NAMESPACES] = {"namespaces", namespaces},
-    [PERF_RECORD_CGROUP] = {"cgroup ", cgroup},
-    [PERF_RECORD_TEXT_POKE] = {"kernel code changed ", put_range},
-    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"deferred callchain, cookie ", deferred},
-};
 
 static void record(const struct records_item *s)
 {
@@ -363,13 +198,7 @@ static void record(const struct records_item *s)
 		sample(s);
 		return;
 	}
-	if (s->r->kind < ARRAY_NR(kinds) && kinds[s->r->kind].text) {
-		buf_adds(s->all->out, kinds[s->r->kind].text);
-		if (kinds[s->r->kind].put)
-			kinds[s->r->kind].put(s);
-	} else {
-		unknown(s);
-	}
+	records_put_line(&s->line, records_kind_of(s->r)->text);
 	buf_addc(s->all->out, '\n');
 }
 
@@ -385,8 +214,8 @@ static void reading(const struct records_item *s)
 	buf_add(s->all->out, start, (size_t)(p - start));
 	put_event(s);
 	if (r->instance)
-		put_number(s->all->out, " instance ", r->instance);
-	put_number(s->all->out, " reads ", r->raw);
+		records_put_line(&s->line, " instance %I");
+	records_put_line(&s->line, " reads %r");
 	buf_addc(s->all->out, '\n');
 }
 
@@ -404,4 +233,4 @@ static size_t function(struct buf *b, const void *of)
 }
 
 const struct records_form records_form_text = {
-    .record = record, .reading = reading, .function = function};
+    .unknown = "-", .own = own, .record = record, .reading = reading, .function = function};

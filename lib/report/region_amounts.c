@@ -19,7 +19,7 @@ struct path {
 	double number[];
 };
 
-/* A session that is being read. */
+/* The state while one session is read. */
 struct reading {
 	struct report_region_amounts *a;
 	const struct profile_processes *p;

@@ -289,7 +289,9 @@ const char *report_reason(enum report_state state, const struct report_frame *fr
 	const char *reason = "";
 
 	if (state == REPORT_ON_CPU)
-		return frames[0].function->is_kernel ? "kernel mode" : "user mode";
+		return frames[0].function->is_kernel                               ? "kernel mode"
+		       : strcmp(frames[0].function->name, REPORT_NOT_SAMPLED) == 0 ? "not sampled"
+										   : "user mode";
 	for (size_t i = 0; i < nr && state && frames[i].function->is_kernel && !*reason; i++)
 		reason = reason_of(frames[i].function->name, buf);
 	return reason;

@@ -2,6 +2,11 @@
  * The state of a task in the time that a sample stands for. Events that sample the time in one
  * state each (cpu_clock, run_queue_time, off_cpu_time) are one quantity: the sum of their weights
  * is wall time × threads.
+ *
+ * counter.h counts their samples under the first of these events, with the state in the key or as
+ * the outermost frame, so that every report, export and interval works unchanged; job_event names
+ * the quantity. The reason of a wait is looked up in a table of the kernel's functions when an
+ * entry of the fold is passed on.
  */
 #ifndef REPORT_STATES_H
 #define REPORT_STATES_H
@@ -21,6 +26,10 @@ enum report_state {
 	REPORT_IDLE,    /* the idle task: no thread has this time */
 	REPORT_NR_STATES
 };
+/* The only frame of a sample that stands for time in which a thread ran and was not sampled
+ * (profile_sample.is_rest). */
+#define REPORT_NOT_SAMPLED "[not sampled]"
+
 /* "on CPU", …; "" for REPORT_NO_STATE. */
 extern const char *const report_state_names[REPORT_NR_STATES];
 

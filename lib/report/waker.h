@@ -2,6 +2,11 @@
  * Who ended the wait of a sample, as frames that follow the stack of the wait: "--", the stack of
  * the waker from the innermost function on, and its name (of an interrupt: timer, or interrupt), as
  * offwaketime of bcc prints them.
+ *
+ * The kernel recorded the waker's callchain, registers and stack where it woke (bpf/waits.h);
+ * trace/waker.h makes a sample of them, which is unwound like any other. Of the wait's own stack
+ * the innermost frames, of the program that measures and of the switch, are removed
+ * (report_is_switch).
  */
 #ifndef REPORT_WAKER_H
 #define REPORT_WAKER_H
@@ -29,7 +34,8 @@ struct report_waker {
 	const struct report_function *mark, *name; /* the first frame and the last one */
 };
 
-/* Of a sample of an event with wakers. kernel_epoch: at its time. 0 or -ENOMEM. */
+/* Makes the waker of a sample, whose event has wakers. kernel_epoch: at the sample's time. 0 or
+ * -ENOMEM. */
 int report_waker_make(struct report_waker *w, const struct report_waker_config *config,
 		      const struct profile_sample *s, uint32_t kernel_epoch);
 

@@ -11,9 +11,15 @@
 
 struct report_stacks;
 
+/* Time without a sample, which records of switches have, is weight alone. */
 struct report_stack_weight {
 	uint64_t samples, weight;
 };
+
+static inline bool report_stack_weight_is_any(const struct report_stack_weight *w)
+{
+	return w->samples || w->weight;
+}
 
 /* The weights of one event, by stack number. Zero-initialise. */
 struct report_weights {

@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "screen/number.h"
 
-#include <limits.h>
 #include <string.h>
 
 enum { MAX_LINE_BYTES = 1 << 20 };
@@ -37,7 +36,7 @@ static void put_reason(const struct table *t, const struct table_summary *sum, s
 		separator = ", ";
 	}
 	buf_printf(&line, *reason ? " (%s)" : "%s", reason);
-	screen_wrap(out, buf_str(&line), line.len, width ? width : UINT_MAX);
+	screen_wrap(out, buf_str(&line), line.len, width);
 	buf_addc(out, '\n');
 	if (buf_error(&line) && !out->error)
 		out->error = buf_error(&line);

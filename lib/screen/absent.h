@@ -15,7 +15,7 @@ struct buf;
  * iteration. sum NULL: of the iteration in t. */
 bool absent_is(const struct table *t, const struct table_summary *sum, size_t i);
 /* Appends "not measured: cycles, instructions (this machine has no hardware PMU)", a line for each
- * reason, broken between words where it is wider than width (0: never). Nothing if all columns are
+ * reason, broken between words where it is wider than width. Nothing if all columns are
  * measured. */
 void absent_put(const struct table *t, const struct table_summary *sum, unsigned width,
 		struct buf *out);

@@ -74,6 +74,10 @@ void screen_samples(struct screen_state *s, const struct table *t, struct buf *o
 /* The things of an iteration, as text: a table for each kind, the most active first. Nothing for a
  * table without things. */
 void screen_things(const struct screen_state *s, const struct table *t, struct buf *out);
+/* Rows of ndjson for an answer: the columns that have a number, without empty fields; and a row for
+ * each reason why others have none. */
+void screen_ndjson_totals(const struct table *t, const struct table_summary *sum, struct buf *out);
+void screen_ndjson_absent(const struct table *t, const struct table_summary *sum, struct buf *out);
 typedef void screen_warn_fn(void *arg, const struct err *warning);
 /* Reports each warning about samples: missing samples, with the likely cause; lost records; a limit
  * that the kernel changed. */

@@ -140,17 +140,19 @@ static void write_real(const struct field *f)
 	screen_metric(f->b, f->v->real.x);
 }
 
-/* Percent; the half has four characters, so that the column is aligned. Of all of a few samples
- * only the lower end says something. */
+/* Percent; the half has four characters, so that the column is aligned. Of all of a few samples, or
+ * of none, only one end says something. */
 static void show_share(const struct field *f)
 {
 	enum { FEW_PERCENT = 5 };
 	double half = 100 * interval_half(f->v->share);
 	unsigned decimals = half < 9.995 ? 2 : 1;
+	const bool is_all = f->v->share->share >= 1, is_none = f->v->share->share <= 0;
 
-	if (f->v->share->share >= 1 && half >= FEW_PERCENT) {
-		buf_adds(f->b, "≥ ");
-		screen_decimal(f->b, 100 * f->v->share->low, decimals);
+	if ((is_all || is_none) && half >= FEW_PERCENT) {
+		buf_adds(f->b, is_all ? "≥ " : "≤ ");
+		screen_decimal(f->b, 100 * (is_all ? f->v->share->low : f->v->share->high),
+			       decimals);
 		buf_adds(f->b, " %");
 		return;
 	}
@@ -162,12 +164,18 @@ static void show_share(const struct field *f)
 	screen_decimal(f->b, half, decimals);
 }
 
-/* The half is a part of the amount. */
+/* The half is a part of the amount; where it is no smaller, both ends say more. */
 static void show_estimate(const struct field *f)
 {
 	const struct interval *i = f->v->share;
 	double half = i->share > 0 ? 100 * interval_half(i) / i->share : 0;
 
+	if (half >= 100) {
+		screen_human(f->b, fmax(i->low, 0), f->unit);
+		buf_adds(f->b, " to ");
+		screen_human(f->b, i->high, f->unit);
+		return;
+	}
 	screen_human(f->b, i->share, f->unit);
 	if (!(half > 0))
 		return;
@@ -304,6 +312,44 @@ void grid_describe(const struct grid_column *columns, size_t nr, enum grid_form 
 					jsonw_text(&json, NULL, c->unit);
 			}
 		}
+	}
+}
+
+/* Parts are written as percent, whatever unit people see. */
+static const char *field_unit(const struct grid_column *c)
+{
+	const unsigned parts =
+	    1u << GRID_PERCENT | 1u << GRID_SHARE | 1u << GRID_CHANGE | 1u << GRID_SHIFT;
+
+	return parts >> c->kind & 1 ? "%" : c->unit && *c->unit ? c->unit : NULL;
+}
+
+static void describe_field(struct json_writer *json, const struct grid_column *c)
+{
+	const struct kind *kind = &kinds[c->kind];
+	char name[MAX_NAME_BYTES];
+
+	JSONW_OBJECT(json, NULL) {
+		jsonw_text(json, "name", c->name);
+		jsonw_text(json, "kind", kind->name);
+		jsonw_text(json, "unit", field_unit(c));
+		for (size_t i = 1; i < MAX_PARTS && kind->suffix[i]; i++) {
+			snprintf(name, sizeof(name), "%s%s", c->name, kind->suffix[i]);
+			jsonw_text(json, kind->suffix[i] + 1, name);
+		}
+	}
+}
+
+void grid_describe_fields(const struct grid_column *columns, size_t nr, enum grid_form form,
+			  struct buf *out)
+{
+	struct json_writer json;
+
+	jsonw_init(&json, out, false);
+	JSONW_ARRAY(&json, NULL) {
+		for (size_t i = 0; i < nr; i++)
+			if (is_for(&columns[i], form))
+				describe_field(&json, &columns[i]);
 	}
 }
 
@@ -677,7 +723,7 @@ void grid_none(struct grid *g)
 	cell(g, ANY_KIND, 0, NULL);
 }
 
-static void none_with(struct grid *g, const char *text)
+void grid_word(struct grid *g, const char *text)
 {
 	size_t shown = g->shown;
 
@@ -689,12 +735,12 @@ static void none_with(struct grid *g, const char *text)
 
 void grid_na(struct grid *g)
 {
-	none_with(g, "n/a");
+	grid_word(g, "n/a");
 }
 
 void grid_unknown(struct grid *g)
 {
-	none_with(g, "-");
+	grid_word(g, "-");
 }
 
 void grid_line(struct grid *g, const char *text)
@@ -708,7 +754,7 @@ void grid_line(struct grid *g, const char *text)
 		return;
 	add_clean(&clean, text);
 	screen_wrap(&lines, buf_str(&clean), clean.len,
-		    g->options.width ? g->options.width : UINT_MAX);
+		    g->options.is_markdown ? UINT_MAX : screen_columns(g->options.width));
 	g->error = g->error ?: buf_error(&clean) ?: buf_error(&lines);
 	for (line = buf_str(&lines); (next = strchr(line, '\n')); line = next + 1) {
 		buf_add(&g->layout.text, line, (size_t)(next - line));

@@ -37,8 +37,8 @@ enum grid_kind {
 	GRID_AMOUNT,  /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
 	GRID_REAL,    /* four digits, and the column's unit | nine decimals */
 	GRID_PERCENT, /* 69.80, with the column's unit | six decimals */
-	GRID_SHARE,   /* 69.80 % ± 0.91, or ≥ 70.2 % | three fields: NAME, NAME_low, NAME_high */
-	GRID_ESTIMATE, /* an amount: 20.50 ms ± 1.3 % | three fields, as above */
+	GRID_SHARE, /* 69.80 % ± 0.91, ≥ 70.2 %, ≤ 12 % | three fields: NAME, NAME_low, NAME_high */
+	GRID_ESTIMATE, /* 20.50 ms ± 1.3 %, 84 us to 4 ms | three fields, as above */
 	GRID_CHANGE,   /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
 	GRID_SHIFT,    /* +1.23 ± 0.45, likewise; of percentages the unit is "pp" | two fields:
 			  NAME, NAME_half */
@@ -90,6 +90,11 @@ void grid_free(struct grid *g); /* NULL is fine */
 void grid_describe(const struct grid_column *columns, size_t nr, enum grid_form form,
 		   struct buf *out);
 
+/* The same for documents: [{"name":"self","kind":"share","unit":"%","low":"self_low",
+ * "high":"self_high"}], with the names of the fields that have the interval. */
+void grid_describe_fields(const struct grid_column *columns, size_t nr, enum grid_form form,
+			  struct buf *out);
+
 /* Begins the next row. */
 void grid_row(struct grid *g);
 /* The next cell of the row; it must fit its column's kind. */
@@ -110,10 +115,12 @@ void grid_shift(struct grid *g, double change, double half, bool is_certain);
 void grid_flag(struct grid *g, bool is_set);
 /* A cell of any kind: empty (null); as text na is "n/a", and unknown "-". */
 void grid_none(struct grid *g);
+/* As grid_none, but people read the word, borrowed. */
+void grid_word(struct grid *g, const char *word);
 void grid_na(struct grid *g);
 void grid_unknown(struct grid *g);
-/* Text only: a line of its own between rows, broken between words where it is wider than the
- * terminal. */
+/* Text only: a line of its own between rows, broken between words where it is wider than
+ * screen_columns, but in Markdown. */
 void grid_line(struct grid *g, const char *text);
 
 /* 0, -ENOMEM, -EFBIG, or -EINVAL (a cell that does not fit its column). */

@@ -1,10 +1,17 @@
 /*
  * NDJSON: an object per cell, and at the end one per column.
  */
+#include "base/array.h"
 #include "base/buf.h"
+#include "base/cause.h"
+#include "base/json_writer.h"
 #include "screen/field.h"
 #include "screen/number.h"
 #include "screen/state.h"
+
+#include <string.h>
+
+enum { MAX_NUMBER_BYTES = 64, MAX_REASON_BYTES = 4096 };
 
 void screen_ndjson_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
@@ -24,6 +31,8 @@ struct summary_row {
 	uint64_t nr_iterations, nr_cut;
 	const struct screen_options *of; /* the session and its host, if they are written */
 	const char *partial;             /* screen_partial; "" */
+	bool has_own_reason;             /* partial is all that is said */
+	double half;                     /* of the interval of the mean; 0: not known */
 };
 
 /* The cells of a column without a number. */
@@ -52,7 +61,7 @@ TEXT(group, r->column->group)
 TEXT(event, r->column->name)
 TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
-TEXT(reason, r->column->reason ? r->column->reason : r->partial)
+TEXT(reason, r->column->reason && !r->has_own_reason ? r->column->reason : r->partial)
 
 static bool summary(const void *p, struct buf *out)
 {
@@ -194,5 +203,144 @@ void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 		screen_partial(&s->scratch, &sum->column[i]);
 		r.partial = buf_str(&s->scratch);
 		screen_write_json(out, fields + first, nr, &r);
+	}
+}
+
+/* --- an answer's ------------------------------------------------------------------------------ */
+
+static bool low(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	if (!(r->half > 0))
+		return false;
+	screen_real(out, r->sum->spread.mean - r->half);
+	return true;
+}
+
+static bool high(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	if (!(r->half > 0))
+		return false;
+	screen_real(out, r->sum->spread.mean + r->half);
+	return true;
+}
+
+/* A running share below 1: the number is an estimate. */
+static bool running(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	return r->sum->min_running < 1 && min_running(p, out);
+}
+
+static const struct screen_field total_fields[] = {
+    {"group", .text = group},      {"event", .text = event},           {"unit", .text = unit},
+    {"total", .number = total},    {"mean", .number = mean},           {"mean_low", .number = low},
+    {"mean_high", .number = high}, {"min_running", .number = running}, {"partial", .text = reason},
+};
+
+/* Only fields that have something: an answer is short. */
+static void write_present(struct buf *out, const struct summary_row *r)
+{
+	struct json_writer json;
+	BUF_AUTO(number, MAX_NUMBER_BYTES);
+
+	jsonw_init(&json, out, false);
+	JSONW_OBJECT(&json, NULL) {
+		for (size_t i = 0; i < ARRAY_NR(total_fields); i++) {
+			const struct screen_field *f = &total_fields[i];
+			const char *text = f->text ? f->text(r) : NULL;
+
+			buf_reset(&number);
+			if (text && *text)
+				jsonw_text(&json, f->name, text);
+			else if (f->number && f->number(r, &number))
+				jsonw_raw(&json, f->name, buf_str(&number));
+		}
+	}
+	buf_addc(out, '\n');
+}
+
+void screen_ndjson_totals(const struct table *t, const struct table_summary *sum, struct buf *out)
+{
+	static const struct screen_options none = {.rank = UINT32_MAX};
+	BUF_AUTO(partial, MAX_REASON_BYTES);
+
+	for (size_t i = 0; i < sum->nr_columns; i++) {
+		const struct column_summary *c = &sum->column[i];
+		struct summary_row r = {&t->columns[i], c, sum->nr_iterations, sum->nr_cut, &none};
+
+		if (!c->spread.nr)
+			continue;
+		buf_reset(&partial);
+		screen_partial(&partial, c);
+		r.partial = buf_str(&partial);
+		r.has_own_reason = true;
+		/* iterations of one run follow each other, and are not independent */
+		r.half = sum->cause == CAUSE_RUN ? spread_mean_half(&c->spread) : 0;
+		write_present(out, &r);
+	}
+}
+
+/* "": it has a number. */
+static const char *find_reason(const struct table *t, const struct table_summary *sum, size_t i,
+			       struct buf *text)
+{
+	buf_reset(text);
+	if (sum->column[i].spread.nr)
+		return "";
+	if (t->columns[i].reason && *t->columns[i].reason)
+		table_reason(&t->columns[i], text);
+	else
+		buf_adds(text, screen_no_total_text(&sum->column[i]));
+	return buf_str(text);
+}
+
+static bool is_said(const struct table *t, const struct table_summary *sum, size_t before,
+		    const char *reason)
+{
+	BUF_AUTO(text, MAX_REASON_BYTES);
+
+	for (size_t i = 0; i < before; i++)
+		if (strcmp(find_reason(t, sum, i, &text), reason) == 0)
+			return true;
+	return false;
+}
+
+static void write_absent(const struct table *t, const struct table_summary *sum, size_t first,
+			 const char *reason, struct buf *out)
+{
+	struct json_writer json;
+	BUF_AUTO(text, MAX_REASON_BYTES);
+	BUF_AUTO(name, MAX_REASON_BYTES);
+
+	jsonw_init(&json, out, false);
+	JSONW_OBJECT(&json, NULL) {
+		jsonw_text(&json, "reason", reason);
+		JSONW_ARRAY(&json, "events") {
+			for (size_t i = first; i < sum->nr_columns; i++) {
+				if (strcmp(find_reason(t, sum, i, &text), reason) != 0)
+					continue;
+				buf_reset(&name);
+				buf_printf(&name, "%s:%s", t->columns[i].group, t->columns[i].name);
+				jsonw_text(&json, NULL, buf_str(&name));
+			}
+		}
+	}
+	buf_addc(out, '\n');
+}
+
+void screen_ndjson_absent(const struct table *t, const struct table_summary *sum, struct buf *out)
+{
+	BUF_AUTO(text, MAX_REASON_BYTES);
+
+	for (size_t i = 0; i < sum->nr_columns; i++) {
+		const char *reason = find_reason(t, sum, i, &text);
+
+		if (*reason && !is_said(t, sum, i, reason))
+			write_absent(t, sum, i, reason, out);
 	}
 }

@@ -4,9 +4,11 @@
 #include "screen/number.h"
 
 #include "base/buf.h"
+#include "base/str.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void screen_wide(struct buf *out, unsigned __int128 v, bool commas)
@@ -345,6 +347,19 @@ unsigned screen_width(const char *s)
 	return n;
 }
 
+unsigned screen_columns(unsigned terminal)
+{
+	enum { USUAL = 120, MIN = 20, MAX = 1 << 20 };
+	const char *text = secure_getenv("CPUPERF_COLUMNS");
+	uint64_t n;
+
+	if (terminal)
+		return terminal;
+	if (!text || str_scan_u64(&text, text + strlen(text), &n) || *text || n < MIN || n > MAX)
+		return USUAL;
+	return (unsigned)n;
+}
+
 unsigned screen_rows(const char *text, unsigned columns)
 {
 	unsigned rows = 0, width = 0;
@@ -374,6 +389,23 @@ void screen_shorten(struct buf *b, size_t start, unsigned columns)
 	} while (depth && at > start);
 	if (at > start && b->data[at - 1] == ' ')
 		buf_cut(b, at - 1);
+}
+
+void screen_cut(struct buf *b, size_t start, unsigned columns)
+{
+	size_t at = start;
+
+	if (buf_error(b) || screen_width(buf_str(b) + start) <= columns)
+		return;
+	/* one column is for what says that it is cut */
+	for (unsigned width = 1; width < columns; width++) {
+		do
+			at++;
+		while (((unsigned char)b->data[at] & 0xc0) == 0x80);
+	}
+	buf_cut(b, at);
+	if (columns)
+		buf_adds(b, "…");
 }
 
 static unsigned width_of(const char *s, size_t len)

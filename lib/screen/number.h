@@ -63,6 +63,12 @@ unsigned screen_rows(const char *text, unsigned columns);
 /* Of a line wider than that, cuts what stands in parentheses at its end, from the byte start of *b
  * on. */
 void screen_shorten(struct buf *b, size_t start, unsigned columns);
+/* Cuts what stands from the byte start of *b on so that it has at most so many columns, the last of
+ * them "…". */
+void screen_cut(struct buf *b, size_t start, unsigned columns);
+/* The columns at which sentences are broken: those of the terminal, or where there is none (0), as
+ * in a pipe, what the variable CPUPERF_COLUMNS says, or those of a usual line. */
+unsigned screen_columns(unsigned terminal);
 /* Appends a line without its newline, broken between words where it is wider than that; what
  * follows is indented by two more than the line. */
 void screen_wrap(struct buf *b, const char *line, size_t len, unsigned columns);

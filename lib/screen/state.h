@@ -27,6 +27,9 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
  * partial; nothing if none is. */
 void screen_partial(struct buf *out, const struct column_summary *sum);
 
+/* The reason why a column has no total: the state of most of its cells. */
+const char *screen_no_total_text(const struct column_summary *sum);
+
 /* Appends the samples of all iterations; nothing if the session only counts. */
 void screen_samples_summary(struct screen_state *s, const struct table *t,
 			    const struct table_summary *sum, struct buf *out);

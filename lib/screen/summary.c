@@ -27,8 +27,7 @@ static void put_number(struct buf *b, const struct table_column *c, double x)
 		screen_human(b, x, c->unit);
 }
 
-/* The reason why a column has no total: the state of most of its cells. */
-static const char *no_total_text(const struct column_summary *sum)
+const char *screen_no_total_text(const struct column_summary *sum)
 {
 	enum cell_state best = CELL_OK;
 
@@ -227,7 +226,7 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 			layout_cell(&l, 1 + k);
 		}
 		if (!c->spread.nr) {
-			buf_adds(&l.text, no_total_text(c));
+			buf_adds(&l.text, screen_no_total_text(c));
 			layout_tail(&l);
 		}
 		notes(&l, &t->columns[i], c);
@@ -235,7 +234,7 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 	first_line(sum, out);
 	layout_write(&l, 1, layout_fit(&l, 1, s->options.width, is_one ? 1 : NR_KEPT), out);
 	layout_fini(&l);
-	absent_put(t, sum, s->options.width, out);
+	absent_put(t, sum, screen_columns(s->options.width), out);
 	screen_latency_put(&sum->latencies, t, out);
 	screen_warn_metrics(t, sum, put_warning, out);
 	screen_samples_summary(s, t, sum, out);

@@ -1,6 +1,8 @@
 /*
  * The text format of an iteration: the table of the original cpuperf, a title and a line per trace,
- * in blocks of columns on a narrow terminal; then things and samples.
+ * in blocks of columns on a narrow terminal; then things and samples. Programs may read the
+ * original's table from a pipe, so there it is in one piece, as wide as it is, unless it has
+ * columns that the original does not write so.
  */
 #include "screen/absent.h"
 #include "screen/number.h"
@@ -37,6 +39,12 @@ static bool is_shown(const struct table *t, size_t i)
 	return !sampled_event_is_sampled(&t->columns[i].sampling);
 }
 
+/* Of the whole machine. */
+static bool is_of_machine(const struct table_column *c)
+{
+	return !c->metric && (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS);
+}
+
 /* True if a row has nothing to show: what counts a target on any CPU has a row of its own. */
 static bool is_blank(const struct layout *l, const struct table *t, size_t row)
 {
@@ -45,6 +53,18 @@ static bool is_blank(const struct layout *l, const struct table *t, size_t row)
 		    line_cell(t, row, i)->state != CELL_NONE)
 			return false;
 	return t->row_cpu[t->nr_rows - 1] == TABLE_ALL_CPUS;
+}
+
+/* Counts alone, with commas: what the original prints. */
+static bool is_originals(const struct table *t)
+{
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		const struct table_column *c = &t->columns[i];
+
+		if (is_shown(t, i) && (c->metric || c->kind != EVENT_COUNT || is_of_machine(c)))
+			return false;
+	}
+	return true;
 }
 
 /* The largest number of a column over the rows, for its colours; of what is a percentage 100; of
@@ -74,8 +94,7 @@ static void put_cell(struct screen_state *s, const struct table *t, size_t row, 
 	struct layout *l = &s->layout;
 	double x;
 
-	/* of the whole machine: with its unit, as of things */
-	if (!c->metric && (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS))
+	if (is_of_machine(c)) /* with its unit, as of things */
 		screen_cell_human(&l->text, c->kind, c->unit, cell);
 	else
 		screen_cell(&l->text, c->kind, cell);
@@ -109,7 +128,8 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 			if (is_shown(t, i))
 				put_cell(s, t, row, i, k++);
 	}
-	layout_write_blocks(l, s->options.width, out);
+	layout_write_blocks(
+	    l, is_originals(t) ? s->options.width : screen_columns(s->options.width), out);
 	layout_reset(l);
 }
 
@@ -148,7 +168,7 @@ void screen_text_iteration(struct screen_state *s, const struct table *t, struct
 	l->has_color = s->options.has_color;
 	if (!l->nr_columns) {
 		begin_columns(l, t);
-		absent_put(t, NULL, s->options.width, out);
+		absent_put(t, NULL, screen_columns(s->options.width), out);
 	}
 	if (find_measured(l, t))
 		counted(s, t, out);

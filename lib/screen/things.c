@@ -306,7 +306,7 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 				layout_heat(&l, x, max[i]);
 		}
 	}
-	layout_write_blocks(&l, s->options.width, out);
+	layout_write_blocks(&l, screen_columns(s->options.width), out);
 	layout_fini(&l);
 	if (shown < nr)
 		put_rest(lines + shown, nr - shown, out);

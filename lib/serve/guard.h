@@ -3,6 +3,8 @@
  * that the user opens, and goes from there into a cookie, so that it remains in no address bar and
  * no history. A name that another site lets resolve to this machine (DNS rebinding) is refused by
  * the header Host, and what other sites' pages ask for by Sec-Fetch-Site. Judges texts alone.
+ *
+ * It is fuzzed, with the navigator's query.c.
  */
 #ifndef SERVE_GUARD_H
 #define SERVE_GUARD_H

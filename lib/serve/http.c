@@ -38,66 +38,6 @@ struct http_response *http_response_refusal(const char *text)
 	return NULL;
 }
 
-#ifndef CPUPERF_HAS_SERVE
-
-int http_open(const struct http_config *config, const char *address, struct http **out,
-	      struct err *e)
-{
-	(void)config;
-	(void)out;
-	err_set(e, -ENOTSUP, "%s: this program was built without libmicrohttpd", address);
-	err_hint(e, "install libmicrohttpd's headers and build again");
-	return -ENOTSUP;
-}
-
-int http_start(struct http *h, struct err *e)
-{
-	(void)h;
-	return err_set(e, -ENOTSUP, "there is no server");
-}
-
-void http_close(struct http *h)
-{
-	(void)h;
-}
-
-const struct http_address *http_where(const struct http *h)
-{
-	(void)h;
-	return NULL;
-}
-
-struct http_response *http_response_new(const void *text, size_t len, const char *type)
-{
-	(void)text;
-	(void)len;
-	(void)type;
-	return NULL;
-}
-
-bool http_response_header(struct http_response *r, const char *name, const char *value)
-{
-	(void)r;
-	(void)name;
-	(void)value;
-	return false;
-}
-
-void http_response_free(struct http_response *r)
-{
-	(void)r;
-}
-
-bool http_reply(const struct http_request *r, unsigned status, const struct http_response *response)
-{
-	(void)r;
-	(void)status;
-	(void)response;
-	return false;
-}
-
-#else
-
 #include "base/array.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -170,7 +110,7 @@ static int load(const struct http *h, const char *address, struct err *e)
 		const char *name;
 		void *at;
 	} functions[] = {
-#define PLACE(name)   {"MHD_" #name, &mhd.name},
+#define PLACE(name) {"MHD_" #name, &mhd.name},
 	    FUNCTIONS(PLACE)};
 
 	for (size_t i = 0; i < ARRAY_NR(functions); i++) {
@@ -567,5 +507,3 @@ void http_close(struct http *h)
 		(void)unlink(h->local.sun_path);
 	mem_free(h);
 }
-
-#endif

@@ -3,6 +3,9 @@
  * for each answer. Only whole requests are let in (serve/door.h). Connections, their memory and
  * their time are limited; requests with a body are refused; a slow reader costs a connection of
  * few.
+ *
+ * libmicrohttpd is loaded by dlopen, with the ten libraries that it brings: a process that links
+ * it starts 30 ms later.
  */
 #ifndef SERVE_HTTP_H
 #define SERVE_HTTP_H
@@ -58,7 +61,7 @@ struct http_config {
 	void *arg;
 };
 
-/* Where a server listens. */
+/* The address at which a server listens. */
 struct http_address {
 	char host[HTTP_HOST_BYTES]; /* numeric; "" : a socket in the file system */
 	unsigned port;

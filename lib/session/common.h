@@ -1,6 +1,13 @@
 /*
  * The common file of a session that samples: tasks, mappings, symbols and build-ids, as they are
  * found. Two threads write it: the session's own, and the one that surveys.
+ *
+ * The file of a session that never ends (retain, flight recorder) would grow for ever. When it has
+ * doubled it is shortened (trace/shorten.h): the syncer's thread copies it without the records of
+ * tasks that lived in no remaining period and that no remaining task descends from, syncs the
+ * copy, then under the lock appends what was written meanwhile and renames it over the file. What
+ * remains whole is what the kernel and mapped files need (symbols, build-ids) and the mappings of
+ * long-lived processes; above 1 GiB a flight recorder adds nothing.
  */
 #ifndef SESSION_COMMON_H
 #define SESSION_COMMON_H

@@ -2,8 +2,8 @@
  * From a plan to open events, over all CPUs.
  */
 #include "session/counters.h"
-#include "session/ways.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
 
@@ -84,10 +84,10 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 					  .pmu = pmu,
 					  .attrs = c->attrs,
 					  .shares_ring = shares_ring(plan),
-					  .aggregates = c->aggregates,
-					  .latency = &c->latency,
-					  .probes = &c->probes,
-					  .heap = &c->heap};
+					  .aggregates = c->aggregates};
+	if (source_uses_init(&c->uses, plan))
+		return -ENOMEM;
+	c->probe.uses = c->uses.of_event;
 	return init_cpus(c) ?: set_off(c);
 }
 
@@ -113,10 +113,8 @@ void counters_fini(struct counters *c)
 		session_cpu_fini(&c->cpus[t]);
 	free_attrs(c);
 	close_aggregates(c);
-	waits_close(c->waits);
-	session_latency_fini(&c->latency);
-	session_probes_fini(&c->probes);
-	session_heap_fini(&c->heap);
+	selected_close(c->selected);
+	source_uses_fini(&c->uses);
 	misc_close(&c->misc);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);
@@ -126,12 +124,57 @@ void counters_fini(struct counters *c)
 	*c = (struct counters){0};
 }
 
-/* max_stack: the kernel's; 0: not known. */
-static uint64_t aggregate_stack(uint64_t max_stack)
+/* A clock that each task inherits begins anew in each: tasks that are shorter than its period would
+ * have no samples. */
+static bool is_to_be_selected(const struct plan *plan, const struct plan_event *p)
 {
-	uint64_t with_marks = AGGREGATE_MAX_STACK + 2;
+	return plan->spec->target.has_short_tasks && p->set == PLAN_SAMPLING &&
+	       event_is_clock(&p->event) && plan_is_of_tasks(plan, p) &&
+	       plan->target.has_all_threads && !p->asked->is_aggregated &&
+	       !plan->target.is_user_only;
+}
 
-	return max_stack > 2 && max_stack < with_marks ? max_stack - 2 : AGGREGATE_MAX_STACK;
+/* A clock of tasks whose switches are recorded: these records tell what the tasks ran without a
+ * sample. */
+static bool is_to_be_completed(const struct plan *plan, const struct plan_event *p)
+{
+	return plan->records_switches && p->set == PLAN_SAMPLING && event_is_clock(&p->event) &&
+	       plan_is_of_tasks(plan, p) && !p->asked->is_aggregated && !plan->spec->flight.span_ns;
+}
+
+static int load_selected(struct counters *c, struct err *e)
+{
+	const struct follow_config follow = plan_follow(c->plan);
+	int rc = selected_open(&follow, &c->selected, e);
+
+	c->probe.selected = c->selected;
+	return rc;
+}
+
+/* Once, however often the events are opened. Without the program, the tasks' own clocks sample. */
+static void open_selected(struct counters *c)
+{
+	struct err e = {0};
+	bool is_needed = false;
+
+	if (c->has_tried_selected)
+		return;
+	c->has_tried_selected = true;
+	for (size_t i = 0; i < c->plan->nr_events; i++)
+		is_needed |= is_to_be_selected(c->plan, &c->plan->events[i]);
+	if (is_needed && load_selected(c, &e))
+		log_warning("short tasks have too few samples: %s", e.msg);
+}
+
+static int reopen_selected(struct counters *c)
+{
+	struct err e = {0};
+
+	if (!c->selected)
+		return 0;
+	selected_close(c->selected); /* it follows what is left of the last target */
+	c->selected = NULL;
+	return load_selected(c, &e);
 }
 
 static int make_attrs(struct counters *c, uint64_t ring_bytes)
@@ -144,19 +187,20 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	free_attrs(c);
 	for (size_t k = 0; k < plan->nr_parts; k++) {
 		const struct plan_event *p = &plan->events[plan->parts[k].event];
-		const bool is_time = event_is_time(&p->event);
 		const struct event_use use = {
 		    .flags = plan_flags(plan, p),
-		    .period = is_time ? plan_interval_ns(p->asked) : plan_rate(plan, p),
-		    .frequency = is_time ? 0 : plan_frequency(plan, p),
+		    .period = plan_rate(plan, p),
+		    .frequency = plan_frequency(plan, p),
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
 		    .branch_filter = p->asked->branch_filter,
-		    .max_stack = p->asked->is_aggregated ? aggregate_stack(max_stack) : max_stack,
+		    .max_stack = p->asked->is_aggregated ? plan_aggregate_stack(plan) : max_stack,
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,
 		    .is_inherited = plan_is_of_tasks(plan, p),
 		    .stays_in_process = plan->target.is_process_only,
+		    .is_selected = c->selected && is_to_be_selected(plan, p),
+		    .is_completed = is_to_be_completed(plan, p),
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,
 		    .is_by_switches = plan_is_by_switches(plan, p),
@@ -174,27 +218,21 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	return 0;
 }
 
-/* Waits of tasks that exist already are recognised by their process. */
+/* The tasks that exist already are recognised by their process. */
 static int add_processes(struct counters *c)
 {
 	const struct plan_target *t = &c->plan->target;
 	int rc = 0;
 
-	for (size_t i = 0; i < t->nr_ids && c->waits && !t->is_cgroup && rc == 0; i++) {
-		rc = waits_add_process(c->waits, t->ids[i]);
-		if (rc == -ESRCH || rc == -EINVAL ||
-		    rc == -ENOENT) /* it has ended, or is a thread */
-			rc = 0;
-	}
-	return rc;
+	for (size_t i = 0; i < t->nr_ids && !t->is_cgroup && c->selected && rc == 0; i++)
+		rc = selected_add_process(c->selected, t->ids[i]);
+	return rc == 0 && c->selected ? selected_find_threads(c->selected) : rc;
 }
 
 static int open_cpus(struct counters *c)
 {
 	struct spare spare;
-	int rc = session_latency_open(&c->latency, c->plan)
-		     ?: session_probes_open(&c->probes, c->plan)
-		     ?: session_heap_open(&c->heap, c->plan) ?: add_processes(c);
+	int rc = add_processes(c);
 
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
@@ -206,100 +244,6 @@ static int open_cpus(struct counters *c)
 	return rc;
 }
 
-static void explain_refusal(struct event_support *out, int rc, const struct err *e)
-{
-	bool is_denied = rc == -EPERM;
-
-	*out = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
-							 : READING_NOT_SUPPORTED};
-	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
-	snprintf(out->hint, sizeof(out->hint), "%s",
-		 is_denied ? "run as root, or permit it to the program's file: RIGHTS in cpuperf(1)"
-			   : "");
-}
-
-static void refuse_waits(struct counters *c, int rc, const struct err *e)
-{
-	c->probe.waits_error = -rc;
-	explain_refusal(&c->waits_support, rc, e);
-	waits_close(c->waits);
-	c->waits = NULL;
-}
-
-void counters_check_waits(struct event_support *out)
-{
-	const struct waits_config config = {.has_wakers = false};
-	struct waits *w = NULL;
-	struct err e = {0};
-	int rc = waits_open(&config, &w, &e);
-
-	*out = (struct event_support){.state = READING_OK};
-	if (rc)
-		explain_refusal(out, rc, &e);
-	waits_close(w);
-}
-
-/* The CPUs that have tables, in *out: an array to be freed. */
-static int list_tables(const struct counters *c, uint32_t **cpus, struct aggregate_config *out)
-{
-	*cpus = mem_calloc(c->nr_cpus + 1, sizeof(**cpus));
-	if (!*cpus)
-		return -ENOMEM;
-	*out = (struct aggregate_config){.cpus = *cpus};
-	while (out->nr_cpus < c->nr_cpus && c->cpus[out->nr_cpus].cpu != PLAN_ANY_CPU) {
-		(*cpus)[out->nr_cpus] = c->cpus[out->nr_cpus].cpu;
-		out->nr_cpus++;
-	}
-	return 0;
-}
-
-/* True: the event is one of waits. */
-static bool configure_wait(struct waits_config *config, const struct plan *plan,
-			   const struct plan_event *p)
-{
-	int wait = p->set == PLAN_NO_SET ? -1 : event_wait(&p->event);
-
-	if (wait < 0)
-		return false;
-	config->counts_wakeups |= wait == WAITS_WAKEUPS;
-	config->has_wakers |= (p->asked->flags & SPEC_WAKER) != 0;
-	if (!p->asked->rate)
-		return true;
-	config->mean_ns[wait] = plan_rate(plan, p);
-	config->max_hz[wait] = p->asked->max_frequency;
-	config->is_added_up[wait] = p->asked->is_aggregated;
-	config->has_callchain |= (p->asked->flags & SPEC_CALLCHAIN) != 0;
-	if (p->asked->flags & SPEC_USER_STACK && p->asked->stack_bytes > config->stack_bytes)
-		config->stack_bytes = (uint32_t)p->asked->stack_bytes;
-	return true;
-}
-
-int counters_open_waits(struct counters *c)
-{
-	const struct plan *plan = c->plan;
-	MEM_AUTO uint32_t *cpus = NULL;
-	struct aggregate_config tables;
-	struct waits_config config = {.tables = &tables,
-				      .max_stack =
-					  (uint32_t)aggregate_stack(host_max_stack(plan->host)),
-				      .follow = plan_follow(plan),
-				      .on_lasting = c->on_lasting,
-				      .arg = c->arg};
-	struct err e = {0};
-	bool has_waits = false;
-	int rc;
-
-	for (size_t i = 0; i < plan->nr_events; i++)
-		has_waits |= configure_wait(&config, plan, &plan->events[i]);
-	if (!has_waits || c->waits || c->waits_support.state)
-		return 0;
-	rc = list_tables(c, &cpus, &tables) ?: waits_open(&config, &c->waits, &e);
-	if (rc && rc != -ENOMEM)
-		refuse_waits(c, rc, &e);
-	c->probe.waits = c->waits;
-	return rc == -ENOMEM ? rc : 0;
-}
-
 static bool is_aggregated(const struct plan *plan, size_t part)
 {
 	const struct plan_event *p = &plan->events[plan->parts[part].event];
@@ -307,32 +251,31 @@ static bool is_aggregated(const struct plan *plan, size_t part)
 	return p->asked->is_aggregated && p->set != PLAN_NO_SET;
 }
 
-static int wait_of_part(const struct plan *plan, size_t part)
+static struct source_use *use_of(const struct counters *c, size_t part)
 {
-	return event_wait(&plan->events[plan->parts[part].event].event);
+	return c->uses.of_event[c->plan->parts[part].event];
 }
 
 static int open_aggregate(struct counters *c, size_t part, const struct aggregate_config *config,
 			  struct err *e)
 {
-	int wait = wait_of_part(c->plan, part);
+	struct source_use *u = use_of(c, part);
 
-	if (wait < 0)
+	if (!u)
 		return aggregate_open(config, &c->aggregates[part], e);
-	if (!c->waits) /* refused */
-		return 0;
-	return waits_open_aggregate(c->waits, (enum waits_kind)wait, config, &c->aggregates[part],
-				    e);
+	return u->is_open ? u->source->open_aggregate(u, c->plan->parts[part].event, config,
+						      &c->aggregates[part], e)
+			  : 0;
 }
 
 /* What adds up the samples of all aggregated events, with a table for each CPU; once. */
 static int open_aggregates(struct counters *c)
 {
 	const struct plan *plan = c->plan;
-	MEM_AUTO uint32_t *cpus = NULL;
-	struct aggregate_config config;
+	MEM_AUTO uint32_t *cpus = plan_list_cpus(plan);
+	const struct aggregate_config config = {.cpus = cpus, .nr_cpus = plan->nr_cpus};
 	struct err e = {0};
-	int rc = list_tables(c, &cpus, &config);
+	int rc = cpus ? 0 : -ENOMEM;
 
 	for (size_t k = 0; k < plan->nr_parts && rc == 0; k++)
 		if (is_aggregated(plan, k) && !c->aggregates[k] && !c->aggregate_support.state)
@@ -340,16 +283,16 @@ static int open_aggregates(struct counters *c)
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	c->probe.aggregate_error = -rc;
-	explain_refusal(&c->aggregate_support, rc, &e);
+	source_explain(rc, &e, &c->aggregate_support);
 	close_aggregates(c);
 	return 0;
 }
 
-/* Their tables are the programs' of c->waits. */
-static void close_aggregates_of_waits(struct counters *c)
+/* Their tables are the programs' of a source that is closed. */
+static void close_aggregates_of_sources(struct counters *c)
 {
 	for (size_t k = 0; k < c->plan->nr_parts; k++)
-		if (c->aggregates[k] && wait_of_part(c->plan, k) >= 0) {
+		if (c->aggregates[k] && use_of(c, k)) {
 			aggregate_close(c->aggregates[k]);
 			c->aggregates[k] = NULL;
 		}
@@ -357,31 +300,16 @@ static void close_aggregates_of_waits(struct counters *c)
 
 void counters_switch_programs(struct counters *c, bool is_paused)
 {
-	for (size_t i = 0; i < c->plan->nr_events; i++) {
-		bool is_on = !is_paused && !c->is_off[i];
-		int wait = event_wait(&c->plan->events[i].event);
-
-		if (c->waits && wait >= 0)
-			waits_switch(c->waits, (enum waits_kind)wait, is_on);
-		session_latency_switch(&c->latency, i, is_on);
-		session_probes_switch(&c->probes, i, is_on);
-	}
-}
-
-static int start_waits(struct counters *c)
-{
-	struct err e = {0};
-
-	if (c->waits && waits_start(c->waits, &e))
-		return e.code;
-	return 0;
+	for (size_t i = 0; i < c->plan->nr_events; i++)
+		source_uses_enable(&c->uses, i, !is_paused && !c->is_off[i]);
 }
 
 int counters_open(struct counters *c, uint64_t ring_bytes)
 {
-	return counters_open_waits(c)
-		   ?: make_attrs(c, ring_bytes)
-		   ?: open_aggregates(c) ?: open_cpus(c) ?: start_waits(c);
+	if (ring_bytes)
+		open_selected(c);
+	return make_attrs(c, ring_bytes)
+		   ?: open_aggregates(c) ?: open_cpus(c) ?: source_uses_begin(&c->uses);
 }
 
 /* In place: samplers borrow the attrs. */
@@ -391,7 +319,7 @@ void counters_divide_rates(struct counters *c)
 		const struct plan_event *p = &c->plan->events[c->plan->parts[k].event];
 		struct perf_event_attr *a = c->attrs[k];
 
-		if (!a || !spec_event_is_sampled(p->asked) || event_is_time(&p->event))
+		if (!a || !spec_event_is_sampled(p->asked) || p->source->is_in_target)
 			continue;
 		if (a->freq)
 			a->sample_freq = plan_frequency(c->plan, p);
@@ -403,12 +331,11 @@ void counters_divide_rates(struct counters *c)
 int counters_reopen(struct counters *c)
 {
 	counters_close(c);
-	close_aggregates_of_waits(c);
-	waits_close(c->waits); /* it recognises what is left of the last target */
-	session_latency_close(&c->latency);
-	session_probes_close(&c->probes);
-	c->waits = NULL;
-	return counters_open_waits(c) ?: open_aggregates(c) ?: open_cpus(c) ?: start_waits(c);
+	close_aggregates_of_sources(c);
+	source_uses_close(&c->uses); /* their programs recognise what is left of the last target */
+	return source_uses_open(&c->uses, NULL)
+		   ?: reopen_selected(c)
+		   ?: open_aggregates(c) ?: open_cpus(c) ?: source_uses_begin(&c->uses);
 }
 
 void counters_close(struct counters *c)
@@ -451,13 +378,6 @@ static void refuse_task(const struct plan *plan, int error, struct event_support
 		event_support_hint_rights(plan->host, 2, out);
 }
 
-static void explain_waits(const struct counters *c, const struct plan_event *p,
-			  struct event_support *out)
-{
-	*out = c->waits_support;
-	ways_explain(c->plan, p, out);
-}
-
 static void sum_up(struct counters *c, size_t i)
 {
 	const struct plan_event *p = &c->plan->events[i];
@@ -490,14 +410,8 @@ static void sum_up(struct counters *c, size_t i)
 	if (error)
 		event_support_explain_use(c->plan->host, &p->event, p->asked->flags, error,
 					  &ev->support);
-	if (error && event_wait(&p->event) >= 0 && c->waits_support.state)
-		explain_waits(c, p, &ev->support);
-	if (error && event_latency(&p->event) >= 0 && c->latency.support.state)
-		ev->support = c->latency.support;
-	if (error && event_is_probe(&p->event) && c->probes.support.state)
-		ev->support = c->probes.support;
-	if (error && event_heap(&p->event) >= 0 && c->heap.support.state)
-		ev->support = c->heap.support;
+	if (error)
+		source_uses_explain(&c->uses, i, &ev->support);
 	if (error && p->asked->is_aggregated && c->aggregate_support.state)
 		ev->support = c->aggregate_support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))

@@ -6,9 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
-#include "session/heap.h"
-#include "session/latency.h"
-#include "session/probes.h"
+#include "session/source.h"
 
 #include <errno.h>
 
@@ -116,37 +114,35 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 		c->group_of[i] = (uint32_t)group;
 }
 
-/* The wait that the part measures (enum waits_kind); -1: none. */
-static int wait_of(const struct session_cpu *c, size_t part)
+/* What measures the part; NULL: the kernel counts it by itself. */
+static struct source_use *use_of(const struct session_cpu *c, size_t part)
 {
-	return event_wait(&event_of(c, part)->event);
+	return c->uses ? c->uses[c->plan->parts[part].event] : NULL;
+}
+
+static int connect_source(const struct source_use *u, size_t event, uint32_t cpu, int fd)
+{
+	if (!u || u->error)
+		return u ? u->error : 0;
+	return u->source->connect ? u->source->connect(u, event, cpu, fd) : 0;
 }
 
 /* Sends what programs in the kernel sample to its event, the leader of the last group. */
-static int connect_programs(struct session_cpu *c, const struct session_probe *p, size_t part)
+static int connect_programs(struct session_cpu *c, size_t part)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
-	int wait = wait_of(c, part);
-	int rc = wait >= 0 && !p->waits ? -p->waits_error : 0;
+	int rc;
 
 	if (plan_is_by_switches(c->plan, event_of(c, part)))
 		return 0;
-	if (event_latency(&event_of(c, part)->event) >= 0 && p->latency && !p->latency->programs)
-		rc = -p->latency->error;
-	if (rc == 0 && wait >= 0 && spec_event_is_sampled(event_of(c, part)->asked))
-		rc = waits_add_output(p->waits, (enum waits_kind)wait, c->cpu, g->members[0].fd);
-	if (event_heap(&event_of(c, part)->event) >= 0 && !(p->heap && p->heap->wire))
-		rc = -ENOTSUP;
-	if (event_is_probe(&event_of(c, part)->event) && p->probes)
-		rc = session_probes_connect(p->probes, c->plan->parts[part].event, c->cpu,
-					    g->members[0].fd);
+	rc = connect_source(use_of(c, part), c->plan->parts[part].event, c->cpu, g->members[0].fd);
 	if (rc)
 		pmu_group_fini(g);
 	return rc;
 }
 
-/* Has the samples of the part, the leader of the last group, added up. The programs of waits do it
- * by themselves. */
+/* Has the samples of the part, the leader of the last group, added up. Programs of sources do it by
+ * themselves. */
 static int connect_aggregate(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
@@ -156,12 +152,44 @@ static int connect_aggregate(struct session_cpu *c, const struct session_probe *
 	if (!event_of(c, part)->asked->is_aggregated)
 		return 0;
 	a = p->aggregates[part];
-	if (a && wait_of(c, part) < 0)
+	if (a && !use_of(c, part))
 		rc = p->pmu->ioctl(g->members[0].fd, PERF_EVENT_IOC_SET_BPF,
 				   (unsigned long)aggregate_program(a));
 	if (rc)
 		pmu_group_fini(g);
 	return rc;
+}
+
+bool session_cpu_samples_for_tasks(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return g->pid < 0 && plan_is_of_tasks(c->plan, event_of(c, g->members[0].event));
+}
+
+/* The clock of the CPU samples all tasks, of which the program selects. */
+static int connect_selected(struct session_cpu *c, const struct session_probe *p)
+{
+	struct pmu_group *g = &c->groups[c->nr_groups - 1];
+	int rc = 0;
+
+	if (session_cpu_samples_for_tasks(c, g))
+		rc = p->pmu->ioctl(g->members[0].fd, PERF_EVENT_IOC_SET_BPF,
+				   (unsigned long)selected_program(p->selected));
+	if (rc)
+		pmu_group_fini(g);
+	return rc;
+}
+
+/* Of a clock whose samples are selected: what counts, or (id -1) what samples. */
+static int add_member(struct pmu_group *g, const struct session_probe *p, size_t part)
+{
+	const struct perf_event_attr *attr = p->attrs[part];
+	struct perf_event_attr of_both;
+
+	if (event_attr_is_selected(attr)) {
+		of_both = g->pid < 0 ? event_attr_sampling(attr) : event_attr_counting(attr);
+		attr = &of_both;
+	}
+	return pmu_group_add(g, attr, (uint32_t)part);
 }
 
 /* Opens the part alone in a new group. */
@@ -171,9 +199,10 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 
 	if (rc)
 		return rc;
-	rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
+	rc = add_member(&c->groups[c->nr_groups - 1], p, part);
 	if (rc == 0)
-		rc = connect_programs(c, p, part) ?: connect_aggregate(c, p, part);
+		rc = connect_programs(c, part)
+			 ?: connect_aggregate(c, p, part) ?: connect_selected(c, p);
 	set_result(c, p, part, c->nr_groups - 1, -rc);
 	drop_empty_group(c); /* it cannot be opened even alone */
 	return 0;
@@ -330,18 +359,28 @@ static int open_sets(struct session_cpu *c, const struct session_probe *p, pid_t
 	return rc;
 }
 
+/* Behind all others, which have the counts: these have what was lost. */
+static int open_selected(struct session_cpu *c, const struct session_probe *p)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < p->plan->nr_parts && rc == 0; k++)
+		if (p->attrs[k] && event_attr_is_selected(p->attrs[k]) &&
+		    plan_part_is_on(c->plan, &c->plan->parts[k], c->cpu))
+			rc = add_alone(c, p, k, -1);
+	return rc;
+}
+
 int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 {
 	int rc;
 
 	forget_results(c);
-	c->waits = p->waits;
-	c->latency = p->latency;
-	c->probes = p->probes;
-	c->heap = p->heap;
+	c->uses = p->uses;
 	rc = open_sets(c, p, -1);
 	for (size_t i = 0; i < c->plan->target.nr_ids && rc == 0; i++)
 		rc = open_sets(c, p, c->plan->target.ids[i]);
+	rc = rc ?: open_selected(c, p);
 	if (rc == 0 && is_offline(c))
 		rc = -ENODEV;
 	c->is_open = rc == 0;
@@ -441,30 +480,15 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	set_whole(c, part, out);
 }
 
-/* The heap of the group's event; NULL: it is another event. */
-static const struct session_heap *heap_of(const struct session_cpu *c, const struct pmu_group *g)
-{
-	return event_heap(&event_of(c, g->members[0].event)->event) >= 0 ? c->heap : NULL;
-}
-
 /* What programs in the kernel or agents count is not counted by its perf event, which is alone in
  * its group. */
-static void set_programs(const struct session_cpu *c, const struct pmu_group *g,
-			 struct pmu_count *count)
+static int set_programs(const struct session_cpu *c, const struct pmu_group *g,
+			struct pmu_count *count)
 {
 	size_t part = g->members[0].event;
-	int wait = wait_of(c, part);
+	const struct source_use *u = use_of(c, part);
 
-	if (c->waits && wait >= 0)
-		count->raw = waits_sum(c->waits, (enum waits_kind)wait, c->cpu);
-	if (c->latency && event_latency(&event_of(c, part)->event) >= 0)
-		count->raw = session_latency_count(c->latency, c->plan->parts[part].event, c->cpu);
-	/* what the ring had no room for, PERF_FORMAT_LOST counts too */
-	if (c->probes && event_is_probe(&event_of(c, part)->event))
-		count->raw = session_probes_count(c->probes, c->plan->parts[part].event, c->cpu,
-						  &count->lost);
-	if (heap_of(c, g))
-		count->raw = session_heap_count(heap_of(c, g), c->plan->parts[part].event);
+	return u && u->is_open ? u->source->count(u, c->plan->parts[part].event, c->cpu, count) : 0;
 }
 
 /* The CPU is offline: the members return its last counts. */
@@ -474,7 +498,7 @@ static void read_detached(const struct session_cpu *c, const struct pmu_group *g
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 	uint32_t got = pmu_group_read_detached(g, counts);
 
-	set_programs(c, g, counts);
+	(void)set_programs(c, g, counts);
 	for (uint32_t i = 0; i < g->nr_members; i++)
 		set_reading(c, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
 			    got >> i & 1 ? &counts[i] : NULL, out);
@@ -506,13 +530,14 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 	uint64_t now_ns = clock_monotonic_ns();
 	int rc = pmu_group_read(g, counts);
 
+	if (session_cpu_samples_for_tasks(c, g)) {
+		c->lost[g->members[0].event] = rc ? UINT64_MAX : counts[0].lost;
+		return rc != -ENODEV;
+	}
 	if (rc == 0 && is_frozen(g, before, now_ns, counts))
 		rc = -ENODEV;
 	if (rc == 0)
-		set_programs(c, g, counts);
-	if (rc == 0 && heap_of(c, g) &&
-	    !session_heap_has_count(heap_of(c, g), c->plan->parts[g->members[0].event].event))
-		rc = -ENODATA;
+		rc = set_programs(c, g, counts);
 	if (rc == -ENODEV) {
 		read_detached(c, g, now_ns, out);
 		return false;
@@ -611,7 +636,7 @@ void session_cpu_read_alone(const struct session_cpu *c, const bool *is_wanted, 
 {
 	clear_readings(c, out);
 	for (size_t g = 0; g < c->nr_groups; g++)
-		if (set_of(c, &c->groups[g]) == PLAN_ALONE && !heap_of(c, &c->groups[g]) &&
+		if (set_of(c, &c->groups[g]) == PLAN_ALONE &&
 		    is_wanted[leader_of(c, &c->groups[g])])
 			(void)read_group(c, &c->groups[g], NULL, out);
 }

@@ -1,20 +1,33 @@
 /*
  * One measured CPU: its perf_event groups and their readings at the two boundaries of an iteration.
  * Handles hotplug. Independent of time, files and other CPUs.
+ *
+ * A group that does not run for 100 ms, though enabled, is reopened event by event, with a
+ * warning: a pinned event, the NMI watchdog or another program holds a counter. Each reading
+ * decides anew, and 100 ms into an iteration those groups are read that did not run in all of the
+ * one before. A pinned event without a counter is in the kernel's error state: its read returns
+ * the end of file, its readings are `failed`, and it is enabled again at each boundary.
+ *
+ * Hotplug: when a CPU goes offline the kernel detaches the members of its groups, and the group's
+ * read returns fewer values. Each member is then read once alone (its count so far, state
+ * `offline`) and closed. Each later iteration tries to open new groups; the trace notes the gap.
+ *
+ * Tasks that run already: a thread created meanwhile may inherit a group in part, which cannot be
+ * read; it is opened again (complete_group). So events of software are each a group of their own.
+ * Rings of tasks are on an event of the session's own thread, because poll reports the end of a
+ * ring's own task as an error.
  */
 #ifndef SESSION_CPU_H
 #define SESSION_CPU_H
 
 #include "base/reading.h"
 #include "bpf/aggregate.h"
-#include "bpf/waits.h"
+#include "bpf/selected.h"
 #include "pmu/group.h"
 #include "session/plan.h"
 
 struct perf_event_attr;
-struct session_heap;
-struct session_latency;
-struct session_probes;
+struct source_use;
 
 /* What a session opens events with; shared by its CPUs. */
 struct session_probe {
@@ -22,24 +35,17 @@ struct session_probe {
 	const struct pmu_ops *pmu;            /* borrowed */
 	struct perf_event_attr *const *attrs; /* borrowed; one per part, NULL: not perf */
 	bool shares_ring; /* several events sample: samples contain their event's id */
-	struct waits
-	    *waits; /* borrowed; measures the events of group sched; NULL: they do not work here */
-	int waits_error;                       /* errno, then */
-	const struct session_latency *latency; /* borrowed; NULL: there are no such events */
-	const struct session_probes *probes;   /* the same */
-	struct session_heap *heap;             /* the same */
+	struct source_use *const *uses;  /* borrowed; per event of the plan, or NULL */
+	const struct selected *selected; /* the same */
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */
 };
 
 struct session_cpu {
-	const struct plan *plan;               /* borrowed */
-	const struct waits *waits;             /* borrowed, from session_cpu_open on */
-	const struct session_latency *latency; /* the same */
-	const struct session_probes *probes;   /* the same */
-	const struct session_heap *heap;       /* the same */
-	uint32_t cpu;                          /* or PLAN_ANY_CPU */
+	const struct plan *plan;        /* borrowed */
+	struct source_use *const *uses; /* the same */
+	uint32_t cpu;                   /* or PLAN_ANY_CPU */
 	uint32_t trace;
 	const bool *is_off;       /* borrowed; per event: it stays disabled; NULL: none does */
 	bool is_open;             /* groups are open (or none are needed) */
@@ -60,6 +66,9 @@ void session_cpu_fini(struct session_cpu *c);
 /* Opens the plan's events in groups, not yet counting; errors contains failures. 0; -ENODEV if the
  * CPU is offline; -ENOMEM. */
 int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
+/* The group is a clock of the CPU that samples the target's tasks (event_attr_sampling), and counts
+ * nothing of theirs. */
+bool session_cpu_samples_for_tasks(const struct session_cpu *c, const struct pmu_group *g);
 /* Closes the groups. */
 void session_cpu_close(struct session_cpu *c);
 /* waits_for_exec: skips the target's events, which the kernel enables at exec. */

@@ -4,11 +4,9 @@
 #include "session/delays.h"
 
 #include "base/clock.h"
-#include "base/root.h"
-#include "base/str.h"
+#include "proc/proc.h"
+#include "proc/text.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A reading that took longer, or in which this thread was preempted, has no certain time. */
@@ -20,25 +18,25 @@ void delays_add(struct delays *d, uint32_t tid)
 		d->waiting[d->nr++] = tid;
 }
 
-/* "ran waited slices", in ns; all 0 if the kernel does not account it. */
-static bool parse(const char *line, struct reading *out)
+/* All 0 if the kernel does not account it. */
+static bool read_times(const struct root *root, uint32_t tid, struct reading *out)
 {
-	const char *p = line, *end = line + strlen(line);
+	struct proc_schedstat s;
 
-	return str_scan_u64(&p, end, &out->enabled_ns) == 0 && *p == ' ' && p++ &&
-	       str_scan_u64(&p, end, &out->raw) == 0 && *p == ' ' && p++ &&
-	       str_scan_u64(&p, end, &out->running_ns) == 0 && out->running_ns;
+	if (proc_schedstat_load(PROC(root, tid), &s) || !s.nr_runs)
+		return false;
+	out->enabled_ns = s.cpu_ns;
+	out->raw = s.delay_ns;
+	out->running_ns = s.nr_runs;
+	return true;
 }
 
 bool delays_read_thread(const struct root *root, uint32_t tid, struct reading *out)
 {
-	char path[32], line[128];
-
 	*out = (struct reading){.instance = tid, .state = READING_OK, .flags = READING_OF_THREAD};
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/schedstat", tid);
 	for (int i = 0; i < NR_TRIES; i++) {
 		out->time_ns = clock_monotonic_ns();
-		if (root_load_line(root, path, line, sizeof(line)) || !parse(line, out))
+		if (!read_times(root, tid, out))
 			return false;
 		if (clock_monotonic_ns() - out->time_ns <= MAX_READ_NS)
 			return true;

@@ -2,6 +2,9 @@
  * How long threads of the target have waited for a CPU so far, by /proc, for waits that are found
  * by records of switches: these do not show when a blocked thread was woken. Threads are read that
  * were switched in since the last reading, if they still exist. One thread uses it.
+ *
+ * They are read at each emptying of the rings, into readings of the target's trace
+ * (READING_OF_THREAD).
  */
 #ifndef SESSION_DELAYS_H
 #define SESSION_DELAYS_H

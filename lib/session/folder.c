@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
@@ -29,13 +30,6 @@ struct folder {
 	struct err *e;
 };
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t len = strlen(name), nr = strlen(end);
-
-	return len > nr && strcmp(name + len - nr, end) == 0;
-}
-
 /* Judges by the name; a killed session leaves locks and temporary files (".NAME.tmp"). */
 static bool is_session_name(const char *name)
 {
@@ -48,7 +42,7 @@ static bool is_session_name(const char *name)
 	if (strncmp(name, CPSESSION_FOLDER_PREFIX ".", sizeof(CPSESSION_FOLDER_PREFIX)) != 0)
 		return false;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ends_with(name, ends[i]))
+		if (str_stem(name, ends[i]))
 			return true;
 	return false;
 }

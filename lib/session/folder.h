@@ -1,5 +1,13 @@
 /*
  * A folder that contains only one session.
+ *
+ * It is the default without a spec file (./cpuperf.session), and what --output names; mode 0700.
+ * An older session's folder is renamed to `.old` (the default) or emptied (--output), but only if
+ * each entry in it is a regular file of the caller with a session's name, and no session is
+ * recording there. Else a session that --output names is refused. While another session uses the
+ * default folder, the next free of ./cpuperf.session.2 to .99 is taken. Sessions that begin at
+ * once wait for each other until their files are locked, by flock(2) of the folder above, at most
+ * a second. cpuperf_print accepts a folder as a session.
  */
 #ifndef SESSION_FOLDER_H
 #define SESSION_FOLDER_H

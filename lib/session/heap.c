@@ -8,12 +8,14 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sum.h"
+#include "pmu/group.h"
 #include "session/heap_counts.h"
 #include "session/heap_kinds.h"
 #include "session/heap_pages.h"
 #include "session/heap_process.h"
 #include "session/heap_reach.h"
 #include "session/heap_runtime.h"
+#include "session/notes.h"
 #include "session/plan.h"
 #include "wire/heap_memory.h"
 #include "wire/wire.h"
@@ -85,10 +87,10 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 	struct session_heap_process *p, **place = NULL;
 	bool hides_exceptions;
 
-	if (!is_wanted(&h->plan->target, pid))
+	if (!is_wanted(&h->use.plan->target, pid))
 		return false;
 	hides_exceptions = h->config.wants & HEAP_WANTS_EXCEPTIONS &&
-			   session_heap_runtime_is_within(&h->plan->host->root, pid);
+			   session_heap_runtime_is_within(&h->use.plan->host->root, pid);
 	p = mem_zalloc(sizeof(*p));
 	pthread_mutex_lock(&h->lock);
 	replace(h->added, h->nr_added, pid);
@@ -109,18 +111,18 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 	pthread_mutex_unlock(&h->lock);
 	if (!place)
 		mem_free(p);
-	else if (h->unrecorded)
-		h->unrecorded(h->unrecorded_arg, pid);
+	else if (h->use.core->add_process)
+		h->use.core->add_process(h->use.core->sampling, pid);
 	return place;
 }
 
 /* Of a process that connected: others have nothing to dump. Called by the wire's thread. */
 static bool on_dump(void *arg, uint32_t pid)
 {
-	const struct session_heap *h = arg;
+	const struct source_core *core = ((struct session_heap *)arg)->use.core;
 
 	(void)pid;
-	return h->dump && h->dump(h->dump_arg);
+	return core->end_iteration(core->session);
 }
 
 static struct session_heap_process *find_process(struct session_heap_process *const *processes,
@@ -158,7 +160,7 @@ static bool on_reach(void *arg, uint32_t pid)
 	struct session_heap *h = arg;
 	struct session_heap_process *p = hold(h, pid);
 	struct session_heap_searched searched = {0};
-	struct session_heap_reach what = {.root = &h->plan->host->root,
+	struct session_heap_reach what = {.root = &h->use.plan->host->root,
 					  .pid = pid,
 					  .limit_ns =
 					      SESSION_HEAP_REACH_SECONDS * UINT64_C(1000000000),
@@ -182,7 +184,7 @@ static bool on_reach(void *arg, uint32_t pid)
 
 static struct session_heap_pages pages_of(const struct session_heap *h)
 {
-	return (struct session_heap_pages){.root = &h->plan->host->root,
+	return (struct session_heap_pages){.root = &h->use.plan->host->root,
 					   .rate = h->config.rate,
 					   .has_resident = h->has_resident,
 					   .has_untouched = h->config.wants & HEAP_WANTS_UNTOUCHED,
@@ -286,7 +288,7 @@ static bool is_newly_guessed(const struct session_heap *h, struct session_heap_p
 {
 	const bool was = p->is_guessed;
 
-	p->is_guessed |= h->config.wants & HEAP_WANTS_PEAK && h->config.rate > 1 &&
+	p->is_guessed |= h->config.wants & HEAP_WANTS_PEAK && p->sums.rate > 1 &&
 			 !p->sums.is_counted && p->sums.peak;
 	return p->is_guessed && !was;
 }
@@ -298,6 +300,25 @@ static bool is_newly_bypassed(struct session_heap_process *p)
 
 	p->is_bypassed |= p->sums.is_bypassed;
 	return p->is_bypassed && !was;
+}
+
+/* Once for each process; what it allocates from then on is left to chance. */
+static bool is_newly_thinned(const struct session_heap *h, struct session_heap_process *p)
+{
+	const bool was = p->is_thinned;
+
+	p->is_thinned |= h->config.wants & HEAP_WANTS_ADAPTIVE && p->sums.rate > 1;
+	return p->is_thinned && !was;
+}
+
+/* Of several processes: the first, and the coarsest. */
+static void note_thinned(struct session_heap *h, const struct wire_heap_sums *sums)
+{
+	if (!h->nr_thinned++) {
+		h->exact_samples = sums->exact_samples;
+		h->exact_ns = sums->exact_ns;
+	}
+	h->thin_rate = sums->rate > h->thin_rate ? sums->rate : h->thin_rate;
 }
 
 /* It has ended with blocks, of which the pages are gone: nobody looked at them before. */
@@ -314,19 +335,19 @@ static void note_process(struct session_heap *h, struct session_heap_process *p,
 	h->nr_unsearched += misses_search(h, p);
 	h->nr_guessed += is_newly_guessed(h, p);
 	h->nr_bypassed += is_newly_bypassed(p);
+	if (is_newly_thinned(h, p))
+		note_thinned(h, &p->sums);
 	h->nr_gone += wants_pages && has_lost_pages(p);
 	h->had_heap |= !p->is_bypassed;
 	h->has_pages |= !p->has_ended;
 }
 
-void session_heap_read(struct session_heap *h, uint64_t now_ns)
+void session_heap_read(struct source_use *u, uint64_t now_ns)
 {
+	struct session_heap *h = (struct session_heap *)u;
 	const bool wants_pages = h->config.wants & HEAP_WANTS_LAST_PAGES;
-	struct session_heap_pages pages;
+	const struct session_heap_pages pages = pages_of(h);
 
-	if (!h->wire)
-		return;
-	pages = pages_of(h);
 	if (h->has_samples) /* of these the stacks were read since */
 		forget_ended(h);
 	take_added(h, &h->ended_now);
@@ -371,12 +392,11 @@ static void look_at_ends(struct session_heap *h)
 	end_taken(h, &h->ended_now);
 }
 
-void session_heap_look(struct session_heap *h)
+void session_heap_look(struct source_use *u)
 {
+	struct session_heap *h = (struct session_heap *)u;
 	const struct wire_heap_sums lost = h->lost;
 
-	if (!h->wire)
-		return;
 	take_added(h, &h->ended_now);
 	if (!h->has_samples)
 		look_at_ends(h);
@@ -403,22 +423,44 @@ static void set_interval(uint64_t *interval_ns, const struct spec_event *asked)
 		*interval_ns = plan_interval_ns(asked);
 }
 
-/* False: there are no such events. Without a rate, each allocation is tracked for what threads do
- * not add up. */
-static bool configure(struct session_heap *h, struct wire_heap_config *out)
-{
-	bool has_events = false;
+/* Peaks of stacks, pages and pointers are of one rate: parts of them at several do not add up. */
+enum {
+	OF_ONE_RATE = HEAP_WANTS_PATHS | HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LAST_PAGES |
+		      HEAP_WANTS_PATTERN | HEAP_WANTS_REACH
+};
 
+/* All that is sampled of memory. */
+static bool is_adaptive(const struct session_heap *h, const struct wire_heap_config *c)
+{
+	bool is_any = false;
+
+	if (c->wants & OF_ONE_RATE || c->rate <= 1)
+		return false;
+	for (size_t i = 0; i < h->use.plan->nr_events; i++) {
+		const struct spec_event *asked = h->use.plan->events[i].asked;
+		int kind = session_heap_kind_of(h->use.plan, i);
+
+		if (kind < 0 || session_heap_kind(kind)->resource || !asked->rate)
+			continue;
+		if (!(asked->flags & SPEC_ADAPTIVE))
+			return false;
+		is_any = true;
+	}
+	return is_any;
+}
+
+/* Without a rate, each allocation is tracked for what threads do not add up. */
+static void configure(struct session_heap *h, struct wire_heap_config *out)
+{
 	*out = (struct wire_heap_config){.rate = 0};
-	for (size_t i = 0; i < h->plan->nr_events; i++) {
-		const struct spec_event *asked = h->plan->events[i].asked;
-		int kind = session_heap_kind_of(h->plan, i);
+	for (size_t i = 0; i < h->use.plan->nr_events; i++) {
+		const struct spec_event *asked = h->use.plan->events[i].asked;
+		int kind = session_heap_kind_of(h->use.plan, i);
 
 		if (kind < 0)
 			continue;
-		has_events = true;
 		out->wants |= session_heap_kind(kind)->wants;
-		if (kind == EVENT_HEAP_UNTOUCHED && spec_has_pattern(h->plan->spec))
+		if (kind == EVENT_HEAP_UNTOUCHED && spec_has_pattern(h->use.plan->spec))
 			out->wants |= HEAP_WANTS_PATTERN;
 		h->has_resident |= kind == EVENT_HEAP_RESIDENT;
 		h->has_samples |= spec_event_is_sampled(asked);
@@ -431,26 +473,37 @@ static bool configure(struct session_heap *h, struct wire_heap_config *out)
 	}
 	if (out->wants & OF_MEMORY && !out->rate)
 		out->rate = 1;
-	return has_events;
+	if (is_adaptive(h, out))
+		out->wants |= HEAP_WANTS_ADAPTIVE;
 }
 
-static int refuse(struct session_heap *h, const char *reason)
+/* Why the heap of the target cannot be measured; NULL: it can. */
+static const char *why_not(const struct plan *plan, uint32_t wants)
 {
-	h->support = (struct event_support){.state = READING_NOT_SUPPORTED};
-	snprintf(h->support.reason, sizeof(h->support.reason), "%.255s", reason);
-	return 0;
+	const struct plan_target *t = &plan->target;
+
+	if (!t->is_command && !t->has_agent)
+		return "the heap is measured by an agent in a command that cpuperf starts, or in a "
+		       "process that runs, with --attach";
+	if (wants & HEAP_WANTS_REACH && t->has_agent)
+		return "unreachable needs all allocations since a program's start: it cannot be "
+		       "measured with --attach";
+	if (plan->has_control)
+		return "--control cannot disable the agent: use --windows or --delay";
+	return plan->heap_refused;
 }
 
 /* The agent may be loaded into processes of other users. */
 static bool may_connect(void *arg, uint32_t pid)
 {
-	const struct plan_target *t = &((const struct session_heap *)arg)->plan->target;
+	const struct plan_target *t = &((const struct session_heap *)arg)->use.plan->target;
 
 	return t->has_agent && ARRAY_ANY(id, t->agents, t->nr_agents, (uint32_t)*id == pid);
 }
 
-int session_heap_open(struct session_heap *h, const struct plan *plan)
+int session_heap_open(struct source_use *u, struct err *e)
 {
+	struct session_heap *h = (struct session_heap *)u;
 	struct wire_config config = {.arg = h,
 				     .heap = &h->config,
 				     .heap_added = on_heap,
@@ -458,45 +511,32 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 				     .heap_reach = on_reach,
 				     .heap_pages = on_pages,
 				     .may_connect = may_connect};
-	struct err e = {0};
+	const char *refusal;
 	int rc;
 
-	if (h->wire || h->support.state)
-		return 0;
-	h->plan = plan;
-	if (!configure(h, &h->config))
-		return 0;
-	if (!plan->target.is_command && !plan->target.has_agent)
-		return refuse(h,
-			      "the heap is measured by an agent in a command that cpuperf starts, "
-			      "or in a process that runs, with --attach");
-	if (h->config.wants & HEAP_WANTS_REACH && plan->target.has_agent)
-		return refuse(
-		    h, "unreachable needs all allocations since a program's start: it cannot "
-		       "be measured with --attach");
-	if (plan->has_control)
-		return refuse(h, "--control cannot disable the agent: use --windows or --delay");
-	if (plan->heap_refused)
-		return refuse(h, plan->heap_refused);
+	configure(h, &h->config);
+	refusal = why_not(u->plan, h->config.wants);
+	if (refusal)
+		return err_set(e, -ENOTSUP, "%.255s", refusal);
 	pthread_mutex_init(&h->lock, NULL);
-	rc = wire_open(&config, &h->wire, &e);
+	rc = wire_open(&config, &h->wire, e);
 	if (rc == 0 && wire_start(h->wire)) {
 		wire_free(h->wire);
 		h->wire = NULL;
-		rc = err_set(&e, -EAGAIN, "no thread can receive what programs allocate");
+		rc = err_set(e, -EAGAIN, "no thread can receive what programs allocate");
 	}
-	if (rc == -ENOMEM)
-		return rc;
-	return rc ? refuse(h, e.msg) : 0;
+	return rc && rc != -ENOMEM ? -ENOTSUP : rc; /* no right would help */
 }
 
-const char *session_heap_name(const struct session_heap *h)
+const char *session_heap_socket(const struct source_use *u)
 {
-	return h->wire ? wire_name(h->wire) : NULL;
+	return wire_name(((const struct session_heap *)u)->wire);
 }
 
-void session_heap_fini(struct session_heap *h)
+void session_heap_close(struct source_use *u)
 {
+	struct session_heap *h = (struct session_heap *)u;
+
 	wire_free(h->wire); /* its thread has ended */
 	for (size_t i = 0; i < h->nr_added; i++)
 		session_heap_process_free(h->added[i]);
@@ -504,12 +544,12 @@ void session_heap_fini(struct session_heap *h)
 		session_heap_process_free(h->processes[i]);
 	mem_free(h->added);
 	mem_free(h->processes);
-	*h = (struct session_heap){0};
+	source_use_clear(u);
 }
 
 uint64_t session_heap_count(const struct session_heap *h, size_t event)
 {
-	int kind = session_heap_kind_of(h->plan, event);
+	int kind = session_heap_kind_of(h->use.plan, event);
 
 	if (kind == EVENT_HEAP_PEAK_TIME)
 		return session_heap_growth(h->counts[kind], h->start_ns);
@@ -528,7 +568,7 @@ static bool is_of_pages(int kind)
 
 bool session_heap_has_count(const struct session_heap *h, size_t event)
 {
-	const int kind = session_heap_kind_of(h->plan, event);
+	const int kind = session_heap_kind_of(h->use.plan, event);
 
 	if (kind < 0 || h->nr_readings < 2)
 		return true;
@@ -588,6 +628,21 @@ static uint64_t take_cut(struct session_heap *h, char text[SESSION_HEAP_NOTE_BYT
 	return nr;
 }
 
+static uint64_t take_thinned(struct session_heap *h, char text[SESSION_HEAP_NOTE_BYTES])
+{
+	const uint64_t nr = h->nr_thinned;
+
+	snprintf(text, SESSION_HEAP_NOTE_BYTES,
+		 "processes have exact numbers of the first allocations alone (%s%" PRIu64
+		 " in %" PRIu64 " ms of CPU time): then a sample was taken per %" PRIu64
+		 " KiB%s, so that recording stays cheap",
+		 nr > 1 ? "one of them: " : "", h->exact_samples, h->exact_ns / 1000000,
+		 h->thin_rate >> 10, nr > 1 ? ", or more" : "");
+	h->nr_thinned = 0;
+	h->thin_rate = 0;
+	return nr;
+}
+
 /* Less room does no harm as long as there is some. */
 static void note_missed(struct session_heap *h, bool is_full,
 			char notes[HEAP_NR_MISSES][SESSION_HEAP_NOTE_BYTES])
@@ -606,7 +661,7 @@ static void note_missed(struct session_heap *h, bool is_full,
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES])
 {
-	char cut[SESSION_HEAP_NOTE_BYTES];
+	char cut[SESSION_HEAP_NOTE_BYTES], thinned[SESSION_HEAP_NOTE_BYTES];
 	const struct {
 		uint64_t nr;
 		const char *text;
@@ -621,7 +676,7 @@ void session_heap_notes(struct session_heap *h,
 	     "allocations have an address that is not tracked: they count as live"},
 	    {session_heap_growth(h->lost.deep, h->lost_before.deep),
 	     "stacks of the heap are deeper than the agent follows: outermost callers are missing"},
-	    {h->plan->target.has_agent
+	    {h->use.plan->target.has_agent
 		 ? session_heap_growth(h->lost.unknown, h->lost_before.unknown)
 		 : 0,
 	     "frees were of blocks of before the agent was attached: they are in no number"},
@@ -640,6 +695,7 @@ void session_heap_notes(struct session_heap *h,
 	     "processes have a peak whose moment is that of the largest estimate, which is too "
 	     "large by more than its error: they were attached to, forked without an exec, or "
 	     "have an allocator without malloc_usable_size"},
+	    {take_thinned(h, thinned), thinned},
 	    {h->nr_bypassed,
 	     "processes call a malloc of their own, or of a library in front of the agent: "
 	     "the heap was not measured"},
@@ -662,7 +718,47 @@ void session_heap_notes(struct session_heap *h,
 	note_missed(h, rows[0].nr || rows[1].nr, notes + SESSION_HEAP_NR_OWN_NOTES);
 	for (size_t i = 0; i < SESSION_HEAP_NR_OWN_NOTES; i++) {
 		notes[i][0] = '\0';
-		if (rows[i].nr && h->wire)
+		if (rows[i].nr)
 			put_note(notes[i], rows[i].nr, rows[i].text);
 	}
 }
+
+static void add_notes(struct source_use *u, struct notes *notes)
+{
+	char text[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
+
+	session_heap_notes((struct session_heap *)u, text);
+	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++)
+		if (*text[i])
+			notes_add(notes, 0, "%s", text[i]);
+}
+
+/* On which CPU it was does not matter. */
+static int count(const struct source_use *u, size_t event, uint32_t cpu, struct pmu_count *out)
+{
+	const struct session_heap *h = (const struct session_heap *)u;
+
+	(void)cpu;
+	out->raw = session_heap_count(h, event);
+	return session_heap_has_count(h, event) ? 0 : -ENODATA;
+}
+
+const struct source session_heap_source = {
+    .name = "heap",
+    .groups = {EVENT_GROUP_HEAP, EVENT_GROUP_RESOURCE},
+    .is_alone = true,
+    .is_in_target = true,
+    .stays_open = true,
+    .check = session_heap_check,
+    .bytes = sizeof(struct session_heap),
+    .open = session_heap_open,
+    .close = session_heap_close,
+    .read = session_heap_read,
+    .look = session_heap_look,
+    .count = count,
+    .next = session_heap_next,
+    .histograms = session_heap_sizes,
+    .variable = "CPUPERF_HEAP",
+    .socket = session_heap_socket,
+    .notes = add_notes,
+};

@@ -6,13 +6,23 @@
  * added to each stack since the boundary before, or, of values, what there is now.
  *
  * Threads: one uses a heap; the wire's thread adds processes.
+ *
+ * An event is carried by a dummy perf event of the command's tasks, alone in its group and on no
+ * CPU in particular (PLAN_ANY_CPU), with or without a rate. That gives ids, a layout and a trace,
+ * and needs no rights. Its reading is the sum over all processes; its samples are written as
+ * stacks that were added up.
+ *
+ * A stack has the addresses of one epoch, in which they meant the same code. Its sample has a time
+ * at which they were mapped: the end of the epoch, or when the process's last stack was added, as
+ * exec may have changed the mappings since. With rate 1 a sample is exact, else its unit is the
+ * rate, as that of waits (profile/samples.c).
  */
 #ifndef SESSION_HEAP_H
 #define SESSION_HEAP_H
 
 #include "bpf/aggregate.h"
-#include "event/event.h"
 #include "session/heap_missed.h"
+#include "session/source.h"
 #include "trace/trace.h"
 #include "wire/heap.h"
 
@@ -21,8 +31,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct err;
-struct plan;
 struct wire;
 
 enum {
@@ -35,14 +43,21 @@ enum {
 #define SESSION_HEAP_TYPES (UINT64_C(1) << 56)
 enum { SESSION_HEAP_TYPE_STEP = 4096 };
 
+extern const struct source session_heap_source;
+/* Of the source. */
+int session_heap_check(const struct plan *plan, const struct plan_event *p, struct spec_pos *pos,
+		       struct err *e);
+
 struct session_heap_process;
 
 /* What is there by size. */
 enum {
 	SESSION_HEAP_CALLS,
 	SESSION_HEAP_BYTES,
+	SESSION_HEAP_SQUARES, /* by how much bytes vary, as heap_square has it */
 	SESSION_HEAP_LIVE_CALLS,
 	SESSION_HEAP_LIVE_BYTES,
+	SESSION_HEAP_LIVE_SQUARES,
 	SESSION_HEAP_NR_SIZES
 };
 
@@ -61,18 +76,8 @@ struct session_heap_ended {
 };
 
 struct session_heap {
-	/* Ends the iteration, as a process wishes; called by the wire's thread. False: none is
-	 * ended on request. */
-	bool (*dump)(void *arg);
-	void *dump_arg;
-	/* Where the kernel refuses its records of tasks and mappings: a process has connected, and
-	 * waits; or it still runs at a boundary. Called by both threads. NULL: there are records.
-	 */
-	void (*unrecorded)(void *arg, uint32_t pid);
-	void *unrecorded_arg;
-	const struct plan *plan;      /* borrowed */
-	struct wire *wire;            /* owned; NULL: not needed, or refused */
-	struct event_support support; /* why, then */
+	struct source_use use;
+	struct wire *wire; /* owned */
 	struct wire_heap_config config;
 	struct session_heap_process **processes; /* owned, like each */
 	size_t nr, room;
@@ -90,9 +95,14 @@ struct session_heap {
 	/* since the last notes: processes whose pages could not be read; that ended without a
 	 * search for pointers */
 	uint32_t nr_unread, nr_unsearched, nr_guessed, nr_bypassed, nr_gone;
+	/* Processes in which not each allocation is recorded any more, how long it was in the
+	 * first, and the rate of the coarsest; since the last notes. */
+	uint32_t nr_thinned;
+	uint64_t exact_samples, exact_ns, thin_rate;
 	bool had_heap;  /* a process whose malloc is the agent's */
 	bool has_pages; /* a process that had not ended, at the last reading */
 	uint64_t pcs[1 + WIRE_HEAP_MAX_FRAMES];
+	struct trace_histogram sizes[SESSION_HEAP_NR_SIZES];
 	struct trace_bucket size_buckets[SESSION_HEAP_NR_SIZES][WIRE_HEAP_NR_CLASSES];
 	char type[WIRE_HEAP_TYPE_BYTES];
 
@@ -110,38 +120,23 @@ struct session_heap {
 	bool has_folded; /* some process */
 };
 
-/* Zeroes are fine. */
-void session_heap_fini(struct session_heap *h);
-/* Opens the wire if the plan has such events, once. 0, also if they are refused, or -ENOMEM. */
-int session_heap_open(struct session_heap *h, const struct plan *plan);
-/* The value of CPUPERF_HEAP; NULL: no heap is measured. */
-const char *session_heap_name(const struct session_heap *h);
-/* Reads all processes. Those that ended before the call before are forgotten. */
-void session_heap_read(struct session_heap *h, uint64_t now_ns);
-/* Renews the counts alone, between two readings. */
-void session_heap_look(struct session_heap *h);
+/* Of the source. Those that ended before the reading before are forgotten. */
+int session_heap_open(struct source_use *u, struct err *e);
+void session_heap_close(struct source_use *u);
+void session_heap_read(struct source_use *u, uint64_t now_ns);
+void session_heap_look(struct source_use *u);
+const char *session_heap_socket(const struct source_use *u);
+bool session_heap_next(struct source_use *u, size_t event, struct source_at *at,
+		       struct aggregate_stack *out);
+/* The sampled allocations of the iteration that ended with the last reading by size, and the live
+ * ones at its end: a histogram of each of the parts calls, bytes, squares (by how much bytes vary
+ * by chance, in 1024 square bytes), live_calls, live_bytes and live_squares (of which the last
+ * three are missing if no blocks are tracked). A bucket, which is a power of two's first, has all
+ * sizes up to the next power of two; its count is the amount. */
+size_t session_heap_sizes(struct source_use *u, bool is_look, const struct trace_histogram **out);
+
 /* Of the event of the plan, by the last reading or look. */
 uint64_t session_heap_count(const struct session_heap *h, size_t event);
-
-struct session_heap_at {
-	size_t process;
-	uint32_t stack;
-	uint32_t life; /* its class, of lifetimes */
-};
-/* The next stack of the event's samples in the iteration that ended with the last reading; *at: all
- * zero for the first. True, or false after the last. Its callers are borrowed until the next call.
- */
-bool session_heap_next(struct session_heap *h, size_t event, struct session_heap_at *at,
-		       struct aggregate_stack *out);
-
-/* The sampled allocations of the iteration that ended with the last reading by size, and the live
- * ones at its end: a histogram of each of the parts calls, bytes, live_calls and live_bytes (of
- * which the last two are missing if no blocks are tracked). A bucket, which is a power of two's
- * first, has all sizes up to the next power of two; its count is the amount. Returns their number;
- * buckets are borrowed until the next call. */
-size_t session_heap_sizes(struct session_heap *h,
-			  struct trace_histogram out[SESSION_HEAP_NR_SIZES]);
-
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 /* Whether there is a count of the event: not of a heap that no process has, or that none shows to
@@ -149,7 +144,7 @@ bool session_heap_is_silent(const struct session_heap *h);
 bool session_heap_has_count(const struct session_heap *h, size_t event);
 
 enum {
-	SESSION_HEAP_NR_OWN_NOTES = 17,
+	SESSION_HEAP_NR_OWN_NOTES = 18,
 	SESSION_HEAP_NR_NOTES = SESSION_HEAP_NR_OWN_NOTES + HEAP_NR_MISSES
 };
 /* What was not measured in the iteration, in words; "": nothing. */

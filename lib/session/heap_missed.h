@@ -1,6 +1,6 @@
 /*
- * What processes say that is not measured of them, by reasons and the names of programs: since the
- * last notes.
+ * What is not measured of the heaps of processes, as their agents state it: by reason and by name
+ * of a program, since the last notes.
  */
 #ifndef SESSION_HEAP_MISSED_H
 #define SESSION_HEAP_MISSED_H

@@ -4,14 +4,12 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/root.h"
 #include "base/sum.h"
+#include "proc/proc.h"
 #include "session/heap_pattern.h"
 #include "wire/heap_memory.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +17,6 @@ enum {
 	WINDOW = 1024,      /* pages that are read at once */
 	MAX_READ = 1 << 26, /* pages of a process: hostile sizes take no longer than that */
 	MAX_MAPS = 1 << 28,
-	NAME_BYTES = sizeof("/proc/4294967295/pagemap"),
 };
 
 /* Of an entry of pagemap. */
@@ -203,12 +200,9 @@ static int look_at_pattern(struct pages *p, uint32_t pid)
 /* The program that connected has our memory mapped; exec takes it away. */
 static int is_there(const struct session_heap_pages *what, uint32_t pid)
 {
-	char path[NAME_BYTES];
 	BUF_AUTO(text, MAX_MAPS);
-	int rc;
+	int rc = proc_load(PROC(what->root, pid), "maps", &text) ?: buf_error(&text);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
-	rc = root_load(what->root, path, &text) ?: buf_error(&text);
 	if (rc == 0)
 		rc = strstr(buf_str(&text), "/memfd:cpuperf-heap") != NULL;
 	return rc == -ENOENT || rc == -ESRCH ? 0 : rc;
@@ -223,14 +217,12 @@ int session_heap_read_pages(const struct session_heap_pages *what, uint32_t pid,
 		       min = what->has_resident || what->has_pattern ? 0 : page;
 	struct pages *p = mem_zalloc(sizeof(*p));
 	struct wire_heap_block *blocks = NULL;
-	char path[NAME_BYTES];
 	int rc;
 
 	if (!p)
 		return -ENOMEM;
 	*p = (struct pages){.what = what, .stacks = stacks, .nr_stacks = nr_stacks, .page = page};
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/pagemap", pid);
-	p->fd = root_open(what->root, path); /* it stays that of this program */
+	p->fd = proc_open(PROC(what->root, pid), "pagemap"); /* it stays that of this program */
 	rc = is_there(what, pid);
 	if (rc > 0 && p->fd < 0)
 		rc = p->fd;

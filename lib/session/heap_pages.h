@@ -1,6 +1,10 @@
 /*
  * Which pages of a program's live allocations are in memory, and which were never touched, by
  * /proc/PID/pagemap; or by the agent's pattern (session/heap_pattern.h).
+ *
+ * Blocks are sorted by address, so that those of a page are beside each other. Pages are read at
+ * each boundary, and by the wire's thread at the end of a process, which asks for it and waits. Of
+ * blocks that are freed the agent asks mincore (agent/heap/pages.c).
  */
 #ifndef SESSION_HEAP_PAGES_H
 #define SESSION_HEAP_PAGES_H

@@ -246,8 +246,8 @@ void session_heap_process_read(const struct session_heap *h, struct session_heap
 	bool is_over = p->is_replaced || session_heap_process_is_gone(p);
 
 	read_process(p, h, is_over, is_over ? NULL : pages);
-	if (!is_over && h->unrecorded)
-		h->unrecorded(h->unrecorded_arg, p->pid);
+	if (!is_over && h->use.core->add_process)
+		h->use.core->add_process(h->use.core->sampling, p->pid);
 	p->has_ended = is_over && !p->is_unread;
 	if (p->has_ended)
 		wire_heap_end(p->memory);

@@ -1,6 +1,10 @@
 /*
  * A process of session_heap: its memory, and the last two readings of it. A program may write
  * anything into its memory: what never becomes less does not here either.
+ *
+ * A program's own dump is a question on the wire, whose thread requests the end of the iteration.
+ * The caller waits, 2 s at most, for a number in its memory that is odd while the session reads
+ * it.
  */
 #ifndef SESSION_HEAP_PROCESS_H
 #define SESSION_HEAP_PROCESS_H
@@ -23,6 +27,7 @@ struct session_heap_process {
 	bool is_unread;           /* then, for want of memory */
 	bool misses_pages;        /* at the last reading */
 	bool is_guessed;          /* the moment of its peak is by samples, which was noted */
+	bool is_thinned;          /* not each allocation is recorded any more, which was noted */
 	bool is_bypassed;         /* its heap is not measured, which was noted */
 	uint32_t missed[WIRE_HEAP_NR_MISSED]; /* what it said by then */
 	struct wire_heap_sums sums;

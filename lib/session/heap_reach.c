@@ -8,18 +8,16 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/root.h"
 #include "base/sum.h"
 #include "base/thread.h"
-#include "collect/proc_maps.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 #include "session/heap_index.h"
 #include "session/heap_links.h"
 #include "session/heap_stop.h"
 #include "wire/heap_memory.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -34,7 +32,6 @@ enum {
 	RED_ZONE = 128,
 	TLS_BYTES = 64 << 10, /* on both sides of the thread pointer */
 	MAX_MAPS = 1 << 28,
-	PATH_BYTES = sizeof("/proc/4294967295/pagemap"),
 };
 
 static const uint64_t IS_PRESENT = UINT64_C(3) << 62;
@@ -336,17 +333,14 @@ static void search_mapping(struct search *s, const struct proc_mapping *m)
 		search_static(s, m, heap_index_begin(&s->ix, heap_index_after(&s->ix, stack)));
 }
 
-static int search_roots(struct search *s, const char *maps)
+static int search_roots(struct search *s, const char *maps, const char *end)
 {
 	struct proc_mapping m;
 
 	for (size_t k = 0; k < s->nr_threads; k++)
 		look_at_all(s, s->thread[k].word, s->thread[k].nr_words * sizeof(uint64_t));
-	for (const char *end; *maps && !s->error; maps = end + !!*end) {
-		end = strchrnul(maps, '\n');
-		if (proc_maps_parse(maps, (size_t)(end - maps), &m) == 0)
-			search_mapping(s, &m);
-	}
+	while (!s->error && proc_maps_next(&maps, end, &m))
+		search_mapping(s, &m);
 	return s->error;
 }
 
@@ -390,17 +384,15 @@ static int pass_on(const struct search *s, const struct session_heap_reach *what
 static int search_stopped(struct search *s, const struct root *root, const struct wire_heap *memory)
 {
 	BUF_AUTO(maps, MAX_MAPS);
-	char path[PATH_BYTES];
+	const struct proc *p = PROC(root, s->pid);
 	int rc;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->pid);
-	rc = list_blocks(s, memory) ?: root_load(root, path, &maps) ?: buf_error(&maps);
+	rc = list_blocks(s, memory) ?: proc_load(p, "maps", &maps) ?: buf_error(&maps);
 	if (rc)
 		return rc;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/pagemap", s->pid);
-	s->pagemap = root_open(root, path);
+	s->pagemap = proc_open(p, "pagemap");
 	rc = heap_links_read(&s->links, &s->ix, s->pid, s->until_ns)
-		 ?: search_roots(s, buf_str(&maps));
+		 ?: search_roots(s, buf_str(&maps), buf_str(&maps) + maps.len);
 	if (rc == 0)
 		search_reached(s);
 	io_close(&s->pagemap);

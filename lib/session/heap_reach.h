@@ -5,6 +5,16 @@
  *
  * What looks like an address of a block, or within it, is one. What the allocator keeps is not
  * searched, as far as it is known to be the allocator's: memory between small blocks.
+ *
+ * The wire's thread searches, while the process waits for the answer. Roots are registers, stacks
+ * above their pointers, thread-local and static memory. The C library's lists of free memory may
+ * have the address of the last bytes of the block before: such a word reaches no block.
+ *
+ * A list whose items lie at random costs a system call for each step. So small blocks are read
+ * before anything is followed (heap_links.h), in order of addresses, in pieces of 512 KiB: what
+ * one points to remains as one record, whose links are places of other records, and a step of a
+ * list is one look at memory. Large blocks, and what could not be read so, are read when they are
+ * reached. heap_index.h says which block an address is in, and sorts.
  */
 #ifndef SESSION_HEAP_REACH_H
 #define SESSION_HEAP_REACH_H

@@ -1,12 +1,10 @@
 #include "session/heap_runtime.h"
 
-#include "base/root.h"
 #include "elf/probes.h"
 #include "event/usdt_files.h"
+#include "proc/proc.h"
 
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 static int is_throw(const struct elf_probe *p, void *arg)
@@ -24,7 +22,7 @@ static int has_throw(const struct elf_file *f, const char *path, void *arg)
 bool session_heap_runtime_is_within(const struct root *root, uint32_t pid)
 {
 	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/exe", root->dir, pid);
 
-	return len > 0 && (size_t)len < sizeof(path) && usdt_files_read(path, has_throw, NULL) > 0;
+	return proc_path(PROC(root, pid), "exe", path, sizeof(path)) > 0 &&
+	       usdt_files_read(path, has_throw, NULL) > 0;
 }

@@ -1,5 +1,6 @@
 /*
- * Whether a program has the C++ runtime within its own file: the agent does not see its exceptions.
+ * Whether a program has the C++ runtime within its own file. Then the agent, which stands before
+ * functions of libraries, does not see its exceptions.
  */
 #ifndef SESSION_HEAP_RUNTIME_H
 #define SESSION_HEAP_RUNTIME_H

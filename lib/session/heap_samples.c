@@ -1,5 +1,9 @@
 /*
  * What processes did in an iteration: by stack, and by size.
+ *
+ * Amounts by size are added up by each thread in a row of its own (heap_class), so that no lock is
+ * held longer. In traces they are histograms of a heap event, which readers hold apart from
+ * latencies (profile_trace.sizes).
  */
 #include "base/perf_abi.h"
 #include "base/sum.h"
@@ -69,10 +73,11 @@ static void add_life(struct session_heap *h, uint32_t life, struct aggregate_sta
 	out->nr_user++;
 }
 
-bool session_heap_next(struct session_heap *h, size_t event, struct session_heap_at *at,
+bool session_heap_next(struct source_use *u, size_t event, struct source_at *at,
 		       struct aggregate_stack *out)
 {
-	int kind = session_heap_kind_of(h->plan, event);
+	struct session_heap *h = (struct session_heap *)u;
+	int kind = session_heap_kind_of(h->use.plan, event);
 
 	for (; kind >= 0 && at->process < h->nr; at->process++, at->stack = 0) {
 		const struct session_heap_process *p = h->processes[at->process];
@@ -86,7 +91,11 @@ bool session_heap_next(struct session_heap *h, size_t event, struct session_heap
 			if (!a.samples)
 				continue;
 			*out = (struct aggregate_stack){
-			    .pid = p->pid, .tid = p->pid, .samples = a.samples, .weight = a.bytes};
+			    .pid = p->pid,
+			    .tid = p->pid,
+			    .samples = a.samples,
+			    .weight = a.bytes,
+			    .unit = p->now[stack].rate > 1 ? p->now[stack].rate : 0};
 			find_callers(h, p, stack, out);
 			if (kind == EVENT_HEAP_LIFETIME)
 				add_life(h, life, out);
@@ -119,6 +128,9 @@ static void add_sizes(const struct session_heap *h, size_t i, uint64_t to[SESSIO
 		sum_add(&to[SESSION_HEAP_BYTES], session_heap_growth(now->bytes, before->bytes));
 		sum_add(&to[SESSION_HEAP_LIVE_CALLS], live_of(now->calls, now->freed_calls));
 		sum_add(&to[SESSION_HEAP_LIVE_BYTES], live_of(now->bytes, now->freed_bytes));
+		sum_add(&to[SESSION_HEAP_SQUARES],
+			session_heap_growth(now->squares, before->squares));
+		sum_add(&to[SESSION_HEAP_LIVE_SQUARES], live_of(now->squares, now->freed_squares));
 	}
 	to[SESSION_HEAP_CALLS] = calls_of(h, to[SESSION_HEAP_CALLS]);
 	to[SESSION_HEAP_LIVE_CALLS] = calls_of(h, to[SESSION_HEAP_LIVE_CALLS]);
@@ -126,10 +138,10 @@ static void add_sizes(const struct session_heap *h, size_t i, uint64_t to[SESSIO
 
 static bool is_sampled_memory(const struct session_heap *h, size_t event)
 {
-	int kind = session_heap_kind_of(h->plan, event);
+	int kind = session_heap_kind_of(h->use.plan, event);
 
 	return kind >= 0 && !session_heap_kind(kind)->resource &&
-	       h->plan->events[event].asked->rate;
+	       h->use.plan->events[event].asked->rate;
 }
 
 /* The first event of memory that is sampled. */
@@ -137,7 +149,7 @@ static size_t sampled_event(const struct session_heap *h)
 {
 	size_t i = 0;
 
-	while (i < h->plan->nr_events && !is_sampled_memory(h, i))
+	while (i < h->use.plan->nr_events && !is_sampled_memory(h, i))
 		i++;
 	return i;
 }
@@ -152,15 +164,18 @@ static uint32_t bucket_of(size_t i)
 	return (uint32_t)(i - bits) << bits;
 }
 
-size_t session_heap_sizes(struct session_heap *h, struct trace_histogram out[SESSION_HEAP_NR_SIZES])
+size_t session_heap_sizes(struct source_use *u, bool is_look, const struct trace_histogram **sizes)
 {
-	static const char *const parts[SESSION_HEAP_NR_SIZES] = {"calls", "bytes", "live_calls",
-								 "live_bytes"};
+	static const char *const parts[SESSION_HEAP_NR_SIZES] = {
+	    "calls", "bytes", "squares", "live_calls", "live_bytes", "live_squares"};
+	struct session_heap *h = (struct session_heap *)u;
+	struct trace_histogram *out = h->sizes;
 	const bool has_blocks = h->config.wants & HEAP_WANTS_BLOCKS;
-	const size_t event = h->wire && h->has_samples ? sampled_event(h) : SIZE_MAX;
+	const size_t event = h->has_samples && !is_look ? sampled_event(h) : SIZE_MAX;
 	size_t nr = has_blocks ? SESSION_HEAP_NR_SIZES : SESSION_HEAP_LIVE_CALLS;
 
-	if (event >= (h->plan ? h->plan->nr_events : 0))
+	*sizes = out;
+	if (event >= u->plan->nr_events)
 		return 0;
 	for (size_t k = 0; k < nr; k++) {
 		out[k] = (struct trace_histogram){.event = (uint32_t)event,

@@ -3,21 +3,19 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/root.h"
-#include "base/str.h"
+#include "proc/list.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <time.h>
 
-enum { MAX_THREADS = 1 << 16, PATH_BYTES = sizeof("/proc/4294967295/task") };
+enum { MAX_THREADS = 1 << 16 };
 
 static const uint64_t LIMIT_NS = 2000000000;
 
@@ -34,8 +32,7 @@ struct threads {
 	struct heap_stopped *item; /* owned */
 	size_t nr, room;
 	uint64_t until_ns;
-	const struct root *root;
-	char path[PATH_BYTES]; /* of the folder of threads */
+	struct proc process;
 };
 
 static uint64_t word_of(const struct heap_stopped *s, uint32_t i)
@@ -59,14 +56,12 @@ static uint64_t thread_pointer(const struct heap_stopped *s)
 /* A thread that has ended may be listed until its process ends. */
 static bool has_ended(const struct threads *t, int32_t tid)
 {
-	char path[PATH_BYTES + sizeof("/4294967295/stat")], line[512];
-	const char *state;
+	char text[PROC_STAT_BYTES];
+	struct proc_stat s;
 
-	snprintf(path, sizeof(path), "%s/%" PRId32 "/stat", t->path, tid);
-	if (root_load_text(t->root, path, line, sizeof(line)))
-		return true;
-	state = strrchr(line, ')');
-	return !state || strlen(state) < 3 || state[2] == 'Z' || state[2] == 'X';
+	return proc_stat_load(PROC(t->process.root, t->process.pid, (uint32_t)tid), text, &s, NULL,
+			      0) != 0 ||
+	       proc_stat_has_ended(&s);
 }
 
 /* A thread can be asked for its registers when it has stopped. Waiting for it (waitpid) would be
@@ -113,20 +108,18 @@ static int stop_one(struct threads *t, int32_t tid)
 	return 0;
 }
 
-static int stop_named(const char *name, void *arg)
+static int stop_thread(uint32_t tid, void *arg)
 {
 	struct threads *t = arg;
-	uint64_t tid = 0;
 
-	return str_parse_u64(name, &tid) || is_known(t, (int32_t)tid) ? 0
-								      : stop_one(t, (int32_t)tid);
+	return is_known(t, (int32_t)tid) ? 0 : stop_one(t, (int32_t)tid);
 }
 
 /* The number of threads that were not stopped yet, or -errno. */
 static int stop_new(struct threads *t)
 {
 	const size_t first = t->nr;
-	int rc = root_each(t->root, t->path, stop_named, t);
+	int rc = proc_each_thread(&t->process, stop_thread, t);
 
 	for (size_t i = first; i < t->nr && rc == 0; i++)
 		rc = read_registers(t, &t->item[i]);
@@ -151,10 +144,9 @@ void heap_stop_release(struct heap_stopped *threads, size_t nr)
 
 int heap_stop(const struct root *root, uint32_t pid, struct heap_stopped **out, size_t *nr)
 {
-	struct threads t = {.root = root, .until_ns = clock_monotonic_ns() + LIMIT_NS};
+	struct threads t = {.until_ns = clock_monotonic_ns() + LIMIT_NS, .process = {root, pid}};
 	int rc;
 
-	snprintf(t.path, sizeof(t.path), "/proc/%" PRIu32 "/task", pid);
 	/* those that are stopped create no further ones */
 	do
 		rc = stop_new(&t);

@@ -1,5 +1,8 @@
 /*
  * The threads of another process, all stopped, and what is in their registers.
+ *
+ * They are stopped without waitpid, so that whoever waits for the command's end sees no stop, and
+ * target/ takes no stop for an end.
  */
 #ifndef SESSION_HEAP_STOP_H
 #define SESSION_HEAP_STOP_H

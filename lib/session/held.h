@@ -1,6 +1,9 @@
 /*
  * The folder of a session that leaves no files: private, in a memory file system, and
  * removed when this process has ended, in whatever way.
+ *
+ * Reports read files and nothing else. So --output=-, --top and a disk without room need files,
+ * too, which nobody is to see.
  */
 #ifndef SESSION_HELD_H
 #define SESSION_HELD_H

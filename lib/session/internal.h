@@ -42,6 +42,7 @@ struct session {
 	struct looks looks;
 	struct session_pace pace;
 	struct region_times_list regions; /* of the last look or iteration */
+	struct source_histograms histograms;
 
 	/* while it runs */
 	/* readings of things at the start and the end of the iteration */

@@ -4,8 +4,14 @@
 #include "session/latency.h"
 
 #include "base/array.h"
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "bpf/latency.h"
+#include "pmu/group.h"
+#include "session/notes.h"
+#include "session/plan.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,44 +36,54 @@ struct seen {
 	uint64_t bucket[LATENCY_NR_BUCKETS];
 };
 
-void session_latency_view_init(struct session_latency_view *v)
+/* What was added between two readings. All zero: there was none. */
+struct view {
+	struct dict now, before;      /* at the last two readings */
+	struct trace_histogram *item; /* owned; the difference */
+	size_t nr, room;
+	struct trace_bucket *buckets; /* owned; of all items */
+	size_t nr_buckets, bucket_room;
+};
+
+struct session_latency {
+	struct source_use use;
+	struct latency *programs; /* owned */
+	size_t nr_events;
+	uint32_t events[LATENCY_MAX_EVENTS]; /* of the plan, by the programs' number */
+	struct view iteration, look;
+	bool has_failed; /* to read, since the last notes */
+	/* The counts that belong to the last reading. */
+	bool has_counts;
+	uint64_t *counts;                       /* owned; per event of the programs and CPU */
+	uint64_t *last;                         /* owned; per CPU: space for another reading */
+	uint32_t nr_cpus;                       /* the highest number of a CPU, and one */
+	uint64_t forgotten[LATENCY_MAX_EVENTS]; /* in histograms that were removed */
+};
+
+static void init_view(struct view *v)
 {
 	dict_init(&v->now, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
 	dict_init(&v->before, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
 }
 
-void session_latency_view_fini(struct session_latency_view *v)
+static void fini_view(struct view *v)
 {
 	dict_fini(&v->now);
 	dict_fini(&v->before);
 	mem_free(v->item);
 	mem_free(v->buckets);
-	*v = (struct session_latency_view){0};
 }
 
-static void forget_readings(struct session_latency *l)
+static void close_programs(struct source_use *u)
 {
-	dict_fini(&l->view.now);
-	dict_fini(&l->view.before);
-	l->view.nr = 0;
-	l->has_counts = false;
-	memset(l->forgotten, 0, sizeof(l->forgotten));
-}
+	struct session_latency *l = (struct session_latency *)u;
 
-void session_latency_close(struct session_latency *l)
-{
 	latency_close(l->programs);
-	l->programs = NULL;
-	forget_readings(l);
-}
-
-void session_latency_fini(struct session_latency *l)
-{
-	session_latency_close(l);
-	session_latency_view_fini(&l->view);
+	fini_view(&l->iteration);
+	fini_view(&l->look);
 	mem_free(l->counts);
 	mem_free(l->last);
-	*l = (struct session_latency){0};
+	source_use_clear(u);
 }
 
 static struct latency_event latency_event(int number)
@@ -76,18 +92,6 @@ static struct latency_event latency_event(int number)
 		return (struct latency_event){.kind = (enum latency_kind)number};
 	return (struct latency_event){.kind = LATENCY_SYSCALL,
 				      .syscall = (uint32_t)(number - EVENT_LATENCY_SYSCALL)};
-}
-
-static void explain(int rc, const struct err *e, struct event_support *out)
-{
-	bool is_denied = rc == -EPERM;
-
-	*out = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
-							 : READING_NOT_SUPPORTED};
-	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
-	snprintf(out->hint, sizeof(out->hint), "%s",
-		 is_denied ? "run as root, or permit it to the program's file: RIGHTS in cpuperf(1)"
-			   : "");
 }
 
 void session_latency_check(const int *numbers, size_t nr, struct event_support *out)
@@ -103,7 +107,7 @@ void session_latency_check(const int *numbers, size_t nr, struct event_support *
 	rc = latency_open(&config, &programs, &e);
 	*out = (struct event_support){.state = READING_OK};
 	if (rc)
-		explain(rc, &e, out);
+		source_explain(rc, &e, out);
 	latency_close(programs);
 }
 
@@ -111,10 +115,10 @@ void session_latency_check(const int *numbers, size_t nr, struct event_support *
  * plan twice. */
 static size_t slot_of(const struct session_latency *l, size_t event)
 {
-	int number = event_latency(&l->plan->events[event].event);
+	int number = event_latency(&l->use.plan->events[event].event);
 
 	for (size_t i = 0; i < l->nr_events; i++)
-		if (event_latency(&l->plan->events[l->events[i]].event) == number)
+		if (event_latency(&l->use.plan->events[l->events[i]].event) == number)
 			return i;
 	return LATENCY_MAX_EVENTS;
 }
@@ -123,8 +127,8 @@ static size_t slot_of(const struct session_latency *l, size_t event)
 static int find_events(struct session_latency *l, struct latency_event *out)
 {
 	l->nr_events = 0;
-	for (size_t i = 0; i < l->plan->nr_events; i++) {
-		const struct plan_event *p = &l->plan->events[i];
+	for (size_t i = 0; i < l->use.plan->nr_events; i++) {
+		const struct plan_event *p = &l->use.plan->events[i];
 
 		if (p->set == PLAN_NO_SET || event_latency(&p->event) < 0 ||
 		    slot_of(l, i) < LATENCY_MAX_EVENTS)
@@ -139,7 +143,7 @@ static int find_events(struct session_latency *l, struct latency_event *out)
 
 static int make_counts(struct session_latency *l)
 {
-	const struct cpuset *cpus = &l->plan->cpus;
+	const struct cpuset *cpus = &l->use.plan->cpus;
 
 	if (l->counts || !l->nr_events)
 		return 0;
@@ -150,61 +154,60 @@ static int make_counts(struct session_latency *l)
 	return l->counts && l->last ? 0 : -ENOMEM;
 }
 
-int session_latency_open(struct session_latency *l, const struct plan *plan)
+static int load(struct session_latency *l, struct err *e)
 {
+	const struct plan *plan = l->use.plan;
 	struct latency_event events[LATENCY_MAX_EVENTS];
 	struct latency_config config = {.events = events,
 					.follow = plan_follow(plan),
 					.cpus = plan->has_all_cpus ? NULL : &plan->cpus};
-	struct err e = {0};
 	int rc;
 
-	if (l->programs || l->support.state)
-		return 0;
-	l->plan = plan;
-	session_latency_view_init(&l->view);
-	rc = find_events(l, events);
+	if (find_events(l, events))
+		return err_set(e, -ENOTSUP, "a session has at most %d latencies",
+			       LATENCY_MAX_EVENTS);
 	config.nr_events = l->nr_events;
-	if (!l->nr_events)
-		return 0;
-	if (make_counts(l))
-		return -ENOMEM;
-	if (rc)
-		err_set(&e, -ENOTSUP, "a session has at most %d latencies", LATENCY_MAX_EVENTS);
-	else
-		(void)latency_open(&config, &l->programs, &e);
-	for (size_t i = 0; i < plan->target.nr_ids && !plan->target.is_cgroup && l->programs; i++)
+	rc = make_counts(l) ?: latency_open(&config, &l->programs, e);
+	for (size_t i = 0; i < plan->target.nr_ids && !plan->target.is_cgroup && rc == 0; i++)
 		(void)latency_add_process(l->programs, plan->target.ids[i]); /* it has ended */
-	if (l->programs)
-		(void)latency_start(l->programs, &e);
-	if (e.code == -ENOMEM)
-		return -ENOMEM;
-	if (!e.code)
-		return 0;
-	l->error = -e.code;
-	explain(e.code, &e, &l->support);
-	session_latency_close(l);
-	return 0;
+	return rc ?: latency_start(l->programs, e);
 }
 
-void session_latency_switch(struct session_latency *l, size_t event, bool is_enabled)
+static int open_programs(struct source_use *u, struct err *e)
 {
-	if (l->programs && event_latency(&l->plan->events[event].event) >= 0)
-		latency_switch(l->programs, slot_of(l, event), is_enabled);
+	struct session_latency *l = (struct session_latency *)u;
+	int rc;
+
+	init_view(&l->iteration);
+	init_view(&l->look);
+	rc = load(l, e);
+	if (rc)
+		close_programs(u);
+	return rc;
 }
 
-uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu)
+static void enable(struct source_use *u, size_t event, bool is_enabled)
 {
+	struct session_latency *l = (struct session_latency *)u;
+
+	latency_switch(l->programs, slot_of(l, event), is_enabled);
+}
+
+static int count(const struct source_use *u, size_t event, uint32_t cpu, struct pmu_count *out)
+{
+	const struct session_latency *l = (const struct session_latency *)u;
 	size_t slot = slot_of(l, event);
 
 	if (l->has_counts && slot < l->nr_events && cpu < l->nr_cpus)
-		return l->counts[slot * l->nr_cpus + cpu];
-	return l->programs ? latency_count(l->programs, slot, cpu) : 0;
+		out->raw = l->counts[slot * l->nr_cpus + cpu];
+	else
+		out->raw = latency_count(l->programs, slot, cpu);
+	return 0;
 }
 
 static int add_row(const struct latency_row *row, void *arg)
 {
-	struct session_latency_view *v = arg;
+	struct view *v = arg;
 	struct seen key, *s;
 
 	memset(&key, 0, sizeof(key));
@@ -276,8 +279,8 @@ static uint64_t growth(uint64_t now, uint64_t before)
 }
 
 /* Appends what was added since the reading before. */
-static int add_item(const struct session_latency *l, struct session_latency_view *v,
-		    const struct seen *now, const struct seen *before, bool *has_grown)
+static int add_item(const struct session_latency *l, struct view *v, const struct seen *now,
+		    const struct seen *before, bool *has_grown)
 {
 	size_t nr_before = v->nr_buckets;
 	struct trace_histogram *h;
@@ -303,7 +306,8 @@ static int add_item(const struct session_latency *l, struct session_latency_view
 				      .sum_ns = growth(now->sum_ns, before ? before->sum_ns : 0),
 				      .max_ns = now->max_ns,
 				      .nr = v->nr_buckets - nr_before};
-	name_histogram(latency_event(event_latency(&l->plan->events[h->event].event)).kind, now, h);
+	name_histogram(latency_event(event_latency(&l->use.plan->events[h->event].event)).kind, now,
+		       h);
 	return 0;
 }
 
@@ -311,7 +315,7 @@ static int add_item(const struct session_latency *l, struct session_latency_view
 static void forget_ended(struct session_latency *l, struct seen *s)
 {
 	const struct latency_row row = {.event = s->event, .id = s->id};
-	int number = event_latency(&l->plan->events[l->events[s->event]].event);
+	int number = event_latency(&l->use.plan->events[l->events[s->event]].event);
 
 	if (number < EVENT_LATENCY_SYSCALL || s->id == LATENCY_OTHERS ||
 	    kill((pid_t)s->id, 0) == 0 || errno != ESRCH)
@@ -324,7 +328,7 @@ static void forget_ended(struct session_latency *l, struct seen *s)
 }
 
 /* ended: of each that did not grow; NULL: nothing. */
-static int subtract(struct session_latency *l, struct session_latency_view *v,
+static int subtract(struct session_latency *l, struct view *v,
 		    void (*ended)(struct session_latency *l, struct seen *s))
 {
 	const struct trace_bucket *at;
@@ -357,12 +361,12 @@ static uint64_t count_cpus(const struct session_latency *l, size_t slot, uint64_
 /* A request is in two histograms, of which the second one has all. */
 static uint64_t count_histograms(const struct session_latency *l, size_t slot)
 {
-	int number = event_latency(&l->plan->events[l->events[slot]].event);
+	int number = event_latency(&l->use.plan->events[l->events[slot]].event);
 	uint32_t part = latency_event(number).kind == LATENCY_BLOCK;
 	uint64_t sum = l->forgotten[slot];
 
-	for (uint32_t i = 0; i < l->view.now.nr; i++) {
-		const struct seen *s = dict_at(&l->view.now, i);
+	for (uint32_t i = 0; i < l->iteration.now.nr; i++) {
+		const struct seen *s = dict_at(&l->iteration.now, i);
 
 		for (size_t k = 0; k < LATENCY_NR_BUCKETS && s->event == slot && s->part == part;
 		     k++)
@@ -399,13 +403,8 @@ static void agree_counts(struct session_latency *l)
 	}
 }
 
-void session_latency_done(struct session_latency *l)
-{
-	l->has_counts = false;
-}
-
 /* The last reading becomes the one before. */
-static void begin_reading(struct session_latency_view *v)
+static void begin_reading(struct view *v)
 {
 	struct dict before = v->before;
 
@@ -415,30 +414,86 @@ static void begin_reading(struct session_latency_view *v)
 	v->nr = v->nr_buckets = 0;
 }
 
-void session_latency_read(struct session_latency *l)
+static void read_iteration(struct source_use *u, uint64_t now_ns)
 {
+	struct session_latency *l = (struct session_latency *)u;
+	struct view *v = &l->iteration;
 	int rc;
 
-	if (!l->programs)
-		return;
-	begin_reading(&l->view);
+	(void)now_ns;
+	begin_reading(v);
 	for (size_t slot = 0; slot < l->nr_events; slot++)
 		(void)count_cpus(l, slot, &l->counts[slot * l->nr_cpus]);
-	rc = latency_read(l->programs, add_row, &l->view);
+	rc = latency_read(l->programs, add_row, v);
 	if (rc == 0)
 		agree_counts(l);
 	l->has_counts = rc == 0;
-	rc = rc ?: subtract(l, &l->view, forget_ended);
-	l->has_failed = rc != 0;
+	rc = rc ?: subtract(l, v, forget_ended);
+	l->has_failed |= rc != 0;
 	if (rc)
-		l->view.nr = 0;
-}
-
-void session_latency_look(struct session_latency *l, struct session_latency_view *v)
-{
-	if (!l->programs)
-		return;
-	begin_reading(v);
-	if (latency_read(l->programs, add_row, v) || subtract(l, v, NULL))
 		v->nr = 0;
 }
+
+/* Then the CPUs' counts do not have to add up to those of the histograms any more. */
+static void end_reading(struct source_use *u)
+{
+	((struct session_latency *)u)->has_counts = false;
+}
+
+static void read_look(struct source_use *u)
+{
+	struct session_latency *l = (struct session_latency *)u;
+
+	begin_reading(&l->look);
+	if (latency_read(l->programs, add_row, &l->look) || subtract(l, &l->look, NULL))
+		l->look.nr = 0;
+}
+
+static size_t histograms(struct source_use *u, bool is_look, const struct trace_histogram **out)
+{
+	struct session_latency *l = (struct session_latency *)u;
+	const struct view *v = is_look ? &l->look : &l->iteration;
+
+	*out = v->item;
+	return v->nr;
+}
+
+static void add_notes(struct source_use *u, struct notes *notes)
+{
+	struct session_latency *l = (struct session_latency *)u;
+
+	if (l->has_failed)
+		notes_add(notes, 0, "the histograms of latencies could not be read");
+	l->has_failed = false;
+}
+
+static int check(const struct plan *plan, const struct plan_event *p, struct spec_pos *pos,
+		 struct err *e)
+{
+	(void)pos;
+	if (p->source != &session_latency_source ||
+	    !(spec_event_is_sampled(p->asked) || p == plan->timebase))
+		return 0;
+	return source_refuse_sampling(
+	    p,
+	    ": each is counted, and cpuperf_print --report=latency prints "
+	    "how long they took",
+	    e);
+}
+
+const struct source session_latency_source = {
+    .name = "latency",
+    .groups = {EVENT_GROUP_LATENCY},
+    .is_alone = true,
+    .check = check,
+    .bytes = sizeof(struct session_latency),
+    .open = open_programs,
+    .close = close_programs,
+    .enable = enable,
+    .read = read_iteration,
+    .done = end_reading,
+    .look = read_look,
+    .count = count,
+    .histograms = histograms,
+    .notes = add_notes,
+};

@@ -13,7 +13,6 @@ int looks_init(struct looks *l, struct counters *c, uint64_t period_ns)
 	l->it.iteration = UINT32_MAX - 1; /* the first reading is none, the first look is 0 */
 	session_things_init(&l->things[0]);
 	session_things_init(&l->things[1]);
-	session_latency_view_init(&l->latency);
 	if (!period_ns)
 		return 0;
 	l->readings = mem_calloc(2 * (size_t)c->nr_cpus * c->plan->nr_parts, sizeof(*l->readings));
@@ -25,7 +24,7 @@ void looks_fini(struct looks *l)
 {
 	session_things_fini(&l->things[0]);
 	session_things_fini(&l->things[1]);
-	session_latency_view_fini(&l->latency);
+	mem_free(l->histograms.item);
 	mem_free(l->readings);
 	mem_free(l->traces);
 }
@@ -48,7 +47,7 @@ void looks_read(struct looks *l)
 	l->it.end_ns = clock_monotonic_ns();
 	clock_triple_now(&l->it.clocks);
 	l->due_ns = l->it.end_ns + l->period_ns;
-	session_heap_look(&l->counters->heap);
+	source_uses_look(&l->counters->uses);
 	for (uint32_t t = 0; t < l->counters->nr_cpus; t++) {
 		const struct session_cpu *c = &l->counters->cpus[t];
 
@@ -60,9 +59,9 @@ void looks_read(struct looks *l)
 						      .start = readings_of(l, t, l->last),
 						      .end = readings_of(l, t, now)};
 	}
-	session_latency_look(&l->counters->latency, &l->latency);
-	l->it.histograms = l->latency.item;
-	l->it.nr_histograms = l->latency.nr;
+	source_uses_histograms(&l->counters->uses, true, &l->histograms);
+	l->it.histograms = l->histograms.item;
+	l->it.nr_histograms = l->histograms.nr;
 	l->it.things_start = &l->things[l->last];
 	l->it.things_end = &l->things[now];
 	l->it.traces = l->traces;

@@ -1,6 +1,11 @@
 /*
  * Readings at a fixed pace within an iteration, for display: what was counted since the one
  * before. Files contain nothing of them.
+ *
+ * An answered session (of a command, or one iteration of processes) has no end of an iteration to
+ * show while it lasts. So it is read between boundaries, once a second, for the dashboard and for
+ * metrics with limits: one beyond its limit triggers the snapshot of a flight recorder
+ * (session_trigger).
  */
 #ifndef SESSION_LOOKS_H
 #define SESSION_LOOKS_H
@@ -17,7 +22,7 @@ struct looks {
 	struct session_trace *traces; /* owned; per CPU */
 	struct reading *readings;     /* owned; two sets, each with the parts of each CPU */
 	struct session_things things[2];
-	struct session_latency_view latency;
+	struct source_histograms histograms;
 	unsigned last; /* the set of the last readings */
 };
 

@@ -1,5 +1,15 @@
 /*
  * The manifest of a session: written beside its name, then renamed. One thread at a time uses it.
+ *
+ * It is on the disk before measuring begins, and has the session's id, as each trace has, so that
+ * traces of another session with the same prefix are never shown as this one's. A session begins
+ * by installing its manifest, when nothing can refuse it any more; only then are files of an older
+ * one removed.
+ *
+ * `state` is "recording" until the end, so that the printer can report a killed session. During a
+ * session the manifest may lag: traces with the session's id belong to it. While the lock beside
+ * the manifest is held the session is in progress, and what is not written yet (problems of code
+ * ENODATA) is no loss (profile/faults.c).
  */
 #ifndef SESSION_MANIFEST_H
 #define SESSION_MANIFEST_H

@@ -4,6 +4,17 @@
  * session's thread adds the files that it finds in the side band, without waiting; another thread
  * queries the build-id of each file (identify.h), again when the file is mapped again, because it
  * may have changed.
+ *
+ * A file is identified by device, inode, generation and the time of the inode's last change. The
+ * common file stores each build-id with the interval in which it is valid. Command lines are read
+ * of processes that still run then. The kernel could put build-ids into its own records
+ * (attr.build_id), but then it would also mark the records of all other listeners, and some of
+ * them cannot read that.
+ *
+ * Of files that their path does not lead to when they are read for this, the common file stores,
+ * once and packed outside of its lock, the parts that name functions and unwind stacks
+ * (survey/files.h, elf/parts.h). The folders of the other files are watched (survey/places.h): one
+ * that is deleted or replaced is read while a process still has it mapped.
  */
 #ifndef SESSION_MAPPED_H
 #define SESSION_MAPPED_H

@@ -5,10 +5,10 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/root.h"
 #include "base/sys.h"
-#include "collect/proc_maps.h"
 #include "elf/image.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 #include "wire/wire.h"
 
 #define CPUPERF_NO_MARKS /* the layout alone */
@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,10 +61,10 @@ void marked_fini(struct marked *m)
 
 static int open_memory(const struct marked *m, uint32_t pid, int flags)
 {
-	char path[sizeof(m->root->dir) + 64];
+	char path[PATH_MAX];
+	int rc = proc_path(PROC(m->root, pid), "mem", path, sizeof(path));
 
-	snprintf(path, sizeof(path), "%s/proc/%u/mem", m->root->dir, pid);
-	return sys()->openat(AT_FDCWD, path, flags | O_CLOEXEC, 0);
+	return rc < 0 ? rc : sys()->openat(AT_FDCWD, path, flags | O_CLOEXEC, 0);
 }
 
 static int read_memory(void *arg, uint64_t address, void *to, size_t len)
@@ -149,24 +148,16 @@ static int on_note(void *arg, uint64_t address, const uint8_t *content, size_t l
 
 static int read_maps(struct look *l, struct buf *text)
 {
-	char path[LINK_BYTES];
+	struct proc_mapping one, *to;
 	size_t room = 0;
-	int rc;
+	int rc = proc_load(PROC(l->m->root, l->pid), "maps", text) ?: buf_error(text);
+	const char *at = buf_str(text), *end = at + text->len;
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", l->pid);
-	rc = root_load(l->m->root, path, text) ?: buf_error(text);
-	for (const char *at = buf_str(text), *end; rc == 0 && *at; at = end + 1) {
-		struct proc_mapping one = {.start = 0}, *to;
-
-		end = strchrnul(at, '\n');
-		if (proc_maps_parse(at, (size_t)(end - at), &one) == 0) {
-			to = l->nr < MAX_MAPPINGS ? MEM_ADD(l->maps, l->nr, room) : NULL;
-			if (!to)
-				return -ENOMEM;
-			*to = one;
-		}
-		if (!*end)
-			break;
+	while (rc == 0 && proc_maps_next(&at, end, &one)) {
+		to = l->nr < MAX_MAPPINGS ? MEM_ADD(l->maps, l->nr, room) : NULL;
+		if (!to)
+			return -ENOMEM;
+		*to = one;
 	}
 	return rc;
 }
@@ -174,14 +165,11 @@ static int read_maps(struct look *l, struct buf *text)
 /* Whether the process cannot reach the recorder's socket. */
 static bool is_apart(const struct marked *m, uint32_t pid)
 {
-	char path[sizeof(m->root->dir) + 64], own[LINK_BYTES], other[LINK_BYTES];
-	ssize_t own_len, len;
+	char own[LINK_BYTES], other[LINK_BYTES];
 
-	snprintf(path, sizeof(path), "%s/proc/self/ns/net", m->root->dir);
-	own_len = readlink(path, own, sizeof(own));
-	snprintf(path, sizeof(path), "%s/proc/%u/ns/net", m->root->dir, pid);
-	len = readlink(path, other, sizeof(other));
-	return own_len > 0 && len > 0 && (own_len != len || memcmp(own, other, (size_t)len) != 0);
+	return proc_read_link(PROC_SELF(m->root), "ns/net", own, sizeof(own)) > 0 &&
+	       proc_read_link(PROC(m->root, pid), "ns/net", other, sizeof(other)) > 0 &&
+	       strcmp(own, other) != 0;
 }
 
 int marked_look(struct marked *m, uint32_t pid)

@@ -6,6 +6,13 @@
  * number of a recorder that is gone.
  *
  * Not thread-safe.
+ *
+ * The note is looked for in memory (elf/image.h), not in the file, which may be gone or in another
+ * mount namespace. At the start the target's processes or all are looked at, then each process
+ * whose side band shows an executable mapping; so those of a command are found that lost the
+ * variable (`env -i`), and those of another network namespace are named. Between the check of a
+ * word and its writing the process may unmap it: a window of microseconds that /proc/PID/mem
+ * cannot close.
  */
 #ifndef SESSION_MARKED_H
 #define SESSION_MARKED_H

@@ -1,6 +1,20 @@
 /*
  * The files of a session: traces and manifest, their names, their locks. An empty prefix means
  * no traces, an empty manifest path no manifest.
+ *
+ * Files of a tally appear complete: written as `.NAME.tmp`, then renamed; mode 0600. Links are not
+ * followed, and of the user's own files only traces or the manifest are replaced. A lock file
+ * beside the prefix and one beside the manifest exclude a second session.
+ *
+ * All names that a session may use are checked before it begins. One that belongs to another user
+ * refuses the session; with the default paths, in /tmp or the current folder, the session moves
+ * into a folder of the user's own (session_folder_make_private), or only the manifest, beside its
+ * traces. Such a name that appears later costs one file (recorder_go_on_without).
+ *
+ * Sample files grow under their names, frame by frame, and are truncated to the last complete
+ * frame after a failed write. On a full disk smaller data is tried: samples that fit, then the
+ * end, for which an unnamed file reserves room from the start. That end states that the file is
+ * incomplete.
  */
 #ifndef SESSION_OUTPUT_H
 #define SESSION_OUTPUT_H

@@ -73,9 +73,9 @@ static void note_change(const struct session_pace *p, enum step step, uint32_t i
 	notes_add(notes, 0, "%s", text);
 }
 
-/* What it costs may be no matter of the rate, as with iterations that are short or pushed: rates
- * that are lower for nothing are given back, and are not tried again until use is another, or long
- * after, since it may have grown at that very moment. */
+/* Where short or pushed iterations cost more than samples do, lower rates save nothing: if use fell
+ * by less than a tenth, the rate is doubled again. Lower rates are tried anew when use changes, or
+ * after a long time, as use may have grown just when the rate was halved. */
 static enum step step_above(struct session_pace *p, const struct plan *plan, uint64_t mean)
 {
 	if (p->before && mean > p->before - p->before / 10) {

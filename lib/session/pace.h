@@ -1,6 +1,17 @@
 /*
  * Whether a session samples too often for what it may use of a CPU (max_own_cpu), and how much
  * less often it samples then. Numbers only: run.c opens the events anew.
+ *
+ * After each iteration the CPU time of this process is compared with the limit, and rates are
+ * divided by what follows from it (plan.divisor; plan_rate and plan_frequency are what is opened).
+ * If half the rate saved less than a tenth, it is taken back: then the cost does not depend on
+ * rates, and a lower rate saves nothing.
+ *
+ * All events are then opened anew, as for runs, since the kernel changes the period neither of
+ * what tasks inherited nor of programs that sample waits. The gap is stated like one between
+ * windows. The events frame has the rate of the spec, so that columns and sessions compare; an
+ * attr has the rate in force, by which samples weigh; the divisor is a frame of each trace, by
+ * which samples are expected (table_sampling).
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H

@@ -8,6 +8,7 @@
 #include "session/counters.h"
 #include "session/notes.h"
 #include "session/sampler.h"
+#include "session/source.h"
 #include "trace/writer.h"
 
 #include <errno.h>
@@ -210,7 +211,7 @@ static bool is_paced(const struct counters *c, size_t i)
 	if (misc_samples_every_ns(&c->misc, i))
 		return false;
 	return c->events[i].nr_cpus && (e->set == PLAN_ALONE || e->set == PLAN_NO_SET) &&
-	       event_heap(&e->event) < 0 && (e->asked->every_ns || c->plan->timebase);
+	       !e->source->is_in_target && (e->asked->every_ns || c->plan->timebase);
 }
 
 static size_t pace_at(struct paced *p, uint64_t every_ns)

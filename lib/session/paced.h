@@ -4,6 +4,10 @@
  * disk delays no reading of another kind; a queue (ticks.h) stores them for the files. Sources that
  * sample at rates of their own (collect_has_samples) have queues themselves; theirs is emptied into
  * another one here.
+ *
+ * One thread has a deadline for each pace and reads once what is due together. A tally has this
+ * thread too if an event has a pace of its own; its trace, which is written at once, gets what
+ * waits in the queue.
  */
 #ifndef SESSION_PACED_H
 #define SESSION_PACED_H

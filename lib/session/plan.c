@@ -5,8 +5,9 @@
 
 #include "base/array.h"
 #include "base/mem.h"
-#include "bpf/waits.h"
+#include "bpf/aggregate.h"
 #include "event/model.h"
+#include "session/source.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +15,6 @@
 #include <string.h>
 
 enum { MAX_LABEL_BYTES = 1 << 20, MADE_NUMBER = 1024 };
-static const uint64_t MAX_WAIT_NS = (uint64_t)1 << 42; /* as bpf/waits.h */
-enum { MIN_TIME_NS = 100000 };
-static const uint64_t MAX_HEAP_RATE = (uint64_t)1 << 40;
 
 /* Adds an error from code that does not know positions, with its position in the spec. */
 static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
@@ -41,21 +39,18 @@ static int report_pace(const struct spec *spec, const struct spec_event *asked, 
 	return e->code;
 }
 
-static enum plan_set counted_set(const struct event *ev)
+static enum plan_set counted_set(const struct plan_event *p)
 {
-	if (!event_is_perf(ev) || ev->row->missing)
+	if (!event_is_perf(&p->event) || p->event.row->missing)
 		return PLAN_NO_SET;
-	switch (ev->group->id) {
+	if (p->source->is_alone)
+		return PLAN_ALONE;
+	switch (p->event.group->id) {
 	case EVENT_GROUP_SOFTWARE:
 	case EVENT_GROUP_TRACEPOINT: /* also counted by the kernel */
 		return PLAN_SOFTWARE;
 	case EVENT_GROUP_MISC:
 	case EVENT_GROUP_GPU:
-	case EVENT_GROUP_SCHED:
-	case EVENT_GROUP_LATENCY:
-	case EVENT_GROUP_USDT:
-	case EVENT_GROUP_HEAP:
-	case EVENT_GROUP_RESOURCE:
 		return PLAN_ALONE;
 	default:
 		return PLAN_HARDWARE;
@@ -64,9 +59,9 @@ static enum plan_set counted_set(const struct event *ev)
 
 static enum plan_set set_of(const struct plan *plan, const struct plan_event *p)
 {
-	enum plan_set counted = counted_set(&p->event);
+	enum plan_set counted = counted_set(p);
 
-	if (counted == PLAN_NO_SET || event_heap(&p->event) >= 0) /* no ring has its samples */
+	if (counted == PLAN_NO_SET || p->source->is_in_target) /* no ring has its samples */
 		return counted;
 	if (p == plan->timebase)
 		return PLAN_TIMEBASE;
@@ -101,7 +96,7 @@ static int add_parts(struct plan *plan, size_t i)
 
 static bool is_sampled_wait(const struct plan_event *p)
 {
-	return p->set == PLAN_SAMPLING && event_wait(&p->event) >= 0;
+	return p->set == PLAN_SAMPLING && p->source->has_switches;
 }
 
 bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p)
@@ -112,8 +107,8 @@ bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p)
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 {
 	return plan->target.nr_ids && p->set != PLAN_NO_SET &&
-	       (counted_set(&p->event) != PLAN_ALONE || plan_is_by_switches(plan, p) ||
-		event_heap(&p->event) >= 0);
+	       (counted_set(p) != PLAN_ALONE || plan_is_by_switches(plan, p) ||
+		p->source->is_in_target);
 }
 
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p)
@@ -163,10 +158,8 @@ bool plan_is_refused(const struct plan *plan, const struct plan_event *p)
 
 static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)
 {
-	bool is_heap = event_heap(&p->event) >= 0; /* on which CPUs it is used does not matter */
-
 	return plan_is_of_tasks(plan, p) &&
-	       (is_heap ||
+	       (p->source->is_in_target ||
 		(plan->has_all_cpus && p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE));
 }
 
@@ -182,6 +175,16 @@ bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_
 	if (is_anywhere || cpu == PLAN_ANY_CPU)
 		return is_anywhere && cpu == PLAN_ANY_CPU;
 	return !p->part.cpus || cpuset_has(p->part.cpus, cpu);
+}
+
+uint32_t *plan_list_cpus(const struct plan *plan)
+{
+	uint32_t *cpus = mem_calloc(plan->nr_cpus, sizeof(*cpus)), nr = 0;
+
+	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0 && cpus;
+	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1))
+		cpus[nr++] = (uint32_t)cpu;
+	return cpus;
 }
 
 void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct cpuset *out)
@@ -258,7 +261,7 @@ static int check_speed(const struct plan *plan, const struct plan_event *p, stru
 	uint64_t limit = host_max_sample_rate(plan->host), wanted = samples_per_s(p);
 	struct err e = {0};
 
-	if (!limit || wanted <= limit || event_heap(&p->event) >= 0)
+	if (!limit || wanted <= limit || p->source->is_in_target)
 		return 0;
 	err_set(&e, -EINVAL,
 		"%s:%s: %" PRIu64 " samples per second are above this machine's limit of %" PRIu64,
@@ -291,185 +294,16 @@ static int check_use(const struct plan *plan, const struct plan_event *p, struct
 	return report(plan->spec, p->asked->flags_pos, &e, errs);
 }
 
-static bool is_sampled_before(const struct plan *plan, const struct plan_event *p)
+uint64_t plan_aggregate_stack(const struct plan *plan)
 {
-	for (const struct plan_event *q = plan->events; q < p; q++)
-		if (q->event.row == p->event.row && spec_event_is_sampled(q->asked))
-			return true;
-	return false;
-}
+	const uint64_t with_marks = AGGREGATE_MAX_STACK + 2, max = host_max_stack(plan->host);
 
-static void refuse_second(const struct plan_event *p, struct err *e)
-{
-	err_set(e, -EINVAL, "%s:%s can be sampled at one rate only", p->event.group->name,
-		p->event.row->name);
-	err_hint(e, "remove one, or count it beside its samples: without a rate");
-}
-
-static void refuse_sampling(const struct plan_event *p, struct err *e)
-{
-	err_set(e, -EINVAL, "%s:%s can be counted, not sampled", p->event.group->name,
-		p->event.row->name);
-	if (event_latency(&p->event) >= 0)
-		err_hint(e, "write it without a rate: each is counted, and cpuperf_print "
-			    "--report=latency prints how long they took");
-	else
-		err_hint(e, "write it without a rate");
-}
-
-/* Waits are sampled by their length, and their samples have no place for others' counts. */
-static int check_wait(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
-{
-	struct err e = {0};
-
-	if (p->asked->flags & SPEC_WAKER && event_wait(&p->event) != WAITS_OFF_CPU) {
-		err_set(&e, -EINVAL, "%s:%s has no waker", p->event.group->name,
-			p->event.row->name);
-		err_hint(&e, "the flag \"waker\" is for sched:off_cpu_time");
-		return report(plan->spec, p->asked->flags_pos, &e, errs);
-	}
-	if ((event_wait(&p->event) < 0 && event_latency(&p->event) < 0) ||
-	    !(spec_event_is_sampled(p->asked) || p == plan->timebase))
-		return 0;
-	if (!event_can_be_sampled(&p->event))
-		refuse_sampling(p, &e);
-	else if (p == plan->timebase)
-		err_set(&e, -EINVAL, "%s:%s cannot be the timebase", p->event.group->name,
-			p->event.row->name);
-	else if (p->asked->frequency)
-		err_set(&e, -EINVAL,
-			"%s:%s has no frequency: its rate is the ns of waiting per sample",
-			p->event.group->name, p->event.row->name);
-	else if (is_sampled_before(plan, p))
-		refuse_second(p, &e);
-	else if (p->asked->rate > MAX_WAIT_NS)
-		err_set(&e, -EINVAL, "%s:%s: the rate is at most %" PRIu64 " ns",
-			p->event.group->name, p->event.row->name, MAX_WAIT_NS);
-	else
-		return 0;
-	return report(plan->spec, p->asked->name_pos, &e, errs);
-}
-
-/* A breakpoint that may change what the program computes needs a word in the spec; and probes are
- * sampled by their number. */
-static int check_probe(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
-{
-	struct err e = {0};
-
-	if (p->asked->flags & SPEC_UNSAFE && !event_is_probe(&p->event)) {
-		err_set(&e, -EINVAL, "the flag \"unsafe\" is for events of the group usdt");
-		return report(plan->spec, p->asked->flags_pos, &e, errs);
-	}
-	if (!event_is_probe(&p->event))
-		return 0;
-	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {
-		err_set(&e, -EINVAL, "usdt:%s is not probed: %s", p->event.row->name,
-			p->event.row->danger);
-		err_hint(&e, "the flag \"unsafe\" of the event sets the breakpoint all the same");
-	} else if (p == plan->timebase) {
-		err_set(&e, -EINVAL, "usdt:%s cannot be the timebase", p->event.row->name);
-	} else if (p->asked->frequency) {
-		err_set(&e, -EINVAL, "usdt:%s has no frequency: its rate is the hits per sample",
-			p->event.row->name);
-	} else {
-		return 0;
-	}
-	return report(plan->spec, p->asked->name_pos, &e, errs);
-}
-
-/* The first event of the heap with a rate; NULL: none has one. */
-static const struct plan_event *sampled_heap(const struct plan *plan,
-					     const struct plan_event *until)
-{
-	for (const struct plan_event *q = plan->events; q < until; q++)
-		if (q->event.group && event_heap(&q->event) >= 0 && !event_is_resource(&q->event) &&
-		    q->asked->rate)
-			return q; /* one that is unknown has no group */
-	return NULL;
-}
-
-/* Of the events until then: a search for what nothing points to has to know all blocks. */
-static bool is_searched_in_part(const struct plan *plan, const struct plan_event *until)
-{
-	const struct plan_event *sampled = sampled_heap(plan, until);
-
-	for (const struct plan_event *q = plan->events; q < until; q++)
-		if (event_heap(&q->event) == EVENT_HEAP_UNREACHABLE)
-			return sampled && sampled->asked->rate > 1;
-	return false;
+	return max > 2 && max < with_marks ? max - 2 : AGGREGATE_MAX_STACK; /* 0: not known */
 }
 
 uint64_t plan_interval_ns(const struct spec_event *asked)
 {
 	return asked->frequency ? UINT64_C(1000000000) / asked->frequency : asked->rate;
-}
-
-/* What a program allocates is added up in it, by stack, with one rate for all. */
-static int check_heap(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
-{
-	enum { MAY = SPEC_OS | SPEC_USER | SPEC_PC | SPEC_CALLCHAIN };
-	const struct spec_event *asked = p->asked;
-	const bool is_resource = event_is_resource(&p->event);
-	const struct plan_event *other = is_resource ? NULL : sampled_heap(plan, p);
-	const char *group = p->event.group->name;
-	const bool is_time = event_is_time(&p->event);
-	struct spec_pos pos = asked->name_pos;
-	struct err e = {0};
-
-	if (event_heap(&p->event) < 0)
-		return 0;
-	if (p == plan->timebase) {
-		err_set(&e, -EINVAL, "%s:%s cannot be the timebase", group, p->event.row->name);
-	} else if (asked->frequency && !is_time) {
-		err_set(&e, -EINVAL, "%s:%s has no frequency: its rate is %s", group,
-			p->event.row->name, is_resource ? "1" : "the bytes per sample");
-		pos = asked->frequency_pos;
-	} else if (is_time && spec_event_is_sampled(asked) &&
-		   plan_interval_ns(asked) < MIN_TIME_NS) {
-		err_set(&e, -EINVAL, "%s:%s: a thread has at most %d samples per second", group,
-			p->event.row->name, 1000000000 / MIN_TIME_NS);
-		err_hint(&e, "the rate is in ns: 1000000 is 1 kHz");
-		pos = asked->frequency ? asked->frequency_pos : asked->rate_pos;
-	} else if (asked->rate && !event_can_be_sampled(&p->event)) {
-		refuse_sampling(p, &e);
-	} else if (spec_event_is_sampled(asked) && is_sampled_before(plan, p)) {
-		refuse_second(p, &e);
-	} else if (is_resource && !is_time && asked->rate > 1) {
-		err_set(&e, -EINVAL, "%s:%s: the rate is 1, as each is a sample", group,
-			p->event.row->name);
-		pos = asked->rate_pos;
-	} else if (is_time && asked->rate > MAX_WAIT_NS) {
-		err_set(&e, -EINVAL, "%s:%s: the rate is at most %" PRIu64 " ns", group,
-			p->event.row->name, MAX_WAIT_NS);
-		pos = asked->rate_pos;
-	} else if (!is_time && asked->rate > MAX_HEAP_RATE) {
-		err_set(&e, -EINVAL, "heap:%s: the rate is at most %" PRIu64 " bytes",
-			p->event.row->name, MAX_HEAP_RATE);
-		pos = asked->rate_pos;
-	} else if (!is_resource && is_searched_in_part(plan, p + 1)) {
-		err_set(&e, -EINVAL,
-			"heap:unreachable requires a rate of 1: blocks that are not sampled may "
-			"have pointers to others");
-		err_hint(&e, "use a rate of 1 for all events of the group heap, or none");
-		pos = asked->rate ? asked->rate_pos : pos;
-	} else if (asked->rate && other && other->asked->rate != asked->rate) {
-		err_set(&e, -EINVAL,
-			"heap:%s has another rate than heap:%s: a program is sampled at one",
-			p->event.row->name, other->event.row->name);
-		err_hint(&e, "use the same rate, or none to count it");
-		pos = asked->rate_pos;
-	} else if (asked->flags & ~(unsigned)MAY) {
-		err_set(&e, -EINVAL, "%s:%s: of flags only \"pc\" and \"callchain\" have a meaning",
-			group, p->event.row->name);
-		pos = asked->flags_pos.line ? asked->flags_pos : asked->pos;
-	} else if (spec_event_is_sampled(asked) && plan->spec->flight.span_ns) {
-		err_set(&e, -EINVAL, "%s:%s: no flight recorder holds its samples, which are sums",
-			group, p->event.row->name);
-		err_hint(&e, "remove flight_recorder, or the rate");
-	} else {
-		return 0;
-	}
-	return report(plan->spec, pos, &e, errs);
 }
 
 /* The kernel calls programs with the samples of PMUs and of its software events; those of waits add
@@ -490,7 +324,7 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 			"added up have no time, and so no region",
 			p->event.group->name, p->event.row->name);
 	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT ||
-		 p->event.group->id == EVENT_GROUP_USDT || event_heap(&p->event) >= 0)
+		 (p->source->bytes && !p->source->open_aggregate))
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",
 			p->event.group->name, p->event.row->name);
 	else
@@ -501,14 +335,24 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 		      &e, errs);
 }
 
+static int check_sources(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	for (const struct source *const *s = source_table; *s; s++) {
+		struct spec_pos pos = p->asked->name_pos;
+		struct err e = {0};
+
+		if ((*s)->check && (*s)->check(plan, p, &pos, &e))
+			return report(plan->spec, pos, &e, errs);
+	}
+	return 0;
+}
+
 /* Refuses what this machine would silently not do. */
 static int check_sampling(const struct plan *plan, const struct plan_event *p,
 			  const struct catalogue *c, struct err_list *errs)
 {
 	int rc = check_period(plan->spec, p, errs)
-			  ?: check_wait(plan, p, errs) ?: check_probe(plan, p, errs)
-			  ?: check_heap(plan, p, errs)
-			  ?: check_aggregate(plan, p, errs);
+		 ?: check_sources(plan, p, errs) ?: check_aggregate(plan, p, errs);
 
 	if (event_model_is_foreign(c)) /* a plan for another machine */
 		return rc;
@@ -574,6 +418,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	rc = resolve(plan->spec, p->asked, c, &p->event, errs);
 	if (rc)
 		return rc;
+	p->source = source_of(&p->event);
 	p->set = set_of(plan, p);
 	p->id = event_id(&p->event);
 	if (p->event.row->number == 0) /* made: any number that the session's others do not have */
@@ -849,23 +694,29 @@ uint64_t plan_every_ns(const struct plan *plan, const struct plan_event *p)
 
 static bool has_fixed_rate(const struct plan *plan, const struct plan_event *p)
 {
-	return event_heap(&p->event) >= 0 || plan_is_by_switches(plan, p);
+	return p->source->is_in_target || plan_is_by_switches(plan, p);
+}
+
+static uint64_t divisor_of(const struct plan *plan, const struct plan_event *p)
+{
+	return has_fixed_rate(plan, p) ? 1 : plan->divisor;
 }
 
 uint64_t plan_rate(const struct plan *plan, const struct plan_event *p)
 {
-	return p->asked->rate * (has_fixed_rate(plan, p) ? 1 : plan->divisor);
+	return p->source->is_in_target ? plan_interval_ns(p->asked)
+				       : p->asked->rate * divisor_of(plan, p);
 }
 
 uint64_t plan_frequency(const struct plan *plan, const struct plan_event *p)
 {
-	return p->asked->frequency / (has_fixed_rate(plan, p) ? 1 : plan->divisor);
+	return p->source->is_in_target ? 0 : p->asked->frequency / divisor_of(plan, p);
 }
 
 /* How far a rate can be divided; 0: it cannot. */
 static uint64_t room_of(const struct plan *plan, const struct plan_event *p)
 {
-	uint64_t max = event_wait(&p->event) >= 0 ? MAX_WAIT_NS : INT64_MAX;
+	uint64_t max = p->source->max_rate ?: INT64_MAX;
 
 	if (!spec_event_is_sampled(p->asked) || p->set == PLAN_NO_SET || has_fixed_rate(plan, p))
 		return 0;

@@ -1,6 +1,15 @@
 /*
  * The plan: a spec resolved for a machine: how, in which set of groups and on which CPUs each event
  * is opened, and whether it can work here. Opens nothing.
+ *
+ * Groups: on each CPU software events and tracepoints form one group, hardware events as many as
+ * needed: each joins the first group with room (else the kernel returns EINVAL), or leads a new
+ * one. Software events stay apart, since a hardware group would multiplex them. Events of other
+ * PMUs (memory, energy, msr) are opened alone, on the CPUs of the PMU's cpumask.
+ *
+ * A timebase is the event whose samples pace the readings of the others. A clock as the timebase
+ * that this user may not open still sets the pace: if only misc events follow it, they are read
+ * and nothing is sampled.
  */
 #ifndef SESSION_PLAN_H
 #define SESSION_PLAN_H
@@ -14,6 +23,8 @@
 #include "spec/spec.h"
 
 #include <sys/types.h>
+
+struct source;
 
 /*
  * Events of one set share perf_event groups: first as many as fit into one group, the rest into
@@ -33,6 +44,7 @@ enum plan_set {
 
 struct plan_event {
 	struct event event;
+	const struct source *source;    /* NULL: the event is unknown, and the plan in error */
 	const struct spec_event *asked; /* borrowed from the spec */
 	const char *label;              /* the column's heading */
 	uint32_t id;                    /* in traces: group << 11 | number */
@@ -55,6 +67,7 @@ struct plan_target {
 	bool is_cgroup;
 	bool is_command;      /* it waits to be started: its events begin to count at exec */
 	bool has_runs;        /* it is started for each iteration, as a new process */
+	bool has_all_threads; /* of each process of ids, and its process itself */
 	bool is_process_only; /* without the processes that the tasks create */
 	bool until_end;       /* the iteration lasts until the target ends */
 	bool is_user_only;    /* this user may not measure in the kernel */
@@ -106,7 +119,8 @@ void plan_fini(struct plan *p);
 /* Measures only these CPUs; call it before the session is opened. -EINVAL: one is not online. */
 int plan_limit_cpus(struct plan *plan, const struct cpuset *cpus, struct err *e);
 /* The rate or frequency at which the event is sampled now: the spec's and the divisor. Of the heap,
- * of resources, and of waits that are found by records of switches, it is always the spec's. */
+ * of resources, and of waits that are found by records of switches, it is always the spec's; and of
+ * the former two a frequency is a rate, in ns. */
 uint64_t plan_rate(const struct plan *plan, const struct plan_event *p);
 uint64_t plan_frequency(const struct plan *plan, const struct plan_event *p);
 /* The largest divisor; 1: no rate can be divided. */
@@ -135,6 +149,8 @@ bool plan_is_attached(const struct plan *plan);
 struct follow_config plan_follow(const struct plan *plan);
 /* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
+/* Addresses of a stack that is added up, at most. */
+uint64_t plan_aggregate_stack(const struct plan *plan);
 /* Between two samples of a clock; 0: it is not sampled. */
 uint64_t plan_interval_ns(const struct spec_event *asked);
 /* True for an event that is not opened because it would silently count too little: one of the
@@ -146,6 +162,8 @@ bool plan_is_refused(const struct plan *plan, const struct plan_event *p);
 bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu);
 /* One trace per CPU and, with a target, one for PLAN_ANY_CPU. */
 uint32_t plan_nr_traces(const struct plan *plan);
+/* The numbers of the plan's CPUs, nr_cpus of them: to be freed; NULL without memory. */
+uint32_t *plan_list_cpus(const struct plan *plan);
 /* The plan's CPUs on which the event should be measured: those of its parts. */
 void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct cpuset *out);
 

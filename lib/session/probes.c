@@ -2,34 +2,21 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "bpf/probes.h"
 #include "event/usdt.h"
+#include "host/host.h"
+#include "pmu/group.h"
+#include "session/plan.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-void session_probes_close(struct session_probes *p)
-{
-	probes_close(p->programs);
-	p->programs = NULL;
-}
-
-void session_probes_fini(struct session_probes *p)
-{
-	session_probes_close(p);
-	*p = (struct session_probes){0};
-}
-
-static void explain(int rc, const struct err *e, struct event_support *out)
-{
-	bool is_denied = rc == -EPERM;
-
-	*out = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
-							 : READING_NOT_SUPPORTED};
-	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
-	snprintf(out->hint, sizeof(out->hint), "%s",
-		 is_denied ? "run as root, or permit it to the program's file: RIGHTS in cpuperf(1)"
-			   : "");
-}
+struct session_probes {
+	struct source_use use;
+	struct probes *programs; /* owned */
+	size_t nr_events;
+	uint32_t events[PROBES_MAX_EVENTS]; /* of the plan, by the program's number */
+};
 
 /* The type of the PMU of uprobes. */
 static int find_pmu(const struct host *h, uint32_t *type, struct err *e)
@@ -54,7 +41,7 @@ void session_probes_check(const struct host *h, struct event_support *out)
 
 	*out = (struct event_support){.state = READING_OK};
 	if (rc)
-		explain(rc, &e, out);
+		source_explain(rc, &e, out);
 	probes_close(programs);
 }
 
@@ -74,8 +61,8 @@ static int find_places(struct session_probes *p, uint64_t rates[PROBES_MAX_EVENT
 	size_t nr = 0, room = 0;
 
 	p->nr_events = 0;
-	for (size_t i = 0; i < p->plan->nr_events; i++) {
-		const struct plan_event *ev = &p->plan->events[i];
+	for (size_t i = 0; i < p->use.plan->nr_events; i++) {
+		const struct plan_event *ev = &p->use.plan->events[i];
 
 		if (ev->set == PLAN_NO_SET || !event_is_probe(&ev->event) ||
 		    p->nr_events == PROBES_MAX_EVENTS)
@@ -91,78 +78,117 @@ static int find_places(struct session_probes *p, uint64_t rates[PROBES_MAX_EVENT
 						       .offset = from->offset,
 						       .semaphore = from->semaphore};
 		}
-		rates[p->nr_events] = plan_rate(p->plan, ev);
+		rates[p->nr_events] = plan_rate(p->use.plan, ev);
 		p->events[p->nr_events++] = (uint32_t)i;
 	}
 	*nr_places = nr;
 	return 0;
 }
 
-static int start(struct session_probes *p, struct probes_config *config, struct err *e)
+static int start(struct session_probes *p, const struct probes_config *config, struct err *e)
 {
-	const struct plan_target *t = &p->plan->target;
-	int rc = find_pmu(p->plan->host, &config->pmu, e) ?: probes_open(config, &p->programs, e);
+	const struct plan_target *t = &p->use.plan->target;
+	int rc = probes_open(config, &p->programs, e);
 
 	for (size_t i = 0; i < t->nr_ids && !t->is_cgroup && rc == 0; i++)
 		(void)probes_add_process(p->programs, t->ids[i]); /* a thread, or it has ended */
 	return rc ?: probes_start(p->programs, config, e);
 }
 
-int session_probes_open(struct session_probes *p, const struct plan *plan)
+static void close_program(struct source_use *u)
 {
-	uint64_t rates[PROBES_MAX_EVENTS] = {0};
-	MEM_AUTO struct probes_place *places = NULL;
-	struct probes_config config = {.rates = rates,
-				       .follow = plan_follow(plan),
-				       .cpu = (uint32_t)cpuset_next(&plan->cpus, 0),
-				       .cpus = plan->has_all_cpus ? NULL : &plan->cpus};
-	struct err e = {0};
-	int rc;
+	struct session_probes *p = (struct session_probes *)u;
 
-	if (p->programs || p->support.state)
-		return 0;
-	p->plan = plan;
-	rc = find_places(p, rates, &places, &config.nr_places);
-	config.nr_events = p->nr_events;
-	config.places = places;
-	if (rc || !p->nr_events)
-		return rc;
-	rc = start(p, &config, &e);
-	if (rc == 0 || rc == -ENOMEM)
-		return rc;
-	p->error = -rc;
-	explain(rc, &e, &p->support);
-	session_probes_close(p);
-	return 0;
+	probes_close(p->programs);
+	source_use_clear(u);
 }
 
-int session_probes_connect(const struct session_probes *p, size_t event, uint32_t cpu, int fd)
+static int open_program(struct source_use *u, struct err *e)
 {
+	struct session_probes *p = (struct session_probes *)u;
+	uint64_t rates[PROBES_MAX_EVENTS] = {0};
+	MEM_AUTO struct probes_place *places = NULL;
+	struct probes_config config = {.follow = plan_follow(u->plan),
+				       .cpu = (uint32_t)cpuset_next(&u->plan->cpus, 0),
+				       .cpus = u->plan->has_all_cpus ? NULL : &u->plan->cpus,
+				       .rates = rates};
+	int rc = find_places(p, rates, &places, &config.nr_places);
+
+	config.nr_events = p->nr_events;
+	config.places = places;
+	rc = rc ?: find_pmu(u->plan->host, &config.pmu, e) ?: start(p, &config, e);
+	if (rc)
+		close_program(u);
+	return rc;
+}
+
+static int connect_output(const struct source_use *u, size_t event, uint32_t cpu, int fd)
+{
+	const struct session_probes *p = (const struct session_probes *)u;
 	size_t slot = slot_of(p, event);
 
-	if (slot == PROBES_MAX_EVENTS)
-		return 0;
-	if (!p->programs)
-		return -p->error;
-	return spec_event_is_sampled(p->plan->events[event].asked)
+	return slot < PROBES_MAX_EVENTS && spec_event_is_sampled(u->plan->events[event].asked)
 		   ? probes_add_output(p->programs, slot, cpu, fd)
 		   : 0;
 }
 
-void session_probes_switch(struct session_probes *p, size_t event, bool is_enabled)
+static void enable(struct source_use *u, size_t event, bool is_enabled)
 {
-	size_t slot = p->programs ? slot_of(p, event) : PROBES_MAX_EVENTS;
+	struct session_probes *p = (struct session_probes *)u;
+	size_t slot = slot_of(p, event);
 
 	if (slot < PROBES_MAX_EVENTS)
 		probes_switch(p->programs, slot, is_enabled);
 }
 
-uint64_t session_probes_count(const struct session_probes *p, size_t event, uint32_t cpu,
-			      uint64_t *lost)
+/* What the ring had no room for, PERF_FORMAT_LOST counts too. */
+static int count(const struct source_use *u, size_t event, uint32_t cpu, struct pmu_count *out)
 {
+	const struct session_probes *p = (const struct session_probes *)u;
 	size_t slot = slot_of(p, event);
 
-	*lost = 0;
-	return p->programs && slot < PROBES_MAX_EVENTS ? probes_count(p->programs, slot, cpu, lost)
-						       : 0;
+	out->raw = out->lost = 0;
+	if (slot < PROBES_MAX_EVENTS)
+		out->raw = probes_count(p->programs, slot, cpu, &out->lost);
+	return 0;
 }
+
+/* A breakpoint that may change what the program computes needs a word in the spec; and probes are
+ * sampled by their number. */
+static int check(const struct plan *plan, const struct plan_event *p, struct spec_pos *pos,
+		 struct err *e)
+{
+	const char *name = p->event.row->name;
+
+	if (p->source != &session_probes_source) {
+		*pos = p->asked->flags_pos;
+		return p->asked->flags & SPEC_UNSAFE
+			   ? err_set(e, -EINVAL,
+				     "the flag \"unsafe\" is for events of the group usdt")
+			   : 0;
+	}
+	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {
+		err_set(e, -EINVAL, "usdt:%s is not probed: %s", name, p->event.row->danger);
+		err_hint(e, "the flag \"unsafe\" of the event sets the breakpoint all the same");
+		return -EINVAL;
+	}
+	if (p == plan->timebase)
+		return source_refuse_timebase(p, e);
+	return p->asked->frequency
+		   ? err_set(e, -EINVAL,
+			     "usdt:%s has no frequency: its rate is the hits per sample", name)
+		   : 0;
+}
+
+const struct source session_probes_source = {
+    .name = "probes",
+    .groups = {EVENT_GROUP_USDT},
+    .is_alone = true,
+    .check = check,
+    .bytes = sizeof(struct session_probes),
+    .open = open_program,
+    .close = close_program,
+    .connect = connect_output,
+    .enable = enable,
+    .count = count,
+};

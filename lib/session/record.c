@@ -69,7 +69,8 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .id = p->id,
 	    .kind = row->kind,
 	    .scope = row->scope,
-	    .flags = plan_flags(c->plan, p) |
+	    .flags = (plan_flags(c->plan, p) & ~(unsigned)SPEC_ADAPTIVE) |
+		     (p->asked->flags & SPEC_ADAPTIVE ? TRACE_EVENT_ADAPTIVE : 0) |
 		     (plan_is_of_processes(c->plan, p) ? TRACE_EVENT_OF_PROCESSES : 0) |
 		     (p->asked->is_aggregated ? TRACE_EVENT_AGGREGATED : 0) |
 		     (c->plan->spec->max_own_cpu && spec_event_is_sampled(p->asked)
@@ -303,8 +304,6 @@ void recorder_add_histograms(struct trace_writer *w, const struct session_iterat
 {
 	for (size_t i = 0; i < it->nr_histograms; i++)
 		trace_writer_histogram(w, &it->histograms[i]);
-	for (size_t i = 0; i < it->nr_sizes; i++)
-		trace_writer_histogram(w, &it->sizes[i]);
 }
 
 struct trace_head recorder_head(const struct recorder *r, uint32_t iteration, uint32_t trace,

@@ -1,6 +1,15 @@
 /*
  * The counters of a thread with marks, for the counts of its regions: a group of the events that
  * the spec's region_counts names, opened here and sent to the thread, which reads it.
+ *
+ * The thread reads the group itself, by one read(2): so the program needs no rights, no sandbox
+ * can refuse it, and it holds one descriptor a thread, with a high number, while the group's other
+ * descriptors are the recorder's. Beginnings read counters before the time, ends after it. Where
+ * the kernel lets user mode read all of them, the thread maps the page of each counter and reads
+ * registers (rdpmc; on arm64 pmu/user.c requests it); a page without an index, as of a counter
+ * that is not on this CPU, leads back to read(2). The right to read registers goes with the pages,
+ * so only the thread unmaps its own, or another one when it has ended. What the marks themselves
+ * count is tried by each object's first thread, printed, and subtracted on request.
  */
 #ifndef SESSION_REGION_COUNTS_H
 #define SESSION_REGION_COUNTS_H

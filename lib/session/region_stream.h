@@ -3,6 +3,9 @@
  * nested as reports nest them, but with a look at those marks alone that were added
  * (trace/nesting.h). Memory and work are bounded: beyond a limit, marks are in the order in which
  * they came, or omitted. Not thread-safe.
+ *
+ * The kernel's tracer and the dashboard (region_live.h) need an order while the session runs.
+ * Marks older than the last pass over all rings are all there, so those are put in order.
  */
 #ifndef SESSION_REGION_STREAM_H
 #define SESSION_REGION_STREAM_H

@@ -4,25 +4,59 @@
  */
 #include "session/regions.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/dict.h"
+#include "base/err.h"
 #include "base/mem.h"
-#include "base/root.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "proc/keys.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 #include "session/common.h"
+#include "session/marked.h"
 #include "session/plan.h"
+#include "session/region_counts.h"
+#include "session/region_live.h"
+#include "session/region_stream.h"
 #include "session/tracefs.h"
 #include "trace/trace.h"
 #include "wire/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAMES = 1 << 16 };
+enum {
+	MAX_NAMES = 1 << 16,
+	NR_NOTES = 15, /* and those of counts */
+	NOTE_BYTES = 240,
+	MAX_QUEUED = 1024,
+};
+
+struct session_regions {
+	struct source_use use;
+	struct wire *wire;           /* owned; NULL: it has ended */
+	struct tracefs *tracefs;     /* NULL: regions are not written there */
+	struct dict names;           /* of regions, by number; if they are written there */
+	struct region_counts counts; /* of the wire's thread */
+	struct region_stream stream; /* for the tracer and live */
+	struct region_live *live;    /* owned; NULL: regions are not added up meanwhile */
+	char notes[NR_NOTES][NOTE_BYTES];
+
+	/* of the thread that sets programs */
+	pthread_t thread;
+	bool is_running;
+	pthread_mutex_t marked_lock;
+	struct marked marked;
+	pthread_mutex_t lock; /* of all below; held only briefly */
+	pthread_cond_t wake;
+	uint32_t queue[MAX_QUEUED]; /* processes to look at */
+	size_t nr_queued;
+	bool looks_at_all, is_ending;
+};
 
 /* Of a region, while it is written to the tracer. */
 struct name {
@@ -80,7 +114,6 @@ static void on_passed(void *arg, uint64_t until_ns)
 }
 
 enum {
-	STATUS_BYTES = 64 << 10,
 	MAX_ANCESTORS = 16,
 	PATIENCE_NS = 50000000, /* a library that is being loaded is not whole yet */
 };
@@ -91,7 +124,7 @@ static void on_name(void *arg, uint32_t number, const char *text)
 	struct trace_mark_name name = {.number = number};
 
 	snprintf(name.text, sizeof(name.text), "%s", text);
-	(void)common_add_mark_name(r->common, &name); /* an error sticks there */
+	(void)common_add_mark_name(r->use.core->common, &name); /* an error sticks there */
 	if (r->live)
 		region_live_name(r->live, number, text);
 	if (r->tracefs) {
@@ -127,29 +160,23 @@ static void on_marks(void *arg, const struct wire_marks *m)
 		region_stream_add(&r->stream, m);
 	marks.mark = copy;
 	if (copy)
-		(void)common_add_marks(r->common, &marks);
+		(void)common_add_marks(r->use.core->common, &marks);
 	mem_free(copy);
 }
 
 /* A number of /proc/PID/status; 0: there is none. */
 static uint32_t read_status(const struct root *root, uint32_t pid, const char *key)
 {
-	BUF_AUTO(text, STATUS_BYTES);
-	char path[64];
-	const char *at;
+	uint64_t number;
 
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	if (root_load(root, path, &text) || buf_error(&text))
-		return 0;
-	at = strstr(buf_str(&text), key);
-	return at ? (uint32_t)strtoul(at + strlen(key), NULL, 10) : 0;
+	return proc_status_number(PROC(root, pid), key, &number) ? (uint32_t)number : 0;
 }
 
 /* A process that was set, or the command, or one below them: what it inherited made it connect. */
 static bool may_connect(void *arg, uint32_t pid)
 {
 	struct session_regions *r = arg;
-	const struct plan_target *t = &r->plan->target;
+	const struct plan_target *t = &r->use.plan->target;
 	bool found = false;
 
 	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !found; i++) {
@@ -157,7 +184,7 @@ static bool may_connect(void *arg, uint32_t pid)
 		found = marked_has(&r->marked, pid) ||
 			(t->is_command && t->nr_ids && (pid_t)pid == t->ids[0]);
 		pthread_mutex_unlock(&r->marked_lock);
-		pid = read_status(r->marked.root, pid, "\nPPid:");
+		pid = read_status(r->marked.root, pid, "PPid");
 	}
 	return found;
 }
@@ -169,7 +196,7 @@ static void queue_look(struct session_regions *r, uint32_t pid)
 	pthread_mutex_lock(&r->lock);
 	for (size_t i = 0; i < r->nr_queued && !is_known; i++)
 		is_known = r->queue[i] == pid;
-	if (r->nr_queued == SESSION_REGIONS_MAX_QUEUED)
+	if (r->nr_queued == MAX_QUEUED)
 		r->looks_at_all = true;
 	else if (!is_known)
 		r->queue[r->nr_queued++] = pid;
@@ -196,48 +223,6 @@ static void close_counters(void *arg, void *counters)
 	region_counts_close(counters);
 }
 
-int session_regions_open(struct session_regions *r, const struct plan *plan, struct common *common,
-			 struct err *e)
-{
-	uint64_t every = plan->spec->regions.every;
-	int rc = region_counts_init(&r->counts, plan, e);
-	const struct wire_config config = {
-	    .arg = r,
-	    .name = on_name,
-	    .marks = on_marks,
-	    .passed = on_passed,
-	    .may_connect = may_connect,
-	    .gave_up = on_gave_up,
-	    .nr_counts = r->counts.nr,
-	    .count_names = r->counts.names,
-	    .names_threads = !spec_has_samples(plan->spec),
-	    .chance = every > 1 ? (uint32_t)((UINT64_C(1) << 32) / every) : 0,
-	    .counters_open = open_counters,
-	    .counters_close = close_counters};
-
-	if (rc)
-		return rc;
-	r->common = common;
-	r->tracefs = plan->tracefs;
-	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
-	region_stream_init(&r->stream, on_nested, r);
-	r->plan = plan;
-	pthread_mutex_init(&r->lock, NULL);
-	pthread_mutex_init(&r->marked_lock, NULL);
-	rc = thread_cond_init(&r->wake);
-	if (rc)
-		return err_set(e, rc, "marks cannot be received: %s", strerror(-rc));
-	rc = wire_open(&config, &r->wire, e);
-	if (rc == 0)
-		marked_init(&r->marked, &plan->host->root, wire_number(r->wire));
-	return rc;
-}
-
-const char *session_regions_name(const struct session_regions *r)
-{
-	return r->wire ? wire_name(r->wire) : NULL;
-}
-
 static void look(struct session_regions *r, uint32_t pid)
 {
 	pthread_mutex_lock(&r->marked_lock);
@@ -245,25 +230,22 @@ static void look(struct session_regions *r, uint32_t pid)
 	pthread_mutex_unlock(&r->marked_lock);
 }
 
-static int look_at_entry(const char *name, void *arg)
+static int look_at_process(uint32_t pid, void *arg)
 {
-	uint64_t pid;
-
-	if (str_parse_u64(name, &pid) == 0 && pid <= UINT32_MAX)
-		look(arg, (uint32_t)pid);
+	look(arg, pid);
 	return 0;
 }
 
 /* The processes of the target, which is tasks; without one, all. */
 static void look_at_all(struct session_regions *r)
 {
-	const struct plan_target *t = &r->plan->target;
+	const struct plan_target *t = &r->use.plan->target;
 	uint32_t last = 0;
 
 	if (!t->nr_ids)
-		(void)root_each(r->marked.root, "/proc", look_at_entry, r);
+		(void)proc_each(r->marked.root, look_at_process, r);
 	for (size_t i = 0; i < t->nr_ids; i++) {
-		uint32_t pid = read_status(r->marked.root, (uint32_t)t->ids[i], "\nTgid:");
+		uint32_t pid = read_status(r->marked.root, (uint32_t)t->ids[i], "Tgid");
 
 		if (pid && pid != last)
 			look(r, pid);
@@ -274,7 +256,7 @@ static void look_at_all(struct session_regions *r)
 static void *run(void *arg)
 {
 	struct session_regions *r = arg;
-	uint32_t pids[SESSION_REGIONS_MAX_QUEUED];
+	uint32_t pids[MAX_QUEUED];
 	size_t nr;
 	bool all;
 
@@ -302,18 +284,21 @@ static void *run(void *arg)
 }
 
 /* Also of a command: what it starts with another environment does not connect by itself. */
-void session_regions_look(struct session_regions *r, uint32_t pid)
+static void look_at(struct source_use *u, uint32_t pid)
 {
+	struct session_regions *r = (struct session_regions *)u;
+
 	if (r->is_running)
 		queue_look(r, pid);
 }
 
-int session_regions_start(struct session_regions *r, struct err *e)
+static int start(struct source_use *u, struct err *e)
 {
+	struct session_regions *r = (struct session_regions *)u;
 	int rc = r->wire ? wire_start(r->wire) : 0;
 
 	if (rc == 0 && r->wire) {
-		r->looks_at_all = !r->plan->target.is_command;
+		r->looks_at_all = !r->use.plan->target.is_command;
 		rc = thread_start_blocked(&r->thread, run, r);
 		r->is_running = rc == 0;
 	}
@@ -324,7 +309,7 @@ int session_regions_start(struct session_regions *r, struct err *e)
 static void note_losses(struct session_regions *r, const struct wire_totals *t)
 {
 	const struct marked *m = &r->marked;
-	char(*note)[SESSION_REGIONS_NOTE_BYTES] = r->notes;
+	char(*note)[NOTE_BYTES] = r->notes;
 	const size_t size = sizeof(*note);
 
 	if (t->lost)
@@ -371,7 +356,7 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 	if (!t->connections && !t->refused && !t->old && !t->unmapped && !m->nr_old &&
 	    !m->nr_busy && !m->nr_denied && !m->nr_apart)
 		snprintf(note[5], size, "%s",
-			 r->plan->target.is_command
+			 r->use.plan->target.is_command
 			     ? "no program wrote marks: regions need cpuperf/mark.h in its source, "
 			       "the variable CPUPERF_MARKS of its parent, and this network "
 			       "namespace"
@@ -381,7 +366,7 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 static void note_marked(struct session_regions *r)
 {
 	const struct marked *m = &r->marked;
-	char(*note)[SESSION_REGIONS_NOTE_BYTES] = r->notes + 8;
+	char(*note)[NOTE_BYTES] = r->notes + 8;
 	const size_t size = sizeof(*note);
 
 	if (m->nr_old)
@@ -431,61 +416,145 @@ static void end_marked(struct session_regions *r)
 	r->is_running = false;
 }
 
-void session_regions_switch(struct session_regions *r, uint64_t time_ns, bool is_on)
+static void pass_switch(struct source_use *u, uint64_t time_ns, bool is_on)
 {
 	const struct trace_switch change = {.time_ns = time_ns, .is_on = is_on};
 
-	if (r->wire)
-		(void)common_add_switch(r->common, &change); /* an error sticks there */
+	(void)common_add_switch(u->core->common, &change); /* an error sticks there */
 }
 
-int session_regions_watch(struct session_regions *r)
+static bool take_regions(struct source_use *u, uint64_t now_ns, struct region_times_list *out)
 {
-	int rc;
+	const struct session_regions *r = (const struct session_regions *)u;
 
-	if (!r->wire || r->live)
-		return 0;
-	r->live = mem_zalloc(sizeof(*r->live));
-	rc = r->live ? region_live_init(r->live) : -ENOMEM;
-	if (rc && r->live) {
-		region_live_fini(r->live);
-		mem_free(r->live);
-		r->live = NULL;
-	}
-	return rc;
-}
-
-bool session_regions_take(struct session_regions *r, uint64_t now_ns, struct region_times_list *out)
-{
 	if (r->live)
 		region_live_take(r->live, now_ns, out);
 	return r->live;
 }
 
-void session_regions_end(struct session_regions *r, const char *notes[SESSION_REGIONS_NR_NOTES])
+static void end_wire(struct session_regions *r)
 {
 	struct wire_totals totals;
 
 	end_marked(r);
-	if (r->wire) {
-		wire_stop(r->wire);
-		marked_end(&r->marked);
-		note_marked(r);
-		marked_fini(&r->marked);
-		wire_totals(r->wire, &totals);
-		note_losses(r, &totals);
-		note_counts(r, &totals);
-		wire_free(r->wire);
-		r->wire = NULL;
-	}
+	if (!r->wire)
+		return;
+	wire_stop(r->wire);
+	marked_end(&r->marked);
+	note_marked(r);
+	marked_fini(&r->marked);
+	wire_totals(r->wire, &totals);
+	note_losses(r, &totals);
+	note_counts(r, &totals);
+	wire_free(r->wire);
+	r->wire = NULL;
+}
+
+static size_t end(struct source_use *u, const char **notes, size_t room)
+{
+	struct session_regions *r = (struct session_regions *)u;
+	size_t nr = 0;
+
+	end_wire(r);
+	for (size_t i = 0; i < NR_NOTES; i++)
+		if (*r->notes[i] && nr < room)
+			notes[nr++] = r->notes[i];
+	for (size_t i = 0; i < REGION_COUNTS_MAX; i++)
+		if (*r->counts.notes[i] && nr < room)
+			notes[nr++] = r->counts.notes[i];
+	return nr;
+}
+
+static void close_marks(struct source_use *u)
+{
+	struct session_regions *r = (struct session_regions *)u;
+
+	end_wire(r);
 	if (r->live)
 		region_live_fini(r->live);
 	mem_free(r->live);
-	r->live = NULL;
 	region_stream_fini(&r->stream);
 	dict_fini(&r->names);
-	for (size_t i = 0; i < SESSION_REGIONS_NR_OWN_NOTES; i++)
-		notes[i] = r->notes[i];
-	for (size_t i = 0; i < REGION_COUNTS_MAX; i++)
-		notes[SESSION_REGIONS_NR_OWN_NOTES + i] = r->counts.notes[i];
+	source_use_clear(u);
 }
+
+/* Without traces nothing receives marks: no program is asked for them. */
+static bool is_wanted(const struct plan *plan)
+{
+	return plan->spec->regions.is_wanted && *plan->spec->output_path_prefix;
+}
+
+static int watch(struct session_regions *r)
+{
+	r->live = mem_zalloc(sizeof(*r->live));
+	return r->live ? region_live_init(r->live) : -ENOMEM;
+}
+
+static int open_wire(struct session_regions *r, struct err *e)
+{
+	const struct spec *spec = r->use.plan->spec;
+	const uint64_t every = spec->regions.every;
+	const struct wire_config config = {
+	    .arg = r,
+	    .name = on_name,
+	    .marks = on_marks,
+	    .passed = on_passed,
+	    .may_connect = may_connect,
+	    .gave_up = on_gave_up,
+	    .nr_counts = r->counts.nr,
+	    .count_names = r->counts.names,
+	    .names_threads = !spec_has_samples(spec),
+	    .chance = every > 1 ? (uint32_t)((UINT64_C(1) << 32) / every) : 0,
+	    .counters_open = open_counters,
+	    .counters_close = close_counters};
+	int rc = wire_open(&config, &r->wire, e);
+
+	if (rc == 0)
+		marked_init(&r->marked, &r->use.plan->host->root, wire_number(r->wire));
+	return rc;
+}
+
+static int open_marks(struct source_use *u, struct err *e)
+{
+	struct session_regions *r = (struct session_regions *)u;
+	int rc = region_counts_init(&r->counts, u->plan, e);
+
+	if (rc)
+		return rc;
+	r->tracefs = u->plan->tracefs;
+	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
+	region_stream_init(&r->stream, on_nested, r);
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->marked_lock, NULL);
+	rc = thread_cond_init(&r->wake);
+	if (rc)
+		err_set(e, rc, "marks cannot be received: %s", strerror(-rc));
+	rc = rc ?: u->core->wants_regions ? watch(r) : 0;
+	rc = rc ?: open_wire(r, e);
+	if (rc)
+		close_marks(u);
+	return rc;
+}
+
+static const char *socket_of(const struct source_use *u)
+{
+	const struct session_regions *r = (const struct session_regions *)u;
+
+	return r->wire ? wire_name(r->wire) : NULL;
+}
+
+const struct source session_regions_source = {
+    .name = "marks",
+    .stays_open = true,
+    .is_wanted = is_wanted,
+    .bytes = sizeof(struct session_regions),
+    .open = open_marks,
+    .close = close_marks,
+    .start = start,
+    .look_at = look_at,
+    .pass_switch = pass_switch,
+    .regions = take_regions,
+    .variable = "CPUPERF_MARKS",
+    .socket = socket_of,
+    .end = end,
+};

@@ -1,6 +1,11 @@
 /*
  * Which files of a long session are removed: the oldest, once a limit of the spec's retain is
  * exceeded. Decides only; opens and removes no file.
+ *
+ * A segment ends at a tenth of each limit, and is removed whole; of a sampling session each
+ * iteration is. The syncer's thread removes files only after the manifest that names them as
+ * removed is on the disk, and only traces with the session's id. A reader ignores what `removed`
+ * names; what a session in progress removes while it is read is reported once.
  */
 #ifndef SESSION_RETAIN_H
 #define SESSION_RETAIN_H

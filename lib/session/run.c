@@ -3,7 +3,6 @@
  * iteration is the start of the next, so no count falls between.
  */
 #include "session/internal.h"
-#include "session/regions.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -74,10 +73,7 @@ static void look(struct session *s)
 /* What programs marked since the last time; NULL: it is not added up. */
 static const struct region_times_list *take_regions(struct session *s, uint64_t now_ns)
 {
-	bool has_regions =
-	    s->sampling && session_regions_take(sampling_regions(s->sampling), now_ns, &s->regions);
-
-	return has_regions ? &s->regions : NULL;
+	return source_uses_regions(&s->counters.uses, now_ns, &s->regions) ? &s->regions : NULL;
 }
 
 /* Waits until the deadline or the end of the iteration. */
@@ -195,15 +191,10 @@ static void read_boundary(struct session *s)
 	if (s->sampling)
 		sampling_hold(s->sampling);
 	s->boundary_ns = clock_monotonic_ns();
-	if (s->counters.waits && waits_settle(s->counters.waits))
-		notes_add(&s->notes, 0, "waits that last could not be added up");
-	session_heap_read(&s->counters.heap, s->boundary_ns);
-	session_latency_read(&s->counters.latency);
-	if (s->counters.latency.has_failed)
-		notes_add(&s->notes, 0, "the histograms of latencies could not be read");
+	source_uses_read(&s->counters.uses, s->boundary_ns);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		read_cpu(s, &s->counters.cpus[t]);
-	session_latency_done(&s->counters.latency);
+	source_uses_done(&s->counters.uses);
 	for (const char *note; (note = collect_note(misc->collect));)
 		notes_add(&s->notes, 0, "%s", note);
 	collect_next(misc->collect);
@@ -306,16 +297,6 @@ static void note_retain(struct session *s)
 		  bytes >> 10, s->plan->spec->retain.bytes >> 10);
 }
 
-static void note_heap(struct session *s)
-{
-	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
-
-	session_heap_notes(&s->counters.heap, notes);
-	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++)
-		if (*notes[i])
-			notes_add(&s->notes, 0, "%s", notes[i]);
-}
-
 /* Adds notes that a user needs to judge the iteration's numbers. duration_ns: that was asked for;
  * 0: none was. */
 static void note_times(struct session *s, const struct session_iteration *it, uint64_t duration_ns)
@@ -367,7 +348,6 @@ static void hide_end(struct trace_target *t)
  * failed. */
 static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
 {
-	struct trace_histogram sizes[SESSION_HEAP_NR_SIZES];
 	struct trace_target target = {0};
 	int rc;
 
@@ -400,10 +380,9 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	it->things_end = &s->things_end;
 	it->traces = s->traces;
 	it->nr_traces = s->counters.nr_cpus;
-	it->histograms = s->counters.latency.view.item;
-	it->nr_histograms = s->counters.latency.view.nr;
-	it->nr_sizes = session_heap_sizes(&s->counters.heap, sizes);
-	it->sizes = sizes;
+	source_uses_histograms(&s->counters.uses, false, &s->histograms);
+	it->histograms = s->histograms.item;
+	it->nr_histograms = s->histograms.nr;
 	it->regions = s->looks.period_ns ? NULL : take_regions(s, it->end_ns);
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
@@ -501,7 +480,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 		s->trigger_due_ns = UINT64_MAX;
 	}
 	note_times(s, it, d->clock == SPEC_REALTIME ? wanted_ns(s) : 0);
-	note_heap(s);
+	source_uses_notes(&s->counters.uses, &s->notes);
 	note_sync(s);
 	note_retain(s);
 	return finish_iteration(s, it, e);
@@ -565,8 +544,8 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (rc)
 		return err_set(e, rc, "readings between boundaries cannot start: %s",
 			       strerror(-rc));
-	if (s->sampling && s->plan->starts_disabled)
-		session_regions_switch(sampling_regions(s->sampling), 0, false);
+	if (s->plan->starts_disabled)
+		source_uses_pass_switch(&s->counters.uses, 0, false);
 	begin_iteration(s);
 	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
 }
@@ -780,9 +759,6 @@ int session_run(struct session *s, struct err *e)
 
 	if (rc == 0 && s->sampling)
 		rc = sampling_prepare_files(s->sampling, e);
-	if (rc == 0 && s->sampling && s->config.wants_regions &&
-	    session_regions_watch(sampling_regions(s->sampling)))
-		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = run_iterations(s, e);
 	if (rc == 0 && s->sampling)

@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "bpf/waits.h"
-#include "session/heap.h"
 #include "session/mapped.h"
 #include "session/sample_record.h"
 #include "session/seen.h"
+#include "session/source.h"
 #include "session/stacks.h"
 #include "trace/waker.h"
 
@@ -503,16 +503,16 @@ void sampler_resume(struct sampler *s)
 /* All zero: before the first. */
 struct place {
 	uint32_t of_table;
-	struct session_heap_at of_heap;
+	struct source_at of_source;
 };
 
 /* The next stack that was added up for the event; false: there is none. */
 static bool next_stack(const struct sampler *s, const struct sampler_event *ev, struct place *at,
 		       struct aggregate_stack *out)
 {
-	if (ev->is_of_heap)
-		return session_heap_next(s->heap, s->cpu->plan->parts[ev->part].event, &at->of_heap,
-					 out);
+	if (ev->use)
+		return ev->use->source->next(ev->use, s->cpu->plan->parts[ev->part].event,
+					     &at->of_source, out);
 	return ev->aggregate && aggregate_next(ev->aggregate, s->cpu->trace, &at->of_table, out);
 }
 
@@ -574,7 +574,7 @@ static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w
 
 static bool adds_up(const struct sampler_event *ev)
 {
-	return ev->aggregate || ev->is_of_heap;
+	return ev->aggregate || ev->use;
 }
 
 bool sampler_adds_up(const struct sampler *s)

@@ -2,6 +2,19 @@
  * The samples of one measured CPU: its rings, their counts, and the trace that they are appended
  * to. Independent of time limits, other CPUs and, except for the file that is passed in, the
  * session's common file. One thread uses a sampler.
+ *
+ * A sample belongs to the iteration that contains its time. So a ring is divided at the time of
+ * its CPU's readings, and what is later goes to the next trace: then count = samples × rate + a
+ * signed residual, exactly, in each iteration.
+ *
+ * Layout of a sample: an event that is alone in its ring has TID, TIME and what its flags request;
+ * several events add IDENTIFIER. Samples of a timebase contain the counts of its group (READ). The
+ * trace stores the ids of each CPU's events and the attrs as they were opened.
+ *
+ * A sample may have an id that is no event's of ours: for one occurrence of a software event or
+ * tracepoint, Linux (seen in 6.18) sets the id once for all samplers, other programs' included.
+ * Such a sample belongs to the one event in the ring to which this can happen; if there are
+ * several, it is counted as unknown.
  */
 #ifndef SESSION_SAMPLER_H
 #define SESSION_SAMPLER_H
@@ -15,9 +28,9 @@
 struct err;
 struct mapped;
 struct seen;
-struct session_heap;
 struct common;
 struct seen_wait;
+struct source_use;
 struct waits_lasting;
 
 /* An event that samples on this CPU. */
@@ -25,7 +38,7 @@ struct sampler_event {
 	size_t part;                 /* index in the plan */
 	uint64_t lost_before;        /* at the start of the iteration, as struct session_cpu's */
 	struct aggregate *aggregate; /* borrowed; adds its samples up; NULL: nothing does */
-	bool is_of_heap;             /* its samples are those of the sampler's heap */
+	struct source_use *use;      /* borrowed; has added its samples up; NULL: there is none */
 	bool is_maximum;             /* they do not add up: the largest one counts */
 	const struct perf_event_attr *attr; /* borrowed */
 	uint64_t id;                        /* of one of its perf events here */
@@ -40,7 +53,6 @@ struct sampler {
 	size_t nr_side_band_fds;
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
-	struct session_heap *heap;  /* borrowed, from sampler_open on */
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
 	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
 	uint64_t peeked;            /* up to here in the ring it has them */

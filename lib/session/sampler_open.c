@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "event/event.h"
-#include "session/heap.h"
+#include "session/source.h"
 
 #include <errno.h>
 
@@ -73,24 +73,24 @@ static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t 
 	return pmu_ring_open(ring, s->pmu, owner, bytes, is_overwritten) ?: pmu_ring_join(ring, fd);
 }
 
-static int heap_kind(const struct session_cpu *c, size_t part)
+static bool has_ring(const struct session_cpu *c, size_t part)
 {
-	return event_heap(&c->plan->events[c->plan->parts[part].event].event);
+	return !c->plan->events[c->plan->parts[part].event].source->is_in_target;
 }
 
-static bool is_of_heap(const struct session_cpu *c, size_t part)
+static bool is_maximum(const struct perf_event_attr *a)
 {
-	return heap_kind(c, part) >= 0;
+	return perf_abi_heap_is_maximum(perf_abi_heap(a->type, a->config, a->config1));
 }
 
-/* Each sampling event writes into the same ring, but for those of the heap, which have none. */
+/* Each sampling event writes into the same ring, but for those without one. */
 static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
 		  uint64_t id, uint64_t ring_bytes)
 {
+	const bool is_in_ring = has_ring(s->cpu, m->event);
+	struct source_use *use = is_in_ring ? NULL : p->uses[p->plan->parts[m->event].event];
 	uint32_t i = 0;
-	const bool has_ring = !is_of_heap(s->cpu, m->event),
-		   is_maximum = perf_abi_heap_is_maximum(heap_kind(s->cpu, m->event));
-	int rc = has_ring ? join_ring(s, &s->ring, m->fd, ring_bytes) : 0;
+	int rc = is_in_ring ? join_ring(s, &s->ring, m->fd, ring_bytes) : 0;
 
 	if (rc)
 		return rc;
@@ -99,8 +99,8 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 	if (i == s->scan.nr_events) {
 		s->events[i] = (struct sampler_event){.part = m->event,
 						      .aggregate = p->aggregates[m->event],
-						      .is_of_heap = !has_ring,
-						      .is_maximum = is_maximum,
+						      .use = use,
+						      .is_maximum = is_maximum(p->attrs[m->event]),
 						      .attr = p->attrs[m->event],
 						      .id = id};
 		pmu_scan_event_init(&s->counts[i], p->attrs[m->event]);
@@ -138,8 +138,11 @@ static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t 
 		enum plan_set set = set_of(s->cpu, group->members[0].event);
 
 		if (set != PLAN_TIMEBASE && set != PLAN_SAMPLING &&
-		    !is_of_heap(s->cpu, group->members[0].event))
+		    has_ring(s->cpu, group->members[0].event))
 			continue;
+		if (event_attr_is_selected(p->attrs[group->members[0].event]) &&
+		    !session_cpu_samples_for_tasks(s->cpu, group))
+			continue; /* it only counts */
 		for (uint32_t m = 0; m < group->nr_members && rc == 0; m++)
 			rc = add_member(s, p, g, m, ring_bytes);
 	}
@@ -161,7 +164,7 @@ static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 
 		if (fd == -ESRCH) /* the task has just ended */
 			continue;
-		/* samples of the heap do without: /proc has mappings, too */
+		/* samples without a ring do without: /proc has mappings, too */
 		s->is_unrecorded =
 		    !s->ring.base && (fd == -EPERM || fd == -EACCES || fd == -ENOSYS);
 		if (fd < 0)
@@ -173,14 +176,15 @@ static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 }
 
 /* Samples without a ring need names, too. */
-static bool has_samples_of_heap(const struct sampler *s)
+static bool has_other_samples(const struct session_probe *p)
 {
-	const struct plan *plan = s->cpu->plan;
+	for (size_t i = 0; i < p->plan->nr_events; i++) {
+		const struct source_use *u = p->uses[i];
 
-	for (size_t i = 0; i < plan->nr_events; i++)
-		if (event_heap(&plan->events[i].event) >= 0 &&
-		    spec_event_is_sampled(plan->events[i].asked))
-			return s->heap && s->heap->wire;
+		if (u && u->is_open && u->source->is_in_target &&
+		    spec_event_is_sampled(p->plan->events[i].asked))
+			return true;
+	}
 	return false;
 }
 
@@ -193,12 +197,11 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 				    .ids = s->scan_ids,
 				    .has_identifier = p->shares_ring};
 	s->pmu = p->pmu;
-	s->heap = p->heap;
 	s->nr_ids = 0;
 	s->is_hung_up = false;
 	s->peeked = 0;
 	rc = open_ring(s, p, ring_bytes);
-	if (rc == 0 && s->cpu->cpu != PLAN_ANY_CPU && (s->ring.base || has_samples_of_heap(s)))
+	if (rc == 0 && s->cpu->cpu != PLAN_ANY_CPU && (s->ring.base || has_other_samples(p)))
 		rc = open_side_band(s, ring_bytes);
 	if (rc)
 		sampler_close(s);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/mem.h"
+#include "bpf/waits.h"
 #include "session/sampling_internal.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static void on_mapping(void *arg, uint32_t pid)
 {
 	struct sampling *g = arg;
 
-	session_regions_look(&g->regions, pid);
+	source_uses_look_at(&g->counters->uses, pid);
 }
 
 int sampling_new(const struct sampling_config *config, struct sampling **out)
@@ -93,8 +94,9 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	g->paced->samplers = g->samplers;
 	g->delays.root = g->seen.root = &g->plan->host->root;
 	g->delays.event = UINT32_MAX;
-	config->counters->on_lasting = sampling_add_lasting;
-	config->counters->arg = g;
+	config->counters->uses.core.add_wait = sampling_add_lasting;
+	config->counters->uses.core.sampling = g;
+	config->counters->uses.core.common = &g->common;
 	g->surveyor.mapped.on_mapping = on_mapping;
 	g->surveyor.mapped.arg = g;
 	*out = g;
@@ -255,27 +257,25 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 			return err_set(e, -ENOMEM, "no memory for compression");
 	}
 	session_output_set_shorten(g->recorder->output, shorten, &g->common);
-	return common_prepare(&g->common, g->recorder, level, e)
-		   ?: g->plan->spec->regions.is_wanted
-		      ? session_regions_open(&g->regions, g->plan, &g->common, e)
-		      : 0;
+	return common_prepare(&g->common, g->recorder, level, e);
 }
 
 /* Ends the threads and the common file, whose totals cover the whole session. */
 static int finish_common(struct sampling *g, struct err *e)
 {
-	const char *notes[SURVEYOR_NR_NOTES + SESSION_REGIONS_NR_NOTES];
+	enum { MAX_NOTES = 64 };
+	const char *notes[SURVEYOR_NR_NOTES + MAX_NOTES];
+	size_t nr;
 
 	paced_stop(g->paced);
 	surveyor_end(&g->surveyor);
-	session_regions_end(&g->regions, notes + SURVEYOR_NR_NOTES);
+	nr = source_uses_end(&g->counters->uses, notes + SURVEYOR_NR_NOTES, MAX_NOTES);
 	if (!g->common.file)
 		return 0;
-	for (size_t i = SURVEYOR_NR_NOTES; i < ARRAY_NR(notes); i++)
-		if (*notes[i])
-			notes_add_late(g->notes, notes[i]);
+	for (size_t i = 0; i < nr; i++)
+		notes_add_late(g->notes, notes[SURVEYOR_NR_NOTES + i]);
 	surveyor_notes(&g->surveyor, notes);
-	return common_finish(&g->common, g->started_ns, notes, ARRAY_NR(notes), e);
+	return common_finish(&g->common, g->started_ns, notes, SURVEYOR_NR_NOTES + nr, e);
 }
 
 /* A stopped session, and one whose command has ended, does not wait for an incomplete survey of a
@@ -398,12 +398,7 @@ int sampling_start(struct sampling *g, struct err *e)
 			  "missing");
 	if (rc)
 		return err_set(e, rc, "sampling cannot start: %s", strerror(-rc));
-	return session_regions_start(&g->regions, e);
-}
-
-struct session_regions *sampling_regions(struct sampling *g)
-{
-	return &g->regions;
+	return source_uses_start(&g->counters->uses, e);
 }
 
 /* Without memory stacks are written as they are. */

@@ -1,6 +1,22 @@
 /*
  * The sampling of a session, over all its CPUs: rings, growing files, the common file, the threads
  * that read misc events and survey. run.c calls it where a tally does nothing.
+ *
+ * A ring's bytes go into frames unchanged (writev). The recorder reads only the headers of records
+ * and the few words that counting needs (pmu/scan.h): to decode is the reader's work, which has
+ * time.
+ *
+ * Three threads, so that none waits for another's disk or /proc:
+ * - the session's own empties the rings and writes the files (sampling.c; at boundaries
+ *   sampling_record.c; for each CPU sampler_open.c and sampler.c);
+ * - paced.h reads misc events between two boundaries;
+ * - surveyor.h adds to the common file what the kernel's records do not contain. Further ones,
+ *   where they are needed: syncer.h (files to the disk), the wire's (marks and heaps), and with a
+ *   target one that waits for its end and one that reads its memory.
+ *
+ * Rings are emptied when a quarter full, or every flush_interval (250 ms), at nice -10 if
+ * permitted. Their size is the requested one, halved until the kernel grants it, and equal on all
+ * CPUs.
  */
 #ifndef SESSION_SAMPLING_H
 #define SESSION_SAMPLING_H
@@ -57,9 +73,6 @@ void sampling_enable(const struct sampling *g, uint32_t trace);
 /* Call when all events count and have a start reading (in the CPUs' end readings). Drops earlier
  * records, creates the common file, starts the threads. 0 or -errno with *e. */
 int sampling_start(struct sampling *g, struct err *e);
-/* The marks that are received, if any are. */
-struct session_regions;
-struct session_regions *sampling_regions(struct sampling *g);
 /* The same for a further run, with new rings: drops all of before. 0 or -errno with *e. */
 int sampling_restart(struct sampling *g, struct err *e);
 /* Begins an iteration: creates its traces, with the CPUs' start readings and these of things. */

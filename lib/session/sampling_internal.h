@@ -14,7 +14,6 @@
 #include "session/notes.h"
 #include "session/paced.h"
 #include "session/record.h"
-#include "session/regions.h"
 #include "session/sampler.h"
 #include "session/seen.h"
 #include "session/surveyor.h"
@@ -45,7 +44,6 @@ struct sampling {
 	struct surveyor surveyor;
 	struct delays delays;
 	struct seen seen;
-	struct session_regions regions;
 	uint64_t boundary_ns; /* the last one */
 	uint64_t ring_bytes, max_rate;
 	uint64_t closed_bytes; /* of closed traces */

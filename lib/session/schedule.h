@@ -1,6 +1,15 @@
 /*
  * The windows of a session: gaps and captures, one after the other. Their deadlines lie on a grid
  * from the start of each window, so that a late boundary delays no later one.
+ *
+ * In a gap all events but the side band are disabled. Nothing is reset, and what tasks inherited
+ * keeps its counts: the start of a capture is read after the events are enabled, and samples
+ * before it are dropped.
+ *
+ * With windows, exec must not enable the events of a task. So they are opened enabled and disabled
+ * at once: ARM's check of a group's size skips disabled leaders without enable_on_exec, and would
+ * let groups pass that do not fit. The clock process_cputime must go on in gaps: it has task-clock
+ * events of its own (cputime.h).
  */
 #ifndef SESSION_SCHEDULE_H
 #define SESSION_SCHEDULE_H

@@ -4,17 +4,19 @@
 #include "session/seen.h"
 
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/perf_abi.h"
-#include "base/root.h"
+#include "proc/call.h"
+#include "proc/keys.h"
+#include "proc/list.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 #include "session/delays.h"
 
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -24,7 +26,6 @@ enum {
 	MAX_STACKS = 10, /* per call of seen_look */
 	MAX_LOOKS = 32,
 	MAX_PAUSE_NS = 1000000000,
-	NR_ARGUMENTS = 6,
 	LINE_BYTES = 256,
 	PAGE_BYTES = 4096, /* the least that memory is mapped by */
 };
@@ -60,40 +61,31 @@ struct tree {
 	size_t nr, at;
 };
 
-static int add_thread(const char *name, void *arg)
+static int add_child(uint32_t pid, void *arg)
 {
-	enum { MAX_CHILDREN_BYTES = 64 << 10 };
-	BUF_AUTO(text, MAX_CHILDREN_BYTES);
 	struct tree *t = arg;
-	uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
-	char path[64], *end;
 
-	if (!tid)
-		return 0;
+	if (t->nr == SEEN_SLOTS)
+		return 1;
+	t->pid[t->nr++] = pid;
+	return 0;
+}
+
+static int add_thread(uint32_t tid, void *arg)
+{
+	const struct tree *t = arg;
+
 	seen_add(t->seen, tid);
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/children", t->pid[t->at],
-		 tid);
-	if (root_load(t->seen->root, path, &text))
-		return 0;
-	for (const char *p = buf_str(&text); t->nr < SEEN_SLOTS; p = end) {
-		uint32_t pid = (uint32_t)strtoul(p, &end, 10);
-
-		if (!pid)
-			break;
-		t->pid[t->nr++] = pid;
-	}
+	(void)proc_each_child(PROC(t->seen->root, t->pid[t->at], tid), add_child, arg);
 	return 0;
 }
 
 void seen_add_tree(struct seen *s, uint32_t pid)
 {
 	struct tree t = {.seen = s, .pid = {pid}, .nr = 1};
-	char path[32];
 
-	for (; t.at < t.nr; t.at++) {
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", t.pid[t.at]);
-		(void)root_each(s->root, path, add_thread, &t);
-	}
+	for (; t.at < t.nr; t.at++)
+		(void)proc_each_thread(PROC(s->root, t.pid[t.at]), add_thread, &t);
 }
 
 void seen_renew(struct seen *s)
@@ -108,40 +100,10 @@ void seen_renew(struct seen *s)
 
 /* ---- where a thread is */
 
-struct call {
-	long number; /* -1: it waits in no system call */
-	uint64_t argument, sp, pc;
-};
-
-/* "NUMBER ARGUMENT… SP PC", or "-1 SP PC"; "running" if it is not blocked. */
-static bool parse_call(const char *line, struct call *out)
+static bool read_call(const struct seen *s, uint32_t tid, struct proc_call *out)
 {
-	uint64_t word[NR_ARGUMENTS + 2];
-	size_t nr = 0, wanted;
-	char *end;
-
-	out->number = strtol(line, &end, 10);
-	if (end == line)
-		return false;
-	wanted = out->number < 0 ? 2 : ARRAY_NR(word);
-	for (const char *at = end; nr < wanted; nr++, at = end) {
-		errno = 0;
-		word[nr] = strtoull(at, &end, 16);
-		if (end == at || errno)
-			return false;
-	}
-	out->argument = word[0];
-	out->sp = word[nr - 2];
-	out->pc = word[nr - 1];
-	return out->sp && out->pc;
-}
-
-static bool read_call(const struct seen *s, uint32_t tid, struct call *out)
-{
-	char path[32], line[LINE_BYTES];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/syscall", tid);
-	return root_load_line(s->root, path, line, sizeof(line)) == 0 && parse_call(line, out);
+	return proc_call_load(PROC(s->root, tid), out) == 0 && !out->is_running && out->sp &&
+	       out->pc;
 }
 
 /* ---- why */
@@ -191,10 +153,9 @@ static const struct {
 #ifdef SYS_epoll_pwait2
     CALL(epoll_pwait2, EPOLL),
 #endif
-#ifdef SYS_futex_waitv
-    CALL(futex_waitv, FUTEX),
-#endif
-#ifdef SYS_epoll_wait /* those that younger machines do not have */
+    {449, TRACE_REASON_FUTEX}, /* futex_waitv */
+    {455, TRACE_REASON_FUTEX}, /* futex_wait */
+#ifdef SYS_epoll_wait          /* those that younger machines do not have */
     CALL(epoll_wait, EPOLL),
     CALL(poll, POLL),
     CALL(select, SELECT),
@@ -225,14 +186,11 @@ static const struct {
 
 static enum trace_reason reason_of_file(const struct seen *s, uint32_t tid, uint64_t fd)
 {
-	char path[sizeof(s->root->dir) + 64], link[LINE_BYTES];
-	ssize_t len;
+	char name[32], link[LINE_BYTES];
 
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/fd/%" PRIu64, s->root->dir, tid, fd);
-	len = readlink(path, link, sizeof(link) - 1);
-	if (len < 0)
+	snprintf(name, sizeof(name), "fd/%" PRIu64, fd);
+	if (proc_read_link(PROC(s->root, tid), name, link, sizeof(link)) < 0)
 		return TRACE_REASON_CALL;
-	link[len] = '\0';
 	for (size_t i = 0; i < ARRAY_NR(files); i++)
 		if (strncmp(link, files[i].name, strlen(files[i].name)) == 0)
 			return files[i].reason;
@@ -242,18 +200,14 @@ static enum trace_reason reason_of_file(const struct seen *s, uint32_t tid, uint
 /* By a signal or a tracer, in whatever it did. */
 static bool is_stopped(const struct seen *s, uint32_t tid)
 {
-	enum { STAT_BYTES = 2048 };
-	char path[32], line[STAT_BYTES];
-	const char *state;
+	char text[PROC_STAT_BYTES];
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", tid);
-	if (root_load_text(s->root, path, line, sizeof(line)))
-		return false;
-	state = strrchr(line, ')');
-	return state && (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);
+	return proc_stat_load(PROC(s->root, tid), text, &stat, NULL, 0) == 0 &&
+	       (stat.state == 'T' || stat.state == 't');
 }
 
-static enum trace_reason reason_of(const struct seen *s, uint32_t tid, const struct call *c)
+static enum trace_reason reason_of(const struct seen *s, uint32_t tid, const struct proc_call *c)
 {
 	if (is_stopped(s, tid))
 		return TRACE_REASON_STOPPED;
@@ -264,7 +218,7 @@ static enum trace_reason reason_of(const struct seen *s, uint32_t tid, const str
 			return calls[i].reason;
 	for (size_t i = 0; i < ARRAY_NR(file_calls); i++)
 		if (file_calls[i] == c->number)
-			return reason_of_file(s, tid, c->argument);
+			return reason_of_file(s, tid, c->argument[0]);
 	return TRACE_REASON_CALL;
 }
 
@@ -272,7 +226,7 @@ static enum trace_reason reason_of(const struct seen *s, uint32_t tid, const str
 
 #if defined(__x86_64__)
 /* The instruction puts the address after it into rcx; rax is -ENOSYS until the call returns. */
-static void set_regs(const struct call *c, struct seen_wait *w)
+static void set_regs(const struct proc_call *c, struct seen_wait *w)
 {
 	w->regs[PERF_REG_X86_SP] = c->sp;
 	w->regs[PERF_REG_X86_IP] = c->pc;
@@ -280,7 +234,7 @@ static void set_regs(const struct call *c, struct seen_wait *w)
 	w->regs[PERF_REG_X86_AX] = (uint64_t)-ENOSYS;
 }
 #elif defined(__aarch64__)
-static void set_regs(const struct call *c, struct seen_wait *w)
+static void set_regs(const struct proc_call *c, struct seen_wait *w)
 {
 	w->regs[PERF_REG_ARM64_SP] = c->sp;
 	w->regs[PERF_REG_ARM64_PC] = c->pc;
@@ -288,7 +242,7 @@ static void set_regs(const struct call *c, struct seen_wait *w)
 #endif
 
 /* A program of 32 bits has other calls and registers. */
-static bool is_usable(const struct call *c)
+static bool is_usable(const struct proc_call *c)
 {
 	return c->sp > UINT32_MAX;
 }
@@ -317,22 +271,16 @@ static uint32_t read_stack(struct seen *s, uint32_t tid, uint64_t sp)
 /* The process of a thread; TRACE_UNKNOWN: it cannot be read. */
 static uint32_t read_pid(const struct seen *s, uint32_t tid)
 {
-	enum { MAX_STATUS_BYTES = 16 << 10 };
-	static const char label[] = "\nTgid:";
-	BUF_AUTO(status, MAX_STATUS_BYTES);
-	char path[32];
-	const char *at;
+	uint64_t pid;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", tid);
-	at = root_load(s->root, path, &status) ? NULL : strstr(buf_str(&status), label);
-	return at ? (uint32_t)strtoul(at + sizeof(label) - 1, NULL, 10) : TRACE_UNKNOWN;
+	return proc_status_number(PROC(s->root, tid), "Tgid", &pid) ? (uint32_t)pid : TRACE_UNKNOWN;
 }
 
 /* False: it is not blocked, not there any more, or not this user's to look at. */
 static bool look(struct seen *s, struct seen_thread *t, struct seen_wait *w)
 {
 	struct reading before;
-	struct call c;
+	struct proc_call c;
 
 	if (t->pid == TRACE_UNKNOWN)
 		t->pid = read_pid(s, t->tid);

@@ -2,6 +2,10 @@
  * Looks at threads of the target that are blocked for long, where waits are found by records of
  * switches: what /proc and the thread's memory show its own user. Each long wait is seen with its
  * own stack and reason; later looks show that it still lasts. One thread uses it.
+ *
+ * Every 10 ms /proc/TID/syscall and the bytes of the stack become a record of off_cpu_time without
+ * weight (TRACE_WAIT_IS_SEEN), whose registers are only those that /proc shows
+ * (trace_record.is_seen).
  */
 #ifndef SESSION_SEEN_H
 #define SESSION_SEEN_H

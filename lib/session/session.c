@@ -4,9 +4,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "session/internal.h"
-#include "session/regions.h"
 #include "session/tracefs.h"
-#include "session/ways.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,8 +83,7 @@ static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large
 		sampling_close_rings(s->sampling);
 		counters_close(&s->counters);
 	} else if (sampling_is_unrecorded(s->sampling)) {
-		s->counters.heap.unrecorded_arg = s->sampling;
-		s->counters.heap.unrecorded = add_unrecorded;
+		s->counters.uses.core.add_process = add_unrecorded;
 	}
 	return rc;
 }
@@ -269,8 +266,8 @@ static int open_wake(struct session *s, struct err *e)
 	return 0;
 }
 
-/* A program that dumps its heap ends the iteration; see struct session_heap. */
-static bool on_dump(void *arg)
+/* See struct source_core. */
+static bool end_iteration(void *arg)
 {
 	struct session *s = arg;
 
@@ -295,8 +292,9 @@ static int open_session(struct session *s, struct err *e)
 		return rc;
 	sampling.stop_fd = s->wake_fd;
 	rc = counters_init(&s->counters, s->plan, pmu);
-	s->counters.heap.dump = on_dump;
-	s->counters.heap.dump_arg = s;
+	s->counters.uses.core.end_iteration = end_iteration;
+	s->counters.uses.core.session = s;
+	s->counters.uses.core.wants_regions = s->config.wants_regions;
 	s->traces = mem_calloc(plan_nr_traces(s->plan), sizeof(*s->traces));
 	if (!s->traces)
 		rc = -ENOMEM;
@@ -311,9 +309,8 @@ static int open_session(struct session *s, struct err *e)
 	if (rc == 0 && s->plan->is_sampling)
 		rc = sampling_new(&sampling, &s->sampling);
 	if (rc == 0)
-		rc = counters_open_waits(&s->counters);
-	s->config.plan->records_switches =
-	    s->counters.waits_support.state && ways_have_switches(s->plan);
+		rc = source_uses_open(&s->counters.uses, e);
+	s->config.plan->records_switches = source_uses_have_switches(&s->counters.uses);
 	if (rc == 0)
 		rc = open_events(s, e);
 	if (rc == 0)
@@ -367,6 +364,7 @@ void session_close(struct session *s)
 	sampling_free(s->sampling);
 	recorder_fini(&s->recorder);
 	looks_fini(&s->looks);
+	mem_free(s->histograms.item);
 	paced_fini(&s->paced);
 	counters_fini(&s->counters);
 	notes_drop(&s->notes);
@@ -394,14 +392,9 @@ void session_describe_event(const struct session *s, size_t i, struct trace_even
 	recorder_describe(&s->counters, i, out);
 }
 
-const char *session_marks_name(const struct session *s)
+const char *session_socket(const struct session *s, const char *variable)
 {
-	return s->sampling ? session_regions_name(sampling_regions(s->sampling)) : NULL;
-}
-
-const char *session_heap_socket(const struct session *s)
-{
-	return session_heap_name(&s->counters.heap);
+	return source_uses_socket(&s->counters.uses, variable);
 }
 
 const char *session_manifest(const struct session *s)
@@ -505,8 +498,8 @@ static void note_enabled(struct session *s)
 	s->disabled_ns = session_disabled_ns(s, now_ns);
 	s->disabled_from_ns = nr_on ? 0 : now_ns;
 	session_pause_trace(s);
-	if (s->sampling && was_on != (nr_on > 0))
-		session_regions_switch(sampling_regions(s->sampling), now_ns, nr_on);
+	if (was_on != (nr_on > 0))
+		source_uses_pass_switch(&s->counters.uses, now_ns, nr_on);
 }
 
 static int enable(struct session *s, size_t event, bool is_enabled)

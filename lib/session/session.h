@@ -5,6 +5,18 @@
  *
  * Threads: one thread opens, runs and closes a session; session_stop may come from anywhere. Calls
  * back from that thread alone, which measures: what waits in them is missing there.
+ *
+ * Nothing is reset at a boundary: the end readings of an iteration are the start readings of the
+ * next one, so no count falls between two. Deadlines are absolute on CLOCK_MONOTONIC. A session
+ * that is more than an iteration late skips the deadlines that it missed, with a warning, and
+ * makes no empty iterations.
+ *
+ * The parts form no circle. counters.h (the opened events, with cpu.h and misc.h), notes.h
+ * (warnings) and output.h (names, locks, files) do not depend on each other; record.h writes
+ * traces from them; sampling.h adds the rings; session.c opens all of them, and run.c is the loop.
+ *
+ * A session with an answer is one long iteration. The dashboard, which wants a new row each
+ * second, gets it from looks.h.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -50,10 +62,8 @@ struct session_iteration {
 	const char *trigger;               /* see session_trigger; "": none */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
-	const struct trace_histogram *histograms; /* nr_histograms of them */
+	const struct trace_histogram *histograms; /* nr_histograms of them; event: of the plan */
 	size_t nr_histograms;
-	const struct trace_histogram *sizes; /* the same, of the heap: session_heap_sizes */
-	size_t nr_sizes;
 	/* NULL: none are received, or wants_regions is not set. With looks, theirs only. */
 	const struct region_times_list *regions;
 };
@@ -123,11 +133,9 @@ const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);
 /* Event i as described in the session's traces, without its attr. Borrows from the session. */
 void session_describe_event(const struct session *s, size_t i, struct trace_event *out);
-/* The socket that receives marks (cpuperf/mark.h), for the variable CPUPERF_MARKS of a command;
- * from on_start on. NULL: none are received. */
-const char *session_marks_name(const struct session *s);
-/* The same for the heap of its processes, and the variable CPUPERF_HEAP. */
-const char *session_heap_socket(const struct session *s);
+/* The socket to which a command's processes connect, for its variable (CPUPERF_MARKS, of marks,
+ * cpuperf/mark.h; CPUPERF_HEAP, of an agent). NULL: there is none. */
+const char *session_socket(const struct session *s, const char *variable);
 /* After session_run began: the path of the manifest, or "". */
 const char *session_manifest(const struct session *s);
 /* The other folder with the files in place of the folder of the configuration, and the reason;

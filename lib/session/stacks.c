@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "bpf/aggregate.h"
-#include "collect/proc_maps.h"
+#include "proc/maps.h"
 #include "session/common.h"
 #include "session/heap.h"
 #include "session/sample_record.h"
@@ -20,6 +20,7 @@ void stacks_add(struct buf *items, const struct perf_event_attr *attr, uint64_t 
 {
 	const struct trace_added added = {stack->samples, stack->weight, stack->end_ns};
 	const uint64_t mean = stack->weight / stack->samples;
+	const bool is_heap = perf_abi_heap(attr->type, attr->config, attr->config1) >= 0;
 	BUF_AUTO(record, PERF_ABI_MAX_RECORD_BYTES);
 
 	(void)sample_record_add(&record, attr,
@@ -29,7 +30,7 @@ void stacks_add(struct buf *items, const struct perf_event_attr *attr, uint64_t 
 							.cpu = cpu,
 							.time_ns = stack->begin_ns,
 							.period = mean,
-							.wait_ns = mean,
+							.wait_ns = is_heap ? stack->unit : mean,
 							.kernel = stack->kernel,
 							.nr_kernel = stack->nr_kernel,
 							.user = stack->user,

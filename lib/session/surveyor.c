@@ -8,6 +8,7 @@
 #include "session/common.h"
 #include "session/notes.h"
 #include "session/plan.h"
+#include "survey/symbols.h"
 #include "trace/file.h"
 
 #include <errno.h>
@@ -81,8 +82,11 @@ static int add_file(const struct trace_file_parts *parts, void *arg)
 
 static bool pack(const char *text, size_t len, const void **piece, size_t *piece_len, void *arg)
 {
-	return trace_packer_kallsyms(((struct surveyor *)arg)->symbols, text, len, piece,
-				     piece_len);
+	struct trace_symbol_range r;
+	const bool is_known = survey_symbols_range(text, len, &r.first, &r.last);
+
+	return trace_packer_kallsyms(((struct surveyor *)arg)->symbols, is_known ? &r : NULL, text,
+				     len, piece, piece_len);
 }
 
 static bool samples_kernel(const struct plan *plan)

@@ -2,6 +2,10 @@
  * The thread that adds what the rings do not contain to the common file: at the start the existing
  * tasks and the kernel's symbols (survey/), then, until the session ends, the build-ids of mapped
  * files.
+ *
+ * The kernel's symbols (kallsyms) are stored packed, in parts of 128 KiB, each behind the range of
+ * its addresses, so that a report unpacks only the parts that have an address which it asks for
+ * (symbol/kernel.c).
  */
 #ifndef SESSION_SURVEYOR_H
 #define SESSION_SURVEYOR_H

@@ -3,6 +3,10 @@
  * last one. A round starts at most once per period, and at once if that has passed. If files grow
  * all the time, a new iteration does not wait either if the previous one waited. Nothing is dropped
  * when a round takes long: the next one does more. Independent of files.
+ *
+ * What a round syncs, in this order: the files written since the last round, their folder, the
+ * manifest (written beside, synced, renamed, folder synced). So all that the manifest lists is on
+ * the disk, and measuring waits for the disk only at the very end.
  */
 #ifndef SESSION_SYNCER_H
 #define SESSION_SYNCER_H

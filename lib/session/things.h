@@ -1,6 +1,16 @@
 /*
  * The readings of per-thing events (disks, processes …) at one boundary, and the names of the
  * things.
+ *
+ * Things come and go. Each has a number that is unique in the session; its readings carry it as
+ * their instance, and are stored in trace 0 (of the machine and the first CPU) with frames that
+ * name it. An event's number is the sum over its things, or their mean or largest where a sum says
+ * nothing (enum event_total). A thing that exists but cannot be read has a reading with the
+ * reason, and makes the sum partial.
+ *
+ * Only a thing that began in the iteration counts from 0: the collector marks things that were
+ * absent at the previous reading, and an end reading says whether its thing existed before the
+ * iteration. Names are sanitised on entry, by the rules of traces.
  */
 #ifndef SESSION_THINGS_H
 #define SESSION_THINGS_H

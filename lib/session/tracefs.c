@@ -6,10 +6,10 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -192,13 +192,11 @@ static int remove_old(const char *name, void *arg)
 	const struct tracefs *t = arg;
 	char path[PATH_BYTES + NAME_BYTES];
 	uint64_t pid;
-	struct stat st;
 
 	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0 ||
 	    str_parse_u64(name + sizeof(PREFIX) - 1, &pid))
 		return 0;
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu64, t->root->dir, pid);
-	if (sys()->fstatat(AT_FDCWD, path, &st, 0) != -ENOENT)
+	if (pid <= UINT32_MAX && proc_is_there(PROC(t->root, (uint32_t)pid)))
 		return 0;
 	snprintf(path, sizeof(path), "%s/instances/%s", t->folder, name);
 	(void)sys()->unlinkat(AT_FDCWD, path, AT_REMOVEDIR);

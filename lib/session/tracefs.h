@@ -7,6 +7,8 @@
  * Any thread may write. At most TRACEFS_LIMIT lines a second are written (TRACEFS_GLOBAL_LIMIT into
  * the buffer that all share), and none while tracing is off; others are counted. The end of a slice
  * whose beginning was written always is.
+ *
+ * Readings come from the session's thread, marks from the wire's.
  */
 #ifndef SESSION_TRACEFS_H
 #define SESSION_TRACEFS_H

@@ -1,5 +1,12 @@
 /*
  * The traces of a session as files: their names under its prefix, and their segments.
+ *
+ * A tally of more than 100 iterations, or of an unknown number, would fill a folder with small
+ * files. It writes segments of up to 1,000 iterations of one trace: the common part once, then
+ * each iteration with one write, and an index at the end. Readers do not see segments:
+ * trace/reader.c returns an iteration of one as if it were a file, and profile/segments.c lists
+ * iterations in place of files. Sampling sessions have no segments, as their traces grow through
+ * an iteration and are large.
  */
 #ifndef SESSION_TRACES_H
 #define SESSION_TRACES_H

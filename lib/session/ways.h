@@ -1,7 +1,8 @@
 /*
- * In which ways events of the kernel's scheduler and latencies are measured: by programs in the
- * kernel, or, sampled waits of a target, by records of the switches of its tasks, which need no
- * more rights than any event of its tasks.
+ * The ways in which events of the kernel's scheduler and latencies can be measured. Programs in
+ * the kernel measure all of them. Where these cannot be loaded, records of the switches of a
+ * target's tasks yield its sampled waits: they need no more rights than any event of its tasks.
+ * Tables here say what one way cannot measure, and why.
  */
 #ifndef SESSION_WAYS_H
 #define SESSION_WAYS_H

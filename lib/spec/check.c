@@ -302,6 +302,9 @@ static void check_target(const struct spec *s, struct err_list *errs)
 	if (t->attaches && !has_tasks && !t->cgroups.nr)
 		diag_at(errs, s->source, s->target_pos,
 			"target: attach requires pids, comms or cgroups");
+	if (t->has_short_tasks && !t->command.nr && !has_tasks)
+		diag_at(errs, s->source, s->target_pos,
+			"target: short_tasks requires command, pids or comms");
 	if (t->maps_memory && !spec_has_target(s))
 		diag_at(errs, s->source, s->target_pos,
 			"target: memory_map requires command, pids, comms or cgroups");

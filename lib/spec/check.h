@@ -9,7 +9,7 @@
 enum {
 	/* Flags that concern samples … */
 	CHECK_SAMPLE_FLAGS = SPEC_PC | SPEC_LAST_BRANCH | SPEC_TIMEBASE | SPEC_CALLCHAIN |
-			     SPEC_USER_STACK | SPEC_PRECISE | SPEC_WAKER,
+			     SPEC_USER_STACK | SPEC_PRECISE | SPEC_WAKER | SPEC_ADAPTIVE,
 	/* … or the counter, sampled or not. Events of the group misc accept neither. */
 	CHECK_COUNTER_FLAGS = SPEC_PINNED | SPEC_NO_IDLE | SPEC_GUEST | SPEC_HOST,
 };

@@ -1,6 +1,6 @@
 /*
- * jansson on our heap, with out of memory distinguished from bad text. Only the files of this room
- * and of hosts include this; the rest of the project does not see jansson.
+ * jansson on our heap, with out of memory distinguished from bad text. Only the files of this room,
+ * of hosts and the navigator's mcp.c include this; the rest of the project does not see jansson.
  */
 #ifndef SPEC_JSON_H
 #define SPEC_JSON_H

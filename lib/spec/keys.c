@@ -14,7 +14,7 @@
 /* In the order of enum spec_flag. */
 static const char *const flag_words[] = {
     "os",     "user",    "pc",    "last_branch", "timebase", "callchain", "user_stack", "precise",
-    "pinned", "no_idle", "guest", "host",        "waker",    "unsafe",    NULL,
+    "pinned", "no_idle", "guest", "host",        "waker",    "unsafe",    "adaptive",   NULL,
 };
 
 /* In the order of enum spec_branch. */
@@ -534,7 +534,9 @@ const struct key_row key_rows[] = {
 	    "one event, reads the events without a rate at each of its samples. waker, of "
 	    "sched:off_cpu_time, records the stack of who ended the wait, on the CPU on which the "
 	    "wakeup happened: a task, or an interrupt. unsafe, of usdt, sets a breakpoint also "
-	    "where it may change the results of the program.",
+	    "where it may change the results of the program. adaptive, of heap, takes each "
+	    "allocation as a sample while that costs little, and then as few as that requires, "
+	    "down to one per rate.",
     },
     {
 	EVENT_FIELD(stack_bytes),
@@ -770,6 +772,20 @@ const struct key_row key_rows[] = {
 	.description = "true loads the agent that measures the heap and descriptors into the "
 		       "processes of pids, comms or cgroups that run already, for events of the "
 		       "groups heap and resource. See ATTACHING in cpuperf(1).",
+    },
+    {
+	TARGET_FIELD(has_short_tasks),
+	.name = "short_tasks",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description =
+	    "true samples clocks (software:cpu_clock, task_clock) of a command or of processes by "
+	    "the clocks of the CPUs, of whose samples a program in the kernel selects those of the "
+	    "target (root, with BTF). So tasks that are shorter than the period are sampled as "
+	    "long as they run, and the start and the end of each task are in the samples, which "
+	    "the counts do not have. Without it each task has a clock of its own, which begins "
+	    "anew in it. All CPUs then have an interrupt for each period (1 to 13 us), also those "
+	    "that run others' tasks or are idle; the key cpus limits them. Not in libcpuperf.",
     },
     {
 	TARGET_FIELD(maps_memory),

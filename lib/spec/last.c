@@ -39,7 +39,8 @@ static int enter(int *fd, const char *folder, bool makes)
 	return next < 0 ? next : check_owner(next);
 }
 
-/* As mkdir -p. path: absolute, and restored. */
+/* Makes a folder and those above it, as mkdir -p does. path is absolute, changed meanwhile, and
+ * restored. */
 static int make_folders(char *path)
 {
 	int rc = sys()->mkdirat(AT_FDCWD, path, 0700);

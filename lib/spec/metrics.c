@@ -102,7 +102,7 @@ static bool is_headed(const struct spec_event *e, const char *name)
 static bool (*const meanings[])(const struct spec_event *e,
 				const char *name) = {has_label, is_named_only, is_named, is_headed};
 
-/* With the events that have errors. */
+/* The number of events, with those that have errors. */
 static size_t nr_named(const struct spec *s)
 {
 	return s->nr_events + s->nr_broken;

@@ -349,6 +349,7 @@ static void set_pace(struct spec_event *event, uint64_t rate, uint64_t frequency
 {
 	event->rate = rate;
 	event->frequency = frequency;
+	event->flags &= ~(unsigned)SPEC_ADAPTIVE; /* this is the rate that is wanted */
 	if (!spec_event_is_sampled(event)) {
 		event->flags &= ~(unsigned)CHECK_SAMPLE_FLAGS;
 		event->stack_bytes = event->branch_filter = 0;

@@ -16,7 +16,7 @@ static void property(struct json_writer *w, const struct key_row *row);
 static void properties(struct json_writer *w, enum key_level level, bool is_switch)
 {
 	jsonw_raw(w, "type", is_switch ? "[\"boolean\", \"object\"]" : "\"object\"");
-	jsonw_raw(w, "additionalProperties", "false");
+	jsonw_bool(w, "additionalProperties", false);
 	if (level != KEY_SESSION) {
 		JSONW_ARRAY(w, "required") {
 			for (size_t i = 0; i < key_nr_rows; i++)
@@ -137,7 +137,7 @@ static void word_property(struct json_writer *w, const struct key_row *row)
 static void flags_property(struct json_writer *w, const struct key_row *row)
 {
 	jsonw_text(w, "type", "array");
-	jsonw_raw(w, "uniqueItems", "true");
+	jsonw_bool(w, "uniqueItems", true);
 	if (row->min)
 		jsonw_u64(w, "minItems", row->min);
 	JSONW_OBJECT(w, "items") {

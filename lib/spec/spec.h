@@ -1,6 +1,10 @@
 /*
  * The model of a .cpspec, checked by the rules that do not depend on the machine. Independent of
  * the events that exist, of CPUs and of files.
+ *
+ * Options edit the model after the text is read and before it is checked (override.c: events; the
+ * program's target.c: the target). From there on nothing distinguishes them from keys of a file,
+ * and only the spec says what is measured.
  */
 #ifndef SPEC_SPEC_H
 #define SPEC_SPEC_H
@@ -27,8 +31,9 @@ enum spec_flag {
 	SPEC_NO_IDLE = 1u << 9,
 	SPEC_GUEST = 1u << 10, /* virtual machines only; with host, or without either: all */
 	SPEC_HOST = 1u << 11,
-	SPEC_WAKER = 1u << 12,  /* of sched:off_cpu_time: the stack of who woke the task */
-	SPEC_UNSAFE = 1u << 13, /* of usdt: also where it may break the program */
+	SPEC_WAKER = 1u << 12,    /* of sched:off_cpu_time: the stack of who woke the task */
+	SPEC_UNSAFE = 1u << 13,   /* of usdt: also where it may break the program */
+	SPEC_ADAPTIVE = 1u << 14, /* of heap: more samples than by rate while they cost little */
 };
 
 /* Which branches last_branch records: bits of branch_filter, in the order of the words. */
@@ -101,6 +106,7 @@ struct spec_target {
 	bool has_children;       /* with the processes that the target starts */
 	bool waits_for_children; /* of a command: until they have ended too */
 	bool attaches;           /* the agent of the heap is loaded into what runs already */
+	bool has_short_tasks;    /* the clocks of CPUs sample it, not one that each task has */
 	bool maps_memory;        /* reads which memory its processes have mapped */
 };
 

@@ -138,7 +138,7 @@ static void write_bool(struct json_writer *w, const struct key_row *row, const v
 
 	memcpy(&is_true, field(row, model), sizeof(is_true));
 	if (is_true != is_default_true)
-		jsonw_raw(w, row->name, is_true ? "true" : "false");
+		jsonw_bool(w, row->name, is_true);
 }
 
 static bool is_default(const struct key_row *row, const void *model)
@@ -179,7 +179,7 @@ static void write_inner(struct json_writer *w, const struct key_row *row, const 
 	if (row->is_switch)
 		memcpy(&is_on, inner, sizeof(is_on));
 	if (is_empty && is_on)
-		jsonw_raw(w, row->name, "true");
+		jsonw_bool(w, row->name, true);
 	if (is_empty || is_on != row->is_switch)
 		return;
 	JSONW_OBJECT(w, row->name) {

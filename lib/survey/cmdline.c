@@ -6,25 +6,22 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/root.h"
 #include "base/sys.h"
+#include "proc/proc.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 void survey_cmdline_read(const struct root *root, uint32_t pid, struct survey_cmdline *out)
 {
-	char path[64], text[TRACE_CMDLINE_BYTES + 1];
+	char text[TRACE_CMDLINE_BYTES + 1];
 	ssize_t n;
 
 	memset(out, 0, offsetof(struct survey_cmdline, text));
 	out->pid = pid;
 	out->from_ns = clock_monotonic_ns();
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cmdline", pid);
 
-	IO_AUTO_FD int fd = root_open(root, path);
+	IO_AUTO_FD int fd = proc_open(PROC(root, pid), "cmdline");
 
 	do
 		n = fd < 0 ? fd : sys()->read(fd, text, sizeof(text));

@@ -7,14 +7,13 @@
 
 #include "base/array.h"
 #include "base/io.h"
-#include "base/root.h"
 #include "base/sys.h"
-#include "collect/proc_maps.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 #include "survey/ids.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -31,10 +30,10 @@ static bool is_memory(const struct proc_mapping *m)
 
 static int open_of(const struct root *root, uint32_t pid, const char *name)
 {
-	char path[sizeof(root->dir) + 40];
+	char path[PATH_MAX];
+	int rc = proc_path(PROC(root, pid), name, path, sizeof(path));
 
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/%s", root->dir, pid, name);
-	return sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+	return rc < 0 ? rc : sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
 }
 
 static bool has_bytes(int file, uint64_t offset, int memory, uint64_t address)

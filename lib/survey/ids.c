@@ -8,8 +8,8 @@
 #include "base/crc32c.h"
 #include "base/io.h"
 #include "base/sys.h"
-#include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "proc/maps.h"
 #include "survey/identify.h"
 #include "survey/maps.h"
 

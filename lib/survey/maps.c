@@ -3,16 +3,15 @@
  */
 #include "survey/maps.h"
 
-#include "base/root.h"
 #include "base/sys.h"
-#include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 #include "survey/ops.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -94,32 +93,32 @@ int survey_maps_build_id(int fd, const struct proc_mapping *m, struct elf_build_
 	return 0;
 }
 
-/* path: a link that shows a file which a process uses. */
-static int open_shown(const char *path, uint64_t inode)
+/* A link that shows a file which the process uses. */
+static int open_shown(const struct proc *p, const char *name, uint64_t inode)
 {
+	char path[PATH_MAX];
 	struct stat st;
-	int rc = sys()->fstatat(AT_FDCWD, path, &st,
-				0); /* without opening: that may have effects on a device */
+	int rc = proc_find(p, name, &st); /* without opening: that may have effects on a device */
 
 	if (rc)
 		return rc;
 	if (!S_ISREG(st.st_mode) || (inode && st.st_ino != inode))
 		return -EINVAL;
-	return sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+	rc = proc_path(p, name, path, sizeof(path));
+	return rc < 0 ? rc : sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
 }
 
 int survey_maps_open(const struct root *root, uint32_t pid, uint64_t start, uint64_t end,
 		     uint64_t inode)
 {
-	char path[sizeof(root->dir) + 80];
+	const struct proc *p = PROC(root, pid);
+	char name[PROC_NAME_BYTES];
 	int fd, program;
 
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
-		 root->dir, pid, start, end);
-	fd = open_shown(path, inode);
+	proc_map_file(start, end, name);
+	fd = open_shown(p, name, inode);
 	if (fd >= 0 || !inode)
 		return fd;
-	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/exe", root->dir, pid);
-	program = open_shown(path, inode);
+	program = open_shown(p, "exe", inode);
 	return program >= 0 ? program : fd;
 }

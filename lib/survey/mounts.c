@@ -11,10 +11,10 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,6 @@
 enum {
 	MAX_TABLE_BYTES = 16 << 20,
 	MAX_ARENA_BYTES = 32 << 20,
-	MAX_PATH_BYTES = 64,
 	MAX_FIELDS = 64,
 	LOAD_EVERY_NS = 1000000000,
 	/* fields of a line, after the ids of the mount and its parent */
@@ -162,12 +161,12 @@ static void add_line(struct survey_mounts *m, const char *line, const char *end,
 		add(m, &mount);
 }
 
-static int load(struct survey_mounts *m, const char *path, bool is_own)
+static int load(struct survey_mounts *m, const struct proc *process, bool is_own)
 {
 	BUF_AUTO(text, MAX_TABLE_BYTES);
 	int rc;
 
-	rc = root_load(m->root, path, &text);
+	rc = proc_load(process, "mountinfo", &text);
 	if (rc == 0) {
 		const char *p = buf_str(&text), *end = p + text.len, *line, *stop;
 
@@ -206,7 +205,7 @@ static void load_own(struct survey_mounts *m)
 	struct stat st;
 
 	m->loaded_ns = clock_monotonic_ns();
-	(void)load(m, "/proc/self/mountinfo", true);
+	(void)load(m, PROC_SELF(m->root), true);
 	if (!is_first)
 		return;
 	add_root(m);
@@ -238,16 +237,14 @@ const struct survey_mount *survey_mounts_find(struct survey_mounts *m, uint32_t 
 					      uint32_t minor)
 {
 	const struct survey_mount *found = find(m, major, minor);
-	char path[MAX_PATH_BYTES];
 
 	if (!found && clock_monotonic_ns() - m->loaded_ns > LOAD_EVERY_NS) {
 		load_own(m); /* mounted since then */
 		found = find(m, major, minor);
 	}
 	if (!found && m->nr_tables < SURVEY_MAX_MOUNT_TABLES) {
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", pid);
-		m->nr_tables +=
-		    load(m, path, false) == 0; /* or mounted only in the process's namespace */
+		m->nr_tables += load(m, PROC(m->root, pid), false) ==
+				0; /* or mounted only in the process's namespace */
 		found = find(m, major, minor);
 	}
 	return found;

@@ -6,6 +6,8 @@
  * continues after that.
  *
  * Not thread-safe.
+ *
+ * The time is two seconds.
  */
 #ifndef SURVEY_READER_H
 #define SURVEY_READER_H

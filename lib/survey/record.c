@@ -4,8 +4,8 @@
 #include "survey/record.h"
 
 #include "base/buf.h"
-#include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "proc/maps.h"
 #include "survey/bpf.h"
 #include "trace/record.h"
 

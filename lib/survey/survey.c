@@ -4,6 +4,7 @@
  */
 #include "survey/survey.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -11,9 +12,11 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "collect/proc_maps.h"
-#include "collect/proc_task.h"
 #include "host/host.h"
+#include "proc/list.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 #include "survey/bpf.h"
 #include "survey/cmdline.h"
 #include "survey/copies.h"
@@ -33,7 +36,6 @@
 enum {
 	READ_BYTES = 4096,
 	MAX_LINE_BYTES = 65536, /* of maps */
-	MAX_STAT_BYTES = 2048,
 	MAX_COMM_BYTES = 128,
 	MAX_PATH_BYTES = 64,
 	MAX_FOLDER_BYTES = 256,
@@ -138,9 +140,9 @@ static ssize_t read_some(int fd, void *buf, size_t len)
 }
 
 /* Reads a file that fits into one read. Adds a NUL. */
-static ssize_t load_small(const struct survey *s, const char *path, char *text, size_t size)
+static ssize_t load_small(const struct proc *p, const char *name, char *text, size_t size)
 {
-	IO_AUTO_FD int fd = root_open(s->config->root, path);
+	IO_AUTO_FD int fd = proc_open(p, name);
 	ssize_t n = fd < 0 ? fd : read_some(fd, text, size - 1);
 
 	if (n >= 0)
@@ -233,26 +235,17 @@ static bool has_room_for_task(struct survey *s)
 	return false;
 }
 
-/* The number that names a folder of /proc; 0: another folder. */
-static uint32_t task_number(const char *name)
-{
-	uint64_t v;
-
-	return str_parse_u64(name, &v) == 0 && v <= INT32_MAX ? (uint32_t)v : 0;
-}
-
-static int visit_thread(const char *name, void *arg)
+static int visit_thread(uint32_t tid, void *arg)
 {
 	struct survey *s = arg;
 	struct survey_task t = s->task;
-	char path[MAX_PATH_BYTES], comm[MAX_COMM_BYTES];
+	char comm[MAX_COMM_BYTES];
 	ssize_t len;
 
-	t.tid = task_number(name);
-	if (is_over(s) || !t.tid || t.tid == t.pid || !has_room_for_task(s))
+	t.tid = tid;
+	if (is_over(s) || t.tid == t.pid || !has_room_for_task(s))
 		return is_over(s);
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", t.pid, t.tid);
-	len = load_small(s, path, comm, sizeof(comm));
+	len = load_small(PROC(s->config->root, t.pid, t.tid), "comm", comm, sizeof(comm));
 	if (len < 0)
 		note_failure(s, (int)len);
 	else
@@ -332,13 +325,9 @@ static void read_mappings(struct survey *s, struct maps *maps)
 /* From that address on. */
 static void add_mappings(struct survey *s, uint64_t from)
 {
-	char path[MAX_PATH_BYTES];
+	IO_AUTO_FD int fd = proc_open(PROC(s->config->root, s->task.pid), "maps");
 	struct proc_mapping m;
 	int rc;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->task.pid);
-
-	IO_AUTO_FD int fd = root_open(s->config->root, path);
 	struct maps maps = {.fd = fd, .from = from};
 
 	if (fd < 0) {
@@ -364,31 +353,35 @@ static void add_cmdline(struct survey *s)
 
 static void add_process(struct survey *s)
 {
-	char path[MAX_PATH_BYTES], text[MAX_STAT_BYTES];
-	struct proc_task t;
+	const struct proc *p = PROC(s->config->root, s->task.pid);
+	char text[PROC_STAT_BYTES];
+	uint64_t parent, nr_threads, memory_bytes;
+	const struct proc_number numbers[] = {{PROC_STAT_PARENT, &parent},
+					      {PROC_STAT_NR_THREADS, &nr_threads},
+					      {PROC_STAT_MEMORY_BYTES, &memory_bytes}};
+	struct proc_stat t;
 	ssize_t n;
 	int rc;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", s->task.pid);
-	n = load_small(s, path, text, sizeof(text));
+	n = load_small(p, "stat", text, sizeof(text));
 	if (n < 0) {
 		note_failure(s, (int)n);
 		return;
 	}
-	if (proc_task_parse(text, (size_t)n, &t) || t.parent > INT32_MAX) {
+	if (proc_stat_parse(text, (size_t)n, &t, numbers, ARRAY_NR(numbers)) ||
+	    parent > INT32_MAX) {
 		miss(s, ODD);
 		return;
 	}
 	s->result.nr_processes++;
 	snprintf(s->task_name, sizeof(s->task_name), "%.*s", (int)t.name_len, t.name);
-	add_task(s, &s->task, (uint32_t)t.parent, (uint32_t)t.parent, t.name, t.name_len);
-	if (t.nr_threads > 1) {
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", s->task.pid);
-		rc = root_each(s->config->root, path, visit_thread, s);
+	add_task(s, &s->task, (uint32_t)parent, (uint32_t)parent, t.name, t.name_len);
+	if (nr_threads > 1) {
+		rc = proc_each_thread(p, visit_thread, s);
 		if (rc < 0)
 			note_failure(s, rc);
 	}
-	if (!t.memory_bytes || s->config->is_careful)
+	if (!memory_bytes || s->config->is_careful)
 		return;
 	report_process(s, t.name, t.name_len);
 	add_cmdline(s);
@@ -419,10 +412,10 @@ static bool is_done(struct survey *s, const char *name)
 static int visit_process(const char *name, void *arg)
 {
 	struct survey *s = arg;
-	uint32_t pid = task_number(name);
+	uint32_t pid;
 	size_t len;
 
-	if (is_over(s) || !pid || !has_room_for_task(s))
+	if (is_over(s) || !proc_parse_id(name, &pid) || !pid || !has_room_for_task(s))
 		return is_over(s);
 	if (s->config->pid && s->config->pid != pid)
 		return 0;

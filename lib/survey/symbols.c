@@ -225,6 +225,23 @@ int survey_symbols_run(const struct survey_symbols_config *c)
 	return rc;
 }
 
+bool survey_symbols_range(const char *text, size_t len, uint64_t *first, uint64_t *last)
+{
+	const char *end = text + len, *line, *stop;
+
+	*first = UINT64_MAX;
+	*last = 0;
+	while ((line = str_next_line(&text, end, &stop))) {
+		uint64_t address;
+
+		if (str_scan_hex(&line, stop, &address))
+			continue;
+		*first = address < *first ? address : *first;
+		*last = address > *last ? address : *last;
+	}
+	return *first <= *last;
+}
+
 bool survey_symbols_folder(char *path, size_t size)
 {
 	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");

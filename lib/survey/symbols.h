@@ -5,6 +5,10 @@
  *
  * Source: kernel/kallsyms.c. Symbols that change while the machine runs follow those of the kernel
  * and its modules, as [__builtin__ftrace], [bpf] and [__builtin__kprobes].
+ *
+ * It is in /run/cpuperf or $XDG_RUNTIME_DIR/cpuperf, one for a boot and set of modules. BPF
+ * programs change at run time, so they are queried (bpf.h) and become ksymbol records; if the
+ * kernel does not answer, all symbols are read again.
  */
 #ifndef SURVEY_SYMBOLS_H
 #define SURVEY_SYMBOLS_H
@@ -12,10 +16,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct root;
 
-enum { SURVEY_SYMBOLS_PIECE_BYTES = 1 << 20 }; /* per piece of text */
+/* Per piece of text: a report unpacks those that have what it asks for. */
+enum { SURVEY_SYMBOLS_PIECE_BYTES = 1 << 17 };
 
 struct survey_symbols_config {
 	const struct root *root; /* of /proc */
@@ -42,6 +48,9 @@ struct survey_symbols_config {
  * was read before a failure was passed. Failures of the cache are only logged.
  */
 int survey_symbols_run(const struct survey_symbols_config *c);
+
+/* The lowest and the highest address of lines. False: none has one. */
+bool survey_symbols_range(const char *text, size_t len, uint64_t *first, uint64_t *last);
 
 /* The folder of the cache: /run/cpuperf for root, else $XDG_RUNTIME_DIR/cpuperf. False: none. */
 bool survey_symbols_folder(char *path, size_t size);

@@ -88,7 +88,7 @@ int survey_symbols_key_init(struct survey_symbols_key *key, const struct root *r
 	rc = rc ? rc : hash_modules(root, &modules);
 	if (rc)
 		return rc;
-	snprintf(key->text, sizeof(key->text), "cpuperf-symbols 1 %s %s %08" PRIx32 " %08" PRIx32,
+	snprintf(key->text, sizeof(key->text), "cpuperf-symbols 2 %s %s %08" PRIx32 " %08" PRIx32,
 		 boot, release, modules, start_crc);
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Of the result, with its NUL. */
+/* The longest result, with its NUL. */
 enum { SYMBOL_MAX_NAME_BYTES = 4096 };
 
 /* The name in the source, without a symbol version and without Rust's hash; truncated names end

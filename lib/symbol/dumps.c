@@ -8,9 +8,9 @@
 #include "base/order.h"
 #include "base/root.h"
 #include "base/str.h"
-#include "base/sys.h"
 #include "elf/finder.h"
 #include "elf/reader.h"
+#include "proc/proc.h"
 #include "profile/processes.h"
 #include "symbol/jitdump.h"
 #include "symbol/room.h"
@@ -88,19 +88,10 @@ static bool is_other(const struct symbol_dumps *d, const struct symbol_dump *dum
 /* Its process may write more of it. */
 static bool is_written(const struct symbol_dumps *d, const struct symbol_dump *dump)
 {
-	char path[40];
-	int fd;
-
-	if (!d->config->is_same_boot)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, dump->pid);
-	fd = root_open(&root_live, path);
-	if (fd >= 0)
-		sys()->close(fd);
-	return fd >= 0;
+	return d->config->is_same_boot && proc_is_there(PROC(&root_live, dump->pid));
 }
 
-/* What is wrong with what was read; e is empty: nothing. */
+/* Sets e to what is wrong with the dump; left empty if nothing is. */
 static void find_fault(const struct symbol_dumps *d, const struct symbol_dump *dump, int rc,
 		       struct err *e)
 {

@@ -53,7 +53,7 @@ struct symbol_units {
 	bool is_over;        /* the budget is exhausted: visit nothing more */
 };
 
-/* What splits has is borrowed. 0 or -ENOMEM. */
+/* Borrows the files of splits. 0 or -ENOMEM. */
 int symbol_units_load(const struct symbol_splits *splits, struct symbol_units *out);
 void symbol_units_fini(struct symbol_units *u);
 /* Encloses queries, and other calls of libdw, whose time is charged to the file. */

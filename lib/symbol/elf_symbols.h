@@ -59,7 +59,7 @@ struct symbol_elf {
  * -ENOMEM. */
 int symbol_elf_load(const struct elf_file *code, const struct elf_file *debug,
 		    struct symbol_elf *out);
-/* The same of variables. */
+/* The same for variables in place of functions. */
 int symbol_elf_load_data(const struct elf_file *code, const struct elf_file *debug,
 			 struct symbol_elf *out);
 void symbol_elf_fini(struct symbol_elf *s);

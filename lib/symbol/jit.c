@@ -7,17 +7,17 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
-#include "base/sys.h"
 #include "elf/finder.h"
 #include "elf/reader.h"
+#include "proc/proc.h"
 #include "symbol/room.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct jit_process {
@@ -47,16 +47,12 @@ void symbol_jit_fini(struct symbol_jit *j)
 	pthread_mutex_destroy(&j->lock);
 }
 
-/* Of a process that runs. */
+/* The owner of a process that runs; false: it has ended. */
 static bool find_owner(uint32_t pid, uid_t *out)
 {
-	char path[40];
-	IO_AUTO_FD int fd = -1;
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
-	fd = root_open(&root_live, path);
-	if (fd < 0 || sys()->fstatat(fd, "", &st, AT_EMPTY_PATH))
+	if (proc_find(PROC(&root_live, pid), "", &st))
 		return false;
 	*out = st.st_uid;
 	return true;
@@ -172,7 +168,7 @@ static void load(struct symbol_jit *j, struct jit_process *p, const struct symbo
 	j->has_reported_foreign |= symbol_jit_is_foreign(config);
 }
 
-/* Without memory, behaves as if there were no map. */
+/* NULL: no memory; the process is then one without a map. */
 static struct jit_process *add(struct symbol_jit *j, const struct symbols_config *config,
 			       uint32_t pid)
 {

@@ -2,6 +2,14 @@
  * jit-PID.dump, in which a JIT compiler writes its code and what it is named, when (the format is
  * the kernel's tools/perf/Documentation/jitdump-specification.txt). The file is hostile, and may
  * grow: each reading goes on behind the last record that was complete.
+ *
+ * A dump is an index of places, each from a time on; a cover (base/cover.h) finds the last one
+ * until a sample's time. Code bytes and lines stay in the file until annotate asks for them. A
+ * sample's epoch counts the places that began (symbols_epoch), so that caches by address and epoch
+ * stay right. For annotate and exports the place of such code is its offset in the dump, which two
+ * functions at one address do not share. Which process wrote which dump, its executable mapping
+ * says (dumps.c). V8's lines are shifted by an ELF header, and may have names that it had freed
+ * (jitdump_lines.c).
  */
 #ifndef SYMBOL_JITDUMP_H
 #define SYMBOL_JITDUMP_H
@@ -54,7 +62,7 @@ struct jitdump_code {
 	_Atomic(uint8_t *) table;    /* the same */
 };
 
-/* What is at some addresses from a time on. */
+/* The code that is at some addresses from a time on. */
 struct jitdump_place {
 	uint64_t time_ns, start, end;
 	uint32_t code;  /* JITDUMP_NO_CODE: it has no name, or was moved away */

@@ -5,16 +5,13 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/sys.h"
+#include "base/root.h"
 #include "elf/finder.h"
+#include "proc/proc.h"
 #include "profile/processes.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct symbol_living {
 	struct elf_living source;
@@ -55,15 +52,6 @@ static bool is_wanted(const struct profile_object *o, const struct elf_wanted *w
 	       o->inode == w->inode && o->major == w->major && o->minor == w->minor;
 }
 
-static bool lives(uint32_t pid)
-{
-	char path[32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
-	return sys()->fstatat(AT_FDCWD, path, &st, 0) == 0;
-}
-
 /* The i-th of them. */
 static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, struct elf_mapped *out)
 {
@@ -82,7 +70,7 @@ static bool find_mapping(void *living, const struct elf_wanted *w, size_t i, str
 			is_of_file = is_wanted(m->object, w);
 		last = m->object;
 		last_pid = m->pid;
-		if (!is_next || !is_of_file || !lives(m->pid) || i--)
+		if (!is_next || !is_of_file || !proc_is_there(PROC(&root_live, m->pid)) || i--)
 			continue;
 		*out = (struct elf_mapped){.pid = m->pid, .start = m->start, .end = m->end};
 		return true;

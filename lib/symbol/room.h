@@ -49,7 +49,7 @@ bool symbol_object_address(const struct symbol_object *o, const struct profile_m
 /* The function at an address in the file. */
 bool symbol_object_extent(const struct symbol_object *o, uint64_t address, uint64_t *start,
 			  uint64_t *end);
-/* By its name alone; NULL: none has one there. */
+/* The function with this name; NULL: the object has none. */
 const struct symbol_function *symbol_object_named(struct symbol_object *o,
 						  struct symbol_functions *f,
 						  const struct profile_object *object,
@@ -59,18 +59,34 @@ const struct symbol_function *symbol_object_function(struct symbol_object *o,
 						     const struct profile_mapping *m,
 						     uint64_t address);
 
-/* The kernel: kallsyms, and symbols that existed for a time. */
+/* The kernel: kallsyms, and symbols that existed for a time. What the session has packed in parts
+ * that do not overlap is read part by part: few reports ask for more than some. */
 struct symbol_kernel {
 	struct buf kallsyms;
 	const char *path; /* of the file with kallsyms, borrowed; NULL: they were recorded */
-	struct symbol_text symbols;
-	const struct profile_ksymbol **passing; /* owned; sorted by start, then time */
+	const struct profile_session *session; /* borrowed; NULL: there are no parts */
+	struct symbol_kernel_group {
+		uint64_t first, end;
+		const struct profile_symbol_part *const *part; /* borrowed, nr_parts of them */
+		size_t nr_parts;
+		struct buf text; /* their text, once it is loaded */
+		struct symbol_text symbols;
+		_Atomic(bool) is_loaded;
+	} * group; /* owned; sorted */
+	size_t nr_groups;
+	const struct profile_symbol_part **part; /* owned; sorted by address */
+	pthread_mutex_t lock;                    /* to load a group */
+	const struct profile_ksymbol **passing;  /* owned; sorted by start, then time */
 	uint64_t *passing_last; /* owned; the highest end address so far, per symbol */
 	size_t nr_passing;
 };
 
-/* Zero-initialise, and buf_init kallsyms. The rest is loaded on the first query. */
+/* Makes it empty: kernel symbols are loaded by the first query. */
+void symbol_kernel_init(struct symbol_kernel *k);
 int symbol_kernel_load(struct symbol_kernel *k, const struct symbols_config *config);
+/* Where the entry is that covers an address, and its number there; NULL: none. Once loaded. */
+const struct symbol_text *symbol_kernel_find(struct symbol_kernel *k, uint64_t address,
+					     size_t *entry);
 /* Once loaded: finds what was loaded into the kernel since. 0 or -ENOMEM. */
 int symbol_kernel_renew(struct symbol_kernel *k, const struct profile_processes *p);
 void symbol_kernel_fini(struct symbol_kernel *k);
@@ -138,7 +154,7 @@ struct symbol_dumped {
 /* False: no dump has a name for it. */
 bool symbol_dumps_find(struct symbol_dumps *d, const struct profile_mapping *m, uint64_t address,
 		       uint64_t time_ns, struct symbol_dumped *out);
-/* By the number of the dump's object, and an offset in it. */
+/* Finds code by the number of the dump's object, and an offset in the dump. */
 bool symbol_dumps_at(struct symbol_dumps *d, uint32_t object, uint64_t offset,
 		     struct symbol_dumped *out);
 /* What one piece of code finds at an address, at the time when it was loaded. */
@@ -171,7 +187,7 @@ size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *ob
 			 const struct symbol_object *o, uint64_t address, bool with_inlined,
 			 const struct symbol_function *function, struct symbol_line *out,
 			 size_t max);
-/* As symbols_rights; of the files that had lines so far. */
+/* As symbols_rights, for the files in which lines were found so far. */
 struct elf_rights symbol_lines_rights(struct symbol_lines *l, const struct profile_object *object,
 				      const struct symbol_object *o);
 

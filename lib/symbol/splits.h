@@ -19,7 +19,7 @@ struct symbol_split {
 	uint64_t ranges_from; /* is added to offsets of ranges */
 };
 
-/* Of one debug file. Zero-initialise, and set what is borrowed. */
+/* The split DWARF of one debug file. Zero-initialise, and set what is borrowed. */
 struct symbol_splits {
 	const struct symbols_config *config;
 	const struct elf_file *debug;

@@ -38,7 +38,7 @@ struct symbols {
 
 enum { KALLSYMS_STEP_BYTES = 1 << 20 };
 
-/* What is not code. */
+/* Adds functions that stand for life spans of blocks, whose stacks have them as their innermost. */
 static bool add_lives(struct symbols *s)
 {
 	bool is_added = true;
@@ -70,7 +70,7 @@ int symbols_new(const struct symbols_config *config, struct symbols **out)
 	}
 	s->config = *config;
 	pthread_mutex_init(&s->lock, NULL);
-	buf_init(&s->kernel.kallsyms, SYMBOL_TEXT_MAX_BYTES);
+	symbol_kernel_init(&s->kernel);
 	symbol_jit_init(&s->jit);
 	symbol_dumps_init(&s->dumps, &s->config, &s->functions);
 	s->nr_objects = config->processes ? profile_nr_objects(config->processes) : 0;
@@ -199,13 +199,14 @@ const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address
 
 bool symbols_kernel_extent(struct symbols *s, uint64_t address, uint64_t *start, uint64_t *end)
 {
-	const struct symbol_table *t = &s->kernel.symbols.table;
-	ptrdiff_t i = load_kernel(s) ? symbol_table_find(t, address) : -1;
+	size_t i;
+	const struct symbol_text *t =
+	    load_kernel(s) ? symbol_kernel_find(&s->kernel, address, &i) : NULL;
 
-	if (i < 0)
+	if (!t)
 		return false;
-	*start = t->entry[i].start;
-	*end = t->entry[i].start + t->entry[i].size;
+	*start = t->table.entry[i].start;
+	*end = *start + t->table.entry[i].size;
 	return true;
 }
 
@@ -333,7 +334,7 @@ uint32_t symbols_epoch(struct symbols *s, const struct profile_process *process,
 	return symbol_dumps_epoch(&s->dumps, process, time_ns);
 }
 
-/* Of code that has no file but a dump. */
+/* Finds code that was made at run time, and is in a dump. */
 static bool find_dumped(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 			uint64_t time_ns, struct symbol_dumped *out)
 {

@@ -19,6 +19,7 @@ struct err;
 struct profile_mapping;
 struct profile_process;
 struct profile_processes;
+struct profile_session;
 struct symbols;
 
 /* A function, or code without a symbol. The same function is always the same pointer, valid as long
@@ -39,9 +40,12 @@ struct profile_object;
 struct symbols_config {
 	struct elf_finder *finder;                 /* borrowed */
 	const struct profile_processes *processes; /* borrowed */
-	bool with_inlined;                         /* symbols_lines returns inlined functions */
-	bool has_other_clock;                      /* times are not CLOCK_MONOTONIC */
-	bool is_same_boot; /* the trace was recorded since this machine's last boot */
+	/* Borrowed: what the parts of the kernel's symbols are read from that processes left. NULL:
+	 * they have no names. */
+	const struct profile_session *session;
+	bool with_inlined;    /* symbols_lines returns inlined functions */
+	bool has_other_clock; /* times are not CLOCK_MONOTONIC */
+	bool is_same_boot;    /* the trace was recorded since this machine's last boot */
 	const struct elf_file
 	    *vdso; /* the recorder's, borrowed: the reader's own if of the same boot; NULL: none */
 	/* Folder of perf-PID.map; NULL: /tmp below the finder's sysroot, or, if is_same_boot, /tmp.

@@ -1,49 +1,16 @@
-/*
- * /proc/PID/task/TID/children, and cgroup.procs.
- */
 #include "target/children.h"
 
 #include "base/buf.h"
 #include "base/io.h"
-#include "base/root.h"
-#include "base/str.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum {
 	MAX_LIST_BYTES = 16 << 20,
 	MAX_DEPTH = 32, /* of control groups */
 };
-
-int target_each_pid(const char *text, size_t len, target_pid_fn *fn, void *arg)
-{
-	const char *p = text, *end = text + len;
-	uint64_t pid;
-	int rc = 0;
-
-	for (; p < end && rc == 0; p++)
-		if (str_scan_u64(&p, end, &pid) == 0 && pid && pid <= INT_MAX)
-			rc = fn((pid_t)pid, arg);
-	return rc;
-}
-
-int target_each_child(const struct root *root, const char *process, const char *thread,
-		      target_pid_fn *fn, void *arg)
-{
-	BUF_AUTO(text, MAX_LIST_BYTES);
-	char path[600];
-	int rc;
-
-	snprintf(path, sizeof(path), "/proc/%s/task/%s/children", process, thread);
-	rc = root_load(root, path, &text);
-	return rc ? rc : target_each_pid(buf_str(&text), text.len, fn, arg);
-}
-
-/* --- of a control group */
 
 static void load_file(int folder, const char *name, struct buf *out)
 {
@@ -54,7 +21,7 @@ static void load_file(int folder, const char *name, struct buf *out)
 		buf_use(out, (size_t)n);
 }
 
-static int each_below(int parent, const char *name, unsigned depth, target_pid_fn *fn, void *arg)
+static int each_below(int parent, const char *name, unsigned depth, proc_id_fn *fn, void *arg)
 {
 	BUF_AUTO(text, MAX_LIST_BYTES);
 	const struct dirent *d;
@@ -66,7 +33,7 @@ static int each_below(int parent, const char *name, unsigned depth, target_pid_f
 		return 0;
 	}
 	load_file(fd, "cgroup.procs", &text);
-	rc = target_each_pid(buf_str(&text), text.len, fn, arg);
+	rc = proc_each_number(buf_str(&text), text.len, fn, arg);
 	while (rc == 0 && depth < MAX_DEPTH && (d = readdir(dir)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
 			rc = each_below(fd, d->d_name, depth + 1, fn, arg);
@@ -74,7 +41,7 @@ static int each_below(int parent, const char *name, unsigned depth, target_pid_f
 	return rc;
 }
 
-int target_each_of_cgroup(int folder, target_pid_fn *fn, void *arg)
+int target_each_of_cgroup(int folder, proc_id_fn *fn, void *arg)
 {
 	return each_below(folder, ".", 0, fn, arg);
 }

@@ -3,6 +3,18 @@
  *
  * Threads: one thread uses a command, except target_command_signal. A thread of its own waits for
  * the end.
+ *
+ * It is made as early as possible, before anything is opened that it could inherit, and waits on a
+ * pipe. Its events have `inherit`, and start at exec (enable_on_exec, which pmu/group.c sets on
+ * each leader). Events that sample are opened on each CPU, as the kernel refuses a ring to an
+ * inherited event that is not bound to one; events that count are opened once, for any CPU, and
+ * have a trace of their own, the last (PLAN_ANY_CPU), which also holds the target frame: the
+ * command line, its end, and what wait4 returned.
+ *
+ * With runs (--runs) this process makes the process of each run, as a further child of cpuperf
+ * (CLONE_PARENT), so that each run inherits what cpuperf inherited and is waited for by cpuperf.
+ * Each run is an iteration: events are opened anew on its process, and what lies between two is
+ * dropped.
  */
 #ifndef TARGET_COMMAND_H
 #define TARGET_COMMAND_H

@@ -2,6 +2,8 @@
  * Processes of a target that fail, as the kernel reports them (proc connector) to root, since
  * Linux 6.6 to everybody: each process that is created and that ends, of the whole machine, in
  * order. Their own tree is followed here.
+ *
+ * A failure triggers the snapshot of a flight recorder, through its epoll descriptor.
  */
 #ifndef TARGET_FAILURES_H
 #define TARGET_FAILURES_H

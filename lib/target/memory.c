@@ -4,14 +4,19 @@
  */
 #include "target/memory.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dict.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/root.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "proc/keys.h"
+#include "proc/list.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
+#include "proc/text.h"
 #include "target/children.h"
 #include "target/switches.h"
 
@@ -35,20 +40,14 @@ enum {
 	NR_HIDDEN_NAMED = 8,
 };
 
-/* Fields of /proc/PID/stat, numbered as in proc(5). */
-enum {
-	PARENT = 4,
-	FLAGS = 9,
-	MINOR_FAULTS = 10,
-	MAJOR_FAULTS = 12,
-	USER_TICKS = 14,
-	SYSTEM_TICKS = 15,
-	NR_THREADS = 20,
-	START = 22,
-	SIZE = 23,
-	NR_FIELDS
+/* Of /proc/PID/stat. */
+static const unsigned fields[] = {
+    PROC_STAT_PARENT,       PROC_STAT_FLAGS,       PROC_STAT_MINOR_FAULTS,
+    PROC_STAT_MAJOR_FAULTS, PROC_STAT_USER_TICKS,  PROC_STAT_SYSTEM_TICKS,
+    PROC_STAT_NR_THREADS,   PROC_STAT_START_TICKS, PROC_STAT_MEMORY_BYTES,
 };
-enum { FORKED_NO_EXEC = 0x40 }; /* in FLAGS: PF_FORKNOEXEC */
+enum { NR_FIELDS = PROC_STAT_MEMORY_BYTES + 1 };
+enum { FORKED_NO_EXEC = 0x40 }; /* in PROC_STAT_FLAGS: PF_FORKNOEXEC */
 
 struct member {
 	uint32_t pid;                   /* the key */
@@ -84,51 +83,29 @@ struct target_memory {
 
 /* ---- processes */
 
-static bool parse_stat(const char *line, uint64_t field[NR_FIELDS])
+static bool read_member(const struct target_memory *m, uint32_t pid, struct member *out)
 {
-	const char *p = strrchr(line, ')'), *end = line + strlen(line);
+	const struct proc *p = PROC(m->config.root, pid);
+	struct member new = {.pid = pid};
+	struct proc_number numbers[ARRAY_NR(fields)];
+	char text[PROC_STAT_BYTES];
+	struct proc_statm statm;
+	struct proc_stat s;
 
-	for (unsigned i = 3; i < NR_FIELDS; i++) {
-		p = p ? strchr(p, ' ') : NULL;
-		if (!p)
-			return false;
-		p++;
-		if (str_scan_u64(&p, end, &field[i]))
-			field[i] = 0; /* the state, or a negative number */
-	}
+	for (size_t i = 0; i < ARRAY_NR(fields); i++)
+		numbers[i] = (struct proc_number){fields[i], &new.field[fields[i]]};
+	if (proc_stat_load(p, text, &s, numbers, ARRAY_NR(fields)) || proc_statm_load(p, &statm))
+		return false;
+	/* the RSS in stat is approximate */
+	new.rss = statm.resident;
+	*out = new;
 	return true;
 }
 
-/* The size of a process, in pages, is followed by its RSS. The RSS in stat is approximate. */
-static bool parse_statm(const char *line, uint64_t *out)
-{
-	const char *p = strchr(line, ' ');
-
-	return p && ++p && str_scan_u64(&p, p + strlen(p), out) == 0;
-}
-
-static bool read_member(const struct target_memory *m, uint32_t pid, struct member *out)
-{
-	char path[32], line[2048];
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	out->pid = pid;
-	if (root_load_text(m->config.root, path, line, sizeof(line)) ||
-	    !parse_stat(line, out->field))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/statm", pid);
-	return root_load_line(m->config.root, path, line, sizeof(line)) == 0 &&
-	       parse_statm(line, &out->rss);
-}
-
-/* "12 (sleep)" */
 static void add_name(const struct target_memory *m, uint32_t pid, bool is_next, struct buf *names)
 {
-	char path[64], comm[64] = "";
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	(void)root_load_line(m->config.root, path, comm, sizeof(comm));
-	buf_printf(names, "%s%u (%s)", is_next ? ", " : "", pid, comm);
+	buf_adds(names, is_next ? ", " : "");
+	proc_add_name(PROC(m->config.root, pid), names);
 }
 
 static void add(struct dict *now, const struct member *new)
@@ -145,25 +122,23 @@ struct listing {
 	uint32_t parent; /* 0: any */
 };
 
-static int add_pid(pid_t pid, void *arg)
+static int add_pid(uint32_t pid, void *arg)
 {
 	const struct listing *l = arg;
-	struct member new = {0};
+	struct member new;
 
-	if (read_member(l->m, (uint32_t)pid, &new) &&
+	if (read_member(l->m, pid, &new) &&
 	    /* else it has ended, and another has its number */
-	    (!l->parent || new.field[PARENT] == l->parent))
+	    (!l->parent || new.field[PROC_STAT_PARENT] == l->parent))
 		add(l->now, &new);
 	return 0;
 }
 
-static int add_children_of(const char *tid, void *arg)
+static int add_children_of(uint32_t tid, void *arg)
 {
 	const struct listing *l = arg;
-	char parent[16];
 
-	snprintf(parent, sizeof(parent), "%u", l->parent);
-	(void)target_each_child(l->m->config.root, parent, tid, add_pid, arg);
+	(void)proc_each_child(PROC(l->m->config.root, l->parent, tid), add_pid, arg);
 	return 0;
 }
 
@@ -171,15 +146,11 @@ static void add_children(const struct target_memory *m, struct dict *now, uint32
 {
 	const struct member *parent = dict_at(now, i);
 	struct listing l = {m, now, parent->pid};
-	char path[32];
 
-	if (parent->field[NR_THREADS] > 1) {
-		snprintf(path, sizeof(path), "/proc/%u/task", l.parent);
-		(void)root_each(m->config.root, path, add_children_of, &l);
-	} else {
-		snprintf(path, sizeof(path), "%u", l.parent);
-		(void)add_children_of(path, &l);
-	}
+	if (parent->field[PROC_STAT_NR_THREADS] > 1)
+		(void)proc_each_thread(PROC(m->config.root, l.parent), add_children_of, &l);
+	else
+		(void)add_children_of(l.parent, &l);
 }
 
 static void find_members(const struct target_memory *m, struct dict *now)
@@ -194,7 +165,8 @@ static void find_members(const struct target_memory *m, struct dict *now)
 	for (uint32_t i = 0; i < m->members.nr; i++) {
 		before = dict_at(&m->members, i);
 		if (read_member(m, before->pid, &new) &&
-		    (!before->field[START] || before->field[START] == new.field[START]))
+		    (!before->field[PROC_STAT_START_TICKS] ||
+		     before->field[PROC_STAT_START_TICKS] == new.field[PROC_STAT_START_TICKS]))
 			add(now, &new);
 	}
 	for (uint32_t i = 0; m->config.has_children && i < now->nr; i++)
@@ -222,14 +194,15 @@ static bool is_prompt(void)
 static bool has_own_memory(const struct target_memory *m, const struct dict *now,
 			   const struct member *p)
 {
-	const uint32_t pid = (uint32_t)p->field[PARENT];
+	const uint32_t pid = (uint32_t)p->field[PROC_STAT_PARENT];
 	const struct member *parent = dict_at(now, dict_find(now, &pid));
 	long rc;
 
-	if (!parent || !(p->field[FLAGS] & FORKED_NO_EXEC))
+	if (!parent || !(p->field[PROC_STAT_FLAGS] & FORKED_NO_EXEC))
 		return true;
 	rc = m->is_prompt ? syscall(SYS_kcmp, pid, p->pid, KCMP_VM, 0, 0) : -1;
-	return rc < 0 ? p->field[SIZE] != parent->field[SIZE] : rc > 0;
+	return rc < 0 ? p->field[PROC_STAT_MEMORY_BYTES] != parent->field[PROC_STAT_MEMORY_BYTES]
+		      : rc > 0;
 }
 
 static struct target_peak sum(const struct target_memory *m, const struct dict *now)
@@ -254,7 +227,8 @@ static void read_again(const struct target_memory *m, struct dict *now)
 	for (uint32_t i = 0; i < now->nr; i++) {
 		struct member *p = dict_at(now, i), again;
 
-		if (!read_member(m, p->pid, &again) || again.field[START] != p->field[START])
+		if (!read_member(m, p->pid, &again) ||
+		    again.field[PROC_STAT_START_TICKS] != p->field[PROC_STAT_START_TICKS])
 			p->rss = 0;
 		else if (again.rss < p->rss)
 			p->rss = again.rss;
@@ -290,9 +264,11 @@ static void add_used(struct target_memory *m, const struct dict *now)
 	for (uint32_t i = 0; i < now->nr; i++) {
 		const struct member *p = dict_at(now, i);
 		const struct member *before = dict_at(&m->members, dict_find(&m->members, &p->pid));
-		bool is_same = before && before->field[START] == p->field[START];
+		bool is_same = before && before->field[PROC_STAT_START_TICKS] ==
+					     p->field[PROC_STAT_START_TICKS];
 
-		for (unsigned k = MINOR_FAULTS; k <= SYSTEM_TICKS && m->has_read; k++) {
+		for (unsigned k = PROC_STAT_MINOR_FAULTS;
+		     k <= PROC_STAT_SYSTEM_TICKS && m->has_read; k++) {
 			uint64_t from = is_same ? before->field[k] : 0;
 
 			m->used[k] += p->field[k] > from ? p->field[k] - from : 0;
@@ -311,34 +287,27 @@ static void read_switches(struct target_memory *m, const struct dict *now)
 /* A process that is not dumpable, by choice or because its program has more rights. */
 static bool is_closed(const struct target_memory *m, uint32_t pid)
 {
-	char path[300], to[32];
+	char to[32];
 
-	snprintf(path, sizeof(path), "%.255s/proc/%u/ns/user", m->config.root->dir, pid);
-	return readlink(path, to, sizeof(to)) < 0 && errno == EACCES;
+	return proc_read_link(PROC(m->config.root, pid), "ns/user", to, sizeof(to)) == -EACCES;
 }
 
-/* Whether one of the numbers in a line such as "Uid:\t1000\t0\t0\t0" is not the expected one. */
-static bool has_other(const struct buf *status, const char *name, int base, uint64_t expected)
+/* Whether one of the numbers is not the expected one. */
+static bool has_other(const struct proc_key *key, uint64_t expected)
 {
-	const char *p = strstr(buf_str(status), name);
-	char *end;
-
-	for (p = p ? p + strlen(name) : ""; *p == '\t'; p = end)
-		if (strtoull(p + 1, &end, base) != expected)
-			return true;
-	return false;
+	return ARRAY_ANY(n, key->out, key->nr < key->max ? key->nr : key->max, *n != expected);
 }
 
 static bool has_more_rights(const struct target_memory *m, uint32_t pid)
 {
-	BUF_AUTO(status, MAX_LIST_BYTES);
-	char path[32];
+	uint64_t uids[4], gids[4], permitted[1];
+	struct proc_key keys[] = {
+	    {"Uid", uids, 4}, {"Gid", gids, 4}, {"CapPrm", permitted, 1, PROC_HEX}};
 
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	return is_closed(m, pid) && root_load(m->config.root, path, &status) == 0 &&
-	       (has_other(&status, "\nUid:", 10, geteuid()) ||
-		has_other(&status, "\nGid:", 10, getegid()) ||
-		has_other(&status, "\nCapPrm:", 16, 0));
+	return is_closed(m, pid) &&
+	       proc_keys_load(PROC(m->config.root, pid), "status", keys, ARRAY_NR(keys)) == 0 &&
+	       (has_other(&keys[0], geteuid()) || has_other(&keys[1], getegid()) ||
+		has_other(&keys[2], 0));
 }
 
 /* AT_SECURE of a program of 64 or 32 bits. The high half of the first type of 64 bits is 0; the
@@ -369,11 +338,10 @@ static bool is_secure(const struct buf *auxv)
 static bool has_secure_exec(const struct target_memory *m, const struct member *p)
 {
 	BUF_AUTO(auxv, MAX_LIST_BYTES);
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%u/auxv", p->pid);
-	return m->is_prompt && m->config.cgroup < 0 && !(p->field[FLAGS] & FORKED_NO_EXEC) &&
-	       root_load(m->config.root, path, &auxv) == 0 && is_secure(&auxv);
+	return m->is_prompt && m->config.cgroup < 0 &&
+	       !(p->field[PROC_STAT_FLAGS] & FORKED_NO_EXEC) &&
+	       proc_load(PROC(m->config.root, p->pid), "auxv", &auxv) == 0 && is_secure(&auxv);
 }
 
 /* Root's events of a process that ran with more rights before they were opened remain. */
@@ -383,7 +351,7 @@ static void find_hidden(struct target_memory *m, const struct dict *now, bool is
 
 	for (uint32_t i = 0; i < now->nr; i++) {
 		const struct member *p = dict_at(now, i);
-		uint32_t parent = (uint32_t)p->field[PARENT];
+		uint32_t parent = (uint32_t)p->field[PROC_STAT_PARENT];
 		const struct hidden *above;
 		struct hidden *own;
 
@@ -494,10 +462,10 @@ void target_memory_used(struct target_memory *m, struct target_used *out)
 		return;
 	pthread_mutex_lock(&m->reading);
 	read_processes(m);
-	*out = (struct target_used){.user_ns = used[USER_TICKS] * tick_ns,
-				    .system_ns = used[SYSTEM_TICKS] * tick_ns,
-				    .minor_faults = used[MINOR_FAULTS],
-				    .major_faults = used[MAJOR_FAULTS],
+	*out = (struct target_used){.user_ns = used[PROC_STAT_USER_TICKS] * tick_ns,
+				    .system_ns = used[PROC_STAT_SYSTEM_TICKS] * tick_ns,
+				    .minor_faults = used[PROC_STAT_MINOR_FAULTS],
+				    .major_faults = used[PROC_STAT_MAJOR_FAULTS],
 				    .switches = m->switches.nr,
 				    .are_switches_all = m->config.has_switches &&
 							target_switches_are_all(&m->switches)};
@@ -534,8 +502,9 @@ size_t target_memory_hidden(struct target_memory *m, struct buf *names)
 /* A command that was forked and has not called exec is still cpuperf. */
 static bool is_before_exec(const struct target_memory *m, const struct member *p)
 {
-	return m->command && p->pid == (uint32_t)m->command && p->field[FLAGS] & FORKED_NO_EXEC &&
-	       p->field[PARENT] == (uint32_t)getpid();
+	return m->command && p->pid == (uint32_t)m->command &&
+	       p->field[PROC_STAT_FLAGS] & FORKED_NO_EXEC &&
+	       p->field[PROC_STAT_PARENT] == (uint32_t)getpid();
 }
 
 /* Owned by the caller. NULL without memory. */

@@ -8,6 +8,12 @@
  * RSS counts a page that processes share in each of them. A process that shares all memory with its
  * parent (vfork) is not counted. A process is followed from the first reading that finds it below
  * one that is followed, also when its parent has ended.
+ *
+ * From the same files are the processes' times and faults, and what still runs at the end; where
+ * no event may count them, the context switches (switches.h); and which have more rights than the
+ * user: the kernel ended their events at exec (where there are records, an exec followed by an end
+ * before anything is mapped says the same). With the target's memory_map processes are passed on
+ * to collect/memory_map.h.
  */
 #ifndef TARGET_MEMORY_H
 #define TARGET_MEMORY_H

@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/sys.h"
-#include "target/children.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,20 +38,20 @@ struct children {
 	size_t nr, room;
 };
 
-static int add_child(pid_t pid, void *arg)
+static int add_child(uint32_t pid, void *arg)
 {
 	struct children *all = arg;
 	pid_t *new = MEM_ADD(all->pid, all->nr, all->room);
 
 	if (!new)
 		return -ENOMEM;
-	*new = pid;
+	*new = (pid_t)pid;
 	return 0;
 }
 
-static int add_children_of(const char *tid, void *arg)
+static int add_children_of(uint32_t tid, void *arg)
 {
-	int rc = target_each_child(&root_live, "self", tid, add_child, arg);
+	int rc = proc_each_child(PROC_SELF(&root_live, .tid = tid), add_child, arg);
 
 	return rc == -ENOENT ? 0 : rc; /* a thread that has ended */
 }
@@ -58,7 +59,7 @@ static int add_children_of(const char *tid, void *arg)
 static int list_children(struct children *out)
 {
 	*out = (struct children){0};
-	return root_each(&root_live, "/proc/self/task", add_children_of, out);
+	return proc_each_thread(PROC_SELF(&root_live), add_children_of, out);
 }
 
 int target_orphans_new(struct target_orphans **out, struct err *e)

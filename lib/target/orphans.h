@@ -1,6 +1,6 @@
 /*
  * The processes that a command leaves running. This process adopts them (PR_SET_CHILD_SUBREAPER),
- * so that it can wait for them; their parent is this process then, where it would be init.
+ * so that it can wait for them (--wait-children); else init would be their parent.
  */
 #ifndef TARGET_ORPHANS_H
 #define TARGET_ORPHANS_H

@@ -4,41 +4,33 @@
  */
 #include "target/switches.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "proc/keys.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { MAX_THREADS = 65536, MAX_STATUS_BYTES = 64 << 10, MAX_STAT_BYTES = 16 << 20 };
+enum { MAX_THREADS = 65536, MAX_STAT_BYTES = 16 << 20 };
 
 struct thread {
 	uint32_t tid; /* the key */
 	uint64_t nr;
 };
 
-/* The number behind a name at the start of a line. */
-static bool find_number(const struct buf *text, const char *name, uint64_t *out)
-{
-	const char *p = strstr(buf_str(text), name), *end = buf_str(text) + text->len;
-
-	if (!p)
-		return false;
-	p += strlen(name);
-	p += strspn(p, " \t");
-	return str_scan_u64(&p, end, out) == 0;
-}
-
 /* Threads and processes that were ever created here. */
 static uint64_t count_forks(const struct root *root)
 {
+	static const char name[] = "\nprocesses ";
 	BUF_AUTO(text, MAX_STAT_BYTES);
-	uint64_t nr = 0;
+	const char *p = root_load(root, "/proc/stat", &text) ? NULL : strstr(buf_str(&text), name);
+	uint64_t nr;
 
-	if (root_load(root, "/proc/stat", &text) || !find_number(&text, "\nprocesses ", &nr))
-		return 0;
-	return nr;
+	p = p ? p + strlen(name) : "";
+	return str_scan_u64(&p, p + strlen(p), &nr) ? 0 : nr;
 }
 
 static void init(struct dict *d)
@@ -80,30 +72,24 @@ static void add_thread(struct target_switches *s, uint32_t tid, uint64_t nr)
 		s->nr += nr - (is_same ? before->nr : 0);
 }
 
-static int read_thread(const char *name, void *arg)
+static int read_thread(uint32_t tid, void *arg)
 {
 	const struct listing *l = arg;
-	BUF_AUTO(text, MAX_STATUS_BYTES);
-	uint64_t voluntary, involuntary, tid;
-	char path[64];
+	uint64_t voluntary, involuntary;
+	struct proc_key keys[] = {{"voluntary_ctxt_switches", &voluntary},
+				  {"nonvoluntary_ctxt_switches", &involuntary}};
 
-	if (str_parse_u64(name, &tid) || tid > UINT32_MAX)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", l->pid, (uint32_t)tid);
-	if (root_load(l->s->root, path, &text) == 0 &&
-	    find_number(&text, "\nvoluntary_ctxt_switches:", &voluntary) &&
-	    find_number(&text, "\nnonvoluntary_ctxt_switches:", &involuntary))
-		add_thread(l->s, (uint32_t)tid, voluntary + involuntary);
+	if (proc_keys_load(PROC(l->s->root, l->pid, tid), "status", keys, ARRAY_NR(keys)) == 0 &&
+	    keys[0].nr && keys[1].nr)
+		add_thread(l->s, tid, voluntary + involuntary);
 	return 0;
 }
 
 void target_switches_read(struct target_switches *s, uint32_t pid)
 {
 	struct listing l = {s, pid};
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	(void)root_each(s->root, path, read_thread, &l);
+	(void)proc_each_thread(PROC(s->root, pid), read_thread, &l);
 }
 
 void target_switches_end(struct target_switches *s)

@@ -5,8 +5,10 @@
 #include "target/tasks.h"
 
 #include "base/mem.h"
-#include "base/root.h"
 #include "base/str.h"
+#include "proc/list.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -49,17 +51,6 @@ static int compare_pids(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static bool parse_pid(const char *text, size_t len, pid_t *out)
-{
-	const char *p = text, *end = text + len;
-	uint64_t v;
-
-	if (!len || str_scan_u64(&p, end, &v) || p != end || !v || v > INT_MAX)
-		return false;
-	*out = (pid_t)v;
-	return true;
-}
-
 static int append(struct list *l, pid_t pid)
 {
 	pid_t *new = MEM_ADD(l->item, l->nr, l->room);
@@ -70,35 +61,20 @@ static int append(struct list *l, pid_t pid)
 	return 0;
 }
 
-/* "12 (name) S 1 …". The name may contain parentheses and spaces. */
-static bool parse_stat(const char *line, char comm[64], struct process *out)
-{
-	const char *open = strchr(line, '('), *close = strrchr(line, ')');
-	uint64_t v;
-	const char *p;
-
-	if (!open || !close || close < open || strlen(close) < 5)
-		return false;
-	snprintf(comm, 64, "%.*s", (int)(close - open - 1), open + 1);
-	p = close + 4;
-	if (str_scan_u64(&p, p + strlen(p), &v) || v > INT_MAX)
-		return false;
-	out->parent = (pid_t)v;
-	out->is_zombie = close[2] == 'Z';
-	return true;
-}
-
-static int add_process(const char *name, void *arg)
+static int add_process(uint32_t pid, void *arg)
 {
 	struct scan *s = arg;
-	struct process made = {0}, *new;
-	char path[64], line[1024], comm[64];
+	struct process made = {.pid = (pid_t)pid}, *new;
+	char text[PROC_STAT_BYTES], comm[64];
+	uint64_t parent;
+	const struct proc_number number = {PROC_STAT_PARENT, &parent};
+	struct proc_stat stat;
 
-	if (!parse_pid(name, strlen(name), &made.pid))
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", made.pid);
-	if (root_load_text(s->root, path, line, sizeof(line)) || !parse_stat(line, comm, &made))
+	if (proc_stat_load(PROC(s->root, pid), text, &stat, &number, 1) || parent > INT_MAX)
 		return 0; /* it has ended */
+	made.parent = (pid_t)parent;
+	made.is_zombie = stat.state == 'Z';
+	snprintf(comm, sizeof(comm), "%.*s", (int)stat.name_len, stat.name);
 	for (size_t i = 0; i < s->choice->nr_comms; i++)
 		made.is_chosen |= fnmatch(s->choice->comms[i], comm, 0) == 0;
 	new = MEM_ADD(s->process, s->nr, s->room);
@@ -126,22 +102,23 @@ static void exclude_own(struct scan *s)
 	}
 }
 
-static int add_thread(const char *name, void *arg)
+static int add_thread(uint32_t tid, void *arg)
 {
-	pid_t tid;
+	return append(arg, (pid_t)tid);
+}
 
-	return parse_pid(name, strlen(name), &tid) ? append(arg, tid) : 0;
+static int list_threads(const struct scan *s, pid_t pid, struct list *out)
+{
+	return proc_each_thread(PROC(s->root, (uint32_t)pid), add_thread, out);
 }
 
 /* A zombie; but one whose other threads still run has not ended. */
 static bool has_ended(const struct scan *s, const struct process *p)
 {
 	struct list threads = {0};
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
 	if (p->is_zombie)
-		(void)root_each(s->root, path, add_thread, &threads);
+		(void)list_threads(s, p->pid, &threads);
 	mem_free(threads.item);
 	return p->is_zombie && threads.nr <= 1;
 }
@@ -156,19 +133,19 @@ static int choose_pids(struct scan *s, struct err *e)
 	for (size_t i = 0; i < s->choice->nr_pids; i++) {
 		const char *text = s->choice->pids[i];
 		struct process *p;
-		pid_t pid;
+		uint64_t pid;
 
-		if (!parse_pid(text, strlen(text), &pid))
+		if (str_parse_u64(text, &pid) || !pid || pid > INT_MAX)
 			return err_set(e, -EINVAL, "\"%s\" is not a process number", text);
-		p = find(s, pid);
+		p = find(s, (pid_t)pid);
 		if (!p)
-			return err_set(e, -ESRCH, "there is no process %d", pid);
+			return err_set(e, -ESRCH, "there is no process %d", (int)pid);
 		if (has_ended(s, p))
-			return err_set(e, -ESRCH, "process %d has ended", pid);
+			return err_set(e, -ESRCH, "process %d has ended", (int)pid);
 		if (is_refused(s, p))
 			return err_set(e, -EACCES,
 				       "process %d belongs to another user, or has more rights",
-				       pid);
+				       (int)pid);
 		p->is_chosen = true;
 	}
 	return 0;
@@ -213,7 +190,6 @@ static int list_all(struct scan *s, struct target_tasks *out)
 
 	for (size_t i = 0; i < s->nr && rc == 0; i++) {
 		const struct process *p = &s->process[i];
-		char path[64];
 
 		if (!p->is_wanted)
 			continue;
@@ -221,8 +197,7 @@ static int list_all(struct scan *s, struct target_tasks *out)
 		if (rc || p->is_refused)
 			continue;
 		rc = is_awaited(s, p) ? append(&chosen, p->pid) : 0;
-		snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
-		if (rc == 0 && root_each(s->root, path, add_thread, &threads) == -ENOMEM)
+		if (rc == 0 && list_threads(s, p->pid, &threads) == -ENOMEM)
 			rc = -ENOMEM;
 	}
 	*out = (struct target_tasks){.chosen = chosen.item,
@@ -262,7 +237,7 @@ int target_tasks_find(const struct root *root, const struct target_choice *choic
 	int rc;
 
 	*out = (struct target_tasks){0};
-	rc = root_each(root, "/proc", add_process, &s);
+	rc = proc_each(root, add_process, &s);
 	if (rc) {
 		err_set(e, rc, "/proc cannot be read: %s", strerror(-rc));
 	} else {
@@ -293,16 +268,15 @@ void target_tasks_fini(struct target_tasks *t)
 
 int target_tasks_check_own(const struct root *root, const struct target_tasks *t, struct err *e)
 {
-	char path[PATH_MAX], ignored[1];
-	struct stat st;
+	char ignored[2];
 
 	for (size_t i = 0; i < t->nr_processes; i++) {
-		int len =
-		    snprintf(path, sizeof(path), "%s/proc/%d/exe", root->dir, t->processes[i]);
+		const struct proc *p = PROC(root, (uint32_t)t->processes[i]);
+		ssize_t rc = proc_read_link(p, "exe", ignored, sizeof(ignored));
 
-		if (readlink(path, ignored, sizeof(ignored)) >= 0)
+		if (rc >= 0)
 			continue;
-		if (errno != ENOENT && errno != ESRCH) {
+		if (rc != -ENOENT && rc != -ESRCH) {
 			err_set(e, -EACCES,
 				"process %d belongs to another user, or has more rights",
 				t->processes[i]);
@@ -311,8 +285,7 @@ int target_tasks_check_own(const struct root *root, const struct target_tasks *t
 			       "the whole machine");
 			return -EACCES;
 		}
-		path[len - (int)strlen("/exe")] = '\0'; /* one that waits to be reaped has no exe */
-		if (lstat(path, &st))
+		if (!proc_is_there(p)) /* one that waits to be reaped has no exe */
 			return err_set(e, -ESRCH, "there is no process %d any more",
 				       t->processes[i]);
 	}

@@ -1,6 +1,14 @@
 /*
  * Running processes as a target: chosen by pid or by name, with the processes below them, and their
  * threads.
+ *
+ * Each thread has its own events, which what it creates inherits; session/cpu.c adds their counts
+ * up. A thread that is created meanwhile may have inherited some of them: so the threads are
+ * compared before and after (cpuperf/record.c), and the events opened again. Events are opened
+ * enabled: enabling them later leaves disabled the copy of a thread that is created meanwhile, and
+ * at a switch the kernel exchanges the two. Targets are checked after their events are open and
+ * before they count, as a process number may have changed hands. A control group has events on
+ * each CPU, as the machine has.
  */
 #ifndef TARGET_TASKS_H
 #define TARGET_TASKS_H

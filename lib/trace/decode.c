@@ -317,6 +317,17 @@ int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t
 	return 0;
 }
 
+int trace_decode_symbol_range(const struct trace_frame *f, struct trace_symbol_range *out)
+{
+	struct trace_symbol_range r;
+	int rc = decode_frame(f, TRACE_FRAME_RANGE, &r, sizeof(r));
+
+	if (rc || r.first > r.last)
+		return -EINVAL;
+	*out = r;
+	return 0;
+}
+
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size)
 {
 	struct trace_decoder d;

@@ -223,6 +223,9 @@ static const struct trace_field switch_fields[] = {
     END,
 };
 
+static const struct trace_field symbol_range_fields[] = {U64(trace_symbol_range, first),
+							 U64(trace_symbol_range, last), END};
+
 static const struct trace_field divisor_fields[] = {U32(trace_sampling, divisor), ZERO32, END};
 
 static const struct trace_field thing_clock_fields[] = {
@@ -250,6 +253,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_SWITCH] = switch_fields,
     [TRACE_FRAME_DIVISOR] = divisor_fields,
     [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
+    [TRACE_FRAME_RANGE] = symbol_range_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

@@ -31,8 +31,8 @@ struct trace_field {
 	uint32_t max;
 };
 
-/* Of kinds whose payload is one structure; NULL for others. */
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_MEMORY + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_RANGE + 1 };
+
 /* Marks in few bytes: what differs from the one before. Their number, then of each: its kind and
  * what follows (the three highest bits), the time since the one before, and its depth, value and
  * name unless they are 0. Numbers have seven bits a byte, the lowest first; a value's sign is its
@@ -40,6 +40,7 @@ enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_MEMORY + 1 };
 void trace_marks_encode(struct buf *b, const struct trace_mark *mark, size_t nr);
 int trace_marks_decode(struct cursor *c, struct trace_mark **out, size_t *nr);
 
+/* Fields of frames whose payload is one structure; NULL for other kinds. */
 extern const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS];
 extern const struct trace_field trace_event_fields[], trace_sampling_fields[],
     trace_histogram_fields[], trace_marks_fields[], trace_memory_fields[], trace_mapping_fields[],

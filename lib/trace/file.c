@@ -264,16 +264,32 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 	return put(f, 1, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
 }
 
-bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
-			   size_t *frame_len)
+/* Adds a frame that is not packed, of one structure. */
+static void add_plain(struct buf *out, enum trace_frame_kind kind, const void *from)
+{
+	uint8_t header[TRACE_FRAME_HEADER_BYTES];
+	BUF_AUTO(payload, TRACE_FRAME_MAX_BYTES);
+
+	trace_encode(&payload, trace_frame_fields[kind], from);
+	trace_frame_header(header, kind, 0, &(struct iovec){payload.data, payload.len}, 1);
+	buf_add(out, header, sizeof(header));
+	buf_add(out, payload.data, payload.len);
+	buf_fill(out, 0, -payload.len % 8);
+	trace_buf_fail(out, buf_error(&payload));
+}
+
+bool trace_packer_kallsyms(struct trace_packer *p, const struct trace_symbol_range *range,
+			   const char *text, size_t len, const void **frames, size_t *frames_len)
 {
 	const struct iovec lines = {(void *)text, len};
 
 	buf_reset(&p->out);
-	if (!trace_packer_add(p, TRACE_FRAME_KALLSYMS, &lines, 1))
+	if (range)
+		add_plain(&p->out, TRACE_FRAME_RANGE, range);
+	if (!trace_packer_add(p, TRACE_FRAME_KALLSYMS, &lines, 1) || buf_error(&p->out))
 		return false;
-	*frame = p->out.data;
-	*frame_len = p->out.len;
+	*frames = p->out.data;
+	*frames_len = p->out.len;
 	return true;
 }
 
@@ -297,30 +313,48 @@ bool trace_packer_file_parts(struct trace_packer *p, const struct trace_file_par
 	return true;
 }
 
-static bool is_packed(const void *frame, size_t len)
+/* The bytes of the frame that these begin with; 0: there is none of its kind, with these flags. */
+static size_t frame_bytes(const void *frame, size_t len, uint16_t flags, uint16_t *kind)
 {
 	struct trace_frame_bytes h;
-	uint16_t kind;
+	uint64_t bytes;
 
 	if (len < sizeof(h) || len > TRACE_FRAME_MAX_BYTES)
-		return false;
+		return 0;
 	memcpy(&h, frame, sizeof(h));
-	kind = le16toh(h.kind);
-	return le32toh(h.sync) == TRACE_FRAME_SYNC &&
-	       (kind == TRACE_FRAME_KALLSYMS || kind == TRACE_FRAME_FILE_PARTS) &&
-	       le16toh(h.flags) == TRACE_FRAME_PACKED &&
-	       trace_frame_total_bytes(le32toh(h.length)) == len;
+	*kind = le16toh(h.kind);
+	bytes = trace_frame_total_bytes(le32toh(h.length));
+	return le32toh(h.sync) == TRACE_FRAME_SYNC && le16toh(h.flags) == flags && bytes <= len
+		   ? (size_t)bytes
+		   : 0;
 }
 
-int trace_file_packed(struct trace_file *f, const void *frame, size_t len, struct err *e)
+/* The number of frames: what is packed, and its range before it. 0: they are others. */
+static uint64_t nr_packed(const void *frames, size_t len)
 {
-	struct iovec all = {(void *)frame, len};
+	uint16_t kind = 0;
+	size_t range = frame_bytes(frames, len, 0, &kind), bytes;
+
+	if (range && kind != TRACE_FRAME_RANGE)
+		return 0;
+	bytes =
+	    frame_bytes((const uint8_t *)frames + range, len - range, TRACE_FRAME_PACKED, &kind);
+	return bytes && bytes == len - range &&
+		       (kind == TRACE_FRAME_KALLSYMS || (!range && kind == TRACE_FRAME_FILE_PARTS))
+		   ? 1 + (range > 0)
+		   : 0;
+}
+
+int trace_file_packed(struct trace_file *f, const void *frames, size_t len, struct err *e)
+{
+	struct iovec all = {(void *)frames, len};
+	const uint64_t nr = f->packer ? nr_packed(frames, len) : 0;
 
 	if (f->error)
 		return write_error(f, f->error, e);
-	if (!f->packer || !is_packed(frame, len))
+	if (!nr)
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "this is no packed frame for it");
-	return put(f, 1, &all, 1, e);
+	return put(f, nr, &all, 1, e);
 }
 
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e)
@@ -335,7 +369,7 @@ int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *
 	return put_gathered(f, w, e);
 }
 
-/* What was gathered may find no room where the end finds some. */
+/* On a full disk the frames that were gathered may not fit, and the small end frame still does. */
 static int append_end(struct trace_file *f, struct trace_writer *w,
 		      const struct trace_totals *totals, struct err *e)
 {

@@ -46,16 +46,17 @@ struct trace_span {
 int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 		       const struct trace_span *span, struct err *e);
 
-/* Packs lines of /proc/kallsyms into a whole frame, once for many sessions; it is valid until p is
- * used again. False: it would not be smaller, or there is no memory. */
-bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
-			   size_t *frame_len);
-/* The same of parts of a mapped file. */
+/* Packs lines of /proc/kallsyms into whole frames, their range (NULL: not known) and themselves,
+ * once for many sessions; they are valid until p is used again. False: it would not be smaller, or
+ * there is no memory. */
+bool trace_packer_kallsyms(struct trace_packer *p, const struct trace_symbol_range *range,
+			   const char *text, size_t len, const void **frames, size_t *frames_len);
+/* The same for a frame with parts of a mapped file. */
 bool trace_packer_file_parts(struct trace_packer *p, const struct trace_file_parts *parts,
 			     const void **frame, size_t *frame_len);
-/* Appends such a frame without looking at its payload. -EINVAL: it is no frame, or the file was
+/* Appends such frames without looking at their payloads. -EINVAL: they are none, or the file was
  * created without a packer. */
-int trace_file_packed(struct trace_file *f, const void *frame, size_t len, struct err *e);
+int trace_file_packed(struct trace_file *f, const void *frames, size_t len, struct err *e);
 
 /* Appends what w has gathered since trace_writer_more, and empties w. -EFBIG, -ENOMEM: the frames
  * could not be built; nothing is written, and w is unchanged. */

@@ -29,7 +29,7 @@ struct trace_frame {
  * or its header is damaged (e's code is -ENODATA if the file ends inside it); -EPROTO: a version or
  * feature of a newer cpuperf; -errno. */
 int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, struct err *e);
-/* The same over bytes in memory (borrowed). */
+/* The same for a file that is in memory (borrowed). */
 int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
 			  struct err *e);
 
@@ -37,7 +37,7 @@ int trace_reader_open_mem(const void *data, size_t len, const char *name, struct
  * False: no frame can begin there, or there are parts; nothing changed. */
 bool trace_reader_skip_to(struct trace_reader *r, uint64_t bytes);
 
-/* Of a segment: where its iterations are. */
+/* True for a segment, which holds many iterations. */
 bool trace_reader_is_segment(const struct trace_reader *r);
 /* The iterations of a segment, in order: by its index, or, if that is missing or invalid, by a scan
  * of the file, which ends the reader's frames. 0; -EFBIG: there are more than a segment can hold;
@@ -195,6 +195,8 @@ int trace_decode_things(const struct trace_frame *f, struct trace_things_owned *
 void trace_things_fini(struct trace_things_owned *t);
 /* Borrowed while the frame is valid; not terminated and not cleaned. */
 int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t *len);
+/* -EINVAL also for one that ends before it begins. */
+int trace_decode_symbol_range(const struct trace_frame *f, struct trace_symbol_range *out);
 /* The number of readings in the frame, or -EINVAL; then each of them by its index. */
 int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boundary, size_t *nr);
 void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading *out);

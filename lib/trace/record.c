@@ -59,6 +59,8 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.has_sample_id = bits & PERF_ABI_ATTR_SAMPLE_ID_ALL;
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
 	config1 = attr_word(attr, size, ATTR_AT(config1));
+	v.is_selected = perf_abi_is_selected(v.type, v.config, config1);
+	v.is_completed = perf_abi_is_completed(v.type, v.config, config1);
 	v.is_wait = perf_abi_wait(v.type, v.config, config1) >= 0;
 	heap = perf_abi_heap(v.type, v.config, config1);
 	v.is_heap = heap >= 0;

@@ -22,8 +22,10 @@ struct trace_layout {
 	uint64_t user_regs, intr_regs; /* bits of perf_regs.h of the machine */
 	bool is_freq, has_sample_id;   /* attr.freq (and not 0), attr.sample_id_all */
 	bool is_inherited;             /* attr.inherit */
-	bool excludes_kernel;          /* attr.exclude_kernel */
-	bool stays_in_process;         /* attr.inherit_thread */
+	bool is_selected;              /* sampled by the clocks of CPUs: perf_abi_is_selected */
+	bool is_completed;     /* the reader makes samples of the rest: perf_abi_is_completed */
+	bool excludes_kernel;  /* attr.exclude_kernel */
+	bool stays_in_process; /* attr.inherit_thread */
 	bool has_build_id; /* attr.build_id: otherwise PERF_RECORD_MISC_MMAP_BUILD_ID is checked for
 			      plausibility */
 	uint16_t max_stack; /* addresses of a callchain: the limit in force; 0: not stored */
@@ -50,6 +52,11 @@ const uint8_t *trace_layout_nth(const struct trace_event *e, uint32_t nr, uint32
 void trace_layout_side_band(struct trace_layout *l, bool is_made);
 /* The event is sampled: it has a period or a frequency. */
 bool trace_layout_is_sampled(const struct trace_layout *l);
+/* Of a heap whose samples stand for different amounts by chance: their raw data says for which. */
+static inline bool trace_layout_has_units(const struct trace_layout *l)
+{
+	return l->is_heap && l->sample_type & PERF_SAMPLE_RAW;
+}
 /* The event happens once for all who sample it (perf_abi_shares_data): in its samples Linux may
  * leave the id of another listener, and a size as if they had the other's fields, too (seen
  * with 6.18): what is behind their own has no meaning. */

@@ -3,6 +3,8 @@
  * that no remaining sample needs (lives.h), and with one build-id frame for successive ones of a
  * file. Reads the file frame by frame; the memory grows with the number of tasks in it. The file
  * has its name at all times, and is complete.
+ *
+ * The session's syncer runs it (session/common.h).
  */
 #ifndef TRACE_SHORTEN_H
 #define TRACE_SHORTEN_H

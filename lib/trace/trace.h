@@ -45,6 +45,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_THING_CLOCK = 27, /* a reading of the clock of a thing */
 	TRACE_FRAME_FILE_PARTS = 28,  /* of a mapped file that will not be found: its symbols */
 	TRACE_FRAME_MEMORY = 29,      /* a map of the target's memory */
+	TRACE_FRAME_RANGE = 30,       /* the addresses in the frame of kallsyms that follows */
 };
 
 enum trace_boundary {
@@ -86,7 +87,7 @@ struct trace_info {
 };
 
 /* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag, except
- * the last three. */
+ * the last ones. */
 enum trace_event_flag {
 	TRACE_EVENT_OS = 1 << 0,
 	TRACE_EVENT_USER = 1 << 1,
@@ -104,6 +105,7 @@ enum trace_event_flag {
 	TRACE_EVENT_AGGREGATED = 1 << 13,   /* its samples are in frames of stacks, too */
 	TRACE_EVENT_IS_DIVIDED = 1 << 14,   /* its rate may be divided: TRACE_FRAME_DIVISOR */
 	TRACE_EVENT_TOTAL_SHIFT = 15,       /* two bits: enum event_total */
+	TRACE_EVENT_ADAPTIVE = 1 << 17,     /* of heap: its rate is the most that one had */
 };
 
 /* One resolved event. Strings as above. */
@@ -150,6 +152,9 @@ struct trace_added {
 };
 #define TRACE_MAX_ADDED        ((uint64_t)1 << 40)
 #define TRACE_MAX_ADDED_WEIGHT ((uint64_t)1 << 63)
+
+/* Of ids of samples that a reader made: those of the kernel are smaller. */
+#define TRACE_MADE_ID ((uint64_t)1 << 63)
 
 /* One perf event as opened on the trace's CPU; group by group, the leader first. */
 struct trace_id {
@@ -334,6 +339,12 @@ struct trace_switch {
 	uint32_t is_on;
 };
 
+/* The lowest and the highest address of the lines of the next frame of kallsyms: who looks for
+ * others need not unpack it. */
+struct trace_symbol_range {
+	uint64_t first, last;
+};
+
 /* What a thread wrote through cpuperf/mark.h. In the common file: a name before the marks with it.
  */
 enum { TRACE_MARK_NAME_BYTES = 256 };
@@ -365,7 +376,7 @@ struct trace_mark {
 	uint32_t
 	    depth; /* of a beginning and an end: open regions around it, of thread and object */
 };
-/* Of one object of the thread's program, in order of time. */
+/* Marks of a thread in one object (program or library), in order of time. */
 struct trace_marks {
 	uint32_t pid, tid;
 	uint32_t object; /* a number of the object, unique in the session */

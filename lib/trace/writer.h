@@ -27,7 +27,7 @@ void trace_writer_clocks(struct trace_writer *w, const struct clock_triple *cloc
 void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
 			   const struct reading *readings, size_t nr);
 void trace_writer_note(struct trace_writer *w, const struct trace_note *note);
-/* Of one file. */
+/* One frame each. */
 void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *id);
 void trace_writer_cmdline(struct trace_writer *w, const struct trace_cmdline *c);
 void trace_writer_where(struct trace_writer *w, const struct trace_where *place);

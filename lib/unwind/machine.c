@@ -10,7 +10,8 @@
 #include <elf.h>
 #include <string.h>
 
-/* By DWARF number; enum perf_event_x86_regs has another order. */
+/* Bits of perf's sample registers, indexed by DWARF number: enum perf_event_x86_regs has another
+ * order. */
 static const uint8_t x86_bits[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 
 static const uint8_t i386_bits[] = {0, 2, 3, 1, 7, 6, 4, 5, 8};

@@ -152,7 +152,8 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 	}
 }
 
-/* By the tables of files; of code that no file has, by its own. */
+/* Finds the row in the unwind tables of the mapped file, or, for code made at run time, in its
+ * dump's. */
 static const struct cfi_row *find_row(struct walk *w, const struct profile_mapping *m,
 				      uint64_t address, struct unwind_at *at)
 {

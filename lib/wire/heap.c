@@ -53,6 +53,7 @@ struct wire_heap {
 	const struct heap_shard *shards;
 	struct epoch *epochs; /* owned; by their numbers of nodes */
 	size_t nr_epochs, epoch_room;
+	uint64_t rate;        /* of the configuration */
 	uint32_t readings;    /* as of the header */
 	uint64_t interval_ns; /* of real time */
 	bool has_types;       /* beside blocks */
@@ -65,6 +66,7 @@ static void fill_header(struct heap_header *h, const struct wire_heap_config *co
 				  .version = HEAP_VERSION,
 				  .bytes = BYTES,
 				  .rate = config->rate,
+				  .level = config->wants & HEAP_WANTS_ADAPTIVE ? HEAP_EXACT : 0,
 				  .wants = config->wants,
 				  .max_nodes = HEAP_MAX_NODES,
 				  .max_stacks = HEAP_MAX_STACKS,
@@ -100,6 +102,7 @@ int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out,
 	h->nodes = (struct heap_node *)(base + NODES);
 	h->stacks = (struct heap_stack *)(base + STACKS);
 	h->shards = (struct heap_shard *)(base + SHARDS);
+	h->rate = config->rate;
 	h->interval_ns = config->interval_ns[1] ? config->interval_ns[1] : UINT64_MAX;
 	h->has_types = config->wants & HEAP_WANTS_EXCEPTIONS;
 	fill_header(h->header, config);
@@ -157,6 +160,14 @@ static uint64_t peak_of_stacks(const struct wire_heap *h)
 	return sum;
 }
 
+/* Never more than what was asked for, whatever the program writes. */
+static uint64_t rate_of(const struct wire_heap *h, uint32_t level)
+{
+	const uint64_t rate = heap_level_rate(level, h->rate);
+
+	return rate < h->rate ? rate : h->rate;
+}
+
 void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 {
 	const struct heap_header *m = h->header;
@@ -167,6 +178,9 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 				       .counted_peak = READ(m->peak),
 				       .is_bypassed = READ(m->is_bypassed) != 0,
 				       .is_counted = READ(m->is_counted) != 0,
+				       .rate = rate_of(h, READ_ACQUIRE(m->level)),
+				       .exact_samples = READ(m->exact_samples),
+				       .exact_ns = READ(m->exact_ns),
 				       .no_node = READ(m->no_node),
 				       .no_block = READ(m->no_block),
 				       .nested = READ(m->nested),
@@ -247,8 +261,10 @@ static void add_classes(const struct wire_heap *h, size_t row, struct wire_heap_
 	for (size_t i = 0; i < HEAP_NR_CLASSES; i++) {
 		sum_add(&out[i].freed_calls, READ(from[i].freed_calls));
 		sum_add(&out[i].freed_bytes, READ(from[i].freed_bytes));
+		sum_add(&out[i].freed_squares, READ(from[i].freed_squares));
 		sum_add(&out[i].calls, READ(from[i].calls));
 		sum_add(&out[i].bytes, READ(from[i].bytes));
+		sum_add(&out[i].squares, READ(from[i].squares));
 	}
 }
 
@@ -330,6 +346,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	out->node = READ(s->node);
 	out->resource = resource_of(h, out->node);
+	out->rate = rate_of(h, READ(s->parts) >> HEAP_LEVEL_SHIFT);
 	out->max_bytes = READ(s->max_bytes);
 	all->samples = READ(s->samples);
 	all->bytes = all->samples ? READ(s->bytes) : 0;

@@ -5,6 +5,10 @@
  * the program's own numbers are wrong.
  *
  * Threads: one at a time uses a heap.
+ *
+ * Both sides have one layout, also where the agent has 32 bits (agent/i386): all fields have the
+ * same width, words that the recorder may read meanwhile are written at once (agent_set), and a
+ * pointer is made a uintptr_t before it is widened, as its sign would be.
  */
 #ifndef WIRE_HEAP_H
 #define WIRE_HEAP_H
@@ -16,14 +20,16 @@
 struct wire_heap;
 
 struct wire_heap_config {
-	uint64_t rate;  /* bytes per sample; 1: each allocation; 0: nothing but sums of threads */
-	uint32_t wants; /* enum heap_want */
+	/* bytes per sample; 1: each allocation; 0: nothing but sums of threads; with
+	 * HEAP_WANTS_ADAPTIVE so many at most */
+	uint64_t rate;
+	uint32_t wants;          /* enum heap_want */
 	uint64_t interval_ns[2]; /* between samples of CPU time, and of real time; 0: none */
 };
 
 /* Makes the memory, with its header. *fd: for the program, to be closed. 0 or -errno. */
 int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out, int *fd);
-/* The program reads that nobody listens any more. NULL is fine. */
+/* The program sees by a word in the memory that nobody reads it any more. NULL is fine. */
 void wire_heap_free(struct wire_heap *h);
 /* The program has ended: the memory of its blocks is returned to the system. */
 void wire_heap_end(struct wire_heap *h);
@@ -41,21 +47,25 @@ struct wire_heap_sums {
 	    counted_peak; /* when it was: by what was counted; peak is by the stacks' samples */
 	bool is_bypassed;
 	bool is_counted; /* the moment of the peak is not by samples; live is of all blocks */
+	uint64_t rate;   /* now */
+	/* How long the rate was 1, in an adaptive program in which it is not any more. */
+	uint64_t exact_samples, exact_ns; /* ns of CPU time */
 	/* see struct heap_header */
 	uint64_t no_node, no_block, nested, unknown, cut, deep, invalid;
 };
 void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out);
 
-/* Of sampled allocations of a size, as struct heap_class; cumulative, of all threads. */
+/* Sums of the sampled allocations of a size, as struct heap_class; cumulative, of all threads. */
 enum { WIRE_HEAP_NR_CLASSES = 42 };
 struct wire_heap_class {
 	uint64_t calls, bytes, freed_calls, freed_bytes;
+	uint64_t squares, freed_squares; /* as heap_square has them */
 };
 void wire_heap_classes(const struct wire_heap *h, struct wire_heap_class out[WIRE_HEAP_NR_CLASSES]);
 
 enum { WIRE_HEAP_NR_MISSED = 16, WIRE_HEAP_MISSED_BYTES = 52 };
 
-/* What the program says is not measured of it, or of what it executed. */
+/* Something that is not measured of the program, or of what it executed, by its own words. */
 struct wire_heap_missed {
 	uint32_t why; /* enum heap_miss */
 	uint32_t nr;  /* so often: it may become less when a program cannot be executed */
@@ -108,6 +118,7 @@ enum wire_heap_kind {
 struct wire_heap_stack {
 	uint32_t node;
 	uint32_t resource;  /* enum heap_resource: what its amounts are of */
+	uint64_t rate;      /* of its samples of memory, at most that of the configuration */
 	uint64_t max_bytes; /* of one allocation, not weighted */
 	struct wire_heap_amount amount[WIRE_HEAP_NR_KINDS];
 };

@@ -20,6 +20,11 @@
  * Samples: with a rate above 1 an allocation of s bytes is a sample with the probability p = 1 −
  * exp(−s / rate), and stands for 1/p allocations and s/p bytes. With rate 1 each one is a sample
  * and stands for itself.
+ *
+ * An adaptive program begins with rate 1 and takes fewer samples when they cost too much, as rare
+ * as the header's rate says at most. A rate in between is a level. What a stack adds up is of one
+ * level, so that a block's weight at its end is that of its beginning; a node has a stack for each
+ * level at which memory was allocated there.
  */
 #ifndef WIRE_HEAP_MEMORY_H
 #define WIRE_HEAP_MEMORY_H
@@ -27,7 +32,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 10,
+	HEAP_VERSION = 11,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -49,7 +54,23 @@ enum {
 	HEAP_STACK_BITS = 21,     /* HEAP_MAX_STACKS + 1 numbers */
 	HEAP_UNIT_BITS = 39,      /* addresses of 48 bits */
 	HEAP_FILL_MAX = 32 << 20, /* bytes of a block that is filled */
+	HEAP_LEVEL_SHIFT = 24,    /* of a stack's parts: above is its level */
+	HEAP_SQUARE = 1024,       /* square bytes are in these */
+	HEAP_EXACT = 1,           /* the level at which each allocation is a sample */
+	HEAP_MAX_LEVEL = 63,
 };
+
+/* Bytes per sample: at level 0, the coarsest, as the header says, else a power of 2. */
+static inline uint64_t heap_level_rate(uint32_t level, uint64_t rate)
+{
+	return level && level <= HEAP_MAX_LEVEL ? UINT64_C(1) << (level - 1) : rate;
+}
+
+/* Whether a has fewer samples than b. */
+static inline _Bool heap_is_coarser(uint32_t a, uint32_t b)
+{
+	return a - 1 > b - 1;
+}
 
 /* What is wanted beyond calls and bytes by thread. */
 enum heap_want {
@@ -70,6 +91,7 @@ enum heap_want {
 	HEAP_WANTS_TIMES = 1 << 12,      /* how long threads ran, and how long they were there */
 	HEAP_WANTS_PATHS = 1 << 13,      /* each stack's own peak; requires BLOCKS */
 	HEAP_WANTS_LAST_PAGES = 1 << 14, /* a look at pages at its end; requires BLOCKS */
+	HEAP_WANTS_ADAPTIVE = 1 << 15,   /* each allocation is a sample while that costs little */
 };
 
 /* What else is added up by stack, each exactly, whatever the rate: such a stack's node has this in
@@ -178,6 +200,10 @@ struct heap_header {
 	uint32_t is_counted;
 	uint32_t is_bypassed; /* another library's malloc, or the program's, is called instead */
 	struct heap_missed missed[HEAP_NR_MISSED];
+	/* Of an adaptive program: the level now; while it was HEAP_EXACT so many allocations were
+	 * samples, in that much CPU time of the process. */
+	uint32_t level, level_unused;
+	uint64_t exact_samples, exact_ns;
 };
 
 /* Exact, also where samples are taken. What a thread wrote stays when it has ended. */
@@ -197,9 +223,11 @@ struct heap_thread {
 /* Sampled allocations by size: number 0 is of 0 bytes, i of 2^(i - 1) to 2^i - 1, and the last of
  * all that are larger. Each thread's slot has HEAP_NR_CLASSES of them, which its thread alone
  * writes; a further row, written with atomic operations, is that of all threads that have ended or
- * no slot of their own. Weighted as in struct heap_stack; with rate 1 calls are samples. */
+ * no slot of their own. Weighted as in struct heap_stack; if the header's rate is 1 calls are
+ * samples. Squares: heap_square of each. */
 struct heap_class {
-	uint64_t calls, bytes, freed_calls, freed_bytes;
+	uint64_t calls, bytes, squares;
+	uint64_t freed_calls, freed_bytes, freed_squares;
 };
 
 static inline unsigned heap_class_of(uint64_t bytes)
@@ -228,7 +256,8 @@ struct heap_node {
 struct heap_stack {
 	uint32_t node;
 	uint32_t lock;
-	uint32_t parts; /* 1 + the number of the first of HEAP_NR_PARTS; 0: there are none */
+	/* 1 + the number of the first of HEAP_NR_PARTS; 0: there are none. Above, its level. */
+	uint32_t parts;
 	uint32_t waits; /* for the lock, to allocate */
 	/* header.moment when the peak's amounts were last stored: before the stack changes after a
 	 * new peak. With an older one nothing changed since the peak: they are what is live. */
@@ -438,6 +467,17 @@ static inline struct heap_weight heap_weigh(uint64_t bytes, uint64_t rate)
 	w.bytes = (uint64_t)((double)bytes / p + 0.5);
 	w.calls = (uint64_t)(HEAP_CALL / p + 0.5);
 	return w;
+}
+
+/* How much the sum of weights varies by a sample of that many bytes: its weight times what of it is
+ * left to chance, in units of HEAP_SQUARE, at least one. */
+static inline uint64_t heap_square(uint64_t weight, uint64_t bytes)
+{
+	const double most = (double)(UINT64_C(1) << 56);
+	double square =
+	    (double)weight * (double)(weight > bytes ? weight - bytes : 0) / HEAP_SQUARE;
+
+	return (uint64_t)(square < most ? square : most) + 1;
 }
 
 #endif

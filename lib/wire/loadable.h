@@ -4,6 +4,15 @@
  *
  * It reads the program's file, or that of a script's interpreter. Async-signal-safe, and safe after
  * vfork: system calls alone, no memory but some KiB of stack, no point of cancellation.
+ *
+ * The recorder asks it before the command runs: without the agent the command runs all the same,
+ * and the events are not supported. In a measured program agent/heap/exec.c asks it: a program
+ * that cannot have the agent gets an environment without it; any other gets the agent, whatever
+ * environment the program wants for it.
+ *
+ * Programs of 32 bits of x86 have a second build of the agent (lib/agent/i386), whose file is
+ * beside the first. This answer chooses it (LOADABLE_OTHER), not ld.so, which complains of each
+ * library that it cannot load. It has no attach.c: it is only preloaded.
  */
 #ifndef WIRE_LOADABLE_H
 #define WIRE_LOADABLE_H
@@ -20,7 +29,7 @@ enum loadable {
 	LOADABLE_LOADER,    /* of another C library, or another version of ours */
 	LOADABLE_RIGHTS,    /* its loader ignores what is preloaded */
 	LOADABLE_SANITIZER, /* linked as a library */
-	/* It can load the machine's other agent: of 32 bits, or for that of 64. */
+	/* The program can load the machine's other agent, that for programs of 32 or of 64 bits. */
 	LOADABLE_OTHER,
 };
 

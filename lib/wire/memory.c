@@ -10,14 +10,14 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "proc/maps.h"
+#include "proc/proc.h"
 
 #define CPUPERF_NO_MARKS /* the layout alone */
 #include "cpuperf/mark.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -155,11 +155,9 @@ int wire_make_file(const char *name, uint64_t bytes, int *out)
 
 static struct wire_program find_program(uint32_t pid)
 {
-	char path[64];
 	struct stat file;
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	if (stat(path, &file))
+	if (proc_find(PROC(&root_live, pid), "exe", &file))
 		return (struct wire_program){.inode = 0};
 	return (struct wire_program){file.st_dev, file.st_ino};
 }
@@ -374,13 +372,12 @@ static void name_thread(const struct wire_memory *m, struct wire_reader *r, size
 {
 	struct wire_slot *own = &m->slots[i];
 	const uint32_t tid = thread_of(m, i);
-	char path[64], name[sizeof(slot_at(m, i)->name) + 1];
+	char name[sizeof(slot_at(m, i)->name) + 1];
 
 	if (!r->config->names_threads || !tid || own->named == tid)
 		return;
 	own->named = tid;
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", m->pid, tid);
-	if (root_load_line(&root_live, path, name, sizeof(name)) || !*name) {
+	if (proc_load_line(PROC(&root_live, m->pid, tid), "comm", name, sizeof(name)) || !*name) {
 		memcpy(name, slot_at(m, i)->name, sizeof(name) - 1);
 		name[sizeof(name) - 1] = '\0';
 	}
@@ -499,14 +496,6 @@ void wire_memory_drain(struct wire_memory *m, struct wire_reader *r)
 	}
 }
 
-static bool has_ended(uint32_t pid, uint32_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
-	return access(path, F_OK) != 0 && errno == ENOENT;
-}
-
 static void forget_thread(struct wire_slot *own, const struct wire_reader *r)
 {
 	if (own->counters)
@@ -538,7 +527,8 @@ void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r)
 		uint32_t tid = thread_of(m, i);
 
 		if (__atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) && tid &&
-		    slot->head == m->slots[i].tail && has_ended(m->pid, tid)) {
+		    slot->head == m->slots[i].tail &&
+		    !proc_is_there(PROC(&root_live, m->pid, tid))) {
 			forget_thread(&m->slots[i], r);
 			slot->tid = 0;
 			m->nr_owned -= m->nr_owned != 0;
@@ -577,19 +567,16 @@ bool wire_memory_runs_another(const struct wire_memory *m)
 bool wire_memory_is_mapped(const struct wire_memory *m)
 {
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
-	const char *at, *line, *stop;
-	char path[64], head[128], own[32]; /* the inode is followed by the file's name */
+	struct proc_mapping one;
+	const char *at;
 
-	snprintf(own, sizeof(own), " %" PRIu64 " ", m->inode);
-	snprintf(path, sizeof(path), "/proc/%u/maps", m->pid);
-	if (!m->inode || root_load(&root_live, path, &maps) || buf_error(&maps) || !maps.len)
+	if (!m->inode || proc_load(PROC(&root_live, m->pid), "maps", &maps) || buf_error(&maps) ||
+	    !maps.len)
 		return true;
 	at = buf_str(&maps);
-	while ((line = str_next_line(&at, buf_str(&maps) + maps.len, &stop))) {
-		snprintf(head, sizeof(head), "%.*s", (int)(stop - line), line);
-		if (strstr(head, own))
+	while (proc_maps_next(&at, maps.data + maps.len, &one))
+		if (one.inode == m->inode)
 			return true;
-	}
 	return false;
 }
 

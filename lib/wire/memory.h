@@ -1,5 +1,10 @@
 /*
  * The memory of one object with marks, on the recorder's side.
+ *
+ * An object that dlclose unloads keeps its memory and its connection until its process ends: its
+ * destructor also runs at exit, beside threads that still mark, and what it left open must end
+ * with the process. When the recorder ends, each object disconnects at its next mark; when it was
+ * killed, once a ring is full.
  */
 #ifndef WIRE_MEMORY_H
 #define WIRE_MEMORY_H

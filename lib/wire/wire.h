@@ -8,6 +8,16 @@
  *
  * Threads: one thread uses a wire; the callbacks run in the wire's own thread, and in that of
  * wire_stop.
+ *
+ * A memory for each object of a process image, with a ring for each thread; the thread here
+ * empties them every 8 ms into the common file. The socket is abstract, so that nothing is left
+ * behind when the recorder is killed. A program first states the version of the header that it was
+ * built with: what another one writes is refused, and counted.
+ *
+ * Cycles become CLOCK_MONOTONIC by two readings of both clocks, where an object says that it reads
+ * the counter by which the kernel keeps time (one of 32 bits, or emulated, may read another, or
+ * none). Each mark has its depth, so that a lost one spoils only its own region. Threads have
+ * their names in their slots, for sessions without the kernel's records of tasks.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -58,7 +68,7 @@ struct wire_config {
 	bool (*may_connect)(void *arg, uint32_t pid);
 	/* An object of the process gave up before it was answered, and is off; NULL: as it is. */
 	void (*gave_up)(void *arg, uint32_t pid);
-	/* Of the counts of regions; 0: they have none. At most CPUPERF_MARK_MAX_COUNTS. */
+	/* How many counts a region has, at most CPUPERF_MARK_MAX_COUNTS; 0: none. */
 	uint32_t nr_counts;
 	const char *const *count_names; /* borrowed; get the numbers from 1 on, as names of marks */
 	/* Threads have their names as a mark of theirs, CPUPERF_MARK_THREAD_NAME: nobody else
@@ -76,9 +86,11 @@ struct wire_config {
 	bool (*heap_added)(void *arg, uint32_t pid, int pidfd, struct wire_heap *heap);
 	/* A process asks for a reading of its heap. False: there is none. With heap. */
 	bool (*heap_dump)(void *arg, uint32_t pid);
-	/* It asks for a search for pointers to its blocks, which is over when that returns. */
+	/* The process asks for a search for pointers to its blocks, which is over when the callback
+	 * returns. */
 	bool (*heap_reach)(void *arg, uint32_t pid);
-	/* It ends, and asks for a look at their pages, which is over when that returns. */
+	/* The process ends, and asks for a look at the pages of its blocks, which is over when the
+	 * callback returns. */
 	bool (*heap_pages)(void *arg, uint32_t pid);
 };
 
@@ -107,7 +119,7 @@ struct wire_totals {
 int wire_open(const struct wire_config *config, struct wire **out, struct err *e);
 /* The name of the socket, for the environment variable CPUPERF_MARKS. */
 const char *wire_name(const struct wire *w);
-/* Its number, for the state of an object that is measured while it runs. Not 0. */
+/* The wire's number, which is written into the state of objects that run already. Not 0. */
 uint32_t wire_number(const struct wire *w);
 /* Whether a recorder with that number listens in this network namespace. */
 bool wire_is_there(uint32_t number);

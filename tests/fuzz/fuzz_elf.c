@@ -3,12 +3,14 @@
  * libdw is given of it. Nothing outside of the file is touched; what is found makes sense. What is
  * stored of it (elf/parts.h) is as in the file, and what can be read there, too.
  */
+#include "elf/build_id.h"
 #include "elf/dwarf.h"
 #include "elf/parts.h"
 #include "elf/probes.h"
 #include "elf/reader.h"
 #include "symbol/room.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -170,10 +172,22 @@ static void check_parts(const struct elf_file *whole, const uint8_t *data, size_
 	free(bytes);
 }
 
+/* A build-id is bytes of the file. */
+static void check_build_id(const uint8_t *data, size_t size)
+{
+	struct elf_build_id id = {0};
+	int rc = elf_build_id_read(put_into_memory(data, size), &id);
+
+	require(rc == 0 || rc == -EINVAL || rc == -ENODATA);
+	require((rc == 0) == (id.len > 0) && id.len <= ELF_MAX_BUILD_ID_BYTES);
+	require(rc || memmem(data, size, id.bytes, id.len));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_file *f;
 
+	check_build_id(data, size);
 	if (elf_file_open_mem(data, size, false, "fuzzed", &f, NULL))
 		return 0;
 	check_sections(f, data, size);

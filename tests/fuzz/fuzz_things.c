@@ -11,11 +11,11 @@
 #include "collect/cgroup_text.h"
 #include "collect/disk.h"
 #include "collect/gpu_metrics.h"
+#include "collect/machine_keyed.h"
+#include "collect/machine_loadavg.h"
+#include "collect/machine_pressure.h"
+#include "collect/machine_stat.h"
 #include "collect/net.h"
-#include "collect/proc_keyed.h"
-#include "collect/proc_loadavg.h"
-#include "collect/proc_pressure.h"
-#include "collect/proc_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +38,11 @@ static const struct {
 	uint16_t nr_fields;
 	uint32_t nr_cpus;
 } sources[] = {
-    {&proc_stat_source, PROC_STAT_PROCS_BLOCKED + 1, NR_CPUS},
-    {&proc_meminfo_source, PROC_MEMINFO_SWAP_USED + 1, 1},
-    {&proc_vmstat_source, PROC_VMSTAT_PSWPOUT + 1, 1},
-    {&proc_pressure_cpu_source, PROC_PRESSURE_FULL + 1, 1},
-    {&proc_loadavg_source, PROC_LOADAVG_15 + 1, 1},
+    {&machine_stat_source, MACHINE_STAT_PROCS_BLOCKED + 1, NR_CPUS},
+    {&machine_meminfo_source, MACHINE_MEMINFO_SWAP_USED + 1, 1},
+    {&machine_vmstat_source, MACHINE_VMSTAT_PSWPOUT + 1, 1},
+    {&machine_pressure_cpu_source, MACHINE_PRESSURE_FULL + 1, 1},
+    {&machine_loadavg_source, MACHINE_LOADAVG_15 + 1, 1},
 };
 
 static void check_source(size_t i, const char *text, size_t len)

@@ -158,9 +158,12 @@ static void check_memory(const struct trace_frame *f)
 
 static void check_kallsyms(const struct trace_frame *f)
 {
+	struct trace_symbol_range range;
 	const char *text;
 	size_t len;
 
+	if (trace_decode_symbol_range(f, &range) == 0)
+		require(range.first <= range.last);
 	if (trace_decode_kallsyms(f, &text, &len) == 0)
 		touched ^= crc32c(0, text, len);
 }

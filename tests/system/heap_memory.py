@@ -12,7 +12,7 @@ import subprocess
 import threading
 import weakref
 
-BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED, LIVES, PATTERN = 1, 2, 4, 8, 16, 32, 128
+BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED, LIVES, PATTERN, ADAPTIVE = 1, 2, 4, 8, 16, 32, 128, 1 << 15
 HELLO = struct.Struct("<6I")
 STACK = struct.Struct("<4I22Q")
 (UNREADABLE, FOREIGN, STATIC_PROGRAM, LOADER, RIGHTS, SANITIZER, NO_AGENT, NO_ROOM, FILTER, CHILDREN, PAGES, TIMES,
@@ -21,7 +21,7 @@ FIELDS = ("samples bytes freed_samples freed_bytes max temporary_samples tempora
           "untouched_samples untouched lives overhead calls freed_calls temporary_calls peak_calls").split()
 MAX_NODES, MAX_STACKS, MAX_THREADS, NR_SHARDS = 1 << 20, 1 << 16, 1024, 8192
 THREADS = 4096
-CLASSES, NR_CLASSES, CLASS = THREADS + 64 * MAX_THREADS, 42, struct.Struct("<4Q")
+CLASSES, NR_CLASSES, CLASS = THREADS + 64 * MAX_THREADS, 42, struct.Struct("<6Q")
 NODES = CLASSES + (MAX_THREADS + 1) * NR_CLASSES * CLASS.size
 STACKS_AT = NODES + 16 * MAX_NODES
 SHARDS = STACKS_AT + STACK.size * MAX_STACKS
@@ -39,7 +39,7 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 10, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 11, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0, *intervals)
 
     def header(self):

@@ -34,6 +34,8 @@ def own_uid():
     return 61000 + tests.index(TEST)
 
 
+os.environ["CPUPERF_COLUMNS"] = "100000"  # no sentence is broken in a pipe: each is found
+
 NO_SAMPLING = "measuring whole CPUs needs root or perf_event_paranoid 0"
 
 
@@ -41,8 +43,7 @@ def programs_missing():
     """Why no programs can be loaded into the kernel here; None: they can."""
     if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
         return "programs in the kernel need root and a kernel with BTF"
-    said = output(CPUPERF, "--quiet", "--describe-event=sched:off_cpu_time")
-    return "this cpuperf was built without libbpf" if "without libbpf" in said else None
+    return None
 
 
 def need_programs():

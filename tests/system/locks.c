@@ -5,12 +5,15 @@
  * the lock back. locks ROUNDS: prints "table N log N heap ADDRESS update TID": waits of all
  * threads. locks serial: update computes with table_lock held, for which three others wait. locks
  * follow: one holds table_lock while it waits for a byte that never comes, and main computes. locks
- * value: waits until a word changes, which is the number of a thread.
+ * value: waits until a word changes, which is the number of a thread. locks
+ * calls: the same by the calls that are younger than futex(2); status 77: the kernel lacks them.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,20 +41,30 @@ static int own_tid(void)
 	return (int)syscall(SYS_gettid);
 }
 
-/* Whether the thread waits at that address. */
-static int is_at(int tid, const void *lock)
+/* The number of the system call that the thread waits in, and its first argument; -1: none. */
+static long call_of(int tid, unsigned long *argument)
 {
 	char path[64], text[256] = "", *first = text;
-	unsigned long call = 0;
+	long call = -1;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	f = fopen(path, "re");
 	if (f && fgets(text, sizeof(text), f))
-		call = strtoul(text, &first, 10);
+		call = *text >= '0' && *text <= '9' ? strtol(text, &first, 10) : -1;
 	if (f)
 		fclose(f);
-	return call == SYS_futex && strtoul(first, NULL, 16) == (unsigned long)lock;
+	if (argument)
+		*argument = strtoul(first, NULL, 16);
+	return call;
+}
+
+/* Whether the thread waits at that address. */
+static int is_at(int tid, const void *lock)
+{
+	unsigned long argument;
+
+	return call_of(tid, &argument) == SYS_futex && argument == (unsigned long)lock;
 }
 
 static void *hold(void *arg)
@@ -217,6 +230,65 @@ static int change(void)
 	return 0;
 }
 
+/* Numbers and layout of the younger calls are those of all machines; headers may lack them. */
+enum { WAITV_CALL = 449, WAIT_CALL = 455, OF_32_BITS = 2, PRIVATE = 128 };
+
+struct waiter {
+	uint64_t value, address;
+	uint32_t flags, reserved;
+};
+
+static atomic_int first_word, second_word;
+static atomic_int call_tids[2];
+
+static void check_call(long result)
+{
+	if (result < 0 && (errno == ENOSYS || errno == EPERM))
+		exit(77);
+}
+
+static void *wait_for_first(void *arg)
+{
+	struct waiter w[] = {{0, (uint64_t)(uintptr_t)&first_word, OF_32_BITS | PRIVATE, 0},
+			     {0, (uint64_t)(uintptr_t)&second_word, OF_32_BITS | PRIVATE, 0}};
+
+	(void)arg;
+	atomic_store(&call_tids[0], own_tid());
+	while (!atomic_load(&first_word))
+		check_call(syscall(WAITV_CALL, w, 2, 0, NULL, 0));
+	return NULL;
+}
+
+static void *wait_for_second(void *arg)
+{
+	(void)arg;
+	atomic_store(&call_tids[1], own_tid());
+	while (!atomic_load(&second_word))
+		check_call(syscall(WAIT_CALL, &second_word, 0L, ~0UL >> 32, OF_32_BITS | PRIVATE,
+				   NULL, 0));
+	return NULL;
+}
+
+static int wait_by_younger_calls(void)
+{
+	static atomic_int *const words[] = {&first_word, &second_word};
+	static const long numbers[] = {WAITV_CALL, WAIT_CALL};
+	pthread_t threads[2];
+
+	if (pthread_create(&threads[0], NULL, wait_for_first, NULL) ||
+	    pthread_create(&threads[1], NULL, wait_for_second, NULL))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		while (call_of(atomic_load(&call_tids[i]), NULL) != numbers[i])
+			usleep(500);
+	for (int i = 0; i < 2; i++) {
+		atomic_store(words[i], 1);
+		syscall(SYS_futex, words[i], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		pthread_join(threads[i], NULL);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct shared table = {.lock = &table_lock, .name = "update", .nr_waiters = 3};
@@ -230,6 +302,8 @@ int main(int argc, char **argv)
 		return follow();
 	if (argc > 1 && strcmp(argv[1], "value") == 0)
 		return change();
+	if (argc > 1 && strcmp(argv[1], "calls") == 0)
+		return wait_by_younger_calls();
 	rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
 	log.lock = malloc(sizeof(pthread_mutex_t));
 	if (!log.lock || pthread_mutexattr_init(&attr) ||

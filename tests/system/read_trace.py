@@ -36,6 +36,7 @@ FRAMES = {
     16: ("target", """flags:I pid:I status:I reserved:I start_ns:Q end_ns:Q user_ns:Q system_ns:Q
         peak_bytes:Q minor_faults:Q major_faults:Q read_blocks:Q written_blocks:Q
         voluntary_switches:Q involuntary_switches:Q text:text16"""),
+    30: ("symbol_range", "first:Q last:Q"),
     19: ("window", """window:I clock:I cycle:Q gap_ns:Q start_late_ns:Q end_late_ns:Q clock_ns:Q"""),
 }
 ITEMS = {"readings": ("record_bytes", READING), "ids": ("item_bytes", ID),

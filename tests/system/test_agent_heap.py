@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from heap_memory import BLOCKS, OVERHEAD, PATTERN, PEAK, Recorder, STACKS, UNTOUCHED
+from heap_memory import ADAPTIVE, BLOCKS, OVERHEAD, PATTERN, PEAK, Recorder, STACKS, UNTOUCHED
 from kit import run, run_checks
 
 AGENT, HEAP = os.environ["AGENT"], os.environ["HEAP"]
@@ -81,6 +81,17 @@ def check_peak(_):
     assert [s["live_bytes"] for s in found] == [0, 500000, 1000000], found
 
 
+def check_adaptive(_):
+    """While each allocation is a sample, all is as with a rate of 1: also what realloc moves, and the peak to the byte, though
+    the sizes of malloc_usable_size are counted for what follows."""
+    for what in ("peak", "kinds", "freed", "growing"):
+        results = []
+        for how in ({}, {"rate": 1 << 19, "wants": BLOCKS | STACKS | PEAK | ADAPTIVE}):
+            _, found, head = stacks(what, **how)
+            results.append(([amounts(s) for s in found], head["live"], head["peak"]))
+        assert results[0] == results[1], (what, results)
+
+
 def check_kinds(_):
     """Each function of the allocator; what fails allocates nothing, and what realloc frees is freed."""
     text, found, head = stacks("kinds")
@@ -148,7 +159,7 @@ def check_processes(_):
 
 def check_sealed(_):
     """A program, and a child by fork, that forbid themselves all system calls but malloc's before they allocate."""
-    for memory in measure("sealed", nr=2)[1]:
+    for memory in measure("sealed", nr=2)[1] + measure("sealed_raw")[1]:
         assert [s["bytes"] for s in memory.stacks()] == [55], memory.stacks()
 
 

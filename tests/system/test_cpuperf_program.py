@@ -121,6 +121,10 @@ def check_exit_codes(folder):
     with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as out:
         out.write('{\n  "events": [{"group_name": "software", "event_name": "cpu_clok"}],\n}\n')
     no_folder = f"{folder}/none"
+    run("--output=-", "diff", "/dev/null", "/dev/null")  # the program
+    os.mkdir(f"{folder}/kept")
+    with open(f"{folder}/kept/cpuperf.cpsession", "w", encoding="ascii"):
+        pass
     for code, args, text in (
             (0, ["--help"], "Exit status: 0 done, 1 failed, 2 wrong usage"),
             (0, ["--version"], "cpuperf "),
@@ -138,6 +142,9 @@ def check_exit_codes(folder):
             (1, ["--spec-file=nosuch.cpspec"], "nosuch.cpspec: no such spec"),
             (1, ["--spec-file=procesess"], "did you mean processes?"),
             (2, ["stat"], "to count: cpuperf -e page_faults"), (2, ["-a"], "the whole machine is measured"),
+            (2, ["diff"], "--diff=OLD"), (2, ["diff", "old/cpuperf.cpsession", f"{folder}/kept"], "--diff=OLD"),
+            (2, ["script"], "--report=records"), (2, ["script", "mine.cpspec"], "--report=records"),
+            (2, ["script", "-i", "perf.data"], "--report=records"),
             (2, ["-e", "cs"], "did you mean software:context_switches?"),
             (2, ["-e", "cycles"], "did you mean fixed:unhalted_core_cycles?"),
             (1, [f"--spec-file={folder}/bad.cpspec"], "bad.cpspec:2:55: error: Unknown event"),
@@ -166,6 +173,8 @@ def check_exit_codes(folder):
         # results on stdout, messages on stderr: one or the other, but for --help
         assert bool(done.stdout) == (code == 0), args
         assert (code == 0) == (done.stderr == ""), (args, done.stderr)
+    os.remove(f"{folder}/kept/cpuperf.cpsession")
+    os.rmdir(f"{folder}/kept")
     assert files(folder) == []
 
 
@@ -503,7 +512,12 @@ def check_closed_stdout(folder):
     assert 1 <= done < 100
     show(folder, "csv")  # all is whole, or it would fail
     assert len(files(folder)) == done * os.sysconf("SC_NPROCESSORS_ONLN") + 1
-    for verb in (["--help"], ["--list-events"], [spec, "--check-spec"]):
+    for verb in (["--help"], ["--list-events"], ["--list-specs"], [spec, "--check-spec"]):
+        end, to = os.pipe()
+        os.close(end)  # the reader has read enough
+        p = subprocess.run([CPUPERF, *verb], stdout=to, stderr=subprocess.PIPE, check=False, text=True)
+        os.close(to)
+        assert p.returncode == 0 and "pipe" not in p.stderr, (verb, p.stderr)
         with open("/dev/full", "w", encoding="ascii") as full:
             p = subprocess.run([CPUPERF, *verb], stdout=full, stderr=subprocess.PIPE, check=False)
             assert p.returncode == 1, verb

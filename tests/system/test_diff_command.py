@@ -34,10 +34,10 @@ def sides(now, was):
 
 
 def text_of(folder, now, was, *options, **how):
-    """An interval and its verdict agree."""
+    """An interval and its verdict agree, which may be on the next line."""
     text = output(PRINT, "--quiet", *sides(now, was), *options, cwd=folder, **how)
-    for low, high, rest in re.findall(r"\[([-\d.]+), ([-\d.]+)\],? +(.*)", text):
-        is_change = not rest.startswith("no significant change")
+    for low, high, no_change in re.findall(r"\[([-\d.]+), ([-\d.]+)\],?\s+(no\s+significant\s+change)?", text):
+        is_change = not no_change
         assert not float(low) < 0 < float(high) if is_change else float(low) <= 0 <= float(high), text
     return text
 
@@ -111,6 +111,27 @@ def check_sessions(folder):
     assert set(rows_of(folder, now, was, "--event=cpu_clock")[0]) == {"wall_time", "cpu_time", "cpu_clock"}
 
 
+def check_new_functions(folder):
+    """What was not there before is new: it has no part of nothing."""
+    shutil.copy(os.environ["KNOWN"], f"{folder}/old")
+    shutil.copy(os.environ["KNOWN"], f"{folder}/young")
+    was, now = [[f"{program}{i}.d" for i in range(3)] for program in ("old", "young")]
+    for names, program in ((was, "old"), (now, "young")):
+        for name in names:
+            run(CPUPERF, "--quiet=2", "-o", name, *EVENTS, "--", f"{folder}/{program}", "faults", "100", "40", cwd=folder)
+    for options in ([], ["--counts"]):
+        table, says, largest = text_of(folder, now, was, *options).split("\ncpu_clock: ")[1].partition(
+            "\nThe difference is in ")
+        # the largest amounts of the same work, which are what the columns was and is say
+        assert bool(says) == bool(options) and (not says or re.match(
+            r"(old use_cpu -[\d.]+ ms, young use_cpu \+|young use_cpu \+[\d.]+ ms, old use_cpu -)[\d.]+ ms", largest)), largest
+        lines = table.splitlines()
+        young = [line for line in lines if " young " in line]
+        assert young and all(re.match(r"(\+[\d.]+ pp ± [\d.]+)? *new  ", line) for line in young), lines
+        assert not any("new" in line for line in lines if " old " in line), lines
+    assert {r["relative"] for r in rows_of(folder, now, was)[1] if r["object"] == "young"} == {""}
+
+
 def check_one_each(folder):
     """One run a side: numbers, and no judgement; the same for one against two."""
     for name in ("was", "now", "now2"):
@@ -150,6 +171,14 @@ def check_runs(folder):
     measure(folder, "now", pages=4000, options=["-r4"])
     head = re.search(HEADLINE, text_of(folder, ["now"], ["was"]), re.M)
     assert head["of"] == "4 runs now, 3 before, of one session each", head
+    columns = os.environ["CPUPERF_COLUMNS"]
+    os.environ["CPUPERF_COLUMNS"] = "40"
+    try:
+        narrow = text_of(folder, ["now"], ["was"])
+    finally:
+        os.environ["CPUPERF_COLUMNS"] = columns
+    broken = [line for line in narrow.splitlines() if re.search("runs? now|rows? tested|one session", line)]
+    assert len(broken) > 1 and max(map(len, broken)) <= 40, narrow
     assert abs(in_ns(head["is"]) - wall(folder, "now")) < wall(folder, "now") / 500, head
     totals, _ = rows_of(folder, ["now"], ["was"])
     assert totals["page_faults"]["certain"] == "true", totals
@@ -298,6 +327,8 @@ def check_junit(folder):
             cases = suite.findall("testcase")
             failed = [c for c in cases if c.find("failure") is not None]
             assert len(cases) == len(rows) == int(suite.get("tests")), (done.stdout, rows)
+            said = run(PRINT, "--quiet", *args, "--output-format=github", *options, cwd=folder, code=done.returncode).stdout
+            assert said.count("::error title=") == len(over) and (over or said.startswith("::notice title=cpuperf diff::")), said
             assert len(failed) == len(over) == int(suite.get("failures")), (done.stdout, over)
             assert done.returncode == text.returncode == (3 if failed else 0), (done, text.returncode)
             assert sum(c.get("classname") == "total" for c in cases) == 5, done.stdout

@@ -243,7 +243,7 @@ def check_header(page, session):
     info = page.run("[...document.querySelectorAll('#facts dt')].map((e) => [e.textContent, "
                     "e.nextSibling.textContent])")
     facts = dict(info)
-    assert text(page, "h1") == NAME and page.run("document.title").startswith(NAME)
+    assert text(page, "h1").startswith(f"{NAME}: machine ") and page.run("document.title").startswith(NAME)
     assert facts["Session"].startswith(session) and facts["Host"].startswith(os.uname().nodename)
     assert os.uname().release in facts["Kernel"] and NAME in facts["Spec"]
     events = [value for name, value in info if name == "Event"]
@@ -863,8 +863,9 @@ def check_parts(session, pid, folder):
         got, every = table(page), flat(session, f"--pid={pid}")
         assert "merged into [merged]" in text(page, "#notes")
         assert sum(v[0] for v in got.values()) == sum(v[0] for v in every.values())
-        assert got[("second_half", "program")][2] <= every[("second_half", "program")][2]
-        assert got[("[merged]", "")][0] > 0 and len(got) < len(every)
+        # what is merged may be one function, or a part of one that is also shown
+        assert got.pop(("[merged]", ""))[0] > 0
+        assert all(v[i] <= every[k][i] for k, v in got.items() for i in (0, 2)), (got, every)
         assert page.problems() == []
 
 

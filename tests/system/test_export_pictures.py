@@ -190,6 +190,10 @@ def check_open_sudo(folder):
     os.chown(f"{theirs}/cpuperf.html", 0, 0)
     assert "belongs to another user" in opened(theirs, code=1, **nobody).stderr
     assert not os.path.exists(f"{theirs}/said")
+    os.mkdir(f"{folder}/own", mode=0o700)  # of root
+    said = opened(f"{folder}/own", code=1, **nobody, PATH=f"{theirs}/bin").stderr
+    assert "of user 65534, who called sudo" in said and "--output-file=/tmp/cpuperf.html" in said, said
+    assert "who called sudo" not in opened(theirs, "--output-file=none/page.html", "--output-format=html", code=1, **nobody).stderr
 
 
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SESSION:

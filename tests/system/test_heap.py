@@ -4,6 +4,7 @@ live, at the peak, the largest, freed at once; tests/system/heap.c has programs 
 """
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -549,7 +550,12 @@ def check_rates(folder):
     with open(f"{folder}/churn.c", "w", encoding="utf-8") as f:
         f.write(CHURN)
     run("cc", "-O1", "-g", "-fno-builtin", "-o", f"{folder}/churn", f"{folder}/churn.c")
-    said = measure(folder, f"{folder}/churn", options=["--spec-file=heap"], events=None)
+    with open(f"{folder}/fixed.cpspec", "w", encoding="utf-8") as f:  # the flag adaptive is missing
+        json.dump({"sampling": {"rate": 524288, "flags": ["callchain"]},
+                   "events": [{"group_name": "heap", "event_name": name, "rate": 524288} for name in ("allocated", "live")] +
+                             [{"group_name": "heap", "event_name": name, "label": label}
+                              for name, label in (("allocated", "bytes allocated"), ("max", "largest"))]}, f)
+    said = measure(folder, f"{folder}/churn", options=[f"--spec-file={folder}/fixed.cpspec"], events=None)
     exact = 400000 * 4000
     assert counts(folder)["bytes allocated"] == exact, said
     said = output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--event=allocated")
@@ -562,6 +568,50 @@ def check_rates(folder):
     share = float(re.search(r"^ *([\d.]+) % ± .*large$", said[m.start():], re.M)[1])
     assert abs(share - 75) < 6 * 100 * (.75 * .25 / nr) ** .5, said
     assert counts(folder)["largest"] == 3000, said
+
+
+def by_function(folder):
+    """Of each function, by event: the estimate, and the half of its interval that is larger."""
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--output-format=csv", "--min-percent=0")
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        found[row["function"]] = {
+            e: (int(row[e]), max(int(row[e]) - int(row[f"{e}_low"]), int(row[f"{e}_high"]) - int(row[e])))
+            for e in ("peak", "live", "leaked", "allocated", "temporary")}
+    return found
+
+
+def check_adaptive(folder):
+    """By default all is exact while that costs little, then sampled: what is lost before is exact, and all else is right
+    within its error, however the program allocates."""
+    program = f"{folder}/adapts"
+    run("cc", "-O1", "-g", "-fno-builtin", "-pthread", "-o", program, f"{os.path.dirname(__file__)}/heap_adapts.c")
+    for kind in "few steady bursts growing threads forks".split():
+        said = measure(folder, program, kind, options=["--spec-file=heap"], events=None)
+        printed = [list(map(int, m)) for m in re.findall(r"^(\d+) (\d+) (\d+) (\d+)$", said, re.M)]
+        assert len(printed) == printed[0][0], (kind, said)
+        # of a child the blocks of before its fork are its parent's; each line has the bytes of all before
+        first, all_, last = printed[0][1], printed[0][2], sum(p[3] for p in printed)
+        got = by_function(folder)
+        assert got["early"]["leaked"][0] == first, (kind, got["early"], said)
+        if kind == "few":
+            assert "±" not in said and "Note" not in said, said
+            assert got["late"]["leaked"] == (last, 0) and got["brief"]["temporary"] == (all_, 0), (kind, got)
+            assert got["late"]["peak"] == (last, 0), (kind, got)
+            continue
+        assert re.search(r"exact numbers of the first allocations alone", said), (kind, said)
+        assert re.search(r"allocated .* \([\d,]+ calls exactly, then [\d,]+ samples\)", said.replace("\n  ", " ")), said
+        for function, event, want in (("late", "leaked", last), ("late", "live", last), ("late", "peak", last)):
+            estimate, half = got[function][event]
+            assert 0 < half and abs(estimate - want) <= 2 * half + 1, (kind, function, event, want, got[function], said)
+        if kind in ("steady", "bursts", "threads"):
+            estimate, half = got["brief"]["temporary"]
+            assert 0 < half and abs(estimate - all_) <= 2 * half, (kind, all_, got["brief"], said)
+        if kind == "growing":
+            assert got["growing"]["live"][0] <= 2 * got["growing"]["live"][1], (kind, got["growing"], said)
+        folded = output(PRINT, f"{folder}/s", "--quiet", "--output-format=folded", "--event=live")
+        shown = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if line)
+        assert shown == counts(folder)["live"], (kind, shown, counts(folder))
 
 
 def check_beside_a_clock(folder):

@@ -43,7 +43,18 @@ def check_amounts(folder):
     assert abs(float(found["a"]["share"]) - 200 / 3) < 1e-4, found
     assert "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" in answer, answer
     assert "samples, 4.000 MB" not in answer, "one table, not one for each event"
+    assert "\n\nheap: " in answer and "\n\n\n" not in answer, answer  # no place for counts, of which there are none
     assert answer.count(" heap    a") == 1, answer
+
+
+def check_without_samples(folder):
+    """A program that allocates too little for a sample: what to type is said, not where all is sampled or a selection has none."""
+    answer = record(folder, HEAP, "peak", rate=1 << 40)
+    assert "No samples of the heap\nOne is taken per 1.100 TB; --event=heap:live@1,heap:leaked@1 --callgraph " in answer, answer
+    assert "One is taken" not in output(PRINT, "--quiet", f"{folder}/s", "--report=heap", "--output-format=csv")
+    record(folder, HEAP, "peak", rate=4096)
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap", "--comm=none")
+    assert "No samples of the heap" in text and "One is taken" not in text, text
 
 
 def check_page(folder):
@@ -401,7 +412,10 @@ def check_samples(folder):
     assert held >= 16, held
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap")
     assert "±" in text.splitlines()[1] and " samples)" in text.splitlines()[1], text
-    assert re.search(r"allocated [\d.]+ .B \(", text.splitlines()[1]), text  # that is counted, not estimated
+    # that is counted, not estimated, and what is freed at once is a part of it
+    shown = re.search(r"allocated ([\d.]+) MB \(.*, temporary ([\d.]+) MB ± ", text.splitlines()[1])
+    allocated, temporary = (sum(int(r[name]) for r in rows(folder)) for name in ("allocated", "temporary"))
+    assert abs(float(shown[2]) - float(shown[1]) * temporary / allocated) <= 0.001 * float(shown[2]), (text, allocated, temporary)
 
 
 def check_own_function(folder):

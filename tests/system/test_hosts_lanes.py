@@ -314,9 +314,6 @@ def rows_of(db, table, host):
 def check_sqlite(folder):
     parts = make_job(folder)
     describe("j", "n3", "n3", status="failed", reason="ssh: connection refused")
-    if "without sqlite" in output(PRINT, "--version"):
-        print("skip: check_sqlite: built without sqlite")
-        return
     job = database("j", "job.db")
     has_rows = set()
     for number, part in enumerate(parts, 1):
@@ -533,10 +530,9 @@ def check_many(folder):
     counts = {s.split("_total", 1)[1] for s in export("j", "prometheus").splitlines()
               if s.startswith(f"cpuperf_software_{COUNTED}_") and "_total{" in s}
     assert len(counts) == MANY and len({s.split()[-1] for s in counts}) == 1, counts
-    if "without sqlite" not in output(PRINT, "--version"):
-        db = database("j", "j.db")
-        assert list(db.execute("SELECT count(*), count(DISTINCT host), count(DISTINCT value) FROM totals"
-                               " WHERE event = ? AND cpu IS NULL", [COUNTED])) == [(MANY, MANY, 1)]
+    db = database("j", "j.db")
+    assert list(db.execute("SELECT count(*), count(DISTINCT host), count(DISTINCT value) FROM totals"
+                           " WHERE event = ? AND cpu IS NULL", [COUNTED])) == [(MANY, MANY, 1)]
 
 
 def check_several_sessions(folder):
@@ -567,10 +563,9 @@ def check_damaged(folder):
     # the last one says what could not be read of all
     named = [sum("j/a/" in text for text in host["losses"]) for host in hosts]
     assert "j/a/" in done.stderr and named == [0, 1], (done.stderr, hosts)
-    if "without sqlite" not in output(PRINT, "--version"):
-        run(PRINT, "--quiet=2", "j", "--output-format=sqlite", "--output-file=x.db", code=1)
-        lost = sqlite3.connect("x.db").execute("SELECT what FROM losses WHERE host_id IS NULL").fetchall()
-        assert len(lost) == 1 and "j/a/" in lost[0][0], lost
+    run(PRINT, "--quiet=2", "j", "--output-format=sqlite", "--output-file=x.db", code=1)
+    lost = sqlite3.connect("x.db").execute("SELECT what FROM losses WHERE host_id IS NULL").fetchall()
+    assert len(lost) == 1 and "j/a/" in lost[0][0], lost
     unread = [line for line in run(PRINT, "--quiet=2", "j", "--output-format=openmetrics", code=1).stdout.splitlines()
               if line.startswith("cpuperf_session_unread_parts")]
     assert len(unread) == 1 and unread[0].split()[1] == "1", unread

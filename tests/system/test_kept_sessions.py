@@ -115,8 +115,27 @@ def check_things_of_all():
         assert f"{sum(rss) / len(rss) / 1e6:.3f} MB" in line or rss[0] < 1e6, (line, rss)
 
 
+def check_no_iteration():
+    """An iteration that the session does not have is said once, however many reports are printed."""
+    done = subprocess.run([PRINT, "--session=samples.cpsession", "--sysroot=root", "--iteration=99", "--report=summary",
+                           "--report=flat"], cwd=FOLDER, check=False, capture_output=True)
+    assert done.stderr.count(b"--iteration: no session has one of these") == 1, done
+
+
+def check_width():
+    """Reasons and descriptions are broken where lines of a pipe end, and shapes end before."""
+    for report, text in (("series", "llc_misses            n/a: not supported: the kernel refuses\n  PERF_COUNT"),
+                         ("top-down", "llc_misses: the kernel refuses\n  PERF_COUNT")):
+        done = subprocess.run([PRINT, "--quiet", "--session=tally.cpsession", f"--report={report}"], cwd=FOLDER, check=True,
+                              capture_output=True, text=True, env={**os.environ, "CPUPERF_COLUMNS": "70"})
+        assert text in done.stdout, done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 70 and "\n    █" not in done.stdout, done.stdout
+
+
 def main():
     check_cut_common()
+    check_width()
+    check_no_iteration()
     check_things_of_all()
     same = []
     for name, views in SESSIONS.items():

@@ -226,7 +226,7 @@ def read_blocks(folder, device, size):
 def read_whole(folder, device, size):
     """Its parts, which add up to what the kernel says. That takes the times some us apart, and a busy machine may
     interrupt it there."""
-    for _ in range(3):
+    for _ in range(6):
         number, ms, parts = read_blocks(folder, device, size)
         assert {int(r["count"]) for r in parts.values()} == {number} and set(parts) == {"queue", "device"}, (number, parts)
         total, slack = sum(int(r["sum_ns"]) for r in parts.values()) / 1e6, 2 + ms / 100 + number * 0.005

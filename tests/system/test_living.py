@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import os
+import pathlib
 import signal
 import struct
 import subprocess
@@ -254,6 +255,14 @@ def identified(common):
     return paths(common, BUILD_ID, 40)
 
 
+def surveyed(names):
+    """Which of the names records of the survey have: its look at a process may come late."""
+    def found(common):
+        content = pathlib.Path(common).read_bytes() if os.path.exists(common) else b""
+        return {name for name in names if name.encode() + b"\0" in content}
+    return found
+
+
 def wait_for(paths_of, common, wanted, process):
     while not wanted <= paths_of(common):
         assert process.poll() is None, process.communicate()
@@ -263,15 +272,19 @@ def wait_for(paths_of, common, wanted, process):
 def check_upgraded(folder):
     """A library and a program, each by another file that is renamed over it while both are measured; the process ends
     before the session does. Of the machine, and of the process."""
-    library, program = f"{folder}/libburn.so", f"{folder}/p"
+    base = folder
     for target in ("machine", "process"):
         if target == "machine" and not may_sample("the machine"):
             continue
+        folder = f"{base}/{target}"  # else the files of the session before may be read
+        os.mkdir(folder)
+        library, program = f"{folder}/libburn.so", f"{folder}/p"
         run("gcc", "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", library, input=LIBRARY + f'const char built_as[] = "{library}";')
         run("gcc", "-O1", "-x", "c", "-", "-x", "none", library, "-o", program, input=CALLER)
         with running(program) as pid:
             p = sampled.start(folder, [sampled.event("software:cpu_clock", rate=1000000, flags=["pc", "user"])], "--duration=1000",
                               *([f"--pid={pid}"] if target == "process" else []))
+            wait_for(surveyed({library, program}), f"{folder}/t.common.cpuperf", {library, program}, p)
             for path in (library, program):
                 run("gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", f"{path}.new", input=LIBRARY.replace("burn", "other"))
                 os.rename(f"{path}.new", path)

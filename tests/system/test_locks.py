@@ -9,6 +9,7 @@ import os
 import re
 import sys
 
+import browser
 from kit import CPUPERF, hidden_turns, need_programs, on_terminal, ordinary_user, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -68,13 +69,36 @@ def check_each_wait(folder):
     times = [int(r["time"]) for r in found]
     assert times == sorted(times, reverse=True), found
     # people: names in place of addresses, in 80 columns
-    text, status = on_terminal(80, PRINT, "--quiet", "--report=locks", f"{folder}/cpuperf.session")
+    text, status = on_terminal(80, PRINT, "--quiet", "--no-pager", "--report=locks", f"{folder}/cpuperf.session")
     lines = re.sub(r"\x1b\[\??[0-9;]*[a-zA-Z]|\x1b[=>]", "", text).splitlines()
     assert status == 0 and max(map(len, lines)) <= 80, text
     assert any(line.startswith("table_lock ") and " mutex " in line and "update 100 %" in line for line in lines), text
     assert any(line.startswith(hex(counts["heap"])) and "log 100 %" in line for line in lines), text
     first = json.loads(output(PRINT, "--quiet", "--output-format=ndjson", "--report=locks", cwd=folder).splitlines()[0])
     assert first["report"] == "locks" and first["lock"] == found[0]["lock"], first
+
+
+def check_page(folder):
+    """The page's table has what the report has."""
+    need_programs()
+    if not browser.find():
+        print("skip: the page: no chromium (scripts/deps test)")
+        return
+    measure(folder, write_waits(folder))
+    found = rows(folder)
+    output(PRINT, "--quiet", "--output-format=html", "--output-file=page.html", cwd=folder)
+    with browser.Browser() as page:
+        page.open(f"{folder}/page.html")
+        heads = page.run("[...document.querySelectorAll('#lock-rows th')].map((e) => e.textContent)")
+        cells = page.run("[...document.querySelectorAll('#lock-rows tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+        shown = [dict(zip(heads, row)) for row in cells]
+        assert [(r["Lock"], r["Kind"], r["Waits"], r["Threads"], r["Function"], r["Object"]) for r in shown] == [
+            (r["lock"] or r["address"], r["kind"], r["waits"], r["threads"], r["function"], r["object"]) for r in found], (shown, found)
+        assert {r["Held by"] for r in shown if r["Kind"] == "mutex"} == {"update 100 %", "log 100 %"}, shown
+        page.click_on("#lock-filter")
+        page.type("table_lock")
+        assert page.run("document.querySelectorAll('#lock-rows tbody tr').length") == 1
+        assert page.problems() == []
 
 
 def check_wakers(folder):
@@ -114,6 +138,19 @@ def check_values(folder):
     run(CPUPERF, write_waits(folder), "--", build(folder), "value", cwd=folder)
     word = [r for r in rows(folder) if r["lock"] == "word"]
     assert word and {(r["kind"], r["holder"]) for r in word} == {("futex", "")}, word
+
+
+def check_younger_calls(folder):
+    """The calls that are younger than futex(2) have their lock: futex_waitv its first, futex_wait its only one."""
+    need_programs()
+    done = run(CPUPERF, write_waits(folder), "--", build(folder), "calls", cwd=folder, code=None)
+    if done.returncode == 77:
+        print("skip: younger calls: the kernel has no futex_waitv(2) and futex_wait(2)")
+        return
+    assert done.returncode == 0, done
+    found = {r["lock"]: (r["kind"], r["threads"], r["function"], r["holder"]) for r in rows(folder)}
+    assert found["first_word"] == ("futex", "1", "wait_for_first", ""), found
+    assert found["second_word"] == ("futex", "1", "wait_for_second", ""), found
 
 
 def check_static(folder):

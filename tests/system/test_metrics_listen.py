@@ -262,6 +262,4 @@ def check_one_iteration(folder):
     finish(p)
 
 
-if "without libmicrohttpd" in run(CPUPERF, "-e", "task_clock", "--metrics-listen=x", "-d", "1ms", code=2).stderr:
-    skip("this cpuperf was built without libmicrohttpd")
 run_checks(globals())

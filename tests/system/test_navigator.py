@@ -10,6 +10,7 @@ import http.client
 import itertools
 import json
 import math
+import operator
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ import urllib.parse
 import browser
 import pages
 import perf_data_file as pd
-from kit import CPUPERF, PRINT, finish, output, run, run_checks, skip, stride
+from kit import CPUPERF, PRINT, finish, output, programs_missing, run, run_checks, skip, stride
 from patience import PATIENCE_S
 
 MIX = os.environ["MIX"]
@@ -172,7 +173,8 @@ def check_values_of_waits(_):
         if "waits" not in facts["reports"]:
             print("skip: waits: not sampled here (BPF)")
             return
-        asks = [(report, f) for report in ("waits", "flat", "threads", "tree")
+        assert programs_missing() or "locks" in facts["reports"], facts["reports"]
+        asks = [(report, f) for report in ("waits", "flat", "threads", "tree", *({"locks"} & set(facts["reports"])))
                 for f in ({}, {"event": "off_cpu_time"}, {"comm": "sleep"}, {})]
         asks += [("flat", {"sort": "state,reason,function"}), ("tree", {"group-by": "state"})]
         for report, f in stride(asks, 4):
@@ -817,7 +819,7 @@ PERCENTS = {"self", "total", "share", "was", "is", "change", "relative"}
 BYTES = {"peak", "live", "leaked", "unreachable", "allocated", "freed", "temporary", "overhead", "resident", "untouched", "max",
          "brief"}
 OF_TIME = {"thread_time", "wall_time", "cpu_time"}  # no events of the session
-NAMES_OF = {"pid", "tid", "thread", "iteration", "rank"}  # numbers that filters take
+NAMES_OF = {"pid", "tid", "holder_tid", "thread", "iteration", "rank"}  # numbers that filters take
 NAMED = {"Self": "self", "Total": "total", "Samples": "self_samples", "Amount": "self_count", "Function": "function", "Object": "object",
          "Event": "label", "Thing": "thing", "Mean": "mean", "Deviation": "deviation", "Least": "min", "Most": "max"}
 TIMES = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}
@@ -846,7 +848,9 @@ def unit_of(row, field, events, report):
         return ("pp" if field == "change" and row["was"] else "%"), 1
     if report in ("heap", "sizes", "lifetimes") and (field in BYTES or re.match("below|above", field)):
         return "B", 1
-    return "", 1
+    if report == "locks" and field in ("time", "mean", "max"):
+        return "ns", 1
+    return "%" if field == "holder_share" else "", 1
 
 
 def compare_cell(text, row, field, events, report):
@@ -854,8 +858,13 @@ def compare_cell(text, row, field, events, report):
     if field in NAMES_OF or not re.fullmatch(r"-?\d+(\.\d+)?", value):
         assert text == {"true": "yes", "false": ""}.get(value, value), (report, field, text, row)
         return
-    shown, _, half = text.partition(" ± ")
     unit, scale = unit_of(row, field, events, report)
+    if " to " in text:  # of an amount that is less than its error
+        for number, rounded, end in ((*number_of(of, unit), float(row[f"{field}_{end}"])) for of, end in zip(text.split(" to "), ("low", "high"))):
+            assert abs(number - scale * max(0, end)) <= rounded + 1e-6 * abs(number), (report, field, text, row)
+        assert float(row[f"{field}_high"]) >= 2 * float(value) or float(row[f"{field}_low"]) <= 0, (field, text, row)
+        return
+    shown, _, half = text.partition(" ± ")
     number, rounded = number_of(shown, unit)
     exact = scale * float(value)
     assert abs(number - exact) <= rounded + 1e-6 * abs(exact), (report, field, text, row)
@@ -908,12 +917,13 @@ def courses_are_csv(s, page, session):
                       " [...x.querySelectorAll('.legend span')].map((e) => e.textContent),"
                       " [...x.querySelectorAll('path:not(.over)')].map((p) => p.getBBox().width),"
                       " x.querySelector('small').textContent])")
-    lines, near = {}, set()
+    lines, spans, near = {}, {}, set()
     for rows in csv_rows(session, "series", {}).values():
         for r in rows:
             if r["value"] and (r["cpu"] == "all" or r["kind"] == "samples"):
                 name = r["thing_name"] or ("all" if r["cpu"] == "all" else f"CPU {r['cpu']}")
                 lines.setdefault(f"{r['label']}, {r['unit']}", {}).setdefault(name, []).append(float(r["value"]))
+                spans.setdefault((f"{r['label']}, {r['unit']}", name), []).append(float(r["span_ns"] or 0))
                 if r["limit"] and float(r["value"]) >= 0.9 * float(r["limit"]):
                     near.add(f"{r['label']}, {r['unit']}")
     assert {heading for heading, *_, axis in charts if "all that is possible" in axis} == near, (charts, near)
@@ -931,7 +941,8 @@ def courses_are_csv(s, page, session):
         for text in legend:
             name, mean, most = re.fullmatch("(.*): mean (.*), most (.*)", text).groups()
             values, unit = lines[heading][name], heading.rpartition(", ")[2]
-            for shown, exact in ((mean, sum(values) / len(values)), (most, max(values))):
+            weights = spans[heading, name] if all(spans[heading, name]) else [1] * len(values)
+            for shown, exact in ((mean, sum(map(operator.mul, values, weights)) / sum(weights)), (most, max(values))):
                 number, rounded = number_of(shown, unit)
                 assert abs(number - exact) <= rounded + 1e-6 * exact, (heading, text, values)
 
@@ -945,6 +956,11 @@ def check_titles(_):
     with served(waits=True) as s:  # a new line is no part of a title
         title = json.loads(s.get("/api/session")[1])["sessions"][0]["title"]
         assert title == f"sh -c '{MIX} ms 300 2; sleep 0.2'", title
+    # of a machine, what it was, how long and when
+    with Server(f"{SOURCE}/tests/data/sessions", session="tally.cpsession") as s:
+        facts = json.loads(s.get("/api/session")[1])["sessions"][0]
+        assert facts["title"] == pages.data_of(s.get("/html")[1])["title"] == \
+            f"tally: machine {facts['host']}, 600.1 ms, 2026-11-20 21:14:43 UTC", facts
 
 
 def kept_samples(folder):
@@ -959,6 +975,13 @@ def kept_heap(folder):
     return folder, "heap"
 
 
+def kept_locks(folder):
+    """Each fourth of a ms of waits is a sample: some locks have few."""
+    run("cc", "-O1", "-g", "-pthread", "-o", f"{folder}/locks_", f"{SOURCE}/tests/system/locks.c")
+    run(CPUPERF, "--quiet", "-o", f"{folder}/locks", "-e", "sched:off_cpu_time@250000", "-g", "--", f"{folder}/locks_", "20", cwd=folder)
+    return folder, "locks"
+
+
 def kept_regions(folder):
     record_regions(folder)
     return folder, "session"
@@ -971,7 +994,7 @@ def kept_counts(folder):
 
 
 # Sessions of each kind: the folder, the name in it, and what it is shown with.
-KEPT = [kept_samples, lambda _: (recorded(waits=True), "session"), kept_heap, kept_regions, kept_counts,
+KEPT = [kept_samples, lambda _: (recorded(waits=True), "session"), kept_heap, kept_locks, kept_regions, kept_counts,
         *(lambda _, name=name: (f"{SOURCE}/tests/data/sessions", name)
           for name in ("samples.cpsession", "tally.cpsession", "things.cpsession", "samples.perf.data"))]
 DRAWN = {"tree", "callers", "calls", "annotate", "lanes", "timeline", "spans", "series", "top-down"}  # no tables of their own
@@ -1093,8 +1116,6 @@ def check_page(_):
             assert not page.problems(), (report, page.problems())
 
 
-if "without libmicrohttpd" in run(PRINT, "--perf-data=/dev/null", "--serve=x", code=1).stderr:
-    skip("this cpuperf_print was built without libmicrohttpd")
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED, contextlib.ExitStack() as SERVERS:
     if browser.find():
         browser.program()  # before others: its shell takes only descriptors of one digit

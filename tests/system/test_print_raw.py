@@ -5,6 +5,7 @@ thing that a sample may hold; machines that have them all are rare. CPUPERF_PRIN
 """
 import json
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -224,6 +225,15 @@ IN_COMMON = [
      ["Ksymbol: start 0xffffffffc0000000, length 0x12c, type 1, gone, prog"]),
     (1, other(18, 1800, struct.pack("<HHIQ", 1, 0, 12, 0)), ["Bpf: program 12, loaded"]),
     (1, other(18, 1900, struct.pack("<HHIQ", 2, 0, 12, 0)), ["Bpf: program 12, unloaded"]),
+    (1, other(15, 1910, struct.pack("<Ii", 9, -1), BIT_13 | BIT_14),
+     ["SwitchOut: pid 1, tid 1, preempted, other pid 9, other tid unknown"]),
+    (1, other(15, 1920, struct.pack("<II", 9, 10)), ["SwitchIn: pid 1, tid 1, other pid 9, other tid 10"]),
+    (1, other(14, 1930, b"", BIT_13), ["SwitchOut: pid 1, tid 1"]),
+    (1, other(16, 1940, struct.pack("<II", 7, 8) + words(2, 4, 5, 4, 6)), ["Namespaces: pid 7, tid 8, 4:5, 4:6"]),
+    (1, other(19, 1950, words(77) + name("/a")), ["Cgroup: 77, /a"]),
+    (1, other(11, 1960, words(4096, 64, 3)), ["Aux: offset 0x1000, 64 bytes, flags 0x3"]),
+    (1, other(22, 1970, words(0xABC, 2, 1, 2)), ["DeferredCallchain: pid 1, tid 1, cookie 0xabc, 2 addresses"]),
+    (1, other(12, 1980, struct.pack("<II", 7, 8)), ["Record: kind 12 (itrace_start), 32 bytes"]),
     (1, other(2, 2000, words(0, 3)), ["Lost: 3 records"]),
     (1, record(99, 0, words(1)), ["Record: kind 99, 16 bytes"]),
 ]
@@ -265,6 +275,14 @@ def make_trace(folder):
     out.end()
     out.write(f"{folder}/t.0.0.cpuperf")
     return lines, end
+
+
+def make_nameless(folder):
+    out = File(0, 0, 3)
+    out.common_frames(EVENTS)
+    out.records(0, 3, record(1, 0, words(1)))
+    out.end()
+    out.write(f"{folder}/t.0.0.cpuperf")
 
 
 def number(place):
@@ -337,6 +355,12 @@ def main():
         done = show(folder, 1)
         compare(done.stdout, head, lines, middle, common)
         assert "t.0.0.cpuperf: error: truncated: its end is missing" in done.stderr, done.stderr
+        make_trace(folder)
+
+        # without ids there are no layouts, and a record may have no name
+        make_nameless(folder)
+        done = show(folder, 1)
+        assert re.search("^....: Mmap: pid unknown, tid unknown, start 0x0, .*, offset 0x0$", done.stdout, re.M), done.stdout
         make_trace(folder)
 
         # the common file: another session's, none

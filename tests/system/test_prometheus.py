@@ -213,6 +213,4 @@ need_sampling()
 PROMETHEUS, PROMTOOL = peer("prometheus"), peer("promtool")
 if not PROMETHEUS or not PROMTOOL:
     skip("Prometheus")
-if "without libmicrohttpd" in run(CPUPERF, "-e", "task_clock", "--metrics-listen=x", "-d", "1ms", code=2).stderr:
-    skip("this cpuperf was built without libmicrohttpd")
 run_checks(globals())

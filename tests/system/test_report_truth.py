@@ -99,10 +99,11 @@ def check_flat(folder, shares):
               f"{(share - true) / error:+.1f} errors, {flat[name]['self_samples']} samples")
         by_chance = math.sqrt(share * (100 - share) / sum(int(r["self_samples"])
                                                           for r in flat.values()))
-        assert low <= share <= high and 0.95 < error / by_chance, (flat[name], by_chance)
+        assert low <= share <= high, (flat[name], by_chance)
         assert int(flat[name]["self_count"]) == RATE * int(flat[name]["self_samples"])
-        # on a busy or virtual machine a tick that was late stands for more than one: the error is larger
-        if abs(share - true) > 4 * error or error / by_chance > 3:
+        # the error is estimated of 48 sums; on a busy or virtual machine a tick that was late stands for more than
+        # one, so that it is larger
+        if abs(share - true) > 4 * error or not 0.6 < error / by_chance < 3:
             raise Doubt((name, share, true, error, by_chance))
 
 

@@ -161,7 +161,8 @@ def check_reload_pushes(folder):
 
     spec("page_faults")
     with Receiver("pyroscope", [Answer(type="application/proto")] * 1000) as r:
-        p, manager = start(folder, "--spec-file=x.cpspec", f"--push={r.url}", f"--push-spool={folder}/spool", events=())
+        p, manager = start(folder, "--spec-file=x.cpspec", f"--push={r.url}", f"--push-spool={folder}/spool",
+                           "--push-wait=60s", events=())
         wait_for_requests(r, 2)
         spec("context_switches")
         p.send_signal(signal.SIGHUP)

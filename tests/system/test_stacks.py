@@ -98,7 +98,7 @@ OF_ALL = {"every": ("plain", "tail", "handler", "noreturn"), "nofpstatic": ("dee
           "m32": ("plain", "deep", "tail", "handler", "noreturn", "fork")}
 KERNEL = r"(; (asm_|entry_|el0|ret_)\S*.*)?"  # entered while the hot function ran
 
-Program = collections.namedtuple("Program", "name scenario build command")
+Program = collections.namedtuple("Program", "name task scenario build command")
 
 
 def compile_to(path, *flags, source="chains.c", compiler=os.environ.get("CC", "cc")):
@@ -137,17 +137,17 @@ def build_all(folder):
 
 
 def make_programs(folder, built):
-    """A link for each, because its name is that of its task."""
+    """A link for each, because its name is that of its task: one that no program of another run of this test has."""
     out = []
 
     def add(scenario, build, *more):
-        name = f"{scenario}-{build}"[:15]
-        os.symlink(f"chains-{build}", f"{folder}/{name}")
-        command = [f"{folder}/{name}", scenario, str(MS_OF.get(scenario, MS)), *more]
+        task = f"{len(out)}-{os.getpid()}"
+        os.symlink(f"chains-{build}", f"{folder}/{task}")
+        command = [f"{folder}/{task}", scenario, str(MS_OF.get(scenario, MS)), *more]
         if scenario == "shell":
-            each = f"{folder}/{name} plain {MS // 5}"  # much of it is starting
+            each = f"{folder}/{task} plain {MS // 5}"  # much of it is starting
             command = ["/bin/sh", "-c", f"for i in 1 2 3 4 5 6 7 8 9 10; do {each}; done"]
-        out.append(Program(name, scenario, build, command))
+        out.append(Program(f"{scenario}-{build}", task, scenario, build, command))
 
     for build in sorted(built - {"cc"}):
         for scenario in SCENARIOS if build in ("fp", "nofp") else OF_ALL.get(build, ("plain",)):
@@ -186,7 +186,7 @@ def record(folder, programs):
 def stacks(folder, program, *more):
     """mode: samples by stack, names alone."""
     done = subprocess.run([PRINT, f"--session={folder}/s.cpsession", "--report=stacks",
-                           "--output-format=csv", f"--comm={program.name}", *more],
+                           "--output-format=csv", f"--comm={program.task}", *more],
                           capture_output=True, text=True, timeout=600, check=True)
     out = {mode: collections.Counter() for mode in MODES}
     for row in csv.DictReader(done.stdout.splitlines()):
@@ -286,7 +286,7 @@ def check_peer(folder, programs, most):
         return
     peers, same = peers_stacks(folder), 0
     for program in programs:
-        theirs = most_frequent(program, peers[program.name])
+        theirs = most_frequent(program, peers[program.task])
         same += theirs == most[program.name]
         if theirs != most[program.name]:
             print(f"    perf has of {program.name}: {theirs}")

@@ -3,6 +3,7 @@ import re
 import shutil
 
 from kit import CPUPERF, PRINT, run, run_checks, skip
+from sampled import Trace
 
 TYPES = "/sys/kernel/btf/vmlinux"
 
@@ -34,10 +35,31 @@ def check_command(folder):
     assert not any(re.search(rf" read\(\d+<{TYPES}>", line) for line in lines), "all types were read"
 
 
+def check_kernel_parts(folder):
+    """A session has the kernel's symbols in parts, each behind its range, of which a report reads those that it needs."""
+    run(CPUPERF, f"--output={folder}/s", "-e", "cpu_clock@997Hz", "--duration=0.2", "--", "sh", "-c",
+        "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); : </dev/null; done")
+    kinds = [kind for kind, _ in Trace(f"{folder}/s/cpuperf.common.cpuperf").frames if kind in (10, 30)]
+    if not kinds:
+        print("skip: parts: this user is not shown the kernel's symbols", flush=True)
+        return
+    assert len(kinds) > 20 and kinds == [30, 10] * (len(kinds) // 2), kinds
+
+
 def check_events(folder):
     """Events that no program in the kernel measures are listed without one."""
     lines = trace(folder, CPUPERF, "--list-events=software:page_faults")
     assert not any(" bpf(" in line for line in lines)
+
+
+def check_all_events(folder):
+    """Of all events no program in the kernel is tried, and no library is read for its probes: those who name one do that."""
+    for pattern, has_libraries in (("", False), ("=latency:run_queue", False), ("=usdt:*", True)):
+        lines = trace(folder, CPUPERF, f"--list-events{pattern}")
+        # the loader reads the cache, too
+        assert (sum('"/etc/ld.so.cache"' in line for line in lines) > 1) == has_libraries, pattern
+        if not pattern:
+            assert not any("BPF_PROG_LOAD" in line for line in lines)
 
 
 run_checks(globals())

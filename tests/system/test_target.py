@@ -102,7 +102,7 @@ class Victim:
         _, status, usage = os.wait4(self.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         whole_ns = int((usage.ru_utime + usage.ru_stime) * 1e9) - int(self.before_ns)
-        self.most_ns = 1.01 * whole_ns + 5e6 + sampled.stolen_ns() - self.stolen_ns + TICK_NS
+        self.most_ns = 1.05 * whole_ns + 5e6 + sampled.stolen_ns() - self.stolen_ns + TICK_NS
         return int(own), int(child)
 
     def end(self):

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, output, run_checks, skip, stride
+from kit import CPUPERF, PRINT, output, run, run_checks, skip, stride
 from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 
@@ -85,6 +85,34 @@ def shares(session, last, names):
     """Self and total of functions in all iterations to the last one, as the report says them."""
     said = {row["function"]: row for row in flat(session, f"--iteration=0-{last}")}
     return {n: tuple(round(float(said[n][k]), 2) for k in ("self", "total")) for n in names}
+
+
+def check_made_code(folder):
+    """Code that a program makes at run time is called as in an answer."""
+    with open(f"{folder}/made.c", "w", encoding="ascii") as f:
+        f.write("""#include <string.h>
+#include <sys/mman.h>
+#ifdef __x86_64__
+static const unsigned char code[] = {0xeb, 0xfe};
+#else
+static const unsigned char code[] = {0, 0, 0, 0x14};
+#endif
+int main(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(p, code, sizeof(code));
+	__builtin___clear_cache((char *)p, (char *)p + sizeof(code));
+	((void (*)(void))p)();
+}
+""")
+    run(*os.environ.get("CC", "cc").split(), "-o", f"{folder}/made", f"{folder}/made.c")
+    with subprocess.Popen([f"{folder}/made"]) as made:
+        try:
+            with Terminal([CPUPERF, "--top", f"--pid={made.pid}"], 120, 120) as t:
+                t.wait(r"\[code without names\]$")
+        finally:
+            made.kill()
 
 
 def check_keys(folder):
@@ -216,6 +244,13 @@ def check_machine(folder):
         t.keys("q")
         text = t.wait(r"^status 0\.", history=True)
     assert "session ended; --output=NAME saves one" in text and not os.listdir(folder), (text, os.listdir(folder))
+    # also of events that are named
+    with working(), Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top -e cpu_clock@1000Hz"], 100, 24) as t:
+        t.wait(r"work_a$")
+        rows_ = t.text()
+        assert not re.search("halt|idle|swapper", rows_), rows_
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
     for seconds in (3, 15):  # beside others the first rows may come late
         with working(), Terminal([CPUPERF, "--top", "-F", "10000", f"--duration={seconds}s", f"--output={folder}/{seconds}"],
                                  100, 24) as t:

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -119,7 +120,7 @@ def check_failures(folder):
     done = versus(folder, "sh -c 'exit 3'", "--ignore-status", "--runs=2", "--verdict-only", new=["false"])
     assert "2 + 2 runs" in done.stdout, done.stdout
     done = versus(folder, "true", "--prepare=false", new=["true"], code=125)
-    assert "the command of --prepare ended with exit status 1" in done.stderr, done.stderr
+    assert "the command of --prepare before the first run of the old command ended with exit status 1" in done.stderr, done.stderr
 
 
 def check_folder(folder):
@@ -158,14 +159,33 @@ def check_recorded(folder):
     done = versus(folder, touch(500, "x"), "-e", "page_faults@1", "--by=page_faults", new=touch(9000, "x"))
     head, _, tail = done.stdout.partition("\n\n")
     assert " % more [" in head and "\npage_faults: 5 runs now, 5 before" in tail and "  yes  " in tail, done.stdout
+    says, = (line for line in tail.splitlines() if line.startswith("The difference is in "))
+    assert re.search(r" \+[\d,.]+ (k )?page_faults", says) and " -" not in says, says
+    assert "allocated" not in tail, tail  # other events are asked for
     assert "wall, " not in tail and "p is corrected for these" not in tail, done.stdout  # the verdict is that
     assert f"cpuperf_print {FOLDER}/new --diff={FOLDER}/old --counts" in done.stderr, done.stderr
     for side in ("old", "new"):
         summary = output(PRINT, f"{FOLDER}/{side}", "--report=summary", "--output-format=csv", "--quiet", cwd=folder)
         assert {r["iteration"] for r in csv.DictReader(io.StringIO(summary))} >= {"0", "4"}, summary
     assert sorted(os.listdir(f"{folder}/{FOLDER}")) == ["new", "old", "runs.csv"]
+    # a page of both, in place of the verdict, which stands beside it
+    done = versus(folder, touch(500, "x"), "-e", "page_faults@1", "--by=page_faults", "--runs=2", "--output-format=html",
+                  new=touch(9000, "x"))
+    assert done.stdout.lower().startswith("<!doctype html>") and " % more [" in done.stderr.splitlines()[0], done.stderr
     done = versus(folder, touch(500, "x"), "--output=-", "--by=page_faults", new=touch(9000, "x"))
     assert done.stderr == "" and " % more [" in done.stdout, done
+
+
+def check_memory(folder):
+    """Where the peak differs, functions by what they allocate are recorded too."""
+    if not may_count_faults("recordings"):
+        return
+    more = "--by=peak_memory", "--runs=3", "--output-format=json"
+    program = "import sys; x = [bytearray(100000) for i in range(int(sys.argv[1]))]"
+    # more than what starts it has, which a sanitized build makes large: less is not known
+    few, many = ([sys.executable, "-ISc", program, nr] for nr in ("300", "1000"))
+    found = json.loads(versus(folder, few, *more, new=many).stdout)
+    assert any(row["event"] == "allocated" and row["relative"] > 100 for row in found["differences"]["rows"]), found
 
 
 def check_stopped(folder):
@@ -198,6 +218,16 @@ def check_mistakes(folder):
             (["--versus=true", "--runs=9", "--until=1", "--", "touch", "ran"], 125, "mutually exclusive"),
             (["--versus=true", "--input=nowhere", "--", "touch", "ran"], 125, "nowhere: error: No such file"),
             (["--versus=true", "--input=/dev/zero", "--", "touch", "ran"], 125, "not a regular file"),
+            (["--versus=true", "--verdict-only", "--output-format=html", "--", "touch", "ran"], 2,
+             "--verdict-only records nothing"),
+            (["--versus=self", "--output-format=html", "--", "touch", "ran"], 2, "--versus=self records nothing"),
+            (["--versus=self", "--quiet", "-e", "page_faults", "--", "touch", "ran"], 2,
+             "--event is of what is recorded: --versus=self records nothing"),
+            (["--versus=true", "--prepare=true", "-g", "--", "touch", "ran"], 2, "--callgraph is of what is recorded: --prepare"),
+            (["--versus=true", "-o", "-", "--cpu=0", "--", "touch", "ran"], 2, "--cpu is of what is recorded: --output=-"),
+            (["--versus=true", "--verdict-only", "--spec-file=wall", "--", "touch", "ran"], 2,
+             "--spec-file is of what is recorded: --verdict-only"),
+            (["--versus=true", "--output-format=junit", "--", "touch", "ran"], 2, "requires --versus and --fail-over"),
             (["--versus=true", "--pid=1", "--", "touch", "ran"], 2, "mutually exclusive")):
         done = run(CPUPERF, *args, cwd=folder, code=code)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)

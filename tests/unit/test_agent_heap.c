@@ -696,3 +696,263 @@ TEST(of_threads_the_peak_is_within_a_step)
 	*t = (struct agent_local){0};
 	end(h);
 }
+
+/* --- programs that adapt */
+
+static struct agent_block block_of(uint32_t node, uint32_t level, uint32_t size)
+{
+	return (struct agent_block){.stack = agent_tree_stack_at(node, level), .size = size};
+}
+
+/* What was recorded exactly is freed so, whatever stands for more since. */
+TEST(a_block_weighs_at_its_end_what_it_did)
+{
+	enum { LEVEL = 13, SIZE = 64 };
+	struct heap_header *h = begin(1 << 19, ARENA_BYTES);
+	const struct heap_stack *stacks = agent_at(h->stacks);
+	const uint32_t node = agent_tree_child(agent_tree_root(1), 100);
+	const struct agent_block exact = block_of(node, HEAP_EXACT, SIZE);
+	const struct agent_block sampled = block_of(node, LEVEL, SIZE);
+	const struct agent_block rare = block_of(node, 0, SIZE);
+
+	assert_int_equal(exact.stack, 1);
+	assert_int_equal(sampled.stack, 2);
+	assert_int_equal(rare.stack, 3);
+	assert_true(agent_is_exact(1) && !agent_is_exact(2) && !agent_is_exact(3));
+	/* a thread that still has a finer level finds the coarsest */
+	assert_int_equal(agent_tree_stack_at(node, HEAP_EXACT), 3);
+	assert_int_equal(agent_tree_stack_at(node, LEVEL), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(stacks[i].node, node);
+	agent_sums_allocated(exact, 7);
+	agent_sums_allocated(exact, 7);
+	agent_sums_allocated(sampled, 8);
+	agent_sums_allocated(rare, 0);
+	agent_sums_freed(exact, &(struct agent_end){.is_temporary = true});
+	agent_sums_freed(sampled, &(struct agent_end){0});
+	assert_int_equal(stacks[0].bytes, 2 * SIZE);
+	assert_int_equal(stacks[0].freed_bytes, SIZE);
+	assert_int_equal(stacks[0].temporary_bytes, SIZE);
+	assert_int_equal(stacks[0].overhead, 14);
+	assert_int_equal(stacks[0].calls, 0);
+	assert_in_range(stacks[1].bytes, 4096, 4096 + SIZE);
+	assert_int_equal(stacks[1].freed_bytes, stacks[1].bytes);
+	assert_in_range(stacks[1].overhead, 8 * 4096 / SIZE, 8 * 4096 / SIZE + 8);
+	assert_in_range(stacks[2].bytes, 1 << 19, (1 << 19) + SIZE);
+	end(h);
+}
+
+/* Parts of a stack are of its level. */
+TEST(parts_have_the_level_of_their_stack)
+{
+	struct heap_header *h = begin(1 << 19, ARENA_BYTES);
+	struct heap_stack *stacks = agent_at(h->stacks);
+	const uint32_t node = agent_tree_child(agent_tree_root(1), 100);
+
+	agent_local.slot = (struct heap_thread *)agent_at(h->threads) + 5;
+	assert_int_equal(agent_tree_stack_at(node, HEAP_EXACT), 1);
+	agent_tree_divide(stacks);
+	assert_true(agent_stack_has_parts(stacks));
+	assert_int_equal(agent_tree_stack_at(node, HEAP_EXACT), 2 + 5);
+	assert_true(agent_is_exact(1) && agent_is_exact(2 + 5));
+	assert_int_equal(agent_tree_stack_at(node, 12), 2 + HEAP_NR_PARTS);
+	assert_false(agent_is_exact(2 + HEAP_NR_PARTS));
+	agent_local.slot = NULL;
+	end(h);
+}
+
+/* One run: allocations of many sizes, while levels become coarser where the case says. The sum of
+ * weights, and by how much it should vary. */
+static double sum_of_levels(struct agent_local *t, const uint32_t *levels, double *variance)
+{
+	enum { NR = 3000, SIZES = 9 };
+	double sum = 0;
+
+	agent.level = HEAP_EXACT;
+	t->left = agent_distance(t);
+	for (uint32_t i = 0; i < NR; i++) {
+		const uint64_t bytes = UINT64_C(16) << i % SIZES;
+		struct heap_weight w;
+
+		agent.level = levels[i * 4 / NR];
+		t->left -= (int64_t)bytes;
+		if (t->left >= 0)
+			continue;
+		if (agent_is_sample_at(t, bytes, agent_level())) {
+			w = heap_weigh(bytes, heap_level_rate(t->level, agent.rate));
+			sum += (double)w.bytes;
+			*variance += t->level == HEAP_EXACT
+					 ? 0
+					 : (double)heap_square(w.bytes, bytes) * HEAP_SQUARE;
+		}
+		t->left = agent_distance(t);
+	}
+	return sum;
+}
+
+/* However levels change, also while a thread goes on with what it drew by another one: the sum is
+ * right, and varies as it says. */
+TEST(samples_of_levels_are_unbiased)
+{
+	static const uint32_t cases[][4] = {
+	    {1, 1, 1, 1}, {1, 13, 13, 13}, {1, 11, 14, 0}, {1, 1, 1, 0}, {0, 0, 0, 0}};
+	enum { NR_RUNS = 200, NR = 3000, SIZES = 9 };
+	struct agent_local *t = &agent_local;
+	double wanted = 0;
+
+	agent.rate = 1 << 17;
+	t->random = 4711;
+	for (uint32_t i = 0; i < NR; i++)
+		wanted += (double)(UINT64_C(16) << i % SIZES);
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		double all = 0, squares = 0, variance = 0;
+
+		for (int i = 0; i < NR_RUNS; i++) {
+			const double sum = sum_of_levels(t, cases[k], &variance);
+
+			all += sum;
+			squares += (sum - wanted) * (sum - wanted);
+		}
+		/* five deviations of the mean; the variance within a quarter */
+		assert_true((all / NR_RUNS - wanted) * (all / NR_RUNS - wanted) <=
+			    25 * variance / NR_RUNS / NR_RUNS + 1e-6);
+		assert_true(squares >= 0.7 * variance && squares <= 1.4 * variance + 1e-6);
+		assert_true((variance == 0) == (k == 0));
+	}
+	agent.level = 0;
+	agent.rate = 0;
+	*t = (struct agent_local){0};
+}
+
+static void begin_adaptive(struct heap_header *h)
+{
+	h->threads = h->shards; /* no blocks are used here */
+	h->nr_threads = 1;
+	agent.is_adaptive = true;
+	agent_adapt_init();
+	agent_adapt_init(); /* not as a child of the test before */
+}
+
+static void end_adaptive(struct heap_header *h)
+{
+	agent.is_adaptive = false;
+	agent_adapt_init();
+	agent.level = 0;
+	agent.pid = 0;
+	agent_local = (struct agent_local){0};
+	end(h);
+}
+
+static void take_samples(uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		agent_adapt_count(&agent_local, 1, 0);
+}
+
+/* All is exact at first; then levels become coarser as long as that costs too much, and none
+ * becomes finer. A child by fork goes on with its parent's. */
+TEST(samples_become_rarer_where_they_cost_too_much)
+{
+	enum { SHORT = 30000, MOST = 1000 };
+	struct heap_header *h = begin(1 << 19, ARENA_BYTES);
+	uint32_t before, nr = 0;
+
+	agent.pid = 100;
+	begin_adaptive(h);
+	assert_int_equal(agent.level, HEAP_EXACT);
+	assert_int_equal(h->level, HEAP_EXACT);
+	take_samples(SHORT);
+	assert_int_equal(agent.level, HEAP_EXACT);
+	for (; agent.level == HEAP_EXACT && nr < MOST; nr++)
+		take_samples(1024);
+	assert_in_range(nr, 1, MOST - 1);
+	assert_int_equal(agent.level, 11); /* of hardly any bytes: the finest */
+	assert_int_equal(h->level, 11);
+	assert_in_range(h->exact_samples, SHORT, SHORT + 1024 * nr);
+	assert_in_range(h->exact_ns, 1, 60000000000);
+	before = agent.level;
+	for (nr = 0; agent.level && nr < MOST; nr++) {
+		take_samples(1024);
+		assert_false(heap_is_coarser(before, agent.level));
+		assert_int_equal(h->level, agent.level);
+		before = agent.level;
+	}
+	assert_in_range(nr, 5, MOST - 1);
+
+	agent.pid = 101; /* a child */
+	agent_adapt_init();
+	assert_int_equal(agent.level, 0);
+	agent_adapt_init(); /* the same, which another recorder measures */
+	assert_int_equal(agent.level, HEAP_EXACT);
+	end_adaptive(h);
+}
+
+/* What a level may cost decides which one it is, at once. */
+TEST(a_level_is_as_coarse_as_its_bytes_require)
+{
+	struct heap_header *h = begin(1 << 19, ARENA_BYTES);
+	struct heap_thread *thread;
+
+	agent.pid = 100;
+	begin_adaptive(h);
+	thread = agent_at(h->threads);
+	thread->bytes = UINT64_C(1) << 50;
+	for (int i = 0; agent.level == HEAP_EXACT && i < 1000; i++)
+		take_samples(1024);
+	assert_int_equal(agent.level, 0);
+	end_adaptive(h);
+}
+
+/* Each exact block makes frees of others near it slow. */
+TEST(few_exact_blocks_are_live)
+{
+	struct heap_header *h = begin(1 << 19, ARENA_BYTES);
+
+	agent.pid = 100;
+	begin_adaptive(h);
+	for (int i = 0; i < 2; i++) {
+		agent_adapt_count(&agent_local, 1024, (1 << 15) - 1000);
+		assert_int_equal(agent.level, HEAP_EXACT);
+		agent_adapt_count(&agent_local, 0, -(1 << 15) + 1000);
+	}
+	agent_adapt_count(&agent_local, 1024, (1 << 15) + 1);
+	assert_int_equal(agent.level, 11);
+	end_adaptive(h);
+}
+
+/* The peak of what is recorded exactly is exact, and goes on with that of all blocks. */
+TEST(a_peak_is_exact_while_samples_are)
+{
+	static uint32_t alive = 1;
+	struct heap_header *h = begin(1 << 20, ARENA_BYTES);
+	const uint32_t node = agent_tree_child(agent_tree_root(1), 100);
+	uint64_t chunk[2] = {10000 + 8 + 1, 0};
+	struct agent_local *t = &agent_local;
+	struct agent_block exact, sampled;
+
+	agent.alive = &alive;
+	t->generation = alive;
+	agent.level = HEAP_EXACT;
+	exact = block_of(node, HEAP_EXACT, 777);
+	agent_sums_init();
+	assert_true(h->is_counted);
+	for (int i = 0; i < 100; i++)
+		agent_sums_allocated(exact, 0);
+	assert_in_range(h->peak, 77700 - 1024, 77700);
+	agent_live_flush(t);
+	assert_int_equal(h->peak, 77700);
+	agent.level = 0;
+	sampled = block_of(node, 0, 10000);
+	agent_sums_allocated(sampled, 0); /* it counts with its size, not its weight */
+	agent_count_live(&chunk[1], 1);
+	agent_live_flush(t);
+	assert_int_equal(h->live, 87700);
+	for (int i = 0; i < 100; i++)
+		agent_sums_freed(exact, &(struct agent_end){0});
+	agent_live_flush(t);
+	assert_int_equal(h->live, 10000);
+	assert_int_equal(h->peak, 87700);
+	agent.alive = NULL;
+	*t = (struct agent_local){0};
+	end(h);
+}

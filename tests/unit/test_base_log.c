@@ -296,12 +296,15 @@ TEST(answers)
 	assert_string_equal(text, "prog 1.2.3\n");
 	assert_int_equal(answer(&help, text, sizeof(text)), 1);
 	assert_non_null(strstr(text, "\n  --log-file=FILE\n"));
-	for (unsigned n = 1; n <= 2; n++) { /* no room for the text; nobody takes it */
+	for (unsigned n = 1; n <= 3;
+	     n++) { /* no room for the text; a full disk; who reads has enough */
+		static const int expected[] = {-ENOMEM, -ENOSPC, 1};
+
 		if (n == 1)
 			inject_mem(1);
 		else
-			inject_sys(1, -EPIPE);
-		assert_int_equal(answer(&help, text, sizeof(text)), n == 1 ? -ENOMEM : -EPIPE);
+			inject_sys(1, n == 2 ? -ENOSPC : -EPIPE);
+		assert_int_equal(answer(&help, text, sizeof(text)), expected[n - 1]);
 		inject_stop();
 	}
 }

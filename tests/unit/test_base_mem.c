@@ -173,6 +173,25 @@ TEST(grow)
 	assert_int_equal(inject.nr_live, 0);
 }
 
+/* More than one item at a time, as the frames of a stack. */
+TEST(grows_to_any_size)
+{
+	static const size_t sizes[] = {63, 64, 65, 1000};
+
+	for (size_t i = 0; i < NR(sizes); i++) {
+		size_t room = 0;
+		char *list = mem_grow(NULL, sizes[i], &room, 1);
+
+		assert_non_null(list);
+		assert_true(room > sizes[i]);
+		memset(list, 1, sizes[i]);
+		list = mem_grow(list, 9 * room, &room, 1);
+		assert_non_null(list);
+		assert_true(room > 9 * sizes[i]);
+		mem_free(list);
+	}
+}
+
 TEST(add)
 {
 	struct {

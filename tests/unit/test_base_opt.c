@@ -187,6 +187,8 @@ TEST(values_and_copies)
 	assert_string_equal(opt_value(&table, "format", NR(argv), argv), "csv");
 	assert_null(opt_value(&table, "folder", NR(argv), argv));
 	assert_null(opt_value(&table, "file", NR(broken), broken));
+	assert_string_equal(opt_first(&table, NR(argv), argv, is_input)->name, "file");
+	assert_null(opt_first(&table, 1, argv, is_input));
 	assert_int_equal(opt_copy(&table, NR(argv), argv, is_input, copy), 3);
 	assert_string_equal(copy[0], "--format");
 	assert_string_equal(copy[1], "csv");

@@ -38,6 +38,23 @@ TEST(parse_u64)
 	}
 }
 
+TEST(scan_hex)
+{
+	static const char text[] = "fa9g";
+	const char *p = text, most[] = "ffffffffffffffff0", *q = most;
+	uint64_t v = 77;
+
+	assert_int_equal(str_scan_hex(&p, text + 2, &v), 0);
+	assert_true(v == 0xfa && p == text + 2);
+	assert_int_equal(str_scan_hex(&p, text + 2, &v), -EINVAL);
+	assert_int_equal(str_scan_hex(&p, text + 4, &v), 0);
+	assert_int_equal(str_scan_hex(&p, text + 4, &v), -EINVAL);
+	assert_true(v == 9 && p == text + 3);
+	assert_int_equal(str_scan_hex(&q, most + 17, &v), -ERANGE);
+	assert_int_equal(str_scan_hex(&q, most + 16, &v), 0);
+	assert_true(v == UINT64_MAX && q == most + 16);
+}
+
 TEST(scan_u64)
 {
 	static const char text[] = "123x";
@@ -164,6 +181,25 @@ TEST(nearest)
 	endless[sizeof(endless) - 1] = '\0';
 	assert_null(str_nearest(endless, names, NR(names)));
 	assert_null(str_nearest("x", names, 0));
+}
+
+TEST(stem)
+{
+	static const struct {
+		const char *text, *end;
+		size_t len;
+	} rows[] = {
+	    {"a.cpspec", ".cpspec", 1},
+	    {".cpspec", ".cpspec", 0}, /* nothing is before */
+	    {"cpspec", ".cpspec", 0},
+	    {"a.cpspec.old", ".cpspec", 0},
+	    {"a.cpspec.cpspec", ".cpspec", 8},
+	    {"", ".cpspec", 0},
+	    {"a", "", 1},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++)
+		assert_int_equal(str_stem(rows[i].text, rows[i].end), rows[i].len);
 }
 
 TEST(glob)

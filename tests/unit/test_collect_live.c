@@ -9,8 +9,8 @@
 #include "collect/cgroup.h"
 #include "collect/cgroup_text.h"
 #include "collect/disk.h"
+#include "collect/machine_pressure.h"
 #include "collect/net.h"
-#include "collect/proc_pressure.h"
 
 #include <arpa/inet.h>
 #include <linux/loop.h>
@@ -194,7 +194,7 @@ static void stop(pid_t pid)
 /* 0, or -errno: the kernel tells none. */
 static int read_pressure(uint64_t *some_us)
 {
-	const struct collect_source *s = &proc_pressure_cpu_source;
+	const struct collect_source *s = &machine_pressure_cpu_source;
 	void *state = calloc(1, s->state_bytes);
 	struct collect_value v = {0};
 	struct buf text;
@@ -204,7 +204,7 @@ static int read_pressure(uint64_t *some_us)
 	rc = root_load(&root_live, s->path, &text);
 	if (rc == 0) {
 		assert_int_equal(s->parse(buf_str(&text), text.len, state, 0), 0);
-		assert_true(s->get(state, PROC_PRESSURE_SOME, 0, &v));
+		assert_true(s->get(state, MACHINE_PRESSURE_SOME, 0, &v));
 	}
 	*some_us = v.raw;
 	buf_fini(&text);

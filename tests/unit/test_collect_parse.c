@@ -5,10 +5,10 @@
 #include "kit.h"
 
 #include "base/buf.h"
-#include "collect/proc_keyed.h"
-#include "collect/proc_loadavg.h"
-#include "collect/proc_pressure.h"
-#include "collect/proc_stat.h"
+#include "collect/machine_keyed.h"
+#include "collect/machine_loadavg.h"
+#include "collect/machine_pressure.h"
+#include "collect/machine_stat.h"
 
 enum { NR_CPUS = 4 };
 
@@ -81,16 +81,16 @@ static const struct {
 TEST(stat)
 {
 	for (size_t i = 0; i < NR(stats); i++) {
-		struct parsed p = parse(&proc_stat_source, stats[i].text, strlen(stats[i].text));
+		struct parsed p = parse(&machine_stat_source, stats[i].text, strlen(stats[i].text));
 
 		print_message("%s\n", stats[i].what);
 		assert_int_equal(p.rc < 0, stats[i].rc < 0);
 		if (p.rc == 0) {
-			expect(&p, PROC_STAT_UTILIZATION, 1, stats[i].busy, stats[i].all);
-			expect(&p, PROC_STAT_USER, 1, stats[i].user, stats[i].all);
-			expect(&p, PROC_STAT_SYSTEM, 1, stats[i].system, stats[i].all);
-			expect(&p, PROC_STAT_IOWAIT, 1, stats[i].iowait, stats[i].all);
-			expect(&p, PROC_STAT_CTXT, 0, stats[i].ctxt, 0);
+			expect(&p, MACHINE_STAT_UTILIZATION, 1, stats[i].busy, stats[i].all);
+			expect(&p, MACHINE_STAT_USER, 1, stats[i].user, stats[i].all);
+			expect(&p, MACHINE_STAT_SYSTEM, 1, stats[i].system, stats[i].all);
+			expect(&p, MACHINE_STAT_IOWAIT, 1, stats[i].iowait, stats[i].all);
+			expect(&p, MACHINE_STAT_CTXT, 0, stats[i].ctxt, 0);
 		}
 		free(p.state);
 	}
@@ -101,24 +101,24 @@ TEST(shares)
 {
 	static const char text[] = "cpu  9 9 9 9\ncpu1 1000 200 4 8 16 32 64 128 900 100\n";
 	static const struct {
-		enum proc_stat_field field;
+		enum machine_stat_field field;
 		uint64_t ticks;
 	} rows[] = {
-	    {PROC_STAT_USER, 1200},  {PROC_STAT_NICE, 200},  {PROC_STAT_SYSTEM, 4},
-	    {PROC_STAT_IDLE, 8},     {PROC_STAT_IOWAIT, 16}, {PROC_STAT_IRQ, 32},
-	    {PROC_STAT_SOFTIRQ, 64}, {PROC_STAT_STEAL, 128},
+	    {MACHINE_STAT_USER, 1200},  {MACHINE_STAT_NICE, 200},  {MACHINE_STAT_SYSTEM, 4},
+	    {MACHINE_STAT_IDLE, 8},     {MACHINE_STAT_IOWAIT, 16}, {MACHINE_STAT_IRQ, 32},
+	    {MACHINE_STAT_SOFTIRQ, 64}, {MACHINE_STAT_STEAL, 128},
 	};
-	struct parsed p = parse(&proc_stat_source, text, strlen(text));
+	struct parsed p = parse(&machine_stat_source, text, strlen(text));
 	uint64_t sum = 0;
 
 	assert_int_equal(p.rc, 0);
 	for (size_t i = 0; i < NR(rows); i++) {
 		expect(&p, rows[i].field, 1, rows[i].ticks, 1452);
 		expect(&p, rows[i].field, 0, ABSENT, 0);
-		sum += rows[i].field == PROC_STAT_NICE ? 0 : rows[i].ticks;
+		sum += rows[i].field == MACHINE_STAT_NICE ? 0 : rows[i].ticks;
 	}
 	assert_int_equal(sum, 1452); /* all time, each tick once */
-	expect(&p, PROC_STAT_UTILIZATION, 1, 1452 - 8 - 16, 1452);
+	expect(&p, MACHINE_STAT_UTILIZATION, 1, 1452 - 8 - 16, 1452);
 	free(p.state);
 }
 
@@ -140,15 +140,15 @@ TEST(machine)
 {
 	for (size_t i = 0; i < NR(machines); i++) {
 		const char *text = machines[i].text;
-		struct parsed p = parse(&proc_stat_source, text, strlen(text));
+		struct parsed p = parse(&machine_stat_source, text, strlen(text));
 
 		print_message("%s\n", text);
 		assert_int_equal(p.rc, machines[i].rc);
 		if (p.rc == 0) {
-			expect(&p, PROC_STAT_CTXT, 0, machines[i].ctxt, 0);
-			expect(&p, PROC_STAT_PROCESSES, 0, machines[i].processes, 0);
-			expect(&p, PROC_STAT_PROCS_RUNNING, 0, machines[i].running, 0);
-			expect(&p, PROC_STAT_PROCS_BLOCKED, 0, machines[i].blocked, 0);
+			expect(&p, MACHINE_STAT_CTXT, 0, machines[i].ctxt, 0);
+			expect(&p, MACHINE_STAT_PROCESSES, 0, machines[i].processes, 0);
+			expect(&p, MACHINE_STAT_PROCS_RUNNING, 0, machines[i].running, 0);
+			expect(&p, MACHINE_STAT_PROCS_BLOCKED, 0, machines[i].blocked, 0);
 		}
 		free(p.state);
 	}
@@ -162,12 +162,12 @@ TEST(iowait_goes_back)
 	uint64_t busy[2], waited[2];
 
 	for (int i = 0; i < 2; i++) {
-		struct parsed p = parse(&proc_stat_source, texts[i], strlen(texts[i]));
+		struct parsed p = parse(&machine_stat_source, texts[i], strlen(texts[i]));
 		struct collect_value v;
 
-		assert_true(p.source->get(p.state, PROC_STAT_UTILIZATION, 0, &v));
+		assert_true(p.source->get(p.state, MACHINE_STAT_UTILIZATION, 0, &v));
 		busy[i] = v.raw;
-		assert_true(p.source->get(p.state, PROC_STAT_IOWAIT, 0, &v));
+		assert_true(p.source->get(p.state, MACHINE_STAT_IOWAIT, 0, &v));
 		waited[i] = v.raw;
 		free(p.state);
 	}
@@ -209,13 +209,13 @@ TEST(meminfo)
 {
 	for (size_t i = 0; i < NR(meminfos); i++) {
 		const char *text = meminfos[i].text;
-		struct parsed p = parse(&proc_meminfo_source, text, strlen(text));
+		struct parsed p = parse(&machine_meminfo_source, text, strlen(text));
 
 		print_message("%s\n", meminfos[i].what);
 		assert_int_equal(p.rc, meminfos[i].rc);
 		if (p.rc == 0) {
-			expect(&p, PROC_MEMINFO_USED, 0, meminfos[i].used, 0);
-			expect(&p, PROC_MEMINFO_AVAILABLE, 0, meminfos[i].available, 0);
+			expect(&p, MACHINE_MEMINFO_USED, 0, meminfos[i].used, 0);
+			expect(&p, MACHINE_MEMINFO_AVAILABLE, 0, meminfos[i].available, 0);
 		}
 		free(p.state);
 	}
@@ -229,20 +229,20 @@ TEST(meminfo_fields)
 	    "SwapCached: 7 kB\nSwapTotal: 90 kB\nSwapFree: 30 kB\nDirty: 5 kB\nShmem: 11 kB\n";
 	static const struct {
 		const char *text;
-		uint64_t values[PROC_MEMINFO_SWAP_TOTAL + 1];
+		uint64_t values[MACHINE_MEMINFO_SWAP_TOTAL + 1];
 	} rows[] = {
 	    {text,
-	     {[PROC_MEMINFO_USED] = 400,
-	      [PROC_MEMINFO_AVAILABLE] = ABSENT,
-	      [PROC_MEMINFO_TOTAL] = 1000,
-	      [PROC_MEMINFO_FREE] = 400,
-	      [PROC_MEMINFO_BUFFERS] = 50,
-	      [PROC_MEMINFO_CACHED] = 150,
-	      [PROC_MEMINFO_DIRTY] = 5,
-	      [PROC_MEMINFO_SWAP_USED] = 60,
-	      [PROC_MEMINFO_UNAVAILABLE] = ABSENT,
-	      [PROC_MEMINFO_SHARED] = 11,
-	      [PROC_MEMINFO_SWAP_TOTAL] = 90}},
+	     {[MACHINE_MEMINFO_USED] = 400,
+	      [MACHINE_MEMINFO_AVAILABLE] = ABSENT,
+	      [MACHINE_MEMINFO_TOTAL] = 1000,
+	      [MACHINE_MEMINFO_FREE] = 400,
+	      [MACHINE_MEMINFO_BUFFERS] = 50,
+	      [MACHINE_MEMINFO_CACHED] = 150,
+	      [MACHINE_MEMINFO_DIRTY] = 5,
+	      [MACHINE_MEMINFO_SWAP_USED] = 60,
+	      [MACHINE_MEMINFO_UNAVAILABLE] = ABSENT,
+	      [MACHINE_MEMINFO_SHARED] = 11,
+	      [MACHINE_MEMINFO_SWAP_TOTAL] = 90}},
 	    {"MemTotal: 1000 kB\nMemAvailable: 700 kB\n",
 	     {ABSENT, 700, 1000, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, 300, ABSENT, ABSENT}},
 	    {"MemFree: 3 kB\nSwapTotal: 9 kB\nSwapFree: 9 kB\n",
@@ -254,7 +254,8 @@ TEST(meminfo_fields)
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		struct parsed p = parse(&proc_meminfo_source, rows[i].text, strlen(rows[i].text));
+		struct parsed p =
+		    parse(&machine_meminfo_source, rows[i].text, strlen(rows[i].text));
 
 		for (size_t f = 0; f < NR(rows[i].values); f++) {
 			uint64_t kib = rows[i].values[f];
@@ -270,17 +271,17 @@ TEST(vmstat)
 	static const struct {
 		const char *text;
 		int rc;
-		uint64_t values[PROC_VMSTAT_PSWPOUT + 1];
+		uint64_t values[MACHINE_VMSTAT_PSWPOUT + 1];
 	} rows[] = {
 	    {"nr_free_pages 5\npgpgin 3\npgpgout 4\npswpin 5\npswpout 6\npgfault 1234\n"
 	     "pgmajfault 9\nfoo x\n",
 	     0,
-	     {[PROC_VMSTAT_PGFAULT] = 1234,
-	      [PROC_VMSTAT_PGMAJFAULT] = 9,
-	      [PROC_VMSTAT_PGPGIN] = 3,
-	      [PROC_VMSTAT_PGPGOUT] = 4,
-	      [PROC_VMSTAT_PSWPIN] = 5,
-	      [PROC_VMSTAT_PSWPOUT] = 6}},
+	     {[MACHINE_VMSTAT_PGFAULT] = 1234,
+	      [MACHINE_VMSTAT_PGMAJFAULT] = 9,
+	      [MACHINE_VMSTAT_PGPGIN] = 3,
+	      [MACHINE_VMSTAT_PGPGOUT] = 4,
+	      [MACHINE_VMSTAT_PSWPIN] = 5,
+	      [MACHINE_VMSTAT_PSWPOUT] = 6}},
 	    {"pgfault 18446744073709551614\n",
 	     0,
 	     {ABSENT - 1, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
@@ -293,7 +294,7 @@ TEST(vmstat)
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		struct parsed p = parse(&proc_vmstat_source, rows[i].text, strlen(rows[i].text));
+		struct parsed p = parse(&machine_vmstat_source, rows[i].text, strlen(rows[i].text));
 
 		assert_int_equal(p.rc, rows[i].rc);
 		for (size_t f = 0; p.rc == 0 && f < NR(rows[i].values); f++)
@@ -327,22 +328,22 @@ TEST(pressure)
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		const struct collect_source *const sources[] = {&proc_pressure_cpu_source,
-								&proc_pressure_memory_source,
-								&proc_pressure_io_source};
+		const struct collect_source *const sources[] = {&machine_pressure_cpu_source,
+								&machine_pressure_memory_source,
+								&machine_pressure_io_source};
 		struct parsed p = parse(sources[i % 3], rows[i].text, strlen(rows[i].text));
 
 		print_message("%s\n", rows[i].what);
 		assert_int_equal(p.rc, rows[i].rc);
 		if (p.rc == 0) {
-			expect(&p, PROC_PRESSURE_SOME, 0, rows[i].some, 0);
-			expect(&p, PROC_PRESSURE_FULL, 0, rows[i].full, 0);
+			expect(&p, MACHINE_PRESSURE_SOME, 0, rows[i].some, 0);
+			expect(&p, MACHINE_PRESSURE_FULL, 0, rows[i].full, 0);
 		}
 		free(p.state);
 	}
-	assert_string_equal(proc_pressure_cpu_source.path, "/proc/pressure/cpu");
-	assert_string_equal(proc_pressure_memory_source.path, "/proc/pressure/memory");
-	assert_string_equal(proc_pressure_io_source.path, "/proc/pressure/io");
+	assert_string_equal(machine_pressure_cpu_source.path, "/proc/pressure/cpu");
+	assert_string_equal(machine_pressure_memory_source.path, "/proc/pressure/memory");
+	assert_string_equal(machine_pressure_io_source.path, "/proc/pressure/io");
 }
 
 TEST(loadavg)
@@ -368,17 +369,18 @@ TEST(loadavg)
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		struct parsed p = parse(&proc_loadavg_source, rows[i].text, strlen(rows[i].text));
+		struct parsed p =
+		    parse(&machine_loadavg_source, rows[i].text, strlen(rows[i].text));
 		struct collect_value v;
 
 		print_message("%s\n", rows[i].text);
 		assert_int_equal(p.rc, rows[i].rc);
 		if (p.rc == 0 && rows[i].of_1 != UINT64_MAX) {
-			expect(&p, PROC_LOADAVG_1, 0, rows[i].of_1, 0);
-			expect(&p, PROC_LOADAVG_5, 0, rows[i].of_5, 0);
-			expect(&p, PROC_LOADAVG_15, 0, rows[i].of_15, 0);
+			expect(&p, MACHINE_LOADAVG_1, 0, rows[i].of_1, 0);
+			expect(&p, MACHINE_LOADAVG_5, 0, rows[i].of_5, 0);
+			expect(&p, MACHINE_LOADAVG_15, 0, rows[i].of_15, 0);
 		}
-		assert_int_equal(p.source->get(p.state, PROC_LOADAVG_1, 0, &v), !p.rc && i != 2);
+		assert_int_equal(p.source->get(p.state, MACHINE_LOADAVG_1, 0, &v), !p.rc && i != 2);
 		free(p.state);
 	}
 }
@@ -389,11 +391,11 @@ static const struct {
 	uint32_t nr_cpus;
 	const char *tree;
 } all[] = {
-    {&proc_stat_source, PROC_STAT_PROCS_BLOCKED + 1, NR_CPUS, "linux-4.14"},
-    {&proc_meminfo_source, PROC_MEMINFO_SWAP_TOTAL + 1, 1, "linux-4.14"},
-    {&proc_vmstat_source, PROC_VMSTAT_PSWPOUT + 1, 1, "linux-4.14"},
-    {&proc_pressure_io_source, PROC_PRESSURE_FULL + 1, 1, "arm64-vm"},
-    {&proc_loadavg_source, PROC_LOADAVG_15 + 1, 1, "linux-4.14"},
+    {&machine_stat_source, MACHINE_STAT_PROCS_BLOCKED + 1, NR_CPUS, "linux-4.14"},
+    {&machine_meminfo_source, MACHINE_MEMINFO_SWAP_TOTAL + 1, 1, "linux-4.14"},
+    {&machine_vmstat_source, MACHINE_VMSTAT_PSWPOUT + 1, 1, "linux-4.14"},
+    {&machine_pressure_io_source, MACHINE_PRESSURE_FULL + 1, 1, "arm64-vm"},
+    {&machine_loadavg_source, MACHINE_LOADAVG_15 + 1, 1, "linux-4.14"},
 };
 
 /* Whatever the text: 0 or an error, and of a share the part is no more than the whole. */
@@ -501,23 +503,23 @@ TEST(captured)
 	struct buf b;
 
 	load("linux-4.14", "/proc/stat", &b);
-	p = parse(&proc_stat_source, b.data, b.len);
+	p = parse(&machine_stat_source, b.data, b.len);
 	assert_int_equal(p.rc, 0);
-	expect(&p, PROC_STAT_UTILIZATION, 0, 1393280 + 32966 + 572056 + 17875,
+	expect(&p, MACHINE_STAT_UTILIZATION, 0, 1393280 + 32966 + 572056 + 17875,
 	       1393280 + 32966 + 572056 + 17875 + 13343292 + 6130);
-	expect(&p, PROC_STAT_USER, 3, 2910221 + 86364,
+	expect(&p, MACHINE_STAT_USER, 3, 2910221 + 86364,
 	       2910221 + 86364 + 837109 + 2440 + 11151750 + 3520);
-	expect(&p, PROC_STAT_CTXT, 0, 1990473213, 0);
-	expect(&p, PROC_STAT_PROCESSES, 0, 1337001, 0);
-	expect(&p, PROC_STAT_PROCS_RUNNING, 0, 1, 0);
-	expect(&p, PROC_STAT_PROCS_BLOCKED, 0, 0, 0);
+	expect(&p, MACHINE_STAT_CTXT, 0, 1990473213, 0);
+	expect(&p, MACHINE_STAT_PROCESSES, 0, 1337001, 0);
+	expect(&p, MACHINE_STAT_PROCS_RUNNING, 0, 1, 0);
+	expect(&p, MACHINE_STAT_PROCS_BLOCKED, 0, 0, 0);
 	free(p.state);
 	buf_fini(&b);
 	load("linux-4.14", "/proc/meminfo", &b);
-	p = parse(&proc_meminfo_source, b.data, b.len);
-	expect(&p, PROC_MEMINFO_USED, 0, (8057104ull - 615040 - 302212 - 3650112) * 1024, 0);
-	expect(&p, PROC_MEMINFO_AVAILABLE, 0, 4203312ull * 1024, 0);
-	expect(&p, PROC_MEMINFO_SWAP_USED, 0, (8265724ull - 8011004) * 1024, 0);
+	p = parse(&machine_meminfo_source, b.data, b.len);
+	expect(&p, MACHINE_MEMINFO_USED, 0, (8057104ull - 615040 - 302212 - 3650112) * 1024, 0);
+	expect(&p, MACHINE_MEMINFO_AVAILABLE, 0, 4203312ull * 1024, 0);
+	expect(&p, MACHINE_MEMINFO_SWAP_USED, 0, (8265724ull - 8011004) * 1024, 0);
 	free(p.state);
 	buf_fini(&b);
 }
@@ -531,19 +533,19 @@ TEST(big)
 	uint64_t *s;
 
 	load("server-256", "/proc/stat", &b);
-	s = calloc(1, proc_stat_source.state_bytes + NR * proc_stat_source.cpu_bytes);
-	assert_int_equal(proc_stat_source.parse(b.data, b.len, s, NR), 0);
+	s = calloc(1, machine_stat_source.state_bytes + NR * machine_stat_source.cpu_bytes);
+	assert_int_equal(machine_stat_source.parse(b.data, b.len, s, NR), 0);
 	for (uint32_t cpu = 0; cpu < NR; cpu++) {
 		char name[16];
 		const char *line;
 
 		snprintf(name, sizeof(name), "\ncpu%u ", cpu);
 		line = strstr(b.data, name) + strlen(name);
-		assert_true(proc_stat_source.get(s, PROC_STAT_USER, cpu, &v));
+		assert_true(machine_stat_source.get(s, MACHINE_STAT_USER, cpu, &v));
 		assert_int_equal(v.raw,
 				 strtoull(line, NULL, 10) + strtoull(strchr(line, ' '), NULL, 10));
 	}
-	assert_true(proc_stat_source.get(s, PROC_STAT_PROCS_RUNNING, 0, &v) && v.raw == 97);
+	assert_true(machine_stat_source.get(s, MACHINE_STAT_PROCS_RUNNING, 0, &v) && v.raw == 97);
 	free(s);
 	buf_fini(&b);
 }

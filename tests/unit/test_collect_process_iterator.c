@@ -523,44 +523,76 @@ TEST(fails)
 	end_tree();
 }
 
-static void *burn(void *unused)
-{
-	struct timespec t;
+/* Threads wait for one CPU, and end when they are told to; the process is idle then. */
+struct waiters {
+	pid_t child;
+	int done[2],
+	    end[2]; /* a byte of each thread, and of the process when it has none; to each */
+	pthread_barrier_t all;
+};
 
+enum { NR_WAITERS = 3 };
+
+static void *wait_for_turn(void *arg)
+{
+	struct waiters *w = arg;
+	struct timespec t;
+	char byte;
+
+	pthread_barrier_wait(&w->all);
 	do
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	while (t.tv_nsec < 50000000);
-	return unused;
+	(void)!write(w->done[1], "", 1);
+	(void)!read(w->end[0], &byte, 1);
+	return NULL;
 }
 
-/* Threads wait for one CPU, and end; the process is idle then. */
-static pid_t start_waiters(int *ends)
+static void start_waiters(struct waiters *w)
 {
-	int fd[2];
-	pid_t child;
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
-	assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		pthread_t threads[3];
+	assert_int_equal(pipe2(w->done, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(pipe2(w->end, O_CLOEXEC), 0);
+	assert_int_equal(pthread_barrier_init(&w->all, NULL, NR_WAITERS), 0);
+	w->child = fork();
+	assert_true(w->child >= 0);
+	if (w->child == 0) {
+		pthread_t threads[NR_WAITERS];
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)!sched_setaffinity(0, sizeof(one), &one);
-		for (int i = 0; i < 3; i++)
-			pthread_create(&threads[i], NULL, burn, NULL);
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < NR_WAITERS; i++)
+			pthread_create(&threads[i], NULL, wait_for_turn, w);
+		for (int i = 0; i < NR_WAITERS; i++)
 			pthread_join(threads[i], NULL);
-		(void)!write(fd[1], "", 1);
+		(void)!write(w->done[1], "", 1);
 		for (;;)
 			pause();
 	}
-	close(fd[1]);
-	*ends = fd[0];
-	return child;
+}
+
+static void read_until(void *s, const struct waiters *w, int nr_done)
+{
+	char byte;
+
+	for (int nr = 0; nr < nr_done; nr += read(w->done[0], &byte, 1) == 1) {
+		rest_ms(1);
+		read_all(s);
+	}
+	read_all(s);
+}
+
+static void end_waiters(struct waiters *w)
+{
+	end_child(w->child);
+	for (int i = 0; i < 2; i++) {
+		close(w->done[i]);
+		close(w->end[i]);
+	}
+	pthread_barrier_destroy(&w->all);
 }
 
 /* /proc has nothing of what they waited. */
@@ -568,20 +600,17 @@ TEST(fails_after_threads)
 {
 	static struct sys_ops ops;
 	void *s = start_kernel(NULL, BIT(PROCESS_RUN_DELAY));
+	struct waiters w;
 	uint64_t delay_ns;
-	char byte;
-	int fd;
-	pid_t child = start_waiters(&fd);
 
-	do {
-		rest_ms(1);
-		read_all(s);
-	} while (read(fd, &byte, 1) != 1);
-	read_all(s);
-	delay_ns = value(s, (unsigned)child, PROCESS_RUN_DELAY);
+	start_waiters(&w);
+	read_until(s, &w, NR_WAITERS);
+	assert_int_equal(write(w.end[1], "...", NR_WAITERS), NR_WAITERS);
+	read_until(s, &w, 1);
+	delay_ns = value(s, (unsigned)w.child, PROCESS_RUN_DELAY);
 	print_message("%" PRIu64 " ns\n", delay_ns);
 	assert_true(delay_ns > 10000000);
-	assert_true(get(s, (unsigned)child).nr_missed >= 3);
+	assert_true(get(s, (unsigned)w.child).nr_missed >= NR_WAITERS);
 	ops = sys_kernel_ops;
 	ops.read = read_failing;
 	sys_set_ops(&ops);
@@ -589,11 +618,10 @@ TEST(fails_after_threads)
 	read_all(s);
 	sys_set_ops(NULL);
 	is_failing = false;
-	assert_true(value(s, (unsigned)child, PROCESS_RUN_DELAY) >= delay_ns);
-	assert_true(get(s, (unsigned)child).nr_missed >= 3);
+	assert_true(value(s, (unsigned)w.child, PROCESS_RUN_DELAY) >= delay_ns);
+	assert_true(get(s, (unsigned)w.child).nr_missed >= NR_WAITERS);
 	source->close(s);
-	end_child(child);
-	close(fd);
+	end_waiters(&w);
 }
 
 /* What /proc is better at, or what is no live machine, is read there. */

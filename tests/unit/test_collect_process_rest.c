@@ -6,7 +6,7 @@
 #include "test_collect_process.h"
 #include "tree.h"
 
-#include "collect/proc_stat.h"
+#include "collect/machine_stat.h"
 #include "collect/process_rest.h"
 
 #include <inttypes.h>
@@ -153,7 +153,8 @@ TEST(line_of_all_cpus)
 	for (size_t i = 0; i < NR(rows); i++) {
 		uint64_t ticks = 0;
 
-		if (proc_stat_parse_all(rows[i].text, strlen(rows[i].text), &ticks) != rows[i].rc ||
+		if (machine_stat_parse_all(rows[i].text, strlen(rows[i].text), &ticks) !=
+			rows[i].rc ||
 		    ticks != rows[i].ticks)
 			fail_msg("row %zu: %" PRIu64, i, ticks);
 	}

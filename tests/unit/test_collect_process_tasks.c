@@ -4,8 +4,8 @@
  */
 #include "kit.h"
 
-#include "collect/proc_ids.h"
 #include "collect/task_table.h"
+#include "proc/ids.h"
 
 enum { MAX_STEPS = 6, MAX_TIDS = 4 };
 

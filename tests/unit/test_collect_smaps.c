@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/memory_map.h"
-#include "collect/proc_maps.h"
-#include "collect/proc_smaps.h"
+#include "proc/maps.h"
+#include "proc/smaps.h"
 
 #include <fcntl.h>
 #include <stdio.h>

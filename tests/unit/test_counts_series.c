@@ -609,8 +609,7 @@ static void show_points(const struct profile_filter *filter, struct counts_slice
 	profile_session_close(config.session);
 }
 
-/* A trace of many CPUs: each sample has its CPU, intervals between samples mean nothing, and a
- * slice at the end is not shortened. */
+/* A trace of many CPUs: each sample has its CPU, and intervals between samples mean nothing. */
 TEST(points_of_samples_of_many_cpus)
 {
 	static const struct profile_filter all;
@@ -634,11 +633,11 @@ TEST(points_of_samples_of_many_cpus)
 		check_points(&all, i,
 			     "clock# 0-10 = 200 ok 2 of 200\n"
 			     "clock# 10-20 = 100 ok 1 of 1\n"
-			     "clock# 20-30 = 100 ok 1 of 50\n");
+			     "clock# 20-25 = 200 ok 1 of 50\n");
 	check_points(&one, false,
 		     "clock# 0-10 = 100 ok 1 of 100\n"
 		     "clock# 10-20 = 0 ok 0 of 0\n"
-		     "clock# 20-30 = 100 ok 1 of 50\n");
+		     "clock# 20-25 = 200 ok 1 of 50\n");
 	only_samples = false;
 	slices = counts_slices_new();
 	buf_reset(&b);
@@ -649,6 +648,76 @@ TEST(points_of_samples_of_many_cpus)
 	counts_slices_free(slices);
 	buf_fini(&b);
 	remove_session();
+}
+
+/* What is less than half a slice at the ends of an iteration is in the slice beside it: one sample
+ * in it is no burst. */
+TEST(points_of_short_rests)
+{
+	static const struct profile_filter all;
+	static const struct {
+		uint64_t start_ms, end_ms, sample_us[4];
+	} iterations[] = {{0, 9, {1000}},
+			  {9, 26, {9500, 12000, 25500}},
+			  {26, 28, {27000}},
+			  {28, 31, {28500, 30500, 31000}},
+			  {31, 62, {32000, 61000, 62000}}};
+
+	set_samples_of_cpus();
+	open_folder();
+	for (uint32_t i = 0; i < NR(iterations); i++) {
+		struct trace_writer *w = begin_on(i, 0, 3);
+		char name[32];
+		BUF_AUTO(b, MAX_BYTES);
+
+		for (size_t k = 0; k < NR(iterations[i].sample_us) && iterations[i].sample_us[k];
+		     k++)
+			add_sample_of_cpu(&b, iterations[i].sample_us[k], 3, 100);
+		add_samples(w, 3, &b);
+		snprintf(name, sizeof(name), "s.%u.0.cpuperf", i);
+		end(w, name, iterations[i].start_ms, iterations[i].end_ms);
+	}
+	only_samples = true;
+	check_points(&all, false,
+		     "clock# cpu3 0-9 = 111.111 ok 1 of 100\n"
+		     "clock# cpu3 9-20 = 181.818 ok 2 of 200\n"
+		     "clock# cpu3 20-26 = 166.667 ok 1 of 100\n"
+		     "clock# cpu3 26-28 = 500 ok 1 of 100\n"
+		     "clock# cpu3 28-31 = 1000 ok 3 of 300\n"
+		     "clock# cpu3 31-40 = 111.111 ok 1 of 100\n"
+		     "clock# cpu3 40-50 = 0 ok 0 of 0\n"
+		     "clock# cpu3 50-62 = 166.667 ok 2 of 200\n");
+	only_samples = false;
+	remove_session();
+}
+
+/* From sample to sample, too. */
+TEST(points_of_a_short_rest_between_samples)
+{
+	static const struct profile_filter all;
+
+	only_samples = true;
+	for (int is_long = 0; is_long < 2; is_long++) {
+		struct trace_writer *w;
+		BUF_AUTO(b, MAX_BYTES);
+
+		set_samples_of_cpus();
+		open_folder();
+		add_sample_of_cpu(&b, 10000, 3, 100);
+		add_sample_of_cpu(&b, 20000, 3, 100);
+		add_sample_of_cpu(&b, is_long ? 25000 : 20500, 3, 50);
+		w = begin(0, 0);
+		add_samples(w, 3, &b);
+		end(w, "s.0.0.cpuperf", 0, 30);
+		check_points(&all, true,
+			     is_long ? "clock# cpu3 0-10 = 100 ok 1 of 100\n"
+				       "clock# cpu3 10-20 = 100 ok 1 of 100\n"
+				       "clock# cpu3 20-25 = 200 ok 1 of 50\n"
+				     : "clock# cpu3 0-10 = 100 ok 1 of 100\n"
+				       "clock# cpu3 10-20.5 = 190.476 ok 2 of 150\n");
+		remove_session();
+	}
+	only_samples = false;
 }
 
 /* Samples of CPU 3, which are kept, and of CPU 4, of which the trace has a reading or is damaged.

@@ -319,3 +319,17 @@ TEST(states)
 	assert_int_equal(s.t->question.focus, 1);
 	dashboard_top_free(s.t);
 }
+
+TEST(paints_an_idle_machine)
+{
+	struct screen s;
+
+	open_screen(&s);
+	assert_int_equal(dashboard_top_show(s.t, s.rows, 0), 0);
+	compare(&s, 80, 5, "dashboard/top-idle.txt");
+	s.t->status.nr_events = 1;
+	compare(&s, 80, 5, "dashboard/top-idle-clock.txt");
+	s.t->status.event = "page_faults";
+	compare(&s, 80, 5, "dashboard/top-idle-faults.txt");
+	dashboard_top_free(s.t);
+}

@@ -467,7 +467,8 @@ TEST(doubt)
 
 	make_programs(w);
 	for (size_t i = 0; i < NR(cases); i++) {
-		struct elf_finder_config config = {.recorded_ns = UINT64_MAX};
+		struct elf_finder_config config = {.recorded_ns = UINT64_MAX,
+						   .begun_ns = UINT64_MAX};
 		const struct elf_file *f;
 
 		e = want(w, "p", path);
@@ -485,7 +486,7 @@ TEST(doubt)
 			const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
 
 			assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
-			config.recorded_ns = UINT64_C(2000000000000);
+			config.begun_ns = UINT64_C(2000000000000);
 		}
 		test_world_open(w, &config, NULL);
 		f = elf_finder_code(w->finder, &e);

@@ -257,11 +257,13 @@ TEST(spreads)
 
 	assert_true(spread_deviation(&s) == 0);
 	spread_add(&s, 2);
-	assert_true(s.mean == 2 && spread_deviation(&s) == 0);
+	assert_true(s.mean == 2 && spread_deviation(&s) == 0 && spread_mean_half(&s) == 0);
 	spread_add(&s, 4);
 	spread_add(&s, 9);
 	assert_true(fabs(s.mean - 5) < 1e-12);
 	assert_true(fabs(spread_deviation(&s) - sqrt(13)) < 1e-12);
+	/* Student's 4.3027 for two degrees of freedom */
+	assert_true(fabs(spread_mean_half(&s) - 4.302652729911 * sqrt(13.0 / 3)) < 1e-9);
 	/* sum of squares minus square of sums would find nothing left here */
 	for (int i = 0; i < 4; i++)
 		spread_add(&far, 1e15 + i % 2);

@@ -249,6 +249,102 @@ TEST(holds_with_weights)
 				9700);
 }
 
+/* --- samples of different chances --------------------------------------------------------------
+ */
+
+/* A program that allocates, and the samples of it: the first ones each, then, whenever so many
+ * more were taken, at twice the distance. What is sampled with the chance p stands for 1/p; its
+ * variance is estimated by (1 - p) / p² of its square, which is nothing where p is 1. */
+struct allocating {
+	uint64_t seed, rate;
+	unsigned nr_at_rate;
+	double of_part, of_all; /* the truth */
+	struct interval_weights part, all;
+};
+
+static void weigh_sample(struct interval_weights *to, double weight, double size)
+{
+	to->sum += weight;
+	if (weight <= size)
+		return;
+	to->nr++;
+	to->squares += weight * (weight - size);
+}
+
+static void allocate(struct allocating *a, double size, bool is_of_part)
+{
+	enum { BUDGET = 200 };
+	const double p = a->rate == 1 ? 1 : 1 - exp(-size / (double)a->rate);
+
+	a->of_all += size;
+	a->of_part += is_of_part ? size : 0;
+	if (synthetic_uniform(&a->seed) >= p)
+		return;
+	weigh_sample(&a->all, size / p, size);
+	if (is_of_part)
+		weigh_sample(&a->part, size / p, size);
+	if (++a->nr_at_rate < BUDGET)
+		return;
+	a->nr_at_rate = 0;
+	a->rate *= a->rate == 1 ? 4096 : 2;
+}
+
+TEST(holds_of_different_chances)
+{
+	enum { NR_RUNS = 2000, NR_CALLS = 4000, BEGINNING = 200 };
+	struct tally amounts = {0}, shares = {0}, beginning = {0};
+	struct allocating a = {.seed = 43};
+
+	for (unsigned i = 0; i < NR_RUNS; i++) {
+		const double p = 0.02 + 0.2 * (i % 5);
+		struct interval s;
+
+		a = (struct allocating){.seed = a.seed, .rate = 1};
+		for (unsigned k = 0; k < NR_CALLS; k++) {
+			if (k == BEGINNING) { /* all is exact up to there */
+				s = interval_amount(&a.part, 0);
+				beginning.nr++;
+				beginning.held += s.low == s.high && s.share == a.of_part;
+			}
+			allocate(&a, floor(synthetic_log_uniform(&a.seed, 16, 65536)),
+				 synthetic_uniform(&a.seed) < p);
+		}
+		assert_true(a.all.nr > BEGINNING && a.rate > 4096);
+		s = interval_amount(&a.part, 0);
+		count(&amounts, &s, a.of_part);
+		s = interval_part(&a.part, &a.all);
+		count(&shares, &s, a.of_part / a.of_all);
+	}
+	assert_true(percent("all exact", &beginning) == 100);
+	assert_in_range((unsigned)(100 * percent("amounts", &amounts)), 9300, 9750);
+	assert_in_range((unsigned)(100 * percent("shares", &shares)), 9300, 9750);
+}
+
+/* Of one unit it is that of the amount; what is certain may have more that no sample is of. */
+TEST(beside_what_is_certain)
+{
+	const double unit = 4096;
+	const struct interval_weights none = {.sum = 0}, certain = {.sum = 1000},
+				      samples = {9, 9 * unit, 9 * unit * unit, NULL},
+				      both = {9, 1000 + 9 * unit, 9 * unit * unit, NULL},
+				      finer = {18, 9 * unit, 9 * unit * unit / 2, NULL};
+	const struct interval of_samples = interval_amount(&samples, unit);
+	struct interval i = interval_beside(&certain, 0);
+
+	assert_true(i.share == 1000 && i.low == 1000 && i.high == 1000);
+	i = interval_beside(&none, unit);
+	assert_true(i.low == 0 && i.high > 3 * unit && i.high < 4 * unit);
+	i = interval_beside(&certain, unit);
+	assert_true(i.share == 1000 && i.low == 1000 && i.high > 3 * unit && i.high < 5 * unit);
+	i = interval_beside(&samples, unit);
+	assert_true(fabs(i.low - of_samples.low) < 1e-6 && fabs(i.high - of_samples.high) < 1e-6);
+	i = interval_beside(&both, unit);
+	assert_true(fabs(i.low - of_samples.low - 1000) < 1e-6 &&
+		    fabs(i.high - of_samples.high - 1000) < 1e-6);
+	i = interval_beside(&finer, unit); /* it varies less, and some finer samples tell more */
+	assert_true(i.low > of_samples.low && i.high < of_samples.high && i.share == finer.sum);
+}
+
 /* --- samples in rows -------------------------------------------------------------------------- */
 
 /* Contrasts are the same in whichever order samples come, and however they are added up. */

@@ -221,6 +221,55 @@ TEST(attr)
 	}
 }
 
+/* The kernel refuses a config1 of events that it names, and a ring to what is inherited: what
+ * counts has what all counted events have, what samples all but the task. */
+TEST(selected)
+{
+	static const struct event_part clock = {
+	    "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, 0, NULL};
+	const struct event_use use = RATE(SPEC_USER | SPEC_CALLCHAIN, .is_inherited = true,
+					  .stays_in_process = true, .has_lost = true);
+	struct event_use of_selected = use, counted = use, of_cpu = use;
+	struct perf_event_attr *selected, *want, got;
+
+	of_selected.is_selected = true;
+	counted.period = 0;
+	of_cpu.is_inherited = false;
+	selected = event_attr_new(&clock, &of_selected);
+	assert_non_null(selected);
+	assert_true(event_attr_is_selected(selected));
+	got = event_attr_counting(selected);
+	want = event_attr_new(&clock, &counted);
+	assert_memory_equal(&got, want, sizeof(got));
+	assert_false(event_attr_is_selected(want));
+	mem_free(want);
+	got = event_attr_sampling(selected);
+	want = event_attr_new(&clock, &of_cpu);
+	assert_memory_equal(&got, want, sizeof(got));
+	mem_free(want);
+	mem_free(selected);
+}
+
+/* A clock of which what has no sample is made: that needs a period of its own. */
+TEST(completed)
+{
+	static const struct event_part clock = {
+	    "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, 0, NULL};
+	struct event_use use = RATE(SPEC_USER, .is_inherited = true);
+	struct perf_event_attr *plain = event_attr_new(&clock, &use), *a;
+
+	use.is_completed = true;
+	a = event_attr_new(&clock, &use);
+	assert_true(a && plain);
+	assert_int_equal(a->config1, 0x63740001);
+	assert_int_equal(a->sample_type, plain->sample_type | PERF_SAMPLE_PERIOD);
+	assert_int_equal(plain->sample_type & PERF_SAMPLE_PERIOD, 0);
+	assert_int_equal(plain->config1, 0);
+	assert_false(event_attr_is_selected(a));
+	mem_free(plain);
+	mem_free(a);
+}
+
 #define BAND                                                                                       \
 	.size = sizeof(struct perf_event_attr), .type = PERF_TYPE_SOFTWARE,                        \
 	.config = PERF_COUNT_SW_DUMMY, RECORDS, TYPE(0), .mmap = 1, .mmap2 = 1, .comm = 1,         \

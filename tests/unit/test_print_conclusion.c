@@ -35,6 +35,88 @@ static void check(struct sentence *x)
 	.wall_ns = s, .all_ns = 5 * s, .nr_threads = 5, .blocked_ns = 4 * s, .waits = 1,           \
 	.least_waits = 1, .lock = 1, .reason = "futex"
 
+/* A compile: parents wait for 2.5 s in all, of which 0.95 are known to be for a child. */
+#define COMPILE                                                                                    \
+	.wall_ns = s, .all_ns = 3.5 * s, .nr_threads = 70, .nr_cpus = 2, .blocked_ns = 2.55 * s,   \
+	.least_waits = 0.95, .waits = 1, .reason = "child"
+#define TREE        .nr_tree = 62, .nr_leaves = 40
+#define RAN         .nr_processes = 60
+#define ALONE       .alone_ns = 0.95 * s
+#define PARENTS     .parents_ns = 2.5 * s, .least_child = 0.95
+#define CC1         .program = "cc1", .nr_of_program = 20
+#define MOST_CC1    CC1, .least_program = 0.876
+#define OF_ALL(who) "92 % of the time of all 2 CPUs is used by 62 processes" who "\n"
+#define IN_TURN(percent, make)                                                                     \
+	percent " % of the wall time is one CPU, used by 62 processes one after the other" make "\n"
+
+TEST(sentences_of_many_processes)
+{
+	struct sentence list[] = {
+	    {{COMPILE, TREE, RAN, ALONE, PARENTS, .used_ns = 0.97 * s}, IN_TURN("97", "")},
+	    {{COMPILE, TREE, RAN, ALONE, PARENTS, .used_ns = 0.97 * s, .is_make = true},
+	     IN_TURN("97", " (make -j runs several at a time)")},
+	    {{COMPILE, TREE, RAN, ALONE, PARENTS, MOST_CC1, .used_ns = 0.5 * s}, IN_TURN("50", "")},
+	    {{COMPILE, TREE, RAN, ALONE, PARENTS, .used_ns = 0.49 * s}, ""},
+	    {{COMPILE, TREE, RAN, ALONE, PARENTS, .used_ns = 1.1 * s}, ""},
+	    /* not all of the time: two ran beside each other, or a parent beside its child */
+	    {{COMPILE, TREE, RAN, .alone_ns = 0.89 * s, PARENTS, .used_ns = 0.97 * s}, ""},
+	    {{COMPILE, TREE, RAN, ALONE, .parents_ns = 2.6 * s, .least_child = 0.95,
+	      .used_ns = 0.97 * s},
+	     ""},
+	    {{COMPILE, TREE, RAN, ALONE, .parents_ns = 2.5 * s, .least_child = 0.9,
+	      .used_ns = 0.97 * s},
+	     ""},
+	    {{COMPILE, TREE, RAN, ALONE, PARENTS, .used_ns = 0.97 * s, .idle_ns = 0.2 * s}, ""},
+	    /* one has half of it; few; not known */
+	    {{COMPILE, TREE, .nr_processes = 1, ALONE, PARENTS, .used_ns = 0.97 * s}, ""},
+	    {{COMPILE, .nr_tree = 62, .nr_leaves = 7, RAN, ALONE, PARENTS, .used_ns = 0.97 * s},
+	     ""},
+	    {{COMPILE, RAN, ALONE, PARENTS, .used_ns = 0.97 * s}, ""},
+	    {{COMPILE, TREE, RAN, .used_ns = 1.84 * s}, OF_ALL("")},
+	    {{COMPILE, TREE, RAN, MOST_CC1, .used_ns = 1.84 * s},
+	     OF_ALL(", most of it by 20 of cc1")},
+	    {{COMPILE, TREE, RAN, CC1, .least_program = 0.49, .used_ns = 1.84 * s}, OF_ALL("")},
+	    {{COMPILE, TREE, RAN, .program = "ld", .nr_of_program = 1, .least_program = 0.6,
+	      .used_ns = 1.84 * s},
+	     OF_ALL("")},
+	    {{COMPILE, TREE, .nr_processes = 1, MOST_CC1, .used_ns = 1.84 * s},
+	     "92 % of the time of all 2 CPUs is used by 70 threads\n"},
+	    {{COMPILE, TREE, RAN, MOST_CC1, .used_ns = 1.6 * s},
+	     "at least 87 % of the time on CPU is 20 processes of cc1; 1.6 of 2 CPUs are used on "
+	     "average\n"},
+	    {{COMPILE, TREE, RAN, CC1, .least_program = 0.49, .used_ns = 1.6 * s}, ""},
+	    {{COMPILE, TREE, RAN, MOST_CC1, .used_ns = 0.4 * s}, ""},
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		check(&list[i]);
+}
+
+TEST(makes_without_jobs)
+{
+	static const struct {
+		const char *command;
+		bool expected;
+	} list[] = {
+	    {"make", true},
+	    {"/usr/bin/make -C folder all", true},
+	    {"gmake all", true},
+	    {"make -j2", false},
+	    {"make -sj 2", false},
+	    {"make --jobs=2", false},
+	    {"cmake .", false},
+	    {"sh -c make", false},
+	    {"/make/run", false},
+	    {"makes", false},
+	    {"make --just-print", true},
+	    {"mak", false},
+	    {"", false},
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		assert_int_equal(conclusion_is_make(list[i].command), list[i].expected);
+}
+
 TEST(sentences)
 {
 	struct sentence list[] = {
@@ -62,6 +144,49 @@ TEST(sentences)
 	      .least_waits = 1,
 	      .reason = "child"},
 	     ""},
+	    {{.wall_ns = s,
+	      .all_ns = 15 * s,
+	      .nr_threads = 15,
+	      .blocked_ns = 13.6 * s,
+	      .idle_ns = 13 * s, /* the rest is 2 s, of which 0.6 are blocked */
+	      .waits = 1,
+	      .least_waits = 1,
+	      .reason = "futex"},
+	     ""},
+	    {{.wall_ns = s,
+	      .all_ns = 15 * s,
+	      .nr_threads = 15,
+	      .blocked_ns = 14.6 * s,
+	      .idle_ns = 13 * s,
+	      .waits = 1,
+	      .least_waits = 1,
+	      .reason = "futex"},
+	     ""}, /* the first thread joins those that are idle */
+	    {{.wall_ns = s,
+	      .all_ns = 15 * s,
+	      .nr_threads = 15,
+	      .blocked_ns = 14.6 * s,
+	      .idle_ns = 13 * s,
+	      .waits = 1,
+	      .least_waits = 1,
+	      .least_lock = 0.9,
+	      .reason = "futex"},
+	     "80 % of the time of 15 threads, idle time excluded, is waiting for another thread or "
+	     "a lock (futex)\n"},
+	    {{.wall_ns = s, /* all is idle, but for a moment */
+	      .all_ns = 2 * s,
+	      .nr_threads = 2,
+	      .queue_ns = 0.3 * s,
+	      .blocked_ns = 1.6 * s,
+	      .idle_ns = 1.6 * s},
+	     ""},
+	    {{.wall_ns = s, /* samples say more than what was counted */
+	      .all_ns = 2 * s,
+	      .nr_threads = 2,
+	      .queue_ns = 0.6 * s,
+	      .blocked_ns = 1.2 * s,
+	      .idle_ns = 1.3 * s},
+	     "75 % of the time of 2 threads, idle time excluded, is waiting for a CPU\n"},
 	    {{.wall_ns = s,
 	      .all_ns = 4 * s,
 	      .nr_threads = 4,

@@ -2,6 +2,7 @@
 #include "kit.h"
 
 #include "base/buf.h"
+#include "base/json_writer.h"
 #include "conclusion.h"
 #include "next.h"
 
@@ -19,6 +20,19 @@ TEST(rows)
 		const char *expected;
 	} list[] = {
 	    {{0}, "--report=tree"},
+	    {{FOUR, .blocked_ns = 3 * s, .idle_ns = 2.5 * s, .least_waits = 0.7, .reason = "futex"},
+	     "--report=tree"},
+	    {{FOUR, .blocked_ns = 3.6 * s, .idle_ns = 2 * s, .least_waits = 0.9, .reason = "futex"},
+	     "--report=tree"},
+	    {{FOUR, .blocked_ns = 3.6 * s, .idle_ns = 2 * s, .least_waits = 0.9, .reason = "child"},
+	     "--report=tree"},
+	    {{FOUR, .blocked_ns = 3.6 * s, .idle_ns = 2 * s, .least_waits = 0.9, .least_lock = 0.9,
+	      .reason = "futex"},
+	     "--report=locks"},
+	    {{FOUR, .blocked_ns = 3 * s, .least_waits = 0.5, .least_lock = 0.27, .reason = "futex"},
+	     "--report=locks"},
+	    {{FOUR, .blocked_ns = 3 * s, .least_waits = 0.5, .least_lock = 0.26, .reason = "futex"},
+	     "--report=tree"},
 	    {{FOUR, .blocked_ns = 3 * s, .least_waits = 0.7, .reason = "futex"}, "--report=waits"},
 	    {{FOUR, .blocked_ns = 3 * s, .least_waits = 0.6, .reason = "futex"}, "--report=tree"},
 	    {{FOUR, .blocked_ns = 3 * s, .least_waits = 0.7, .reason = "disk"}, "--report=tree"},
@@ -45,6 +59,31 @@ TEST(rows)
 		BUF_AUTO(out, 1024);
 
 		next_put(&list[i].c, &out);
+		assert_string_equal(buf_str(&out), list[i].expected);
+	}
+}
+
+/* Nothing is quoted: they are words already. */
+TEST(words)
+{
+	static const struct {
+		struct conclusion c;
+		const char *expected;
+	} list[] = {
+	    {{0}, "[\"--report=tree\"]"},
+	    {{FOUR, .queue_ns = 2 * s, .nr_processes = 16},
+	     "[\"--report=flat\",\"--sort=cmdline,function\"]"},
+	    {{.least_hot = 0.9, .hot = "parse(int, char)"},
+	     "[\"--report=annotate\",\"--function=parse(int, char)\"]"},
+	};
+
+	for (size_t i = 0; i < NR(list); i++) {
+		BUF_AUTO(out, 1024);
+		struct json_writer json;
+
+		jsonw_init(&json, &out, false);
+		JSONW_ARRAY(&json, NULL)
+			next_put_words(&list[i].c, &json);
 		assert_string_equal(buf_str(&out), list[i].expected);
 	}
 }

@@ -7,6 +7,7 @@
 
 #include "options.h"
 #include "output.h"
+#include "registry.h"
 #include "report/flat.h"
 #include "report/states.h"
 #include "reports/reports.h"
@@ -48,6 +49,8 @@ struct setup {
 	struct job job;
 };
 
+static const struct registry_row format = {.name = "text"};
+
 static void set_up(struct setup *s, const struct step *steps[2])
 {
 	*s = (struct setup){.selection = {.nr_threads = 1}};
@@ -64,6 +67,8 @@ static void set_up(struct setup *s, const struct step *steps[2])
 			      .is_brief = true};
 	assert_non_null(s->inputs.functions);
 	buf_init(&s->output.text, 4096);
+	s->output.format = &format;
+	s->output.width = 1000;
 }
 
 static void tear_down(struct setup *s)

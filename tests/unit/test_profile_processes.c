@@ -624,7 +624,40 @@ TEST(lifetimes_add_up)
 	assert_int_equal(profile_lifetime(p, 7, 90, 400, &life), 0);
 	assert_int_equal(life.ns, OF_7 + OF_8 + OF_9 + OF_10 + OF_11 + OF_12);
 	assert_int_equal(life.nr_threads, 6);
+	assert_int_equal(life.nr_processes, 4);
+	assert_int_equal(life.nr_leaves, 3); /* 9, 10, 11: one after the other */
+	assert_int_equal(life.alone_ns, 400 - 90);
+	assert_int_equal(life.parents_ns, OF_9 + OF_10 + (350 - 300));
 	assert_int_equal(profile_lifetime(p, 8, 90, 400, &life), -ENODATA);
+	profile_processes_free(p);
+}
+
+/* 9 and 10 run beside each other for a while; so do 9 and 12, which 10 waits for. One that begins
+ * as another ends is beside nobody. */
+TEST(lifetimes_beside_others)
+{
+	static const struct step steps[] = {MADE_TASK(60, 2, 2),
+					    EXECED(100, 7, "prog"),
+					    MAPPED(101, 7, 0x1000, 0x2000, "/prog"),
+					    FORKED(110, 9, 7),
+					    FORKED(120, 10, 7),
+					    EXECED(121, 10, "make"),
+					    MAPPED(122, 10, 0x1000, 0x2000, "/make"),
+					    FORKED(125, 12, 10),
+					    EXITED(130, 12, 12),
+					    EXITED(140, 9, 9),
+					    EXITED(150, 10, 10),
+					    FORKED(150, 13, 7),
+					    EXITED(160, 13, 13),
+					    EXITED(200, 7, 7)};
+	struct profile_processes *p = steps_read(steps, NR(steps));
+	struct profile_lifetime life;
+
+	assert_int_equal(profile_lifetime(p, 7, 90, 200, &life), 0);
+	assert_int_equal(life.nr_processes, 5);
+	assert_int_equal(life.nr_leaves, 3);
+	assert_int_equal(life.alone_ns, (200 - 90) - (140 - 120));
+	assert_int_equal(life.parents_ns, (160 - 110) + (130 - 125));
 	profile_processes_free(p);
 }
 

@@ -400,7 +400,7 @@ static void add_stack(struct buf *b, uint64_t samples, uint64_t weight, uint64_t
 
 /* Sums by pid, of all parts. */
 struct added_up {
-	uint64_t samples, weight, parts, first_ns, last_ns;
+	uint64_t samples, weight, parts, first_ns, last_ns, unit;
 };
 
 static void add_up(const struct scene *scene, struct told *told, struct added_up *sums, size_t nr)
@@ -426,6 +426,7 @@ static void add_up(const struct scene *scene, struct told *told, struct added_up
 		to->last_ns = sample.end_ns > to->last_ns ? sample.end_ns : to->last_ns;
 		to->samples += sample.samples;
 		to->weight += sample.weight;
+		to->unit = sample.unit;
 	}
 	profile_samples_close(s);
 	profile_session_close(session);
@@ -505,6 +506,72 @@ TEST(stacks_of_maxima)
 		assert_int_equal(sums[1].samples, 20);
 		assert_int_equal(sums[1].weight, 2 * 100007);
 		assert_int_equal(sums[1].last_ns, 90);
+		buf_fini(&records);
+		buf_fini(&items);
+		scene_fini(&s);
+	}
+	before_all();
+}
+
+static void add_raw_stack(struct buf *b, uint64_t unit, uint32_t raw_len, uint32_t pid)
+{
+	const struct trace_added added = {4, 4000, 60};
+	struct buf record;
+	size_t at;
+
+	buf_init(&record, MAX_BYTES);
+	at = record_begin(&record, PERF_RECORD_SAMPLE, 2);
+	buf_le64(&record, 900);
+	buf_le64(&record, 0x1000 + pid);
+	record_id(&record, pid, pid, 50);
+	buf_le32(&record, raw_len);
+	buf_le64(&record, unit);
+	if (raw_len >= sizeof(unit))
+		buf_le32(&record, 0);
+	else
+		buf_cut(&record, record.len - sizeof(unit) + raw_len);
+	record_end(&record, at);
+	trace_add_stack(b, &added, record.data, record.len);
+	assert_int_equal(buf_error(b), 0);
+	buf_fini(&record);
+}
+
+/* Of a program that adapts, samples of the heap say what they stand for; else it is the rate. */
+TEST(stacks_of_several_rates)
+{
+	enum { CONFIG1 = 56, RATE = 4096 };
+	static const struct {
+		uint64_t period, sample_type;
+		uint64_t unit[3];
+	} cases[] = {{RATE, S_RAW, {0, 512, RATE}}, {1, S_RAW, {0, 0, 0}}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct attr heap = {.type = PERF_TYPE_SOFTWARE,
+					  .config = PERF_COUNT_SW_DUMMY,
+					  .period = cases[i].period,
+					  .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME |
+							 cases[i].sample_type,
+					  .bits = ATTR_SAMPLE_ID_ALL};
+		struct added_up sums[8];
+		struct buf items, records;
+		struct told told;
+		struct scene s;
+
+		scene_init(&s);
+		buf_init(&items, MAX_BYTES);
+		buf_init(&records, MAX_BYTES);
+		attr_bytes(&heap, attrs[0]);
+		put_word(attrs[0] + CONFIG1, PERF_ABI_HEAP);
+		add_raw_stack(&items, 0, 12, 1);
+		add_raw_stack(&items, 512, 12, 2);
+		add_raw_stack(&items, 512, 4, 3); /* too short */
+		write_stacks(&s, &items, &records);
+		add_up(&s, &told, sums, NR(sums));
+		for (size_t k = 0; k < NR(cases[i].unit); k++) {
+			assert_int_equal(sums[1 + k].samples, 8);
+			assert_int_equal(sums[1 + k].weight, 8000);
+			assert_int_equal(sums[1 + k].unit, cases[i].unit[k]);
+		}
 		buf_fini(&records);
 		buf_fini(&items);
 		scene_fini(&s);

@@ -18,18 +18,23 @@ static struct trace_event events[3];
 static const struct trace_id ids[] = {
     {.id = 10, .event = 0}, {.id = 11, .event = 1}, {.id = 12, .event = 2}};
 
-HOOK(before_all)
+/* Of the clock, what has no sample is made, too. */
+static bool is_completed;
+
+static void set_events(void)
 {
 	for (uint32_t i = 0; i < NR(events); i++) {
 		const struct attr a = {.type = 1,
 				       .config = i ? 10 : 0,
 				       .period = 1000,
 				       .sample_type = S_IDENTIFIER | S_TID | S_TIME | S_CALLCHAIN |
-						      (i ? S_RAW : 0),
+						      (i ? S_RAW : 0) |
+						      (!i && is_completed ? S_PERIOD : 0),
 				       .bits = ATTR_SAMPLE_ID_ALL};
 
 		attr_bytes(&a, attrs[i]);
-		put_word(attrs[i] + 56, i ? 0x63707510 + 2 - i : 0); /* run_queue, off_cpu */
+		/* run_queue, off_cpu */
+		put_word(attrs[i] + 56, i ? 0x63707510 + 2 - i : is_completed ? 0x63740001 : 0);
 		events[i] = (struct trace_event){.id = i + 1,
 						 .kind = EVENT_COUNT,
 						 .rate = 1000,
@@ -41,6 +46,12 @@ HOOK(before_all)
 						 .label = "x",
 						 .unit = "x"};
 	}
+}
+
+HOOK(before_each)
+{
+	is_completed = false;
+	set_events();
 }
 
 /* No record: a reading of how long the thread ran (misc) and waited for CPUs (address). */
@@ -83,10 +94,12 @@ static void add_event(struct buf *b, const struct event *ev)
 	if (ev->kind == PERF_RECORD_COMM) {
 		buf_le32(b, PID);
 		buf_le32(b, ev->tid);
-		buf_le64(b, 'x');
+		buf_le64(b, ev->address ?: 'x');
 	}
 	record_id(b, PID, ev->tid, ev->ns);
 	if (ev->kind == PERF_RECORD_SAMPLE) {
+		if (is_completed && !(ev->misc & LOOK))
+			buf_le64(b, 1000);
 		buf_le64(b, 1);
 		buf_le64(b, ev->address);
 		if (ev->misc & LOOK) {
@@ -162,8 +175,9 @@ static void write_common(struct folder *folder, const struct event *from, size_t
 	buf_fini(&b);
 }
 
-static uint64_t gap_ns; /* at the begin of each iteration */
-static bool is_command; /* the target */
+static uint64_t counted_ns; /* by the clock in the first iteration; 0: it has no readings */
+static uint64_t gap_ns;     /* at the begin of each iteration */
+static bool is_command;     /* the target */
 
 static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trace,
 			const struct event *from, size_t nr)
@@ -195,6 +209,12 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 		trace_writer_ids(w, ids, NR(ids));
 	if (b.len)
 		trace_writer_records(w, TRACE_RING_SAMPLES, trace, b.data, b.len);
+	for (unsigned i = 0; i < 2 && counted_ns && !iteration && !trace; i++)
+		trace_writer_readings(w, i ? TRACE_END : TRACE_START,
+				      &(struct reading){.state = READING_OK,
+							.time_ns = i ? 9999 : 1,
+							.raw = 7 + i * counted_ns},
+				      1);
 	for (size_t i = 0; trace + 1 == NR_TRACES && i < nr; i++)
 		add_delay(w, from, &from[i], &totals);
 	if (is_command && trace + 1 == NR_TRACES)
@@ -248,6 +268,8 @@ static void check_part(struct profile_session *s, size_t file, const struct made
 				 got.id->event, r->tid, r->wait, (unsigned)got.weight,
 				 (unsigned)address);
 		assert_true(is_hostile || r->pid == PID);
+		assert_int_equal(got.is_rest, got.id->event == 0);
+		assert_int_equal(got.unit, 0);
 		sums[got.id->event] += got.weight;
 		found++;
 	}
@@ -270,7 +292,7 @@ static void check_recorded(struct profile_session *s, size_t file)
 
 	assert_int_equal(profile_samples_open(s, file, ignore, NULL, &samples), 1);
 	while (profile_samples_next(samples, &got) == 1)
-		assert_true(is_hostile || got.id->event == 0);
+		assert_true(is_hostile || (got.id->event == 0 && !got.is_rest && got.unit == 1000));
 	profile_samples_close(samples);
 }
 
@@ -565,6 +587,93 @@ TEST(asleep)
 	survey_ns = 1;
 }
 
+#define NAMED(tid, ns, misc, name)                                                                 \
+	{                                                                                          \
+		0, tid, ns, PERF_RECORD_COMM, misc, name                                           \
+	}
+
+/* What a thread ran more than its samples stand for has a sample of its own, under the name that it
+ * had then. More than a task ran, a sample of it stands for time of others of its name. */
+TEST(ran_without_sample)
+{
+	static const struct event from[] = {
+	    SWITCH(0, 2, 300, OUT), /* it ran before */
+	    TASK(4, 1000, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 4, 1500, 0),
+	    SAMPLE(0, 4, 2800, 0x1000),
+	    NAMED(4, 3000, PERF_RECORD_MISC_COMM_EXEC, 'y'),
+	    SWITCH(0, 4, 3500, OUT),
+	    SWITCH(0, 4, 4000, 0),
+	    TASK(4, 4200, PERF_RECORD_EXIT, 0),
+	    TASK(5, 5000, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 5, 5000, 0),
+	    NAMED(5, 5000, 0, 'y'),
+	    SAMPLE(0, 5, 5200, 0x2000),
+	    TASK(5, 5400, PERF_RECORD_EXIT, 0), /* 600 too many */
+	    TASK(6, 6000, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 6, 6000, 0),
+	    NAMED(6, 6000, 0, 'z'),
+	    TASK(6, 6100, PERF_RECORD_EXIT, 0),
+	    TASK(7, 7000, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 7, 7000, 0),
+	    NAMED(7, 7000, 0, 'y'),
+	    TASK(7, 7900, PERF_RECORD_EXIT, 0),
+	    SWITCH(0, 1, 8000, 0), /* beyond the end */
+	    SWITCH(0, 1, 11000, OUT),
+	};
+	static const struct made made[] = {
+	    {0, 0, 2, 0, 300, 0},
+	    {0, OFF, 2, TRACE_WAIT_BOTH, 9700, 0},
+	    {0, QUEUE, 4, TRACE_WAIT_OF_EVENT, 500, 0},
+	    {0, 0, 4, 0, 499, 0}, /* before it had the other name */
+	    {0, OFF, 4, TRACE_WAIT_BOTH, 500, 0x1000},
+	    {0, 0, 4, 0, 701, 0},
+	    {0, 0, 6, 0, 100, 0},
+	    {0, 0, 7, 0, 300, 0},
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 8000, 0},
+	    {0, 0, 1, 0, 2000, 0},
+	    {1, 0, 1, 0, 1000, 0},
+	    {1, OFF, 1, TRACE_WAIT_BOTH, 9000, 0},
+	    {1, OFF, 2, TRACE_WAIT_BOTH, 10000, 0},
+	};
+
+	is_completed = true;
+	set_events();
+	check(from, NR(from), 2, made, NR(made));
+}
+
+/* What the clock counted more than the records show is divided among the runs, unless it is much.
+ */
+TEST(counted)
+{
+	static const struct event from[] = {
+	    SWITCH(0, 2, 300, OUT), SWITCH(0, 1, 1000, 0),    SWITCH(0, 1, 2000, OUT),
+	    SWITCH(1, 3, 12000, 0), SWITCH(1, 3, 12500, OUT),
+	};
+	struct made made[] = {
+	    {0, 0, 2, 0, 310, 0},
+	    {0, OFF, 2, TRACE_WAIT_BOTH, 9700, 0},
+	    {0, 0, 1, 0, 1010, 0},
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 9000, 0},
+	    {1, OFF, 2, TRACE_WAIT_BOTH, 10000, 0},
+	    {1, OFF, 1, TRACE_WAIT_BOTH, 10000, 0},
+	    {1, OFF, 3, TRACE_WAIT_BOTH, 9500, 0},
+	    {1, 0, 3, 0, 500, 0},
+	};
+
+	is_completed = true;
+	set_events();
+	counted_ns = 1321;
+	check(from, NR(from), 2, made, NR(made));
+	made[0].ns = 300;
+	made[2].ns = 1000;
+	counted_ns = 1300 + 200000;
+	check(from, NR(from), 2, made, NR(made));
+	counted_ns = 1200;
+	check(from, NR(from), 2, made, NR(made));
+	counted_ns = 0;
+}
+
 /* Whatever the files say: times and threads in any order, readings of anything. What is made adds
  * up to its readings (check_part), and nothing overflows. */
 TEST(hostile)
@@ -583,6 +692,8 @@ TEST(hostile)
 
 		gap_ns = round % 3 ? 0 : 2000;
 		is_command = round % 2;
+		is_completed = round % 4 < 2;
+		set_events();
 		for (size_t i = 0; i < NR(from); i++) {
 			seed = seed * 6364136223846793005u + 1442695040888963407u;
 			from[i] = (struct event){.cpu = seed >> 60 & 1,

@@ -942,6 +942,17 @@ TEST(idle_apart)
 	free(samples);
 }
 
+/* Of a clock whose samples were selected from those of the CPUs. */
+static void set_selected(bool is_selected)
+{
+	enum { CONFIG1_AT = 56 };
+	const uint32_t type = is_selected ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE,
+		       config1 = is_selected ? 0x63740000 : 0;
+
+	memcpy(attrs[CLOCK], &type, sizeof(type));
+	memcpy(attrs[CLOCK] + CONFIG1_AT, &config1, sizeof(config1));
+}
+
 /* Two threads by turns on a CPU: where each has a clock of its own, all its samples follow each
  * other, so that none differs from its neighbour; on the CPU's clock they do. A sample that is not
  * selected has a place between the others; so has one of another event not. */
@@ -964,12 +975,14 @@ TEST(rows)
 					     .weight = i % 4 < 2 ? 1000 : 500,
 					     .address = {0x10010},
 					     .nr = 1};
-	write_session(samples, NR);
-	for (int has_own_clocks = 0; has_own_clocks < 2; has_own_clocks++) {
+	for (int i = 0; i < 3; i++) {
+		const bool has_own_clocks = i == 1;
 		struct report_stats stats;
 
+		set_selected(i == 2);
+		write_session(samples, NR);
 		assert_int_equal(world_open(&w, &test_no_rules), 0);
-		w.input.has_own_clocks = has_own_clocks;
+		w.input.has_own_clocks = i > 0;
 		assert_int_equal(run(&w, &filter, &sink, 1, false, &stats), 0);
 		assert_int_equal(stats.event[CLOCK].counted.rows.nr, NR / 4);
 		assert_int_equal(memcmp(&stats.event[CLOCK].counted.rows, &none, sizeof(none)) == 0,
@@ -982,8 +995,9 @@ TEST(rows)
 			assert_memory_equal(&stats.event[event].counted.rows, &all, sizeof(all));
 		}
 		world_close(&w);
+		remove_session();
 	}
-	remove_session();
+	set_selected(false);
 }
 
 /* Two CPUs whose clocks are in step, the second one a little later: they change between two threads

@@ -285,14 +285,18 @@ TEST(holder)
 	report_locks_holder_task(locks, &l[0], &task);
 	assert_int_equal(task.used.weight, 80);
 	assert_int_equal(task.all.weight, 100);
-	assert_false(task.has_namesake);
+	assert_false(l[0].holder.has_namesake);
 	assert_int_equal(report_locks_unknown(locks)->samples, 0);
 	assert_int_equal(
 	    give(&(struct given){
 		.tid = 51, .ns = 1, .state = REPORT_BLOCKED, .comm = "update", .reason = "futex"}),
 	    0);
+	for (int i = 0; i < 2; i++) { /* also where the holder is the last that is read */
+		l = rows(1);
+		assert_true(l[0].holder.has_namesake);
+		assert_int_equal(give(&given[4]), 0);
+	}
 	report_locks_holder_task(locks, &l[0], &task);
-	assert_true(task.has_namesake);
 	assert_int_equal(task.all.weight, 100);
 	assert_int_equal(report_locks_unknown(locks)->samples, 1);
 }

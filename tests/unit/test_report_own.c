@@ -17,6 +17,7 @@ static const struct {
     {{"f libc.so.6", "f libthing.so.1", "main prog"}, 1},
     {{"f [kernel]", "f [vdso]", "work [JIT]", "main prog"}, 2},
     {{"f [kernel]", "__poll libpthread-2.31.so", "g libc-2.31.so"}, 1},
+    {{"f [kernel]", "pthread_cond_wait libc.so.6", "uv_cond_wait prog", "worker prog"}, 3},
     {{"f [kernel]", "?unknown libc.so.6"}, 0},
     {{"f [kernel]", "[unknown] [unknown]"}, 0},
     {{"[unknown] [unknown]", "_start prog"}, 0},

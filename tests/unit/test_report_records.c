@@ -752,6 +752,179 @@ TEST(records_without_layout)
 	}
 }
 
+/* Records of tasks that the session above does not have; the time is their last word. */
+static const struct {
+	uint32_t kind;
+	uint16_t misc;
+	uint64_t words[10];
+	size_t nr;
+	const char *text, *row;
+} of_tasks[] = {
+    {PERF_RECORD_COMM,
+     0,
+     {PIDS(7, 8), 'x', PIDS(7, 8), 0},
+     4,
+     " name x",
+     "comm\",\"event\":null,\"name\":\"x\""},
+    {PERF_RECORD_FORK,
+     0,
+     {PIDS(7, 7), PIDS(9, 8), 0, PIDS(7, 8), 0},
+     5,
+     " thread of 7/8",
+     "thread\",\"event\":null,\"parent_pid\":7,\"parent_tid\":8"},
+    {PERF_RECORD_FORK,
+     0,
+     {PIDS(9, 7), PIDS(9, 7), 0, PIDS(9, 9), 0},
+     5,
+     " fork of 7/7",
+     "fork\",\"event\":null,\"parent_pid\":7,\"parent_tid\":7"},
+    {PERF_RECORD_MMAP2,
+     0,
+     {PIDS(7, 8), 0x1000, 0x800, 0x100, PIDS(8, 1), 99, 1, PIDS(3, 1), 'x', PIDS(7, 8)},
+     10,
+     " mmap 0x1000-0x1800 offset 0x100 rw-s x",
+     "\"start\":\"0x1000\",\"end\":\"0x1800\",\"offset\":\"0x100\",\"rights\":\"rw-s\",\"name\":"
+     "\"x\""},
+    {PERF_RECORD_MMAP,
+     0,
+     {PIDS(7, 8), 0x1000, 0x800, 0x100, 'x', PIDS(7, 8)},
+     6,
+     " mmap 0x1000-0x1800 offset 0x100 x",
+     "\"offset\":\"0x100\",\"name\":\"x\""},
+    {PERF_RECORD_LOST_SAMPLES,
+     0,
+     {18, PIDS(7, 8)},
+     2,
+     " lost 18 samples",
+     "lost_samples\",\"event\":null,\"lost\":18"},
+    {PERF_RECORD_KSYMBOL,
+     0,
+     {0x1000, 0x800 | 1ull << 32, 'x', PIDS(7, 8)},
+     4,
+     " kernel symbol 0x1000-0x1800 x",
+     "ksymbol\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1800\",\"name\":\"x\""},
+    {PERF_RECORD_BPF_EVENT,
+     0,
+     {2 | 33ull << 32, 0, PIDS(7, 8)},
+     3,
+     " BPF program 33 unloaded",
+     "bpf_unloaded\",\"event\":null,\"bpf_id\":33"},
+    {PERF_RECORD_BPF_EVENT,
+     0,
+     {3 | 33ull << 32, 0, PIDS(7, 8)},
+     3,
+     " BPF program 33\n",
+     "bpf\",\"event\":null,\"bpf_id\":33"},
+    {PERF_RECORD_AUX,
+     0,
+     {4096, 64, PERF_AUX_FLAG_TRUNCATED, PIDS(7, 8)},
+     4,
+     " aux offset 0x1000 bytes 64 truncated",
+     "aux\",\"event\":null,\"offset\":\"0x1000\",\"aux_bytes\":64,\"flags\":\"truncated\""},
+    {PERF_RECORD_ITRACE_START,
+     0,
+     {PIDS(7, 8), PIDS(7, 8)},
+     2,
+     " instruction trace begins",
+     "itrace_start\""},
+    {PERF_RECORD_SWITCH, 0, {PIDS(7, 8)}, 1, " switch in\n", "switch_in\""},
+    {PERF_RECORD_SWITCH,
+     PERF_RECORD_MISC_SWITCH_OUT,
+     {PIDS(7, 8)},
+     1,
+     " switch out\n",
+     "switch_out\""},
+    {PERF_RECORD_SWITCH,
+     PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+     {PIDS(7, 8)},
+     1,
+     " switch out preempted\n",
+     "switch_out_preempted\""},
+    {PERF_RECORD_SWITCH_CPU_WIDE,
+     0,
+     {PIDS(9, -1), PIDS(7, 8)},
+     2,
+     " switch in from 9/-\n",
+     "switch_in\",\"event\":null,\"other_pid\":9,\"other_tid\":null"},
+    {PERF_RECORD_SWITCH_CPU_WIDE,
+     PERF_RECORD_MISC_SWITCH_OUT,
+     {PIDS(9, 10), PIDS(7, 8)},
+     2,
+     " switch out to 9/10\n",
+     "switch_out\",\"event\":null,\"other_pid\":9,\"other_tid\":10"},
+    {PERF_RECORD_SWITCH_CPU_WIDE,
+     PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+     {PIDS(9, 10), PIDS(7, 8)},
+     2,
+     " switch out preempted to 9/10\n",
+     "switch_out_preempted\",\"event\":null,\"other_pid\":9"},
+    {PERF_RECORD_NAMESPACES,
+     0,
+     {PIDS(7, 8), 1, 4, 5, PIDS(7, 8)},
+     5,
+     " namespaces net=4:5",
+     "\"namespaces\":\"net=4:5\""},
+    {PERF_RECORD_CGROUP,
+     0,
+     {77, 'x', PIDS(7, 8)},
+     3,
+     " cgroup 77 x",
+     "cgroup\",\"event\":null,\"name\":\"x\",\"cgroup_id\":77"},
+    {PERF_RECORD_TEXT_POKE,
+     0,
+     {0x1000, 4ull << 16, PIDS(7, 8)},
+     3,
+     " kernel code changed 0x1000-0x1004",
+     "text_poke\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1004\""},
+    {PERF_ABI_RECORD_CALLCHAIN_DEFERRED,
+     0,
+     {0xabc, 1, 5, PIDS(7, 8)},
+     4,
+     " deferred callchain, cookie 0xabc",
+     "callchain_deferred\",\"event\":null,\"cookie\":\"0xabc\""},
+};
+
+static void write_of_task(size_t i)
+{
+	struct trace_writer *w = begin(TRACE_COMMON, TRACE_COMMON);
+	uint64_t words[NR(of_tasks[0].words) + 1];
+	struct buf b;
+
+	folder = tree_make();
+	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder_fd >= 0);
+	memcpy(words, of_tasks[i].words, sizeof(of_tasks[i].words));
+	words[of_tasks[i].nr] = START_NS;
+	buf_init(&b, MAX_BYTES);
+	add_words(&b, of_tasks[i].kind, of_tasks[i].misc, words, of_tasks[i].nr + 1);
+	trace_writer_records(w, TRACE_RING_SIDE_BAND, 1, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.common.cpuperf", START_NS);
+	end(begin(0, 0), "s.0.0.cpuperf", START_NS);
+}
+
+TEST(each_kind)
+{
+	for (size_t i = 0; i < NR(of_tasks); i++) {
+		write_of_task(i);
+		for (int is_row = 0; is_row < 2; is_row++) {
+			const char *part = is_row ? of_tasks[i].row : of_tasks[i].text;
+			struct asked asked = {0};
+			struct shown shown;
+			uint64_t nr = 0;
+
+			init(&shown);
+			shown.form = is_row ? REPORT_RECORDS_NDJSON : REPORT_RECORDS_TEXT;
+			assert_int_equal(report(&shown, &asked, true, &nr), 0);
+			assert_int_equal(keep(&shown), 0);
+			if (!strstr(buf_str(&shown.all), part))
+				fail_msg("%s is not in %s", part, buf_str(&shown.all));
+			fini(&shown);
+		}
+		remove_session();
+	}
+}
+
 /* Records that are not printed still define mappings. */
 TEST(some_lines)
 {

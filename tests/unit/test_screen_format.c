@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "screen/format.h"
+#include "screen/number.h"
 
 #include <jansson.h>
 
@@ -331,9 +332,40 @@ TEST(absent_columns)
 	assert_null(strstr(buf_str(&out), "elsewhere"));
 	assert_string_equal(line_of(&out, 0, "not measured"),
 			    "not measured: instructions_retired, llc_misses (no PMU)");
+	/* a pipe has no columns, but its sentences are broken, too */
+	s.t->columns[0].reason = s.t->columns[1].reason =
+	    "this machine has no hardware PMU that a program without rights may use, as far as is "
+	    "known";
+	screen_state_free(st);
+	st = screen_state_new(3, &options);
+	second = out.len;
+	screen_format_find("text")->iteration(st, s.t, &out);
+	assert_string_equal(line_of(&out, second, "not measured"),
+			    "not measured: instructions_retired (this machine has no hardware PMU "
+			    "that a program without rights may use, as far as is");
 	buf_fini(&out);
 	screen_state_free(st);
 	table_free(s.t);
+}
+
+/* Of a terminal, its columns; else what the variable says, if it can be. */
+TEST(columns)
+{
+	static const struct {
+		const char *variable;
+		unsigned expected;
+	} cases[] = {{"20", 20},  {"300", 300},     {"1048576", 1048576},
+		     {"19", 120}, {"1048577", 120}, {"300 columns", 120},
+		     {"", 120},   {"-1", 120}};
+
+	unsetenv("CPUPERF_COLUMNS");
+	assert_int_equal(screen_columns(0), 120);
+	for (size_t i = 0; i < NR(cases); i++) {
+		setenv("CPUPERF_COLUMNS", cases[i].variable, 1);
+		assert_int_equal(screen_columns(0), cases[i].expected);
+		assert_int_equal(screen_columns(80), 80);
+	}
+	unsetenv("CPUPERF_COLUMNS");
 }
 
 /* No line of the table is longer than the terminal, unless it holds one column only. */
@@ -366,6 +398,64 @@ TEST(wrap_keeps_numbers_whole)
 		screen_state_free(st);
 		table_free(s.t);
 	}
+}
+
+/* The widest line that begins with the table's first column, and how many titles there are. */
+static unsigned widest(const struct table *t, unsigned *nr_titles)
+{
+	const struct screen_options options = {0};
+	struct screen_state *st = screen_state_new(t->nr_columns, &options);
+	unsigned most = 0;
+	BUF_AUTO(out, OUT_BYTES);
+
+	*nr_titles = 0;
+	screen_format_find("text")->iteration(st, t, &out);
+	for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n")) {
+		*nr_titles += strncmp(line, "          |", 11) == 0;
+		most = screen_width(line) > most ? screen_width(line) : most;
+	}
+	screen_state_free(st);
+	return most;
+}
+
+/* In a pipe the original's table of counts is in one piece, also where a line is wide; one with
+ * what the original does not print is as wide as other output. */
+TEST(originals_table_is_whole_in_a_pipe)
+{
+	static const struct {
+		enum event_kind kind;
+		enum event_scope scope;
+		const char *columns;
+		unsigned nr_titles, most;
+	} cases[] = {{EVENT_COUNT, EVENT_SCOPE_CPU, NULL, 1, 178},
+		     {EVENT_COUNT, EVENT_SCOPE_PACKAGE, "60", 1, 178},
+		     {EVENT_COUNT, EVENT_SCOPE_SYSTEM, NULL, 2, 115},
+		     {EVENT_COUNT, EVENT_SCOPE_THINGS, "60", 4, 52},
+		     {EVENT_VALUE, EVENT_SCOPE_CPU, NULL, 2, 115},
+		     {EVENT_SHARE, EVENT_SCOPE_CPU, "60", 4, 52}};
+	enum { NR_COLUMNS = 8 };
+	struct table *t = table_new(NR_COLUMNS, 1);
+
+	for (size_t i = 0; i < NR_COLUMNS; i++) {
+		t->columns[i] = (struct table_column){"fixed", "x",         "a_name_of_20_columns",
+						      "",      EVENT_COUNT, EVENT_SCOPE_CPU};
+		*table_cell(t, 0, i) = count(1);
+	}
+	time_of(t, 0);
+	for (size_t i = 0; i < NR(cases); i++) {
+		unsigned nr_titles;
+
+		if (cases[i].columns)
+			setenv("CPUPERF_COLUMNS", cases[i].columns, 1);
+		else
+			unsetenv("CPUPERF_COLUMNS");
+		t->columns[3].kind = cases[i].kind;
+		t->columns[3].scope = cases[i].scope;
+		assert_int_equal(widest(t, &nr_titles), cases[i].most);
+		assert_int_equal(nr_titles, cases[i].nr_titles);
+	}
+	unsetenv("CPUPERF_COLUMNS");
+	table_free(t);
 }
 
 /* The lines of the summary from its heading on, without the notes below an event. */

@@ -74,7 +74,7 @@ TEST(exact_shares)
 	finish(g);
 }
 
-/* Of all of a few samples the lower end is said; of many, how far it is. */
+/* Of all of a few samples, or of none, the end is said that they show; of many, how far it is. */
 TEST(whole_shares)
 {
 	struct grid *g = grid_new(columns, 1, &(struct grid_options){.form = GRID_PEOPLE});
@@ -86,6 +86,29 @@ TEST(whole_shares)
 	assert_int_equal(grid_write(g, &out), 0);
 	assert_non_null(strstr(buf_str(&out), "≥ 72.2 %\n"));
 	assert_non_null(strstr(buf_str(&out), "100.00 % ± 0.15\n"));
+	grid_row(g), grid_share(g, &(struct interval){0, 0, 0.121});
+	grid_row(g), grid_share(g, &(struct interval){0, 0, 0.0015});
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_non_null(strstr(buf_str(&out), "≤ 12.1 %\n"));
+	assert_non_null(strstr(buf_str(&out), "0.00 % ± 0.15\n"));
+	finish(g);
+}
+
+/* Of an amount that is less than its error both ends are said. */
+TEST(rough_amounts)
+{
+	static const struct grid_column amount = {"live", NULL, "B", GRID_ESTIMATE, GRID_ALL};
+	struct grid *g = grid_new(&amount, 1, &(struct grid_options){.form = GRID_PEOPLE});
+
+	buf_init(&out, 1 << 20);
+	assert_non_null(g);
+	grid_row(g), grid_estimate(g, 1, &(struct interval){524400, 26937, 2970000});
+	grid_row(g), grid_estimate(g, 1, &(struct interval){524400, -9, 1058800});
+	grid_row(g), grid_estimate(g, 1, &(struct interval){524400, 262200, 786600});
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_non_null(strstr(buf_str(&out), "\n26,937 B to 2.970 MB\n"));
+	assert_non_null(strstr(buf_str(&out), "\n     0 B to 1.059 MB\n"));
+	assert_non_null(strstr(buf_str(&out), " 524.4 kB ± 50 %\n"));
 	finish(g);
 }
 
@@ -583,6 +606,30 @@ TEST(described)
 	grid_describe(few, NR(few), GRID_PEOPLE, &out);
 	assert_string_equal(buf_str(&out),
 			    "[[\"pid\",\"number\"],[\"shown\",\"text\"],[\"self\",\"share\"]]");
+	buf_fini(&out);
+}
+
+/* Of documents: the unit of each kind, and which fields have the interval. */
+TEST(described_fields)
+{
+	static const struct grid_column some[] = {
+	    {"pid", .kind = GRID_NUMBER},
+	    {"self", .kind = GRID_SHARE},
+	    {"live", .unit = "B", .kind = GRID_ESTIMATE},
+	    {"shown", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
+	    {"shift", .unit = "pp", .kind = GRID_SHIFT},
+	};
+
+	buf_init(&out, 1000);
+	grid_describe_fields(some, NR(some), GRID_NDJSON, &out);
+	assert_string_equal(
+	    buf_str(&out),
+	    "[{\"name\":\"pid\",\"kind\":\"number\"},"
+	    "{\"name\":\"self\",\"kind\":\"share\",\"unit\":\"%\",\"low\":\"self_low\","
+	    "\"high\":\"self_high\"},"
+	    "{\"name\":\"live\",\"kind\":\"estimate\",\"unit\":\"B\",\"low\":\"live_low\","
+	    "\"high\":\"live_high\"},"
+	    "{\"name\":\"shift\",\"kind\":\"shift\",\"unit\":\"%\",\"half\":\"shift_half\"}]");
 	buf_fini(&out);
 }
 

@@ -277,6 +277,27 @@ static void check_shortened(const char *line, unsigned columns, const char *expe
 	assert_string_equal(buf_str(&b) + 4, expected);
 }
 
+static void check_cut(const char *line, unsigned columns, const char *expected)
+{
+	BUF_AUTO(b, 256);
+
+	buf_adds(&b, "ä");
+	buf_adds(&b, line);
+	screen_cut(&b, 2, columns);
+	assert_string_equal(buf_str(&b) + 2, expected);
+}
+
+TEST(cuts)
+{
+	check_cut("abcd", 4, "abcd");
+	check_cut("abcd", 3, "ab…");
+	check_cut("äöüß", 3, "äö…");
+	check_cut("äöüß", 4, "äöüß");
+	check_cut("abcd", 1, "…");
+	check_cut("abcd", 0, "");
+	check_cut("", 0, "");
+}
+
 static void check_wrapped(const char *line, unsigned columns, const char *expected)
 {
 	BUF_AUTO(b, 256);

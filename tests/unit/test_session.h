@@ -7,6 +7,7 @@
 
 #include "kit.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -71,9 +72,10 @@ static const struct event_group rig_box_group = {
     .name = "box", .id = EVENT_GROUP_MISC, .rows = rig_box_rows, .nr_rows = 3};
 
 static const struct event_group *const rig_groups[] = {
-    &event_arch_group,  &event_fixed_group, &collect_misc_group, &event_software_group,
-    &collect_gpu_group, &rig_box_group,     &event_heap_group,   &event_resource_group};
-static const struct catalogue rig_catalogue = {rig_groups, 8};
+    &event_arch_group,  &event_fixed_group,  &collect_misc_group, &event_software_group,
+    &collect_gpu_group, &rig_box_group,      &event_heap_group,   &event_resource_group,
+    &event_sched_group, &event_latency_group};
+static const struct catalogue rig_catalogue = {rig_groups, ARRAY_NR(rig_groups)};
 
 /* Makes the plan for CPUs 0 … nr_cpus - 1; for tests of failures it can be called by itself. */
 static inline int rig_plan(struct rig *r, unsigned nr_cpus, struct err_list *errs)

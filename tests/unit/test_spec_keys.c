@@ -554,8 +554,9 @@ TEST(flag_names)
 	    {SPEC_HOST, "host"},
 	    {SPEC_WAKER, "waker"},
 	    {SPEC_UNSAFE, "unsafe"},
+	    {SPEC_ADAPTIVE, "adaptive"},
 	    {0, "?"},
-	    {SPEC_UNSAFE << 1, "?"},
+	    {SPEC_ADAPTIVE << 1, "?"},
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)

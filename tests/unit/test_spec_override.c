@@ -425,6 +425,27 @@ TEST(named_paces)
 }
 
 /* The only one is counted, and nothing is left of its samples. */
+/* A rate that an option names is the one that is wanted. */
+TEST(a_named_rate_does_not_adapt)
+{
+	static const char text[] =
+	    "{\"sampling\":{\"rate\":4096,\"flags\":[\"callchain\",\"adaptive\"]},\"events\":["
+	    "{\"group_name\":\"heap\",\"event_name\":\"live\",\"sampled\":true},"
+	    "{\"group_name\":\"heap\",\"event_name\":\"peak\",\"sampled\":true}]}";
+	static struct err_list errs;
+	struct spec s;
+
+	spec_init(&s);
+	assert_int_equal(spec_parse(text, strlen(text), "t", &s, &errs), 0);
+	assert_int_equal(s.events[0].flags & SPEC_ADAPTIVE, SPEC_ADAPTIVE);
+	assert_int_equal(spec_name_event(&s, "heap", "live", 4096, 0), 0);
+	assert_int_equal(s.nr_events, 2);
+	assert_int_equal(s.events[0].rate, 4096);
+	assert_int_equal(s.events[0].flags & (SPEC_ADAPTIVE | SPEC_CALLCHAIN), SPEC_CALLCHAIN);
+	assert_int_equal(s.events[1].flags & SPEC_ADAPTIVE, SPEC_ADAPTIVE);
+	spec_fini(&s);
+}
+
 TEST(event_named_as_counted)
 {
 	struct err_list errs = {.nr = 0};

@@ -6,8 +6,8 @@
 #include "test_survey.h"
 
 #include "base/str.h"
-#include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "proc/maps.h"
 #include "survey/maps.h"
 #include "survey/ops.h"
 

@@ -933,6 +933,20 @@ TEST(failures)
 	place_fini(&p);
 }
 
+/* In any order; with a module's, and without an end of line. */
+TEST(range)
+{
+	static const char text[] = "ffffffff81000000 T a\nffffffffc0000fa9 t b\t[m]\n"
+				   "fffffffeabcdef01 t c\nffffffff81000010 T d";
+	uint64_t first, last;
+
+	assert_true(survey_symbols_range(text, sizeof(text) - 1, &first, &last));
+	assert_true(first == 0xfffffffeabcdef01 && last == 0xffffffffc0000fa9);
+	assert_true(survey_symbols_range(text, 20, &first, &last));
+	assert_true(first == 0xffffffff81000000 && last == first);
+	assert_false(survey_symbols_range(text, 0, &first, &last));
+}
+
 TEST(folder)
 {
 	uid_t uid = geteuid();

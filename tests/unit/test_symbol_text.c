@@ -8,6 +8,7 @@
 
 #include "symbol/text_symbols.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -92,6 +93,106 @@ TEST(kallsyms)
 					 0);
 		check_kernel(w);
 		test_world_close(w);
+	}
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return *seed >> 33;
+}
+
+enum { NR_LINES = 3000, NR_MODULES = 7, MAX_PARTS = NR_LINES };
+
+/* A kernel, whose lines are sorted, and modules, whose lines are not; some have the address of the
+ * line before. */
+static void make_kallsyms(struct buf *b, uint64_t *seed)
+{
+	uint64_t address = 0;
+
+	for (int i = 0; i < NR_LINES; i++) {
+		static const char types[] = "tTWtdt";
+		bool is_core = i < NR_LINES * 3 / 4;
+		uint64_t module = (uint64_t)i * NR_MODULES / NR_LINES;
+
+		if (is_core)
+			address += next_random(seed) % 8 ? next_random(seed) % 3000 : 0;
+		else if (next_random(seed) % 8)
+			address = 0x9000000 - (module << 20) + next_random(seed) % 60000;
+		buf_printf(b, "ffffffff%08" PRIx64 " %c f%d", 0x81000000 + address,
+			   types[next_random(seed) % 6], i);
+		buf_printf(b, is_core ? "\n" : "\t[m%" PRIu64 "]\n", module);
+	}
+}
+
+/* Cuts it between lines; returns the number of parts. */
+static size_t make_parts(const char *text, struct profile_symbol_part *part, uint64_t *seed)
+{
+	size_t nr = 0;
+
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		const uint64_t address = strtoull(line, NULL, 16);
+
+		if (line == text || next_random(seed) % 40 == 0)
+			part[nr++] = (struct profile_symbol_part){
+			    .first = address, .last = address, .offset = (uint64_t)(line - text)};
+		if (address < part[nr - 1].first)
+			part[nr - 1].first = address;
+		if (address > part[nr - 1].last)
+			part[nr - 1].last = address;
+	}
+	return nr;
+}
+
+static void expect_same(struct symbols *a, struct symbols *b, uint64_t address)
+{
+	const struct symbol_function *x = symbols_kernel(a, address, 1),
+				     *y = symbols_kernel(b, address, 1);
+	uint64_t start[2] = {0}, end[2] = {0};
+
+	assert_string_equal(x->name, y->name);
+	assert_string_equal(x->object, y->object);
+	assert_int_equal(symbols_kernel_extent(a, address, &start[0], &end[0]),
+			 symbols_kernel_extent(b, address, &start[1], &end[1]));
+	assert_true(start[0] == start[1] && end[0] == end[1]);
+}
+
+/* What is read part by part has the same names at each address as the whole, also beside text of
+ * unknown range, and a question reads few parts. */
+TEST(kallsyms_in_parts)
+{
+	static struct profile_symbol_part part[MAX_PARTS];
+	static const char rest[] = "ffffffff81001001 T more\n";
+	uint64_t seed = 17;
+
+	for (int round = 0; round < 6; round++) {
+		struct test_world whole = {.nr_problems = 0}, parts = {.processes = {.part = part}};
+		BUF_AUTO(text, 1 << 20);
+
+		make_kallsyms(&text, &seed);
+		test_world_open(&whole, NULL, NULL);
+		assert_int_equal(symbols_add_kallsyms(whole.symbols, buf_str(&text), text.len), 0);
+		parts.processes.text = buf_str(&text);
+		parts.processes.nr_parts = make_parts(buf_str(&text), part, &seed);
+		assert_in_range(parts.processes.nr_parts, 30, 200);
+		test_world_open(&parts, NULL,
+				&(struct symbols_config){
+				    .session = (const struct profile_session *)&parts.processes});
+		if (round == 5) {
+			symbols_add_kallsyms(parts.symbols, rest, sizeof(rest) - 1);
+			symbols_add_kallsyms(whole.symbols, rest, sizeof(rest) - 1);
+		}
+		expect_same(whole.symbols, parts.symbols, 0xffffffff81000000 + 2000);
+		assert_in_range(parts.processes.nr_read, 1, 3);
+		for (const char *line = buf_str(&text); *line; line = strchr(line, '\n') + 1)
+			for (int by = -1; by <= 1; by++)
+				expect_same(whole.symbols, parts.symbols,
+					    strtoull(line, NULL, 16) + (uint64_t)by);
+		expect_same(whole.symbols, parts.symbols, 1);
+		expect_same(whole.symbols, parts.symbols, UINT64_MAX);
+		assert_int_equal(parts.processes.nr_read, parts.processes.nr_parts);
+		test_world_close(&whole);
+		test_world_close(&parts);
 	}
 }
 

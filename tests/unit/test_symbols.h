@@ -22,6 +22,11 @@ struct profile_processes {
 	const struct profile_mapping *mapping;
 	size_t nr_mappings;
 	const struct profile_process *process; /* of all mappings */
+	/* Its session has these parts of this text; how many were read. */
+	const struct profile_symbol_part *part;
+	size_t nr_parts;
+	const char *text;
+	unsigned nr_read;
 };
 
 size_t profile_nr_objects(const struct profile_processes *p)
@@ -68,6 +73,27 @@ size_t profile_nr_ksymbols(const struct profile_processes *p)
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i)
 {
 	return &p->ksymbol[i];
+}
+
+size_t profile_nr_symbol_parts(const struct profile_processes *p)
+{
+	return p->nr_parts;
+}
+
+const struct profile_symbol_part *profile_symbol_part(const struct profile_processes *p, size_t i)
+{
+	return &p->part[i];
+}
+
+/* The session is the processes. To the next part. */
+int profile_symbol_text(const struct profile_session *s, const struct profile_symbol_part *part,
+			profile_kallsyms_fn *kallsyms, void *arg)
+{
+	struct profile_processes *p = (struct profile_processes *)s;
+	const uint64_t end = part + 1 < p->part + p->nr_parts ? part[1].offset : strlen(p->text);
+
+	p->nr_read++;
+	return kallsyms(arg, p->text + part->offset, (size_t)(end - part->offset));
 }
 
 struct test_world {

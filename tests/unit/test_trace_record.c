@@ -1424,6 +1424,31 @@ TEST(side_band)
 	buf_fini(&b);
 }
 
+/* A clock that its tasks inherit, of which clocks of the CPUs sample; or of which the rest is made.
+ */
+TEST(selected)
+{
+	static const struct {
+		uint64_t config, config1;
+		bool is_selected, is_completed;
+	} cases[] = {{0, 0x63740000, true, false},  {1, 0x63740000, true, false},
+		     {2, 0x63740000, false, false}, {0, 0, false, false},
+		     {0, 0x63740001, false, true},  {1, 0x63740001, false, true},
+		     {2, 0x63740001, false, false}, {0, 0x63740002, false, false}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct attr of = {.type = 1, .config = cases[i].config, .period = 1000000};
+		uint8_t bytes[ATTR_BYTES];
+		struct trace_layout l;
+
+		attr_bytes(&of, bytes);
+		put_word(bytes + 56, cases[i].config1);
+		assert_true(trace_layout_init(&l, bytes, sizeof(bytes)));
+		assert_int_equal(l.is_selected, cases[i].is_selected);
+		assert_int_equal(l.is_completed, cases[i].is_completed);
+	}
+}
+
 /* A sample of a wait: its weight is that of the length in its raw data; of another event
  * bpf_output it is the period. */
 TEST(wait)

@@ -19,7 +19,10 @@ HOOK(before_all)
 					len);
 }
 
-/* A packed frame in memory of its own. */
+static const struct trace_symbol_range range = {0xffffffff81000000, 0xffffffff8100ffff};
+static bool with_range;
+
+/* A packed frame in memory of its own, and its range before it. */
 static struct buf pack(int level, const char *text, size_t len)
 {
 	struct trace_packer *p = trace_packer_new(level);
@@ -28,7 +31,7 @@ static struct buf pack(int level, const char *text, size_t len)
 	size_t frame_len;
 
 	buf_init(&out, 1 << 20);
-	if (trace_packer_kallsyms(p, text, len, &frame, &frame_len))
+	if (trace_packer_kallsyms(p, with_range ? &range : NULL, text, len, &frame, &frame_len))
 		buf_add(&out, frame, frame_len);
 	trace_packer_free(p);
 	return out;
@@ -115,6 +118,51 @@ TEST(read_back)
 			trace_writer_free(w);
 			folder_fini(&d);
 		}
+}
+
+/* The range is a frame before the lines. Who has read it knows where they are, and reads them
+ * later. */
+TEST(ranges)
+{
+	struct trace_packer *p = trace_packer_new(0);
+	struct trace_writer *w = trace_writer_new();
+	struct trace_symbol_range got;
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct trace_file *file;
+	struct buf frames;
+	struct folder d;
+	uint64_t at;
+
+	folder_init(&d);
+	with_range = true;
+	frames = pack(0, kallsyms, strlen(kallsyms));
+	with_range = false;
+	file = create(w, &d, p);
+	assert_int_equal(trace_file_packed(file, frames.data, frames.len, NULL), 0);
+	frames.data[16] = 1; /* a wrong checksum is the reader's matter */
+	assert_int_equal(trace_file_packed(file, frames.data, frames.len - 8, NULL), -EINVAL);
+	finish(w, file);
+	assert_int_equal(trace_reader_open(d.fd, "t", &r, NULL), 0);
+	trace_reader_omit(r, TRACE_FRAME_KALLSYMS);
+	do
+		assert_int_equal(trace_reader_next(r, &f, NULL), 1);
+	while (f.kind != TRACE_FRAME_RANGE);
+	assert_int_equal(trace_decode_symbol_range(&f, &got), 0);
+	assert_memory_equal(&got, &range, sizeof(range));
+	assert_int_equal(trace_reader_next(r, &f, NULL), 1);
+	assert_true(f.kind == TRACE_FRAME_KALLSYMS && f.is_packed && !f.length);
+	assert_int_equal(trace_decode_symbol_range(&f, &got), -EINVAL);
+	at = f.offset;
+	expect_whole(r);
+	assert_int_equal(trace_reader_open(d.fd, "t", &r, NULL), 0);
+	assert_true(trace_reader_pass_to(r, at, 0));
+	expect_kallsyms(r, true, kallsyms, strlen(kallsyms));
+	trace_reader_close(r);
+	buf_fini(&frames);
+	trace_packer_free(p);
+	trace_writer_free(w);
+	folder_fini(&d);
 }
 
 static int write_all(struct trace_file *f, struct trace_writer *w)

@@ -467,3 +467,30 @@ TEST(a_process_is_refused_without_room_or_if_none_is_wanted)
 	assert_int_equal(totals.heaps_refused, 1);
 	assert_int_equal(totals.heaps, 0);
 }
+
+/* The rate of a stack is that of its level, and never more than what was asked for. */
+TEST(a_stack_has_the_rate_of_its_level)
+{
+	static const struct {
+		uint32_t level;
+		uint64_t rate;
+	} cases[] = {{0, 512},  {HEAP_EXACT, 1}, {5, 16},   {10, 512},
+		     {11, 512}, {63, 512},       {200, 512}};
+	struct heap_stack *from = agent_stack(&agent, agent_node(&agent, HEAP_ROOT, 1000));
+	struct wire_heap_sums sums;
+	struct wire_heap_stack s;
+
+	agent.header->exact_samples = 7;
+	agent.header->exact_ns = 8;
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		from->parts = cases[i].level << HEAP_LEVEL_SHIFT | 3;
+		wire_heap_stack(heap, 0, &s);
+		assert_int_equal(s.rate, cases[i].rate);
+		agent.header->level = cases[i].level;
+		agent.header->rate = UINT64_MAX; /* of the program's own */
+		wire_heap_sums(heap, &sums);
+		assert_int_equal(sums.rate, cases[i].rate);
+	}
+	assert_int_equal(sums.exact_samples, 7);
+	assert_int_equal(sums.exact_ns, 8);
+}

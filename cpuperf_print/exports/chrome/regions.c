@@ -88,9 +88,9 @@ static void put_args(struct json_writer *j, const struct profile_region_event *e
 			jsonw_raw(j, e->kind == PROFILE_REGION_VALUE ? "value" : "number", number);
 		}
 		if (e->is_closed)
-			jsonw_raw(j, "closed", "true");
+			jsonw_bool(j, "closed", true);
 		if (e->is_cut)
-			jsonw_raw(j, "cut", "true");
+			jsonw_bool(j, "cut", true);
 	}
 }
 

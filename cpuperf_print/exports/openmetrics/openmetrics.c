@@ -168,17 +168,20 @@ static void put_sizes(struct openmetrics_export *o)
 		enum openmetrics_type type;
 		const char *name, *unit, *help;
 	} families[SIZES_NR_PARTS] = {
-	    {OPENMETRICS_COUNTER, "cpuperf_heap_size_calls", "",
-	     "Sampled allocations of a size, from from_bytes to to_bytes; with a rate above 1 "
-	     "estimated."},
-	    {OPENMETRICS_COUNTER, "cpuperf_heap_size_bytes", "bytes", "Bytes of these."},
-	    {OPENMETRICS_GAUGE, "cpuperf_heap_size_live_calls", "",
-	     "Of these, live at the end of the last iteration."},
-	    {OPENMETRICS_GAUGE, "cpuperf_heap_size_live_bytes", "bytes", "Bytes of these."},
+	    [SIZES_CALLS] =
+		{OPENMETRICS_COUNTER, "cpuperf_heap_size_calls", "",
+		 "Sampled allocations of a size, from from_bytes to to_bytes; with a rate above 1 "
+		 "estimated."},
+	    [SIZES_BYTES] = {OPENMETRICS_COUNTER, "cpuperf_heap_size_bytes", "bytes",
+			     "Bytes of these."},
+	    [SIZES_LIVE_CALLS] = {OPENMETRICS_GAUGE, "cpuperf_heap_size_live_calls", "",
+				  "Of these, live at the end of the last iteration."},
+	    [SIZES_LIVE_BYTES] = {OPENMETRICS_GAUGE, "cpuperf_heap_size_live_bytes", "bytes",
+				  "Bytes of these."},
 	};
 
 	for (size_t k = 0; k < SIZES_NR_PARTS; k++) {
-		if (!o->sizes.has_part[k])
+		if (!o->sizes.has_part[k] || !families[k].name)
 			continue;
 		openmetrics_family(&o->x.m, families[k].type, families[k].name, families[k].unit,
 				   families[k].help);

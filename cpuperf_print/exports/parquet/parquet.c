@@ -234,12 +234,12 @@ static int add_sample(struct addition *a, const struct report_sample *s)
 		  parquet_text(state != REPORT_NO_STATE ? report_state_names[state] : NULL),
 		  known(s->key.cpu), known(s->key.pid), known(s->key.tid),
 		  parquet_text(report_functions_text(a->j->inputs->functions, s->key.comm)),
-		  parquet_u64(s->samples), parquet_u64(s->weight), parquet_maybe(f, s->stack),
-		  parquet_text(f ? f->name : NULL), parquet_text(f ? f->object : NULL),
-		  parquet_text(region_of(a, region)));
+		  parquet_u64(report_sample_nr(s)), parquet_u64(s->weight),
+		  parquet_maybe(f, s->stack), parquet_text(f ? f->name : NULL),
+		  parquet_text(f ? f->object : NULL), parquet_text(region_of(a, region)));
 	return store_error(a->store, a->e) ?:
 	       a->error ?:
-	       report_weights_add(&a->weights[s->key.event], s->stack, s->samples, s->weight);
+	       report_weights_add(&a->weights[s->key.event], s->stack, report_sample_nr(s), s->weight);
 }
 
 static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
@@ -289,7 +289,8 @@ static void put_stack(struct addition *a, uint32_t number, uint32_t *chain, stru
 static bool has_samples(const struct addition *a, uint32_t stack)
 {
 	for (size_t event = 0; event < a->opened->facts->nr_events; event++)
-		if (stack < a->weights[event].room && a->weights[event].self[stack].samples)
+		if (stack < a->weights[event].room &&
+		    report_stack_weight_is_any(&a->weights[event].self[stack]))
 			return true;
 	return false;
 }
@@ -333,7 +334,7 @@ static int put_flat_of(struct addition *a, const char *event, const struct repor
 	for (uint32_t i = 0; i < nr && self && total; i++) {
 		const struct report_function *f = report_functions_at(functions, i);
 
-		if (total[i].samples)
+		if (report_stack_weight_is_any(&total[i]))
 			STORE_PUT(a->store, STORE_FLAT, maybe_time(a, a->about.start_ns),
 				  parquet_text(event), parquet_text(f->name),
 				  parquet_text(f->object), parquet_u64(self[i].samples),

@@ -4,6 +4,12 @@
  * that of the session's own row last.
  *
  * Errors are sticky: after one, nothing is written; store_error returns it.
+ *
+ * Many sessions of many hosts share it, so nothing in it is ever changed, locked or listed by an
+ * index: a session is found by day, host and id. The row of `sessions` says that the other files
+ * are there; what an addition that was killed has left is replaced by the next one. Rows have
+ * names, not numbers, so that most queries need no join; dictionaries make that cheap.
+ * exports/rows.h has what the tables share with those of sqlite.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_PARQUET_STORE_H
 #define CPUPERF_PRINT_EXPORTS_PARQUET_STORE_H

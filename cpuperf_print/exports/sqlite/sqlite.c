@@ -363,7 +363,8 @@ static void put_latency(struct database *d, uint32_t iteration, const struct lat
 				   sqlite_u64(h->bucket[i]));
 }
 
-/* Each by what it is of, which add up. */
+/* One row for each part (system call, disk …) of the iteration: histograms of one part are added
+ * up. */
 static int put_latencies(struct database *d, const struct profile_trace *trace)
 {
 	struct latencies l = {0};
@@ -474,9 +475,10 @@ static int add_sample(struct database *d, const struct report_sample *s)
 	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
 		   sqlite_u64(s->key.iteration), known(s->key.cpu),
 		   sqlite_u64(d->whole->before.tasks + task), sqlite_u64(s->weight),
-		   stack_of(d, s->stack), sqlite_maybe(region, d->whole->before.regions + region));
+		   stack_of(d, s->stack), sqlite_maybe(region, d->whole->before.regions + region),
+		   sqlite_u64(report_sample_nr(s)));
 	return sqlite_file_error(d->file, d->e)
-		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->samples,
+		   ?: report_weights_add(&d->weights[s->key.event], s->stack, report_sample_nr(s),
 					 s->weight);
 }
 
@@ -570,7 +572,7 @@ static int put_weights(struct database *d)
 			continue;
 		rc = report_weights_add_up(w, d->stacks);
 		for (uint32_t i = 1; i < report_stacks_nr(d->stacks) && rc == 0; i++)
-			if (w->total[i].samples)
+			if (report_stack_weight_is_any(&w->total[i]))
 				SQLITE_PUT(d->file, SQLITE_WEIGHTS, sqlite_u64(event),
 					   stack_of(d, i), sqlite_u64(w->self[i].samples),
 					   sqlite_u64(w->self[i].weight),

@@ -15,7 +15,7 @@ const FILTERS = [
 	{ name: 'region', about: 'Region', hint: 'request*' },
 ];
 const NAMES = { flat: 'Functions', tree: 'Flame graph', timeline: 'In order of time', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
-	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
+	locks: 'Locks', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
 	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
 	series: 'Over time', 'top-down': 'Top-down' };
 
@@ -154,7 +154,10 @@ const TEXTS = {
 	change: changeOf,
 	estimate: (row, key, unit) => {
 		const half = row[key] ? halfOf(row, key) / row[key] : 0;
+		const end = (of) => numberOf({ ...row, [key]: Math.max(0, row[`${key}_${of}`]) }, key, unit);
 
+		if (half >= 1)
+			return `${end('low')} to ${end('high')}`;
 		return `${numberOf(row, key, unit)}${half > 0 ? ` ± ${percent(half)}` : ''}`;
 	},
 	shift: (row, key, unit) => {
@@ -173,7 +176,7 @@ function fieldCell(row, key, { kind, unit }) {
 	if (kind === 'share')
 		return shareOf(row, key);
 	if (key === 'function')
-		return functionCell(value, row.object);
+		return functionCell(value, row.report === 'locks' ? '' : row.object); /* a lock's is of its variable */
 	if (typeof value !== 'number')
 		return cellOf({ true: 'yes', false: '' }[value] ?? value);
 	return cellOf((TEXTS[kind] || numberOf)(row, key, unit), 'number');

@@ -23,6 +23,14 @@ function meanOf(list) {
 	return list.reduce((sum, x) => sum + x, 0) / list.length;
 }
 
+/* Of rows with numbers, each of its time; values that were read have none. */
+function meanOfTime(rows) {
+	const weightOf = rows.every((row) => row.span_ns > 0) ? (row) => row.span_ns : () => 1;
+
+	return rows.reduce((sum, row) => sum + row.value * weightOf(row), 0) /
+		rows.reduce((sum, row) => sum + weightOf(row), 0);
+}
+
 function numberCell(row, value) {
 	return cellOf(value === null || value === undefined ? '' : amount(value, row.unit), 'number');
 }
@@ -86,9 +94,9 @@ function linesOf(rows) {
 
 	return [...groupsOf(all.length ? all : rows, nameOf)].map(([name, list]) => ({ name,
 		points: list.map((row) => (row.value === null ? null : row)),
-		values: list.map((row) => row.value).filter((value) => value !== null) }))
-		.filter((line) => line.values.length)
-		.map((line) => ({ ...line, mean: meanOf(line.values) }))
+		numbers: list.filter((row) => row.value !== null) }))
+		.filter((line) => line.numbers.length)
+		.map((line) => ({ ...line, values: line.numbers.map((row) => row.value), mean: meanOfTime(line.numbers) }))
 		.sort((a, b) => (b.name === 'all') - (a.name === 'all') || b.mean - a.mean);
 }
 

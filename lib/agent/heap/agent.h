@@ -12,6 +12,14 @@
  * After fork the child's memory is a copy, but its view of the recorder's memory is the parent's.
  * So a word in a page of MADV_WIPEONFORK says whether the connection is this process's: each call
  * reads it first. A child connects when it first has something to write.
+ *
+ * Files of the room: hooks.c and new.c (the allocator), wrappers.c (the table of resources),
+ * stack.c and tree.c (call paths), blocks.c, sums.c, lives.c (what is added up), connect.c (the
+ * recorder), exec.c and environment.c (programs that are executed), filters.c, limits.c, vfork.c
+ * (what programs do that could harm).
+ *
+ * A new system call of the agent needs a row in filters.c: what a filter forbids is a bit of
+ * `agent.forbidden`, which each place asks that makes such a call (agent_may).
  */
 #ifndef AGENT_HEAP_AGENT_H
 #define AGENT_HEAP_AGENT_H
@@ -59,6 +67,9 @@ struct agent_local {
 	/* Change of what is live that the header's sum misses, and how large it may become. */
 	int64_t live, live_step;
 	uint64_t of_operators; /* calls of C++'s operators, of an allocator's own */
+	uint32_t level;        /* by which left was drawn */
+	uint32_t nr_samples;   /* that are not in what samples have cost yet */
+	int32_t nr_kept;       /* more exact blocks that are live: the same */
 };
 
 /* As is_busy: the agent itself asks the recorder, by functions that have hooks; or it is in the
@@ -101,8 +112,11 @@ struct agent_state {
 	uint64_t rate;
 	uint64_t page; /* bytes */
 	struct heap_class *shared_classes;
-	uint8_t *filter; /* by hash of an address */
-	/* By malloc_usable_size, so not by samples: what is live. */
+	uint8_t *filter;      /* by hash of an address */
+	uint32_t filter_mask; /* of its places */
+	uint32_t level;       /* of samples now: heap_level_rate; 0 unless the rate adapts */
+	bool is_adaptive;
+	/* How live bytes are counted: all blocks by their usable size, or 0, by samples. */
 	uint32_t is_live_counted; /* enum agent_count */
 	/* enum agent_may, for which a system call is needed that the program forbade itself */
 	uint32_t forbidden;
@@ -114,14 +128,19 @@ extern struct agent_state agent;
 
 enum {
 	AGENT_FILTER = 1 << 16,
-	AGENT_FILTER_FULL = 255, /* stays */
+	AGENT_FILTER_WIDE = 1 << 17, /* many may be tracked; each free reads it: from the caches */
+	AGENT_FILTER_FULL = 255,     /* stays */
 };
 
 /* How many tracked blocks have the hash of that address. Where each one is tracked, all are full.
  */
 static inline uint8_t *agent_filter(uint64_t address)
 {
-	return &agent.filter[(address >> 4 ^ address >> 17) & (AGENT_FILTER - 1)];
+	/* blocks of a size lie at equal distances: those of each 16 MiB are moved by another one */
+	const uint32_t shift = (uint32_t)(address >> 24) * 40503;
+
+	return &agent
+		    .filter[((uint32_t)(address >> 4 ^ address >> 17) + shift) & agent.filter_mask];
 }
 
 static inline void agent_filter_change(uint64_t address, int by)
@@ -171,7 +190,7 @@ static inline bool agent_may(uint32_t what)
 	return AGENT_LIKELY(!(agent.forbidden & what));
 }
 
-/* What a process of this connection needs. */
+/* The system calls that a process of this connection needs. */
 static inline uint32_t agent_needs(void)
 {
 	return AGENT_MAY_CONNECT | (agent.wants & HEAP_WANTS_TIMES ? AGENT_MAY_TIME : 0);
@@ -306,7 +325,7 @@ struct heap_header *agent_map(int fd, bool *is_limited);
 uint64_t agent_unmap_sums(struct heap_header *h);
 /* The program is about to limit itself (of: a resource of setrlimit). */
 void agent_limiting(int pid, int of, const void *limit);
-/* The same by words of 32 bits. */
+/* The same, where struct rlimit has words of 32 bits. */
 void agent_limiting_32(int pid, int of, const void *limit);
 
 /* The program is about to lock all of its memory. */
@@ -316,10 +335,10 @@ void agent_locking(void);
 
 /* The program is about to install one: sets what is forbidden then, and returns what was before. */
 uint32_t agent_filtering(bool is_strict, const void *program);
-/* It is about to forbid itself the counter of cycles, by which clocks are read (PR_SET_TSC): the
- * same. */
+/* The same for a program that is about to forbid itself the counter of cycles (PR_SET_TSC), by
+ * which clocks are read. */
 uint32_t agent_clock_stopping(void);
-/* It did not. */
+/* The program did not do it: what was forbidden before is again all that is. */
 void agent_not_filtering(uint32_t before);
 
 /* --- syscall.c: the function behind, in a process that runs already */
@@ -331,7 +350,7 @@ void agent_syscall_find(void);
 
 /* name: of a program, or "". NULL: nobody listens. */
 struct heap_missed *agent_missed(enum heap_miss why, const char *name);
-/* It did not happen. NULL is fine. */
+/* Takes one back that did not happen. NULL is fine. */
 void agent_not_missed(struct heap_missed *m);
 
 /* --- find.c */
@@ -343,7 +362,7 @@ bool agent_are_of_one_object(const char *one, const char *other);
 
 /* --- attach.c: not in the agent of i386, which is only preloaded */
 
-/* Of the last call of the recorder. */
+/* The answer to the recorder's last call. */
 struct agent_answer {
 	uint32_t nr; /* of calls so far */
 	int32_t result;
@@ -361,7 +380,7 @@ static inline void agent_look_at_objects(void)
 {
 }
 #else
-/* The same where the library stands in front of nothing. */
+/* The same where the agent was loaded late, and stands in front of no library. */
 void *agent_find_beside(const char *name);
 /* After dlopen or dlclose. */
 void agent_look_at_objects(void);
@@ -381,17 +400,18 @@ static inline bool agent_is_step(const struct agent_local *t)
 
 /* --- hooks.c */
 
-/* Where a hook was called. */
+/* The place from which a hook was called. */
 struct agent_frame {
 	uint64_t pc, sp, fp; /* pc: the return address */
 };
 
-/* An allocation that is a sample, or of a thread that is not attached. */
-__attribute__((noinline)) AGENT_ALIGNS void agent_slow_allocated(void *p, size_t bytes, size_t kept,
+/* An allocation that is a sample, or of a thread that is not attached. True: it is in what is live,
+ * with the bytes that were requested. */
+__attribute__((noinline)) AGENT_ALIGNS bool agent_slow_allocated(void *p, size_t bytes, size_t kept,
 								 struct agent_frame from);
 /* All of a block has contents. */
 #define AGENT_KEEPS_ALL SIZE_MAX
-/* Before a block is freed. */
+/* Call before a block is freed. */
 AGENT_ALIGNS void agent_freed(void *p);
 /* Finds what they pass on to, once. */
 void agent_hooks_find(void);
@@ -459,36 +479,31 @@ static inline void agent_count_live(void *p, int64_t sign)
 		agent_live_flush(t);
 }
 
-#define AGENT_SAMPLED(p, bytes_, kept)                                                             \
+/* For the body of a hook, as AGENT_HERE. kept: so many bytes from the start of p have contents. */
+#define AGENT_ALLOCATED(p, bytes_, kept)                                                           \
 	do {                                                                                       \
 		struct agent_local *t_ = &agent_local;                                             \
 		uint64_t n_ = (bytes_);                                                            \
 		uint32_t alive_ = agent_alive();                                                   \
+		bool is_slow_;                                                                     \
                                                                                                    \
 		if (AGENT_LIKELY(t_->generation == alive_ && alive_)) {                            \
 			agent_count_call(t_->slot, n_);                                            \
 			t_->last = 0;                                                              \
 			t_->left -= (int64_t)(n_ + !n_);                                           \
-			if (AGENT_LIKELY(t_->left >= 0))                                           \
-				break;                                                             \
-		} else if (agent.is_off) {                                                         \
-			break;                                                                     \
+			is_slow_ = t_->left < 0;                                                   \
+		} else {                                                                           \
+			is_slow_ = !agent.is_off;                                                  \
 		}                                                                                  \
-		agent_slow_allocated((p), n_, (kept), AGENT_HERE);                                 \
-	} while (0)
-
-/* Of a hook itself, as AGENT_HERE is of it. kept: so many bytes from its start have contents. */
-#define AGENT_ALLOCATED(p, bytes, kept)                                                            \
-	do {                                                                                       \
-		AGENT_SAMPLED(p, bytes, kept);                                                     \
-		agent_count_live((p), 1);                                                          \
+		if (AGENT_LIKELY(!is_slow_) || !agent_slow_allocated((p), n_, (kept), AGENT_HERE)) \
+			agent_count_live((p), 1);                                                  \
 	} while (0)
 
 /* --- stack.c */
 
 /* The program gave this thread a stack for handlers, or none, which 0 bytes mean. */
 void agent_stack_alternate(uint64_t begin, uint64_t bytes);
-/* It may have one already. */
+/* The same for a stack that the thread had before: asks the kernel for it. */
 void agent_stack_ask_alternate(void);
 
 /* The node of the call path; 0: none. Within is_busy. */
@@ -525,6 +540,8 @@ uint32_t agent_tree_child(uint32_t parent, uint64_t pc);
 void agent_tree_limit(uint32_t max_nodes, uint32_t max_stacks);
 /* The number of the node's stack + 1, of several that of the thread; 0: no room. */
 uint32_t agent_tree_stack(uint32_t node);
+/* The same at a level of sampling; if the stack has a coarser level already, at that. */
+uint32_t agent_tree_stack_at(uint32_t node, uint32_t level);
 /* Makes parts, if there is much room. Under the stack's lock. */
 AGENT_RARE void agent_tree_divide(struct heap_stack *s);
 
@@ -535,9 +552,10 @@ struct agent_block {
 	uint32_t size;
 	uint64_t born; /* by agent_life_now; 0: not known */
 	bool is_filled;
+	bool is_exact; /* of level HEAP_EXACT; of one that was taken from the table */
 };
 
-/* Of a new connection. */
+/* Called when a new connection begins. */
 void agent_blocks_init(void);
 /* *old: what stood at that address (its end was missed). False: no room. */
 bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_block *old);
@@ -551,8 +569,34 @@ uint64_t agent_blocks_take(uint64_t bytes);
 
 /* Bytes to the next sample: exponential, so that samples are independent of each other. */
 int64_t agent_distance(struct agent_local *t);
+/* Whether an allocation that is a sample by the thread's level is one by a coarser level, too,
+ * which becomes the thread's. */
+bool agent_is_sample_at(struct agent_local *t, uint64_t bytes, uint32_t level);
 
-/* Of a new connection. */
+static inline uint32_t agent_stack_level(const struct heap_stack *s)
+{
+	return __atomic_load_n(&s->parts, __ATOMIC_RELAXED) >> HEAP_LEVEL_SHIFT;
+}
+
+static inline bool agent_stack_has_parts(const struct heap_stack *s)
+{
+	return s->parts & ((1 << HEAP_LEVEL_SHIFT) - 1);
+}
+
+static inline uint32_t agent_level(void)
+{
+	return __atomic_load_n(&agent.level, __ATOMIC_RELAXED);
+}
+
+/* Whether the number of a stack is that of one in which nothing is left to chance beside others. */
+static inline bool agent_is_exact(uint32_t stack)
+{
+	const struct heap_stack *stacks = agent_at(agent.shared->stacks);
+
+	return agent_stack_level(&stacks[stack - 1]) == HEAP_EXACT;
+}
+
+/* Called when a new connection begins. */
 void agent_sums_init(void);
 void agent_sums_allocated(struct agent_block block, uint64_t overhead);
 struct agent_end {
@@ -562,11 +606,30 @@ struct agent_end {
 };
 void agent_sums_freed(struct agent_block block, const struct agent_end *end);
 
+/* --- adapt.c: how rare samples are */
+
+/* Called when a new connection begins. */
+void agent_adapt_init(void);
+/* The thread's samples, and live blocks, are added to the process's, which may lead to another
+ * level. */
+AGENT_RARE AGENT_ALIGNS void agent_adapt_flush(struct agent_local *t);
+
+enum { AGENT_ADAPT_STEP = 256 };
+
+/* A sample was taken, or kept exact blocks more are live. */
+static inline void agent_adapt_count(struct agent_local *t, uint32_t samples, int32_t kept)
+{
+	t->nr_samples += samples;
+	t->nr_kept += kept;
+	if (AGENT_UNLIKELY(t->nr_samples >= AGENT_ADAPT_STEP || t->nr_kept <= -AGENT_ADAPT_STEP))
+		agent_adapt_flush(t);
+}
+
 /* --- lives.c: how long blocks live */
 
-/* Of a new connection. */
+/* Called when a new connection begins. */
 void agent_lives_init(void);
-/* Now, in AGENT_BORN_BITS and not 0. */
+/* The time now, in AGENT_BORN_BITS bits, never 0. */
 uint64_t agent_life_now(void);
 uint64_t agent_life_ns(uint64_t born);
 /* CLOCK_MONOTONIC within some microseconds, at half the cost. */
@@ -626,7 +689,7 @@ size_t agent_environment_bytes_with(char *const *environment, bool is_other);
 char *const *agent_environment_copy_with(char *const *environment, void *to, bool is_other);
 /* Whether the other agent is installed. */
 bool agent_environment_has_other(void);
-/* What loaded the agent into this program. */
+/* Stores the variables that loaded the agent into this program. */
 void agent_environment_keep(char *const *environment);
 /* Behind it: in a program of 32 bits. The C library starts a shell by itself (system, popen), with
  * the environment as it is. Where the shell is of the other kind, that names the other agent. */

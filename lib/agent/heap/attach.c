@@ -8,6 +8,14 @@
  * yet; back only where it still holds ours. Objects are looked at while the loader's lock is held
  * (`locked`), so that none is half loaded. All of this is within the recorder's calls, or within
  * the program's own dlopen and dlclose.
+ *
+ * Entries of free are rewritten first, those that allocate last: so no block is tracked whose free
+ * is not seen. An indirect function is resolved by dlsym, also under that lock. A program at a
+ * fixed address may have a place of its own for a function's address, which dlsym finds: what
+ * hooks pass on to is looked for behind it.
+ *
+ * The memory of a session that is over is unmapped when no thread is inside: agent_stay, a flag of
+ * each thread, and a barrier on all CPUs.
  */
 #include "agent/heap/agent.h"
 
@@ -37,7 +45,8 @@ enum {
 	TEXT_BYTES = 64 << 10,
 };
 
-/* Blocks that are allocated by a measured function must be freed by one. */
+/* The order in which entries are rewritten: a block that a measured function allocates must be
+ * freed by one. */
 enum order { ORDER_FREE, ORDER_MOVE, ORDER_ALLOCATE, NR_ORDERS };
 
 struct hook {
@@ -88,8 +97,8 @@ __attribute__((visibility("default"))) void cpuperf_agent_detach(void);
 static __thread void (*volatile to_do)(uint32_t number);
 static __thread volatile uint32_t its_number;
 
-/* The loader calls this, with its lock held, where dlsym finds an indirect function. */
-/* By its name alone. */
+/* The loader calls this, with its lock held, where dlsym finds an indirect function. Used: the
+ * attribute ifunc names it by a string alone. */
 __attribute__((used)) static void (*resolve(void))(void)
 {
 	void (*now)(uint32_t) = to_do;
@@ -158,8 +167,9 @@ static void add_hook(const char *name, uint64_t own, uint64_t real)
 	all.place[i] = (uint16_t)++all.nr_hooks;
 }
 
-/* Those of C++ pass on to malloc, where they are measured, unless they are an allocator's own. What
- * is executed needs nothing, as the environment has nothing of us. */
+/* Functions whose entries stay as they are: operators of C++, which call malloc, where they are
+ * measured, unless an allocator has its own; and those that execute a program, as this process's
+ * environment names no agent. */
 static bool is_left_alone(const char *name, bool has_own_new)
 {
 	return strncmp(name, "cpuperf_", 8) == 0 || strstr(name, "exec") ||
@@ -296,8 +306,9 @@ static int look_for_symbol(struct dl_phdr_info *info, size_t size, void *arg)
 	return s != NULL;
 }
 
-/* A program at a fixed address that uses the address of a function has a place for it, which calls
- * it by its entry, and which all take for the function: what we pass on to must be the function. */
+/* The function itself, to pass calls on to. A program at a fixed address that uses the address of a
+ * function has a place for it, which calls the function by its entry, and which dlsym and all
+ * others take for the function: from there the call would come back to us. */
 void *agent_find_beside(const char *name)
 {
 	void *p = dlsym(RTLD_DEFAULT, name);
@@ -505,7 +516,7 @@ static bool is_readable(uint64_t address)
 	return m && m->prot & PROT_READ;
 }
 
-/* What the entry calls is ours to pass on: now, or when it is resolved. */
+/* True if the entry holds the function that ours passes on to, or will when it is resolved. */
 static bool is_ours_to_take(const struct looked *l, uint32_t type, const ElfW(Sym) * s,
 			    const struct hook *h, uint64_t value)
 {
@@ -594,10 +605,10 @@ static struct object *take_object(void)
 
 struct pass {
 	enum order order;
-	bool is_first; /* of the pass over all objects: they are told apart */
+	bool is_first; /* the first pass over all objects: it finds which of them are new */
 };
 
-/* Those of the loader are its own. */
+/* Skips this library and the loader. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const struct pass *pass = arg;

@@ -145,7 +145,7 @@ static struct heap_block *find(struct heap_bucket *b, uint32_t key)
 	return &b->block[i];
 }
 
-/* Of blocks of a bucket. */
+/* The times at which the blocks of a bucket were allocated. */
 static uint32_t *born_of(const struct heap_bucket *b)
 {
 	const struct heap_bucket *first = agent_at(agent.shared->arena);

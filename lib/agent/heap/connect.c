@@ -1,11 +1,14 @@
 /*
  * The connection to the recorder, once for each process image and each child by fork that has
  * something to write, and what a thread needs.
+ *
+ * A child by fork connects when it first has something to write (its time, where that is wanted),
+ * or before a call that would make it impossible (agent_attach_now).
  */
 #include "agent/heap/agent.h"
 #include "agent/heap/times.h"
 
-/* How an object with marks connects; none is written here. */
+/* For the functions by which an object with marks connects; this file has no marks. */
 #define CPUPERF_MARK_LATE
 #include "cpuperf/mark.h"
 
@@ -71,7 +74,7 @@ static struct heap_header *connect_to(uint32_t number, bool *is_limited)
 
 enum { DUMP_STEP_NS = 500000, DUMP_STEPS = 4000 };
 
-/* True when the recorder has read all since it had made so many readings. */
+/* Waits until the recorder has made a whole reading after `before` (odd: one was in progress). */
 static bool wait_for_reading(const struct heap_header *h, uint32_t before)
 {
 	const struct timespec step = {0, DUMP_STEP_NS};
@@ -97,8 +100,9 @@ static int ask(uint32_t what)
 	return cpuperf_mark_ask(agent.number, &hello, fds);
 }
 
-/* The recorder stops this thread, too, which may end its wait; when it goes on, all is over. It
- * searches words of 64 bits. */
+/* Asks the recorder for a search for pointers. It stops this thread, too, which may end the wait
+ * for its answer; when the thread goes on the search is over. It searches words of 64 bits alone.
+ */
 static void ask_reach(void)
 {
 	if (agent.wants & HEAP_WANTS_REACH && sizeof(void *) == sizeof(uint64_t))
@@ -144,8 +148,8 @@ static void ask_last(void)
 	ask_reach();
 }
 
-/* Once: what runs after it finds more that is freed, hardly what is lost. A child by vfork has its
- * parent's memory. */
+/* Asks once: what runs later at the exit frees more, and hardly loses anything. Not in a child by
+ * vfork, whose memory is its parent's. */
 static AGENT_RARE void ask_at_end(void)
 {
 	static uint32_t generation;
@@ -206,9 +210,11 @@ static void set_wants(const struct heap_header *h)
 	agent.pid = getpid();
 	agent.page = getauxval(AT_PAGESZ);
 	agent.is_every = agent.rate == 1;
+	agent.is_adaptive = h->wants & HEAP_WANTS_ADAPTIVE;
 }
 
-/* A child by fork goes on with its parent's, whatever the program did to its environment. */
+/* The recorder's number. A child by fork has its parent's, whatever the program did to its
+ * environment. */
 static uint32_t find_recorder(void)
 {
 	if (agent.attached)
@@ -218,7 +224,8 @@ static uint32_t find_recorder(void)
 	return cpuperf_mark_number(getenv("CPUPERF_HEAP"));
 }
 
-/* Of the parent's memory there is the header, where a child says that it is not measured. */
+/* A child by fork that cannot connect says so in the header of its parent's memory, then unmaps
+ * that. */
 static struct heap_header *connect_anew(uint32_t number, bool *is_limited)
 {
 	struct heap_header *old = agent.is_detached ? NULL : agent.shared, *new;
@@ -233,15 +240,19 @@ static struct heap_header *connect_anew(uint32_t number, bool *is_limited)
 	return new;
 }
 
-/* New pages are 0, and cost a fork nothing until they are written; without blocks they stay so. */
+/* New pages are 0, and cost a fork nothing until they are written; without blocks they stay so. In
+ * a child the pages of a wide filter are returned to the kernel, unless they are locked. */
 static bool make_filter(void)
 {
 	const bool is_new = !agent.filter;
+	const size_t bytes = agent.is_adaptive ? AGENT_FILTER_WIDE : AGENT_FILTER;
 
 	if (is_new)
-		agent.filter = agent_pages(AGENT_FILTER);
-	if (agent.filter && agent.has_blocks && (agent.is_every || !is_new))
-		memset(agent.filter, agent.is_every ? AGENT_FILTER_FULL : 0, AGENT_FILTER);
+		agent.filter = agent_pages(AGENT_FILTER_WIDE);
+	agent.filter_mask = (uint32_t)bytes - 1;
+	if (agent.filter && agent.has_blocks && (agent.is_every || !is_new) &&
+	    (!agent.is_adaptive || madvise(agent.filter, bytes, 4 /* MADV_DONTNEED */)))
+		memset(agent.filter, agent.is_every ? AGENT_FILTER_FULL : 0, bytes);
 	return agent.filter;
 }
 
@@ -271,6 +282,7 @@ static bool connect_once(void)
 		return false;
 	agent_blocks_init();
 	agent_lives_init();
+	agent_adapt_init();
 	agent_sums_init();
 	agent_types_init();
 	if (agent.wants & HEAP_WANTS_IO && !agent.is_beside) /* nothing would undo it */
@@ -354,7 +366,8 @@ static void end_thread(void *arg)
 	if (is_measured) {
 		agent_thread_ended();
 		agent_live_flush(t);
-		t->classes = agent.shared_classes; /* of what it still frees */
+		agent_adapt_flush(t);
+		t->classes = agent.shared_classes; /* for what the thread still frees */
 		__atomic_store_n(&t->slot->is_owned, 0, __ATOMIC_RELEASE);
 	}
 	own = t->own;
@@ -373,7 +386,9 @@ static uint64_t seed(void)
 	uint64_t x = 0;
 
 	if (!agent_may(AGENT_MAY_ASK_RANDOM))
-		return (uintptr_t)&agent_local * UINT64_C(0x9e3779b97f4a7c15) | 1;
+		return ((uintptr_t)&agent_local ^ (uint64_t)agent.pid << 32) *
+			   UINT64_C(0x9e3779b97f4a7c15) |
+		       1;
 	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
 	return x | 1;
 }
@@ -389,7 +404,7 @@ bool agent_attach(struct agent_local *t)
 	t->own = t->own ? t->own : agent_thread_new();
 	if (!t->own)
 		return false;
-	if (agent.attached) /* what was before the hooks */
+	if (agent.attached) /* it may have set one before there were hooks */
 		agent_stack_ask_alternate();
 	alive = agent_alive();
 	__atomic_store_n(agent_thread_is_inside(t->own), 1, __ATOMIC_RELAXED);
@@ -400,9 +415,11 @@ bool agent_attach(struct agent_local *t)
 	}
 	t->slot = take_slot();
 	t->classes = classes_of(t->slot);
-	t->random = t->random && t->generation ? t->random : seed();
+	t->random = seed(); /* so that a child by fork does not draw its parent's samples */
 	t->last = 0;
 	t->live = t->live_step = 0;
+	t->nr_samples = 0;
+	t->nr_kept = 0;
 	if (has_key) /* else, or where that fails, its slot is not used again */
 		(void)pthread_setspecific(key, t);
 	t->left = agent_distance(t);
@@ -412,7 +429,7 @@ bool agent_attach(struct agent_local *t)
 	return agent_stay(t);
 }
 
-/* How many threads that have ended are inside: they still free. */
+/* The number of threads that have ended and are inside: they still free. */
 static uint32_t nr_ended_inside;
 
 enum { ENDED = 1, ENDED_INSIDE };
@@ -498,7 +515,7 @@ void agent_disconnect(void)
 	separate();
 }
 
-/* What hooks reach without being inside, the header and the threads, stays, as pages of our own. */
+/* Hooks read the header and the threads without being inside: these remain, as pages of our own. */
 static void forget_memory(void)
 {
 	struct heap_header *h = agent.shared;
@@ -543,11 +560,11 @@ void agent_attach_now(void)
 	errno = error;
 }
 
-/* Also of glibc alone: without it, a child's time counts from its first allocation. */
+/* glibc alone has it: without it, a child's time counts from its first allocation. */
 extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void),
 			     void *object) __attribute__((weak));
 
-/* A child connects when there is something to write: of its time there is from the beginning. */
+/* A child connects when there is something to write: where its time is wanted, at once. */
 AGENT_OF_ENDS static void begin_child(void)
 {
 	if (agent.wants & HEAP_WANTS_TIMES)

@@ -27,7 +27,7 @@ static const char *const names[] = {
 
 enum { NR_KINDS = sizeof(names) / sizeof(*names), NAME_BYTES = 32, NO_KIND = -1 };
 
-/* What loaded the agent into this program. */
+/* The variables that loaded the agent into this program. */
 static struct {
 	/* by names: the entry of LD_PRELOAD; "": not known */
 	char library[NR_KINDS][PATH_MAX + NAME_BYTES];
@@ -52,7 +52,7 @@ static size_t entry_len(const char *at)
 	return len;
 }
 
-/* By names; NO_KIND: it is another library. */
+/* The index in names of the agent that the entry names; NO_KIND: it names another library. */
 static int kind_of(const char *entry, size_t len)
 {
 	for (int i = 0; i < NR_KINDS; i++) {
@@ -90,7 +90,8 @@ static bool has_own(const char *list)
 	return count_kind(list, 0) || count_kind(list, 1);
 }
 
-/* What a program of that kind can load, and no more. */
+/* Whether the list names an agent that a program of that kind can load, and none of the other kind.
+ */
 static bool has_only(const char *list, bool is_other)
 {
 	return count_kind(list, is_other) && !count_kind(list, !is_other);

@@ -1,5 +1,10 @@
 /*
  * C++ exceptions: where they are thrown, and where they are caught.
+ *
+ * The functions that throw and catch are found at the first call, by the caller's object if the
+ * program itself has no C++ runtime. The type's name lies in the arena (types.c), and a number of
+ * it stands in the stack as an address. The session maps an object of that name there, in the
+ * common file (stacks_map_name): so every report shows it, demangled, as a function.
  */
 #include "agent/heap/resource.h"
 
@@ -13,8 +18,8 @@ typedef void throw_function(void *, void *, void (*)(void *));
 typedef void *catch_function(void *);
 typedef void *type_function(void);
 
-/* What the calling object would have called: of a module that was loaded with a runtime of its own,
- * this is not among the libraries of the program. */
+/* The function that the calling object would have called: a module that was loaded with a runtime
+ * of its own has it there, and not in the libraries of the program. */
 static void *find_of(const char *name, uint64_t caller)
 {
 	void *handle, *found, *closing = dlsym(RTLD_NEXT, "dlclose");
@@ -32,8 +37,9 @@ static void *find_of(const char *name, uint64_t caller)
 	return found;
 }
 
-/* Looked for at the call, not in advance, as few programs have them; what the search allocates is
- * not the program's. Of a module's own runtime nothing is stored. */
+/* Looks for the function at the call and not in advance, as few programs have exceptions. What the
+ * search allocates does not count as the program's. The answer is not stored for a module with a
+ * runtime of its own. */
 static AGENT_RARE AGENT_ALIGNS void *find(const char *name, void **stored, uint64_t caller)
 {
 	struct agent_local *t = &agent_local;

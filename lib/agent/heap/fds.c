@@ -1,6 +1,6 @@
 /*
- * File descriptors: where they are opened, until they are closed. What the C library opens for
- * itself does not come here.
+ * File descriptors: where they are opened, until they are closed. Each is a block at an address of
+ * its own. What the C library opens for itself does not come here.
  */
 #include "agent/heap/resource.h"
 
@@ -8,7 +8,7 @@
 
 enum { FD_BYTES = 1 };
 
-/* Beyond it none is tracked. */
+/* The largest number of a descriptor that was tracked. */
 static int32_t largest;
 
 static uint64_t address_of(int fd)
@@ -30,7 +30,7 @@ static void add(int fd, const struct agent_frame *from)
 		;
 	if (!agent_blocks_add(address_of(fd), block, &old))
 		agent_count(&agent.shared->no_block);
-	if (old.stack) /* the C library closed it, or dup2 */
+	if (old.stack) /* it was closed unseen, by the C library or by dup2 */
 		agent_resource_remove(old.stack, FD_BYTES);
 }
 

@@ -65,6 +65,7 @@ static const struct {
     {SYS_madvise, CHILD, {0, 4096, 16}},
     {SYS_munmap, AGENT_MAY_UNMAP | CHILD, {0}},
     {SYS_madvise, CHILD, {0, 4096, 18}},
+    {SYS_madvise, CHILD, {0, 4096, 4}}, /* what it has of its parent's filter */
     {SYS_mprotect, CHILD, {0, 4096, 1}},
     {SYS_rt_sigprocmask, AGENT_MAY_PROBE | TIMES, {2}},
     {SYS_rt_sigprocmask, AGENT_MAY_PROBE | TIMES, {(uint32_t)-1}},
@@ -288,7 +289,7 @@ static uint32_t forbidden_by(const struct sock_fprog *program)
 
 /* --- the program's */
 
-/* What is stopped or asked while it is permitted. */
+/* Does while it is permitted what will be forbidden: connects, asks the kernel, ends the timers. */
 static void prepare(uint32_t forbidden)
 {
 	if (forbidden & agent_needs())

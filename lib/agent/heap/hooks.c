@@ -17,7 +17,7 @@
 
 enum { BOOT_BYTES = 64 << 10, BOOT_ALIGN = 64 };
 
-/* What is allocated while they are looked for. It is never freed. */
+/* Memory for what is allocated while the C library's functions are looked up. It is never freed. */
 static _Alignas(BOOT_ALIGN) char boot[BOOT_BYTES];
 static size_t boot_used;
 
@@ -192,7 +192,7 @@ uint64_t agent_usable(void *p, bool is_freed)
 	return bytes;
 }
 
-/* Of glibc. */
+/* In glibc only. */
 extern int dladdr1(const void *address, Dl_info *info, void **extra, int flags)
     __attribute__((weak));
 
@@ -222,16 +222,24 @@ void agent_hooks_count_live(bool is_wanted)
 
 /* --- samples */
 
-/* The stack of a call; 0: no room. */
+/* The stack of a call, by the thread's level; 0: no room. */
 static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
 {
 	uint32_t node = agent.has_stacks ? agent_capture(t->own, from) : 0;
-	uint32_t stack = node || !agent.has_stacks ? agent_tree_stack(node) : 0;
+	uint32_t stack = node || !agent.has_stacks ? agent_tree_stack_at(node, t->level) : 0;
 
 	if (stack)
 		return stack;
 	agent_count(&agent.shared->no_node);
-	return agent_tree_stack(0);
+	return agent_tree_stack_at(0, t->level);
+}
+
+/* Another thread may have seen a coarser level: then it is that of the stack. */
+static bool is_sample_of(struct agent_local *t, uint64_t bytes, uint32_t stack)
+{
+	const struct heap_stack *stacks = agent_at(agent.shared->stacks);
+
+	return agent_is_sample_at(t, bytes, agent_stack_level(&stacks[stack - 1]));
 }
 
 static void free_block(struct agent_local *t, uint64_t address, struct agent_block block,
@@ -254,20 +262,25 @@ static void free_unseen(struct agent_block block)
 	agent_sums_freed(block, &(struct agent_end){0});
 }
 
-static void sample(struct agent_local *t, uint64_t address, uint64_t bytes, uint64_t kept,
+/* True: it is in what is live, with the bytes that were requested. */
+static bool sample(struct agent_local *t, uint64_t address, uint64_t bytes, uint64_t kept,
 		   const struct agent_frame *from)
 {
 	struct agent_block old, block = {.size = heap_pack_size(bytes)};
 	uint64_t usable = 0;
+	bool is_exact;
 
 	block.stack = stack_of(t, from);
-	if (!block.stack)
-		return;
+	if (!block.stack || !is_sample_of(t, bytes, block.stack))
+		return false;
+	is_exact = t->level == HEAP_EXACT;
 	if (agent.has_overhead && real.usable)
 		usable = ask_usable((void *)(uintptr_t)address);
 	agent_sums_allocated(block, usable > bytes ? usable - bytes : 0);
+	if (t->level)
+		agent_adapt_count(t, 1, is_exact && agent.has_blocks);
 	if (!agent.has_blocks)
-		return;
+		return is_exact;
 	block.born = agent.has_lives ? agent_life_now() : 0;
 	block.is_filled = agent.has_pattern && agent_fill(address, bytes, kept);
 	if (!agent_blocks_add(address, block, &old))
@@ -277,18 +290,19 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes, uint
 	if (old.stack)
 		free_unseen(old);
 	t->last = ~address;
+	return is_exact;
 }
 
-void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame from)
+bool agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame from)
 {
 	struct agent_local *t = &agent_local;
 	int error = errno;
-	bool is_new = t->generation != agent_alive() || !t->generation;
+	bool is_new = t->generation != agent_alive() || !t->generation, is_live = false;
 
 	if (t->is_busy) {
 		if (!is_new && t->is_busy != AGENT_ASKS)
 			agent_count(&agent.shared->nested);
-		return;
+		return false;
 	}
 	t->is_busy = 1;
 	if (agent_attach(t) && !agent.shared->is_closed) {
@@ -297,12 +311,14 @@ void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame
 			t->left -= (int64_t)(bytes + !bytes);
 		}
 		if (t->left < 0) {
-			sample(t, (uintptr_t)p, bytes, kept, &from);
+			is_live = agent_is_sample_at(t, bytes, agent_level()) &&
+				  sample(t, (uintptr_t)p, bytes, kept, &from);
 			t->left = agent_distance(t);
 		}
 	}
 	agent_leave(t);
 	errno = error;
+	return is_live;
 }
 
 /* What is known of a block that is to be freed; it is tracked no more. By a thread that is inside.
@@ -311,6 +327,9 @@ static struct agent_block take(const void *p)
 {
 	struct agent_block block = agent_blocks_remove((uintptr_t)p);
 
+	block.is_exact = block.stack && agent_is_exact(block.stack);
+	if (block.is_exact)
+		agent_adapt_count(&agent_local, 0, -1);
 	if (block.stack)
 		agent_filter_remove((uintptr_t)p);
 	else if (agent.is_every)
@@ -377,7 +396,7 @@ static bool is_by_pages(uint32_t packed_size)
 	       (!agent.has_pattern || heap_size(packed_size) > HEAP_FILL_MAX);
 }
 
-/* Of a block that is not freed yet. */
+/* Bytes of a live block that were never touched. */
 static uint64_t untouched_of(const void *p, struct agent_block block)
 {
 	if (is_by_pages(block.size))
@@ -436,15 +455,16 @@ HOOK void *calloc(size_t nr, size_t bytes)
 	return p;
 }
 
-/* Of a block that may be tracked, or by a thread that is not attached: it may only free. */
-static __attribute__((noinline)) void slow_freed(const void *p)
+/* Of a block that may be tracked, or by a thread that is not attached: it may only free. True: it
+ * is no more in what is live. */
+static __attribute__((noinline)) bool slow_freed(const void *p)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_block block;
 	int error = errno;
 
 	if (!enter(t))
-		return;
+		return false;
 	if (!t->is_ended)
 		agent_plus_at_once(&t->slot->frees, 1);
 	block = take(p);
@@ -452,6 +472,7 @@ static __attribute__((noinline)) void slow_freed(const void *p)
 		free_block(t, (uintptr_t)p, block, untouched_of(p, block));
 	agent_leave(t);
 	errno = error;
+	return block.is_exact;
 }
 
 /* True if nothing is to be done but to count it. */
@@ -462,20 +483,17 @@ static inline __attribute__((always_inline)) bool is_untracked(const struct agen
 	       (!t->generation || AGENT_LIKELY(!*agent_filter((uintptr_t)p)));
 }
 
-static inline __attribute__((always_inline)) void freed(const void *p)
+static inline __attribute__((always_inline)) void ends(void *p)
 {
 	struct agent_local *t = &agent_local;
 
-	if (!is_untracked(t, p))
-		slow_freed(p);
-	else if (t->generation)
-		agent_plus_at_once(&t->slot->frees, 1);
-}
-
-static inline __attribute__((always_inline)) void ends(void *p)
-{
+	if (is_untracked(t, p)) {
+		if (t->generation)
+			agent_plus_at_once(&t->slot->frees, 1);
+	} else if (slow_freed(p)) {
+		return;
+	}
 	agent_count_live(p, -1);
-	freed(p);
 }
 
 void agent_freed(void *p)
@@ -517,12 +535,12 @@ static inline __attribute__((always_inline)) void *move(void *p, size_t bytes, s
 	if (block.stack)
 		untouched = untouched_of(p, block);
 	*kept = kept_of(p);
-	if (p)
+	if (p && !block.is_exact)
 		agent_count_live(p, -1);
 	q = real.realloc(p, bytes);
 	if (p && (q || !bytes))
 		count_free();
-	else if (p)
+	else if (p && !block.is_exact)
 		agent_count_live(p, 1);
 	if (block.stack && !q && bytes)
 		keep_block(p, block);

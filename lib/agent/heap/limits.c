@@ -4,6 +4,8 @@
  * Then there are holes behind the first nodes and the first stacks, and the arena ends early.
  * mlockall makes all of it resident: before it, the memory is made as small, too. Programs of 32
  * bits have as little as with a limit of NARROW: their addresses are few.
+ *
+ * What is mapped already is unmapped when the program sets such a limit.
  */
 #include "agent/heap/agent.h"
 
@@ -19,10 +21,10 @@ enum {
 	OF_ADDRESSES = 9,   /* RLIMIT_AS */
 	OF_LOCKED = 8,      /* RLIMIT_MEMLOCK */
 	OF_FILES = 7,       /* RLIMIT_NOFILE */
-	LOCKED = 256 << 20, /* as if this were the limit, where all memory is locked */
+	LOCKED = 256 << 20, /* where all memory is locked: as if this were the limit */
 	SHARE = 8,          /* the agent takes one of so many bytes */
 	WORD = sizeof(void *),
-	NOT_OVER = 0x100000, /* MAP_FIXED_NOREPLACE; before Linux 4.17 a wish */
+	NOT_OVER = 0x100000, /* MAP_FIXED_NOREPLACE; before Linux 4.17 the address is only a hint */
 	NR_TRIES = 8,
 	NR_PARTS = 3,
 };
@@ -53,7 +55,7 @@ static uint64_t not_less(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What is mapped: two holes lie between. */
+/* The parts of the memory that stay mapped; two holes lie between. */
 static void find_parts(const struct heap_header *h, uint64_t end, struct part out[NR_PARTS])
 {
 	const uint64_t nodes = h->nodes + h->max_nodes * sizeof(struct heap_node);
@@ -79,7 +81,7 @@ static void limit_to(struct heap_header *h, uint64_t share, uint64_t *arena_byte
 		*arena_bytes = arena & ~(uint64_t)(HEAP_BUCKET_BYTES - 1);
 }
 
-/* Of the whole memory and what the agent adds to it. */
+/* Whether the agent's bytes are too large a share of the limit. */
 static bool is_short(uint64_t limit, uint64_t bytes)
 {
 	return limit / SHARE < bytes + bytes / 2;
@@ -169,12 +171,12 @@ static uint64_t own_limit(int of)
 	return limit[0];
 }
 
-/* A dump of the program would have all of it, also what was never used. */
+/* Else a core dump of the program would contain all of the memory, also what was never used. */
 static struct heap_header *out_of_dumps(struct heap_header *h)
 {
 	if (h)
 		(void)madvise(h, h->mapped,
-			      16 /* MADV_DONTDUMP; of what lies in holes it says so */);
+			      16 /* MADV_DONTDUMP; fails for the holes, after all else is done */);
 	return h;
 }
 
@@ -208,7 +210,7 @@ uint64_t agent_unmap_sums(struct heap_header *h)
 
 /* --- a process that limits itself */
 
-/* What is not needed is unmapped before the limit is there. */
+/* Unmaps what is not needed, before the limit holds. */
 static void shrink(uint64_t limit)
 {
 	struct heap_header *h = agent.shared, lesser = *h;

@@ -4,6 +4,10 @@
  * The counter's rate is measured beside it, against CLOCK_MONOTONIC since the connection, and again
  * each time as much time has passed: what is not older than the connection lives no longer, so the
  * rate is always good enough.
+ *
+ * Lives are added up at the free, by classes of a stack that lie in the arena; when a block was
+ * allocated stands in memory of the program's own, beside the buckets. A class is the innermost
+ * address of a sample (PERF_ABI_LIVES), which symbol/ names.
  */
 #include "agent/heap/agent.h"
 
@@ -17,7 +21,7 @@ enum {
 };
 
 static uint64_t first, first_ns; /* at the connection */
-static uint64_t measured;        /* so many units later: */
+static uint64_t measured;        /* units since then at which the rate was measured */
 static unsigned unit_shift;
 static uint64_t rate; /* ns, in 1 / 2^RATE_SHIFT, of a unit; 0: not measured yet */
 
@@ -35,7 +39,7 @@ static uint64_t units(void)
 #endif
 }
 
-/* Of arm64 it is from 1 MHz to 1 GHz. */
+/* The counter of arm64 runs at 1 MHz to 1 GHz: it is shifted to at most MAX_HZ. */
 static unsigned find_shift(void)
 {
 	unsigned shift = CYCLES_SHIFT;
@@ -88,7 +92,7 @@ uint64_t agent_life_now(void)
 	return short_of(units());
 }
 
-/* By any thread, at worst by several: each result is right. */
+/* Several threads may do this at once: each result is right. */
 static uint64_t rate_at(uint64_t at)
 {
 	uint64_t since = at - first, before = __atomic_load_n(&measured, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /*
- * What is not measured, in the header of the process's memory: so the recorder reads it however the
- * process ends, and no system call is made for it.
+ * What is not measured, in the header of the process's memory. So the recorder reads it however
+ * the process ends (session/heap_missed.h), and no system call is made for it.
  */
 #include "agent/heap/agent.h"
 
@@ -29,7 +29,7 @@ static bool is_of(const struct heap_missed *m, enum heap_miss why, const char *n
 	       (!name || strncmp(m->name, name, sizeof(m->name) - 1) == 0);
 }
 
-/* Where there is no place for another name it counts with another one. */
+/* If there is no place for another name, it is counted under another one with the same reason. */
 struct heap_missed *agent_missed(enum heap_miss why, const char *name)
 {
 	struct heap_missed *all = agent.shared ? agent.shared->missed : NULL, *found = NULL;

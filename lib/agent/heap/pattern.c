@@ -6,6 +6,9 @@
  * What has contents is left as it is, but for the words of it that nobody wrote: they have those of
  * the block that was there before the realloc, and were counted when that ended. What they are now
  * counts as written.
+ *
+ * The pattern is another word at each address: what was copied, or was there before, is none.
+ * Blocks that live are read by the session (session/heap_pattern.h).
  */
 #include "agent/heap/agent.h"
 

@@ -52,9 +52,9 @@ void agent_thread_ended(void);
 
 /* --- types.c */
 
-/* Of a new connection: no type has a name. */
+/* Called when a new connection begins: forgets the names of types. */
 void agent_types_init(void);
-/* Of a std::type_info: what stands in the place of an address. 0: none, or there are too many. */
+/* The number that stands for a std::type_info in the place of an address. 0: too many types. */
 uint64_t agent_type_name(const void *type);
 
 /* --- vfork.c */

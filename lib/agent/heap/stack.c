@@ -488,7 +488,7 @@ static bool is_short(uint64_t sp)
 	return false;
 }
 
-/* Of a wrapper. */
+/* Whether the address is in this library's code: a wrapper. */
 static bool is_own(uint64_t pc)
 {
 	return pc - agent.text < agent.text_bytes;

@@ -10,7 +10,9 @@
  * The largest of estimates is an estimate that is too large, and has what happened to be sampled
  * then. So where samples stand for more than themselves, the moment is that of the bytes that are
  * live by malloc_usable_size of each block, sampled or not, also of one thread by steps. That needs
- * all blocks to be known: not in a child by fork, nor in a process that was attached to.
+ * all blocks to be known: not in a child by fork, nor in a process that was attached to. What is
+ * recorded exactly, before samples stand for more, counts with the bytes that were requested: so
+ * that peak is exact.
  */
 #include "agent/heap/agent.h"
 
@@ -21,15 +23,22 @@ static struct heap_stack *stack_of(struct agent_block block)
 	return &stacks[block.stack - 1];
 }
 
-static struct heap_weight weight_of(struct agent_block block)
+/* The weight of a sampled block, by its size and the level of its stack. */
+static struct heap_weight weight_of(const struct heap_stack *s, struct agent_block block)
 {
-	return heap_weigh(heap_size(block.size), agent.rate);
+	return heap_weigh(heap_size(block.size), heap_level_rate(agent_stack_level(s), agent.rate));
 }
 
-/* Bytes of one sample that are not those requested. */
+/* It stands for itself. */
+static bool is_exact(struct heap_weight w)
+{
+	return !w.calls;
+}
+
+/* Scales bytes of a sample other than those requested: overhead, untouched. */
 static uint64_t weigh(uint64_t bytes, struct heap_weight w)
 {
-	return agent.rate > 1 ? bytes * w.calls / HEAP_CALL : bytes;
+	return is_exact(w) ? bytes : bytes * w.calls / HEAP_CALL;
 }
 
 /* What is mostly 0, and then not written: it is in other cache lines. */
@@ -62,7 +71,7 @@ static void keep_own_peak(struct heap_stack *s)
 	agent_set(&s->own_peak_samples, s->samples - s->freed_samples);
 }
 
-/* By so much, which may be below 0. */
+/* Adds to the live bytes, or subtracts if negative, and keeps the peak. */
 static void raise(uint64_t bytes)
 {
 	struct heap_header *h = agent.shared;
@@ -99,8 +108,9 @@ void agent_live_flush(struct agent_local *t)
 	 * sample stands for. */
 	enum { MIN_STEP = 4096, MIN_EXACT_STEP = 1024, PART_OF_PEAK = 1024, PART_OF_RATE = 8 };
 	const uint32_t alive = agent_alive();
-	const uint64_t fewest = agent.is_every ? MIN_EXACT_STEP : MIN_STEP;
-	const uint64_t most = agent.is_every ? UINT64_MAX : agent.rate / PART_OF_RATE;
+	const bool is_all = agent.is_every || agent_level() == HEAP_EXACT;
+	const uint64_t fewest = is_all ? MIN_EXACT_STEP : MIN_STEP;
+	const uint64_t most = is_all ? UINT64_MAX : agent.rate / PART_OF_RATE;
 	const int64_t live = t->live;
 	uint64_t step;
 
@@ -114,13 +124,13 @@ void agent_live_flush(struct agent_local *t)
 	t->live_step = t->is_ended ? 0 : (int64_t)(step < most ? step : most);
 }
 
-/* By weights. Each thread's change is its own until it is worth a write to what all write; one
- * alone finds the peak to the byte. */
-static void change_live(uint64_t bytes)
+/* By weights, which are so many bytes or as many less. Each thread's change is its own until it is
+ * worth a write to what all write; one alone finds the peak to the byte. */
+static void change_live(uint64_t bytes, struct heap_weight w)
 {
 	struct agent_local *t = &agent_local;
 
-	if (!agent.has_peak || agent.is_live_counted)
+	if (!agent.has_peak || (agent.is_live_counted && !is_exact(w)))
 		return;
 	if (agent_is_alone()) {
 		raise(bytes);
@@ -138,7 +148,8 @@ static AGENT_RARE void wait_for(struct heap_stack *s)
 
 	agent_lock(&s->lock);
 	s->waits++;
-	if (s->waits >= MANY && s->waits >= s->samples / PART && !s->parts && !agent.has_paths)
+	if (s->waits >= MANY && s->waits >= s->samples / PART && !agent_stack_has_parts(s) &&
+	    !agent.has_paths)
 		agent_tree_divide(s);
 }
 
@@ -149,17 +160,27 @@ static void lock_to_allocate(struct heap_stack *s)
 }
 
 /* Rows of threads that are there are their own. */
-static void add_class(uint64_t *calls, uint64_t *bytes, struct heap_weight w)
+static void add_to_row(uint64_t *to, uint64_t n)
 {
-	const uint64_t nr = agent.rate > 1 ? w.calls : 1;
+	if (AGENT_UNLIKELY(agent_local.classes == agent.shared_classes))
+		__atomic_add_fetch(to, n, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(to, *to + n, __ATOMIC_RELAXED);
+}
 
-	if (AGENT_UNLIKELY(agent_local.classes == agent.shared_classes)) {
-		__atomic_add_fetch(calls, nr, __ATOMIC_RELAXED);
-		__atomic_add_fetch(bytes, w.bytes, __ATOMIC_RELAXED);
-		return;
-	}
-	__atomic_store_n(calls, *calls + nr, __ATOMIC_RELAXED);
-	__atomic_store_n(bytes, *bytes + w.bytes, __ATOMIC_RELAXED);
+/* What a class has of calls, bytes and squares, of what was allocated or of what was freed. */
+struct row {
+	uint64_t *calls, *bytes, *squares;
+};
+
+static void add_class(struct row to, struct agent_block block, struct heap_weight w)
+{
+	const uint64_t itself = agent.rate > 1 ? HEAP_CALL : 1;
+
+	add_to_row(to.calls, is_exact(w) ? itself : w.calls);
+	add_to_row(to.bytes, w.bytes);
+	if (!is_exact(w))
+		add_to_row(to.squares, heap_square(w.bytes, heap_size(block.size)));
 }
 
 static struct heap_class *class_of(struct agent_block block)
@@ -171,11 +192,11 @@ static struct heap_class *class_of(struct agent_block block)
 void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 {
 	struct heap_stack *s = stack_of(block);
-	struct heap_weight w = weight_of(block);
+	struct heap_weight w = weight_of(s, block);
 	struct heap_class *c = class_of(block);
 
 	if (AGENT_LIKELY(c))
-		add_class(&c->calls, &c->bytes, w);
+		add_class((struct row){&c->calls, &c->bytes, &c->squares}, block, w);
 	lock_to_allocate(s);
 	keep_peak(s);
 	agent_plus(&s->samples, 1);
@@ -186,7 +207,7 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 	add(&s->overhead, weigh(overhead, w));
 	keep_own_peak(s);
 	agent_unlock(&s->lock);
-	change_live(w.bytes);
+	change_live(w.bytes, w);
 }
 
 /* Under the lock of the stack. */
@@ -209,11 +230,12 @@ static void add_life(struct heap_stack *s, uint64_t ns, struct heap_weight w)
 void agent_sums_freed(struct agent_block block, const struct agent_end *end)
 {
 	struct heap_stack *s = stack_of(block);
-	struct heap_weight w = weight_of(block);
+	struct heap_weight w = weight_of(s, block);
 	struct heap_class *c = class_of(block);
 
 	if (AGENT_LIKELY(c))
-		add_class(&c->freed_calls, &c->freed_bytes, w);
+		add_class((struct row){&c->freed_calls, &c->freed_bytes, &c->freed_squares}, block,
+			  w);
 	agent_lock(&s->lock);
 	keep_peak(s);
 	agent_plus(&s->freed_samples, 1);
@@ -229,7 +251,7 @@ void agent_sums_freed(struct agent_block block, const struct agent_end *end)
 	if (block.born)
 		add_life(s, end->lived_ns, w);
 	agent_unlock(&s->lock);
-	change_live(-w.bytes);
+	change_live(-w.bytes, w);
 }
 
 /* --- samples */
@@ -248,20 +270,44 @@ static double log_of(double x)
 	return sum - halves * 0.69314718055994531;
 }
 
-int64_t agent_distance(struct agent_local *t)
+/* Between 0 and 1. */
+static double draw(struct agent_local *t)
 {
 	uint64_t x = t->random;
-	double u;
 
-	if (!agent.rate)
-		return INT64_MAX;
-	if (agent.is_every)
-		return 0;
 	x ^= x << 13;
 	x ^= x >> 7;
 	x ^= x << 17;
 	t->random = x;
-	u = ((double)(x >> 11) + 0.5) / 9007199254740992.0;
-	u = -log_of(u) * (double)agent.rate;
+	return ((double)(x >> 11) + 0.5) / 9007199254740992.0;
+}
+
+int64_t agent_distance(struct agent_local *t)
+{
+	double u;
+
+	t->level = agent_level();
+	if (!agent.rate)
+		return INT64_MAX;
+	if (agent.is_every || t->level == HEAP_EXACT)
+		return 0;
+	u = -log_of(draw(t)) * (double)heap_level_rate(t->level, agent.rate);
 	return u < 9e18 ? (int64_t)u : INT64_MAX;
+}
+
+static double chance_at(uint64_t bytes, uint32_t level)
+{
+	const double rate = (double)heap_level_rate(level, agent.rate);
+
+	return level == HEAP_EXACT ? 1 : heap_chance((double)(bytes + !bytes) / rate);
+}
+
+bool agent_is_sample_at(struct agent_local *t, uint64_t bytes, uint32_t level)
+{
+	const uint32_t before = t->level;
+
+	if (AGENT_LIKELY(level == before))
+		return true;
+	t->level = level;
+	return draw(t) * chance_at(bytes, before) < chance_at(bytes, level);
 }

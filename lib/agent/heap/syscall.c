@@ -37,7 +37,7 @@ __attribute__((visibility("hidden"), used)) long agent_raw_failed(long rc)
 	return -1;
 }
 
-/* Of seccomp(2): the operation and the filter. */
+/* syscall(SYS_seccomp, operation, flags, filter). */
 __attribute__((visibility("hidden"), used)) long agent_seccomp(long nr, long a, long b, long c,
 							       long d, long e, long f)
 {
@@ -51,7 +51,7 @@ __attribute__((visibility("hidden"), used)) long agent_seccomp(long nr, long a, 
 	return rc;
 }
 
-/* Of prctl: PR_SET_SECCOMP. */
+/* syscall(SYS_prctl, ...): looks at PR_SET_SECCOMP. */
 __attribute__((visibility("hidden"), used)) long agent_prctl(long nr, long a, long b, long c,
 							     long d, long e, long f)
 {

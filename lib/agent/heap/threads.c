@@ -1,6 +1,7 @@
 /*
  * Threads: where they are created, until they end. A thread that is created begins here, and goes
- * on in its own function at once, so that its stack is as without.
+ * on in its own function by a tail call, so that its stack is as without the agent. Its end is the
+ * destructor of its key.
  */
 #include "agent/heap/times.h"
 
@@ -58,7 +59,7 @@ static int run_c11(void *of)
 	return function(arg);
 }
 
-/* Of a thread that is not counted, but begins here. */
+/* The stack of a thread that is not counted, but begins through the agent. */
 enum { NO_STACK = UINT32_MAX };
 
 /* 0: no room. */

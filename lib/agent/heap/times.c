@@ -246,7 +246,8 @@ static uintptr_t generation_of(uintptr_t generation)
 	return generation & (((uintptr_t)1 << GENERATION_BITS) - 1);
 }
 
-/* Of the generation in which the timer was made. */
+/* Names the generation in which the timer was made: what a timer of an older one sends is ignored.
+ */
 static uintptr_t cookie(enum agent_time of)
 {
 	return (uintptr_t)COOKIE << (GENERATION_BITS + 1) | generation_of(agent.generation) << 1 |
@@ -256,7 +257,7 @@ static uintptr_t cookie(enum agent_time of)
 /* Found before there is a handler, which may not search. */
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 
-/* What the program believes that the kernel has for our signal. */
+/* The handler that the program believes the kernel calls for the agent's signal. */
 static struct sigaction believed;
 
 /* As if there were no handler. It is blocked until that returns. */

@@ -16,6 +16,10 @@
  * Before Linux 5.9, and on arm64, a timer may expire where a system call begins to wait, and end it
  * with EINTR, also one that SA_RESTART does not begin again. There the functions that wait block
  * the signal meanwhile.
+ *
+ * The handler runs on a stack of its own. The kernel looks at such a timer once a tick, so a
+ * sample is what was seen once, of any weight (is_sampled_time). A wait that lasts is read by the
+ * session.
  */
 #ifndef AGENT_HEAP_TIMES_H
 #define AGENT_HEAP_TIMES_H
@@ -30,9 +34,10 @@ enum agent_time { AGENT_CPU_TIME, AGENT_REAL_TIME, AGENT_NR_TIMES };
 void agent_times_init(void);
 /* The thread begins, or ends; attached, and busy. */
 void agent_times_begin(struct agent_local *t);
-/* Of a thread that begins with that function, called from there. */
+/* The thread was created at `from` and begins with that function: where it is if it ends before its
+ * first sample. */
 void agent_times_began(struct agent_frame from, uint64_t function);
-/* is_measured: it stays. */
+/* is_measured: the process stays measured. */
 void agent_times_end(struct agent_local *t, bool is_measured);
 
 /* The signal; 0: there is none. */
@@ -43,7 +48,7 @@ void agent_times_stop(void);
  * and *old is what was. False: it has a handler for it, and the timers have another one now; the
  * program's call is to be made. */
 bool agent_times_believe(const void *new, void *old);
-/* The same of a handler that becomes the one before. */
+/* The same for signal(2), which returns the handler before in *handler. */
 bool agent_times_believe_handler(void **handler);
 
 /* A call that may wait. */

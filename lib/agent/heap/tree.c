@@ -2,6 +2,11 @@
  * The tree of call paths. A private table finds a node by its parent and place. Where it is half
  * full, one of twice the size takes its place; the old one stays, as threads read it without a
  * lock.
+ *
+ * Threads that allocate at one stack would wait for each other's cache lines. So a stack for which
+ * they had to wait gets parts, which are stacks of the same node: readers add them up and see
+ * nothing of it. A stack that has a peak of its own (path_peak) gets none, as peaks of parts do
+ * not add up.
  */
 #include "agent/heap/agent.h"
 
@@ -12,7 +17,7 @@ struct table {
 	uint32_t node[]; /* numbers; 0: free */
 };
 
-enum { FIRST_ROOM = 1 << 12 };
+enum { FIRST_ROOM = 1 << 12, FIRST_PART = (1 << HEAP_LEVEL_SHIFT) - 1 };
 
 static struct table *table;
 static uint32_t lock;
@@ -34,7 +39,7 @@ static struct table *new_table(uint64_t room)
 bool agent_tree_init(void)
 {
 	lock = 0;
-	table = new_table(FIRST_ROOM); /* what was before is forgotten: few kilobytes at a fork */
+	table = new_table(FIRST_ROOM); /* an older one is not freed: some KiB for each fork */
 	return table;
 }
 
@@ -159,6 +164,7 @@ static uint32_t part_of(uint32_t stack)
 	for (int i = 0; i < LEVELS; i++, thread /= HEAP_NR_PARTS) {
 		uint32_t first = __atomic_load_n(&stacks[stack - 1].parts, __ATOMIC_ACQUIRE);
 
+		first &= FIRST_PART;
 		if (AGENT_LIKELY(!first))
 			break;
 		stack = first + (uint32_t)(thread % HEAP_NR_PARTS);
@@ -170,33 +176,47 @@ void agent_tree_divide(struct heap_stack *s)
 {
 	struct heap_header *h = agent.shared;
 	struct heap_stack *stacks = agent_at(h->stacks);
+	const uint32_t level = agent_stack_level(s) << HEAP_LEVEL_SHIFT;
 	uint32_t first;
 
 	agent_lock(&lock);
 	first = h->nr_stacks;
 	if (first < h->max_stacks / 2) {
-		for (uint32_t i = first; i < first + HEAP_NR_PARTS; i++)
+		for (uint32_t i = first; i < first + HEAP_NR_PARTS; i++) {
 			stacks[i].node = s->node;
+			stacks[i].parts = level;
+		}
 		__atomic_store_n(&h->nr_stacks, first + HEAP_NR_PARTS, __ATOMIC_RELEASE);
-		__atomic_store_n(&s->parts, first + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->parts, level | (first + 1), __ATOMIC_RELEASE);
 	}
 	agent_unlock(&lock);
 }
 
-uint32_t agent_tree_stack(uint32_t node)
+/* The stack, if its level is as coarse or coarser; else 0. stack: its number + 1, or 0. */
+static uint32_t of_level(uint32_t stack, uint32_t level)
+{
+	const struct heap_stack *stacks = agent_at(agent.shared->stacks);
+
+	return stack && !heap_is_coarser(level, agent_stack_level(&stacks[stack - 1])) ? stack : 0;
+}
+
+/* A node has the number of its coarsest stack; those of finer levels are known to their blocks
+ * alone. */
+uint32_t agent_tree_stack_at(uint32_t node, uint32_t level)
 {
 	struct heap_header *h = agent.shared;
 	struct heap_node *n = &nodes()[node];
-	uint32_t stack = __atomic_load_n(&n->stack, __ATOMIC_ACQUIRE);
+	uint32_t stack = of_level(__atomic_load_n(&n->stack, __ATOMIC_ACQUIRE), level);
 
 	if (AGENT_LIKELY(stack))
 		return part_of(stack);
 	agent_lock(&lock);
-	stack = n->stack;
+	stack = of_level(n->stack, level);
 	if (!stack && h->nr_stacks < h->max_stacks) {
 		struct heap_stack *s = agent_at(h->stacks);
 
 		s[h->nr_stacks].node = node;
+		s[h->nr_stacks].parts = level << HEAP_LEVEL_SHIFT;
 		stack = h->nr_stacks + 1;
 		__atomic_store_n(&h->nr_stacks, stack, __ATOMIC_RELEASE);
 		__atomic_store_n(&n->stack, stack, __ATOMIC_RELEASE);
@@ -204,4 +224,9 @@ uint32_t agent_tree_stack(uint32_t node)
 	}
 	agent_unlock(&lock);
 	return stack;
+}
+
+uint32_t agent_tree_stack(uint32_t node)
+{
+	return agent_tree_stack_at(node, 0);
 }

@@ -7,6 +7,9 @@
  * on to it by a jump, and is left before there is a child. Those that a program makes by the system
  * call alone are not seen: what they open and close counts as their parent's. A process that is not
  * connected yet does so before, as the recorder would take the child for it.
+ *
+ * In a child by clone whose thread-local memory the C library did not make (sandboxes do so for
+ * one call), what stands before a function only passes on (agent_has_no_locals).
  */
 #include "agent/heap/resource.h"
 
@@ -37,7 +40,7 @@ bool agent_is_ours(void)
 typedef void function(void);
 function *agent_vforking(void), *agent_cloning(void *begin, void *stack, int flags);
 
-/* Of a C library without them. */
+/* Called where the C library has no such function. */
 static int fail(void)
 {
 	errno = ENOSYS;
@@ -81,7 +84,8 @@ __attribute__((visibility("hidden"), used)) function *agent_cloning(void *begin,
 	return behind;
 }
 
-/* All registers with arguments stay. */
+/* Calls `by`, which returns where to go on, and goes on there by a jump: all registers with
+ * arguments, and the stack, are as they were. */
 #if defined(__x86_64__)
 #define GO_ON(name, by)                                                                            \
 	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name                         \
@@ -92,7 +96,8 @@ __attribute__((visibility("hidden"), used)) function *agent_cloning(void *begin,
 		".cfi_def_cfa_offset 8\njmp *%rax\n"                                               \
 		".cfi_endproc\n.size " name ", . - " name "\n")
 #elif defined(__i386__)
-/* The arguments are on the stack; what is read of them where there are none is not used. */
+/* Here the arguments are on the stack: three words are passed on, whether there are as many or
+ * not. */
 #define GO_ON(name, by)                                                                            \
 	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name                         \
 		":\n.cfi_startproc\nendbr32\n"                                                     \

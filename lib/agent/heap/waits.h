@@ -24,7 +24,7 @@
 	if (waits_)                                                                                \
 		agent_wait_end(&wait_);
 
-/* Without a wait no clock is read. */
+/* Tries the lock first: where it is free, no clock is read. */
 #define TRIES(try)                                                                                 \
 	if (AGENT_UNLIKELY(agent_wants_times()) && REAL(try)) {                                    \
 		int r_ = REAL(try)(of);                                                            \
@@ -65,7 +65,7 @@ struct agent_signals {
 	if ((r) == 0)                                                                              \
 		agent_signals_masked((how), wished_, (old));
 
-/* Of ours the program only believes that. */
+/* The agent's own signal: the program's handler is remembered, the agent's stays in the kernel. */
 #define IS_OURS(number) AGENT_UNLIKELY((number) && (number) == agent_times_signal())
 #define HANDLES(number, handler)                                                                   \
 	if (IS_OURS(number)) {                                                                     \

@@ -4,6 +4,10 @@
  *
  * They are declared here, as no header does: those with optional arguments pass on all that there
  * may be.
+ *
+ * Resources are stacks of the same memory as the heap's, each with the number of its resource as
+ * innermost address: one memory and one reader serve both, and malloc's hooks do nothing for it. A
+ * row has the signature, what is done before the call and after it; resources.c adds up.
  */
 #include "agent/heap/waits.h"
 
@@ -93,7 +97,7 @@ enum { DUPFD = 0, DUPFD_CLOEXEC = 1030, RANGE_CLOEXEC = 4, SS_DISABLED = 2 };
 		WRITTEN_BYTES(bytes);                                                              \
 	} while (0)
 
-/* By struct rlimit, whose words are the machine's. */
+/* struct rlimit has words of 64 bits, or of 32 in a 32-bit program. */
 #define LIMITING(pid, of, limit)                                                                   \
 	do {                                                                                       \
 		if (sizeof(long) == sizeof(uint64_t))                                              \
@@ -102,7 +106,7 @@ enum { DUPFD = 0, DUPFD_CLOEXEC = 1030, RANGE_CLOEXEC = 4, SS_DISABLED = 2 };
 			agent_limiting_32((pid), (of), (limit));                                   \
 	} while (0)
 
-/* Of the thread; for agent_capture. */
+/* Remembers the thread's alternate signal stack, which agent_capture may have to walk. */
 #define HAS_ALTERNATE(result, stack)                                                               \
 	do {                                                                                       \
 		if ((result) == 0 && (stack))                                                      \
@@ -370,7 +374,7 @@ static struct {
 	if (found)                                                                                 \
 		memcpy(&real.name, &found, sizeof(found));
 
-/* Of this library, by the linker. */
+/* Begin and end of this library's code, defined by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
@@ -391,7 +395,7 @@ __attribute__((constructor)) AGENT_RARE void agent_wrappers_find(void)
 /* Constructors of other libraries may run before ours. */
 #define REAL(name) ((AGENT_LIKELY(real.is_found) ? (void)0 : agent_wrappers_find()), real.name)
 
-/* Of a function that this C library does not have. */
+/* Called in place of a function that this C library does not have. */
 static AGENT_RARE long fail(void)
 {
 	errno = ENOSYS;
@@ -430,7 +434,7 @@ void closefrom(int first)
 		behind(first);
 }
 
-/* What ends the process without destructors. */
+/* Functions that end the process without running destructors. */
 #define WRAP_END(name)                                                                             \
 	HOOK AGENT_OF_ENDS __attribute__((noreturn)) void name(int status);                        \
 	void name(int status)                                                                      \

@@ -19,7 +19,7 @@ enum {
 	MAX_PROBES = 32, /* of slots */
 };
 
-/* What tells programs apart that ran in the same task. */
+/* Start and number of execs, by which programs that ran in the same task differ. */
 struct task_struct___started {
 	unsigned long long start_boottime, self_exec_id;
 } __attribute__((preserve_access_index));

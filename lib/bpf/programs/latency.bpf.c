@@ -42,12 +42,9 @@ struct task_struct___before_5_14 {
 	long state;
 } __attribute__((preserve_access_index));
 
-struct bpf_iter__task {
-	struct task_struct *task;
-} __attribute__((preserve_access_index));
-
 #define FOLLOW_TASK struct bpf_latency_task
 #include "bpf/programs/follow.bpf.h"
+#include "bpf/programs/seed.bpf.h"
 
 struct irqaction {
 	const char *name;
@@ -119,7 +116,7 @@ struct {
 /* The slot of each kind and of each system call, from 1; 0: it is not measured. */
 const volatile __u8 slot_of_kind[BPF_LATENCY_SYSCALL];
 const volatile __u8 slot_of_syscall[BPF_LATENCY_NR_SYSCALLS];
-/* What ends on other CPUs is not measured. */
+/* Only what ends on these CPUs is measured. */
 const volatile bool has_cpus;
 const volatile __u64 measured_cpus[BPF_LATENCY_MAX_CPUS / 64];
 /* Events that are disabled, by slot. */
@@ -164,7 +161,7 @@ static bool is_measured(__u32 slot)
 	return !has_cpus || (cpu < BPF_LATENCY_MAX_CPUS && measured_cpus[cpu / 64] >> cpu % 64 & 1);
 }
 
-/* Of others nothing is named. */
+/* The histogram, if its key is to be named; NULL: it is that of all others, or there is no room. */
 static __attribute__((noinline)) struct bpf_latency_histogram *add(struct bpf_latency_key *key,
 								   __u64 ns)
 {
@@ -191,18 +188,7 @@ static void count(__u32 slot)
 
 /* --- tasks ----------------------------------------------------------------------------------- */
 
-/* Finds the tasks that were there before. */
-SEC("?cpuperf_iter/task")
-int seed(struct bpf_iter__task *ctx)
-{
-	struct task_struct *t = ctx->task;
-
-	if (t && t->pid && !find(t))
-		make_like(t, t);
-	return 0;
-}
-
-/* Of the control group, if that is measured. */
+/* Whether the task is in the control group, if one is measured. */
 static __always_inline bool is_inside(struct task_struct *t, struct bpf_latency_task *s)
 {
 	follow_groups(t, &s->follow);

@@ -173,7 +173,7 @@ static void add_task(const struct task_struct *t, struct sums *to)
 	}
 }
 
-/* The same of a task whose type the verifier trusts. */
+/* The same for a task whose type the verifier trusts: its fields are read directly. */
 static void add_first(struct task_struct *t, struct sums *to)
 {
 	to->cpu_ns += t->se.sum_exec_runtime;

@@ -100,8 +100,10 @@ const volatile __u64 reg_bits;
 const volatile bool has_wakers;
 __u64 nr_wakers; /* stored so far */
 
-/* The places in struct pt_regs of the number of a system call and of its arguments. */
-const volatile __u16 call_at, argument_at[3];
+/* The places in struct pt_regs of the number of a system call, of its arguments, and of what is
+ * mode_64 in the bit MODE_BIT while a program of 64 bits runs. */
+const volatile __u16 call_at, argument_at[3], mode_at;
+const volatile __u32 mode_64;
 const volatile __u32 futex_call; /* the number of futex(2); 0: futexes are not stored */
 
 const volatile __u64 mean_ns[BPF_NR_WAITS];     /* between two samples; 0: none */
@@ -197,39 +199,94 @@ static __always_inline __u64 measured_ns(struct task_struct *t, struct bpf_waits
 	return to > from ? to - from : 0;
 }
 
-/* The futex that the task waits at; 0: none. Also of a task that runs again, up to its return to
- * the program. */
-static __u64 futex_of(struct task_struct *t)
+/* The numbers of the younger calls, which are those of all machines, also of 32 bits. */
+enum { FUTEX_WAITV_CALL = 449, FUTEX_WAIT_CALL = 455, MODE_BIT = 0x10 };
+
+/* What a task waits at. value: that word is to be another; ANY: no such call. */
+#define ANY (~(__u64)0)
+struct futex {
+	__u64 address, value;
+};
+
+static __u64 read_argument(const char *regs, int i)
 {
-	char *regs = (char *)bpf_task_pt_regs(t);
-	__u64 futex = 0;
+	__u64 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), regs + argument_at[i]);
+	return value;
+}
+
+/* The first futex of those that futex_waitv(2) waits for. */
+static void find_first(const char *regs, struct futex *out)
+{
+	__u64 waiter[2] = {0, 0}; /* of struct futex_waitv: the value, the address */
+
+	bpf_probe_read_user(waiter, sizeof(waiter), (void *)read_argument(regs, 0));
+	out->value = waiter[0];
+	out->address = waiter[1];
+}
+
+static bool is_of_64_bits(const char *regs)
+{
+	__u32 mode = 0;
+
+	bpf_probe_read_kernel(&mode, sizeof(mode), regs + mode_at);
+	return (mode & MODE_BIT) == mode_64;
+}
+
+static void read_command(const char *regs, struct futex *out)
+{
+	enum { COMMAND = 127, WAIT = 0, WAIT_BITSET = 9 };
+	const __u64 command = read_argument(regs, 1) & COMMAND;
+
+	out->address = read_argument(regs, 0);
+	if (command == WAIT || command == WAIT_BITSET)
+		out->value = (__u32)read_argument(regs, 2);
+}
+
+/* The futex that the task waits at; its address 0: none. Also of a task that runs again, up to its
+ * return to the program. Of a task that is not the current one, memory cannot be read. */
+static struct futex futex_of(struct task_struct *t, bool is_current)
+{
+	const char *regs = (const char *)bpf_task_pt_regs(t);
+	struct futex f = {0, ANY};
 	__u32 call = 0;
 
 	if (t->flags & KERNEL_THREAD || !futex_call ||
-	    bpf_probe_read_kernel(&call, sizeof(call), regs + call_at) || call != futex_call)
-		return 0;
-	bpf_probe_read_kernel(&futex, sizeof(futex), regs + argument_at[0]);
-	return futex;
+	    bpf_probe_read_kernel(&call, sizeof(call), regs + call_at))
+		return f;
+	if (call == futex_call) {
+		read_command(regs, &f);
+	} else if (call == FUTEX_WAIT_CALL && is_of_64_bits(regs)) {
+		f.address = read_argument(regs, 0);
+		f.value = read_argument(regs, 1);
+	} else if (call == FUTEX_WAITV_CALL && is_current && is_of_64_bits(regs)) {
+		find_first(regs, &f);
+	}
+	return f;
 }
 
-/* The task that is switched out waits at its futex: who owns that, if it is a lock that says so. A
- * lock of glibc waits for its word to be no longer 2, and has its owner 8 bytes behind that; the
- * word of one with priority inheritance, or of a robust one, is its owner. */
-static __u32 owner_of(struct task_struct *t, __u64 futex)
+/* The current task waits at that futex: who owns it, if it is a lock that says so. A lock of glibc
+ * waits for its word to be no longer 2, and has its owner 8 bytes behind that; the word of one with
+ * priority inheritance, or of a robust one, is its owner. */
+static __u32 owner_of(const struct futex *f)
 {
-	enum { OF_WORD = 0x3fffffff, CONTENDED = 2, COMMAND = 127, WAIT = 0, WAIT_BITSET = 9 };
-	char *regs = (char *)bpf_task_pt_regs(t);
-	__u64 command = 0, value = 0;
+	enum { OF_WORD = 0x3fffffff, CONTENDED = 2 };
 	__u32 word[3] = {0, 0, 0};
 
-	bpf_probe_read_kernel(&command, sizeof(command), regs + argument_at[1]);
-	bpf_probe_read_kernel(&value, sizeof(value), regs + argument_at[2]);
-	if (bpf_probe_read_user(word, sizeof(word), (void *)futex))
+	if (!f->address || bpf_probe_read_user(word, sizeof(word), (void *)f->address))
 		return 0;
-	command &= COMMAND;
-	if ((command == WAIT || command == WAIT_BITSET) && (__u32)value == CONTENDED)
-		return word[2];
-	return word[0] & OF_WORD;
+	return f->value == CONTENDED ? word[2] : word[0] & OF_WORD;
+}
+
+static void store_futex(struct bpf_waits_task *s, struct task_struct *t, bool is_current)
+{
+	struct futex f = {0, ANY};
+
+	if (s->phase == BPF_WAIT_OFF_CPU)
+		f = futex_of(t, is_current);
+	s->futex = f.address;
+	s->owner = is_current ? owner_of(&f) : 0;
 }
 
 /* Ends the phase in which the task waited, on a CPU whose runqueue is locked: adds up the part
@@ -341,8 +398,7 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 			s->delay = delay_of(prev);
 		s->since = s->follow.is_member == BPF_FOLLOW_STARTS ? 0 : now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
-		s->futex = s->phase == BPF_WAIT_OFF_CPU ? futex_of(prev) : 0;
-		s->owner = s->futex ? owner_of(prev, s->futex) : 0;
+		store_futex(s, prev, true);
 	}
 	sum->due = 0;
 	sum->pid = next->pid;
@@ -377,7 +433,7 @@ static void copy_user(struct bpf_waits_waker *w, struct task_struct *t)
 		w->stack_bytes = bytes;
 }
 
-/* Of the waker that used the slot before, nothing is sent. */
+/* Clears a slot, so that nothing of the waker before is sent. */
 static __always_inline void clear(struct bpf_waits_waker *w)
 {
 	volatile __u64 *words = (volatile __u64 *)w;
@@ -647,7 +703,7 @@ static struct bpf_waits_task *visit(struct task_struct *t)
 	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS || s->since)
 		return s && s->since ? s : NULL;
 	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
-	s->futex = s->phase == BPF_WAIT_OFF_CPU ? futex_of(t) : 0;
+	store_futex(s, t, false);
 	s->delay = delay_of(t);
 	s->since = bpf_ktime_get_ns();
 	return NULL;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Selects the samples of a target's tasks from those of a CPU's event. Runs at each overflow of the
+ * event: 0 drops the sample.
+ */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/follow_shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct pid;
+
+struct task_struct {
+	int pid, tgid;
+	struct pid *thread_pid; /* NULL: it was waited for, and a sample would name nobody */
+	struct task_struct *group_leader;
+} __attribute__((preserve_access_index));
+
+struct selected_task {
+	struct bpf_follow follow;
+};
+
+#define FOLLOW_TASK struct selected_task
+#include "bpf/programs/follow.bpf.h"
+#include "bpf/programs/seed.bpf.h"
+
+SEC("perf_event")
+int selected(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+
+	return t->thread_pid && membership(t) == 1;
+}
