@@ -13,14 +13,14 @@
 #include "base/privilege.h"
 #include "base/root.h"
 #include "base/str.h"
-#include "collect/cgroup_text.h"
+#include "plan/plan.h"
 #include "pmu/group.h"
 #include "proc/proc.h"
-#include "session/plan.h"
 #include "spec/spec.h"
 #include "target/children.h"
 #include "target/memory.h"
 #include "target/watch.h"
+#include "things/cgroup_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -369,7 +369,7 @@ static void look(const struct session *s, size_t i, struct event_support *out)
 	const struct session_event *ev = session_event(s, i);
 	const struct plan *plan = session_plan(s);
 	const struct plan_event *p = &plan->events[i];
-	const struct collect_choice choice = {p->asked->choice.words, p->asked->choice.nr_words};
+	const struct things_choice choice = {p->asked->choice.words, p->asked->choice.nr_words};
 
 	*out = ev->support;
 	if (out->state == READING_OK && !event_is_perf(&p->event))

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "guests.h"
-#include "session/plan.h"
+#include "plan/plan.h"
 #include "target/command.h"
 #include "wire/loadable.h"
 

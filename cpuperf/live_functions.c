@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/privilege.h"
 #include "base/thread.h"
+#include "plan/plan.h"
 #include "program.h"
 #include "rights.h"
 #include "session/held.h"
-#include "session/plan.h"
 #include "session/session.h"
 #include "spec/spec.h"
 

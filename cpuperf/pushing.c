@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "export/openmetrics.h"
 #include "options.h"
+#include "plan/plan.h"
 #include "program.h"
 #include "push/target.h"
 #include "rights.h"
-#include "session/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,9 +9,9 @@
 #include "heap.h"
 #include "machine.h"
 #include "options.h"
+#include "plan/plan.h"
 #include "reload.h"
 #include "session/held.h"
-#include "session/plan.h"
 #include "spec/spec.h"
 
 #include <stdbool.h>

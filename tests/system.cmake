@@ -31,7 +31,7 @@ add_executable(touch ${CMAKE_CURRENT_SOURCE_DIR}/system/touch.c)
 target_compile_options(touch PRIVATE -fno-sanitize=all)
 target_link_options(touch PRIVATE -fno-sanitize=all -static)
 set_target_properties(touch PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-# In place of NVIDIA's libraries, where test_gpu_pm.py and test_collect_pm look for them.
+# In place of NVIDIA's libraries, where test_gpu_pm.py and test_gpu_pm look for them.
 set(cuda_dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 foreach(library "cuda:libcuda.so.1:CUDA:cuda" "cupti:libcupti.so.12:CUPTI:cuda" "cupti_old:libcupti.so.12:OLD:cuda_old")
   string(REPLACE ":" ";" library ${library})

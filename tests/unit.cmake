@@ -44,7 +44,7 @@ function(add_unit name)
 endfunction()
 
 # Which pointers its stack has is what is tested.
-set_source_files_properties(unit/test_session_heap_reach.c PROPERTIES COMPILE_OPTIONS -O1)
+set_source_files_properties(unit/test_heap_reach.c PROPERTIES COMPILE_OPTIONS -O1)
 
 # add_alone(NAME SOURCE): a program of its own.
 function(add_alone name source)
@@ -56,11 +56,11 @@ function(add_alone name source)
     target_compile_options(${name} PRIVATE -fno-omit-frame-pointer)
     target_link_libraries(${name} PRIVATE agent_parts)
   endif()
-  if(name MATCHES "^test_collect_(gpm|gpu_nvidia|nvml)")
+  if(name MATCHES "^test_gpu_(gpm|nvidia|nvml)")
     target_compile_definitions(${name} PRIVATE NVML_STANDINS="${CMAKE_BINARY_DIR}/nvml")
     add_dependencies(${name} ${nvml_standins})
   endif()
-  if(name STREQUAL "test_collect_pm") # with stand-ins for the vendor's libraries: system.cmake
+  if(name STREQUAL "test_gpu_pm") # with stand-ins for the vendor's libraries: system.cmake
     target_compile_definitions(${name} PRIVATE CUDA_DIR="${CMAKE_CURRENT_BINARY_DIR}/cuda")
     add_dependencies(${name} cpuperf_gpu_pm standin_cuda standin_cupti standin_cupti_old)
   endif()
@@ -98,14 +98,14 @@ foreach(source ${tests})
   # So do these headers, and the sources that tests include.
   file(STRINGS ${source} stands_in REGEX "^[a-z][a-z0-9_ *]*\\([^;]*$|^#include \"(test_(symbols|unwind)\\.h|.*\\.c)\"")
   list(FILTER stands_in EXCLUDE REGEX "^static ")
-  if(stands_in OR name MATCHES "^test_(agent|attach|print|unwind_step|collect_(gpm|gpu_nvidia|nvml|pm|process_iterator))")
+  if(stands_in OR name MATCHES "^test_(agent|attach|print|unwind_step|gpu_(gpm|nvidia|nvml|pm)|process_iterator)")
     add_alone(${name} ${source})
   else()
     add_to_room(${name} ${source} ${room})
   endif()
   declare_test(${name} unit ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})
   if(name MATCHES "^test_(agent|attach|base|bpf|cfi|elf|event|host|pmu|survey|trace|unwind|wire)_"
-     OR name STREQUAL "test_collect_process_iterator")
+     OR name STREQUAL "test_process_iterator")
     list(APPEND of_machine ${name})
   else()
     list(APPEND not_of_machine ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "session/source.h"
+#include "session/source_uses.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 
 #include "api/usage.h"
 #include "base/err.h"
+#include "plan/plan.h"
 #include "pmu/user.h"
-#include "session/plan.h"
 
 struct perf_event_attr;
 

@@ -5,11 +5,11 @@
 
 #include "base/array.h"
 #include "collect/collect.h"
+#include "kernel/latency.h"
+#include "kernel/probes.h"
+#include "kernel/waits.h"
+#include "kernel/ways.h"
 #include "pmu/probe.h"
-#include "session/latency.h"
-#include "session/probes.h"
-#include "session/waits.h"
-#include "session/ways.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,12 +35,12 @@ static void check_latencies(struct api_works *w)
 
 	for (size_t i = 0; i < ARRAY_NR(numbers); i++)
 		numbers[i] = (int)i;
-	session_latency_check(numbers, ARRAY_NR(numbers), &all);
+	kernel_latency_check(numbers, ARRAY_NR(numbers), &all);
 	for (size_t i = 0; i < ARRAY_NR(numbers); i++) {
 		if (all.state == READING_OK)
 			w->latencies[i] = all;
 		else
-			session_latency_check(&numbers[i], 1, &w->latencies[i]);
+			kernel_latency_check(&numbers[i], 1, &w->latencies[i]);
 	}
 }
 
@@ -57,7 +57,7 @@ static const struct event_support *check_latency(struct api_works *w, const stru
 static const struct event_support *check_waits(struct api_works *w)
 {
 	if (!w->has_waits)
-		session_waits_check(&w->waits);
+		kernel_waits_check(&w->waits);
 	w->has_waits = true;
 	return &w->waits;
 }
@@ -65,7 +65,7 @@ static const struct event_support *check_waits(struct api_works *w)
 static const struct event_support *check_probes(struct api_works *w)
 {
 	if (!w->has_probes)
-		session_probes_check(w->host, &w->probes);
+		kernel_probes_check(w->host, &w->probes);
 	w->has_probes = true;
 	return &w->probes;
 }

@@ -5,7 +5,7 @@
  * The table of histograms has a fixed size: what finds no room is in the histogram of others.
  * Buckets are log-linear, 16 to a power of two. Start times of system calls and of waits for a CPU
  * are stored in the task; interrupts and requests are of the machine, also with a target.
- * session/latency.h subtracts two readings and adds up the CPUs.
+ * kernel/latency.h subtracts two readings and adds up the CPUs.
  */
 #ifndef BPF_LATENCY_H
 #define BPF_LATENCY_H

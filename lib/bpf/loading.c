@@ -7,9 +7,9 @@
 #include "base/privilege.h"
 #include "base/root.h"
 #include "base/sys.h"
+#include "bpf/btf_types.h"
 #include "bpf/follow.h"
 #include "bpf/kernel_functions.h"
-#include "bpf/kernel_types.h"
 #include "bpf/reduced_types.h"
 
 #include <bpf/bpf.h>
@@ -282,15 +282,15 @@ typedef int types_fn(const void *kernel, size_t len, void *arg);
 /* Calls fn with the kernel's types: from its file, or, as libbpf finds them, beside it. */
 static int with_types(types_fn *fn, void *arg)
 {
-	struct kernel_types kernel;
-	int rc = kernel_types_open(&root_live, &kernel);
+	struct btf_types kernel;
+	int rc = btf_types_open(&root_live, &kernel);
 	struct btf *btf;
 	const void *data;
 	__u32 len = 0;
 
 	if (rc == 0) {
 		rc = fn(kernel.data, kernel.len, arg);
-		kernel_types_close(&kernel);
+		btf_types_close(&kernel);
 		return rc;
 	}
 	btf = btf__load_vmlinux_btf();
@@ -395,7 +395,7 @@ static const char *type_of_trace(const char *name, char type[static TYPE_BYTES])
 bool loading_has_trace(const char *name)
 {
 	char type[TYPE_BYTES];
-	int rc = kernel_types_have_name(&root_live, type_of_trace(name, type));
+	int rc = btf_types_have_name(&root_live, type_of_trace(name, type));
 
 	/* libbpf also looks for the types beside the kernel's file */
 	return rc < 0 ? libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0 : rc > 0;

@@ -3,7 +3,7 @@
  *
  * Programs are built into cpuperf as bytes (generated/, made by scripts/generate), so building
  * needs no clang. Starts must be quick: libbpf takes 50 ms each time it reads all types of the
- * kernel. So whether a tracepoint exists is looked up in the names of the types (kernel_types.h);
+ * kernel. So whether a tracepoint exists is looked up in the names of the types (btf_types.h);
  * sections have names of our own (cpuperf_trace/, cpuperf_iter/), so that libbpf does not look for
  * them; it relocates programs by the few types that they name (reduced_types.h); and numbers of
  * types and of kernel functions (kernel_functions.h) are put in before a program is passed to the

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "bpf/aggregate_tables.h"
-#include "bpf/kernel_types.h"
+#include "bpf/btf_types.h"
 #include "bpf/lasting.h"
 #include "bpf/loading.h"
 #include "bpf/wait_steps.h"
@@ -205,7 +205,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->has_children = c->follow.has_children;
 	bpf_program__set_autoload(p->progs.on_move, c->follow.has_cgroup);
 	p->rodata->has_iter_task =
-	    c->follow.has_cgroup && kernel_types_have_name(&root_live, "bpf_iter_task_new") > 0;
+	    c->follow.has_cgroup && btf_types_have_name(&root_live, "bpf_iter_task_new") > 0;
 	for (int i = 0; i < BPF_WAITS_NR_SUMS; i++)
 		p->bss->disabled_ns[i] = UINT64_MAX;
 	return loading_follow(p->obj, &c->follow, true, &p->rodata->cgroup_id, e)

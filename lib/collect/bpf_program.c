@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "bpf/program_runs.h"
-#include "collect/things.h"
 #include "proc/keys.h"
 #include "proc/list.h"
 #include "proc/proc.h"
+#include "things/things.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -220,7 +220,7 @@ static int find_first(struct programs *s, struct err *e)
 	return rc ? err_set(e, rc, "BPF programs cannot be read: %s", strerror(-rc)) : 0;
 }
 
-static int programs_open(const struct root *root, const struct collect_choice *choice,
+static int programs_open(const struct root *root, const struct things_choice *choice,
 			 uint32_t wanted, void **state, struct err *e)
 {
 	struct programs *s = mem_zalloc(sizeof(*s));
@@ -239,7 +239,7 @@ static int programs_open(const struct root *root, const struct collect_choice *c
 	return rc;
 }
 
-const struct collect_many_source collect_bpf_program_source = {
+const struct things_source collect_bpf_program_source = {
     .name = "BPF program",
     .may_be_none = true,
     .open = programs_open,

@@ -11,11 +11,11 @@
 #ifndef COLLECT_BPF_PROGRAM_H
 #define COLLECT_BPF_PROGRAM_H
 
-#include "collect/many.h"
+#include "things/many.h"
 
 /* Both are cumulative. */
 enum bpf_program_field { BPF_RUN_TIME, BPF_RUN_COUNT, BPF_PROGRAM_NR_FIELDS };
 
-extern const struct collect_many_source collect_bpf_program_source;
+extern const struct things_source collect_bpf_program_source;
 
 #endif

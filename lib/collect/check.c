@@ -15,7 +15,7 @@ static void explain_partly(const struct collect *c, struct event_support *out)
 	size_t nr[READING_NR_STATES] = {0}, nr_all;
 
 	for (size_t k = 0; set != UINT32_MAX && k < collect_nr_things(c, set); k++) {
-		struct collect_thing thing;
+		struct things_one thing;
 		struct reading r;
 
 		collect_get_thing(c, set, k, &thing);
@@ -31,7 +31,7 @@ static void explain_partly(const struct collect *c, struct event_support *out)
 }
 
 static void read_once(const struct host *h, const struct event *ev,
-		      const struct collect_choice *choice, struct event_support *out)
+		      const struct things_choice *choice, struct event_support *out)
 {
 	const struct err *why;
 	struct collect *c;
@@ -89,14 +89,14 @@ int collect_check_kernel(const struct host *h, const struct event *ev, const cha
 	return rc;
 }
 
-void collect_check(const struct host *h, const struct event *ev,
-		   const struct collect_choice *choice, struct event_support *out)
+void collect_check(const struct host *h, const struct event *ev, const struct things_choice *choice,
+		   struct event_support *out)
 {
 	static const char *const self = "0";
 	/* of thousands of processes, one is enough if all may be read */
 	bool is_process =
 	    ev->row->choice && strcmp(ev->row->choice, "pids") == 0 && host_may_trace(&h->root);
-	const struct collect_choice one = {&self, is_process, NULL};
+	const struct things_choice one = {&self, is_process, NULL};
 
 	event_support_check(h, ev, 0, out);
 	if (out->state == READING_OK)

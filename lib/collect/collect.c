@@ -9,9 +9,9 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "collect/reread.h"
 #include "collect/rows.h"
 #include "collect/value_file.h"
+#include "things/reread.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,11 +28,11 @@ struct open_source {
 
 /* A source of many things in use, with one choice of things: for all events that share both. */
 struct open_many {
-	const struct collect_many_source *source;
-	const struct collect_choice *choice;   /* borrowed from the first of its events */
-	uint32_t wanted;                       /* bits of fields */
-	const char *names[COLLECT_MAX_FIELDS]; /* of a source whose fields have names */
-	double scales[COLLECT_MAX_FIELDS];
+	const struct things_source *source;
+	const struct things_choice *choice;   /* borrowed from the first of its events */
+	uint32_t wanted;                      /* bits of fields */
+	const char *names[THINGS_MAX_FIELDS]; /* of a source whose fields have names */
+	double scales[THINGS_MAX_FIELDS];
 	uint64_t every_ns;
 	void *state;    /* owned; NULL: it could not be opened */
 	int status;     /* of open, or of the last read: 0 or -errno */
@@ -93,7 +93,7 @@ static int open_event(struct collect *c, size_t i)
 	if (row->missing)
 		return -ENODEV;
 	if (collect_is_many(&c->events[i]))
-		return c->field_of[i] < COLLECT_MAX_FIELDS ? c->many[c->many_of[i]].status : -E2BIG;
+		return c->field_of[i] < THINGS_MAX_FIELDS ? c->many[c->many_of[i]].status : -E2BIG;
 	if (row->collector < COLLECT_NR_SOURCES)
 		return open_source(c, row->collector);
 	return value_files_open(&c->root, row->source, is_per_cpu(row) ? c->nr_cpus : 0,
@@ -113,7 +113,7 @@ static uint32_t count_possible_cpus(const struct root *root)
 	return nr ? nr : CPUSET_MAX_CPU;
 }
 
-static bool same_choice(const struct collect_choice *a, const struct collect_choice *b)
+static bool same_choice(const struct things_choice *a, const struct things_choice *b)
 {
 	if (a->nr != b->nr || a->tree != b->tree)
 		return false;
@@ -124,16 +124,16 @@ static bool same_choice(const struct collect_choice *a, const struct collect_cho
 }
 
 /* The event's field: of its row, or the place of its name among those of the source.
- * COLLECT_MAX_FIELDS: there are too many. */
+ * THINGS_MAX_FIELDS: there are too many. */
 static uint16_t add_field(struct open_many *m, const struct event_row *row)
 {
 	uint16_t f = 0;
 
 	if (!m->source->open_named)
 		return row->field;
-	while (f < COLLECT_MAX_FIELDS && m->names[f] && strcmp(m->names[f], row->source) != 0)
+	while (f < THINGS_MAX_FIELDS && m->names[f] && strcmp(m->names[f], row->source) != 0)
 		f++;
-	if (f < COLLECT_MAX_FIELDS) {
+	if (f < THINGS_MAX_FIELDS) {
 		m->names[f] = row->source;
 		m->scales[f] = row->scale;
 	}
@@ -141,11 +141,10 @@ static uint16_t add_field(struct open_many *m, const struct event_row *row)
 }
 
 /* Events of one source and one choice share an open_many, and with it the numbers of things. */
-static void add_to_many(struct collect *c, size_t i, const struct collect_choice *choice)
+static void add_to_many(struct collect *c, size_t i, const struct things_choice *choice)
 {
 	const struct event_row *row = c->events[i].row;
-	const struct collect_many_source *source =
-	    collect_many_sources[row->collector - COLLECT_MANY];
+	const struct things_source *source = collect_many_sources[row->collector - COLLECT_MANY];
 	size_t k = 0;
 
 	while (k < c->nr_many &&
@@ -155,7 +154,7 @@ static void add_to_many(struct collect *c, size_t i, const struct collect_choice
 		c->many[c->nr_many++] = (struct open_many){.source = source, .choice = choice};
 	c->many_of[i] = (uint32_t)k;
 	c->field_of[i] = add_field(&c->many[k], row);
-	if (c->field_of[i] < COLLECT_MAX_FIELDS)
+	if (c->field_of[i] < THINGS_MAX_FIELDS)
 		c->many[k].wanted |= 1u << c->field_of[i];
 	if (choice->every_ns && (!c->many[k].every_ns || choice->every_ns < c->many[k].every_ns))
 		c->many[k].every_ns = choice->every_ns;
@@ -163,13 +162,13 @@ static void add_to_many(struct collect *c, size_t i, const struct collect_choice
 
 static int open_one_of_many(const struct collect *c, struct open_many *m)
 {
-	struct collect_named named = {.names = m->names,
-				      .scales = m->scales,
-				      .every_ns = m->every_ns ? m->every_ns : m->source->every_ns};
+	struct things_named named = {.names = m->names,
+				     .scales = m->scales,
+				     .every_ns = m->every_ns ? m->every_ns : m->source->every_ns};
 
 	if (!m->source->open_named)
 		return m->source->open(&c->root, m->choice, m->wanted, &m->state, &m->why);
-	while (named.nr < COLLECT_MAX_FIELDS && m->names[named.nr])
+	while (named.nr < THINGS_MAX_FIELDS && m->names[named.nr])
 		named.nr++;
 	return m->source->open_named(&c->root, m->choice, &named, &m->state, &m->why);
 }
@@ -186,9 +185,9 @@ static void join_many(struct collect *c, size_t k)
 		}
 }
 
-static int open_many(struct collect *c, const struct collect_choice *choices)
+static int open_many(struct collect *c, const struct things_choice *choices)
 {
-	static const struct collect_choice everything;
+	static const struct things_choice everything;
 
 	for (size_t i = 0; i < c->nr_events; i++) {
 		c->many_of[i] = NO_MANY;
@@ -232,7 +231,7 @@ static struct collect *collect_new(const struct root *root, const struct event *
 }
 
 int collect_open(const struct root *root, const struct event *events,
-		 const struct collect_choice *choices, size_t nr, struct collect **out, int *states)
+		 const struct things_choice *choices, size_t nr, struct collect **out, int *states)
 {
 	struct collect *c = collect_new(root, events, nr);
 	int rc;
@@ -435,14 +434,14 @@ void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading
 }
 
 /* The whole of a share; of a counter, how often something ended unread. */
-static uint64_t base_of_field(const struct collect_thing *thing, uint16_t field)
+static uint64_t base_of_field(const struct things_one *thing, uint16_t field)
 {
 	if (thing->shares >> field & 1)
 		return thing->wholes[field];
 	return thing->missed >> field & 1 ? thing->nr_missed : 0;
 }
 
-static enum reading_state state_of_field(const struct collect_thing *thing, uint16_t field)
+static enum reading_state state_of_field(const struct things_one *thing, uint16_t field)
 {
 	const struct {
 		uint32_t fields;
@@ -467,7 +466,7 @@ static int status_of_many(const struct collect *c, size_t i)
 	} order[] = {{READING_OK, 0}, {READING_NO_PERMISSION, -EACCES}, {READING_FAILED, -EIO}};
 	const struct open_many *m = &c->many[c->many_of[i]];
 	size_t nr = collect_nr_things(c, c->many_of[i]), best = sizeof(order) / sizeof(order[0]);
-	struct collect_thing thing;
+	struct things_one thing;
 
 	if (m->status)
 		return m->status;
@@ -533,17 +532,17 @@ size_t collect_nr_things(const struct collect *c, uint32_t set)
 	return m->state && m->status == 0 ? m->source->nr(m->state) : 0;
 }
 
-void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out)
+void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct things_one *out)
 {
 	c->many[set].source->get(c->many[set].state, k, out);
 }
 
-bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
+bool collect_get_of_thing(const struct collect *c, size_t i, const struct things_one *thing,
 			  struct reading *out)
 {
 	uint16_t field = c->field_of[i];
 	enum reading_state state =
-	    field < COLLECT_MAX_FIELDS ? state_of_field(thing, field) : READING_FAILED;
+	    field < THINGS_MAX_FIELDS ? state_of_field(thing, field) : READING_FAILED;
 
 	if (state == READING_NONE)
 		return false;
@@ -574,22 +573,22 @@ void collect_flush(struct collect *c)
 			c->many[k].source->flush(c->many[k].state);
 }
 
-bool collect_sample(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_sample *out)
+bool collect_sample(struct collect *c, uint32_t set, uint64_t until_ns, struct things_sample *out)
 {
 	return c->many[set].source->sample(c->many[set].state, until_ns, out);
 }
 
-bool collect_clock(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_clock *out)
+bool collect_clock(struct collect *c, uint32_t set, uint64_t until_ns, struct things_clock *out)
 {
 	return c->many[set].source->clock(c->many[set].state, until_ns, out);
 }
 
-bool collect_get_of_sample(const struct collect *c, size_t i, const struct collect_sample *sample,
+bool collect_get_of_sample(const struct collect *c, size_t i, const struct things_sample *sample,
 			   struct reading *out)
 {
 	uint16_t field = c->field_of[i];
 
-	if (field >= COLLECT_MAX_FIELDS || !(sample->has >> field & 1))
+	if (field >= THINGS_MAX_FIELDS || !(sample->has >> field & 1))
 		return false;
 	*out = (struct reading){.instance = sample->number,
 				.state = READING_OK,

@@ -8,8 +8,8 @@
 
 #include "base/cpuset.h"
 #include "base/root.h"
-#include "collect/many.h"
 #include "event/catalogue.h"
+#include "things/many.h"
 
 struct err;
 struct host;
@@ -26,8 +26,7 @@ struct collect;
  * be opened are READING_FAILED. 0 or -ENOMEM.
  */
 int collect_open(const struct root *root, const struct event *events,
-		 const struct collect_choice *choices, size_t nr, struct collect **out,
-		 int *states);
+		 const struct things_choice *choices, size_t nr, struct collect **out, int *states);
 /* Details of why event i cannot be opened; NULL: none. Its code is -EINVAL if the choice is
  * invalid. */
 const struct err *collect_why(const struct collect *c, size_t i);
@@ -66,8 +65,8 @@ int collect_status(const struct collect *c, size_t i);
 /* Reports whether an event of misc, not a perf event, works here: event_support_check, then one
  * reading. choice: as for collect_open; NULL: the default, but of processes only this one if the
  * caller may read all. If some may not be read, the state is READING_OK with a reason. */
-void collect_check(const struct host *h, const struct event *ev,
-		   const struct collect_choice *choice, struct event_support *out);
+void collect_check(const struct host *h, const struct event *ev, const struct things_choice *choice,
+		   struct event_support *out);
 
 /* True if the trace stores the event: each trace stores the events of its CPU, trace 0 (the first
  * CPU's) also those of the whole system. */
@@ -83,10 +82,10 @@ uint32_t collect_nr_sets(const struct collect *c);
 uint32_t collect_set(const struct collect *c, size_t i); /* UINT32_MAX: not of many things */
 /* The things of the last reading, in the order of their source. */
 size_t collect_nr_things(const struct collect *c, uint32_t set);
-void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out);
+void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct things_one *out);
 /* Event i's reading of a thing of its set, without .event; its state is why a value is missing.
  * False: the thing has no such value. */
-bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
+bool collect_get_of_thing(const struct collect *c, size_t i, const struct things_one *thing,
 			  struct reading *out);
 /* Whether the things of a set are sampled at a rate of their own. Of such a set: */
 bool collect_has_samples(const struct collect *c, uint32_t set);
@@ -94,10 +93,10 @@ uint64_t collect_every_ns(const struct collect *c, uint32_t set); /* between two
 /* Waits, but not long, until the samples up to the last reading are there. */
 void collect_flush(struct collect *c);
 /* The next sample up to that time, *out borrowed until the next call, or clock; false: none. */
-bool collect_sample(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_sample *out);
-bool collect_clock(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_clock *out);
+bool collect_sample(struct collect *c, uint32_t set, uint64_t until_ns, struct things_sample *out);
+bool collect_clock(struct collect *c, uint32_t set, uint64_t until_ns, struct things_clock *out);
 /* Event i's reading in a sample of its set, without .event. False: it has no such value. */
-bool collect_get_of_sample(const struct collect *c, size_t i, const struct collect_sample *sample,
+bool collect_get_of_sample(const struct collect *c, size_t i, const struct things_sample *sample,
 			   struct reading *out);
 
 /* The next warning for the user, each once; NULL: no more. */

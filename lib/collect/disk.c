@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "base/sys.h"
-#include "collect/listed.h"
+#include "things/listed.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -136,7 +136,7 @@ static bool is_chosen(const struct listed *l, const char *name)
 	       (!exists(root, name, "device/subsysnqn") || exists(root, name, "device/transport"));
 }
 
-static int disk_open(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
+static int disk_open(const struct root *root, const struct things_choice *choice, uint32_t wanted,
 		     void **state, struct err *e)
 {
 	const struct listed draft = {.choice = *choice,
@@ -151,7 +151,7 @@ static int disk_open(const struct root *root, const struct collect_choice *choic
 	return rc;
 }
 
-const struct collect_many_source collect_disk_source = {
+const struct things_source collect_disk_source = {
     .name = "disk",
     .open = disk_open,
     .close = listed_close,

@@ -15,7 +15,7 @@
 #ifndef COLLECT_DISK_H
 #define COLLECT_DISK_H
 
-#include "collect/many.h"
+#include "things/many.h"
 
 /* Cumulative, but for the queues. The kernel's times are milliseconds in 32 bits: each wraps after
  * 49.7 days. A sector is 512 bytes, whatever the disk's size is. */
@@ -33,7 +33,7 @@ enum disk_field {
 	DISK_NR_FIELDS
 };
 
-extern const struct collect_many_source collect_disk_source;
+extern const struct things_source collect_disk_source;
 
 /* Parsers for struct things_file: of stat (11, 15, 17 or more numbers), and of inflight. */
 int disk_parse_stat(const char *text, size_t len, uint64_t *values, uint32_t *has);

@@ -2,12 +2,12 @@
  * The rows of the group gpu.
  */
 #include "collect/collect.h"
-#include "collect/gpm.h"
-#include "collect/gpu.h"
-#include "collect/gpu_engine.h"
-#include "collect/gpu_process.h"
-#include "collect/pm.h"
 #include "collect/rows.h"
+#include "gpu/engine.h"
+#include "gpu/gpm.h"
+#include "gpu/gpu.h"
+#include "gpu/pm.h"
+#include "gpu/process.h"
 
 #define ROW     COLLECT_ROW
 #define DEVICES .choice = "devices"

@@ -3,7 +3,7 @@
  */
 #include "collect/machine_keyed.h"
 
-#include "collect/keyed.h"
+#include "things/keyed.h"
 
 enum { TOTAL, FREE, BUFFERS, CACHED, AVAILABLE, DIRTY, SWAP_TOTAL, SWAP_FREE, SHMEM };
 

@@ -3,7 +3,7 @@
 #ifndef COLLECT_MACHINE_KEYED_H
 #define COLLECT_MACHINE_KEYED_H
 
-#include "collect/source.h"
+#include "things/source.h"
 
 /* In bytes, instantaneous. */
 enum machine_meminfo_field {

@@ -2,7 +2,7 @@
 #ifndef COLLECT_MACHINE_LOADAVG_H
 #define COLLECT_MACHINE_LOADAVG_H
 
-#include "collect/source.h"
+#include "things/source.h"
 
 /* Instantaneous, in hundredths (a row's scale is 0.01): how many tasks ran, could run or waited for
  * a disk, over the last minutes. */

@@ -5,7 +5,7 @@
 #ifndef COLLECT_MACHINE_PRESSURE_H
 #define COLLECT_MACHINE_PRESSURE_H
 
-#include "collect/source.h"
+#include "things/source.h"
 
 /* Cumulative, in µs. */
 enum machine_pressure_field {

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
-#include "collect/bounded.h"
 #include "proc/smaps.h"
+#include "things/bounded.h"
 
 #include <errno.h>
 #include <pthread.h>

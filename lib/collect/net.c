@@ -12,8 +12,8 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "collect/reread.h"
-#include "collect/things.h"
+#include "things/reread.h"
+#include "things/things.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -70,7 +70,7 @@ static const struct things_kind kind = {.name = "network interface"};
 
 struct nets {
 	struct things things;
-	struct collect_choice choice;
+	struct things_choice choice;
 	int fd;
 };
 
@@ -159,7 +159,7 @@ static int find_first(struct nets *n, struct err *e)
 	return 0;
 }
 
-static int net_open(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
+static int net_open(const struct root *root, const struct things_choice *choice, uint32_t wanted,
 		    void **state, struct err *e)
 {
 	struct nets *n = mem_zalloc(sizeof(*n));
@@ -178,7 +178,7 @@ static int net_open(const struct root *root, const struct collect_choice *choice
 	return rc;
 }
 
-const struct collect_many_source collect_net_source = {
+const struct things_source collect_net_source = {
     .name = "net",
     .open = net_open,
     .close = net_close,

@@ -9,7 +9,7 @@
 #ifndef COLLECT_NET_H
 #define COLLECT_NET_H
 
-#include "collect/many.h"
+#include "things/many.h"
 
 /* All are cumulative. */
 enum net_field {
@@ -24,7 +24,7 @@ enum net_field {
 	NET_NR_FIELDS
 };
 
-extern const struct collect_many_source collect_net_source;
+extern const struct things_source collect_net_source;
 
 struct net_line {
 	const char *name; /* in the line, not terminated, without NUL */

@@ -1,7 +1,7 @@
 /*
  * The rows gpu:pm/METRIC. Names are those of NVIDIA's tools: UNIT__COUNTER.ROLLUP.SUBMETRIC.
  */
-#include "collect/pm.h"
+#include "gpu/pm.h"
 
 #include "base/arena.h"
 #include "base/array.h"

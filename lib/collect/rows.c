@@ -5,21 +5,21 @@
 #include "collect/rows.h"
 
 #include "collect/bpf_program.h"
-#include "collect/cgroup.h"
 #include "collect/collect.h"
 #include "collect/disk.h"
-#include "collect/gpm.h"
-#include "collect/gpu.h"
-#include "collect/gpu_engine.h"
-#include "collect/gpu_process.h"
 #include "collect/machine_keyed.h"
 #include "collect/machine_loadavg.h"
 #include "collect/machine_pressure.h"
-#include "collect/machine_stat.h"
 #include "collect/net.h"
-#include "collect/pm.h"
-#include "collect/process.h"
 #include "collect/sensors.h"
+#include "gpu/engine.h"
+#include "gpu/gpm.h"
+#include "gpu/gpu.h"
+#include "gpu/pm.h"
+#include "gpu/process.h"
+#include "process/process.h"
+#include "things/cgroup.h"
+#include "things/machine_stat.h"
 
 const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
     [PROC_STAT] = &machine_stat_source,
@@ -31,16 +31,16 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
     [PRESSURE_IO] = &machine_pressure_io_source,
 };
 
-const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = {
+const struct things_source *const collect_many_sources[COLLECT_NR_MANY] = {
     [DISK] = &collect_disk_source,
-    [PROCESS] = &collect_process_source,
+    [PROCESS] = &process_source,
     [NET] = &collect_net_source,
-    [CGROUP] = &collect_cgroup_source,
-    [GPU] = &collect_gpu_source,
-    [GPM] = &collect_gpm_source,
-    [PM] = &collect_pm_source,
-    [GPU_ENGINE] = &collect_gpu_engine_source,
-    [GPU_PROCESS] = &collect_gpu_process_source,
+    [CGROUP] = &cgroup_source,
+    [GPU] = &gpu_source,
+    [GPM] = &gpm_source,
+    [PM] = &pm_source,
+    [GPU_ENGINE] = &gpu_engine_source,
+    [GPU_PROCESS] = &gpu_process_source,
     [BPF_PROGRAM] = &collect_bpf_program_source,
 };
 

@@ -4,9 +4,9 @@
 #ifndef COLLECT_ROWS_H
 #define COLLECT_ROWS_H
 
-#include "collect/many.h"
-#include "collect/source.h"
 #include "event/event.h"
+#include "things/many.h"
+#include "things/source.h"
 
 /* Files of many values: row->collector is the index. */
 enum collect_source_index {
@@ -37,7 +37,7 @@ enum collect_many_index {
 	BPF_PROGRAM,
 	COLLECT_NR_MANY
 };
-extern const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY];
+extern const struct things_source *const collect_many_sources[COLLECT_NR_MANY];
 
 /* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
 #define COLLECT_ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, scale_, text,  \

@@ -1,5 +1,5 @@
 /*
- * What the session (collect/pm.c) and the process that samples GPUs (helper.h) send each other,
+ * What the session (gpu/pm.c) and the process that samples GPUs (helper.h) send each other,
  * over a socket of packets (SOCK_SEQPACKET). The process runs the vendor's code: what it sends is
  * hostile, and the session checks it.
  */

@@ -4,7 +4,7 @@
  *
  * This is so with seccomp, or with perf_event_paranoid above 2. Such a session has no records of
  * the kernel either: it reads threads and mappings from /proc, when a process connects and at
- * boundaries (session_heap.unrecorded).
+ * boundaries (heap_use.unrecorded).
  */
 #ifndef PMU_STAND_IN_H
 #define PMU_STAND_IN_H

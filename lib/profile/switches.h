@@ -10,7 +10,7 @@
  * for successive ones with the same stack.
  *
  * If programs cannot be loaded into the kernel, sampled waits of a target are events of its tasks
- * (plan.records_switches; session/ways.h has what cannot be measured so, and why), inherited, of
+ * (plan.records_switches; kernel/ways.h has what cannot be measured so, and why), inherited, of
  * which one has attr.context_switch; a bit of attr.config1 marks them for readers. All records are
  * read when the session is opened (phases.h, wait_samples.h), and what is made of them is added to
  * the trace as frames in memory: everything after that reads them like recorded ones.

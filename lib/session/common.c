@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "session/notes.h"
+#include "plan/notes.h"
 #include "session/record.h"
 #include "trace/file.h"
 #include "trace/shorten.h"
@@ -209,34 +209,40 @@ int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline)
 	return end(c);
 }
 
-int common_add_mark_name(struct common *c, const struct trace_mark_name *name)
+static void add_mark_name(void *file, const struct trace_mark_name *name)
 {
+	struct common *c = file;
+
 	if (begin(c)) {
 		trace_writer_more(c->writer);
 		trace_writer_mark_name(c->writer, name);
 		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
-	return end(c);
+	(void)end(c); /* an error sticks there */
 }
 
-int common_add_switch(struct common *c, const struct trace_switch *change)
+static void add_switch(void *file, const struct trace_switch *change)
 {
+	struct common *c = file;
+
 	if (begin(c)) {
 		trace_writer_more(c->writer);
 		trace_writer_switch(c->writer, change);
 		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
-	return end(c);
+	(void)end(c); /* an error sticks there */
 }
 
-int common_add_marks(struct common *c, const struct trace_marks *marks)
+static void add_marks(void *file, const struct trace_marks *marks)
 {
+	struct common *c = file;
+
 	if (begin(c)) {
 		trace_writer_more(c->writer);
 		trace_writer_marks(c->writer, marks);
 		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
-	return end(c);
+	(void)end(c); /* an error sticks there */
 }
 
 int common_add_build_id(struct common *c, const struct trace_build_id *id)
@@ -247,4 +253,14 @@ int common_add_build_id(struct common *c, const struct trace_build_id *id)
 		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
 	return end(c);
+}
+
+struct source_file common_file(struct common *c)
+{
+	return (struct source_file){
+	    .file = c,
+	    .add_mark_name = add_mark_name,
+	    .add_marks = add_marks,
+	    .add_switch = add_switch,
+	};
 }

@@ -13,6 +13,7 @@
 #define SESSION_COMMON_H
 
 #include "base/err.h"
+#include "plan/source.h"
 #include "trace/writer.h"
 
 #include <pthread.h>
@@ -22,9 +23,6 @@ struct recorder;
 struct trace_build_id;
 struct trace_cmdline;
 struct trace_file;
-struct trace_mark_name;
-struct trace_marks;
-struct trace_switch;
 struct trace_packer;
 struct trace_shorten;
 
@@ -70,10 +68,9 @@ int common_add_kallsyms(struct common *c, const char *text, size_t len);
 /* A frame that was packed, as by trace_packer_kallsyms. */
 int common_add_packed(struct common *c, const void *frame, size_t len);
 int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
-int common_add_mark_name(struct common *c, const struct trace_mark_name *name);
-int common_add_switch(struct common *c, const struct trace_switch *change);
-int common_add_marks(struct common *c, const struct trace_marks *marks);
 int common_add_build_id(struct common *c, const struct trace_build_id *id);
+/* The file as sources see it. Borrows c. */
+struct source_file common_file(struct common *c);
 
 /* For a note on an error that ends the saving. */
 #define UNSAVED_FORMAT "%s%s%s: later data is missing from the session's files"

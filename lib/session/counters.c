@@ -80,11 +80,11 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 	if (!c->attrs || !c->events || !c->cpus || !c->is_off || !c->aggregates)
 		return -ENOMEM;
 	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
-	c->probe = (struct session_probe){.plan = plan,
-					  .pmu = pmu,
-					  .attrs = c->attrs,
-					  .shares_ring = shares_ring(plan),
-					  .aggregates = c->aggregates};
+	c->probe = (struct kernel_probe){.plan = plan,
+					 .pmu = pmu,
+					 .attrs = c->attrs,
+					 .shares_ring = shares_ring(plan),
+					 .aggregates = c->aggregates};
 	if (source_uses_init(&c->uses, plan))
 		return -ENOMEM;
 	c->probe.uses = c->uses.of_event;

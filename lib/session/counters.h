@@ -7,12 +7,12 @@
 #include "session/cpu.h"
 #include "session/misc.h"
 #include "session/session.h"
-#include "session/source.h"
+#include "session/source_uses.h"
 
 struct counters {
 	const struct plan *plan;        /* borrowed */
 	struct perf_event_attr **attrs; /* owned, like each; per part of the plan, NULL: not perf */
-	struct session_probe probe;
+	struct kernel_probe probe;
 	struct session_event *events; /* owned; per event of the plan */
 	struct session_cpu *cpus;     /* owned */
 	uint32_t nr_cpus;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
-#include "session/source.h"
+#include "session/source_uses.h"
 
 #include <errno.h>
 
@@ -72,7 +72,7 @@ static bool is_open_enabled(const struct session_cpu *c, size_t event)
 }
 
 /* event: the leader; id: of the target, or -1. */
-static int add_group(struct session_cpu *c, const struct session_probe *p, size_t event, pid_t id)
+static int add_group(struct session_cpu *c, const struct kernel_probe *p, size_t event, pid_t id)
 {
 	struct pmu_group *g = MEM_ADD(c->groups, c->nr_groups, c->group_room);
 	int cpu = c->cpu == PLAN_ANY_CPU ? -1 : (int)c->cpu;
@@ -95,7 +95,7 @@ static void drop_empty_group(struct session_cpu *c)
 }
 
 /* If one part cannot be opened, the event is unusable here: a sum without a part would be wrong. */
-static void set_result(struct session_cpu *c, const struct session_probe *p, size_t part,
+static void set_result(struct session_cpu *c, const struct kernel_probe *p, size_t part,
 		       size_t group, int error)
 {
 	uint32_t i = p->plan->parts[part].event;
@@ -143,7 +143,7 @@ static int connect_programs(struct session_cpu *c, size_t part)
 
 /* Has the samples of the part, the leader of the last group, added up. Programs of sources do it by
  * themselves. */
-static int connect_aggregate(struct session_cpu *c, const struct session_probe *p, size_t part)
+static int connect_aggregate(struct session_cpu *c, const struct kernel_probe *p, size_t part)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
 	const struct aggregate *a;
@@ -166,7 +166,7 @@ bool session_cpu_samples_for_tasks(const struct session_cpu *c, const struct pmu
 }
 
 /* The clock of the CPU samples all tasks, of which the program selects. */
-static int connect_selected(struct session_cpu *c, const struct session_probe *p)
+static int connect_selected(struct session_cpu *c, const struct kernel_probe *p)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
 	int rc = 0;
@@ -180,7 +180,7 @@ static int connect_selected(struct session_cpu *c, const struct session_probe *p
 }
 
 /* Of a clock whose samples are selected: what counts, or (id -1) what samples. */
-static int add_member(struct pmu_group *g, const struct session_probe *p, size_t part)
+static int add_member(struct pmu_group *g, const struct kernel_probe *p, size_t part)
 {
 	const struct perf_event_attr *attr = p->attrs[part];
 	struct perf_event_attr of_both;
@@ -193,7 +193,7 @@ static int add_member(struct pmu_group *g, const struct session_probe *p, size_t
 }
 
 /* Opens the part alone in a new group. */
-static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
+static int add_alone(struct session_cpu *c, const struct kernel_probe *p, size_t part, pid_t id)
 {
 	int rc = add_group(c, p, p->plan->parts[part].event, id);
 
@@ -209,7 +209,7 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 }
 
 /* Opens the part in the first group, from first on, that has room for it, else in a new one. */
-static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id,
+static int add_part(struct session_cpu *c, const struct kernel_probe *p, size_t part, pid_t id,
 		    size_t first)
 {
 	for (size_t g = first; g < c->nr_groups; g++) {
@@ -225,7 +225,7 @@ static int add_part(struct session_cpu *c, const struct session_probe *p, size_t
 }
 
 /* Opens the part in the timebase's group, which is the last one. */
-static int add_sibling(struct session_cpu *c, const struct session_probe *p, size_t part,
+static int add_sibling(struct session_cpu *c, const struct kernel_probe *p, size_t part,
 		       size_t first)
 {
 	int rc = first < c->nr_groups
@@ -238,13 +238,13 @@ static int add_sibling(struct session_cpu *c, const struct session_probe *p, siz
 
 /* A thread that a running task creates between two members inherits a part of the group. Events
  * that need no counter of the PMU are better off alone. */
-static bool stays_alone(const struct session_cpu *c, const struct session_probe *p, size_t part)
+static bool stays_alone(const struct session_cpu *c, const struct kernel_probe *p, size_t part)
 {
 	return c->plan->has_control ||
 	       (plan_is_attached(c->plan) && p->attrs[part]->type == PERF_TYPE_SOFTWARE);
 }
 
-static int open_part(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id,
+static int open_part(struct session_cpu *c, const struct kernel_probe *p, size_t part, pid_t id,
 		     enum plan_set set, size_t first)
 {
 	const struct plan_event *event = &p->plan->events[p->plan->parts[part].event];
@@ -271,7 +271,7 @@ static bool is_of_set(const struct session_cpu *c, size_t part, enum plan_set se
 }
 
 /* The timebase leads its group: its parts come first. */
-static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set,
+static int open_set(struct session_cpu *c, const struct kernel_probe *p, enum plan_set set,
 		    pid_t id)
 {
 	const struct plan_event *leader = set == PLAN_TIMEBASE ? p->plan->timebase : NULL;
@@ -313,7 +313,7 @@ static bool is_torn(int rc)
 	return rc == -ECHILD || rc == -EINVAL || rc == -ENODEV;
 }
 
-static bool complete_group(const struct session_probe *p, struct pmu_group *g)
+static bool complete_group(const struct kernel_probe *p, struct pmu_group *g)
 {
 	enum { MAX_TRIES = 100 };
 	const struct pmu_group like = *g;
@@ -327,7 +327,7 @@ static bool complete_group(const struct session_probe *p, struct pmu_group *g)
 
 /* Completes the groups of a running task, from first on. Members of those that cannot be are
  * opened alone, except beside a timebase, whose samples have them. */
-static int complete_groups(struct session_cpu *c, const struct session_probe *p, size_t first,
+static int complete_groups(struct session_cpu *c, const struct kernel_probe *p, size_t first,
 			   pid_t id)
 {
 	int rc = 0;
@@ -347,7 +347,7 @@ static int complete_groups(struct session_cpu *c, const struct session_probe *p,
 }
 
 /* Opens the events of the machine (id -1), or those of a part of the target. */
-static int open_sets(struct session_cpu *c, const struct session_probe *p, pid_t id)
+static int open_sets(struct session_cpu *c, const struct kernel_probe *p, pid_t id)
 {
 	size_t first = c->nr_groups;
 	int rc = 0;
@@ -360,7 +360,7 @@ static int open_sets(struct session_cpu *c, const struct session_probe *p, pid_t
 }
 
 /* Behind all others, which have the counts: these have what was lost. */
-static int open_selected(struct session_cpu *c, const struct session_probe *p)
+static int open_selected(struct session_cpu *c, const struct kernel_probe *p)
 {
 	int rc = 0;
 
@@ -371,7 +371,7 @@ static int open_selected(struct session_cpu *c, const struct session_probe *p)
 	return rc;
 }
 
-int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
+int session_cpu_open(struct session_cpu *c, const struct kernel_probe *p)
 {
 	int rc;
 
@@ -691,7 +691,7 @@ static bool is_stuck(const struct session_cpu *c, const struct pmu_group *g)
 	return may_split(c, g) && g->waited_ns >= SESSION_CPU_STUCK_NS && g->waited_ns >= others_ns;
 }
 
-static void open_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
+static void open_alone(struct session_cpu *c, const struct kernel_probe *p, size_t part, pid_t id)
 {
 	uint32_t event = p->plan->parts[part].event;
 	int rc;
@@ -703,7 +703,7 @@ static void open_alone(struct session_cpu *c, const struct session_probe *p, siz
 	clear_reading(c, part, c->start[part].instance, c->start);
 }
 
-static size_t split_group(struct session_cpu *c, const struct session_probe *p, size_t which)
+static size_t split_group(struct session_cpu *c, const struct kernel_probe *p, size_t which)
 {
 	struct pmu_group old = c->groups[which];
 	size_t first = c->nr_groups, nr = old.nr_members;
@@ -721,7 +721,7 @@ static size_t split_group(struct session_cpu *c, const struct session_probe *p, 
 	return nr;
 }
 
-size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p)
+size_t session_cpu_split(struct session_cpu *c, const struct kernel_probe *p)
 {
 	size_t nr = 0, nr_groups = c->nr_groups;
 

@@ -23,14 +23,14 @@
 #include "base/reading.h"
 #include "bpf/aggregate.h"
 #include "bpf/selected.h"
+#include "plan/plan.h"
 #include "pmu/group.h"
-#include "session/plan.h"
 
 struct perf_event_attr;
 struct source_use;
 
 /* What a session opens events with; shared by its CPUs. */
-struct session_probe {
+struct kernel_probe {
 	const struct plan *plan;              /* borrowed */
 	const struct pmu_ops *pmu;            /* borrowed */
 	struct perf_event_attr *const *attrs; /* borrowed; one per part, NULL: not perf */
@@ -65,7 +65,7 @@ void session_cpu_fini(struct session_cpu *c);
 
 /* Opens the plan's events in groups, not yet counting; errors contains failures. 0; -ENODEV if the
  * CPU is offline; -ENOMEM. */
-int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
+int session_cpu_open(struct session_cpu *c, const struct kernel_probe *p);
 /* The group is a clock of the CPU that samples the target's tasks (event_attr_sampling), and counts
  * nothing of theirs. */
 bool session_cpu_samples_for_tasks(const struct session_cpu *c, const struct pmu_group *g);
@@ -117,6 +117,6 @@ bool session_cpu_waits(const struct session_cpu *c);
 void session_cpu_look(struct session_cpu *c);
 /* Splits groups that are stuck by the last readings: opens each of their events alone, enables it
  * and makes its start reading. Returns the number of events. */
-size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p);
+size_t session_cpu_split(struct session_cpu *c, const struct kernel_probe *p);
 
 #endif

@@ -5,8 +5,8 @@
 #ifndef SESSION_CPUTIME_H
 #define SESSION_CPUTIME_H
 
+#include "plan/plan.h"
 #include "pmu/group.h"
-#include "session/plan.h"
 
 struct cputime {
 	struct pmu_group *groups; /* owned; one for each task, or for each CPU of a cgroup */

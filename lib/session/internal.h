@@ -4,9 +4,9 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
+#include "plan/notes.h"
 #include "session/counters.h"
 #include "session/looks.h"
-#include "session/notes.h"
 #include "session/pace.h"
 #include "session/paced.h"
 #include "session/record.h"

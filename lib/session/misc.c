@@ -21,7 +21,7 @@ static void add(struct misc *m, size_t place, struct session_event *state, uint3
 	if (p->event.row->missing)
 		return;
 	m->places[m->nr] = place;
-	m->choices[m->nr] = (struct collect_choice){
+	m->choices[m->nr] = (struct things_choice){
 	    .words = choice->words,
 	    .nr = choice->nr_words,
 	    .tree = plan_is_of_processes(m->plan, p) ? &m->tree : NULL,

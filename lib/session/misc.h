@@ -13,8 +13,8 @@ struct misc {
 	const struct plan *plan;            /* borrowed */
 	const struct session_event *states; /* borrowed; per event of the plan */
 	struct event *events;               /* owned; the plan's, in its order */
-	struct collect_choice *choices;     /* owned; the things selected per event */
-	struct collect_tree tree;           /* the target's processes */
+	struct things_choice *choices;      /* owned; the things selected per event */
+	struct things_tree tree;            /* the target's processes */
 	size_t *places;                     /* owned; each event's index in the plan */
 	size_t nr;
 	struct collect *collect; /* owned */

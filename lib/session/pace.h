@@ -16,8 +16,8 @@
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
 
-#include "session/notes.h"
-#include "session/plan.h"
+#include "plan/notes.h"
+#include "plan/plan.h"
 
 struct session_pace {
 	uint64_t max;              /* of a CPU, in 1e-9 percent; 0: any */

@@ -5,10 +5,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "plan/notes.h"
 #include "session/counters.h"
-#include "session/notes.h"
 #include "session/sampler.h"
-#include "session/source.h"
+#include "session/source_uses.h"
 #include "trace/writer.h"
 
 #include <errno.h>
@@ -302,7 +302,7 @@ bool paced_has_samples(const struct paced *p)
 static void take_set(struct paced *p, uint32_t set, uint64_t until_ns)
 {
 	const struct misc *m = &p->counters->misc;
-	struct collect_sample sample;
+	struct things_sample sample;
 	struct reading r;
 
 	while (collect_sample(m->collect, set, until_ns, &sample))
@@ -358,7 +358,7 @@ static uint32_t first_of_set(const struct misc *m, uint32_t set)
 static bool write_clocks_of(const struct misc *m, uint32_t set, struct trace_writer *w,
 			    uint64_t until_ns)
 {
-	struct collect_clock clock;
+	struct things_clock clock;
 	bool is_any = false;
 
 	while (collect_clock(m->collect, set, until_ns, &clock)) {

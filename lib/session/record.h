@@ -5,8 +5,8 @@
 #define SESSION_RECORD_H
 
 #include "base/err.h"
+#include "plan/notes.h"
 #include "session/counters.h"
-#include "session/notes.h"
 #include "session/output.h"
 #include "session/session.h"
 #include "session/things.h"

@@ -12,7 +12,7 @@
 #include "session/mapped.h"
 #include "session/sample_record.h"
 #include "session/seen.h"
-#include "session/source.h"
+#include "session/source_uses.h"
 #include "session/stacks.h"
 #include "trace/waker.h"
 

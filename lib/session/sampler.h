@@ -92,7 +92,7 @@ void sampler_fini(struct sampler *s);
  * neither. The ring of a flight recorder is overwritten, and read only by sampler_cut: set copy
  * before.
  */
-int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes);
+int sampler_open(struct sampler *s, const struct kernel_probe *p, uint64_t ring_bytes);
 void sampler_close(struct sampler *s);
 /* Enables the side band first: a task must be recorded before its samples. */
 void sampler_enable(const struct sampler *s);

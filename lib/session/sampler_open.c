@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "event/event.h"
-#include "session/source.h"
+#include "session/source_uses.h"
 
 #include <errno.h>
 
@@ -84,7 +84,7 @@ static bool is_maximum(const struct perf_event_attr *a)
 }
 
 /* Each sampling event writes into the same ring, but for those without one. */
-static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
+static int attach(struct sampler *s, const struct kernel_probe *p, const struct pmu_member *m,
 		  uint64_t id, uint64_t ring_bytes)
 {
 	const bool is_in_ring = has_ring(s->cpu, m->event);
@@ -110,7 +110,7 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 	return 0;
 }
 
-static int add_member(struct sampler *s, const struct session_probe *p, size_t g, uint32_t member,
+static int add_member(struct sampler *s, const struct kernel_probe *p, size_t g, uint32_t member,
 		      uint64_t ring_bytes)
 {
 	const struct pmu_group *group = &s->cpu->groups[g];
@@ -129,7 +129,7 @@ static int add_member(struct sampler *s, const struct session_probe *p, size_t g
 	return is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
 }
 
-static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
+static int open_ring(struct sampler *s, const struct kernel_probe *p, uint64_t ring_bytes)
 {
 	int rc = 0;
 
@@ -176,7 +176,7 @@ static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 }
 
 /* Samples without a ring need names, too. */
-static bool has_other_samples(const struct session_probe *p)
+static bool has_other_samples(const struct kernel_probe *p)
 {
 	for (size_t i = 0; i < p->plan->nr_events; i++) {
 		const struct source_use *u = p->uses[i];
@@ -188,7 +188,7 @@ static bool has_other_samples(const struct session_probe *p)
 	return false;
 }
 
-int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
+int sampler_open(struct sampler *s, const struct kernel_probe *p, uint64_t ring_bytes)
 {
 	int rc;
 

@@ -96,7 +96,7 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	g->delays.event = UINT32_MAX;
 	config->counters->uses.core.add_wait = sampling_add_lasting;
 	config->counters->uses.core.sampling = g;
-	config->counters->uses.core.common = &g->common;
+	config->counters->uses.core.file = common_file(&g->common);
 	g->surveyor.mapped.on_mapping = on_mapping;
 	g->surveyor.mapped.arg = g;
 	*out = g;

@@ -7,11 +7,11 @@
 
 #include "session/sampling.h"
 
+#include "plan/notes.h"
 #include "session/common.h"
 #include "session/counters.h"
 #include "session/delays.h"
 #include "session/idle.h"
-#include "session/notes.h"
 #include "session/paced.h"
 #include "session/record.h"
 #include "session/sampler.h"

@@ -14,8 +14,8 @@
 #ifndef SESSION_SCHEDULE_H
 #define SESSION_SCHEDULE_H
 
+#include "plan/plan.h"
 #include "session/cputime.h"
-#include "session/plan.h"
 #include "trace/trace.h"
 
 /* A time on a clock. SPEC_REALTIME: CLOCK_MONOTONIC; SPEC_PROCESS_CPUTIME: cputime_ns. */

@@ -3,8 +3,8 @@
  */
 #include "base/io.h"
 #include "base/mem.h"
+#include "marks/tracefs.h"
 #include "session/internal.h"
-#include "session/tracefs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -26,8 +26,8 @@
 #include "base/err.h"
 #include "base/reading.h"
 #include "base/region_times.h"
+#include "plan/plan.h"
 #include "pmu/ops.h"
-#include "session/plan.h"
 #include "trace/trace.h"
 
 struct session;

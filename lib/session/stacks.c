@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "bpf/aggregate.h"
+#include "heap/heap.h"
 #include "proc/maps.h"
 #include "session/common.h"
-#include "session/heap.h"
 #include "session/sample_record.h"
 #include "survey/record.h"
 #include "trace/writer.h"
@@ -47,7 +47,7 @@ void stacks_map_name(struct common *common, const struct aggregate_stack *stack)
 	const struct survey_task task = {stack->pid, stack->tid, stack->begin_ns};
 	char name[32 + WIRE_HEAP_TYPE_BYTES];
 	struct proc_mapping m = {.start = stack->user[0],
-				 .end = stack->user[0] + SESSION_HEAP_TYPE_STEP,
+				 .end = stack->user[0] + HEAP_TYPE_STEP,
 				 .prot = READABLE | EXECUTABLE,
 				 .name = name};
 	BUF_AUTO(record, PERF_ABI_MAX_RECORD_BYTES);

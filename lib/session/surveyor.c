@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "plan/notes.h"
+#include "plan/plan.h"
 #include "session/common.h"
-#include "session/notes.h"
-#include "session/plan.h"
 #include "survey/symbols.h"
 #include "trace/file.h"
 

@@ -67,7 +67,7 @@ static int read_event(struct session_things *t, const struct misc *m, size_t i,
 	while (first < t->nr_things && t->things[first].set != set)
 		first++;
 	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
-		struct collect_thing thing;
+		struct things_one thing;
 		struct reading r;
 
 		collect_get_thing(m->collect, set, k, &thing);
@@ -88,7 +88,7 @@ static int read_names(struct session_things *t, const struct misc *m, uint32_t s
 	int rc = 0;
 
 	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
-		struct collect_thing thing;
+		struct things_one thing;
 
 		collect_get_thing(m->collect, set, k, &thing);
 		rc = add_thing(t,

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/root.h"
 #include "bpf/tasks.h"
-#include "collect/process.h"
+#include "process/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -91,22 +91,22 @@ static void read_bare(void *unused)
 
 static void read_ours(void *state)
 {
-	if (collect_process_source.read(state))
+	if (process_source.read(state))
 		die("the source of processes");
 }
 
 /* NULL: the kernel does not read them. */
 static void *open_ours(uint32_t fields, bool is_by_kernel)
 {
-	static const struct collect_choice all;
+	static const struct things_choice all;
 	struct err why = {0};
 	void *state;
 
-	if (collect_process_source.open(&root_live, &all, fields, &state, NULL))
+	if (process_source.open(&root_live, &all, fields, &state, NULL))
 		die("the source of processes");
-	if (is_by_kernel && collect_process_source.use_kernel(state, &why)) {
+	if (is_by_kernel && process_source.use_kernel(state, &why)) {
 		fprintf(stderr, "collect_floor: without the iterator: %s\n", why.msg);
-		collect_process_source.close(state);
+		process_source.close(state);
 		return NULL;
 	}
 	read_ours(state);

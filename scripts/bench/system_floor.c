@@ -53,7 +53,7 @@ static void open_system(void)
 
 static void open_disks(void)
 {
-	static const struct collect_choice physical = {0};
+	static const struct things_choice physical = {0};
 	struct err e = {0};
 
 	if (collect_disk_source.open(&root_live, &physical, UINT32_MAX, &disks, &e))
@@ -74,7 +74,7 @@ static void open_file(const char *path)
 static void open_disk_files(void)
 {
 	for (size_t i = 0; i < collect_disk_source.nr(disks); i++) {
-		struct collect_thing t;
+		struct things_one t;
 		char path[300];
 
 		collect_disk_source.get(disks, i, &t);

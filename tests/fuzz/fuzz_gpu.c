@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "collect/gpu_clients.h"
-#include "collect/gpu_fdinfo.h"
+#include "gpu/clients.h"
+#include "gpu/fdinfo.h"
 
 #include <errno.h>
 #include <inttypes.h>

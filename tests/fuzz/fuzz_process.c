@@ -2,7 +2,7 @@
  * Any text as a word that chooses processes: it does, or what is wrong with it is said.
  */
 #include "base/err.h"
-#include "collect/process_choice.h"
+#include "process/choice.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void require(int holds)
 static void check_word(const char *text, size_t len)
 {
 	char *word = strndup(text, len);
-	const struct collect_choice words = {(const char *const[]){word}, 1};
+	const struct things_choice words = {(const char *const[]){word}, 1};
 	struct process_choice c;
 	struct err e = {0};
 	int rc = process_choice_init(&c, &words, 77, &e);

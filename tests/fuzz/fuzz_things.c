@@ -7,15 +7,15 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "collect/cgroup.h"
-#include "collect/cgroup_text.h"
 #include "collect/disk.h"
-#include "collect/gpu_metrics.h"
 #include "collect/machine_keyed.h"
 #include "collect/machine_loadavg.h"
 #include "collect/machine_pressure.h"
-#include "collect/machine_stat.h"
 #include "collect/net.h"
+#include "gpu/metrics.h"
+#include "things/cgroup.h"
+#include "things/cgroup_text.h"
+#include "things/machine_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +149,7 @@ static void check_things(void *state)
 	uint32_t least = 0;
 
 	for (size_t i = 0; i < collect_net_source.nr(state); i++) {
-		struct collect_thing t;
+		struct things_one t;
 
 		collect_net_source.get(state, i, &t);
 		require(t.number >= least && t.time_ns && t.has == 0xff);
@@ -165,7 +165,7 @@ static void check_things(void *state)
 
 static void check_readings(const char *text, const char *end)
 {
-	static const struct collect_choice all = {0};
+	static const struct things_choice all = {0};
 	struct err e = {0};
 	void *state;
 

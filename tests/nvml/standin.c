@@ -1,6 +1,7 @@
 /*
  * A stand-in for NVIDIA's libnvidia-ml.so.1, for tests: it answers what a script says. It is
- * written after the public header nvml.h, and shares no line with cpuperf's own declarations of it.
+ * written after the public header gpu/nvml.h, and shares no line with cpuperf's own declarations of
+ * it.
  *
  * NVML_STANDIN names the script, which is read at each call. Its lines are WHICH CALL WORD..., of
  * which the first that fits counts:

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/root.h"
-#include "bpf/kernel_types.h"
+#include "bpf/btf_types.h"
 #include "bpf/reduced_types.h"
 #include "inject.h"
 
@@ -294,9 +294,9 @@ TEST(without_memory)
 TEST(live)
 {
 	struct reduced_types_number number = {"btf_trace_sched_switch", BTF_KIND_TYPEDEF, 0};
-	struct kernel_types types;
+	struct btf_types types;
 	struct buf out;
-	int rc = kernel_types_open(&root_live, &types);
+	int rc = btf_types_open(&root_live, &types);
 
 	if (rc)
 		SKIP("the kernel's types: %s", strerror(-rc));
@@ -306,5 +306,5 @@ TEST(live)
 			 0);
 	assert_true(out.len < types.len / 16 && number.number);
 	buf_fini(&out);
-	kernel_types_close(&types);
+	btf_types_close(&types);
 }

@@ -3,7 +3,7 @@
  * a stand-in.
  */
 #include "kit.h"
-#include "test_collect_many.h"
+#include "test_things_many.h"
 #include "tree.h"
 
 #include "base/err.h"

@@ -81,7 +81,7 @@ TEST(fields)
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct host host = {.root = tree_make()};
 		struct event ev = find(rows[i].event);
-		const struct collect_choice choice = {&rows[i].cgroup, rows[i].cgroup != NULL};
+		const struct things_choice choice = {&rows[i].cgroup, rows[i].cgroup != NULL};
 		struct event_support s;
 		char path[64];
 

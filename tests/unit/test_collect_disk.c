@@ -3,7 +3,7 @@
  * come, go and are another one under the old name; and every failure in turn.
  */
 #include "kit.h"
-#include "test_collect_many.h"
+#include "test_things_many.h"
 
 #include "collect/disk.h"
 
@@ -152,7 +152,7 @@ static const struct {
 static void expect_names(const struct many *m, const char *names, bool there)
 {
 	char text[256], *rest = text, *name;
-	struct collect_thing t;
+	struct things_one t;
 
 	snprintf(text, sizeof(text), "%s", names);
 	while (*names && (name = strsep(&rest, " ")))
@@ -190,7 +190,7 @@ static size_t read_numbers(const struct root *r, const char *name, const char *f
 	return nr;
 }
 
-static void expect_values(const struct root *r, const struct collect_thing *t)
+static void expect_values(const struct root *r, const struct things_one *t)
 {
 	unsigned long long n[32] = {0}, q[32] = {0};
 	size_t nr = read_numbers(r, t->name, "stat", n);
@@ -222,7 +222,7 @@ TEST(values)
 		many_open(&m, &collect_disk_source, &r, "all", ALL);
 		many_read(&m);
 		for (size_t i = 0; i < m.source->nr(m.state); i++) {
-			struct collect_thing t;
+			struct things_one t;
 
 			m.source->get(m.state, i, &t);
 			assert_int_equal(t.number, i);
@@ -371,7 +371,7 @@ TEST(cost)
 		assert_int_equal(kernel.nr_preads, 40 * rows[i].nr_files);
 		kernel_stop();
 		for (size_t k = 0; k < m.source->nr(m.state); k++) {
-			struct collect_thing t;
+			struct things_one t;
 
 			m.source->get(m.state, k, &t);
 			assert_int_equal(t.has, rows[i].wanted);
@@ -494,7 +494,7 @@ static int open_and_read(void *arg)
 	if (rc)
 		return rc;
 	for (int i = 0; i < 2 && rc == 0; i++) {
-		struct collect_thing t;
+		struct things_one t;
 
 		rc = m.source->read(m.state);
 		if (rc == 0 && many_find(&m, "sda", &t) && t.has)
@@ -519,7 +519,7 @@ TEST(failures)
 TEST(interrupted)
 {
 	struct root r = tree_captured("linux-4.14");
-	struct collect_thing t;
+	struct things_one t;
 	struct many m;
 
 	many_open(&m, &collect_disk_source, &r, "sda", OLD | QUEUE);

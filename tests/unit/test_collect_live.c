@@ -3,14 +3,14 @@
  * lo, CPUs that are fought for, a cgroup that works. What this machine does not have is skipped.
  */
 #include "kit.h"
-#include "test_collect_many.h"
+#include "test_things_many.h"
 
 #include "base/clock.h"
-#include "collect/cgroup.h"
-#include "collect/cgroup_text.h"
 #include "collect/disk.h"
 #include "collect/machine_pressure.h"
 #include "collect/net.h"
+#include "things/cgroup.h"
+#include "things/cgroup_text.h"
 
 #include <arpa/inet.h>
 #include <linux/loop.h>
@@ -85,7 +85,7 @@ static void write_and_read(const struct loop *l)
 TEST(loop)
 {
 	uint64_t before[DISK_NR_FIELDS];
-	struct collect_thing t;
+	struct things_one t;
 	struct loop l;
 	struct many m;
 	int rc = loop_make(&l);
@@ -144,7 +144,7 @@ static void send_bytes(const int ends[2])
 TEST(lo)
 {
 	uint64_t before[NET_NR_FIELDS];
-	struct collect_thing t;
+	struct things_one t;
 	struct many m;
 	int ends[2];
 
@@ -257,14 +257,14 @@ TEST(cgroup)
 {
 	uint64_t end_ns = clock_monotonic_ns() + PATIENCE_S * 1000000000ull, used_ns = 0;
 	char name[64], folder[4096], procs[4200];
-	struct collect_thing t;
+	struct things_one t;
 	struct many m;
 	pid_t child;
 
 	snprintf(name, sizeof(name), "cpuperf-test-%d", (int)getpid());
 	if (!make_group(name, folder))
 		SKIP("no cgroup of version 2 can be made here");
-	many_open(&m, &collect_cgroup_source, &root_live, name, 1u << CGROUP_CPU_USAGE);
+	many_open(&m, &cgroup_source, &root_live, name, 1u << CGROUP_CPU_USAGE);
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", folder);
 	child = burn(procs);
 	for (; used_ns < 100000000 && clock_monotonic_ns() < end_ns; usleep(10000)) {

@@ -3,7 +3,7 @@
  * changes while it is read page by page; and every failure in turn.
  */
 #include "kit.h"
-#include "test_collect_many.h"
+#include "test_things_many.h"
 
 #include "collect/net.h"
 

@@ -8,7 +8,7 @@
 #include "collect/machine_keyed.h"
 #include "collect/machine_loadavg.h"
 #include "collect/machine_pressure.h"
-#include "collect/machine_stat.h"
+#include "things/machine_stat.h"
 
 enum { NR_CPUS = 4 };
 

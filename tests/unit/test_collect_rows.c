@@ -105,7 +105,7 @@ static const struct line {
 
 struct all {
 	struct event events[MAX_EVENTS];
-	struct collect_choice choices[MAX_EVENTS];
+	struct things_choice choices[MAX_EVENTS];
 	int states[MAX_EVENTS];
 	size_t nr;
 	struct collect *c;
@@ -129,7 +129,7 @@ static int take(const struct event *ev, void *arg)
 	if (strncmp(ev->row->name, "bpf_", 4) == 0) /* of no file: test_collect_bpf_program.c */
 		return 0;
 	if (strncmp(ev->row->name, "cgroup_", 7) == 0)
-		a->choices[a->nr] = (struct collect_choice){group, 1};
+		a->choices[a->nr] = (struct things_choice){group, 1};
 	a->events[a->nr++] = *ev;
 	return 0;
 }
@@ -161,7 +161,7 @@ static void check_thing(const struct all *a, size_t i, const struct line *l)
 {
 	uint32_t set = collect_set(a->c, i);
 	double unit = l->of < 0 ? (double)sysconf(_SC_PAGESIZE) : 1;
-	struct collect_thing t;
+	struct things_one t;
 	struct reading r;
 
 	assert_int_equal(collect_nr_things(a->c, set), 1);
@@ -242,7 +242,7 @@ TEST(why_not)
 	enum { FIELD = 1u << DISK_READ_BYTES };
 	const uint64_t values[] = {7, 7, 7};
 	const struct {
-		struct collect_thing thing;
+		struct things_one thing;
 		uint32_t state;
 		uint64_t base;
 	} rows[] = {
@@ -264,7 +264,7 @@ TEST(why_not)
 			ev.row = &collect_misc_group.rows[i];
 	assert_int_equal(collect_open(&root, &ev, NULL, 1, &c, &opened), 0);
 	for (size_t i = 0; i < NR(rows); i++) {
-		struct collect_thing thing = rows[i].thing;
+		struct things_one thing = rows[i].thing;
 		struct reading r = {0};
 
 		thing.number = 5;

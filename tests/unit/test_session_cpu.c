@@ -11,7 +11,7 @@
 struct bench {
 	struct rig rig;
 	struct perf_event_attr *attrs[MAX_EVENTS];
-	struct session_probe probe;
+	struct kernel_probe probe;
 	struct session_cpu cpu;
 };
 
@@ -24,8 +24,7 @@ static void bench_init(struct bench *b, const char *events)
 
 		b->attrs[k] = event_attr_new(&p->part, &use);
 	}
-	b->probe =
-	    (struct session_probe){.plan = &b->rig.plan, .pmu = &fake_ops, .attrs = b->attrs};
+	b->probe = (struct kernel_probe){.plan = &b->rig.plan, .pmu = &fake_ops, .attrs = b->attrs};
 	assert_int_equal(session_cpu_init(&b->cpu, &b->rig.plan, 3, 2), 0);
 }
 

@@ -1,6 +1,6 @@
 /*
  * What is not measured, in the header of the process's memory. So the recorder reads it however
- * the process ends (session/heap_missed.h), and no system call is made for it.
+ * the process ends (heap/missed.h), and no system call is made for it.
  */
 #include "agent/heap/agent.h"
 

@@ -8,7 +8,7 @@
  * counts as written.
  *
  * The pattern is another word at each address: what was copied, or was there before, is none.
- * Blocks that live are read by the session (session/heap_pattern.h).
+ * Blocks that live are read by the session (heap/pattern.h).
  */
 #include "agent/heap/agent.h"
 

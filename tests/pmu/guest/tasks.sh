@@ -3,7 +3,7 @@
 # What an iterator in the kernel of another machine and version says of processes is what /proc says.
 . "${0%/*}/lib.sh"
 status=0
-test_collect_process_iterator >tasks.log 2>&1 || status=$?
+test_process_iterator >tasks.log 2>&1 || status=$?
 cat tasks.log
 [ $status = 0 ] || [ $status = 77 ] || fail "the unit test of the iterator ended with $status"
 if is_before 5.12; then
