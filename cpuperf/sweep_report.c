@@ -316,6 +316,11 @@ static void put_real(struct json_writer *json, const char *key, double x)
 	jsonw_raw(json, key, isfinite(x) ? buf_str(&text) : "null");
 }
 
+static void put_share(struct json_writer *json, const char *key, double x)
+{
+	put_real(json, key, isfinite(x) ? 100 * part(x) : x);
+}
+
 static void put_facts(const void *of, struct json_writer *json)
 {
 	const struct sweep_result *r = of;
@@ -326,9 +331,9 @@ static void put_facts(const void *of, struct json_writer *json)
 	if (r->has_scaling)
 		JSONW_OBJECT(json, "scaling") {
 			jsonw_bool(json, "fits", r->scaling.fits);
-			put_real(json, "serial_share", 100 * r->scaling.serial);
-			put_real(json, "serial_share_low", 100 * r->scaling.low);
-			put_real(json, "serial_share_high", 100 * r->scaling.high);
+			put_share(json, "serial_share", r->scaling.serial);
+			put_share(json, "serial_share_low", r->scaling.low);
+			put_share(json, "serial_share_high", r->scaling.high);
 			put_real(json, "farthest", 100 * r->scaling.farthest);
 		}
 	else

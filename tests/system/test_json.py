@@ -307,6 +307,8 @@ def check_sweep(folder):
         assert all(set(row) == known for row in found["rows"]), found
         assert {row["value"] for row in found["rows"]} == {"1", "2", "3"}, found
         assert found["document"] == ("versus" if "--versus=true" in more else "sweep"), found
+        shares = [v for k, v in (found.get("scaling") or {}).items() if k.startswith("serial_share") and v is not None]
+        assert all(0 <= v <= 100 for v in shares), found
 
 
 def check_failure(_folder):
