@@ -283,9 +283,11 @@ static void count_dropped(struct paced *p)
 void paced_boundary(struct paced *p, uint64_t boundary_ns)
 {
 	p->boundary_ns = boundary_ns;
-	for (size_t k = 0; k < p->nr_paces; k++)
+	for (size_t k = 0; k < p->nr_paces; k++) {
+		pacer_pass(&p->deadlines[k], boundary_ns);
 		p->paces[k].now =
 		    (struct paced_counts){p->deadlines[k].ticks, p->deadlines[k].missed};
+	}
 	count_dropped(p);
 }
 

@@ -43,6 +43,17 @@ static void advance(struct pacer_pace *pace, uint64_t now_ns)
 	pace->deadline_ns += nr_missed * pace->period_ns;
 }
 
+void pacer_pass(struct pacer_pace *pace, uint64_t now_ns)
+{
+	uint64_t nr_missed;
+
+	if (now_ns < pace->deadline_ns)
+		return;
+	nr_missed = (now_ns - pace->deadline_ns) / pace->period_ns;
+	pace->missed += nr_missed;
+	pace->deadline_ns += nr_missed * pace->period_ns;
+}
+
 /* One that comes to be due meanwhile is late, and not missed. */
 static void call(struct pacer *p)
 {

@@ -42,6 +42,10 @@ int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr, uint64_t o
 /* Ends the thread; nothing if it does not run. */
 void pacer_stop(struct pacer *p);
 
+/* Something else was read at now_ns, which stands for the last deadline before; those before that,
+ * at which the thread did not run, are missed now and not later. Under the lock. */
+void pacer_pass(struct pacer_pace *pace, uint64_t now_ns);
+
 void pacer_lock(struct pacer *p);
 void pacer_unlock(struct pacer *p);
 

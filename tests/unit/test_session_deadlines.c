@@ -6,6 +6,7 @@
 #include "kit.h"
 #include "test_session.h"
 
+#include "session/paced.h"
 #include "session/pacer.h"
 
 #include <poll.h>
@@ -187,4 +188,34 @@ TEST(pacer_of_two_paces)
 HOOK(before_all)
 {
 	now_ns = (uint64_t)5000 * MS;
+}
+
+/* Of 10, 20 … 50, at 55 something else was read, which stands for 50: 10 to 40 are missed by then.
+ */
+TEST(boundary_passes_deadlines)
+{
+	struct pacer_pace pace = {.period_ns = 10, .deadline_ns = 10};
+
+	pacer_pass(&pace, 9);
+	assert_int_equal(pace.missed, 0);
+	pacer_pass(&pace, 10);
+	assert_int_equal(pace.missed, 0);
+	assert_int_equal(pace.deadline_ns, 10);
+	pacer_pass(&pace, 55);
+	assert_int_equal(pace.missed, 4);
+	assert_int_equal(pace.deadline_ns, 50);
+	pacer_pass(&pace, 59);
+	assert_int_equal(pace.missed, 4);
+}
+
+/* They are of the iteration in which they were due, also where the thread runs again in a later
+ * one. */
+TEST(boundary_counts_what_was_missed)
+{
+	struct paced_pace pace = {.every_ns = 10};
+	struct pacer_pace deadline = {.period_ns = 10, .deadline_ns = 10};
+	struct paced p = {.paces = &pace, .deadlines = &deadline, .nr_paces = 1};
+
+	paced_boundary(&p, 55);
+	assert_int_equal(paced_counts(&p).missed, 4);
 }
