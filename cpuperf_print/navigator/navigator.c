@@ -612,6 +612,7 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 	rc = -pthread_create(&reader, NULL, read_ahead, n);
 	if (rc)
 		return err_set(e, rc, "a thread cannot be started: %s", strerror(-rc));
+	(void)pthread_setname_np(reader, "read-ahead"); /* for people; tests wait for its end */
 	rc = http_start(n->http, e) ?: put_url(n, e);
 	if (rc == 0)
 		(void)sigwait(ends, &ended);
