@@ -390,16 +390,17 @@ static void add_process(struct survey *s)
 
 /* True: an earlier survey has read the process. If that survey stopped at one of its files, adds
  * the rest of its mappings. */
-static bool is_done(struct survey *s, const char *name)
+static bool is_done(struct survey *s, uint32_t pid)
 {
 	const struct survey_at *after = s->config->after;
-	char pid[MAX_PATH_BYTES];
+	char name[MAX_PATH_BYTES], last[MAX_PATH_BYTES];
 	int order;
 
 	if (!after)
 		return false;
-	snprintf(pid, sizeof(pid), "%" PRIu32, after->pid);
-	order = strcmp(name, pid); /* the order of root_each */
+	snprintf(name, sizeof(name), "%" PRIu32, pid);
+	snprintf(last, sizeof(last), "%" PRIu32, after->pid);
+	order = strcmp(name, last); /* the order of proc_each */
 	if (order == 0 && after->is_file && !s->config->is_careful) {
 		report_process(s, after->name, strnlen(after->name, sizeof(after->name)));
 		add_mappings(s, after->address);
@@ -409,20 +410,19 @@ static bool is_done(struct survey *s, const char *name)
 
 /* The time is read first: later changes then have records of the kernel with later times, which
  * take precedence. */
-static int visit_process(const char *name, void *arg)
+static int visit_process(uint32_t pid, void *arg)
 {
 	struct survey *s = arg;
-	uint32_t pid;
 	size_t len;
 
-	if (is_over(s) || !proc_parse_id(name, &pid) || !pid || !has_room_for_task(s))
+	if (is_over(s) || !has_room_for_task(s))
 		return is_over(s);
 	if (s->config->pid && s->config->pid != pid)
 		return 0;
 	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
 	s->is_denied = false;
 	s->task_name[0] = '\0';
-	if (!is_done(s, name)) {
+	if (!is_done(s, pid)) {
 		report_process(s, "", 0);
 		add_process(s);
 	}
@@ -444,7 +444,7 @@ static void survey_processes(struct survey *s)
 	s->ids.after = pass_file;
 	s->ids.arg = s;
 	survey_ids_skip(&s->ids, s->config->skipped, s->config->nr_skipped);
-	rc = root_each(s->config->root, "/proc", visit_process, s);
+	rc = proc_each(s->config->root, visit_process, s);
 	if (rc < 0)
 		fail(s, rc);
 	pass_records(s);
