@@ -1,7 +1,5 @@
 /*
- * The rules of PLT stubs, through which code calls other files. Not every linker writes unwind
- * tables for them (lld and mold none, GNU's none for arm64), but their code has few shapes. The
- * file is hostile.
+ * The rules of a file's PLT stubs (cfi/stub.h). The file is hostile.
  */
 #ifndef UNWIND_STUBS_H
 #define UNWIND_STUBS_H

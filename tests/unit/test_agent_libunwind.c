@@ -4,7 +4,9 @@
  */
 #include "agent/heap/agent.h"
 #include "kit.h"
+#include "tree.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +194,60 @@ TEST(paths_of_calls)
 	captures = false;
 	assert_true(nr_captures > 1000);
 	assert_int_equal(h->cut, 0);
+	end(h);
+}
+
+/* --- stubs of a linker that writes no tables for them: by chance a signal comes there */
+
+/* The first function that this one calls, by its first direct call; 0: another machine. */
+static uint64_t callee(const uint8_t *function)
+{
+#if defined(__x86_64__)
+	for (size_t i = 0; i < 64; i++) {
+		int32_t by;
+
+		if (function[i] != 0xe8)
+			continue;
+		memcpy(&by, function + i + 1, sizeof(by));
+		return (uint64_t)((int64_t)(uintptr_t)function + (int64_t)i + 5 + by);
+	}
+#endif
+	(void)function;
+	return 0;
+}
+
+TEST(paths_from_stubs)
+{
+	static const char source[] = "int abs(int); int h(int x) { return abs(x) + abs(1 - x); }";
+	struct heap_header *h = begin();
+	struct root r = tree_make();
+	struct agent_row row;
+	char text[512];
+	uint64_t stub;
+	void *library;
+
+	tree_put(&r, "/p.c", source, sizeof(source) - 1);
+	snprintf(
+	    text, sizeof(text),
+	    "cd '%s' && cc -fuse-ld=lld -fno-builtin -O2 -fPIC -shared -o p.so p.c 2>/dev/null",
+	    r.dir);
+	if (system(text) != 0) {
+		print_message("skip: stubs without tables: no lld\n");
+	} else {
+		snprintf(text, sizeof(text), "%s/p.so", r.dir);
+		library = dlopen(text, RTLD_LAZY);
+		assert_non_null(library);
+		stub = callee(dlsym(library, "h"));
+		row = agent_row_find(stub, true);
+		if (stub) {
+			assert_int_equal(row.kind, AGENT_ROW_SP);
+			assert_int_equal(row.cfa, 1);
+			assert_int_equal(row.ra, 1);
+			assert_int_equal(row.fp, 0);
+		}
+		dlclose(library);
+	}
+	tree_remove(&r);
 	end(h);
 }
 

@@ -1,12 +1,13 @@
 /*
  * Rows of unwind tables, by place: from the tables in memory, where the loader says that they are,
- * into a cache of all threads. An entry of it has two words, of which the first is the key xor the
- * second: one that is torn has another key.
+ * or from the code of PLT stubs, into a cache of all threads. An entry of it has two words, of
+ * which the first is the key xor the second: one that is torn has another key.
  */
 #include "agent/heap/agent.h"
 
 #include "cfi/rules.h"
 #include "cfi/section.h"
+#include "cfi/stub.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -23,6 +24,7 @@
 #endif
 
 enum {
+	PAGE = 4096,
 	NR_ENTRIES = 1 << 14,
 	UNIT = sizeof(uintptr_t),
 	CFA_BITS = 24,
@@ -109,30 +111,44 @@ static bool find_object(uint64_t pc, struct object *o)
 	return o->header;
 }
 
+static bool find_in_tables(const struct object *o, uint64_t place, struct cfi_rules *out)
+{
+	const struct cfi_section section = {.data = (const uint8_t *)(uintptr_t)o->start,
+					    .len = o->end - o->start,
+					    .address = o->start,
+					    .is_eh = true,
+					    .is_32 = sizeof(uintptr_t) == 4};
+	struct cfi_base base = cfi_section_base(&section);
+	struct cfi_header header;
+	struct cfi_fde fde;
+	uint64_t at;
+
+	return cfi_header_init(&header, o->header, o->end - (uintptr_t)o->header,
+			       (uintptr_t)o->header, section.is_32) &&
+	       cfi_header_find(&header, place, &at) && at >= o->start &&
+	       cfi_section_fde(&section, at - o->start, place, &fde) &&
+	       cfi_program_run(&MACHINE, &fde, &base, place, out);
+}
+
+/* Not every linker writes tables for its PLT stubs; where sections are, memory does not say. Within
+ * the page, which may be unreadable where the place is no code. */
+static bool find_stub(uint64_t place, struct cfi_rules *out)
+{
+	const uint64_t page = place & ~(uint64_t)(PAGE - 1);
+	const struct cfi_code code = {(const uint8_t *)(uintptr_t)page, PAGE};
+
+	return agent_is_page(page) && cfi_stub_find(&code, &MACHINE, place - page, out);
+}
+
 /* Rules of the function around the place. */
 static bool find_rules(uint64_t place, struct cfi_rules *out)
 {
 	struct object o;
-	struct cfi_section section;
-	struct cfi_header header;
-	struct cfi_base base;
-	struct cfi_fde fde;
-	uint64_t at;
 
 	if (!find_object(place, &o) || (uintptr_t)o.header < o.start ||
 	    (uintptr_t)o.header >= o.end)
 		return false;
-	section = (struct cfi_section){.data = (const uint8_t *)(uintptr_t)o.start,
-				       .len = o.end - o.start,
-				       .address = o.start,
-				       .is_eh = true,
-				       .is_32 = sizeof(uintptr_t) == 4};
-	base = cfi_section_base(&section);
-	return cfi_header_init(&header, o.header, o.end - (uintptr_t)o.header, (uintptr_t)o.header,
-			       section.is_32) &&
-	       cfi_header_find(&header, place, &at) && at >= o.start &&
-	       cfi_section_fde(&section, at - o.start, place, &fde) &&
-	       cfi_program_run(&MACHINE, &fde, &base, place, out);
+	return find_in_tables(&o, place, out) || find_stub(place, out);
 }
 
 /* --- rows */
