@@ -280,7 +280,10 @@ def find_mapping(of_pid, address):
 
 
 class Program:
-    """The functions of an ELF file (64 bits), by nm; addresses as offsets in the file."""
+    """The functions of an ELF file (64 bits), by nm, and stubs of its linkage table, as NAME@plt; addresses as offsets in
+    the file."""
+
+    STUB_BYTES = 16
 
     def __init__(self, path):
         self.path = os.path.realpath(path)
@@ -295,6 +298,9 @@ class Program:
                                text=True, check=True).stdout.splitlines()
         words = sorted((int(w[0], 16), int(w[1], 16), w[3]) for w in map(str.split, lines)
                        if len(w) == 4 and w[2] in "tT")
+        lines = subprocess.run(["nm", "--synthetic", path], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        words = sorted(words + [(int(w[0], 16), self.STUB_BYTES, w[2]) for w in map(str.split, lines)
+                                if len(w) == 3 and w[2].endswith("@plt")])
         self.starts = [w[0] for w in words]
         self.functions = words
 

@@ -9,9 +9,11 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import jsonschema
 
@@ -39,14 +41,37 @@ def export(folder, *args, **keys):
     return out
 
 
-def record(folder, events, *args, **keys):
-    """A session of a program of three threads, which the scheduler moves about; its pid."""
-    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix:
+def record(folder, events, *args, until=None, **keys):
+    """A session of a program of three threads, which the scheduler moves about; its pid. It ends when until(pid)
+    returns, if there is one."""
+    with subprocess.Popen([MIX, "ms", "600000", "3"], stdout=subprocess.DEVNULL) as mix:
         try:
-            sampled.finish(sampled.start(folder, events, *args, **keys))
+            p = sampled.start(folder, events, *args, **keys)
+            if until:
+                until(mix.pid)
+                p.send_signal(signal.SIGINT)
+            sampled.finish(p)
         finally:
             mix.kill()
     return mix.pid
+
+
+def worked(pid):
+    """Ticks of a CPU that each thread of the program had which works."""
+    out = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/stat", encoding="ascii") as f:
+            out[tid] = int(f.read().rpartition(")")[2].split()[11])
+    return {tid: ticks for tid, ticks in out.items() if tid != str(pid)}
+
+
+def each_works(folder, pid):
+    """Until there is a second iteration, and each of three threads had a CPU for a tenth of a second."""
+    before, ticks = worked(pid), {}
+    while not (os.path.exists(f"{folder}/t.1.0.cpuperf") and len(ticks) == 3 and
+               all(n - before.get(tid, 0) >= os.sysconf("SC_CLK_TCK") / 10 for tid, n in ticks.items())):
+        time.sleep(0.02)
+        ticks = worked(pid)
 
 
 def check_file(out):
@@ -100,26 +125,29 @@ def check_stacks(folder, out, *args):
     assert found == expected, (found - expected, expected - found)
 
 
-def leaves(folder, pid, tid):
-    """The sampled functions of a thread of mix in the order of time, from the bytes of the traces;
+def leaves(folder, pid):
+    """tid: the sampled functions of a thread of mix in the order of time, from the bytes of the traces;
     None where it was in no function of the program."""
     program, maps = sampled.Program(MIX), sampled.mappings(sampled.common(folder))[pid]
-    samples = sorted((s["time"], next(a for a in s["chain"] if a < 2**64 - 4096))
-                     for i in range(2) for t in sampled.traces(folder, i) for s in t.samples()
-                     if s["tid"] == (pid, tid) and s["event"] == 0)
-    return [program.function(sampled.find_mapping(maps, a), a) for _, a in samples]
+    samples = collections.defaultdict(list)
+    for i in range(sum(bool(re.fullmatch(r"t\.\d+\.0\.cpuperf", name)) for name in os.listdir(folder))):
+        for s in (s for t in sampled.traces(folder, i) for s in t.samples()):
+            if s["tid"][0] == pid and s["event"] == 0:
+                samples[s["tid"][1]].append((s["time"], next((a for a in s["chain"] if a < 2**64 - 4096), 0)))
+    return {tid: [program.function(sampled.find_mapping(maps, a), a) for _, a in sorted(of)]
+            for tid, of in samples.items()}
 
 
-def check_time(folder, out, pid, tid):
+def check_time(out, pid, tid, expected):
     """Weights are spread over the stacks as the samples came."""
     profile, = (p for p in out["profiles"] if re.sub(" #[0-9]+$", "", p["name"]) == f"cpu_clock — mix {pid}/{tid}")
     frames, shown = out["shared"]["frames"], []
     for stack, weight in zip(profile["samples"], profile["weights"]):
         assert weight % PERIOD == 0
         leaf = frames[stack[-1]]
-        shown += [leaf["name"] if leaf["file"] == "mix" else None] * (weight // PERIOD)
-    expected = leaves(folder, pid, tid)
-    assert len(set(expected)) >= 2 and shown == expected, (shown, expected)
+        is_named = leaf["file"] == "mix" and not leaf["name"].startswith("[unknown]")
+        shown += [leaf["name"] if is_named else None] * (weight // PERIOD)
+    assert shown == expected, [(i, *two) for i, two in enumerate(zip(shown, expected)) if two[0] != two[1]]
 
 
 def check_two(folder, pid, other):
@@ -142,7 +170,8 @@ def main():
         folder, other = f"{base}/a", f"{base}/b"
         os.mkdir(folder)
         os.mkdir(other)
-        pid = record(folder, EVENTS, "--duration=500ms", num_iterations=2, config_name='a "name", odd')
+        pid = record(folder, EVENTS, "--duration=200ms", num_iterations=10000, config_name='a "name", odd',
+                     until=lambda pid: each_works(folder, pid))
         out = export(folder)
         check_file(out)
         # functions of others may lose their names meanwhile: their files may be replaced; and CSV quotes names of theirs
@@ -153,11 +182,10 @@ def main():
         assert out["cpuperf"][0]["session"] == 'a "name", odd'
         units = {p["name"].split(" — ")[0]: p["unit"] for p in out["profiles"]}
         assert units["cpu_clock"] == "nanoseconds" and units.get("page_faults", "none") == "none"
-        threads = [p for p in out["profiles"] if f" mix {pid}/" in p["name"]]
-        assert len(threads) >= 2, [p["name"] for p in out["profiles"]]
-        for p in threads:
-            if p["name"].startswith("cpu_clock"):
-                check_time(folder, out, pid, int(p["name"].split("/")[-1].split()[0]))
+        expected = leaves(folder, pid)
+        for tid, functions in expected.items():
+            check_time(out, pid, tid, functions)
+        assert len(expected) >= 3 and {"work_a", "work_b"} <= {f for of in expected.values() for f in of}, expected.keys()
         # the same, however many threads read, and whatever the locale
         text = show(folder, own, "--output-format=speedscope", "--threads=1")
         assert text == show(folder, own, "--output-format=speedscope", "--threads=3",
