@@ -275,6 +275,18 @@ def mappings(common):
     return out
 
 
+def names_given(folder):
+    """(pid, tid): the names that records give a thread, as reports print them: also such without a sample."""
+    out = collections.defaultdict(set)
+    for name in os.listdir(folder):
+        if name.endswith(".cpuperf"):
+            for r in Trace(f"{folder}/{name}").records():
+                if r.kind == R_COMM:
+                    text = r.body[8:r.body.index(b"\0", 8)].decode("utf-8", "replace")
+                    out[struct.unpack_from("<II", r.body)].add("".join(c if c.isprintable() else "?" for c in text))
+    return out
+
+
 def find_mapping(of_pid, address):
     return next((m for m in reversed(of_pid) if m.start <= address < m.start + m.length), None)
 
@@ -309,7 +321,9 @@ class Program:
         if mapping is None or mapping.name != self.path:
             return None
         offset = address - mapping.start + mapping.offset
-        vaddr = next(offset - o + v for o, v, n in self.loads if o <= offset < o + n)
+        vaddr = next((offset - o + v for o, v, n in self.loads if o <= offset < o + n), None)
+        if vaddr is None:
+            return None
         start, size, name = self.functions[bisect.bisect(self.starts, vaddr) - 1]
         return name if start <= vaddr < start + size else None
 
