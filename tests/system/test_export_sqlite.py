@@ -17,6 +17,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import time
 
 import kit
 from kit import PRINT
@@ -223,7 +224,12 @@ def record_samples(folder):
         [sampled.mix("ms", 60000, 2, cpu) for cpu in (CPUS[0], CPUS[-1])]
     try:
         sampled.wait_for_cpu_time([busy, *others], 0.02)
-        finish(sampled.start(folder, SAMPLED, "--duration=150ms", num_iterations=2))
+        p = sampled.start(folder, SAMPLED, "--duration=150ms", num_iterations=10000)
+        while not os.path.exists(f"{folder}/t.1.0.cpuperf"):
+            time.sleep(0.01)
+        sampled.wait_for_cpu_time([busy], sampled.user_seconds(busy.pid) + 0.1)
+        p.send_signal(signal.SIGINT)
+        finish(p)
     finally:
         for p in (busy, *others):
             p.kill()

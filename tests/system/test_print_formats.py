@@ -322,7 +322,7 @@ def sampled_rows(rows):
     for row in rows:
         if row["event"] in ("context_switches", "memory_used"):
             assert not any(row[name] for name in OF_SAMPLES), row
-            assert int(row["ticks"]) > 0 and int(row["ticks_missed"]) >= 0, row
+            assert bool(row["ticks"]) == bool(row["ticks_missed"]), row  # neither where it was held up all the time
             continue
         assert not any(row[name] for name in OF_TICKS), row
         samples, weight, rate = int(row["samples"]), int(row["weight"]), rates[row["event"]]
@@ -339,6 +339,7 @@ def sampled_rows(rows):
         elif row["coverage"]:
             assert 0 <= float(row["coverage"]) <= 1, row
             assert int(row["expected"]) * rate <= int(row["running_ns"]), row
+    assert any(int(row["ticks"] or 0) > 0 for row in rows), rows
     return [row for row in rows if row["samples"]]
 
 
