@@ -432,7 +432,7 @@ def check_nothing(session):
     assert "--report=records: no rows: " in run(file, "--report=records", "--comm=nobody").stderr
     assert "no rows" not in run(file, "--report=records").stderr + run(file).stderr
     # written in pieces, of which none remains at the end
-    done = run(file, "--report=flat", "--sort=process,thread,function,address", "--output-format=ndjson")
+    done = run(file, "--report=flat", "--sort=pid,tid,function,line", "--output-format=ndjson")
     assert len(done.stdout) > 1 << 16 and "no rows" not in done.stderr, (len(done.stdout), done.stderr)
 
 
