@@ -62,7 +62,7 @@ struct symbol_object *symbol_object_new(const struct symbols_config *config,
 		return NULL;
 	}
 	if (o->code)
-		symbol_frame_table_init(&o->frames, o->code);
+		elf_frame_table_init(&o->frames, o->code);
 	else if (o->debug)
 		find_code_pages(o);
 	return o;
@@ -144,7 +144,7 @@ static const struct symbol_function *find_unknown(struct symbol_object *o,
 	const struct symbol_function *fn;
 
 	if (is_address)
-		symbol_frame_table_find(&o->frames, address, &key.address);
+		elf_frame_table_find(&o->frames, address, &key.address);
 	fn = symbol_functions_find(f, &key);
 	if (fn)
 		return fn;
@@ -159,7 +159,7 @@ bool symbol_object_extent(const struct symbol_object *o, uint64_t address, uint6
 	const struct symbol_entry *e = i < 0 ? NULL : &o->symbols.table.entry[i];
 
 	if (!e)
-		return o->code && symbol_frame_table_extent(&o->frames, address, start, end);
+		return o->code && elf_frame_table_extent(&o->frames, address, start, end);
 	*start = e->start;
 	*end = e->start + e->size;
 	return true;

@@ -5,8 +5,8 @@
 #define SYMBOL_ROOM_H
 
 #include "base/buf.h"
+#include "elf/frame_table.h"
 #include "symbol/elf_symbols.h"
-#include "symbol/frame_start.h"
 #include "symbol/functions.h"
 #include "symbol/symbols.h"
 #include "symbol/text_symbols.h"
@@ -32,7 +32,7 @@ struct symbol_object {
 	const struct elf_file *code, *debug; /* borrowed; NULL: not found */
 	struct symbol_elf symbols;
 	_Atomic(struct symbol_elf *) variables; /* owned; NULL: not asked for */
-	struct symbol_frame_table frames;
+	struct elf_frame_table frames;
 	/* without code: the pages that the code's mapping would have, from the debug file */
 	uint64_t code_start, code_end;
 };

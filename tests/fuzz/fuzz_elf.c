@@ -74,13 +74,13 @@ static void check_symbols(const struct elf_file *f)
 
 static void check_frames(const struct elf_file *f)
 {
-	struct symbol_frame_table t;
+	struct elf_frame_table t;
 
-	symbol_frame_table_init(&t, f);
+	elf_frame_table_init(&t, f);
 	for (uint64_t at = 0; at < 0x4000; at += 256) {
 		uint64_t start;
 
-		require(!symbol_frame_table_find(&t, at, &start) || start <= at);
+		require(!elf_frame_table_find(&t, at, &start) || start <= at);
 	}
 }
 
