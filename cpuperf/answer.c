@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/privilege.h"
+#include "parts.h"
 #include "program.h"
 #include "rights.h"
 #include "screen/number.h"
@@ -216,6 +217,9 @@ bool print_answer(const struct answer *a)
 	read_next(fds, next, sizeof(next));
 	if (rc < 0) {
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
+		if (access(printer, F_OK))
+			err_hint(&e, "%s is not installed: it is in the package %s",
+				 parts[PART_PRINTER].name, parts[PART_PRINTER].package);
 		log_err(LOG_WARNING, &e);
 	}
 	if (strcmp(a->format, OPTIONS_FORMAT_JSON) != 0) /* which has it in a field */

@@ -1,6 +1,7 @@
 #include "guests.h"
 
 #include "base/log.h"
+#include "parts.h"
 #include "target/command.h"
 
 #include <limits.h>
@@ -18,27 +19,15 @@ static const struct {
     {"INTEL_LIBITTNOTIFY64", "ITT"},
 };
 
-bool guests_find(const char *from_bin, char path[PATH_MAX])
-{
-	char program[PATH_MAX], near[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-	if (len <= 0)
-		return false;
-	program[len] = '\0';
-	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
-	return snprintf(near, sizeof(near), "%s/%s", program, from_bin) < (int)sizeof(near) &&
-	       realpath(near, path);
-}
-
 int guests_set_variables(struct target_command *c, struct err *e)
 {
 	char path[PATH_MAX];
 	int rc = 0;
 
-	if (!guests_find(CPUPERF_MARKS_FROM_BIN, path)) {
-		log_info("marks of NVTX and ITT are not received: libcpuperf_marks.so is not "
-			 "installed");
+	if (!part_find(PART_MARKS, path)) {
+		log_info("marks of NVTX and ITT are not received: %s is not installed: it is in "
+			 "the package %s",
+			 parts[PART_MARKS].name, parts[PART_MARKS].package);
 		return 0;
 	}
 	rc = target_command_set_variable(c, "CPUPERF_MARKS_LIBRARY", path, e); /* bindings/ */

@@ -7,14 +7,7 @@
 
 #include "base/err.h"
 
-#include <limits.h>
-#include <stdbool.h>
-
 struct target_command;
-
-/* A library beside this program, in a build tree as in an install; from_bin: from the program's
- * folder. False: it is not there. */
-bool guests_find(const char *from_bin, char path[PATH_MAX]);
 
 /* Sets the variables that the user has not set. Without the library none is. 0 or -errno with
  * *e. */

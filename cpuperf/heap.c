@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "guests.h"
+#include "parts.h"
 #include "plan/plan.h"
 #include "target/command.h"
 #include "wire/loadable.h"
@@ -36,12 +36,17 @@ static bool preloads_sanitizer(const char *list)
 	return false;
 }
 
-/* library: that which such a program loads. False: it is not installed. */
-static bool find_library(enum loadable answer, char library[PATH_MAX])
+/* library: that which such a program loads. 0, or -errno with *e: it is not installed, or of
+ * another version. */
+static int find_library(enum loadable answer, char library[PATH_MAX], struct err *e)
 {
-	return guests_find(answer == LOADABLE_OTHER ? CPUPERF_AGENT_I386_FROM_BIN
-						    : CPUPERF_AGENT_FROM_BIN,
-			   library);
+	return part_check(answer == LOADABLE_OTHER ? PART_AGENT_I386 : PART_AGENT, library, e);
+}
+
+/* A reason has no second line. */
+static void set_reason(const struct err *e, char reason[HEAP_REASON_BYTES])
+{
+	snprintf(reason, HEAP_REASON_BYTES, "%.140s: %.110s", e->msg, e->hint);
 }
 
 bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
@@ -49,11 +54,12 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 	const struct spec_list *command = &plan->spec->target.command;
 	struct loadable_judged judged;
 	char library[PATH_MAX];
+	struct err e = {0};
 
 	if (!has_events(plan) || !command->nr)
 		return true;
-	if (!guests_find(CPUPERF_AGENT_FROM_BIN, library)) {
-		snprintf(reason, HEAP_REASON_BYTES, "libcpuperf-agent.so is not installed");
+	if (find_library(LOADABLE_YES, library, &e)) {
+		set_reason(&e, reason);
 		return false;
 	}
 	if (preloads_sanitizer(getenv("LD_PRELOAD") ?: "")) {
@@ -62,10 +68,14 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 		return false;
 	}
 	loadable_judge_named(getenv("PATH"), command->item[0], &judged);
+	if (judged.answer == LOADABLE_OTHER && find_library(judged.answer, library, &e)) {
+		set_reason(&e, reason);
+		return false;
+	}
 	snprintf(reason, HEAP_REASON_BYTES, "%s %s", judged.name, loadable_reason(judged.answer));
 	/* what is not there is an error of exec */
 	return judged.answer == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE ||
-	       (judged.answer == LOADABLE_OTHER && find_library(judged.answer, library));
+	       judged.answer == LOADABLE_OTHER;
 }
 
 /* Before what else is preloaded: an allocator there would answer the calls. */
@@ -75,10 +85,11 @@ int heap_set_variables(struct target_command *c, const struct spec_list *command
 	const char *own = getenv("LD_PRELOAD");
 	struct loadable_judged judged;
 	char library[PATH_MAX];
+	struct err none = {0};
 	BUF_AUTO(all, MAX_PRELOAD_BYTES);
 
 	loadable_judge_named(getenv("PATH"), command->item[0], &judged);
-	if (!find_library(judged.answer, library))
+	if (find_library(judged.answer, library, &none))
 		return 0;
 	buf_printf(&all, "%s%s%s", library, own && *own ? ":" : "", own ? own : "");
 	if (buf_error(&all))
@@ -88,13 +99,6 @@ int heap_set_variables(struct target_command *c, const struct spec_list *command
 }
 
 /* --- processes that run already */
-
-static int find_agent(char library[PATH_MAX], struct err *e)
-{
-	return guests_find(CPUPERF_AGENT_FROM_BIN, library)
-		   ? 0
-		   : err_set(e, -ENOENT, "libcpuperf-agent.so is not installed");
-}
 
 static int refuse_all(size_t nr, struct err *e)
 {
@@ -131,7 +135,7 @@ int heap_check_attach(const struct plan *plan, struct err *e)
 	snprintf(e->source, sizeof(e->source), "--attach");
 	if (!has_events(plan))
 		return err_set(e, -EINVAL, "no event is of the groups heap or resource");
-	rc = find_agent(library, e);
+	rc = find_library(LOADABLE_YES, library, e);
 	if (rc)
 		return rc;
 	return t->comms.nr || t->cgroups.nr ? 0 : check_pids(&t->pids, library, e);
@@ -163,7 +167,8 @@ int heap_attach(const struct plan_target *t, const char *socket, struct heap_att
 	if (!t->nr_agents)
 		return err_set(e, -ESRCH, "the control group has no process");
 	*out = (struct heap_attached){.pid = mem_calloc(t->nr_agents, sizeof(*out->pid))};
-	rc = out->pid ? find_agent(library, e) : err_set(e, -ENOMEM, "out of memory");
+	rc = out->pid ? find_library(LOADABLE_YES, library, e)
+		      : err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < t->nr_agents && rc == 0; i++) {
 		struct err one = *e;
 		int refused = attach_to(t->agents[i], library, number, &one);

@@ -9,6 +9,7 @@
 #include "base/privilege.h"
 #include "base/str.h"
 #include "comparison.h"
+#include "doctor.h"
 #include "event/model.h"
 #include "heap.h"
 #include "machine.h"
@@ -194,6 +195,9 @@ static int measure_here(struct options *o)
 	prefer_command(o);
 	if (wanted_check_target(o, &e))
 		return fail(EXIT_USAGE, &e);
+	if (o->is_bare && !o->spec_file && !options_have_target(o) && !chooses_events(o) &&
+	    !o->top && isatty(STDOUT_FILENO))
+		return first_page();
 	if (!o->spec_file && !options_have_target(o) && !chooses_events(o) && !o->top) {
 		err_set(&e, -EINVAL, "No events specified");
 		err_hint(&e, "name a spec: --spec-file=basic.cpspec (--list-specs lists them), or "
@@ -304,6 +308,8 @@ static int run(struct options *o)
 			  "(--check-spec, --strict, --event, a command) are mutually exclusive");
 		return EXIT_USAGE;
 	}
+	if (o->doctor)
+		return doctor(o);
 	if ((o->list_specs || describes) && strcmp(o->output_format, OPTIONS_FORMAT_JSON) == 0) {
 		log_error("--output-format=json is for answers: lists are csv or ndjson");
 		return EXIT_USAGE;
@@ -456,6 +462,14 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	return status;
 }
 
+static bool asks_doctor(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--doctor") == 0 || strncmp(argv[i], "--doctor=", 9) == 0)
+			return true;
+	return false;
+}
+
 /* The process of the command, if there is one. */
 static int make_command(struct options *o, int argc, char **argv, char **command, struct err *e)
 {
@@ -467,9 +481,10 @@ static int make_command(struct options *o, int argc, char **argv, char **command
 		return versus_runner_new(opt_value(cpuperf_options(), "input", argc, argv),
 					 &o->versus.runner, e);
 	}
-	if (command)
-		return target_command_new(o->command_argv = command, &o->command, e);
-	if (has_argument(argv, "--run-spec-command"))
+	o->command_argv = command;
+	if (command && !asks_doctor(argc, argv)) /* which reads its files */
+		return target_command_new(command, &o->command, e);
+	if (!command && has_argument(argv, "--run-spec-command"))
 		return target_command_new_later("the command", &o->later, e);
 	return 0;
 }
@@ -477,7 +492,7 @@ static int make_command(struct options *o, int argc, char **argv, char **command
 /* Returns the exit status. part: NULL: the session is no part of a job. */
 static int run_program(int argc, char **argv, const struct as_part *part)
 {
-	struct options o = {.output_format = "text"};
+	struct options o = {.output_format = "text", .is_bare = argc == 1};
 	char **command;
 	int nr_options = find_command(argc, argv, &command), rc, status;
 	struct err e = {0};

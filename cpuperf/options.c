@@ -25,6 +25,17 @@ static int set_list_events(const struct opt_row *row, const char *value, void *t
 	return 0;
 }
 
+static int set_doctor(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)e;
+	o->doctor = true;
+	o->doctor_program = value;
+	return 0;
+}
+
 static int set_no_sync(const struct opt_row *row, const char *value, void *target, struct err *e)
 {
 	struct options *o = target;
@@ -552,6 +563,19 @@ static const struct opt_row before[] = {
      .offset = offsetof(struct options, list_specs),
      .has_no_variable = true,
      .excludes = MEASURING},
+    {.name = "doctor",
+     .arg = OPT_OPTIONAL,
+     .metavar = "PROGRAM",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Looking around",
+     .help = "Try what this machine lets this user measure, and print what is missing, what that "
+	     "costs and how to have it; of a PROGRAM (or -- COMMAND) also whether it has symbols, "
+	     "lines and frame pointers, and can load the agent. Exit status: 0, or 1 if something "
+	     "is missing that costs answers; 2, it could not be tried. The text has no private "
+	     "names: it is made for reports of faults. With --output-format=json one document.",
+     .set = set_doctor,
+     .has_no_variable = true,
+     .excludes = MEASURING " list-events describe-event list-specs check-spec versus sweep hosts"},
 };
 
 static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};
@@ -625,7 +649,8 @@ const struct opt_table *cpuperf_options(void)
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"
 		"  cpuperf --event=EVENTS [options]\n"
-		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",
+		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs\n"
+		"  cpuperf --doctor[=PROGRAM]",
 	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage. With a command: its own, or\n"
 		      "128+N if signal N ended it; 125 cpuperf failed; 126 the command cannot be\n"
 		      "executed; 127 it was not found.\n"

@@ -37,6 +37,8 @@ struct options {
 	bool check_spec, list_events, list_specs, strict, live, no_live, top, run_spec_command;
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
+	bool doctor, is_bare;       /* is_bare: there are no arguments */
+	const char *doctor_program; /* NULL: none */
 	const char *spec_file;
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;

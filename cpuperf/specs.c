@@ -13,6 +13,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "parts.h"
 #include "program.h"
 #include "spec/spec.h"
 
@@ -234,7 +235,10 @@ int open_spec(const char *name, char *found, struct err *e)
 		return io_open_input(name, e);
 	err_set(e, -ENOENT, "%s: no such spec in the current folder or the spec path", name);
 	each_spec_folder(offer_folder, &near);
-	if (is_program_at(name))
+	if (!part_find(PART_SPECS, full))
+		err_hint(e, "%s is not installed: it is in the package %s", parts[PART_SPECS].name,
+			 parts[PART_SPECS].package);
+	else if (is_program_at(name))
 		err_hint(e, "the file in the current folder is a program");
 	else if (*near.best)
 		err_hint(e, "did you mean %s? (--list-specs lists all)", near.best);

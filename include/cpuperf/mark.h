@@ -106,7 +106,8 @@ struct cpuperf_mark_hello {
 	uint32_t magic, version;
 	uint32_t ask;
 	/* Of a thread: the number in its memory. Of an object: enum cpuperf_mark_counter; the
-	 * recorder may run on another machine than the program believes (an emulated one). */
+	 * recorder may run on another machine than the program believes (an emulated one). Of a
+	 * heap: the version of the agent's memory. */
 	uint32_t object;
 	uint32_t slot, tid; /* of a thread */
 };

@@ -71,7 +71,7 @@ int pm_link_start(struct child *c, const struct cupti_request *request, struct e
 
 	find_program(path);
 	if (access(path, X_OK)) {
-		err_set(e, -ENOENT, "%s is not installed", path);
+		err_set(e, -ENOENT, "%s is not installed: it is in the package cpuperf", path);
 		return -ENOENT;
 	}
 	rc = child_start(c, SOCK_SEQPACKET, "cpuperf-gpu-pm", become_program, path);

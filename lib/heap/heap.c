@@ -491,6 +491,18 @@ static const char *why_not(const struct plan *plan, uint32_t wants)
 	return plan->heap_refused;
 }
 
+/* Called by the wire's thread. */
+static void on_old(void *arg, uint32_t pid)
+{
+	struct heap_use *h = arg;
+
+	(void)pid;
+	pthread_mutex_lock(&h->lock);
+	h->nr_old++;
+	h->had_old = true;
+	pthread_mutex_unlock(&h->lock);
+}
+
 /* The agent may be loaded into processes of other users. */
 static bool may_connect(void *arg, uint32_t pid)
 {
@@ -505,6 +517,7 @@ int heap_open(struct source_use *u, struct err *e)
 	struct wire_config config = {.arg = h,
 				     .heap = &h->config,
 				     .heap_added = on_heap,
+				     .heap_old = on_old,
 				     .heap_dump = on_dump,
 				     .heap_reach = on_reach,
 				     .heap_pages = on_pages,
@@ -684,6 +697,10 @@ void heap_notes(struct heap_use *h, char notes[HEAP_NR_NOTES][HEAP_NOTE_BYTES])
 	     "known, or ran as those that cpu_time misses"},
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
+	    {h->nr_old,
+	     "processes have an agent of another version than this cpuperf (loaded before, or of "
+	     "another root folder): their heap was not measured; install one version, and start "
+	     "them again"},
 	    {h->nr_unsearched, "processes ended without a search for pointers to their blocks: by "
 			       "a signal or abort, traced, or of 32 bits; unreachable misses them"},
 	    {take_cut(h, cut), cut},
@@ -703,12 +720,12 @@ void heap_notes(struct heap_use *h, char notes[HEAP_NR_NOTES][HEAP_NOTE_BYTES])
 	     "abort or exec; resident and untouched miss them"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
-	    {heap_is_silent(h),
+	    {heap_is_silent(h) && !h->had_old,
 	     "command, but no process of it loaded libcpuperf-agent.so: no heap was measured"},
 	};
 
 	pthread_mutex_lock(&h->lock);
-	h->nr_refused = h->nr_hiding = 0;
+	h->nr_refused = h->nr_hiding = h->nr_old = 0;
 	pthread_mutex_unlock(&h->lock);
 	h->nr_unread = h->nr_unsearched = h->nr_guessed = h->nr_bypassed = 0;
 	note_missed(h, rows[0].nr || rows[1].nr, notes + HEAP_NR_OWN_NOTES);

@@ -110,7 +110,9 @@ struct heap_use {
 	size_t nr_added, added_room;
 	size_t nr_all;       /* with those above */
 	uint32_t nr_refused; /* since the last notes: there was no room */
-	uint32_t nr_hiding;  /* since then: their exceptions are not seen */
+	uint32_t nr_old;     /* since then: their agents are of another version */
+	bool had_old;
+	uint32_t nr_hiding; /* since then: their exceptions are not seen */
 	/* since then: searches for pointers that took too long, and how far they came */
 	uint32_t nr_cut;
 	uint64_t cut_blocks, cut_searched;
@@ -142,7 +144,7 @@ bool heap_is_silent(const struct heap_use *h);
  * the agent, nor of pages of processes that have ended. */
 bool heap_has_count(const struct heap_use *h, size_t event);
 
-enum { HEAP_NR_OWN_NOTES = 18, HEAP_NR_NOTES = HEAP_NR_OWN_NOTES + HEAP_NR_MISSES };
+enum { HEAP_NR_OWN_NOTES = 19, HEAP_NR_NOTES = HEAP_NR_OWN_NOTES + HEAP_NR_MISSES };
 /* What was not measured in the iteration, in words; "": nothing. */
 void heap_notes(struct heap_use *h, char notes[HEAP_NR_NOTES][HEAP_NOTE_BYTES]);
 

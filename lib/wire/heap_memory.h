@@ -60,6 +60,13 @@ enum {
 	HEAP_MAX_LEVEL = 63,
 };
 
+/* Among the agent's constants: wire/stamp.h finds it in its file. */
+#define HEAP_STAMP "cpuperf agent of heap version "
+struct heap_stamp {
+	char text[sizeof(HEAP_STAMP)];
+	uint32_t version;
+};
+
 /* Bytes per sample: at level 0, the coarsest, as the header says, else a power of 2. */
 static inline uint64_t heap_level_rate(uint32_t level, uint64_t rate)
 {

@@ -9,6 +9,7 @@
 #include "base/root.h"
 #include "base/sys.h"
 #include "wire/heap.h"
+#include "wire/heap_memory.h"
 #include "wire/memory.h"
 #include "wire/tasks.h"
 
@@ -255,6 +256,15 @@ static int serve_object(struct wire *w, int fd, uint32_t pid, const struct cpupe
 	return rc;
 }
 
+/* An agent that was loaded before, or is another root folder's. */
+static int refuse_old_heap(struct wire *w, uint32_t pid)
+{
+	w->reader.totals.heaps_old++;
+	if (w->config.heap && w->config.heap_old)
+		w->config.heap_old(w->config.arg, pid);
+	return -EPROTO;
+}
+
 /* Makes memory for the heap of the process at the other end. */
 static int serve_heap(struct wire *w, int fd, uint32_t pid)
 {
@@ -369,6 +379,8 @@ static int serve(struct wire *w, int fd)
 		rc = serve_thread(w, fd, (uint32_t)peer.pid, &hello);
 	} else if (hello.ask == CPUPERF_MARK_ASK_ROOM) {
 		rc = serve_room(w, fd, (uint32_t)peer.pid);
+	} else if (hello.ask == CPUPERF_MARK_ASK_HEAP && hello.object != HEAP_VERSION) {
+		rc = refuse_old_heap(w, (uint32_t)peer.pid);
 	} else if (hello.ask == CPUPERF_MARK_ASK_HEAP) {
 		rc = serve_heap(w, fd, (uint32_t)peer.pid);
 		t->heaps += rc == 0;

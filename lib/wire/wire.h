@@ -84,6 +84,8 @@ struct wire_config {
 	 * descriptor of the process (below 0: none): it owns both. False: it has no room. */
 	const struct wire_heap_config *heap; /* borrowed */
 	bool (*heap_added)(void *arg, uint32_t pid, int pidfd, struct wire_heap *heap);
+	/* The agent of the process is of another version: it gets no memory. NULL: as it is. */
+	void (*heap_old)(void *arg, uint32_t pid);
 	/* A process asks for a reading of its heap. False: there is none. With heap. */
 	bool (*heap_dump)(void *arg, uint32_t pid);
 	/* The process asks for a search for pointers to its blocks, which is over when the callback
@@ -110,6 +112,7 @@ struct wire_totals {
 	uint32_t narrow;      /* of these with addresses: they had them for fewer threads */
 	uint32_t heaps;       /* processes whose heap is measured */
 	uint32_t heaps_refused; /* beyond the limit, or without memory */
+	uint32_t heaps_old;     /* their agents are of another version */
 	uint64_t uncounted;     /* threads that could not read their counters any more */
 	uint64_t strangers;     /* marks of threads of other PID namespaces that were not found */
 };

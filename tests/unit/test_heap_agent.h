@@ -70,12 +70,14 @@ static inline int agent_receive(int from)
 	return fd;
 }
 
-/* name: that of the socket, without the zero byte of abstract ones. Returns when it is answered,
- * with a descriptor or -1. */
-static inline int agent_ask(const char *name, uint32_t what)
+/* name: that of the socket, without the zero byte of abstract ones; version: of a heap's memory.
+ * Returns when it is answered, with a descriptor or -1. */
+static inline int agent_ask_as(const char *name, uint32_t what, uint32_t version)
 {
-	const struct cpuperf_mark_hello hello = {
-	    .magic = CPUPERF_MARK_MAGIC, .version = CPUPERF_MARK_VERSION, .ask = what};
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = what,
+						 .object = version};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
 
@@ -88,6 +90,11 @@ static inline int agent_ask(const char *name, uint32_t what)
 	fd = agent_receive(s);
 	close(s);
 	return fd;
+}
+
+static inline int agent_ask(const char *name, uint32_t what)
+{
+	return agent_ask_as(name, what, what == CPUPERF_MARK_ASK_HEAP ? HEAP_VERSION : 0);
 }
 
 /* name: as above. */

@@ -468,6 +468,41 @@ TEST(a_process_is_refused_without_room_or_if_none_is_wanted)
 	assert_int_equal(totals.heaps, 0);
 }
 
+static uint32_t old_pid;
+
+static void on_old(void *arg, uint32_t pid)
+{
+	(void)arg;
+	old_pid = pid;
+}
+
+/* One without a version is of before there was one. */
+TEST(an_agent_of_another_version_receives_no_memory)
+{
+	static const uint32_t versions[] = {0, HEAP_VERSION - 1, HEAP_VERSION + 1};
+	const struct wire_config c = {.heap = &config, .heap_added = on_heap, .heap_old = on_old};
+
+	for (size_t i = 0; i < ARRAY_NR(versions); i++) {
+		struct wire_totals totals;
+		struct err e = {0};
+		struct wire *w;
+
+		added.is_full = false;
+		added.pid = old_pid = 0;
+		assert_int_equal(wire_open(&c, &w, &e), 0);
+		assert_int_equal(wire_start(w), 0);
+		assert_int_equal(agent_ask_as(wire_name(w), CPUPERF_MARK_ASK_HEAP, versions[i]),
+				 -1);
+		wire_stop(w);
+		wire_totals(w, &totals);
+		wire_free(w);
+		assert_int_equal(totals.heaps_old, 1);
+		assert_int_equal(totals.heaps + totals.heaps_refused, 0);
+		assert_int_equal(added.pid, 0);
+		assert_int_equal(old_pid, getpid());
+	}
+}
+
 /* The rate of a stack is that of its level, and never more than what was asked for. */
 TEST(a_stack_has_the_rate_of_its_level)
 {

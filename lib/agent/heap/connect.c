@@ -20,6 +20,8 @@
 struct agent_state agent;
 __thread struct agent_local agent_local;
 
+__attribute__((used)) static const struct heap_stamp stamp = {HEAP_STAMP, HEAP_VERSION};
+
 static pthread_key_t key;
 static bool has_key;
 
@@ -57,7 +59,7 @@ void agent_wait(uint32_t *word)
 static struct heap_header *connect_to(uint32_t number, bool *is_limited)
 {
 	const struct cpuperf_mark_hello hello = {
-	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_HEAP, 0, 0, 0};
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_HEAP, HEAP_VERSION, 0, 0};
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 	struct heap_header *h = NULL;
 

@@ -1,0 +1,102 @@
+/*
+ * --doctor: what this machine lets this user measure, what each missing thing costs, and how to get
+ * it. Each check is a trial: an event is opened, programs are loaded into the kernel, a file is
+ * read; a version number proves nothing. Nothing of the machine is changed by it.
+ *
+ * The reasons are those of the rooms that measure (event/support.c, kernel/ways.c, bpf/,
+ * wire/loadable.h): a check is a row that asks them. The first page (first_page.c) asks the same
+ * rows.
+ *
+ * What is printed is to be pasted into reports: it has no names of hosts, users or folders.
+ */
+#ifndef CPUPERF_DOCTOR_H
+#define CPUPERF_DOCTOR_H
+
+#include "api/works.h"
+#include "machine.h"
+#include "wire/loadable.h"
+
+#include "elf/prologues.h"
+
+#include <stdbool.h>
+
+struct options;
+
+enum doctor_state {
+	DOCTOR_YES,
+	DOCTOR_PARTLY,
+	DOCTOR_NO,
+	DOCTOR_UNKNOWN, /* there is nothing to try it with */
+};
+
+struct doctor_finding {
+	enum doctor_state state;
+	char found[512];
+	char get[512]; /* how to get what is missing; "": by nothing that is known */
+};
+
+enum { DOCTOR_MAX_NAMES = 256 };
+
+/* The files of a program. */
+struct doctor_program {
+	const char *name; /* as it was asked for; borrowed */
+	struct loadable_judged judged;
+	bool is_read, has_symbols, has_exports, has_lines, is_debug_apart;
+	enum elf_pointers pointers;
+	struct elf_prologues prologues;
+	unsigned nr_libraries, nr_without; /* of these: without frame pointers */
+	char without[DOCTOR_MAX_NAMES];    /* their names */
+};
+
+struct doctor {
+	struct machine m;
+	struct api_works works;
+	struct doctor_program program; /* name NULL: none was asked for */
+};
+
+struct doctor_check {
+	const char *name;
+	void (*try)(struct doctor *d, struct doctor_finding *out);
+	const char *costs; /* without it */
+	bool is_extra;     /* costs no answer: it makes measuring cheaper, or is asked for apart */
+};
+
+enum doctor_id {
+	DOCTOR_FILES,
+	DOCTOR_AGENT,
+	DOCTOR_OWN,
+	DOCTOR_KERNEL,
+	DOCTOR_CPUS,
+	DOCTOR_PMU,
+	DOCTOR_PROGRAMS,
+	DOCTOR_LATENCIES,
+	DOCTOR_TYPES,
+	DOCTOR_KALLSYMS,
+	DOCTOR_TRACEPOINTS,
+	DOCTOR_ATTACH,
+	DOCTOR_LIBRARIES,
+	DOCTOR_DEBUGINFOD,
+	DOCTOR_NR,
+};
+/* doctor_machine.c */
+extern const struct doctor_check doctor_checks[DOCTOR_NR];
+
+/* doctor_program.c: of the program. */
+extern const struct doctor_check doctor_program_checks[];
+extern const size_t doctor_nr_program_checks;
+/* Reads the files of a program, as execvp looks for it. 0 or -errno. */
+int doctor_read_program(const struct doctor *d, const char *name, struct doctor_program *out);
+
+/* 0 or -errno with *e. */
+int doctor_init(struct doctor *d, struct err *e);
+void doctor_fini(struct doctor *d);
+
+/* Prints it; returns the exit status: 0: all that costs answers is there; 1: something is not; 2:
+ * it could not be tried. */
+int doctor(const struct options *o);
+
+/* first_page.c: on a terminal, without options: a command for each question that people have, and
+ * whether it works here. Returns the exit status. */
+int first_page(void);
+
+#endif
