@@ -96,5 +96,6 @@ int main(int argc, char **argv)
 	if (!find_cpuperf(path))
 		fail("its own path is not known");
 	execv(path, (char *const *)new);
-	fail("%s, which belongs beside it, cannot be run: %s", path, strerror(errno));
+	fail("%s, which belongs beside it (package cpuperf), cannot be run: %s", path,
+	     strerror(errno));
 }

@@ -31,6 +31,17 @@ add_executable(touch ${CMAKE_CURRENT_SOURCE_DIR}/system/touch.c)
 target_compile_options(touch PRIVATE -fno-sanitize=all)
 target_link_options(touch PRIVATE -fno-sanitize=all -static)
 set_target_properties(touch PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_examples.py measures: programs with a known fault each, as their pages say to build them.
+set(examples false_sharing lock_convoy leak n_plus_1_reads cache_hostile busy_wait slow_start fork_storm
+  page_fault_storm noisy_neighbour)
+set(examples_dir ${CMAKE_CURRENT_BINARY_DIR}/examples)
+foreach(example ${examples})
+  add_executable(${example} ${CMAKE_SOURCE_DIR}/examples/${example}.c)
+  target_compile_options(${example} PRIVATE -U_GNU_SOURCE -O2 -g -fno-omit-frame-pointer -fno-sanitize=all)
+  target_link_options(${example} PRIVATE -fno-sanitize=all)
+  target_link_libraries(${example} PRIVATE Threads::Threads)
+  set_target_properties(${example} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${examples_dir})
+endforeach()
 # In place of NVIDIA's libraries, where test_gpu_pm.py and test_gpu_pm look for them.
 set(cuda_dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 foreach(library "cuda:libcuda.so.1:CUDA:cuda" "cupti:libcupti.so.12:CUPTI:cuda" "cupti_old:libcupti.so.12:OLD:cuda_old")
@@ -93,7 +104,7 @@ function(declare_system_test name kind script build)
   endif()
   set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${bin}/cpuperf CPUPERF_PRINT=${bin}/cpuperf_print
     MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/libcpuperf-agent.so SPANK=${spank}
-    CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
+    EXAMPLES=${examples_dir} CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
     SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
   foreach(program known mix heap mapped attached attaches busy phases deaf touch)
     string(TOUPPER ${program} variable)

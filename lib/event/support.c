@@ -263,6 +263,10 @@ void event_support_explain_use(const struct host *h, const struct event *ev, uns
 		set(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
 		set_no_pmu(out); /* also for EPERM: permission would not help */
+	else if (error == ENOSYS)
+		set(out, READING_NOT_SUPPORTED,
+		    "perf_event_open is hidden here, though the kernel has perf events",
+		    "permit it in the container's seccomp profile");
 	else if (may_be_a_flag(h, flags, error) && explain_flags(ev, flags, error, out))
 		return;
 	else if (error == EACCES || error == EPERM)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """cpuperf --doctor says what is true: each of its rows is compared with a session. An installation that lacks a file,
 or has one of another version, is named with the package. And cpuperf alone on a terminal: six commands that work."""
+import errno
 import json
 import os
 import pty
@@ -49,7 +50,9 @@ def measures(session, before=()):
 def check_rows_are_true(folder):
     os.chmod(folder, 0o777)
     user = ["setpriv", f"--reuid={own_uid()}", f"--regid={own_uid()}", "--clear-groups", "--inh-caps=-all"]
-    for before in ([], user) if os.geteuid() == 0 else ([],):
+    deny = f"{os.path.dirname(folder)}/deny"  # as a container's filter
+    run("cc", "-o", deny, f"{os.environ['SOURCE_DIR']}/tests/system/deny.c")
+    for before in ([], *([user] if os.geteuid() == 0 else []), [deny, str(errno.EPERM)], [deny, str(errno.ENOSYS)]):
         found, done = doctor(before=before)
         rows = rows_of(found)
         assert set(rows) == ROWS, set(rows) ^ ROWS

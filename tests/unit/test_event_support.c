@@ -147,6 +147,7 @@ static const struct {
      "argument",
      ""},
     {"x86-vm", SW, EMFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
+    {"x86-vm", SW, ENOSYS, READING_NOT_SUPPORTED, "is hidden here", "seccomp"},
     {"x86-vm", SW, ENFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
     {"x86-vm", HW, ENOSPC, READING_LIMIT, "out of memory or counters", ""},
     {"x86-vm", HW, ENOMEM, READING_LIMIT, "out of memory or counters", ""},
