@@ -43,6 +43,18 @@ int find_printer(char path[PATH_MAX])
 	return 0;
 }
 
+int require_printer(const char *option, char path[PATH_MAX], struct err *e)
+{
+	int rc = find_printer(path) ?: access(path, X_OK) ? -errno : 0;
+
+	if (rc) {
+		err_set(e, rc, "%scpuperf_print is not installed, or cannot be executed: %s",
+			option, strerror(-rc));
+		err_hint(e, "it is in the package %s", parts[PART_PRINTER].package);
+	}
+	return rc;
+}
+
 /* The user's, and the descriptor for what to print next, if there is one: in memory of its own. */
 static char **make_environment(int next)
 {

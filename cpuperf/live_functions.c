@@ -182,10 +182,10 @@ int live_functions_start(struct live_functions *l, struct session *s, const char
 {
 	char printer[PATH_MAX], session[PATH_MAX + 32];
 	const pid_t self = getpid();
-	int rc = find_printer(printer);
+	int rc = require_printer("--top: ", printer, e);
 
 	if (rc)
-		return err_set(e, rc, "--top: cpuperf_print is not found: %s", strerror(-rc));
+		return rc;
 	snprintf(session, sizeof(session), "--session=%s", manifest);
 	l->session = s;
 	terminal_lend(STDOUT_FILENO, &l->terminal);

@@ -210,10 +210,10 @@ static int start_printer(struct profile_process *p, struct err *e)
 				  .input = p->terminal.fd,
 				  .output = p->terminal.fd,
 				  .has_no_rights = true};
-	int rc = find_printer(printer);
+	int rc = require_printer("", printer, e);
 
 	if (rc)
-		return err_set(e, rc, "cpuperf_print is not found: %s", strerror(-rc));
+		return rc;
 	snprintf(session, sizeof(session), "%s", p->held.path);
 	program.environment = make_environment(p->inner);
 	program.errors = open("/dev/null", O_WRONLY | O_CLOEXEC);

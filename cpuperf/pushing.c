@@ -358,9 +358,9 @@ int pushing_start(struct pushing *p, const char *manifest, struct err *e)
 
 	if (!p->options->push.url || p->child.fd >= 0)
 		return 0;
-	rc = find_printer(s.printer);
+	rc = require_printer("--push: ", s.printer, e);
 	if (rc)
-		return err_set(e, rc, "--push: cpuperf_print is not found: %s", strerror(-rc));
+		return rc;
 	s.arguments[s.nr++] = s.printer;
 	s.environment = rights_environment();
 	snprintf(s.session, sizeof(s.session), "--session=%s", manifest);

@@ -123,7 +123,9 @@ def check_incomplete_installation(folder):
             (f"{os.path.dirname(FROM_BIN_AGENT)}/libcpuperf_marks.so.1", "libcpuperf_marks.so", "installation",
              (program, "-o", f"{folder}/s", "--regions", "--", KNOWN), None),
             ("share/cpuperf/specs", "the folder of specs", "installation", (program, "-o", f"{folder}/s", "--", KNOWN), None),
-            ("bin/cpuperf_print", "cpuperf_print", "installation", (program, "-o", f"{folder}/s", "--", KNOWN), None)):
+            ("bin/cpuperf_print", "cpuperf_print", "installation", (program, "-o", f"{folder}/s", "--", KNOWN), None),
+            ("bin/cpuperf_print", "cpuperf_print", "installation",
+             (program, "-o", f"{folder}/s", "--push=parca+http://127.0.0.1:1", "-e", "cpu_clock@99Hz", "--", KNOWN), None)):
         os.rename(f"{copy}/{file}", f"{folder}/away")
         done = run(*command, code=code)
         said = " ".join(done.stderr.split())
