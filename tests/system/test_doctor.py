@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 
+import sampled
 from kit import CPUPERF, own_uid, PRINT, run, run_checks
 
 HEAP, KNOWN = os.environ["HEAP"], os.environ["KNOWN"]
@@ -255,6 +256,18 @@ def check_first_page(folder):
         command = command.replace("--versus", "--at-most=100ms --versus")
         done = run("sh", "-c", command, env=env, cwd=folder, code=None)
         assert done.returncode == 0 and not re.search("error:", done.stderr), (question, done)
+    if os.geteuid() == 0:  # an ordinary user: what needs more rights has the line to type, and only that
+        text, status = on_terminal(shutil.which("setpriv"), f"--reuid={own_uid()}", f"--regid={own_uid()}", "--clear-groups",
+                                   CPUPERF)
+        may = sampled.may_sample() and open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii").read().strip() in ("-1", "0")
+        signs = {command: sign for _, command, sign in re.findall(r"^  (.+?\?) +(cpuperf .+?) +([✓✗].*)$", text, re.M)}
+        assert status == 0 and len(signs) == 6, (status, text)
+        for command, sign in signs.items():
+            needs_root = "watch" in command or "--hosts" in command
+            if needs_root and not may:
+                assert re.fullmatch(rf"✗ (sudo |as root: ){re.escape(command)}", sign) or "ssh" in sign, (command, sign)
+            elif not needs_root:
+                assert sign == "✓", (command, sign)
     # without a terminal, and with an option, as ever
     for arguments in ([], ["-d", "1"]):
         done = run(CPUPERF, *arguments, code=1)
