@@ -1,17 +1,22 @@
 # What cmake --install leaves: both programs, libcpuperf (shared and static) with headers and a .pc file, specs,
 # schemas, man pages, completions. Nothing of the developer's tools.
+# Components are packages (cmake/package.cmake): what is in none of the others is base's.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME base)
 foreach(program cpuperf cpuperf_print)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
 install(TARGETS cpuperf_gpu_pm RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/cpuperf)
-install(TARGETS cpuperf_marks cpuperf_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cpuperf_marks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT development)
+# Nobody links the agent: no place of the loader's has it.
+install(TARGETS cpuperf_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
 if(TARGET cpuperf_agent_i386)
-  install(TARGETS cpuperf_agent_i386 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS cpuperf_agent_i386 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
 endif()
-install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS cpuperf_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(TARGETS cpuperf_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+  NAMELINK_COMPONENT development)
 
 # The .pc file finds its prefix by itself, so that the tree may be moved.
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
@@ -19,27 +24,27 @@ file(RELATIVE_PATH pc_prefix ${pc_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 foreach(pc cpuperf cpuperf-compat)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${pc}.pc.in ${CMAKE_BINARY_DIR}/${pc}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endforeach()
 
-# install_files(DESTINATION PATTERN...): the files that match, relative to the top.
-function(install_files destination)
+# install_files(COMPONENT DESTINATION PATTERN...): the files that match, relative to the top.
+function(install_files component destination)
   list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
-  install(FILES ${files} DESTINATION ${destination})
+  install(FILES ${files} DESTINATION ${destination} COMPONENT ${component})
 endfunction()
 
-install_files(${CMAKE_INSTALL_INCLUDEDIR}/cpuperf include/cpuperf/*.h)
-install_files(${CMAKE_INSTALL_INCLUDEDIR}/cpuperf/compat include/cpuperf/compat/*.h)
-install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/specs specs/*.cpspec)
-install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/examples examples/*.c)
-install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/python bindings/python/*.py)
-install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/fortran bindings/fortran/*.f90)
-install_files(${CMAKE_INSTALL_DATADIR}/cpuperf service/*.json)
-install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.md)
-install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
-install_files(${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)
-install_files(${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
+install_files(development ${CMAKE_INSTALL_INCLUDEDIR}/cpuperf include/cpuperf/*.h)
+install_files(development ${CMAKE_INSTALL_INCLUDEDIR}/cpuperf/compat include/cpuperf/compat/*.h)
+install_files(base ${CMAKE_INSTALL_DATADIR}/cpuperf/specs specs/*.cpspec)
+install_files(base ${CMAKE_INSTALL_DATADIR}/cpuperf/examples examples/*.c)
+install_files(base ${CMAKE_INSTALL_DATADIR}/cpuperf/python bindings/python/*.py)
+install_files(development ${CMAKE_INSTALL_DATADIR}/cpuperf/fortran bindings/fortran/*.f90)
+install_files(base ${CMAKE_INSTALL_DATADIR}/cpuperf service/*.json)
+install_files(base ${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.md)
+install_files(base ${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
+install_files(development ${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)
+install_files(base ${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
 # For systemd: nothing is enabled or started by installing it. A unit needs the whole path of its program, and where
 # that is --prefix may say.
 install(CODE "
@@ -47,7 +52,8 @@ install(CODE "
   configure_file(\"${CMAKE_SOURCE_DIR}/service/cpuperf@.service.in\" \"${CMAKE_BINARY_DIR}/cpuperf@.service\" @ONLY)")
 install(FILES ${CMAKE_BINARY_DIR}/cpuperf@.service DESTINATION lib/systemd/system)
 install(FILES ${CMAKE_SOURCE_DIR}/service/cpuperf.tmpfiles RENAME cpuperf.conf DESTINATION lib/tmpfiles.d)
-install_files(${CMAKE_INSTALL_DATADIR}/zsh/site-functions doc/completions/_*)
+set(CPUPERF_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Where zsh finds completions")
+install_files(base ${CPUPERF_ZSH_DIR} doc/completions/_*)
 # bash looks for a completion under the plain name of the program.
 foreach(program cpuperf cpuperf_print)
   install(FILES ${CMAKE_SOURCE_DIR}/doc/completions/${program}.bash RENAME ${program}
@@ -55,6 +61,6 @@ foreach(program cpuperf cpuperf_print)
 endforeach()
 # For Slurm: a line in its plugstack.conf loads the plugin, which puts cpuperf-srun in front of tasks.
 if(TARGET spank_cpuperf)
-  install(TARGETS spank_cpuperf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/slurm)
-  install(TARGETS cpuperf-srun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS spank_cpuperf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/slurm COMPONENT slurm)
+  install(TARGETS cpuperf-srun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT slurm)
 endif()

@@ -73,12 +73,13 @@ use_ccache() {
 }
 
 # configure PRESET FOLDER: with Ninja if it is there by now, else what CMake takes by itself; a
-# folder keeps what it was made with.
+# folder keeps what it was made with. configure_options: more options of cmake.
+configure_options=()
 configure() {
 	use_ccache
 	[[ -n ${CMAKE_GENERATOR:-} ]] || ! have ninja || local -x CMAKE_GENERATOR=Ninja
 	forget_stale "$2"
-	cmake --preset "$1" -B "$2" || { forget_stale "$2" && return 1; }
+	cmake --preset "$1" -B "$2" "${configure_options[@]}" || { forget_stale "$2" && return 1; }
 }
 
 # logged FOLDER WHAT COMMAND...: quiet when all is well; the whole log when it is not.

@@ -113,7 +113,7 @@ make_image() {
 	install -D -m 644 "$terminfo" "$root/lib/terminfo/x/xterm"
 	add_libraries "$root" "$1"/bin/*
 	[[ ! -d $1/narrow ]] || more+=("$1/narrow") # programs of 32 bits
-	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so* "${more[@]}"; } >"$root.part"
+	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so* "$1/lib/cpuperf" "${more[@]}"; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
 	rm -rf "$root"
 }

@@ -371,11 +371,11 @@ def check_allocators(folder):
 def installed(folder):
     """cpuperf where everybody may run it, and read its agent."""
     base = f"{folder}/installed"
-    for path, place in ((CPUPERF, "bin"), (AGENT, "lib"), (ATTACHED, "bin")):
+    for path, place in ((CPUPERF, "bin"), (AGENT, "lib/cpuperf"), (ATTACHED, "bin")):
         os.makedirs(f"{base}/{place}", exist_ok=True)
         shutil.copy(path, f"{base}/{place}/{os.path.basename(path)}")
         os.chmod(f"{base}/{place}/{os.path.basename(path)}", 0o755)
-    for path in (base, f"{base}/bin", f"{base}/lib", folder, os.path.dirname(folder)):
+    for path in (base, f"{base}/bin", f"{base}/lib", f"{base}/lib/cpuperf", folder, os.path.dirname(folder)):
         os.chmod(path, 0o755)
     return f"{base}/bin/cpuperf", f"{base}/bin/attached"
 

@@ -4,7 +4,7 @@
 # tests/system/test_agent_attach.py checks on the host. The program, attached or attached_protected, prints "ready",
 # what is wrong with itself, and "end".
 . "${0%/*}/lib.sh"
-agent=$(dirname "$(command -v cpuperf)")/../lib/libcpuperf-agent.so
+agent=$(dirname "$(command -v cpuperf)")/../lib/cpuperf/libcpuperf-agent.so
 agent=$(realpath "$agent")
 [ -e "$agent" ] || fail "no agent"
 program=$1

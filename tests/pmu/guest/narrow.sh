@@ -5,7 +5,7 @@
 . "${0%/*}/lib.sh"
 build=$(dirname "$(command -v cpuperf)")/..
 build=$(realpath "$build")
-agent=$build/lib/libcpuperf-agent-i386.so narrow=$build/narrow/narrow_32 wide=$build/bin/guest_narrow
+agent=$build/lib/cpuperf/libcpuperf-agent-i386.so narrow=$build/narrow/narrow_32 wide=$build/bin/guest_narrow
 [ -e "$narrow" ] || { found 'not built: the compiler makes no programs of 32 bits'; exit 0; }
 [ -e "$agent" ] || fail "no agent"
 [ -e /lib/ld-linux.so.2 ] || ln -s "$build/narrow/ld-linux.so.2" /lib/ld-linux.so.2
