@@ -32,6 +32,7 @@ function(install_files component destination)
   list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
   install(FILES ${files} DESTINATION ${destination} COMPONENT ${component})
+  set_property(GLOBAL APPEND PROPERTY CPUPERF_INSTALLED_FILES ${files})
 endfunction()
 
 install_files(development ${CMAKE_INSTALL_INCLUDEDIR}/cpuperf include/cpuperf/*.h)
@@ -64,3 +65,24 @@ if(TARGET spank_cpuperf)
   install(TARGETS spank_cpuperf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/slurm COMPONENT slurm)
   install(TARGETS cpuperf-srun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT slurm)
 endif()
+
+# What system tests run, rather than the folder of a build: installed elsewhere (DESTDIR), and then moved, as it may be.
+set(tested ${CMAKE_BINARY_DIR}/tested)
+set(installed_targets cpuperf_gpu_pm cpuperf_marks cpuperf_agent cpuperf_agent_i386 cpuperf_shared cpuperf cpuperf_print
+  spank_cpuperf cpuperf-srun)
+foreach(target ${installed_targets})
+  if(NOT TARGET ${target})
+    list(REMOVE_ITEM installed_targets ${target})
+  endif()
+endforeach()
+get_property(files GLOBAL PROPERTY CPUPERF_INSTALLED_FILES)
+file(GLOB services CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/service/* ${CMAKE_SOURCE_DIR}/doc/completions/*)
+add_custom_command(OUTPUT ${tested}.stamp
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${tested} ${tested}.new
+  COMMAND sh -c "DESTDIR='${tested}.new' '${CMAKE_COMMAND}' --install '${CMAKE_BINARY_DIR}' >'${tested}.log'"
+  COMMAND ${CMAKE_COMMAND} -E rename ${tested}.new${CMAKE_INSTALL_PREFIX} ${tested}
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${tested}.new
+  COMMAND ${CMAKE_COMMAND} -E touch ${tested}.stamp
+  DEPENDS ${installed_targets} ${CPUPERF_ARCHIVE} ${files} ${services} ${CMAKE_CURRENT_LIST_FILE}
+  VERBATIM COMMENT "Installing what system tests run")
+add_custom_target(tested DEPENDS ${tested}.stamp)

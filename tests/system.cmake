@@ -85,8 +85,8 @@ target_compile_options(deaf PRIVATE -fno-sanitize=all)
 target_link_options(deaf PRIVATE -fno-sanitize=all)
 set_target_properties(deaf PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
-# declare_system_test(NAME KIND SCRIPT BUILD): with the programs of this build.
-function(declare_system_test name kind script build)
+# declare_system_test(NAME KIND SCRIPT TREE): with the programs of this tree: an installed one, or a build that looks like it.
+function(declare_system_test name kind script tree)
   set(interpreter "")
   if(script MATCHES "\\.py$")
     set(interpreter /usr/bin/python3)
@@ -96,11 +96,15 @@ function(declare_system_test name kind script build)
     set(extra extra)
   endif()
   declare_test(${name} ${kind} ${extra} ${interpreter} ${script})
-  set(bin ${build}/bin)
-  set(lib ${build}/${CMAKE_INSTALL_LIBDIR})
-  set(spank "")
-  if(TARGET spank_cpuperf)
+  set(bin ${tree}/bin)
+  set(lib ${tree}/${tested_libdir})
+  set(spank ${lib}/slurm/spank_cpuperf.so)
+  if(tree STREQUAL CMAKE_BINARY_DIR)
+    set(lib ${tree}/${CMAKE_INSTALL_LIBDIR})
     set(spank ${bin}/spank_cpuperf.so)
+  endif()
+  if(NOT TARGET spank_cpuperf OR (CPUPERF_TESTED AND NOT EXISTS ${spank}))
+    set(spank "")
   endif()
   set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${bin}/cpuperf CPUPERF_PRINT=${bin}/cpuperf_print
     MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/cpuperf/libcpuperf-agent.so SPANK=${spank}
@@ -113,19 +117,18 @@ function(declare_system_test name kind script build)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${variables}")
 endfunction()
 
-# In a build with sanitizers the tests take the programs as they are installed (preset gcc): they are what people
-# run, and take a fourth of the time. With the programs of the build itself they are of the kind sanitized.
+# The tests take the programs as they are installed, moved to another place: target tested (cmake/install.cmake), in a
+# build with sanitizers that of the preset gcc, which takes a fourth of the time. With the programs of the build with
+# sanitizers itself they are of the kind sanitized.
 if(TARGET cpuperf AND TARGET cpuperf_print)
-  set(kind system)
-  if(CPUPERF_SANITIZE)
-    set(kind sanitized)
-  endif()
   foreach(script ${tests})
     get_filename_component(name ${script} NAME_WE)
     string(REPLACE test_ "" name ${name})
-    declare_system_test(${kind}_${name} ${kind} ${script} ${CMAKE_BINARY_DIR})
+    declare_system_test(system_${name} system ${script} ${tested_tree})
+    if(CPUPERF_SANITIZE AND NOT name STREQUAL places) # which is of installed trees alone
+      declare_system_test(sanitized_${name} sanitized ${script} ${CMAKE_BINARY_DIR})
+    endif()
     if(CPUPERF_SANITIZE)
-      declare_system_test(system_${name} system ${script} ${installed})
       set_tests_properties(system_${name} PROPERTIES FIXTURES_REQUIRED gcc)
     endif()
   endforeach()

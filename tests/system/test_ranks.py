@@ -182,7 +182,7 @@ def slurm(folder, daemons):
     libraries = f"{PEERS}/{place}" if daemons["srun"].startswith(PEERS) else f"/{place}"
     write_config(base, libraries)
     with open(f"{base}/plugstack.conf", "w", encoding="ascii") as f:
-        f.write(f"required {PLUGIN} program={os.path.dirname(PLUGIN)}/cpuperf-srun\n" if PLUGIN else "")
+        f.write(f"required {PLUGIN} program={os.path.dirname(CPUPERF)}/cpuperf-srun\n" if PLUGIN else "")
     env = {"SLURM_CONF": f"{base}/slurm.conf", "LD_LIBRARY_PATH": f"{libraries}:{libraries}/slurm-wlm"}
     commands = [[daemons["slurmctld-wlm"], "-D", "-i"]]
     commands += [[daemons["slurmd-wlm"], "-D", "-N", node, "-d", daemons["slurmstepd-wlm"]] for node in ("n1", "n2")]
@@ -253,7 +253,7 @@ def check_srun_program(folder):
     if not PLUGIN:
         print("skip: check_srun_program: built without Slurm's headers", flush=True)
         return
-    program = f"{os.path.dirname(PLUGIN)}/cpuperf-srun"
+    program = f"{os.path.dirname(CPUPERF)}/cpuperf-srun"
     assert "srun --cpuperf" in run(program, "x", code=125).stderr
     env = {"CPUPERF_SRUN_PROGRAM": "echo", "CPUPERF_SRUN_OPTIONS": "  -e  page_faults -o one"}
     done = run(program, "a b", "", "-n", env=env, cwd=folder)

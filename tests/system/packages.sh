@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# packages.sh: makes the packages deb and rpm, twice, in two copies of the tree in different folders, the second without
+# ccache: their bytes are the same. Each file that is installed (tests/data/installed) is in the package that
+# tests/data/packages says, and nothing else is but documents; lintian and rpmlint find no error; the base
+# package needs what it must and no more.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+top=$(mktemp -d "${TMPDIR:-/var/tmp}/cpuperf-packages.XXXXXX")
+trap 'rm -rf "$top"' EXIT
+
+fail() { printf 'packages: %s\n' "$*" >&2; exit 1; }
+
+formats=()
+"$tree/scripts/deps" package >"$top/log" 2>&1 || { echo "skip: $(tail -n 1 "$top/log")" && exit 77; }
+command -v dh_builddeb >/dev/null && formats+=(deb) || echo "skip: deb: no debhelper here"
+command -v rpmbuild >/dev/null && formats+=(rpm) || echo "skip: rpm: no rpmbuild here"
+[[ ${#formats[@]} -gt 0 ]] || { echo "skip: no format can be made here" && exit 77; }
+
+# copy NAME: what git tracks or would, in a folder of its own.
+copy() {
+	mkdir -p "$top/$1"
+	git -C "$tree" ls-files -z --cached --others --exclude-standard |
+		tar -C "$tree" --null --ignore-failed-read -c -T - 2>/dev/null | tar -C "$top/$1" -x
+}
+
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$tree" log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+copy first
+copy another/place
+"$top/first/scripts/package" "${formats[@]}" --output="$top/one" >"$top/log" 2>&1 || fail "$(tail -n 30 "$top/log")"
+CCACHE_DISABLE=1 TZ=Pacific/Kiritimati LC_ALL=C "$top/another/place/scripts/package" "${formats[@]}" --output="$top/two" \
+	>"$top/log" 2>&1 || fail "$(tail -n 30 "$top/log")"
+diff <(cd "$top/one" && sha256sum -- *) <(cd "$top/two" && sha256sum -- *) || fail "made twice, the packages differ"
+
+# wanted COLUMN LIBDIR: "PACKAGE FILE" of each that is installed.
+wanted() {
+	local column=$1 libdir=$2 path pattern deb rpm without='^$'
+	compgen -G "$top/one/cpuperf-slurm*" >/dev/null || without+='|slurm'
+	grep -q libcpuperf-agent-i386 "$top"/first/build/package/*/build/cmake_install.cmake || without+='|i386'
+	grep -v '^#' "$here/../data/installed" | grep -vP "\t($without)\$" | cut -f 1 | while read -r path; do
+		while IFS=$'\t' read -r pattern deb rpm; do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $path == $pattern ]] || continue
+			[[ $path != share/man/* ]] || path+=.gz
+			[[ $column == rpm ]] && deb=$rpm || path=${path/#share\/zsh\/site-functions/share/zsh/vendor-completions}
+			printf '%s /usr/%s\n' "$deb" "${path/#LIBDIR/$libdir}"
+			break
+		done < <(grep -v '^#' "$here/../data/packages")
+	done | LC_ALL=C sort
+}
+
+is_document='^[^ ]* (/usr/share/(doc|licenses)/.*|/usr/lib/\.build-id.*)$'
+for format in "${formats[@]}"; do
+	for package in "$top/one"/*."$format"; do
+		if [[ $format == deb ]]; then
+			libdir=lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
+			name=$(dpkg-deb -f "$package" Package)
+			dpkg-deb --fsys-tarfile "$package" | tar -t | grep -v '/$' | sed "s|^\.|$name |"
+		else
+			libdir=lib64
+			name=$(rpm -qp --qf '%{NAME}' "$package")
+			rpm -qp --qf '[%{FILEMODES:perms} %{FILENAMES}\n]' "$package" | sed -n "s/^[^d][^ ]* /$name /p"
+		fi
+	done | LC_ALL=C sort | grep -vE "$is_document" >"$top/found"
+	diff <(wanted "$format" "$([[ $format == deb ]] && echo "lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)" || echo lib64)") \
+		"$top/found" || fail "$format: what is packed (>) differs from tests/data/installed and tests/data/packages (<)"
+done
+
+if [[ " ${formats[*]} " == *' deb '* ]]; then
+	command -v lintian >/dev/null && { lintian --fail-on error "$top/one"/*.deb >"$top/log" 2>&1 || fail "$(<"$top/log")"; }
+	# What is loaded when it is used must not be needed.
+	dpkg-deb -f "$top/one"/cpuperf_*.deb Depends | grep -E 'curl|microhttpd|capstone|debuginfod' && fail "the base package needs more than it must"
+	for name in libmicrohttpd libcapstone; do
+		dpkg-deb -f "$top/one"/cpuperf_*.deb Recommends | grep -q "$name" || fail "the base package does not recommend $name"
+	done
+fi
+if [[ " ${formats[*]} " == *' rpm '* ]]; then
+	rpm -qp --requires "$top/one"/cpuperf-[0-9]*.rpm | grep -E 'curl|microhttpd|capstone|libc\.so\.6\(GLIBC_[0-9.]*\)$' &&
+		fail "the base package needs more than it must"
+	if command -v rpmlint >/dev/null; then
+		rpmlint -c "$tree/packaging/rpmlint.toml" "$top/one"/*.rpm >"$top/log" 2>&1 || true
+		! grep -E ': E: ' "$top/log" || fail "rpmlint finds errors"
+	fi
+fi
+exit 0
