@@ -50,21 +50,20 @@ wanted() {
 	done | LC_ALL=C sort
 }
 
-is_document='^[^ ]* (/usr/share/(doc|licenses)/.*|/usr/lib/\.build-id.*)$'
+is_document='^[^ ]* (/usr/share/(doc|licenses|lintian)/.*|/usr/lib/\.build-id.*)$'
 for format in "${formats[@]}"; do
+	libdir=lib64
+	[[ $format == rpm ]] || libdir=lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
 	for package in "$top/one"/*."$format"; do
 		if [[ $format == deb ]]; then
-			libdir=lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
 			name=$(dpkg-deb -f "$package" Package)
 			dpkg-deb --fsys-tarfile "$package" | tar -t | grep -v '/$' | sed "s|^\.|$name |"
 		else
-			libdir=lib64
 			name=$(rpm -qp --qf '%{NAME}' "$package")
 			rpm -qp --qf '[%{FILEMODES:perms} %{FILENAMES}\n]' "$package" | sed -n "s/^[^d][^ ]* /$name /p"
 		fi
 	done | LC_ALL=C sort | grep -vE "$is_document" >"$top/found"
-	diff <(wanted "$format" "$([[ $format == deb ]] && echo "lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)" || echo lib64)") \
-		"$top/found" || fail "$format: what is packed (>) differs from tests/data/installed and tests/data/packages (<)"
+	diff <(wanted "$format" "$libdir") "$top/found" || fail "$format: what is packed (>) differs from tests/data/installed and tests/data/packages (<)"
 done
 
 if [[ " ${formats[*]} " == *' deb '* ]]; then
