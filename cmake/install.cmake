@@ -46,6 +46,7 @@ install_files(base ${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schem
 install_files(base ${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
 install_files(development ${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)
 install_files(base ${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
+install_files(base ${CMAKE_INSTALL_MANDIR}/man7 doc/*.7)
 # For systemd: nothing is enabled or started by installing it. A unit needs the whole path of its program, and where
 # that is --prefix may say.
 install(CODE "

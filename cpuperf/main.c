@@ -12,6 +12,7 @@
 #include "doctor.h"
 #include "event/model.h"
 #include "heap.h"
+#include "help.h"
 #include "machine.h"
 #include "output_name.h"
 #include "program.h"
@@ -448,6 +449,8 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	if (o->opens_manual)
+		return help_open_manual(o->manual);
 	if (!versus_options_are_used(&o->versus) && comparison_is_only_format(o->output_format)) {
 		log_error("--output-format=%s requires --versus or --sweep", o->output_format);
 		return EXIT_USAGE;
@@ -522,5 +525,7 @@ int main(int argc, char **argv)
 {
 	if (as_part_is_asked(argc, argv))
 		return as_part_run(run_program);
+	if (help_is_asked(argc, argv))
+		return help_run(argc, argv);
 	return run_program(argc, argv, NULL);
 }

@@ -60,6 +60,17 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 	return 0;
 }
 
+static int set_manual(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)e;
+	o->opens_manual = true;
+	o->manual = value;
+	return 0;
+}
+
 #define FLAG(name_, member, section_, text)                                                        \
 	{                                                                                          \
 		.name = name_, .arg = OPT_NONE, .section = section_, .help = text,                 \
@@ -260,7 +271,7 @@ static const struct opt_row before[] = {
 	 "events of the groups heap and resource: a thread of each is stopped for some "
 	 "milliseconds, and calls dlopen. Those that cannot have it are named. What was allocated "
 	 "before is not measured. See "
-	 "ATTACHING."),
+	 "cpuperf-target(7)."),
     FLAG("memory-map", memory_map, "What to measure, if not the machine",
 	 "Read which memory the processes of a command, --pid, --comm or --cgroup have mapped, at "
 	 "the start, at its largest and at the end, for cpuperf_print --report=memory. See the key "
@@ -296,7 +307,7 @@ static const struct opt_row before[] = {
 	 "...), with nothing measured but what the kernel accounts to each run anyway, until the "
 	 "difference is known; then further runs of each are recorded, with the "
 	 "events of the other options, and compared. Standard output of the runs is discarded. "
-	 "See A AGAINST B.",
+	 "See cpuperf-versus(7).",
      .set = opt_set_string,
      .offset = offsetof(struct options, versus.old),
      .has_no_variable = true,
@@ -355,7 +366,8 @@ static const struct opt_row before[] = {
 	 "Measure on these hosts, all from the same instant: [USER@]HOST[:PORT], separated by "
 	 "commas, or @FILE with one on each line. cpuperf of the same version is run there by "
 	 "ssh, which must not need to ask anything. What the command prints has the host before "
-	 "each line. The sessions are in a folder each of the session's folder. See HOSTS.",
+	 "each line. The sessions are in a folder each of the session's folder. See "
+	 "cpuperf-hosts(7).",
      .set = opt_set_string,
      .offset = offsetof(struct options, hosts),
      .excludes = MEASURING_HERE},
@@ -576,6 +588,45 @@ static const struct opt_row before[] = {
      .set = set_doctor,
      .has_no_variable = true,
      .excludes = MEASURING " list-events describe-event list-specs check-spec versus sweep hosts"},
+    {.name = "manual",
+     .arg = OPT_OPTIONAL,
+     .metavar = "TOPIC",
+     .section = "Looking around",
+     .help = "Open the manual in the browser (xdg-open), which leads from a symptom to a command; "
+	     "where there is no screen, or where its pages are not installed, show the page of "
+	     "man. cpuperf help lists the topics; cpuperf help TOPIC shows the page of man alone.",
+     .set = set_manual,
+     .has_no_variable = true,
+     .excludes = MEASURING},
+};
+
+/* --help: what most people need, on a screen. */
+static const struct opt_brief brief[] = {
+    {NULL, "What to measure"},
+    {"event", "these events: page_faults, cpu_clock@997Hz"},
+    {"spec-file", "those of a spec: wall, heap, system, processes"},
+    {"frequency", "sample the clock so often per second"},
+    {"callgraph", "with callers: fp, dwarf, hybrid, aggregate"},
+    {"regions", "the parts that a program marks"},
+    {NULL, "Of whom, and how long"},
+    {"pid", "running processes, with all they start"},
+    {"comm", "those of this name"},
+    {"cgroup", "a service or container"},
+    {"duration", "of an iteration: 10s, 500ms"},
+    {"num-iterations", "how many; 0: until Ctrl-C"},
+    {"runs", "run the command N times"},
+    {"flight-recorder", "keep the last seconds, write them when asked"},
+    {NULL, "Where the answer goes"},
+    {"output", "save the session here; -: nowhere"},
+    {"output-format", "text, csv, ndjson, json"},
+    {"output-file", "into a file"},
+    {"top", "functions, live"},
+    {"live", "counts, live"},
+    {NULL, "Looking around"},
+    {"list-events", "what can be measured here: --list-events=disk"},
+    {"describe-event", "what one counts, and what it needs"},
+    {"list-specs", "what can be measured by a name"},
+    {"manual", "the manual, in a browser"},
 };
 
 static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};
@@ -657,6 +708,10 @@ const struct opt_table *cpuperf_options(void)
 		      "Try: cpuperf -- gcc --version\n"
 		      "     cpuperf -e page_faults,context_switches -d 1\n"
 		      "     cpuperf --spec-file=basic.cpspec --num-iterations=3",
+	    .brief = brief,
+	    .nr_brief = sizeof(brief) / sizeof(brief[0]),
+	    .brief_footer = "All options: cpuperf --help=all\n"
+			    "By topic (waits, heap, rights, ...): cpuperf help",
 	    .variables = "CPUPERF_",
 	    .plain_hint =
 		"it is no program here; -- comes before any command: cpuperf [options] -- COMMAND",

@@ -69,6 +69,8 @@ struct options {
 	const struct as_part *part; /* NULL: the session is no part of a job on hosts */
 	const char *save_alerts;    /* NULL: not saved */
 	struct reload *reload;      /* borrowed; NULL: SIGHUP ends the session */
+	bool opens_manual;
+	const char *manual;                           /* a topic; NULL: its first page */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 

@@ -3,11 +3,11 @@
  */
 #include "answer.h"
 #include "base/array.h"
+#include "base/browser.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "browser.h"
 #include "live/live.h"
 #include "navigator/navigator.h"
 #include "next.h"
@@ -255,7 +255,7 @@ static int run_steps(struct run *r, struct err *e)
 	closed = output_close(&r->output, rc == 0, e);
 	log_end(&r->output, start_ns);
 	if (rc == 0 && closed == 0 && r->options->open)
-		return browser_open(r->options->output_file, e);
+		return browser_open(r->options->output_file, "--open", e);
 	return rc ?: closed;
 }
 

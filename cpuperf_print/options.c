@@ -258,7 +258,7 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_CHOICES,
      .section = "Report",
      .help = "What an answer does with waits for work, such as those of a server without requests; "
-	     "other reports show all. The man page has the rules (Idle threads).",
+	     "other reports show all. cpuperf-waits(7) has the rules.",
      .set = opt_set_string,
      .offset = AT(idle),
      .choice = selection_idle_choice},
@@ -531,6 +531,33 @@ static const struct opt_row rows[] = {
     OPT_STD_ROWS(struct options, std),
 };
 
+/* --help: what most people need, on a screen. */
+static const struct opt_brief brief[] = {
+    {NULL, "Which session"},
+    {"session", "the last one, if none is named"},
+    {"perf-data", "a recording of perf"},
+    {"diff", "compare with this older session"},
+    {"counts", "amounts, not shares: for runs of the same work"},
+    {"fail-over", "exit with 3 if something grew by more"},
+    {NULL, "What to print"},
+    {"report", "flat, tree, callers, waits, locks, annotate, ..."},
+    {"function", "of annotate, calls, flat: this function"},
+    {"sort", "rows by comm, pid, thread, line, state, ..."},
+    {"group-by", "trees by process, thread, state, region"},
+    {"top", "so many rows; 0: all"},
+    {NULL, "Of which samples"},
+    {"event", "of these events"},
+    {"pid", "of these processes; --tid, --comm, --cpu"},
+    {"from", "from this time on: 2s; --to=3s"},
+    {"region", "within a region that the program marked"},
+    {"only", "with such a function in the stack"},
+    {NULL, "To where"},
+    {"open", "a page, in the browser"},
+    {"serve", "answer questions in the browser"},
+    {"output-format", "csv, json, html, folded, perfetto, pprof, ..."},
+    {"output-file", "into a file"},
+};
+
 const struct opt_table cpuperf_print_options = {
     .program = "cpuperf_print",
     .summary = "print a session that cpuperf recorded",
@@ -540,6 +567,10 @@ const struct opt_table cpuperf_print_options = {
 	     "  cpuperf_print --session=FILE --serve",
     .rows = rows,
     .nr_rows = sizeof(rows) / sizeof(rows[0]),
+    .brief = brief,
+    .nr_brief = sizeof(brief) / sizeof(brief[0]),
+    .brief_footer = "All options, reports and formats: cpuperf_print --help=all\n"
+		    "What a report shows: cpuperf help reports; a format: cpuperf help formats",
     .plain = "session",
     .footer =
 	"Exit status: 0 everything was printed; 1 something could not be read or written (the\n"

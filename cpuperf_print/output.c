@@ -3,10 +3,10 @@
  */
 #include "output.h"
 
+#include "base/browser.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "browser.h"
 #include "options.h"
 #include "registry.h"
 #include "screen/layout.h"

@@ -412,9 +412,9 @@ static const struct registry_row *find(const char *option, const char *what, con
 	if (strstr(name, "flame"))
 		err_hint(e, "--output-format=html has a flame graph; svg is one as a picture");
 	else if (near)
-		err_hint(e, "did you mean %s? (--help lists all)", near);
+		err_hint(e, "did you mean %s? (--help=all lists all)", near);
 	else
-		err_hint(e, "--help lists all");
+		err_hint(e, "--help=all lists all");
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
  * where the texts go.
  */
 #include "../cpuperf/events_text.h"
+#include "../cpuperf/topics.h"
 #include "api/table.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -48,6 +49,12 @@ static void add_man_keys(const struct opt_table *unused, struct buf *out)
 {
 	(void)unused;
 	keys_to_man(out);
+}
+
+static void add_topics(const struct opt_table *unused, struct buf *out)
+{
+	(void)unused;
+	topics_to_man(out);
 }
 
 static const char events_head[] =
@@ -199,6 +206,7 @@ static const struct text {
     {"schema", "host", add_host_schema},     {"man-keys", "cpspec", add_man_keys},
     {"man-options", NULL, opt_man_section},  {"bash", NULL, opt_complete_bash},
     {"zsh", NULL, opt_complete_zsh},         {"events", "md", add_events},
+    {"man-topics", "cpuperf", add_topics},
 };
 
 static const struct opt_table *find_program(const char *name)
@@ -234,9 +242,10 @@ int main(int argc, char **argv)
 		    (texts[i].name ? strcmp(texts[i].name, argv[2]) == 0 : program != NULL))
 			return print_text(&texts[i], program);
 	}
-	fputs(
-	    "usage: cpuperf_generate schema cpspec|cpsession|host, man-keys cpspec, events md, or\n"
-	    "       man-options|bash|zsh cpuperf|cpuperf_print\n",
-	    stderr);
+	fputs("usage: cpuperf_generate schema cpspec|cpsession|host, man-keys cpspec, man-topics\n"
+	      "       cpuperf, events md, or "
+	      ""
+	      "       man-options|bash|zsh cpuperf|cpuperf_print\n",
+	      stderr);
 	return 2;
 }

@@ -74,7 +74,8 @@ int main(int argc, char **argv)
 	int nr;
 
 	if (!program || !said)
-		fail("it is run by Slurm for srun --cpuperf (see cpuperf(1), \"Ranks of Slurm and "
+		fail("it is run by Slurm for srun --cpuperf (see cpuperf-hosts(7), \"Ranks of "
+		     "Slurm and "
 		     "MPI\")");
 	new = calloc((size_t)argc + MAX_OPTIONS + 3, sizeof(*new));
 	program = strdup(program);

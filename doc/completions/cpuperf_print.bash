@@ -181,6 +181,10 @@ _cpuperf_print() {
 		COMPREPLY=($(compgen -W "text json" -- "$cur"))
 		return
 		;;
+	--help)
+		COMPREPLY=($(compgen -W "all" -- "$cur"))
+		return
+		;;
 	esac
 	if [[ $word != -* ]]; then
 		_cpuperf_print_files "$cur" '*.cpsession' '*.cpuperf' '*.data'

@@ -47,9 +47,9 @@ static void refuse_unknown(const struct opt_table *t, const char *arg, size_t le
 	err_set(e, -EINVAL, "unknown option --%.*s", (int)len, arg + 2);
 	hint_foreign(t, arg, e);
 	if (best)
-		err_hint(e, "did you mean --%s? (--help lists all)", best);
+		err_hint(e, "did you mean --%s? (--help=all lists all)", best);
 	else
-		err_hint(e, "--help lists all options");
+		err_hint(e, "--help=all lists all options");
 }
 
 static const struct opt_row *find_short(const struct opt_table *t, const char *arg,
@@ -60,7 +60,7 @@ static const struct opt_row *find_short(const struct opt_table *t, const char *a
 	if (!row) {
 		err_set(e, -EINVAL, "unknown option -%c", arg[1]);
 		hint_foreign(t, arg, e);
-		err_hint(e, "--help lists all options");
+		err_hint(e, "--help=all lists all options");
 	}
 	*value = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
 	return row;
@@ -85,7 +85,7 @@ static void refuse_plain(const struct opt_table *t, const char *arg, struct err 
 	if (t->plain_hint)
 		err_hint(e, "%s", t->plain_hint);
 	else
-		err_hint(e, "%s accepts options only (--name=value); --help lists them",
+		err_hint(e, "%s accepts options only (--name=value); --help=all lists them",
 			 t->program);
 }
 

@@ -59,6 +59,12 @@ struct opt_row {
 	const char *excludes;
 };
 
+/* A line of the short help: a row by its name, with what it does in few words. */
+struct opt_brief {
+	const char *name; /* NULL: text is a heading */
+	const char *text;
+};
+
 enum { OPT_MAX_ROWS = 128 };
 
 struct opt_table {
@@ -68,6 +74,10 @@ struct opt_table {
 	const struct opt_row *rows;
 	size_t nr_rows;     /* at most OPT_MAX_ROWS */
 	const char *footer; /* examples, exit status */
+	/* The short help has these; without any, it is the whole help. */
+	const struct opt_brief *brief;
+	size_t nr_brief;
+	const char *brief_footer;
 	/* For an argument that is none: a command follows "--"; NULL: options only. */
 	const char *plain_hint;
 	/* Words and options of other programs ("stat", "-a"), with what does the same here, as
@@ -116,6 +126,8 @@ const char *opt_origin(const struct opt_table *t, const char *name, const char *
 
 /* Text generated from the rows. width: of the terminal. */
 void opt_help(const struct opt_table *t, unsigned width, struct buf *out);
+/* Of at most a screen of 80 columns. */
+void opt_brief_help(const struct opt_table *t, struct buf *out);
 void opt_man_text(struct buf *out, const char *text); /* escaped for man(7) */
 void opt_man_section(const struct opt_table *t, struct buf *out);
 void opt_complete_bash(const struct opt_table *t, struct buf *out);

@@ -44,6 +44,19 @@ int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target
 	return set_level(row, value, target, 1, e);
 }
 
+int opt_std_set_help(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	enum opt_std_help *help = (enum opt_std_help *)((char *)target + row->offset);
+
+	if (value && strcmp(value, row->words) != 0) {
+		err_set(e, -EINVAL, "--%s=%s: not %s", row->name, value, row->words);
+		err_hint(e, "--help prints the usual options, --help=all all");
+		return -EINVAL;
+	}
+	*help = value ? OPT_STD_HELP_ALL : OPT_STD_HELP_BRIEF;
+	return 0;
+}
+
 int opt_std_set_log_format(const struct opt_row *row, const char *value, void *target,
 			   struct err *e)
 {
@@ -160,7 +173,9 @@ int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const cha
 
 	if (!o->help && !o->version)
 		return 0;
-	if (o->help)
+	if (o->help == OPT_STD_HELP_BRIEF && t->nr_brief)
+		opt_brief_help(t, &out);
+	else if (o->help)
 		opt_help(t, width ? width : HELP_WIDTH, &out);
 	else
 		buf_printf(&out, "%s %s\n", t->program, version);

@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 
+enum opt_std_help { OPT_STD_HELP_NONE, OPT_STD_HELP_BRIEF, OPT_STD_HELP_ALL };
+
 struct opt_std {
-	bool help, version;
+	enum opt_std_help help;
+	bool version;
 	int min_level;        /* of the log; 0: INFO; --verbose lowers it, --quiet raises it */
 	const char *log_file; /* NULL: standard error */
 };
@@ -17,6 +20,7 @@ struct opt_std {
 int opt_std_set_verbose(const struct opt_row *row, const char *value, void *target, struct err *e);
 int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target, struct err *e);
 
+int opt_std_set_help(const struct opt_row *row, const char *value, void *target, struct err *e);
 int opt_std_set_log_format(const struct opt_row *row, const char *value, void *target,
 			   struct err *e);
 
@@ -53,8 +57,17 @@ int opt_std_set_log_format(const struct opt_row *row, const char *value, void *t
 		 "time (UTC), level (verbose, info, warning, error, fatal), program, message, "    \
 		 "and where there is one, hint; with --verbose also file and line of the source.", \
 	     .set = opt_std_set_log_format},                                                       \
-	    OPT_STD_ROW("help", OPT_NONE, NULL, OPT_COMPLETE_NONE, "Print this help.",             \
-			opt_set_flag, offsetof(type, member.help)),                                \
+	    {.name = "help",                                                                       \
+	     .arg = OPT_OPTIONAL,                                                                  \
+	     .metavar = "all",                                                                     \
+	     .complete = OPT_COMPLETE_WORDS,                                                       \
+	     .words = "all",                                                                       \
+	     .section = OPT_STD_SECTION,                                                           \
+	     .help = "Print the options that are used most; --help=all prints all, with all that " \
+		     "there is to say of them.",                                                   \
+	     .set = opt_std_set_help,                                                              \
+	     .offset = offsetof(type, member.help),                                                \
+	     .has_no_variable = true},                                                             \
 	    OPT_STD_ROW("version", OPT_NONE, NULL, OPT_COMPLETE_NONE, "Print the version.",        \
 			opt_set_flag, offsetof(type, member.version))
 

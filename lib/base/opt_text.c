@@ -7,7 +7,13 @@
 
 #include <string.h>
 
-enum { HELP_INDENT = 6, HELP_MIN_WIDTH = 40, HELP_MAX_WIDTH = 100, MAX_CHOICE_BYTES = 1024 };
+enum {
+	HELP_INDENT = 6,
+	HELP_MIN_WIDTH = 40,
+	HELP_MAX_WIDTH = 100,
+	MAX_CHOICE_BYTES = 1024,
+	BRIEF_COLUMN = 30
+};
 
 /* Wraps text at width, with indent spaces before each line. */
 static void add_wrapped(struct buf *out, const char *text, unsigned indent, unsigned width)
@@ -116,6 +122,37 @@ void opt_help(const struct opt_table *t, unsigned width, struct buf *out)
 		buf_fini(&text);
 	}
 	buf_printf(out, "\n%s\n", t->footer);
+}
+
+static const struct opt_row *find_row(const struct opt_table *t, const char *name)
+{
+	return ARRAY_FIND(row, t->rows, t->nr_rows, strcmp(row->name, name) == 0);
+}
+
+/* A row that is not there has no line: a test looks for it. */
+static void add_brief(struct buf *out, const struct opt_table *t, const struct opt_brief *b)
+{
+	const struct opt_row *row = b->name ? find_row(t, b->name) : NULL;
+	const size_t begin = out->len;
+	size_t used;
+
+	if (!b->name)
+		buf_printf(out, "\n%s:\n", b->text);
+	if (!row)
+		return;
+	buf_adds(out, "  ");
+	add_usage(out, row);
+	used = out->len - begin;
+	buf_fill(out, ' ', used < BRIEF_COLUMN ? BRIEF_COLUMN - used : 1);
+	buf_printf(out, "%s\n", b->text);
+}
+
+void opt_brief_help(const struct opt_table *t, struct buf *out)
+{
+	buf_printf(out, "%s: %s\n\nUsage:\n%s\n", t->program, t->summary, t->usage);
+	for (size_t i = 0; i < t->nr_brief; i++)
+		add_brief(out, t, &t->brief[i]);
+	buf_printf(out, "\n%s\n", t->brief_footer);
 }
 
 /* man(7): a hyphen typed as "\-", a backslash as "\e"; a line must not start with a dot. */

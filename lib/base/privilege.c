@@ -54,8 +54,8 @@ int privilege_init(struct err *e)
 		return 0;
 	if (geteuid() != getuid() || getegid() != getgid()) {
 		err_set(e, -EPERM, "it is set-user-ID or set-group-ID, which is not supported");
-		err_hint(e, "chmod ug-s it; a capability permits its users to measure: RIGHTS in "
-			    "cpuperf(1)");
+		err_hint(e, "chmod ug-s it; a capability permits its users to measure: "
+			    "cpuperf-rights(7)");
 		return -EPERM;
 	}
 	if (getuid() == 0) /* a security module asks for care; the capabilities are root's own */

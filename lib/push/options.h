@@ -40,7 +40,7 @@ struct push_options {
 	 .help = what                                                                              \
 	 " Before https:// stands the interface: pyroscope+, ingest+ (the older one of "           \
 	 "Pyroscope), parca+ or otlp+ (OpenTelemetry's profiles, v1development); http:// only to " \
-	 "this machine. See PUSHING.",                                                             \
+	 "this machine. See cpuperf-push(7).",                                                     \
 	 .set = opt_set_string,                                                                    \
 	 .offset = offsetof(type, member.url),                                                     \
 	 .excludes = excludes_},                                                                   \

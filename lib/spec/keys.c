@@ -771,7 +771,7 @@ const struct key_row key_rows[] = {
 	.default_text = "false",
 	.description = "true loads the agent that measures the heap and descriptors into the "
 		       "processes of pids, comms or cgroups that run already, for events of the "
-		       "groups heap and resource. See ATTACHING in cpuperf(1).",
+		       "groups heap and resource. See cpuperf-target(7).",
     },
     {
 	TARGET_FIELD(has_short_tasks),

@@ -350,7 +350,7 @@ def check_refused(folder):
         assert "was not passed" in done.stderr, (fd, done.stderr)
     assert "requires --control" in run(CPUPERF, "-e", "task_clock", "--delay=-1", "--", "true", code=125,
                                        cwd=folder).stderr
-    assert "--control" in output(CPUPERF, "--help")
+    assert "--control" in output(CPUPERF, "--help=all")
 
 
 run_checks(globals())

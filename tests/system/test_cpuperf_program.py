@@ -126,7 +126,8 @@ def check_exit_codes(folder):
     with open(f"{folder}/kept/cpuperf.cpsession", "w", encoding="ascii"):
         pass
     for code, args, text in (
-            (0, ["--help"], "Exit status: 0 done, 1 failed, 2 wrong usage"),
+            (0, ["--help=all"], "Exit status: 0 done, 1 failed, 2 wrong usage"),
+            (0, ["--help"], "All options: cpuperf --help=all"),
             (0, ["--version"], "cpuperf "),
             (0, ["--list-events", "--quiet"], "\nGroup software\n"),
             (0, ["--list-events=page", "--quiet"], "page_faults: "),
@@ -154,7 +155,7 @@ def check_exit_codes(folder):
             (2, ["--list-events", spec, "--check-spec"], "--list-specs, --list-events, --describe-event and measuring (--check-spec, --strict, --event, a command) are mutually exclusive"),
             (2, ["--spec-fil=x"], "did you mean --spec-file"),
             (2, ["x"], "x"),
-            (2, ["--help=x"], "--help"),
+            (2, ["--help=x"], "--help=x: not all"),
             (2, [spec, "--output-format=xml"], "text csv ndjson"),
             (2, ["--list-specs", "--output-format=raw"], "text csv ndjson"),
             (2, [spec, "--verbose=x"], "--verbose=x"),
@@ -496,7 +497,8 @@ def check_terminal(folder):
                     assert re.fullmatch(r" *(\d{1,3}(,\d{3})*|[\d.]+%|[\d.,]+ [kMGT]?B|)", cell), line
         rows = [line for line in table.splitlines() if line.startswith("Trace 0:")]
         assert sum(line.count("|") for line in rows) == 2 * 7, text
-    assert max(len(line) for line in in_terminal(80, "--help").splitlines()) <= 80
+    for how in ("--help", "--help=all"):
+        assert max(len(line) for line in in_terminal(80, how).splitlines()) <= 80
 
 
 def check_closed_stdout(folder):

@@ -27,7 +27,7 @@ jsonschema.Draft202012Validator.check_schema(schema)
 VALIDATOR = jsonschema.Draft202012Validator(schema)
 
 NAMES = ("tally", "things", "samples", "stacks", "killed")
-# those without columns have fields of their own: of the summary cpuperf(1) describes them, of records cpuperf_print(1)
+# those without columns have fields of their own: of the summary cpuperf-formats(7) describes them, of records cpuperf-reports(7)
 WITHOUT_COLUMNS = ("summary", "records")
 REPORTS = ("summary", "flat", "tree", "callers", "calls", "stacks", "threads", "waits", "records", "branches", "annotate",
            "regions", "heap", "sizes", "lifetimes", "memory", "locks", "latency", "changes", "series", "top-down",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The real Performance Co-Pilot (scripts/deps peers): what its clients read of a running session through pmdaopenmetrics,
-configured as README.md and cpuperf(1) say, is what the session has. pmcd runs in the folder of a check, on a port of its
+configured as the manual and cpuperf-metrics(7) say, is what the session has. pmcd runs in the folder of a check, on a port of its
 own. CPUPERF and CPUPERF_PRINT name the programs.
 """
 import collections
@@ -156,15 +156,15 @@ class Stored:
         return found
 
 
-def parts_of_readme():
-    """The lines of the agent's file that README.md has."""
-    with open(f"{SOURCE_DIR}/README.md", encoding="utf-8") as f:
+def parts_of_page():
+    """The lines of the agent's file that the manual has."""
+    with open(f"{SOURCE_DIR}/doc/manual/all-the-time.md", encoding="utf-8") as f:
         return re.search(r"config\.d/cpuperf\.url <<END\n(.*?)    END\n", f.read(), re.S)[1].replace("    ", "")
 
 
 def program_of_manual():
-    """The program for a socket that cpuperf(1) has."""
-    with open(f"{SOURCE_DIR}/doc/cpuperf.1", encoding="utf-8") as f:
+    """The program for a socket that cpuperf-metrics(7) has."""
+    with open(f"{SOURCE_DIR}/doc/cpuperf-metrics.7", encoding="utf-8") as f:
         return re.search(r"\.EX\n(    #!/bin/sh\n.*?)\.EE", f.read(), re.S)[1].replace("\\-", "-").replace("    ", "")
 
 
@@ -190,8 +190,8 @@ def check_archive(folder):
     """What pmlogger has stored is, of each iteration, what the session has; processes are excluded."""
     port = free_port()
     p = start(folder, port, "-e", EVENTS)
-    assert "9712" in parts_of_readme(), parts_of_readme()
-    with Pcp(folder, "cpuperf.url", parts_of_readme().replace("9712", str(port)), 0o644) as pcp:
+    assert "9712" in parts_of_page(), parts_of_readme()
+    with Pcp(folder, "cpuperf.url", parts_of_page().replace("9712", str(port)), 0o644) as pcp:
         pcp.wait_for(lambda: pcp.values(f"{ALL}.cpuperf_session_iterations"), p)
         pcp.write("logger.conf", f"log mandatory on 300 msec {{ {ALL} }}\n")
         pcp.output("pmlogger", "-h", "127.0.0.1", "-c", "logger.conf", "-l", "logger.log", "-s", "12", "archive")

@@ -104,7 +104,7 @@ static const struct {
     {{"--list", "x"},
      -EINVAL,
      .msg = "unexpected argument \"x\"",
-     .hint = "prog accepts options only (--name=value); --help lists them"},
+     .hint = "prog accepts options only (--name=value); --help=all lists them"},
     {{"--list", "some"},
      -EINVAL,
      .msg = "unexpected argument \"some\"",
@@ -120,18 +120,18 @@ static const struct {
      -EINVAL,
      .strict = true,
      .msg = "unknown option --fil",
-     .hint = "did you mean --file? (--help lists all)"},
+     .hint = "did you mean --file? (--help=all lists all)"},
     {{"--strcit"},
      -EINVAL,
      .msg = "unknown option --strcit",
-     .hint = "did you mean --strict? (--help lists all)"},
+     .hint = "did you mean --strict? (--help=all lists all)"},
     {{"--nothing-like-it=1"},
      -EINVAL,
      .msg = "unknown option --nothing-like-it",
-     .hint = "--help lists all options"},
-    {{"--=x"}, -EINVAL, .msg = "unknown option --", .hint = "--help lists all options"},
+     .hint = "--help=all lists all options"},
+    {{"--=x"}, -EINVAL, .msg = "unknown option --", .hint = "--help=all lists all options"},
     {{"--"}, -EINVAL, .msg = "unexpected argument \"--\""},
-    {{"-f"}, -EINVAL, .msg = "unknown option -f", .hint = "--help lists all options"},
+    {{"-f"}, -EINVAL, .msg = "unknown option -f", .hint = "--help=all lists all options"},
     {{"-"}, -EINVAL, .msg = "unexpected argument \"-\""},
     {{"file"}, -EINVAL, .msg = "unexpected argument \"file\""},
     {{""}, -EINVAL, .msg = "unexpected argument \"\""},
@@ -204,7 +204,7 @@ TEST(endless_option)
 
 	memset(arg + 2, 'x', sizeof(arg) - 3);
 	assert_int_equal(opt_parse(&table, 2, argv, &t, &e), -EINVAL);
-	assert_string_equal(e.hint, "--help lists all options");
+	assert_string_equal(e.hint, "--help=all lists all options");
 }
 
 /* Given several times: in that order, up to the ceiling. */

@@ -1,7 +1,7 @@
 /*
  * coz's progress points as marks of cpuperf/mark.h: compile with the folder of this file before
  * coz's (pkg-config --cflags cpuperf-compat), and nothing else. (Programs that were built with
- * coz's own header run with libcpuperf_marks.so, see cpuperf(1).)
+ * coz's own header run with libcpuperf_marks.so, see cpuperf-regions(7).)
  *
  *     COZ_PROGRESS, COZ_PROGRESS_NAMED("name")  an instant
  *     COZ_BEGIN("name"), COZ_END("name")        a region of this thread; it may end in another

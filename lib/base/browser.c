@@ -1,121 +1,55 @@
 /*
  * xdg-open knows the user's browser; it may itself become it.
  */
-#include "browser.h"
+#include "base/browser.h"
 
 #include "base/array.h"
+#include "base/browser_child.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <poll.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOT_FOUND = 127, NOT_THE_USER = 126, TRIES = 100, PAUSE_MS = 20 };
-
-struct user {
-	uid_t uid;
-	gid_t gid;
-};
-
-/* False: this process is not root, or not by sudo. */
-static bool find_user(struct user *u)
-{
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-	uint64_t user, group;
-
-	if (getuid() != 0 || !uid || !gid || str_parse_u64(uid, &user) ||
-	    str_parse_u64(gid, &group) || !user || user >= UINT32_MAX || group >= UINT32_MAX)
-		return false;
-	*u = (struct user){(uid_t)user, (gid_t)group};
-	return true;
-}
+enum { TRIES = 100, PAUSE_MS = 20 };
 
 void browser_begin_user(void)
 {
-	struct user u;
+	struct browser_user u;
 
-	if (find_user(&u) && (setgroups(0, NULL) || setegid(u.gid) || seteuid(u.uid)))
+	if (browser_user_find(&u) && (setgroups(0, NULL) || setegid(u.gid) || seteuid(u.uid)))
 		log_warning("--open: the page will not be that of user %u: %s", (unsigned)u.uid,
 			    strerror(errno));
 }
 
 void browser_end_user(void)
 {
-	struct user u;
+	struct browser_user u;
 
-	if (find_user(&u) && (seteuid(0) || setegid(0)))
+	if (browser_user_find(&u) && (seteuid(0) || setegid(0)))
 		log_warning("--open: root's rights are not back: %s", strerror(errno));
 }
 
 void browser_hint_user(struct err *e)
 {
-	struct user u;
+	struct browser_user u;
 
-	if (find_user(&u))
+	if (browser_user_find(&u))
 		err_hint(e,
 			 "the page is for the browser of user %u, who called sudo: name a file "
 			 "where they may write, as --output-format=html "
 			 "--output-file=/tmp/cpuperf.html",
 			 (unsigned)u.uid);
 }
-
-/* --- the child ------------------------------------------------------------------------------- */
-
-static bool become(const struct user *u)
-{
-	const struct passwd *p = getpwuid(u->uid);
-
-	return !((p ? initgroups(p->pw_name, u->gid) : setgroups(0, NULL)) ||
-		 setresgid(u->gid, u->gid, u->gid) || setresuid(u->uid, u->uid, u->uid));
-}
-
-/* The first of those that are there. */
-static void execute(const char *path)
-{
-	const char *named = getenv("BROWSER");
-	const char *const words[][3] = {{"xdg-open", path, NULL},
-					{"gio", "open", path},
-					{named && *named ? named : "x-www-browser", path, NULL},
-					{"sensible-browser", path, NULL}};
-
-	for (size_t i = 0; i < ARRAY_NR(words); i++)
-		(void)execlp(words[i][0], words[i][0], words[i][1], words[i][2], (char *)NULL);
-}
-
-/* Ctrl-C in the terminal is not for the browser. */
-static _Noreturn void begin(const char *path)
-{
-	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct user u;
-	sigset_t none;
-
-	setsid();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (dup2(null, fd) < 0)
-			_exit(NOT_FOUND);
-	if (find_user(&u) && !become(&u))
-		_exit(NOT_THE_USER);
-	execute(path);
-	_exit(NOT_FOUND);
-}
-
-/* --- the parent ------------------------------------------------------------------------------ */
 
 static void name_place(const char *variable, const char *prefix, const char *folder,
 		       const char *name)
@@ -129,7 +63,7 @@ static void name_place(const char *variable, const char *prefix, const char *fol
 }
 
 /* Sudo leaves the way to the screen of X, but not that to the user's session. */
-static void take_environment(const struct user *u)
+static void take_environment(const struct browser_user *u)
 {
 	const struct passwd *p = getpwuid(u->uid);
 	char folder[64];
@@ -146,26 +80,26 @@ static void take_environment(const struct user *u)
 		name_place("WAYLAND_DISPLAY", "", folder, "/wayland-0");
 }
 
-static int refuse(const char *path, struct err *e, const char *why)
+static int refuse(const char *option, const char *path, struct err *e, const char *why)
 {
-	err_set(e, -ENOENT, "--open: %s", why);
+	err_set(e, -ENOENT, "%s: %s", option, why);
 	err_hint(e, "the page is %s: open it in a browser", path);
 	return -ENOENT;
 }
 
-static int refuse_end(const char *path, struct err *e, int status)
+static int refuse_end(const char *option, const char *path, struct err *e, int status)
 {
 	const bool has_exited = WIFEXITED(status);
 	const int number = has_exited ? WEXITSTATUS(status) : WTERMSIG(status);
 	char why[64];
 
-	if (has_exited && number == NOT_FOUND)
-		return refuse(path, e, "neither xdg-open nor a browser is found");
-	if (has_exited && number == NOT_THE_USER)
-		return refuse(path, e, "nothing can run as the user who called sudo");
+	if (has_exited && number == BROWSER_NOT_FOUND)
+		return refuse(option, path, e, "neither xdg-open nor a browser is found");
+	if (has_exited && number == BROWSER_NOT_THE_USER)
+		return refuse(option, path, e, "nothing can run as the user who called sudo");
 	snprintf(why, sizeof(why), "no browser opened it: %s %d",
 		 has_exited ? "exit status" : "ended by signal", number);
-	return refuse(path, e, why);
+	return refuse(option, path, e, why);
 }
 
 /* What ends at once has failed, or has passed the page on; what goes on is the browser: false. */
@@ -188,34 +122,35 @@ static bool is_set(const char *variable)
 	return value && *value;
 }
 
-static bool has_screen(void)
+bool browser_has_screen(void)
 {
 	static const char *const ways[] = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"};
 
 	return ARRAY_ANY(x, ways, ARRAY_NR(ways), is_set(*x));
 }
 
-int browser_open(const char *path, struct err *e)
+int browser_open(const char *path, const char *option, struct err *e)
 {
 	char whole[PATH_MAX];
-	struct user u;
+	struct browser_user u;
 	int status = 0;
 	pid_t pid;
 
 	if (!realpath(path, whole))
 		return err_set_at(e, -errno, path, 0, 0, "cannot be opened: %s", strerror(errno));
-	if (find_user(&u))
+	if (browser_user_find(&u))
 		take_environment(&u);
-	if (!has_screen())
-		return refuse(whole, e,
+	if (!browser_has_screen())
+		return refuse(option, whole, e,
 			      "there is no screen: DISPLAY and WAYLAND_DISPLAY are not set");
 	pid = fork();
 	if (pid == 0)
-		begin(whole);
+		browser_child(whole);
 	if (pid < 0)
-		return err_set(e, -errno, "--open: no process can be made: %s", strerror(errno));
+		return err_set(e, -errno, "%s: no process can be made: %s", option,
+			       strerror(errno));
 	if (wait_for(pid, &status) && status)
-		return refuse_end(whole, e, status);
+		return refuse_end(option, whole, e, status);
 	log_info("opened %s", whole);
 	return 0;
 }
