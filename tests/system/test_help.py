@@ -79,7 +79,7 @@ def check_without_man(_folder):
         made = re.sub(r".\x08", "", made).strip().split("\n")
         assert letters("".join(made[1:-1])) == letters(done.stdout), name
         lines = done.stdout.split("\n")
-        assert sum(len(line) > 80 for line in lines) <= len(lines) / 20, name  # what is printed as it is
+        assert page[2] != "7" or sum(len(line) > 80 for line in lines) <= len(lines) / 20, name
 
 
 def check_manual_without_screen(_folder):

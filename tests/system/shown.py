@@ -1,0 +1,278 @@
+"""What README.md and the manual show, run: the commands of blocks ```console, and the shape of the output below them.
+
+A line that begins with "$ " is a command (a backslash continues it). Each line below it must be printed, in that order;
+others may be between them. Its shape counts: numbers, their units and runs of blanks are equal, "…" stands for any text,
+a line that begins with it for lines. An HTML comment before a block says what is special about it, one or more of
+
+    <!-- test: not run: REASON -->       what the machine of a test lacks; printed and counted as skipped
+    <!-- test: root -->                  it needs programs in the kernel; skipped without
+    <!-- test: status N -->              exit status, of its last command
+    <!-- test: with 4217 = COMMAND -->   the number is that of a process that runs this command meanwhile
+    <!-- test: file NAME -->             the block, of any language, is a file that later commands read
+    <!-- test: varies: TEXT -->          shown lines with TEXT are not compared: they depend on what else runs
+
+A page's commands run in one folder, in their order, so that later ones print what earlier ones recorded. prog,
+old/prog and new/prog are examples/prog.c. Options in commands that are not run, also in the text, must exist, too.
+CPUPERF_RENEW=1 replaces a line "@@ N" by the first N lines that are printed (for writing a page).
+"""
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+
+from kit import CPUPERF, PRINT, programs_missing
+
+SOURCE = os.environ["SOURCE_DIR"]
+RENEW = os.environ.get("CPUPERF_RENEW") == "1"
+COLUMNS = "140"
+BIN = os.path.dirname(CPUPERF)
+
+# What the machine and its load decide, rather than the program that is measured.
+VARIES = ("not measured:", "waiting for a CPU", "[kernel]", "records processed")
+
+NUMBER = r"(?<![A-Za-z_])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]\d+)?"
+UNIT = r"(?:ns|us|µs|ms|s|min|m|h|d|kHz|MHz|GHz|Hz|B|kB|MB|GB|TB|KiB|MiB|GiB|k|M|G)(?:/s)?(?![A-Za-z_])"
+
+
+def shape(line):
+    """Without what differs from run to run. A sign, a unit and what aligns columns are no shape."""
+    line = re.sub(r"0x[0-9a-f]+|[▁-▏]+", "#", line.strip())
+    line = re.sub(rf"{NUMBER} ?{UNIT}|{NUMBER}", "#", line)
+    return re.sub(r"\s+", " ", line)
+
+
+def pattern(line):
+    parts = [re.escape(shape(part)) for part in line.split("…")]
+    return re.compile(r"\s?.*\s?".join(parts))
+
+
+def missing(shown, printed, varies=()):
+    """The first shown line that is not printed after those before it; None: all are."""
+    at, shapes = 0, [shape(line) for line in printed]
+    for line in shown:
+        if not line.strip() or line.startswith("…") or any(text in line for text in (*VARIES, *varies)):
+            continue
+        want = pattern(line)
+        found = next((i for i in range(at, len(shapes)) if want.fullmatch(shapes[i])), None)
+        if found is None:
+            return line
+        at = found + 1
+    return None
+
+
+class Block:
+    """A fenced block of a page."""
+
+    def __init__(self, page, first, language, directives, lines):
+        self.page, self.first, self.language, self.lines = page, first, language, lines
+        self.place = f"{page}:{first + 1}"
+        self.directives = directives
+        self.steps = []  # a command, the lines below it, the place of the first in the block
+        for i, line in enumerate(lines):
+            if language != "console":
+                continue
+            if line.startswith("$ "):
+                self.steps.append([line[2:], [], i + 1])
+            elif self.steps and self.steps[-1][0].endswith("\\") and not self.steps[-1][1]:
+                self.steps[-1][0] = self.steps[-1][0][:-1] + line
+                self.steps[-1][2] = i + 1
+            else:
+                assert self.steps, f"{self.place}: output without a command"
+                self.steps[-1][1].append(line)
+
+    def value(self, key):
+        return next((d[len(key):].strip(" :") for d in self.directives if d.startswith(key)), None)
+
+    def values(self, key):
+        return [d[len(key):].strip(" :") for d in self.directives if d.startswith(key)]
+
+
+def blocks(page, text):
+    """The blocks of Markdown text, in their order."""
+    found, directives, lines, language, first = [], [], None, None, 0
+    for number, line in enumerate(text.split("\n")):
+        fence = re.match(r"```(\w*)$", line)
+        comment = re.fullmatch(r"<!-- test: (.*?) -->", line)
+        if lines is not None and line == "```":
+            found.append(Block(page, first, language, directives, lines))
+            lines, directives = None, []
+        elif lines is not None:
+            lines.append(line)
+        elif fence:
+            language, lines, first = fence[1], [], number + 1
+        elif comment:
+            directives.append(comment[1])
+        elif line.strip():
+            assert not directives, f"{page}:{number + 1}: a comment of a test, and no block behind it"
+    assert lines is None, f"{page}: a block without an end"
+    return found
+
+
+def options_of(program):
+    """The options, and the words of --report and --output-format."""
+    text = subprocess.run([program, "--help=all"], check=True, capture_output=True, text=True).stdout
+    options = set(re.findall(r"^  (?:-\w, )?--([\w-]+)", text, re.M)) | set(re.findall(r"^  -(\w), ", text, re.M))
+    return options, text
+
+
+def commands_in(text):
+    """Words of each command cpuperf or cpuperf_print in text: up to --, a pipe or the end."""
+    text = re.sub(r"(?<= -e) (?=\S)", "", text)
+    for match in re.finditer(r"(?:^|[\s;(`|&])(cpuperf(?:_print)?)((?:\s+[^\n`]*)?)", text):
+        rest = re.split(r"\s#\s|\s--(?:\s|$)|[|;&>]|\$\(", match[2])[0]
+        try:
+            words = shlex.split(rest)
+        except ValueError:
+            words = rest.split()
+        yield match[1], words
+
+
+with open(f"{SOURCE}/doc/events.md", encoding="utf-8") as events_file:
+    EVENTS = set(re.findall(r"`([a-z0-9_.]+)`", events_file.read()))
+
+
+def names_of(match):
+    """Of a list of events those that every machine has, without group and rate."""
+    listed = match[1].split(",") if match else []
+    return [re.sub(r"^\w+:|@.*", "", name) for name in listed if re.fullmatch(r"(?!usdt|gpu:pm)[\w:.]+(@\w+)?", name)]
+
+
+def check_options(page, text, known):
+    """Of each command, also of those in the text."""
+    text = re.sub(r"\\\n\s*", " ", text)
+    bad = []
+    for program, words in commands_in(text):
+        options, whole = known[program]
+        for word in words:
+            option = re.match(r"--([A-Za-z][\w-]*)", word) or re.match(r"-([A-Za-z])", word)
+            if not word.startswith("-"):
+                if program == "cpuperf":
+                    break  # a command begins
+                continue
+            if option and option[1] not in options:
+                bad.append(f"{page}: {program} {word}: there is no such option")
+            value = re.match(r"--(report|output-format)=([a-z-]+)$", word)
+            if value and not re.search(rf"\b{value[2]}\b", whole):
+                bad.append(f"{page}: {program} {word}: there is no such word")
+            events = re.match(r"(?:--event=|-e)(.+)", word) if program == "cpuperf" else None
+            bad += [f"{page}: {program} {word}: there is no event {event}" for event in names_of(events)
+                    if event not in EVENTS]
+            spec = re.match(r"--spec-file=([a-z0-9-]+)$", word)
+            if spec and not os.path.exists(f"{SOURCE}/specs/{spec[1]}.cpspec") and f"file {spec[1]}.cpspec" not in text:
+                bad.append(f"{page}: {program} {word}: there is no such spec")
+    return bad
+
+
+def make_programs(folder):
+    """prog.c, and what is made of it: prog, old/prog and new/prog."""
+    shutil.copy(f"{SOURCE}/examples/prog.c", folder)
+    for name, flags in (("prog", []), ("new/prog", ["-DFASTER"])):
+        os.makedirs(f"{folder}/{os.path.dirname(name)}", exist_ok=True)
+        subprocess.run(["cc", "-O1", "-g", "-fno-omit-frame-pointer", *flags, "prog.c", "-o", name,
+                        f"-I{SOURCE}/include", "-pthread"], check=True, cwd=folder)
+    os.mkdir(f"{folder}/old")
+    shutil.copy(f"{folder}/prog", f"{folder}/old/prog")
+
+
+def environment(folder):
+    return {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "CPUPERF_COLUMNS": COLUMNS, "LC_ALL": "C.UTF-8",
+            "XDG_STATE_HOME": f"{folder}/state", "PWD": folder}
+
+
+def wait_until_it_runs(process, command):
+    """Until it has become its program: what is measured has its name."""
+    name = os.path.basename(shlex.split(command)[0])[:15]
+    while open(f"/proc/{process.pid}/comm", encoding="ascii").read().strip() != name:
+        assert process.poll() is None, command
+
+
+def run_step(block, command, folder):
+    """What the command prints, on both, and its status."""
+    meanwhile = []
+    for rule in block.values("with"):
+        number, other = rule.split(" = ")
+        process = subprocess.Popen(shlex.split(other), cwd=folder, env=environment(folder), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        wait_until_it_runs(process, other)
+        meanwhile.append(process)
+        command = re.sub(rf"\b{number}\b", str(process.pid), command)
+    try:
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment(folder), check=False, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    finally:
+        for process in meanwhile:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return done.stdout.rstrip("\n").split("\n"), done.returncode
+
+
+def run_block(block, folder):
+    """The faults of a block; and, for CPUPERF_RENEW, its lines."""
+    lines, shift = list(block.lines), 0
+    for i, (command, shown, at) in enumerate(block.steps):
+        printed, status = run_step(block, command, folder)
+        wanted = int(block.value("status") or 0) if i == len(block.steps) - 1 else 0
+        if status != wanted:
+            return [f"{block.place}: {command}: status {status}, not {wanted}:\n" + "\n".join(printed)], lines
+        if RENEW and shown and shown[0].startswith("@@"):
+            new = [p for p in printed if "[kernel]" not in p and "records processed" not in p]
+            while new and not new[0]:
+                del new[0]
+            new = new[:int(shown[0].split()[1])]
+            lines[at + shift:at + shift + 1] = new
+            shift += len(new) - 1
+            continue
+        line = missing(shown, printed, block.values("varies"))
+        if line is not None:
+            return [f"{block.place}: {command}: is not printed: {line}\nprinted is\n" + "\n".join(printed)], lines
+    return [], lines
+
+
+def skips(block, folder):
+    """Why a block is not run; None: it is."""
+    if block.language != "console":
+        name = block.value("file")
+        if name:
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as out:
+                out.write("\n".join(block.lines) + "\n")
+        return ""
+    if block.value("not run"):
+        return block.value("not run")
+    if "root" in block.directives:
+        return programs_missing()
+    return None
+
+
+def run_page(page, folder):
+    """Runs what a page shows; its faults, how many blocks were run, and how many were skipped."""
+    path = f"{SOURCE}/{page}"
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    faults, nr_run, nr_skipped, lines = [], 0, 0, text.split("\n")
+    for block in blocks(page, text):
+        reason = skips(block, folder)
+        if reason:
+            print(f"skip: {block.place}: {reason}", flush=True)
+            nr_skipped += 1
+        if reason is not None:
+            continue
+        found, new = run_block(block, folder)
+        faults += found
+        nr_run += 1
+        if new != block.lines:
+            lines[block.first:block.first + len(block.lines)] = ["\n".join(new)] + [None] * (len(block.lines) - 1)
+    if RENEW:
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("\n".join(line for line in lines if line is not None))
+    return faults, nr_run, nr_skipped
+
+
+KNOWN = None
+
+
+def known_options():
+    global KNOWN
+    KNOWN = KNOWN or {"cpuperf": options_of(CPUPERF), "cpuperf_print": options_of(PRINT)}
+    return KNOWN
