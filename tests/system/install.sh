@@ -14,8 +14,11 @@ cmake --install "$build" --prefix "$prefix" >"$top/log" || fail "cmake --install
 list=$here/../data/installed
 without=none
 [[ -e $prefix/bin/cpuperf-srun ]] || without+='|slurm'
+[[ -e $prefix/share/doc/cpuperf/manual ]] || without+='|mkdocs'
 grep -q libcpuperf-agent-i386 "$build/cmake_install.cmake" || without+='|i386' # the compiler makes none
-diff <(grep -v '^#' "$list" | grep -vP "\t($without)\$" | cut -f 1 | sed "s|^LIBDIR/|$libdir/|" | LC_ALL=C sort) \
+# A page of the manual for each of the source.
+pages() { [[ $without == *mkdocs* ]] || (cd "$here/../../doc/manual" && printf 'share/doc/cpuperf/manual/%s.html\n' *.md | sed 's/\.md\.html$/.html/'); }
+diff <({ pages; grep -v '^#' "$list"; } | grep -vP "\t($without)\$" | cut -f 1 | sed "s|^LIBDIR/|$libdir/|" | LC_ALL=C sort) \
 	<(cd "$prefix" && find . \( -type f -o -type l \) -printf '%P\n' | LC_ALL=C sort) ||
 	fail "what is installed (>) differs from tests/data/installed (<)"
 grep -q "^ExecStart=$prefix/bin/cpuperf " "$prefix/lib/systemd/system/cpuperf@.service" ||
