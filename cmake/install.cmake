@@ -7,17 +7,18 @@ foreach(program cpuperf cpuperf_print)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-install(TARGETS cpuperf_gpu_pm RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/cpuperf)
+if(NOT CPUPERF_STATIC) # which is copied to a machine: programs alone
+  install(TARGETS cpuperf_gpu_pm RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/cpuperf)
+  install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(TARGETS cpuperf_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+    NAMELINK_COMPONENT development)
+endif()
 install(TARGETS cpuperf_marks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT development)
 # Nobody links the agent: no place of the loader's has it.
 install(TARGETS cpuperf_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
 if(TARGET cpuperf_agent_i386)
   install(TARGETS cpuperf_agent_i386 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
 endif()
-install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
-install(TARGETS cpuperf_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
-  NAMELINK_COMPONENT development)
-
 # The .pc file finds its prefix by itself, so that the tree may be moved.
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_prefix ${pc_dir} ${CMAKE_INSTALL_PREFIX})

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -72,7 +73,7 @@ static int load(struct err *e)
 
 			err_set(e, -ENOTSUP, "instructions cannot be shown: %s",
 				why ? why : library);
-			err_hint(e, "install capstone");
+			err_hint(e, LIBRARY_HINT("capstone"));
 			return -ENOTSUP;
 		}
 		memcpy(functions[i].at, &function, sizeof(function));

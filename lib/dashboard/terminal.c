@@ -343,6 +343,21 @@ static void free_terminal(struct terminal *t)
 	mem_free(t);
 }
 
+/* For other characters than those of UTF-8 the C library loads modules of this machine, which the
+ * static programs must not (linked/linked.c). */
+static bool may_set_locale(void)
+{
+#ifdef CPUPERF_STATIC
+	const char *name = getenv("LC_ALL");
+
+	name = name && *name ? name : getenv("LC_CTYPE");
+	name = name && *name ? name : getenv("LANG");
+	return name && (strcasestr(name, "utf-8") || strcasestr(name, "utf8"));
+#else
+	return true;
+#endif
+}
+
 static int open_all(struct terminal *t, int fd, struct err *e)
 {
 	int rc = isatty(fd) ? open_tty(t, fd) : -ENOTTY;
@@ -350,7 +365,8 @@ static int open_all(struct terminal *t, int fd, struct err *e)
 	if (rc || tcgetattr(t->fd, &t->before))
 		return err_set(e, rc ? rc : -errno, "not a terminal: %s",
 			       strerror(rc ? -rc : errno));
-	setlocale(LC_CTYPE, "");
+	if (may_set_locale())
+		setlocale(LC_CTYPE, "");
 	t->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	rc = start_screen(t, e);
 	if (rc)

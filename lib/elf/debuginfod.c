@@ -4,6 +4,7 @@
 #include "elf/debuginfod.h"
 
 #include "base/err.h"
+#include "base/library.h"
 #include "base/mem.h"
 
 #include <dlfcn.h>
@@ -66,7 +67,7 @@ int elf_debuginfod_open(struct elf_debuginfod **out, struct err *e)
 	if (!begin(d)) {
 		elf_debuginfod_close(d);
 		err_set(e, -ENOTSUP, "debuginfod: libdebuginfod.so.1 cannot be loaded");
-		err_hint(e, "install elfutils' debuginfod client library");
+		err_hint(e, LIBRARY_HINT("elfutils' debuginfod client library"));
 		return -ENOTSUP;
 	}
 	*out = d;

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -75,7 +76,7 @@ static int load(struct err *e)
 
 		if (!function) {
 			err_set(e, -ENOTSUP, "--push: %s", dlerror());
-			err_hint(e, "install libcurl");
+			err_hint(e, LIBRARY_HINT("libcurl"));
 			return -ENOTSUP;
 		}
 		memcpy(functions[i].at, &function, sizeof(function));

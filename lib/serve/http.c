@@ -40,6 +40,7 @@ struct http_response *http_response_refusal(const char *text)
 
 #include "base/array.h"
 #include "base/io.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "serve/door.h"
@@ -118,7 +119,7 @@ static int load(const struct http *h, const char *address, struct err *e)
 
 		if (!function) {
 			fail(h, e, -ENOTSUP, address, dlerror());
-			err_hint(e, "install libmicrohttpd");
+			err_hint(e, LIBRARY_HINT("libmicrohttpd"));
 			return -ENOTSUP;
 		}
 		memcpy(functions[i].at, &function, sizeof(function));
