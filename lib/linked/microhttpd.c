@@ -28,7 +28,7 @@ void *(*gnutls_malloc)(size_t size);
 	__attribute__((noreturn)) void gnutls_##name(void);                                        \
 	void gnutls_##name(void)                                                                   \
 	{                                                                                          \
-		__builtin_trap();                                                                           \
+		__builtin_trap();                                                                  \
 	}
 NEVER(alpn_set_protocols)
 NEVER(bye)
