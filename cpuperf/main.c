@@ -396,7 +396,8 @@ static void settle_part(struct options *o, const struct as_part *part)
 	o->part = part;
 	o->held = &part->held;
 	o->output = part->held.path;
-	o->hosts = o->output_file = o->save_spec = o->save_alerts = o->std.log_file = NULL;
+	o->hosts = o->send = o->output_file = o->save_spec = o->save_alerts = o->std.log_file =
+	    NULL;
 	o->output_format = "text";
 	o->live = o->top = false;
 	o->is_silent = true;

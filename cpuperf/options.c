@@ -121,6 +121,16 @@ static int set_sweep(const struct opt_row *row, const char *value, void *target,
 /* What the verbs that look around refuse. */
 #define MEASURING "event frequency period callgraph strict pid comm cgroup output-file"
 
+static int set_send(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	if (value && !*value)
+		return err_set(e, -EINVAL, "--%s=: names no file", row->name);
+	o->send = value ? value : "";
+	return 0;
+}
+
 static int set_trace_marker(const struct opt_row *row, const char *value, void *target,
 			    struct err *e)
 {
@@ -378,6 +388,17 @@ static const struct opt_row before[] = {
      .help = "Run this program on the hosts, in place of the cpuperf in ssh's PATH.",
      .set = opt_set_string,
      .offset = offsetof(struct options, hosts_program)},
+    {.name = "send",
+     .arg = OPT_OPTIONAL,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Many hosts",
+     .help = "To hosts that have no cpuperf of this version, send FILE, "
+	     "cpuperf-MACHINE-linux.tar.gz, for the measurement: it is unpacked into a folder that "
+	     "is removed at the end. Without FILE, those that are installed with this cpuperf, or "
+	     "beside the folder of a static one.",
+     .set = set_send,
+     .offset = offsetof(struct options, send)},
     {.name = "hosts-timeout",
      .arg = OPT_REQUIRED,
      .metavar = "TIME",

@@ -64,6 +64,7 @@ struct options {
 	const char *save_spec;   /* NULL: not saved */
 	const char *hosts;       /* a list, or @FILE; NULL: this machine */
 	const char *hosts_program, *hosts_timeout; /* NULL: the default */
+	const char *send;  /* a file; "": the one that is installed; NULL: none */
 	bool is_silent;    /* results are not printed: another process prints those of all */
 	struct rank *rank; /* NULL: the session is of no rank */
 	const struct as_part *part; /* NULL: the session is no part of a job on hosts */

@@ -38,6 +38,7 @@ struct starter {
 	struct hosts_addresses addresses;
 	struct hosts_run run; /* argv is owned */
 	struct buf spec;      /* its text */
+	struct hosts_send send;
 	struct host_job job;
 	struct lock lock;
 	char beside[PATH_MAX]; /* the folder, while another session uses the default; and why */
@@ -336,6 +337,31 @@ static int read_timeout(const char *text, uint64_t *out, struct err *e)
 	return 0;
 }
 
+/* What an installation has of them. A static one is unpacked beside its file. */
+static int find_sent(const char *wanted, struct hosts_send *out, struct err *e)
+{
+	static const char from_bin[] = CPUPERF_STATIC_FROM_BIN;
+	char program[PATH_MAX], folder[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	int rc;
+
+	if (*wanted)
+		return hosts_send_add(out, wanted, e);
+	if (len <= 0)
+		return err_set(e, -ENOENT, "--send: /proc/self/exe cannot be read");
+	program[len] = '\0';
+	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
+	if (snprintf(folder, sizeof(folder), "%s/%s", program, from_bin) >= (int)sizeof(folder))
+		return err_set(e, -ENAMETOOLONG, "--send: the path of this program is too long");
+	rc = hosts_send_add_folder(out, folder, e);
+	if (rc == 0 && !out->nr) {
+		rc = err_set(e, -ENOENT, "--send: there is no cpuperf-MACHINE-linux.tar.gz in %s",
+			     folder);
+		err_hint(e, "use --send=FILE; scripts/package static makes such a file");
+	}
+	return rc;
+}
+
 int start_hosts(const struct options *o, char **args, size_t nr_args)
 {
 	struct starter s = {.options = o,
@@ -347,7 +373,9 @@ int start_hosts(const struct options *o, char **args, size_t nr_args)
 	int status = EXIT_USAGE, signals = -1;
 
 	buf_init(&s.spec, SPEC_MAX_TEXT_BYTES);
-	if (check_output(o, &e) || read_timeout(o->hosts_timeout, &s.job.timeout_ns, &e) ||
+	s.job.send = o->send ? &s.send : NULL;
+	if (check_output(o, &e) || (o->send && find_sent(o->send, &s.send, &e)) ||
+	    read_timeout(o->hosts_timeout, &s.job.timeout_ns, &e) ||
 	    hosts_address_list(o->hosts, &s.addresses, &e)) {
 		log_err(LOG_ERROR, &e);
 	} else if (make_run(&s, args, nr_args, &e) || make_hosts(&s, &e) || make_folder(&s, &e) ||
@@ -368,6 +396,7 @@ int start_hosts(const struct options *o, char **args, size_t nr_args)
 	mem_free(s.polls);
 	mem_free(s.run.argv);
 	hosts_address_free(&s.addresses);
+	hosts_send_fini(&s.send);
 	buf_fini(&s.spec);
 	return status;
 }

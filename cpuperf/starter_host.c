@@ -216,8 +216,12 @@ static void become_ssh(const struct host *h, const int to[2], const int from[2],
 		argv[nr++] = "-p";
 		argv[nr++] = h->address->port;
 	}
-	buf_shell_word(&command, h->job->program);
-	buf_adds(&command, " --as-part");
+	if (h->job->send) {
+		hosts_send_command(h->job->send, h->job->program, CPUPERF_VERSION, &command);
+	} else {
+		buf_shell_word(&command, h->job->program);
+		buf_adds(&command, " --as-part");
+	}
 	argv[nr++] = "--";
 	argv[nr++] = h->address->target;
 	argv[nr] = buf_str(&command);
@@ -320,7 +324,9 @@ static void on_hello(struct host *h, struct cursor *data)
 		return;
 	}
 	if (strcmp(text, CPUPERF_VERSION) != 0) {
-		fail_host(h, "cpuperf %s is there, and %s here: the versions must be the same",
+		fail_host(h,
+			  "cpuperf %s is there, and %s here: the versions must be the same, and "
+			  "--send copies this one there",
 			  text, CPUPERF_VERSION);
 		return;
 	}
@@ -529,6 +535,27 @@ static void obey(struct host *h, struct hosts_frame *f)
 		fail_host(h, "it answered in another protocol");
 }
 
+/* It has no cpuperf, and asks for one before all else, or may be about to. */
+static bool is_asking(struct host *h)
+{
+	static const char magic[] = HOSTS_SEND_MAGIC;
+	const size_t len = sizeof(magic) - 1, max = len + HOSTS_SEND_MACHINE_BYTES;
+	const char *text = (const char *)h->in.data, *end;
+
+	if (!h->job->send || h->sent || h->is_greeted || h->in.len > max ||
+	    memcmp(text, magic, h->in.len < len ? h->in.len : len) != 0)
+		return false;
+	end = memchr(text, '\n', h->in.len);
+	if (!end)
+		return true;
+	h->sent = hosts_send_find(h->job->send, text + len, (size_t)(end - text) - len);
+	if (!h->sent)
+		fail_host(h, "it asked for what is not sent");
+	else
+		buf_reset(&h->in);
+	return true;
+}
+
 /* What a shell prints when it starts would stand before the greeting. */
 static bool is_greeted(struct host *h, size_t *used)
 {
@@ -571,7 +598,7 @@ static void read_host(struct host *h)
 	}
 	h->heard_ns = clock_monotonic_ns();
 	buf_use(&h->in, (size_t)len);
-	if (!is_greeted(h, &used))
+	if (is_asking(h) || !is_greeted(h, &used))
 		return;
 	while (h->state != HOST_DONE && (n = hosts_frame_next(h->in.data + used, h->in.len - used,
 							      HOSTS_MAX_DATA_BYTES, &f)) > 0) {
@@ -595,9 +622,28 @@ static void read_errors(struct host *h)
 		io_close(&h->errors);
 }
 
+static bool is_sending(const struct host *h)
+{
+	return h->sent && h->sent_bytes < h->sent->data.len;
+}
+
+/* While it is being sent, nothing else is. */
+static ssize_t send_more(struct host *h)
+{
+	ssize_t len =
+	    write(h->to, h->sent->data.data + h->sent_bytes, h->sent->data.len - h->sent_bytes);
+
+	if (len > 0) {
+		h->sent_bytes += (size_t)len;
+		h->heard_ns = clock_monotonic_ns();
+	}
+	return len;
+}
+
 static void write_host(struct host *h)
 {
-	ssize_t len = write(h->to, h->out.data, h->out.len);
+	const bool is_file = is_sending(h);
+	ssize_t len = is_file ? send_more(h) : write(h->to, h->out.data, h->out.len);
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -605,13 +651,15 @@ static void write_host(struct host *h)
 		io_close(&h->to);
 		return;
 	}
+	if (is_file)
+		return;
 	memmove(h->out.data, h->out.data + len, h->out.len - (size_t)len);
 	buf_cut(&h->out, h->out.len - (size_t)len);
 }
 
 void host_expect(const struct host *h, struct pollfd p[HOST_NR_FDS])
 {
-	p[0] = (struct pollfd){.fd = h->out.len ? h->to : -1, .events = POLLOUT};
+	p[0] = (struct pollfd){.fd = h->out.len || is_sending(h) ? h->to : -1, .events = POLLOUT};
 	p[1] = (struct pollfd){.fd = h->from, .events = POLLIN};
 	p[2] = (struct pollfd){.fd = h->errors, .events = POLLIN};
 }
@@ -622,7 +670,7 @@ void host_handle(struct host *h, const struct pollfd p[HOST_NR_FDS])
 		read_errors(h);
 	if (h->from >= 0 && p[1].revents)
 		read_host(h);
-	if (h->to >= 0 && h->out.len)
+	if (h->to >= 0 && (h->out.len || is_sending(h)))
 		write_host(h);
 }
 
@@ -638,8 +686,9 @@ static void explain_end(struct host *h, int status)
 	if (h->state != HOST_CONNECTING && has_exited && WEXITSTATUS(status) != SSH_FAILED)
 		fail_host(h, "cpuperf was ended there");
 	else if (has_exited && WEXITSTATUS(status) == EXIT_NOT_FOUND)
-		fail_host(h, "cpuperf was not found there: %s",
-			  *h->error ? h->error : h->job->program);
+		fail_host(h, "cpuperf was not found there: %s%s",
+			  *h->error ? h->error : h->job->program,
+			  h->job->send ? "" : "; --send copies this one there");
 	else if (*h->error && h->state == HOST_CONNECTING)
 		fail_host(h, "%s", h->error);
 	else if (has_exited && h->state == HOST_CONNECTING)

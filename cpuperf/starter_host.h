@@ -9,6 +9,7 @@
 #include "hosts/address.h"
 #include "hosts/frame.h"
 #include "hosts/part.h"
+#include "hosts/send.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -30,9 +31,10 @@ struct host_job {
 	const char *path;    /* of the job's folder */
 	int dirfd;           /* the same */
 	uint64_t timeout_ns;
-	bool has_prefix;             /* of what commands print */
-	const struct hosts_run *run; /* the request */
-	struct host *hosts;          /* all; nr of them */
+	const struct hosts_send *send; /* for hosts without cpuperf; NULL: none is sent */
+	bool has_prefix;               /* of what commands print */
+	const struct hosts_run *run;   /* the request */
+	struct host *hosts;            /* all; nr of them */
 	size_t nr;
 };
 
@@ -49,6 +51,8 @@ struct host {
 	bool is_deaf;         /* what it says ended */
 	uint64_t heard_ns, ended_ns;
 	struct buf in, out;
+	const struct hosts_send_file *sent; /* what it asked for; NULL: nothing */
+	size_t sent_bytes;
 	bool is_greeted;
 	unsigned nr_pings;
 	uint64_t pinged_ns;                      /* CLOCK_REALTIME */

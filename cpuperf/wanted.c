@@ -88,6 +88,8 @@ int wanted_check_target(const struct options *o, struct err *e)
 			       "the events");
 	if (o->metrics_things && !o->metrics_listen)
 		return err_set(e, -EINVAL, "--metrics-things requires --metrics-listen");
+	if (o->send && !o->hosts && !o->part)
+		return err_set(e, -EINVAL, "--send requires --hosts");
 	if ((o->hosts_program || o->hosts_timeout) && !o->hosts && !o->part)
 		return err_set(e, -EINVAL, "--hosts-%s requires --hosts",
 			       o->hosts_program ? "program" : "timeout");

@@ -4,7 +4,9 @@ lib/hosts/frame.h, which it shares no line with, and lies as asked."""
 import json
 import os
 import struct
+import subprocess
 import sys
+import threading
 import time
 
 MAGIC = b"cpuperf part\n"
@@ -148,7 +150,36 @@ def centuries():
         part.say(PONG, data + struct.pack("<Q", (1 << 63) - 1))
 
 
+def asks_for(machine, times=1):
+    def run():
+        for _ in range(times):
+            sys.stdout.buffer.write(b"cpuperf send " + machine + b"\n")
+            sys.stdout.buffer.flush()
+            time.sleep(0.2)  # not in one read
+        time.sleep(1000)
+    return run
+
+
+def garbled(command):
+    """A connection that changes what is sent."""
+    with subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, env=without_cpuperf()) as p:
+        def change():
+            data = os.read(0, 65536)  # in the head of gzip, which does not notice
+            os.write(p.stdin.fileno(), data[:9] + b"\x55" + data[10:])
+
+        threading.Thread(target=change, daemon=True).start()
+        os._exit(p.wait())
+
+
+def without_cpuperf():
+    return {**os.environ, "PATH": "/usr/bin:/bin"}
+
+
 PARTS = {
+    "other_machine": asks_for(b"../x86_64"),
+    "no_name": asks_for(b""),
+    "twice_asks": asks_for(os.uname().machine.encode(), 2),
+    "long_asks": asks_for(b"x" * 100),
     "skewed": skewed,
     "late": late,
     "silent": silent,
@@ -193,6 +224,10 @@ def main():
         except (BrokenPipeError, struct.error):  # the starter has ended
             os._exit(1)
         return
+    if host == "garbled":
+        garbled(sys.argv[sys.argv.index("--") + 2])
+    if host.startswith("bare"):
+        os.execve("/bin/sh", ["sh", "-c", sys.argv[sys.argv.index("--") + 2]], without_cpuperf())
     command = SHELLS.get(host) or sys.argv[sys.argv.index("--") + 2]
     os.execv("/bin/sh", ["sh", "-c", command])
 

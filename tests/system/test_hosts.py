@@ -109,6 +109,86 @@ def check_program(folder):
     assert done.stdout == "x\n"
 
 
+def make_sent(folder, machine=None):
+    """A file as scripts/package static makes it, of a program that says where it runs, and is ours."""
+    name = f"cpuperf-{machine or os.uname().machine}-linux"
+    os.makedirs(f"{folder}/pack/{name}/bin")
+    with open(f"{folder}/pack/{name}/bin/cpuperf", "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\nstat -c '%a %n' \"${{0%/*/*/*}}\" >>{folder}/ran\nexec {CPUPERF} \"$@\"\n")
+    os.chmod(f"{folder}/pack/{name}/bin/cpuperf", 0o755)
+    run("tar", "-C", f"{folder}/pack", "-czf", f"{folder}/{name}.tar.gz", name)
+    return f"{folder}/{name}.tar.gz"
+
+
+def check_send(folder):
+    """Who has no cpuperf, or another one, gets ours into a folder of its own for the time of the measurement; who has
+    it, gets none."""
+    sent = make_sent(folder)
+    old = f"{folder}/it's \"$(touch injected)\""
+    with open(old, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\necho cpuperf 0.0.1\n")
+    os.chmod(old, 0o755)
+    script = "pwd; umask; ls -d \"$TMPDIR\"/*/cpuperf-*"
+    done = measure(folder, "bare,bare2,a", LONG, f"--send={sent}", "-e", "page_faults", "--", "sh", "-c", script, code=None)
+    assert {p["status"] for p in parts(folder).values()} == {"ok"}, (parts(folder), done.stderr)
+    with open(f"{folder}/ran", encoding="utf-8") as f:
+        places = f.read().splitlines()
+    assert len(set(places)) == 2 and all(p.startswith(f"700 {folder}/held/cpuperf.") for p in places), places
+    assert f"bare: {os.path.realpath(folder)}\n" in done.stdout and "bare: 0022\n" in done.stdout.replace("0002", "0022"), done.stdout
+    nothing_is_left(folder)
+    os.unlink(f"{folder}/ran")
+    measure(folder, "a", LONG, f"--send={sent}", f"--hosts-program={old}", "-e", "page_faults", "--", "true")
+    assert os.path.exists(f"{folder}/ran") and not os.path.exists(f"{folder}/injected")
+    os.unlink(f"{folder}/ran")
+    measure(folder, "a", LONG, f"--send={sent}", "-e", "page_faults", "--", "true")
+    assert not os.path.exists(f"{folder}/ran")
+    nothing_is_left(folder)
+
+
+def check_send_interrupted(folder):
+    """The folder is removed when the command was ended, and when the starter was."""
+    sent = make_sent(folder)
+    for number, status in (signal.SIGINT, 130), (signal.SIGKILL, -9):
+        p = begin(folder, "bare", "touch run.$$; exec sleep 1000", f"--send={sent}")
+        p.send_signal(number)
+        finish(p, status)
+        for pid in pids(folder):
+            wait_gone(pid)
+            os.unlink(f"run.{pid}")
+        nothing_is_left(folder)
+
+
+def check_send_fails(folder):
+    """Each has its reason, and nothing is left there."""
+    sent = make_sent(folder)
+    reasons = {"garbled": "did not arrive whole", "other_machine": "it asked for what is not sent",
+               "no_name": "it asked for what is not sent", "twice_asks": "something else answered",
+               "long_asks": "something else answered"}
+    measure(folder, ",".join(reasons), LONG, f"--send={sent}", "-e", "page_faults", "--", "true", code=125)
+    for name, part in parts(folder).items():
+        assert part["status"] == "failed" and reasons[name] in part["reason"], part
+    nothing_is_left(folder)
+    measure(folder, "bare", LONG, f"--send={make_sent(folder, 'sparc')}", "-e", "page_faults", "--", "true", code=125)
+    why = f"it is of machine {os.uname().machine}, and --send has no cpuperf-{os.uname().machine}-linux.tar.gz"
+    assert parts(folder)["bare"]["reason"] == why, parts(folder)
+    measure(folder, "bare,old", LONG, "-e", "page_faults", "--", "true", code=125)
+    assert all("--send copies this one there" in part["reason"] for part in parts(folder).values()), parts(folder)
+
+
+def check_send_usage(folder):
+    with open(f"{folder}/cpuperf.tar.gz", "wb"), open(f"{folder}/cpuperf-x86_64-linux.tar.gz", "wb"):
+        pass
+    for option, why in (f"--send={folder}/cpuperf.tar.gz", "is not named cpuperf-MACHINE-linux.tar.gz"), \
+            (f"--send={folder}/cpuperf-x86_64-linux.tar.gz", "cannot be read"), ("--send=", "names no file"), \
+            (f"--send={folder}/cpuperf-y-linux.tar.gz", "cpuperf-y-linux.tar.gz"), \
+            ("--send", "there is no cpuperf-MACHINE-linux.tar.gz in "):
+        done = measure(folder, "a", option, "-e", "page_faults", "--", "true", code=None)
+        assert done.returncode in (2, 125) and why in done.stderr, (option, done)
+        assert not os.path.exists(f"{folder}/ssh.log")
+    done = run(CPUPERF, "--send", "-e", "page_faults", "--", "true", code=None)
+    assert "--send requires --hosts" in done.stderr, done
+
+
 def check_hosts_fail(folder):
     """One that fails is named, with the reason; the others are whole."""
     reasons = {
