@@ -261,7 +261,7 @@ static void on_note(const char *text, bool is_essential, void *arg)
 
 	if (!r->is_answered && /* else the trace has it, and the answer */
 	    recorder_must_log(r, text))
-		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE__, __LINE__, "%s",
+		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE_NAME__, __LINE__, "%s",
 			 text);
 }
 
@@ -280,7 +280,7 @@ static void on_control_message(const char *text, bool is_answer, void *arg)
 	if (!is_answer)
 		log_warning("%s", text);
 	else if (log_is_json())
-		log_line(LOG_ESSENTIAL, __FILE__, __LINE__, "%s", text);
+		log_line(LOG_ESSENTIAL, __FILE_NAME__, __LINE__, "%s", text);
 	else
 		log_text(line, (size_t)snprintf(line, sizeof(line), "%.512s\n", text));
 }

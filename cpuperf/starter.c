@@ -256,7 +256,7 @@ static void log_parts(const struct starter *s)
 		const struct hosts_part *p = &s->hosts[i].part;
 
 		if (p->status != HOSTS_OK)
-			log_line(p->status == HOSTS_LATE ? LOG_WARNING : LOG_ERROR, __FILE__,
+			log_line(p->status == HOSTS_LATE ? LOG_WARNING : LOG_ERROR, __FILE_NAME__,
 				 __LINE__, "%s: %s: %s", p->host, hosts_status_name(p->status),
 				 p->reason);
 	}

@@ -46,10 +46,10 @@ void log_divert(log_write_fn *write, void *arg);
 void log_line(int level, const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-#define log_verbose(n, ...) log_line(-(n), __FILE__, __LINE__, __VA_ARGS__)
-#define log_info(...)       log_line(LOG_INFO, __FILE__, __LINE__, __VA_ARGS__)
-#define log_warning(...)    log_line(LOG_WARNING, __FILE__, __LINE__, __VA_ARGS__)
-#define log_error(...)      log_line(LOG_ERROR, __FILE__, __LINE__, __VA_ARGS__)
+#define log_verbose(n, ...) log_line(-(n), __FILE_NAME__, __LINE__, __VA_ARGS__)
+#define log_info(...)       log_line(LOG_INFO, __FILE_NAME__, __LINE__, __VA_ARGS__)
+#define log_warning(...)    log_line(LOG_WARNING, __FILE_NAME__, __LINE__, __VA_ARGS__)
+#define log_error(...)      log_line(LOG_ERROR, __FILE_NAME__, __LINE__, __VA_ARGS__)
 
 struct err;
 /* Logs an error (at LOG_WARNING, a warning) as "source:line:column: error: msg", with its hint on
