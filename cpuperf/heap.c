@@ -74,8 +74,16 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 	}
 	snprintf(reason, HEAP_REASON_BYTES, "%s %s", judged.name, loadable_reason(judged.answer));
 	/* what is not there is an error of exec */
-	return judged.answer == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE ||
-	       judged.answer == LOADABLE_OTHER;
+	if (judged.answer != LOADABLE_YES && judged.answer != LOADABLE_UNREADABLE &&
+	    judged.answer != LOADABLE_OTHER)
+		return false;
+	if (!library[strcspn(library, " \t\n:")]) /* they stand between two in LD_PRELOAD */
+		return true;
+	snprintf(
+	    reason, HEAP_REASON_BYTES,
+	    "cpuperf lies in a folder with a space or colon in its name, from where the loader "
+	    "of a program cannot load an agent");
+	return false;
 }
 
 /* Before what else is preloaded: an allocator there would answer the calls. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "export/openmetrics.h"
 #include "options.h"
@@ -303,6 +304,11 @@ int pushing_open(struct pushing *p, const struct options *o, const struct plan *
 	rc = push_options_check(&o->push, e);
 	if (rc || !o->push.url)
 		return rc;
+#ifdef CPUPERF_STATIC /* rather than after the measurement */
+	err_set(e, -ENOTSUP, "--push: the static cpuperf loads no libraries");
+	err_hint(e, LIBRARY_HINT("libcurl"));
+	return -ENOTSUP;
+#endif
 	if (!plan->is_sampling) {
 		err_set(e, -EINVAL, "--push sends profiles, and no event is sampled");
 		err_hint(e, "use --frequency=99, or events with a rate");

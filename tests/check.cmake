@@ -27,4 +27,6 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
   declare_test(install install ${here}/install.sh ${gcc_build} gcc ${CMAKE_INSTALL_LIBDIR})
   set_tests_properties(install PROPERTIES FIXTURES_REQUIRED gcc)
   declare_test(packages build long ${here}/packages.sh)
+  declare_test(static build extra /usr/bin/python3 ${here}/static.py)
+  set_tests_properties(static PROPERTIES FIXTURES_REQUIRED gcc) # most of what it compiles is then in ccache
 endif()
