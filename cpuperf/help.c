@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/opt_std.h"
 #include "base/privilege.h"
-#include "guests.h"
 #include "man_text.h"
+#include "parts.h"
 #include "program.h"
 #include "topics.h"
 
@@ -79,7 +79,7 @@ static bool find_page(const struct topic *t, char path[PATH_MAX])
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		snprintf(name, sizeof(name), CPUPERF_MAN_FROM_BIN "/man%c/%s.%c%s", t->section,
 			 t->page, t->section, ends[i]);
-		if (guests_find(name, path))
+		if (part_near(name, path))
 			return true;
 	}
 	return false;
@@ -159,7 +159,7 @@ int help_open_manual(const char *topic)
 			return fail(EXIT_USAGE, &e);
 	}
 	snprintf(name, sizeof(name), CPUPERF_MANUAL_FROM_BIN "/%s.html", t ? t->manual : "index");
-	if (!guests_find(name, path)) {
+	if (!part_near(name, path)) {
 		log_info("the pages of the manual are not installed (cpuperf was built without "
 			 "mkdocs): man follows");
 		return show_page(t ?: topic_find("options"));

@@ -30,7 +30,7 @@ const struct part parts[PART_NR] = {
 		     "regions cannot be marked in source code", true, false},
 };
 
-bool part_find(enum part_id id, char path[PATH_MAX])
+bool part_near(const char *from_bin, char path[PATH_MAX])
 {
 	char program[PATH_MAX], near[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -39,9 +39,13 @@ bool part_find(enum part_id id, char path[PATH_MAX])
 		return false;
 	program[len] = '\0';
 	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
-	return snprintf(near, sizeof(near), "%s/%s", program, parts[id].from_bin) <
-		   (int)sizeof(near) &&
+	return snprintf(near, sizeof(near), "%s/%s", program, from_bin) < (int)sizeof(near) &&
 	       realpath(near, path);
+}
+
+bool part_find(enum part_id id, char path[PATH_MAX])
+{
+	return part_near(parts[id].from_bin, path);
 }
 
 static int refuse(const struct part *p, const char *path, int rc, uint32_t version, struct err *e)

@@ -34,6 +34,8 @@ struct part {
 
 extern const struct part parts[PART_NR];
 
+/* What lies there, as seen from the folder of this program. False: nothing does. */
+bool part_near(const char *from_bin, char path[PATH_MAX]);
 /* False: it is not there. */
 bool part_find(enum part_id id, char path[PATH_MAX]);
 /* The same; it must be of this program's version. 0; -ENOENT or -EPROTO with *e, which names the

@@ -590,8 +590,7 @@ TEST(losses_are_said_once)
 	assert_non_null(strstr(notes[HEAP_NR_OWN_NOTES - 1], "no process of it loaded"));
 
 	assert_int_equal(
-	    agent_ask_as(heap_socket(&heap.use), CPUPERF_MARK_ASK_HEAP, HEAP_VERSION - 1),
-	    -1);
+	    agent_ask_as(heap_socket(&heap.use), CPUPERF_MARK_ASK_HEAP, HEAP_VERSION - 1), -1);
 	heap_notes(&heap, notes);
 	assert_non_null(strstr(notes[9], "agent of another version"));
 	assert_string_equal(notes[HEAP_NR_OWN_NOTES - 1], "");
