@@ -65,7 +65,8 @@ it as a line of Slurm's plugstack.conf. It must be built for the version of
 Slurm that loads it.")
 set(CPACK_RPM_SLURM_PACKAGE_REQUIRES "cpuperf = ${exactly}")
 foreach(component BASE LIBRARY DEVELOPMENT SLURM)
-  set(CPACK_RPM_${component}_USER_FILELIST "%license /usr/share/licenses/${CPACK_RPM_${component}_PACKAGE_NAME}/LICENSE")
+  set(CPACK_RPM_${component}_USER_FILELIST "%license /usr/share/licenses/${CPACK_RPM_${component}_PACKAGE_NAME}/LICENSE"
+    "%license /usr/share/licenses/${CPACK_RPM_${component}_PACKAGE_NAME}/LICENSE.xxhash")
 endforeach()
 set(CPACK_CPUPERF_SOURCE ${CMAKE_SOURCE_DIR}) # for rpm_stage.cmake
 include(CPack)
