@@ -37,8 +37,8 @@ set(exactly "${PROJECT_VERSION}-${CPACK_RPM_PACKAGE_RELEASE}")
 set(CPACK_RPM_BASE_PACKAGE_NAME cpuperf)
 # CPack has no variable of what is recommended; a group is a line of the spec, too.
 set(CPACK_RPM_BASE_PACKAGE_GROUP "Development/Tools
-Recommends: capstone
 Recommends: libmicrohttpd
+Suggests: capstone
 Suggests: libcurl
 Suggests: elfutils-debuginfod-client")
 set(CPACK_RPM_BASE_PACKAGE_DESCRIPTION

@@ -70,8 +70,8 @@ if [[ " ${formats[*]} " == *' deb '* ]]; then
 	command -v lintian >/dev/null && { lintian --fail-on error "$top/one"/*.deb >"$top/log" 2>&1 || fail "$(<"$top/log")"; }
 	# What is loaded when it is used must not be needed.
 	dpkg-deb -f "$top/one"/cpuperf_*.deb Depends | grep -E 'curl|microhttpd|capstone|debuginfod' && fail "the base package needs more than it must"
-	for name in libmicrohttpd libcapstone; do
-		dpkg-deb -f "$top/one"/cpuperf_*.deb Recommends | grep -q "$name" || fail "the base package does not recommend $name"
+	for name in Recommends:libmicrohttpd Suggests:libcapstone Suggests:libcurl Suggests:libdebuginfod; do
+		dpkg-deb -f "$top/one"/cpuperf_*.deb "${name%:*}" | grep -q "${name#*:}" || fail "the base package lacks $name"
 	done
 fi
 if [[ " ${formats[*]} " == *' rpm '* ]]; then
