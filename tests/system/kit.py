@@ -103,7 +103,11 @@ def read_when_there(path, text):
 
 def wait_until_measuring(p, folder):
     """The manifest of the default session is written when everything is open and enabled."""
-    path = f"{folder}/{SESSION}/cpuperf.cpsession"
+    wait_until_recorded(p, f"{folder}/{SESSION}/cpuperf.cpsession")
+
+
+def wait_until_recorded(p, path):
+    """The same of the session of this manifest."""
     wait_for(p, path)
     while '"recording"' not in open(path, encoding="utf-8").read():
         assert p.poll() is None, (path, p.communicate())

@@ -8,11 +8,12 @@ import io
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, output, run, run_checks
+from kit import CPUPERF, PRINT, finish, output, run, run_checks, wait_until_recorded
 from patience import PATIENCE_S
 from terminal import Terminal, have_tmux
 import sampled
@@ -204,7 +205,14 @@ def check_attached(folder):
             while not glob.glob(f"{folder}/jit-*.dump"):
                 assert p.poll() is None
             sampled.wait_for_cpu_time([p], 0.2)
-            run(CPUPERF, "--event=cpu_clock@200000", f"--output={folder}/s", f"--pid={p.pid}", "--duration=1s", "-n", "1")
+            with subprocess.Popen([CPUPERF, "--event=cpu_clock@200000", f"--output={folder}/s", f"--pid={p.pid}", "--duration=600s",
+                                   "-n", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as session:
+                try:
+                    wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
+                    sampled.wait_for_cpu_time([p], sampled.user_seconds(p.pid) + 0.4)  # two turns of each function
+                finally:
+                    session.send_signal(signal.SIGINT)
+                finish(session)
             sums = printed(folder)[1]
         finally:
             p.kill()

@@ -7,12 +7,14 @@ import csv
 import io
 import os
 import pathlib
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import time
 
+import kit
 import sampled
 from kit import CPUPERF, PRINT, may_sample, ordinary_user, output, run, run_checks, skip
 
@@ -151,9 +153,23 @@ def running(*command, **how):
             p.kill()
 
 
+def works(pid):
+    """Until the process had a CPU for a tenth of a second more."""
+    until = sampled.user_seconds(pid) + 0.1
+    while sampled.user_seconds(pid) < until:
+        time.sleep(0.01)
+
+
 def record(folder, pid, program=CPUPERF, **how):
-    run(program, "--event=cpu_clock@1000000", "-g=fp", f"--pid={pid}", "--duration=0.1", "--num-iterations=1", f"--output={folder}/s",
-        "--quiet", **how)
+    shutil.rmtree(f"{folder}/s", ignore_errors=True)
+    with subprocess.Popen([program, "--event=cpu_clock@1000000", "-g=fp", f"--pid={pid}", "--duration=600", "--num-iterations=1",
+                           f"--output={folder}/s", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how) as p:
+        try:
+            kit.wait_until_recorded(p, f"{folder}/s/cpuperf.cpsession")
+            works(pid)
+        finally:
+            p.send_signal(signal.SIGINT)
+        kit.finish(p)
 
 
 def functions(folder):
@@ -289,6 +305,7 @@ def check_upgraded(folder):
                 run("gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", f"{path}.new", input=LIBRARY.replace("burn", "other"))
                 os.rename(f"{path}.new", path)
             wait_for(stored, f"{folder}/t.common.cpuperf", {library, program}, p)
+            works(pid)
         p.send_signal(signal.SIGINT)
         p.communicate()
         out = run(PRINT, f"--session={folder}/s.cpsession", "--report=flat", "--output-format=csv", "--top=0").stdout
@@ -305,6 +322,7 @@ def check_last(folder):
         shell.stdin.write("go\n")
         shell.stdin.flush()
         wait_for(identified, common, {path}, p)
+        works(shell.pid)
         os.unlink(path)
         p.send_signal(signal.SIGINT)
         p.communicate()

@@ -10,9 +10,11 @@ import itertools
 import json
 import os
 import re
+import signal
 import socket
 import sqlite3
 import struct
+import subprocess
 import time
 
 import pages
@@ -212,8 +214,16 @@ def compare_profiles(folder, samples, weight):
 def check_waits_and_runs(folder):
     """Waits are measured by programs of the kernel, which are loaded anew; each run opens its events itself."""
     waits = [event("sched:off_cpu_time", rate=100000)]
-    done = run(CPUPERF, write_spec(folder, waits + MORE, duration=0.05, num_iterations=12, max_own_cpu=TINY))
-    assert len(STEP.findall(done.stderr)) >= 2, done.stderr
+    spec = write_spec(folder, waits + MORE, duration=0.05, num_iterations=10000, max_own_cpu=TINY)
+    with subprocess.Popen([CPUPERF, spec], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+        said = ""
+        while len(STEP.findall(said)) < 2:
+            line = p.stderr.readline()
+            assert line, said
+            said += line
+        p.send_signal(signal.SIGINT)
+        said += p.stderr.read()
+    assert p.returncode == 0, said
     for trace in all_traces(folder).values():
         assert trace.events[0]["attrs"][0].period == 100000 * divisor(trace)
     runs = f"{folder}/runs"
