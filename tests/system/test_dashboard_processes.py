@@ -36,7 +36,8 @@ class Spinner:
 
     def __init__(self, word):
         # pylint: disable=consider-using-with
-        self.process = subprocess.Popen(["py", "-", word], executable=sys.executable, stdin=subprocess.PIPE)
+        self.word = f"{word}-{os.getpid()}"
+        self.process = subprocess.Popen(["py", "-", self.word], executable=sys.executable, stdin=subprocess.PIPE)
         self.process.stdin.write(SPIN)
         self.process.stdin.close()
         self.pid = self.process.pid
@@ -93,7 +94,7 @@ def check_list(folder):
         text = t.wait(r"^ process /OF-A-KIND ")
         assert re.search(rf"^ {s.pid} py", text, re.M), text
         t.press("Enter", r"q quit .*Enter profile")
-        text = t.press("u", r"one-of-a-kind$")
+        text = t.press("u", r"one-of-a-kind-\d+$")
         assert re.search(rf"^ {s.pid} py.* [\w-]+ +py - one-of", text, re.M), text
         t.press("t", rf"└ {s.pid} py")
         parent = t.text().split("\n")
@@ -111,7 +112,7 @@ def check_values(folder):
     with Spinner("values") as s, watch(folder) as t:
         t.wait(r"iteration ([2-9]|\d\d)")
         t.keys("/")
-        t.keys("-l", "values")
+        t.keys("-l", s.word)
         t.wait(rf"^ {s.pid} py")
         t.keys("Enter", "p")
         t.wait("PAUSED")
@@ -138,7 +139,7 @@ def check_profile(folder):
     with Spinner("profiled") as s, watch(folder, env=env) as t:
         t.wait(r"iteration ([2-9]|\d\d)")
         t.keys("/")
-        t.keys("-l", "profiled")
+        t.keys("-l", s.word)
         t.wait(rf"^ {s.pid} py")
         t.keys("Enter")
         t.press("Enter", rf"profiling process {s.pid}: \d s left")
@@ -174,7 +175,7 @@ def check_killed(folder):
     with Spinner("unlucky") as s, watch(folder, env={"XDG_RUNTIME_DIR": place}) as t:
         t.wait(r"iteration ([2-9]|\d\d)")
         t.keys("/")
-        t.keys("-l", "unlucky")
+        t.keys("-l", s.word)
         t.wait(rf"^ {s.pid} py")
         t.keys("Enter")
         t.press("Enter", rf"profiling process {s.pid}: [34] s left")
@@ -201,7 +202,7 @@ def check_refused(folder):
     with Spinner("ends") as s, watch(folder) as t:
         t.wait(r"iteration ([2-9]|\d\d)")
         t.keys("/")
-        t.keys("-l", "ends")
+        t.keys("-l", s.word)
         t.wait(rf"^ {s.pid} py")
         t.keys("Enter")
         t.press("p", "PAUSED")  # so that it stays on the screen

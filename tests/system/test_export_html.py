@@ -859,7 +859,7 @@ def check_parts(session, pid, folder):
         page.open(make_page(session, f"{folder}/part.html", "--from=500ms", "--to=1s"))
         same(page, flat(session, "--from=500ms", "--to=1s"))
         assert time_of(page, "from") == "500ms" and re.match("1|9", time_of(page, "to")), time_of(page, "to")
-        page.open(make_page(session, f"{folder}/small.html", "--min-percent=3", f"--pid={pid}"))
+        page.open(make_page(session, f"{folder}/small.html", "--min-percent=45", f"--pid={pid}"))
         got, every = table(page), flat(session, f"--pid={pid}")
         assert "merged into [merged]" in text(page, "#notes")
         assert sum(v[0] for v in got.values()) == sum(v[0] for v in every.values())

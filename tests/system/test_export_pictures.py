@@ -29,7 +29,8 @@ def record(folder):
     with subprocess.Popen([sys.executable, "-c", SPIN, NAME], stdout=subprocess.PIPE) as odd, sampled.Busy():
         odd.stdout.readline()
         sampled.finish(sampled.start(folder, [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
-                                              sampled.counted(rate=1, flags=["callchain"])], "--duration=100ms"))
+                                              sampled.counted(rate=1, flags=["callchain"])], "--duration=100ms",
+                                     f"--pid={os.getpid()}"))  # files of others may be replaced: their functions lose names
         odd.kill()
 
 

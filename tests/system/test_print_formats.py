@@ -464,6 +464,7 @@ def check_things():
         assert len(there) > 1, there
         text = show(folder, "text").stdout
         assert text.count("\nprocess  ") == 4, text
+        text = run(PRINT, f"--session={folder}/s.cpsession", "--report=summary", "--each-iteration", "--top=0").stdout
         assert any(line.startswith(f"{shell.pid} sh ") for line in text.splitlines())
         assert max(len(line) for line in text.splitlines() if " cpuperf " in line) <= 80
         raw = show(folder, "raw").stdout
