@@ -485,13 +485,13 @@ def check_in_progress(folder):
     """What grows is not kept."""
     recorder = subprocess.Popen([CPUPERF, "--quiet", "-o", f"{folder}/session", "-n", "1", "-d", "30", "-e",
                                  "cpu_clock@1000Hz,memory_used@0.02s"], stdout=subprocess.DEVNULL)
-    manifest, end = f"{folder}/session/cpuperf.cpsession", time.monotonic() + 30
+    manifest, end = f"{folder}/session/cpuperf.cpsession", time.monotonic() + PATIENCE_S
     while not (os.path.exists(manifest) and os.path.exists(f"{folder}/session/cpuperf.0.0.cpuperf")):
         assert time.monotonic() < end
         time.sleep(0.1)
     time.sleep(1)
     with Server(folder) as s:
-        first, end = s.get("/api/series")[1], time.monotonic() + 30
+        first, end = s.get("/api/series")[1], time.monotonic() + PATIENCE_S
         while len(s.get("/api/series")[1]) <= len(first):
             assert time.monotonic() < end
             time.sleep(0.5)

@@ -51,25 +51,32 @@ def skipped(folder, session="s"):
             re.findall(r"(\d+) of \d+ readings of iteration (\d+) at the pace of ([\d.]+ \w+) were skipped", text)}
 
 
+def iterations(folder):
+    """When each began and ended, in ns of the monotonic clock."""
+    run(PRINT, "--quiet", "--session=s", "--output-format=sqlite", "--output-file=s.db", cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/s.db")) as db:
+        return db.execute("SELECT start_ns, end_ns FROM iterations ORDER BY iteration").fetchall()
+
+
 def check_number_and_times(folder):
     """Of two paces; what is missing is said. The boundary's reading is one of each pace."""
     run(CPUPERF, "--quiet", "-e", "memory_used@20ms,misc:context_switches@0.05s,page_faults,cpu_user@50ms", "-d", "0.5",
         "-n", "3", "-o", "s", cwd=folder)
     points, missing = readings(series(folder)), skipped(folder)
+    starts = [start for start, _ in iterations(folder)]
     for i in range(3):
         for event, cpu, every_ns, pace in (("memory_used", "all", 20e6, "20 ms"),
                                            ("context_switches", "all", 50e6, "50 ms"), ("cpu_user", "0", 50e6, "50 ms")):
             of = points[event, i, cpu, ""]
             times = [int(p["monotonic_ns"]) for p in of]
             assert times == sorted(times)
-            whole, = points["page_faults", i, "0", ""]  # without a pace: at the ends
-            begin = int(whole["monotonic_ns"]) - int(whole["span_ns"])
-            wanted = (times[-1] - begin) / every_ns
+            wanted = (times[-1] - starts[i]) / every_ns
             assert abs(len(of) + missing.get((i, pace), 0) - wanted) <= 2, (event, i, len(of), missing, wanted)
             # deadlines are absolute: late readings, of which the first may be one, do not shift later ones
             late = [[(t - first) % every_ns for t in times[:-1]] for first in times[:-1]]
             near = max(sum(min(x, every_ns - x) < every_ns / 4 for x in of) for of in late)
             assert near >= (len(times) - 1) / 2, (event, late)
+        assert len([p for p in points["page_faults", i, "0", ""]]) == 1  # without a pace: at the ends
 
 
 def check_counts_add_up(folder):
@@ -125,9 +132,7 @@ def check_memory_that_grows(folder):
 def check_windows(folder):
     """Nothing of the gaps is stored."""
     run(CPUPERF, "--quiet", "-e", "memory_used@10ms", "--windows=realtime:0.2:0.1:3", "-o", "s", cwd=folder)
-    run(PRINT, "--quiet", "--session=s", "--output-format=sqlite", "--output-file=s.db", cwd=folder)
-    with contextlib.closing(sqlite3.connect(f"{folder}/s.db")) as db:
-        captures = db.execute("SELECT start_ns, end_ns FROM iterations ORDER BY iteration").fetchall()
+    captures = iterations(folder)
     points, nr = readings(series(folder)), 0
     for i, capture in enumerate(captures):
         times = [int(p["monotonic_ns"]) for p in points["memory_used", i, "all", ""]]

@@ -33,7 +33,7 @@ from sampled import event
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
 SHARE = 0.98  # of the samples of the hot function: others fell upon the ends of functions
-LEAST = 80    # samples of each program and mode, else nothing was shown
+LEAST = 30    # samples of each program and mode, else nothing was shown; a host that takes CPUs away takes some
 MS = 140      # of a CPU's time, each program
 # Where signals, forks and clocks are dear, as on some virtual machines, they take nearly all of it.
 MS_OF = {"handler": 3 * MS, "fork": 4 * MS, "clock": 15 * MS}
