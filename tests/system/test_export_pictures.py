@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,9 +29,12 @@ SPIN = "import ctypes, sys\nctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0,
 def record(folder):
     with subprocess.Popen([sys.executable, "-c", SPIN, NAME], stdout=subprocess.PIPE) as odd, sampled.Busy():
         odd.stdout.readline()
-        sampled.finish(sampled.start(folder, [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
-                                              sampled.counted(rate=1, flags=["callchain"])], "--duration=100ms",
-                                     f"--pid={os.getpid()}"))  # files of others may be replaced: their functions lose names
+        p = sampled.start(folder, [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
+                                   sampled.counted(rate=1, flags=["callchain"])], "--duration=600",
+                          f"--pid={os.getpid()}")  # files of others may be replaced: their functions lose names
+        sampled.wait_for_cpu_time([odd], sampled.user_seconds(odd.pid) + 0.1)
+        p.send_signal(signal.SIGINT)
+        sampled.finish(p)
         odd.kill()
 
 
