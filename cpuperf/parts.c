@@ -24,7 +24,7 @@ const struct part parts[PART_NR] = {
 		    "marks of NVTX, ITT, Python and Fortran are not received", false, false},
     [PART_GPU] = {"cpuperf-gpu-pm", CPUPERF_GPU_FROM_BIN, "cpuperf",
 		  "counters that NVIDIA's GPUs sample are not read", true, false},
-    [PART_LIBRARY] = {"libcpuperf.so", CPUPERF_LIBRARY_FROM_BIN, "libcpuperf0",
+    [PART_LIBRARY] = {"libcpuperf.so", CPUPERF_LIBRARY_FROM_BIN, CPUPERF_LIBRARY_PACKAGE,
 		      "programs that link libcpuperf do not start", true, false},
     [PART_HEADER] = {"cpuperf/mark.h", CPUPERF_HEADER_FROM_BIN, "libcpuperf-dev",
 		     "regions cannot be marked in source code", true, false},

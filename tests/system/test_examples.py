@@ -73,7 +73,7 @@ def only_with_pmu(name, folder):
 
 def check_each_has_its_parts(_):
     """And each is one of these, so that none is installed without a check."""
-    found = {name.removesuffix(".c") for name in os.listdir(f"{SOURCE_DIR}/examples")} - {"count_function"}
+    found = {name.removesuffix(".c") for name in os.listdir(f"{SOURCE_DIR}/examples")} - {"count_function", "prog"}
     assert found == set(NAMES), found ^ set(NAMES)
     for name in NAMES:
         assert f"./{name}" in head(name)["Command"], name
