@@ -103,8 +103,9 @@ static void try_files(struct doctor *d, struct doctor_finding *out)
 
 		nr += rc == 0;
 		if (rc == -ENOENT && parts[id].is_extra)
-			buf_printf(&extra, "%s %s",
-				   extra.len ? "," : "; not installed:", parts[id].name);
+			buf_printf(&extra, "%s %s (package %s)",
+				   extra.len ? "," : "; not installed:", parts[id].name,
+				   parts[id].package);
 		else if (rc && id != PART_AGENT) /* which has a row of its own */
 			add_missing(&missing, &get, &parts[id], &e);
 	}
