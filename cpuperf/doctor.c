@@ -242,14 +242,18 @@ static void run_json(struct run *r)
 
 static int read_program(struct doctor *d, const char *name)
 {
+	struct err e = {0};
 	int rc = doctor_read_program(d, name, &d->program);
 
 	if (rc == 0 && !d->program.is_read && d->program.judged.answer != LOADABLE_STATIC)
 		rc = -ENOENT;
-	if (rc)
-		log_error("--doctor: %s: %s", name,
-			  rc == -ENOENT ? "no such program, or its file is none that can be read"
-					: strerror(-rc));
+	if (rc) {
+		err_set(&e, rc, "--doctor: %s: %s", name,
+			rc == -ENOENT ? "no such program, or its file is none that can be read"
+				      : strerror(-rc));
+		err_hint(&e, "name a program in PATH, or the path of its file");
+		log_err(LOG_ERROR, &e);
+	}
 	return rc;
 }
 

@@ -10,6 +10,12 @@ import shutil
 import struct
 import subprocess
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+    print("skip: the schema: python3-jsonschema is not installed", flush=True)
+
 import sampled
 from kit import CPUPERF, own_uid, PRINT, run, run_checks
 
@@ -35,7 +41,11 @@ ROWS = {*SESSIONS, "installation", "kernel code", "kernel types (BTF)", "kernel 
 
 def doctor(*options, program=CPUPERF, before=(), code=None, **how):
     done = run(*before, program, "--doctor", "--output-format=json", *options, code=code, **how)
-    return json.loads(done.stdout), done
+    found = json.loads(done.stdout)
+    if jsonschema:
+        with open(f"{os.environ['SOURCE_DIR']}/schemas/doctor.schema.json", encoding="utf-8") as f:
+            jsonschema.validate(found, json.load(f))
+    return found, done
 
 
 def rows_of(found, key="checks"):
@@ -216,7 +226,16 @@ def check_programs(folder):
         f.write("#!/bin/sh\nexit 7\n")
     os.chmod(f"{folder}/script", 0o755)
     assert doctor(f"--doctor={folder}/script")[0]["run_by"] == "sh"
-    assert "no such program" in run(CPUPERF, f"--doctor={folder}/none", code=2).stderr
+    with open("/bin/ls", "rb") as f, open(f"{folder}/truncated", "wb") as out:
+        out.write(f.read(3000))
+    os.chmod(f"{folder}/truncated", 0o755)
+    assert doctor(f"--doctor={folder}/truncated")[1].returncode == 1
+    os.mkfifo(f"{folder}/fifo")
+    with open(f"{folder}/empty", "wb"):
+        os.chmod(f"{folder}/empty", 0o755)
+    for name in ("none", "fifo", "empty", ""):
+        said = run(CPUPERF, f"--doctor={folder}/{name}", code=2).stderr
+        assert "no such program" in said and "name a program in PATH" in said, (name, said)
     assert "not text or json" in run(CPUPERF, "--doctor", "--output-format=csv", code=2).stderr
 
 
