@@ -1,4 +1,4 @@
-/* Counts the page faults and instructions of a function, of this thread alone. See README.md. */
+/* Counts the page faults and instructions of a function, of this thread alone. See doc/manual/from-a-program.md. */
 #include <cpuperf/cpuperf.h>
 #include <stdio.h>
 #include <stdlib.h>

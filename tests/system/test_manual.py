@@ -10,6 +10,8 @@ from shown import SOURCE
 PAGES = ["README.md"] + sorted(os.path.relpath(p, SOURCE) for p in glob.glob(f"{SOURCE}/doc/manual/*.md"))
 ONLY = os.environ.get("MANUAL_PAGES", "").split()  # for who writes one
 MAX_README_LINES = 250
+# Pages of others that are linked to before they are there.
+COMING = {"install.md", "containers.md", "copy-to-a-server.md", "doctor.md"}
 
 
 def text_of(page):
@@ -37,7 +39,7 @@ def check_readme(folder):
 
 def check_manual(folder):
     pages = [p for p in PAGES if "manual/" in p and "```console" in text_of(p)]
-    run_pages(folder, [p for p in pages if os.path.basename(p) in ONLY] if ONLY else stride(pages, 6))
+    run_pages(folder, [p for p in pages if os.path.basename(p) in ONLY] if ONLY else stride(pages, 3))
 
 
 def check_options(_folder):
@@ -54,7 +56,11 @@ def check_links(_folder):
     for page in PAGES:
         folder = os.path.dirname(f"{SOURCE}/{page}")
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text_of(page)):
-            if not os.path.exists(f"{folder}/{target}"):
+            if os.path.exists(f"{folder}/{target}"):
+                continue
+            if os.path.basename(target) in COMING:
+                print(f"skip: links to {target}: the page is not there yet", flush=True)
+            else:
                 bad.append(f"{page}: {target} is not there")
     topics = re.findall(r"^  (\S+) ", output(CPUPERF, "help"), re.M)
     for page in PAGES:
@@ -69,10 +75,10 @@ def check_shapes(_folder):
     printed = ["  self   total  samples", "66.4 % ± 10.4  1,234  73.22 ms  prog  parse_line", "lost 3"]
     for line, is_fine in (("self total samples", True), ("self total sample", False), ("Self total samples", False),
                           ("3.1 % ± 2 7 9 us  prog  parse_line", True), ("3.1 % ± 2 7 9 us prog parse", False),
-                          ("3 % … parse_line", True), ("# … parse_lin", False), ("self … samples", True), ("lost -12", True),
+                          ("3 % … parse_line", True), ("# … parse_lin", False), ("3 % 2 ns 9 prog parse_line", True), ("self … samples", True), ("lost -12", True),
                           ("lost many", False)):
         assert (shown.missing([line], printed) is None) == is_fine, line
-    assert shown.missing(["lost 1", "self total samples"], printed) == "self total samples"
+    assert shown.missing(["lost 1", "self total samples", "lost twice"], printed) == "lost twice"
     assert shown.missing(["…", "", "lost 9"], printed) is None
     assert shown.missing(["gained 9"], printed, ["gained"]) is None
     page = "<!-- test: status 3 -->\n```console\n$ cpuperf --a \\\n    --b\nx\n```\ntext `cpuperf_print --report=flatt`\n"
