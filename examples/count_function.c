@@ -1,4 +1,5 @@
-/* Counts the page faults and instructions of a function, of this thread alone. See doc/manual/from-a-program.md. */
+/* Counts the page faults and instructions of a function, of this thread alone: see
+ * doc/manual/from-a-program.md. */
 #include <cpuperf/cpuperf.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -70,6 +70,13 @@ def check_links(_folder):
     assert not bad, "\n".join(bad)
 
 
+def check_listing(_folder):
+    """The program that a page has is that of examples/."""
+    page = text_of("doc/manual/from-a-program.md")
+    listing = re.search(r"```c\n(.*?)```", page, re.S)[1]
+    assert text_of("examples/count_function.c").endswith("*/\n" + listing)
+
+
 def check_shapes(_folder):
     """The comparison itself: what it must notice, and what it must not."""
     printed = ["  self   total  samples", "66.4 % ± 10.4  1,234  73.22 ms  prog  parse_line", "lost 3"]
