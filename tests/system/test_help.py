@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 
+import browser
 from kit import CPUPERF, PRINT, output, run, run_checks, skip
 
 SOURCE = os.environ["SOURCE_DIR"]
@@ -104,6 +105,25 @@ def check_manual_in_browser(folder):
         return
     with open(f"{folder}/opened", encoding="utf-8") as f:
         assert f.read() == f"{page}\n"
+
+
+def check_manual_is_searched(_folder):
+    """A page of a file finds the words of other pages, and asks nothing of a network."""
+    site = os.path.realpath(f"{os.path.dirname(CPUPERF)}/../share/doc/cpuperf/manual")
+    if not browser.find() or not os.path.exists(f"{site}/index.html"):
+        print("skip: the search of the manual: no chromium, or built without mkdocs")
+        return
+    with browser.Browser() as page:
+        page.open(f"{site}/index.html")
+        page.click_on("#search")
+        page.type("lock writer")
+        first = page.run("document.querySelector('#found a').getAttribute('href')")
+        assert first.startswith("what-does-it-wait-for.html#"), first
+        page.open(f"{site}/{first}")
+        assert page.run("document.querySelector('[aria-current]').textContent") == "What does it wait for?"
+        assert page.run("document.querySelector('main h1').textContent") == "What does it wait for?"
+        assert all(url.startswith("file:///") for url in page.requests()), page.requests()
+        assert page.problems() == []
 
 
 def check_short_help(_folder):
