@@ -10,8 +10,6 @@ from shown import SOURCE
 PAGES = ["README.md"] + sorted(os.path.relpath(p, SOURCE) for p in glob.glob(f"{SOURCE}/doc/manual/*.md"))
 ONLY = os.environ.get("MANUAL_PAGES", "").split()  # for who writes one
 MAX_README_LINES = 250
-# Pages of others that are linked to before they are there.
-COMING = {"install.md", "containers.md", "copy-to-a-server.md", "doctor.md"}
 
 
 def text_of(page):
@@ -56,11 +54,7 @@ def check_links(_folder):
     for page in PAGES:
         folder = os.path.dirname(f"{SOURCE}/{page}")
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text_of(page)):
-            if os.path.exists(f"{folder}/{target}"):
-                continue
-            if os.path.basename(target) in COMING:
-                print(f"skip: links to {target}: the page is not there yet", flush=True)
-            else:
+            if not os.path.exists(f"{folder}/{target}"):
                 bad.append(f"{page}: {target} is not there")
     topics = re.findall(r"^  (\S+) ", output(CPUPERF, "help"), re.M)
     for page in PAGES:
