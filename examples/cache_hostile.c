@@ -6,7 +6,7 @@
  * Command: cpuperf -g -- ./cache_hostile
  *          cpuperf_print --report=annotate --function=add_up
  * What to see: the time is in the loop that loads one element after the other. With a PMU,
- *          cpuperf -e instructions_retired,unhalted_core_cycles,cache_misses -- ./cache_hostile
+ *          cpuperf -e instructions_retired,unhalted_core_cycles,llc_misses -- ./cache_hostile
  *          counts many cycles for each instruction, and a miss for nearly each element.
  * Repair: exchange the loops ("fixed").
  */

@@ -104,6 +104,7 @@ def check_text_has_no_names(folder):
 
 
 FROM_BIN_AGENT = os.path.normpath(f"bin/{FROM_BIN}/libcpuperf-agent.so")
+FROM_BIN_MARKS = os.path.normpath(f"bin/{os.path.relpath(os.environ['MARKS'], os.path.dirname(CPUPERF))}")
 
 
 def make_copy(to):
@@ -114,8 +115,8 @@ def make_copy(to):
     os.makedirs(f"{to}/share/cpuperf")
     for program in (CPUPERF, PRINT):
         shutil.copy(program, f"{to}/bin")
-    for name in ("libcpuperf-agent.so", "libcpuperf_marks.so.1"):
-        shutil.copy(f"{os.path.dirname(AGENT)}/{name}", library)
+    shutil.copy(AGENT, library)
+    shutil.copy(os.environ["MARKS"], f"{to}/{FROM_BIN_MARKS}")
     os.symlink(f"{os.environ['SOURCE_DIR']}/specs", f"{to}/share/cpuperf/specs")
 
 
@@ -131,7 +132,7 @@ def check_incomplete_installation(folder):
             (FROM_BIN_AGENT, "libcpuperf-agent.so", "agent", heap, None),
             (FROM_BIN_AGENT, "libcpuperf-agent.so", "agent",
              (program, f"--pid={os.getpid()}", "--attach", "-e", "heap:allocated", "-d", "1ms"), 1),
-            (f"{os.path.dirname(FROM_BIN_AGENT)}/libcpuperf_marks.so.1", "libcpuperf_marks.so", "installation",
+            (FROM_BIN_MARKS, "libcpuperf_marks.so", "installation",
              (program, "-o", f"{folder}/s", "--regions", "--", KNOWN), None),
             ("share/cpuperf/specs", "the folder of specs", "installation", (program, "-o", f"{folder}/s", "--", KNOWN), None),
             ("bin/cpuperf_print", "cpuperf_print", "installation", (program, "-o", f"{folder}/s", "--", KNOWN), None),
