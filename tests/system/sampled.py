@@ -12,7 +12,9 @@ import functools
 import json
 import os
 import platform
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -378,6 +380,34 @@ def finish(p, code=0):
     out, error = p.communicate(timeout=600)
     assert p.returncode == code, (p.returncode, out, error)
     return out, error
+
+
+def wait_for_mappings(p, folder, pids):
+    """Until the session has those of the processes: its look at them may come late."""
+    while True:
+        with contextlib.suppress(FileNotFoundError, struct.error):  # it may not be there yet, or have no head
+            if set(pids) <= set(mappings(common(folder))):
+                return
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.02)
+
+
+def finish_when(p, folder, programs, seconds):
+    """Ends a session of many iterations once the second has begun, the mappings of each of the programs were read, and
+    each had a CPU for so long."""
+    until = [(program, user_seconds(program.pid) + seconds) for program in programs]
+    while not os.path.exists(f"{folder}/t.1.0.cpuperf"):
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.01)
+    wait_for_mappings(p, folder, [program.pid for program in programs])
+    for program, end in until:
+        wait_for_cpu_time([program], end)
+    p.send_signal(signal.SIGINT)
+    return finish(p)
+
+
+def nr_iterations(folder):
+    return sum(bool(re.fullmatch(r"t\.\d+\.0\.cpuperf", name)) for name in os.listdir(folder))
 
 
 def traces(folder, iteration=0):

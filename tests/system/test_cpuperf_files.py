@@ -21,6 +21,7 @@ except ImportError:
     jsonschema = None
 
 from kit import CPUPERF, PRINT, run_checks, stride
+from sampled import machine
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 READER = f"{SOURCE_DIR}/tests/system/read_trace.py"
@@ -142,7 +143,7 @@ def check_strict_manifest(folder):
         print("skip: validation by jsonschema: python3-jsonschema is not there")
         return
     for options, is_strict in (([], False), (["--manifest=strict"], True)):
-        run(spec_of(folder, config_name="c"), "--duration=10ms", "--num-iterations=2", *options)
+        run(spec_of(folder, config_name="c"), "--duration=10ms", "--num-iterations=2", *machine(), *options)
         with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
             wrong = list(jsonschema.Draft7Validator(schema).iter_errors(json.load(f)))
         assert is_strict == (not wrong), wrong

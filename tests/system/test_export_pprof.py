@@ -41,7 +41,7 @@ def rows(folder, *args):
 
 def record(folder, programs, *args, **keys):
     try:
-        sampled.finish(sampled.start(folder, EVENTS, *args, **keys))
+        sampled.finish_when(sampled.start(folder, EVENTS, *args, num_iterations=10000, **keys), folder, programs, 0.3)
     finally:
         for p in programs:
             p.kill()
@@ -362,7 +362,7 @@ def check_main(messages, folder):
     folder = f"{folder}/m"
     os.mkdir(folder)
     before, programs = time.time_ns(), [sampled.mix("ms", 60000, n) for n in (3, 1)]
-    record(folder, programs, "--duration=500ms", num_iterations=2, config_name='a "name", odd')
+    record(folder, programs, "--duration=250ms", config_name='a "name", odd')
     after = time.time_ns()
     profile = export(messages, folder)
     check_words(profile, before, after)

@@ -48,6 +48,7 @@ def record(folder, events, *args, until=None, **keys):
         try:
             p = sampled.start(folder, events, *args, **keys)
             if until:
+                sampled.wait_for_mappings(p, folder, [mix.pid])
                 until(mix.pid)
                 p.send_signal(signal.SIGINT)
             sampled.finish(p)
@@ -130,7 +131,7 @@ def leaves(folder, pid):
     None where it was in no function of the program."""
     program, maps = sampled.Program(MIX), sampled.mappings(sampled.common(folder))[pid]
     samples = collections.defaultdict(list)
-    for i in range(sum(bool(re.fullmatch(r"t\.\d+\.0\.cpuperf", name)) for name in os.listdir(folder))):
+    for i in range(sampled.nr_iterations(folder)):
         for s in (s for t in sampled.traces(folder, i) for s in t.samples()):
             if s["tid"][0] == pid and s["event"] == 0:
                 samples[s["tid"][1]].append((s["time"], next((a for a in s["chain"] if a < 2**64 - 4096), 0)))

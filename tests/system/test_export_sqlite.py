@@ -17,7 +17,6 @@ import struct
 import subprocess
 import tempfile
 import termios
-import time
 
 import kit
 from kit import PRINT
@@ -225,11 +224,7 @@ def record_samples(folder):
     try:
         sampled.wait_for_cpu_time([busy, *others], 0.02)
         p = sampled.start(folder, SAMPLED, "--duration=150ms", num_iterations=10000)
-        while not os.path.exists(f"{folder}/t.1.0.cpuperf"):
-            time.sleep(0.01)
-        sampled.wait_for_cpu_time([busy], sampled.user_seconds(busy.pid) + 0.1)
-        p.send_signal(signal.SIGINT)
-        finish(p)
+        sampled.finish_when(p, folder, [busy], 0.1)
     finally:
         for p in (busy, *others):
             p.kill()

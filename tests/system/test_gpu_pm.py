@@ -90,7 +90,7 @@ def check_a_tally(folder):
     steps = [b - a for a, b in zip(every, every[1:])]
     assert max(steps) < 1.5 * MS, max(steps)  # none is missing between two iterations
     assert len(every) > 1000, len(every)
-    assert not found[0].notes, found[0].notes
+    assert all("was held up" in note for note in found[0].notes), found[0].notes
     compare_reports(folder, every, [value for of_trace in samples for _, value in of_trace])
 
 
