@@ -647,6 +647,7 @@ static const struct opt_brief brief[] = {
     {"list-events", "what can be measured here: --list-events=disk"},
     {"describe-event", "what one counts, and what it needs"},
     {"list-specs", "what can be measured by a name"},
+    {"doctor", "what this machine allows, and how to have more"},
     {"manual", "the manual, in a browser"},
 };
 
