@@ -244,7 +244,8 @@ def check_terminal(folder):
     args = (PRINT, f"--session={folder}/s.cpsession", "--no-pager", "--report=summary", "--each-iteration")
     for width, last in ((300, "max"), (100, "max"), (80, "min"), (55, "mean")):
         summary = on_terminal(width, *args, stderr=subprocess.PIPE).split(", all traces\n")[1].splitlines()
-        assert summary[0].split()[-1] == last or width == 100, (width, summary[0])
+        # 100 hold the counts of a small machine, and less holds those of an ordinary user
+        assert summary[0].split()[-1] == last or width == 100 or width < 100 and not sampled.may_sample(), (width, summary[0])
         numbers = [line for line in summary if not line.startswith("    ")]
         assert all(len(line) <= width for line in numbers) or last == "mean", (width, numbers)
     wide = show(folder, "text").stdout
