@@ -382,11 +382,11 @@ def finish(p, code=0):
     return out, error
 
 
-def wait_for_mappings(p, folder, pids):
-    """Until the session has those of the processes: its look at them may come late."""
+def wait_for_mappings(p, path, pids):
+    """Until the common file of the session has those of the processes: its look at them may come late."""
     while True:
         with contextlib.suppress(FileNotFoundError, struct.error):  # it may not be there yet, or have no head
-            if set(pids) <= set(mappings(common(folder))):
+            if set(pids) <= set(mappings(Trace(path))):
                 return
         assert p.poll() is None, p.communicate()
         time.sleep(0.02)
@@ -399,7 +399,7 @@ def finish_when(p, folder, programs, seconds):
     while not os.path.exists(f"{folder}/t.1.0.cpuperf"):
         assert p.poll() is None, p.communicate()
         time.sleep(0.01)
-    wait_for_mappings(p, folder, [program.pid for program in programs])
+    wait_for_mappings(p, f"{folder}/t.common.cpuperf", [program.pid for program in programs])
     for program, end in until:
         wait_for_cpu_time([program], end)
     p.send_signal(signal.SIGINT)

@@ -48,7 +48,7 @@ def record(folder, events, *args, until=None, **keys):
         try:
             p = sampled.start(folder, events, *args, **keys)
             if until:
-                sampled.wait_for_mappings(p, folder, [mix.pid])
+                sampled.wait_for_mappings(p, f"{folder}/t.common.cpuperf", [mix.pid])
                 until(mix.pid)
                 p.send_signal(signal.SIGINT)
             sampled.finish(p)

@@ -209,6 +209,7 @@ def check_attached(folder):
                                    "-n", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as session:
                 try:
                     wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
+                    sampled.wait_for_mappings(session, f"{folder}/s/cpuperf.common.cpuperf", [p.pid])
                     sampled.wait_for_cpu_time([p], sampled.user_seconds(p.pid) + 0.4)  # two turns of each function
                 finally:
                     session.send_signal(signal.SIGINT)

@@ -166,6 +166,7 @@ def record(folder, pid, program=CPUPERF, **how):
                            f"--output={folder}/s", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how) as p:
         try:
             kit.wait_until_recorded(p, f"{folder}/s/cpuperf.cpsession")
+            sampled.wait_for_mappings(p, f"{folder}/s/cpuperf.common.cpuperf", [pid])
             works(pid)
         finally:
             p.send_signal(signal.SIGINT)
