@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/privilege.h"
+#include "base/self.h"
 #include "parts.h"
 #include "program.h"
 #include "rights.h"
@@ -35,10 +36,11 @@ enum { MAX_NEXT_BYTES = 1024 };
 int find_printer(char path[PATH_MAX])
 {
 	static const char name[] = "_print";
-	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));
+	int rc = self_path(path);
+	const size_t len = strlen(path);
 
-	if (len <= 0)
-		return len ? -errno : -ENOENT;
+	if (rc || len + sizeof(name) > PATH_MAX)
+		return rc ?: -ENAMETOOLONG;
 	memcpy(path + len, name, sizeof(name));
 	return 0;
 }

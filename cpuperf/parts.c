@@ -1,6 +1,7 @@
 #include "parts.h"
 
 #include "base/err.h"
+#include "base/self.h"
 #include "wire/stamp.h"
 
 #include <errno.h>
@@ -32,15 +33,7 @@ const struct part parts[PART_NR] = {
 
 bool part_near(const char *from_bin, char path[PATH_MAX])
 {
-	char program[PATH_MAX], near[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-	if (len <= 0)
-		return false;
-	program[len] = '\0';
-	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
-	return snprintf(near, sizeof(near), "%s/%s", program, from_bin) < (int)sizeof(near) &&
-	       realpath(near, path);
+	return self_near(from_bin, path) == 0 && access(path, F_OK) == 0;
 }
 
 bool part_find(enum part_id id, char path[PATH_MAX])

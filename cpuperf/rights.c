@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "host/host.h"
 #include "target/command.h"
@@ -57,9 +58,8 @@ enum { MAX_QUOTED = 4 * PATH_MAX };
 static void quote_program(char quoted[MAX_QUOTED])
 {
 	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	path[len > 0 ? len : 0] = '\0';
+	(void)self_path(path);
 	target_command_quote((char *[]){path, NULL}, quoted, MAX_QUOTED);
 	str_disarm(quoted);
 }

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/root.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "parts.h"
@@ -31,8 +32,7 @@ static const char suffix[] = SPEC_SUFFIX;
 int each_spec_folder(int (*fn)(const char *folder, void *arg), void *arg)
 {
 	const char *path = secure_getenv("CPUPERF_SPEC_PATH");
-	char folder[PATH_MAX], program[PATH_MAX];
-	ssize_t len;
+	char folder[PATH_MAX];
 	int rc = 0;
 
 	while (path && *path && rc == 0) {
@@ -44,15 +44,7 @@ int each_spec_folder(int (*fn)(const char *folder, void *arg), void *arg)
 		}
 		path += part + (path[part] == ':');
 	}
-	len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (rc || len <= 0)
-		return rc;
-	program[len] = '\0';
-	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
-	if (snprintf(folder, sizeof(folder), "%s/%s", program, CPUPERF_SPEC_DIR_FROM_BIN) >=
-	    (int)sizeof(folder))
-		return 0;
-	return fn(realpath(folder, program) ? program : folder, arg);
+	return rc || self_near(CPUPERF_SPEC_DIR_FROM_BIN, folder) ? rc : fn(folder, arg);
 }
 
 static bool has_suffix(const char *name)

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "hosts/address.h"
 #include "program.h"
@@ -340,19 +341,15 @@ static int read_timeout(const char *text, uint64_t *out, struct err *e)
 /* What an installation has of them. A static one is unpacked beside its file. */
 static int find_sent(const char *wanted, struct hosts_send *out, struct err *e)
 {
-	static const char from_bin[] = CPUPERF_STATIC_FROM_BIN;
-	char program[PATH_MAX], folder[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	char folder[PATH_MAX];
 	int rc;
 
 	if (*wanted)
 		return hosts_send_add(out, wanted, e);
-	if (len <= 0)
-		return err_set(e, -ENOENT, "--send: /proc/self/exe cannot be read");
-	program[len] = '\0';
-	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
-	if (snprintf(folder, sizeof(folder), "%s/%s", program, from_bin) >= (int)sizeof(folder))
-		return err_set(e, -ENAMETOOLONG, "--send: the path of this program is too long");
+	rc = self_near(CPUPERF_STATIC_FROM_BIN, folder);
+	if (rc)
+		return err_set(e, rc, "--send: the folder of this program is not known: %s",
+			       strerror(-rc));
 	rc = hosts_send_add_folder(out, folder, e);
 	if (rc == 0 && !out->nr) {
 		rc = err_set(e, -ENOENT, "--send: there is no cpuperf-MACHINE-linux.tar.gz in %s",

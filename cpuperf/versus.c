@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
+#include "base/self.h"
 #include "comparison.h"
 #include "options.h"
 #include "program.h"
@@ -203,7 +204,7 @@ static bool is_of_memory(const struct versus *v)
 static int record_side(struct versus *v, int side, enum step step, const char *folder, int nr_args,
 		       char **args, struct err *e)
 {
-	char self[PATH_MAX] = "", runs[32], output[PATH_MAX + 16];
+	char self[PATH_MAX], runs[32], output[PATH_MAX + 16];
 	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet=2", dashes[] = "--";
 	char check[] = "--check-spec", spec[PATH_MAX + 16];
 	char allocated[] = "--event=heap:allocated@65536";
@@ -215,8 +216,9 @@ static int record_side(struct versus *v, int side, enum step step, const char *f
 	while (v->arm[side].argv[nr_words])
 		nr_words++;
 	argv = mem_calloc((size_t)nr_args + nr_words + 10, sizeof(*argv));
-	if (!argv || readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
-		return err_set(e, argv ? -errno : -ENOMEM, "the recording cannot start");
+	rc = argv ? self_path(self) : -ENOMEM;
+	if (rc)
+		return err_set(e, rc, "the recording cannot start");
 	snprintf(runs, sizeof(runs), "--runs=%zu", nr_recorded(v));
 	snprintf(output, sizeof(output), "--output=%s/%s", folder, versus_side_names[side]);
 	snprintf(spec, sizeof(spec), "--spec-file=%s", wanted_spec(v->o));

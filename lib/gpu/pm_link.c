@@ -4,6 +4,7 @@
 #include "gpu/pm_link.h"
 
 #include "base/err.h"
+#include "base/self.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,22 +27,10 @@ void pm_link_set_program(const char *path)
 /* Beside the running program as in an install, or where it was to be installed. */
 static void find_program(char path[PATH_MAX])
 {
-	char self[PATH_MAX / 2], *slash;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (program) {
+	if (program)
 		snprintf(path, PATH_MAX, "%s", program);
-		return;
-	}
-	self[len > 0 ? len : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash) {
-		*slash = '\0';
-		snprintf(path, PATH_MAX, "%s/%s/" PROGRAM, self, CPUPERF_LIBEXEC_FROM_BIN);
-		if (access(path, X_OK) == 0)
-			return;
-	}
-	snprintf(path, PATH_MAX, "%s/" PROGRAM, CPUPERF_LIBEXEC);
+	else if (self_near(CPUPERF_LIBEXEC_FROM_BIN "/" PROGRAM, path) || access(path, X_OK))
+		snprintf(path, PATH_MAX, "%s/" PROGRAM, CPUPERF_LIBEXEC);
 }
 
 /* In the child: standard input, output and errors are nothing, whatever the vendor's code prints.
