@@ -309,7 +309,7 @@ def check_upgraded(folder):
             works(pid)
         p.send_signal(signal.SIGINT)
         p.communicate()
-        out = run(PRINT, f"--session={folder}/s.cpsession", "--report=flat", "--output-format=csv", "--top=0").stdout
+        out = run(PRINT, f"--session={folder}/s.cpsession", "--report=flat", "--output-format=csv", "--top=0", f"--pid={pid}").stdout
         found = {r["function"]: r["object"] for r in csv.DictReader(io.StringIO(out))}
         assert found.get("burn") == "libburn.so" and found.get("turn") == "p" and "other" not in found, (target, found)
 
