@@ -6,7 +6,8 @@
  * that is there if it is of the same version. Otherwise the script makes a folder that nobody else
  * can enter, writes HOSTS_SEND_MAGIC with the name of the machine, and reads the file, whose length
  * and SHA-256 are in the script. It unpacks the file, runs its cpuperf, and removes the folder when
- * that has ended, or when it gets SIGHUP, SIGINT or SIGTERM.
+ * that has ended, when it gets SIGHUP, SIGINT or SIGTERM, or when the connection is gone: not each
+ * shell runs its trap for EXIT when SIGPIPE ends it.
  */
 #ifndef HOSTS_SEND_H
 #define HOSTS_SEND_H

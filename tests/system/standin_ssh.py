@@ -160,6 +160,17 @@ def asks_for(machine, times=1):
     return run
 
 
+def dropped(command):
+    """The connection is gone halfway: nobody reads what the script says, and it gets no more."""
+    with subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=without_cpuperf()) as p:
+        p.stdout.readline()
+        p.stdin.write(b"half")
+        for pipe in (p.stdout, p.stderr, p.stdin):
+            pipe.close()
+    sys.exit(255)
+
+
 def garbled(command):
     """A connection that changes what is sent."""
     with subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, env=without_cpuperf()) as p:
@@ -224,6 +235,8 @@ def main():
         except (BrokenPipeError, struct.error):  # the starter has ended
             os._exit(1)
         return
+    if host == "dropped":
+        dropped(sys.argv[sys.argv.index("--") + 2])
     if host == "garbled":
         garbled(sys.argv[sys.argv.index("--") + 2])
     if host.startswith("bare"):

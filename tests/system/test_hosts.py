@@ -162,7 +162,7 @@ def check_send_fails(folder):
     """Each has its reason, and nothing is left there."""
     sent = make_sent(folder)
     reasons = {"garbled": "did not arrive whole", "other_machine": "it asked for what is not sent",
-               "no_name": "it asked for what is not sent", "twice_asks": "something else answered",
+               "no_name": "it asked for what is not sent", "twice_asks": "something else answered", "dropped": "",
                "long_asks": "something else answered"}
     measure(folder, ",".join(reasons), LONG, f"--send={sent}", "-e", "page_faults", "--", "true", code=125)
     for name, part in parts(folder).items():
@@ -176,10 +176,12 @@ def check_send_fails(folder):
 
 
 def check_send_usage(folder):
-    with open(f"{folder}/cpuperf.tar.gz", "wb"), open(f"{folder}/cpuperf-x86_64-linux.tar.gz", "wb"):
-        pass
+    for name, content in ("cpuperf", b""), ("cpuperf-x86_64-linux", b""), ("cpuperf-sparc-linux", b"tar"):
+        with open(f"{folder}/{name}.tar.gz", "wb") as f:
+            f.write(content)
     for option, why in (f"--send={folder}/cpuperf.tar.gz", "is not named cpuperf-MACHINE-linux.tar.gz"), \
-            (f"--send={folder}/cpuperf-x86_64-linux.tar.gz", "cannot be read"), ("--send=", "names no file"), \
+            (f"--send={folder}/cpuperf-x86_64-linux.tar.gz", "is empty"), ("--send=", "names no file"), \
+            (f"--send={folder}/cpuperf-sparc-linux.tar.gz", "is no file of gzip"), \
             (f"--send={folder}/cpuperf-y-linux.tar.gz", "cpuperf-y-linux.tar.gz"), \
             ("--send", "there is no cpuperf-MACHINE-linux.tar.gz in "):
         done = measure(folder, "a", option, "-e", "page_faults", "--", "true", code=None)
