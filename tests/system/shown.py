@@ -1,7 +1,8 @@
 """What README.md and the manual show, run: the commands of blocks ```console, and the shape of the output below them.
 
 A line that begins with "$ " is a command (a backslash continues it). Each line below it must be printed, wherever (rows
-that are as frequent have no order), with others or without. Its shape counts: numbers, with their units and errors, rows
+that are as frequent have no order), with others or without; of the rows of a table half, since each is a thing of chance.
+Its shape counts: numbers, with their units and errors, rows
 of them, and runs of blanks are equal, "…" stands for any text, a line that begins with it for lines. An HTML comment before a block says what is special about it, one or more of
 
     <!-- test: not run: REASON -->       what the machine of a test lacks; printed and counted as skipped
@@ -40,6 +41,18 @@ UNIT = r"(?: ?(?:ns|us|µs|ms|s|min|m|h|d|kHz|MHz|GHz|Hz|B|kB|MB|GB|TB|KiB|MiB|G
 PLURAL = r"# (sample|wait|run|thread|process|iteration|futex)(?:es|s)?\b"
 
 
+def titles(line):
+    """Of columns; None: the line has other things."""
+    found = re.split(r"\s{2,}", line.strip())
+    return set(found) - {"…"} if len(found) > 3 and not re.search(r"\d", line) else None
+
+
+def are_titles(shown, printed):
+    """A table leaves out columns that long names leave no room for, and those that say nothing. Another title is a fault."""
+    printed = titles(printed) or set()
+    return len(shown & printed) > 1 and (shown <= printed or printed <= shown)
+
+
 def shape(line):
     """Without what differs from run to run. A sign, a unit, an error and what aligns columns are no shape."""
     line = re.sub(r"0x[0-9a-f]+|[▁-▏]+", "#", line.strip())
@@ -54,14 +67,30 @@ def pattern(line):
     return re.compile(r"\s?.*\s?".join(parts))
 
 
+def is_printed(line, shapes):
+    """What is said of it beyond may be added, behind a semicolon."""
+    wanted = pattern(line)
+    return any(wanted.fullmatch(s) or wanted.fullmatch(s.partition("; ")[0]) for s in shapes)
+
+
 def missing(shown, printed, varies=()):
-    """The first shown line that is not printed; None: all are."""
+    """The first shown line that is not printed; None: all are. Of the rows of a table, of which each is a thing of chance,
+    half may be missing."""
     shapes = [shape(line) for line in printed]
-    for line in shown:
+    in_table, rows, absent = False, 0, []
+    for line in [*shown, ""]:
+        columns = titles(line)
+        if not line.strip() or columns:
+            if len(absent) > rows / 2:
+                return absent[0]
+            in_table, rows, absent = bool(columns), 0, []
         if not line.strip() or line.startswith("…") or any(text in line for text in (*VARIES, *varies)):
             continue
-        if not any(map(pattern(line).fullmatch, shapes)):
+        found = any(are_titles(columns, p) for p in printed) if columns else is_printed(line, shapes)
+        rows += in_table and not columns
+        if not found and (columns or not in_table):
             return line
+        absent += [line] if not found else []
     return None
 
 
