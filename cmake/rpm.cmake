@@ -29,9 +29,9 @@ set(CPACK_RPM_SPEC_MORE_DEFINE "%define use_source_date_epoch_as_buildtime 1
 # The agent for programs of 32 bits runs in programs that have their C library.
 set(CPACK_RPM_REQUIRES_EXCLUDE_FROM .*/libcpuperf-agent-i386\\.so)
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/lib/systemd /usr/lib/systemd/system /usr/lib/tmpfiles.d
-  /usr/share/man /usr/share/man/man1 /usr/share/man/man3 /usr/share/man/man5 /usr/share/bash-completion
-  /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions /usr/libexec /usr/lib64
-  /usr/lib64/pkgconfig /usr/lib64/slurm /usr/share/licenses)
+  /usr/share/man /usr/share/man/man1 /usr/share/man/man3 /usr/share/man/man5 /usr/share/man/man7
+  /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions
+  /usr/libexec /usr/lib64 /usr/lib64/pkgconfig /usr/lib64/slurm /usr/share/licenses)
 
 set(exactly "${PROJECT_VERSION}-${CPACK_RPM_PACKAGE_RELEASE}")
 set(CPACK_RPM_BASE_PACKAGE_NAME cpuperf)
