@@ -16,6 +16,8 @@
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -174,9 +176,21 @@ struct question {
 	size_t nr, max;
 };
 
-static const char *file_name(const struct question *q, const char *name)
+/* A relative name (cc src/x.c) is of the folder in which the unit was compiled. */
+static const char *file_name(struct question *q, const char *name)
 {
-	return name ? symbol_functions_text(q->l->functions, name, strnlen(name, 4096)) : NULL;
+	Dwarf_Attribute attr;
+	const char *folder;
+	char path[PATH_MAX];
+
+	if (!name)
+		return NULL;
+	folder =
+	    name[0] == '/' ? NULL : dwarf_formstring(dwarf_attr(&q->unit, DW_AT_comp_dir, &attr));
+	if (folder && folder[0] == '/' &&
+	    snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))
+		name = path;
+	return symbol_functions_text(q->l->functions, name, strnlen(name, PATH_MAX));
 }
 
 /* The source line of the address. */
