@@ -68,10 +68,9 @@ const char *locks_missing(const struct profile_facts *f, const struct profile_fi
 	if (!has_waits)
 		return "the session samples no waits: measure with "
 		       "--event=sched:off_cpu_time@1 (each wait) or --spec-file=program";
-	return has_locks
-		   ? NULL
-		   : "the session's waits are by records of switches, which lack the lock: measure "
-		     "with the right to load programs (BPF)";
+	return has_locks ? NULL
+			 : "the waits are from records of switches, which do not name the lock: "
+			   "measure as root, or with the right to load programs (BPF)";
 }
 
 bool locks_has_owner(const struct report_lock *l)

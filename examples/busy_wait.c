@@ -4,7 +4,7 @@
  * Symptom: a program that has nothing to do uses a whole CPU.
  * Command: cpuperf -- ./busy_wait
  * What to see: nearly all CPU time is in wait_for_result.
- * Repair: sleep on a condition, which who has the result signals ("fixed").
+ * Repair: sleep on a condition, which the thread with the result signals ("fixed").
  */
 #define _GNU_SOURCE
 #include <pthread.h>
