@@ -6,14 +6,15 @@ Its shape counts: numbers, with their units and errors, rows
 of them, and runs of blanks are equal, "…" stands for any text, a line that begins with it for lines. An HTML comment before a block says what is special about it, one or more of
 
     <!-- test: not run: REASON -->       what the machine of a test lacks; printed and counted as skipped
-    <!-- test: root -->                  it needs programs in the kernel; skipped without
+    <!-- test: root -->                  it needs programs in the kernel; skipped without. The page says "root" there
     <!-- test: status N -->              exit status, of its last command
     <!-- test: with 4217 = COMMAND -->   the number is that of a process that runs this command meanwhile
     <!-- test: file NAME -->             the block, of any language, is a file that later commands read
     <!-- test: varies: TEXT -->          shown lines with TEXT are not compared: they depend on what else runs
 
-A page's commands run in one folder, in their order, so that later ones print what earlier ones recorded. prog,
-old/prog and new/prog are examples/prog.c. Options in commands that are not run, also in the text, must exist, too.
+A page's commands run in one folder, in their order, so that later ones print what earlier ones recorded. It has examples
+and include, as a clone, and prog, old/prog and new/prog, built as README shows. Options in commands that are not run,
+also in the text, must exist, too.
 CPUPERF_RENEW=1 replaces a line "@@ N" by the first N lines that are printed (for writing a page).
 """
 import os
@@ -101,6 +102,7 @@ class Block:
         self.page, self.first, self.language, self.lines = page, first, language, lines
         self.place = f"{page}:{first + 1}"
         self.directives = directives
+        self.before = ""  # the section's text up to it
         self.steps = []  # a command, the lines below it, the place of the first in the block
         for i, line in enumerate(lines):
             if language != "console":
@@ -123,12 +125,13 @@ class Block:
 
 def blocks(page, text):
     """The blocks of Markdown text, in their order."""
-    found, directives, lines, language, first = [], [], None, None, 0
+    found, directives, lines, language, first, before = [], [], None, None, 0, []
     for number, line in enumerate(text.split("\n")):
         fence = re.match(r"```(\w*)$", line)
         comment = re.fullmatch(r"<!-- test: (.*?) -->", line)
         if lines is not None and line == "```":
             found.append(Block(page, first, language, directives, lines))
+            found[-1].before = "\n".join(before)
             lines, directives = None, []
         elif lines is not None:
             lines.append(line)
@@ -136,7 +139,10 @@ def blocks(page, text):
             language, lines, first = fence[1], [], number + 1
         elif comment:
             directives.append(comment[1])
+        elif line.startswith("#"):
+            before = []
         elif line.strip():
+            before.append(line)
             assert not directives, f"{page}:{number + 1}: a comment of a test, and no block behind it"
     assert lines is None, f"{page}: a block without an end"
     return found
@@ -197,15 +203,20 @@ def check_options(page, text, known):
     return bad
 
 
+def hidden_roots(page, text):
+    """Blocks that need root, where no word that is seen says so: above it in its section, or in its commands."""
+    return [f"{block.place}: needs root, and its section does not say so" for block in blocks(page, text)
+            if "root" in block.directives and not re.search(r"\broot\b", "\n".join([block.before, *block.lines]))]
+
+
 def make_programs(folder):
-    """prog.c, and what is made of it: prog, old/prog and new/prog."""
-    shutil.copy(f"{SOURCE}/examples/prog.c", folder)
-    for name, flags in (("prog", []), ("new/prog", ["-DFASTER"])):
-        os.makedirs(f"{folder}/{os.path.dirname(name)}", exist_ok=True)
-        subprocess.run(["cc", "-O1", "-g", "-fno-omit-frame-pointer", *flags, "prog.c", "-o", name,
-                        f"-I{SOURCE}/include", "-pthread"], check=True, cwd=folder)
-    os.mkdir(f"{folder}/old")
-    shutil.copy(f"{folder}/prog", f"{folder}/old/prog")
+    """prog, old/prog and new/prog, by the commands of README, in what a clone has."""
+    for name in "examples", "include":
+        shutil.copytree(f"{SOURCE}/{name}", f"{folder}/{name}")
+    with open(f"{SOURCE}/README.md", encoding="utf-8") as f:
+        block = next(b for b in blocks("README.md", f.read()) if any("examples/prog.c" in line for line in b.lines))
+    faults, _ = run_block(block, folder)
+    assert not faults, faults
 
 
 def environment(folder):

@@ -48,6 +48,12 @@ def check_options(_folder):
     assert sum(1 for page in PAGES for _ in shown.commands_in(text_of(page))) > 100
 
 
+def check_root(_folder):
+    """Who may not read a comment sees which commands need root."""
+    faults = [fault for page in PAGES for fault in shown.hidden_roots(page, text_of(page))]
+    assert not faults, "\n".join(faults)
+
+
 def check_links(_folder):
     """Files that pages link to are there, and so are topics of cpuperf help."""
     bad = []
@@ -88,6 +94,8 @@ def check_shapes(_folder):
     known = shown.known_options()
     assert len(shown.check_options("p", page, known)) == 3
     assert not shown.check_options("p", "`cpuperf -F 99 --pid=1 -- prog --nonsense | sort --x`", known)
+    page = "# a\nas root\n{0}# b\nrooted\n{0}".format("<!-- test: root -->\n```console\n$ x\n```\n")
+    assert shown.hidden_roots("p", page) == ["p:11: needs root, and its section does not say so"]
 
 
 run_checks(globals())
