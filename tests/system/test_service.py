@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, finish, need_sampling, output, run_checks
+from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks
 from receiver import Answer, Receiver
 
 UNIT = f"{os.environ['SOURCE_DIR']}/service/cpuperf@.service.in"
@@ -235,6 +235,25 @@ def check_its_capabilities_suffice(folder):
     assert done.returncode == 0 and "not supported" not in done.stderr, done
     flat = output(PRINT, "--quiet", "s", "--report=flat", "--output-format=csv", cwd=folder)
     assert "[kernel]" in flat, flat
+
+
+def check_containers(folder):
+    """The DaemonSet and compose.yaml say the same: one folder, which each start replaces, of so many bytes at most. The image
+    has the name that compose.yaml wants."""
+    texts = {}
+    for name in "service/compose.yaml", "service/kubernetes/daemonset.yaml", "scripts/package.d/image":
+        with open(f"{os.environ['SOURCE_DIR']}/{name}", encoding="utf-8") as f:
+            texts[name] = f.read()
+    compose, daemonset, image = texts.values()
+    args = re.findall(r"^ *- (--\S+)", daemonset, re.M)
+    assert len(args) > 4 and args == re.findall(r"^ *- (--\S+)", compose, re.M), args
+    place = next(arg for arg in args if arg.startswith("--output="))
+    assert place.startswith("--output=/var/lib/cpuperf/") and "%" not in place, place
+    here = [f"--output={folder}/session" if arg == place else arg for arg in args]
+    run(CPUPERF, *here, "--check-spec", f"--save-spec={folder}/saved.cpspec", code=None)
+    with open(f"{folder}/saved.cpspec", encoding="utf-8") as f:
+        assert json.load(f)["retain"]["bytes"] > 0
+    assert re.search(r"image: (\S+)", compose)[1] == re.search(r"image=\$layout:(\S+)", image)[1]
 
 
 def check_the_unit_is_valid(folder):
