@@ -33,6 +33,7 @@ CCACHE_DISABLE=1 TZ=Pacific/Kiritimati LC_ALL=C "$top/another/place/scripts/pack
 	>"$top/log" 2>&1 || fail "$(tail -n 30 "$top/log")"
 diff <(cd "$top/one" && sha256sum -- *) <(cd "$top/two" && sha256sum -- *) || fail "made twice, the packages differ"
 
+is_document='^[^ ]* (/usr/share/(doc|licenses|lintian)/.*|/usr/lib/\.build-id.*)$'
 # wanted COLUMN LIBDIR: "PACKAGE FILE" of each that is installed.
 wanted() {
 	local column=$1 libdir=$2 path pattern deb rpm without='^$'
@@ -47,10 +48,9 @@ wanted() {
 			printf '%s /usr/%s\n' "$deb" "${path/#LIBDIR/$libdir}"
 			break
 		done < <(grep -v '^#' "$here/../data/packages")
-	done | LC_ALL=C sort
+	done | LC_ALL=C sort | grep -vE "$is_document"
 }
 
-is_document='^[^ ]* (/usr/share/(doc|licenses|lintian)/.*|/usr/lib/\.build-id.*)$'
 for format in "${formats[@]}"; do
 	libdir=lib64
 	[[ $format == rpm ]] || libdir=lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
@@ -67,6 +67,10 @@ for format in "${formats[@]}"; do
 done
 
 if [[ " ${formats[*]} " == *' deb '* ]]; then
+	# A page of the manual for each of the source.
+	diff <(cd "$tree/doc/manual" && printf '%s.html\n' *.md | sed 's/\.md\.html$/.html/') \
+		<(dpkg-deb --fsys-tarfile "$top/one"/cpuperf_*.deb | tar -t | sed -n 's|.*/cpuperf/manual/\(.*\.html\)$|\1|p' |
+			grep -vx '404.html\|search.html' | LC_ALL=C sort) || fail "pages of the manual: what is packed (>), and is not (<)"
 	command -v lintian >/dev/null && { lintian --fail-on error "$top/one"/*.deb >"$top/log" 2>&1 || fail "$(<"$top/log")"; }
 	# What is loaded when it is used must not be needed.
 	dpkg-deb -f "$top/one"/cpuperf_*.deb Depends | grep -E 'curl|microhttpd|capstone|debuginfod' && fail "the base package needs more than it must"
