@@ -124,7 +124,7 @@ static void try_agent(struct doctor *d, struct doctor_finding *out)
 	struct err e = {0};
 
 	(void)d;
-	if (part_check(PART_AGENT, path, &e))
+	if (part_check_preload(PART_AGENT, path, &e))
 		set_error(out, &e);
 	else
 		set(out, DOCTOR_YES, "it is there, of this version", "");

@@ -113,17 +113,17 @@ static void set(struct doctor_finding *out, enum doctor_state state, const char 
 static void try_agent(struct doctor *d, struct doctor_finding *out)
 {
 	const struct loadable_judged *judged = &d->program.judged;
+	const bool is_loadable = judged->answer == LOADABLE_YES || judged->answer == LOADABLE_OTHER;
 	char path[PATH_MAX];
 	struct err e = {0};
 
-	if (judged->answer == LOADABLE_OTHER && part_check(PART_AGENT_I386, path, &e)) {
+	if (is_loadable &&
+	    part_check_preload(judged->answer == LOADABLE_OTHER ? PART_AGENT_I386 : PART_AGENT,
+			       path, &e)) {
 		set(out, DOCTOR_NO, e.msg, e.hint);
 		return;
 	}
-	set(out,
-	    judged->answer == LOADABLE_YES || judged->answer == LOADABLE_OTHER ? DOCTOR_YES
-									       : DOCTOR_NO,
-	    "",
+	set(out, is_loadable ? DOCTOR_YES : DOCTOR_NO, "",
 	    judged->answer == LOADABLE_STATIC      ? "link it dynamically"
 	    : judged->answer == LOADABLE_SANITIZER ? "build it without the sanitizer"
 	    : judged->answer == LOADABLE_RIGHTS    ? "measure a copy without these rights"

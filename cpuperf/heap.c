@@ -36,17 +36,19 @@ static bool preloads_sanitizer(const char *list)
 	return false;
 }
 
-/* library: that which such a program loads. 0, or -errno with *e: it is not installed, or of
- * another version. */
+/* library: that which such a program loads at its start. 0, or -errno with *e: it is not installed,
+ * or cannot be loaded. */
 static int find_library(enum loadable answer, char library[PATH_MAX], struct err *e)
 {
-	return part_check(answer == LOADABLE_OTHER ? PART_AGENT_I386 : PART_AGENT, library, e);
+	return part_check_preload(answer == LOADABLE_OTHER ? PART_AGENT_I386 : PART_AGENT, library,
+				  e);
 }
 
 /* A reason has no second line. */
 static void set_reason(const struct err *e, char reason[HEAP_REASON_BYTES])
 {
-	snprintf(reason, HEAP_REASON_BYTES, "%.140s: %.110s", e->msg, e->hint);
+	snprintf(reason, HEAP_REASON_BYTES, "%.140s%s%.110s", e->msg, *e->hint ? ": " : "",
+		 e->hint);
 }
 
 bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
@@ -74,16 +76,8 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 	}
 	snprintf(reason, HEAP_REASON_BYTES, "%s %s", judged.name, loadable_reason(judged.answer));
 	/* what is not there is an error of exec */
-	if (judged.answer != LOADABLE_YES && judged.answer != LOADABLE_UNREADABLE &&
-	    judged.answer != LOADABLE_OTHER)
-		return false;
-	if (!library[strcspn(library, " \t\n:")]) /* they stand between two in LD_PRELOAD */
-		return true;
-	snprintf(
-	    reason, HEAP_REASON_BYTES,
-	    "cpuperf lies in a folder with a space or colon in its name, from where the loader "
-	    "of a program cannot load an agent");
-	return false;
+	return judged.answer == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE ||
+	       judged.answer == LOADABLE_OTHER;
 }
 
 /* Before what else is preloaded: an allocator there would answer the calls. */
@@ -143,7 +137,7 @@ int heap_check_attach(const struct plan *plan, struct err *e)
 	snprintf(e->source, sizeof(e->source), "--attach");
 	if (!has_events(plan))
 		return err_set(e, -EINVAL, "no event is of the groups heap or resource");
-	rc = find_library(LOADABLE_YES, library, e);
+	rc = part_check(PART_AGENT, library, e);
 	if (rc)
 		return rc;
 	return t->comms.nr || t->cgroups.nr ? 0 : check_pids(&t->pids, library, e);
@@ -175,8 +169,7 @@ int heap_attach(const struct plan_target *t, const char *socket, struct heap_att
 	if (!t->nr_agents)
 		return err_set(e, -ESRCH, "the control group has no process");
 	*out = (struct heap_attached){.pid = mem_calloc(t->nr_agents, sizeof(*out->pid))};
-	rc = out->pid ? find_library(LOADABLE_YES, library, e)
-		      : err_set(e, -ENOMEM, "out of memory");
+	rc = out->pid ? part_check(PART_AGENT, library, e) : err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < t->nr_agents && rc == 0; i++) {
 		struct err one = *e;
 		int refused = attach_to(t->agents[i], library, number, &one);

@@ -1,6 +1,7 @@
 #include "parts.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/self.h"
 #include "wire/stamp.h"
 
@@ -44,11 +45,10 @@ bool part_find(enum part_id id, char path[PATH_MAX])
 static int refuse(const struct part *p, const char *path, int rc, uint32_t version, struct err *e)
 {
 	if (rc == -ENODATA)
-		err_set_at(e, -EPROTO, path, 0, 0, "%s is older than this cpuperf %s", p->name,
-			   CPUPERF_VERSION);
+		err_set_at(e, -EPROTO, path, 0, 0, "%s is damaged, or older than this cpuperf %s",
+			   p->name, CPUPERF_VERSION);
 	else if (rc)
-		return err_set_at(e, rc, path, 0, 0, "%s cannot be read: %s", p->name,
-				  strerror(-rc));
+		err_set_at(e, -EPROTO, path, 0, 0, "%s cannot be read: %s", p->name, io_reason(rc));
 	else
 		err_set_at(e, -EPROTO, path, 0, 0,
 			   "%s has version %u of the agent's memory, and this cpuperf %s has %u",
@@ -73,4 +73,17 @@ int part_check(enum part_id id, char path[PATH_MAX], struct err *e)
 	if (!p->is_like_agent || (rc == 0 && version == wire_stamp_own()))
 		return 0;
 	return refuse(p, path, rc, version, e);
+}
+
+int part_check_preload(enum part_id id, char path[PATH_MAX], struct err *e)
+{
+	int rc = part_check(id, path, e);
+
+	if (rc || !path[strcspn(path, " \t\n:")]) /* they stand between two in LD_PRELOAD */
+		return rc;
+	err_set(e, -ENOTSUP,
+		"cpuperf lies in a folder with a space or colon in its name, from where the loader "
+		"of a program cannot load an agent");
+	err_hint(e, "install cpuperf in a folder without");
+	return -ENOTSUP;
 }

@@ -41,5 +41,8 @@ bool part_find(enum part_id id, char path[PATH_MAX]);
 /* The same; it must be of this program's version. 0; -ENOENT or -EPROTO with *e, which names the
  * file and the package. */
 int part_check(enum part_id id, char path[PATH_MAX], struct err *e);
+/* The same of an agent that a program is to load at its start: also -ENOTSUP, for LD_PRELOAD cannot
+ * name a file in such a folder. */
+int part_check_preload(enum part_id id, char path[PATH_MAX], struct err *e);
 
 #endif

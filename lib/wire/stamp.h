@@ -13,7 +13,8 @@
 
 /* The version that this recorder's memory has. */
 uint32_t wire_stamp_own(void);
-/* 0; -ENODATA: it has no stamp, as those before there was one; -errno: it cannot be read. */
+/* 0; -ENODATA: it has no stamp, as those before there was one, or it is truncated; -EINVAL or
+ * -EISDIR: it is no regular file, and was not opened; -errno: it cannot be read. */
 int wire_stamp_read(const char *path, uint32_t *version);
 
 #endif

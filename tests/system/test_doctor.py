@@ -151,7 +151,7 @@ def check_incomplete_installation(folder):
 
 
 def check_mixed_installation(folder):
-    """An agent of another version, and one without a version: refused before the program runs, and named."""
+    """An agent of another version, one without a version, or no file of one: refused before the program runs, and named."""
     copy = f"{folder}/copy"
     make_copy(copy)
     program, agent = f"{copy}/bin/cpuperf", f"{copy}/{FROM_BIN_AGENT}"
@@ -162,9 +162,15 @@ def check_mixed_installation(folder):
     at = whole.index(STAMP) + (len(STAMP) + 3) // 4 * 4
     version, = struct.unpack_from("<I", whole, at)
     for changed, word in ((whole[:at] + struct.pack("<I", version - 1) + whole[at + 4:], f"has version {version - 1} "),
-                          (whole.replace(STAMP, STAMP[::-1]), "is older than this cpuperf")):
-        with open(agent, "wb") as f:
-            f.write(changed)
+                          (whole.replace(STAMP, STAMP[::-1]), "is damaged, or older than this cpuperf"),
+                          (whole[:-1], "is damaged, or older than this cpuperf"), (b"", "is damaged, or older than this cpuperf"),
+                          (None, "cannot be read: it is not a regular file")):
+        os.unlink(agent)
+        if changed is None:
+            os.mkfifo(agent)  # which to open would wait for a writer
+        else:
+            with open(agent, "wb") as f:
+                f.write(changed)
         for command, code in (((program, "-o", f"{folder}/s", "-e", "heap:allocated", "--", HEAP, "ones"), None),
                               ((program, f"--pid={os.getpid()}", "--attach", "-e", "heap:allocated", "-d", "1ms"), 1)):
             done = run(*command, code=code)
@@ -172,8 +178,18 @@ def check_mixed_installation(folder):
             assert f"libcpuperf-agent.so {word}" in said and "of one version" in said, (word, done)
         row = rows_of(doctor(program=program)[0])["agent"]
         assert row["state"] == "no" and word in row["found"] and "of one version" in row["to_have_it"], row
+    os.unlink(agent)
     with open(agent, "wb") as f:
         f.write(whole)
+    os.rename(copy, f"{folder}/with:colon")
+    program = f"{folder}/with:colon/bin/cpuperf"
+    word = "in a folder with a space or colon in its name"
+    assert word in run(program, "-o", f"{folder}/s", "-e", "heap:allocated", "--", HEAP, "ones", code=None).stderr
+    found = doctor(f"--doctor={HEAP}", program=program)[0]
+    for row in (rows_of(found)["agent"], rows_of(found, "program_checks")["the agent in it"]):
+        assert row["state"] == "no" and word in row["found"], row
+    os.rename(f"{folder}/with:colon", copy)
+    program = f"{copy}/bin/cpuperf"
     with open(f"{copy}/bin/cpuperf_print", "w", encoding="utf-8") as f:
         f.write("#!/bin/sh\necho cpuperf_print 0.0.9\n")
     os.chmod(f"{copy}/bin/cpuperf_print", 0o755)

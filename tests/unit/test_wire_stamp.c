@@ -6,9 +6,11 @@
 #include "wire/heap_memory.h"
 #include "wire/stamp.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char path[64];
@@ -54,4 +56,44 @@ TEST(a_file_without_a_stamp_has_no_version)
 		assert_int_equal(read_of(&stamp, len, &version), -ENODATA);
 	assert_int_equal(wire_stamp_read("/nowhere/at/all", &version), -ENOENT);
 	assert_int_equal(version, 5);
+}
+
+/* Opening a FIFO would wait for who writes into it. */
+TEST(what_is_no_regular_file_is_refused)
+{
+	uint32_t version = 5;
+
+	snprintf(path, sizeof(path), "/tmp/test_stamp.%d", getpid());
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(wire_stamp_read(path, &version), -EINVAL);
+	unlink(path);
+	assert_int_equal(wire_stamp_read("/dev/zero", &version), -EINVAL);
+	assert_int_equal(wire_stamp_read("/", &version), -EISDIR);
+	assert_int_equal(version, 5);
+}
+
+/* Of either width: the stamp is there, the end is not. */
+TEST(a_truncated_elf_file_has_no_version)
+{
+	enum { AT = 64, END = 256 };
+	const struct heap_stamp stamp = {HEAP_STAMP, 77};
+	const Elf64_Ehdr wide = {
+	    .e_ident = ELFMAG "\2", .e_shoff = END - 2 * 64, .e_shnum = 2, .e_shentsize = 64};
+	const Elf32_Ehdr narrow = {
+	    .e_ident = ELFMAG "\1", .e_shoff = END - 2 * 40, .e_shnum = 2, .e_shentsize = 40};
+
+	for (int is_wide = 0; is_wide < 2; is_wide++) {
+		char bytes[END] = "";
+		uint32_t version = 5;
+
+		if (is_wide)
+			memcpy(bytes, &wide, sizeof(wide));
+		else
+			memcpy(bytes, &narrow, sizeof(narrow));
+		memcpy(bytes + AT, &stamp, sizeof(stamp));
+		for (size_t len = 1; len < END; len++)
+			assert_int_equal(read_of(bytes, len, &version), -ENODATA);
+		assert_int_equal(version, 5);
+		assert_int_equal(read_of(bytes, END, &version), 0);
+	}
 }
