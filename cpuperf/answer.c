@@ -57,22 +57,25 @@ int require_printer(const char *option, char path[PATH_MAX], struct err *e)
 	return rc;
 }
 
-/* The user's, and the descriptor for what to print next, if there is one: in memory of its own. */
+/* The user's, the version of this program, which must be that of cpuperf_print, and the descriptor
+ * for what to print next, if there is one: in memory of its own. */
 static char **make_environment(int next)
 {
-	static char variable[32];
+	static char version[] = "CPUPERF_ASKED_BY=" CPUPERF_VERSION, variable[32];
 	char **from = rights_environment(), **to;
 	size_t nr = 0;
 
 	while (from && from[nr])
 		nr++;
-	to = next >= 0 ? mem_calloc(nr + 2, sizeof(*to)) : NULL;
+	to = mem_calloc(nr + 3, sizeof(*to));
 	if (!to)
 		return from;
 	if (nr)
 		memcpy(to, from, nr * sizeof(*to));
+	to[nr++] = version;
 	snprintf(variable, sizeof(variable), "CPUPERF_NEXT=%d", next);
-	to[nr] = variable;
+	if (next >= 0)
+		to[nr] = variable;
 	return to;
 }
 

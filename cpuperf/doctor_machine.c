@@ -55,6 +55,7 @@ static void set_error(struct doctor_finding *out, const struct err *e)
 /* The program that prints may be of another installation. */
 static int check_printer(struct err *e)
 {
+	static const char own[] = "cpuperf_print " CPUPERF_VERSION ", ";
 	char printer[PATH_MAX], text[MAX_VERSION_BYTES] = "", ask[] = "--version";
 	char *const options[] = {ask, NULL};
 	IO_AUTO_FD int fd = memfd_create("cpuperf-version", MFD_CLOEXEC);
@@ -63,9 +64,9 @@ static int check_printer(struct err *e)
 	if (rc)
 		return err_set(e, rc < 0 ? rc : -EIO, "cpuperf_print cannot be executed");
 	(void)io_pread_full(fd, text, sizeof(text) - 1, 0);
-	if (strstr(text, CPUPERF_VERSION))
-		return 0;
 	text[strcspn(text, "\n")] = '\0';
+	if (strncmp(text, own, sizeof(own) - 1) == 0)
+		return 0;
 	err_set(e, -EPROTO, "cpuperf_print is of another version than cpuperf %s: %.64s",
 		CPUPERF_VERSION, text);
 	err_hint(e, "install the package %s %s whole", parts[PART_PRINTER].package,
@@ -187,13 +188,16 @@ static void try_kernel(struct doctor *d, struct doctor_finding *out)
 /* An event of the catalogue, in the way in which a session would measure it. */
 static const char *try_event(struct doctor *d, const char *name, struct event_support *out)
 {
+	const char *why;
 	struct event ev;
 	struct err e = {0};
 
 	if (catalogue_find_spelled(&d->m.events.catalogue, name, &ev, &e) == 0)
 		return api_works_check(&d->works, &ev, out);
+	/* "Unknown event: NAME: why": where the list of events cannot be read, it is not unknown */
+	why = strstr(e.msg, ": tracefs ");
 	*out = (struct event_support){.state = READING_NOT_SUPPORTED};
-	snprintf(out->reason, sizeof(out->reason), "%.255s", e.msg);
+	snprintf(out->reason, sizeof(out->reason), "%.255s", why ? why + 2 : e.msg);
 	snprintf(out->hint, sizeof(out->hint), "%.255s", e.hint);
 	return "";
 }

@@ -9,13 +9,14 @@
 #include "base/opt_std.h"
 #include "doctor.h"
 #include "program.h"
+#include "screen/number.h"
 #include "target/command.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_PAGE_BYTES = 64 << 10, MAX_WAYS = 3 };
+enum { MAX_PAGE_BYTES = 64 << 10, MAX_WAYS = 3, WIDTH = 80 };
 
 /* One of the ways must work; DOCTOR_NR ends them. Of a way that works partly the answer is one. */
 static const struct question {
@@ -49,17 +50,16 @@ static const struct question {
      "cpuperf --hosts=localhost -e page_faults -d 1",
      {DOCTOR_CPUS, DOCTOR_NR, DOCTOR_NR},
      "ssh",
-     " if ssh asks nothing"},
+     "if ssh reaches localhost without asking"},
 };
 
 /* Where rights are missing that root has. */
-static const char *propose_root(const struct doctor *d, const struct question *q,
-				struct doctor_finding *out)
+static const char *propose_root(const struct doctor *d, struct doctor_finding *out)
 {
 	if (geteuid() == 0 || d->m.host.grant != HOST_GRANT_FILE)
 		return out->get;
-	snprintf(out->get, sizeof(out->get), "%s%s",
-		 target_command_find("sudo") ? "as root: " : "sudo ", q->command);
+	snprintf(out->get, sizeof(out->get), "%s",
+		 target_command_find("sudo") ? "as root" : "with sudo");
 	return out->get;
 }
 
@@ -84,7 +84,7 @@ static const char *find_remedy(struct doctor *d, const struct question *q,
 	if (first->state == DOCTOR_YES)
 		return NULL;
 	if (q->ways[0] == DOCTOR_CPUS)
-		return propose_root(d, q, first);
+		return propose_root(d, first);
 	return *first->get ? first->get : first->found;
 }
 
@@ -94,9 +94,16 @@ static void add_question(struct doctor *d, const struct question *q, struct buf 
 	struct doctor_finding first;
 	const char *remedy = find_remedy(d, q, &first);
 
-	buf_printf(out, "  %-25s %-47s %s", q->text, q->command,
-		   remedy ? (has_utf8 ? "✗ " : "- ") : (has_utf8 ? "✓" : "+"));
-	buf_printf(out, "%s\n", remedy ? remedy : q->if_so);
+	const char *note = remedy ? remedy : q->if_so;
+
+	buf_printf(out, "%s %-24s %s\n",
+		   remedy      ? has_utf8 ? "✗" : "-"
+		   : *q->if_so ? "?"
+		   : has_utf8  ? "✓"
+			       : "+",
+		   q->text, q->command);
+	if (*note)
+		buf_printf(out, "    %s\n", note);
 }
 
 int first_page(void)
@@ -114,6 +121,7 @@ int first_page(void)
 		add_question(&d, &questions[i], &out);
 	buf_adds(&out, "\ncpuperf --doctor: what this machine allows, and how to have more. "
 		       "cpuperf --help: all options.\n");
+	screen_wrap_lines(&out, 0, WIDTH);
 	status = print_result(&out);
 	buf_fini(&out);
 	doctor_fini(&d);

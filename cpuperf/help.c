@@ -62,7 +62,7 @@ static const struct topic *find_topic(const char *word, struct err *e)
 	if (found)
 		return found;
 	near = topic_nearest(word);
-	err_set(e, -ENOENT, "there is no topic %s", word);
+	err_set(e, -ENOENT, "there is no topic \"%s\"", word);
 	if (near)
 		err_hint(e, "did you mean %s? (cpuperf help lists all)", near);
 	else

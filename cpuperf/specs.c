@@ -233,9 +233,15 @@ int open_spec(const char *name, char *found, struct err *e)
 	else if (is_program_at(name))
 		err_hint(e, "the file in the current folder is a program");
 	else if (*near.best)
-		err_hint(e, "did you mean %s? (--list-specs lists all)", near.best);
+		err_hint(e,
+			 "did you mean %s? (--list-specs lists all; those of cpuperf are in the "
+			 "package %s)",
+			 near.best, parts[PART_SPECS].package);
 	else
-		err_hint(e, "--list-specs lists the specs that can be found by name");
+		err_hint(e,
+			 "--list-specs lists the specs that can be found by name; those of cpuperf "
+			 "are in the package %s",
+			 parts[PART_SPECS].package);
 	return -ENOENT;
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define TOPIC(name_, summary_, manual_, words_)                                                    \
 	{                                                                                          \
@@ -82,7 +83,7 @@ static bool has_word(const char *words, const char *word)
 	for (const char *at = words; *at; at += strspn(at, " ")) {
 		const size_t n = strcspn(at, " ");
 
-		if (n == len && memcmp(at, word, n) == 0)
+		if (n == len && strncasecmp(at, word, n) == 0)
 			return true;
 		at += n;
 	}
@@ -91,9 +92,9 @@ static bool has_word(const char *words, const char *word)
 
 const struct topic *topic_find(const char *word)
 {
-	return ARRAY_FIND(x, topics, nr_topics, strcmp(x->name, word) == 0)
-		   ?: ARRAY_FIND(x, topics, nr_topics, strcmp(x->page, word) == 0)
-		   ?: ARRAY_FIND(x, topics, nr_topics, strcmp(x->manual, word) == 0)
+	return ARRAY_FIND(x, topics, nr_topics, strcasecmp(x->name, word) == 0)
+		   ?: ARRAY_FIND(x, topics, nr_topics, strcasecmp(x->page, word) == 0)
+		   ?: ARRAY_FIND(x, topics, nr_topics, strcasecmp(x->manual, word) == 0)
 		   ?: ARRAY_FIND(x, topics, nr_topics, has_word(x->words, word));
 }
 

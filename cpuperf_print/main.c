@@ -24,6 +24,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -394,6 +396,20 @@ static void use_last_session(struct options *o)
 	o->sessions.item[o->sessions.nr++] = session;
 }
 
+/* A mixed installation: options and what is printed may differ between versions. */
+static int check_version(struct err *e)
+{
+	const char *asker = secure_getenv(ASKED_BY_VARIABLE);
+
+	if (!asker || strcmp(asker, CPUPERF_VERSION) == 0)
+		return 0;
+	err_set(e, -EPROTO,
+		"cpuperf_print %s was started by cpuperf %.32s: they must be of one version",
+		CPUPERF_VERSION, asker);
+	err_hint(e, "install the package cpuperf whole (cpuperf --doctor); the session is saved");
+	return -EPROTO;
+}
+
 static void set_page(struct options *o)
 {
 	if (strcmp(o->output_format, "text") == 0)
@@ -423,6 +439,10 @@ int main(int argc, char **argv)
 	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION ", " CPUPERF_WITH);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	if (check_version(&e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_USAGE;
+	}
 	use_last_session(&o);
 	if (o.open)
 		set_page(&o);

@@ -12,6 +12,8 @@ struct json_writer;
 
 /* The variable has the number of a descriptor, to which they are written. */
 #define NEXT_VARIABLE "CPUPERF_NEXT"
+/* That of the cpuperf that started this program: of another version, it is refused. */
+#define ASKED_BY_VARIABLE "CPUPERF_ASKED_BY"
 
 /* Appends the options, quoted for a shell: "--report=waits". */
 void next_put(const struct conclusion *c, struct buf *out);

@@ -195,6 +195,11 @@ def check_mixed_installation(folder):
     os.chmod(f"{copy}/bin/cpuperf_print", 0o755)
     row = rows_of(doctor(program=program)[0])["installation"]
     assert row["state"] == "no" and "cpuperf_print 0.0.9" in row["found"], row
+    with open(f"{copy}/bin/cpuperf_print", "w", encoding="utf-8") as f:  # as one of another version is started
+        f.write(f'#!/bin/sh\nCPUPERF_ASKED_BY="1$CPUPERF_ASKED_BY" exec {PRINT} "$@"\n')
+    version = run(PRINT, "--version").stdout.split()[1].rstrip(",")
+    said = " ".join(run(program, "-o", f"{folder}/s", "--", KNOWN, code=None).stderr.split())
+    assert f"cpuperf_print {version} was started by cpuperf 1{version}: they must be of one version" in said, said
 
 
 SOURCE = """
@@ -256,6 +261,9 @@ def check_programs(folder):
     assert "not text or json" in run(CPUPERF, "--doctor", "--output-format=csv", code=2).stderr
 
 
+FIRST_LINES = re.compile(r"^([✓✗?]) (.+?\?) +(cpuperf .+)$", re.M)
+
+
 def on_terminal(*command):
     """What it prints on a terminal of its own, and its exit status."""
     pid, fd = pty.fork()
@@ -278,8 +286,9 @@ def on_terminal(*command):
 def check_first_page(folder):
     """Six lines, each a command that works as it is written, if it has the sign."""
     text, status = on_terminal(CPUPERF)
-    lines = re.findall(r"^  (.+?\?) +(cpuperf .+?) +([✓✗].*)$", text, re.M)
-    assert status == 0 and len(lines) == 6, (status, text)
+    lines = [(question, command, sign) for sign, question, command in FIRST_LINES.findall(text)]
+    assert status == 0 and len(lines) == 6 and max(map(len, text.split("\n"))) <= 80, (status, text)
+    assert not [sign for _, command, sign in lines if "--hosts" in command and "✓" in sign], text  # ssh is not tried
     os.mkdir(f"{folder}/path")
     os.symlink(CPUPERF, f"{folder}/path/cpuperf")
     shutil.copy(shutil.which("true"), f"{folder}/path/du")  # /usr is large
@@ -296,14 +305,14 @@ def check_first_page(folder):
         text, status = on_terminal(shutil.which("setpriv"), f"--reuid={own_uid()}", f"--regid={own_uid()}", "--clear-groups",
                                    CPUPERF)
         may = sampled.may_sample() and open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii").read().strip() in ("-1", "0")
-        signs = {command: sign for _, command, sign in re.findall(r"^  (.+?\?) +(cpuperf .+?) +([✓✗].*)$", text, re.M)}
-        assert status == 0 and len(signs) == 6, (status, text)
+        signs = {command: sign for sign, _, command in FIRST_LINES.findall(text)}
+        assert status == 0 and len(signs) == 6 and max(map(len, text.split("\n"))) <= 80, (status, text)
         for command, sign in signs.items():
             needs_root = "watch" in command or "--hosts" in command
             if needs_root and not may:
-                assert re.fullmatch(rf"✗ (sudo |as root: ){re.escape(command)}", sign) or "ssh" in sign, (command, sign)
+                assert sign == "✗" and re.search(rf"{re.escape(command)}\n    (with sudo|as root|install ssh)\n", text), (command, sign)
             elif not needs_root:
-                assert sign == "✓", (command, sign)
+                assert sign[0] == "✓", (command, sign)
     # without a terminal, and with an option, as ever
     for arguments in ([], ["-d", "1"]):
         done = run(CPUPERF, *arguments, code=1)

@@ -49,11 +49,11 @@ def check_words(_folder):
     """A topic is found by what people call it; what is near is offered."""
     for word, page in (("waits", "cpuperf-waits"), ("cpuperf-waits", "cpuperf-waits"), ("lock", "cpuperf-waits"),
                        ("leak", "cpuperf-heap"), ("what-does-it-wait-for", "cpuperf-waits"), ("cpspec", "cpspec"),
-                       ("cpuperf_print", "cpuperf_print"), ("sudo", "cpuperf-rights")):
+                       ("cpuperf_print", "cpuperf_print"), ("sudo", "cpuperf-rights"), ("WAITS", "cpuperf-waits"), ("Sudo", "cpuperf-rights")):
         assert run(CPUPERF, "help", word, env=NOWHERE).stdout.startswith(f"NAME\n       {page} - "), word
-    for word, hint in (("wiats", "did you mean waits?"), ("leek", "did you mean leak?"), ("xyzzyx", "cpuperf help lists all")):
+    for word, hint in (("wiats", "did you mean waits?"), ("leek", "did you mean leak?"), ("xyzzyx", "cpuperf help lists all"), ("", "cpuperf help lists all")):
         done = run(CPUPERF, "help", word, code=2)
-        assert not done.stdout and f"there is no topic {word}\n  hint: {hint}" in done.stderr, done
+        assert not done.stdout and f'there is no topic "{word}"\n  hint: {hint}' in done.stderr, done
     assert "one topic at a time" in run(CPUPERF, "help", "heap", "waits", code=2).stderr
 
 
