@@ -247,7 +247,14 @@ static int read_program(struct doctor *d, const char *name)
 
 	if (rc == 0 && !d->program.is_read && d->program.judged.answer != LOADABLE_STATIC)
 		rc = -ENOENT;
-	if (rc) {
+	if (rc == 0 && d->program.is_truncated) {
+		rc = err_set(
+		    &e, -EINVAL,
+		    "--doctor: %s: the file is truncated: it is shorter than its header says",
+		    name);
+		err_hint(&e, "copy or build it again");
+		log_err(LOG_ERROR, &e);
+	} else if (rc) {
 		err_set(&e, rc, "--doctor: %s: %s", name,
 			rc == -ENOENT ? "no such program, or its file is none that can be read"
 				      : strerror(-rc));

@@ -41,7 +41,7 @@ enum { DOCTOR_MAX_NAMES = 256 };
 struct doctor_program {
 	const char *name; /* as it was asked for; borrowed */
 	struct loadable_judged judged;
-	bool is_read, has_symbols, has_exports, has_lines, is_debug_apart;
+	bool is_read, is_truncated, has_symbols, has_exports, has_lines, is_debug_apart;
 	enum elf_pointers pointers;
 	struct elf_prologues prologues;
 	unsigned nr_libraries, nr_without; /* of these: without frame pointers */

@@ -44,6 +44,7 @@ static void look_at_debug(const struct elf_file *f, const char *path, struct doc
 static void look_at_program(const struct elf_file *f, const char *path, struct doctor_program *out)
 {
 	out->is_read = true;
+	out->is_truncated = elf_file_is_truncated(f);
 	out->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
 	out->has_exports = has_section(f, ".dynsym");
 	out->has_lines = has_section(f, ".debug_line");

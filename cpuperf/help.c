@@ -86,15 +86,10 @@ static bool find_page(const struct topic *t, char path[PATH_MAX])
 }
 
 /* Returns if there is no man. */
-static void become_man(const struct topic *t, const char *path)
+static void become_man(const char *path)
 {
-	const char section[] = {t->section, '\0'};
-
 	(void)signal(SIGPIPE, SIG_DFL);
-	if (path)
-		(void)execlp("man", "man", "-l", path, (char *)NULL);
-	else
-		(void)execlp("man", "man", section, t->page, (char *)NULL);
+	(void)execlp("man", "man", "-l", path, (char *)NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
@@ -105,10 +100,12 @@ static int print_page(const struct topic *t, const char *path, struct err *e)
 	int rc = path ? io_load(AT_FDCWD, path, &page) : -ENOENT;
 
 	if (rc || page.len == 0 || buf_str(&page)[0] != '.') {
-		err_set(e, rc ?: -EINVAL, "%s(%c) is %s, and there is no man that could show it",
-			t->page, t->section, path ? "compressed or unreadable" : "not installed");
-		err_hint(
-		    e, "install man (Debian: man-db), or cpuperf with its pages: cmake --install");
+		err_set(e, rc ?: -EINVAL, "%s(%c) is %s", t->page, t->section,
+			path ? "compressed or unreadable, and there is no man that could show it"
+			     : "not installed");
+		err_hint(e, "%sit is in the package %s",
+			 path ? "install man (Debian: man-db); " : "",
+			 t->section == '3' ? "libcpuperf-dev" : "cpuperf");
 		return fail(EXIT_FAILED, e);
 	}
 	log_info("there is no man here (Debian: man-db): the text of %s(%c) follows", t->page,
@@ -124,7 +121,9 @@ static int show_page(const struct topic *t)
 	const bool is_found = find_page(t, path);
 	struct err e = {0};
 
-	become_man(t, is_found ? path : NULL);
+	if (is_found) /* else man could only say that there is none, or show that of another version
+		       */
+		become_man(path);
 	return print_page(t, is_found ? path : NULL, &e);
 }
 

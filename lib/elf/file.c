@@ -597,6 +597,15 @@ bool elf_file_is_64(const struct elf_file *f)
 	return f->layout->word == 8;
 }
 
+bool elf_file_is_truncated(const struct elf_file *f)
+{
+	const struct elf_layout *l = f->layout;
+	const uint64_t table_bytes =
+	    elf_load(f->data + l->e.shnum, 2) * elf_load(f->data + l->e.shentsize, 2);
+
+	return f->sections > f->len || table_bytes > f->len - f->sections;
+}
+
 uint16_t elf_file_machine(const struct elf_file *f)
 {
 	return f->machine;

@@ -52,6 +52,8 @@ struct elf_rights elf_file_rights(const struct elf_file *f);
 /* > 0: so many bytes of its name are the root folder of a process, in which its paths begin. */
 size_t elf_file_root_len(const struct elf_file *f);
 bool elf_file_is_64(const struct elf_file *f);
+/* Its table of sections, which linkers write last, does not end within it. */
+bool elf_file_is_truncated(const struct elf_file *f);
 uint16_t elf_file_machine(const struct elf_file *f);                    /* EM_… */
 const struct elf_build_id *elf_file_build_id(const struct elf_file *f); /* len 0: none */
 
