@@ -71,7 +71,7 @@ endif()
 # What system tests run, rather than the folder of a build: installed elsewhere (DESTDIR), and then moved, as it may be.
 set(tested ${CMAKE_BINARY_DIR}/tested)
 set(installed_targets cpuperf_gpu_pm cpuperf_marks cpuperf_agent cpuperf_agent_i386 cpuperf_shared cpuperf cpuperf_print
-  spank_cpuperf cpuperf-srun)
+  spank_cpuperf cpuperf-srun manual)
 foreach(target ${installed_targets})
   if(NOT TARGET ${target})
     list(REMOVE_ITEM installed_targets ${target})
