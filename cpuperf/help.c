@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/opt_std.h"
 #include "base/privilege.h"
+#include "export/gzip.h"
 #include "man_text.h"
 #include "parts.h"
 #include "program.h"
@@ -70,7 +71,7 @@ static const struct topic *find_topic(const char *word, struct err *e)
 	return NULL;
 }
 
-/* Distributions compress pages: .gz is for man alone. False: there is none. */
+/* Distributions compress pages. False: there is none. */
 static bool find_page(const struct topic *t, char path[PATH_MAX])
 {
 	static const char *const ends[] = {"", ".gz"};
@@ -93,15 +94,31 @@ static void become_man(const char *path)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
+/* Distributions compress pages. */
+static int load_page(const char *path, struct buf *page)
+{
+	static const char magic[] = "\x1f\x8b";
+	BUF_AUTO(file, MAX_PAGE_BYTES);
+	int rc = io_load(AT_FDCWD, path, &file);
+
+	if (rc)
+		return rc;
+	if (file.len < 2 || memcmp(buf_str(&file), magic, 2) != 0) {
+		buf_add(page, buf_str(&file), file.len);
+		return buf_error(page);
+	}
+	return gzip_unpack(buf_str(&file), file.len, page);
+}
+
 static int print_page(const struct topic *t, const char *path, struct err *e)
 {
 	BUF_AUTO(page, MAX_PAGE_BYTES);
 	BUF_AUTO(out, MAX_PAGE_BYTES);
-	int rc = path ? io_load(AT_FDCWD, path, &page) : -ENOENT;
+	int rc = path ? load_page(path, &page) : -ENOENT;
 
 	if (rc || page.len == 0 || buf_str(&page)[0] != '.') {
 		err_set(e, rc ?: -EINVAL, "%s(%c) is %s", t->page, t->section,
-			path ? "compressed or unreadable, and there is no man that could show it"
+			path ? "unreadable, and there is no man that could show it"
 			     : "not installed");
 		err_hint(e, "%sit is in the package %s",
 			 path ? "install man (Debian: man-db); " : "",

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <zlib.h>
 
@@ -92,4 +93,28 @@ int gzip_end(struct gzip *g, struct buf *out)
 	g->z.next_in = NULL;
 	g->z.avail_in = 0;
 	return deflate_all(g, Z_FINISH, out);
+}
+
+int gzip_unpack(const void *data, size_t len, struct buf *out)
+{
+	z_stream z = {.next_in = (z_const Bytef *)(uintptr_t)data,
+		      .avail_in = (uInt)len,
+		      .zalloc = zlib_alloc,
+		      .zfree = zlib_release};
+	int rc = Z_OK;
+
+	if (len > MAX_IN_BYTES)
+		return -EINVAL;
+	if (inflateInit2(&z, WINDOW_BITS) != Z_OK)
+		return -ENOMEM;
+	while (rc == Z_OK) {
+		z.next_out = buf_reserve(out, OUT_BYTES);
+		if (!z.next_out)
+			break;
+		z.avail_out = OUT_BYTES;
+		rc = inflate(&z, Z_NO_FLUSH);
+		buf_use(out, OUT_BYTES - z.avail_out);
+	}
+	inflateEnd(&z);
+	return buf_error(out) ?: rc == Z_STREAM_END && !z.avail_in ? 0 : -EINVAL;
 }

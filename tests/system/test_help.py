@@ -1,8 +1,10 @@
 """cpuperf help and --manual: each topic has its page, which man shows, or whose text is printed where there is no man; the
 short help is a screen of options that exist."""
 import glob
+import gzip
 import os
 import re
+import shutil
 import stat
 import subprocess
 
@@ -81,6 +83,19 @@ def check_without_man(_folder):
         assert letters("".join(made[1:-1])) == letters(done.stdout), name
         lines = done.stdout.split("\n")
         assert page[2] != "7" or sum(len(line) > 80 for line in lines) <= len(lines) / 20, name
+
+
+def check_pages_compressed_or_missing(folder):
+    """As a distribution has them: the text is the same. One that is not there is named with its package."""
+    os.makedirs(f"{folder}/p/bin")
+    os.makedirs(f"{folder}/p/share/man/man7")
+    program = shutil.copy(CPUPERF, f"{folder}/p/bin/cpuperf")
+    with open(f"{SOURCE}/doc/cpuperf-waits.7", "rb") as page, gzip.open(f"{folder}/p/share/man/man7/cpuperf-waits.7.gz", "wb") as to:
+        to.write(page.read())
+    assert run(program, "help", "waits", env=NOWHERE).stdout == run(CPUPERF, "help", "waits", env=NOWHERE).stdout
+    for env in (NOWHERE, write_program(folder, "man", "exit 16")):
+        said = run(program, "help", "heap", env=env, code=1).stderr
+        assert "cpuperf-heap(7) is not installed" in said and "package cpuperf" in said, said
 
 
 def check_manual_without_screen(_folder):

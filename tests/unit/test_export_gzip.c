@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "export/gzip.h"
 
+#include <errno.h>
 #include <zlib.h>
 
 /* Text that can be packed, and bytes that cannot. */
@@ -144,4 +145,27 @@ TEST(ceilings)
 	}
 	buf_fini(&in);
 	gzip_free(NULL);
+}
+
+/* Of a stream that is whole, and of nothing else; not beyond the limit. */
+TEST(unpacks_whole_streams_alone)
+{
+	BUF_AUTO(plain, 1 << 20);
+	BUF_AUTO(packed, 1 << 20);
+	BUF_AUTO(back, 1 << 20);
+	BUF_AUTO(small, 1 << 10);
+
+	make_content(&plain, 200000);
+	pack(&plain, 1000, GZIP_FASTEST, &packed);
+	assert_int_equal(gzip_unpack(packed.data, packed.len, &back), 0);
+	assert_int_equal(back.len, plain.len);
+	assert_memory_equal(back.data, plain.data, plain.len);
+	assert_int_not_equal(gzip_unpack(packed.data, packed.len, &small), 0);
+	buf_reset(&back);
+	assert_int_equal(gzip_unpack(packed.data, packed.len - 1, &back), -EINVAL);
+	buf_reset(&back);
+	assert_int_equal(gzip_unpack(plain.data, plain.len, &back), -EINVAL);
+	buf_addc(&packed, 0);
+	buf_reset(&back);
+	assert_int_equal(gzip_unpack(packed.data, packed.len, &back), -EINVAL);
 }
