@@ -197,7 +197,8 @@ static void run_text(struct run *r)
 	}
 	if (r->nr_missing)
 		buf_printf(&r->out,
-			   "\n%u of %u checks miss something that costs answers (exit status 1). ",
+			   "\n%u of %u checks found something missing that costs answers (exit "
+			   "status 1). ",
 			   r->nr_missing, r->nr);
 	else
 		buf_adds(&r->out, "\nNothing is missing that costs answers. ");
