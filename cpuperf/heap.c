@@ -60,24 +60,24 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 
 	if (!has_events(plan) || !command->nr)
 		return true;
-	if (find_library(LOADABLE_YES, library, &e)) {
-		set_reason(&e, reason);
-		return false;
-	}
 	if (preloads_sanitizer(getenv("LD_PRELOAD") ?: "")) {
 		snprintf(reason, HEAP_REASON_BYTES,
 			 "LD_PRELOAD has a sanitizer, which must be the first in front of malloc");
 		return false;
 	}
 	loadable_judge_named(getenv("PATH"), command->item[0], &judged);
-	if (judged.answer == LOADABLE_OTHER && find_library(judged.answer, library, &e)) {
+	/* what is not there is an error of exec */
+	if (judged.answer != LOADABLE_YES && judged.answer != LOADABLE_UNREADABLE &&
+	    judged.answer != LOADABLE_OTHER) {
+		snprintf(reason, HEAP_REASON_BYTES, "%s %s", judged.name,
+			 loadable_reason(judged.answer));
+		return false;
+	}
+	if (find_library(judged.answer, library, &e)) {
 		set_reason(&e, reason);
 		return false;
 	}
-	snprintf(reason, HEAP_REASON_BYTES, "%s %s", judged.name, loadable_reason(judged.answer));
-	/* what is not there is an error of exec */
-	return judged.answer == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE ||
-	       judged.answer == LOADABLE_OTHER;
+	return true;
 }
 
 /* Before what else is preloaded: an allocator there would answer the calls. */
