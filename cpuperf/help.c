@@ -4,7 +4,6 @@
  */
 #include "help.h"
 
-#include "base/browser.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -15,6 +14,7 @@
 #include "man_text.h"
 #include "parts.h"
 #include "program.h"
+#include "serve/browser.h"
 #include "topics.h"
 
 #include <errno.h>

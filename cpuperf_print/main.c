@@ -3,7 +3,6 @@
  */
 #include "answer.h"
 #include "base/array.h"
-#include "base/browser.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -18,6 +17,7 @@
 #include "replay.h"
 #include "reports/reports.h"
 #include "row.h"
+#include "serve/browser.h"
 #include "spec/cpsession.h"
 #include "spec/last.h"
 #include "spec/spec.h"

@@ -3,7 +3,6 @@
  */
 #include "output.h"
 
-#include "base/browser.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -12,6 +11,7 @@
 #include "screen/layout.h"
 #include "screen/number.h"
 #include "screen/output_file.h"
+#include "serve/browser.h"
 
 #include <errno.h>
 #include <limits.h>

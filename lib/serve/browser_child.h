@@ -1,8 +1,8 @@
 /*
  * The process that becomes the browser (browser.h), and whose it is.
  */
-#ifndef BASE_BROWSER_CHILD_H
-#define BASE_BROWSER_CHILD_H
+#ifndef SERVE_BROWSER_CHILD_H
+#define SERVE_BROWSER_CHILD_H
 
 #include <stdbool.h>
 #include <sys/types.h>

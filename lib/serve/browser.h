@@ -2,8 +2,8 @@
  * A page in the user's browser. Root by sudo is the user who called it: his browser has his screen,
  * and a file that is written for it is his.
  */
-#ifndef BASE_BROWSER_H
-#define BASE_BROWSER_H
+#ifndef SERVE_BROWSER_H
+#define SERVE_BROWSER_H
 
 #include <stdbool.h>
 

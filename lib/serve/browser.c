@@ -1,12 +1,12 @@
 /*
  * xdg-open knows the user's browser; it may itself become it.
  */
-#include "base/browser.h"
+#include "serve/browser.h"
 
 #include "base/array.h"
-#include "base/browser_child.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "serve/browser_child.h"
 
 #include <errno.h>
 #include <grp.h>

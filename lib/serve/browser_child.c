@@ -1,7 +1,7 @@
 /*
  * The side of browser.c that becomes the browser.
  */
-#include "base/browser_child.h"
+#include "serve/browser_child.h"
 
 #include "base/array.h"
 #include "base/str.h"
