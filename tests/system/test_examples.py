@@ -158,7 +158,7 @@ def check_page_fault_storm(folder):
         faults = [int(re.search(r"([\d,]+) page faults", text)[1].replace(",", "")) for text in (answer, fixed)]
         assert faults[0] > 51200 > 10 * faults[1], (answer, fixed)
         return
-    assert re.search(r"^page_faults: \d+ samples, 51,[23]\d\d\n.*\n.* page_fault_storm +handle_request$", answer, re.M), answer
+    assert re.search(r"^page_faults: \d+ samples, 51,\d\d\d\n.*\n.* page_fault_storm +handle_request$", answer, re.M), answer
     assert int(re.search(r"^page_faults: (\d+) sample", fixed, re.M)[1]) < 50, fixed
 
 
