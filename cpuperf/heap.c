@@ -73,11 +73,14 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 			 loadable_reason(judged.answer));
 		return false;
 	}
-	if (find_library(judged.answer, library, &e)) {
+	if (find_library(judged.answer, library, &e) == 0)
+		return true;
+	if (judged.answer == LOADABLE_OTHER) /* which has an agent only where its compiler is */
+		snprintf(reason, HEAP_REASON_BYTES, "%.80s %s: %.110s", judged.name,
+			 loadable_reason(judged.answer), e.msg);
+	else
 		set_reason(&e, reason);
-		return false;
-	}
-	return true;
+	return false;
 }
 
 /* Before what else is preloaded: an allocator there would answer the calls. */
