@@ -558,7 +558,7 @@ def check_described(folder):
     for name, works in (("off_cpu_time", True), ("run_queue_time", True), ("wakeups", False)):
         assert waits[name]["works"] == works and "(BPF) are not permitted" in waits[name]["reason"], waits[name]
     about = json.loads(say("--describe-event=sched:off_cpu_time", "--output-format=ndjson"))
-    assert about["way"] == "records of switches" and "RIGHTS" in about["hint"], about
+    assert about["way"] == "records of switches" and "cpuperf-rights(7)" in about["hint"], about
     about = say("--describe-event=latency:irq")
     assert "programs in the kernel (BPF) are not permitted" in about and "records of switches" not in about, about
     plan = say("--check-spec", f"--event={','.join(WALL)}", "--", "true")
