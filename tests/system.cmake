@@ -115,6 +115,10 @@ function(declare_system_test name kind script tree)
     list(APPEND variables ${variable}=$<TARGET_FILE:${program}>)
   endforeach()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${variables}")
+  # Files that other processes mapped meanwhile are in a session, too: what is asked of "program" is then of both.
+  if(name MATCHES "_export_parquet$")
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK export_parquet)
+  endif()
 endfunction()
 
 # The tests take the programs as they are installed, moved to another place: target tested (cmake/install.cmake), in a
