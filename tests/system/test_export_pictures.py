@@ -32,6 +32,7 @@ def record(folder):
         p = sampled.start(folder, [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
                                    sampled.counted(rate=1, flags=["callchain"])], "--duration=600",
                           f"--pid={os.getpid()}")  # files of others may be replaced: their functions lose names
+        sampled.wait_for_mappings(p, f"{folder}/t.common.cpuperf", [odd.pid])  # and its name
         sampled.wait_for_cpu_time([odd], sampled.user_seconds(odd.pid) + 0.1)
         p.send_signal(signal.SIGINT)
         sampled.finish(p)
