@@ -4,7 +4,6 @@ or has one of another version, is named with the package. And cpuperf alone on a
 import errno
 import json
 import os
-import pty
 import re
 import shutil
 import struct
@@ -17,7 +16,7 @@ except ImportError:
     print("skip: the schema: python3-jsonschema is not installed", flush=True)
 
 import sampled
-from kit import CPUPERF, own_uid, PRINT, run, run_checks
+from kit import CPUPERF, on_terminal, own_uid, PRINT, run, run_checks
 
 HEAP, KNOWN = os.environ["HEAP"], os.environ["KNOWN"]
 AGENT = os.environ["AGENT"]
@@ -261,33 +260,15 @@ def check_programs(folder):
     assert "not text or json" in run(CPUPERF, "--doctor", "--output-format=csv", code=2).stderr
 
 
+WIDTH = 80
 FIRST_LINES = re.compile(r"^([✓✗?]) (.+?\?) +(cpuperf .+)$", re.M)
-
-
-def on_terminal(*command):
-    """What it prints on a terminal of its own, and its exit status."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.environ["LC_ALL"] = "C.UTF-8"
-        os.execv(command[0], command)
-    text = b""
-    while True:
-        try:
-            piece = os.read(fd, 65536)
-        except OSError:  # the other end is closed
-            piece = b""
-        if not piece:
-            break
-        text += piece
-    os.close(fd)
-    return text.decode().replace("\r", ""), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def check_first_page(folder):
     """Six lines, each a command that works as it is written, if it has the sign."""
-    text, status = on_terminal(CPUPERF)
+    text, status = on_terminal(WIDTH, CPUPERF, LC_ALL="C.UTF-8")
     lines = [(question, command, sign) for sign, question, command in FIRST_LINES.findall(text)]
-    assert status == 0 and len(lines) == 6 and max(map(len, text.split("\n"))) <= 80, (status, text)
+    assert status == 0 and len(lines) == 6 and max(map(len, text.split("\n"))) <= WIDTH, (status, text)
     assert not [sign for _, command, sign in lines if "--hosts" in command and "✓" in sign], text  # ssh is not tried
     os.mkdir(f"{folder}/path")
     os.symlink(CPUPERF, f"{folder}/path/cpuperf")
@@ -302,11 +283,12 @@ def check_first_page(folder):
         done = run("sh", "-c", command, env=env, cwd=folder, code=None)
         assert done.returncode == 0 and not re.search("error:", done.stderr), (question, done)
     if os.geteuid() == 0:  # an ordinary user: what needs more rights has the line to type, and only that
-        text, status = on_terminal(shutil.which("setpriv"), f"--reuid={own_uid()}", f"--regid={own_uid()}", "--clear-groups",
-                                   CPUPERF)
+        make_copy(f"{folder}/copy")  # where he may read it
+        text, status = on_terminal(WIDTH, "setpriv", f"--reuid={own_uid()}", f"--regid={own_uid()}", "--clear-groups",
+                                   f"{folder}/copy/bin/cpuperf", LC_ALL="C.UTF-8")
         may = sampled.may_sample() and open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii").read().strip() in ("-1", "0")
         signs = {command: sign for sign, _, command in FIRST_LINES.findall(text)}
-        assert status == 0 and len(signs) == 6 and max(map(len, text.split("\n"))) <= 80, (status, text)
+        assert status == 0 and len(signs) == 6 and max(map(len, text.split("\n"))) <= WIDTH, (status, text)
         for command, sign in signs.items():
             needs_root = "watch" in command or "--hosts" in command
             if needs_root and not may:
@@ -317,7 +299,7 @@ def check_first_page(folder):
     for arguments in ([], ["-d", "1"]):
         done = run(CPUPERF, *arguments, code=1)
         assert "No events specified" in done.stderr and not done.stdout, done
-    assert "No events specified" in on_terminal(CPUPERF, "-d", "1")[0]
+    assert "No events specified" in on_terminal(WIDTH, CPUPERF, "-d", "1")[0]
 
 
-run_checks(globals())
+run_checks(globals(), everybody=True)

@@ -71,11 +71,12 @@ def check_read_only(folder):
     if child == 0:
         try:
             assert ctypes.CDLL(None).unshare(CLONE_NEWNS) == 0
-            run("mount", "--make-rprivate", "/")
+            run("mount", "--make-rprivate", "/", code=None)  # in a chroot / is no mount: others see what follows
             run("mount", "--bind", tree, tree)
             run("mount", "-o", "remount,bind,ro", tree)
             assert run("touch", f"{tree}/x", code=None).returncode != 0
             use(folder, f"{tree}/bin", tree)
+            run("umount", tree)
             os._exit(0)
         except BaseException:
             traceback.print_exc()
