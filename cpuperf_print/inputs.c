@@ -1011,9 +1011,7 @@ int inputs_check_common(const struct input *o, struct err *e)
 
 const char *input_name(const struct input *o)
 {
-	const char *slash = strrchr(o->path, '/');
-
-	return *o->config_name ? o->config_name : slash ? slash + 1 : o->path;
+	return *o->config_name ? o->config_name : str_base_name(o->path);
 }
 
 const char *input_title(const struct input *o)

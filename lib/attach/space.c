@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/str.h"
 #include "proc/maps.h"
 #include "proc/proc.h"
 
@@ -60,9 +61,7 @@ static int add_mapping(struct attach_space *s, const struct proc_mapping *from)
 
 static bool has_name(const char *path, const char *begin)
 {
-	const char *name = strrchr(path, '/');
-
-	return strncmp(name ? name + 1 : path, begin, strlen(begin)) == 0;
+	return strncmp(str_base_name(path), begin, strlen(begin)) == 0;
 }
 
 static enum attach_kind kind_of(const char *path)

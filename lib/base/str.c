@@ -241,6 +241,13 @@ size_t str_character(const char *s, size_t left)
 	return 0;
 }
 
+const char *str_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 const char *str_next_line(const char **text, const char *end, const char **stop)
 {
 	const char *line = *text, *newline;

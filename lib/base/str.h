@@ -41,6 +41,9 @@ bool str_begins_with_any(const char *s, const char *const *texts, size_t nr);
 /* The length of what s has before its end; 0: s does not end so, or has nothing before. */
 size_t str_stem(const char *s, const char *end);
 
+/* What is behind the last slash; all of a path without one. */
+const char *str_base_name(const char *path);
+
 /* Returns the line at *text, up to *stop, and advances *text after its newline. NULL at the end. */
 const char *str_next_line(const char **text, const char *end, const char **stop);
 

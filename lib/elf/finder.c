@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "elf/debuginfod.h"
 #include "elf/reader.h"
@@ -665,19 +666,12 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 /* --- files of split units, which are where they were compiled, or were copied beside the program
  * or into a debug folder --- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Place i; "": there is none. False: there are no more. */
 static bool split_path(const struct elf_finder *f, const struct elf_wanted_split *w,
 		       const struct namer *by, size_t i, char out[PATH_MAX])
 {
 	const char *beside = elf_file_name(w->by);
-	int beside_len = (int)(base_name(beside) - beside), len = 0;
+	int beside_len = (int)(str_base_name(beside) - beside), len = 0;
 	bool is_absolute = *w->name == '/';
 	char dir[PATH_MAX];
 
@@ -688,9 +682,9 @@ static bool split_path(const struct elf_finder *f, const struct elf_wanted_split
 	else if (i == 1 && !is_absolute)
 		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, w->name);
 	else if (i == 2)
-		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, base_name(w->name));
+		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, beside, str_base_name(w->name));
 	else if (i > 2 && i - 3 < nr_debug_dirs(f, by) && debug_dir(f, by, i - 3, dir))
-		len = snprintf(out, PATH_MAX, "%s/%s", dir, base_name(w->name));
+		len = snprintf(out, PATH_MAX, "%s/%s", dir, str_base_name(w->name));
 	if (len <= 0 || len >= PATH_MAX)
 		*out = '\0';
 	return i < 3 + nr_debug_dirs(f, by);
@@ -726,7 +720,7 @@ bool elf_finder_package(struct elf_finder *f, const struct elf_file *program, si
 	if (i == 0)
 		len = snprintf(path, PATH_MAX, "%s.dwp", name);
 	else if (debug_dir(f, &by, i - 1, dir))
-		len = snprintf(path, PATH_MAX, "%s/%s.dwp", dir, base_name(name));
+		len = snprintf(path, PATH_MAX, "%s/%s.dwp", dir, str_base_name(name));
 	if (len > 0 && len < PATH_MAX && open_named(f, path, &by, out, &st, NULL))
 		*out = NULL;
 	return true;

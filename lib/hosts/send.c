@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +25,9 @@ static const char before[] = "cpuperf-", behind[] = "-linux.tar.gz";
 static bool find_machine(const char *path, char machine[HOSTS_SEND_MACHINE_BYTES])
 {
 	static const char usual[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-	const char *name = strrchr(path, '/'), *from;
+	const char *name = str_base_name(path), *from;
 	size_t len;
 
-	name = name ? name + 1 : path;
 	if (strncmp(name, before, strlen(before)) != 0)
 		return false;
 	from = name + strlen(before);

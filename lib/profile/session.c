@@ -468,10 +468,7 @@ static int open_session(const char *base, const struct profile_manifest *m,
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e)
 {
-	const char *slash = strrchr(m->output_path_prefix, '/');
-
-	return open_session(slash ? slash + 1 : m->output_path_prefix, m, NULL, problem, arg, out,
-			    e);
+	return open_session(str_base_name(m->output_path_prefix), m, NULL, problem, arg, out, e);
 }
 
 int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,

@@ -67,11 +67,8 @@ static int open_places(struct session_output *o, const struct session_output_con
 static int move_path(const struct session_output *o, const char *path, char moved[PATH_MAX],
 		     struct err *e)
 {
-	const char *slash = strrchr(path, '/');
-
 	*moved = '\0';
-	if (*path &&
-	    snprintf(moved, PATH_MAX, "%s/%s", o->folder, slash ? slash + 1 : path) >= PATH_MAX)
+	if (*path && snprintf(moved, PATH_MAX, "%s/%s", o->folder, str_base_name(path)) >= PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->folder);
 	return 0;
 }

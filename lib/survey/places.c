@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/str.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -35,13 +36,6 @@ void survey_places_fini(struct survey_places *p)
 	p->nr = p->room = 0;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int watch_folder(struct survey_places *p, const char *path)
 {
 	char folder[sizeof(p->root->dir) + PATH_MAX];
@@ -50,7 +44,8 @@ static int watch_folder(struct survey_places *p, const char *path)
 		p->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (p->fd < 0)
 		return -1;
-	snprintf(folder, sizeof(folder), "%s%.*s", p->root->dir, (int)(name_of(path) - path), path);
+	snprintf(folder, sizeof(folder), "%s%.*s", p->root->dir, (int)(str_base_name(path) - path),
+		 path);
 	return inotify_add_watch(p->fd, folder, CHANGES | IN_ONLYDIR);
 }
 
@@ -133,7 +128,7 @@ static void take_event(struct survey_places *p, const struct inotify_event *e, s
 		return;
 	for (size_t i = 0; i < p->nr;)
 		i += !(p->item[i].watch == e->wd &&
-		       strcmp(name_of(p->item[i].path), e->name) == 0 && ask(p, i, fn, arg));
+		       strcmp(str_base_name(p->item[i].path), e->name) == 0 && ask(p, i, fn, arg));
 }
 
 void survey_places_changed(struct survey_places *p, survey_places_fn *fn, void *arg)

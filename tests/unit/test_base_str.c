@@ -202,6 +202,15 @@ TEST(stem)
 		assert_int_equal(str_stem(rows[i].text, rows[i].end), rows[i].len);
 }
 
+TEST(base_name)
+{
+	assert_string_equal(str_base_name("/a/b"), "b");
+	assert_string_equal(str_base_name("b"), "b");
+	assert_string_equal(str_base_name("a/"), "");
+	assert_string_equal(str_base_name("/"), "");
+	assert_string_equal(str_base_name(""), "");
+}
+
 TEST(glob)
 {
 	static const struct {
