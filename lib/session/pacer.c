@@ -28,30 +28,26 @@ static uint64_t earliest(const struct pacer *p)
 	return ns;
 }
 
+static void miss(struct pacer_pace *pace, uint64_t nr)
+{
+	pace->missed += nr;
+	pace->deadline_ns += nr * pace->period_ns;
+}
+
 /* To the next deadline in the future. */
 static void advance(struct pacer_pace *pace, uint64_t now_ns)
 {
-	uint64_t nr_missed;
-
 	pace->ticks += pace->is_due;
 	pace->is_due = false;
 	pace->deadline_ns += pace->period_ns;
-	if (now_ns < pace->deadline_ns)
-		return;
-	nr_missed = (now_ns - pace->deadline_ns) / pace->period_ns + 1;
-	pace->missed += nr_missed;
-	pace->deadline_ns += nr_missed * pace->period_ns;
+	if (now_ns >= pace->deadline_ns)
+		miss(pace, (now_ns - pace->deadline_ns) / pace->period_ns + 1);
 }
 
 void pacer_pass(struct pacer_pace *pace, uint64_t now_ns)
 {
-	uint64_t nr_missed;
-
-	if (now_ns < pace->deadline_ns)
-		return;
-	nr_missed = (now_ns - pace->deadline_ns) / pace->period_ns;
-	pace->missed += nr_missed;
-	pace->deadline_ns += nr_missed * pace->period_ns;
+	if (now_ns >= pace->deadline_ns)
+		miss(pace, (now_ns - pace->deadline_ns) / pace->period_ns);
 }
 
 /* One that comes to be due meanwhile is late, and not missed. */
