@@ -44,6 +44,23 @@ void doctor_fini(struct doctor *d)
 	machine_fini(&d->m);
 }
 
+void doctor_set(struct doctor_finding *out, enum doctor_state state, const char *found,
+		const char *get)
+{
+	out->state = state;
+	snprintf(out->found, sizeof(out->found), "%s", found);
+	snprintf(out->get, sizeof(out->get), "%s", get);
+}
+
+void doctor_set_libraries(struct doctor_finding *out, const struct doctor_program *p,
+			  const char *whose, const char *get)
+{
+	doctor_set(out, p->nr_without ? DOCTOR_NO : DOCTOR_YES, "", p->nr_without ? get : "");
+	snprintf(out->found, sizeof(out->found), "%u of %u%s have frame pointers%s%s",
+		 p->nr_libraries - p->nr_without, p->nr_libraries, whose,
+		 p->nr_without ? "; not: " : "", p->without);
+}
+
 /* --- what the machine is, for who reads a report of a fault */
 
 struct facts {
@@ -101,15 +118,18 @@ static const struct {
     [DOCTOR_UNKNOWN] = {"?", "?", "unknown"},
 };
 
+const char *doctor_sign(enum doctor_state state)
+{
+	return opt_std_has_utf8() ? states[state].sign : states[state].plain;
+}
+
 /* One that is a line of its own is broken where the terminal ends. */
 static void add_text_check(struct buf *out, const struct doctor_check *c,
 			   const struct doctor_finding *f)
 {
 	const bool is_missing = f->state == DOCTOR_NO || f->state == DOCTOR_PARTLY;
 
-	buf_printf(out, "%s %-*s %s\n",
-		   opt_std_has_utf8() ? states[f->state].sign : states[f->state].plain,
-		   NAME_COLUMNS, c->name, f->found);
+	buf_printf(out, "%s %-*s %s\n", doctor_sign(f->state), NAME_COLUMNS, c->name, f->found);
 	if (is_missing)
 		buf_printf(out, "    %s %s\n",
 			   c->is_extra ? "costs no answer:" : "costs:", c->costs);
@@ -159,7 +179,7 @@ static void run_checks(struct run *r, const struct doctor_check *checks, size_t 
 	for (size_t i = 0; i < nr; i++) {
 		struct doctor_finding f = {.state = DOCTOR_UNKNOWN};
 
-		checks[i].try(&r->d, &f);
+		doctor_try(&r->d, &checks[i], &f);
 		if (r->is_json)
 			add_json_check(&r->json, &checks[i], &f);
 		else
@@ -170,17 +190,10 @@ static void run_checks(struct run *r, const struct doctor_check *checks, size_t 
 	}
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* What is looked at is its interpreter. */
 static bool is_script(const struct doctor *d)
 {
-	return strncmp(base_name(d->program.name), d->program.judged.name,
+	return strncmp(str_base_name(d->program.name), d->program.judged.name,
 		       sizeof(d->program.judged.name) - 1) != 0;
 }
 
@@ -190,7 +203,7 @@ static void run_text(struct run *r)
 	run_checks(r, doctor_checks, DOCTOR_NR);
 	if (r->d.program.name) {
 		buf_printf(&r->out, "\n%s%s%s, and the files that it loads at its start:\n",
-			   base_name(r->d.program.name),
+			   str_base_name(r->d.program.name),
 			   is_script(&r->d) ? ", which is run by " : "",
 			   is_script(&r->d) ? r->d.program.judged.name : "");
 		run_checks(r, doctor_program_checks, doctor_nr_program_checks);
@@ -230,7 +243,7 @@ static void run_json(struct run *r)
 			run_checks(r, doctor_checks, DOCTOR_NR);
 		}
 		if (r->d.program.name) {
-			jsonw_text(j, "program", base_name(r->d.program.name));
+			jsonw_text(j, "program", str_base_name(r->d.program.name));
 			jsonw_text(j, "run_by", is_script(&r->d) ? r->d.program.judged.name : NULL);
 			JSONW_ARRAY(j, "program_checks") {
 				run_checks(r, doctor_program_checks, doctor_nr_program_checks);
@@ -267,7 +280,7 @@ static int read_program(struct doctor *d, const char *name)
 
 int doctor(const struct options *o)
 {
-	const char *name = o->doctor_program ? o->doctor_program
+	const char *name = o->doctor.value   ? o->doctor.value
 			   : o->command_argv ? o->command_argv[0]
 					     : NULL;
 	struct run r = {.is_json = strcmp(o->output_format, OPTIONS_FORMAT_JSON) == 0};

@@ -56,9 +56,10 @@ struct doctor {
 
 struct doctor_check {
 	const char *name;
-	void (*try)(struct doctor *d, struct doctor_finding *out);
-	const char *costs; /* without it */
-	bool is_extra;     /* costs no answer: it makes measuring cheaper, or is asked for apart */
+	void (*try)(struct doctor *d, struct doctor_finding *out); /* NULL: event says all */
+	const char *costs;                                         /* without it */
+	bool is_extra; /* costs no answer: it makes measuring cheaper, or is asked for apart */
+	const char *event, *yes; /* an event that must work, and what is said if it does */
 };
 
 enum doctor_id {
@@ -80,12 +81,24 @@ enum doctor_id {
 };
 /* doctor_machine.c */
 extern const struct doctor_check doctor_checks[DOCTOR_NR];
+/* Runs the check, also one of the program. */
+void doctor_try(struct doctor *d, const struct doctor_check *c, struct doctor_finding *out);
 
 /* doctor_program.c: of the program. */
 extern const struct doctor_check doctor_program_checks[];
 extern const size_t doctor_nr_program_checks;
 /* Reads the files of a program, as execvp looks for it. 0 or -errno. */
 int doctor_read_program(const struct doctor *d, const char *name, struct doctor_program *out);
+
+/* For checks: what was found, and how to get what is missing. */
+void doctor_set(struct doctor_finding *out, enum doctor_state state, const char *found,
+		const char *get);
+/* Of the libraries of a program: whose, in words; get: if some have no frame pointers. */
+void doctor_set_libraries(struct doctor_finding *out, const struct doctor_program *p,
+			  const char *whose, const char *get);
+
+/* ✓, ~, ✗ or ?; without UTF-8 +, ~, - or ?. */
+const char *doctor_sign(enum doctor_state state);
 
 /* 0 or -errno with *e. */
 int doctor_init(struct doctor *d, struct err *e);

@@ -28,26 +28,9 @@
 
 enum { MAX_VERSION_BYTES = 256, LEVEL_OWN = 2, LEVEL_KERNEL = 1 };
 
-static void set(struct doctor_finding *out, enum doctor_state state, const char *found,
-		const char *get)
-{
-	out->state = state;
-	snprintf(out->found, sizeof(out->found), "%s", found);
-	snprintf(out->get, sizeof(out->get), "%s", get);
-}
-
-static void set_support(struct doctor_finding *out, const struct event_support *s, const char *yes)
-{
-	if (s->state != READING_OK)
-		set(out, DOCTOR_NO, s->reason, s->hint);
-	else
-		set(out, *s->reason ? DOCTOR_PARTLY : DOCTOR_YES, *s->reason ? s->reason : yes,
-		    s->hint);
-}
-
 static void set_error(struct doctor_finding *out, const struct err *e)
 {
-	set(out, DOCTOR_NO, e->msg, e->hint);
+	doctor_set(out, DOCTOR_NO, e->msg, e->hint);
 }
 
 /* --- files of this program */
@@ -111,10 +94,10 @@ static void try_files(struct doctor *d, struct doctor_finding *out)
 			add_missing(&missing, &get, &parts[id], &e);
 	}
 	if (missing.len) {
-		set(out, DOCTOR_NO, buf_str(&missing), buf_str(&get));
+		doctor_set(out, DOCTOR_NO, buf_str(&missing), buf_str(&get));
 		return;
 	}
-	set(out, DOCTOR_YES, "", "");
+	doctor_set(out, DOCTOR_YES, "", "");
 	snprintf(out->found, sizeof(out->found), "%u of %d are there, of version %s%.300s", nr,
 		 PART_NR, CPUPERF_VERSION, buf_str(&extra));
 }
@@ -128,7 +111,7 @@ static void try_agent(struct doctor *d, struct doctor_finding *out)
 	if (part_check_preload(PART_AGENT, path, &e))
 		set_error(out, &e);
 	else
-		set(out, DOCTOR_YES, "it is there, of this version", "");
+		doctor_set(out, DOCTOR_YES, "it is there, of this version", "");
 }
 
 /* --- events of the kernel's perf */
@@ -161,7 +144,7 @@ static void try_own_event(struct doctor *d, bool is_user_only, const char *yes,
 	int rc = open_own(is_user_only);
 
 	if (rc == 0) {
-		set(out, DOCTOR_YES, yes, "");
+		doctor_set(out, DOCTOR_YES, yes, "");
 		return;
 	}
 	if (catalogue_find_spelled(&d->m.events.catalogue, "software:task_clock", &ev, NULL) == 0)
@@ -172,7 +155,7 @@ static void try_own_event(struct doctor *d, bool is_user_only, const char *yes,
 			 d->m.host.perf_event_paranoid);
 		event_support_hint_rights(&d->m.host, level, &s);
 	}
-	set(out, DOCTOR_NO, s.reason, s.hint);
+	doctor_set(out, DOCTOR_NO, s.reason, s.hint);
 }
 
 static void try_own(struct doctor *d, struct doctor_finding *out)
@@ -186,62 +169,42 @@ static void try_kernel(struct doctor *d, struct doctor_finding *out)
 }
 
 /* An event of the catalogue, in the way in which a session would measure it. */
-static const char *try_event(struct doctor *d, const char *name, struct event_support *out)
+static void check_event(struct doctor *d, const char *name, struct event_support *out)
 {
 	const char *why;
 	struct event ev;
 	struct err e = {0};
 
-	if (catalogue_find_spelled(&d->m.events.catalogue, name, &ev, &e) == 0)
-		return api_works_check(&d->works, &ev, out);
+	if (catalogue_find_spelled(&d->m.events.catalogue, name, &ev, &e) == 0) {
+		(void)api_works_check(&d->works, &ev, out);
+		return;
+	}
 	/* "Unknown event: NAME: why": where the list of events cannot be read, it is not unknown */
 	why = strstr(e.msg, ": tracefs ");
 	*out = (struct event_support){.state = READING_NOT_SUPPORTED};
 	snprintf(out->reason, sizeof(out->reason), "%.255s", why ? why + 2 : e.msg);
 	snprintf(out->hint, sizeof(out->hint), "%.255s", e.hint);
-	return "";
 }
 
-static void try_cpus(struct doctor *d, struct doctor_finding *out)
+/* yes: what is said where it works. */
+static void try_event(struct doctor *d, const char *name, const char *yes,
+		      struct doctor_finding *out)
 {
 	struct event_support s;
 
-	try_event(d, "software:cpu_clock", &s);
-	set_support(out, &s, "a clock of a CPU was opened");
+	check_event(d, name, &s);
+	if (s.state != READING_OK)
+		doctor_set(out, DOCTOR_NO, s.reason, s.hint);
+	else
+		doctor_set(out, *s.reason ? DOCTOR_PARTLY : DOCTOR_YES, *s.reason ? s.reason : yes,
+			   s.hint);
 }
 
-static void try_pmu(struct doctor *d, struct doctor_finding *out)
+static void try_waits(struct doctor *d, struct doctor_finding *out)
 {
-	struct event_support s;
-
-	try_event(d, "fixed:instructions_retired", &s);
-	set_support(out, &s, "instructions of a CPU were opened");
-}
-
-static void try_programs(struct doctor *d, struct doctor_finding *out)
-{
-	struct event_support s;
-
-	try_event(d, "sched:off_cpu_time", &s);
-	set_support(out, &s, "the programs of waits were loaded");
+	try_event(d, "sched:off_cpu_time", "the programs of waits were loaded", out);
 	if (out->state == DOCTOR_PARTLY) /* by records of switches */
 		snprintf(out->get, sizeof(out->get), "%s", d->works.waits.hint);
-}
-
-static void try_latencies(struct doctor *d, struct doctor_finding *out)
-{
-	struct event_support s;
-
-	try_event(d, "latency:run_queue", &s);
-	set_support(out, &s, "the programs of latencies were loaded");
-}
-
-static void try_tracepoints(struct doctor *d, struct doctor_finding *out)
-{
-	struct event_support s;
-
-	try_event(d, "tracepoint:sched:sched_switch", &s);
-	set_support(out, &s, "sched:sched_switch was opened");
 }
 
 /* --- what the kernel says of itself */
@@ -253,10 +216,11 @@ static void try_types(struct doctor *d, struct doctor_finding *out)
 	uint16_t magic = 0;
 
 	if (fd >= 0 && io_read_full(fd, &magic, sizeof(magic)) == sizeof(magic) && magic == MAGIC)
-		set(out, DOCTOR_YES, "the kernel's types (BTF) were read", "");
+		doctor_set(out, DOCTOR_YES, "the kernel's types (BTF) were read", "");
 	else
-		set(out, DOCTOR_NO, "this kernel does not have its types (/sys/kernel/btf/vmlinux)",
-		    "use a kernel with CONFIG_DEBUG_INFO_BTF; in a container, mount /sys");
+		doctor_set(out, DOCTOR_NO,
+			   "this kernel does not have its types (/sys/kernel/btf/vmlinux)",
+			   "use a kernel with CONFIG_DEBUG_INFO_BTF; in a container, mount /sys");
 }
 
 static int end_at_first(const char *text, size_t len, void *arg)
@@ -274,14 +238,15 @@ static void try_kallsyms(struct doctor *d, struct doctor_finding *out)
 	int rc = survey_symbols_run(&config);
 
 	if (rc == 1)
-		set(out, DOCTOR_YES, "/proc/kallsyms has addresses", "");
+		doctor_set(out, DOCTOR_YES, "/proc/kallsyms has addresses", "");
 	else if (rc == -EACCES || rc == -EPERM)
-		set(out, DOCTOR_NO, "the kernel hides the addresses in /proc/kallsyms",
+		doctor_set(
+		    out, DOCTOR_NO, "the kernel hides the addresses in /proc/kallsyms",
 		    "run as root, grant CAP_SYSLOG (setcap), or set kernel.kptr_restrict to 0 and "
 		    "kernel.perf_event_paranoid to 1");
 	else
-		set(out, DOCTOR_NO, "/proc/kallsyms cannot be read",
-		    "use a kernel with CONFIG_KALLSYMS; in a container, mount /proc");
+		doctor_set(out, DOCTOR_NO, "/proc/kallsyms cannot be read",
+			   "use a kernel with CONFIG_KALLSYMS; in a container, mount /proc");
 }
 
 /* --- processes that run already */
@@ -338,7 +303,7 @@ static void try_attach(struct doctor *d, struct doctor_finding *out)
 
 	(void)d;
 	if (stranger < 0) {
-		set(out, DOCTOR_UNKNOWN, strerror(-stranger), "");
+		doctor_set(out, DOCTOR_UNKNOWN, strerror(-stranger), "");
 		io_close(&end);
 		return;
 	}
@@ -347,9 +312,10 @@ static void try_attach(struct doctor *d, struct doctor_finding *out)
 	while (rc == 0 && waitpid(stranger, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	if (rc == 0)
-		set(out, DOCTOR_YES, "a process of this user was traced", "");
+		doctor_set(out, DOCTOR_YES, "a process of this user was traced", "");
 	else
-		set(out, DOCTOR_NO, "the kernel does not let this user trace processes of his own",
+		doctor_set(
+		    out, DOCTOR_NO, "the kernel does not let this user trace processes of his own",
 		    "run as root, grant CAP_SYS_PTRACE (in a container: --cap-add=SYS_PTRACE), or "
 		    "set kernel.yama.ptrace_scope to 0");
 }
@@ -361,18 +327,13 @@ static void try_libraries(struct doctor *d, struct doctor_finding *out)
 	struct doctor_program own;
 
 	if (doctor_read_program(d, "/proc/self/exe", &own) || !own.nr_libraries) {
-		set(out, DOCTOR_UNKNOWN, "cpuperf itself loads no library",
-		    "cpuperf --doctor=PROGRAM looks at those of a program");
+		doctor_set(out, DOCTOR_UNKNOWN, "cpuperf itself loads no library",
+			   "cpuperf --doctor=PROGRAM looks at those of a program");
 		return;
 	}
-	set(out, own.nr_without ? DOCTOR_NO : DOCTOR_YES, "",
-	    own.nr_without ? "-g=dwarf (the default) and -g=hybrid need none; or a distribution "
-			     "that builds with them (Fedora, Ubuntu 24.04)"
-			   : "");
-	snprintf(out->found, sizeof(out->found),
-		 "%u of %u libraries that cpuperf loads have %s%s%s",
-		 own.nr_libraries - own.nr_without, own.nr_libraries, "frame pointers",
-		 own.nr_without ? "; not: " : "", own.without);
+	doctor_set_libraries(out, &own, " libraries that cpuperf loads",
+			     "-g=dwarf (the default) and -g=hybrid need none; or a distribution "
+			     "that builds with them (Fedora, Ubuntu 24.04)");
 }
 
 static void try_debuginfod(struct doctor *d, struct doctor_finding *out)
@@ -386,7 +347,7 @@ static void try_debuginfod(struct doctor *d, struct doctor_finding *out)
 		return;
 	}
 	elf_debuginfod_close(client);
-	set(out, DOCTOR_YES, "a server is set, and the client's library is there", "");
+	doctor_set(out, DOCTOR_YES, "a server is set, and the client's library is there", "");
 }
 
 const struct doctor_check doctor_checks[DOCTOR_NR] = {
@@ -402,25 +363,26 @@ const struct doctor_check doctor_checks[DOCTOR_NR] = {
 		       "samples end at the system call; context switches and faults in the kernel "
 		       "are not counted",
 		       false},
-    [DOCTOR_CPUS] = {"whole CPUs", try_cpus,
+    [DOCTOR_CPUS] = {"whole CPUs", NULL,
 		     "only one's own commands and processes: not the machine, control groups, "
 		     "cpuperf --top, the dashboard of the machine",
-		     false},
-    [DOCTOR_PMU] = {"hardware counters", try_pmu,
+		     false, "software:cpu_clock", "a clock of a CPU was opened"},
+    [DOCTOR_PMU] = {"hardware counters", NULL,
 		    "no cycles, instructions, cache and branch misses: profiles are by the clock",
-		    false},
-    [DOCTOR_PROGRAMS] = {"waits (BPF)", try_programs,
+		    false, "fixed:instructions_retired", "instructions of a CPU were opened"},
+    [DOCTOR_PROGRAMS] = {"waits (BPF)", try_waits,
 			 "waits of a command are samples by records of its switches; no wakers, no "
 			 "waits of the machine",
 			 false},
-    [DOCTOR_LATENCIES] = {"latencies (BPF)", try_latencies,
-			  "no histograms of system calls, disks, run queue and interrupts", false},
+    [DOCTOR_LATENCIES] = {"latencies (BPF)", NULL,
+			  "no histograms of system calls, disks, run queue and interrupts", false,
+			  "latency:run_queue", "the programs of latencies were loaded"},
     [DOCTOR_TYPES] = {"kernel types (BTF)", try_types,
 		      "no programs in the kernel: see waits and latencies", false},
     [DOCTOR_KALLSYMS] = {"kernel symbols", try_kallsyms,
 			 "functions of the kernel have no names: [kernel]", false},
-    [DOCTOR_TRACEPOINTS] = {"tracepoints", try_tracepoints, "no events of the group tracepoint",
-			    false},
+    [DOCTOR_TRACEPOINTS] = {"tracepoints", NULL, "no events of the group tracepoint", false,
+			    "tracepoint:sched:sched_switch", "sched:sched_switch was opened"},
     [DOCTOR_ATTACH] = {"running processes", try_attach,
 		       "--attach does not work: the heap is measured of commands only", false},
     [DOCTOR_LIBRARIES] = {"frame pointers", try_libraries,
@@ -429,3 +391,11 @@ const struct doctor_check doctor_checks[DOCTOR_NR] = {
 			   "cpuperf_print --debuginfod downloads no missing symbols and sources",
 			   true},
 };
+
+void doctor_try(struct doctor *d, const struct doctor_check *c, struct doctor_finding *out)
+{
+	if (c->event)
+		try_event(d, c->event, c->yes, out);
+	else
+		c->try(d, out);
+}

@@ -56,11 +56,10 @@ static void look_at_program(const struct elf_file *f, const char *path, struct d
 /* The text is cut between two names. */
 static void add_name(char text[DOCTOR_MAX_NAMES], const char *path)
 {
-	const char *slash = strrchr(path, '/');
 	const size_t len = strlen(text);
 	char name[64];
 
-	snprintf(name, sizeof(name), "%.60s", slash ? slash + 1 : path);
+	snprintf(name, sizeof(name), "%.60s", str_base_name(path));
 	str_disarm(name);
 	if (len + strlen(name) + 8 < DOCTOR_MAX_NAMES)
 		snprintf(text + len, DOCTOR_MAX_NAMES - len, "%s%s", len ? ", " : "", name);
@@ -103,14 +102,6 @@ int doctor_read_program(const struct doctor *d, const char *name, struct doctor_
 	return usdt_files_each(&d->m.host, &objects, look_at, out);
 }
 
-static void set(struct doctor_finding *out, enum doctor_state state, const char *found,
-		const char *get)
-{
-	out->state = state;
-	snprintf(out->found, sizeof(out->found), "%s", found);
-	snprintf(out->get, sizeof(out->get), "%s", get);
-}
-
 static void try_agent(struct doctor *d, struct doctor_finding *out)
 {
 	const struct loadable_judged *judged = &d->program.judged;
@@ -121,14 +112,14 @@ static void try_agent(struct doctor *d, struct doctor_finding *out)
 	if (is_loadable &&
 	    part_check_preload(judged->answer == LOADABLE_OTHER ? PART_AGENT_I386 : PART_AGENT,
 			       path, &e)) {
-		set(out, DOCTOR_NO, e.msg, e.hint);
+		doctor_set(out, DOCTOR_NO, e.msg, e.hint);
 		return;
 	}
-	set(out, is_loadable ? DOCTOR_YES : DOCTOR_NO, "",
-	    judged->answer == LOADABLE_STATIC      ? "link it dynamically"
-	    : judged->answer == LOADABLE_SANITIZER ? "build it without the sanitizer"
-	    : judged->answer == LOADABLE_RIGHTS    ? "measure a copy without these rights"
-						   : "");
+	doctor_set(out, is_loadable ? DOCTOR_YES : DOCTOR_NO, "",
+		   judged->answer == LOADABLE_STATIC      ? "link it dynamically"
+		   : judged->answer == LOADABLE_SANITIZER ? "build it without the sanitizer"
+		   : judged->answer == LOADABLE_RIGHTS    ? "measure a copy without these rights"
+							  : "");
 	snprintf(out->found, sizeof(out->found), "%s %s", judged->name,
 		 loadable_reason(judged->answer == LOADABLE_OTHER ? LOADABLE_YES : judged->answer));
 }
@@ -141,23 +132,24 @@ static void try_symbols(struct doctor *d, struct doctor_finding *out)
 	const struct doctor_program *p = &d->program;
 
 	if (p->has_symbols)
-		set(out, DOCTOR_YES,
-		    p->is_debug_apart ? "its table of symbols is in a debug file of its own"
-				      : "it has its table of symbols",
-		    "");
+		doctor_set(out, DOCTOR_YES,
+			   p->is_debug_apart ? "its table of symbols is in a debug file of its own"
+					     : "it has its table of symbols",
+			   "");
 	else if (p->has_exports)
-		set(out, DOCTOR_PARTLY, "it is stripped: it names only what it exports", get);
+		doctor_set(out, DOCTOR_PARTLY, "it is stripped: it names only what it exports",
+			   get);
 	else
-		set(out, DOCTOR_NO, "it is stripped", get);
+		doctor_set(out, DOCTOR_NO, "it is stripped", get);
 }
 
 static void try_lines(struct doctor *d, struct doctor_finding *out)
 {
 	if (d->program.has_lines)
-		set(out, DOCTOR_YES, "it has DWARF with lines", "");
+		doctor_set(out, DOCTOR_YES, "it has DWARF with lines", "");
 	else
-		set(out, DOCTOR_NO, "it has no DWARF, nor a debug file",
-		    "build it with -g, or install its debug package");
+		doctor_set(out, DOCTOR_NO, "it has no DWARF, nor a debug file",
+			   "build it with -g, or install its debug package");
 }
 
 static void try_pointers(struct doctor *d, struct doctor_finding *out)
@@ -170,8 +162,8 @@ static void try_pointers(struct doctor *d, struct doctor_finding *out)
 	};
 	const struct doctor_program *p = &d->program;
 
-	set(out, states[p->pointers], "too few functions to judge by",
-	    p->pointers < ELF_POINTERS_ALL ? "build it with -fno-omit-frame-pointer" : "");
+	doctor_set(out, states[p->pointers], "too few functions to judge by",
+		   p->pointers < ELF_POINTERS_ALL ? "build it with -fno-omit-frame-pointer" : "");
 	if (p->pointers != ELF_POINTERS_UNKNOWN)
 		snprintf(out->found, sizeof(out->found),
 			 "%u of %u functions that were looked at set a frame pointer",
@@ -183,14 +175,10 @@ static void try_libraries(struct doctor *d, struct doctor_finding *out)
 	const struct doctor_program *p = &d->program;
 
 	if (!p->nr_libraries) {
-		set(out, DOCTOR_UNKNOWN, "it loads none at its start", "");
+		doctor_set(out, DOCTOR_UNKNOWN, "it loads none at its start", "");
 		return;
 	}
-	set(out, p->nr_without ? DOCTOR_NO : DOCTOR_YES, "",
-	    p->nr_without ? "-g=dwarf (the default) and -g=hybrid need none" : "");
-	snprintf(out->found, sizeof(out->found), "%u of %u have frame pointers%s%s",
-		 p->nr_libraries - p->nr_without, p->nr_libraries, p->nr_without ? "; not: " : "",
-		 p->without);
+	doctor_set_libraries(out, p, "", "-g=dwarf (the default) and -g=hybrid need none");
 }
 
 #define OF_POINTERS "with -g=fp and -g=aggregate its callers are missing"

@@ -75,7 +75,7 @@ static const char *find_remedy(struct doctor *d, const struct question *q,
 		return first->get;
 	}
 	for (size_t i = 0; i < MAX_WAYS && q->ways[i] != DOCTOR_NR; i++) {
-		doctor_checks[q->ways[i]].try(d, &f);
+		doctor_try(d, &doctor_checks[q->ways[i]], &f);
 		if (f.state != DOCTOR_NO)
 			return NULL;
 		if (!i)
@@ -90,18 +90,13 @@ static const char *find_remedy(struct doctor *d, const struct question *q,
 
 static void add_question(struct doctor *d, const struct question *q, struct buf *out)
 {
-	const bool has_utf8 = opt_std_has_utf8();
 	struct doctor_finding first;
-	const char *remedy = find_remedy(d, q, &first);
+	const char *remedy = find_remedy(d, q, &first), *note = remedy ?: q->if_so;
+	const enum doctor_state state = remedy      ? DOCTOR_NO
+					: *q->if_so ? DOCTOR_UNKNOWN
+						    : DOCTOR_YES;
 
-	const char *note = remedy ? remedy : q->if_so;
-
-	buf_printf(out, "%s %-24s %s\n",
-		   remedy      ? has_utf8 ? "✗" : "-"
-		   : *q->if_so ? "?"
-		   : has_utf8  ? "✓"
-			       : "+",
-		   q->text, q->command);
+	buf_printf(out, "%s %-24s %s\n", doctor_sign(state), q->text, q->command);
 	if (*note)
 		buf_printf(out, "    %s\n", note);
 }

@@ -34,15 +34,6 @@ bool help_is_asked(int argc, char **argv)
 	return argc > 1 && strcmp(argv[1], verb) == 0;
 }
 
-static int print(const struct buf *out)
-{
-	int rc = buf_error(out) ?: io_write_full(STDOUT_FILENO, buf_str(out), out->len);
-
-	if (rc && rc != -EPIPE)
-		log_error("standard output: %s", strerror(-rc));
-	return rc && rc != -EPIPE ? EXIT_FAILED : EXIT_DONE;
-}
-
 static int list_topics(void)
 {
 	BUF_AUTO(out, MAX_PAGE_BYTES);
@@ -52,7 +43,7 @@ static int list_topics(void)
 		buf_printf(&out, "  %-*s %s\n", NAME_WIDTH, topics[i].name, topics[i].summary);
 	buf_adds(&out, "\ncpuperf --manual opens the manual, from symptoms to commands;"
 		       " --help has the usual options, --help=all all.\n");
-	return print(&out);
+	return print_result(&out);
 }
 
 static const struct topic *find_topic(const char *word, struct err *e)
@@ -94,7 +85,7 @@ static void become_man(const char *path)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* Distributions compress pages. */
+/* As it is installed: plain, or compressed. */
 static int load_page(const char *path, struct buf *page)
 {
 	static const char magic[] = "\x1f\x8b";
@@ -129,7 +120,7 @@ static int print_page(const struct topic *t, const char *path, struct err *e)
 		 t->section);
 	buf_addc(&page, '\0');
 	man_text(page.data, TEXT_WIDTH, &out);
-	return print(&out);
+	return print_result(&out);
 }
 
 static int show_page(const struct topic *t)
@@ -138,8 +129,8 @@ static int show_page(const struct topic *t)
 	const bool is_found = find_page(t, path);
 	struct err e = {0};
 
-	if (is_found) /* else man could only say that there is none, or show that of another version
-		       */
+	/* man alone would say that there is none, or show that of another version */
+	if (is_found)
 		become_man(path);
 	return print_page(t, is_found ? path : NULL, &e);
 }

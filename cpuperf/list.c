@@ -233,8 +233,9 @@ static void log_missing(const struct list *l, const struct catalogue *c)
 
 int list_events(const struct options *o, const struct catalogue *c)
 {
-	struct list l = {.pattern = o->list_pattern,
-			 .synonym = o->list_pattern ? event_synonym_find(o->list_pattern) : NULL,
+	struct list l = {.pattern = o->list_events.value,
+			 .synonym =
+			     o->list_events.value ? event_synonym_find(o->list_events.value) : NULL,
 			 .host = c->host,
 			 .format = find_format(o->output_format)};
 	int status = EXIT_FAILED, rc = 0;

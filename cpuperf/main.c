@@ -289,8 +289,8 @@ static int look_at_events(const struct options *o)
 		status = fail(EXIT_USAGE, &e);
 	} else {
 		wanted_name_objects(o, &spec, &m.objects);
-		status = o->list_events ? list_events(o, &m.events.catalogue)
-					: describe_event(o, &m.events.catalogue);
+		status = o->list_events.is ? list_events(o, &m.events.catalogue)
+					   : describe_event(o, &m.events.catalogue);
 	}
 	spec_fini(&spec);
 	machine_fini(&m);
@@ -299,9 +299,9 @@ static int look_at_events(const struct options *o)
 
 static int run(struct options *o)
 {
-	bool describes = o->list_events || o->describe_event; /* also of a target */
+	bool describes = o->list_events.is || o->describe_event; /* also of a target */
 
-	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
+	if (o->list_specs + o->list_events.is + (o->describe_event != NULL) +
 		(o->check_spec || o->strict || chooses_events(o) ||
 		 (options_have_target(o) && !describes)) >
 	    1) {
@@ -309,7 +309,7 @@ static int run(struct options *o)
 			  "(--check-spec, --strict, --event, a command) are mutually exclusive");
 		return EXIT_USAGE;
 	}
-	if (o->doctor)
+	if (o->doctor.is)
 		return doctor(o);
 	if ((o->list_specs || describes) && strcmp(o->output_format, OPTIONS_FORMAT_JSON) == 0) {
 		log_error("--output-format=json is for answers: lists are csv or ndjson");
@@ -317,7 +317,7 @@ static int run(struct options *o)
 	}
 	if (o->list_specs)
 		return list_specs(o->output_format);
-	if (o->list_events || o->describe_event)
+	if (o->list_events.is || o->describe_event)
 		return look_at_events(o);
 	return measure(o);
 }
@@ -331,7 +331,7 @@ static bool is_one_of(const char *word, const char *const *list, size_t nr)
 static bool is_session(const char *word)
 {
 	static const char data[] = "perf.data";
-	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	const char *name = str_base_name(word);
 	char manifest[PATH_MAX];
 
 	if (strncmp(name, data, sizeof(data) - 1) == 0 || str_stem(name, ".cpsession"))
@@ -450,8 +450,8 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
-	if (o->opens_manual)
-		return help_open_manual(o->manual);
+	if (o->manual.is)
+		return help_open_manual(o->manual.value);
 	if (!versus_options_are_used(&o->versus) && comparison_is_only_format(o->output_format)) {
 		log_error("--output-format=%s requires --versus or --sweep", o->output_format);
 		return EXIT_USAGE;

@@ -13,26 +13,13 @@
 #include <errno.h>
 #include <string.h>
 
-static int set_list_events(const struct opt_row *row, const char *value, void *target,
-			   struct err *e)
+/* Of a struct option_asked. */
+static int set_asked(const struct opt_row *row, const char *value, void *target, struct err *e)
 {
-	struct options *o = target;
+	struct option_asked *asked = (struct option_asked *)((char *)target + row->offset);
 
-	(void)row;
 	(void)e;
-	o->list_events = true;
-	o->list_pattern = value;
-	return 0;
-}
-
-static int set_doctor(const struct opt_row *row, const char *value, void *target, struct err *e)
-{
-	struct options *o = target;
-
-	(void)row;
-	(void)e;
-	o->doctor = true;
-	o->doctor_program = value;
+	*asked = (struct option_asked){.is = true, .value = value};
 	return 0;
 }
 
@@ -57,17 +44,6 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 	if (!how->name)
 		return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
 	o->callgraph = how;
-	return 0;
-}
-
-static int set_manual(const struct opt_row *row, const char *value, void *target, struct err *e)
-{
-	struct options *o = target;
-
-	(void)row;
-	(void)e;
-	o->opens_manual = true;
-	o->manual = value;
 	return 0;
 }
 
@@ -573,7 +549,8 @@ static const struct opt_row before[] = {
 	 "PATTERN, text omits what takes time: events of programs in the kernel are not tried, and "
 	 "libraries are not read for the probes that they have built in. With "
 	 "--model-name, list the events of another CPU model.",
-     .set = set_list_events,
+     .set = set_asked,
+     .offset = offsetof(struct options, list_events),
      .has_no_variable = true,
      .excludes = MEASURING},
     {.name = "describe-event",
@@ -606,7 +583,8 @@ static const struct opt_row before[] = {
 	     "lines and frame pointers, and can load the agent. Exit status: 0, or 1 if something "
 	     "is missing that costs answers; 2, it could not be tried. The text has no private "
 	     "names: it is made for reports of faults. With --output-format=json one document.",
-     .set = set_doctor,
+     .set = set_asked,
+     .offset = offsetof(struct options, doctor),
      .has_no_variable = true,
      .excludes = MEASURING " list-events describe-event list-specs check-spec versus sweep hosts"},
     {.name = "manual",
@@ -616,7 +594,8 @@ static const struct opt_row before[] = {
      .help = "Open the manual in the browser (xdg-open), which leads from a symptom to a command; "
 	     "where there is no screen, or where its pages are not installed, show the page of "
 	     "man. cpuperf help lists the topics; cpuperf help TOPIC shows the page of man alone.",
-     .set = set_manual,
+     .set = set_asked,
+     .offset = offsetof(struct options, manual),
      .has_no_variable = true,
      .excludes = MEASURING},
 };

@@ -27,6 +27,12 @@ enum { OPTIONS_MAX_OVERRIDES = 32 };
 
 enum { OPTIONS_METRICS_THINGS = 100, OPTIONS_MAX_METRICS_THINGS = 10000 };
 
+/* An option that may have a value. */
+struct option_asked {
+	bool is;           /* it is given */
+	const char *value; /* NULL: without one */
+};
+
 struct options {
 	struct opt_std std;
 	bool is_output_named; /* output is --output */
@@ -34,11 +40,11 @@ struct options {
 	bool until_end;       /* the iteration lasts until the command ends */
 	bool has_no_perf;     /* the kernel refuses all perf events, and no spec was asked for:
 				 TIMERS_SPEC */
-	bool check_spec, list_events, list_specs, strict, live, no_live, top, run_spec_command;
-	const char *list_pattern; /* NULL: all */
+	bool check_spec, list_specs, strict, live, no_live, top, run_spec_command;
+	struct option_asked list_events; /* a pattern */
 	const char *describe_event;
-	bool doctor, is_bare;       /* is_bare: there are no arguments */
-	const char *doctor_program; /* NULL: none */
+	struct option_asked doctor; /* a program */
+	bool is_bare;               /* there are no arguments */
 	const char *spec_file;
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;
@@ -70,8 +76,7 @@ struct options {
 	const struct as_part *part; /* NULL: the session is no part of a job on hosts */
 	const char *save_alerts;    /* NULL: not saved */
 	struct reload *reload;      /* borrowed; NULL: SIGHUP ends the session */
-	bool opens_manual;
-	const char *manual;                           /* a topic; NULL: its first page */
+	struct option_asked manual; /* a topic */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 
