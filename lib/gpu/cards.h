@@ -1,6 +1,6 @@
 /*
  * Which card of /sys/class/drm a client of a GPU belongs to: by the PCI address of its device, or
- * by the minor number of its device file. Private to collect/gpu_*.c.
+ * by the minor number of its device file. Private to gpu/.
  */
 #ifndef GPU_CARDS_H
 #define GPU_CARDS_H

@@ -9,7 +9,7 @@
  * its device), else only what it uses from then on. They never go back: a client that ends leaves
  * what was last read of it, and what it used after that is missed.
  *
- * Private to collect/gpu_*.c.
+ * Private to gpu/.
  */
 #ifndef GPU_CLIENTS_H
 #define GPU_CLIENTS_H

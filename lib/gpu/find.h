@@ -1,7 +1,7 @@
 /*
  * The descriptors of all processes that are open on GPUs: found by an iterator in the kernel, or by
  * the links of /proc/PID/fd, which are read again if the CPU clock of the process has moved.
- * Private to collect/gpu_*.c.
+ * Private to gpu/.
  */
 #ifndef GPU_FIND_H
 #define GPU_FIND_H

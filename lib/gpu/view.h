@@ -1,7 +1,7 @@
 /*
  * What the two sources of things share that show the clients of GPUs: engines and processes. They
  * are joined when they are opened (collect_many_source.join), so that each client is read once.
- * The base of a share's readings is the whole of the thing. Private to collect/gpu_*.c.
+ * The base of a share's readings is the whole of the thing. Private to gpu/.
  */
 #ifndef GPU_VIEW_H
 #define GPU_VIEW_H
