@@ -24,6 +24,7 @@ struct arena;
 struct cpuset;
 struct err;
 struct event_probe;
+struct functions_place;
 struct host;
 
 /* The numbers of Fuchsia's groups, then ours. An event's id is group << 11 | number. */
@@ -40,6 +41,7 @@ enum event_group_id {
 	EVENT_GROUP_HEAP = 10,
 	EVENT_GROUP_RESOURCE = 11,
 	EVENT_GROUP_GPU = 12,
+	EVENT_GROUP_FUNCTION = 13,
 };
 
 /* Which of the flags os and user an event honours alone. Both flags together always mean all. */
@@ -83,6 +85,8 @@ struct event_row {
 	const char *choice; /* per-thing events: the spec key that selects things; NULL */
 	const struct event_probe *probes; /* group usdt: its places; event/usdt.h */
 	uint32_t nr_probes;
+	const struct functions_place *functions; /* group function: functions/functions.h */
+	uint32_t nr_functions;
 	const char *danger;  /* why measuring it may break the program; NULL: it does not */
 	const char *missing; /* why a listed event cannot work on this machine; NULL: it may */
 };

@@ -33,6 +33,7 @@ struct plan_event;
 struct pmu_count;
 struct region_times_list;
 struct spec_pos;
+struct trace_function;
 struct trace_histogram;
 struct trace_mark_name;
 struct trace_marks;
@@ -147,6 +148,8 @@ struct source {
 	 * borrowed until the next call. */
 	size_t (*histograms)(struct source_use *u, bool is_look,
 			     const struct trace_histogram **out);
+	/* The same of functions; of the last two boundaries alone. */
+	size_t (*functions)(struct source_use *u, const struct trace_function **out);
 	/* What happened by region since the last call. False: regions are not added up. */
 	bool (*regions)(struct source_use *u, uint64_t now_ns, struct region_times_list *out);
 	/* To which processes of the target connect, for this variable of a command. */

@@ -255,6 +255,41 @@ static int load_histogram(struct profile_load *l, const struct trace_frame *f)
 	return rc == -EFBIG ? 0 : rc;
 }
 
+static int add_function(struct profile_load *l, const struct trace_function_owned *f)
+{
+	struct trace_function_owned *to;
+
+	if (f->function.event >= l->session_events->nr)
+		return -EINVAL;
+	if (l->nr_functions == PROFILE_MAX_FUNCTIONS)
+		return -EFBIG;
+	to = MEM_ADD(l->functions, l->nr_functions, l->function_room);
+	if (!to)
+		return -ENOMEM;
+	*to = *f;
+	return 0;
+}
+
+static int load_function(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_function_owned v;
+	int rc = trace_decode_function(f, &v);
+
+	if (rc)
+		return rc;
+	rc = add_function(l, &v);
+	if (rc)
+		trace_function_fini(&v);
+	l->functions_dropped |= rc == -EFBIG;
+	return rc == -EFBIG ? 0 : rc;
+}
+
+static void free_functions(struct profile_load *l)
+{
+	while (l->nr_functions)
+		trace_function_fini(&l->functions[--l->nr_functions]);
+}
+
 static void free_histograms(struct profile_load *l)
 {
 	while (l->nr_histograms)
@@ -332,6 +367,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_HELD] = load_held,
     [TRACE_FRAME_WINDOW] = load_window,
     [TRACE_FRAME_HISTOGRAM] = load_histogram,
+    [TRACE_FRAME_FUNCTION] = load_function,
     [TRACE_FRAME_DIVISOR] = load_divisor,
     [TRACE_FRAME_MEMORY] = load_memory,
 };
@@ -401,6 +437,9 @@ static void report(struct profile_load *l, bool is_whole)
 	if (l->histograms_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
 				    "has more histograms than can be stored: the rest is skipped");
+	if (l->functions_dropped)
+		profile_faults_lose(&l->faults, -EFBIG,
+				    "has more functions than can be stored: the rest is skipped");
 	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
 			     "reading of unknown events: ignored",
 			     "readings of unknown events: ignored");
@@ -415,6 +454,7 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 	trace_sampling_fini(&l->sampling);
 	profile_things_reset(&l->things);
 	free_histograms(l);
+	free_functions(l);
 	free_memory(l);
 	if (l->session_events->nr)
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
@@ -460,6 +500,8 @@ int profile_load_end(struct profile_load *l)
 	l->trace.nr_histograms = l->nr_histograms;
 	l->trace.sizes = l->sizes;
 	l->trace.nr_sizes = l->nr_sizes;
+	l->trace.functions = l->functions;
+	l->trace.nr_functions = l->nr_functions;
 	set_task_times(l);
 	if (l->has_totals) {
 		drop_ticks(l);
@@ -514,9 +556,11 @@ void profile_load_fini(struct profile_load *l)
 	trace_sampling_fini(&l->sampling);
 	profile_things_fini(&l->things);
 	free_histograms(l);
+	free_functions(l);
 	free_memory(l);
 	mem_free(l->histograms);
 	mem_free(l->sizes);
+	mem_free(l->functions);
 	mem_free(l->pairs);
 	mem_free(l->further);
 }

@@ -30,12 +30,14 @@ struct profile_load {
 	size_t nr_histograms, histogram_room;
 	struct trace_histogram *sizes; /* the same, of the heap */
 	size_t nr_sizes, size_room;
+	struct trace_function_owned *functions; /* owned, like what is in them */
+	size_t nr_functions, function_room;
 	struct trace_memory_owned memory[PROFILE_MAX_MEMORY]; /* nr_memory of them */
 	struct mapping_map maps[PROFILE_MAX_MEMORY];          /* theirs */
 	size_t nr_memory;
 	struct arena notes;
 	struct profile_trace trace;
-	bool has_totals, notes_dropped, histograms_dropped;
+	bool has_totals, notes_dropped, histograms_dropped, functions_dropped;
 	size_t nr_foreign_readings;
 };
 

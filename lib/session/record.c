@@ -302,6 +302,8 @@ void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
 
 void recorder_add_histograms(struct trace_writer *w, const struct session_iteration *it)
 {
+	for (size_t i = 0; i < it->nr_functions; i++)
+		trace_writer_function(w, &it->functions[i]);
 	for (size_t i = 0; i < it->nr_histograms; i++)
 		trace_writer_histogram(w, &it->histograms[i]);
 }

@@ -67,7 +67,7 @@ void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
 
 /* Adds the target, in the trace that has no CPU. */
 void recorder_add_target(struct trace_writer *w, const struct session_iteration *it);
-/* The same for histograms, in trace 0. */
+/* The same for histograms and functions, in trace 0. */
 void recorder_add_histograms(struct trace_writer *w, const struct session_iteration *it);
 
 /* rc and *why are the result for a file. If somebody took its name, only this file is lost: adds a

@@ -64,6 +64,8 @@ struct session_iteration {
 	uint32_t nr_traces;
 	const struct trace_histogram *histograms; /* nr_histograms of them; event: of the plan */
 	size_t nr_histograms;
+	const struct trace_function *functions; /* the same; not of a look */
+	size_t nr_functions;
 	/* NULL: none are received, or wants_regions is not set. With looks, theirs only. */
 	const struct region_times_list *regions;
 };

@@ -236,6 +236,17 @@ void source_uses_histograms(const struct source_uses *s, bool is_look,
 	}
 }
 
+size_t source_uses_functions(const struct source_uses *s, const struct trace_function **out)
+{
+	size_t nr = 0;
+
+	*out = NULL;
+	EACH_USE(u, s, functions)
+		if (!nr)
+			nr = u->source->functions(u, out);
+	return nr;
+}
+
 const char *source_uses_socket(const struct source_uses *s, const char *variable)
 {
 	EACH_USE(u, s, socket)

@@ -477,13 +477,13 @@ void trace_ids_fini(struct trace_ids *ids)
 	*ids = (struct trace_ids){0};
 }
 
-static bool is_in_order(const struct trace_histogram *h)
+static bool are_in_order(const struct trace_bucket *bucket, size_t nr)
 {
-	for (size_t i = 0; i < h->nr; i++)
-		if (h->bucket[i].number >= TRACE_HISTOGRAM_BUCKETS ||
-		    (i && h->bucket[i].number <= h->bucket[i - 1].number))
+	for (size_t i = 0; i < nr; i++)
+		if (bucket[i].number >= TRACE_HISTOGRAM_BUCKETS ||
+		    (i && bucket[i].number <= bucket[i - 1].number))
 			return false;
-	return h->bits == TRACE_HISTOGRAM_BITS;
+	return true;
 }
 
 int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *out)
@@ -500,10 +500,46 @@ int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *
 	if (rc)
 		return rc;
 	out->bucket = item;
-	if (is_in_order(out))
+	if (out->bits == TRACE_HISTOGRAM_BITS && are_in_order(out->bucket, out->nr))
 		return 0;
 	trace_histogram_fini(out);
 	return -EINVAL;
+}
+
+/* One without a name, or with other buckets, is invalid. */
+int trace_decode_function(const struct trace_frame *f, struct trace_function_owned *out)
+{
+	struct trace_function_owned v = {.store = store_new()};
+	struct trace_decoder d;
+	void *item;
+	int rc;
+
+	if (!v.store)
+		return -ENOMEM;
+	rc = begin(&d, f, TRACE_FRAME_FUNCTION) ? 0 : -EINVAL;
+	if (rc == 0) {
+		d.store = v.store;
+		trace_decode(&d, trace_function_fields, &v.function);
+		rc = result(&d);
+	}
+	rc = rc ?: trace_decode_list(&d.c, &trace_bucket_list, &item, &v.function.nr);
+	if (rc == 0)
+		v.function.bucket = item;
+	if (rc == 0 && (v.function.bits != TRACE_HISTOGRAM_BITS || !*v.function.name ||
+			!are_in_order(v.function.bucket, v.function.nr)))
+		rc = -EINVAL;
+	if (rc)
+		trace_function_fini(&v);
+	else
+		*out = v;
+	return rc;
+}
+
+void trace_function_fini(struct trace_function_owned *f)
+{
+	mem_free((void *)f->function.bucket);
+	store_free(f->store);
+	*f = (struct trace_function_owned){.store = NULL};
 }
 
 int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out)

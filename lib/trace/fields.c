@@ -296,6 +296,16 @@ const struct trace_field trace_histogram_fields[] = {
     END,
 };
 
+const struct trace_field trace_function_fields[] = {
+    U32(trace_function, event),     U32(trace_function, flags),
+    U32(trace_function, way),       U32(trace_function, bits),
+    U64(trace_function, address),   U64(trace_function, calls),
+    U64(trace_function, wall_ns),   U64(trace_function, self_ns),
+    U64(trace_function, cpu_ns),    U64(trace_function, max_ns),
+    U64(trace_function, cost_ns),   TEXT16(trace_function, name),
+    TEXT16(trace_function, object), END,
+};
+
 static const struct trace_field bucket_fields[] = {
     U32(trace_bucket, number),
     ZERO32,

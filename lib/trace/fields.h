@@ -31,7 +31,7 @@ struct trace_field {
 	uint32_t max;
 };
 
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_RANGE + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_FUNCTION + 1 };
 
 /* Marks in few bytes: what differs from the one before. Their number, then of each: its kind and
  * what follows (the three highest bits), the time since the one before, and its depth, value and
@@ -43,8 +43,8 @@ int trace_marks_decode(struct cursor *c, struct trace_mark **out, size_t *nr);
 /* Fields of frames whose payload is one structure; NULL for other kinds. */
 extern const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS];
 extern const struct trace_field trace_event_fields[], trace_sampling_fields[],
-    trace_histogram_fields[], trace_marks_fields[], trace_memory_fields[], trace_mapping_fields[],
-    trace_file_parts_fields[];
+    trace_histogram_fields[], trace_function_fields[], trace_marks_fields[], trace_memory_fields[],
+    trace_mapping_fields[], trace_file_parts_fields[];
 
 /* Items of equal length, after a head of u32 item length and u32 number. */
 struct trace_list {

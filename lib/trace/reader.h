@@ -167,6 +167,14 @@ int trace_decode_held(const struct trace_frame *f, struct trace_held *out);
 /* out->bucket is owned: trace_histogram_fini frees it. -EINVAL also for buckets of another width,
  * or not in order. */
 int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *out);
+/* Texts and buckets are owned: trace_function_fini frees them. -EINVAL also for one without a name,
+ * and for buckets as above. */
+struct trace_function_owned {
+	struct trace_function function;
+	void *store;
+};
+int trace_decode_function(const struct trace_frame *f, struct trace_function_owned *out);
+void trace_function_fini(struct trace_function_owned *f);
 int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out);
 int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out);
 /* out->mark is owned: trace_marks_fini frees it. -EINVAL also for marks that are not in order. */

@@ -46,6 +46,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_FILE_PARTS = 28,  /* of a mapped file that will not be found: its symbols */
 	TRACE_FRAME_MEMORY = 29,      /* a map of the target's memory */
 	TRACE_FRAME_RANGE = 30,       /* the addresses in the frame of kallsyms that follows */
+	TRACE_FRAME_FUNCTION = 31,    /* calls of a function in the iteration */
 };
 
 enum trace_boundary {
@@ -404,6 +405,36 @@ struct trace_histogram {
 	char what[TRACE_HISTOGRAM_BYTES];  /* "1234 bash", "vda read", "3 net_rx"; "": all */
 	char part[TRACE_HISTOGRAM_BYTES];  /* "queue", "device"; "": the event has no parts */
 	const struct trace_bucket *bucket; /* those with a count, by number */
+	size_t nr;
+};
+
+/* Calls of a function in the iteration, by all tasks measured; in trace 0. Numbers add up over
+ * frames, iterations and sessions, but for max_ns. */
+enum trace_function_flags {
+	TRACE_FUNCTION_HAS_TIMES = 1 << 0, /* wall_ns, self_ns, max_ns, buckets */
+	TRACE_FUNCTION_HAS_CPU = 1 << 1,   /* cpu_ns */
+};
+enum trace_function_way {
+	TRACE_FUNCTION_KERNEL = 1,   /* a breakpoint (uprobe) */
+	TRACE_FUNCTION_PATCHED = 2,  /* the agent in the program, which replaced instructions */
+	TRACE_FUNCTION_COMPILED = 3, /* the agent, called by what the compiler has put there */
+};
+struct trace_function {
+	uint32_t event;   /* index in the events frame */
+	uint32_t flags;   /* enum trace_function_flags */
+	uint32_t way;     /* enum trace_function_way; readers accept others */
+	uint32_t bits;    /* as of a histogram */
+	uint64_t address; /* of the symbol, in its file */
+	uint64_t calls;   /* that began */
+	/* Of the calls that ended, whose number is the sum of the buckets: time from entry to
+	 * return; that without the other functions measured that it calls; and the time on a CPU.
+	 */
+	uint64_t wall_ns, self_ns, cpu_ns;
+	uint64_t max_ns;    /* the longest since the start of the session */
+	uint64_t cost_ns;   /* what measuring has added to wall_ns: an estimate; 0: not known */
+	const char *name;   /* as in the table of symbols: mangled */
+	const char *object; /* the path of its file */
+	const struct trace_bucket *bucket; /* of wall_ns, as of a histogram */
 	size_t nr;
 };
 

@@ -226,6 +226,15 @@ void trace_writer_histogram(struct trace_writer *w, const struct trace_histogram
 	frame_end(&w->own, at, TRACE_FRAME_HISTOGRAM);
 }
 
+void trace_writer_function(struct trace_writer *w, const struct trace_function *f)
+{
+	size_t at = frame_begin(&w->own);
+
+	trace_encode(&w->own.bytes, trace_function_fields, f);
+	trace_encode_list(&w->own.bytes, &trace_bucket_list, f->bucket, f->nr);
+	frame_end(&w->own, at, TRACE_FRAME_FUNCTION);
+}
+
 void trace_writer_switch(struct trace_writer *w, const struct trace_switch *s)
 {
 	add_frame(&w->own, TRACE_FRAME_SWITCH, s);
