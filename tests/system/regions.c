@@ -204,16 +204,30 @@ static void run_fork(int is_exec)
 	CPUPERF_END;
 }
 
+/* The order of two marks with the same time in different objects is not known: the next one is
+ * later, also where the clock has steps. */
+static void step(void)
+{
+	uint64_t from = clock_ns(CLOCK_MONOTONIC);
+
+	while (clock_ns(CLOCK_MONOTONIC) < from + 1000)
+		;
+}
+
 /* In the first block this program has begun as much as it ended. */
 static void end_block(void (*begin)(void), void (*end)(void))
 {
 	for (int i = 0; i < 2; i++) {
 		begin();
+		step();
 		CPUPERF_END;
+		step();
 	}
 	CPUPERF_REGION("block");
+	step();
 	begin();
 	end();
+	step();
 }
 
 /* Regions that this program begins and the object ends, and the other way round. */
@@ -228,12 +242,17 @@ static void run_across(const char *path)
 	*(void **)&end = dlsym(object, "object_end");
 	for (int i = 0; i < 10; i++) {
 		CPUPERF_BEGIN("main");
+		step();
 		end();
+		step();
 		end_block(begin, end);
+		step();
 		begin();
+		step();
 		CPUPERF_BEGIN("inner");
 		CPUPERF_END;
 		CPUPERF_END;
+		step();
 	}
 }
 

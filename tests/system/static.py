@@ -178,13 +178,13 @@ def main():
             f.write(PROGRAM)
         run("cc", "-static", "-g", "-O1", "-fno-omit-frame-pointer", "-o", f"{top}/spin", f"{top}/spin.c")
         roots = [make_root(top, "empty", pack)]
-        if shutil.which("busybox"):
+        if shutil.which("busybox") and subprocess.run(["ldd", shutil.which("busybox")], capture_output=True, check=False).returncode:
             roots.append(make_root(top, "busybox", pack))
             shutil.copy(shutil.which("busybox"), f"{roots[1]}/bin/busybox")
             done = run(*inside(roots[1], "/bin/busybox", "sh", "-c", shlex.join(["/bin/cpuperf", "--version"])))
             assert done.stdout.startswith("cpuperf "), done
         else:
-            print("skip: the root with a busybox: there is none here")
+            print("skip: the root with a busybox: there is none here that is linked statically")
         for root in roots:
             shutil.copy(f"{top}/spin", f"{root}/spin")
             for user in "0:0", f"{NOBODY}:{NOBODY}":
