@@ -354,7 +354,7 @@ static int find_sent(const char *wanted, struct hosts_send *out, struct err *e)
 	if (rc == 0 && !out->nr) {
 		rc = err_set(e, -ENOENT, "--send: there is no cpuperf-MACHINE-linux.tar.gz in %s",
 			     folder);
-		err_hint(e, "use --send=FILE; scripts/package static makes such a file");
+		err_hint(e, "use --send=FILE; scripts/package tar makes such a file");
 	}
 	return rc;
 }

@@ -72,7 +72,7 @@ static int add(struct hosts_send *s, const char *path, int fd, struct err *e)
 
 	if (!find_machine(path, machine)) {
 		err_set_at(e, -EINVAL, path, 0, 0, "is not named cpuperf-MACHINE-linux.tar.gz");
-		err_hint(e, "scripts/package static makes such a file");
+		err_hint(e, "scripts/package tar makes such a file");
 		return -EINVAL;
 	}
 	if (hosts_send_find(s, machine, strlen(machine)))

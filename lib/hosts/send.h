@@ -1,5 +1,5 @@
 /*
- * cpuperf for hosts that have none: files that scripts/package static makes, one for each machine
+ * cpuperf for hosts that have none: files that scripts/package tar makes, one for each machine
  * (as uname -m names it), and what a host does to receive one.
  *
  * The starter cannot know what a host has. So it asks ssh for a script, which becomes the cpuperf

@@ -171,7 +171,7 @@ def main():
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="cpuperf-static.") as top:
         os.chmod(top, 0o755)
-        run(f"{TREE}/scripts/package", "static", f"--output={top}")
+        run(f"{TREE}/scripts/package", "tar", f"--output={top}")
         pack = f"{top}/{NAME}.tar.gz"
         print(f"{os.path.getsize(pack):,} bytes", flush=True)
         with open(f"{top}/spin.c", "w", encoding="ascii") as f:

@@ -110,7 +110,7 @@ def check_program(folder):
 
 
 def make_sent(folder, machine=None):
-    """A file as scripts/package static makes it, of a program that says where it runs, and is ours."""
+    """A file as scripts/package tar makes it, of a program that says where it runs, and is ours."""
     name = f"cpuperf-{machine or os.uname().machine}-linux"
     os.makedirs(f"{folder}/pack/{name}/bin")
     with open(f"{folder}/pack/{name}/bin/cpuperf", "w", encoding="utf-8") as f:
