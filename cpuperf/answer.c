@@ -27,10 +27,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_NEXT_BYTES = 1024 };
+enum { MAX_NEXT_BYTES = 1024, MAX_VERSION_BYTES = 256 };
 
 /* Beside this program, in an install and in a build tree alike. */
 int find_printer(char path[PATH_MAX])
@@ -43,18 +44,6 @@ int find_printer(char path[PATH_MAX])
 		return rc ?: -ENAMETOOLONG;
 	memcpy(path + len, name, sizeof(name));
 	return 0;
-}
-
-int require_printer(const char *option, char path[PATH_MAX], struct err *e)
-{
-	int rc = find_printer(path) ?: access(path, X_OK) ? -errno : 0;
-
-	if (rc) {
-		err_set(e, rc, "%scpuperf_print is not installed, or cannot be executed: %s",
-			option, strerror(-rc));
-		err_hint(e, "it is in the package %s", parts[PART_PRINTER].package);
-	}
-	return rc;
 }
 
 /* The user's, the version of this program, which must be that of cpuperf_print, and the descriptor
@@ -115,6 +104,44 @@ int ask_printer(const char *printer, char *const *options, int fd, int next)
 	if (!WIFEXITED(status))
 		return EXIT_FAILED;
 	return WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
+}
+
+/* It may be of another installation. */
+static int check_version(const char *option, const char *printer, struct err *e)
+{
+	static const char own[] = "cpuperf_print " CPUPERF_VERSION ", ";
+	char text[MAX_VERSION_BYTES] = "", ask[] = "--version";
+	char *const options[] = {ask, NULL};
+	IO_AUTO_FD int fd = memfd_create("cpuperf-version", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : ask_printer(printer, options, fd, -1);
+
+	if (rc < 0)
+		return err_set(e, rc, "%scpuperf_print cannot be executed: %s", option,
+			       strerror(-rc));
+	if (rc)
+		return err_set(e, -EIO, "%scpuperf_print --version ends with status %d", option,
+			       rc);
+	(void)io_pread_full(fd, text, sizeof(text) - 1, 0);
+	text[strcspn(text, "\n")] = '\0';
+	if (strncmp(text, own, sizeof(own) - 1) == 0)
+		return 0;
+	err_set(e, -EPROTO, "%scpuperf_print is of another version than cpuperf %s: %.64s", option,
+		CPUPERF_VERSION, text);
+	err_hint(e, "install the package %s %s whole", parts[PART_PRINTER].package,
+		 CPUPERF_VERSION);
+	return -EPROTO;
+}
+
+int require_printer(const char *option, char path[PATH_MAX], struct err *e)
+{
+	int rc = find_printer(path) ?: access(path, X_OK) ? -errno : 0;
+
+	if (rc == 0)
+		return check_version(option, path, e);
+	err_set(e, rc, "%scpuperf_print is not installed, or cannot be executed: %s", option,
+		strerror(-rc));
+	err_hint(e, "it is in the package %s", parts[PART_PRINTER].package);
+	return rc;
 }
 
 /* What cpuperf_print proposes: options. Before it has, or without, those of the usual report. */

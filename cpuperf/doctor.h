@@ -46,6 +46,8 @@ struct doctor_program {
 	struct elf_prologues prologues;
 	unsigned nr_libraries, nr_without; /* of these: without frame pointers */
 	char without[DOCTOR_MAX_NAMES];    /* their names */
+	unsigned nr_files, nr_truncated;   /* of these, with the program */
+	char truncated[DOCTOR_MAX_NAMES];  /* their names */
 };
 
 struct doctor {

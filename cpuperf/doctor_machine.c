@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_VERSION_BYTES = 256, LEVEL_OWN = 2, LEVEL_KERNEL = 1 };
+enum { LEVEL_OWN = 2, LEVEL_KERNEL = 1 };
 
 static void set_error(struct doctor_finding *out, const struct err *e)
 {
@@ -35,33 +35,11 @@ static void set_error(struct doctor_finding *out, const struct err *e)
 
 /* --- files of this program */
 
-/* The program that prints may be of another installation. */
-static int check_printer(struct err *e)
-{
-	static const char own[] = "cpuperf_print " CPUPERF_VERSION ", ";
-	char printer[PATH_MAX], text[MAX_VERSION_BYTES] = "", ask[] = "--version";
-	char *const options[] = {ask, NULL};
-	IO_AUTO_FD int fd = memfd_create("cpuperf-version", MFD_CLOEXEC);
-	int rc = find_printer(printer) ?: fd < 0 ? -errno : ask_printer(printer, options, fd, -1);
-
-	if (rc)
-		return err_set(e, rc < 0 ? rc : -EIO, "cpuperf_print cannot be executed");
-	(void)io_pread_full(fd, text, sizeof(text) - 1, 0);
-	text[strcspn(text, "\n")] = '\0';
-	if (strncmp(text, own, sizeof(own) - 1) == 0)
-		return 0;
-	err_set(e, -EPROTO, "cpuperf_print is of another version than cpuperf %s: %.64s",
-		CPUPERF_VERSION, text);
-	err_hint(e, "install the package %s %s whole", parts[PART_PRINTER].package,
-		 CPUPERF_VERSION);
-	return -EPROTO;
-}
-
 static int check_file(enum part_id id, struct err *e)
 {
 	char path[PATH_MAX];
 
-	return part_check(id, path, e) ?: id == PART_PRINTER ? check_printer(e) : 0;
+	return part_check(id, path, e) ?: id == PART_PRINTER ? require_printer("", path, e) : 0;
 }
 
 static void add_missing(struct buf *missing, struct buf *get, const struct part *p,

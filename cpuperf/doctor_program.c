@@ -86,6 +86,11 @@ static int look_at(const struct elf_file *f, const char *path, void *arg)
 {
 	struct doctor_program *out = arg;
 
+	out->nr_files++;
+	if (elf_file_is_truncated(f)) {
+		out->nr_truncated++;
+		add_name(out->truncated, path);
+	}
 	if (out->is_read)
 		look_at_library(f, path, out);
 	else
@@ -122,6 +127,25 @@ static void try_agent(struct doctor *d, struct doctor_finding *out)
 							  : "");
 	snprintf(out->found, sizeof(out->found), "%s %s", judged->name,
 		 loadable_reason(judged->answer == LOADABLE_OTHER ? LOADABLE_YES : judged->answer));
+}
+
+/* The loader refuses one only if a part that it maps is missing. */
+static void try_whole(struct doctor *d, struct doctor_finding *out)
+{
+	const struct doctor_program *p = &d->program;
+
+	if (!p->nr_files) {
+		doctor_set(out, DOCTOR_UNKNOWN, "none of its files can be read", "");
+		return;
+	}
+	doctor_set(out, p->nr_truncated ? DOCTOR_NO : DOCTOR_YES, "",
+		   p->nr_truncated ? "install or build them again" : "");
+	if (p->nr_truncated)
+		snprintf(out->found, sizeof(out->found),
+			 "%u of %u are truncated, shorter than their headers say: %s",
+			 p->nr_truncated, p->nr_files, p->truncated);
+	else
+		snprintf(out->found, sizeof(out->found), "%u are whole", p->nr_files);
 }
 
 static void try_symbols(struct doctor *d, struct doctor_finding *out)
@@ -185,6 +209,7 @@ static void try_libraries(struct doctor *d, struct doctor_finding *out)
 
 const struct doctor_check doctor_program_checks[] = {
     {"the agent in it", try_agent, "no events of the groups heap and resource of it", false},
+    {"its files", try_whole, "functions of a truncated file have no names", false},
     {"its symbols", try_symbols, "its functions have no names of their own", false},
     {"its lines", try_lines, "no source lines, and no inlined functions", true},
     {"its frame pointers", try_pointers, OF_POINTERS, true},

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/opt_std.h"
 #include "base/privilege.h"
+#include "base/str.h"
 #include "export/gzip.h"
 #include "man_text.h"
 #include "parts.h"
@@ -62,10 +63,12 @@ static const struct topic *find_topic(const char *word, struct err *e)
 	return NULL;
 }
 
-/* Distributions compress pages. False: there is none. */
+static const char packed[] = ".gz"; /* of pages: distributions compress them */
+
+/* False: there is none. */
 static bool find_page(const struct topic *t, char path[PATH_MAX])
 {
-	static const char *const ends[] = {"", ".gz"};
+	static const char *const ends[] = {"", packed};
 	char name[MAX_NAME_BYTES];
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -88,16 +91,11 @@ static void become_man(const char *path)
 /* As it is installed: plain, or compressed. */
 static int load_page(const char *path, struct buf *page)
 {
-	static const char magic[] = "\x1f\x8b";
 	BUF_AUTO(file, MAX_PAGE_BYTES);
-	int rc = io_load(AT_FDCWD, path, &file);
+	int rc = io_load(AT_FDCWD, path, str_stem(path, packed) ? &file : page);
 
-	if (rc)
+	if (rc || !file.len)
 		return rc;
-	if (file.len < 2 || memcmp(buf_str(&file), magic, 2) != 0) {
-		buf_add(page, buf_str(&file), file.len);
-		return buf_error(page);
-	}
 	return gzip_unpack(buf_str(&file), file.len, page);
 }
 
@@ -142,7 +140,7 @@ int help_run(int argc, char **argv)
 
 	opt_std_prepare(cpuperf_options(), argc, argv);
 	if (privilege_init(&e))
-		return fail(EXIT_FAILED, &e);
+		return fail(EXIT_NOT_MEASURED, &e); /* as whatever else is asked for */
 	if (argc == 2)
 		return list_topics();
 	if (argc > 3) {

@@ -41,12 +41,10 @@ static const uint64_t max_bytes = (uint64_t)4 << 30, max_held_bytes = 256 << 20;
 /* --- whether and what --------------------------------------------------------------------------
  */
 
-int live_functions_check(const struct options *o, const struct plan *plan, struct err *e)
+static int check_options(const struct options *o, const struct plan *plan, struct err *e)
 {
 	int rc = 0;
 
-	if (!o->top)
-		return 0;
 	if (o->command) {
 		rc = err_set(e, -EINVAL, "--top excludes a command");
 		err_hint(e, "name processes by --pid or --comm; of a command, cpuperf prints the "
@@ -67,6 +65,15 @@ int live_functions_check(const struct options *o, const struct plan *plan, struc
 			    "cpuperf_print --report=flat");
 	}
 	return rc;
+}
+
+int live_functions_check(const struct options *o, const struct plan *plan, struct err *e)
+{
+	char printer[PATH_MAX];
+
+	if (!o->top)
+		return 0;
+	return check_options(o, plan, e) ?: require_printer("--top: ", printer, e);
 }
 
 static bool is_in_foreground(void)
@@ -182,10 +189,10 @@ int live_functions_start(struct live_functions *l, struct session *s, const char
 {
 	char printer[PATH_MAX], session[PATH_MAX + 32];
 	const pid_t self = getpid();
-	int rc = require_printer("--top: ", printer, e);
+	int rc = find_printer(printer);
 
 	if (rc)
-		return rc;
+		return err_set(e, rc, "--top: cpuperf_print is not found: %s", strerror(-rc));
 	snprintf(session, sizeof(session), "--session=%s", manifest);
 	l->session = s;
 	terminal_lend(STDOUT_FILENO, &l->terminal);

@@ -20,7 +20,7 @@ struct plan;
 struct session;
 struct spec;
 
-/* -EINVAL with *e if --top is impossible with these options, or here. */
+/* -errno with *e if --top is impossible with these options, or here. */
 int live_functions_check(const struct options *o, const struct plan *plan, struct err *e);
 /* Before the events are chosen: sets o->top if functions are shown without the option, as nobody
  * has set an end; and, if nothing says what --top samples, the clock with callers.

@@ -167,7 +167,8 @@ static void name_process(struct profile_process *p, uint32_t pid)
 int profile_process_start(void *arg, uint32_t pid, struct err *e)
 {
 	struct profile_process *p = arg;
-	int rc = held_open(&p->held, e);
+	char printer[PATH_MAX];
+	int rc = require_printer("", printer, e) ?: held_open(&p->held, e);
 
 	if (rc)
 		return rc;
@@ -210,10 +211,10 @@ static int start_printer(struct profile_process *p, struct err *e)
 				  .input = p->terminal.fd,
 				  .output = p->terminal.fd,
 				  .has_no_rights = true};
-	int rc = require_printer("", printer, e);
+	int rc = find_printer(printer);
 
 	if (rc)
-		return rc;
+		return err_set(e, rc, "cpuperf_print is not found: %s", strerror(-rc));
 	snprintf(session, sizeof(session), "%s", p->held.path);
 	program.environment = make_environment(p->inner);
 	program.errors = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -88,8 +88,8 @@ struct answer {
 bool print_answer(const struct answer *a);
 /* The path of cpuperf_print. 0 or -errno. */
 int find_printer(char path[PATH_MAX]);
-/* The same, for what cannot be done without: *e names the package if it is not there. option:
- * "--top: ". */
+/* The same, for what cannot be done without: *e names the package if it is not there, or not of
+ * this version, for which it is run. option: "--top: ". */
 int require_printer(const char *option, char path[PATH_MAX], struct err *e);
 enum { PRINTER_MAX_OPTIONS = 8 };
 /* Runs it with these options, which end with NULL, and with its output to fd; what to print next it

@@ -298,6 +298,7 @@ static void run_child(int fd, const void *arg)
 int pushing_open(struct pushing *p, const struct options *o, const struct plan *plan, struct err *e)
 {
 	struct push_target target;
+	char printer[PATH_MAX];
 	int rc;
 
 	*p = (struct pushing){.child = CHILD_NONE, .options = o};
@@ -314,7 +315,7 @@ int pushing_open(struct pushing *p, const struct options *o, const struct plan *
 		err_hint(e, "use --frequency=99, or events with a rate");
 		return -EINVAL;
 	}
-	rc = push_target_parse(o->push.url, &target, e);
+	rc = push_target_parse(o->push.url, &target, e) ?: require_printer("--push: ", printer, e);
 	snprintf(p->place, sizeof(p->place), "%s", rc ? "" : target.place);
 	return rc;
 }
@@ -364,9 +365,9 @@ int pushing_start(struct pushing *p, const char *manifest, struct err *e)
 
 	if (!p->options->push.url || p->child.fd >= 0)
 		return 0;
-	rc = require_printer("--push: ", s.printer, e);
+	rc = find_printer(s.printer);
 	if (rc)
-		return rc;
+		return err_set(e, rc, "--push: cpuperf_print is not found: %s", strerror(-rc));
 	s.arguments[s.nr++] = s.printer;
 	s.environment = rights_environment();
 	snprintf(s.session, sizeof(s.session), "--session=%s", manifest);

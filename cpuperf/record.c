@@ -665,7 +665,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (dashboard_feed_check(o, plan, &e) || pushing_open(&r.pushing, o, plan, &e) ||
 	    metrics_open(&r.metrics, o->metrics_listen, o->reload ? &o->reload->serve : NULL,
 			 &r.pushing, &e))
-		return fail(EXIT_USAGE, &e);
+		/* an incomplete or mixed installation is no wrong usage */
+		return fail(e.code == -ENOENT || e.code == -EPROTO ? EXIT_FAILED : EXIT_USAGE, &e);
 	if (plan->target.has_runs && recorder_on_next(&r, &e))
 		return fail(EXIT_FAILED, &e);
 	if (r.command) {

@@ -194,6 +194,14 @@ def check_mixed_installation(folder):
     os.chmod(f"{copy}/bin/cpuperf_print", 0o755)
     row = rows_of(doctor(program=program)[0])["installation"]
     assert row["state"] == "no" and "cpuperf_print 0.0.9" in row["found"], row
+    push = run(program, "-o", f"{folder}/s", "--push=parca+http://127.0.0.1:1", "-e", "cpu_clock@99Hz", "--", "touch", f"{folder}/ran",
+               code=125).stderr
+    top, status = on_terminal(WIDTH, program, "--top", f"--pid={os.getpid()}")
+    assert status == 1 and not os.path.exists(f"{folder}/ran"), (status, push)
+    for option, said in (("--push", push), ("--top", top)):
+        said = " ".join(said.split())
+        assert f"{option}: cpuperf_print is of another version than cpuperf" in said and "cpuperf_print 0.0.9" in said, said
+        assert "install the package cpuperf" in said, said
     with open(f"{copy}/bin/cpuperf_print", "w", encoding="utf-8") as f:  # as one of another version is started
         f.write(f'#!/bin/sh\nCPUPERF_ASKED_BY="1$CPUPERF_ASKED_BY" exec {PRINT} "$@"\n')
     version = run(PRINT, "--version").stdout.split()[1].rstrip(",")
@@ -215,7 +223,7 @@ def check_programs(folder):
     """Built in known ways."""
     with open(f"{folder}/p.c", "w", encoding="utf-8") as f:
         f.write(SOURCE)
-    base = {"the agent in it": "yes", "its symbols": "yes", "its lines": "no", "its frame pointers": "no"}
+    base = {"the agent in it": "yes", "its files": "yes", "its symbols": "yes", "its lines": "no", "its frame pointers": "no"}
     for flags, differs in (
             (["-fomit-frame-pointer"], {}),
             (["-fno-omit-frame-pointer"], {"its frame pointers": "yes"}),
@@ -258,6 +266,26 @@ def check_programs(folder):
         said = run(CPUPERF, f"--doctor={folder}/{name}", code=2).stderr
         assert "no such program" in said and "name a program in PATH" in said, (name, said)
     assert "not text or json" in run(CPUPERF, "--doctor", "--output-format=csv", code=2).stderr
+
+
+def check_truncated_library(folder):
+    """It is named, and the program is judged all the same."""
+    with open(f"{folder}/l.c", "w", encoding="utf-8") as f:
+        f.write("int l(void) { return 1; }\n")
+    with open(f"{folder}/p.c", "w", encoding="utf-8") as f:
+        f.write("int l(void); int main(void) { return l() - 1; }\n")
+    run("cc", "-shared", "-fPIC", "-o", f"{folder}/libshort.so", f"{folder}/l.c")
+    run("cc", "-o", f"{folder}/p", f"{folder}/p.c", f"-L{folder}", "-lshort", f"-Wl,-rpath,{folder}")
+    whole = rows_of(doctor(f"--doctor={folder}/p")[0], "program_checks")["its files"]
+    assert whole["state"] == "yes", whole
+    nr = int(whole["found"].split()[0])
+    assert nr >= 3, whole  # the loader's file and the C library's, too
+    os.truncate(f"{folder}/libshort.so", os.path.getsize(f"{folder}/libshort.so") - 1)  # of the table of sections
+    run(f"{folder}/p")  # which is not loaded
+    found, done = doctor(f"--doctor={folder}/p")
+    rows = rows_of(found, "program_checks")
+    assert rows["its files"]["found"] == f"1 of {nr} are truncated, shorter than their headers say: libshort.so", rows
+    assert rows["its files"]["state"] == "no" and done.returncode == 1 and rows["its symbols"]["state"] == "yes", rows
 
 
 WIDTH = 80

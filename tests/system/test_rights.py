@@ -259,7 +259,7 @@ def check_set_user_id(folder):
         print("skip: set-user-ID: it is ignored here", flush=True)
         return
     os.chmod(program, 0o4755)
-    for args in ((), ("--", "true")):
+    for args in ((), ("--", "true"), ("help",), ("help", "heap"), ("--help",), ("--manual",), ("--doctor",)):
         err = run(program, *args, cwd=folder, code=125, env=QUIET_ASAN, **NOBODY).stderr
         assert "error: it is set-user-ID" in err and err.count("error: ") == 1, err
 
