@@ -112,8 +112,10 @@ static void add_capability(const struct host *h, struct buf *out)
 			   "%s,cap_syslog=ep %s",
 			   (unsigned)getgid(), program, program, capability, program);
 	else if (h->grant == HOST_GRANT_CONTAINER)
-		buf_adds(out, h->has_cap_perfmon ? "--cap-add=PERFMON --cap-add=BPF"
-						 : "--cap-add=SYS_ADMIN");
+		buf_printf(out, "%s%s",
+			   h->has_cap_perfmon ? "--cap-add=PERFMON --cap-add=BPF"
+					      : "--cap-add=SYS_ADMIN",
+			   "  # if still refused: --security-opt=seccomp=unconfined");
 }
 
 void rights_add_ways(const struct host *h, const char *what, int paranoid, bool needs_programs,

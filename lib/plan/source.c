@@ -55,6 +55,7 @@ void source_explain(int error, const struct err *e, struct event_support *out)
 							 : READING_NOT_SUPPORTED};
 	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
 	snprintf(out->hint, sizeof(out->hint), "%s",
-		 is_denied ? "run as root, or permit it to the program's file: cpuperf-rights(7)"
+		 is_denied ? "run as root, or permit it to the program's file or container: "
+			     "cpuperf-rights(7)"
 			   : "");
 }

@@ -8,13 +8,15 @@ import socket
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, may_count_faults, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, may_count_faults, output, own_uid, run, run_checks, skip
 from patience import PATIENCE_S
 
 PEERS = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/cpuperf/peers"
 LIBRARIES = ":".join(f"{PEERS}/{place}" for place in (f"usr/lib/{os.uname().machine}-linux-gnu",
                                                        f"lib/{os.uname().machine}-linux-gnu"))
 SSHD = shutil.which("sshd", path=f"/usr/sbin:/usr/local/sbin:{PEERS}/usr/sbin")
+
+PERSON = "cpuperf-test"  # an ordinary user, whom only sshd and what it starts know
 
 
 def free_port():
@@ -36,7 +38,8 @@ def command_of(folder):
         return command
     with open("/etc/passwd", encoding="utf-8") as f:
         users = f.read()
-    write(f"{folder}/passwd", users + ("" if "\nsshd:" in users else "sshd:x:64990:65534::/:/bin/false\n"), 0o644)
+    users += "" if "\nsshd:" in users else "sshd:x:64990:65534::/:/bin/false\n"
+    write(f"{folder}/passwd", f"{users}{PERSON}:x:{own_uid()}:{own_uid()}::{folder}/home:/bin/sh\n", 0o644)
     return f"mount -t tmpfs none /run && mkdir /run/sshd && mount --bind '{folder}/passwd' /etc/passwd && {command}"
 
 
@@ -46,8 +49,10 @@ def server(folder):
     port = free_port()
     for key in "host", "user":
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/{key}key", stdin=subprocess.DEVNULL)
-    os.makedirs(f"{folder}/held")
-    os.makedirs(f"{folder}/bin")
+    for name in "held", "home", "bin":
+        os.makedirs(f"{folder}/{name}")
+    os.chmod(f"{folder}/held", 0o1777)
+    os.chmod(f"{folder}/userkey.pub", 0o644)
     write(f"{folder}/sshd_config", f"""
 Port {port}
 ListenAddress 127.0.0.1
@@ -65,6 +70,10 @@ SetEnv PATH={os.path.dirname(CPUPERF)}:/usr/bin:/bin TMPDIR={folder}/held
 Host a b c unknown
   HostName 127.0.0.1
   User {pwd.getpwuid(os.geteuid()).pw_name}
+  IdentityFile {folder}/userkey
+Host person
+  HostName 127.0.0.1
+  User {PERSON}
   IdentityFile {folder}/userkey
 Host refused
   HostName 127.0.0.1
@@ -131,6 +140,28 @@ def check_hosts(folder):
         assert not os.listdir(f"{folder}/held")
 
 
+def check_send(folder):
+    """To who logs in as root, and as an ordinary user: the program that is sent measures there, and nothing is left."""
+    if not may_count_faults("check_send"):
+        return
+    name = f"cpuperf-{os.uname().machine}-linux"
+    os.makedirs(f"{folder}/pack/{name}/bin")
+    shutil.copy(CPUPERF, f"{folder}/pack/{name}/bin/cpuperf")
+    run("tar", "-C", f"{folder}/pack", "-czf", f"{folder}/{name}.tar.gz", name)
+    with server(folder) as how:
+        hosts = {"a": os.geteuid(), **({"person": own_uid()} if os.geteuid() == 0 else {})}
+        done = run(CPUPERF, f"--hosts={','.join(hosts)}", "--hosts-timeout=120", "--hosts-program=/nonexistent/cpuperf",
+                   f"--send={folder}/{name}.tar.gz", "-e", "page_faults", "--", "sh", "-c",
+                   "id -u; ls -d \"$TMPDIR\"/cpuperf.*/*/bin/cpuperf; exit 4", code=4, **how)
+        for host, uid in hosts.items():
+            said = [line.removeprefix(f"{host}: ") for line in done.stdout.splitlines() if line.startswith(f"{host}: ")]
+            assert said[0] == str(uid) and any(s.endswith(f"/{name}/bin/cpuperf") for s in said[1:]), done.stdout
+            assert "page_faults" in output(PRINT, f"cpuperf.session/{host}", cwd=folder)
+        found = parts(folder)
+        assert {(p["status"], p["exit_status"]) for p in found.values()} == {("ok", 4)} and set(found) == set(hosts), found
+        assert not os.listdir(f"{folder}/held")
+
+
 def check_refusals(folder):
     """ssh's own words are the reason: no server, an unknown key of the host, a key that is not known there."""
     with server(folder) as how:
@@ -166,4 +197,4 @@ def check_server_dies(folder):
 
 if not SSHD or not shutil.which("ssh"):
     skip("sshd: neither installed nor unpacked by scripts/deps peers")
-run_checks(globals())
+run_checks(globals(), everybody=True)
