@@ -20,11 +20,12 @@ set(CPACK_RPM_PACKAGE_RELEASE 1)
 set(CPACK_RPM_PACKAGE_LICENSE MIT)
 set(CPACK_RPM_PACKAGE_GROUP Development/Tools)
 set(CPACK_RPM_COMPRESSION_TYPE xz)
-# Made again, elsewhere and later, it has the same bytes.
+# Made again, elsewhere and later, it has the same bytes. Nothing else may require the agents.
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1
 %define _buildhost reproducible
 %define _build_id_links none
+%global __provides_exclude_from .*/libcpuperf-agent.*[.]so
 %define _binary_payload w6.xzdio")
 # The agent for programs of 32 bits runs in programs that have their C library.
 set(CPACK_RPM_REQUIRES_EXCLUDE_FROM .*/libcpuperf-agent-i386\\.so)

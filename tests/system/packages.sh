@@ -2,7 +2,8 @@
 # packages.sh: makes the packages deb and rpm, twice, in two copies of the tree in different folders, the second without
 # ccache: their bytes are the same. Each file that is installed (tests/data/installed) is in the package that
 # tests/data/packages says, and nothing else is but documents; lintian and rpmlint find no error; the base
-# package needs what it must and no more.
+# package needs what it must and no more. The packages rpm are installed into a root that has nothing but the libraries that
+# they require, and measure there.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(cd "$here/../.." && pwd)
@@ -51,6 +52,37 @@ wanted() {
 	done | LC_ALL=C sort | grep -vE "$is_document"
 }
 
+# install_rpms: the libraries are those of this machine, which another distribution has by the same names.
+install_rpms() {
+	local root=$top/root name path what
+	{ [[ $(id -u) == 0 ]] && unshare --mount true 2>/dev/null; } || { echo "skip: rpm, installed: only root can enter a new root" && return; }
+	mkdir -p "$root"/{dev,etc,lib64,proc,sys,tmp}
+	rpm --root "$root" --nodeps -i "$top/one"/*.rpm >"$top/log" 2>&1 || fail "rpm does not install them: $(<"$top/log")"
+	ldd "$root"/usr/bin/cpuperf "$root"/usr/bin/cpuperf_print "$root"/usr/lib64/libcpuperf.so.0 "$root"/usr/lib64/cpuperf/libcpuperf-agent.so |
+		sed -n 's/^\t\(.* => \)\{0,1\}\(\/[^ ]*\) (.*/\2/p' | sort -u >"$top/libraries"
+	while read -r path; do
+		install -D "$path" "$root/lib64/${path##*/}"
+		[[ $path != */ld-linux* || -e $root$path ]] || install -D "$path" "$root$path" # the path that programs name
+	done <"$top/libraries"
+	for name in $(rpm -qp --requires "$top/one"/*.rpm | sed -n 's/^\(lib[^(]*\)().*/\1/p' | sort -u); do
+		[[ -e $root/lib64/$name ]] || fail "$name is required, and no file needs it"
+	done
+	printf '%s\n' /lib64 /usr/lib64 >"$root/etc/ld.so.conf"
+	ldconfig -r "$root"
+	# shellcheck disable=SC2016 # expanded inside
+	unshare --mount --propagation private bash -euc '
+		mount -t proc none "$1/proc" && mount --rbind /sys "$1/sys" && mount -t tmpfs none "$1/dev" && mkdir "$1/dev/shm"
+		mknod -m 666 "$1/dev/null" c 1 3
+		in_root() { chroot "$root" /usr/bin/"$@"; }
+		root=$1
+		in_root cpuperf -o /tmp/time -- /usr/bin/cpuperf_print --version && in_root cpuperf_print /tmp/time --report=tree
+		in_root cpuperf -e heap:allocated -o /tmp/heap -- /usr/bin/cpuperf_print --version && in_root cpuperf_print /tmp/heap
+		in_root cpuperf help waits' bash "$root" >"$top/log" 2>&1 </dev/null || fail "rpm, installed: $(<"$top/log")"
+	for what in 'cpuperf_print --version: exit status 0' '^  allocated ' 'cpuperf-waits - '; do
+		grep -q -- "$what" "$top/log" || fail "rpm, installed: no '$what': $(<"$top/log")"
+	done
+}
+
 for format in "${formats[@]}"; do
 	libdir=lib64
 	[[ $format == rpm ]] || libdir=lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)
@@ -81,6 +113,8 @@ fi
 if [[ " ${formats[*]} " == *' rpm '* ]]; then
 	rpm -qp --requires "$top/one"/cpuperf-[0-9]*.rpm | grep -E 'curl|microhttpd|capstone|libc\.so\.6\(GLIBC_[0-9.]*\)$' &&
 		fail "the base package needs more than it must"
+	rpm -qp --provides "$top/one"/cpuperf-[0-9]*.rpm | grep agent && fail "others can require the agents"
+	install_rpms
 	if command -v rpmlint >/dev/null; then
 		rpmlint -c "$tree/packaging/rpmlint.toml" "$top/one"/*.rpm >"$top/log" 2>&1 || true
 		! grep -E ': E: ' "$top/log" || fail "rpmlint finds errors"
