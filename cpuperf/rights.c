@@ -100,18 +100,18 @@ static const char *capabilities(const struct host *h)
 }
 
 /* The lines that let the program's file, or the container, do what is asked for. */
-static void add_capability(const struct host *h, struct buf *out)
+static void add_capability(const struct host *h, enum host_grant grant, struct buf *out)
 {
 	const char *capability = capabilities(h);
 	char program[MAX_QUOTED];
 
 	quote_program(program);
-	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
+	if (grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
 		buf_printf(out,
 			   "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
 			   "%s,cap_syslog=ep %s",
 			   (unsigned)getgid(), program, program, capability, program);
-	else if (h->grant == HOST_GRANT_CONTAINER)
+	else if (grant == HOST_GRANT_CONTAINER)
 		buf_printf(out, "%s%s",
 			   h->has_cap_perfmon ? "--cap-add=PERFMON --cap-add=BPF"
 					      : "--cap-add=SYS_ADMIN",
@@ -130,7 +130,7 @@ void rights_add_ways(const struct host *h, const char *what, int paranoid, bool 
 	BUF_AUTO(way, 4 * MAX_QUOTED);
 	char sysctl[128];
 
-	add_capability(h, &way);
+	add_capability(h, h->grant, &way);
 	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d%s", paranoid,
 		 needs_programs ? "  # permits no programs in the kernel (BPF)" : "");
 	add_lines(what, introductions[h->grant], (const char *[]){buf_str(&way), sysctl, NULL},
@@ -144,17 +144,19 @@ void rights_add_programs(const struct host *h, const char *what, const struct ri
 	    [HOST_GRANT_CONTAINER] = "start the container with this option",
 	    [HOST_GRANT_NONE] = "measure as root, outside of the user namespace",
 	};
+	/* what root is refused, its container refuses: no capability of a file helps */
+	const enum host_grant grant =
+	    h->grant == HOST_GRANT_FILE && geteuid() == 0 ? HOST_GRANT_CONTAINER : h->grant;
 	BUF_AUTO(way, 4 * MAX_QUOTED);
 	BUF_AUTO(with, MAX_QUOTED);
 	char program[MAX_QUOTED];
 
-	add_capability(h, &way);
+	add_capability(h, grant, &way);
 	quote_program(program);
-	if (h->grant == HOST_GRANT_NONE)
+	if (grant == HOST_GRANT_NONE)
 		buf_printf(&way, "sudo %s", program);
 	buf_printf(&with, "%s with programs in the kernel (BPF)", what);
-	add_lines(buf_str(&with), introductions[h->grant], (const char *[]){buf_str(&way), NULL},
-		  out);
+	add_lines(buf_str(&with), introductions[grant], (const char *[]){buf_str(&way), NULL}, out);
 }
 
 void rights_add_waits(const char *target, const struct rights_ways *out)

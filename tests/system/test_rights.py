@@ -124,14 +124,20 @@ def check_programs(folder):
 
 
 def check_container(folder):
-    """Where the bounding set is without the capability, no capability of a file helps."""
+    """Where the bounding set is without the capability, no capability of a file helps, nor root's own."""
+    option = "--cap-add=PERFMON --cap-add=BPF  # if still refused: --security-opt=seccomp=unconfined"
+    drop = ("setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-all")
+    if works(*drop, "true"):
+        err = run(*drop, install(folder), "-e", "wakeups", "--", "true", cwd=folder).stderr
+        assert lines_to_type(err) == ("sched:wakeups with programs in the kernel (BPF)", "start the container with this option",
+                                      [option]), err
     drop = ("setpriv", "--bounding-set=-perfmon,-sys_admin", "--inh-caps=-all", f"--reuid={UID}", f"--regid={UID}",
             "--clear-groups")
     if not works(*drop, "true"):
         return
     err = run(*drop, install(folder), "--", "true", cwd=folder).stderr
     assert lines_to_type(err)[1:] == ("start the container with this option, or type the line outside of it",
-                                      ["--cap-add=PERFMON --cap-add=BPF  # if still refused: --security-opt=seccomp=unconfined", SYSCTL]), err
+                                      [option, SYSCTL]), err
 
 
 def type_lines(program, folder):
