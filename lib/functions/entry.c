@@ -1,0 +1,285 @@
+/*
+ * A breakpoint counts whenever its instruction is executed. So no jump within the function may lead
+ * to it, else turns of a loop would be counted as calls. What cannot be decoded may hold such a
+ * jump: then the symbol itself is taken, which only a loop without any instruction before it
+ * enters.
+ *
+ * Prices are those of Linux's arch/x86/kernel/uprobes.c and arch/arm64/kernel/probes: what it
+ * emulates is cheap, what it executes out of line is not, and what it refuses is refused here, as
+ * of a file that is mapped later the kernel says nothing.
+ *
+ * A NOP of 5 bytes, which Linux 6.18 replaces by a call, is taken only where the function begins:
+ * elsewhere that call's return address may overwrite variables below the stack pointer.
+ */
+#include "functions/entry.h"
+
+#include "elf/file.h"
+#include "functions/x86.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum { MAX_FUNCTION_BYTES = 1 << 20, ENDBR_BYTES = 4 };
+
+#define TOO_SHORT  "it is shorter than an instruction"
+#define NOT_HELD   "the file does not have its code"
+#define IS_LOOP    "a loop begins with its first instruction: each turn would count as a call"
+#define NOT_PROBED "the kernel sets no breakpoint on its first instruction"
+#define UNKNOWN    "its first instruction is not understood"
+
+/* What the jumps of a function say. */
+struct jumps {
+	uint64_t start, end; /* of the function */
+	uint64_t second;     /* behind its first instruction */
+	bool to_start, to_second, out, anywhere, has_call;
+	bool is_whole; /* all of it was decoded */
+};
+
+static void note_target(struct jumps *j, uint64_t to)
+{
+	j->to_start |= to == j->start;
+	j->to_second |= to == j->second;
+	j->out |= to < j->start || to >= j->end;
+}
+
+/* Up to size bytes of the function; NULL: not all of them are in the file. */
+static const uint8_t *find_code(const struct elf_file *f, const struct functions_range *r,
+				size_t *len)
+{
+	size_t wanted = r->size < MAX_FUNCTION_BYTES ? (size_t)r->size : MAX_FUNCTION_BYTES;
+	const uint8_t *code = elf_file_bytes(f, r->address, wanted, len);
+
+	return code && *len == wanted ? code : NULL;
+}
+
+/* --- x86-64 */
+
+static void note_x86(struct jumps *j, const struct functions_x86 *i, uint64_t at)
+{
+	switch (i->kind) {
+	case FUNCTIONS_X86_JUMP:
+	case FUNCTIONS_X86_BRANCH:
+	case FUNCTIONS_X86_LOOP:
+		note_target(j, at + (uint64_t)i->target);
+		break;
+	case FUNCTIONS_X86_CALL:
+		j->to_second |= at + (uint64_t)i->target == j->second;
+		j->has_call = true;
+		break;
+	case FUNCTIONS_X86_CALL_ANY:
+		j->has_call = true;
+		break;
+	case FUNCTIONS_X86_JUMP_ANY:
+		j->anywhere = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void read_x86(const struct elf_file *f, const struct functions_range *r, struct jumps *j)
+{
+	struct functions_x86 i;
+	size_t len = 0, at = 0;
+	const uint8_t *code = find_code(f, r, &len);
+
+	while (code && at < len && functions_x86_decode(code + at, len - at, &i)) {
+		note_x86(j, &i, r->address + at);
+		at += i.len;
+	}
+	j->is_whole &= code && at == r->size;
+}
+
+static bool is_emulated(const struct functions_x86 *i)
+{
+	return i->kind == FUNCTIONS_X86_NOP || i->kind == FUNCTIONS_X86_PUSH ||
+	       i->kind == FUNCTIONS_X86_JUMP || i->kind == FUNCTIONS_X86_BRANCH ||
+	       i->kind == FUNCTIONS_X86_CALL;
+}
+
+static enum functions_entry price_x86(const struct functions_x86 *i)
+{
+	return i->kind == FUNCTIONS_X86_NOP5 ? FUNCTIONS_NOP5
+	       : is_emulated(i)              ? FUNCTIONS_CHEAP
+					     : FUNCTIONS_STEPPED;
+}
+
+/* A loop does not make the frame again. */
+static bool begins_no_loop(const struct functions_x86 *first)
+{
+	return first->kind == FUNCTIONS_X86_PUSH || first->kind == FUNCTIONS_X86_ENDBR ||
+	       first->is_frame;
+}
+
+static void choose_x86(const struct elf_file *f, const struct functions_range *function,
+		       const struct functions_range *cold, const uint8_t *code, size_t len,
+		       struct functions_entry_facts *out)
+{
+	struct jumps j = {.start = function->address,
+			  .end = function->address + function->size,
+			  .is_whole = true};
+	struct functions_x86 first, second;
+
+	if (!functions_x86_decode(code, len, &first)) {
+		out->refused = len < function->size || len >= 15 ? UNKNOWN : TOO_SHORT;
+		return;
+	}
+	if (first.is_unprobed) {
+		out->refused = NOT_PROBED;
+		return;
+	}
+	j.second = j.start + first.len;
+	read_x86(f, function, &j);
+	if (cold)
+		read_x86(f, cold, &j);
+	out->calls_nothing = j.is_whole && !j.has_call && !j.out && !j.anywhere && !cold;
+	out->entry = price_x86(&first);
+	if (j.to_start && !begins_no_loop(&first)) {
+		out->refused = IS_LOOP;
+		return;
+	}
+	if (first.kind != FUNCTIONS_X86_ENDBR || !j.is_whole || j.to_second || j.anywhere ||
+	    !functions_x86_decode(code + ENDBR_BYTES, len - ENDBR_BYTES, &second) ||
+	    second.is_unprobed || price_x86(&second) == FUNCTIONS_STEPPED)
+		return;
+	out->address = j.second;
+	out->entry = price_x86(&second);
+}
+
+/* --- arm64 */
+
+enum { ARM64_BYTES = 4 };
+
+static bool arm64_is(uint32_t word, uint32_t mask, uint32_t value)
+{
+	return (word & mask) == value;
+}
+
+/* Instructions that read the place where they are, and NOP. */
+static bool is_simulated(uint32_t w)
+{
+	return w == 0xd503201f ||                     /* nop */
+	       arm64_is(w, 0x7c000000, 0x14000000) || /* b, bl */
+	       arm64_is(w, 0xff000010, 0x54000000) || /* b.cond */
+	       arm64_is(w, 0x7c000000, 0x34000000) || /* cbz, cbnz, tbz, tbnz */
+	       arm64_is(w, 0x1f000000, 0x10000000) || /* adr, adrp */
+	       arm64_is(w, 0xbf000000, 0x18000000) || /* ldr from a place */
+	       arm64_is(w, 0xff000000, 0x98000000) || /* ldrsw from a place */
+	       arm64_is(w, 0xff9ffc1f, 0xd61f0000);   /* br, blr, ret */
+}
+
+/* Exceptions, exclusive loads and stores. */
+static bool is_unprobed_arm64(uint32_t w)
+{
+	return arm64_is(w, 0xff000000, 0xd4000000) || arm64_is(w, 0x3f800000, 0x08000000) || !w;
+}
+
+static bool is_landing_pad(uint32_t w)
+{
+	return (w & ~UINT32_C(0xc0)) == 0xd503241f && w != 0xd503241f; /* bti c, j, jc */
+}
+
+/* Distances are in instructions. */
+static uint64_t moved(uint64_t at, uint32_t word, unsigned shift, unsigned bits)
+{
+	int64_t n = (int64_t)((uint64_t)(word >> shift) << (64 - bits)) >> (64 - bits);
+
+	return at + (uint64_t)n * ARM64_BYTES;
+}
+
+static void note_arm64(struct jumps *j, uint32_t w, uint64_t at)
+{
+	if (arm64_is(w, 0xfc000000, 0x14000000))
+		note_target(j, moved(at, w, 0, 26));
+	else if (arm64_is(w, 0xff000010, 0x54000000) || arm64_is(w, 0x7e000000, 0x34000000))
+		note_target(j, moved(at, w, 5, 19));
+	else if (arm64_is(w, 0x7e000000, 0x36000000))
+		note_target(j, moved(at, w, 5, 14));
+	else if (arm64_is(w, 0xfc000000, 0x94000000) || arm64_is(w, 0xfffffc1f, 0xd63f0000))
+		j->has_call = true;
+	else if (arm64_is(w, 0xfffffc1f, 0xd61f0000))
+		j->anywhere = true;
+	else if (arm64_is(w, 0xfe000000, 0xd6000000) && !arm64_is(w, 0xfffffc1f, 0xd65f0000))
+		j->has_call = j->anywhere = true; /* with authentication, or unknown */
+}
+
+static uint32_t word_at(const uint8_t *code)
+{
+	return (uint32_t)code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 |
+	       (uint32_t)code[3] << 24;
+}
+
+static void read_arm64(const struct elf_file *f, const struct functions_range *r, struct jumps *j)
+{
+	size_t len = 0;
+	const uint8_t *code = find_code(f, r, &len);
+
+	for (size_t at = 0; code && at + ARM64_BYTES <= len; at += ARM64_BYTES)
+		note_arm64(j, word_at(code + at), r->address + at);
+	j->is_whole &= code && len == r->size;
+}
+
+/* Its frame is made by the first instruction: sub sp, stp with write-back, pacia. */
+static bool makes_frame_arm64(uint32_t w)
+{
+	return arm64_is(w, 0xff0003ff, 0xd10003ff) || arm64_is(w, 0x3fc003e0, 0x298003e0) ||
+	       w == 0xd503233f || w == 0xd503237f;
+}
+
+static void choose_arm64(const struct elf_file *f, const struct functions_range *function,
+			 const struct functions_range *cold, const uint8_t *code, size_t len,
+			 struct functions_entry_facts *out)
+{
+	struct jumps j = {.start = function->address,
+			  .end = function->address + function->size,
+			  .second = function->address + ARM64_BYTES,
+			  .is_whole = true};
+	uint32_t first, second;
+
+	if (len < ARM64_BYTES || function->address % ARM64_BYTES) {
+		out->refused = TOO_SHORT;
+		return;
+	}
+	first = word_at(code);
+	second = len >= 2 * ARM64_BYTES ? word_at(code + ARM64_BYTES) : 0;
+	if (is_unprobed_arm64(first)) {
+		out->refused = NOT_PROBED;
+		return;
+	}
+	read_arm64(f, function, &j);
+	if (cold)
+		read_arm64(f, cold, &j);
+	out->calls_nothing = j.is_whole && !j.has_call && !j.out && !j.anywhere && !cold;
+	out->entry = is_simulated(first) ? FUNCTIONS_CHEAP : FUNCTIONS_STEPPED;
+	if (j.to_start && !is_landing_pad(first) && !makes_frame_arm64(first)) {
+		out->refused = IS_LOOP;
+		return;
+	}
+	if (!is_landing_pad(first) || !j.is_whole || j.to_second || j.anywhere ||
+	    !is_simulated(second))
+		return;
+	out->address = j.second;
+	out->entry = FUNCTIONS_CHEAP;
+}
+
+void functions_entry_choose(const struct elf_file *code, const struct functions_range *function,
+			    const struct functions_range *cold, struct functions_entry_facts *out)
+{
+	enum { MAX_FIRST_BYTES = 32 };
+	size_t len = 0;
+	const uint8_t *bytes;
+
+	*out = (struct functions_entry_facts){.address = function->address,
+					      .entry = FUNCTIONS_STEPPED};
+	bytes = elf_file_bytes(
+	    code, function->address,
+	    function->size < MAX_FIRST_BYTES ? (size_t)function->size : MAX_FIRST_BYTES, &len);
+	if (!function->size)
+		out->refused = TOO_SHORT;
+	else if (!bytes)
+		out->refused = NOT_HELD;
+	else if (elf_file_machine(code) == EM_X86_64 && elf_file_is_64(code))
+		choose_x86(code, function, cold, bytes, len, out);
+	else if (elf_file_machine(code) == EM_AARCH64)
+		choose_arm64(code, function, cold, bytes, len, out);
+}

@@ -1,0 +1,30 @@
+/*
+ * Where in a function a breakpoint is set that counts its calls: at its symbol, or on the
+ * instruction behind a landing pad (endbr64, bti), if that costs less and nothing but the landing
+ * pad leads there. The function's own jumps are read for that, and for whether it calls anything.
+ */
+#ifndef FUNCTIONS_ENTRY_H
+#define FUNCTIONS_ENTRY_H
+
+#include "functions/functions.h"
+
+struct elf_file;
+
+/* A function's bytes. */
+struct functions_range {
+	uint64_t address, size;
+};
+
+struct functions_entry_facts {
+	const char *refused; /* why none is set; NULL: one is */
+	uint64_t address;    /* of the instruction */
+	enum functions_entry entry;
+	bool calls_nothing; /* surely: neither by a call nor by a jump out of it */
+};
+
+/* code: the file that is executed. cold: its part elsewhere, to which it jumps and which may jump
+ * back; NULL: none. */
+void functions_entry_choose(const struct elf_file *code, const struct functions_range *function,
+			    const struct functions_range *cold, struct functions_entry_facts *out);
+
+#endif
