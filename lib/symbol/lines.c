@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "elf/demangle.h"
 #include "elf/dwarf.h"
 #include "elf/finder.h"
 #include "profile/processes.h"
-#include "symbol/demangle.h"
 #include "symbol/dwarf_units.h"
 #include "symbol/room.h"
 #include "symbol/word.h"
@@ -241,7 +241,7 @@ static const struct symbol_function *inlined_function(struct question *q, Dwarf_
 	    .linkage = linkage ? linkage : "[unknown]",
 	};
 	const struct symbol_function *fn = symbol_functions_find(q->l->functions, &key);
-	char name[SYMBOL_MAX_NAME_BYTES];
+	char name[ELF_MAX_NAME_BYTES];
 	const struct symbol_function draft = {
 	    .name = name,
 	    .linkage_name = key.linkage,
@@ -253,7 +253,7 @@ static const struct symbol_function *inlined_function(struct question *q, Dwarf_
 
 	if (fn)
 		return fn;
-	symbol_demangle(key.linkage, name);
+	elf_demangle(key.linkage, name);
 	return symbol_functions_add_key(q->l->functions, &draft, &key);
 }
 

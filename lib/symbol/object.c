@@ -2,9 +2,9 @@
  * A mapped file: its code and debug file, their symbols, and the function at an address.
  */
 #include "base/mem.h"
+#include "elf/demangle.h"
 #include "elf/finder.h"
 #include "profile/processes.h"
-#include "symbol/demangle.h"
 #include "symbol/room.h"
 
 #include <elf.h>
@@ -113,7 +113,7 @@ static const struct symbol_function *add_named(struct symbol_object *o, struct s
 	const struct symbol_entry *e = &o->symbols.table.entry[i];
 	static const char stub[] = "@plt";
 	char linkage[SYMBOL_ELF_MAX_NAME_BYTES + sizeof(stub)];
-	char name[SYMBOL_MAX_NAME_BYTES + sizeof(stub)];
+	char name[ELF_MAX_NAME_BYTES + sizeof(stub)];
 	const struct symbol_function draft = {
 	    .name = name,
 	    .linkage_name = linkage,
@@ -123,7 +123,7 @@ static const struct symbol_function *add_named(struct symbol_object *o, struct s
 	};
 
 	symbol_elf_name(&o->symbols, e, linkage);
-	symbol_demangle(linkage, name);
+	elf_demangle(linkage, name);
 	if (e->group != SYMBOL_ELF_PLAIN) {
 		memcpy(linkage + strlen(linkage), stub, sizeof(stub));
 		memcpy(name + strlen(name), stub, sizeof(stub));

@@ -9,10 +9,10 @@
 #include "base/perf_abi.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "elf/demangle.h"
 #include "elf/file.h"
 #include "elf/finder.h"
 #include "profile/processes.h"
-#include "symbol/demangle.h"
 #include "symbol/jitdump.h"
 #include "symbol/room.h"
 
@@ -236,7 +236,7 @@ static bool type_name(const char *path, char *linkage, size_t bytes, char *name)
 	if (strncmp(path, begin, strlen(begin)) || path[len - 1] != ']')
 		return false;
 	snprintf(linkage, bytes, "%.*s", (int)(len - strlen(begin) - 1), path + strlen(begin));
-	if (symbol_demangle(linkage, name) && strncmp(name, plain, strlen(plain)) == 0)
+	if (elf_demangle(linkage, name) && strncmp(name, plain, strlen(plain)) == 0)
 		memmove(name, name + strlen(plain), strlen(name + strlen(plain)) + 1);
 	return true;
 }
@@ -247,7 +247,7 @@ static const struct symbol_function *find_whole(struct symbols *s,
 {
 	const struct symbol_function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
 						.linkage = "[unknown]"};
-	char linkage[600], name[SYMBOL_MAX_NAME_BYTES];
+	char linkage[600], name[ELF_MAX_NAME_BYTES];
 	struct symbol_function draft = {
 	    .name = "[unknown]",
 	    .object = object->name,
@@ -515,11 +515,11 @@ const char *symbols_code_slot(struct symbols *s, const struct profile_object *ob
 			      uint64_t address)
 {
 	const struct symbol_object *o = find_object(s, object);
-	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[SYMBOL_MAX_NAME_BYTES];
+	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[ELF_MAX_NAME_BYTES];
 
 	if (!o || !symbol_elf_slot_name(&o->symbols, address, linkage))
 		return NULL;
-	symbol_demangle(linkage, name);
+	elf_demangle(linkage, name);
 	return symbol_functions_text(&s->functions, name, strlen(name));
 }
 
@@ -542,7 +542,7 @@ bool symbols_variable(struct symbols *s, const struct profile_mapping *mapping, 
 		      char out[SYMBOL_VARIABLE_BYTES])
 {
 	struct symbol_object *o = find_object(s, mapping->object);
-	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[SYMBOL_MAX_NAME_BYTES], offset[24] = "";
+	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[ELF_MAX_NAME_BYTES], offset[24] = "";
 	const struct symbol_elf *variables;
 	uint64_t at, start;
 
@@ -554,7 +554,7 @@ bool symbols_variable(struct symbols *s, const struct profile_mapping *mapping, 
 	variables = variables_of(s, o);
 	if (!variables || !symbol_elf_data(variables, o->code, at, linkage, &start))
 		return false;
-	symbol_demangle(*linkage ? linkage : "[data]", name);
+	elf_demangle(*linkage ? linkage : "[data]", name);
 	if (at != start || !*linkage)
 		snprintf(offset, sizeof(offset), "+0x%" PRIx64, at - start);
 	snprintf(out, SYMBOL_VARIABLE_BYTES, "%.*s%s",

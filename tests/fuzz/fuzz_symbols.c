@@ -3,7 +3,7 @@
  * are in order and apart; names end, and hold nothing that a terminal obeys once they are shown.
  */
 #include "base/mem.h"
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 #include "symbol/text_symbols.h"
 
 #include <stdlib.h>
@@ -37,12 +37,12 @@ static void check(const struct symbol_text *s)
 
 static void check_name(const char *text, size_t size)
 {
-	char name[SYMBOL_MAX_NAME_BYTES], *copy = mem_alloc(size + 1);
+	char name[ELF_MAX_NAME_BYTES], *copy = mem_alloc(size + 1);
 
 	require(copy != NULL);
 	memcpy(copy, text, size);
 	copy[size] = '\0';
-	symbol_demangle(copy, name);
+	elf_demangle(copy, name);
 	require(strlen(name) < sizeof(name));
 	mem_free(copy);
 }

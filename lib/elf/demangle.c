@@ -3,7 +3,7 @@
  * names grow exponentially, so longjmp abandons output beyond the limit; with callbacks the
  * demanglers own no memory, so nothing leaks.
  */
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ struct text {
 static void add(const char *piece, size_t len, void *arg)
 {
 	struct text *t = arg;
-	size_t room = SYMBOL_MAX_NAME_BYTES - sizeof(ELLIPSIS) - t->len;
+	size_t room = ELF_MAX_NAME_BYTES - sizeof(ELLIPSIS) - t->len;
 
 	if (!len) /* piece may be NULL */
 		return;
@@ -72,9 +72,9 @@ static bool demangle(const char *name, char *out)
 	       run(cplus_demangle_v3_callback, name, DMGL_PARAMS | DMGL_ANSI, out);
 }
 
-bool symbol_demangle(const char *linkage_name, char out[SYMBOL_MAX_NAME_BYTES])
+bool elf_demangle(const char *linkage_name, char out[ELF_MAX_NAME_BYTES])
 {
-	char plain[SYMBOL_MAX_NAME_BYTES];
+	char plain[ELF_MAX_NAME_BYTES];
 	size_t len = strnlen(linkage_name, sizeof(plain));
 	const char *version = memchr(linkage_name, '@', len);
 

@@ -3,7 +3,7 @@
  */
 #include "kit.h"
 
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 
 TEST(names)
 {
@@ -39,9 +39,9 @@ TEST(names)
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		char name[SYMBOL_MAX_NAME_BYTES];
+		char name[ELF_MAX_NAME_BYTES];
 
-		if (symbol_demangle(cases[i].linkage, name) != cases[i].is_mangled)
+		if (elf_demangle(cases[i].linkage, name) != cases[i].is_mangled)
 			fail_msg("%s: %s", cases[i].linkage, name);
 		assert_string_equal(name, cases[i].name);
 	}
@@ -50,46 +50,46 @@ TEST(names)
 /* Each S_ says what went before twice: 2^n names of n letters. */
 TEST(exponential)
 {
-	char linkage[1024] = "_Z1fSt4pairIiiE", name[SYMBOL_MAX_NAME_BYTES];
+	char linkage[1024] = "_Z1fSt4pairIiiE", name[ELF_MAX_NAME_BYTES];
 
 	for (int i = 0; i < 60; i++)
 		snprintf(linkage + strlen(linkage), sizeof(linkage) - strlen(linkage),
 			 "St4pairIS%c_S%c_E", i % 26 + 'A', i % 26 + 'A');
-	symbol_demangle(linkage, name);
-	assert_true(strlen(name) < SYMBOL_MAX_NAME_BYTES);
+	elf_demangle(linkage, name);
+	assert_true(strlen(name) < ELF_MAX_NAME_BYTES);
 	/* of Rust: a tuple of two that are the tuple before */
-	symbol_demangle(
+	elf_demangle(
 	    "_RMC0TTTTTTTTTTTTTTTTTTTTuuEB2_EB2_EB2_EB2_EB2_EB2_EB2_EB2_EB2_EB2_EB2_EB2_EB2_"
 	    "EB2_EB2_EB2_EB2_EB2_EB2_E",
 	    name);
-	assert_true(strlen(name) < SYMBOL_MAX_NAME_BYTES);
+	assert_true(strlen(name) < ELF_MAX_NAME_BYTES);
 }
 
 TEST(long)
 {
 	static char linkage[100000];
-	char name[SYMBOL_MAX_NAME_BYTES];
+	char name[ELF_MAX_NAME_BYTES];
 	size_t len;
 
 	memset(linkage, 'a', sizeof(linkage) - 1);
-	assert_false(symbol_demangle(linkage, name));
+	assert_false(elf_demangle(linkage, name));
 	len = strlen(name);
-	assert_in_range(len, SYMBOL_MAX_NAME_BYTES - 8, SYMBOL_MAX_NAME_BYTES - 1);
+	assert_in_range(len, ELF_MAX_NAME_BYTES - 8, ELF_MAX_NAME_BYTES - 1);
 	assert_string_equal(name + len - 3, "…");
 	assert_memory_equal(name, linkage, len - 3);
 	/* deeper than any stack */
 	snprintf(linkage, sizeof(linkage), "_Z1f");
 	memset(linkage + 4, 'P', sizeof(linkage) - 6);
-	symbol_demangle(linkage, name);
+	elf_demangle(linkage, name);
 	snprintf(linkage, sizeof(linkage), "_RYYYY");
 	memset(linkage + 6, 'Y', sizeof(linkage) - 8);
-	symbol_demangle(linkage, name);
+	elf_demangle(linkage, name);
 }
 
 /* A type that says itself four times over, four levels deep: longer than there is room. */
 TEST(cut)
 {
-	char linkage[1000] = "_Z1f", name[SYMBOL_MAX_NAME_BYTES];
+	char linkage[1000] = "_Z1f", name[ELF_MAX_NAME_BYTES];
 	size_t len;
 
 	/* S_ is the pair, S0_ the pair of pairs, … */
@@ -97,10 +97,10 @@ TEST(cut)
 	for (int i = 2; i < 9; i++)
 		snprintf(linkage + strlen(linkage), 40, "S_IS%d_S%d_E", i, i);
 	snprintf(linkage + strlen(linkage), 100, "S_IS9_S9_ES_ISA_SA_ES_ISB_SB_ES_ISC_SC_E");
-	assert_true(symbol_demangle(linkage, name));
+	assert_true(elf_demangle(linkage, name));
 	len = strlen(name);
 	if (memcmp(name, "f(", 2) != 0)
 		fail_msg("%s", name);
-	assert_in_range(len, SYMBOL_MAX_NAME_BYTES - 8, SYMBOL_MAX_NAME_BYTES - 1);
+	assert_in_range(len, ELF_MAX_NAME_BYTES - 8, ELF_MAX_NAME_BYTES - 1);
 	assert_string_equal(name + len - 3, "…");
 }
