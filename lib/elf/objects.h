@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/dict.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct elf_reader;
@@ -17,6 +18,7 @@ struct elf_reader;
 struct elf_object {
 	uint64_t device, inode; /* the key */
 	const char *path;       /* one by which it can be opened */
+	bool is_program;        /* as the caller says */
 };
 
 struct elf_objects {

@@ -128,7 +128,7 @@ static inline bool event_group_is_misc(const struct event_group *group)
 /* The groups defined in this room. Those of misc and gpu are in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
     event_model_group, event_tracepoint_group, event_sched_group, event_latency_group,
-    event_usdt_group, event_heap_group, event_resource_group;
+    event_usdt_group, event_heap_group, event_resource_group, event_function_group;
 
 /* Makes the hardware rows of misc: uncore, energy, msr, cstates. */
 extern const struct event_maker event_uncore_maker;
@@ -275,6 +275,9 @@ bool event_is_time(const struct event *ev);
 
 /* True for an event of the group usdt. */
 bool event_is_probe(const struct event *ev);
+
+/* True for an event of the group function. */
+bool event_is_function(const struct event *ev);
 
 /* True for cpu_clock and task_clock, whose counts and periods are in ns. */
 bool event_is_clock(const struct event *ev);

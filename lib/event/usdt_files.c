@@ -26,6 +26,21 @@
 enum { MAX_MAPS_BYTES = 64 << 20, MAX_CACHE_BYTES = 64 << 20 };
 
 typedef int file_fn(const struct elf_file *f, const char *path, void *arg);
+typedef int walk_fn(const struct elf_file *f, const struct usdt_file *file, void *arg);
+
+/* Marks the file at the path, if it is there, as that of a program. */
+static void mark_program(struct elf_objects *o, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return;
+	for (size_t i = 0; i < elf_objects_nr(o); i++) {
+		struct elf_object *x = dict_at(&o->files, (uint32_t)i);
+
+		x->is_program |= x->device == st.st_dev && x->inode == st.st_ino;
+	}
+}
 
 /* --- the files of a command */
 
@@ -38,9 +53,13 @@ static bool is_program(const char *path)
 
 static int add_program(struct elf_objects *o, const char *name)
 {
+	const size_t first = elf_objects_nr(o);
 	char path[PATH_MAX];
+	int rc = realpath(name, path) ? elf_objects_add_program(o, path) : 0;
 
-	return realpath(name, path) ? elf_objects_add_program(o, path) : 0;
+	if (elf_objects_nr(o) > first) /* of a script: its interpreter */
+		mark_program(o, elf_objects_at(o, first)->path);
+	return rc;
 }
 
 /* Looks the command up in PATH, as execvp does. */
@@ -96,6 +115,7 @@ static int add_process(const struct host *h, struct elf_objects *o, uint32_t pid
 	const struct proc *p = PROC(&h->root, pid);
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
 	struct proc_mapping m;
+	char exe[PATH_MAX];
 	const char *at;
 	int rc = 0;
 
@@ -104,6 +124,8 @@ static int add_process(const struct host *h, struct elf_objects *o, uint32_t pid
 	at = buf_str(&maps);
 	while (rc == 0 && proc_maps_next(&at, buf_str(&maps) + maps.len, &m))
 		rc = add_mapping(o, p, &m);
+	if (proc_path(p, "exe", exe, sizeof(exe)) > 0)
+		mark_program(o, exe);
 	return rc;
 }
 
@@ -142,40 +164,43 @@ static int add_target(const struct host *h, const struct event_objects *x, struc
 
 /* --- reading them */
 
-static int read_file(struct elf_reader *reader, const char *path, file_fn *fn, void *arg)
+static int read_file(struct elf_reader *reader, const struct elf_object *object, walk_fn *fn,
+		     void *arg)
 {
+	const struct usdt_file file = {object->path, reader, object->is_program};
 	struct err unused = {0};
 	struct elf_file *f;
 	struct stat st;
 	int rc;
 
-	if (elf_file_open(reader, path, &f, &st, &unused))
+	if (elf_file_open(reader, object->path, &f, &st, &unused))
 		return 0;
-	rc = fn(f, path, arg);
+	rc = fn(f, &file, arg);
 	elf_file_close(f);
 	return rc;
 }
 
-int usdt_files_read(const char *path, file_fn *fn, void *arg)
+int usdt_files_walk_one(const char *path, walk_fn *fn, void *arg)
 {
 	const struct elf_reader_config config = {.max_bytes = 0};
+	const struct elf_object object = {.path = path};
 	struct elf_reader *reader;
 	int rc = elf_reader_new(&config, &reader);
 
 	if (rc)
 		return rc;
-	rc = read_file(reader, path, fn, arg);
+	rc = read_file(reader, &object, fn, arg);
 	elf_reader_free(reader);
 	return rc;
 }
 
 static int read_all(const struct host *h, const struct event_objects *objects,
-		    struct elf_objects *o, file_fn *fn, void *arg)
+		    struct elf_objects *o, walk_fn *fn, void *arg)
 {
 	int rc = usdt_has_target(objects) ? add_target(h, objects, o) : elf_objects_add_cache(o);
 
 	for (size_t i = 0; i < elf_objects_nr(o) && rc == 0; i++)
-		rc = read_file(o->reader, elf_objects_at(o, i)->path, fn, arg);
+		rc = read_file(o->reader, elf_objects_at(o, i), fn, arg);
 	return rc;
 }
 
@@ -184,7 +209,7 @@ bool usdt_has_target(const struct event_objects *objects)
 	return objects && (objects->command || objects->nr_pids || objects->nr_comms);
 }
 
-int usdt_files_each(const struct host *h, const struct event_objects *objects, file_fn *fn,
+int usdt_files_walk(const struct host *h, const struct event_objects *objects, walk_fn *fn,
 		    void *arg)
 {
 	const struct elf_reader_config config = {.max_bytes = 0};
@@ -205,4 +230,32 @@ int usdt_files_each(const struct host *h, const struct event_objects *objects, f
 	elf_objects_fini(&o);
 	elf_reader_free(reader);
 	return rc;
+}
+
+/* Who needs no more than the path. */
+struct plain {
+	file_fn *fn;
+	void *arg;
+};
+
+static int call_plain(const struct elf_file *f, const struct usdt_file *file, void *arg)
+{
+	const struct plain *p = arg;
+
+	return p->fn(f, file->path, p->arg);
+}
+
+int usdt_files_each(const struct host *h, const struct event_objects *objects, file_fn *fn,
+		    void *arg)
+{
+	struct plain p = {fn, arg};
+
+	return usdt_files_walk(h, objects, call_plain, &p);
+}
+
+int usdt_files_read(const char *path, file_fn *fn, void *arg)
+{
+	struct plain p = {fn, arg};
+
+	return usdt_files_walk_one(path, call_plain, &p);
 }

@@ -7,8 +7,16 @@
 #include <stdbool.h>
 
 struct elf_file;
+struct elf_reader;
 struct event_objects;
 struct host;
+
+/* A file of a target, while it is read. */
+struct usdt_file {
+	const char *path;
+	struct elf_reader *reader; /* with which it was opened */
+	bool is_program;           /* a process runs it, or will; else it is a library */
+};
 
 /* Whether files of a target are searched, or those of the machine. */
 bool usdt_has_target(const struct event_objects *objects);
@@ -21,5 +29,13 @@ int usdt_files_each(const struct host *h, const struct event_objects *objects,
 /* Calls fn for one file, if it can be read. */
 int usdt_files_read(const char *path,
 		    int (*fn)(const struct elf_file *f, const char *path, void *arg), void *arg);
+/* The same two for who asks for more of the file. */
+int usdt_files_walk(const struct host *h, const struct event_objects *objects,
+		    int (*fn)(const struct elf_file *f, const struct usdt_file *file, void *arg),
+		    void *arg);
+int usdt_files_walk_one(const char *path,
+			int (*fn)(const struct elf_file *f, const struct usdt_file *file,
+				  void *arg),
+			void *arg);
 
 #endif

@@ -30,6 +30,8 @@ struct functions_place {
 	const char *reason;     /* why it has no times: FUNCTIONS_RETURN_NONE; else NULL */
 	uint64_t address, size; /* of the symbol, in the file */
 	uint64_t offset;        /* of the instruction that is probed, in the file */
+	const char *refused;    /* why it is not measured; NULL: it is. In events: always NULL */
+	bool calls_nothing;     /* surely: nothing is thrown, or switched, while it runs */
 	enum functions_entry entry;
 	enum functions_return ret;
 };

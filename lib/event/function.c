@@ -1,0 +1,399 @@
+/*
+ * Functions as events. The files are walked once for the program's own functions, and for what each
+ * file can do to a replaced return address; a second time for the other files, if the program has
+ * no such function. Like probes they are measured by programs in the kernel (lib/bpf), or by the
+ * agent, and their samples are sent to an event bpf_output.
+ */
+#include "event/function.h"
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/perf_abi.h"
+#include "base/str.h"
+#include "elf/file.h"
+#include "event/catalogue.h"
+#include "event/usdt.h"
+#include "event/usdt_files.h"
+#include "functions/ends.h"
+#include "functions/list.h"
+#include "functions/pattern.h"
+#include "host/host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	MAX_DETAIL_BYTES = 8192,
+	MAX_DETAILED = 24,  /* functions of a detail */
+	MAX_FILE_NAMES = 4, /* of an error */
+};
+
+/* --- finding them */
+
+struct search {
+	const struct catalogue *c;
+	struct functions_pattern pattern;
+	struct event_functions found;
+	struct functions_ends ends;
+	bool is_in_libraries; /* the program has no such function: the others are looked through */
+	bool is_judged;       /* what the files can do is known */
+	const char *path;     /* of the file that is read, in the arena */
+	/* what an error says */
+	size_t nr_files, nr_functions, nr_nameless;
+	char looked_in[256];
+	const char *nearest; /* in the arena */
+	size_t nearest_distance;
+};
+
+static bool is_wanted(const struct search *s, const struct usdt_file *file)
+{
+	if (*s->pattern.object)
+		return functions_pattern_has_file(&s->pattern, file->path);
+	return file->is_program != s->is_in_libraries;
+}
+
+static int add_place(const struct functions_place *p, void *arg)
+{
+	struct search *s = arg;
+	struct functions_place *place;
+
+	if (s->found.nr - s->found.nr_refused >= EVENT_MAX_FUNCTIONS)
+		return -E2BIG;
+	place = MEM_ADD(s->found.place, s->found.nr, s->found.room);
+	if (!place)
+		return -ENOMEM;
+	*place = *p;
+	place->path = s->path;
+	place->name = arena_strdup(s->c->arena, p->name);
+	s->found.nr_refused += p->refused != NULL;
+	return place->name ? 0 : -ENOMEM;
+}
+
+static void note_file(struct search *s, const char *path)
+{
+	size_t len = strlen(s->looked_in);
+
+	if (s->nr_files++ < MAX_FILE_NAMES)
+		snprintf(s->looked_in + len, sizeof(s->looked_in) - len, "%s%s", len ? ", " : "",
+			 str_base_name(path));
+	else if (s->nr_files == MAX_FILE_NAMES + 1)
+		snprintf(s->looked_in + len, sizeof(s->looked_in) - len, ", …");
+}
+
+/* Names live as long as the list. */
+static int note_nearest(struct search *s, const struct functions_list *l)
+{
+	const char *best = NULL;
+
+	if (s->found.nr || functions_is_glob(s->pattern.glob))
+		return 0;
+	for (size_t i = 0; i < l->nr; i++)
+		str_nearest_offer(s->pattern.glob, l->symbol[i].name, &best, &s->nearest_distance);
+	if (!best)
+		return 0;
+	s->nearest = arena_strdup(s->c->arena, best);
+	return s->nearest ? 0 : -ENOMEM;
+}
+
+static int read_file(struct search *s, const struct elf_file *f, const struct usdt_file *file)
+{
+	struct functions_list list;
+	int rc = functions_list_load(f, s->path, file->reader, &list);
+
+	if (rc)
+		return rc;
+	note_file(s, s->path);
+	s->nr_functions += list.nr;
+	s->nr_nameless += list.names != FUNCTIONS_ALL;
+	rc = functions_list_each(&list, &s->pattern, add_place, s) ?: note_nearest(s, &list);
+	functions_list_fini(&list);
+	return rc;
+}
+
+static int look_at(const struct elf_file *f, const struct usdt_file *file, void *arg)
+{
+	struct search *s = arg;
+	const bool wanted = is_wanted(s, file);
+
+	if (s->is_judged && !wanted)
+		return 0;
+	s->path = arena_strdup(s->c->arena, file->path);
+	if (!s->path)
+		return -ENOMEM;
+	if (!s->is_judged)
+		functions_ends_add(&s->ends, f, s->path);
+	return wanted ? read_file(s, f, file) : 0;
+}
+
+/* A file that is named, and that the target does not map now. */
+static int look_at_named(const struct elf_file *f, const struct usdt_file *file, void *arg)
+{
+	struct search *s = arg;
+
+	s->path = arena_strdup(s->c->arena, file->path);
+	if (!s->path)
+		return -ENOMEM;
+	functions_ends_add(&s->ends, f, s->path);
+	return read_file(s, f, file);
+}
+
+static int walk(struct search *s)
+{
+	int rc = usdt_files_walk(s->c->host, s->c->objects, look_at, s);
+	char path[PATH_MAX];
+
+	s->is_judged = true;
+	if (rc || s->nr_files)
+		return rc;
+	return strchr(s->pattern.object, '/') && realpath(s->pattern.object, path)
+		   ? usdt_files_walk_one(path, look_at_named, s)
+		   : 0;
+}
+
+/* Of all files, as reasons name one that is not the function's. */
+static int decide_ends(struct search *s)
+{
+	char reason[FUNCTIONS_ENDS_REASON_BYTES];
+	const char *text;
+
+	functions_ends_reason(&s->ends, reason);
+	text = arena_strdup(s->c->arena, reason);
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->found.nr; i++)
+		functions_ends_decide(&s->ends, text, &s->found.place[i]);
+	return 0;
+}
+
+/* --- what is wrong */
+
+static void hint_nearest(const struct search *s, struct err *e)
+{
+	if (s->nearest)
+		err_hint(e, "did you mean %.200s? cpuperf --list-functions lists all", s->nearest);
+	else if (s->nr_nameless)
+		err_hint(e,
+			 "%s stripped: only what is exported has a name; build without -s and "
+			 "strip, or install the debug package (Debian: NAME-dbgsym)",
+			 s->nr_files == 1 ? "the file is" : "files of these are");
+	else
+		err_hint(e, "a function that is inlined everywhere has no calls; cpuperf "
+			    "--list-functions lists all");
+}
+
+static int refuse_none(const struct search *s, struct err *e)
+{
+	if (!s->nr_files) {
+		err_set(
+		    e, -ENOENT, "%s%.200s", *s->pattern.object ? "no file of the target is " : "",
+		    *s->pattern.object ? s->pattern.object : "the target's program cannot be read");
+		err_hint(e,
+			 "name the file by its path, if the target loads it later: "
+			 "function:/PATH:%.100s",
+			 s->pattern.glob);
+		return -ENOENT;
+	}
+	err_set(e, -ENOENT, "no function matches \"%.100s\" among %zu of %.200s", s->pattern.glob,
+		s->nr_functions, s->looked_in);
+	hint_nearest(s, e);
+	return -ENOENT;
+}
+
+static int refuse_many(const struct search *s, struct err *e)
+{
+	err_set(e, -E2BIG, "more than %d functions match \"%.100s\"", EVENT_MAX_FUNCTIONS,
+		s->pattern.glob);
+	err_hint(e, "choose by name: function:parse_*");
+	return -E2BIG;
+}
+
+static int refuse_machine(const struct search *s, struct err *e)
+{
+	err_set(e, -EINVAL, "functions of which program?");
+	err_hint(e, "measure a command or --pid, or name the file: function:OBJECT:%.100s",
+		 s->pattern.glob);
+	return -EINVAL;
+}
+
+int event_functions_find(const struct catalogue *c, const char *text, struct event_functions *out,
+			 struct err *e)
+{
+	struct search s = {.c = c};
+	int rc = functions_pattern_parse(text, &s.pattern);
+
+	if (rc) {
+		err_set(e, rc, "not of the form [OBJECT:]GLOB");
+		err_hint(e, "for example function:parse_* or function:libfoo.so:*");
+		return rc;
+	}
+	if (!usdt_has_target(c->objects) && !*s.pattern.object)
+		return refuse_machine(&s, e);
+	rc = walk(&s);
+	if (rc == 0 && !s.found.nr && !*s.pattern.object) {
+		s.is_in_libraries = true;
+		rc = walk(&s);
+	}
+	rc = rc ?: (s.found.nr ? decide_ends(&s) : refuse_none(&s, e));
+	if (rc == -E2BIG)
+		refuse_many(&s, e);
+	if (rc)
+		mem_free(s.found.place);
+	else
+		*out = s.found;
+	return rc;
+}
+
+/* --- rows */
+
+static const char *const entries[] = {
+    [FUNCTIONS_NOP5] = "NOP of 5 bytes",
+    [FUNCTIONS_CHEAP] = "emulated",
+    [FUNCTIONS_STEPPED] = "single-stepped",
+};
+
+const char *event_function_entry(enum functions_entry entry)
+{
+	return entries[entry];
+}
+
+/* First those that are measured, in their order. */
+static size_t keep_measured(struct event_functions *f)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < f->nr; i++)
+		if (!f->place[i].refused) {
+			struct functions_place p = f->place[nr];
+
+			f->place[nr++] = f->place[i];
+			f->place[i] = p;
+		}
+	return nr;
+}
+
+static void add_detail(struct buf *text, const struct functions_place *p)
+{
+	buf_printf(text, "%s%s+0x%" PRIx64 ": %s", text->len ? "\n" : "", p->path, p->offset,
+		   p->name);
+	if (p->refused) {
+		buf_printf(text, " is omitted: %s", p->refused);
+		return;
+	}
+	buf_printf(text, ", %s, about %.1f us a call", event_function_entry(p->entry),
+		   (double)functions_hit_ns(p) / 1e3);
+	if (p->ret == FUNCTIONS_RETURN_NONE)
+		buf_printf(text, "; no times: %s", p->reason ?: "");
+}
+
+static char *make_detail(const struct catalogue *c, const struct event_functions *f)
+{
+	BUF_AUTO(text, MAX_DETAIL_BYTES);
+
+	for (size_t i = 0; i < f->nr && i < MAX_DETAILED; i++)
+		add_detail(&text, &f->place[i]);
+	if (f->nr > MAX_DETAILED)
+		buf_printf(&text, "\n%zu more: cpuperf --list-functions lists them",
+			   f->nr - MAX_DETAILED);
+	return text.len ? arena_strndup(c->arena, text.data, text.len) : NULL;
+}
+
+static const char *describe(const struct catalogue *c, const struct event_functions *f, size_t nr)
+{
+	bool is_one_file = !ARRAY_ANY(p, f->place, nr, strcmp(p->path, f->place[0].path) != 0);
+
+	return arena_printf(c->arena, "Calls of %zu function%s of %s%s.", nr, nr == 1 ? "" : "s",
+			    f->place[0].path, is_one_file ? "" : " and other files");
+}
+
+static struct event_row *new_row(const struct catalogue *c, const char *name,
+				 const struct event_functions *f, size_t nr)
+{
+	struct event_row *row = arena_alloc(c->arena, sizeof(*row));
+	struct event_part *part = arena_alloc(c->arena, sizeof(*part));
+	struct functions_place *places = arena_calloc(c->arena, nr, sizeof(*places));
+
+	if (!row || !part || !places)
+		return NULL;
+	memcpy(places, f->place, nr * sizeof(*places));
+	*part = (struct event_part){.pmu = "",
+				    .type = PERF_TYPE_SOFTWARE,
+				    .config = PERF_COUNT_SW_BPF_OUTPUT,
+				    .config1 = PERF_ABI_PROBE};
+	*row = (struct event_row){
+	    .name = arena_strdup(c->arena, name),
+	    .kind = EVENT_COUNT,
+	    .scope = EVENT_SCOPE_CPU,
+	    .unit = "calls",
+	    .source = "BPF: uprobe",
+	    .description = describe(c, f, nr),
+	    .detail = make_detail(c, f),
+	    .nr_parts = 1,
+	    .parts = part,
+	    .functions = places,
+	    .nr_functions = (uint32_t)nr,
+	};
+	return row->name && row->description ? row : NULL;
+}
+
+static int refuse_all(const struct event_functions *f, struct err *e)
+{
+	err_set(e, -ENOENT, "%.200s is not measured: %s", f->place[0].name, f->place[0].refused);
+	err_hint(e, "cpuperf --list-functions lists what can be measured");
+	return -ENOENT;
+}
+
+static int find(const struct catalogue *c, const char *name, const struct event_row **out,
+		struct err *e)
+{
+	struct event_functions f = {.nr = 0};
+	struct event_row *row;
+	size_t nr;
+	int rc;
+
+	if (*c->host->root.dir)
+		return -ENOENT;
+	rc = event_functions_find(c, name, &f, e);
+	if (rc) /* any other says that nothing of that name could be */
+		return rc == -ENOMEM ? rc : -ENOENT;
+	nr = keep_measured(&f);
+	row = nr ? new_row(c, name, &f, nr) : NULL;
+	rc = row ? 0 : nr ? -ENOMEM : refuse_all(&f, e);
+	mem_free(f.place);
+	if (rc == 0)
+		*out = row;
+	return rc;
+}
+
+/* A program has thousands, and who lists events asks for other things: --list-functions. */
+static int each(const struct catalogue *c, int (*fn)(const struct event_row *row, void *arg),
+		void *arg)
+{
+	(void)c;
+	(void)fn;
+	(void)arg;
+	return 0;
+}
+
+static const struct event_maker function_maker = {.find = find, .each = each};
+static const struct event_maker *const makers[] = {&function_maker};
+
+const struct event_group event_function_group = {
+    .name = "function",
+    .description = "Calls of the functions of programs and libraries, [OBJECT:]GLOB.",
+    .id = EVENT_GROUP_FUNCTION,
+    .is_perf = true,
+    .makers = makers,
+    .nr_makers = ARRAY_NR(makers),
+};
+
+bool event_is_function(const struct event *ev)
+{
+	return ev->group->id == EVENT_GROUP_FUNCTION;
+}
