@@ -198,10 +198,21 @@ static int list_probes(const struct catalogue *c, const struct event_group *g, s
 	return catalogue_each_of(c, g, list_one, l);
 }
 
+/* Those of a program are listed by an option of their own. */
+static int list_functions_hint(const struct event_group *g, struct list *l)
+{
+	if (l->is_overview)
+		buf_printf(&l->out,
+			   "\nGroup %s\n… --list-functions -- COMMAND lists those of a program\n",
+			   g->name);
+	return buf_error(&l->out);
+}
+
 static int list_group(const struct catalogue *c, const struct event_group *g, struct list *l)
 {
-	return g->id == EVENT_GROUP_USDT ? list_probes(c, g, l)
-					 : catalogue_each_of(c, g, list_one, l);
+	return g->id == EVENT_GROUP_USDT       ? list_probes(c, g, l)
+	       : g->id == EVENT_GROUP_FUNCTION ? list_functions_hint(g, l)
+					       : catalogue_each_of(c, g, list_one, l);
 }
 
 /* Logs why groups or events are missing from the list. */

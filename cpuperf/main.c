@@ -189,7 +189,9 @@ static int measure_here(struct options *o)
 	int status;
 
 	if (strcmp(o->output_format, OPTIONS_FORMAT_NAMES) == 0) {
-		log_error("--output-format=%s requires --list-events", o->output_format);
+		log_error(
+		    "--output-format=%s requires --list-events, --list-functions or --list-specs",
+		    o->output_format);
 		return EXIT_USAGE;
 	}
 	take_disabled(o);
@@ -289,8 +291,9 @@ static int look_at_events(const struct options *o)
 		status = fail(EXIT_USAGE, &e);
 	} else {
 		wanted_name_objects(o, &spec, &m.objects);
-		status = o->list_events.is ? list_events(o, &m.events.catalogue)
-					   : describe_event(o, &m.events.catalogue);
+		status = o->list_events.is      ? list_events(o, &m.events.catalogue)
+			 : o->list_functions.is ? list_functions(o, &m.events.catalogue)
+						: describe_event(o, &m.events.catalogue);
 	}
 	spec_fini(&spec);
 	machine_fini(&m);
@@ -299,14 +302,16 @@ static int look_at_events(const struct options *o)
 
 static int run(struct options *o)
 {
-	bool describes = o->list_events.is || o->describe_event; /* also of a target */
+	bool describes =
+	    o->list_events.is || o->list_functions.is || o->describe_event; /* also of a target */
 
-	if (o->list_specs + o->list_events.is + (o->describe_event != NULL) +
+	if (o->list_specs + o->list_events.is + o->list_functions.is + (o->describe_event != NULL) +
 		(o->check_spec || o->strict || chooses_events(o) ||
 		 (options_have_target(o) && !describes)) >
 	    1) {
-		log_error("--list-specs, --list-events, --describe-event and measuring "
-			  "(--check-spec, --strict, --event, a command) are mutually exclusive");
+		log_error(
+		    "--list-specs, --list-events, --list-functions, --describe-event and measuring "
+		    "(--check-spec, --strict, --event, a command) are mutually exclusive");
 		return EXIT_USAGE;
 	}
 	if (o->doctor.is)
@@ -317,7 +322,7 @@ static int run(struct options *o)
 	}
 	if (o->list_specs)
 		return list_specs(o->output_format);
-	if (o->list_events.is || o->describe_event)
+	if (describes)
 		return look_at_events(o);
 	return measure(o);
 }

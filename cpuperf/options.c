@@ -64,7 +64,7 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 /* What concerns this machine, or would have to be one for all hosts. */
 #define MEASURING_HERE                                                                             \
 	"control live top output-file run-spec-command check-spec save-spec list-events "          \
-	"list-specs "                                                                              \
+	"list-functions list-specs "                                                               \
 	"describe-event output-path-prefix session-result-spec-path"
 
 /* What comparing commands cannot do. */
@@ -485,7 +485,7 @@ static const struct opt_row before[] = {
 	 "ndjson require --output-file. json is the answer, or the verdict of --versus, as one "
 	 "document. --versus and --sweep also have markdown (for pull requests), github "
 	 "(annotations of its workflows) and, with --fail-over, junit (test cases); --versus also "
-	 "html, a page of both. --list-events "
+	 "html, a page of both. --list-events, --list-functions "
 	 "and --list-specs also accept names, which "
 	 "prints only those.",
      .set = opt_set_word,
@@ -553,6 +553,18 @@ static const struct opt_row before[] = {
      .offset = offsetof(struct options, list_events),
      .has_no_variable = true,
      .excludes = MEASURING},
+    {.name = "list-functions",
+     .arg = OPT_OPTIONAL,
+     .metavar = "[OBJECT:]GLOB",
+     .section = "Looking around",
+     .help = "List the functions of a program (-- COMMAND, --pid) that events of the group "
+	     "function can measure: all of its own, or those that GLOB means; with OBJECT those of "
+	     "a library. For each, what a call would cost, whether it has times, and its size; and "
+	     "why others are omitted. Nothing is executed.",
+     .set = set_asked,
+     .offset = offsetof(struct options, list_functions),
+     .has_no_variable = true,
+     .excludes = "event frequency period callgraph strict cgroup output-file"},
     {.name = "describe-event",
      .arg = OPT_REQUIRED,
      .metavar = "GROUP:NAME",
@@ -586,7 +598,8 @@ static const struct opt_row before[] = {
      .set = set_asked,
      .offset = offsetof(struct options, doctor),
      .has_no_variable = true,
-     .excludes = MEASURING " list-events describe-event list-specs check-spec versus sweep hosts"},
+     .excludes = MEASURING
+     " list-events list-functions describe-event list-specs check-spec versus sweep hosts"},
     {.name = "manual",
      .arg = OPT_OPTIONAL,
      .metavar = "TOPIC",
@@ -624,6 +637,7 @@ static const struct opt_brief brief[] = {
     {"live", "counts, live"},
     {NULL, "Looking around"},
     {"list-events", "what can be measured here: --list-events=disk"},
+    {"list-functions", "which functions of a program can be measured: --list-functions -- ./prog"},
     {"describe-event", "what one counts, and what it needs"},
     {"list-specs", "what can be measured by a name"},
     {"doctor", "what this machine allows, and how to have more"},
@@ -702,6 +716,7 @@ const struct opt_table *cpuperf_options(void)
 		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"
 		"  cpuperf --event=EVENTS [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs\n"
+		"  cpuperf --list-functions[=[OBJECT:]GLOB] -- COMMAND\n"
 		"  cpuperf --doctor[=PROGRAM]",
 	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage. With a command: its own, or\n"
 		      "128+N if signal N ended it; 125 cpuperf failed; 126 the command cannot be\n"

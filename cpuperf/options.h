@@ -41,7 +41,8 @@ struct options {
 	bool has_no_perf;     /* the kernel refuses all perf events, and no spec was asked for:
 				 TIMERS_SPEC */
 	bool check_spec, list_specs, strict, live, no_live, top, run_spec_command;
-	struct option_asked list_events; /* a pattern */
+	struct option_asked list_events;    /* a pattern */
+	struct option_asked list_functions; /* [OBJECT:]GLOB */
 	const char *describe_event;
 	struct option_asked doctor; /* a program */
 	bool is_bare;               /* there are no arguments */

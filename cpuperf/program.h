@@ -27,6 +27,8 @@ struct host;
 struct catalogue;
 int list_events(const struct options *o, const struct catalogue *c);
 int describe_event(const struct options *o, const struct catalogue *c);
+/* list_functions.c */
+int list_functions(const struct options *o, const struct catalogue *c);
 /* list_specs.c: those that are found by name, in an output format. */
 int list_specs(const char *format);
 /* specs.c: specs named without a folder are searched for. */

@@ -92,7 +92,7 @@ static int note_nearest(struct search *s, const struct functions_list *l)
 {
 	const char *best = NULL;
 
-	if (s->found.nr || functions_is_glob(s->pattern.glob))
+	if (s->found.nr || s->nearest || functions_is_glob(s->pattern.glob))
 		return 0;
 	for (size_t i = 0; i < l->nr; i++)
 		str_nearest_offer(s->pattern.glob, l->symbol[i].name, &best, &s->nearest_distance);

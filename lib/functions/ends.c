@@ -6,6 +6,7 @@
 #include "functions/symbols.h"
 
 #include <elf.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,9 +30,8 @@ static const struct {
     {"makecontext", true, false, true, SWITCHES},
     {"jump_fcontext", true, true, true, SWITCHES},
     {"ontop_fcontext", true, true, true, SWITCHES},
+    {"ASYNC_start_job", true, false, false, SWITCHES}, /* of OpenSSL */
 };
-
-static const char *const go_sections[] = {".go.buildinfo", ".note.go.buildid", ".gopclntab"};
 
 static void note(struct functions_ends *e, size_t member, const char *path)
 {
@@ -70,9 +70,10 @@ void functions_ends_add(struct functions_ends *e, const struct elf_file *f, cons
 	struct elf_section table, text, unused;
 	bool is_static = !elf_file_find_section(f, ".dynsym", &unused);
 
-	for (size_t i = 0; i < ARRAY_NR(go_sections); i++)
-		if (elf_file_find_section(f, go_sections[i], &unused))
-			note(e, offsetof(struct functions_ends, moves), path);
+	if (functions_is_go(f))
+		note(e, offsetof(struct functions_ends, moves), path);
+	if (fnmatch("libcrypto.so*", str_base_name(path), 0) == 0)
+		return; /* it does so only for who starts its jobs */
 	if (!functions_find_table(f, is_static ? SHT_SYMTAB : SHT_DYNSYM, &table, &text))
 		return;
 	nr = table.size / bytes;

@@ -19,7 +19,7 @@
 #include <elf.h>
 #include <string.h>
 
-enum { MAX_FUNCTION_BYTES = 1 << 20, ENDBR_BYTES = 4 };
+enum { MAX_FUNCTION_BYTES = 1 << 20, MAX_FIRST_BYTES = 48 };
 
 #define TOO_SHORT  "it is shorter than an instruction"
 #define NOT_HELD   "the file does not have its code"
@@ -111,39 +111,84 @@ static bool begins_no_loop(const struct functions_x86 *first)
 	       first->is_frame;
 }
 
-static void choose_x86(const struct elf_file *f, const struct functions_range *function,
-		       const struct functions_range *cold, const uint8_t *code, size_t len,
-		       struct functions_entry_facts *out)
+/* Behind the check of the stack with which functions of Go begin; 0: there is none. */
+static uint64_t find_checked(const uint8_t *code, size_t len, uint64_t address)
 {
-	struct jumps j = {.start = function->address,
-			  .end = function->address + function->size,
+	enum { MAX_INSTRUCTIONS = 4 };
+	struct functions_x86 i;
+
+	for (size_t at = 0, nr = 0;
+	     nr < MAX_INSTRUCTIONS && functions_x86_decode(code + at, len - at, &i); nr++) {
+		at += i.len;
+		if (i.kind == FUNCTIONS_X86_BRANCH)
+			return address + at;
+	}
+	return 0;
+}
+
+static struct jumps
+read_all(const struct elf_file *f, const struct functions_body *b, uint64_t second,
+	 void (*read)(const struct elf_file *f, const struct functions_range *r, struct jumps *j))
+{
+	struct jumps j = {.start = b->main.address,
+			  .end = b->main.address + b->main.size,
+			  .second = second,
 			  .is_whole = true};
-	struct functions_x86 first, second;
+
+	read(f, &b->main, &j);
+	if (b->cold.size)
+		read(f, &b->cold, &j);
+	return j;
+}
+
+static bool calls_nothing(const struct jumps *j, const struct functions_body *b)
+{
+	return j->is_whole && !j->has_call && !j->out && !j->anywhere && !b->cold.size;
+}
+
+/* Takes the second place, if no jump leads there. */
+static bool take_second(const struct functions_body *b, const struct jumps *j, const uint8_t *code,
+			size_t len, struct functions_entry_facts *out)
+{
+	size_t at = (size_t)(j->second - b->main.address);
+	struct functions_x86 second;
+
+	if (!j->is_whole || j->to_second || at >= len ||
+	    !functions_x86_decode(code + at, len - at, &second) || second.is_unprobed)
+		return false;
+	out->address = j->second;
+	out->entry = price_x86(&second);
+	return true;
+}
+
+static void choose_x86(const struct elf_file *f, const struct functions_body *b,
+		       const uint8_t *code, size_t len, struct functions_entry_facts *out)
+{
+	struct functions_entry_facts behind = *out;
+	struct functions_x86 first;
+	uint64_t checked;
+	struct jumps j;
 
 	if (!functions_x86_decode(code, len, &first)) {
-		out->refused = len < function->size || len >= 15 ? UNKNOWN : TOO_SHORT;
+		out->refused = len < b->main.size || len >= MAX_FIRST_BYTES ? UNKNOWN : TOO_SHORT;
 		return;
 	}
-	if (first.is_unprobed) {
-		out->refused = NOT_PROBED;
-		return;
-	}
-	j.second = j.start + first.len;
-	read_x86(f, function, &j);
-	if (cold)
-		read_x86(f, cold, &j);
-	out->calls_nothing = j.is_whole && !j.has_call && !j.out && !j.anywhere && !cold;
+	checked = b->is_go ? find_checked(code, len, b->main.address) : 0;
+	j = read_all(f, b, checked ?: b->main.address + first.len, read_x86);
+	out->calls_nothing = calls_nothing(&j, b);
 	out->entry = price_x86(&first);
-	if (j.to_start && !begins_no_loop(&first)) {
+	if (checked && j.to_start) {
+		if (!take_second(b, &j, code, len, out) || out->entry == FUNCTIONS_NOP5)
+			out->refused = IS_LOOP;
+	} else if (first.is_unprobed) {
+		out->refused = NOT_PROBED;
+	} else if (j.to_start && !begins_no_loop(&first)) {
 		out->refused = IS_LOOP;
-		return;
+	} else if (first.kind == FUNCTIONS_X86_ENDBR && !j.anywhere &&
+		   take_second(b, &j, code, len, &behind) && behind.entry != FUNCTIONS_STEPPED) {
+		out->address = behind.address;
+		out->entry = behind.entry;
 	}
-	if (first.kind != FUNCTIONS_X86_ENDBR || !j.is_whole || j.to_second || j.anywhere ||
-	    !functions_x86_decode(code + ENDBR_BYTES, len - ENDBR_BYTES, &second) ||
-	    second.is_unprobed || price_x86(&second) == FUNCTIONS_STEPPED)
-		return;
-	out->address = j.second;
-	out->entry = price_x86(&second);
 }
 
 /* --- arm64 */
@@ -226,60 +271,49 @@ static bool makes_frame_arm64(uint32_t w)
 	       w == 0xd503233f || w == 0xd503237f;
 }
 
-static void choose_arm64(const struct elf_file *f, const struct functions_range *function,
-			 const struct functions_range *cold, const uint8_t *code, size_t len,
-			 struct functions_entry_facts *out)
+static void choose_arm64(const struct elf_file *f, const struct functions_body *b,
+			 const uint8_t *code, size_t len, struct functions_entry_facts *out)
 {
-	struct jumps j = {.start = function->address,
-			  .end = function->address + function->size,
-			  .second = function->address + ARM64_BYTES,
-			  .is_whole = true};
 	uint32_t first, second;
+	struct jumps j;
 
-	if (len < ARM64_BYTES || function->address % ARM64_BYTES) {
+	if (len < ARM64_BYTES || b->main.address % ARM64_BYTES) {
 		out->refused = TOO_SHORT;
 		return;
 	}
 	first = word_at(code);
 	second = len >= 2 * ARM64_BYTES ? word_at(code + ARM64_BYTES) : 0;
+	j = read_all(f, b, b->main.address + ARM64_BYTES, read_arm64);
+	out->calls_nothing = calls_nothing(&j, b);
+	out->entry = is_simulated(first) ? FUNCTIONS_CHEAP : FUNCTIONS_STEPPED;
 	if (is_unprobed_arm64(first)) {
 		out->refused = NOT_PROBED;
-		return;
-	}
-	read_arm64(f, function, &j);
-	if (cold)
-		read_arm64(f, cold, &j);
-	out->calls_nothing = j.is_whole && !j.has_call && !j.out && !j.anywhere && !cold;
-	out->entry = is_simulated(first) ? FUNCTIONS_CHEAP : FUNCTIONS_STEPPED;
-	if (j.to_start && !is_landing_pad(first) && !makes_frame_arm64(first)) {
+	} else if (j.to_start && !is_landing_pad(first) && !makes_frame_arm64(first)) {
 		out->refused = IS_LOOP;
-		return;
+	} else if (is_landing_pad(first) && j.is_whole && !j.to_second && !j.anywhere &&
+		   is_simulated(second)) {
+		out->address = j.second;
+		out->entry = FUNCTIONS_CHEAP;
 	}
-	if (!is_landing_pad(first) || !j.is_whole || j.to_second || j.anywhere ||
-	    !is_simulated(second))
-		return;
-	out->address = j.second;
-	out->entry = FUNCTIONS_CHEAP;
 }
 
-void functions_entry_choose(const struct elf_file *code, const struct functions_range *function,
-			    const struct functions_range *cold, struct functions_entry_facts *out)
+void functions_entry_choose(const struct elf_file *code, const struct functions_body *body,
+			    struct functions_entry_facts *out)
 {
-	enum { MAX_FIRST_BYTES = 32 };
 	size_t len = 0;
 	const uint8_t *bytes;
 
-	*out = (struct functions_entry_facts){.address = function->address,
+	*out = (struct functions_entry_facts){.address = body->main.address,
 					      .entry = FUNCTIONS_STEPPED};
 	bytes = elf_file_bytes(
-	    code, function->address,
-	    function->size < MAX_FIRST_BYTES ? (size_t)function->size : MAX_FIRST_BYTES, &len);
-	if (!function->size)
+	    code, body->main.address,
+	    body->main.size < MAX_FIRST_BYTES ? (size_t)body->main.size : MAX_FIRST_BYTES, &len);
+	if (!body->main.size)
 		out->refused = TOO_SHORT;
 	else if (!bytes)
 		out->refused = NOT_HELD;
 	else if (elf_file_machine(code) == EM_X86_64 && elf_file_is_64(code))
-		choose_x86(code, function, cold, bytes, len, out);
+		choose_x86(code, body, bytes, len, out);
 	else if (elf_file_machine(code) == EM_AARCH64)
-		choose_arm64(code, function, cold, bytes, len, out);
+		choose_arm64(code, body, bytes, len, out);
 }

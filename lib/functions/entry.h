@@ -15,6 +15,15 @@ struct functions_range {
 	uint64_t address, size;
 };
 
+/* A function's code: that of Go begins with a check of the stack, from which it jumps back to the
+ * begin when the stack has grown. */
+struct functions_body {
+	struct functions_range main;
+	struct functions_range
+	    cold; /* a part elsewhere, to which it jumps, and back; size 0: none */
+	bool is_go;
+};
+
 struct functions_entry_facts {
 	const char *refused; /* why none is set; NULL: one is */
 	uint64_t address;    /* of the instruction */
@@ -22,9 +31,8 @@ struct functions_entry_facts {
 	bool calls_nothing; /* surely: neither by a call nor by a jump out of it */
 };
 
-/* code: the file that is executed. cold: its part elsewhere, to which it jumps and which may jump
- * back; NULL: none. */
-void functions_entry_choose(const struct elf_file *code, const struct functions_range *function,
-			    const struct functions_range *cold, struct functions_entry_facts *out);
+/* code: the file that is executed. */
+void functions_entry_choose(const struct elf_file *code, const struct functions_body *body,
+			    struct functions_entry_facts *out);
 
 #endif

@@ -283,7 +283,7 @@ static void close_open(struct functions_list *l)
 int functions_list_load(const struct elf_file *code, const char *path, struct elf_reader *reader,
 			struct functions_list *out)
 {
-	struct functions_list l = {.code = code, .path = path};
+	struct functions_list l = {.code = code, .path = path, .is_go = functions_is_go(code)};
 	int rc = add_all(&l, reader);
 
 	if (rc) {
@@ -324,31 +324,29 @@ static bool find_offset(const struct elf_file *f, uint64_t address, uint64_t *of
 	return false;
 }
 
-/* The part of a function that is elsewhere. False: it has none. */
-static bool find_cold(const struct functions_list *l, const char *name, struct functions_range *out)
+/* The part of a function that is elsewhere. */
+static struct functions_range find_cold(const struct functions_list *l, const char *name)
 {
 	char text[MAX_NAME_BYTES + 8];
 	const struct functions_symbol key = {.name = text}, *found;
 
 	if (!l->nr_cold)
-		return false;
+		return (struct functions_range){0, 0};
 	memcpy(text, name, strlen(name));
 	memcpy(text + strlen(name), ".cold", sizeof(".cold"));
 	found = bsearch(&key, l->cold, l->nr_cold, sizeof(key), by_name);
-	if (found)
-		*out = (struct functions_range){found->address, found->size};
-	return found;
+	return found ? (struct functions_range){found->address, found->size}
+		     : (struct functions_range){0, 0};
 }
 
 static void choose_entry(const struct functions_list *l, const struct functions_symbol *s,
 			 struct functions_place *p)
 {
-	const struct functions_range function = {s->address, s->size};
-	struct functions_range cold;
-	bool has_cold = find_cold(l, s->name, &cold);
+	const struct functions_body body = {
+	    .main = {s->address, s->size}, .cold = find_cold(l, s->name), .is_go = l->is_go};
 	struct functions_entry_facts facts;
 
-	functions_entry_choose(l->code, &function, has_cold ? &cold : NULL, &facts);
+	functions_entry_choose(l->code, &body, &facts);
 	p->entry = facts.entry;
 	p->calls_nothing = facts.calls_nothing;
 	p->refused = p->refused ?: facts.refused;

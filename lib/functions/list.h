@@ -30,8 +30,9 @@ struct functions_list {
 	enum functions_names names;
 	const struct elf_file *code; /* borrowed */
 	const char *path;            /* borrowed */
-	struct elf_file *unpacked;   /* owned; of .gnu_debugdata; NULL: none */
-	struct elf_finder *finder;   /* owned; has the debug file; NULL: none */
+	bool is_go;
+	struct elf_file *unpacked; /* owned; of .gnu_debugdata; NULL: none */
+	struct elf_finder *finder; /* owned; has the debug file; NULL: none */
 };
 
 /* code was opened from path by the reader; all must outlive *out. 0 or -ENOMEM. */

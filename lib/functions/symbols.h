@@ -1,5 +1,5 @@
 /*
- * A table of symbols with its text, for this room.
+ * What this room asks of files: a table of symbols with its text; Go.
  */
 #ifndef FUNCTIONS_SYMBOLS_H
 #define FUNCTIONS_SYMBOLS_H
@@ -15,6 +15,16 @@ static inline bool functions_find_table(const struct elf_file *f, uint32_t type,
 			return elf_file_section(f, table->link, text) && elf_file_load(f, table) &&
 			       elf_file_load(f, text);
 	return false;
+}
+
+/* Whether a file has code of Go. */
+static inline bool functions_is_go(const struct elf_file *f)
+{
+	struct elf_section s;
+
+	return elf_file_find_section(f, ".gopclntab", &s) ||
+	       elf_file_find_section(f, ".go.buildinfo", &s) ||
+	       elf_file_find_section(f, ".note.go.buildid", &s);
 }
 
 #endif
