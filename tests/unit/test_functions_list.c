@@ -1,0 +1,237 @@
+/*
+ * The functions of this very program and of those of the machine, as readelf has them; and who can
+ * throw.
+ */
+#include "kit.h"
+
+#include "elf/file.h"
+#include "elf/reader.h"
+#include "functions/ends.h"
+#include "functions/list.h"
+#include "functions/pattern.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+__attribute__((noinline, used)) static int list_of_this(int x)
+{
+	return x + 1;
+}
+int list_by_another_name(int x) __attribute__((alias("list_of_this")));
+
+struct open {
+	struct elf_reader *reader;
+	struct elf_file *file;
+	struct functions_list list;
+};
+
+static bool open_list(struct open *o, const char *path)
+{
+	const struct elf_reader_config config = {.max_bytes = 0};
+	struct err e = {0};
+	struct stat st;
+
+	assert_int_equal(elf_reader_new(&config, &o->reader), 0);
+	if (elf_file_open(o->reader, path, &o->file, &st, &e)) {
+		elf_reader_free(o->reader);
+		return false;
+	}
+	assert_int_equal(functions_list_load(o->file, path, o->reader, &o->list), 0);
+	return true;
+}
+
+static void close_list(struct open *o)
+{
+	functions_list_fini(&o->list);
+	elf_file_close(o->file);
+	elf_reader_free(o->reader);
+}
+
+struct seen {
+	size_t nr, nr_refused;
+	struct functions_place last;
+	char name[256];
+};
+
+static int note(const struct functions_place *p, void *arg)
+{
+	struct seen *s = arg;
+
+	s->nr++;
+	s->nr_refused += p->refused != NULL;
+	s->last = *p;
+	snprintf(s->name, sizeof(s->name), "%s", p->name);
+	return 0;
+}
+
+static struct seen look(const struct functions_list *l, const char *glob)
+{
+	struct functions_pattern p;
+	struct seen s = {.nr = 0};
+
+	assert_int_equal(functions_pattern_parse(glob, &p), 0);
+	assert_int_equal(functions_list_each(l, &p, note, &s), 0);
+	return s;
+}
+
+/* Two names are one function, with the name that was asked for. */
+TEST(own)
+{
+	struct open o;
+	struct seen s;
+
+	assert_true(open_list(&o, "/proc/self/exe"));
+	assert_int_equal(o.list.names, FUNCTIONS_ALL);
+	s = look(&o.list, "list_*");
+	assert_int_equal(s.nr, 1);
+	assert_string_equal(s.name, "list_by_another_name"); /* it is for others to use */
+	s = look(&o.list, "list_of_this");
+	assert_string_equal(s.name, "list_of_this");
+	assert_int_equal(s.last.ret, FUNCTIONS_RETURN_REPLACED);
+	assert_true(s.last.calls_nothing);
+	assert_null(s.last.refused);
+	s = look(&o.list, "_start");
+	assert_int_equal(s.nr, 1);
+	assert_int_equal(s.nr_refused, 1);
+	assert_int_equal(look(&o.list, "no_such_function").nr, 0);
+	close_list(&o);
+}
+
+static int stop(const struct functions_place *p, void *arg)
+{
+	(void)p;
+	(*(int *)arg)++;
+	return -EINTR;
+}
+
+TEST(stops)
+{
+	struct functions_pattern p = {.glob = "*"};
+	int nr = 0;
+	struct open o;
+
+	assert_true(open_list(&o, "/proc/self/exe"));
+	assert_int_equal(functions_list_each(&o.list, &p, stop, &nr), -EINTR);
+	assert_int_equal(nr, 1);
+	close_list(&o);
+}
+
+/* How many addresses have a function, as readelf says. */
+static size_t count_by_readelf(const char *path, bool is_dynamic)
+{
+	char command[600], line[64] = "";
+	FILE *p;
+
+	snprintf(command, sizeof(command),
+		 "readelf -W %s '%s' 2>/dev/null | awk '$4 == \"FUNC\" || $4 == \"IFUNC\" { if ($7 "
+		 "!= \"UND\" && $7 != \"ABS\") print $2 }' | sort -u | wc -l",
+		 is_dynamic ? "--dyn-syms" : "--syms", path);
+	p = popen(command, "r");
+	assert_non_null(p);
+	assert_non_null(fgets(line, sizeof(line), p));
+	pclose(p);
+	return strtoul(line, NULL, 10);
+}
+
+TEST(machine)
+{
+	enum { MAX_FILES = 12, MAX_BYTES = 4 << 20 };
+	size_t nr_files = 0;
+	struct stat st;
+	glob_t files;
+
+	if (system("readelf --version >/dev/null 2>&1"))
+		SKIP("readelf: it is not installed");
+	assert_int_equal(glob("/usr/bin/*", 0, NULL, &files), 0);
+	STRIDE_EACH(i, files.gl_pathc, MAX_FILES) {
+		const char *path = files.gl_pathv[i];
+		struct open o;
+		struct seen s;
+
+		if (stat(path, &st) || st.st_size > MAX_BYTES || !open_list(&o, path))
+			continue;
+		s = look(&o.list, "*");
+		/* a debug package has more than the file; what is outside of code is none */
+		if (!o.list.finder && o.list.names == FUNCTIONS_ALL)
+			assert_int_equal(s.nr, count_by_readelf(path, false));
+		if (o.list.names == FUNCTIONS_EXPORTED)
+			assert_int_equal(s.nr, count_by_readelf(path, true));
+		nr_files++;
+		close_list(&o);
+	}
+	globfree(&files);
+	assert_true(nr_files > 0);
+}
+
+static void note_file(struct functions_ends *ends, const char *path)
+{
+	struct open o;
+
+	assert_true(open_list(&o, path));
+	functions_ends_add(ends, o.file, path);
+	close_list(&o);
+}
+
+/* This program is of C alone, and so is the C library; that of C++ throws. */
+TEST(ends)
+{
+	struct functions_place calls = {.ret = FUNCTIONS_RETURN_REPLACED},
+			       leaf = {.ret = FUNCTIONS_RETURN_REPLACED, .calls_nothing = true},
+			       none = {.ret = FUNCTIONS_RETURN_NONE, .reason = "its own"};
+	char reason[FUNCTIONS_ENDS_REASON_BYTES];
+	struct functions_ends ends = {NULL};
+	glob_t files;
+
+	assert_int_equal(glob("/lib/*/libc.so.6", 0, NULL, &files), 0);
+	note_file(&ends, files.gl_pathv[0]);
+	globfree(&files);
+	functions_ends_reason(&ends, reason);
+	assert_string_equal(reason, "");
+	functions_ends_decide(&ends, reason, &calls);
+	assert_int_equal(calls.ret, FUNCTIONS_RETURN_REPLACED);
+
+	if (glob("/usr/lib/*/libstdc++.so.6", 0, NULL, &files))
+		SKIP("no libstdc++");
+	note_file(&ends, files.gl_pathv[0]);
+	globfree(&files);
+	functions_ends_reason(&ends, reason);
+	assert_non_null(strstr(reason, "libstdc++.so.6 can throw"));
+	functions_ends_decide(&ends, reason, &calls);
+	functions_ends_decide(&ends, reason, &leaf);
+	functions_ends_decide(&ends, reason, &none);
+	assert_int_equal(calls.ret, FUNCTIONS_RETURN_NONE);
+	assert_ptr_equal(calls.reason, reason);
+	assert_int_equal(leaf.ret, FUNCTIONS_RETURN_REPLACED);
+	assert_string_equal(none.reason, "its own");
+
+	ends.moves = "prog";
+	functions_ends_reason(&ends, reason);
+	functions_ends_decide(&ends, reason, &leaf);
+	assert_int_equal(leaf.ret, FUNCTIONS_RETURN_NONE);
+}
+
+/* Each allocation fails in turn. */
+TEST(memory)
+{
+	struct functions_list list;
+	struct open o;
+	bool is_done = false;
+
+	assert_true(open_list(&o, "/proc/self/exe"));
+	for (unsigned n = 1; !is_done; n++) {
+		int rc;
+
+		inject_mem(n);
+		rc = functions_list_load(o.file, "/proc/self/exe", NULL, &list);
+		is_done = !inject.fired;
+		if (rc == 0)
+			functions_list_fini(&list);
+		else
+			assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(inject.nr_live, 0);
+		inject_stop();
+		assert_int_equal(rc == 0, is_done);
+		assert_true(n < 100);
+	}
+	close_list(&o);
+}
