@@ -15,6 +15,7 @@ enum kernel_function {
 	KERNEL_ITER_TASK_DESTROY,
 	KERNEL_RCU_READ_LOCK, /* Linux 6.2 */
 	KERNEL_RCU_READ_UNLOCK,
+	KERNEL_SESSION_IS_RETURN, /* Linux 6.10; of uprobes 6.13 */
 	KERNEL_NR_FUNCTIONS,
 };
 

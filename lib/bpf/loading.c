@@ -66,21 +66,27 @@ static const char *const functions[] = {
     [KERNEL_ITER_TASK_DESTROY] = "bpf_iter_task_destroy",
     [KERNEL_RCU_READ_LOCK] = "bpf_rcu_read_lock",
     [KERNEL_RCU_READ_UNLOCK] = "bpf_rcu_read_unlock",
+    [KERNEL_SESSION_IS_RETURN] = "bpf_session_is_return",
 };
 
-enum section { TRACE, ITER, SLEEPABLE_ITER };
+enum section { TRACE, ITER, SLEEPABLE_ITER, SESSION };
 
 static const struct {
 	const char *name; /* with / and what follows */
 	enum bpf_attach_type attach_type;
-	const char *type; /* of the kernel: the prefix of its name, and kind */
+	const char *type; /* of the kernel: the prefix of its name, and kind; NULL: none */
 	uint8_t kind;
 	uint32_t flags; /* of the program */
+	enum bpf_prog_type program;
 } sections[] = {
-    [TRACE] = {"cpuperf_trace/", BPF_TRACE_RAW_TP, "btf_trace_", BTF_KIND_TYPEDEF, 0},
-    [ITER] = {"cpuperf_iter/", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC, 0},
+    [TRACE] = {"cpuperf_trace/", BPF_TRACE_RAW_TP, "btf_trace_", BTF_KIND_TYPEDEF, 0,
+	       BPF_PROG_TYPE_TRACING},
+    [ITER] = {"cpuperf_iter/", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC, 0,
+	      BPF_PROG_TYPE_TRACING},
     [SLEEPABLE_ITER] = {"cpuperf_iter.s/", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC,
-			BPF_F_SLEEPABLE},
+			BPF_F_SLEEPABLE, BPF_PROG_TYPE_TRACING},
+    [SESSION] = {"cpuperf_session", (enum bpf_attach_type)LOADING_UPROBE_SESSION, NULL, 0, 0,
+		 BPF_PROG_TYPE_KPROBE},
 };
 
 /* The type that the program is of. False: its section is not of ours. */
@@ -91,7 +97,7 @@ static bool find_type(const struct bpf_program *p, char type[static TYPE_BYTES],
 	for (size_t i = 0; i < ARRAY_NR(sections); i++) {
 		size_t len = strlen(sections[i].name);
 
-		if (strncmp(section, sections[i].name, len) != 0)
+		if (!sections[i].type || strncmp(section, sections[i].name, len) != 0)
 			continue;
 		snprintf(type, TYPE_BYTES, "%s%s", sections[i].type, section + len);
 		*kind = sections[i].kind;
@@ -134,22 +140,23 @@ static int set_calls(struct bpf_program *p)
 /* Called by libbpf for each program of the sections, before it passes that to the kernel. */
 static int prepare(struct bpf_program *p, struct bpf_prog_load_opts *options, long section)
 {
+	bool has_type = sections[section].type;
 	char type[TYPE_BYTES];
 	uint8_t kind = 0;
 	int rc;
 
-	if (!find_type(p, type, &kind))
+	if (has_type && !find_type(p, type, &kind))
 		return -EINVAL;
-	options->attach_btf_id = number_of(type, kind);
+	options->attach_btf_id = has_type ? number_of(type, kind) : 0;
 	options->prog_flags |= sections[section].flags;
-	if (!options->attach_btf_id) {
+	if (has_type && !options->attach_btf_id) {
 		snprintf(complaint, sizeof(complaint), "prog '%s': there is no %s",
 			 bpf_program__name(p), type);
 		return -ENOENT;
 	}
 	rc = set_calls(p);
 	/* only now: of such programs libbpf would have read all types */
-	return rc ?: bpf_program__set_type(p, BPF_PROG_TYPE_TRACING);
+	return rc ?: bpf_program__set_type(p, sections[section].program);
 }
 
 static void register_sections(void)

@@ -14,6 +14,7 @@
 OBJECT(aggregate)
 OBJECT(exits)
 OBJECT(files)
+OBJECT(hits)
 OBJECT(latency)
 OBJECT(probes)
 OBJECT(selected)

@@ -122,18 +122,6 @@ const volatile __u64 measured_cpus[BPF_LATENCY_MAX_CPUS / 64];
 /* Events that are disabled, by slot. */
 __u8 is_off[BPF_LATENCY_NR_SLOTS];
 
-static __u32 bucket_of(__u64 ns)
-{
-	__u32 log2, at;
-
-	if (ns < 1 << BPF_LATENCY_BITS)
-		return (__u32)ns;
-	log2 = bpf_log2(ns);
-	at = (log2 - BPF_LATENCY_BITS) << BPF_LATENCY_BITS;
-	at += (__u32)(ns >> (log2 - BPF_LATENCY_BITS));
-	return at < BPF_LATENCY_NR_BUCKETS ? at : BPF_LATENCY_NR_BUCKETS - 1;
-}
-
 static struct bpf_latency_histogram *histogram_of(struct bpf_latency_key *key)
 {
 	struct bpf_latency_histogram *h = bpf_map_lookup_elem(&histograms, key), *from;
@@ -166,7 +154,7 @@ static __attribute__((noinline)) struct bpf_latency_histogram *add(struct bpf_la
 								   __u64 ns)
 {
 	struct bpf_latency_histogram *h = histogram_of(key);
-	__u32 at = bucket_of(ns);
+	__u32 at = bpf_bucket(ns, BPF_LATENCY_BITS, BPF_LATENCY_NR_BUCKETS);
 
 	if (!h || at >= BPF_LATENCY_NR_BUCKETS)
 		return NULL;

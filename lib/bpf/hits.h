@@ -1,0 +1,104 @@
+/*
+ * Calls of functions in programs, counted and timed by programs in the kernel (uprobes): counts per
+ * event and CPU, sums and a histogram per function, and every nth call as a sample. Only this room
+ * sees libbpf.
+ *
+ * Why not a perf event for each function (bpf/probes.h): each would need two, and thousands of
+ * functions would take minutes. The kernel sets the breakpoints of a file at once (uprobe_multi),
+ * and one program sees entry and return where the kernel has uprobe sessions; what works is found
+ * by trying it on a function of ours, which also finds what a call costs here. Everything is read
+ * from mapped memory.
+ *
+ * Breakpoints vanish with their descriptors: nothing stays if the recorder is killed.
+ */
+#ifndef BPF_HITS_H
+#define BPF_HITS_H
+
+#include "bpf/follow.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cpuset;
+struct err;
+struct hits;
+
+enum {
+	HITS_MAX_EVENTS = 64,
+	HITS_OF_PLACE = 8, /* events that have the same function */
+	HITS_MAX_PLACES = 1 << 16,
+};
+
+/* A function. The path is borrowed until it is closed. */
+struct hits_place {
+	const char *path;
+	uint64_t offset; /* of the breakpoint, in the file */
+	uint64_t events; /* a bit for each, at most HITS_OF_PLACE of them */
+	bool is_timed;
+	uint32_t cost_ns; /* of a call, on the machine where hits_price was measured */
+};
+
+/* How entries and returns are seen. */
+enum hits_way { HITS_SESSION, HITS_MULTI, HITS_PERF };
+
+struct hits_config {
+	size_t nr_events;
+	const uint64_t *rates;           /* per event: calls per sample; 0: not sampled */
+	const struct hits_place *places; /* no two of one file and offset; borrowed, as above */
+	size_t nr_places;
+	pid_t process; /* the breakpoints are in this process alone; 0: in all that map the file */
+	uint32_t pmu;  /* the type of the PMU "uprobe"; 0: none */
+	uint32_t cpu;  /* one that is online */
+	uint32_t first_way; /* enum hits_way: those before it are not tried */
+	struct follow_config follow;
+	const struct cpuset *cpus; /* calls that begin on other CPUs are not measured; NULL: all are */
+};
+
+/* Loads the programs, by the first way that works here. 0 or -errno with *e: -EPERM: not permitted;
+ * -ENOTSUP: this kernel, or this build, cannot do it; -ENOMEM. One thread. */
+int hits_open(const struct hits_config *config, struct hits **out, struct err *e);
+void hits_close(struct hits *h); /* sets no breakpoint any more; NULL is fine */
+enum hits_way hits_way(const struct hits *h);
+
+/* What a call of a function that is timed, and begins with a cheap instruction, costs here, and how
+ * much of that lies between its two readings of the clock: ns. 0: it could not be measured. */
+struct hits_price {
+	uint32_t cost_ns, inside_ns;
+};
+struct hits_price hits_price(const struct hits *h);
+/* Sets what calls of the function are said to cost, before hits_start. */
+void hits_set_price(struct hits *h, size_t place, struct hits_price price);
+
+/* A process of the target, which exists already, or has ended, or is a thread. 0 or -errno. */
+int hits_add_process(struct hits *h, pid_t process);
+/* Sends the samples of the CPU to this event of type software:bpf_output, in place of an older one.
+ * Borrows fd until the event is closed. 0 or -errno. */
+int hits_add_output(struct hits *h, size_t event, uint32_t cpu, int fd);
+/* Sets the breakpoints. 0 or -errno with *e, which names the file. */
+int hits_start(struct hits *h, struct err *e);
+/* Sets them without those of some functions, whose number is nr_places; calls that are open have no
+ * times. Not by two threads at once; beside all other functions. 0 or -errno: all is as before. */
+int hits_leave_out(struct hits *h, const bool *is_out);
+
+/* Enables or disables an event: calls that begin while it is disabled do not count. All are enabled
+ * at first. */
+void hits_switch(struct hits *h, size_t event, bool is_enabled);
+/* Calls on the CPU up to now, and samples that could not be sent. Any thread. */
+uint64_t hits_count(const struct hits *h, size_t event, uint32_t cpu, uint64_t *lost);
+
+/* Of one function, on all CPUs, up to now. */
+struct hits_sums {
+	uint64_t calls; /* that began */
+	uint64_t wall_ns, self_ns, cpu_ns, cost_ns, max_ns;
+	uint64_t deep; /* calls without times: too many were open */
+	uint64_t left; /* calls without times: they were left by no return */
+};
+void hits_read(const struct hits *h, size_t place, struct hits_sums *out);
+uint64_t hits_calls(const struct hits *h, size_t place); /* of these the calls alone */
+/* The histogram of wall_ns, log-linear with this many bits: the numbers begin again at 0. */
+const volatile uint32_t *hits_buckets(const struct hits *h, size_t place);
+uint32_t hits_bits(const struct hits *h);
+uint32_t hits_nr_buckets(const struct hits *h);
+
+#endif

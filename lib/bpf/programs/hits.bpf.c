@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Calls of functions: counted at the entry, per event and CPU and per function; timed at the return,
+ * by a stack of open calls that is stored with the task. The breakpoints are in all processes that
+ * map the file; only calls of tasks that are measured count.
+ *
+ * A call is recognised by the address of its return address. What is below that of a call that
+ * begins or returns has ended without a return that was seen: by longjmp, by an exception. The
+ * kernel replaces the return addresses, and forgets them by the same rule.
+ *
+ * Numbers are added with atomic operations to memory that the recorder has mapped: another task may
+ * be hit before this one has finished, on the same CPU. And the recorder reads them without
+ * bpf(2), during which the kernel would skip programs of perf events.
+ */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/bits_shared.h"
+#include "bpf/hits_shared.h"
+#include "bpf/kernel_functions.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct xol_area {
+	unsigned long vaddr;
+} __attribute__((preserve_access_index));
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+} __attribute__((preserve_access_index));
+
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int pid, tgid;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+} __attribute__((preserve_access_index));
+
+struct pt_regs {
+	unsigned long sp;
+} __attribute__((preserve_access_index));
+
+struct pt_regs___arm64 {
+	unsigned long regs[31];
+} __attribute__((preserve_access_index));
+
+#define FOLLOW_TASK struct bpf_hits_task
+#include "bpf/programs/follow.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* a place for each event and CPU, set when it is loaded */
+	__type(key, __u32);
+	__type(value, struct bpf_hits_counts);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1); /* as counts */
+	__type(key, __u32);
+	__type(value, __u32);
+} outputs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* the functions, set when it is loaded */
+	__type(key, __u32);
+	__type(value, struct bpf_hits_place);
+} places SEC(".maps");
+
+/* For each function nr_blocks of them, which CPUs share. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bpf_hits_sums);
+} sums SEC(".maps");
+
+/* For each function nr_buckets numbers of 32 bits, which begin again at 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, 8); /* set when it is loaded */
+} buckets SEC(".maps");
+
+const volatile __u32 nr_cpus, nr_blocks, bits, nr_buckets;
+const volatile __u64 rates[BPF_HITS_NR_SLOTS]; /* calls per sample; 0: not sampled */
+const volatile bool has_cpus;
+const volatile __u64 measured_cpus[BPF_HITS_MAX_CPUS / 64];
+/* Events that are disabled: a bit for each. */
+__u64 disabled;
+/* Which breakpoints count: when they are set anew, for a time there are those of before, too. */
+__u32 generation;
+
+static bool is_on_measured_cpu(__u32 cpu)
+{
+	return !has_cpus || (cpu < BPF_HITS_MAX_CPUS && measured_cpus[cpu / 64] >> cpu % 64 & 1);
+}
+
+/* Threads that were there before are recognised by their process, and get a value at their first
+ * hit. */
+static struct bpf_hits_task *measured(struct task_struct *t)
+{
+	struct bpf_hits_task *s = find(t);
+
+	if (!s)
+		s = make_like(t, t);
+	if (!s)
+		return NULL;
+	follow_groups(t, &s->follow);
+	return s->follow.is_member == 1 ? s : NULL;
+}
+
+static struct bpf_hits_sums *sums_of(__u32 place)
+{
+	__u32 at = place * nr_blocks + bpf_get_smp_processor_id() % nr_blocks;
+
+	return bpf_map_lookup_elem(&sums, &at);
+}
+
+static void count(void *ctx, __u32 slot, __u32 cpu)
+{
+	__u32 at = slot * nr_cpus + cpu;
+	struct bpf_hits_counts *c = bpf_map_lookup_elem(&counts, &at);
+	__u64 nr;
+
+	slot &= BPF_HITS_NR_SLOTS - 1;
+	if (!c)
+		return;
+	nr = __sync_fetch_and_add(&c->hits, 1) + 1;
+	if (rates[slot] && nr % rates[slot] == 0 &&
+	    bpf_perf_event_output(ctx, &outputs, at, &nr, sizeof(nr)))
+		__sync_fetch_and_add(&c->lost, 1);
+}
+
+static void count_events(void *ctx, __u64 events, __u32 cpu)
+{
+	for (int i = 0; i < BPF_HITS_OF_PLACE && events; i++) {
+		count(ctx, bpf_log2(events & -events), cpu);
+		events &= events - 1;
+	}
+}
+
+/* --- the stack of open calls ----------------------------------------------------------------- */
+
+/* The return address that a function will find is the kernel's: it was replaced by the breakpoint of
+ * the one that has jumped here as its last act. */
+static __attribute__((noinline)) bool is_replaced(struct pt_regs *ctx, __u64 stack)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct pt_regs___arm64 *arm64 = (void *)ctx;
+	struct xol_area *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
+	__u64 to = 0, trampoline = 0;
+
+	if (bpf_core_field_exists(area->vaddr))
+		trampoline = BPF_CORE_READ(area, vaddr);
+	if (bpf_core_field_exists(arm64->regs))
+		to = BPF_CORE_READ(arm64, regs[30]);
+	else
+		bpf_probe_read_user(&to, sizeof(to), (void *)stack);
+	return trampoline && to == trampoline;
+}
+
+static struct bpf_hits_call *top(struct bpf_hits_task *s)
+{
+	return &s->call[(s->nr - 1) & (BPF_HITS_DEPTH - 1)];
+}
+
+static void leave_top(struct bpf_hits_task *s)
+{
+	struct bpf_hits_sums *x = sums_of(top(s)->place);
+
+	if (x)
+		__sync_fetch_and_add(&x->left, 1);
+	s->nr--;
+}
+
+/* A call that is below this address has ended; one at it has jumped here, or has ended. */
+static void leave_ended(struct bpf_hits_task *s, struct pt_regs *ctx, __u64 stack)
+{
+	for (int i = 0; i < BPF_HITS_DEPTH && s->nr; i++) {
+		__u64 is = top(s)->stack;
+
+		if (is > stack || (is == stack && is_replaced(ctx, stack)))
+			break;
+		leave_top(s);
+	}
+}
+
+/* What is open pays for this call, too. */
+static void add_cost(struct bpf_hits_task *s, __u64 ns)
+{
+	if (s->nr)
+		top(s)->cost_ns += ns;
+}
+
+/* False: the return will not be seen. */
+static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
+				 struct bpf_hits_place *place, __u32 number,
+				 struct bpf_hits_sums *x)
+{
+	__u64 stack = ctx->sp;
+	struct bpf_hits_call *call;
+
+	if (s->nr && top(s)->stack <= stack)
+		leave_ended(s, ctx, stack);
+	if (s->nr >= BPF_HITS_DEPTH) {
+		__sync_fetch_and_add(&x->deep, 1);
+		add_cost(s, place->cost_ns);
+		return false;
+	}
+	s->nr++;
+	call = top(s);
+	call->stack = stack;
+	call->off_ns = s->off_ns;
+	call->child_ns = call->cost_ns = 0;
+	call->place = number;
+	call->start_ns = bpf_ktime_get_ns();
+	return true;
+}
+
+/* Whether its return is to be seen. */
+static __always_inline bool enter(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 number = cookie, cpu = bpf_get_smp_processor_id();
+	struct bpf_hits_place *place = bpf_map_lookup_elem(&places, &number);
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct bpf_hits_task *s;
+	struct bpf_hits_sums *x;
+	__u64 events;
+
+	if (!place)
+		return false;
+	events = place->events & ~disabled;
+	if (!place->is_own &&
+	    (!events || cookie >> 32 != generation || !is_on_measured_cpu(cpu)))
+		return false;
+	s = measured(t);
+	if (!s && place->is_own)
+		s = make(t);
+	x = sums_of(number);
+	if (!s || !x)
+		return false;
+	count_events(ctx, events, cpu);
+	__sync_fetch_and_add(&x->calls, 1);
+	if (place->is_timed)
+		return push(s, ctx, place, number, x);
+	add_cost(s, place->cost_ns);
+	return false;
+}
+
+/* The address at which the return address was, when it is used. */
+static __u64 returned_from(struct pt_regs *ctx)
+{
+	struct pt_regs___arm64 *arm64 = (void *)ctx;
+
+	return bpf_core_field_exists(arm64->regs) ? ctx->sp : ctx->sp - 8;
+}
+
+/* The number of the call, from 1, that returns; 0: it was not pushed. */
+static __u64 find_call(struct bpf_hits_task *s, __u32 number, __u64 stack)
+{
+	__u64 nr;
+
+	for (int i = 0; i < BPF_HITS_DEPTH && s->nr && top(s)->stack < stack; i++)
+		leave_top(s);
+	nr = s->nr;
+	for (int i = 0; i < BPF_HITS_DEPTH && nr; i++) {
+		struct bpf_hits_call *c = &s->call[(nr - 1) & (BPF_HITS_DEPTH - 1)];
+
+		if (c->stack != stack)
+			return 0;
+		if (c->place == number)
+			return nr;
+		nr--;
+	}
+	return 0;
+}
+
+static void add_time(__u32 number, __u64 ns)
+{
+	__u32 *bucket = bpf_map_lookup_elem(&buckets, &number);
+	__u32 at = bpf_bucket(ns, bits, nr_buckets);
+
+	if (bucket && at < nr_buckets)
+		__sync_fetch_and_add(bucket + at, 1);
+}
+
+static __always_inline void leave(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(), nr, wall, off;
+	__u32 number = bpf_get_attach_cookie(ctx);
+	struct bpf_hits_place *place = bpf_map_lookup_elem(&places, &number);
+	struct bpf_hits_task *s = find(bpf_get_current_task_btf());
+	struct bpf_hits_sums *x = sums_of(number);
+	struct bpf_hits_call *c;
+
+	if (!place || !s || !s->nr || !x)
+		return;
+	nr = find_call(s, number, returned_from(ctx));
+	if (!nr)
+		return;
+	s->nr = nr;
+	c = top(s);
+	wall = now - c->start_ns;
+	off = s->off_ns - c->off_ns;
+	s->nr--;
+	add_cost(s, c->cost_ns + place->cost_ns);
+	if (s->nr)
+		top(s)->child_ns += wall;
+	__sync_fetch_and_add(&x->wall_ns, wall);
+	__sync_fetch_and_add(&x->self_ns, wall > c->child_ns ? wall - c->child_ns : 0);
+	__sync_fetch_and_add(&x->cpu_ns, wall > off ? wall - off : 0);
+	__sync_fetch_and_add(&x->cost_ns, c->cost_ns + place->inside_ns);
+	if (wall > x->max_ns)
+		x->max_ns = wall; /* of two tasks at once the smaller may win */
+	add_time(number, wall);
+}
+
+static bool (*const session_is_return)(void) = KERNEL_FUNCTION(KERNEL_SESSION_IS_RETURN);
+
+/* 1: the return is not wanted, so the kernel does not replace the return address. */
+SEC("?cpuperf_session")
+int on_session(struct pt_regs *ctx)
+{
+	if (!session_is_return())
+		return !enter(ctx);
+	leave(ctx);
+	return 0;
+}
+
+SEC("?kprobe")
+int on_entry(struct pt_regs *ctx)
+{
+	enter(ctx);
+	return 0;
+}
+
+SEC("?kprobe")
+int on_return(struct pt_regs *ctx)
+{
+	leave(ctx);
+	return 0;
+}
+
+/* --- what happens to tasks ------------------------------------------------------------------- */
+
+SEC("?cpuperf_trace/sched_switch")
+int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct bpf_hits_task *s;
+
+	if (prev->pid && (s = find(prev)) && s->nr)
+		s->off_since_ns = now;
+	if (next->pid && (s = find(next)) && s->off_since_ns) {
+		s->off_ns += now - s->off_since_ns;
+		s->off_since_ns = 0;
+	}
+	return 0;
+}
+
+/* The new program has another stack. */
+SEC("?cpuperf_trace/sched_process_exec")
+int BPF_PROG(on_new_program, struct task_struct *t)
+{
+	struct bpf_hits_task *s = find(t);
+
+	for (int i = 0; s && i < BPF_HITS_DEPTH && s->nr; i++)
+		leave_top(s);
+	return 0;
+}
