@@ -480,6 +480,11 @@ static int find_way(struct hits *h, struct err *e)
 
 		if (ways[i].is_perf && !h->config.pmu)
 			break;
+		if (ways[i].is_perf && h->config.nr_places > HITS_MAX_PERF)
+			return err_set(e, -ENOTSUP,
+				       "this kernel sets breakpoints one by one (Linux 6.6 sets many "
+				       "at once): at most %d functions can be measured",
+				       HITS_MAX_PERF);
 		h->way = &ways[i];
 		rc = load(h, &why) ?: try_own(h);
 		if (rc == 0)

@@ -28,6 +28,7 @@ enum {
 	HITS_MAX_EVENTS = 64,
 	HITS_OF_PLACE = 8, /* events that have the same function */
 	HITS_MAX_PLACES = 1 << 16,
+	HITS_MAX_PERF = 256, /* where breakpoints are set one by one: removing one takes 0.1 s */
 };
 
 /* A function. The path is borrowed until it is closed. */
