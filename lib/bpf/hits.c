@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "base/privilege.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -330,14 +331,11 @@ static int attach_file(struct links *l, const struct hits *h, const uint32_t *or
 	return rc;
 }
 
-static int attach(struct links *l, const struct hits *h, const bool *is_out, uint32_t generation,
-		  struct err *e)
+static int attach_all(struct links *l, const struct hits *h, const bool *is_out,
+		      uint32_t generation, struct batch *b)
 {
 	size_t nr_places = h->config.nr_places;
-	MEM_AUTO uint64_t *offset = mem_calloc(nr_places + 1, sizeof(*offset));
-	MEM_AUTO uint64_t *cookie = mem_calloc(nr_places + 1, sizeof(*cookie));
-	struct batch b = {.offset = offset, .cookie = cookie, .process = h->config.process};
-	int rc = offset && cookie ? init_links(l, h->way, nr_places) : -ENOMEM;
+	int rc = init_links(l, h->way, nr_places);
 
 	for (size_t i = 0, nr = 0; i < nr_places && rc == 0; i += nr) {
 		const struct hits_place *p = h->config.places;
@@ -345,15 +343,32 @@ static int attach(struct links *l, const struct hits *h, const bool *is_out, uin
 		for (nr = 1; i + nr < nr_places &&
 			     strcmp(p[h->order[i]].path, p[h->order[i + nr]].path) == 0;)
 			nr++;
-		rc = attach_file(l, h, h->order + i, nr, is_out, generation, &b);
+		rc = attach_file(l, h, h->order + i, nr, is_out, generation, b);
+	}
+	if (rc)
+		close_links(l);
+	return rc;
+}
+
+/* The kernel knows no thread as the process in which alone the breakpoints are: then in all. */
+static int attach(struct links *l, const struct hits *h, const bool *is_out, uint32_t generation,
+		  struct err *e)
+{
+	size_t nr_places = h->config.nr_places;
+	MEM_AUTO uint64_t *offset = mem_calloc(nr_places + 1, sizeof(*offset));
+	MEM_AUTO uint64_t *cookie = mem_calloc(nr_places + 1, sizeof(*cookie));
+	struct batch b = {.offset = offset, .cookie = cookie, .process = h->config.process};
+	int rc = offset && cookie ? attach_all(l, h, is_out, generation, &b) : -ENOMEM;
+
+	if (rc == -ESRCH && b.process) {
+		b.process = 0;
+		rc = attach_all(l, h, is_out, generation, &b);
 	}
 	if (rc == -EPERM || rc == -EACCES)
 		err_set(e, -EPERM, "probing programs (uprobes) is not permitted");
 	else if (rc && rc != -ENOMEM)
 		err_set(e, -ENOTSUP, "the kernel sets no breakpoints in %.150s: %s", b.path,
 			strerror(-rc));
-	if (rc)
-		close_links(l);
 	return rc;
 }
 
@@ -592,14 +607,14 @@ int hits_leave_out(struct hits *h, const bool *is_out)
 	struct err e = {0};
 	int rc;
 
-	loading_begin();
+	privilege_raise();
 	rc = attach(&links, h, is_out, generation, &e);
 	if (rc == 0) {
 		__atomic_store_n(&h->programs->bss->generation, generation, __ATOMIC_RELEASE);
 		close_links(&h->links);
 		h->links = links;
 	}
-	loading_end();
+	privilege_lower();
 	return rc;
 }
 

@@ -162,9 +162,11 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 
 	if (p->source != &kernel_probes_source) {
 		*pos = p->asked->flags_pos;
-		return p->asked->flags & SPEC_UNSAFE
+		return p->asked->flags & SPEC_UNSAFE &&
+				       p->event.group->id != EVENT_GROUP_FUNCTION
 			   ? err_set(e, -EINVAL,
-				     "the flag \"unsafe\" is for events of the group usdt")
+				     "the flag \"unsafe\" is for events of the groups usdt and "
+				     "function")
 			   : 0;
 	}
 	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {

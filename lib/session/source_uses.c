@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "calls/calls.h"
 #include "heap/heap.h"
 #include "kernel/latency.h"
 #include "kernel/probes.h"
@@ -22,6 +23,7 @@ const struct source *const source_table[] = {
     &kernel_waits_source,
     &kernel_latency_source,
     &kernel_probes_source,
+    &calls_source,
     &heap_source,
     &marks_source,
     NULL,

@@ -1,0 +1,466 @@
+#include "calls/calls.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "calls/watch.h"
+#include "calls/way.h"
+#include "functions/functions.h"
+#include "plan/notes.h"
+#include "plan/plan.h"
+#include "pmu/group.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_LEFT_OUT = 16 }; /* that are named in an iteration */
+
+/* What a function had at the last boundary. */
+struct seen {
+	struct calls_sums sums;
+	uint32_t *bucket; /* owned; NULL: none of its calls had ended */
+};
+
+/* A function that is measured no longer. */
+struct left_out {
+	size_t function;
+	uint64_t rate; /* calls a second */
+	double cpu;    /* the part of a CPU that they cost */
+};
+
+struct calls {
+	struct source_use use;
+	const struct calls_way *way;
+	void *opened; /* owned; of the way */
+	struct calls_list list;
+	struct calls_watch *watch; /* owned */
+	uint64_t start_ns;
+	struct seen *seen; /* owned; per function */
+
+	/* Between the last two boundaries: */
+	struct trace_function *item; /* owned */
+	size_t nr, room;
+	struct trace_bucket *bucket; /* owned; of all items */
+	size_t nr_buckets, bucket_room;
+	uint64_t begin_ns, end_ns;
+	uint64_t calls, cost_ns, deep, left; /* sums over functions */
+	double said_cpu;                     /* what of a CPU the last note said; 0: there was none */
+	bool has_failed;
+
+	/* Per event of the list and CPU: what belongs to the last boundary. */
+	bool has_counts;
+	uint32_t nr_cpus; /* the highest number of a CPU, and one */
+	struct pair {
+		uint64_t count, lost;
+	} * counts; /* owned */
+
+	/* By the thread of the watch. */
+	pthread_mutex_t lock;
+	struct left_out left_out[MAX_LEFT_OUT];
+	size_t nr_left_out;
+};
+
+/* The list's number of the plan's event; CALLS_MAX_EVENTS: none. */
+static size_t slot_of(const struct calls *c, size_t event)
+{
+	for (size_t i = 0; i < c->list.nr_events; i++)
+		if (c->list.event[i] == event)
+			return i;
+	return CALLS_MAX_EVENTS;
+}
+
+void calls_check(const struct host *h, struct event_support *out)
+{
+	struct err e = {0};
+	int rc = calls_kernel_try(h, &e);
+
+	*out = (struct event_support){.state = READING_OK};
+	if (rc)
+		source_explain(rc, &e, out);
+}
+
+/* --- open and close -------------------------------------------------------------------------- */
+
+static void on_left_out(void *arg, size_t function, uint64_t rate, double cpu)
+{
+	struct calls *c = arg;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->nr_left_out < MAX_LEFT_OUT)
+		c->left_out[c->nr_left_out] = (struct left_out){function, rate, cpu};
+	c->nr_left_out++;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The spec's, in 1e-9 percent; else 5 %. */
+static double limit_of(const struct plan *plan)
+{
+	return plan->spec->max_own_cpu ? (double)plan->spec->max_own_cpu / 1e11 : 0.05;
+}
+
+static int start_watch(struct calls *c)
+{
+	const struct calls_watch_config config = {.way = c->way,
+						  .opened = c->opened,
+						  .list = &c->list,
+						  .limit = limit_of(c->use.plan),
+						  .left_out = on_left_out,
+						  .arg = c};
+
+	return calls_watch_new(&config, &c->watch);
+}
+
+static int make_memory(struct calls *c)
+{
+	const struct cpuset *cpus = &c->use.plan->cpus;
+
+	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1))
+		c->nr_cpus = (uint32_t)cpu + 1;
+	c->seen = mem_calloc(c->list.nr + 1, sizeof(*c->seen));
+	c->counts = mem_calloc(c->list.nr_events * c->nr_cpus + 1, sizeof(*c->counts));
+	return c->seen && c->counts ? 0 : -ENOMEM;
+}
+
+static void close_calls(struct source_use *u)
+{
+	struct calls *c = (struct calls *)u;
+
+	calls_watch_free(c->watch);
+	if (c->opened)
+		c->way->close(c->opened);
+	for (size_t i = 0; i < c->list.nr && c->seen; i++)
+		mem_free(c->seen[i].bucket);
+	mem_free(c->seen);
+	mem_free(c->counts);
+	mem_free(c->item);
+	mem_free(c->bucket);
+	calls_list_fini(&c->list);
+	pthread_mutex_destroy(&c->lock);
+	source_use_clear(u);
+}
+
+static int open_calls(struct source_use *u, struct err *e)
+{
+	struct calls *c = (struct calls *)u;
+	int rc;
+
+	c->way = &calls_kernel_way;
+	pthread_mutex_init(&c->lock, NULL);
+	rc = calls_list_make(&c->list, u->plan, e) ?: make_memory(c);
+	rc = rc ?: c->way->open(u->plan, &c->list, &c->opened, e) ?: start_watch(c);
+	c->start_ns = c->end_ns = clock_monotonic_ns();
+	if (rc)
+		close_calls(u);
+	return rc;
+}
+
+static int connect_output(const struct source_use *u, size_t event, uint32_t cpu, int fd)
+{
+	const struct calls *c = (const struct calls *)u;
+	size_t slot = slot_of(c, event);
+
+	return slot < CALLS_MAX_EVENTS && spec_event_is_sampled(u->plan->events[event].asked)
+		   ? c->way->connect(c->opened, slot, cpu, fd)
+		   : 0;
+}
+
+static void enable(struct source_use *u, size_t event, bool is_enabled)
+{
+	struct calls *c = (struct calls *)u;
+	size_t slot = slot_of(c, event);
+
+	if (slot < CALLS_MAX_EVENTS)
+		c->way->enable(c->opened, slot, is_enabled);
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+static bool is_equal(const struct calls_sums *a, const struct calls_sums *b)
+{
+	return a->calls == b->calls && a->wall_ns == b->wall_ns && a->left == b->left &&
+	       a->deep == b->deep;
+}
+
+/* Appends what was added to the function's buckets; each may have begun again at 0. */
+static int add_buckets(struct calls *c, size_t function, size_t *nr)
+{
+	const volatile uint32_t *now = c->way->buckets(c->opened, function);
+	uint32_t nr_buckets = c->way->nr_buckets(c->opened);
+	struct seen *s = &c->seen[function];
+
+	*nr = 0;
+	if (!s->bucket)
+		s->bucket = mem_calloc(nr_buckets, sizeof(*s->bucket));
+	if (!s->bucket)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr_buckets; i++) {
+		uint32_t is = now[i], added = is - s->bucket[i];
+		struct trace_bucket *b =
+		    added ? MEM_ADD(c->bucket, c->nr_buckets, c->bucket_room) : NULL;
+
+		if (added && !b)
+			return -ENOMEM;
+		if (b)
+			*b = (struct trace_bucket){i, added};
+		*nr += added != 0;
+		s->bucket[i] = is;
+	}
+	return 0;
+}
+
+/* Of each event that has the function, from the same buckets. */
+static int add_items(struct calls *c, size_t function, const struct calls_sums *now, size_t nr)
+{
+	const struct calls_function *f = &c->list.function[function];
+	const struct calls_sums *before = &c->seen[function].sums;
+	bool is_timed = f->place->ret == FUNCTIONS_RETURN_REPLACED;
+
+	for (size_t i = 0; i < c->list.nr_events; i++) {
+		struct trace_function *to;
+
+		if (!(f->events >> i & 1))
+			continue;
+		to = MEM_ADD(c->item, c->nr, c->room);
+		if (!to)
+			return -ENOMEM;
+		*to = (struct trace_function){
+		    .event = c->list.event[i],
+		    .flags = is_timed ? TRACE_FUNCTION_HAS_TIMES | TRACE_FUNCTION_HAS_CPU : 0,
+		    .way = c->way->number,
+		    .bits = c->way->bits(c->opened),
+		    .address = f->place->address,
+		    .calls = now->calls - before->calls,
+		    .wall_ns = now->wall_ns - before->wall_ns,
+		    .self_ns = now->self_ns - before->self_ns,
+		    .cpu_ns = now->cpu_ns - before->cpu_ns,
+		    .max_ns = now->max_ns,
+		    .cost_ns = now->cost_ns - before->cost_ns,
+		    .name = f->place->name,
+		    .object = f->place->path,
+		    .nr = nr,
+		};
+	}
+	return 0;
+}
+
+static int add_function(struct calls *c, size_t function)
+{
+	struct seen *s = &c->seen[function];
+	struct calls_sums now;
+	size_t nr = 0;
+	int rc = 0;
+
+	c->way->read(c->opened, function, &now);
+	if (is_equal(&now, &s->sums))
+		return 0;
+	if (now.wall_ns != s->sums.wall_ns)
+		rc = add_buckets(c, function, &nr);
+	rc = rc ?: add_items(c, function, &now, nr);
+	c->calls += now.calls - s->sums.calls;
+	c->cost_ns += (now.calls - s->sums.calls) * c->list.function[function].cost_ns;
+	c->deep += now.deep - s->sums.deep;
+	c->left += now.left - s->sums.left;
+	s->sums = now;
+	return rc;
+}
+
+static void read_counts(struct calls *c)
+{
+	for (size_t i = 0; i < c->list.nr_events; i++)
+		for (uint32_t cpu = 0; cpu < c->nr_cpus; cpu++) {
+			struct pair *p = &c->counts[i * c->nr_cpus + cpu];
+
+			p->count = c->way->count(c->opened, i, cpu, &p->lost);
+		}
+	c->has_counts = true;
+}
+
+/* Items of one function share its buckets, which have moved while they were added. */
+static void set_buckets(struct calls *c)
+{
+	const struct trace_bucket *at = c->bucket;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		struct trace_function *f = &c->item[i];
+
+		if (i && (f->name != f[-1].name || f->object != f[-1].object ||
+			  f->address != f[-1].address))
+			at += f[-1].nr;
+		f->bucket = at;
+	}
+}
+
+static void read_calls(struct source_use *u, uint64_t now_ns)
+{
+	struct calls *c = (struct calls *)u;
+	int rc = 0;
+
+	c->nr = c->nr_buckets = 0;
+	c->calls = c->cost_ns = c->deep = c->left = 0;
+	c->begin_ns = c->end_ns;
+	c->end_ns = now_ns;
+	read_counts(c);
+	for (size_t i = 0; i < c->list.nr && rc == 0; i++)
+		rc = add_function(c, i);
+	c->has_failed |= rc != 0;
+	if (rc)
+		c->nr = 0;
+	set_buckets(c);
+}
+
+static void end_reading(struct source_use *u)
+{
+	((struct calls *)u)->has_counts = false;
+}
+
+/* What the ring had no room for, PERF_FORMAT_LOST counts too. */
+static int count(const struct source_use *u, size_t event, uint32_t cpu, struct pmu_count *out)
+{
+	const struct calls *c = (const struct calls *)u;
+	size_t slot = slot_of(c, event);
+
+	out->raw = out->lost = 0;
+	if (slot == CALLS_MAX_EVENTS)
+		return 0;
+	if (c->has_counts && cpu < c->nr_cpus) {
+		out->raw = c->counts[slot * c->nr_cpus + cpu].count;
+		out->lost = c->counts[slot * c->nr_cpus + cpu].lost;
+	} else {
+		out->raw = c->way->count(c->opened, slot, cpu, &out->lost);
+	}
+	return 0;
+}
+
+static size_t functions(struct source_use *u, const struct trace_function **out)
+{
+	struct calls *c = (struct calls *)u;
+
+	*out = c->item;
+	return c->nr;
+}
+
+/* --- notes ----------------------------------------------------------------------------------- */
+
+static void note_left_out(struct calls *c, struct notes *notes)
+{
+	struct left_out out[MAX_LEFT_OUT];
+	size_t nr, nr_named;
+
+	pthread_mutex_lock(&c->lock);
+	nr = c->nr_left_out;
+	nr_named = nr < MAX_LEFT_OUT ? nr : MAX_LEFT_OUT;
+	memcpy(out, c->left_out, nr_named * sizeof(*out));
+	c->nr_left_out = 0;
+	pthread_mutex_unlock(&c->lock);
+	for (size_t i = 0; i < nr_named; i++)
+		notes_add(notes, 0,
+			  "%.200s is counted no longer: its %" PRIu64
+			  " calls a second cost %.3g %% of a CPU, and all may cost %.3g %% "
+			  "(max_own_cpu; the flag \"unsafe\" measures it all the same)",
+			  c->list.function[out[i].function].place->name, out[i].rate,
+			  out[i].cpu * 100, limit_of(c->use.plan) * 100);
+	if (nr > nr_named)
+		notes_add(notes, 0, "%zu other functions are counted no longer, for the same reason",
+			  nr - nr_named);
+}
+
+/* The mean of what lies within a call's time. */
+static double inside_us(const struct calls *c)
+{
+	double sum = 0, nr = 0;
+
+	for (size_t i = 0; i < c->list.nr; i++)
+		if (c->list.function[i].inside_ns) {
+			sum += (double)c->seen[i].sums.calls * c->list.function[i].inside_ns;
+			nr += (double)c->seen[i].sums.calls;
+		}
+	return nr > 0 ? sum / nr / 1e3 : 0;
+}
+
+/* At first, and where it has become another. */
+static void note_cost(struct calls *c, struct notes *notes)
+{
+	double time_ns = (double)(c->end_ns - c->begin_ns), cpu;
+
+	if (!c->calls || time_ns <= 0)
+		return;
+	cpu = (double)c->cost_ns / time_ns;
+	if (c->said_cpu > 0 && cpu < 2 * c->said_cpu && cpu > c->said_cpu / 2)
+		return;
+	c->said_cpu = cpu;
+	if (inside_us(c) > 0)
+		notes_add(notes, 0,
+			  "measuring calls costs about %.2g %% of a CPU (%" PRIu64
+			  " calls); each call's time contains about %.2g us of it",
+			  cpu * 100, c->calls, inside_us(c));
+	else
+		notes_add(notes, 0, "counting calls costs about %.2g %% of a CPU (%" PRIu64 " calls)",
+			  cpu * 100, c->calls);
+}
+
+static void add_notes(struct source_use *u, struct notes *notes)
+{
+	struct calls *c = (struct calls *)u;
+
+	if (c->has_failed)
+		notes_add(notes, 0, "the calls of functions could not be read: out of memory");
+	c->has_failed = false;
+	note_left_out(c, notes);
+	note_cost(c, notes);
+	if (c->deep)
+		notes_add(notes, 0,
+			  "%" PRIu64 " calls have no times: 64 calls of their task were open, and "
+			  "the kernel sees the return of no more",
+			  c->deep);
+	if (c->left)
+		notes_add(notes, 0,
+			  "%" PRIu64 " calls have no times: they were left by longjmp, an exception "
+			  "or exec, not by a return",
+			  c->left);
+}
+
+/* --- what may be asked ----------------------------------------------------------------------- */
+
+/* Calls are sampled by their number. */
+static int check(const struct plan *plan, const struct plan_event *p, struct spec_pos *pos,
+		 struct err *e)
+{
+	const char *name = p->event.row->name;
+
+	(void)pos;
+	if (p->source != &calls_source)
+		return 0;
+	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {
+		err_set(e, -EINVAL, "function:%s is not measured: %s", name, p->event.row->danger);
+		err_hint(e, "the flag \"unsafe\" of the event measures it all the same");
+		return -EINVAL;
+	}
+	if (p == plan->timebase)
+		return source_refuse_timebase(p, e);
+	return p->asked->frequency
+		   ? err_set(e, -EINVAL,
+			     "function:%s has no frequency: its rate is the calls per sample", name)
+		   : 0;
+}
+
+const struct source calls_source = {
+    .name = "calls",
+    .groups = {EVENT_GROUP_FUNCTION},
+    .is_alone = true,
+    .check = check,
+    .bytes = sizeof(struct calls),
+    .open = open_calls,
+    .close = close_calls,
+    .connect = connect_output,
+    .enable = enable,
+    .read = read_calls,
+    .done = end_reading,
+    .count = count,
+    .functions = functions,
+    .notes = add_notes,
+};

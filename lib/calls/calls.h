@@ -1,0 +1,20 @@
+/*
+ * The events of the group function: how often functions are called, and how long calls take.
+ *
+ * A function that several events have is measured once. Who measures is a way (calls/way.h). The
+ * source reads sums that only grow, and returns what was added between two boundaries; a thread of
+ * its own removes functions whose measuring costs more than the spec allows (calls/watch.h).
+ */
+#ifndef CALLS_CALLS_H
+#define CALLS_CALLS_H
+
+#include "plan/source.h"
+
+struct host;
+
+extern const struct source calls_source;
+
+/* Whether calls can be measured here: loads the programs, and unloads them. */
+void calls_check(const struct host *h, struct event_support *out);
+
+#endif

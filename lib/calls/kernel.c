@@ -1,0 +1,225 @@
+/*
+ * Calls measured by programs in the kernel (bpf/hits.h): of any program, also one that runs. The
+ * table of prices (functions/) is scaled by what a call of ours costs on this machine.
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "bpf/hits.h"
+#include "calls/way.h"
+#include "functions/functions.h"
+#include "host/host.h"
+#include "plan/plan.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+
+_Static_assert((int)CALLS_MAX_EVENTS == (int)HITS_MAX_EVENTS &&
+		   (int)CALLS_MAX_OF_FUNCTION == (int)HITS_OF_PLACE,
+	       "what a function may belong to");
+
+struct kernel_way {
+	struct hits *hits;         /* owned */
+	struct hits_place *places; /* owned */
+};
+
+static void close_way(void *way)
+{
+	struct kernel_way *k = way;
+
+	hits_close(k->hits);
+	mem_free(k->places);
+	mem_free(k);
+}
+
+static int make_places(struct kernel_way *k, const struct calls_list *list)
+{
+	k->places = mem_calloc(list->nr + 1, sizeof(*k->places));
+	if (!k->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct calls_function *f = &list->function[i];
+
+		k->places[i] =
+		    (struct hits_place){.path = f->place->path,
+					.offset = f->place->offset,
+					.events = f->events,
+					.is_timed = f->place->ret == FUNCTIONS_RETURN_REPLACED};
+	}
+	return 0;
+}
+
+/* What an instruction costs more, or less, than a cheap one lies behind the first reading of the
+ * clock. */
+static struct hits_price price_of(const struct functions_place *p, struct hits_price measured)
+{
+	static const struct functions_place timed = {.entry = FUNCTIONS_CHEAP,
+						     .ret = FUNCTIONS_RETURN_REPLACED};
+	double table = (double)functions_hit_ns(&timed), of = (double)functions_hit_ns(p);
+	double scale = measured.cost_ns ? measured.cost_ns / table : 1;
+	double inside = measured.cost_ns ? measured.inside_ns : table / 2;
+
+	inside += (of - table) * scale;
+	if (p->ret != FUNCTIONS_RETURN_REPLACED || inside < 0)
+		inside = 0;
+	return (struct hits_price){(uint32_t)(of * scale), (uint32_t)inside};
+}
+
+static void set_prices(struct kernel_way *k, struct calls_list *list)
+{
+	for (size_t i = 0; i < list->nr; i++) {
+		struct calls_function *f = &list->function[i];
+		struct hits_price p = price_of(f->place, hits_price(k->hits));
+
+		f->cost_ns = p.cost_ns;
+		f->inside_ns = p.inside_ns;
+		hits_set_price(k->hits, i, p);
+	}
+}
+
+/* A breakpoint costs each process that has it: of a target that is one process, others have none. */
+static pid_t only_process(const struct plan_target *t)
+{
+	return t->is_process_only && !t->is_cgroup && t->nr_ids == 1 ? t->ids[0] : 0;
+}
+
+static uint32_t pmu_of(const struct host *h)
+{
+	const struct host_pmu *pmu = host_find_pmu(h, "uprobe");
+
+	return pmu ? pmu->type : 0;
+}
+
+static int start(struct kernel_way *k, const struct plan *plan, struct calls_list *list,
+		 struct err *e)
+{
+	const struct plan_target *t = &plan->target;
+	const struct hits_config config = {
+	    .nr_events = list->nr_events,
+	    .rates = list->rate,
+	    .places = k->places,
+	    .nr_places = list->nr,
+	    .process = only_process(t),
+	    .pmu = pmu_of(plan->host),
+	    .cpu = (uint32_t)cpuset_next(&plan->cpus, 0),
+	    .follow = plan_follow(plan),
+	    .cpus = plan->has_all_cpus ? NULL : &plan->cpus,
+	};
+	int rc = hits_open(&config, &k->hits, e);
+
+	if (rc)
+		return rc;
+	set_prices(k, list);
+	for (size_t i = 0; i < t->nr_ids && !t->is_cgroup; i++)
+		(void)hits_add_process(k->hits, t->ids[i]); /* a thread, or it has ended */
+	return hits_start(k->hits, e);
+}
+
+static int open_way(const struct plan *plan, struct calls_list *list, void **out, struct err *e)
+{
+	struct kernel_way *k = mem_zalloc(sizeof(*k));
+	int rc = k ? make_places(k, list) : -ENOMEM;
+
+	rc = rc ?: start(k, plan, list, e);
+	if (rc && k)
+		close_way(k);
+	if (rc == 0)
+		*out = k;
+	return rc;
+}
+
+int calls_kernel_try(const struct host *h, struct err *e)
+{
+	const struct hits_config config = {.pmu = pmu_of(h)};
+	struct hits *hits = NULL;
+	int rc = hits_open(&config, &hits, e);
+
+	hits_close(hits);
+	return rc;
+}
+
+static int connect_output(void *way, size_t event, uint32_t cpu, int fd)
+{
+	const struct kernel_way *k = way;
+
+	return hits_add_output(k->hits, event, cpu, fd);
+}
+
+static void enable(void *way, size_t event, bool is_enabled)
+{
+	const struct kernel_way *k = way;
+
+	hits_switch(k->hits, event, is_enabled);
+}
+
+static int leave_out(void *way, const bool *is_out)
+{
+	const struct kernel_way *k = way;
+
+	return hits_leave_out(k->hits, is_out);
+}
+
+static uint64_t count(const void *way, size_t event, uint32_t cpu, uint64_t *lost)
+{
+	const struct kernel_way *k = way;
+
+	return hits_count(k->hits, event, cpu, lost);
+}
+
+static uint64_t calls(const void *way, size_t function)
+{
+	const struct kernel_way *k = way;
+
+	return hits_calls(k->hits, function);
+}
+
+static void read_sums(const void *way, size_t function, struct calls_sums *out)
+{
+	const struct kernel_way *k = way;
+	struct hits_sums s;
+
+	hits_read(k->hits, function, &s);
+	*out = (struct calls_sums){.calls = s.calls,
+				   .wall_ns = s.wall_ns,
+				   .self_ns = s.self_ns,
+				   .cpu_ns = s.cpu_ns,
+				   .cost_ns = s.cost_ns,
+				   .max_ns = s.max_ns,
+				   .deep = s.deep,
+				   .left = s.left};
+}
+
+static const volatile uint32_t *buckets(const void *way, size_t function)
+{
+	const struct kernel_way *k = way;
+
+	return hits_buckets(k->hits, function);
+}
+
+static uint32_t bits(const void *way)
+{
+	const struct kernel_way *k = way;
+
+	return hits_bits(k->hits);
+}
+
+static uint32_t nr_buckets(const void *way)
+{
+	const struct kernel_way *k = way;
+
+	return hits_nr_buckets(k->hits);
+}
+
+const struct calls_way calls_kernel_way = {
+    .number = TRACE_FUNCTION_KERNEL,
+    .open = open_way,
+    .close = close_way,
+    .connect = connect_output,
+    .enable = enable,
+    .leave_out = leave_out,
+    .count = count,
+    .calls = calls,
+    .read = read_sums,
+    .buckets = buckets,
+    .bits = bits,
+    .nr_buckets = nr_buckets,
+};

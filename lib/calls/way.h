@@ -1,0 +1,75 @@
+/*
+ * Who measures calls: programs in the kernel. A row for each way, which the source asks in loops.
+ * Private to calls/.
+ */
+#ifndef CALLS_WAY_H
+#define CALLS_WAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct functions_place;
+struct host;
+struct plan;
+
+enum {
+	CALLS_MAX_EVENTS = 64,
+	CALLS_MAX_OF_FUNCTION = 8, /* events that have it */
+};
+
+/* A function of the plan; each once. */
+struct calls_function {
+	const struct functions_place *place; /* borrowed from the plan */
+	uint64_t events;                     /* a bit for each, by its number in the list */
+	bool is_kept;                        /* an event that has it asks for it at any cost */
+	/* Set by the way: what a call costs, and how much of that lies in its wall time. */
+	uint32_t cost_ns, inside_ns;
+};
+
+struct calls_list {
+	struct calls_function *function; /* owned */
+	size_t nr, room;
+	uint32_t event[CALLS_MAX_EVENTS]; /* of the plan */
+	uint64_t rate[CALLS_MAX_EVENTS];  /* calls per sample; 0: not sampled */
+	size_t nr_events;
+};
+
+/* Finds them; empty at first. 0; -ENOMEM; -ENOTSUP with *e. */
+int calls_list_make(struct calls_list *l, const struct plan *plan, struct err *e);
+void calls_list_fini(struct calls_list *l);
+
+/* Of one function, since it was opened. */
+struct calls_sums {
+	uint64_t calls, wall_ns, self_ns, cpu_ns, cost_ns, max_ns;
+	uint64_t deep; /* calls without times: too many were open */
+	uint64_t left; /* calls without times: they did not return */
+};
+
+struct calls_way {
+	uint32_t number; /* enum trace_function_way */
+	/* Measures the list's functions for the plan's target, both borrowed: 0 or -errno with *e.
+	 */
+	int (*open)(const struct plan *plan, struct calls_list *list, void **out, struct err *e);
+	void (*close)(void *way);
+	/* Events are named by their number in the list. */
+	int (*connect)(void *way, size_t event, uint32_t cpu, int fd);
+	void (*enable)(void *way, size_t event, bool is_enabled);
+	/* As hits_leave_out. */
+	int (*leave_out)(void *way, const bool *is_out);
+	/* From any thread: */
+	uint64_t (*count)(const void *way, size_t event, uint32_t cpu, uint64_t *lost);
+	uint64_t (*calls)(const void *way, size_t function);
+	void (*read)(const void *way, size_t function, struct calls_sums *out);
+	/* As hits_buckets, hits_bits and hits_nr_buckets. */
+	const volatile uint32_t *(*buckets)(const void *way, size_t function);
+	uint32_t (*bits)(const void *way);
+	uint32_t (*nr_buckets)(const void *way);
+};
+
+extern const struct calls_way calls_kernel_way;
+/* Whether it works on this host: 0 or -errno with *e. */
+int calls_kernel_try(const struct host *h, struct err *e);
+
+#endif
