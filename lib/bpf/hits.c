@@ -9,10 +9,13 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "base/privilege.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,24 +209,54 @@ static void unload(struct hits *h)
 
 /* --- breakpoints ----------------------------------------------------------------------------- */
 
+/* Links that several threads close. */
+struct closing {
+	struct links *links;
+	atomic_size_t next;
+};
+
+static void *close_some(void *arg)
+{
+	struct closing *c = arg;
+	struct links *l = c->links;
+
+	for (size_t i = atomic_fetch_add(&c->next, 1); i < l->nr + l->nr_perf;
+	     i = atomic_fetch_add(&c->next, 1)) {
+		if (i < l->nr)
+			close(l->fd[i]);
+		else
+			(void)bpf_link__destroy(l->perf[i - l->nr]);
+	}
+	return NULL;
+}
+
+/* The kernel waits at each until nobody runs its programs, 20 to 100 ms: together that is as long as
+ * for one. */
 static void close_links(struct links *l)
 {
-	while (l->nr_perf)
-		(void)bpf_link__destroy(l->perf[--l->nr_perf]);
-	while (l->nr)
-		close(l->fd[--l->nr]);
+	enum { THREADS = 16 };
+	struct closing c = {.links = l};
+	pthread_t thread[THREADS];
+	size_t nr = 0;
+
+	while (nr < THREADS && nr + 1 < l->nr + l->nr_perf &&
+	       thread_start_blocked(&thread[nr], close_some, &c) == 0)
+		nr++;
+	close_some(&c);
+	while (nr)
+		pthread_join(thread[--nr], NULL);
 	mem_free(l->perf);
 	mem_free(l->fd);
 	*l = (struct links){0};
 }
 
-/* Each file has two links, or each place has two. */
+/* Each file has two links, or each place has two; and there is room for two more. */
 static int init_links(struct links *l, const struct way *way, size_t nr_places)
 {
 	if (way->is_perf)
-		l->perf = mem_calloc(2 * nr_places + 1, sizeof(*l->perf));
+		l->perf = mem_calloc(2 * nr_places + 2, sizeof(*l->perf));
 	else
-		l->fd = mem_calloc(2 * nr_places + 1, sizeof(*l->fd));
+		l->fd = mem_calloc(2 * nr_places + 2, sizeof(*l->fd));
 	return l->perf || l->fd ? 0 : -ENOMEM;
 }
 
@@ -542,10 +575,22 @@ int hits_open(const struct hits_config *config, struct hits **out, struct err *e
 	return 0;
 }
 
+/* So that they are closed together. */
+static void adopt_own(struct hits *h)
+{
+	struct links *to = &h->links, *from = &h->own;
+
+	while (from->nr && to->fd)
+		to->fd[to->nr++] = from->fd[--from->nr];
+	while (from->nr_perf && to->perf)
+		to->perf[to->nr_perf++] = from->perf[--from->nr_perf];
+}
+
 void hits_close(struct hits *h)
 {
 	if (!h)
 		return;
+	adopt_own(h);
 	close_links(&h->links);
 	close_links(&h->own);
 	unload(h);

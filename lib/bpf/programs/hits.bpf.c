@@ -146,12 +146,28 @@ static void count(void *ctx, __u32 slot, __u32 cpu)
 		__sync_fetch_and_add(&c->lost, 1);
 }
 
-static void count_events(void *ctx, __u64 events, __u32 cpu)
+/* What bpf_loop passes on. */
+struct walk {
+	struct bpf_hits_task *s;
+	void *ctx;
+	__u64 events, stack, place, nr;
+	__u32 cpu;
+};
+
+static long count_next(__u64 i, struct walk *w)
 {
-	for (int i = 0; i < BPF_HITS_OF_PLACE && events; i++) {
-		count(ctx, bpf_log2(events & -events), cpu);
-		events &= events - 1;
-	}
+	if (!w->events)
+		return 1;
+	count(w->ctx, bpf_log2(w->events & -w->events), w->cpu);
+	w->events &= w->events - 1;
+	return 0;
+}
+
+static __always_inline void count_events(void *ctx, __u64 events, __u32 cpu)
+{
+	struct walk w = {.ctx = ctx, .events = events, .cpu = cpu};
+
+	bpf_loop(BPF_HITS_OF_PLACE, count_next, &w, 0);
 }
 
 /* --- the stack of open calls ----------------------------------------------------------------- */
@@ -189,15 +205,17 @@ static void leave_top(struct bpf_hits_task *s)
 }
 
 /* A call that is below this address has ended; one at it has jumped here, or has ended. */
-static void leave_ended(struct bpf_hits_task *s, struct pt_regs *ctx, __u64 stack)
+static long leave_ended(__u64 i, struct walk *w)
 {
-	for (int i = 0; i < BPF_HITS_DEPTH && s->nr; i++) {
-		__u64 is = top(s)->stack;
+	__u64 is;
 
-		if (is > stack || (is == stack && is_replaced(ctx, stack)))
-			break;
-		leave_top(s);
-	}
+	if (!w->s->nr)
+		return 1;
+	is = top(w->s)->stack;
+	if (is > w->stack || (is == w->stack && is_replaced(w->ctx, w->stack)))
+		return 1;
+	leave_top(w->s);
+	return 0;
 }
 
 /* What is open pays for this call, too. */
@@ -215,8 +233,11 @@ static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
 	__u64 stack = ctx->sp;
 	struct bpf_hits_call *call;
 
-	if (s->nr && top(s)->stack <= stack)
-		leave_ended(s, ctx, stack);
+	if (s->nr && top(s)->stack <= stack) {
+		struct walk w = {.s = s, .ctx = ctx, .stack = stack};
+
+		bpf_loop(BPF_HITS_DEPTH, leave_ended, &w, 0);
+	}
 	if (s->nr >= BPF_HITS_DEPTH) {
 		__sync_fetch_and_add(&x->deep, 1);
 		add_cost(s, place->cost_ns);
@@ -271,24 +292,41 @@ static __u64 returned_from(struct pt_regs *ctx)
 	return bpf_core_field_exists(arm64->regs) ? ctx->sp : ctx->sp - 8;
 }
 
-/* The number of the call, from 1, that returns; 0: it was not pushed. */
-static __u64 find_call(struct bpf_hits_task *s, __u32 number, __u64 stack)
+static long leave_below(__u64 i, struct walk *w)
 {
-	__u64 nr;
-
-	for (int i = 0; i < BPF_HITS_DEPTH && s->nr && top(s)->stack < stack; i++)
-		leave_top(s);
-	nr = s->nr;
-	for (int i = 0; i < BPF_HITS_DEPTH && nr; i++) {
-		struct bpf_hits_call *c = &s->call[(nr - 1) & (BPF_HITS_DEPTH - 1)];
-
-		if (c->stack != stack)
-			return 0;
-		if (c->place == number)
-			return nr;
-		nr--;
-	}
+	if (!w->s->nr || top(w->s)->stack >= w->stack)
+		return 1;
+	leave_top(w->s);
 	return 0;
+}
+
+static long find_at(__u64 i, struct walk *w)
+{
+	struct bpf_hits_call *c;
+
+	if (!w->nr)
+		return 1;
+	c = &w->s->call[(w->nr - 1) & (BPF_HITS_DEPTH - 1)];
+	if (c->stack != w->stack)
+		w->nr = 0;
+	else if (c->place != w->place)
+		w->nr--;
+	else
+		return 1;
+	return 0;
+}
+
+/* The number of the call, from 1, that returns; 0: it was not pushed. Mostly it is the last one. */
+static __always_inline __u64 find_call(struct bpf_hits_task *s, __u32 number, __u64 stack)
+{
+	struct walk w = {.s = s, .stack = stack, .place = number};
+
+	if (top(s)->stack == stack && top(s)->place == number)
+		return s->nr;
+	bpf_loop(BPF_HITS_DEPTH, leave_below, &w, 0);
+	w.nr = s->nr;
+	bpf_loop(BPF_HITS_DEPTH, find_at, &w, 0);
+	return w.nr;
 }
 
 static void add_time(__u32 number, __u64 ns)
@@ -374,13 +412,21 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 	return 0;
 }
 
+static long leave_any(__u64 i, struct walk *w)
+{
+	if (!w->s->nr)
+		return 1;
+	leave_top(w->s);
+	return 0;
+}
+
 /* The new program has another stack. */
 SEC("?cpuperf_trace/sched_process_exec")
 int BPF_PROG(on_new_program, struct task_struct *t)
 {
-	struct bpf_hits_task *s = find(t);
+	struct walk w = {.s = find(t)};
 
-	for (int i = 0; s && i < BPF_HITS_DEPTH && s->nr; i++)
-		leave_top(s);
+	if (w.s)
+		bpf_loop(BPF_HITS_DEPTH, leave_any, &w, 0);
 	return 0;
 }
