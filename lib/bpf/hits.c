@@ -713,7 +713,7 @@ void hits_read(const struct hits *h, size_t place, struct hits_sums *out)
 		out->self_ns += from[i].self_ns;
 		out->cpu_ns += from[i].cpu_ns;
 		out->cost_ns += from[i].cost_ns;
-		out->deep += from[i].deep;
+		out->skipped += from[i].skipped;
 		out->left += from[i].left;
 		out->max_ns = max_ns > out->max_ns ? max_ns : out->max_ns;
 	}

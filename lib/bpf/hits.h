@@ -92,7 +92,7 @@ uint64_t hits_count(const struct hits *h, size_t event, uint32_t cpu, uint64_t *
 struct hits_sums {
 	uint64_t calls; /* that began */
 	uint64_t wall_ns, self_ns, cpu_ns, cost_ns, max_ns;
-	uint64_t deep; /* calls without times: too many were open */
+	uint64_t skipped; /* calls without times: too many were open, or the stack was another */
 	uint64_t left; /* calls without times: they were left by no return */
 };
 void hits_read(const struct hits *h, size_t place, struct hits_sums *out);

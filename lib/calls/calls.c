@@ -48,7 +48,7 @@ struct calls {
 	struct trace_bucket *bucket; /* owned; of all items */
 	size_t nr_buckets, bucket_room;
 	uint64_t begin_ns, end_ns;
-	uint64_t calls, cost_ns, deep, left; /* sums over functions */
+	uint64_t calls, cost_ns, skipped, left; /* sums over functions */
 	double said_cpu;                     /* what of a CPU the last note said; 0: there was none */
 	bool has_failed;
 
@@ -183,7 +183,7 @@ static void enable(struct source_use *u, size_t event, bool is_enabled)
 static bool is_equal(const struct calls_sums *a, const struct calls_sums *b)
 {
 	return a->calls == b->calls && a->wall_ns == b->wall_ns && a->left == b->left &&
-	       a->deep == b->deep;
+	       a->skipped == b->skipped;
 }
 
 /* Appends what was added to the function's buckets; each may have begun again at 0. */
@@ -263,7 +263,7 @@ static int add_function(struct calls *c, size_t function)
 	rc = rc ?: add_items(c, function, &now, nr);
 	c->calls += now.calls - s->sums.calls;
 	c->cost_ns += (now.calls - s->sums.calls) * c->list.function[function].cost_ns;
-	c->deep += now.deep - s->sums.deep;
+	c->skipped += now.skipped - s->sums.skipped;
 	c->left += now.left - s->sums.left;
 	s->sums = now;
 	return rc;
@@ -301,7 +301,7 @@ static void read_calls(struct source_use *u, uint64_t now_ns)
 	int rc = 0;
 
 	c->nr = c->nr_buckets = 0;
-	c->calls = c->cost_ns = c->deep = c->left = 0;
+	c->calls = c->cost_ns = c->skipped = c->left = 0;
 	c->begin_ns = c->end_ns;
 	c->end_ns = now_ns;
 	read_counts(c);
@@ -412,11 +412,11 @@ static void add_notes(struct source_use *u, struct notes *notes)
 	c->has_failed = false;
 	note_left_out(c, notes);
 	note_cost(c, notes);
-	if (c->deep)
+	if (c->skipped)
 		notes_add(notes, 0,
 			  "%" PRIu64 " calls have no times: 64 calls of their task were open, and "
-			  "the kernel sees the return of no more",
-			  c->deep);
+			  "the kernel sees the return of no more; or it had changed its stack",
+			  c->skipped);
 	if (c->left)
 		notes_add(notes, 0,
 			  "%" PRIu64 " calls have no times: they were left by longjmp, an exception "

@@ -184,7 +184,7 @@ static void read_sums(const void *way, size_t function, struct calls_sums *out)
 				   .cpu_ns = s.cpu_ns,
 				   .cost_ns = s.cost_ns,
 				   .max_ns = s.max_ns,
-				   .deep = s.deep,
+				   .skipped = s.skipped,
 				   .left = s.left};
 }
 

@@ -157,7 +157,7 @@ static struct hits_sums sums(const struct measured *m, size_t place)
 				  .cpu_ns = s.cpu_ns - b->cpu_ns,
 				  .cost_ns = s.cost_ns - b->cost_ns,
 				  .max_ns = s.max_ns,
-				  .deep = s.deep - b->deep,
+				  .skipped = s.skipped - b->skipped,
 				  .left = s.left - b->left};
 }
 
@@ -286,7 +286,7 @@ static void check_deep(uint32_t way)
 	deep(N);
 	assert_int_equal(sums(m, DEEP).calls, N);
 	assert_int_equal(ended(m, DEEP), MOST);
-	assert_int_equal(sums(m, DEEP).deep, N - MOST);
+	assert_int_equal(sums(m, DEEP).skipped, N - MOST);
 	assert_int_equal(sums(m, DEEP).left, 0);
 	deep(1);
 	assert_int_equal(ended(m, DEEP), MOST + 1);

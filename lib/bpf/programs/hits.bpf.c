@@ -6,7 +6,9 @@
  *
  * A call is recognised by the address of its return address. What is below that of a call that
  * begins or returns has ended without a return that was seen: by longjmp, by an exception. The
- * kernel replaces the return addresses, and forgets them by the same rule.
+ * kernel, which replaces the return addresses, forgets them by the same rule; where that would harm
+ * a program that changes its stack (coroutines, signals), a call is counted, and its return address
+ * stays.
  *
  * Numbers are added with atomic operations to memory that the recorder has mapped: another task may
  * be hit before this one has finished, on the same CPU. And the recorder reads them without
@@ -32,6 +34,10 @@ struct xol_area {
 
 struct uprobes_state {
 	struct xol_area *xol_area;
+} __attribute__((preserve_access_index));
+
+struct vm_area_struct {
+	unsigned long vm_end;
 } __attribute__((preserve_access_index));
 
 struct mm_struct {
@@ -172,22 +178,35 @@ static __always_inline void count_events(void *ctx, __u64 events, __u32 cpu)
 
 /* --- the stack of open calls ----------------------------------------------------------------- */
 
-/* The return address that a function will find is the kernel's: it was replaced by the breakpoint of
- * the one that has jumped here as its last act. */
-static __attribute__((noinline)) bool is_replaced(struct pt_regs *ctx, __u64 stack)
+/* The return address of the call at this address of the stack is the kernel's still: the call is
+ * open. On arm64 it is known only of a call that begins there. */
+static __attribute__((noinline)) bool is_replaced(void *ctx, __u64 stack, bool begins)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct pt_regs___arm64 *arm64 = (void *)ctx;
+	struct pt_regs___arm64 *arm64 = ctx;
 	struct xol_area *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
 	__u64 to = 0, trampoline = 0;
 
 	if (bpf_core_field_exists(area->vaddr))
 		trampoline = BPF_CORE_READ(area, vaddr);
-	if (bpf_core_field_exists(arm64->regs))
-		to = BPF_CORE_READ(arm64, regs[30]);
-	else
+	if (!bpf_core_field_exists(arm64->regs))
 		bpf_probe_read_user(&to, sizeof(to), (void *)stack);
+	else if (begins)
+		to = BPF_CORE_READ(arm64, regs[30]);
 	return trampoline && to == trampoline;
+}
+
+static long compare_end(struct task_struct *t, struct vm_area_struct *area, __u64 *above)
+{
+	*above = area->vm_end > *above;
+	return 0;
+}
+
+/* Both addresses are on one stack. */
+static __attribute__((noinline)) bool is_same_stack(__u64 below, __u64 above)
+{
+	return bpf_find_vma(bpf_get_current_task_btf(), below, compare_end, &above, 0) == 0 &&
+	       above == 1;
 }
 
 static struct bpf_hits_call *top(struct bpf_hits_task *s)
@@ -204,18 +223,54 @@ static void leave_top(struct bpf_hits_task *s)
 	s->nr--;
 }
 
-/* A call that is below this address has ended; one at it has jumped here, or has ended. */
-static long leave_ended(__u64 i, struct walk *w)
+static long find_below(__u64 i, struct walk *w)
 {
-	__u64 is;
-
-	if (!w->s->nr)
+	if (!w->nr || w->s->call[(w->nr - 1) & (BPF_HITS_DEPTH - 1)].stack > w->stack)
 		return 1;
-	is = top(w->s)->stack;
-	if (is > w->stack || (is == w->stack && is_replaced(w->ctx, w->stack)))
+	w->nr--;
+	return 0;
+}
+
+static long leave_above(__u64 i, struct walk *w)
+{
+	if (w->s->nr <= w->nr)
 		return 1;
 	leave_top(w->s);
 	return 0;
+}
+
+/* Removes calls that have ended: those below the address at which one begins. The first of them may
+ * be open: if it is at that address, it has jumped here as its last act. Else the task has changed
+ * its stack: false: the kernel, which has the same rule, would take that one as ended if this return
+ * address were replaced, too, and then kill the program when it returns. */
+static __attribute__((noinline)) bool leave_ended(struct bpf_hits_task *s, void *ctx, __u64 stack)
+{
+	struct walk w = {.s = s, .stack = stack, .nr = s->nr};
+	__u64 is;
+
+	bpf_loop(BPF_HITS_DEPTH, find_below, &w, 0);
+	is = s->call[w.nr & (BPF_HITS_DEPTH - 1)].stack;
+	if (is_replaced(ctx, is, is == stack)) {
+		if (is != stack)
+			return false;
+		w.nr++;
+	}
+	bpf_loop(BPF_HITS_DEPTH, leave_above, &w, 0);
+	return true;
+}
+
+/* Nothing that is open is in danger if the return address of a call that begins here is replaced. */
+static __always_inline bool is_safe(struct bpf_hits_task *s, void *ctx, __u64 stack)
+{
+	enum { NEAR = 16 << 10 };
+	__u64 last;
+
+	if (!s->nr)
+		return true;
+	last = top(s)->stack;
+	if (last <= stack)
+		return leave_ended(s, ctx, stack);
+	return last - stack < NEAR || is_same_stack(stack, last);
 }
 
 /* What is open pays for this call, too. */
@@ -233,13 +288,8 @@ static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
 	__u64 stack = ctx->sp;
 	struct bpf_hits_call *call;
 
-	if (s->nr && top(s)->stack <= stack) {
-		struct walk w = {.s = s, .ctx = ctx, .stack = stack};
-
-		bpf_loop(BPF_HITS_DEPTH, leave_ended, &w, 0);
-	}
-	if (s->nr >= BPF_HITS_DEPTH) {
-		__sync_fetch_and_add(&x->deep, 1);
+	if (!is_safe(s, ctx, stack) || s->nr >= BPF_HITS_DEPTH) {
+		__sync_fetch_and_add(&x->skipped, 1);
 		add_cost(s, place->cost_ns);
 		return false;
 	}
@@ -412,14 +462,6 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 	return 0;
 }
 
-static long leave_any(__u64 i, struct walk *w)
-{
-	if (!w->s->nr)
-		return 1;
-	leave_top(w->s);
-	return 0;
-}
-
 /* The new program has another stack. */
 SEC("?cpuperf_trace/sched_process_exec")
 int BPF_PROG(on_new_program, struct task_struct *t)
@@ -427,6 +469,6 @@ int BPF_PROG(on_new_program, struct task_struct *t)
 	struct walk w = {.s = find(t)};
 
 	if (w.s)
-		bpf_loop(BPF_HITS_DEPTH, leave_any, &w, 0);
+		bpf_loop(BPF_HITS_DEPTH, leave_above, &w, 0);
 	return 0;
 }
