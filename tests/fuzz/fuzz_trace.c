@@ -144,6 +144,21 @@ static void check_lists(const struct trace_frame *f)
 	}
 }
 
+static void check_function(const struct trace_frame *f)
+{
+	struct trace_function_owned v;
+
+	if (trace_decode_function(f, &v) != 0)
+		return;
+	require(v.function.nr <= TRACE_HISTOGRAM_BUCKETS &&
+		v.function.nr * TRACE_BUCKET_BYTES <= f->length);
+	require(v.function.name[0]);
+	check_text(v.function.name);
+	check_text(v.function.object);
+	touched ^= crc32c(0, v.function.bucket, v.function.nr * sizeof(*v.function.bucket));
+	trace_function_fini(&v);
+}
+
 static void check_memory(const struct trace_frame *f)
 {
 	struct trace_memory_owned m;
@@ -194,6 +209,7 @@ static void check_frame(const struct trace_frame *f)
 	check_note(f);
 	check_records(f);
 	check_lists(f);
+	check_function(f);
 	check_memory(f);
 	check_kallsyms(f);
 	check_file_parts(f);

@@ -620,3 +620,126 @@ TEST(histograms)
 		memcpy(bytes + wrong[i].at, &before, 4);
 	}
 }
+
+/* The payload of a frame that the writer made of f, in out. */
+static void function_payload(const struct trace_function *f, struct buf *out)
+{
+	struct trace_writer *w = trace_writer_new();
+	struct trace_reader *r;
+	struct trace_frame frame;
+	struct folder folder;
+	struct err e = {0};
+	struct buf file;
+
+	folder_init(&folder);
+	assert_non_null(w);
+	assert_int_equal(sample_begin(w), 0);
+	trace_writer_function(w, f);
+	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
+	load_file(folder.fd, "t", &file);
+	r = open_bytes(&file);
+	do
+		assert_int_equal(trace_reader_next(r, &frame, NULL), 1);
+	while (frame.kind != TRACE_FRAME_FUNCTION);
+	buf_init(out, 1 << 20);
+	buf_add(out, (const char *)frame.payload, frame.length);
+	trace_reader_close(r);
+	trace_writer_free(w);
+	buf_fini(&file);
+	folder_fini(&folder);
+}
+
+/* With len bytes and no more, so that a read beyond them is seen. */
+static int decode_function(const void *bytes, uint32_t len, struct trace_function_owned *out)
+{
+	struct trace_frame f = {.kind = TRACE_FRAME_FUNCTION,
+				.payload = memcpy(test_malloc(len ? len : 1), bytes, len),
+				.length = len};
+	int rc = trace_decode_function(&f, out);
+
+	test_free((void *)f.payload);
+	return rc;
+}
+
+static const struct trace_function sample_function = {
+    .event = 3,
+    .flags = TRACE_FUNCTION_HAS_TIMES | TRACE_FUNCTION_HAS_CPU,
+    .way = TRACE_FUNCTION_COMPILED,
+    .bits = TRACE_HISTOGRAM_BITS,
+    .address = 0x401136,
+    .calls = 5,
+    .wall_ns = 1ull << 40,
+    .self_ns = 1ull << 39,
+    .cpu_ns = 1ull << 38,
+    .max_ns = 1ull << 37,
+    .cost_ns = 9000,
+    .name = "_Z4workv",
+    .object = "/usr/bin/prog",
+    .bucket =
+	(const struct trace_bucket[]){{.number = 40, .count = 1}, {.number = 623, .count = 3}},
+    .nr = 2,
+};
+
+/* What was written comes back; cut at every byte nothing does. */
+TEST(functions)
+{
+	const struct trace_function *f = &sample_function;
+	struct trace_function_owned v;
+	struct buf b;
+
+	function_payload(f, &b);
+	for (uint32_t len = 0; len < b.len; len++)
+		assert_int_equal(decode_function(b.data, len, &v), -EINVAL);
+	assert_int_equal(decode_function(b.data, (uint32_t)b.len, &v), 0);
+	assert_memory_equal(&v.function, f, offsetof(struct trace_function, name));
+	assert_string_equal(v.function.name, f->name);
+	assert_string_equal(v.function.object, f->object);
+	assert_int_equal(v.function.nr, f->nr);
+	for (size_t i = 0; i < f->nr; i++) {
+		assert_int_equal(v.function.bucket[i].number, f->bucket[i].number);
+		assert_int_equal(v.function.bucket[i].count, f->bucket[i].count);
+	}
+	trace_function_fini(&v);
+	buf_fini(&b);
+}
+
+/* One without times is whole; without a name, with other buckets, or with buckets that do not
+ * ascend it is none. What a terminal would act on is not in its texts. */
+TEST(functions_of_others)
+{
+	static const struct trace_bucket same[] = {{.number = 7}, {.number = 7}},
+					 beyond[] = {{.number = TRACE_HISTOGRAM_BUCKETS}};
+	static const struct {
+		const char *name;
+		uint32_t bits;
+		const struct trace_bucket *bucket;
+		size_t nr;
+		int rc;
+	} rows[] = {
+	    {"f", TRACE_HISTOGRAM_BITS, NULL, 0, 0},
+	    {"a\033[2Jb", TRACE_HISTOGRAM_BITS, same, 1, 0},
+	    {"", TRACE_HISTOGRAM_BITS, NULL, 0, -EINVAL},
+	    {"f", TRACE_HISTOGRAM_BITS + 1, NULL, 0, -EINVAL},
+	    {"f", TRACE_HISTOGRAM_BITS, same, 2, -EINVAL},
+	    {"f", TRACE_HISTOGRAM_BITS, beyond, 1, -EINVAL},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct trace_function f = {.bits = rows[i].bits,
+					   .name = rows[i].name,
+					   .object = "\n",
+					   .bucket = rows[i].bucket,
+					   .nr = rows[i].nr};
+		struct trace_function_owned v;
+		struct buf b;
+
+		function_payload(&f, &b);
+		assert_int_equal(decode_function(b.data, (uint32_t)b.len, &v), rows[i].rc);
+		if (rows[i].rc == 0) {
+			assert_null(strpbrk(v.function.name, "\033\n"));
+			assert_null(strpbrk(v.function.object, "\n"));
+			trace_function_fini(&v);
+		}
+		buf_fini(&b);
+	}
+}
