@@ -31,12 +31,18 @@ void histogram_add(struct histogram *h, size_t bucket, uint64_t count)
 	h->count += count;
 }
 
-void histogram_add_sum(struct histogram *h, uint64_t sum_ns, uint64_t max_ns, size_t last)
+uint64_t histogram_longest(uint64_t max_ns, size_t last)
 {
 	uint64_t low = histogram_low(last), high = histogram_low(last + 1) - 1;
 
 	if (max_ns < low || (max_ns > high && last + 1 < HISTOGRAM_BUCKETS))
-		max_ns = high; /* it is of another iteration */
+		return high; /* it is of another iteration */
+	return max_ns;
+}
+
+void histogram_add_sum(struct histogram *h, uint64_t sum_ns, uint64_t max_ns, size_t last)
+{
+	max_ns = histogram_longest(max_ns, last);
 	h->sum_ns += sum_ns;
 	h->max_ns = max_ns > h->max_ns ? max_ns : h->max_ns;
 }

@@ -27,6 +27,9 @@ size_t histogram_bucket(uint64_t ns);
 
 /* Adds latencies to a bucket. */
 void histogram_add(struct histogram *h, size_t bucket, uint64_t count);
+/* The longest of an iteration: max_ns (as of struct trace_histogram) or, if that is of another
+ * iteration, where the last bucket with a count ends. */
+uint64_t histogram_longest(uint64_t max_ns, size_t last);
 /* Adds what follows from the sum and the longest of what was added to buckets. max_ns: as of struct
  * trace_histogram; last: the last bucket with a count. */
 void histogram_add_sum(struct histogram *h, uint64_t sum_ns, uint64_t max_ns, size_t last);
