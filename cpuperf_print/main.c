@@ -169,14 +169,15 @@ static int print_document(struct run *r, const struct row_run *run, struct err *
 static int print_all(struct run *r, struct err *e)
 {
 	const struct profile_facts *first = r->inputs.nr ? r->inputs.item[0].facts : NULL;
-	const struct plan_contents contents = {.are_sampled = are_sampled(&r->inputs),
-					       .have_regions = have_regions(&r->inputs),
-					       .have_heap = first && reports_has_heap(first),
-					       .have_parts = inputs_have_parts(&r->inputs),
-					       .are_one =
-						   r->inputs.nr == 1 && !r->inputs.item[0].import,
-					       .are_job = parts_are_job(&r->inputs),
-					       .have_others = !first || reports_has_others(first)};
+	const struct plan_contents contents = {
+	    .are_sampled = are_sampled(&r->inputs),
+	    .have_regions = have_regions(&r->inputs),
+	    .have_functions = first && reports_has_functions(first),
+	    .have_heap = first && reports_has_heap(first),
+	    .have_parts = inputs_have_parts(&r->inputs),
+	    .are_one = r->inputs.nr == 1 && !r->inputs.item[0].import,
+	    .are_job = parts_are_job(&r->inputs),
+	    .have_others = !first || reports_has_others(first)};
 	struct row_run run = {
 	    .inputs = &r->inputs, .selection = &r->selection, .output = &r->output};
 	int rc;
@@ -316,8 +317,9 @@ static int check_annotate(const struct options *o, struct err *e)
 	const bool is_page = o->output_format && strcmp(o->output_format, "html") == 0;
 
 	if (o->functions.nr && !has_report(o, "annotate") && !has_report(o, "calls") &&
-	    !has_report(o, "flat") && !o->serve)
-		return err_set(e, -EINVAL, "--function requires --report=annotate, calls or flat");
+	    !has_report(o, "flat") && !has_report(o, "functions") && !o->serve)
+		return err_set(e, -EINVAL,
+			       "--function requires --report=annotate, calls, flat or functions");
 	if ((o->source || o->assembly || (o->source_dirs.nr && !is_page)) &&
 	    !has_report(o, "annotate") && !o->serve)
 		return err_set(e, -EINVAL, "--%s requires --report=annotate", option);

@@ -189,8 +189,9 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",
      .section = "Report",
-     .help = "annotate, calls, flat: only functions whose name matches GLOB, or has it as a "
-	     "part. Their shares are of all samples. May be repeated.",
+     .help =
+	 "annotate, calls, flat, functions: only functions whose name matches GLOB, or has it as a "
+	 "part. Their shares are of all samples. May be repeated.",
      .set = opt_add_string,
      .offset = AT(functions)},
     {.name = "source",
@@ -217,7 +218,7 @@ static const struct opt_row rows[] = {
 	     "reason (why it waits), waker, waker_function, region, event, session, host, rank. In "
 	     "flat, total "
 	     "orders the rows by total instead of self. waits: fields in place of the thread's. "
-	     "threads: further fields. latency: "
+	     "threads: further fields. latency, functions: "
 	     "iteration, session.",
      .set = opt_set_string,
      .offset = AT(sort)},

@@ -203,11 +203,14 @@ void plan_default(struct plan *p, const struct options *o, const struct plan_con
 	p->print[p->nr++] = registry_find_report("summary", &e);
 	p->is_default = true;
 	p->is_answer = p->format->is_document && c->are_one;
-	p->is_brief = (c->are_sampled || c->have_regions) &&
+	p->is_brief = (c->are_sampled || c->have_regions || c->have_functions) &&
 		      (p->is_answer || p->format->form == GRID_PEOPLE) &&
 		      !p->format->is_summary_only;
-	if (p->is_brief && nr_sessions(o) == 1 && o->sessions.nr && !c->are_job)
+	if (p->is_brief && (c->are_sampled || c->have_regions) && nr_sessions(o) == 1 &&
+	    o->sessions.nr && !c->are_job)
 		p->print[p->nr++] = registry_find_report("regions", &e);
+	if (p->is_brief && c->have_functions)
+		p->print[p->nr++] = registry_find_report("functions", &e);
 	if (p->is_brief && c->are_sampled && c->have_heap)
 		p->print[p->nr++] = registry_find_report("heap", &e);
 	if (p->is_brief && c->are_sampled && c->have_others)

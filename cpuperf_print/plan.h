@@ -28,13 +28,14 @@ int plan_init(struct plan *p, const struct options *options, const struct select
 	      struct err *e);
 /* What the sessions contain. */
 struct plan_contents {
-	bool are_sampled;  /* all have samples */
-	bool have_regions; /* one has */
-	bool have_heap;    /* the first has samples of the heap … */
-	bool have_others;  /* … and of something else */
-	bool are_one;      /* one session of cpuperf, that is no job */
-	bool are_job;      /* parts of a job, at least 2 */
-	bool have_parts;   /* iterations are compared with others of the same or another session */
+	bool are_sampled;    /* all have samples */
+	bool have_regions;   /* one has */
+	bool have_functions; /* the first has events of the group function */
+	bool have_heap;      /* the first has samples of the heap … */
+	bool have_others;    /* … and of something else */
+	bool are_one;        /* one session of cpuperf, that is no job */
+	bool are_job;        /* parts of a job, at least 2 */
+	bool have_parts; /* iterations are compared with others of the same or another session */
 };
 /* Chooses reports if none is named. */
 void plan_default(struct plan *p, const struct options *options, const struct plan_contents *c);

@@ -15,6 +15,7 @@ int reports_locks(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_changes(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
+int reports_functions(struct job *j, struct err *e);
 int reports_hosts(struct job *j, struct err *e);
 int reports_imbalance(struct job *j, struct err *e);
 int reports_heat(struct job *j, struct err *e);
@@ -80,6 +81,8 @@ bool reports_is_made_at_run_time(const char *object);
 /* What a function is called in an answer: code made at run time has no name of its own. */
 const char *reports_function_name(const struct report_function *f);
 
+/* True if events of the group function were counted. */
+bool reports_has_functions(const struct profile_facts *f);
 /* True if events of the group heap were sampled. */
 bool reports_has_heap(const struct profile_facts *f);
 /* True if not only they were. */

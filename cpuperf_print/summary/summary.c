@@ -210,6 +210,17 @@ static void put_sum_heading(const struct summary *s)
 	buf_adds(s->out, ", by iteration of a part:\n");
 }
 
+/* In text, unless a report of them follows. */
+static int put_functions(const struct job *j, const struct summary_format *f, struct err *e)
+{
+	struct job own = *j;
+
+	if (j->is_brief || f != &summary_text || !reports_has_functions(job_input(j)->facts))
+		return 0;
+	own.is_brief = true;
+	return reports_functions(&own, e);
+}
+
 /* Of the parts of a job: the totals over all, in text. */
 static int print_sum(struct job *j, struct err *e)
 {
@@ -233,7 +244,7 @@ static int print_sum(struct job *j, struct err *e)
 			screen_format_find("text")->summary(s.screen, s.table, s.totals, s.out);
 	}
 	fini(&s);
-	return rc ?: output_flush(j->output, e);
+	return rc ?: put_functions(j, j->output->format->summary, e) ?: output_flush(j->output, e);
 }
 
 int summary_print(struct job *j, struct err *e)
@@ -254,5 +265,5 @@ int summary_print(struct job *j, struct err *e)
 	if (rc == 0 && f->end)
 		f->end(&s);
 	fini(&s);
-	return rc ?: output_flush(j->output, e);
+	return rc ?: put_functions(j, f, e) ?: output_flush(j->output, e);
 }
