@@ -79,14 +79,6 @@ static const char *const ways[] = {
     [TRACE_FUNCTION_COMPILED] = "entries made by the compiler",
 };
 
-/* For programs. */
-static const char *const way_names[] = {
-    "other",
-    [TRACE_FUNCTION_KERNEL] = "kernel",
-    [TRACE_FUNCTION_PATCHED] = "patched",
-    [TRACE_FUNCTION_COMPILED] = "compiled",
-};
-
 static const double quantiles[] = {0.5, 0.9, 0.99, 0.999};
 
 /* leaves: where the table is too wide. */
@@ -231,7 +223,7 @@ static void put_row(const struct report *r, const struct row *row)
 	grid_text(g, counts_function_name(&r->functions, f));
 	grid_text(g, counts_function_object(&r->functions, f));
 	grid_count(g, f->address);
-	grid_text(g, way_names[way_of(f)]);
+	grid_text(g, counts_function_way(f));
 	grid_count(g, f->timed);
 }
 

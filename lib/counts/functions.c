@@ -4,6 +4,7 @@
  */
 #include "counts/functions.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "estimate/histogram.h"
 #include "profile/session.h"
@@ -106,6 +107,17 @@ int counts_functions_add(struct counts_functions *l, const struct trace_function
 	row->has_times &= (f->flags & TRACE_FUNCTION_HAS_TIMES) != 0;
 	row->has_cpu &= (f->flags & TRACE_FUNCTION_HAS_CPU) != 0;
 	return add_times(row, f);
+}
+
+const char *counts_function_way(const struct counts_function *f)
+{
+	static const char *const names[] = {
+	    [TRACE_FUNCTION_KERNEL] = "kernel",
+	    [TRACE_FUNCTION_PATCHED] = "patched",
+	    [TRACE_FUNCTION_COMPILED] = "compiled",
+	};
+
+	return (f->way < ARRAY_NR(names) ? names[f->way] : NULL) ?: "other";
 }
 
 void counts_function_histogram(const struct counts_function *f, struct histogram *out)

@@ -57,6 +57,9 @@ static inline const char *counts_function_object(const struct counts_functions *
 	return dict_text(&l->texts, f->object);
 }
 
+/* How it was measured, for programs: "kernel", "patched", "compiled"; "other". */
+const char *counts_function_way(const struct counts_function *f);
+
 /* The times of its calls, of which mean and quantiles are asked. */
 void counts_function_histogram(const struct counts_function *f, struct histogram *out);
 

@@ -2,14 +2,17 @@
 """What cpuperf_print says of functions that were measured call by call: sums over iterations and sessions, names, what
 measuring has added, sampled times. The sessions are real, their functions made (functions_made.py), so that every number is
 known."""
+import contextlib
 import csv
 import io
 import json
 import math
 import os
 import re
+import sqlite3
 
 import functions_made
+import store
 from functions_made import bucket, function, low
 from kit import CPUPERF, PRINT, on_terminal, output, run, run_checks
 from sampled import COUNTED, counted, machine, write_spec
@@ -158,6 +161,36 @@ def check_answer(folder):
     table, = [t for t in document["tables"] if t["report"] == "functions"]
     assert table["rows"][0]["function"] == "App::work(int)" and table["rows"][0]["calls"] == 100, table
     assert len(table["rows"]) >= 8 and len(table["rows"]) + table["left_out"] == 10, table  # of those of an answer
+
+
+def check_exports(folder):
+    """A table of SQLite and of the store has the rows of --sort=iteration; buckets are those of the calls."""
+    session = record(folder, "s", [of_work(0, calls=102), function("plain", calls=7, has_times=False, address=2**63 + 5)],
+                     [of_work(1)])
+    names = ("iteration", "event", "function", "symbol", "object", "way", "calls", "timed", "wall_ns", "self_ns", "cpu_ns",
+             "max_ns", "cost_ns")
+    quantiles = ("p50_ns", "p90_ns", "p99_ns", "p99_9_ns")
+    own = rows(folder, session, "--report=functions", "--sort=iteration")
+    own = sorted([[r[n] for n in names] + [int(r["address"], 16)] + [int(r[n] or -1) for n in quantiles] for r in own])
+    columns = ", ".join(f"f.{n}" for n in (*names, "address", *quantiles)).replace("f.event", "{}")
+    buckets = "SELECT sum(b.count), min(b.low_ns), max(b.high_ns) FROM function_calls f JOIN function_call_buckets b" \
+        " USING(function_call) GROUP BY f.iteration ORDER BY 2, 3"
+    run(PRINT, "--quiet", session, "--output-format=sqlite", "--output-file=x.db", cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = {"sqlite": (db.execute(f"SELECT {columns.format('e.label')} FROM function_calls f JOIN events e USING(event)"
+                                       ).fetchall(), db.execute(buckets).fetchall())}
+    if store.missing():
+        print(f"skip: the store: {store.missing()}")
+    else:
+        run(PRINT, "--quiet", session, "--output-format=parquet", "--output-file=store", cwd=folder)
+        got = store.query(f"{folder}/store", f"SELECT {columns.format('f.event')} FROM function_calls f", buckets)
+        found["parquet"] = tuple(g.rows for g in got)
+    for name, (calls, of_calls) in found.items():
+        calls = sorted([["" if v is None else str(v) for v in r[:13]] + [int(r[13])] +
+                        [-1 if v is None else round(float(v)) for v in r[14:]] for r in calls])
+        assert calls == own, (name, calls, own)
+        assert [[int(v) for v in r] for r in of_calls] == [
+            [100, low(bucket(t[0])), low(bucket(max(t)) + 1)] for t in TIMES], (name, of_calls)
 
 
 run_checks(globals())

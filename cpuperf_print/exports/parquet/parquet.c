@@ -10,8 +10,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "counts/functions.h"
 #include "counts/latency.h"
 #include "exports/exports.h"
+#include "exports/functions.h"
 #include "exports/lines.h"
 #include "exports/parquet/facts.h"
 #include "exports/parquet/store.h"
@@ -42,8 +44,8 @@ struct addition {
 	struct report_stacks *stacks;
 	struct report_weights *weights; /* owned; by event */
 	char **regions;                 /* owned; paths by number, made when they are used */
-	uint64_t nr_latencies;
-	int error; /* of latencies */
+	uint64_t nr_latencies, nr_functions;
+	int error; /* of latencies and functions */
 	struct err *e;
 };
 
@@ -168,6 +170,51 @@ static void put_latency(struct addition *a, uint32_t iteration, const struct lat
 				  parquet_u64(h->bucket[i]));
 }
 
+static struct parquet_cell maybe(bool holds, uint64_t n)
+{
+	return holds ? parquet_u64(n) : parquet_none();
+}
+
+static void put_function(struct addition *a, uint32_t iteration, const struct counts_functions *l,
+			 const struct counts_function *f)
+{
+	const bool has = f->has_times, has_mean = has && f->timed;
+	struct parquet_cell quantiles[EXPORT_NR_QUANTILES];
+	uint64_t number = a->nr_functions++;
+	double ns[EXPORT_NR_QUANTILES];
+	char name[SYMBOL_MAX_NAME_BYTES];
+
+	export_function_quantiles(f, ns);
+	for (size_t i = 0; i < EXPORT_NR_QUANTILES; i++)
+		quantiles[i] = isfinite(ns[i]) ? parquet_real(ns[i]) : parquet_none();
+	_Static_assert(EXPORT_NR_QUANTILES == 4, "a column for each");
+	symbol_demangle(counts_function_name(l, f), name);
+	STORE_PUT(
+	    a->store, STORE_FUNCTION_CALLS, parquet_u64(number), parquet_u64(iteration),
+	    parquet_text(a->opened->facts->events[f->event].label), parquet_text(name),
+	    parquet_text(counts_function_name(l, f)), parquet_text(counts_function_object(l, f)),
+	    parquet_u64(f->address), parquet_text(counts_function_way(f)), parquet_u64(f->calls),
+	    parquet_u64(f->timed), maybe(has, f->wall_ns), maybe(has, f->self_ns),
+	    maybe(f->has_cpu, f->cpu_ns), maybe(has_mean, f->max_ns), maybe(f->cost_ns, f->cost_ns),
+	    quantiles[0], quantiles[1], quantiles[2], quantiles[3]);
+	for (size_t i = 0; i < f->nr; i++)
+		STORE_PUT(a->store, STORE_FUNCTION_CALL_BUCKETS, parquet_u64(number),
+			  parquet_u64(histogram_low(f->bucket[i].number)),
+			  parquet_u64(histogram_low(f->bucket[i].number + 1)),
+			  parquet_u64(f->bucket[i].count));
+}
+
+static int put_functions(struct addition *a, const struct profile_trace *trace)
+{
+	struct counts_functions l = {.nr_skipped = 0};
+	int rc = export_add_functions(&l, trace);
+
+	for (uint32_t i = 0; i < l.rows.nr && rc == 0; i++)
+		put_function(a, trace->head.iteration, &l, counts_functions_at(&l, i));
+	counts_functions_fini(&l);
+	return rc;
+}
+
 static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct addition *a = arg;
@@ -178,6 +225,7 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 	for (uint32_t i = 0; i < l.rows.nr && !a->error; i++)
 		put_latency(a, trace->head.iteration, dict_at(&l.rows, i));
 	latencies_fini(&l);
+	a->error = a->error ?: put_functions(a, trace);
 	for (size_t i = 0; i < trace->nr_notes; i++)
 		STORE_PUT(a->store, STORE_NOTES, parquet_u64(trace->head.iteration),
 			  parquet_u64(trace->head.trace), parquet_text(trace->notes[i]));

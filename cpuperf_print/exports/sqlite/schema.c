@@ -28,6 +28,8 @@ const struct sqlite_schema sqlite_schemas[SQLITE_NR_TABLES] = {
     [SQLITE_HELD] = {"held", true},
     [SQLITE_LATENCIES] = {"latencies", true},
     [SQLITE_BUCKETS] = {"latency_buckets", false},
+    [SQLITE_FUNCTION_CALLS] = {"function_calls", true},
+    [SQLITE_FUNCTION_CALL_BUCKETS] = {"function_call_buckets", false},
     [SQLITE_HEAP_SIZES] = {"heap_sizes", true},
     [SQLITE_REGIONS] = {"regions", true},
     [SQLITE_REGION_CALLS] = {"region_calls", true},
@@ -109,6 +111,13 @@ const char sqlite_schema_tables[] =
     " host_id INTEGER REFERENCES hosts, FOREIGN KEY(host_id, iteration) REFERENCES iterations);"
     "CREATE TABLE latency_buckets(latency INTEGER REFERENCES latencies, low_ns INTEGER,"
     " high_ns INTEGER, count INTEGER);"
+    "CREATE TABLE function_calls(function_call INTEGER PRIMARY KEY, iteration INTEGER,"
+    " event INTEGER REFERENCES events, function TEXT, symbol TEXT, object TEXT, address,"
+    " way TEXT, calls INTEGER, timed INTEGER, wall_ns INTEGER, self_ns INTEGER, cpu_ns INTEGER,"
+    " max_ns INTEGER, cost_ns INTEGER, p50_ns REAL, p90_ns REAL, p99_ns REAL, p99_9_ns REAL,"
+    " host_id INTEGER REFERENCES hosts, FOREIGN KEY(host_id, iteration) REFERENCES iterations);"
+    "CREATE TABLE function_call_buckets(function_call INTEGER REFERENCES function_calls,"
+    " low_ns INTEGER, high_ns INTEGER, count INTEGER);"
     "CREATE TABLE heap_sizes(iteration INTEGER, from_bytes INTEGER,"
     " to_bytes INTEGER, calls INTEGER, bytes INTEGER, live_calls INTEGER, live_bytes INTEGER,"
     " host_id INTEGER REFERENCES hosts, PRIMARY KEY(host_id, iteration, from_bytes),"
@@ -139,6 +148,7 @@ const char sqlite_schema_views[] =
     "CREATE INDEX counts_by_event ON counts(event);"
     "CREATE INDEX series_by_event ON series(event, time_ns);"
     "CREATE INDEX latency_buckets_by_latency ON latency_buckets(latency);"
+    "CREATE INDEX function_call_buckets_by_call ON function_call_buckets(function_call);"
     "CREATE INDEX region_calls_by_region ON region_calls(region);"
     "CREATE INDEX stacks_by_parent ON stacks(parent);"
     "CREATE VIEW totals AS SELECT e.label AS event, e.unit AS unit, t.name AS thing,"

@@ -11,9 +11,11 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "counts/functions.h"
 #include "counts/latency.h"
 #include "counts/tally.h"
 #include "exports/exports.h"
+#include "exports/functions.h"
 #include "exports/lanes.h"
 #include "exports/lines.h"
 #include "exports/rows.h"
@@ -47,7 +49,7 @@ struct numbered {
 
 /* How many numbers are taken. */
 struct numbers {
-	uint64_t things, tasks, objects, stacks, regions, latencies;
+	uint64_t things, tasks, objects, stacks, regions, latencies, functions;
 };
 
 /* The file, and what its sessions share. */
@@ -68,7 +70,7 @@ struct database {
 	struct report_stacks *stacks;
 	struct report_weights *weights; /* owned; by event */
 	struct profile_about about;
-	int error; /* of latencies */
+	int error; /* of latencies and functions */
 	struct err *e;
 };
 
@@ -378,6 +380,46 @@ static int put_latencies(struct database *d, const struct profile_trace *trace)
 	return rc;
 }
 
+static void put_function(struct database *d, uint32_t iteration, const struct counts_functions *l,
+			 const struct counts_function *f)
+{
+	const bool has = f->has_times, has_mean = has && f->timed;
+	struct sqlite_cell quantiles[EXPORT_NR_QUANTILES];
+	uint64_t number = d->whole->before.functions++;
+	double ns[EXPORT_NR_QUANTILES];
+	char name[SYMBOL_MAX_NAME_BYTES];
+
+	export_function_quantiles(f, ns);
+	for (size_t i = 0; i < EXPORT_NR_QUANTILES; i++)
+		quantiles[i] = isfinite(ns[i]) ? sqlite_real(ns[i]) : sqlite_none();
+	_Static_assert(EXPORT_NR_QUANTILES == 4, "a column for each");
+	symbol_demangle(counts_function_name(l, f), name);
+	SQLITE_PUT(d->file, SQLITE_FUNCTION_CALLS, sqlite_u64(number), sqlite_u64(iteration),
+		   sqlite_u64(f->event), sqlite_text(name), sqlite_text(counts_function_name(l, f)),
+		   sqlite_text(counts_function_object(l, f)), sqlite_u64(f->address),
+		   sqlite_text(counts_function_way(f)), sqlite_u64(f->calls), sqlite_u64(f->timed),
+		   sqlite_maybe(has, f->wall_ns), sqlite_maybe(has, f->self_ns),
+		   sqlite_maybe(f->has_cpu, f->cpu_ns), sqlite_maybe(has_mean, f->max_ns),
+		   sqlite_maybe(f->cost_ns, f->cost_ns), quantiles[0], quantiles[1], quantiles[2],
+		   quantiles[3]);
+	for (size_t i = 0; i < f->nr; i++)
+		SQLITE_PUT(d->file, SQLITE_FUNCTION_CALL_BUCKETS, sqlite_u64(number),
+			   sqlite_u64(histogram_low(f->bucket[i].number)),
+			   sqlite_u64(histogram_low(f->bucket[i].number + 1)),
+			   sqlite_u64(f->bucket[i].count));
+}
+
+static int put_function_calls(struct database *d, const struct profile_trace *trace)
+{
+	struct counts_functions l = {.nr_skipped = 0};
+	int rc = export_add_functions(&l, trace);
+
+	for (uint32_t i = 0; i < l.rows.nr && rc == 0; i++)
+		put_function(d, trace->head.iteration, &l, counts_functions_at(&l, i));
+	counts_functions_fini(&l);
+	return rc;
+}
+
 static void put_heap_sizes(struct database *d, const struct profile_trace *trace)
 {
 	struct sizes_sums s = {.of = {{0}}};
@@ -401,7 +443,7 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 	struct database *d = arg;
 
 	profile_about_add(&d->about, trace);
-	d->error = d->error ?: put_latencies(d, trace);
+	d->error = d->error ?: put_latencies(d, trace) ?: put_function_calls(d, trace);
 	put_heap_sizes(d, trace);
 	if (trace->window && trace->head.trace == 0)
 		put_window(d, trace);

@@ -1,0 +1,22 @@
+/*
+ * Functions that were measured call by call, in the exports that have tables of them.
+ */
+#ifndef CPUPERF_PRINT_EXPORTS_FUNCTIONS_H
+#define CPUPERF_PRINT_EXPORTS_FUNCTIONS_H
+
+#include "counts/functions.h"
+#include "symbol/demangle.h"
+
+#include <math.h>
+
+struct profile_trace;
+
+/* 0.5, 0.9, 0.99 and 0.999. */
+enum { EXPORT_NR_QUANTILES = 4 };
+
+/* In ns; NaN: the function has no times. */
+void export_function_quantiles(const struct counts_function *f, double ns[EXPORT_NR_QUANTILES]);
+/* Adds those of a trace: frames of one function are added up. 0 or -ENOMEM. */
+int export_add_functions(struct counts_functions *l, const struct profile_trace *trace);
+
+#endif
