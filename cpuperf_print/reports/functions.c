@@ -513,7 +513,7 @@ static void add_ways(const struct sums *s, struct buf *out)
 		if (!(s->ways >> i & 1))
 			continue;
 		buf_printf(out, "%s%s", before, ways[i]);
-		before = " and ";
+		before = ", ";
 	}
 }
 

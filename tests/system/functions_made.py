@@ -64,7 +64,7 @@ def rename(payload, name, label):
             size, = struct.unpack_from("<H", data, end)
             names.append(data[end + 2:end + 2 + size].decode())
             end += 2 + size
-        if names[1] == name:
+        if names[1] == name and found is None:
             found = place
             data = struct.pack("<I", GROUP << 11 | place + 1) + data[4:texts] + \
                 b"".join(map(text16, ("function", label, label, "calls"))) + data[end:]

@@ -115,7 +115,7 @@ def check_names(folder):
     shown = text(session, columns=200)
     assert "init (0x10)" in shown and "init (0x20)" in shown and shown.count("A::A()\n") == 2, shown
     assert "\033" not in shown and "libx.so.1" in shown and "Functions: 6 calls of 6 functions; measured by " \
-        "another way and breakpoints and patched entries\n" in shown, shown
+        "another way, breakpoints, patched entries\n" in shown, shown
     found = rows(folder, session, "--report=functions")
     assert sorted(r["function"] for r in found if r["object"] == "/opt/app/prog") == ["A::A()", "A::A()", "init", "init"], found
     assert sorted(r["way"] for r in found) == ["kernel"] * 4 + ["other", "patched"], found

@@ -26,11 +26,11 @@ with open(SCHEMA, encoding="utf-8") as file:
 jsonschema.Draft202012Validator.check_schema(schema)
 VALIDATOR = jsonschema.Draft202012Validator(schema)
 
-NAMES = ("tally", "things", "samples", "stacks", "killed")
+NAMES = ("tally", "things", "samples", "stacks", "killed", "functions")
 # those without columns have fields of their own: of the summary cpuperf-formats(7) describes them, of records cpuperf-reports(7)
 WITHOUT_COLUMNS = ("summary", "records")
 REPORTS = ("summary", "flat", "tree", "callers", "calls", "stacks", "threads", "waits", "records", "branches", "annotate",
-           "regions", "heap", "sizes", "lifetimes", "memory", "locks", "latency", "changes", "series", "top-down",
+           "regions", "heap", "sizes", "lifetimes", "memory", "locks", "latency", "functions", "changes", "series", "top-down",
            "hosts", "imbalance", "heat")
 
 

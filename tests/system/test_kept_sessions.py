@@ -3,7 +3,8 @@
 
 tests/data/sessions has sessions recorded by version 0.1.0 on an emulated ARM machine: a tally, a
 tally of processes and disks, samples with counts and readings between them, packed samples with
-stack bytes, one that was killed, and samples exported as perf.data. What each prints is kept in
+stack bytes, one that was killed, and samples exported as perf.data; and the samples with functions
+that functions_made.py has added. What each prints is kept in
 expected/. Names come from the program in root/ alone, so every machine prints the same.
 
 A change of what is printed is a decision: CPUPERF_RENEW=1 writes the kept output anew, and git
@@ -35,8 +36,12 @@ EXPORTS = {"series.csv": ["--report=series", "--output-format=csv"],
            "folded.txt": ["--output-format=folded"],
            "speedscope.json": ["--output-format=speedscope"]}
 
+FUNCTIONS = {f"functions.{form}": ["--report=functions", f"--output-format={form}"] for form in ("txt", "csv", "ndjson")}
+FUNCTIONS["functions.txt"] = ["--report=functions"]
+FUNCTIONS["functions.iterations.csv"] = ["--report=functions", "--sort=iteration", "--output-format=csv"]
 SESSIONS = {"tally": SUMMARY, "things": SUMMARY, "samples": SUMMARY | REPORTS | EXPORTS,
             "stacks": SUMMARY | REPORTS | EXPORTS,
+            "functions": FUNCTIONS | {name: SUMMARY[name] for name in ("summary.txt", "raw.txt")},
             "killed": {name: {**SUMMARY, **REPORTS}[name]
                        for name in ("summary.txt", "iterations.txt", "raw.txt", "flat.txt",
                                     "threads.txt")}}
