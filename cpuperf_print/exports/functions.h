@@ -5,7 +5,7 @@
 #define CPUPERF_PRINT_EXPORTS_FUNCTIONS_H
 
 #include "counts/functions.h"
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 
 #include <math.h>
 

@@ -18,7 +18,7 @@
 #include "report/flat.h"
 #include "reports/function_samples.h"
 #include "reports/reports.h"
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -301,9 +301,9 @@ static int compare(const void *a, const void *b)
 static const char *name_of(struct report *r, const struct counts_function *f)
 {
 	const char *linkage = counts_function_name(&r->functions, f), *name = NULL;
-	char source[SYMBOL_MAX_NAME_BYTES];
+	char source[ELF_MAX_NAME_BYTES];
 
-	if (symbol_demangle(linkage, source))
+	if (elf_demangle(linkage, source))
 		name = arena_strdup(&r->names, source);
 	return name ?: linkage; /* at the limit of memory, too */
 }

@@ -182,13 +182,13 @@ static void put_function(struct addition *a, uint32_t iteration, const struct co
 	struct parquet_cell quantiles[EXPORT_NR_QUANTILES];
 	uint64_t number = a->nr_functions++;
 	double ns[EXPORT_NR_QUANTILES];
-	char name[SYMBOL_MAX_NAME_BYTES];
+	char name[ELF_MAX_NAME_BYTES];
 
 	export_function_quantiles(f, ns);
 	for (size_t i = 0; i < EXPORT_NR_QUANTILES; i++)
 		quantiles[i] = isfinite(ns[i]) ? parquet_real(ns[i]) : parquet_none();
 	_Static_assert(EXPORT_NR_QUANTILES == 4, "a column for each");
-	symbol_demangle(counts_function_name(l, f), name);
+	elf_demangle(counts_function_name(l, f), name);
 	STORE_PUT(
 	    a->store, STORE_FUNCTION_CALLS, parquet_u64(number), parquet_u64(iteration),
 	    parquet_text(a->opened->facts->events[f->event].label), parquet_text(name),

@@ -387,13 +387,13 @@ static void put_function(struct database *d, uint32_t iteration, const struct co
 	struct sqlite_cell quantiles[EXPORT_NR_QUANTILES];
 	uint64_t number = d->whole->before.functions++;
 	double ns[EXPORT_NR_QUANTILES];
-	char name[SYMBOL_MAX_NAME_BYTES];
+	char name[ELF_MAX_NAME_BYTES];
 
 	export_function_quantiles(f, ns);
 	for (size_t i = 0; i < EXPORT_NR_QUANTILES; i++)
 		quantiles[i] = isfinite(ns[i]) ? sqlite_real(ns[i]) : sqlite_none();
 	_Static_assert(EXPORT_NR_QUANTILES == 4, "a column for each");
-	symbol_demangle(counts_function_name(l, f), name);
+	elf_demangle(counts_function_name(l, f), name);
 	SQLITE_PUT(d->file, SQLITE_FUNCTION_CALLS, sqlite_u64(number), sqlite_u64(iteration),
 		   sqlite_u64(f->event), sqlite_text(name), sqlite_text(counts_function_name(l, f)),
 		   sqlite_text(counts_function_object(l, f)), sqlite_u64(f->address),
