@@ -93,6 +93,7 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_DUMP = 6,   /* the same, for a reading of it now, without a descriptor */
 	CPUPERF_MARK_ASK_REACH = 7,  /* the same, for a search for pointers to its blocks */
 	CPUPERF_MARK_ASK_PAGES = 8,  /* the same, for a look at the pages of its blocks: it ends */
+	CPUPERF_MARK_ASK_FUNCTIONS = 9, /* of cpuperf's agent, for the calls of the process */
 };
 
 /* The CPU's counter that a program can read. */
@@ -107,7 +108,7 @@ struct cpuperf_mark_hello {
 	uint32_t ask;
 	/* Of a thread: the number in its memory. Of an object: enum cpuperf_mark_counter; the
 	 * recorder may run on another machine than the program believes (an emulated one). Of a
-	 * heap: the version of the agent's memory. */
+	 * heap, or of functions: the version of the agent's memory. */
 	uint32_t object;
 	uint32_t slot, tid; /* of a thread */
 };
@@ -507,7 +508,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 	socklen_t len = cpuperf_mark_address(number, &to);
 	/* A recorder that hangs must not hang the program; but a look at all blocks takes some
 	 * seconds. */
-	struct timeval limit = {1, 0}, longest = {hello->ask >= CPUPERF_MARK_ASK_REACH ? 10 : 1, 0};
+	struct timeval limit = {1, 0}, longest = {1, 0};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(CPUPERF_MARK_MAX_COUNTS * sizeof(int))];
@@ -517,6 +518,8 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 	struct msghdr message;
 	int flags = hello->ask == CPUPERF_MARK_ASK_NOTHING ? SOCK_NONBLOCK : 0, rc = 0, s;
 
+	if (hello->ask == CPUPERF_MARK_ASK_REACH || hello->ask == CPUPERF_MARK_ASK_PAGES)
+		longest.tv_sec = 10;
 	fds[0] = -1;
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
 	if (s < 0)

@@ -1,0 +1,112 @@
+/*
+ * The agent of functions (libcpuperf-functions.so, preloaded): adds up the calls of functions that
+ * the compiler has prepared for it. It is apart from the agent of the heap, whose hooks of malloc
+ * would be a cost without use here.
+ *
+ * A guest, as agent/marks.h has it: no lock, no allocation from the program's heap, no output;
+ * errno stays. Its entry points may be called in any thread, in signal handlers, before
+ * constructors and after destructors, and in a child by fork or vfork. A call that interrupts the
+ * agent in its own thread is counted, and has no time: `is_busy`.
+ *
+ * After fork the child's memory is a copy, but its view of the recorder's memory is the parent's.
+ * A word in a page of MADV_WIPEONFORK says whether the connection is this process's. A child
+ * connects at its first call, so that one which only executes another program costs nothing.
+ *
+ * Files: hooks.c (what each call passes), entries.c (calls in which no register may change),
+ * connect.c (the recorder, slots of threads, what is mapped), patch.c (entries of NOPs).
+ */
+#ifndef AGENT_FUNCTIONS_AGENT_H
+#define AGENT_FUNCTIONS_AGENT_H
+
+#include "wire/functions_memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AGENT_EXPORTED    __attribute__((visibility("default")))
+#define AGENT_RARE        __attribute__((noinline, cold))
+#define AGENT_OFTEN       static inline __attribute__((always_inline))
+#define AGENT_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define AGENT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* What a thread has at hand. In static thread-local storage, so it is small. */
+struct agent_local {
+	uint32_t generation; /* of the connection that the rest is of; never that of a page of 0 */
+	uint8_t is_busy;
+	uint8_t is_joined;           /* its slot is that of several threads */
+	uint8_t has_times, is_cycles; /* as the header's wants */
+	uint32_t deep;               /* calls in progress beyond the frames */
+	struct functions_row *rows;
+	struct functions_frame *frames, *top, *end; /* top: the next one */
+	struct functions_slot *slot;
+	struct functions_octaves *octaves;
+	struct functions_chunk *chunks;
+};
+
+struct agent_state {
+	uint32_t is_off;       /* there is no recorder */
+	const uint32_t *alive; /* the number of the connection; in a child by fork 0 */
+	struct functions_header *shared;
+	uint64_t *places;
+	uint64_t factor;
+};
+
+extern __thread struct agent_local agent_local;
+extern struct agent_state agent;
+
+/* Connects the process and the thread as needed. False: the call is not measured. */
+bool agent_attach(struct agent_local *t);
+/* The number of a function that find did not find; FUNCTIONS_MEMORY_MAX: it has none. */
+uint32_t agent_add(uintptr_t function);
+/* As the two, for a caller whose registers stay, also those of vectors. False: not measured. */
+bool agent_meet(uintptr_t where);
+/* Connects a process with entries that can be prepared, and prepares them. */
+void agent_patch(void);
+
+/* What the compiler calls. */
+AGENT_EXPORTED void __cyg_profile_func_enter(void *function, void *site);
+AGENT_EXPORTED void __cyg_profile_func_exit(void *function, void *site);
+
+AGENT_OFTEN bool agent_is_ready(const struct agent_local *t)
+{
+	return AGENT_LIKELY(t->generation ==
+			    *__atomic_load_n(&agent.alive, __ATOMIC_RELAXED)) &&
+	       AGENT_LIKELY(!__atomic_load_n(&agent.shared->is_closed, __ATOMIC_RELAXED));
+}
+
+AGENT_OFTEN uint32_t agent_place(uintptr_t function)
+{
+	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 48) %
+	       FUNCTIONS_MEMORY_PLACES;
+}
+
+/* FUNCTIONS_MEMORY_MAX: it is not there. The words are found in order, as agent_add adds them. */
+AGENT_OFTEN uint32_t agent_find(uintptr_t function)
+{
+	const uint64_t *places = agent.places;
+
+	for (uint32_t at = agent_place(function);; at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
+		uint64_t word = __atomic_load_n(&places[at], __ATOMIC_RELAXED);
+
+		if (AGENT_LIKELY(word >> FUNCTIONS_MEMORY_NUMBER_BITS == function))
+			return word & ((1 << FUNCTIONS_MEMORY_NUMBER_BITS) - 1);
+		if (!word)
+			return FUNCTIONS_MEMORY_MAX;
+	}
+}
+
+/* One instruction, as a signal handler may count between two. */
+AGENT_OFTEN void agent_count(const struct agent_local *t, uint64_t *calls)
+{
+#if defined(__x86_64__)
+	if (AGENT_LIKELY(!t->is_joined)) {
+		__asm__ volatile("incq %0" : "+m"(*calls) : : "cc");
+		return;
+	}
+#endif
+	(void)t;
+	__atomic_fetch_add(calls, 1, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,410 @@
+/*
+ * The connection to the recorder, once for each process image and each child by fork that calls a
+ * measured function; the slots of threads, the numbers of functions, and what is mapped.
+ *
+ * No function runs at the end of a thread: its slot is taken by another one, when there is none
+ * left that nobody had, once the kernel does not know the thread any more.
+ */
+#include "agent/functions/agent.h"
+
+#define CPUPERF_MARK_LATE /* for the functions by which an object with marks connects */
+#include "cpuperf/mark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* --- what is mapped */
+
+enum { MAPS_BYTES = 4096 };
+
+/* A number in hexadecimal at *at, which moves behind it and the character after it. */
+static uint64_t read_hex(const char **at, const char *end)
+{
+	uint64_t n = 0;
+
+	for (; *at < end; ++*at) {
+		unsigned digit = (unsigned char)**at;
+
+		digit = digit >= '0' && digit <= '9'   ? digit - '0'
+			: digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+						       : 16;
+		if (digit == 16)
+			break;
+		n = n << 4 | digit;
+	}
+	*at += *at < end;
+	return n;
+}
+
+/* START-END PERM OFFSET MAJOR:MINOR INODE    PATH. False: it is not code of a file. */
+static bool parse_mapping(const char *at, const char *end, struct functions_object *out)
+{
+	const char *path;
+	size_t len;
+
+	*out = (struct functions_object){.start = read_hex(&at, end)};
+	out->end = read_hex(&at, end);
+	if (end - at < 5 || at[2] != 'x')
+		return false;
+	at += 5;
+	out->offset = read_hex(&at, end);
+	out->major = (uint32_t)read_hex(&at, end);
+	out->minor = (uint32_t)read_hex(&at, end);
+	for (; at < end && *at >= '0' && *at <= '9'; at++)
+		out->inode = out->inode * 10 + (uint64_t)(*at - '0');
+	path = memchr(at, '/', (size_t)(end - at));
+	if (!out->inode || !path)
+		return false;
+	len = (size_t)(end - path);
+	if (len < sizeof(out->path))
+		memcpy(out->path, path, len);
+	return true;
+}
+
+/* Its end is written last: until then it is none. */
+static void add_object(const struct functions_object *o)
+{
+	struct functions_header *h = agent.shared;
+	struct functions_object *to = (void *)((char *)h + h->objects);
+	uint32_t i = __atomic_fetch_add(&h->nr_objects, 1, __ATOMIC_RELAXED);
+
+	if (i >= FUNCTIONS_MEMORY_OBJECTS)
+		return;
+	to[i] = *o;
+	to[i].end = 0;
+	__atomic_store_n(&to[i].end, o->end, __ATOMIC_RELEASE);
+}
+
+/* function 0: any. */
+static void add_mapped(uintptr_t function)
+{
+	char text[MAPS_BYTES];
+	struct functions_object o;
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return;
+	while ((got = read(fd, text + len, sizeof(text) - len)) > 0) {
+		char *line = text, *end;
+
+		len += (size_t)got;
+		for (; (end = memchr(line, '\n', len)); line = end + 1) {
+			len -= (size_t)(end + 1 - line);
+			if (parse_mapping(line, end, &o) &&
+			    (!function || (o.start <= function && function < o.end)))
+				add_object(&o);
+		}
+		if (len == sizeof(text)) /* no line is as long */
+			break;
+		memmove(text, line, len);
+	}
+	close(fd);
+}
+
+/* A program that has limited its calls may not have allowed these: what it loaded since it
+ * connected has no names then. */
+static void see_object(uintptr_t function)
+{
+	struct functions_header *h = agent.shared;
+	const struct functions_object *o = (const void *)((char *)h + h->objects);
+	uint32_t nr = __atomic_load_n(&h->nr_objects, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i < nr && i < FUNCTIONS_MEMORY_OBJECTS; i++)
+		if (o[i].start <= function && function < o[i].end)
+			return;
+	if (nr < FUNCTIONS_MEMORY_OBJECTS && prctl(PR_GET_SECCOMP) == 0)
+		add_mapped(function);
+}
+
+/* --- functions */
+
+/* A number that another thread took for the same function at the same time has no calls. */
+static uint32_t add(uintptr_t function)
+{
+	struct functions_header *h = agent.shared;
+	uint64_t *addresses = (void *)((char *)h + h->addresses), word;
+	uint32_t number = __atomic_fetch_add(&h->nr_functions, 1, __ATOMIC_RELAXED);
+
+	if (number >= FUNCTIONS_MEMORY_MAX || !function ||
+	    function >> (64 - FUNCTIONS_MEMORY_NUMBER_BITS)) {
+		__atomic_fetch_sub(&h->nr_functions, number >= FUNCTIONS_MEMORY_MAX,
+				   __ATOMIC_RELAXED);
+		__atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
+		return FUNCTIONS_MEMORY_MAX;
+	}
+	__atomic_store_n(&addresses[number], function, __ATOMIC_RELEASE);
+	word = (uint64_t)function << FUNCTIONS_MEMORY_NUMBER_BITS | number;
+	for (uint32_t at = agent_place(function);; at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
+		uint64_t found = 0;
+
+		if (__atomic_compare_exchange_n(&agent.places[at], &found, word, false,
+						__ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+			break;
+		if (found >> FUNCTIONS_MEMORY_NUMBER_BITS == function)
+			return found & ((1 << FUNCTIONS_MEMORY_NUMBER_BITS) - 1);
+	}
+	see_object(function);
+	return number;
+}
+
+AGENT_RARE uint32_t agent_add(uintptr_t function)
+{
+	int error = errno;
+	uint32_t number = add(function);
+
+	errno = error;
+	return number;
+}
+
+/* --- threads */
+
+static struct functions_slot *slot_at(uint32_t i)
+{
+	return (void *)((char *)agent.shared + agent.shared->slots +
+			i * agent.shared->slot_bytes);
+}
+
+static bool take(uint32_t i, uint32_t from, uint32_t tid)
+{
+	return __atomic_compare_exchange_n(&slot_at(i)->owner, &from, tid, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static bool take_ended(uint32_t i, uint32_t tid)
+{
+	uint32_t owner = __atomic_load_n(&slot_at(i)->owner, __ATOMIC_RELAXED);
+
+	return syscall(SYS_tgkill, getpid(), owner, 0) && errno == ESRCH && take(i, owner, tid);
+}
+
+/* The last slot is for all that find no other. */
+static uint32_t find_slot(uint32_t tid)
+{
+	static uint32_t next;
+	const uint32_t last = agent.shared->nr_mapped - 1;
+
+	for (uint32_t i = 0; i < last; i++)
+		if (!__atomic_load_n(&slot_at(i)->owner, __ATOMIC_RELAXED) && take(i, 0, tid))
+			return i;
+	for (uint32_t i = 0; i < last; i++)
+		if (take_ended(__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % last, tid))
+			return (next - 1) % last;
+	return last;
+}
+
+static void take_slot(struct agent_local *t)
+{
+	const struct functions_header *h = agent.shared;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid), i = find_slot(tid);
+	char *slot = (char *)slot_at(i);
+
+	t->is_joined = i + 1 == h->nr_mapped;
+	if (t->is_joined)
+		__atomic_fetch_add(&agent.shared->nr_joined, 1, __ATOMIC_RELAXED);
+	t->has_times = h->wants & FUNCTIONS_MEMORY_TIMES && !t->is_joined;
+	t->is_cycles = !!(h->wants & FUNCTIONS_MEMORY_CYCLES);
+	t->deep = 0;
+	t->slot = (void *)slot;
+	t->rows = (void *)(slot + h->rows);
+	t->octaves = (void *)(slot + h->octaves);
+	t->chunks = (void *)(slot + h->chunks);
+	t->top = t->frames = (void *)(slot + h->frames);
+	t->end = t->frames + FUNCTIONS_MEMORY_DEPTH;
+}
+
+/* --- the process */
+
+/* Programs with a limit of addresses get fewer slots: as many as fit into a quarter of it. */
+static struct functions_header *map(int fd)
+{
+	struct functions_header h, *mapped;
+	struct rlimit limit;
+	struct stat st;
+	void *at = MAP_FAILED;
+
+	if (fstat(fd, &st) || !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */) ||
+	    pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+		return NULL;
+	if (h.magic != FUNCTIONS_MEMORY_MAGIC || h.version != FUNCTIONS_MEMORY_VERSION ||
+	    h.bytes != (uint64_t)st.st_size || h.nr_slots != FUNCTIONS_MEMORY_SLOTS ||
+	    h.bytes < h.slots + h.nr_slots * h.slot_bytes)
+		return NULL;
+	if (getrlimit(RLIMIT_AS, &limit))
+		limit.rlim_cur = RLIM_INFINITY;
+	for (uint32_t nr = h.nr_slots; at == MAP_FAILED && nr; nr /= 2) {
+		h.nr_mapped = nr;
+		h.bytes = h.slots + nr * h.slot_bytes;
+		if (limit.rlim_cur == RLIM_INFINITY || h.bytes <= limit.rlim_cur / 4)
+			at = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_NORESERVE, fd, 0);
+	}
+	if (at == MAP_FAILED)
+		return NULL;
+	mapped = at;
+	mapped->nr_mapped = h.nr_mapped;
+	return mapped;
+}
+
+static struct functions_header *connect_to(uint32_t number)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_FUNCTIONS,
+						 .object = FUNCTIONS_MEMORY_VERSION};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+	struct functions_header *h = NULL;
+
+	if (cpuperf_mark_ask(number, &hello, fds) < 0)
+		return NULL;
+	if (fds[0] >= 0)
+		h = map(fds[0]);
+	for (int i = 0; fds[i] >= 0; i++)
+		close(fds[i]);
+	return h;
+}
+
+/* A page that reads as 0 after fork. */
+static uint32_t *make_alive(void)
+{
+	static uint32_t *page;
+	void *at;
+
+	if (page)
+		return page;
+	at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	if (madvise(at, 4096, 18 /* MADV_WIPEONFORK */)) {
+		munmap(at, 4096);
+		return NULL;
+	}
+	page = at;
+	return page;
+}
+
+/* A child by fork has its parent's number, whatever the program did to its environment. */
+static bool connect_once(void)
+{
+	static uint32_t recorder, generation;
+	struct functions_header *old = generation ? agent.shared : NULL, *new;
+	uint32_t *alive;
+
+	if (!recorder) {
+		if (!environ) /* the C library is not ready */
+			return false;
+		recorder = cpuperf_mark_number(getenv("CPUPERF_FUNCTIONS"));
+	}
+	alive = recorder ? make_alive() : NULL;
+	new = alive ? connect_to(recorder) : NULL;
+	if (!new) {
+		agent.is_off = 1;
+		return false;
+	}
+	agent.shared = new;
+	agent.places = (void *)((char *)new + new->places);
+	agent.factor = new->factor;
+	if (old)
+		munmap(old, old->slots + old->nr_mapped * old->slot_bytes);
+	add_mapped(0);
+	(void)add((uintptr_t)agent_attach); /* as number 0: for try_own */
+	__atomic_store_n(&agent.alive, alive, __ATOMIC_RELEASE);
+	__atomic_store_n(alive, ++generation, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool is_alive(void)
+{
+	return __atomic_load_n(agent.alive, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&agent.shared->is_closed, __ATOMIC_RELAXED);
+}
+
+/* Another thread that connects is waited for: it needs nothing of this one. In a child by fork, a
+ * lock that another thread of the parent held is nobody's. */
+static bool is_connected(void)
+{
+	static uint32_t is_locked;
+	static pid_t holder;
+	bool is_there;
+
+	if (is_alive())
+		return true;
+	if (is_locked && holder != getpid())
+		is_locked = 0;
+	while (__atomic_exchange_n(&is_locked, 1, __ATOMIC_ACQUIRE))
+		(void)syscall(SYS_sched_yield);
+	holder = getpid();
+	is_there = is_alive();
+	if (!is_there && !agent.is_off && agent.shared->is_closed)
+		agent.is_off = 1;
+	if (!is_there && !agent.is_off)
+		is_there = connect_once();
+	__atomic_store_n(&is_locked, 0, __ATOMIC_RELEASE);
+	return is_there;
+}
+
+/* What measuring costs, by calls of a function of our own within one of it. The fastest of some
+ * rounds is the least disturbed one. */
+static AGENT_RARE void try_own(const struct agent_local *t)
+{
+	enum { ROUNDS = 4, CALLS = 16 };
+	struct functions_header *h = agent.shared;
+	const struct functions_row *row = t->rows;
+	void *own = (void *)(uintptr_t)agent_attach;
+	uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
+
+	for (int i = 0; i < ROUNDS; i++) {
+		const uint64_t before = row->wall;
+		uint64_t inner, outer;
+
+		__cyg_profile_func_enter(own, NULL);
+		for (int j = 0; j < CALLS; j++) {
+			__cyg_profile_func_enter(own, NULL);
+			__cyg_profile_func_exit(own, NULL);
+		}
+		inner = row->wall - before;
+		__cyg_profile_func_exit(own, NULL);
+		outer = row->wall - before - inner - inner / CALLS;
+		least[0] = inner < least[0] ? inner : least[0];
+		least[1] = outer < least[1] ? outer : least[1];
+	}
+	h->inner = least[0];
+	__atomic_store_n(&h->outer, least[1], __ATOMIC_RELEASE);
+}
+
+static bool attach(struct agent_local *t)
+{
+	if (!is_connected())
+		return false;
+	take_slot(t);
+	t->generation = *agent.alive;
+	return true;
+}
+
+AGENT_RARE bool agent_attach(struct agent_local *t)
+{
+	int error = errno;
+	bool is_there;
+
+	if (t->is_busy) {
+		__atomic_fetch_add(&agent.shared->missed, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	t->is_busy = 1;
+	is_there = attach(t);
+	t->is_busy = 0;
+	if (is_there && t->has_times && !agent.shared->outer)
+		try_own(t);
+	errno = error;
+	return is_there;
+}

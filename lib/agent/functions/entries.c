@@ -1,0 +1,174 @@
+/*
+ * Calls that the compiler puts where a function begins and no register may change: mcount (-pg),
+ * __fentry__ (-pg -mfentry), and what patch.c writes over NOPs. They are counted. A call is known by
+ * the place behind it, of which each function has one; the recorder finds the function there.
+ *
+ * Where they end is not seen: for that return addresses would have to be replaced, by which
+ * programs unwind.
+ *
+ * What a counted call passes is compiled without vector registers, and saves the others that it
+ * uses. The rest, which comes once for each function and thread, calls the C library: there all
+ * registers are saved.
+ */
+#include "agent/functions/agent.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+/* gcc 12 has no word for a function that changes none of its caller's registers but this. */
+#define SAVES __attribute__((no_caller_saved_registers))
+
+enum { LEGACY_BYTES = 512, HEAD_BYTES = 64 };
+
+/* Of the registers that functions have arguments in: x87, SSE, AVX, AVX-512. */
+__attribute__((used)) static uint32_t state_mask = 0xe7;
+__attribute__((used)) static uint32_t state_bytes; /* 0: fxsave */
+
+/* Bytes of the state, by cpuid: a part's place differs by CPU. */
+SAVES static AGENT_RARE void measure_state(void)
+{
+	uint32_t a = 0, b = 0, c = 0, d = 0, bytes = LEGACY_BYTES + HEAD_BYTES;
+
+	__cpuid(1, a, b, c, d);
+	if (!(c & bit_OSXSAVE))
+		return;
+	for (uint32_t i = 2; i < 8; i++) {
+		if (!(state_mask & 1u << i))
+			continue;
+		__cpuid_count(0xd, i, a, b, c, d);
+		if (a + b > bytes)
+			bytes = a + b;
+	}
+	__atomic_store_n(&state_bytes, (bytes + 63) & ~63u, __ATOMIC_RELAXED);
+}
+
+/* agent_meet, with all registers saved. */
+SAVES bool agent_meet_saved(uintptr_t where);
+__asm__(".pushsection .text\n"
+	".hidden agent_meet_saved\n"
+	".globl agent_meet_saved\n"
+	".type agent_meet_saved, @function\n"
+	"agent_meet_saved:\n"
+	".cfi_startproc\n"
+	"	push %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"	push %rdx\n"
+	"	push %rcx\n"
+	"	push %rsi\n"
+	"	push %rdi\n"
+	"	push %r8\n"
+	"	push %r9\n"
+	"	push %r10\n"
+	"	push %r11\n"
+	"	mov state_bytes(%rip), %ecx\n"
+	"	and $-64, %rsp\n"
+	"	test %ecx, %ecx\n"
+	"	jz 1f\n"
+	"	sub %rcx, %rsp\n"
+	"	xor %eax, %eax\n"
+	"	mov %rax, 512(%rsp)\n" /* xsave writes the first word of the head alone */
+	"	mov %rax, 520(%rsp)\n"
+	"	mov %rax, 528(%rsp)\n"
+	"	mov %rax, 536(%rsp)\n"
+	"	mov %rax, 544(%rsp)\n"
+	"	mov %rax, 552(%rsp)\n"
+	"	mov %rax, 560(%rsp)\n"
+	"	mov %rax, 568(%rsp)\n"
+	"	mov state_mask(%rip), %eax\n"
+	"	xor %edx, %edx\n"
+	"	xsave64 (%rsp)\n"
+	"	call agent_meet\n"
+	"	mov %rax, %rcx\n"
+	"	mov state_mask(%rip), %eax\n"
+	"	xor %edx, %edx\n"
+	"	xrstor64 (%rsp)\n"
+	"	jmp 2f\n"
+	"1:	sub $512, %rsp\n"
+	"	fxsave64 (%rsp)\n"
+	"	call agent_meet\n"
+	"	mov %rax, %rcx\n"
+	"	fxrstor64 (%rsp)\n"
+	"2:	mov %rcx, %rax\n"
+	"	lea -64(%rbp), %rsp\n"
+	"	pop %r11\n"
+	"	pop %r10\n"
+	"	pop %r9\n"
+	"	pop %r8\n"
+	"	pop %rdi\n"
+	"	pop %rsi\n"
+	"	pop %rcx\n"
+	"	pop %rdx\n"
+	"	pop %rbp\n"
+	".cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size agent_meet_saved, . - agent_meet_saved\n"
+	".popsection\n");
+
+SAVES static AGENT_RARE void meet(uintptr_t where)
+{
+	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
+		measure_state();
+	if (agent_meet_saved(where))
+		agent_count(&agent_local, &agent_local.rows[agent_find(where)].calls);
+}
+
+SAVES AGENT_OFTEN void pass(uintptr_t where)
+{
+	const struct agent_local *t = &agent_local;
+	uint32_t number;
+
+	if (agent.is_off)
+		return;
+	if (AGENT_UNLIKELY(!agent_is_ready(t))) {
+		meet(where);
+		return;
+	}
+	number = agent_find(where);
+	if (AGENT_UNLIKELY(number == FUNCTIONS_MEMORY_MAX))
+		meet(where);
+	else
+		agent_count(t, &t->rows[number].calls);
+}
+
+SAVES void agent_entry(void);
+
+SAVES void agent_entry(void)
+{
+	pass((uintptr_t)__builtin_return_address(0));
+}
+
+SAVES AGENT_EXPORTED void mcount(void);
+SAVES AGENT_EXPORTED void _mcount(void);
+SAVES AGENT_EXPORTED void __fentry__(void);
+
+SAVES void mcount(void)
+{
+	pass((uintptr_t)__builtin_return_address(0));
+}
+
+SAVES void _mcount(void)
+{
+	pass((uintptr_t)__builtin_return_address(0));
+}
+
+SAVES void __fentry__(void)
+{
+	pass((uintptr_t)__builtin_return_address(0));
+}
+
+bool agent_meet(uintptr_t where)
+{
+	const struct agent_local *t = &agent_local;
+
+	if (!agent_is_ready(t) && !agent_attach(&agent_local))
+		return false;
+	return agent_find(where) != FUNCTIONS_MEMORY_MAX ||
+	       agent_add(where) != FUNCTIONS_MEMORY_MAX;
+}
+
+#endif

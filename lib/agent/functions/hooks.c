@@ -1,0 +1,214 @@
+/*
+ * What -finstrument-functions calls: the beginning and the end of each call, also of functions that
+ * were inlined.
+ *
+ * A thread has frames of its calls in progress. Not each call ends by its end: longjmp, a thread
+ * that ends, and in C++ of clang exceptions leave frames behind. They are found by the stack
+ * pointer: what is below a call that begins or ends is gone. An inlined function has that of the
+ * function around it; two frames of one stack pointer are two calls only if they begin at two
+ * places of the code. Where a program changes stacks (coroutines, signal stacks) calls in progress
+ * may be taken for gone: they are counted, and have no time.
+ *
+ * Compiled without vector registers: what is here saves none.
+ */
+#include "agent/functions/agent.h"
+
+#include <time.h>
+
+__thread struct agent_local agent_local = {.generation = UINT32_MAX};
+
+/* Until a process connects nothing is equal to it. */
+static const uint32_t never;
+static struct functions_header none;
+struct agent_state agent = {.alive = &never, .shared = &none};
+
+AGENT_OFTEN uint64_t read_clock(const struct agent_local *t)
+{
+	struct timespec ts;
+
+#if defined(__x86_64__)
+	if (AGENT_LIKELY(t->is_cycles))
+		return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	if (AGENT_LIKELY(t->is_cycles)) {
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+		return ticks;
+	}
+#endif
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Drops the frames above f. */
+AGENT_OFTEN void cut(struct agent_local *t, struct functions_frame *f)
+{
+	t->slot->cut += (uint64_t)(t->top - f);
+	t->top = f;
+}
+
+/* Of a call that begins: what it shows to be gone. */
+static AGENT_RARE void drop_gone(struct agent_local *t, uintptr_t stack, uintptr_t where)
+{
+	struct functions_frame *f = t->top;
+
+	while (f > t->frames && f[-1].stack < stack)
+		f--;
+	for (struct functions_frame *same = f; same > t->frames && same[-1].stack == stack; same--)
+		if (same[-1].where == where)
+			f = same - 1;
+	if (f != t->top)
+		t->deep = 0;
+	cut(t, f);
+}
+
+AGENT_OFTEN void begin(struct agent_local *t, uint32_t number, uintptr_t function, uintptr_t stack,
+		       uintptr_t where)
+{
+	struct functions_frame *f;
+
+	if (AGENT_UNLIKELY(t->top > t->frames && t->top[-1].stack <= stack))
+		drop_gone(t, stack, where);
+	f = t->top;
+	if (AGENT_UNLIKELY(f == t->end)) {
+		t->deep++;
+		t->slot->deep++;
+		return;
+	}
+	t->top = f + 1;
+	f->children = 0;
+	f->inner = 0;
+	f->stack = stack;
+	f->where = where;
+	f->function = function;
+	f->number = number;
+	f->begin = read_clock(t);
+}
+
+AGENT_OFTEN void enter(uintptr_t function, uintptr_t stack, uintptr_t where)
+{
+	struct agent_local *t = &agent_local;
+	uint32_t number;
+
+	if (AGENT_UNLIKELY(!agent_is_ready(t)) && !agent_attach(t))
+		return;
+	number = agent_find(function);
+	if (AGENT_UNLIKELY(number == FUNCTIONS_MEMORY_MAX)) {
+		number = agent_add(function);
+		if (number == FUNCTIONS_MEMORY_MAX)
+			return;
+	}
+	agent_count(t, &t->rows[number].calls);
+	if (!t->has_times || t->is_busy)
+		return;
+	t->is_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	begin(t, number, function, stack, where);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->is_busy = 0;
+}
+
+/* The bucket's place; NULL: there is no chunk left. */
+static AGENT_RARE uint64_t *add_chunk(struct agent_local *t, uint32_t *chunk, unsigned bucket)
+{
+	if (t->slot->nr_chunks >= FUNCTIONS_MEMORY_CHUNKS) {
+		t->slot->full++;
+		return NULL;
+	}
+	__atomic_store_n(chunk, ++t->slot->nr_chunks, __ATOMIC_RELEASE);
+	return &t->chunks[*chunk - 1].bucket[bucket % FUNCTIONS_MEMORY_OCTAVE];
+}
+
+AGENT_OFTEN void add(struct agent_local *t, const struct functions_frame *f, uint64_t time)
+{
+	struct functions_row *row = &t->rows[f->number];
+	unsigned bucket = functions_memory_bucket(functions_memory_ns(time, agent.factor));
+	uint32_t *chunk = &t->octaves[f->number].chunk[bucket / FUNCTIONS_MEMORY_OCTAVE];
+	uint64_t *at = AGENT_LIKELY(*chunk)
+			   ? &t->chunks[*chunk - 1].bucket[bucket % FUNCTIONS_MEMORY_OCTAVE]
+			   : add_chunk(t, chunk, bucket);
+
+	if (AGENT_UNLIKELY(!at))
+		return;
+	++*at;
+	row->wall += time;
+	row->self += time > f->children ? time - f->children : 0;
+	row->inner += f->inner;
+	if (AGENT_UNLIKELY(time > row->max))
+		row->max = time;
+}
+
+/* The frame of the call that ends; NULL: it has none, as it began before the session. */
+static AGENT_RARE struct functions_frame *search(struct agent_local *t, uintptr_t function,
+						 uintptr_t stack)
+{
+	enum { MOST = 64 };
+	struct functions_frame *f = t->top;
+
+	while (f > t->frames && f[-1].stack < stack)
+		f--;
+	if (f != t->top)
+		t->deep = 0;
+	cut(t, f);
+	for (int i = 0; f > t->frames && i < MOST; i++) {
+		f--;
+		if (f->function != function)
+			continue;
+		cut(t, f + 1);
+		return f;
+	}
+	return NULL;
+}
+
+AGENT_OFTEN void end(struct agent_local *t, uintptr_t function, uintptr_t stack)
+{
+	uint64_t now = read_clock(t), time;
+	struct functions_frame *f = t->top - 1;
+
+	if (AGENT_UNLIKELY(t->deep) && f->stack > stack) {
+		t->deep--;
+		return;
+	}
+	if (AGENT_UNLIKELY(f->function != function || f->stack < stack)) {
+		f = search(t, function, stack);
+		if (!f)
+			return;
+	}
+	time = now > f->begin ? now - f->begin : 0;
+	t->top = f;
+	add(t, f, time);
+	if (f > t->frames) {
+		f[-1].children += time;
+		f[-1].inner += 1 + f->inner;
+	}
+}
+
+AGENT_OFTEN void leave(uintptr_t function, uintptr_t stack)
+{
+	struct agent_local *t = &agent_local;
+
+	if (AGENT_UNLIKELY(!agent_is_ready(t)) || t->is_busy || t->top == t->frames)
+		return;
+	t->is_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	end(t, function, stack);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->is_busy = 0;
+}
+
+/* The compiler's name of the site is that of the caller, which is the same for all inlined calls. */
+void __cyg_profile_func_enter(void *function, void *site)
+{
+	(void)site;
+	if (!agent.is_off)
+		enter((uintptr_t)function, (uintptr_t)__builtin_frame_address(0),
+		      (uintptr_t)__builtin_return_address(0));
+}
+
+void __cyg_profile_func_exit(void *function, void *site)
+{
+	(void)site;
+	if (!agent.is_off)
+		leave((uintptr_t)function, (uintptr_t)__builtin_frame_address(0));
+}
