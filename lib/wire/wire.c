@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/sys.h"
+#include "wire/functions.h"
+#include "wire/functions_memory.h"
 #include "wire/heap.h"
 #include "wire/heap_memory.h"
 #include "wire/memory.h"
@@ -287,6 +289,30 @@ static int serve_heap(struct wire *w, int fd, uint32_t pid)
 	return rc;
 }
 
+/* Makes memory for the calls of the process at the other end. */
+static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t version)
+{
+	struct wire_functions *f;
+	int file, pidfd, rc = -ENOTSUP;
+
+	if (version != FUNCTIONS_MEMORY_VERSION)
+		return -EPROTO;
+	if (w->config.functions)
+		rc = wire_functions_new(w->config.functions, &f, &file);
+	if (rc)
+		return rc;
+	pidfd = sys()->pidfd_open((pid_t)pid);
+	if (!w->config.functions_added(w->config.arg, pid, pidfd, f)) {
+		io_close(&pidfd);
+		wire_functions_free(f);
+		close(file);
+		return -ENOSPC;
+	}
+	rc = answer(fd, &file, 1);
+	close(file);
+	return rc;
+}
+
 static int serve_question(const struct wire *w, bool (*serves)(void *arg, uint32_t pid), int fd,
 			  uint32_t pid)
 {
@@ -391,6 +417,10 @@ static int serve(struct wire *w, int fd)
 		rc = serve_question(w, w->config.heap_reach, fd, (uint32_t)peer.pid);
 	} else if (hello.ask == CPUPERF_MARK_ASK_PAGES) {
 		rc = serve_question(w, w->config.heap_pages, fd, (uint32_t)peer.pid);
+	} else if (hello.ask == CPUPERF_MARK_ASK_FUNCTIONS) {
+		rc = serve_functions(w, fd, (uint32_t)peer.pid, hello.object);
+		t->functions += rc == 0;
+		t->functions_refused += rc != 0;
 	}
 	return rc;
 }

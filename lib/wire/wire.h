@@ -29,6 +29,8 @@
 #include <stdint.h>
 
 struct wire;
+struct wire_functions;
+struct wire_functions_config;
 struct wire_heap;
 struct wire_heap_config;
 
@@ -94,6 +96,10 @@ struct wire_config {
 	/* The process ends, and asks for a look at the pages of its blocks, which is over when the
 	 * callback returns. */
 	bool (*heap_pages)(void *arg, uint32_t pid);
+	/* Of the calls of processes by function; NULL: they are not added up. functions_added
+	 * receives each, as heap_added does. */
+	const struct wire_functions_config *functions; /* borrowed */
+	bool (*functions_added)(void *arg, uint32_t pid, int pidfd, struct wire_functions *f);
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */
@@ -113,6 +119,7 @@ struct wire_totals {
 	uint32_t heaps;       /* processes whose heap is measured */
 	uint32_t heaps_refused; /* beyond the limit, or without memory */
 	uint32_t heaps_old;     /* their agents are of another version */
+	uint32_t functions, functions_refused; /* the same of calls by function */
 	uint64_t uncounted;     /* threads that could not read their counters any more */
 	uint64_t strangers;     /* marks of threads of other PID namespaces that were not found */
 };

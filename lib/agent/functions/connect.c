@@ -89,13 +89,14 @@ static void add_mapped(uintptr_t function)
 {
 	char text[MAPS_BYTES];
 	struct functions_object o;
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	/* not by functions in which a thread may be cancelled */
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	size_t len = 0;
 	ssize_t got;
 
 	if (fd < 0)
 		return;
-	while ((got = read(fd, text + len, sizeof(text) - len)) > 0) {
+	while ((got = syscall(SYS_read, fd, text + len, sizeof(text) - len)) > 0) {
 		char *line = text, *end;
 
 		len += (size_t)got;
@@ -109,7 +110,7 @@ static void add_mapped(uintptr_t function)
 			break;
 		memmove(text, line, len);
 	}
-	close(fd);
+	(void)syscall(SYS_close, fd);
 }
 
 /* A program that has limited its calls may not have allowed these: what it loaded since it

@@ -1,0 +1,444 @@
+/*
+ * A place is found once for each function of a process, by its offset in the file. Where places lie
+ * in their files is read at first: nothing of others is opened while the session runs.
+ */
+#include "hooks/hooks.h"
+
+#include "base/array.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sum.h"
+#include "elf/file.h"
+#include "elf/reader.h"
+#include "functions/functions.h"
+#include "wire/functions.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+_Static_assert((int)HOOKS_BUCKETS == (int)WIRE_FUNCTIONS_BUCKETS, "buckets");
+
+enum { MAX_PROCESSES = 1024, NOWHERE = UINT32_MAX };
+
+struct spot {
+	uint64_t offset, size; /* in the file */
+	uint32_t place;
+};
+
+/* A file that has places. */
+struct file {
+	const char *path; /* borrowed from a place */
+	uint32_t major, minor;
+	uint64_t inode;
+	struct spot *spots; /* owned; by offset */
+	size_t nr, room;
+};
+
+struct process {
+	uint32_t pid;
+	int pidfd;                     /* below 0: not supported */
+	struct wire_functions *memory; /* owned */
+	uint32_t *place;               /* owned; of each number, or NOWHERE */
+	size_t nr, room;
+};
+
+/* Calls of a place. */
+struct part {
+	struct wire_functions_sum sum;
+	uint64_t *bucket; /* owned; NULL: none */
+};
+
+struct function {
+	struct part ended, all; /* of processes that have ended; of all, at the last reading */
+};
+
+struct hooks {
+	struct hooks_config config;
+	struct wire_functions_config memory;
+	struct wire *wire;  /* owned */
+	struct file *files; /* owned */
+	size_t nr_files, file_room;
+	struct function *functions; /* owned; of each place */
+	struct hooks_limits ended, all;
+
+	/* What the wire's thread changes: */
+	pthread_mutex_t lock;
+	struct process *processes; /* owned */
+	size_t nr, room;
+	uint32_t nr_connected, nr_refused;
+};
+
+/* --- where places are */
+
+static int add_file(struct hooks *h, const char *path, struct file **out)
+{
+	struct file *f = ARRAY_FIND(x, h->files, h->nr_files, strcmp(x->path, path) == 0);
+
+	if (!f) {
+		f = MEM_ADD(h->files, h->nr_files, h->file_room);
+		if (!f)
+			return -ENOMEM;
+		*f = (struct file){.path = path};
+	}
+	*out = f;
+	return 0;
+}
+
+static int add_place(struct hooks *h, size_t i)
+{
+	struct file *f;
+	struct spot *s;
+
+	if (add_file(h, h->config.place[i]->path, &f))
+		return -ENOMEM;
+	s = MEM_ADD(f->spots, f->nr, f->room);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct spot){.place = (uint32_t)i};
+	return 0;
+}
+
+static bool find_spot(const struct elf_file *elf, struct spot *s, const struct functions_place *p)
+{
+	struct elf_segment segment;
+
+	for (size_t i = 0; i < elf_file_nr_segments(elf); i++) {
+		elf_file_segment(elf, i, &segment);
+		if (p->address < segment.address ||
+		    p->address - segment.address >= segment.file_bytes)
+			continue;
+		s->offset = p->address - segment.address + segment.offset;
+		s->size = p->size;
+		return true;
+	}
+	return false;
+}
+
+static int compare_spots(const void *a, const void *b)
+{
+	const struct spot *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The places of a file that cannot be read have no calls. */
+static void find_spots(const struct hooks *h, struct elf_reader *reader, struct file *f)
+{
+	struct err unused = {0};
+	struct elf_file *elf;
+	struct stat st;
+	size_t nr = 0;
+
+	if (elf_file_open(reader, f->path, &elf, &st, &unused)) {
+		f->nr = 0;
+		return;
+	}
+	f->major = major(st.st_dev);
+	f->minor = minor(st.st_dev);
+	f->inode = st.st_ino;
+	for (size_t i = 0; i < f->nr; i++) {
+		struct spot s = f->spots[i];
+
+		if (find_spot(elf, &s, h->config.place[s.place]))
+			f->spots[nr++] = s;
+	}
+	f->nr = nr;
+	qsort(f->spots, nr, sizeof(*f->spots), compare_spots);
+	elf_file_close(elf);
+}
+
+static int find_places(struct hooks *h)
+{
+	const struct elf_reader_config config = {.max_bytes = 0};
+	struct elf_reader *reader;
+	int rc = ARRAY_RUN(i, h->config.nr, add_place(h, i)) ?: elf_reader_new(&config, &reader);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < h->nr_files; i++)
+		find_spots(h, reader, &h->files[i]);
+	elf_reader_free(reader);
+	return 0;
+}
+
+/* Devices of some file systems have another number in mappings than stat(2) says. */
+static bool is_mapped(const struct file *f, const struct wire_functions_object *o)
+{
+	return f->inode == o->inode && ((f->major == o->major && f->minor == o->minor) ||
+					strcmp(f->path, o->path) == 0);
+}
+
+/* The last place that begins there or before. */
+static uint32_t find_in_file(const struct file *f, uint64_t offset)
+{
+	size_t low = 0, high = f->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->spots[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NOWHERE;
+	/* the compiler's symbol may be without a size: then it is at the beginning alone */
+	return offset - f->spots[low - 1].offset < (f->spots[low - 1].size ?: 1)
+		   ? f->spots[low - 1].place
+		   : NOWHERE;
+}
+
+static uint32_t find_place(const struct hooks *h, const struct wire_functions *memory,
+			   uint32_t number)
+{
+	uint64_t address = wire_functions_address(memory, number);
+	struct wire_functions_object o;
+	const struct file *f;
+
+	if (!address || !wire_functions_object(memory, address, &o))
+		return NOWHERE;
+	f = ARRAY_FIND(x, h->files, h->nr_files, is_mapped(x, &o));
+	return f ? find_in_file(f, o.offset + (address - o.start)) : NOWHERE;
+}
+
+/* --- processes */
+
+static void free_process(struct process *p)
+{
+	io_close(&p->pidfd);
+	wire_functions_free(p->memory);
+	mem_free(p->place);
+}
+
+/* In the wire's thread. */
+static bool add_process(void *arg, uint32_t pid, int pidfd, struct wire_functions *memory)
+{
+	struct hooks *h = arg;
+	struct process *p = NULL;
+
+	pthread_mutex_lock(&h->lock);
+	if (h->nr < MAX_PROCESSES)
+		p = MEM_ADD(h->processes, h->nr, h->room);
+	if (p)
+		*p = (struct process){.pid = pid, .pidfd = pidfd, .memory = memory};
+	h->nr_connected += !!p;
+	h->nr_refused += !p;
+	pthread_mutex_unlock(&h->lock);
+	return p;
+}
+
+static bool may_connect(void *arg, uint32_t pid)
+{
+	const struct hooks *h = arg;
+
+	return h->config.may_connect && h->config.may_connect(h->config.arg, pid);
+}
+
+static bool is_gone(const struct process *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	return p->pidfd < 0 ? kill((pid_t)p->pid, 0) && errno == ESRCH : poll(&fd, 1, 0) > 0;
+}
+
+/* --- readings */
+
+static int make_buckets(const struct hooks *h, struct part *p)
+{
+	if (h->config.has_times && !p->bucket)
+		p->bucket = mem_calloc(HOOKS_BUCKETS, sizeof(*p->bucket));
+	return h->config.has_times && !p->bucket ? -ENOMEM : 0;
+}
+
+/* Finds the places of functions that are new. */
+static int grow(struct hooks *h, struct process *p)
+{
+	const uint32_t nr = wire_functions_nr(p->memory);
+
+	while (p->nr < nr) {
+		uint32_t place = find_place(h, p->memory, (uint32_t)p->nr), *to;
+
+		if (place != NOWHERE && (make_buckets(h, &h->functions[place].all) ||
+					 make_buckets(h, &h->functions[place].ended)))
+			return -ENOMEM;
+		to = MEM_ADD(p->place, p->nr, p->room);
+		if (!to)
+			return -ENOMEM;
+		*to = place;
+	}
+	return 0;
+}
+
+static void add_limits(const struct process *p, struct hooks_limits *to)
+{
+	struct wire_functions_limits l;
+
+	wire_functions_limits(p->memory, &l);
+	sum_add(&to->missed, l.missed);
+	sum_add(&to->untimed, l.untimed);
+	to->joined += l.joined;
+	to->patched += l.patched;
+	to->unpatched += l.unpatched;
+}
+
+/* Number 0 is of the agent. */
+static void add_calls(const struct hooks *h, const struct process *p, bool is_ended,
+		      struct hooks_limits *limits)
+{
+	for (uint32_t i = 1; i < p->nr; i++) {
+		struct wire_functions_sum other = {0};
+		struct function *f =
+		    p->place[i] == NOWHERE ? NULL : &h->functions[p->place[i]];
+		struct part *to = f ? is_ended ? &f->ended : &f->all : NULL;
+
+		wire_functions_add(p->memory, i, to ? &to->sum : &other, to ? to->bucket : NULL);
+		sum_add(&limits->nameless, other.calls);
+	}
+	add_limits(p, limits);
+}
+
+/* What processes that have ended had begins the sums of all. */
+static void begin_sums(struct hooks *h)
+{
+	for (size_t i = 0; i < h->config.nr; i++) {
+		struct function *f = &h->functions[i];
+
+		f->all.sum = f->ended.sum;
+		if (f->all.bucket)
+			memcpy(f->all.bucket, f->ended.bucket,
+			       HOOKS_BUCKETS * sizeof(*f->all.bucket));
+	}
+	h->all = h->ended;
+}
+
+/* The end of a process is looked for before its memory is read: nothing is written after it. */
+static int read_all(struct hooks *h)
+{
+	int rc = 0;
+
+	for (size_t i = h->nr; i-- > 0 && rc == 0;) {
+		struct process *p = &h->processes[i];
+		bool gone = is_gone(p);
+
+		rc = grow(h, p);
+		if (rc || !gone)
+			continue;
+		add_calls(h, p, true, &h->ended);
+		free_process(p);
+		*p = h->processes[--h->nr];
+	}
+	if (rc)
+		return rc;
+	begin_sums(h);
+	for (size_t i = 0; i < h->nr; i++)
+		add_calls(h, &h->processes[i], false, &h->all);
+	return 0;
+}
+
+int hooks_read(struct hooks *h)
+{
+	int rc;
+
+	pthread_mutex_lock(&h->lock);
+	rc = read_all(h);
+	h->all.processes = h->nr_connected;
+	h->all.refused = h->nr_refused;
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+void hooks_sums(const struct hooks *h, size_t place, struct hooks_sums *out)
+{
+	const struct part *p = &h->functions[place].all;
+
+	*out = (struct hooks_sums){.calls = p->sum.calls,
+				   .wall_ns = p->sum.wall_ns,
+				   .self_ns = p->sum.self_ns,
+				   .max_ns = p->sum.max_ns,
+				   .cost_ns = p->sum.cost_ns};
+	for (size_t i = 0; p->bucket && i < HOOKS_BUCKETS; i++)
+		sum_add(&out->ended, p->bucket[i]);
+}
+
+const uint64_t *hooks_buckets(const struct hooks *h, size_t place)
+{
+	return h->functions[place].all.bucket;
+}
+
+void hooks_limits(const struct hooks *h, struct hooks_limits *out)
+{
+	*out = h->all;
+}
+
+/* --- the whole */
+
+static int open_wire(struct hooks *h, struct err *e)
+{
+	const struct wire_config config = {.arg = h,
+					   .may_connect = may_connect,
+					   .functions = &h->memory,
+					   .functions_added = add_process};
+	int rc = wire_open(&config, &h->wire, e);
+
+	if (rc)
+		return rc;
+	rc = wire_start(h->wire);
+	return rc ? err_set(e, rc, "cannot start a thread for functions: %s", strerror(-rc)) : 0;
+}
+
+int hooks_open(const struct hooks_config *config, struct hooks **out, struct err *e)
+{
+	struct hooks *h = mem_zalloc(sizeof(*h));
+	int rc;
+
+	if (!h)
+		return err_set(e, -ENOMEM, "no memory for functions");
+	h->config = *config;
+	pthread_mutex_init(&h->lock, NULL);
+	h->functions = mem_calloc(config->nr ?: 1, sizeof(*h->functions));
+	rc = h->functions ? find_places(h) : -ENOMEM;
+	if (rc) {
+		rc = err_set(e, rc, "no memory for functions");
+	} else {
+		wire_functions_configure(&h->memory, config->has_times);
+		rc = open_wire(h, e);
+	}
+	if (rc)
+		hooks_close(h);
+	else
+		*out = h;
+	return rc;
+}
+
+void hooks_close(struct hooks *h)
+{
+	if (!h)
+		return;
+	wire_free(h->wire);
+	for (size_t i = 0; i < h->nr; i++)
+		free_process(&h->processes[i]);
+	for (size_t i = 0; h->functions && i < h->config.nr; i++) {
+		mem_free(h->functions[i].ended.bucket);
+		mem_free(h->functions[i].all.bucket);
+	}
+	for (size_t i = 0; i < h->nr_files; i++)
+		mem_free(h->files[i].spots);
+	mem_free(h->files);
+	mem_free(h->functions);
+	mem_free(h->processes);
+	pthread_mutex_destroy(&h->lock);
+	mem_free(h);
+}
+
+const char *hooks_socket(const struct hooks *h)
+{
+	return wire_name(h->wire);
+}

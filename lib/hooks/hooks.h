@@ -1,0 +1,69 @@
+/*
+ * Calls of functions that are added up in the program itself, by the agent of functions
+ * (lib/agent/functions): those that the compiler has prepared, and those whose entries are patched.
+ *
+ * The agent counts what is called, by address, and knows no name. Here addresses become functions:
+ * by what the program has mapped, and the places that are measured. Sums only grow, over all
+ * processes of the session, also those that have ended: a boundary takes the difference.
+ *
+ * Threads: one at a time uses it; connections come in the thread of its wire.
+ */
+#ifndef HOOKS_HOOKS_H
+#define HOOKS_HOOKS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct functions_place;
+struct hooks;
+
+enum { HOOKS_BITS = 4, HOOKS_BUCKETS = 624 }; /* as a trace's histogram */
+
+/* The variable of a command that has the name of the socket. */
+#define HOOKS_VARIABLE "CPUPERF_FUNCTIONS"
+
+struct hooks_config {
+	/* What is measured: path, address and size of each; borrowed. */
+	const struct functions_place *const *place;
+	size_t nr;
+	bool has_times; /* else calls are counted, which costs a fourth */
+	/* As wire_config.may_connect. */
+	bool (*may_connect)(void *arg, uint32_t pid);
+	void *arg;
+};
+
+/* 0 or -errno with *e. */
+int hooks_open(const struct hooks_config *config, struct hooks **out, struct err *e);
+/* The programs go on, and count no longer. NULL is fine. */
+void hooks_close(struct hooks *h);
+const char *hooks_socket(const struct hooks *h);
+
+/* Of one place, by all processes, until the last reading. */
+struct hooks_sums {
+	uint64_t calls;                    /* that began */
+	uint64_t ended;                    /* that have times: the sum of the buckets */
+	uint64_t wall_ns, self_ns, max_ns; /* of these */
+	uint64_t cost_ns;                  /* what measuring has added to wall_ns: an estimate */
+};
+
+/* Reads the memories of all processes. 0 or -ENOMEM, after which sums are as before. */
+int hooks_read(struct hooks *h);
+void hooks_sums(const struct hooks *h, size_t place, struct hooks_sums *out);
+/* HOOKS_BUCKETS of them, borrowed until the next reading; NULL: no call has ended. */
+const uint64_t *hooks_buckets(const struct hooks *h, size_t place);
+
+/* What limits the numbers; cumulative. */
+struct hooks_limits {
+	uint32_t processes, refused; /* that have connected, and that found no room */
+	uint64_t missed;             /* calls that were not counted */
+	uint64_t untimed;            /* calls whose end was not seen, or that were too deep */
+	uint32_t joined;             /* threads whose calls have no times: too many at a time */
+	uint32_t patched, unpatched; /* entries of NOPs, by the compiler */
+	uint64_t nameless; /* calls of what is no place: of others, or of no known mapping */
+};
+void hooks_limits(const struct hooks *h, struct hooks_limits *out);
+
+#endif

@@ -1,0 +1,279 @@
+#include "wire/functions.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/sum.h"
+#include "wire/functions_memory.h"
+#include "wire/memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define READ(word)         __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#define READ_ACQUIRE(word) __atomic_load_n(&(word), __ATOMIC_ACQUIRE)
+
+/* Where the parts are. The header says it to the program; we do not read it there. */
+#define PAGES(bytes) (((uint64_t)(bytes) + 4095) & ~UINT64_C(4095))
+static const uint64_t OBJECTS = 4096,
+		      PLACES = OBJECTS + PAGES(FUNCTIONS_MEMORY_OBJECTS *
+					       sizeof(struct functions_object)),
+		      ADDRESSES = PLACES + PAGES(FUNCTIONS_MEMORY_PLACES * sizeof(uint64_t)),
+		      SLOTS = ADDRESSES + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(uint64_t));
+/* Of a slot. */
+static const uint64_t ROWS = 4096,
+		      OCTAVES = ROWS + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(struct functions_row)),
+		      CHUNKS = OCTAVES + PAGES(FUNCTIONS_MEMORY_MAX *
+					       sizeof(struct functions_octaves)),
+		      FRAMES = CHUNKS + PAGES(FUNCTIONS_MEMORY_CHUNKS *
+					      sizeof(struct functions_chunk)),
+		      SLOT_BYTES = FRAMES + PAGES(FUNCTIONS_MEMORY_DEPTH *
+						  sizeof(struct functions_frame));
+
+_Static_assert(sizeof(struct functions_header) <= 4096 &&
+		   sizeof(struct functions_slot) <= 4096,
+	       "heads");
+_Static_assert(sizeof(struct functions_row) == 64 && sizeof(struct functions_octaves) == 160 &&
+		   sizeof(struct functions_chunk) == 128 && sizeof(struct functions_frame) == 64 &&
+		   sizeof(struct functions_object) == 512,
+	       "the layout is that of the agent");
+_Static_assert(WIRE_FUNCTIONS_BUCKETS ==
+			   FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_MEMORY_OCTAVE &&
+		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH,
+	       "buckets and paths");
+
+struct wire_functions {
+	struct functions_header *header; /* mapped */
+	uint64_t bytes, slot_bytes, factor;
+	bool has_times;
+};
+
+void wire_functions_configure(struct wire_functions_config *config, bool has_times)
+{
+	enum { SPAN_NS = 2000000 };
+	struct wire_clocks from, to;
+
+	*config = (struct wire_functions_config){.wants = has_times ? FUNCTIONS_MEMORY_TIMES : 0,
+						 .factor = UINT64_C(1) << 32};
+	if (!has_times || !wire_counter(&root_live))
+		return;
+	wire_clocks_now(&from);
+	do
+		wire_clocks_now(&to);
+	while (to.ns - from.ns < SPAN_NS);
+	if (to.cycles <= from.cycles)
+		return;
+	config->wants |= FUNCTIONS_MEMORY_CYCLES;
+	config->factor =
+	    (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.cycles - from.cycles));
+}
+
+static void fill_header(const struct wire_functions *f, const struct wire_functions_config *config)
+{
+	*f->header = (struct functions_header){.magic = FUNCTIONS_MEMORY_MAGIC,
+					       .version = FUNCTIONS_MEMORY_VERSION,
+					       .bytes = f->bytes,
+					       .wants = config->wants,
+					       .nr_slots = FUNCTIONS_MEMORY_SLOTS,
+					       .factor = config->factor,
+					       .objects = OBJECTS,
+					       .places = PLACES,
+					       .addresses = ADDRESSES,
+					       .slots = SLOTS,
+					       .slot_bytes = f->slot_bytes,
+					       .rows = ROWS,
+					       .octaves = OCTAVES,
+					       .chunks = CHUNKS,
+					       .frames = FRAMES};
+}
+
+int wire_functions_new(const struct wire_functions_config *config, struct wire_functions **out,
+		       int *fd)
+{
+	struct wire_functions *f = mem_zalloc(sizeof(*f));
+	void *at = MAP_FAILED;
+	int file = -1, rc = f ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		f->has_times = config->wants & FUNCTIONS_MEMORY_TIMES;
+		f->factor = config->factor;
+		f->slot_bytes = f->has_times ? SLOT_BYTES : OCTAVES;
+		f->bytes = SLOTS + FUNCTIONS_MEMORY_SLOTS * f->slot_bytes;
+		rc = wire_make_file("cpuperf-functions", f->bytes, &file);
+	}
+	if (rc == 0)
+		at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (rc == 0 && at == MAP_FAILED) {
+		rc = -errno;
+		close(file);
+	}
+	if (rc) {
+		mem_free(f);
+		return rc;
+	}
+	f->header = at;
+	fill_header(f, config);
+	*out = f;
+	*fd = file;
+	return 0;
+}
+
+void wire_functions_free(struct wire_functions *f)
+{
+	if (!f)
+		return;
+	__atomic_store_n(&f->header->is_closed, 1, __ATOMIC_RELEASE);
+	munmap(f->header, f->bytes);
+	mem_free(f);
+}
+
+static const void *at(const struct wire_functions *f, uint64_t offset)
+{
+	return (const char *)f->header + offset;
+}
+
+uint32_t wire_functions_nr(const struct wire_functions *f)
+{
+	uint32_t nr = READ_ACQUIRE(f->header->nr_functions);
+
+	return nr < FUNCTIONS_MEMORY_MAX ? nr : FUNCTIONS_MEMORY_MAX;
+}
+
+/* Number 0 is a function of the agent. */
+uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number)
+{
+	const uint64_t *addresses = at(f, ADDRESSES);
+
+	return number && number < FUNCTIONS_MEMORY_MAX ? READ_ACQUIRE(addresses[number]) : 0;
+}
+
+static uint64_t to_ns(const struct wire_functions *f, uint64_t time)
+{
+	unsigned __int128 ns = (unsigned __int128)time * f->factor >> 32;
+
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+static void add_buckets(const void *slot, uint32_t number, uint64_t *bucket)
+{
+	const struct functions_octaves *octaves = (const void *)((const char *)slot + OCTAVES);
+	const struct functions_chunk *chunks = (const void *)((const char *)slot + CHUNKS);
+
+	for (unsigned i = 0; i < FUNCTIONS_MEMORY_OCTAVES; i++) {
+		uint32_t chunk = READ_ACQUIRE(octaves[number].chunk[i]);
+
+		if (!chunk || chunk > FUNCTIONS_MEMORY_CHUNKS)
+			continue;
+		for (unsigned j = 0; j < FUNCTIONS_MEMORY_OCTAVE; j++)
+			sum_add(&bucket[i * FUNCTIONS_MEMORY_OCTAVE + j],
+				READ(chunks[chunk - 1].bucket[j]));
+	}
+}
+
+static uint64_t nr_ended(const uint64_t *bucket)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < WIRE_FUNCTIONS_BUCKETS; i++)
+		sum_add(&nr, bucket[i]);
+	return nr;
+}
+
+static uint32_t nr_slots(const struct wire_functions *f)
+{
+	uint32_t nr = READ(f->header->nr_mapped);
+
+	return nr < FUNCTIONS_MEMORY_SLOTS ? nr : FUNCTIONS_MEMORY_SLOTS;
+}
+
+/* The agent has tried 16 calls. */
+static uint64_t cost_of(const struct wire_functions *f, uint64_t ended, uint64_t inner)
+{
+	uint64_t cost[2] = {READ(f->header->inner), READ(f->header->outer)};
+	unsigned __int128 time =
+	    (unsigned __int128)cost[0] * ended / 16 + (unsigned __int128)cost[1] * inner / 16;
+
+	return to_ns(f, time > UINT64_MAX ? UINT64_MAX : (uint64_t)time);
+}
+
+void wire_functions_add(const struct wire_functions *f, uint32_t number,
+			struct wire_functions_sum *sum, uint64_t bucket[WIRE_FUNCTIONS_BUCKETS])
+{
+	uint64_t ended = bucket ? nr_ended(bucket) : 0, wall = 0, self = 0, inner = 0;
+	const uint32_t nr = nr_slots(f);
+
+	for (uint32_t i = 0; number < FUNCTIONS_MEMORY_MAX && i < nr; i++) {
+		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
+		const struct functions_row *row = (const struct functions_row *)(const void *)
+						      ((const char *)slot + ROWS) +
+						  number;
+		uint64_t max_ns, calls;
+
+		if (!READ(slot->owner))
+			continue;
+		/* Before what begins it, the call that ended is read, and never the other way. */
+		sum_add(&wall, READ(row->wall));
+		sum_add(&self, READ(row->self));
+		sum_add(&inner, READ(row->inner));
+		max_ns = to_ns(f, READ(row->max));
+		if (f->has_times && bucket)
+			add_buckets(slot, number, bucket);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		calls = READ(row->calls);
+		sum_add(&sum->calls, calls);
+		sum->max_ns = max_ns > sum->max_ns ? max_ns : sum->max_ns;
+	}
+	sum_add(&sum->wall_ns, to_ns(f, wall));
+	sum_add(&sum->self_ns, to_ns(f, self));
+	if (bucket)
+		sum_add(&sum->cost_ns, cost_of(f, nr_ended(bucket) - ended, inner));
+}
+
+bool wire_functions_object(const struct wire_functions *f, uint64_t address,
+			   struct wire_functions_object *out)
+{
+	const struct functions_object *objects = at(f, OBJECTS);
+	uint32_t nr = READ(f->header->nr_objects);
+
+	for (uint32_t i = 0; i < nr && i < FUNCTIONS_MEMORY_OBJECTS; i++) {
+		const struct functions_object *o = &objects[i];
+		struct wire_functions_object copy = {.end = READ_ACQUIRE(o->end),
+						     .start = READ(o->start),
+						     .offset = READ(o->offset),
+						     .inode = READ(o->inode),
+						     .major = READ(o->major),
+						     .minor = READ(o->minor)};
+
+		if (address < copy.start || address >= copy.end)
+			continue;
+		memcpy(copy.path, o->path, sizeof(copy.path));
+		copy.path[sizeof(copy.path) - 1] = '\0';
+		str_disarm(copy.path);
+		if (copy.path[0] != '/')
+			return false;
+		*out = copy;
+		return true;
+	}
+	return false;
+}
+
+void wire_functions_limits(const struct wire_functions *f, struct wire_functions_limits *out)
+{
+	const struct functions_header *h = f->header;
+	const uint32_t nr = nr_slots(f);
+
+	*out = (struct wire_functions_limits){.missed = READ(h->missed),
+					      .joined = READ(h->nr_joined),
+					      .patched = READ(h->nr_patched),
+					      .unpatched = READ(h->nr_unpatched)};
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
+
+		sum_add(&out->untimed, READ(slot->deep));
+		sum_add(&out->untimed, READ(slot->cut));
+		sum_add(&out->untimed, READ(slot->full));
+	}
+}

@@ -1,0 +1,71 @@
+/*
+ * The recorder's end of the memory in which a program adds up its calls by function
+ * (wire/functions_memory.h).
+ *
+ * The program may write anything there, at any time: each word is read once and checked. At worst
+ * the program's own numbers are wrong.
+ *
+ * Threads: one at a time uses a memory.
+ */
+#ifndef WIRE_FUNCTIONS_H
+#define WIRE_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WIRE_FUNCTIONS_BUCKETS = 624, WIRE_FUNCTIONS_PATH = 472 };
+
+struct wire_functions;
+
+struct wire_functions_config {
+	uint32_t wants;  /* enum functions_memory_want */
+	uint64_t factor; /* ns of a unit of time, times 2^32 */
+};
+
+/* For all programs of a session. Takes 2 ms if times are wanted. */
+void wire_functions_configure(struct wire_functions_config *config, bool has_times);
+
+/* Makes the memory, with its header. *fd: for the program, to be closed. 0 or -errno. */
+int wire_functions_new(const struct wire_functions_config *config, struct wire_functions **out,
+		       int *fd);
+/* The program sees by a word in the memory that nobody reads it any more. NULL is fine. */
+void wire_functions_free(struct wire_functions *f);
+
+/* Numbers of functions are below this one. */
+uint32_t wire_functions_nr(const struct wire_functions *f);
+/* The address that stands for the function, in the program; 0: the number is none. That of the
+ * beginning of the function, or of a place behind it. */
+uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number);
+
+/* Of a function in all threads, cumulative. */
+struct wire_functions_sum {
+	uint64_t calls; /* that began */
+	/* of those that ended: */
+	uint64_t wall_ns, self_ns, max_ns;
+	uint64_t cost_ns; /* of measuring, in wall_ns: an estimate */
+};
+/* Adds to *sum, and to the buckets: as a trace's histogram. NULL: without them. */
+void wire_functions_add(const struct wire_functions *f, uint32_t number,
+			struct wire_functions_sum *sum, uint64_t bucket[WIRE_FUNCTIONS_BUCKETS]);
+
+/* What the program has mapped at an address. */
+struct wire_functions_object {
+	uint64_t start, end, offset, inode;
+	uint32_t major, minor;
+	char path[WIRE_FUNCTIONS_PATH]; /* as the kernel wrote it, and without control characters */
+};
+/* False: the program does not say. */
+bool wire_functions_object(const struct wire_functions *f, uint64_t address,
+			   struct wire_functions_object *out);
+
+/* What limits the numbers. */
+struct wire_functions_limits {
+	uint64_t missed;  /* calls that are not counted */
+	uint64_t untimed; /* calls that began and whose end was not seen, or without a time */
+	uint32_t joined;  /* threads whose calls have no times, as there were too many */
+	uint32_t patched, unpatched; /* entries that the compiler prepared */
+};
+void wire_functions_limits(const struct wire_functions *f, struct wire_functions_limits *out);
+
+#endif
