@@ -79,6 +79,10 @@ set_target_properties(attached PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRE
 add_executable(attaches ${CMAKE_CURRENT_SOURCE_DIR}/system/attaches.c)
 target_link_libraries(attaches PRIVATE cpuperf_lib)
 set_target_properties(attaches PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_hooks.py and scripts/bench-hooks count with.
+add_executable(hooked ${CMAKE_CURRENT_SOURCE_DIR}/system/hooked.c)
+target_link_libraries(hooked PRIVATE cpuperf_lib)
+set_target_properties(hooked PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_survey_hangs.py mounts.
 add_executable(deaf ${CMAKE_CURRENT_SOURCE_DIR}/system/deaf.c)
 target_compile_options(deaf PRIVATE -fno-sanitize=all)
@@ -107,10 +111,10 @@ function(declare_system_test name kind script tree)
     set(spank "")
   endif()
   set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${bin}/cpuperf CPUPERF_PRINT=${bin}/cpuperf_print
-    MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/cpuperf/libcpuperf-agent.so SPANK=${spank}
+    MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/cpuperf/libcpuperf-agent.so HOOKS=${lib}/cpuperf/libcpuperf-functions.so SPANK=${spank}
     EXAMPLES=${examples_dir} CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
     SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
-  foreach(program known mix heap mapped attached attaches busy phases deaf touch)
+  foreach(program known mix heap mapped attached attaches hooked busy phases deaf touch)
     string(TOUPPER ${program} variable)
     list(APPEND variables ${variable}=$<TARGET_FILE:${program}>)
   endforeach()

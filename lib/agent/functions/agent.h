@@ -61,8 +61,11 @@ bool agent_attach(struct agent_local *t);
 uint32_t agent_add(uintptr_t function);
 /* As the two, for a caller whose registers stay, also those of vectors. False: not measured. */
 bool agent_meet(uintptr_t where);
-/* Connects a process with entries that can be prepared, and prepares them. */
-void agent_patch(void);
+/* What is called where a function begins, and changes no register. */
+#if defined(__x86_64__)
+#define AGENT_SAVES __attribute__((no_caller_saved_registers))
+AGENT_SAVES void agent_entry(void);
+#endif
 
 /* What the compiler calls. */
 AGENT_EXPORTED void __cyg_profile_func_enter(void *function, void *site);

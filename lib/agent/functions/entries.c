@@ -16,9 +16,6 @@
 
 #include <cpuid.h>
 
-/* gcc 12 has no word for a function that changes none of its caller's registers but this. */
-#define SAVES __attribute__((no_caller_saved_registers))
-
 enum { LEGACY_BYTES = 512, HEAD_BYTES = 64 };
 
 /* Of the registers that functions have arguments in: x87, SSE, AVX, AVX-512. */
@@ -26,7 +23,7 @@ __attribute__((used)) static uint32_t state_mask = 0xe7;
 __attribute__((used)) static uint32_t state_bytes; /* 0: fxsave */
 
 /* Bytes of the state, by cpuid: a part's place differs by CPU. */
-SAVES static AGENT_RARE void measure_state(void)
+AGENT_SAVES static AGENT_RARE void measure_state(void)
 {
 	uint32_t a = 0, b = 0, c = 0, d = 0, bytes = LEGACY_BYTES + HEAD_BYTES;
 
@@ -44,7 +41,7 @@ SAVES static AGENT_RARE void measure_state(void)
 }
 
 /* agent_meet, with all registers saved. */
-SAVES bool agent_meet_saved(uintptr_t where);
+AGENT_SAVES bool agent_meet_saved(uintptr_t where);
 __asm__(".pushsection .text\n"
 	".hidden agent_meet_saved\n"
 	".globl agent_meet_saved\n"
@@ -109,7 +106,7 @@ __asm__(".pushsection .text\n"
 	".size agent_meet_saved, . - agent_meet_saved\n"
 	".popsection\n");
 
-SAVES static AGENT_RARE void meet(uintptr_t where)
+AGENT_SAVES static AGENT_RARE void meet(uintptr_t where)
 {
 	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
 		measure_state();
@@ -117,7 +114,7 @@ SAVES static AGENT_RARE void meet(uintptr_t where)
 		agent_count(&agent_local, &agent_local.rows[agent_find(where)].calls);
 }
 
-SAVES AGENT_OFTEN void pass(uintptr_t where)
+AGENT_SAVES AGENT_OFTEN void pass(uintptr_t where)
 {
 	const struct agent_local *t = &agent_local;
 	uint32_t number;
@@ -135,31 +132,16 @@ SAVES AGENT_OFTEN void pass(uintptr_t where)
 		agent_count(t, &t->rows[number].calls);
 }
 
-SAVES void agent_entry(void);
-
-SAVES void agent_entry(void)
+void agent_entry(void)
 {
 	pass((uintptr_t)__builtin_return_address(0));
 }
 
-SAVES AGENT_EXPORTED void mcount(void);
-SAVES AGENT_EXPORTED void _mcount(void);
-SAVES AGENT_EXPORTED void __fentry__(void);
-
-SAVES void mcount(void)
-{
-	pass((uintptr_t)__builtin_return_address(0));
-}
-
-SAVES void _mcount(void)
-{
-	pass((uintptr_t)__builtin_return_address(0));
-}
-
-SAVES void __fentry__(void)
-{
-	pass((uintptr_t)__builtin_return_address(0));
-}
+/* Names of one function: as functions of their own the compiler would have one call another. */
+#define ENTRY AGENT_EXPORTED __attribute__((alias("agent_entry")))
+AGENT_SAVES ENTRY void mcount(void);
+AGENT_SAVES ENTRY void _mcount(void);
+AGENT_SAVES ENTRY void __fentry__(void);
 
 bool agent_meet(uintptr_t where)
 {
