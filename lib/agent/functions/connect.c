@@ -198,9 +198,13 @@ static uint32_t find_slot(uint32_t tid)
 	for (uint32_t i = 0; i < last; i++)
 		if (!__atomic_load_n(&slot_at(i)->owner, __ATOMIC_RELAXED) && take(i, 0, tid))
 			return i;
-	for (uint32_t i = 0; i < last; i++)
-		if (take_ended(__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % last, tid))
-			return (next - 1) % last;
+	for (uint32_t i = 0; i < last; i++) {
+		uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % last;
+
+		if (take_ended(at, tid))
+			return at;
+	}
+	__atomic_store_n(&slot_at(last)->owner, tid, __ATOMIC_RELAXED);
 	return last;
 }
 
@@ -392,18 +396,25 @@ static bool attach(struct agent_local *t)
 	return true;
 }
 
+/* Signals wait, whose handlers may call measured functions. */
 AGENT_RARE bool agent_attach(struct agent_local *t)
 {
+	enum { SET_MASK = 2 };
+	const uint64_t all = ~UINT64_C(0);
+	uint64_t before = 0;
 	int error = errno;
-	bool is_there;
+	bool is_there, is_blocked;
 
 	if (t->is_busy) {
 		__atomic_fetch_add(&agent.shared->missed, 1, __ATOMIC_RELAXED);
 		return false;
 	}
 	t->is_busy = 1;
+	is_blocked = syscall(SYS_rt_sigprocmask, SET_MASK, &all, &before, sizeof(before)) == 0;
 	is_there = attach(t);
 	t->is_busy = 0;
+	if (is_blocked)
+		(void)syscall(SYS_rt_sigprocmask, SET_MASK, &before, NULL, sizeof(before));
 	if (is_there && t->has_times && !agent.shared->outer)
 		try_own(t);
 	errno = error;

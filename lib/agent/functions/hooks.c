@@ -6,7 +6,8 @@
  * that ends, and in C++ of clang exceptions leave frames behind. They are found by the stack
  * pointer: what is below a call that begins or ends is gone. An inlined function has that of the
  * function around it; two frames of one stack pointer are two calls only if they begin at two
- * places of the code. Where a program changes stacks (coroutines, signal stacks) calls in progress
+ * places of the code. The compiler may end a function by a jump to the agent: then the stack pointer
+ * is that of its caller. Where a program changes stacks (coroutines, signal stacks) calls in progress
  * may be taken for gone: they are counted, and have no time.
  *
  * Compiled without vector registers: what is here saves none.
@@ -139,39 +140,76 @@ AGENT_OFTEN void add(struct agent_local *t, const struct functions_frame *f, uin
 		row->max = time;
 }
 
-/* The frame of the call that ends; NULL: it has none, as it began before the session. */
-static AGENT_RARE struct functions_frame *search(struct agent_local *t, uintptr_t function,
-						 uintptr_t stack)
+/* How a call ends: the compiler's call is in the function, or is a jump behind it, and returns to
+ * where that was called. */
+struct end {
+	uintptr_t function, stack;
+	bool is_behind;
+};
+
+/* Behind a function its frame is below the stack pointer, and those of its caller are not. Of
+ * several of the same function the oldest is it. */
+static AGENT_RARE struct functions_frame *search_below(const struct agent_local *t,
+						       const struct end *e)
+{
+	struct functions_frame *found = NULL;
+
+	for (struct functions_frame *f = t->top; f > t->frames && f[-1].stack < e->stack; f--)
+		if (f[-1].function == e->function)
+			found = f - 1;
+	return found;
+}
+
+/* In a function the stack pointer is where it was, or lower. */
+static AGENT_RARE struct functions_frame *search_above(const struct agent_local *t,
+						       const struct end *e)
 {
 	enum { MOST = 64 };
 	struct functions_frame *f = t->top;
 
-	while (f > t->frames && f[-1].stack < stack)
+	while (f > t->frames && f[-1].stack < e->stack)
 		f--;
-	if (f != t->top)
-		t->deep = 0;
-	cut(t, f);
-	for (int i = 0; f > t->frames && i < MOST; i++) {
-		f--;
-		if (f->function != function)
-			continue;
-		cut(t, f + 1);
-		return f;
-	}
+	for (int i = 0; f > t->frames && i < MOST; i++, f--)
+		if (f[-1].function == e->function)
+			return f - 1;
 	return NULL;
 }
 
-AGENT_OFTEN void end(struct agent_local *t, uintptr_t function, uintptr_t stack)
+/* The frame of the call that ends; NULL: it has none, as it began before the session. */
+static AGENT_RARE struct functions_frame *search(struct agent_local *t, const struct end *e)
+{
+	struct functions_frame *f = e->is_behind ? search_below(t, e) : search_above(t, e);
+
+	if (!f)
+		return NULL;
+	if (f + 1 != t->top)
+		t->deep = 0;
+	cut(t, f + 1);
+	return f;
+}
+
+AGENT_OFTEN bool is_top(const struct agent_local *t, const struct end *e)
+{
+	const struct functions_frame *f = t->top - 1;
+
+	if (f->function != e->function)
+		return false;
+	if (!e->is_behind)
+		return f->stack == e->stack;
+	return f->stack < e->stack && (f == t->frames || f[-1].stack >= e->stack);
+}
+
+AGENT_OFTEN void end(struct agent_local *t, const struct end *e)
 {
 	uint64_t now = read_clock(t), time;
 	struct functions_frame *f = t->top - 1;
 
-	if (AGENT_UNLIKELY(t->deep) && f->stack > stack) {
+	if (AGENT_UNLIKELY(t->deep) && f->stack >= e->stack && (f->stack > e->stack || e->is_behind)) {
 		t->deep--;
 		return;
 	}
-	if (AGENT_UNLIKELY(f->function != function || f->stack < stack)) {
-		f = search(t, function, stack);
+	if (AGENT_UNLIKELY(!is_top(t, e))) {
+		f = search(t, e);
 		if (!f)
 			return;
 	}
@@ -184,7 +222,7 @@ AGENT_OFTEN void end(struct agent_local *t, uintptr_t function, uintptr_t stack)
 	}
 }
 
-AGENT_OFTEN void leave(uintptr_t function, uintptr_t stack)
+AGENT_OFTEN void leave(const struct end *e)
 {
 	struct agent_local *t = &agent_local;
 
@@ -192,12 +230,12 @@ AGENT_OFTEN void leave(uintptr_t function, uintptr_t stack)
 		return;
 	t->is_busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	end(t, function, stack);
+	end(t, e);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->is_busy = 0;
 }
 
-/* The compiler's name of the site is that of the caller, which is the same for all inlined calls. */
+/* site is where the function was called, for which all functions inlined in it have the same. */
 void __cyg_profile_func_enter(void *function, void *site)
 {
 	(void)site;
@@ -208,7 +246,9 @@ void __cyg_profile_func_enter(void *function, void *site)
 
 void __cyg_profile_func_exit(void *function, void *site)
 {
-	(void)site;
+	const struct end e = {(uintptr_t)function, (uintptr_t)__builtin_frame_address(0),
+			      __builtin_return_address(0) == site};
+
 	if (!agent.is_off)
-		leave((uintptr_t)function, (uintptr_t)__builtin_frame_address(0));
+		leave(&e);
 }

@@ -97,26 +97,32 @@ static const ElfW(Phdr) *
 
 /* --- a place of NOPs */
 
-/* The length of a NOP as assemblers write them; 0: it is none, or of an odd form. */
+/* The length of a NOP: 90, or 0f 1f with operands that are not read, behind prefixes; 0: it is none.
+ */
 static size_t nop_length(const uint8_t *at, size_t room)
 {
-	static const uint8_t known[][11] = {
-	    {1, 0x90},
-	    {2, 0x66, 0x90},
-	    {3, 0x0f, 0x1f, 0x00},
-	    {4, 0x0f, 0x1f, 0x40, 0x00},
-	    {5, 0x0f, 0x1f, 0x44, 0x00, 0x00},
-	    {6, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
-	    {7, 0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
-	    {8, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
-	    {9, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
-	    {10, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
-	};
+	enum { MOST = 15 };
+	size_t len = 0, least = 3;
+	unsigned mode, of_memory, base;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i][0] <= room && memcmp(at, known[i] + 1, known[i][0]) == 0)
-			return known[i][0];
-	return 0;
+	room = room < MOST ? room : MOST;
+	while (len < room && (at[len] == 0x66 || at[len] == 0x2e))
+		len++;
+	if (len < room && at[len] == 0x90)
+		return len + 1;
+	if (room < len + least || at[len] != 0x0f || at[len + 1] != 0x1f || at[len + 2] & 0x38)
+		return 0;
+	mode = at[len + 2] >> 6;
+	of_memory = at[len + 2] & 7;
+	len += least;
+	base = of_memory;
+	if (mode != 3 && of_memory == 4) { /* a byte of scale, index and base */
+		if (len == room)
+			return 0;
+		base = at[len++] & 7;
+	}
+	len += mode == 1 ? 1 : mode == 2 || (mode == 0 && base == 5) ? 4 : 0;
+	return len <= room ? len : 0;
 }
 
 /* How many bytes of whole NOPs there are, CALL_BYTES or a few more; 0: not as many. */

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Calls of functions that the compiler has prepared, added up by the agent of functions: exact beside what the
+program did and beside callgrind, in each of the compiler's ways; and the program does what it does without.
+"""
+import glob
+import os
+import re
+import shutil
+import struct
+import subprocess
+
+from kit import output, run, run_checks, skip
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOOKED = os.environ["HOOKED"]
+X86 = os.uname().machine == "x86_64"
+# What each way sees: the ends of calls, too, or their beginnings alone.
+TIMED = {"-finstrument-functions": True}
+COUNTED = {"-pg": False, "-pg -mfentry": False, "-fpatchable-function-entry=5": False} if X86 else {}
+WAYS = TIMED | COUNTED
+
+
+def build(folder, source, flags, *more, compiler="cc", name="prog"):
+    program = os.path.join(folder, name)
+    run(compiler, "-Wall", "-Wextra", "-pthread", *flags.split(), "-o", program, f"{HERE}/{source}", *more)
+    return program
+
+
+def hooked(folder, program, *args, code, options=(), command=()):
+    """The lines of the recorder by function, its limits, and what the program wrote."""
+    path = os.path.join(folder, "calls")
+    done = run(HOOKED, *options, path, program, *command, program, *args, code=code, cwd=folder)
+    calls, limits = {}, {}
+    for line in open(path, encoding="utf-8"):
+        name, *rest = line.rstrip("\n").split("\t")
+        if name == "limits":
+            limits = {k: int(v) for k, v in (word.split("=") for word in rest)}
+        else:
+            names = "calls", "ended", "wall", "self", "max", "cost", "least"
+            calls[name] = dict(zip(names, map(int, rest)))
+    return calls, limits, done
+
+
+def counts(calls, *names):
+    return [calls.get(name, {}).get("calls", 0) for name in names]
+
+
+def check_counts_are_those_of_the_program(folder):
+    for way, is_timed in WAYS.items():
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        alone = run(program, "plain", code=3, cwd=folder)
+        calls, limits, done = hooked(folder, program, "plain", code=3)
+        assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr), (way, done)
+        assert counts(calls, "leaf", "middle", "again", "mixed") == [10050, 1000, 51, 1], (way, calls)
+        assert calls["leaf"]["ended"] == (10050 if is_timed else 0), (way, calls)
+        assert limits["processes"] == 1 and limits["missed"] == 0, (way, limits)
+        assert limits["nameless"] == 0, (way, limits)
+
+
+def check_times_add_up(folder):
+    program = build(folder, "hooks_calls.c", "-O2 -finstrument-functions")
+    calls, _, _ = hooked(folder, program, "plain", code=3)
+    for name, c in calls.items():
+        assert c["ended"] == c["calls"], (name, c)
+        assert 0 < c["self"] <= c["wall"] and c["max"] <= c["wall"], (name, c)
+        # a bucket's lower end is at most a sixteenth below, and 1 ns
+        assert c["least"] <= c["wall"] + c["ended"] and c["wall"] * 15 / 16 <= c["least"] + 2 * c["ended"], (name, c)
+        assert c["cost"] > 0, (name, c)
+    # 1,000 calls of middle and 50 of again are all that calls leaf
+    inside = calls["middle"]["wall"] - calls["middle"]["self"]
+    assert 0 < inside < calls["leaf"]["wall"], calls
+    assert calls["leaf"]["wall"] == calls["leaf"]["self"], calls
+
+
+def check_counts_alone(folder):
+    program = build(folder, "hooks_calls.c", "-O2 -finstrument-functions")
+    calls, _, _ = hooked(folder, program, "plain", code=3, options=["-c"])
+    assert counts(calls, "leaf", "middle") == [10050, 1000], calls
+    assert calls["leaf"]["ended"] == calls["leaf"]["wall"] == 0, calls
+
+
+def check_calls_that_do_not_return(folder):
+    for way, is_timed in WAYS.items():
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, _ = hooked(folder, program, "jumps", code=3)
+        assert counts(calls, "jumps", "deeper", "jump", "leaf") == [1, 100, 100, 101], (way, calls)
+        if is_timed:
+            assert [calls[n]["ended"] for n in ("jumps", "deeper", "jump", "leaf")] == [1, 0, 0, 101], calls
+            assert limits["untimed"] == 200, limits
+
+
+def check_deep_recursion(folder):
+    for way, is_timed in WAYS.items():
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, _ = hooked(folder, program, "deep", code=3)
+        assert counts(calls, "again", "leaf") == [70001, 70000], (way, calls)
+        if is_timed:  # as deep as there is room: the others have no times
+            assert calls["again"]["ended"] == 1 << 16, (way, calls)
+            lost = 70001 + 70000 - calls["again"]["ended"] - calls["leaf"]["ended"]
+            assert limits["untimed"] == lost, (way, calls, limits)
+
+
+def check_threads(folder):
+    for way in WAYS:
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, _ = hooked(folder, program, "threads", code=3)
+        assert counts(calls, "leaf", "work") == [200000, 200], (way, calls)
+        assert limits["joined"] == 0, (way, limits)  # those that have ended leave their slots
+
+
+def check_more_threads_than_slots(folder):
+    for way, is_timed in WAYS.items():
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, _ = hooked(folder, program, "crowd", code=3)
+        assert counts(calls, "leaf", "wait_for_all") == [400, 200], (way, calls)
+        assert limits["joined"] >= 200 - 127, (way, limits)
+        if is_timed:
+            assert calls["wait_for_all"]["ended"] == 200 - limits["joined"], (way, calls, limits)
+
+
+def check_children(folder):
+    for way in WAYS:
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, _ = hooked(folder, program, "forks", code=3)
+        assert counts(calls, "middle", "leaf") == [5, 53], (way, calls)  # a child by vfork calls leaf
+        assert limits["processes"] == 4, (way, limits)
+
+
+def check_another_program(folder):
+    for way in WAYS:
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, _ = hooked(folder, program, "exec", code=3)
+        assert counts(calls, "middle", "leaf") == [1001, 10060], (way, calls)
+        assert limits["processes"] == 2, (way, limits)
+
+
+def check_signal_handlers(folder):
+    for way in WAYS:
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, done = hooked(folder, program, "signals", code=3)
+        number = int(re.search(r"signals (\d+)\n", done.stdout)[1])
+        assert counts(calls, "handled") == [number], (way, calls, done.stdout)
+        assert counts(calls, "leaf")[0] % 1000 == 0, (way, calls)
+        assert limits["missed"] == 0, (way, limits)
+
+
+def check_killed(folder):
+    for way in WAYS:
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, _, _ = hooked(folder, program, "killed", code=128 + 9)
+        assert counts(calls, "leaf", "middle") == [10000, 1000], (way, calls)
+
+
+def check_recorder_killed(folder):
+    program = build(folder, "hooks_calls.c", "-O2 -finstrument-functions")
+    # the program's parent, which is killed before it starts: nobody listens
+    alone = run(program, "plain", code=3)
+    gone = run(program, "plain", code=3,
+               env=dict(os.environ, LD_PRELOAD=os.environ["HOOKS"], CPUPERF_FUNCTIONS="cpuperf-marks-0badcafe"))
+    assert (gone.stdout, gone.stderr) == (alone.stdout, alone.stderr), gone
+    none = run(program, "plain", code=3, env=dict(os.environ, LD_PRELOAD=os.environ["HOOKS"]))
+    assert (none.stdout, none.stderr) == (alone.stdout, alone.stderr), none
+
+
+def check_little_address_space(folder):
+    program = build(folder, "hooks_calls.c", "-O2 -finstrument-functions")
+    calls, _, done = hooked(folder, program, "threads", code=3, command=["prlimit", f"--as={1 << 30}"])
+    assert counts(calls, "leaf", "work") == [200000, 200], (calls, done)
+
+
+# --- beside callgrind
+
+def by_callgrind(folder, program, code):
+    """Calls of each function of the program, as callgrind's file has them."""
+    if not shutil.which("valgrind"):
+        skip("no valgrind")
+    path = os.path.join(folder, "callgrind")
+    run("valgrind", "--tool=callgrind", f"--callgrind-out-file={path}", "--compress-strings=no", "--compress-pos=no",
+        program, code=code, cwd=folder)
+    calls, callee = {}, None
+    for line in open(path, encoding="utf-8"):
+        if line.startswith("cfn="):
+            callee = line[4:].strip().split("'")[0]
+        elif line.startswith("calls="):
+            calls[callee] = calls.get(callee, 0) + int(line[6:].split()[0])
+    return calls
+
+
+def demangled(calls):
+    names = output("c++filt", input="\n".join(calls) + "\n").splitlines()
+    return {n: c["calls"] for n, c in zip(names, calls.values())}
+
+
+def check_beside_callgrind(folder):
+    for optimise in "-O0", "-O2 -fno-inline -fno-ipa-icf":
+        plain = build(folder, "hooks_calls.cc", optimise, compiler="c++", name="plain")
+        truth = by_callgrind(folder, plain, code=5)
+        wrote = run(plain, code=5).stdout
+        for way in WAYS:
+            program = build(folder, "hooks_calls.cc", f"{optimise} {way}", compiler="c++")
+            calls, limits, done = hooked(folder, program, code=5)
+            assert done.stdout == wrote, (way, done)
+            ours, compared = demangled(calls), 0
+            for name in ("leaf(int)", "fall(int)", "rise(int)", "catches(int)", "fib(int)", "square::area(int)",
+                         "circle::area(int)", "guard::guard(int*)", "guard::~guard()", "early::early()",
+                         "early::~early()"):
+                assert ours.get(name) == truth.get(name), (optimise, way, name, ours.get(name), truth.get(name))
+                compared += 1
+            assert compared == 11 and limits["missed"] == 0, (way, limits)
+
+
+# --- entries of NOPs
+
+def entries(folder, flags, **how):
+    program = build(folder, "hooks_calls.c", f"-O2 {flags}", **how)
+    calls, limits, _ = hooked(folder, program, "plain", code=3)
+    return counts(calls, "leaf", "middle"), limits
+
+
+def check_entries_that_are_prepared(folder):
+    if not X86:
+        skip("x86-64 alone")
+    for flags in ("-fpatchable-function-entry=16", "-fpatchable-function-entry=5 -fcf-protection=full",
+                  "-fpatchable-function-entry=7 -no-pie", "-fpatchable-function-entry=6 -fPIE -pie"):
+        found, limits = entries(folder, flags)
+        assert found == [10050, 1000], (flags, found)
+        assert limits["patched"] > 10 and limits["unpatched"] == 0, (flags, limits)
+    if shutil.which("clang-14"):  # whose NOPs are longer ones
+        for nr in 5, 8, 13:
+            found, limits = entries(folder, f"-fpatchable-function-entry={nr}", compiler="clang-14")
+            assert found == [10050, 1000], (nr, found)
+
+
+def check_entries_that_remain(folder):
+    if not X86:
+        skip("x86-64 alone")
+    for flags in ("-fpatchable-function-entry=4", "-fpatchable-function-entry=16,6",
+                  "-fpatchable-function-entry=6,1", "-fpatchable-function-entry=5 -s"):
+        found, limits = entries(folder, flags)
+        assert found == [0, 0], (flags, found)
+        assert limits["patched"] == 0 and limits["unpatched"] > 10, (flags, limits)
+
+
+# --- what cannot have the agent
+
+def check_refused(folder):
+    program = build(folder, "hooks_calls.c", "-O2")
+    narrow = os.path.join(folder, "narrow")
+    with open(program, "rb") as f:
+        bytes_ = bytearray(f.read(4096))
+    bytes_[4] = 1  # of 32 bits
+    struct.pack_into("<H", bytes_, 18, 3)
+    with open(narrow, "wb") as f:
+        f.write(bytes_)
+    os.chmod(narrow, 0o755)
+    static = build(folder, "hooks_calls.c", "-O2 -static", name="static")
+    for command, why in (narrow, "32 bits"), (static, "static"):
+        done = run(HOOKED, os.path.join(folder, "out"), program, command, "plain", code=125)
+        print(done.stderr.strip())
+        assert why in done.stderr, done.stderr
+
+
+run_checks(globals())
