@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -220,6 +221,25 @@ def check_refused(folder):
         t.press("o", r"^ process .*at most the last")
         t.press(".", r"iteration 1 ")
         t.press("Escape", r"^ process  |^ process \+")
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+
+
+def check_mixed_installation(folder):
+    """Who would show the profile is of another version: that is said before it is made."""
+    os.mkdir(f"{folder}/bin")
+    shutil.copy(CPUPERF, f"{folder}/bin/cpuperf")
+    with open(f"{folder}/bin/cpuperf_print", "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\necho cpuperf_print 0.0.9\n")
+    os.chmod(f"{folder}/bin/cpuperf_print", 0o755)
+    with Spinner("mixed") as s, Terminal([f"{folder}/bin/cpuperf", write_spec(folder), "--duration=100ms"], 120, 40) as t:
+        t.wait(r"iteration ([2-9]|\d\d)")
+        t.keys("/")
+        t.keys("-l", s.word)
+        t.wait(rf"^ {s.pid} py")
+        t.keys("Enter")
+        t.press("p", "PAUSED")
+        t.press("Enter", r"cpuperf_print is of another version than cpuperf .*: cpuperf_print 0\.0\.9")
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
 
