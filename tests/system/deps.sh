@@ -57,6 +57,11 @@ expect "asks for a compiler when there is none" 1 \
 # The first try worked, so the lists were not fetched.
 if grep -q 'update' "$calls"; then echo "FAILED: needless update" && failed=1; fi
 
+# shellcheck disable=SC2016 # expanded when it runs
+machine newer && user 0 && manager apt-get && fake apt-cache 'case $2 in *-14) exit 100 ;; esac'
+expect "another release of Debian" 1 \
+	'apt-get install [^/]* clang-format clang-tidy cmake [^/]* zsh' test
+
 machine stale && user 0
 manager apt-get "[[ \$1 == update ]] && : >'$work/updated'; [[ -e '$work/updated' ]]"
 expect "stale lists are fetched" 1 'apt-get update -q'
