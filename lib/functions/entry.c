@@ -1,8 +1,7 @@
 /*
- * A breakpoint counts whenever its instruction is executed. So no jump within the function may lead
- * to it, else turns of a loop would be counted as calls. What cannot be decoded may hold such a
- * jump: then the symbol itself is taken, which only a loop without any instruction before it
- * enters.
+ * A breakpoint counts whenever its instruction is executed. So no jump may lead to it, else turns
+ * of a loop would be counted as calls. What cannot be decoded may hold such a jump: then the symbol
+ * itself is taken, which only a loop without any instruction before it enters.
  *
  * Prices are those of Linux's arch/x86/kernel/uprobes.c and arch/arm64/kernel/probes: what it
  * emulates is cheap, what it executes out of line is not, and what it refuses is refused here, as
@@ -14,6 +13,7 @@
 #include "functions/entry.h"
 
 #include "elf/file.h"
+#include "functions/inward.h"
 #include "functions/x86.h"
 
 #include <elf.h>
@@ -30,16 +30,22 @@ enum { MAX_FUNCTION_BYTES = 1 << 20, MAX_FIRST_BYTES = 48 };
 /* What the jumps of a function say. */
 struct jumps {
 	uint64_t start, end; /* of the function */
-	uint64_t second;     /* behind its first instruction */
-	bool to_start, to_second, out, anywhere, has_call;
+	uint64_t lowest;     /* to which one leads, behind the start */
+	bool to_start, out, anywhere, has_call;
 	bool is_whole; /* all of it was decoded */
 };
+
+static void note_within(struct jumps *j, uint64_t to)
+{
+	if (to > j->start && to < j->lowest)
+		j->lowest = to;
+}
 
 static void note_target(struct jumps *j, uint64_t to)
 {
 	j->to_start |= to == j->start;
-	j->to_second |= to == j->second;
 	j->out |= to < j->start || to >= j->end;
+	note_within(j, to);
 }
 
 /* Up to size bytes of the function; NULL: not all of them are in the file. */
@@ -63,7 +69,7 @@ static void note_x86(struct jumps *j, const struct functions_x86 *i, uint64_t at
 		note_target(j, at + (uint64_t)i->target);
 		break;
 	case FUNCTIONS_X86_CALL:
-		j->to_second |= at + (uint64_t)i->target == j->second;
+		note_within(j, at + (uint64_t)i->target);
 		j->has_call = true;
 		break;
 	case FUNCTIONS_X86_CALL_ANY:
@@ -126,47 +132,69 @@ static uint64_t find_checked(const uint8_t *code, size_t len, uint64_t address)
 	return 0;
 }
 
-static struct jumps
-read_all(const struct elf_file *f, const struct functions_body *b, uint64_t second,
-	 void (*read)(const struct elf_file *f, const struct functions_range *r, struct jumps *j))
+static struct jumps read_all(const struct elf_file *f, const struct functions_body *b,
+			     void (*read)(const struct elf_file *f, const struct functions_range *r,
+					  struct jumps *j))
 {
 	struct jumps j = {.start = b->main.address,
 			  .end = b->main.address + b->main.size,
-			  .second = second,
+			  .lowest = UINT64_MAX,
 			  .is_whole = true};
 
 	read(f, &b->main, &j);
-	if (b->cold.size)
-		read(f, &b->cold, &j);
 	return j;
 }
 
 static bool calls_nothing(const struct jumps *j, const struct functions_body *b)
 {
-	return j->is_whole && !j->has_call && !j->out && !j->anywhere && !b->cold.size;
+	return j->is_whole && !j->has_call && !j->out && !j->anywhere && !b->has_cold;
 }
 
-/* Takes the second place, if no jump leads there. */
-static bool take_second(const struct functions_body *b, const struct jumps *j, const uint8_t *code,
-			size_t len, struct functions_entry_facts *out)
+/* Whether only the start leads to an instruction behind it. */
+static bool is_passed_once(const struct functions_body *b, const struct jumps *j, uint64_t address)
 {
-	size_t at = (size_t)(j->second - b->main.address);
-	struct functions_x86 second;
+	return j->is_whole && !j->anywhere && address < j->lowest && b->inward &&
+	       b->inward->is_whole && !functions_inward_has(b->inward, j->start, address + 1);
+}
 
-	if (!j->is_whole || j->to_second || at >= len ||
-	    !functions_x86_decode(code + at, len - at, &second) || second.is_unprobed)
+/* Takes that instruction, if it may be probed. */
+static bool take(const struct functions_body *b, const struct jumps *j, uint64_t address,
+		 const uint8_t *code, size_t len, struct functions_entry_facts *out)
+{
+	size_t at = (size_t)(address - b->main.address);
+	struct functions_x86 i;
+
+	if (!is_passed_once(b, j, address) || at >= len ||
+	    !functions_x86_decode(code + at, len - at, &i) || i.is_unprobed)
 		return false;
-	out->address = j->second;
-	out->entry = price_x86(&second);
+	out->address = address;
+	out->entry = price_x86(&i);
 	return true;
+}
+
+/* The first emulated instruction behind those that change nothing that a probe reads; 0: none is
+ * near. A NOP of 5 bytes only behind endbr64: the others may have stored variables below the stack
+ * pointer. */
+static uint64_t find_cheaper(const uint8_t *code, size_t len, uint64_t address)
+{
+	struct functions_x86 i;
+	bool is_first = true;
+
+	for (size_t at = 0; functions_x86_decode(code + at, len - at, &i); at += i.len) {
+		if (is_emulated(&i) || (i.kind == FUNCTIONS_X86_NOP5 && is_first))
+			return at && !i.is_unprobed ? address + at : 0;
+		is_first &= i.kind == FUNCTIONS_X86_ENDBR;
+		if (!i.is_harmless && i.kind != FUNCTIONS_X86_ENDBR)
+			return 0;
+	}
+	return 0;
 }
 
 static void choose_x86(const struct elf_file *f, const struct functions_body *b,
 		       const uint8_t *code, size_t len, struct functions_entry_facts *out)
 {
-	struct functions_entry_facts behind = *out;
 	struct functions_x86 first;
-	uint64_t checked;
+	uint64_t checked, cheaper;
 	struct jumps j;
 
 	if (!functions_x86_decode(code, len, &first)) {
@@ -174,21 +202,21 @@ static void choose_x86(const struct elf_file *f, const struct functions_body *b,
 		return;
 	}
 	checked = b->is_go ? find_checked(code, len, b->main.address) : 0;
-	j = read_all(f, b, checked ?: b->main.address + first.len, read_x86);
+	j = read_all(f, b, read_x86);
 	out->calls_nothing = calls_nothing(&j, b);
 	out->entry = price_x86(&first);
-	if (checked && j.to_start) {
-		if (!take_second(b, &j, code, len, out) || out->entry == FUNCTIONS_NOP5)
+	if (j.to_start && checked) {
+		if (!take(b, &j, checked, code, len, out) || out->entry == FUNCTIONS_NOP5)
 			out->refused = IS_LOOP;
-	} else if (first.is_unprobed) {
-		out->refused = NOT_PROBED;
-	} else if (j.to_start && !begins_no_loop(&first)) {
-		out->refused = IS_LOOP;
-	} else if (first.kind == FUNCTIONS_X86_ENDBR && !j.anywhere &&
-		   take_second(b, &j, code, len, &behind) && behind.entry != FUNCTIONS_STEPPED) {
-		out->address = behind.address;
-		out->entry = behind.entry;
+		return;
 	}
+	if (j.to_start && !begins_no_loop(&first)) {
+		out->refused = IS_LOOP;
+		return;
+	}
+	cheaper = out->entry == FUNCTIONS_STEPPED ? find_cheaper(code, len, b->main.address) : 0;
+	if (!(cheaper && take(b, &j, cheaper, code, len, out)) && first.is_unprobed)
+		out->refused = NOT_PROBED;
 }
 
 /* --- arm64 */
@@ -283,16 +311,17 @@ static void choose_arm64(const struct elf_file *f, const struct functions_body *
 	}
 	first = word_at(code);
 	second = len >= 2 * ARM64_BYTES ? word_at(code + ARM64_BYTES) : 0;
-	j = read_all(f, b, b->main.address + ARM64_BYTES, read_arm64);
+	j = read_all(f, b, read_arm64);
 	out->calls_nothing = calls_nothing(&j, b);
 	out->entry = is_simulated(first) ? FUNCTIONS_CHEAP : FUNCTIONS_STEPPED;
 	if (is_unprobed_arm64(first)) {
 		out->refused = NOT_PROBED;
 	} else if (j.to_start && !is_landing_pad(first) && !makes_frame_arm64(first)) {
 		out->refused = IS_LOOP;
-	} else if (is_landing_pad(first) && j.is_whole && !j.to_second && !j.anywhere &&
-		   is_simulated(second)) {
-		out->address = j.second;
+	} else if (is_landing_pad(first) && is_simulated(second) &&
+		   j.lowest > b->main.address + ARM64_BYTES && j.is_whole && !j.anywhere &&
+		   !b->has_cold) {
+		out->address = b->main.address + ARM64_BYTES;
 		out->entry = FUNCTIONS_CHEAP;
 	}
 }

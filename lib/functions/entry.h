@@ -1,7 +1,8 @@
 /*
- * Where in a function a breakpoint is set that counts its calls: at its symbol, or on the
- * instruction behind a landing pad (endbr64, bti), if that costs less and nothing but the landing
- * pad leads there. The function's own jumps are read for that, and for whether it calls anything.
+ * Where in a function a breakpoint is set that counts its calls: at its symbol, or on one of the
+ * instructions behind it, if that costs less, nothing but the symbol leads there, and the return
+ * address and the arguments are still where they were. Jumps are read for that, and for whether the
+ * function calls anything.
  */
 #ifndef FUNCTIONS_ENTRY_H
 #define FUNCTIONS_ENTRY_H
@@ -15,12 +16,14 @@ struct functions_range {
 	uint64_t address, size;
 };
 
+struct functions_inward;
+
 /* A function's code: that of Go begins with a check of the stack, from which it jumps back to the
  * begin when the stack has grown. */
 struct functions_body {
 	struct functions_range main;
-	struct functions_range
-	    cold; /* a part elsewhere, to which it jumps, and back; size 0: none */
+	const struct functions_inward *inward; /* jumps of other code; NULL: not known */
+	bool has_cold;                         /* a part of it is elsewhere, to which it jumps */
 	bool is_go;
 };
 

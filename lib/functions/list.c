@@ -303,6 +303,7 @@ void functions_list_fini(struct functions_list *l)
 {
 	mem_free(l->symbol);
 	mem_free(l->cold);
+	functions_inward_fini(&l->inward);
 	elf_file_close(l->unpacked);
 	elf_finder_free(l->finder);
 	*l = (struct functions_list){.nr = 0};
@@ -324,26 +325,26 @@ static bool find_offset(const struct elf_file *f, uint64_t address, uint64_t *of
 	return false;
 }
 
-/* The part of a function that is elsewhere. */
-static struct functions_range find_cold(const struct functions_list *l, const char *name)
+/* Whether a part of the function is elsewhere. */
+static bool has_cold(const struct functions_list *l, const char *name)
 {
 	char text[MAX_NAME_BYTES + 8];
-	const struct functions_symbol key = {.name = text}, *found;
+	const struct functions_symbol key = {.name = text};
 
 	if (!l->nr_cold)
-		return (struct functions_range){0, 0};
+		return false;
 	memcpy(text, name, strlen(name));
 	memcpy(text + strlen(name), ".cold", sizeof(".cold"));
-	found = bsearch(&key, l->cold, l->nr_cold, sizeof(key), by_name);
-	return found ? (struct functions_range){found->address, found->size}
-		     : (struct functions_range){0, 0};
+	return bsearch(&key, l->cold, l->nr_cold, sizeof(key), by_name);
 }
 
 static void choose_entry(const struct functions_list *l, const struct functions_symbol *s,
 			 struct functions_place *p)
 {
-	const struct functions_body body = {
-	    .main = {s->address, s->size}, .cold = find_cold(l, s->name), .is_go = l->is_go};
+	const struct functions_body body = {.main = {s->address, s->size},
+					    .inward = &l->inward,
+					    .has_cold = has_cold(l, s->name),
+					    .is_go = l->is_go};
 	struct functions_entry_facts facts;
 
 	functions_entry_choose(l->code, &body, &facts);
@@ -374,7 +375,18 @@ static struct functions_place make_place(const struct functions_list *l,
 	return p;
 }
 
-int functions_list_each(const struct functions_list *l, const struct functions_pattern *pattern,
+static int read_inward(struct functions_list *l)
+{
+	int rc;
+
+	if (l->has_inward)
+		return 0;
+	rc = functions_inward_load(l->code, l->symbol, l->nr, &l->inward);
+	l->has_inward = rc == 0;
+	return rc;
+}
+
+int functions_list_each(struct functions_list *l, const struct functions_pattern *pattern,
 			int (*fn)(const struct functions_place *place, void *arg), void *arg)
 {
 	int rc = 0;
@@ -389,6 +401,9 @@ int functions_list_each(const struct functions_list *l, const struct functions_p
 				named = &l->symbol[next];
 		if (!named)
 			continue;
+		rc = read_inward(l);
+		if (rc)
+			break;
 		p = make_place(l, named);
 		rc = fn(&p, arg);
 	}

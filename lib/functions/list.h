@@ -6,6 +6,7 @@
 #define FUNCTIONS_LIST_H
 
 #include "functions/functions.h"
+#include "functions/inward.h"
 
 struct elf_file;
 struct elf_finder;
@@ -27,6 +28,8 @@ struct functions_list {
 	size_t nr, room;
 	struct functions_symbol *cold; /* owned; parts elsewhere, by name */
 	size_t nr_cold, cold_room;
+	struct functions_inward inward;
+	bool has_inward; /* it was read: when the first function asked for it */
 	enum functions_names names;
 	const struct elf_file *code; /* borrowed */
 	const char *path;            /* borrowed */
@@ -43,8 +46,8 @@ void functions_list_fini(struct functions_list *l);
 /* Calls fn for each function of which one name matches, with that name, by address; also for those
  * that are refused. How its end is seen is not decided: ret and reason are those of the function
  * alone (functions/ends.h). Strings are borrowed from the list, or constant. Stops at the first
- * non-zero result and returns it. */
-int functions_list_each(const struct functions_list *l, const struct functions_pattern *p,
+ * non-zero result and returns it; else 0 or -ENOMEM. */
+int functions_list_each(struct functions_list *l, const struct functions_pattern *p,
 			int (*fn)(const struct functions_place *place, void *arg), void *arg);
 
 #endif

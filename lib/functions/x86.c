@@ -320,6 +320,79 @@ static enum functions_x86_kind kind_of(const struct decoder *d)
 	}
 }
 
+/* --- what it changes */
+
+enum { RSP = 4 };
+
+/* rcx, rdx, rsp, rsi, rdi, r8, r9; of a byte also ah to bh, which have numbers of others. */
+static bool is_free(const struct decoder *d, unsigned number, bool is_byte)
+{
+	static const bool taken[16] = {
+	    [1] = true, [2] = true, [RSP] = true, [6] = true, [7] = true, [8] = true, [9] = true};
+
+	return !taken[number] && !(is_byte && !d->rex && number >= RSP && number < 8);
+}
+
+static bool writes_free_reg(const struct decoder *d, bool is_byte)
+{
+	return is_free(d, (d->modrm >> 3 & 7) | (d->rex & 4) << 1, is_byte);
+}
+
+/* Memory, or a register. */
+static bool writes_free_rm(const struct decoder *d, bool is_byte)
+{
+	return d->modrm >> 6 != 3 || is_free(d, (d->modrm & 7) | (d->rex & 1) << 3, is_byte);
+}
+
+/* add, or, and, sub, xor, cmp with two operands, of one byte and of more, in both directions. */
+static bool is_harmless_arithmetic(const struct decoder *d)
+{
+	bool is_byte = !(d->opcode & 1);
+
+	if ((d->opcode & 0x38) == 0x38) /* cmp */
+		return true;
+	if ((d->opcode & 7) >= 4)
+		return true; /* of rax */
+	return d->opcode & 2 ? writes_free_reg(d, is_byte) : writes_free_rm(d, is_byte);
+}
+
+static bool is_harmless(const struct decoder *d)
+{
+	if (d->map == 1 && !d->is_vector) /* movzx, movsx */
+		return (d->opcode & 0xf6) == 0xb6 && writes_free_reg(d, false);
+	if (d->map || d->is_vector)
+		return false;
+	if (d->opcode < 0x40 && (d->opcode & 7) < 6)
+		return is_harmless_arithmetic(d);
+	if ((d->opcode & 0xf8) == 0xb8)
+		return is_free(d, (d->opcode & 7) | (d->rex & 1) << 3, false);
+	switch (d->opcode) {
+	case 0x63: /* movsxd */
+	case 0x8b: /* mov, lea */
+	case 0x8d:
+		return writes_free_reg(d, false);
+	case 0x80:
+	case 0x81:
+	case 0x83: /* arithmetic with a number; cmp */
+		return (d->modrm & 0x38) == 0x38 || writes_free_rm(d, d->opcode == 0x80);
+	case 0x84:
+	case 0x85: /* test */
+	case 0xa8:
+	case 0xa9:
+		return true;
+	case 0x88:
+	case 0x89:
+	case 0xc6:
+	case 0xc7:
+		return writes_free_rm(d, !(d->opcode & 1));
+	case 0xf6:
+	case 0xf7:
+		return !(d->modrm & 0x30); /* test */
+	default:
+		return false;
+	}
+}
+
 bool functions_x86_decode(const uint8_t *code, size_t len, struct functions_x86 *out)
 {
 	struct decoder d = {.code = code, .len = len < MAX_BYTES ? len : MAX_BYTES};
@@ -333,6 +406,7 @@ bool functions_x86_decode(const uint8_t *code, size_t len, struct functions_x86 
 	    .target = (int64_t)d.at + distance,
 	    .is_frame = d.map == 0 && (d.opcode == 0x81 || d.opcode == 0x83) && d.modrm == 0xec &&
 			has_wide(&d),
+	    .is_harmless = is_harmless(&d),
 	    .is_unprobed =
 		d.is_segmented || ((d.map == 0 || d.is_vector) && refused[d.opcode] == '#'),
 	};

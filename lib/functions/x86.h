@@ -28,8 +28,10 @@ enum functions_x86_kind {
 struct functions_x86 {
 	unsigned len;
 	enum functions_x86_kind kind;
-	int64_t target;   /* behind the instruction: JUMP, BRANCH, LOOP, CALL */
-	bool is_frame;    /* moves the stack pointer: sub $n,%rsp */
+	int64_t target; /* behind the instruction: JUMP, BRANCH, LOOP, CALL */
+	bool is_frame;  /* moves the stack pointer: sub $n,%rsp */
+	/* Surely changes neither the stack pointer nor a register of arguments, and goes on. */
+	bool is_harmless;
 	bool is_unprobed; /* the kernel refuses a breakpoint on it */
 };
 

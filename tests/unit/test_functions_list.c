@@ -64,7 +64,7 @@ static int note(const struct functions_place *p, void *arg)
 	return 0;
 }
 
-static struct seen look(const struct functions_list *l, const char *glob)
+static struct seen look(struct functions_list *l, const char *glob)
 {
 	struct functions_pattern p;
 	struct seen s = {.nr = 0};
@@ -82,7 +82,7 @@ TEST(own)
 
 	assert_true(open_list(&o, "/proc/self/exe"));
 	assert_int_equal(o.list.names, FUNCTIONS_ALL);
-	s = look(&o.list, "list_*");
+	s = look(&o.list, "list_[bo][yf]*");
 	assert_int_equal(s.nr, 1);
 	assert_string_equal(s.name, "list_by_another_name"); /* it is for others to use */
 	s = look(&o.list, "list_of_this");
@@ -96,6 +96,35 @@ TEST(own)
 	assert_int_equal(look(&o.list, "no_such_function").nr, 0);
 	close_list(&o);
 }
+
+#if defined(__x86_64__)
+/* A function, and code elsewhere that jumps into it, behind its begin. */
+__asm__(".text\n"
+	".globl list_entered\n.type list_entered,@function\n"
+	"list_entered: mov %edi,%eax\n0: push %rax\npop %rax\nret\n"
+	".size list_entered,.-list_entered\n"
+	".type list_enters,@function\n"
+	"list_enters: xor %eax,%eax\njmp 0b\n.size list_enters,.-list_enters\n"
+	".globl list_alone\n.type list_alone,@function\n"
+	"list_alone: mov %edi,%eax\npush %rax\npop %rax\nret\n"
+	".size list_alone,.-list_alone\n");
+
+TEST(entered)
+{
+	struct open o;
+	struct seen s;
+
+	assert_true(open_list(&o, "/proc/self/exe"));
+	s = look(&o.list, "list_entered");
+	assert_int_equal(s.nr, 1);
+	assert_int_equal(s.last.entry, FUNCTIONS_STEPPED);
+	s = look(&o.list, "list_alone");
+	assert_int_equal(s.last.entry, FUNCTIONS_CHEAP);
+	s = look(&o.list, "list_enters");
+	assert_false(s.last.calls_nothing);
+	close_list(&o);
+}
+#endif
 
 static int stop(const struct functions_place *p, void *arg)
 {
