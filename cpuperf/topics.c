@@ -46,6 +46,8 @@ const struct topic topics[] = {
 	  "windows signals control output retain"),
     TOPIC("regions", "marks in programs, and what happens between them", "parts-of-a-program",
 	  "marks region nvtx itt likwid coz phases"),
+    TOPIC("functions", "count and time each call of chosen functions", "functions",
+	  "calls call function count hooks uprobe instrument uftrace ltrace"),
     TOPIC("service", "measure all the time, as a service of systemd", "all-the-time",
 	  "systemd continuous days"),
     TOPIC("metrics", "what is counted, for Prometheus, PCP and the kernel's tracer", "all-the-time",

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Which functions of a program can be measured, what a call would cost, and why not: --list-functions and names of
+events of the group function. Compared with nm, and with what the kernel counts. CPUPERF names the program.
+"""
+import csv
+import glob
+import io
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from kit import CPUPERF, output, run, run_checks, skip
+
+C = """
+#include <stdio.h>
+static int parse_number(int x) { return x * 3; }
+__attribute__((noinline)) int parse_word(int x) { return x + parse_number(x); }
+__attribute__((noinline)) int parse_line(int x) { printf("%d\\n", x); return x; }
+int parse_alias(int x) __attribute__((alias("parse_word")));
+int main(int argc, char **argv) { return parse_line(parse_word(argc)) * 0; }
+"""
+
+CXX = """
+#include <stdexcept>
+namespace ns {
+__attribute__((noinline)) int leaf(int x) { return x * 3; }
+__attribute__((noinline)) int thrower(int x) { if (x > 2) throw std::runtime_error("x"); return x; }
+template<class T> __attribute__((noinline)) int of(T x) { return thrower(leaf(x)); }
+}
+int main(int argc, char **argv) { try { return ns::of(argc); } catch (std::exception &e) { return 1; } }
+"""
+
+COROUTINE = """
+#include <ucontext.h>
+static ucontext_t a, b;
+__attribute__((noinline)) int change(int x) { swapcontext(&a, &b); return x; }
+int main(int argc, char **argv) { return argc > 5 ? change(argc) : 0; }
+"""
+
+
+def build(folder, text, *options, name="prog", compiler="cc"):
+    source = os.path.join(folder, name + (".cc" if compiler == "c++" else ".c"))
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(text)
+    program = os.path.join(folder, name)
+    run(compiler, "-O2", *options, "-o", program, source)
+    return program
+
+
+def listed(*command, what="", options=()):
+    text = output(CPUPERF, "--list-functions" + (f"={what}" if what else ""), "--output-format=ndjson", *options,
+                  *(("--", *command) if command else ()))
+    return {row["function"]: row for row in map(json.loads, text.splitlines())}
+
+
+def refused(*args):
+    done = run(CPUPERF, *args, code=None)
+    assert done.returncode, args
+    return done.stderr
+
+
+def check_program(folder):
+    """Names, places and prices; no function of the start."""
+    program = build(folder, C, "-fcf-protection")
+    rows = listed(program)
+    assert {"main", "parse_line", "parse_alias", "_start"} <= set(rows), rows
+    assert "parse_word" not in rows, "an alias is no function of its own"
+    assert "parse_word" in listed(program, what="parse_w*")
+    assert rows["_start"]["measured"] == "omitted" and "start" in rows["_start"]["reason"]
+    row = rows["parse_line"]
+    assert row["measured"] == "calls and times" and row["object"] == program
+    if os.uname().machine == "x86_64":
+        assert row["entry"] == "emulated" and row["hit_ns"] < rows["parse_alias"]["hit_ns"], rows
+    symbols = {w[-1]: int(w[0], 16) for w in map(str.split, output("nm", program).splitlines()) if len(w) == 3}
+    for name, row in rows.items():
+        assert row["address"] == symbols[name], name
+
+
+def check_formats(folder):
+    program = build(folder, C)
+    text = output(CPUPERF, "--list-functions=parse_*", "--", program)
+    assert "parse_line" in text and "us/call" in text, text
+    rows = list(csv.DictReader(io.StringIO(output(CPUPERF, "--list-functions", "--output-format=csv", "--", program))))
+    assert {"main", "parse_line"} <= {row["function"] for row in rows}
+    assert output(CPUPERF, "--list-functions=parse_l*", "--output-format=names", "--", program) == "parse_line\n"
+    event = output(CPUPERF, "--describe-event=function:parse_*", "--", program)
+    assert "Calls of 2 functions of " + program in event and "us a call" in event, event
+
+
+def check_process(folder):
+    """Of a process that runs, and of a library by its name."""
+    program = shutil.copy(shutil.which("sleep"), f"{folder}/sleeper")
+    with subprocess.Popen([program, "1000"]) as p:
+        while "libc.so" not in Path(f"/proc/{p.pid}/maps").read_text(encoding="utf-8"):
+            time.sleep(0.001)
+        rows = listed(what="libc.so:nanosleep", options=(f"--pid={p.pid}",))
+        p.kill()
+    assert set(rows) == {"nanosleep"}, rows
+
+
+def check_exceptions(folder):
+    """What an exception may pass has no times; what calls nothing has."""
+    program = build(folder, CXX, compiler="c++")
+    rows = listed(program, what="ns::*")
+    assert rows["ns::leaf(int)"]["measured"] == "calls and times", rows
+    assert rows["ns::thrower(int)"]["measured"] == "calls" and "exception" in rows["ns::thrower(int)"]["reason"]
+    assert "int ns::of<int>(int)" in listed(program, what="ns::of<int>")
+    assert set(listed(program, what="_ZN2ns4leafEi")) == {"ns::leaf(int)"}
+    assert listed(program, what="main")["main"]["measured"] == "calls"
+
+
+def check_coroutines(folder):
+    program = build(folder, COROUTINE)
+    row = listed(program, what="change")["change"]
+    assert row["measured"] == "calls" and "switches stacks" in row["reason"], row
+
+
+def check_go(folder):
+    compilers = glob.glob("/usr/lib/go-*/bin/go") or ([shutil.which("go")] if shutil.which("go") else [])
+    if not compilers:
+        print("skip: go: it is not installed")
+        return
+    source = f"{folder}/main.go"
+    with open(source, "w", encoding="utf-8") as f:
+        f.write("package main\n\n//go:noinline\nfunc deep(n int) int {\n\tvar a [64]int\n\ta[n%64] = n\n"
+                "\tif n == 0 {\n\t\treturn 0\n\t}\n\treturn deep(n-1) + a[n%64]\n}\n\nfunc main() { println(deep(9)) }\n")
+    env = {**os.environ, "GOCACHE": f"{folder}/cache", "GO111MODULE": "off", "GOFLAGS": "", "HOME": folder}
+    run(compilers[0], "build", "-o", f"{folder}/gone", source, env=env)
+    row = listed(f"{folder}/gone", what="main.deep")["main.deep"]
+    assert row["measured"] == "calls" and "Go" in row["reason"], row
+    if os.uname().machine == "x86_64":
+        assert row["offset"] != row["address"] - 0x400000, "where it begins again"
+
+
+def check_errors(folder):
+    """What, why, and what to type."""
+    program = build(folder, C)
+    text = refused("-e", "function:parse_lime", "--", program)
+    assert 'no function matches "parse_lime"' in text and "did you mean parse_line" in text, text
+    text = refused("--list-functions=nothing_*", "--", program)
+    assert "no function matches" in text, text
+    stripped = f"{folder}/stripped"
+    run("strip", "-o", stripped, program)
+    text = refused("--list-functions=nothing_*", "--", stripped)
+    assert "stripped" in text, text
+    text = refused("--list-functions=libnone.so:*", "--", program)
+    assert "no file of the target is libnone.so" in text, text
+    assert "omitted" in output(CPUPERF, "--list-functions=_start", "--", program)
+    assert "_start is not measured" in refused("--describe-event=function:_start", "--", program)
+    assert "functions of which program" in refused("--describe-event=function:main")
+    assert "requires a program" in refused("--list-functions")
+    assert "[OBJECT:]GLOB" in refused("--list-functions=libc.so:", "--", program)
+
+
+def check_without_symbols(folder):
+    """A library that is stripped is measured by what it exports; a program that has no names, by its libraries."""
+    program = build(folder, C, "-s")
+    assert "malloc" in listed(program, what="malloc")
+
+
+def check_named_file(folder):
+    """A library that the target does not map yet is named by its path."""
+    library = build(folder, C, "-shared", "-fPIC", name="libown.so")
+    program = build(folder, "int main(void) { return 0; }")
+    assert "parse_line" in listed(program, what=f"{library}:parse_line")
+    assert "parse_line" in listed(what=f"{library}:parse_line")
+
+
+if not shutil.which("cc") or not shutil.which("c++"):
+    skip("no compiler")
+run_checks(globals(), everybody=True)
