@@ -43,8 +43,11 @@ struct search {
 	struct event_functions found;
 	struct functions_ends ends;
 	bool is_in_libraries; /* the program has no such function: the others are looked through */
-	bool is_judged;       /* what the files can do is known */
-	const char *path;     /* of the file that is read, in the arena */
+	bool is_named;        /* the file is not of the target */
+	bool counts_inlined;  /* nothing was found: asks why */
+	size_t nr_inlined;
+	bool is_judged;   /* what the files can do is known */
+	const char *path; /* of the file that is read, in the arena */
 	/* what an error says */
 	size_t nr_files, nr_functions, nr_nameless;
 	char looked_in[256];
@@ -109,6 +112,11 @@ static int read_file(struct search *s, const struct elf_file *f, const struct us
 
 	if (rc)
 		return rc;
+	if (s->counts_inlined) {
+		s->nr_inlined += functions_list_inlined(&list, &s->pattern);
+		functions_list_fini(&list);
+		return 0;
+	}
 	note_file(s, s->path);
 	s->nr_functions += list.nr;
 	s->nr_nameless += list.names != FUNCTIONS_ALL;
@@ -150,11 +158,10 @@ static int walk(struct search *s)
 	char path[PATH_MAX];
 
 	s->is_judged = true;
-	if (rc || s->nr_files)
+	if (rc || (s->nr_files && !s->is_named))
 		return rc;
-	return strchr(s->pattern.object, '/') && realpath(s->pattern.object, path)
-		   ? usdt_files_walk_one(path, look_at_named, s)
-		   : 0;
+	s->is_named = strchr(s->pattern.object, '/') && realpath(s->pattern.object, path);
+	return s->is_named ? usdt_files_walk_one(path, look_at_named, s) : 0;
 }
 
 /* Of all files, as reasons name one that is not the function's. */
@@ -176,7 +183,12 @@ static int decide_ends(struct search *s)
 
 static void hint_nearest(const struct search *s, struct err *e)
 {
-	if (s->nearest)
+	if (s->nr_inlined)
+		err_hint(e,
+			 "it is inlined at %zu place%s, where no call is made: compile it with "
+			 "__attribute__((noinline)), or measure what calls it",
+			 s->nr_inlined, s->nr_inlined == 1 ? "" : "s");
+	else if (s->nearest)
 		err_hint(e, "did you mean %.200s? cpuperf --list-functions lists all", s->nearest);
 	else if (s->nr_nameless)
 		err_hint(e,
@@ -184,12 +196,14 @@ static void hint_nearest(const struct search *s, struct err *e)
 			 "strip, or install the debug package (Debian: NAME-dbgsym)",
 			 s->nr_files == 1 ? "the file is" : "files of these are");
 	else
-		err_hint(e, "a function that is inlined everywhere has no calls; cpuperf "
-			    "--list-functions lists all");
+		err_hint(e, "cpuperf --list-functions lists all; a function that is inlined "
+			    "everywhere has no calls");
 }
 
-static int refuse_none(const struct search *s, struct err *e)
+static int refuse_none(struct search *s, struct err *e)
 {
+	int rc;
+
 	if (!s->nr_files) {
 		err_set(
 		    e, -ENOENT, "%s%.200s", *s->pattern.object ? "no file of the target is " : "",
@@ -200,6 +214,12 @@ static int refuse_none(const struct search *s, struct err *e)
 			 s->pattern.glob);
 		return -ENOENT;
 	}
+	/* only the program's files, or those that are named: it takes seconds */
+	s->is_in_libraries = false;
+	s->counts_inlined = true;
+	rc = walk(s);
+	if (rc)
+		return rc;
 	err_set(e, -ENOENT, "no function matches \"%.100s\" among %zu of %.200s", s->pattern.glob,
 		s->nr_functions, s->looked_in);
 	hint_nearest(s, e);

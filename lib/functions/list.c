@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "elf/file.h"
 #include "elf/finder.h"
+#include "elf/inlined.h"
 #include "elf/unpack.h"
 #include "functions/entry.h"
 #include "functions/pattern.h"
@@ -237,6 +238,7 @@ static int add_all(struct functions_list *l, struct elf_reader *reader)
 	int rc = add_table(l, l->code, SHT_SYMTAB, &has);
 
 	debug = rc || has ? NULL : find_debug(l, reader);
+	l->debug = debug;
 	if (debug && debug != l->code)
 		rc = add_table(l, debug, SHT_SYMTAB, &has);
 	if (rc == 0 && !has)
@@ -408,4 +410,16 @@ int functions_list_each(struct functions_list *l, const struct functions_pattern
 		rc = fn(&p, arg);
 	}
 	return rc;
+}
+
+static bool is_meant(const char *name, void *arg)
+{
+	return functions_pattern_has_name(arg, name);
+}
+
+size_t functions_list_inlined(const struct functions_list *l, const struct functions_pattern *p)
+{
+	struct functions_pattern copy = *p;
+
+	return elf_inlined_count(l->debug ?: l->code, is_meant, &copy);
 }

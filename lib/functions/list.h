@@ -34,8 +34,9 @@ struct functions_list {
 	const struct elf_file *code; /* borrowed */
 	const char *path;            /* borrowed */
 	bool is_go;
-	struct elf_file *unpacked; /* owned; of .gnu_debugdata; NULL: none */
-	struct elf_finder *finder; /* owned; has the debug file; NULL: none */
+	struct elf_file *unpacked;    /* owned; of .gnu_debugdata; NULL: none */
+	struct elf_finder *finder;    /* owned; has the debug file; NULL: none */
+	const struct elf_file *debug; /* borrowed from it; NULL: none */
 };
 
 /* code was opened from path by the reader; all must outlive *out. 0 or -ENOMEM. */
@@ -49,5 +50,8 @@ void functions_list_fini(struct functions_list *l);
  * non-zero result and returns it; else 0 or -ENOMEM. */
 int functions_list_each(struct functions_list *l, const struct functions_pattern *p,
 			int (*fn)(const struct functions_place *place, void *arg), void *arg);
+
+/* At how many places the compiler has put functions that match into others. */
+size_t functions_list_inlined(const struct functions_list *l, const struct functions_pattern *p);
 
 #endif

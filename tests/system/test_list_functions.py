@@ -161,6 +161,19 @@ def check_without_symbols(folder):
     assert "malloc" in listed(program, what="malloc")
 
 
+def check_inlined(folder):
+    """The places at which no call is made, by the file's own DWARF."""
+    program = build(folder, """
+#include <stdio.h>
+static inline __attribute__((always_inline)) int within(int x) { int s = 0; while (x--) s += printf("%d", x); return s; }
+__attribute__((noinline)) int one(int x) { return x + within(x); }
+int main(int argc, char **argv) { return one(within(argc)); }
+""", "-g")
+    text = refused("--list-functions=within", "--", program)
+    assert "it is inlined at 2 places" in text, text
+    assert "inlined at" not in refused("--list-functions=without", "--", program)
+
+
 def check_named_file(folder):
     """A library that the target does not map yet is named by its path."""
     library = build(folder, C, "-shared", "-fPIC", name="libown.so")
