@@ -56,8 +56,8 @@ struct hits {
 	uint32_t nr_cpus, nr_blocks, nr_buckets;
 	uint32_t *order; /* owned; the places by file */
 	struct links links;
-	struct links own; /* of the function by which costs are measured */
-	struct hits_price price;
+	struct links own; /* of the functions by which costs are measured */
+	struct hits_price price[HITS_NR_KINDS];
 	bool is_command;
 };
 
@@ -112,13 +112,13 @@ static int choose_programs(struct hits *h)
 	       ?: bpf_program__set_autoload(b->progs.on_new_program, true);
 }
 
-/* The last place is that of the function of ours. */
+/* The last places are those of functions of ours. */
 static int configure(struct hits *h, struct err *e)
 {
 	const struct hits_config *c = &h->config;
 	struct hits_bpf *b = h->programs;
 	bool follows = c->follow.has_target || c->follow.has_cgroup;
-	uint32_t nr = (uint32_t)c->nr_places + 1;
+	uint32_t nr = (uint32_t)c->nr_places + HITS_NR_KINDS;
 	uint32_t nr_counts = (uint32_t)(c->nr_events ? c->nr_events : 1) * h->nr_cpus;
 
 	if (!loading_has_trace("sched_switch"))
@@ -183,7 +183,8 @@ static void describe_places(struct hits *h)
 						.is_timed = from->is_timed,
 						.cost_ns = from->cost_ns};
 	}
-	to[h->config.nr_places] = (struct bpf_hits_place){.is_timed = 1, .is_own = 1};
+	for (size_t i = 0; i < HITS_NR_KINDS; i++)
+		to[h->config.nr_places + i] = (struct bpf_hits_place){.is_timed = 1, .is_own = 1};
 }
 
 static int load(struct hits *h, struct err *e)
@@ -250,13 +251,13 @@ static void close_links(struct links *l)
 	*l = (struct links){0};
 }
 
-/* Each file has two links, or each place has two; and there is room for two more. */
+/* Each file has two links, or each place has two; and there is room for our own. */
 static int init_links(struct links *l, const struct way *way, size_t nr_places)
 {
 	if (way->is_perf)
-		l->perf = mem_calloc(2 * nr_places + 2, sizeof(*l->perf));
+		l->perf = mem_calloc(2 * (nr_places + HITS_NR_KINDS), sizeof(*l->perf));
 	else
-		l->fd = mem_calloc(2 * nr_places + 2, sizeof(*l->fd));
+		l->fd = mem_calloc(2 * (nr_places + HITS_NR_KINDS), sizeof(*l->fd));
 	return l->perf || l->fd ? 0 : -ENOMEM;
 }
 
@@ -407,27 +408,39 @@ static int attach(struct links *l, const struct hits *h, const bool *is_out, uin
 
 /* --- what a call costs ----------------------------------------------------------------------- */
 
-/* A function that does nothing, and begins as most do. */
+/* Functions that do nothing, and begin with an instruction of each kind. */
 #if defined(__x86_64__)
-__asm__(".pushsection .text\n.p2align 4\n.type cpuperf_hits_own,@function\n"
-	"cpuperf_hits_own: push %rbp\npop %rbp\nret\n"
-	".size cpuperf_hits_own,.-cpuperf_hits_own\n.popsection");
+#define OWN_TYPE "@function"
+#define OWN_CHEAP "push %rbp\npop %rbp\nret\n"
+#define OWN_STEPPED "mov %rdi,%rax\nret\n"
 #elif defined(__aarch64__)
-__asm__(".pushsection .text\n.p2align 4\n.type cpuperf_hits_own,%function\n"
-	"cpuperf_hits_own: nop\nret\n"
-	".size cpuperf_hits_own,.-cpuperf_hits_own\n.popsection");
+#define OWN_TYPE "%function"
+#define OWN_CHEAP "nop\nret\n"
+#define OWN_STEPPED "mov x0,x0\nret\n"
 #endif
-extern void call_own(void) __asm__("cpuperf_hits_own");
+#define OWN(name, code)                                                                            \
+	__asm__(".pushsection .text\n.p2align 4\n.type " name "," OWN_TYPE "\n" name ": " code      \
+		".size " name ",.-" name "\n.popsection")
+OWN("cpuperf_hits_cheap", OWN_CHEAP);
+OWN("cpuperf_hits_stepped", OWN_STEPPED);
+extern void call_cheap(void) __asm__("cpuperf_hits_cheap");
+extern void call_stepped(void) __asm__("cpuperf_hits_stepped");
+
+typedef void own_fn(void);
+static own_fn *const own_functions[HITS_NR_KINDS] = {
+    [HITS_CHEAP] = call_cheap,
+    [HITS_STEPPED] = call_stepped,
+};
 
 struct own {
 	const char *path;
-	uint64_t offset; /* in the file; 0: not found */
+	uint64_t offset[HITS_NR_KINDS]; /* in the file */
 };
 
 static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct own *own = arg;
-	uint64_t address = (uintptr_t)call_own - info->dlpi_addr;
+	uint64_t address = (uintptr_t)call_cheap - info->dlpi_addr;
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -435,35 +448,38 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
 
 		if (p->p_type != PT_LOAD || address - p->p_vaddr >= p->p_filesz)
 			continue;
-		own->offset = address - p->p_vaddr + p->p_offset;
+		for (size_t k = 0; k < HITS_NR_KINDS; k++)
+			own->offset[k] = (uintptr_t)own_functions[k] - info->dlpi_addr -
+					 p->p_vaddr + p->p_offset;
 		own->path = *info->dlpi_name ? info->dlpi_name : "/proc/self/exe";
 		return 1;
 	}
 	return 0;
 }
 
-static uint64_t time_calls(int nr)
+static uint64_t time_calls(own_fn *fn, int nr)
 {
 	uint64_t begin = clock_monotonic_ns();
 
 	for (int i = 0; i < nr; i++)
-		call_own();
+		fn();
 	return clock_monotonic_ns() - begin;
 }
 
 /* The least of several batches: others may run meanwhile. */
-static struct hits_price measure(const struct hits *h)
+static struct hits_price measure(const struct hits *h, enum hits_kind kind)
 {
-	enum { BATCHES = 10, CALLS = 100 };
+	enum { BATCHES = 5, CALLS = 40 };
+	size_t place = h->config.nr_places + kind;
 	struct hits_price least = {0};
 
 	for (int i = 0; i < BATCHES; i++) {
 		struct hits_sums before, after;
 		uint64_t ns;
 
-		hits_read(h, h->config.nr_places, &before);
-		ns = time_calls(CALLS) / CALLS;
-		hits_read(h, h->config.nr_places, &after);
+		hits_read(h, place, &before);
+		ns = time_calls(own_functions[kind], CALLS) / CALLS;
+		hits_read(h, place, &after);
 		if (after.calls - before.calls != CALLS)
 			return (struct hits_price){0};
 		if (least.cost_ns && ns >= least.cost_ns)
@@ -474,23 +490,28 @@ static struct hits_price measure(const struct hits *h)
 	return least;
 }
 
-/* Sets a breakpoint in our own function: 0 if this way works. It stays there until the end, as
- * removing it takes longer than all the rest. */
+/* Sets breakpoints in our own functions: 0 if this way works. They stay there until the end, as
+ * removing them takes longer than all the rest. */
 static int try_own(struct hits *h)
 {
 	struct own own = {0};
-	uint64_t cookie = cookie_of(h->config.nr_places, 0);
-	struct batch b = {.offset = &own.offset, .cookie = &cookie, .nr = 1, .process = getpid()};
-	int rc = init_links(&h->own, h->way, 1);
+	uint64_t cookie[HITS_NR_KINDS];
+	struct batch b = {.offset = own.offset,
+			  .cookie = cookie,
+			  .nr = HITS_NR_KINDS,
+			  .process = getpid()};
+	int rc = init_links(&h->own, h->way, HITS_NR_KINDS);
 
 	dl_iterate_phdr(find_own, &own);
 	b.path = own.path;
 	if (rc || !own.path)
 		return rc;
+	for (size_t i = 0; i < HITS_NR_KINDS; i++)
+		cookie[i] = cookie_of(h->config.nr_places + i, 0);
 	for (int is_return = !h->way->is_session; is_return >= 0 && rc == 0; is_return--)
 		rc = add_links(&h->own, h, &b, is_return);
-	if (rc == 0)
-		h->price = measure(h);
+	for (int i = 0; i < HITS_NR_KINDS && rc == 0; i++)
+		h->price[i] = measure(h, (enum hits_kind)i);
 	return rc;
 }
 
@@ -603,9 +624,9 @@ enum hits_way hits_way(const struct hits *h)
 	return h->way->id;
 }
 
-struct hits_price hits_price(const struct hits *h)
+struct hits_price hits_price(const struct hits *h, enum hits_kind kind)
 {
-	return h->price;
+	return h->price[kind];
 }
 
 void hits_set_price(struct hits *h, size_t place, struct hits_price price)

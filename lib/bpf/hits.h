@@ -6,7 +6,7 @@
  * Why not a perf event for each function (bpf/probes.h): each would need two, and thousands of
  * functions would take minutes. The kernel sets the breakpoints of a file at once (uprobe_multi),
  * and one program sees entry and return where the kernel has uprobe sessions; what works is found
- * by trying it on a function of ours, which also finds what a call costs here. Everything is read
+ * by trying it on functions of ours, which also finds what a call costs here. Everything is read
  * from mapped memory.
  *
  * Breakpoints vanish with their descriptors: nothing stays if the recorder is killed.
@@ -62,12 +62,14 @@ int hits_open(const struct hits_config *config, struct hits **out, struct err *e
 void hits_close(struct hits *h); /* sets no breakpoint any more; NULL is fine */
 enum hits_way hits_way(const struct hits *h);
 
-/* What a call of a function that is timed, and begins with a cheap instruction, costs here, and how
- * much of that lies between its two readings of the clock: ns. 0: it could not be measured. */
+/* What a call that is timed costs here, and how much of that lies between its two readings of the
+ * clock: ns; by the instruction at the breakpoint: one that the kernel emulates (push), or another,
+ * which is single-stepped. 0: it could not be measured. */
+enum hits_kind { HITS_CHEAP, HITS_STEPPED, HITS_NR_KINDS };
 struct hits_price {
 	uint32_t cost_ns, inside_ns;
 };
-struct hits_price hits_price(const struct hits *h);
+struct hits_price hits_price(const struct hits *h, enum hits_kind kind);
 /* Sets what calls of the function are said to cost, before hits_start. */
 void hits_set_price(struct hits *h, size_t place, struct hits_price price);
 

@@ -48,27 +48,31 @@ static int make_places(struct kernel_way *k, const struct calls_list *list)
 	return 0;
 }
 
-/* What an instruction costs more, or less, than a cheap one lies behind the first reading of the
- * clock. */
-static struct hits_price price_of(const struct functions_place *p, struct hits_price measured)
+/* Of the kinds that were measured the price is that; of others by the table. What a call without
+ * times costs lies in no time of its own. */
+static struct hits_price price_of(const struct hits *h, const struct functions_place *p)
 {
-	static const struct functions_place timed = {.entry = FUNCTIONS_CHEAP,
-						     .ret = FUNCTIONS_RETURN_REPLACED};
-	double table = (double)functions_hit_ns(&timed), of = (double)functions_hit_ns(p);
-	double scale = measured.cost_ns ? measured.cost_ns / table : 1;
-	double inside = measured.cost_ns ? measured.inside_ns : table / 2;
+	enum hits_kind kind = p->entry == FUNCTIONS_STEPPED ? HITS_STEPPED : HITS_CHEAP;
+	const struct functions_place known = {
+	    .entry = kind == HITS_STEPPED ? FUNCTIONS_STEPPED : FUNCTIONS_CHEAP,
+	    .ret = FUNCTIONS_RETURN_REPLACED};
+	struct hits_price measured = hits_price(h, kind);
+	double share = (double)functions_hit_ns(p) / (double)functions_hit_ns(&known);
 
-	inside += (of - table) * scale;
-	if (p->ret != FUNCTIONS_RETURN_REPLACED || inside < 0)
-		inside = 0;
-	return (struct hits_price){(uint32_t)(of * scale), (uint32_t)inside};
+	if (!measured.cost_ns)
+		measured = (struct hits_price){(uint32_t)functions_hit_ns(&known),
+					       (uint32_t)functions_hit_ns(&known) / 2};
+	if (p->ret != FUNCTIONS_RETURN_REPLACED)
+		measured.inside_ns = 0;
+	return (struct hits_price){(uint32_t)(measured.cost_ns * share),
+				   (uint32_t)(measured.inside_ns * share)};
 }
 
 static void set_prices(struct kernel_way *k, struct calls_list *list)
 {
 	for (size_t i = 0; i < list->nr; i++) {
 		struct calls_function *f = &list->function[i];
-		struct hits_price p = price_of(f->place, hits_price(k->hits));
+		struct hits_price p = price_of(k->hits, f->place);
 
 		f->cost_ns = p.cost_ns;
 		f->inside_ns = p.inside_ns;

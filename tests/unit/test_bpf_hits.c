@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "bpf/hits.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
@@ -17,7 +18,7 @@
 
 #define NAMED __attribute__((noinline, noclone, used))
 
-enum { LEAF, SLEEPER, OUTER, DEEP, LEAPER, JUMPER, NR };
+enum { LEAF, SLEEPER, OUTER, DEEP, LEAPER, JUMPER, TELLER, UNTIMED, NR };
 /* Of the way that takes longest to close: a tenth of a second for each. */
 enum { NR_BY_PERF = OUTER + 1 };
 
@@ -59,6 +60,19 @@ NAMED static void leaper(void)
 	longjmp(back, 1);
 }
 
+/* Where they return to: into this program, unless the kernel has replaced the address. */
+NAMED static void *teller(void)
+{
+	sink++;
+	return __builtin_return_address(0);
+}
+
+NAMED static void *untimed(void)
+{
+	sink += 2;
+	return __builtin_return_address(0);
+}
+
 /* Its last act is a jump to leaf, whatever the compiler makes of calls. */
 void test_bpf_hits_jumper(void (*to)(void));
 #if defined(__x86_64__)
@@ -71,7 +85,7 @@ NAMED void test_bpf_hits_jumper(void (*to)(void))
 }
 #endif
 
-static void *const function[NR] = {leaf, sleeper, outer, deep, leaper, test_bpf_hits_jumper};
+static void *const function[NR] = {leaf, sleeper, outer, deep, leaper, test_bpf_hits_jumper, teller, untimed};
 
 static int find_offsets(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -134,7 +148,7 @@ static void open_way(struct measured *m, uint32_t way)
 		m->place[i] = (struct hits_place){.path = path,
 						  .offset = offset[i],
 						  .events = i == LEAF ? 3 : 1,
-						  .is_timed = true};
+						  .is_timed = i != UNTIMED};
 	rc = hits_open(&c, &m->h, &e);
 	if (rc == -EPERM || rc == -ENOTSUP)
 		SKIP("%s", e.msg);
@@ -349,6 +363,20 @@ static void check_leave_out(uint32_t way)
 	assert_int_equal(ended(m, LEAF), 2);
 }
 
+/* Of a function without times the return address is the program's own. */
+static void check_untimed(uint32_t way)
+{
+	struct measured *m = begin(way);
+	Dl_info info;
+
+	assert_int_equal(dladdr(teller(), &info), 0);
+	assert_int_not_equal(dladdr(untimed(), &info), 0);
+	assert_int_equal(ended(m, TELLER), 1);
+	assert_int_equal(sums(m, UNTIMED).calls, 1);
+	assert_int_equal(ended(m, UNTIMED), 0);
+	assert_int_equal(sums(m, UNTIMED).left + sums(m, UNTIMED).skipped, 0);
+}
+
 #define WAY(what, name, way)                                                                       \
 	TEST(what##_by_##name)                                                                     \
 	{                                                                                          \
@@ -360,20 +388,24 @@ WAY(times, session, HITS_SESSION)
 WAY(deep, session, HITS_SESSION)
 WAY(longjmp, session, HITS_SESSION)
 WAY(tail_call, session, HITS_SESSION)
+WAY(untimed, session, HITS_SESSION)
 WAY(counts, multi, HITS_MULTI)
 WAY(times, multi, HITS_MULTI)
 WAY(deep, multi, HITS_MULTI)
 WAY(longjmp, multi, HITS_MULTI)
 WAY(tail_call, multi, HITS_MULTI)
+WAY(untimed, multi, HITS_MULTI)
 WAY(counts, perf, HITS_PERF)
 WAY(times, perf, HITS_PERF)
 
 TEST(price)
 {
 	struct measured *m = begin(HITS_SESSION);
-	struct hits_price p = hits_price(m->h);
+	for (int i = 0; i < HITS_NR_KINDS; i++) {
+		struct hits_price p = hits_price(m->h, (enum hits_kind)i);
 
-	assert_true(p.cost_ns > p.inside_ns && p.inside_ns > 0);
+		assert_true(p.cost_ns > p.inside_ns && p.inside_ns > 0);
+	}
 	hits_set_price(m->h, LEAF, (struct hits_price){1000, 100});
 	hits_set_price(m->h, OUTER, (struct hits_price){5000, 500});
 	outer(0);

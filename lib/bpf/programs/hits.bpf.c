@@ -259,8 +259,9 @@ static __attribute__((noinline)) bool leave_ended(struct bpf_hits_task *s, void 
 	return true;
 }
 
-/* Nothing that is open is in danger if the return address of a call that begins here is replaced. */
-static __always_inline bool is_safe(struct bpf_hits_task *s, void *ctx, __u64 stack)
+/* There is room for the call, and nothing that is open is in danger if the return address of one that
+ * begins here is replaced. */
+static __always_inline bool may_push(struct bpf_hits_task *s, void *ctx, __u64 stack)
 {
 	enum { NEAR = 16 << 10 };
 	__u64 last;
@@ -269,7 +270,9 @@ static __always_inline bool is_safe(struct bpf_hits_task *s, void *ctx, __u64 st
 		return true;
 	last = top(s)->stack;
 	if (last <= stack)
-		return leave_ended(s, ctx, stack);
+		return leave_ended(s, ctx, stack) && s->nr < BPF_HITS_DEPTH;
+	if (s->nr >= BPF_HITS_DEPTH)
+		return false;
 	return last - stack < NEAR || is_same_stack(stack, last);
 }
 
@@ -288,7 +291,7 @@ static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
 	__u64 stack = ctx->sp;
 	struct bpf_hits_call *call;
 
-	if (!is_safe(s, ctx, stack) || s->nr >= BPF_HITS_DEPTH) {
+	if (!may_push(s, ctx, stack)) {
 		__sync_fetch_and_add(&x->skipped, 1);
 		add_cost(s, place->cost_ns);
 		return false;

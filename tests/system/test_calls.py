@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Calls of functions, measured by programs in the kernel: counts are exactly those that the program makes, and times
+are those of its calls. calls.c has the functions. CPUPERF names the program; needs root and a kernel with uprobes.
+"""
+import glob
+import os
+import signal
+import struct
+import subprocess
+
+from kit import CPUPERF, hidden_turns, need_programs, output, run, run_checks
+from sampled import event, text16, Trace, write_spec
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+N, THREADS = 1000, 3
+FUNCTION, HAS_TIMES, BITS = 31, 1, 4
+MS = 1000000
+
+
+def build(folder, *options, name="calls", source="calls.c"):
+    program = os.path.join(folder, name)
+    run("cc", "-O1", "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-pthread", *options, "-o", program, f"{HERE}/{source}", "-ldl")
+    return program
+
+
+def build_library(folder):
+    with open(f"{folder}/library.c", "w", encoding="ascii") as f:
+        f.write("volatile int sum; int in_library(int n) { sum++; return n + 1; }\n")
+    library = f"{folder}/libcalls.so"
+    run("cc", "-O1", "-shared", "-fPIC", "-o", library, f"{folder}/library.c")
+    return library
+
+
+def function_of(payload):
+    names = "event flags way bits address calls wall self cpu max cost".split()
+    f = dict(zip(names, struct.unpack_from("<4I7Q", payload)))
+    f["name"], at = text16(payload, 72)
+    f["object"], at = text16(payload, at)
+    length, nr = struct.unpack_from("<II", payload, at)
+    f["buckets"] = {}
+    for i in range(nr):
+        number, _, count = struct.unpack_from("<IIQ", payload, at + 8 + i * length)
+        f["buckets"][number] = count
+    f["ended"] = sum(f["buckets"].values())
+    return f
+
+
+def traces(folder):
+    return [Trace(path) for path in sorted(glob.glob(f"{folder}/t.*.cpuperf"))]
+
+
+def functions(folder, place=0):
+    """{name: sums} of an event, over all iterations."""
+    found = {}
+    for f in (function_of(p) for t in traces(folder) for p in t.of(FUNCTION)):
+        if f["event"] != place:
+            continue
+        assert f["way"] == 1 and f["bits"] == BITS and f["object"].startswith("/"), f
+        to = found.setdefault(f["name"], dict.fromkeys(("calls", "ended", "wall", "self", "cpu", "cost"), 0) |
+                              {"buckets": {}})
+        for key in ("calls", "ended", "wall", "self", "cpu", "cost"):
+            to[key] += f[key]
+        for bucket, count in f["buckets"].items():
+            to["buckets"][bucket] = to["buckets"].get(bucket, 0) + count
+        to["max"], to["flags"] = f["max"], f["flags"]
+    return found
+
+
+def counts(folder, place=0):
+    """What an event counted, over all CPUs and iterations."""
+    nr = 0
+    for t in traces(folder):
+        begin, end = t.readings.get((0, place)), t.readings.get((1, place))
+        if begin and end:
+            nr += end[1] - begin[1]
+    return nr
+
+
+def notes(folder):
+    return [n for t in traces(folder) for n in t.notes]
+
+
+def names(program, *functions, **keys):
+    """An event for each; unsafe: they are measured at any cost."""
+    return [event(f"function:{program}:{f}", flags=["unsafe"], **keys) for f in functions]
+
+
+def measure(folder, events, program, *words, options=(), code=0, **keys):
+    for path in glob.glob(f"{folder}/t.*") + glob.glob(f"{folder}/s.cpsession"):
+        os.unlink(path)
+    done = run(CPUPERF, write_spec(folder, events, **keys), *options, "--", program, *words, cwd=folder, code=code)
+    found = [functions(folder, i) for i in range(len(events))]
+    for i, functions_of_event in enumerate(found):
+        assert counts(folder, i) == sum(f["calls"] for f in functions_of_event.values()), (i, found)
+    return {name: f for of_event in found for name, f in of_event.items()}, done
+
+
+def check_threads_and_fork(folder):
+    program = build(folder)
+    bare = output(program, "count")
+    found, done = measure(folder, names(program, "leaf"), program, "count")
+    leaf = found["leaf"]
+    assert (leaf["calls"], leaf["ended"]) == ((THREADS + 1) * N,) * 2, leaf
+    assert leaf["self"] == leaf["wall"] and 0 < leaf["cpu"] <= leaf["wall"], leaf
+    assert bare in done.stdout, (bare, done.stdout)
+    found, _ = measure(folder, names(program, "leaf"), program, "count", options=["--no-children"])
+    assert found["leaf"]["calls"] == THREADS * N, found
+
+
+def check_several_events(folder):
+    """A function of two events is in both, and is measured once."""
+    program = build(folder)
+    found, _ = measure(folder, names(program, "leaf", "le*f", "sleeper"), program, "count", "sleep")
+    for place in (0, 1):
+        assert functions(folder, place)["leaf"]["calls"] == (THREADS + 1) * N + 1, place
+    assert functions(folder, 2).keys() == {"sleeper"} and found["sleeper"]["calls"] == 2
+
+
+def check_exec(folder):
+    """The stack of open calls ends with the program."""
+    program = build(folder)
+    found, _ = measure(folder, names(program, "main", "leaf"), program, "count", "exec", "count", "sleep")
+    assert found["leaf"]["calls"] == 2 * (THREADS + 1) * N + 1 == found["leaf"]["ended"], found
+    assert found["main"]["calls"] == 2 and found["main"]["ended"] == 1, found
+
+
+def check_deep(folder):
+    """All are counted; the kernel sees the return of 64 open calls."""
+    program, nr = build(folder), 300003
+    found, _ = measure(folder, names(program, "deep"), program, f"nr={nr}", "deep")
+    deep = found["deep"]
+    assert (deep["calls"], deep["ended"]) == (nr, 64), deep
+    assert any(f"{nr - 64} calls have no times" in n for n in notes(folder)), notes(folder)
+
+
+def check_times(folder):
+    """20 ms are in their bucket, of 16 for each power of two, or behind it; and no time on a CPU."""
+    program = build(folder)
+    found, _ = measure(folder, names(program, "sleeper", "outer", "leaf"), program, "sleep", options=["-r", "2"])
+    outer, sleeper, leaf = found["outer"], found["sleeper"], found["leaf"]
+    assert (outer["calls"], sleeper["calls"], leaf["calls"]) == (2, 4, 2), found
+    assert sleeper["flags"] & HAS_TIMES and sleeper["ended"] == 4
+    assert min(sleeper["buckets"]) >= (24 - BITS) * 16 + (20 * MS >> 24 - BITS), sleeper
+    assert sleeper["wall"] >= 80 * MS and sleeper["max"] >= 20 * MS
+    assert sleeper["cpu"] < sleeper["wall"] / 4 and outer["cpu"] < outer["wall"] / 4, found
+    assert outer["wall"] == outer["self"] + sleeper["wall"] + leaf["wall"], found
+    assert outer["self"] <= outer["wall"] - 80 * MS, found
+    assert outer["cost"] > sleeper["cost"] / 2 > 0, found
+
+
+def check_longjmp(folder):
+    program = build(folder)
+    bare = output(program, "leap", "sleep")
+    found, done = measure(folder, names(program, "leaper", "caller_of_leaper", "leaf", "outer"), program, "leap",
+                          "sleep")
+    for name in ("leaper", "caller_of_leaper"):
+        assert (found[name]["calls"], found[name]["ended"]) == (N, 0), found
+    assert found["leaf"]["calls"] == N + 1 and found["outer"]["ended"] == 1, found
+    assert found["leaf"]["self"] == found["leaf"]["wall"], found
+    assert bare in done.stdout, done.stdout
+
+
+def check_stacks(folder):
+    """A task that changes its stack goes on right, and all its calls are counted."""
+    program = build(folder)
+    for word in ("stacks", "stacks-below"):
+        bare = output(program, word)
+        found, done = measure(folder, names(program, "work", "leaf"), program, word)
+        assert bare in done.stdout, (word, done)
+        assert found["work"]["calls"] == 20 and found["leaf"]["calls"] == 19, (word, found)
+
+
+def check_signal(folder):
+    program = build(folder)
+    bare = output(program, "signal")
+    found, done = measure(folder, names(program, "raiser", "in_handler"), program, "signal")
+    assert bare in done.stdout and found["raiser"]["calls"] == found["in_handler"]["calls"] == 1, (found, done)
+
+
+def check_library(folder):
+    """A library that is loaded while it is measured."""
+    program, library = build(folder), build_library(folder)
+    found, _ = measure(folder, names(library, "in_library"), program, f"load={library}")
+    assert found["in_library"]["calls"] == N, found
+
+
+def check_samples(folder):
+    program = build(folder)
+    events = [event(f"function:{program}:leaf", rate=10, flags=["unsafe", "pc"])]
+    found, _ = measure(folder, events, program, "count")
+    nr = sum(item["samples"] for t in traces(folder) if t.of(9) for item in t.sampling["items"])
+    assert found["leaf"]["calls"] == (THREADS + 1) * N, found
+    # of each CPU every tenth
+    assert nr <= (THREADS + 1) * N // 10 <= nr + os.cpu_count(), nr
+
+
+def check_limit(folder):
+    """What costs too much is counted no longer, by name; with the flag it is."""
+    program = build(folder)
+    events = [event(f"function:{program}:{f}") for f in ("leaf", "sleeper")]
+    done = subprocess.Popen([CPUPERF, write_spec(folder, events), "--", program, "forever"], cwd=folder,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.set_blocking(done.stderr.fileno(), True)
+    children = f"/proc/{done.pid}/task/{done.pid}/children"
+    child = 0
+    while not child:
+        with open(children, encoding="ascii") as f:
+            child = next((int(p) for p in f.read().split() if program in open(f"/proc/{p}/cmdline").read()), 0)
+    before, same = -1, 0
+    while same < 3:  # breakpoints are gone when the program is fast: it is never while they are there
+        with open(f"/proc/{child}/stat", encoding="ascii") as f:
+            system = int(f.read().rsplit(")", 1)[1].split()[12])
+        same = same + 1 if system == before else 0
+        before = system
+        try:
+            done.wait(0.2)
+            break
+        except subprocess.TimeoutExpired:
+            pass
+    os.kill(child, signal.SIGKILL)
+    done.communicate()
+    text = "\n".join(notes(folder))
+    assert "leaf is counted no longer" in text and "max_own_cpu" in text, text
+    assert "sleeper is" not in text, text
+
+
+def check_refused(folder):
+    program = build(folder)
+    done = run(CPUPERF, write_spec(folder, [event(f"function:{program}:leaf", frequency=99)]), "--", program,
+               cwd=folder, code=None)
+    assert done.returncode and "its rate is the calls per sample" in done.stderr, done
+    done = run(CPUPERF, write_spec(folder, [event("software:task_clock", flags=["unsafe"])]), "--", program,
+               cwd=folder, code=None)
+    assert done.returncode and "groups usdt and function" in done.stderr, done
+
+
+need_programs()
+run_checks(globals())
