@@ -4,6 +4,7 @@
 #include "api/works.h"
 
 #include "base/array.h"
+#include "calls/calls.h"
 #include "collect/collect.h"
 #include "kernel/latency.h"
 #include "kernel/probes.h"
@@ -82,6 +83,14 @@ static void probe_works(struct api_works *w, const struct event *ev, struct even
 		 "the flag \"unsafe\" of the event sets the breakpoint all the same");
 }
 
+static const struct event_support *check_calls(struct api_works *w)
+{
+	if (!w->has_calls)
+		calls_check(w->host, &w->calls);
+	w->has_calls = true;
+	return &w->calls;
+}
+
 const char *api_works_check(struct api_works *w, const struct event *ev, struct event_support *out)
 {
 	const struct event_support *programs;
@@ -94,6 +103,8 @@ const char *api_works_check(struct api_works *w, const struct event *ev, struct 
 	pmu_probe_event(w->probe, ev, out);
 	if (out->state == READING_OK && event_is_probe(ev))
 		probe_works(w, ev, out);
+	if (out->state == READING_OK && ev->group->id == EVENT_GROUP_FUNCTION)
+		*out = *check_calls(w);
 	if (event_wait(ev) < 0 && event_latency(ev) < 0)
 		return "";
 	opened = *out;

@@ -15,8 +15,8 @@ struct api_works {
 	struct pmu_probe *probe; /* owned */
 	/* Programs in the kernel, loaded once: that takes a tenth of a second. */
 	struct event_support waits, latencies[EVENT_LATENCY_SYSCALL + 1];
-	struct event_support probes;
-	bool has_waits, has_probes, has_latencies;
+	struct event_support probes, calls;
+	bool has_waits, has_probes, has_latencies, has_calls;
 };
 
 /* 0 or -ENOMEM. */

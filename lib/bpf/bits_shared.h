@@ -24,8 +24,8 @@ static inline __u32 bpf_log2(__u64 n)
 	return (__u32)(n * 0x0101010101010101 >> 56) - 1;
 }
 
-/* The bucket of n in a histogram of nr buckets: below 2^bits each number has one, then each power of
- * two has 2^bits; the last one also has what is greater. */
+/* The bucket of n in a histogram of nr buckets: below 2^bits each number has one, then each power
+ * of two has 2^bits; the last one also has what is greater. */
 static inline __u32 bpf_bucket(__u64 n, __u32 bits, __u32 nr)
 {
 	__u32 log2, at;

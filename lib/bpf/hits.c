@@ -179,9 +179,8 @@ static void describe_places(struct hits *h)
 	for (size_t i = 0; i < h->config.nr_places; i++) {
 		const struct hits_place *from = &h->config.places[i];
 
-		to[i] = (struct bpf_hits_place){.events = from->events,
-						.is_timed = from->is_timed,
-						.cost_ns = from->cost_ns};
+		to[i] = (struct bpf_hits_place){
+		    .events = from->events, .is_timed = from->is_timed, .cost_ns = from->cost_ns};
 	}
 	for (size_t i = 0; i < HITS_NR_KINDS; i++)
 		to[h->config.nr_places + i] = (struct bpf_hits_place){.is_timed = 1, .is_own = 1};
@@ -231,8 +230,8 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-/* The kernel waits at each until nobody runs its programs, 20 to 100 ms: together that is as long as
- * for one. */
+/* The kernel waits at each until nobody runs its programs, 20 to 100 ms: together that is as long
+ * as for one. */
 static void close_links(struct links *l)
 {
 	enum { THREADS = 16 };
@@ -327,7 +326,7 @@ static int add_perf(struct links *l, const struct hits *h, const struct bpf_prog
 
 static int add_links(struct links *l, const struct hits *h, const struct batch *b, bool is_return)
 {
-	const struct bpf_program *p = is_return             ? h->programs->progs.on_return
+	const struct bpf_program *p = is_return            ? h->programs->progs.on_return
 				      : h->way->is_session ? h->programs->progs.on_session
 							   : h->programs->progs.on_entry;
 
@@ -410,16 +409,16 @@ static int attach(struct links *l, const struct hits *h, const bool *is_out, uin
 
 /* Functions that do nothing, and begin with an instruction of each kind. */
 #if defined(__x86_64__)
-#define OWN_TYPE "@function"
-#define OWN_CHEAP "push %rbp\npop %rbp\nret\n"
+#define OWN_TYPE    "@function"
+#define OWN_CHEAP   "push %rbp\npop %rbp\nret\n"
 #define OWN_STEPPED "mov %rdi,%rax\nret\n"
 #elif defined(__aarch64__)
-#define OWN_TYPE "%function"
-#define OWN_CHEAP "nop\nret\n"
+#define OWN_TYPE    "%function"
+#define OWN_CHEAP   "nop\nret\n"
 #define OWN_STEPPED "mov x0,x0\nret\n"
 #endif
 #define OWN(name, code)                                                                            \
-	__asm__(".pushsection .text\n.p2align 4\n.type " name "," OWN_TYPE "\n" name ": " code      \
+	__asm__(".pushsection .text\n.p2align 4\n.type " name "," OWN_TYPE "\n" name ": " code     \
 		".size " name ",.-" name "\n.popsection")
 OWN("cpuperf_hits_cheap", OWN_CHEAP);
 OWN("cpuperf_hits_stepped", OWN_STEPPED);
@@ -496,10 +495,8 @@ static int try_own(struct hits *h)
 {
 	struct own own = {0};
 	uint64_t cookie[HITS_NR_KINDS];
-	struct batch b = {.offset = own.offset,
-			  .cookie = cookie,
-			  .nr = HITS_NR_KINDS,
-			  .process = getpid()};
+	struct batch b = {
+	    .offset = own.offset, .cookie = cookie, .nr = HITS_NR_KINDS, .process = getpid()};
 	int rc = init_links(&h->own, h->way, HITS_NR_KINDS);
 
 	dl_iterate_phdr(find_own, &own);
@@ -550,10 +547,11 @@ static int find_way(struct hits *h, struct err *e)
 		if (ways[i].is_perf && !h->config.pmu)
 			break;
 		if (ways[i].is_perf && h->config.nr_places > HITS_MAX_PERF)
-			return err_set(e, -ENOTSUP,
-				       "this kernel sets breakpoints one by one (Linux 6.6 sets many "
-				       "at once): at most %d functions can be measured",
-				       HITS_MAX_PERF);
+			return err_set(
+			    e, -ENOTSUP,
+			    "this kernel sets breakpoints one by one (Linux 6.6 sets many "
+			    "at once): at most %d functions can be measured",
+			    HITS_MAX_PERF);
 		h->way = &ways[i];
 		rc = load(h, &why) ?: try_own(h);
 		if (rc == 0)

@@ -53,7 +53,8 @@ struct hits_config {
 	uint32_t cpu;  /* one that is online */
 	uint32_t first_way; /* enum hits_way: those before it are not tried */
 	struct follow_config follow;
-	const struct cpuset *cpus; /* calls that begin on other CPUs are not measured; NULL: all are */
+	const struct cpuset
+	    *cpus; /* calls that begin on other CPUs are not measured; NULL: all are */
 };
 
 /* Loads the programs, by the first way that works here. 0 or -errno with *e: -EPERM: not permitted;
@@ -95,7 +96,7 @@ struct hits_sums {
 	uint64_t calls; /* that began */
 	uint64_t wall_ns, self_ns, cpu_ns, cost_ns, max_ns;
 	uint64_t skipped; /* calls without times: too many were open, or the stack was another */
-	uint64_t left; /* calls without times: they were left by no return */
+	uint64_t left;    /* calls without times: they were left by no return */
 };
 void hits_read(const struct hits *h, size_t place, struct hits_sums *out);
 uint64_t hits_calls(const struct hits *h, size_t place); /* of these the calls alone */

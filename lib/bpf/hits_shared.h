@@ -36,7 +36,7 @@ struct bpf_hits_sums {
 	__u64 wall_ns, self_ns, cpu_ns, cost_ns;
 	__u64 max_ns;
 	__u64 skipped; /* calls without times: too many were open, or the stack was another */
-	__u64 left; /* calls without times: something above them on the stack has ended */
+	__u64 left;    /* calls without times: something above them on the stack has ended */
 };
 
 /* A call that is open. */

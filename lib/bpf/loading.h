@@ -55,8 +55,8 @@ void loading_close(void *opened);
 /* Loads the programs. libbpf knows sections of programs by the kernel's tracepoints and iterators,
  * for which it reads all of the kernel's types, which takes 40 ms. Sections with a name of our own
  * are loaded with the types that they need: "cpuperf_trace/NAME", "cpuperf_iter/NAME" and
- * "cpuperf_iter.s/NAME", as tp_btf, iter and iter.s; "cpuperf_session" as kprobe.session for uprobes.
- * 0 or -errno. */
+ * "cpuperf_iter.s/NAME", as tp_btf, iter and iter.s; "cpuperf_session" as kprobe.session for
+ * uprobes. 0 or -errno. */
 int loading_load(struct bpf_object_skeleton *s);
 /* Attaches those of these sections that were loaded and are not attached. 0 or -errno. */
 int loading_attach(struct bpf_object_skeleton *s);

@@ -49,7 +49,7 @@ struct calls {
 	size_t nr_buckets, bucket_room;
 	uint64_t begin_ns, end_ns;
 	uint64_t calls, cost_ns, skipped, left; /* sums over functions */
-	double said_cpu;                     /* what of a CPU the last note said; 0: there was none */
+	double said_cpu; /* what of a CPU the last note said; 0: there was none */
 	bool has_failed;
 
 	/* Per event of the list and CPU: what belongs to the last boundary. */
@@ -365,7 +365,8 @@ static void note_left_out(struct calls *c, struct notes *notes)
 			  c->list.function[out[i].function].place->name, out[i].rate,
 			  out[i].cpu * 100, limit_of(c->use.plan) * 100);
 	if (nr > nr_named)
-		notes_add(notes, 0, "%zu other functions are counted no longer, for the same reason",
+		notes_add(notes, 0,
+			  "%zu other functions are counted no longer, for the same reason",
 			  nr - nr_named);
 }
 
@@ -399,7 +400,8 @@ static void note_cost(struct calls *c, struct notes *notes)
 			  " calls); each call's time contains about %.2g us of it",
 			  cpu * 100, c->calls, inside_us(c));
 	else
-		notes_add(notes, 0, "counting calls costs about %.2g %% of a CPU (%" PRIu64 " calls)",
+		notes_add(notes, 0,
+			  "counting calls costs about %.2g %% of a CPU (%" PRIu64 " calls)",
 			  cpu * 100, c->calls);
 }
 
@@ -419,7 +421,8 @@ static void add_notes(struct source_use *u, struct notes *notes)
 			  c->skipped);
 	if (c->left)
 		notes_add(notes, 0,
-			  "%" PRIu64 " calls have no times: they were left by longjmp, an exception "
+			  "%" PRIu64
+			  " calls have no times: they were left by longjmp, an exception "
 			  "or exec, not by a return",
 			  c->left);
 }

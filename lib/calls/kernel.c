@@ -53,9 +53,9 @@ static int make_places(struct kernel_way *k, const struct calls_list *list)
 static struct hits_price price_of(const struct hits *h, const struct functions_place *p)
 {
 	enum hits_kind kind = p->entry == FUNCTIONS_STEPPED ? HITS_STEPPED : HITS_CHEAP;
-	const struct functions_place known = {
-	    .entry = kind == HITS_STEPPED ? FUNCTIONS_STEPPED : FUNCTIONS_CHEAP,
-	    .ret = FUNCTIONS_RETURN_REPLACED};
+	const struct functions_place known = {.entry = kind == HITS_STEPPED ? FUNCTIONS_STEPPED
+									    : FUNCTIONS_CHEAP,
+					      .ret = FUNCTIONS_RETURN_REPLACED};
 	struct hits_price measured = hits_price(h, kind);
 	double share = (double)functions_hit_ns(p) / (double)functions_hit_ns(&known);
 
@@ -80,7 +80,8 @@ static void set_prices(struct kernel_way *k, struct calls_list *list)
 	}
 }
 
-/* A breakpoint costs each process that has it: of a target that is one process, others have none. */
+/* A breakpoint costs each process that has it: of a target that is one process, others have none.
+ */
 static pid_t only_process(const struct plan_target *t)
 {
 	return t->is_process_only && !t->is_cgroup && t->nr_ids == 1 ? t->ids[0] : 0;

@@ -44,7 +44,7 @@ void calls_list_fini(struct calls_list *l);
 struct calls_sums {
 	uint64_t calls, wall_ns, self_ns, cpu_ns, cost_ns, max_ns;
 	uint64_t skipped; /* calls without times: too many were open, or the stack was another */
-	uint64_t left; /* calls without times: they did not return */
+	uint64_t left;    /* calls without times: they did not return */
 };
 
 struct calls_way {

@@ -162,8 +162,7 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 
 	if (p->source != &kernel_probes_source) {
 		*pos = p->asked->flags_pos;
-		return p->asked->flags & SPEC_UNSAFE &&
-				       p->event.group->id != EVENT_GROUP_FUNCTION
+		return p->asked->flags & SPEC_UNSAFE && p->event.group->id != EVENT_GROUP_FUNCTION
 			   ? err_set(e, -EINVAL,
 				     "the flag \"unsafe\" is for events of the groups usdt and "
 				     "function")

@@ -19,14 +19,8 @@
 static const struct source counters = {.name = "counters"};
 
 const struct source *const source_table[] = {
-    &counters,
-    &kernel_waits_source,
-    &kernel_latency_source,
-    &kernel_probes_source,
-    &calls_source,
-    &heap_source,
-    &marks_source,
-    NULL,
+    &counters,     &kernel_waits_source, &kernel_latency_source, &kernel_probes_source,
+    &calls_source, &heap_source,         &marks_source,          NULL,
 };
 
 static struct source_use *find(const struct source_uses *s, const struct source *source)

@@ -140,8 +140,8 @@ static void make_stack(ucontext_t *c, char *stack, void (*fn)(void))
 static void swap_stacks(int is_second_below)
 {
 	enum { PAGE = 4096, EACH = STACK_BYTES + PAGE };
-	char *memory = mmap(NULL, 2 * EACH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	char *memory =
+	    mmap(NULL, 2 * EACH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	mprotect(memory, PAGE, PROT_NONE);
 	mprotect(memory + EACH, PAGE, PROT_NONE);

@@ -148,6 +148,17 @@ def check_times(folder):
     assert outer["cost"] > sleeper["cost"] / 2 > 0, found
 
 
+def check_iterations(folder):
+    """No call falls between two, and none is in both."""
+    program = build(folder)
+    found, _ = measure(folder, names(program, "leaf", "sleeper"), program, "count", "sleep", "count", "sleep",
+                       duration=0.01, num_iterations=0)
+    assert len({t for t in glob.glob(f"{folder}/t.*.0.cpuperf")}) > 4, traces(folder)
+    leaf, nr = found["leaf"], 2 * (THREADS + 1) * N + 2
+    assert (leaf["calls"], leaf["ended"], found["sleeper"]["ended"]) == (nr, nr, 4), found
+    assert leaf["self"] == leaf["wall"], leaf
+
+
 def check_longjmp(folder):
     program = build(folder)
     bare = output(program, "leap", "sleep")

@@ -1,5 +1,5 @@
-/* Calls of this program's own functions, measured by the programs in the kernel: each way. Needs the
- * right to load them. */
+/* Calls of this program's own functions, measured by the programs in the kernel: each way. Needs
+ * the right to load them. */
 #include "kit.h"
 
 #include "base/err.h"
@@ -85,7 +85,8 @@ NAMED void test_bpf_hits_jumper(void (*to)(void))
 }
 #endif
 
-static void *const function[NR] = {leaf, sleeper, outer, deep, leaper, test_bpf_hits_jumper, teller, untimed};
+static void *const function[NR] = {leaf,   sleeper, outer, deep, leaper, test_bpf_hits_jumper,
+				   teller, untimed};
 
 static int find_offsets(struct dl_phdr_info *info, size_t size, void *arg)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Calls of functions: counted at the entry, per event and CPU and per function; timed at the return,
- * by a stack of open calls that is stored with the task. The breakpoints are in all processes that
- * map the file; only calls of tasks that are measured count.
+ * Calls of functions: counted at the entry, per event and CPU and per function; timed at the
+ * return, by a stack of open calls that is stored with the task. The breakpoints are in all
+ * processes that map the file; only calls of tasks that are measured count.
  *
  * A call is recognised by the address of its return address. What is below that of a call that
  * begins or returns has ended without a return that was seen: by longjmp, by an exception. The
@@ -241,8 +241,8 @@ static long leave_above(__u64 i, struct walk *w)
 
 /* Removes calls that have ended: those below the address at which one begins. The first of them may
  * be open: if it is at that address, it has jumped here as its last act. Else the task has changed
- * its stack: false: the kernel, which has the same rule, would take that one as ended if this return
- * address were replaced, too, and then kill the program when it returns. */
+ * its stack: false: the kernel, which has the same rule, would take that one as ended if this
+ * return address were replaced, too, and then kill the program when it returns. */
 static __attribute__((noinline)) bool leave_ended(struct bpf_hits_task *s, void *ctx, __u64 stack)
 {
 	struct walk w = {.s = s, .stack = stack, .nr = s->nr};
@@ -259,8 +259,8 @@ static __attribute__((noinline)) bool leave_ended(struct bpf_hits_task *s, void 
 	return true;
 }
 
-/* There is room for the call, and nothing that is open is in danger if the return address of one that
- * begins here is replaced. */
+/* There is room for the call, and nothing that is open is in danger if the return address of one
+ * that begins here is replaced. */
 static __always_inline bool may_push(struct bpf_hits_task *s, void *ctx, __u64 stack)
 {
 	enum { NEAR = 16 << 10 };
@@ -320,8 +320,7 @@ static __always_inline bool enter(struct pt_regs *ctx)
 	if (!place)
 		return false;
 	events = place->events & ~disabled;
-	if (!place->is_own &&
-	    (!events || cookie >> 32 != generation || !is_on_measured_cpu(cpu)))
+	if (!place->is_own && (!events || cookie >> 32 != generation || !is_on_measured_cpu(cpu)))
 		return false;
 	s = measured(t);
 	if (!s && place->is_own)
