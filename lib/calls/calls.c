@@ -39,18 +39,18 @@ struct calls {
 	void *opened; /* owned; of the way */
 	struct calls_list list;
 	struct calls_watch *watch; /* owned */
-	uint64_t start_ns;
-	struct seen *seen; /* owned; per function */
+	struct seen *seen;         /* owned; per function */
 
 	/* Between the last two boundaries: */
 	struct trace_function *item; /* owned */
 	size_t nr, room;
 	struct trace_bucket *bucket; /* owned; of all items */
 	size_t nr_buckets, bucket_room;
-	uint64_t begin_ns, end_ns;
-	uint64_t calls, cost_ns, skipped, left; /* sums over functions */
-	double said_cpu; /* what of a CPU the last note said; 0: there was none */
+	uint64_t skipped, left; /* sums over functions */
 	bool has_failed;
+	/* Since it was opened: */
+	uint64_t start_ns, end_ns, calls, cost_ns;
+	double said_cpu; /* the part of a CPU that the last note said; 0: there was none */
 
 	/* Per event of the list and CPU: what belongs to the last boundary. */
 	bool has_counts;
@@ -301,8 +301,7 @@ static void read_calls(struct source_use *u, uint64_t now_ns)
 	int rc = 0;
 
 	c->nr = c->nr_buckets = 0;
-	c->calls = c->cost_ns = c->skipped = c->left = 0;
-	c->begin_ns = c->end_ns;
+	c->skipped = c->left = 0;
 	c->end_ns = now_ns;
 	read_counts(c);
 	for (size_t i = 0; i < c->list.nr && rc == 0; i++)
@@ -383,15 +382,15 @@ static double inside_us(const struct calls *c)
 	return nr > 0 ? sum / nr / 1e3 : 0;
 }
 
-/* At first, and where it has become another. */
+/* At first, and where it has become more. */
 static void note_cost(struct calls *c, struct notes *notes)
 {
-	double time_ns = (double)(c->end_ns - c->begin_ns), cpu;
+	double time_ns = (double)(c->end_ns - c->start_ns), cpu;
 
 	if (!c->calls || time_ns <= 0)
 		return;
 	cpu = (double)c->cost_ns / time_ns;
-	if (c->said_cpu > 0 && cpu < 2 * c->said_cpu && cpu > c->said_cpu / 2)
+	if (c->said_cpu > 0 && cpu < 2 * c->said_cpu)
 		return;
 	c->said_cpu = cpu;
 	if (inside_us(c) > 0)

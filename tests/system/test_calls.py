@@ -68,12 +68,9 @@ def functions(folder, place=0):
 
 def counts(folder, place=0):
     """What an event counted, over all CPUs and iterations."""
-    nr = 0
-    for t in traces(folder):
-        begin, end = t.readings.get((0, place)), t.readings.get((1, place))
-        if begin and end:
-            nr += end[1] - begin[1]
-    return nr
+    return sum(rest[1] * (1 if boundary else -1) for t in traces(folder)
+               for boundary, event_place, state, rest in t.all_readings()
+               if event_place == place and state == 1 and boundary < 2)
 
 
 def notes(folder):
@@ -153,7 +150,7 @@ def check_iterations(folder):
     program = build(folder)
     found, _ = measure(folder, names(program, "leaf", "sleeper"), program, "count", "sleep", "count", "sleep",
                        duration=0.01, num_iterations=0)
-    assert len({t for t in glob.glob(f"{folder}/t.*.0.cpuperf")}) > 4, traces(folder)
+    assert sum(1 for t in traces(folder) for p in t.of(FUNCTION)) > 4
     leaf, nr = found["leaf"], 2 * (THREADS + 1) * N + 2
     assert (leaf["calls"], leaf["ended"], found["sleeper"]["ended"]) == (nr, nr, 4), found
     assert leaf["self"] == leaf["wall"], leaf
