@@ -12,13 +12,15 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define NAMED __attribute__((noinline, noclone, used))
 
-enum { LEAF, SLEEPER, OUTER, DEEP, LEAPER, JUMPER, TELLER, UNTIMED, NR };
+enum { LEAF, SLEEPER, OUTER, DEEP, LEAPER, JUMPER, TELLER, UNTIMED, SWAPPER, NR };
 /* Of the way that takes longest to close: a tenth of a second for each. */
 enum { NR_BY_PERF = OUTER + 1 };
 
@@ -73,6 +75,17 @@ NAMED static void *untimed(void)
 	return __builtin_return_address(0);
 }
 
+static ucontext_t first, second, above;
+
+/* Calls leaf when the task is back on this stack. */
+NAMED static int swapper(ucontext_t *me, ucontext_t *other, int n)
+{
+	swapcontext(me, other);
+	leaf();
+	sink++;
+	return n + 1;
+}
+
 /* Its last act is a jump to leaf, whatever the compiler makes of calls. */
 void test_bpf_hits_jumper(void (*to)(void));
 #if defined(__x86_64__)
@@ -85,8 +98,8 @@ NAMED void test_bpf_hits_jumper(void (*to)(void))
 }
 #endif
 
-static void *const function[NR] = {leaf,   sleeper, outer, deep, leaper, test_bpf_hits_jumper,
-				   teller, untimed};
+static void *const function[NR] = {leaf,   sleeper, outer,  deep, leaper, test_bpf_hits_jumper,
+				   teller, untimed, swapper};
 
 static int find_offsets(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -378,6 +391,55 @@ static void check_untimed(uint32_t way)
 	assert_int_equal(sums(m, UNTIMED).left + sums(m, UNTIMED).skipped, 0);
 }
 
+/* --- other stacks ---------------------------------------------------------------------------- */
+
+enum { SWAPS = 10, STACK_BYTES = 256 << 10, PAGE = 4096 };
+static int swapped;
+
+static void run_first(void)
+{
+	for (int i = 0; i < SWAPS; i++)
+		swapped += swapper(&first, &second, i);
+	swapcontext(&first, &above);
+}
+
+static void run_second(void)
+{
+	for (int i = 0;; i++)
+		swapped += swapper(&second, &first, i);
+}
+
+static void make_stack(ucontext_t *c, char *stack, void (*fn)(void))
+{
+	getcontext(c);
+	c->uc_stack.ss_sp = stack;
+	c->uc_stack.ss_size = STACK_BYTES;
+	c->uc_link = &above;
+	makecontext(c, fn, 0);
+}
+
+/* The program goes on right, whichever stack is above the other; and each call is counted. */
+static void check_stacks(uint32_t way)
+{
+	enum { EACH = STACK_BYTES + PAGE };
+	struct measured *m = begin(way);
+	char *memory =
+	    mmap(NULL, 2 * EACH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		mprotect(memory + i * EACH, PAGE, PROT_NONE);
+		swapped = 0;
+		make_stack(&first, memory + PAGE + (i ? EACH : 0), run_first);
+		make_stack(&second, memory + PAGE + (i ? 0 : EACH), run_second);
+		swapcontext(&above, &first);
+		assert_int_equal(swapped, SWAPS * (SWAPS + 1) / 2 + SWAPS * (SWAPS - 1) / 2);
+	}
+	assert_int_equal(sums(m, SWAPPER).calls, 4 * SWAPS);
+	assert_int_equal(sums(m, LEAF).calls, 4 * SWAPS - 2);
+	munmap(memory, 2 * EACH);
+}
+
 #define WAY(what, name, way)                                                                       \
 	TEST(what##_by_##name)                                                                     \
 	{                                                                                          \
@@ -390,6 +452,7 @@ WAY(deep, session, HITS_SESSION)
 WAY(longjmp, session, HITS_SESSION)
 WAY(tail_call, session, HITS_SESSION)
 WAY(untimed, session, HITS_SESSION)
+WAY(stacks, session, HITS_SESSION)
 WAY(counts, multi, HITS_MULTI)
 WAY(times, multi, HITS_MULTI)
 WAY(deep, multi, HITS_MULTI)
