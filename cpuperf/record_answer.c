@@ -1,6 +1,7 @@
 /*
  * What cpuperf_print prints of a session at its end.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "program.h"
@@ -39,6 +40,13 @@ void recorder_answer(struct recorder *r)
 		log_error("%s: the answer is not written", r->options->output_file);
 }
 
+static bool has_calls(const struct recorder *r)
+{
+	const struct plan *p = r->plan;
+
+	return ARRAY_ANY(ev, p->events, p->nr_events, ev->id >> 11 == EVENT_GROUP_FUNCTION);
+}
+
 /*
  * They are for a person who waits at a terminal: not for services and other programs, nor where
  * less is asked for (--quiet, --live). A flight recorder's snapshots are reported where they are
@@ -50,7 +58,7 @@ bool recorder_shows_functions(const struct recorder *r)
 
 	return !r->is_answered && !o->live && !o->part && !o->is_silent && !o->control &&
 	       !o->output_file && o->std.min_level <= LOG_INFO && r->format->is_for_people &&
-	       r->plan->is_sampling && !r->plan->spec->flight.span_ns &&
+	       (r->plan->is_sampling || has_calls(r)) && !r->plan->spec->flight.span_ns &&
 	       session_nr_done(r->session) && *session_manifest(r->session) &&
 	       isatty(r->results_fd);
 }
@@ -60,7 +68,7 @@ void recorder_print_functions(struct recorder *r, const char *summary)
 	BUF_AUTO(after, MAX_AFTER_BYTES);
 	struct answer a = {.session = session_manifest(r->session),
 			   .format = r->options->output_format,
-			   .report = "flat",
+			   .report = has_calls(r) ? "functions" : "flat",
 			   .fd = r->results_fd};
 
 	buf_printf(&after, "%scpuperf: session ended; saved in %s\n", summary, a.session);

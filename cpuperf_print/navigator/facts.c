@@ -136,6 +136,11 @@ static bool are_latencies(const struct inputs *in)
 	return ARRAY_ANY(x, f->events, f->nr_events, strcmp(x->group, "latency") == 0);
 }
 
+static bool are_functions(const struct inputs *in)
+{
+	return reports_has_functions(in->item[0].facts);
+}
+
 static bool is_diff(const struct inputs *in)
 {
 	return in->nr_diff > 0;
@@ -168,6 +173,7 @@ static const struct {
     {{"lifetimes", {{"top", "2000"}}, false}, is_heap},
     {{"memory", {{"top", "2000"}}, false}, is_mapped},
     {{"latency", {{"top", "2000"}}, false}, are_latencies},
+    {{"functions", {{"top", "2000"}}, false}, are_functions},
     {{"diff", {{"top", "2000"}}, true}, is_diff},
     {{"hosts", {{"top", "2000"}}, false}, are_jobs},
     {{"summary", {{NULL, NULL}}, false}, is_any},

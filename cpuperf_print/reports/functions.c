@@ -47,14 +47,14 @@ struct row {
 /* Over all rows, for the heading. */
 struct sums {
 	uint64_t nr_functions, nr_events, calls;
-	uint64_t timed, cost_ns; /* of functions with times */
-	uint64_t nr_untimed;     /* functions without times */
-	uint64_t nr_open;        /* calls without a time, of functions that have times */
-	uint64_t nr_sampled;     /* functions with sampled times */
-	bool has_cpu;
-	unsigned ways; /* bits, 1 << enum trace_function_way */
-	uint32_t event;
-	char object[OBJECT_BYTES]; /* "": they are of several */
+	uint64_t timed, cost_ns;     /* of functions with times */
+	uint64_t nr_untimed;         /* functions without times */
+	uint64_t nr_open;            /* calls without a time, of functions that have times */
+	uint64_t nr_sampled;         /* functions with sampled times */
+	bool has_cpu, has_patterns;  /* an event is not called as its function */
+	unsigned ways;               /* bits, 1 << enum trace_function_way */
+	char function[OBJECT_BYTES]; /* that one */
+	char object[OBJECT_BYTES];   /* "": they are of several */
 };
 
 struct report {
@@ -227,6 +227,15 @@ static void put_row(const struct report *r, const struct row *row)
 	grid_count(g, f->timed);
 }
 
+static size_t nr_events(const struct profile_facts *f)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < f->nr_events; i++)
+		nr += strcmp(f->events[i].group, "function") == 0;
+	return nr;
+}
+
 static void hide(struct grid_column *c, bool is_hidden)
 {
 	if (is_hidden)
@@ -268,7 +277,7 @@ static struct grid *make_grid(const struct report *r)
 		shorten(of);
 	if (r->j->output->form != GRID_PEOPLE)
 		return reports_grid(r->j, all, nr);
-	hide(&of[EVENT], is_one && s->nr_events == 1);
+	hide(&of[EVENT], nr_events(job_input(r->j)->facts) < 2 || (is_one && !s->has_patterns));
 	hide(&of[OBJECT], is_one && s->object[0]); /* the heading has it */
 	for (size_t i = TIME; i < SAMPLED; i++)
 		hide(&of[i], !has_times);
@@ -379,14 +388,13 @@ static void add_sums(struct report *r, const struct row *row)
 	const struct counts_function *f = row->of;
 	struct sums *s = &r->sums;
 
-	s->nr_events += !s->nr_functions || f->event != s->event;
-	s->event = f->event;
 	if (!s->nr_functions)
 		snprintf(s->object, sizeof(s->object), "%s", row->object);
 	else if (strcmp(s->object, row->object) != 0)
 		s->object[0] = '\0';
 	s->nr_functions++;
 	s->calls += f->calls;
+	s->has_patterns |= strcmp(job_event(r->j, f->event)->label, row->name) != 0;
 	s->ways |= 1U << way_of(f);
 	s->has_cpu |= f->has_cpu;
 	s->nr_sampled += row->sampled != NULL;
@@ -394,8 +402,11 @@ static void add_sums(struct report *r, const struct row *row)
 		s->nr_untimed++;
 		return;
 	}
-	s->timed += f->timed;
-	s->cost_ns += f->cost_ns;
+	if (f->cost_ns && f->timed > s->timed) {
+		s->timed = f->timed;
+		s->cost_ns = f->cost_ns;
+		snprintf(s->function, sizeof(s->function), "%s", row->name);
+	}
 	if (f->calls > f->timed)
 		s->nr_open += f->calls - f->timed;
 }
@@ -541,8 +552,8 @@ static void put_heading(const struct report *r)
 	add_ways(s, &line);
 	put_line(r, &line);
 	if (s->cost_ns && s->timed) {
-		buf_printf(&line, "Measuring added about %s to each call: net is without",
-			   HUMAN((double)s->cost_ns / (double)s->timed, "ns"));
+		buf_printf(&line, "Measuring added about %s to each call of %s: net is without",
+			   HUMAN((double)s->cost_ns / (double)s->timed, "ns"), s->function);
 		put_line(r, &line);
 	}
 	if (s->nr_open) {
@@ -575,7 +586,7 @@ static int put_nothing(struct report *r, struct err *e)
 
 bool reports_has_functions(const struct profile_facts *f)
 {
-	return ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, "function") == 0);
+	return nr_events(f) > 0;
 }
 
 static int print(struct report *r, struct err *e)

@@ -16,7 +16,7 @@ const FILTERS = [
 ];
 const NAMES = { flat: 'Functions', tree: 'Flame graph', timeline: 'In order of time', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
 	locks: 'Locks', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
-	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
+	latency: 'Latencies', functions: 'Calls of functions', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
 	series: 'Over time', 'top-down': 'Top-down' };
 
 let facts = { events: [], reports: [], arguments: {}, sessions: [], notes: [] };
