@@ -193,4 +193,21 @@ def check_exports(folder):
             [100, low(bucket(t[0])), low(bucket(max(t)) + 1)] for t in TIMES], (name, of_calls)
 
 
+def check_metrics(folder):
+    """Sums over all iterations, in both texts; of a function without times its calls alone."""
+    session = record(folder, "s", [of_work(0, calls=102), function("plain", calls=7, has_times=False, address=5, way=3)],
+                     [of_work(1)])
+    wall = sum(map(sum, TIMES))
+    work = 'event="App*",function="App::work(int)",object="/opt/app/prog",address="0x1200",way="kernel"'
+    wanted = [f"calls_total{{{work}}} 202", f"timed_calls_total{{{work}}} 200", f"seconds_total{{{work}}} {wall / 1e9:.9f}",
+              f"self_seconds_total{{{work}}} 0.000080000", f"cpu_seconds_total{{{work}}} 0.000100000",
+              f"cost_seconds_total{{{work}}} 0.000060000",
+              'calls_total{event="App*",function="plain",object="/usr/bin/prog",address="0x5",way="compiled"} 7']
+    for form in ("openmetrics", "prometheus"):
+        lines = output(PRINT, "--quiet", session, f"--output-format={form}", cwd=folder).splitlines()
+        found = [" ".join(line.split(" ")[:2]) if form == "prometheus" else line.rpartition(" ")[0] for line in lines
+                 if line.startswith("cpuperf_functions_")]
+        assert sorted(found) == sorted(f"cpuperf_functions_{w}" for w in wanted), (form, found)
+
+
 run_checks(globals())

@@ -426,7 +426,7 @@ def check_nothing(session):
     for form in stride(("folded", "pprof", "speedscope", "dot", "svg"), 4):
         done = run(file, "--comm=nobody", f"--output-format={form}", f"--output-file={os.path.dirname(session.file)}/none")
         assert f"warning: --output-format={form}: no samples: options exclude all {nr:,}\n" in done.stderr, done
-    for name in ("heap", "latency", "memory", "regions"):
+    for name in ("heap", "latency", "functions", "memory", "regions"):
         assert "\nNo " in output(file, f"--report={name}"), name
         assert f"--report={name}: no rows: " in run(file, f"--report={name}", "--output-format=csv").stderr, name
     assert "--report=records: no rows: " in run(file, "--report=records", "--comm=nobody").stderr
@@ -587,7 +587,7 @@ def check_tally(session, folder):
     for name in stride(("records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads"), 3):
         done = run(f"--session={tally}", f"--report={name}")
         assert done.returncode == 1 and not done.stdout, done
-        assert done.stderr.count("error:") == 1 and "reports of counts: summary, hosts, imbalance, heat, memory, regions, series, latency, changes, top-down;" in done.stderr, done
+        assert done.stderr.count("error:") == 1 and "reports of counts: summary, hosts, imbalance, heat, memory, regions, series, latency, functions, changes, top-down;" in done.stderr, done
         assert f"{tally}: error: has counts only: --report={name} requires samples" in done.stderr, done
     done = run(f"--session={tally}", "--output-format=folded")
     assert done.returncode == 1 and "counts only: --output-format=folded requires samples" in done.stderr, done

@@ -9,6 +9,7 @@
 #include "counts/latency.h"
 #include "exports/exports.h"
 #include "exports/lanes.h"
+#include "exports/openmetrics/functions.h"
 #include "exports/openmetrics/points.h"
 #include "exports/openmetrics/regions.h"
 #include "expose/exposition.h"
@@ -45,7 +46,8 @@ struct openmetrics_export {
 	char rank[ID_BYTES];
 	char session[ID_BYTES], boot[ID_BYTES];
 	struct sizes_sums sizes;
-	int error; /* of latencies */
+	struct counts_functions functions; /* of all iterations */
+	int error;                         /* of latencies and functions */
 };
 
 static void add_trace(void *arg, const struct profile_trace *trace)
@@ -54,6 +56,7 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 
 	for (size_t i = 0; i < trace->nr_histograms && !o->error; i++)
 		o->error = counts_latency_add(&o->x.latencies, &trace->histograms[i], true);
+	o->error = o->error ?: export_add_functions(&o->functions, trace);
 	sizes_add(&o->sizes, trace);
 }
 
@@ -212,7 +215,9 @@ static int put_rest(struct openmetrics_export *o, struct err *e)
 	if (!o->lane->name)
 		put_unread(m, o->j, o->x.sums.end_realtime_ns);
 	put_sizes(o);
-	return openmetrics_put_regions(m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
+	return openmetrics_put_functions(m, o->j, o->opened, &o->functions,
+					 o->x.sums.end_realtime_ns, e)
+		   ?: openmetrics_put_regions(m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
 }
 
 static int put_lane(void *arg, struct export_lane *lane, struct err *e)
@@ -243,6 +248,7 @@ static int put_lane(void *arg, struct export_lane *lane, struct err *e)
 		f->end_ns = o.x.sums.end_realtime_ns;
 	tables_close(&tables);
 	exposition_fini(&o.x);
+	counts_functions_fini(&o.functions);
 	inputs_end_names(lane->j.inputs, input);
 	return rc ?: output_flush(f->j->output, e);
 }
