@@ -1,13 +1,19 @@
 /*
- * Latencies of the page: the histograms of all sessions of a side, by what they are of.
+ * Latencies of the page: the histograms of all sessions of a side, by what they are of; and those
+ * of the calls of functions.
  */
 #include "counts/latency.h"
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
+#include "counts/functions.h"
 #include "page/page.h"
 #include "profile/iterator.h"
+#include "reports/reports.h"
 #include "screen/latency.h"
+#include "symbol/demangle.h"
+#include "trace/reader.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,16 +24,90 @@ enum { MAX_WHATS = 20, MAX_ROWS = 400, DIGITS = 6 };
 
 static bool has_latencies(const struct profile_facts *f)
 {
-	return ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, "latency") == 0);
+	return ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, "latency") == 0) ||
+	       reports_has_functions(f);
 }
 
-static int add_trace(struct page *h, unsigned side, const struct profile_filter *filter,
+/* --- functions: the calls of one are what an event is of ------------------------------------- */
+
+static int by_event_and_time(const void *a, const void *b)
+{
+	const struct counts_function *x = *(const struct counts_function *const *)a;
+	const struct counts_function *y = *(const struct counts_function *const *)b;
+
+	return order_u64(x->event, y->event) ?: order_u64(y->wall_ns, x->wall_ns);
+}
+
+/* name: "": all of the event. 0 or -ENOMEM. */
+static int add_times(struct page *h, unsigned side, const struct counts_function *f,
+		     const char *name)
+{
+	struct histogram *to = latencies_get(&h->latencies[side], f->event, "", name);
+
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr; i++)
+		histogram_add(to, f->bucket[i].number, f->bucket[i].count);
+	to->sum_ns += f->wall_ns;
+	to->max_ns = f->max_ns > to->max_ns ? f->max_ns : to->max_ns;
+	return 0;
+}
+
+/* Histograms of many functions are large: of those before, only the ones that are there now. */
+static bool is_shown(const struct page *h, unsigned side, const struct counts_function *f,
+		     const char *name, size_t nr_of_event)
+{
+	return side == PAGE_NOW
+		   ? nr_of_event <= MAX_WHATS
+		   : latencies_find(&h->latencies[PAGE_NOW], f->event, "", name) != NULL;
+}
+
+/* Of each event those with the most time. 0 or -ENOMEM. */
+static int add_functions(struct page *h, unsigned side, const struct counts_functions *l)
+{
+	MEM_AUTO struct counts_function **rows = dict_pointers(&l->rows);
+	char name[SYMBOL_MAX_NAME_BYTES];
+	size_t nr = 0;
+	int rc = rows ? 0 : -ENOMEM;
+
+	if (rows)
+		order_sort(rows, l->rows.nr, sizeof(*rows), by_event_and_time);
+	for (size_t i = 0; i < l->rows.nr && rc == 0; i++) {
+		const struct counts_function *f = rows[i];
+
+		if (!f->has_times || !f->timed)
+			continue;
+		nr = i && rows[i - 1]->event == f->event ? nr + 1 : 1;
+		symbol_demangle(counts_function_name(l, f), name);
+		rc = add_times(h, side, f, "");
+		if (rc == 0 && is_shown(h, side, f, name, nr))
+			rc = add_times(h, side, f, name);
+	}
+	return rc;
+}
+
+static int add_calls(struct counts_functions *l, const struct profile_filter *filter,
 		     const struct profile_trace *t)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_functions && rc == 0; i++) {
+		const struct trace_function *f = &t->functions[i].function;
+
+		if (profile_filter_has_event(filter, &t->events[f->event]))
+			rc = counts_functions_add(l, f);
+	}
+	return rc;
+}
+
+static int add_trace(struct page *h, unsigned side, struct counts_functions *functions,
+		     const struct profile_filter *filter, const struct profile_trace *t)
 {
 	int rc = 0;
 
 	if (!profile_ranges_has(&filter->iterations, t->head.iteration))
 		return 0;
+	rc = add_calls(functions, filter, t);
 	for (size_t i = 0; i < t->nr_histograms && rc == 0; i++)
 		if (profile_filter_has_event(filter, &t->events[t->histograms[i].event]))
 			rc = counts_latency_add(&h->latencies[side], &t->histograms[i], true);
@@ -36,10 +116,12 @@ static int add_trace(struct page *h, unsigned side, const struct profile_filter 
 
 int page_latency_read(struct page *h, struct err *e)
 {
+	struct counts_functions functions[PAGE_NR_SIDES] = {{.nr_skipped = 0}};
 	const struct inputs *in = h->j->inputs;
 	int rc = 0;
 
 	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
+		const unsigned side = i < in->nr ? PAGE_NOW : PAGE_BEFORE;
 		const struct input *o = &in->item[i];
 		struct profile_iterator *it;
 		struct profile_trace trace;
@@ -48,9 +130,12 @@ int page_latency_read(struct page *h, struct err *e)
 			continue;
 		it = profile_iterator_new(o->session);
 		while (rc == 0 && (rc = profile_iterator_next(it, &trace)) == 1)
-			rc = add_trace(h, i < in->nr ? PAGE_NOW : PAGE_BEFORE, job_filter(h->j, o),
-				       &trace);
+			rc = add_trace(h, side, &functions[side], job_filter(h->j, o), &trace);
 		profile_iterator_free(it);
+	}
+	for (unsigned side = 0; side < PAGE_NR_SIDES; side++) {
+		rc = rc ?: add_functions(h, side, &functions[side]);
+		counts_functions_fini(&functions[side]);
 	}
 	return rc ? err_set(e, rc, "the latencies cannot be read: %s", strerror(-rc)) : 0;
 }

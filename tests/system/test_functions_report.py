@@ -11,6 +11,7 @@ import os
 import re
 import sqlite3
 
+import browser
 import functions_made
 import store
 from functions_made import bucket, function, low
@@ -208,6 +209,29 @@ def check_metrics(folder):
         found = [" ".join(line.split(" ")[:2]) if form == "prometheus" else line.rpartition(" ")[0] for line in lines
                  if line.startswith("cpuperf_functions_")]
         assert sorted(found) == sorted(f"cpuperf_functions_{w}" for w in wanted), (form, found)
+
+
+def check_html(folder):
+    """A chart of each event, with the functions that took most time; with --diff both sides."""
+    if not browser.find():
+        print("not tested: no Chromium here")
+        return
+    many = [function(f"f{i:02}", [10 * i], address=i) for i in range(1, 30)]
+    now = record(folder, "now", [of_work(0), *many], [of_work(1)])
+    was = record(folder, "was", [of_work(1), function("f01", [7, 7], address=1), function("gone", [5], address=2)])
+    for args, before in ((), {}), ((f"--diff={was}",), {"": 103, "App::work(int)": 100}):
+        output(PRINT, "--quiet", f"--session={now}", *args, "--output-format=html", f"--output-file={folder}/page.html")
+        with browser.Browser() as page:
+            page.open(f"{folder}/page.html")
+            assert page.problems() == []
+            assert page.run("[...document.querySelectorAll('#charts .chart h3')].map((e) => e.textContent)") == ["App*"]
+            data = page.run("window.cpuperf.page.data.latencies")
+            assert [x["what"] for x in data] == ["", "App::work(int)"] + [f"f{i:02}" for i in range(29, 10, -1)], data
+            every, work = data[0]["now"], data[1]["now"]
+            assert every["count"] == 200 + 29 and sum(every["buckets"][2::3]) == every["count"], every
+            assert (work["count"], work["max"]) == (200, 90000), work
+            assert abs(work["mean"] - sum(map(sum, TIMES)) / 200) < 0.01 * work["mean"], work
+            assert {x["what"]: x["before"]["count"] for x in data if "before" in x} == before, data
 
 
 run_checks(globals())
