@@ -118,6 +118,26 @@ bool diff_latencies_is_judged(size_t i);
 void diff_latencies_name(const struct dict *kinds, const struct job *j, size_t i,
 			 char name[DIFF_TOTALS_NAME_BYTES]);
 
+/* The functions whose calls are compared as latencies. */
+enum { DIFF_MAX_FUNCTIONS = 10, DIFF_MAX_FUNCTION_BYTES = 1 << 20 };
+struct diff_function {
+	uint32_t event;
+	const char *linkage, *object; /* the name in the table of symbols, and in the file's path */
+	char name[LATENCIES_NAME_BYTES]; /* in the source; "": that of the event */
+};
+struct diff_functions { /* zero-initialise */
+	struct diff_function item[DIFF_MAX_FUNCTIONS];
+	size_t nr, nr_left; /* left: functions beyond that */
+	struct arena texts;
+};
+/* Those of the sessions now that have times, and the most of it. 0 or -ENOMEM; diff_functions_fini
+ * in any case. */
+int diff_functions_choose(struct diff_functions *c, const struct job *j);
+void diff_functions_fini(struct diff_functions *c);
+/* Adds their calls in a trace, as part of their event. 0 or -ENOMEM. */
+int diff_functions_add(const struct diff_functions *c, const struct profile_trace *t,
+		       struct latencies *to);
+
 /* For CI (screen/cases.h). */
 struct diff_case {
 	double relative, limit; /* parts of 1; INFINITY: it was 0 */

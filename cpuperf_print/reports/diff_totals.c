@@ -56,9 +56,10 @@ struct diff_totals {
 	struct amount *amounts; /* owned; with their values */
 	struct total *shown;    /* owned; by amount */
 	size_t nr_amounts;      /* of the times and the events of the session */
-	struct dict kinds;      /* of latencies: their numbers follow the amounts */
-	size_t nr_shown;        /* those that are compared */
-	struct runs *sessions;  /* owned; by input */
+	struct diff_functions functions;
+	struct dict kinds;     /* of latencies: their numbers follow the amounts */
+	size_t nr_shown;       /* those that are compared */
+	struct runs *sessions; /* owned; by input */
 	char text[NR_SIDES][TRACE_TARGET_BYTES];
 	size_t nr_cut[NR_SIDES], nr_failed[NR_SIDES], nr_runs[NR_SIDES];
 	double seconds[NR_SIDES]; /* measured of a run, on the average */
@@ -111,14 +112,19 @@ static struct run *next_run(struct runs *r, size_t nr_amounts)
 }
 
 struct reading_run {
+	const struct diff_totals *t;
 	struct trace_target target;
 	bool has_target;
+	struct latencies functions; /* of the iteration */
+	int error;                  /* of these */
 };
 
 static void see_trace(void *arg, const struct profile_trace *trace)
 {
 	struct reading_run *r = arg;
 
+	if (trace->nr_functions && !r->error)
+		r->error = diff_functions_add(&r->t->functions, trace, &r->functions);
 	if (!trace->target)
 		return;
 	r->has_target = true;
@@ -173,8 +179,9 @@ static int end_run(struct diff_totals *t, struct runs *r)
 
 /* Adds an iteration to its run. */
 static int add_table(struct diff_totals *t, struct runs *r, const struct table *table,
-		     const struct trace_target *target)
+		     const struct reading_run *reading)
 {
+	const struct trace_target *target = &reading->target;
 	const struct profile_filter *filter = &t->j->selection->filter;
 	const struct trace_event *events = t->j->inputs->item[0].facts->events;
 	struct run *run = next_run(r, t->nr_amounts);
@@ -197,7 +204,9 @@ static int add_table(struct diff_totals *t, struct runs *r, const struct table *
 		    profile_filter_has_event(filter, &events[i]))
 			*to = (isnan(*to) ? 0 : *to) + table->totals[i].value;
 	}
-	return add_latencies(t, &r->open, &table->latencies)
+	return reading->error
+		   ?: add_latencies(t, &r->open, &table->latencies)
+		   ?: add_latencies(t, &r->open, &reading->functions)
 		   ?: target->flags & TRACE_TARGET_HAS_ENDED ? end_run(t, r)
 							     : 0;
 }
@@ -207,21 +216,24 @@ static int read_session(struct diff_totals *t, size_t input, struct err *e)
 {
 	const struct input *o = &t->j->inputs->item[input];
 	struct runs *runs = &t->sessions[input];
-	struct reading_run reading = {0};
+	struct reading_run reading = {.t = t};
 	struct tables x;
 	int rc = tables_open(&x, t->j, o, e);
 
 	x.on_trace = see_trace;
 	x.arg = &reading;
 	while (rc == 0 && (rc = tables_next(&x, e)) == 1) {
-		if (t->of_machine)
-			reading = (struct reading_run){.target.flags = TRACE_TARGET_HAS_ENDED,
-						       .has_target = true};
-		rc = reading.has_target ? add_table(t, runs, x.t, &reading.target) : 0;
+		if (t->of_machine) {
+			reading.target = (struct trace_target){.flags = TRACE_TARGET_HAS_ENDED};
+			reading.has_target = true;
+		}
+		rc = reading.has_target ? add_table(t, runs, x.t, &reading) : 0;
 		if (rc)
 			err_set(e, rc, "the runs cannot be compared: %s", strerror(-rc));
 		reading.has_target = false;
+		latencies_fini(&reading.functions);
 	}
+	latencies_fini(&reading.functions);
 	tables_close(&x);
 	if (rc == 0 && runs->open.rows.nr && end_run(t, runs)) /* it goes on */
 		rc = err_set(e, -ENOMEM, "out of memory");
@@ -404,7 +416,8 @@ static bool has_latencies(const struct job *j)
 {
 	const struct profile_facts *facts = j->inputs->item[0].facts;
 
-	return ARRAY_ANY(ev, facts->events, facts->nr_events, strcmp(ev->group, "latency") == 0);
+	return ARRAY_ANY(ev, facts->events, facts->nr_events, strcmp(ev->group, "latency") == 0) ||
+	       reports_has_functions(facts);
 }
 
 int diff_totals_new(struct job *j, bool by_iteration, bool are_runs, struct diff_totals **out,
@@ -427,7 +440,9 @@ int diff_totals_new(struct job *j, bool by_iteration, bool are_runs, struct diff
 	    .sessions = sessions,
 	};
 	diff_latencies_init(&t->kinds);
-	rc = read_all(t, e);
+	rc = diff_functions_choose(&t->functions, j);
+	rc = rc ? err_set(e, rc, "the functions cannot be compared: %s", strerror(-rc))
+		: read_all(t, e);
 	if (rc == 0 && (!j->inputs->item[0].facts->is_sampling || has_latencies(j))) {
 		for (size_t i = 0; i < nr_inputs(j); i++)
 			free_runs(&sessions[i]);
@@ -452,6 +467,7 @@ void diff_totals_free(struct diff_totals *t)
 	mem_free(t->amounts);
 	mem_free(t->shown);
 	dict_fini(&t->kinds);
+	diff_functions_fini(&t->functions);
 	mem_free(t);
 }
 
@@ -609,6 +625,8 @@ int diff_totals_print(struct diff_totals *t, struct err *e)
 	if (t->nr_shown && t->shown[t->nr_shown - 1].is_latency)
 		grid_line(g, "Quantiles are of the replicates with enough latencies for an "
 			     "interval; the longest (max) is not judged.");
+	if (t->functions.nr_left)
+		grid_line(g, "Of functions the ten with the most time are compared.");
 	if (nr_tested && t->of_machine && t->by_iteration)
 		grid_line(g, "Iterations do not show what varies from run to run: name several "
 			     "sessions per side to cover that.");

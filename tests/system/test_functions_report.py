@@ -211,6 +211,28 @@ def check_metrics(folder):
         assert sorted(found) == sorted(f"cpuperf_functions_{w}" for w in wanted), (form, found)
 
 
+def check_diff(folder):
+    """Quantiles of the functions with most time now, of replicates; a change beyond chance is found. An event that is called
+    as its function has no other name."""
+    def times(base):
+        return [base + i for i in range(200)]
+
+    def sessions(name, base):
+        few = [function(f"f{i:02}", [50 + i] * 3, obj=f"/{name}/prog", address=i) for i in range(20)]
+        return record(folder, name, *[[function("work", times(base + 10 * i), obj=f"/{name}/prog", address=base), *few]
+                                      for i in range(6)], label="work")
+
+    was, now = sessions("was", 5000), sessions("now", 9000)
+    found = {r["event"]: r for r in rows(folder, f"--session={now}", f"--diff={was}", "--report=diff")}
+    row = found["work p50"]
+    assert 5100 < float(row["was_count"]) < 5150 and 9100 < float(row["is_count"]) < 9150, row
+    assert row["certain"] == "true" and 70 < float(row["relative"]) < 90, row
+    assert found["work max"]["p"] == "" and {"work, f19 max", "work, f11 max"} <= set(found), found
+    assert "work, f10 max" not in found and "work, f19 p50" not in found, found  # too few calls for an interval
+    text = output(PRINT, "--quiet", f"--session={now}", f"--diff={was}")
+    assert "Of functions the ten with the most time are compared.\n" in text, text
+
+
 def check_html(folder):
     """A chart of each event, with the functions that took most time; with --diff both sides."""
     if not browser.find():
