@@ -465,7 +465,7 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 					  .head = *head,
 					  .events = l->session_events->item,
 					  .pairs = l->pairs};
-	l->has_totals = l->notes_dropped = l->histograms_dropped = false;
+	l->has_totals = l->notes_dropped = l->histograms_dropped = l->functions_dropped = false;
 	l->nr_foreign_readings = 0;
 	l->faults.name = name;
 	l->faults.nr = 0;

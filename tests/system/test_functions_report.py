@@ -211,6 +211,15 @@ def check_metrics(folder):
         assert sorted(found) == sorted(f"cpuperf_functions_{w}" for w in wanted), (form, found)
 
 
+def check_damaged(folder):
+    """A frame that cannot be right is reported, and what is right is printed."""
+    good, other = function("good", [10] * 3), function("other", [10], event=77)
+    for name, bad in (("event", other), ("name", function("", [10])), ("cut", good[:-3])):
+        session = record(folder, name, [good, bad])
+        done = run(PRINT, "--quiet", session, "--report=functions", code=1)
+        assert "good" in done.stdout and "1 function;" in done.stdout and done.stderr.count("error: ") == 1, (name, done)
+
+
 def check_diff(folder):
     """Quantiles of the functions with most time now, of replicates; a change beyond chance is found. An event that is called
     as its function has no other name."""

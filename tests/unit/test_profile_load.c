@@ -7,6 +7,7 @@
 
 #include "base/reading.h"
 #include "profile/iterator.h"
+#include "trace/reader.h"
 #include "trace/writer.h"
 
 #include <sys/stat.h>
@@ -261,5 +262,48 @@ TEST(too_many_notes)
 	assert_non_null(strstr(h.text, "more notes"));
 	tree_drop(&folder, "/s.0.1.cpuperf");
 	assert_int_equal(read_all(&h, check_notes), 1);
+	remove_folder();
+}
+
+static struct trace_function called(uint32_t event, uint64_t calls)
+{
+	return (struct trace_function){.event = event,
+				       .way = TRACE_FUNCTION_KERNEL,
+				       .bits = TRACE_HISTOGRAM_BITS,
+				       .calls = calls,
+				       .name = "f",
+				       .object = "/o"};
+}
+
+static void check_functions(const struct profile_trace *t)
+{
+	size_t nr = t->head.trace ? 0 : PROFILE_MAX_FUNCTIONS;
+
+	assert_int_equal(t->nr_functions, nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(t->functions[i].function.calls, i + 1);
+}
+
+/* One of an event that is not there is skipped and reported; so are those beyond the limit, once.
+ */
+TEST(functions)
+{
+	struct trace_function f = called(NR_EVENTS, 1);
+	struct trace_writer *w;
+	struct heard h;
+
+	open_folder();
+	w = begin(0, 0);
+	trace_writer_function(w, &f);
+	for (unsigned i = 1; i <= PROFILE_MAX_FUNCTIONS + 2; i++) {
+		f = called(i % NR_EVENTS, i);
+		trace_writer_function(w, &f);
+	}
+	end(w, "s.0.0.cpuperf", false);
+	w = begin(1, 1);
+	end(w, "s.0.1.cpuperf", false);
+	assert_int_equal(read_all(&h, check_functions), 2);
+	assert_int_equal(h.nr, 2);
+	assert_non_null(strstr(h.text, "more functions than can be stored"));
 	remove_folder();
 }
