@@ -147,13 +147,13 @@ int require_printer(const char *option, char path[PATH_MAX], struct err *e)
 /* What cpuperf_print proposes: options. Before it has, or without, those of the usual report. */
 static void add_next(const struct answer *a, const char *next, struct buf *out)
 {
-	if (!a->has_samples)
+	if (!a->has_samples && !a->has_calls)
 		return;
 	buf_addc(out, ' ');
 	if (*next)
 		buf_shown(out, next, strlen(next));
 	else
-		buf_adds(out, "--report=tree");
+		buf_adds(out, a->has_samples ? "--report=tree" : "--report=functions");
 }
 
 /* gap: before the command. */

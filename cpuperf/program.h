@@ -83,6 +83,7 @@ struct answer {
 	int fd; /* to print to; where the session is saved is printed on standard error */
 	const char *after; /* what will be printed after it */
 	bool has_samples;
+	bool has_calls;   /* of functions */
 	bool is_saved;    /* else nothing is printed of where it is */
 	const char *full; /* the folder without room for it; or NULL */
 };

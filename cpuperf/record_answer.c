@@ -13,6 +13,13 @@
 
 enum { MAX_AFTER_BYTES = 256 << 10 };
 
+static bool has_calls(const struct recorder *r)
+{
+	const struct plan *p = r->plan;
+
+	return ARRAY_ANY(ev, p->events, p->nr_events, ev->id >> 11 == EVENT_GROUP_FUNCTION);
+}
+
 void recorder_answer(struct recorder *r)
 {
 	bool has_target = r->command || r->attached;
@@ -25,6 +32,7 @@ void recorder_answer(struct recorder *r)
 			   .fd = has_target && !r->options->output_file ? STDERR_FILENO
 									: r->results_fd,
 			   .has_samples = spec_has_samples(r->plan->spec),
+			   .has_calls = has_calls(r),
 			   .is_saved = !r->options->held,
 			   .full = r->options->full};
 
@@ -38,13 +46,6 @@ void recorder_answer(struct recorder *r)
 	r->is_answer_lost = !r->is_answer_whole && r->options->output_file;
 	if (r->is_answer_lost)
 		log_error("%s: the answer is not written", r->options->output_file);
-}
-
-static bool has_calls(const struct recorder *r)
-{
-	const struct plan *p = r->plan;
-
-	return ARRAY_ANY(ev, p->events, p->nr_events, ev->id >> 11 == EVENT_GROUP_FUNCTION);
 }
 
 /*

@@ -30,6 +30,7 @@
 enum {
 	ROWS_FOR_PEOPLE = 20,
 	ROWS_WHEN_BRIEF = 10,
+	ROWS_WHEN_TIGHT = 5,
 	MAX_NAMES = 1 << 18,
 	MAX_NAME_BYTES = 128 << 20,
 	TEXT_BYTES = 8192,
@@ -433,14 +434,22 @@ static size_t select_rows(struct report *r, struct row *rows, size_t nr)
 	return nr_left;
 }
 
+/* 0: all. */
+static uint64_t top_of(const struct report *r)
+{
+	uint64_t usual = ROWS_FOR_PEOPLE;
+
+	if (r->by_session || r->by_iteration)
+		usual = 0;
+	else if (r->j->is_brief)
+		usual = job_is_tight(r->j) ? ROWS_WHEN_TIGHT : ROWS_WHEN_BRIEF;
+	return reports_top(r->j, usual);
+}
+
 /* Prints the rows so far, and begins anew. */
 static int put_rows(struct report *r)
 {
-	const bool is_one = !r->by_session && !r->by_iteration;
-	const uint64_t top = reports_top(r->j, !is_one          ? 0
-					       : r->j->is_brief ? ROWS_WHEN_BRIEF
-								: ROWS_FOR_PEOPLE)
-				 ?: UINT64_MAX;
+	const uint64_t top = top_of(r) ?: UINT64_MAX;
 	MEM_AUTO struct row *rows = make_rows(r);
 	size_t nr;
 
