@@ -1,0 +1,253 @@
+/*
+ * Addresses to places, and sums over processes: the test is the program, and its agent.
+ */
+#include "kit.h"
+
+#include "base/mem.h"
+#include "functions/functions.h"
+#include "hooks/hooks.h"
+#include "wire/functions_memory.h"
+
+#define CPUPERF_MARK_LATE
+#include "cpuperf/mark.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The file of this program, which has its code below this address. */
+static char self[PATH_MAX];
+static struct stat st;
+static struct hooks *hooks;
+static struct functions_header *shared;
+
+static struct functions_header *connect_to(const char *socket)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_FUNCTIONS,
+						 .object = FUNCTIONS_MEMORY_VERSION};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+	struct functions_header *h;
+	struct stat file;
+
+	if (cpuperf_mark_ask(cpuperf_mark_number(socket), &hello, fds) != 1)
+		return NULL;
+	fstat(fds[0], &file);
+	h = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	close(fds[0]);
+	if (h == MAP_FAILED)
+		return NULL;
+	h->nr_mapped = h->nr_slots;
+	return h;
+}
+
+/* The address of the second loadable segment on is its offset in files of one layout; the test
+ * asks by offsets, as the first one is at 0 of both. */
+static const struct functions_place places[] = {
+    {.path = self, .name = "first", .address = 0x100, .size = 0x20},
+    {.path = self, .name = "without_size", .address = 0x140, .size = 0},
+    {.path = self, .name = "last", .address = 0x120, .size = 0x10},
+    {.path = "/nowhere/at/all", .name = "absent", .address = 0x100, .size = 0x20},
+};
+static const struct functions_place *const pointers[] = {&places[0], &places[1], &places[2],
+							 &places[3]};
+
+static void open_hooks(bool has_times)
+{
+	const struct hooks_config config = {
+	    .place = pointers, .nr = 4, .has_times = has_times};
+	struct err e = {0};
+
+	assert_int_equal(hooks_open(&config, &hooks, &e), 0);
+}
+
+HOOK(before_each)
+{
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	assert_true(len > 0);
+	self[len] = '\0';
+	assert_int_equal(stat(self, &st), 0);
+	open_hooks(true);
+	shared = connect_to(hooks_socket(hooks));
+	assert_non_null(shared);
+}
+
+HOOK(after_each)
+{
+	if (shared)
+		munmap(shared, shared->bytes);
+	shared = NULL;
+	hooks_close(hooks);
+	hooks = NULL;
+}
+
+enum { BASE = 0x70000000 };
+
+static void write_object(struct functions_header *h, uint64_t offset, const char *path)
+{
+	struct functions_object *o = (void *)((char *)h + h->objects);
+
+	*o = (struct functions_object){.start = BASE,
+				       .end = BASE + 0x10000,
+				       .offset = offset,
+				       .inode = st.st_ino,
+				       .major = major(st.st_dev),
+				       .minor = minor(st.st_dev)};
+	snprintf(o->path, sizeof(o->path), "%s", path);
+	h->nr_objects = 1;
+}
+
+/* Calls of a function at that offset of the file, in the first slot. */
+static void write_calls(struct functions_header *h, uint64_t address, struct functions_row calls)
+{
+	uint64_t *addresses = (void *)((char *)h + h->addresses);
+	char *slot = (char *)h + h->slots;
+	uint32_t number = h->nr_functions = h->nr_functions ? h->nr_functions + 1 : 2;
+
+	((struct functions_slot *)(void *)slot)->owner = 1;
+	addresses[--number] = address;
+	((struct functions_row *)(void *)(slot + h->rows))[number] = calls;
+	((struct functions_octaves *)(void *)(slot + h->octaves))[number].chunk[0] = number;
+	((struct functions_chunk *)(void *)(slot + h->chunks))[number - 1].bucket[3] = calls.calls;
+}
+
+static struct hooks_sums sums_of(size_t place)
+{
+	struct hooks_sums s;
+
+	hooks_sums(hooks, place, &s);
+	return s;
+}
+
+TEST(an_address_is_a_place)
+{
+	struct hooks_limits l;
+
+	write_object(shared, 0, self);
+	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3, .wall = 30});
+	write_calls(shared, BASE + 0x11f, (struct functions_row){.calls = 2, .wall = 20, .max = 15});
+	write_calls(shared, BASE + 0x140, (struct functions_row){.calls = 5});
+	write_calls(shared, BASE + 0x12f, (struct functions_row){.calls = 7});
+	write_calls(shared, BASE + 0x130, (struct functions_row){.calls = 100}); /* behind it */
+	write_calls(shared, BASE + 0x141, (struct functions_row){.calls = 200});
+	write_calls(shared, BASE + 0xff, (struct functions_row){.calls = 400});
+	write_calls(shared, BASE + 0x10000, (struct functions_row){.calls = 800});
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(sums_of(0).calls, 5);
+	assert_int_equal(sums_of(0).ended, 5);
+	assert_int_equal(sums_of(0).wall_ns > 0, 1);
+	assert_int_equal(hooks_buckets(hooks, 0)[3], 5);
+	assert_int_equal(sums_of(1).calls, 5);
+	assert_int_equal(sums_of(2).calls, 7);
+	assert_int_equal(sums_of(3).calls, 0);
+	assert_null(hooks_buckets(hooks, 3));
+	hooks_limits(hooks, &l);
+	assert_int_equal(l.nameless, 1500);
+	assert_int_equal(l.processes, 1);
+}
+
+TEST(sums_grow_once)
+{
+	struct functions_row *row;
+
+	write_object(shared, 0, self);
+	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3});
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(sums_of(0).calls, 3);
+	row = (struct functions_row *)(void *)((char *)shared + shared->slots + shared->rows) + 1;
+	row->calls = 4;
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(sums_of(0).calls, 4);
+}
+
+TEST(a_mapping_begins_anywhere_in_its_file)
+{
+	write_object(shared, 0x80, self);
+	write_calls(shared, BASE + 0x80, (struct functions_row){.calls = 3});
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(sums_of(0).calls, 3);
+}
+
+TEST(another_file_is_no_place)
+{
+	struct functions_object *o = (void *)((char *)shared + shared->objects);
+
+	write_object(shared, 0, self);
+	o->inode++;
+	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3});
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(sums_of(0).calls, 0);
+}
+
+TEST(a_device_may_have_another_number)
+{
+	struct functions_object *o = (void *)((char *)shared + shared->objects);
+
+	write_object(shared, 0, self);
+	o->minor++;
+	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3});
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(sums_of(0).calls, 3);
+}
+
+TEST(processes_that_have_ended_are_in_sums)
+{
+	char name[64];
+	int status;
+
+	snprintf(name, sizeof(name), "%s", hooks_socket(hooks));
+	write_object(shared, 0, self);
+	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3, .max = 4});
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			struct functions_header *h = connect_to(name);
+
+			if (!h)
+				_exit(1);
+			write_object(h, 0, self);
+			write_calls(h, BASE + 0x100,
+				    (struct functions_row){.calls = 10, .wall = 7, .max = 5});
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_int_equal(hooks_read(hooks), 0);
+		assert_int_equal(hooks_read(hooks), 0);
+		assert_int_equal(sums_of(0).calls, 3 + 10 * (i + 1));
+		assert_int_equal(sums_of(0).ended, 3 + 10 * (i + 1));
+	}
+}
+
+TEST(another_version_is_refused)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_FUNCTIONS,
+						 .object = FUNCTIONS_MEMORY_VERSION + 1};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+
+	assert_int_equal(
+	    cpuperf_mark_ask(cpuperf_mark_number(hooks_socket(hooks)), &hello, fds),
+	    -ECONNREFUSED);
+}
+
+TEST(counts_alone_have_no_buckets)
+{
+	after_each();
+	open_hooks(false);
+	shared = connect_to(hooks_socket(hooks));
+	assert_non_null(shared);
+	assert_int_equal(shared->wants, 0);
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_null(hooks_buckets(hooks, 0));
+}

@@ -1,0 +1,275 @@
+/*
+ * The memory of calls by function: what an agent wrote, and what a hostile program did.
+ */
+#include "kit.h"
+
+#include "base/mem.h"
+#include "wire/functions.h"
+#include "wire/functions_memory.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct wire_functions *memory;
+static struct functions_header *shared; /* the program's */
+static uint64_t *addresses;
+static uint64_t bucket[WIRE_FUNCTIONS_BUCKETS];
+
+static void begin(uint32_t wants, uint64_t factor)
+{
+	const struct wire_functions_config config = {.wants = wants, .factor = factor};
+	uint64_t bytes;
+	int fd;
+
+	assert_int_equal(wire_functions_new(&config, &memory, &fd), 0);
+	assert_int_equal(
+	    pread(fd, &bytes, sizeof(bytes), offsetof(struct functions_header, bytes)),
+	    sizeof(bytes));
+	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	close(fd);
+	addresses = (void *)((char *)shared + shared->addresses);
+	shared->nr_mapped = shared->nr_slots;
+	memset(bucket, 0, sizeof(bucket));
+}
+
+HOOK(before_each)
+{
+	begin(FUNCTIONS_MEMORY_TIMES, UINT64_C(1) << 32);
+}
+
+static void end(void)
+{
+	munmap(shared, shared->bytes);
+	wire_functions_free(memory);
+	memory = NULL;
+}
+
+HOOK(after_each)
+{
+	end();
+}
+
+static char *slot(uint32_t i)
+{
+	char *at = (char *)shared + shared->slots + i * shared->slot_bytes;
+
+	((struct functions_slot *)(void *)at)->owner = 1000 + i;
+	return at;
+}
+
+static struct functions_row *row(uint32_t i, uint32_t number)
+{
+	return (struct functions_row *)(void *)(slot(i) + shared->rows) + number;
+}
+
+static struct functions_octaves *octaves(uint32_t i, uint32_t number)
+{
+	return (struct functions_octaves *)(void *)(slot(i) + shared->octaves) + number;
+}
+
+static struct functions_chunk *chunk(uint32_t i, uint32_t number)
+{
+	return (struct functions_chunk *)(void *)(slot(i) + shared->chunks) + number;
+}
+
+static struct wire_functions_sum sum_of(uint32_t number)
+{
+	struct wire_functions_sum sum = {0};
+
+	wire_functions_add(memory, number, &sum, bucket);
+	return sum;
+}
+
+TEST(sums_are_those_of_all_threads)
+{
+	struct wire_functions_sum sum;
+
+	*row(0, 3) = (struct functions_row){.calls = 5, .wall = 100, .self = 60, .max = 40};
+	*row(127, 3) = (struct functions_row){.calls = 2, .wall = 10, .self = 10, .max = 9};
+	row(1, 4)->calls = 1000;
+	octaves(0, 3)->chunk[0] = 1;
+	octaves(127, 3)->chunk[2] = 7;
+	chunk(0, 0)->bucket[9] = 4;
+	chunk(127, 6)->bucket[15] = 2;
+	sum = sum_of(3);
+	assert_int_equal(sum.calls, 7);
+	assert_int_equal(sum.wall_ns, 110);
+	assert_int_equal(sum.self_ns, 70);
+	assert_int_equal(sum.max_ns, 40);
+	assert_int_equal(bucket[9], 4);
+	assert_int_equal(bucket[2 * 16 + 15], 2);
+	assert_int_equal(sum.cost_ns, 0);
+}
+
+TEST(cost_is_that_of_calls_and_of_those_in_them)
+{
+	shared->inner = 160;
+	shared->outer = 480;
+	*row(0, 3) = (struct functions_row){.calls = 2, .wall = 1000, .inner = 5};
+	octaves(0, 3)->chunk[0] = 1;
+	chunk(0, 0)->bucket[1] = 2;
+	assert_int_equal(sum_of(3).cost_ns, 2 * 10 + 5 * 30);
+	/* of the buckets that it adds alone */
+	assert_int_equal(sum_of(3).cost_ns, 2 * 10 + 5 * 30);
+}
+
+TEST(times_are_converted)
+{
+	end();
+	begin(FUNCTIONS_MEMORY_TIMES, UINT64_C(1) << 31);
+	*row(0, 1) = (struct functions_row){.calls = 1, .wall = 1001, .self = 99, .max = 41};
+	assert_int_equal(sum_of(1).wall_ns, 500);
+	assert_int_equal(sum_of(1).self_ns, 49);
+	assert_int_equal(sum_of(1).max_ns, 20);
+	end();
+	begin(FUNCTIONS_MEMORY_TIMES, UINT64_C(1) << 40);
+	row(0, 1)->wall = UINT64_MAX;
+	assert_int_equal(sum_of(1).wall_ns, UINT64_MAX); /* saturated */
+}
+
+TEST(buckets_are_those_of_a_trace)
+{
+	assert_int_equal(functions_memory_bucket(0), 0);
+	assert_int_equal(functions_memory_bucket(15), 15);
+	assert_int_equal(functions_memory_bucket(16), 16);
+	assert_int_equal(functions_memory_bucket(31), 31);
+	assert_int_equal(functions_memory_bucket(32), 32);
+	assert_int_equal(functions_memory_bucket(33), 32);
+	assert_int_equal(functions_memory_bucket(63), 47);
+	assert_int_equal(functions_memory_bucket(1000), 16 * 6 + 15);
+	assert_int_equal(functions_memory_bucket(UINT64_MAX), WIRE_FUNCTIONS_BUCKETS - 1);
+}
+
+TEST(without_times_there_are_calls)
+{
+	end();
+	begin(0, UINT64_C(1) << 32);
+	assert_true(shared->slot_bytes < 4 << 20);
+	row(126, FUNCTIONS_MEMORY_MAX - 1)->calls = 4;
+	assert_int_equal(sum_of(FUNCTIONS_MEMORY_MAX - 1).calls, 4);
+}
+
+TEST(slots_of_nobody_are_not_read)
+{
+	row(5, 1)->calls = 7;
+	((struct functions_slot *)(void *)slot(5))->owner = 0;
+	assert_int_equal(sum_of(1).calls, 0);
+}
+
+TEST(functions_have_addresses)
+{
+	addresses[0] = 0x1000;
+	addresses[1] = 0x2000;
+	shared->nr_functions = 2;
+	assert_int_equal(wire_functions_nr(memory), 2);
+	assert_int_equal(wire_functions_address(memory, 0), 0); /* the agent's own */
+	assert_int_equal(wire_functions_address(memory, 1), 0x2000);
+	assert_int_equal(wire_functions_address(memory, 2), 0);
+	assert_int_equal(wire_functions_address(memory, UINT32_MAX), 0);
+	shared->nr_functions = UINT32_MAX;
+	assert_int_equal(wire_functions_nr(memory), FUNCTIONS_MEMORY_MAX);
+}
+
+TEST(objects_are_checked)
+{
+	struct functions_object *o = (void *)((char *)shared + shared->objects);
+	struct wire_functions_object found;
+
+	o[0] = (struct functions_object){.start = 0x1000,
+					 .end = 0x2000,
+					 .offset = 0x100,
+					 .inode = 7,
+					 .major = 8,
+					 .minor = 1,
+					 .path = "/lib/a\033b.so"};
+	assert_false(wire_functions_object(memory, 0x1000, &found)); /* there is none yet */
+	shared->nr_objects = 1;
+	assert_false(wire_functions_object(memory, 0xfff, &found));
+	assert_false(wire_functions_object(memory, 0x2000, &found));
+	assert_true(wire_functions_object(memory, 0x1fff, &found));
+	assert_int_equal(found.offset, 0x100);
+	assert_int_equal(found.inode, 7);
+	assert_int_equal(found.major, 8);
+	assert_int_equal(found.minor, 1);
+	assert_null(strchr(found.path, '\033'));
+	memset(o[0].path, 'x', sizeof(o[0].path)); /* without an end, and no path */
+	assert_false(wire_functions_object(memory, 0x1000, &found));
+	o[0].path[0] = '/';
+	assert_true(wire_functions_object(memory, 0x1000, &found));
+	assert_int_equal(strlen(found.path), sizeof(found.path) - 1);
+	shared->nr_objects = UINT32_MAX;
+	assert_false(wire_functions_object(memory, UINT64_MAX - 1, &found));
+}
+
+TEST(hostile_words_are_refused)
+{
+	shared->nr_mapped = UINT32_MAX;
+	shared->slots = shared->slot_bytes = shared->rows = UINT64_MAX / 2;
+	shared->inner = shared->outer = UINT64_MAX;
+	assert_int_equal(sum_of(5).calls, 0);
+	shared->slots = shared->slot_bytes = 0;
+	assert_int_equal(sum_of(FUNCTIONS_MEMORY_MAX).calls, 0);
+	assert_int_equal(sum_of(UINT32_MAX).calls, 0);
+}
+
+TEST(chunks_beyond_the_last_are_none)
+{
+	row(0, 1)->calls = 1;
+	for (uint32_t i = 0; i <= FUNCTIONS_MEMORY_OCTAVES; i++)
+		octaves(0, 1)->chunk[i] = i & 1 ? FUNCTIONS_MEMORY_CHUNKS + 1 : UINT32_MAX;
+	assert_int_equal(sum_of(1).calls, 1);
+	for (size_t i = 0; i < WIRE_FUNCTIONS_BUCKETS; i++)
+		assert_int_equal(bucket[i], 0);
+	octaves(0, 1)->chunk[38] = FUNCTIONS_MEMORY_CHUNKS; /* the last one */
+	chunk(0, FUNCTIONS_MEMORY_CHUNKS - 1)->bucket[15] = UINT64_MAX;
+	assert_int_equal(sum_of(1).calls, 1);
+	assert_int_equal(sum_of(1).calls, 1);
+	assert_int_equal(bucket[WIRE_FUNCTIONS_BUCKETS - 1], UINT64_MAX);
+}
+
+TEST(limits_are_summed)
+{
+	struct wire_functions_limits l;
+
+	*(struct functions_slot *)(void *)slot(0) =
+	    (struct functions_slot){.owner = 1, .deep = 1, .cut = 2, .full = 4};
+	((struct functions_slot *)(void *)slot(127))->cut = 8;
+	shared->missed = 16;
+	shared->nr_joined = 3;
+	shared->nr_patched = 5;
+	shared->nr_unpatched = 6;
+	wire_functions_limits(memory, &l);
+	assert_int_equal(l.untimed, 15);
+	assert_int_equal(l.missed, 16);
+	assert_int_equal(l.joined, 3);
+	assert_int_equal(l.patched, 5);
+	assert_int_equal(l.unpatched, 6);
+}
+
+TEST(the_program_sees_the_end)
+{
+	assert_int_equal(shared->is_closed, 0);
+	wire_functions_free(memory);
+	memory = NULL;
+	assert_int_equal(shared->is_closed, 1);
+}
+
+TEST(a_factor_is_near_the_truth)
+{
+	struct wire_functions_config config;
+
+	wire_functions_configure(&config, false);
+	assert_int_equal(config.wants, 0);
+	wire_functions_configure(&config, true);
+	assert_true(config.wants & FUNCTIONS_MEMORY_TIMES);
+	if (!(config.wants & FUNCTIONS_MEMORY_CYCLES))
+		assert_int_equal(config.factor, UINT64_C(1) << 32);
+	else /* 10 MHz to 10 GHz */
+		assert_in_range(config.factor, (UINT64_C(1) << 32) / 10, (UINT64_C(1) << 32) * 100);
+}
