@@ -171,8 +171,8 @@ static int find_places(struct hooks *h)
 /* Devices of some file systems have another number in mappings than stat(2) says. */
 static bool is_mapped(const struct file *f, const struct wire_functions_object *o)
 {
-	return f->inode == o->inode && ((f->major == o->major && f->minor == o->minor) ||
-					strcmp(f->path, o->path) == 0);
+	return f->inode == o->inode &&
+	       ((f->major == o->major && f->minor == o->minor) || strcmp(f->path, o->path) == 0);
 }
 
 /* The last place that begins there or before. */
@@ -295,8 +295,7 @@ static void add_calls(const struct hooks *h, const struct process *p, bool is_en
 {
 	for (uint32_t i = 1; i < p->nr; i++) {
 		struct wire_functions_sum other = {0};
-		struct function *f =
-		    p->place[i] == NOWHERE ? NULL : &h->functions[p->place[i]];
+		struct function *f = p->place[i] == NOWHERE ? NULL : &h->functions[p->place[i]];
 		struct part *to = f ? is_ended ? &f->ended : &f->all : NULL;
 
 		wire_functions_add(p->memory, i, to ? &to->sum : &other, to ? to->bucket : NULL);

@@ -19,29 +19,27 @@
 /* Where the parts are. The header says it to the program; we do not read it there. */
 #define PAGES(bytes) (((uint64_t)(bytes) + 4095) & ~UINT64_C(4095))
 static const uint64_t OBJECTS = 4096,
-		      PLACES = OBJECTS + PAGES(FUNCTIONS_MEMORY_OBJECTS *
-					       sizeof(struct functions_object)),
+		      PLACES = OBJECTS +
+			       PAGES(FUNCTIONS_MEMORY_OBJECTS * sizeof(struct functions_object)),
 		      ADDRESSES = PLACES + PAGES(FUNCTIONS_MEMORY_PLACES * sizeof(uint64_t)),
 		      SLOTS = ADDRESSES + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(uint64_t));
 /* Of a slot. */
 static const uint64_t ROWS = 4096,
 		      OCTAVES = ROWS + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(struct functions_row)),
-		      CHUNKS = OCTAVES + PAGES(FUNCTIONS_MEMORY_MAX *
-					       sizeof(struct functions_octaves)),
-		      FRAMES = CHUNKS + PAGES(FUNCTIONS_MEMORY_CHUNKS *
-					      sizeof(struct functions_chunk)),
-		      SLOT_BYTES = FRAMES + PAGES(FUNCTIONS_MEMORY_DEPTH *
-						  sizeof(struct functions_frame));
+		      CHUNKS =
+			  OCTAVES + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(struct functions_octaves)),
+		      FRAMES =
+			  CHUNKS + PAGES(FUNCTIONS_MEMORY_CHUNKS * sizeof(struct functions_chunk)),
+		      SLOT_BYTES =
+			  FRAMES + PAGES(FUNCTIONS_MEMORY_DEPTH * sizeof(struct functions_frame));
 
-_Static_assert(sizeof(struct functions_header) <= 4096 &&
-		   sizeof(struct functions_slot) <= 4096,
+_Static_assert(sizeof(struct functions_header) <= 4096 && sizeof(struct functions_slot) <= 4096,
 	       "heads");
 _Static_assert(sizeof(struct functions_row) == 64 && sizeof(struct functions_octaves) == 160 &&
 		   sizeof(struct functions_chunk) == 128 && sizeof(struct functions_frame) == 64 &&
 		   sizeof(struct functions_object) == 512,
 	       "the layout is that of the agent");
-_Static_assert(WIRE_FUNCTIONS_BUCKETS ==
-			   FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_MEMORY_OCTAVE &&
+_Static_assert(WIRE_FUNCTIONS_BUCKETS == FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_MEMORY_OCTAVE &&
 		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH,
 	       "buckets and paths");
 
@@ -207,9 +205,9 @@ void wire_functions_add(const struct wire_functions *f, uint32_t number,
 
 	for (uint32_t i = 0; number < FUNCTIONS_MEMORY_MAX && i < nr; i++) {
 		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
-		const struct functions_row *row = (const struct functions_row *)(const void *)
-						      ((const char *)slot + ROWS) +
-						  number;
+		const struct functions_row *row =
+		    (const struct functions_row *)(const void *)((const char *)slot + ROWS) +
+		    number;
 		uint64_t max_ns, calls;
 
 		if (!READ(slot->owner))

@@ -10,8 +10,8 @@
  * A slot whose thread has ended stays as it is, until another thread takes it and goes on there:
  * numbers only increase.
  *
- * Times are those of the CPU's counter (or ns); the recorder converts them. The calls in progress of
- * a thread are here too, as the agent has no other memory: only the agent reads them.
+ * Times are those of the CPU's counter (or ns); the recorder converts them. The calls in progress
+ * of a thread are here too, as the agent has no other memory: only the agent reads them.
  */
 #ifndef WIRE_FUNCTIONS_MEMORY_H
 #define WIRE_FUNCTIONS_MEMORY_H
@@ -61,8 +61,8 @@ struct functions_header {
 	uint8_t gap[32];
 	/* written by the program */
 	uint32_t nr_objects, nr_functions; /* may be beyond the limit */
-	uint32_t nr_mapped;  /* slots for which the program has addresses; 0: it maps none yet */
-	uint32_t nr_patched; /* entries that were prepared for it by the compiler */
+	uint32_t nr_mapped;    /* slots for which the program has addresses; 0: it maps none yet */
+	uint32_t nr_patched;   /* entries that were prepared for it by the compiler */
 	uint32_t nr_unpatched; /* and remain as they are */
 	uint32_t nr_joined;    /* threads that share the last slot, so far */
 	uint64_t missed;       /* calls of functions without a number, or while it connected */

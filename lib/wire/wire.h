@@ -117,11 +117,11 @@ struct wire_totals {
 	uint32_t unmapped;    /* connections whose programs had no addresses for the memory */
 	uint32_t narrow;      /* of these with addresses: they had them for fewer threads */
 	uint32_t heaps;       /* processes whose heap is measured */
-	uint32_t heaps_refused; /* beyond the limit, or without memory */
-	uint32_t heaps_old;     /* their agents are of another version */
+	uint32_t heaps_refused;                /* beyond the limit, or without memory */
+	uint32_t heaps_old;                    /* their agents are of another version */
 	uint32_t functions, functions_refused; /* the same of calls by function */
-	uint64_t uncounted;     /* threads that could not read their counters any more */
-	uint64_t strangers;     /* marks of threads of other PID namespaces that were not found */
+	uint64_t uncounted; /* threads that could not read their counters any more */
+	uint64_t strangers; /* marks of threads of other PID namespaces that were not found */
 };
 
 /* Creates a socket in the abstract namespace, where nothing is left behind. It serves processes of

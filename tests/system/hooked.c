@@ -48,11 +48,11 @@ static void add_symbols(const struct elf_file *f, const char *path)
 		if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || !s->st_shndx ||
 		    s->st_name >= text.size)
 			continue;
-		places[nr] = (struct functions_place){.path = path,
-						      .name = strdup((const char *)text.data +
-								     s->st_name),
-						      .address = s->st_value,
-						      .size = s->st_size};
+		places[nr] =
+		    (struct functions_place){.path = path,
+					     .name = strdup((const char *)text.data + s->st_name),
+					     .address = s->st_value,
+					     .size = s->st_size};
 		pointers[nr] = &places[nr];
 		nr++;
 	}

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUT __attribute__((noinline))
+#define OUT   __attribute__((noinline))
 #define PLAIN __attribute__((no_instrument_function, noinline))
 
 static volatile int sink;

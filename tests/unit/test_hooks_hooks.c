@@ -60,8 +60,7 @@ static const struct functions_place *const pointers[] = {&places[0], &places[1],
 
 static void open_hooks(bool has_times)
 {
-	const struct hooks_config config = {
-	    .place = pointers, .nr = 4, .has_times = has_times};
+	const struct hooks_config config = {.place = pointers, .nr = 4, .has_times = has_times};
 	struct err e = {0};
 
 	assert_int_equal(hooks_open(&config, &hooks, &e), 0);
@@ -132,7 +131,8 @@ TEST(an_address_is_a_place)
 
 	write_object(shared, 0, self);
 	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3, .wall = 30});
-	write_calls(shared, BASE + 0x11f, (struct functions_row){.calls = 2, .wall = 20, .max = 15});
+	write_calls(shared, BASE + 0x11f,
+		    (struct functions_row){.calls = 2, .wall = 20, .max = 15});
 	write_calls(shared, BASE + 0x140, (struct functions_row){.calls = 5});
 	write_calls(shared, BASE + 0x12f, (struct functions_row){.calls = 7});
 	write_calls(shared, BASE + 0x130, (struct functions_row){.calls = 100}); /* behind it */
@@ -236,9 +236,8 @@ TEST(another_version_is_refused)
 						 .object = FUNCTIONS_MEMORY_VERSION + 1};
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 
-	assert_int_equal(
-	    cpuperf_mark_ask(cpuperf_mark_number(hooks_socket(hooks)), &hello, fds),
-	    -ECONNREFUSED);
+	assert_int_equal(cpuperf_mark_ask(cpuperf_mark_number(hooks_socket(hooks)), &hello, fds),
+			 -ECONNREFUSED);
 }
 
 TEST(counts_alone_have_no_buckets)

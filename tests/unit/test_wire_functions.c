@@ -26,9 +26,8 @@ static void begin(uint32_t wants, uint64_t factor)
 	int fd;
 
 	assert_int_equal(wire_functions_new(&config, &memory, &fd), 0);
-	assert_int_equal(
-	    pread(fd, &bytes, sizeof(bytes), offsetof(struct functions_header, bytes)),
-	    sizeof(bytes));
+	assert_int_equal(pread(fd, &bytes, sizeof(bytes), offsetof(struct functions_header, bytes)),
+			 sizeof(bytes));
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	assert_int_equal(ftruncate(fd, 4096), -1);

@@ -34,9 +34,9 @@
 struct agent_local {
 	uint32_t generation; /* of the connection that the rest is of; never that of a page of 0 */
 	uint8_t is_busy;
-	uint8_t is_joined;           /* its slot is that of several threads */
+	uint8_t is_joined;            /* its slot is that of several threads */
 	uint8_t has_times, is_cycles; /* as the header's wants */
-	uint32_t deep;               /* calls in progress beyond the frames */
+	uint32_t deep;                /* calls in progress beyond the frames */
 	struct functions_row *rows;
 	struct functions_frame *frames, *top, *end; /* top: the next one */
 	struct functions_slot *slot;
@@ -73,15 +73,13 @@ AGENT_EXPORTED void __cyg_profile_func_exit(void *function, void *site);
 
 AGENT_OFTEN bool agent_is_ready(const struct agent_local *t)
 {
-	return AGENT_LIKELY(t->generation ==
-			    *__atomic_load_n(&agent.alive, __ATOMIC_RELAXED)) &&
+	return AGENT_LIKELY(t->generation == *__atomic_load_n(&agent.alive, __ATOMIC_RELAXED)) &&
 	       AGENT_LIKELY(!__atomic_load_n(&agent.shared->is_closed, __ATOMIC_RELAXED));
 }
 
 AGENT_OFTEN uint32_t agent_place(uintptr_t function)
 {
-	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 48) %
-	       FUNCTIONS_MEMORY_PLACES;
+	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 48) % FUNCTIONS_MEMORY_PLACES;
 }
 
 /* FUNCTIONS_MEMORY_MAX: it is not there. The words are found in order, as agent_add adds them. */

@@ -172,8 +172,7 @@ AGENT_RARE uint32_t agent_add(uintptr_t function)
 
 static struct functions_slot *slot_at(uint32_t i)
 {
-	return (void *)((char *)agent.shared + agent.shared->slots +
-			i * agent.shared->slot_bytes);
+	return (void *)((char *)agent.shared + agent.shared->slots + i * agent.shared->slot_bytes);
 }
 
 static bool take(uint32_t i, uint32_t from, uint32_t tid)
@@ -251,8 +250,8 @@ static struct functions_header *map(int fd)
 		h.nr_mapped = nr;
 		h.bytes = h.slots + nr * h.slot_bytes;
 		if (limit.rlim_cur == RLIM_INFINITY || h.bytes <= limit.rlim_cur / 4)
-			at = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_NORESERVE, fd, 0);
+			at = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+				  fd, 0);
 	}
 	if (at == MAP_FAILED)
 		return NULL;

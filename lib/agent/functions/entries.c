@@ -1,7 +1,7 @@
 /*
  * Calls that the compiler puts where a function begins and no register may change: mcount (-pg),
- * __fentry__ (-pg -mfentry), and what patch.c writes over NOPs. They are counted. A call is known by
- * the place behind it, of which each function has one; the recorder finds the function there.
+ * __fentry__ (-pg -mfentry), and what patch.c writes over NOPs. They are counted. A call is known
+ * by the place behind it, of which each function has one; the recorder finds the function there.
  *
  * Where they end is not seen: for that return addresses would have to be replaced, by which
  * programs unwind.

@@ -6,9 +6,9 @@
  * that ends, and in C++ of clang exceptions leave frames behind. They are found by the stack
  * pointer: what is below a call that begins or ends is gone. An inlined function has that of the
  * function around it; two frames of one stack pointer are two calls only if they begin at two
- * places of the code. The compiler may end a function by a jump to the agent: then the stack pointer
- * is that of its caller. Where a program changes stacks (coroutines, signal stacks) calls in progress
- * may be taken for gone: they are counted, and have no time.
+ * places of the code. The compiler may end a function by a jump to the agent: then the stack
+ * pointer is that of its caller. Where a program changes stacks (coroutines, signal stacks) calls
+ * in progress may be taken for gone: they are counted, and have no time.
  *
  * Compiled without vector registers: what is here saves none.
  */
@@ -204,7 +204,8 @@ AGENT_OFTEN void end(struct agent_local *t, const struct end *e)
 	uint64_t now = read_clock(t), time;
 	struct functions_frame *f = t->top - 1;
 
-	if (AGENT_UNLIKELY(t->deep) && f->stack >= e->stack && (f->stack > e->stack || e->is_behind)) {
+	if (AGENT_UNLIKELY(t->deep) && f->stack >= e->stack &&
+	    (f->stack > e->stack || e->is_behind)) {
 		t->deep--;
 		return;
 	}

@@ -97,7 +97,8 @@ static const ElfW(Phdr) *
 
 /* --- a place of NOPs */
 
-/* The length of a NOP: 90, or 0f 1f with operands that are not read, behind prefixes; 0: it is none.
+/* The length of a NOP: 90, or 0f 1f with operands that are not read, behind prefixes; 0: it is
+ * none.
  */
 static size_t nop_length(const uint8_t *at, size_t room)
 {
@@ -276,7 +277,7 @@ static const ElfW(Shdr) *
 
 static void patch_file(struct object *o, int fd)
 {
-	const ElfW(Shdr) *entries, *table;
+	const ElfW(Shdr) * entries, *table;
 	ElfW(Ehdr) head;
 	size_t bytes;
 
@@ -298,9 +299,9 @@ static void patch_file(struct object *o, int fd)
 	    !find_segment(o, o->base + entries->sh_addr, bytes, PF_R))
 		return;
 	table = find_section(&sections, &names, ".symtab");
-	PAGES_AUTO symbols = table ? load(fd, table->sh_offset, table->sh_size,
-					  MAX_SYMBOLS * sizeof(ElfW(Sym)))
-				   : (struct pages){NULL, 0};
+	PAGES_AUTO symbols =
+	    table ? load(fd, table->sh_offset, table->sh_size, MAX_SYMBOLS * sizeof(ElfW(Sym)))
+		  : (struct pages){NULL, 0};
 	if (agent_is_ready(&agent_local) || agent_attach(&agent_local))
 		write_calls(o, (const void *)(o->base + entries->sh_addr),
 			    bytes / sizeof(uintptr_t), &symbols);
