@@ -10,6 +10,7 @@
 #include "elf/reader.h"
 #include "functions/functions.h"
 #include "hooks/hooks.h"
+#include "hooks/prepared.h"
 #include "wire/loadable.h"
 
 #include <elf.h>
@@ -26,6 +27,7 @@ enum { MOST = 1 << 16 };
 static struct functions_place places[MOST];
 static const struct functions_place *pointers[MOST];
 static size_t nr;
+static uint32_t prepared;
 
 static int fail(const char *what, const char *why)
 {
@@ -74,6 +76,7 @@ static int read_files(char *files)
 		if (!whole || elf_file_open(reader, whole, &f, &st, &e))
 			return fail(path, whole ? e.msg : strerror(errno));
 		add_symbols(f, whole);
+		prepared |= hooks_prepared(f);
 		elf_file_close(f);
 	}
 	elf_reader_free(reader);
@@ -110,8 +113,9 @@ static void write_calls(const struct hooks *h, FILE *out)
 	hooks_limits(h, &l);
 	fprintf(out,
 		"limits\tprocesses=%u\tmissed=%" PRIu64 "\tuntimed=%" PRIu64
-		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\n",
-		l.processes, l.missed, l.untimed, l.joined, l.patched, l.unpatched, l.nameless);
+		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\tprepared=%u\n",
+		l.processes, l.missed, l.untimed, l.joined, l.patched, l.unpatched, l.nameless,
+		prepared);
 }
 
 static int run(const struct hooks *h, char **command)

@@ -92,6 +92,27 @@ OUT void handled(int signal)
 	nr_signals++;
 }
 
+static sigjmp_buf outside;
+
+OUT void escape(int signal)
+{
+	(void)signal;
+	nr_signals++;
+	siglongjmp(outside, 1);
+}
+
+PLAIN static timer_t begin_signals(void (*handler)(int))
+{
+	const struct itimerspec every = {{0, 20000}, {0, 20000}};
+	struct sigaction action = {.sa_handler = handler};
+	timer_t timer;
+
+	sigaction(SIGALRM, &action, NULL);
+	timer_create(CLOCK_MONOTONIC, NULL, &timer);
+	timer_settime(timer, 0, &every, NULL);
+	return timer;
+}
+
 OUT void *work(void *arg)
 {
 	for (int i = 0; i < 1000; i++)
@@ -178,18 +199,21 @@ PLAIN int main(int argc, char **argv)
 	} else if (strcmp(mode, "forks") == 0) {
 		forks();
 	} else if (strcmp(mode, "signals") == 0) {
-		struct sigaction action = {.sa_handler = handled};
-		timer_t timer;
-		struct itimerspec every = {{0, 20000}, {0, 20000}};
+		timer_t timer = begin_signals(handled);
 
-		sigaction(SIGALRM, &action, NULL);
-		timer_create(CLOCK_MONOTONIC, NULL, &timer);
-		timer_settime(timer, 0, &every, NULL);
 		while (nr_signals < 2000)
 			for (int i = 0; i < 1000; i++)
 				sink = leaf(i);
-		every = (struct itimerspec){{0, 0}, {0, 0}};
-		timer_settime(timer, 0, &every, NULL);
+		timer_delete(timer);
+		printf("signals %d\n", (int)nr_signals);
+	} else if (strcmp(mode, "escapes") == 0) {
+		timer_t timer = begin_signals(escape);
+
+		if (sigsetjmp(outside, 1) == 0 || nr_signals < 2000)
+			for (;;)
+				sink = leaf(1);
+		timer_delete(timer);
+		sink = again(10);
 		printf("signals %d\n", (int)nr_signals);
 	} else if (strcmp(mode, "killed") == 0) {
 		for (int i = 0; i < 1000; i++)

@@ -15,6 +15,8 @@ X86 = os.uname().machine == "x86_64"
 # What each way sees: the ends of calls, too, or their beginnings alone.
 TIMED = {"-finstrument-functions": True}
 COUNTED = {"-pg": False, "-pg -mfentry": False, "-fpatchable-function-entry=5": False} if X86 else {}
+# As hooks/prepared.h has them.
+PREPARED = {"-finstrument-functions": 1, "-pg": 2, "-pg -mfentry": 4, "-fpatchable-function-entry=5": 8}
 WAYS = TIMED | COUNTED
 
 
@@ -53,6 +55,7 @@ def check_counts_are_those_of_the_program(folder):
         assert calls["leaf"]["ended"] == (10050 if is_timed else 0), (way, calls)
         assert limits["processes"] == 1 and limits["missed"] == 0, (way, limits)
         assert limits["nameless"] == 0, (way, limits)
+        assert limits["prepared"] == PREPARED[way], (way, limits)
 
 
 def check_times_add_up(folder):
@@ -133,13 +136,26 @@ def check_another_program(folder):
 
 
 def check_signal_handlers(folder):
-    for way in WAYS:
+    for way, is_timed in WAYS.items():
         program = build(folder, "hooks_calls.c", f"-O2 {way}")
         calls, limits, done = hooked(folder, program, "signals", code=3)
         number = int(re.search(r"signals (\d+)\n", done.stdout)[1])
         assert counts(calls, "handled") == [number], (way, calls, done.stdout)
         assert counts(calls, "leaf")[0] % 1000 == 0, (way, calls)
+        if is_timed:  # a handler that interrupts the agent, too
+            assert calls["handled"]["ended"] > number * 0.9, (way, calls)
         assert limits["missed"] == 0, (way, limits)
+
+
+def check_signal_handlers_that_jump(folder):
+    for way, is_timed in WAYS.items():
+        program = build(folder, "hooks_calls.c", f"-O2 {way}")
+        calls, limits, done = hooked(folder, program, "escapes", code=3)
+        number = int(re.search(r"signals (\d+)\n", done.stdout)[1])
+        assert counts(calls, "escape", "again") == [number, 11], (way, calls, done.stdout)
+        assert limits["missed"] == 0, (way, limits)
+        if is_timed:  # also where the last one left the agent itself
+            assert calls["again"]["ended"] == 11, (way, calls)
 
 
 def check_killed(folder):
@@ -251,6 +267,11 @@ def check_entries_that_remain(folder):
 
 
 # --- what cannot have the agent
+
+def check_not_prepared(folder):
+    calls, limits, _ = hooked(folder, build(folder, "hooks_calls.c", "-O2"), "plain", code=3)
+    assert not calls and limits["prepared"] == limits["processes"] == 0, (calls, limits)
+
 
 def refused(folder, program, why):
     done = run(HOOKED, os.path.join(folder, "out"), program, program, "plain", code=125)

@@ -5,8 +5,7 @@
  *
  * A guest, as agent/marks.h has it: no lock, no allocation from the program's heap, no output;
  * errno stays. Its entry points may be called in any thread, in signal handlers, before
- * constructors and after destructors, and in a child by fork or vfork. A call that interrupts the
- * agent in its own thread is counted, and has no time: `is_busy`.
+ * constructors and after destructors, and in a child by fork or vfork.
  *
  * After fork the child's memory is a copy, but its view of the recorder's memory is the parent's.
  * A word in a page of MADV_WIPEONFORK says whether the connection is this process's. A child
@@ -33,8 +32,8 @@
 /* What a thread has at hand. In static thread-local storage, so it is small. */
 struct agent_local {
 	uint32_t generation; /* of the connection that the rest is of; never that of a page of 0 */
-	uint8_t is_busy;
-	uint8_t is_joined;            /* its slot is that of several threads */
+	uint8_t is_busy;     /* it connects */
+	uint8_t is_joined;   /* its slot is that of several threads */
 	uint8_t has_times, is_cycles; /* as the header's wants */
 	uint32_t deep;                /* calls in progress beyond the frames */
 	struct functions_row *rows;

@@ -10,6 +10,10 @@
  * pointer is that of its caller. Where a program changes stacks (coroutines, signal stacks) calls
  * in progress may be taken for gone: they are counted, and have no time.
  *
+ * A signal handler may come between any two instructions, and call what is measured, or leave by
+ * longjmp: so no word says that a thread is in here. The handler finds frames as they are. At worst
+ * the call that it interrupts has no time, or a sum lacks one of two times of the same function.
+ *
  * Compiled without vector registers: what is here saves none.
  */
 #include "agent/functions/agent.h"
@@ -77,7 +81,13 @@ AGENT_OFTEN void begin(struct agent_local *t, uint32_t number, uintptr_t functio
 		t->slot->deep++;
 		return;
 	}
+	/* A signal handler that comes between has frames of its own from t->top on, and leaves it
+	 * as it was. Until the frame is in, it writes there; after that it reads the stack pointer.
+	 */
+	f->stack = stack;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->top = f + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->children = 0;
 	f->inner = 0;
 	f->stack = stack;
@@ -101,13 +111,8 @@ AGENT_OFTEN void enter(uintptr_t function, uintptr_t stack, uintptr_t where)
 			return;
 	}
 	agent_count(t, &t->rows[number].calls);
-	if (!t->has_times || t->is_busy)
-		return;
-	t->is_busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	begin(t, number, function, stack, where);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	t->is_busy = 0;
+	if (t->has_times)
+		begin(t, number, function, stack, where);
 }
 
 /* The bucket's place; NULL: there is no chunk left. */
@@ -117,7 +122,9 @@ static AGENT_RARE uint64_t *add_chunk(struct agent_local *t, uint32_t *chunk, un
 		t->slot->full++;
 		return NULL;
 	}
-	__atomic_store_n(chunk, ++t->slot->nr_chunks, __ATOMIC_RELEASE);
+	t->slot->nr_chunks++;
+	if (!*chunk)
+		__atomic_store_n(chunk, t->slot->nr_chunks, __ATOMIC_RELEASE);
 	return &t->chunks[*chunk - 1].bucket[bucket % FUNCTIONS_MEMORY_OCTAVE];
 }
 
@@ -215,25 +222,21 @@ AGENT_OFTEN void end(struct agent_local *t, const struct end *e)
 			return;
 	}
 	time = now > f->begin ? now - f->begin : 0;
-	t->top = f;
 	add(t, f, time);
 	if (f > t->frames) {
 		f[-1].children += time;
 		f[-1].inner += 1 + f->inner;
 	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->top = f;
 }
 
 AGENT_OFTEN void leave(const struct end *e)
 {
 	struct agent_local *t = &agent_local;
 
-	if (AGENT_UNLIKELY(!agent_is_ready(t)) || t->is_busy || t->top == t->frames)
-		return;
-	t->is_busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	end(t, e);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	t->is_busy = 0;
+	if (AGENT_LIKELY(agent_is_ready(t)) && t->top > t->frames)
+		end(t, e);
 }
 
 /* site is where the function was called, for which all functions inlined in it have the same. */
