@@ -64,6 +64,11 @@ bool agent_meet(uintptr_t where);
 #if defined(__x86_64__)
 #define AGENT_SAVES __attribute__((no_caller_saved_registers))
 AGENT_SAVES void agent_entry(void);
+/* The same, and what is called where it ends with the same stack pointer. */
+AGENT_SAVES void agent_begin(void);
+AGENT_SAVES void agent_end(void);
+/* agent_meet, with all registers saved. */
+AGENT_SAVES bool agent_meet_saved(uintptr_t where);
 #endif
 
 /* What the compiler calls. */

@@ -40,8 +40,6 @@ AGENT_SAVES static AGENT_RARE void measure_state(void)
 	__atomic_store_n(&state_bytes, (bytes + 63) & ~63u, __ATOMIC_RELAXED);
 }
 
-/* agent_meet, with all registers saved. */
-AGENT_SAVES bool agent_meet_saved(uintptr_t where);
 __asm__(".pushsection .text\n"
 	".hidden agent_meet_saved\n"
 	".globl agent_meet_saved\n"

@@ -256,3 +256,44 @@ void __cyg_profile_func_exit(void *function, void *site)
 	if (!agent.is_off)
 		leave(&e);
 }
+
+#if defined(__x86_64__)
+/* Sleds: both calls stand where the stack pointer is that of the function's beginning. */
+
+void agent_begin(void)
+{
+	struct agent_local *t = &agent_local;
+	const uintptr_t where = (uintptr_t)__builtin_return_address(0);
+	uint32_t number = FUNCTIONS_MEMORY_MAX;
+
+	if (agent.is_off)
+		return;
+	if (AGENT_LIKELY(agent_is_ready(t)))
+		number = agent_find(where);
+	if (AGENT_UNLIKELY(number == FUNCTIONS_MEMORY_MAX)) {
+		if (!agent_meet_saved(where))
+			return;
+		number = agent_find(where);
+	}
+	agent_count(t, &t->rows[number].calls);
+	if (t->has_times)
+		begin(t, number, where, (uintptr_t)__builtin_frame_address(0), where);
+}
+
+void agent_end(void)
+{
+	struct agent_local *t = &agent_local;
+	const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+	struct functions_frame *f;
+
+	if (agent.is_off || !agent_is_ready(t))
+		return;
+	for (f = t->top; f > t->frames && f[-1].stack < stack; f--)
+		;
+	if (f > t->frames && f[-1].stack == stack) {
+		const struct end e = {f[-1].function, stack, false};
+
+		end(t, &e);
+	}
+}
+#endif

@@ -1,6 +1,8 @@
 /*
  * Functions that begin with NOPs (-fpatchable-function-entry=N, N of 5 at least): before the
- * program's first line they become calls of agent_entry.
+ * program's first line they become calls of agent_entry. And those with sleds of XRay
+ * (-fxray-instrument of clang) where they begin and end, which become calls of agent_begin and
+ * agent_end, so that these have times.
  *
  * Where they are is said by the section __patchable_function_entries. With M, a number of NOPs
  * before a function's label, it names an address from which nobody comes by a call, and the label
@@ -33,8 +35,6 @@ enum {
 	MAX_SYMBOLS = 1 << 22,
 	MAX_ENTRIES = 1 << 20,
 };
-
-static const char section_name[] = "__patchable_function_entries";
 
 /* glibc has it since 2.32. */
 extern char __libc_single_threaded __attribute__((weak));
@@ -77,7 +77,7 @@ struct object {
 	uintptr_t base;
 	const ElfW(Phdr) * segments;
 	size_t nr_segments;
-	const char *stub; /* a jump to agent_entry that its calls can reach; NULL: none yet */
+	const char *stubs; /* jumps that its calls can reach; NULL: none yet */
 };
 
 /* The segment that has so many bytes at the address. NULL: none. */
@@ -126,12 +126,12 @@ static size_t nop_length(const uint8_t *at, size_t room)
 	return len <= room ? len : 0;
 }
 
-/* How many bytes of whole NOPs there are, CALL_BYTES or a few more; 0: not as many. */
-static size_t nops_length(const uint8_t *at, size_t room)
+/* How many bytes of whole NOPs there are, at least as many or a few more; 0: not as many. */
+static size_t nops_length(const uint8_t *at, size_t least, size_t room)
 {
 	size_t sum = 0, len;
 
-	while (sum < CALL_BYTES) {
+	while (sum < least) {
 		len = nop_length(at + sum, room - sum);
 		if (!len)
 			return 0;
@@ -140,11 +140,24 @@ static size_t nops_length(const uint8_t *at, size_t room)
 	return sum;
 }
 
-/* A page with a jump, below or above the object. */
-static const char *make_stub(uintptr_t near)
+/* Where calls lead, by jumps of a page below or above the object. */
+enum stub { STUB_ENTRY, STUB_BEGIN, STUB_END, NR_STUBS, STUB_DISTANCE = 16 };
+
+static void write_stubs(char *page)
 {
 	static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* to the address behind it */
-	const uint64_t target = (uintptr_t)agent_entry;
+	const uint64_t target[NR_STUBS] = {[STUB_ENTRY] = (uintptr_t)agent_entry,
+					   [STUB_BEGIN] = (uintptr_t)agent_begin,
+					   [STUB_END] = (uintptr_t)agent_end};
+
+	for (int i = 0; i < NR_STUBS; i++) {
+		memcpy(page + i * STUB_DISTANCE, jump, sizeof(jump));
+		memcpy(page + i * STUB_DISTANCE + sizeof(jump), &target[i], sizeof(target[i]));
+	}
+}
+
+static const char *make_stubs(uintptr_t near)
+{
 	uintptr_t from = near & ~(uintptr_t)(STUB_STEP - 1);
 
 	for (uintptr_t i = 1; i < STUB_TRIES; i++) {
@@ -158,8 +171,7 @@ static const char *make_stub(uintptr_t near)
 		if (at == MAP_FAILED)
 			continue;
 		if ((uintptr_t)at == want) {
-			memcpy(at, jump, sizeof(jump));
-			memcpy(at + sizeof(jump), &target, sizeof(target));
+			write_stubs(at);
 			if (mprotect(at, STUB_BYTES, PROT_READ | PROT_EXEC) == 0)
 				return at;
 		}
@@ -169,32 +181,57 @@ static const char *make_stub(uintptr_t near)
 }
 
 /* Its pages remain executable meanwhile: where that is forbidden nothing is written. */
-static bool write_call(struct object *o, uint8_t *at)
+static bool write_code(uint8_t *at, const uint8_t *code, size_t len)
 {
-	const ElfW(Phdr) *segment = find_segment(o, (uintptr_t)at, CALL_BYTES, PF_R | PF_X);
-	size_t len, bytes;
-	uint8_t *page;
+	uint8_t *page = (uint8_t *)((uintptr_t)at & ~(uintptr_t)4095);
+	size_t bytes = (size_t)(at + len - page);
+
+	if (mprotect(page, bytes, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return false;
+	memcpy(at, code, len);
+	(void)mprotect(page, bytes, PROT_READ | PROT_EXEC);
+	return true;
+}
+
+/* code: of len bytes, which begins with the call that is made here. */
+static bool write_call(struct object *o, uint8_t *at, enum stub stub, uint8_t *code, size_t len)
+{
 	int64_t distance;
 	int32_t near;
 
-	if (!segment || segment->p_flags & PF_W)
+	if (!o->stubs)
+		o->stubs = make_stubs((uintptr_t)at);
+	if (!o->stubs)
 		return false;
-	len = nops_length(at, o->base + segment->p_vaddr + segment->p_filesz - (uintptr_t)at);
-	if (!len || (!o->stub && !(o->stub = make_stub((uintptr_t)at))))
-		return false;
-	distance = (intptr_t)o->stub - ((intptr_t)at + CALL_BYTES);
+	distance = (intptr_t)o->stubs + stub * STUB_DISTANCE - ((intptr_t)at + CALL_BYTES);
 	near = (int32_t)distance;
 	if (near != distance)
 		return false;
-	page = (uint8_t *)((uintptr_t)at & ~(uintptr_t)4095);
-	bytes = (size_t)(at + len - page);
-	if (mprotect(page, bytes, PROT_READ | PROT_WRITE | PROT_EXEC))
+	code[0] = 0xe8;
+	memcpy(code + 1, &near, sizeof(near));
+	return write_code(at, code, len);
+}
+
+/* How many bytes of code that is not written are at the address; 0: none. */
+static size_t room_of(const struct object *o, const uint8_t *at)
+{
+	const ElfW(Phdr) *segment = find_segment(o, (uintptr_t)at, CALL_BYTES, PF_R | PF_X);
+
+	return segment && !(segment->p_flags & PF_W)
+		   ? o->base + segment->p_vaddr + segment->p_filesz - (uintptr_t)at
+		   : 0;
+}
+
+static bool write_entry(struct object *o, uint8_t *at)
+{
+	enum { MOST = CALL_BYTES + 15 };
+	size_t room = room_of(o, at), len = room ? nops_length(at, CALL_BYTES, room) : 0;
+	uint8_t code[MOST];
+
+	if (!len)
 		return false;
-	at[0] = 0xe8;
-	memcpy(at + 1, &near, sizeof(near));
-	memset(at + CALL_BYTES, 0x90, len - CALL_BYTES);
-	(void)mprotect(page, bytes, PROT_READ | PROT_EXEC);
-	return true;
+	memset(code, 0x90, sizeof(code));
+	return write_call(o, at, STUB_ENTRY, code, len);
 }
 
 /* --- which places */
@@ -257,7 +294,7 @@ static void write_calls(struct object *o, const uintptr_t *entry, size_t nr,
 	if (places.at)
 		see_functions(&s, o, symbols);
 	for (size_t i = 0; places.at && i < room; i++)
-		done += s.is_function[i] && write_call(o, (uint8_t *)s.place[i]);
+		done += s.is_function[i] && write_entry(o, (uint8_t *)s.place[i]);
 	h->nr_patched += done;
 	h->nr_unpatched += (uint32_t)nr - done;
 }
@@ -275,36 +312,119 @@ static const ElfW(Shdr) *
 	return NULL;
 }
 
+/* --- sleds of XRay */
+
+/* A sled has 11 bytes, and is at an even address: where a function begins or ends by a jump a jump
+ * over NOPs, else its return and NOPs. Addresses are distances from their own word. */
+struct sled {
+	int64_t address, function;
+	uint8_t kind, is_always, version, unused[13];
+};
+enum {
+	SLED_BEGIN = 0,
+	SLED_END = 1,
+	SLED_END_BY_JUMP = 2,
+	SLED_BEGIN_WITH_ARGUMENT = 3,
+	SLED_BYTES = 11,
+	SLED_VERSION = 2,
+	MAX_SLEDS = 1 << 21,
+};
+
+static bool write_sled(struct object *o, uint8_t *at, unsigned kind)
+{
+	uint8_t end[SLED_BYTES] = {[CALL_BYTES] = 0xc3, 0x0f, 0x1f, 0x44, 0, 0},
+		begin[SLED_BYTES] = {[CALL_BYTES] = 0x66, 0x0f, 0x1f, 0x44, 0, 0};
+
+	if (room_of(o, at) < SLED_BYTES)
+		return false;
+	if (kind == SLED_END)
+		return at[0] == 0xc3 && nops_length(at + 1, 10, 10) == 10 &&
+		       write_call(o, at, STUB_END, end, SLED_BYTES);
+	return at[0] == 0xeb && at[1] == 9 && nops_length(at + 2, 9, 9) == 9 &&
+	       write_call(o, at, kind == SLED_END_BY_JUMP ? STUB_END : STUB_BEGIN, begin,
+			  SLED_BYTES);
+}
+
+/* The ends of a function first: a beginning without its end would remain in progress. */
+static void write_sleds(struct object *o, const struct sled *sled, size_t nr)
+{
+	struct functions_header *h = agent.shared;
+	bool has_ends = true;
+
+	for (size_t i = 0; i < nr; i++)
+		if (sled[i].version == SLED_VERSION &&
+		    (sled[i].kind == SLED_END || sled[i].kind == SLED_END_BY_JUMP))
+			has_ends &= write_sled(
+			    o,
+			    (uint8_t *)((uintptr_t)&sled[i].address + (uintptr_t)sled[i].address),
+			    sled[i].kind);
+	for (size_t i = 0; i < nr; i++) {
+		bool is_done;
+
+		if (sled[i].kind != SLED_BEGIN && sled[i].kind != SLED_BEGIN_WITH_ARGUMENT)
+			continue;
+		is_done =
+		    has_ends && sled[i].version == SLED_VERSION &&
+		    write_sled(
+			o, (uint8_t *)((uintptr_t)&sled[i].address + (uintptr_t)sled[i].address),
+			SLED_BEGIN);
+		h->nr_patched += is_done;
+		h->nr_unpatched += !is_done;
+	}
+}
+
+/* --- files */
+
+static bool is_ready(void)
+{
+	return agent_is_ready(&agent_local) || agent_attach(&agent_local);
+}
+
+/* The section as it is loaded. NULL: it is not. */
+static const void *find_loaded(const struct object *o, const struct pages *sections,
+			       const struct pages *names, const char *name, uint64_t most,
+			       size_t *bytes)
+{
+	const ElfW(Shdr) *s = find_section(sections, names, name);
+
+	if (!s || s->sh_size > most || !find_segment(o, o->base + s->sh_addr, s->sh_size, PF_R))
+		return NULL;
+	*bytes = s->sh_size;
+	return (const void *)(o->base + s->sh_addr);
+}
+
 static void patch_file(struct object *o, int fd)
 {
-	const ElfW(Shdr) * entries, *table;
+	const ElfW(Shdr) * table;
+	const void *found;
 	ElfW(Ehdr) head;
 	size_t bytes;
 
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_shentsize != sizeof(*entries) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_shentsize != sizeof(*table) ||
 	    head.e_shstrndx >= head.e_shnum)
 		return;
-	PAGES_AUTO sections = load(fd, head.e_shoff, head.e_shnum * sizeof(*entries),
-				   MAX_SECTIONS * sizeof(*entries));
+	PAGES_AUTO sections =
+	    load(fd, head.e_shoff, head.e_shnum * sizeof(*table), MAX_SECTIONS * sizeof(*table));
 	if (!sections.at)
 		return;
 	table = (const ElfW(Shdr) *)(void *)sections.at + head.e_shstrndx;
 	PAGES_AUTO names = load(fd, table->sh_offset, table->sh_size, MAX_NAMES);
-	entries = names.at ? find_section(&sections, &names, section_name) : NULL;
-	if (!entries)
+	if (!names.at)
 		return;
-	bytes = entries->sh_size;
-	if (bytes > MAX_ENTRIES * sizeof(uintptr_t) ||
-	    !find_segment(o, o->base + entries->sh_addr, bytes, PF_R))
-		return;
-	table = find_section(&sections, &names, ".symtab");
-	PAGES_AUTO symbols =
-	    table ? load(fd, table->sh_offset, table->sh_size, MAX_SYMBOLS * sizeof(ElfW(Sym)))
-		  : (struct pages){NULL, 0};
-	if (agent_is_ready(&agent_local) || agent_attach(&agent_local))
-		write_calls(o, (const void *)(o->base + entries->sh_addr),
-			    bytes / sizeof(uintptr_t), &symbols);
+	found = find_loaded(o, &sections, &names, "__patchable_function_entries",
+			    MAX_ENTRIES * sizeof(uintptr_t), &bytes);
+	if (found && is_ready()) {
+		table = find_section(&sections, &names, ".symtab");
+		PAGES_AUTO symbols = table ? load(fd, table->sh_offset, table->sh_size,
+						  MAX_SYMBOLS * sizeof(ElfW(Sym)))
+					   : (struct pages){NULL, 0};
+		write_calls(o, found, bytes / sizeof(uintptr_t), &symbols);
+	}
+	found = find_loaded(o, &sections, &names, "xray_instr_map", MAX_SLEDS * sizeof(struct sled),
+			    &bytes);
+	if (found && is_ready())
+		write_sleds(o, found, bytes / sizeof(struct sled));
 }
 
 static int patch_object(struct dl_phdr_info *info, size_t bytes, void *arg)
