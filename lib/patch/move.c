@@ -1,0 +1,249 @@
+#include "patch/move.h"
+
+#include "patch/decode.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	COUNTER_BYTES = 8,
+	WORD = 8,
+	/* Where the parts of the code are that counts. */
+	PUSHED_AX = 1,
+	PUSHED_CX = 6,
+	BLOCK_AT = 11,
+	JRCXZ_END = 17,
+	NUMBER_AT = 20,
+	COUNTED_AT = 24,
+	POPPED_CX = 25,
+	POPPED_AX = 29,
+	SHARED_BYTES = 8 + 2,
+	MAX_NUMBER = INT32_MAX / COUNTER_BYTES,
+};
+
+static const uint8_t counting[] = {
+    0x50,                                     /* push %rax */
+    0x9f,                                     /* lahf */
+    0x0f, 0x90, 0xc0,                         /* seto %al */
+    0x51,                                     /* push %rcx */
+    0x64, 0x48, 0x8b, 0x0c, 0x25, 0, 0, 0, 0, /* mov %fs:block, %rcx */
+    0xe3, 0,                                  /* jrcxz shared */
+    0x48, 0xff, 0x81, 0,    0,    0, 0,       /* incq number*8(%rcx) */
+    0x59,                                     /* pop %rcx */
+    0x04, 0x7f,                               /* add $127, %al: the overflow flag */
+    0x9e,                                     /* sahf */
+    0x58,                                     /* pop %rax */
+};
+_Static_assert(sizeof(counting) == POPPED_AX, "the places of its parts");
+
+struct writer {
+	struct patch_trampoline *t;
+	int rc;
+};
+
+static void put(struct writer *w, const void *bytes, size_t len)
+{
+	memcpy(w->t->code + w->t->len, bytes, len);
+	w->t->len += (uint8_t)len;
+}
+
+/* The number that leads from the end of an instruction to the target. */
+static int32_t reach(struct writer *w, uint64_t end, uint64_t target)
+{
+	int64_t by = (int64_t)(target - end);
+
+	if (by != (int32_t)by)
+		w->rc = -ERANGE;
+	return (int32_t)by;
+}
+
+static uint64_t here(const struct writer *w)
+{
+	return w->t->address + w->t->len;
+}
+
+/* An opcode and 4 bytes that lead to the target. */
+static void put_near(struct writer *w, const uint8_t *opcode, size_t len, uint64_t target)
+{
+	int32_t by;
+
+	put(w, opcode, len);
+	by = reach(w, here(w) + sizeof(by), target);
+	put(w, &by, sizeof(by));
+}
+
+static void put_jump(struct writer *w, uint64_t target)
+{
+	put_near(w, (const uint8_t[]){0xe9}, 1, target);
+}
+
+/* --- counting */
+
+static void put_counting(struct writer *w, const struct patch_counter *c)
+{
+	const int32_t number = (int32_t)(c->number * COUNTER_BYTES);
+
+	if (c->number > MAX_NUMBER)
+		w->rc = -ERANGE;
+	put(w, counting, sizeof(counting));
+	memcpy(w->t->code + BLOCK_AT, &c->block, sizeof(c->block));
+	memcpy(w->t->code + NUMBER_AT, &number, sizeof(number));
+}
+
+static void put_shared(struct writer *w, const struct patch_counter *c)
+{
+	const uint8_t begin = w->t->len;
+
+	put_near(w, (const uint8_t[]){0xf0, 0x48, 0xff, 0x05}, 4,
+		 c->shared + (uint64_t)c->number * COUNTER_BYTES); /* lock incq (%rip) */
+	put(w, (const uint8_t[]){0xeb, (uint8_t)(COUNTED_AT - (begin + SHARED_BYTES))}, 2);
+	w->t->code[JRCXZ_END - 1] = (uint8_t)(begin - JRCXZ_END);
+}
+
+/* --- moved instructions */
+
+/* Branches are written in their long form; its target is where it was. */
+static void put_branch(struct writer *w, const uint8_t *bytes, const struct patch_instruction *i,
+		       uint64_t target)
+{
+	const uint8_t opcode = bytes[i->relative_at - 1];
+
+	if (i->flow == PATCH_JUMPS)
+		put_jump(w, target);
+	else /* of both forms the lower half is the condition */
+		put_near(w, (const uint8_t[]){0x0f, (uint8_t)(0x80 | (opcode & 0x0f))}, 2, target);
+}
+
+static void put_moved(struct writer *w, const uint8_t *bytes, const struct patch_instruction *i,
+		      uint64_t address)
+{
+	const uint64_t target = address + i->len + (uint64_t)(int64_t)i->relative;
+	uint8_t at = w->t->len;
+	int32_t by;
+
+	if (patch_has_target(i)) {
+		put_branch(w, bytes, i, target);
+		return;
+	}
+	put(w, bytes, i->len);
+	if (!i->relative_at)
+		return;
+	by = reach(w, here(w), target);
+	memcpy(w->t->code + at + i->relative_at, &by, sizeof(by));
+}
+
+static void add_moved(struct patch_trampoline *t, size_t from)
+{
+	t->moved[t->nr_moved].from = (uint8_t)from;
+	t->moved[t->nr_moved].to = t->len;
+}
+
+static void put_all(struct writer *w, const struct patch_plan *p)
+{
+	struct patch_trampoline *t = w->t;
+	struct patch_instruction i = {0};
+	size_t at = 0;
+
+	while (at < p->moved_len && t->nr_moved < PATCH_MAX_MOVED &&
+	       patch_decode(p->old + at, p->moved_len - at, &i)) {
+		add_moved(t, at);
+		t->nr_moved++;
+		put_moved(w, p->old + at, &i, p->address + at);
+		at += i.len;
+	}
+	if (at != p->moved_len)
+		w->rc = -EINVAL; /* it is no plan */
+	add_moved(t, at);
+	if (!patch_ends(&i))
+		put_jump(w, p->address + at);
+}
+
+/* --- a call that is redirected */
+
+static void put_callee(struct writer *w, const struct patch_plan *p)
+{
+	struct patch_instruction i;
+	uint64_t target;
+
+	if (!patch_decode(p->old, p->len, &i) || i.len != p->len || !i.relative_at) {
+		w->rc = -EINVAL;
+		return;
+	}
+	target = p->address + i.len + (uint64_t)(int64_t)i.relative;
+	add_moved(w->t, 0);
+	if (i.flow == PATCH_CALLS)
+		put_jump(w, target);
+	else
+		put_near(w, (const uint8_t[]){0xff, 0x25}, 2, target); /* jmp *slot(%rip) */
+}
+
+/* jmp trampoline; call trampoline, of the length of the old one */
+static void make_replacement(struct writer *w, const struct patch_plan *p)
+{
+	uint8_t *to = w->t->replacement;
+	const int32_t by = reach(w, p->address + p->len, w->t->address);
+
+	to[0] = 0x67; /* without effect */
+	to[p->len - PATCH_JUMP_BYTES] = p->moved_len ? 0xe9 : 0xe8;
+	memcpy(to + p->len - sizeof(by), &by, sizeof(by));
+}
+
+int patch_move(const struct patch_plan *plan, const struct patch_counter *counter, uint64_t address,
+	       struct patch_trampoline *out)
+{
+	struct patch_trampoline t = {.address = address};
+	struct writer w = {.t = &t};
+
+	put_counting(&w, counter);
+	if (plan->moved_len)
+		put_all(&w, plan);
+	else
+		put_callee(&w, plan);
+	put_shared(&w, counter);
+	make_replacement(&w, plan);
+	if (w.rc == 0)
+		*out = t;
+	return w.rc;
+}
+
+/* --- addresses */
+
+/* By the counting code. */
+static uint8_t pushed_at(const struct patch_trampoline *t, uint64_t at)
+{
+	if (at >= t->len - (uint64_t)SHARED_BYTES)
+		return 2 * WORD;
+	if (at < PUSHED_AX || at >= POPPED_AX)
+		return 0;
+	return at < PUSHED_CX || at >= POPPED_CX ? WORD : 2 * WORD;
+}
+
+uint64_t patch_original(const struct patch_plan *plan, const struct patch_trampoline *t,
+			uint64_t address, uint8_t *pushed)
+{
+	const uint64_t at = address - t->address;
+	uint8_t from = 0;
+
+	if (at >= t->len)
+		return 0;
+	*pushed = pushed_at(t, at);
+	if (!plan->moved_len) {
+		*pushed += WORD;
+		return plan->address + plan->len;
+	}
+	for (size_t k = 0; k <= t->nr_moved && *pushed == 0; k++)
+		if (t->moved[k].to <= at)
+			from = t->moved[k].from;
+	return plan->address + from;
+}
+
+uint64_t patch_moved_to(const struct patch_plan *plan, const struct patch_trampoline *t,
+			uint64_t address)
+{
+	const uint64_t at = address - plan->address;
+
+	for (size_t k = 1; k < t->nr_moved && at < plan->len; k++)
+		if (t->moved[k].from == at)
+			return t->address + t->moved[k].to;
+	return address;
+}

@@ -1,0 +1,73 @@
+/*
+ * Whether calls of a function can be seen by replacing bytes at its begin, and which bytes.
+ *
+ * A jump takes 5 bytes. The instructions that it covers are moved into a trampoline (move.h);
+ * behind an endbr64, which stays, since indirect calls must find it. Or, where a direct call
+ * follows within these bytes, that call is redirected, and nothing moves: what comes before it is
+ * executed once for each call of the function, as nothing else leads there. A call is never moved:
+ * its return address would be in the trampoline, where no unwinder finds a function.
+ *
+ * What must hold is that nobody enters the bytes but at their begin, and nobody their begin but
+ * callers. Proved is:
+ * - The whole function is understood, so all its direct branches are seen; none leads there. A
+ *   branch to the begin itself is a loop whose turns would be counted as calls: refused. (A
+ *   recursive call is none.) Other code is up to the caller, who has all code of the file:
+ *   patch_scan.
+ * - An indirect jump may lead to any block of the function by a table. It is accepted only if
+ *   (1) it goes through a slot of the linker's table: into another file, or
+ *   (2) the function begins with endbr64, and the jump is not exempt from leading to one: there is
+ *       none behind the begin, or
+ *   (3) the stack is deeper there than anywhere in the bytes: the unwind table says so, by which
+ * each address has one depth, so a jump from there to here would not have the right one.
+ * - Behind an instruction that does not go on is only padding: other code could be a landing pad.
+ * - Landing pads of exceptions stand behind a call, so not in the bytes, which have none but at the
+ *   end.
+ */
+#ifndef PATCH_PLAN_H
+#define PATCH_PLAN_H
+
+#include "patch/scan.h"
+
+enum {
+	PATCH_JUMP_BYTES = 5,
+	PATCH_SITE_BYTES = 6,   /* the most that is replaced */
+	PATCH_MOVED_BYTES = 19, /* the most that is moved: 4 and an instruction */
+};
+
+enum patch_refusal {
+	PATCH_ACCEPTED,
+	PATCH_TOO_SHORT,
+	PATCH_NOT_UNDERSTOOD, /* an instruction of the function */
+	PATCH_LOOPS,          /* a branch to the begin */
+	PATCH_IS_ENTERED,     /* a branch into the bytes */
+	PATCH_MAY_BE_ENTERED, /* by an indirect jump */
+	PATCH_NOT_MOVABLE,    /* an instruction in the bytes */
+	PATCH_HAS_CALL,       /* one that cannot be redirected */
+	PATCH_IS_SPLIT,       /* code that nothing known leads to is in the bytes */
+	PATCH_NR_REFUSALS,
+};
+
+struct patch_function {
+	struct patch_code code;
+	size_t padding_len;        /* readable bytes behind the code that belong to no other */
+	uint64_t slots, slots_end; /* the linker's table of other files' functions; may be empty */
+	/* How many bytes the stack has grown since the begin, by the unwind table. False: unknown.
+	 * NULL: of no address. */
+	bool (*depth)(void *arg, uint64_t address, int64_t *out);
+	void *arg;
+};
+
+struct patch_plan {
+	uint64_t address;  /* of what is replaced */
+	uint8_t len;       /* what is replaced: a jump, or a call */
+	uint8_t moved_len; /* of the instructions that are moved; 0: a call is redirected */
+	uint8_t old[PATCH_MOVED_BYTES];
+	struct patch_span span; /* that nothing else may enter */
+};
+
+enum patch_refusal patch_plan(const struct patch_function *f, struct patch_plan *out);
+
+/* Why, for people: "too short", … */
+const char *patch_refusal_text(enum patch_refusal refusal);
+
+#endif
