@@ -46,6 +46,9 @@ endfunction()
 # Which pointers its stack has is what is tested.
 set_source_files_properties(unit/test_heap_reach.c PROPERTIES COMPILE_OPTIONS -O1)
 
+# Another decoder, to compare with. (What reports code loads it.)
+find_library(CAPSTONE_LIBRARY capstone REQUIRED)
+
 # add_alone(NAME SOURCE): a program of its own.
 function(add_alone name source)
   add_unit(${name} ${source})
@@ -84,6 +87,10 @@ endfunction()
 function(add_to_room name source room)
   if(NOT TARGET unit_${room})
     add_unit(unit_${room})
+    if(room STREQUAL "patch")
+      target_link_libraries(unit_patch PRIVATE room_patch ${CAPSTONE_LIBRARY})
+      target_include_directories(unit_patch PRIVATE ${CAPSTONE_INCLUDE_DIR})
+    endif()
   endif()
   target_sources(unit_${room} PRIVATE ${source})
   add_custom_command(TARGET unit_${room} POST_BUILD VERBATIM COMMAND ${CMAKE_COMMAND} -E create_symlink

@@ -17,7 +17,7 @@ enum {
 	COUNTED_AT = 24,
 	POPPED_CX = 25,
 	POPPED_AX = 29,
-	SHARED_BYTES = 8 + 2,
+	SHARED_BYTES = 10 + 4 + 2,
 	MAX_NUMBER = INT32_MAX / COUNTER_BYTES,
 };
 
@@ -93,9 +93,11 @@ static void put_counting(struct writer *w, const struct patch_counter *c)
 static void put_shared(struct writer *w, const struct patch_counter *c)
 {
 	const uint8_t begin = w->t->len;
+	const uint64_t counter = c->shared + (uint64_t)c->number * COUNTER_BYTES;
 
-	put_near(w, (const uint8_t[]){0xf0, 0x48, 0xff, 0x05}, 4,
-		 c->shared + (uint64_t)c->number * COUNTER_BYTES); /* lock incq (%rip) */
+	put(w, (const uint8_t[]){0x48, 0xb9}, 2); /* movabs $counter, %rcx */
+	put(w, &counter, sizeof(counter));
+	put(w, (const uint8_t[]){0xf0, 0x48, 0xff, 0x01}, 4); /* lock incq (%rcx) */
 	put(w, (const uint8_t[]){0xeb, (uint8_t)(COUNTED_AT - (begin + SHARED_BYTES))}, 2);
 	w->t->code[JRCXZ_END - 1] = (uint8_t)(begin - JRCXZ_END);
 }

@@ -12,7 +12,7 @@
  *	incq number*8(%rcx)
  *	counted: pop %rcx; add $127, %al; sahf; pop %rax
  *	(moved instructions; jmp back)
- *	shared: lock incq number*8+shared(%rip); jmp counted
+ *	shared: movabs $shared+number*8, %rcx; lock incq (%rcx); jmp counted
  *
  * lahf was missing in the first processors of 64 bits (until 2006): the caller asks CPUID.
  */

@@ -139,13 +139,13 @@ static bool leaves_by_slot(const struct patch_function *f, size_t at,
 static bool is_deeper(const struct patch_function *f, size_t at, const struct patch_plan *p)
 {
 	struct patch_instruction i;
-	int64_t there, here;
+	int64_t there, least, most;
 
-	if (!f->depth || !f->depth(f->arg, address_of(f, at), &there))
+	if (!f->depth || !f->depth(f->arg, address_of(f, at), &there, &most))
 		return false;
 	for (size_t k = 0; k < f->code.len && address_of(f, k) < p->span.to; k += i.len)
 		if (!patch_decode(f->code.bytes + k, f->code.len - k, &i) ||
-		    !f->depth(f->arg, address_of(f, k), &here) || here >= there)
+		    !f->depth(f->arg, address_of(f, k), &least, &most) || most >= there)
 			return false;
 	return true;
 }

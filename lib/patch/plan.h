@@ -51,9 +51,10 @@ struct patch_function {
 	struct patch_code code;
 	size_t padding_len;        /* readable bytes behind the code that belong to no other */
 	uint64_t slots, slots_end; /* the linker's table of other files' functions; may be empty */
-	/* How many bytes the stack has grown since the begin, by the unwind table. False: unknown.
-	 * NULL: of no address. */
-	bool (*depth)(void *arg, uint64_t address, int64_t *out);
+	/* How many bytes the stack has grown since the begin, by the unwind table: at least, and at
+	 * most, which differ where the table counts from a frame pointer. False: unknown. NULL: of
+	 * no address. */
+	bool (*depth)(void *arg, uint64_t address, int64_t *least, int64_t *most);
 	void *arg;
 };
 

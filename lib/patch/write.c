@@ -10,6 +10,8 @@ void patch_site_init(struct patch_site *s, const struct patch_plan *plan,
 		     const struct patch_trampoline *t)
 {
 	*s = (struct patch_site){.address = plan->address, .instead = t->address, .len = plan->len};
+	if (!plan->moved_len)
+		s->returns_to = plan->address + plan->len;
 	memcpy(s->old, plan->old, plan->len);
 	memcpy(s->new, t->replacement, plan->len);
 }
@@ -34,7 +36,8 @@ static void withdraw(void)
 	__atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t find_instead(uint64_t address)
+/* The site, copied: the array may be replaced by another at any time. */
+static bool find_site(uint64_t address, struct patch_site *out)
 {
 	size_t low = 0, high = __atomic_load_n(&nr_written, __ATOMIC_SEQ_CST);
 	const struct patch_site *sites = __atomic_load_n(&written, __ATOMIC_SEQ_CST);
@@ -42,30 +45,38 @@ static uint64_t find_instead(uint64_t address)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (sites[middle].address == address)
-			return sites[middle].instead;
-		if (sites[middle].address < address)
+		*out = sites[middle];
+		if (out->address == address)
+			return true;
+		if (out->address < address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return 0;
+	return false;
 }
 
-uint64_t patch_trapped(uint64_t ip)
+bool patch_trapped(uint64_t *ip, uint64_t *sp)
 {
-	const uint64_t address = ip - 1;
-	uint64_t before, instead;
+	const uint64_t address = *ip - 1;
+	struct patch_site site;
+	uint64_t before;
 	uint8_t byte;
+	bool is_ours;
 
 	do {
 		before = __atomic_load_n(&turn, __ATOMIC_SEQ_CST);
-		instead = before & 1 ? find_instead(address) : 0;
+		is_ours = before & 1 && find_site(address, &site);
 		byte = __atomic_load_n((const uint8_t *)(uintptr_t)address, __ATOMIC_SEQ_CST);
 	} while (before != __atomic_load_n(&turn, __ATOMIC_SEQ_CST));
-	if (instead)
-		return instead;
-	return byte != INT3 ? address : 0;
+	if (!is_ours && byte == INT3)
+		return false;
+	*ip = is_ours ? site.instead : address;
+	if (is_ours && site.returns_to) {
+		*sp -= sizeof(site.returns_to);
+		memcpy((void *)(uintptr_t)*sp, &site.returns_to, sizeof(site.returns_to));
+	}
+	return true;
 }
 
 /* --- writing */

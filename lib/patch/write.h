@@ -25,8 +25,9 @@
 
 struct patch_site {
 	uint64_t address;
-	uint64_t instead; /* where a thread that meets the INT3 goes on: the trampoline */
-	uint8_t len;      /* at most PATCH_SITE_BYTES */
+	uint64_t instead;    /* where a thread that meets the INT3 goes on: the trampoline */
+	uint64_t returns_to; /* with that return address on the stack; 0: as it is */
+	uint8_t len;         /* at most PATCH_SITE_BYTES */
 	uint8_t old[PATCH_SITE_BYTES], new[PATCH_SITE_BYTES];
 };
 
@@ -67,10 +68,12 @@ int patch_write(const struct patch_system *system, const struct patch_text *text
 		const struct patch_site *sites, size_t nr, bool undo, enum patch_way way);
 
 /*
- * For a handler of SIGTRAP, with the instruction pointer, which is behind the INT3. Where the
- * thread goes on; 0: the INT3 is not ours. Also right if all was written meanwhile.
- * Async-signal-safe.
+ * For a handler of SIGTRAP, with the instruction pointer, which is behind the INT3, and the stack
+ * pointer of the thread: changes them to where it goes on. Where a call is redirected, it does what
+ * that does: it puts the return address on the stack (not on a shadow stack: where there is one,
+ * such plans are written at once, or while all threads are stopped). False: the INT3 is not ours.
+ * Also right if all was written meanwhile. Async-signal-safe.
  */
-uint64_t patch_trapped(uint64_t ip);
+bool patch_trapped(uint64_t *ip, uint64_t *sp);
 
 #endif

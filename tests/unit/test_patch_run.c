@@ -1,0 +1,595 @@
+/*
+ * Functions of several compilers, patched while they work: they return what they did before, and
+ * each call is counted; also while four threads call them, and the patch comes and goes.
+ */
+#include "test_patch.h"
+
+#include "paths.h"
+
+#include "patch/move.h"
+#include "patch/write.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#ifdef __x86_64__
+
+enum { NR_COUNTERS = 64, ROOM = 1 << 16, SLOT = 128, NR_ARGS = 200, MAX_FUNCTIONS = 64 };
+
+/* tests/data/patch/functions.c */
+struct patched {
+	const char *name;
+	void *function;
+	long (*call)(long a, long b);
+	int per_call;
+};
+
+static __thread __attribute__((tls_model("initial-exec"))) uint64_t *block;
+static uint64_t shared[NR_COUNTERS], own[NR_COUNTERS];
+
+/* One patched function. */
+struct patch {
+	struct patch_plan plan;
+	struct patch_trampoline trampoline;
+	struct patch_site site;
+	struct patch_text text;
+	uint8_t before[16]; /* of the function */
+};
+
+static uint8_t *room; /* for trampolines */
+
+static int32_t block_offset(void)
+{
+	uint64_t base;
+
+	__asm__("mov %%fs:0, %0" : "=r"(base));
+	return (int32_t)((int64_t)(uintptr_t)&block - (int64_t)base);
+}
+
+/* Memory within reach of the address. */
+static uint8_t *map_near(uint64_t address)
+{
+	const uint64_t step = 1 << 20;
+
+	for (uint64_t by = step; by < 1ull << 30; by += step) {
+		void *at = (void *)(uintptr_t)(((address & ~0xfffull) - by));
+		void *p = mmap(at, ROOM, PROT_READ | PROT_WRITE | PROT_EXEC,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (p != MAP_FAILED)
+			return p;
+	}
+	fail_msg("no memory near %lx", (unsigned long)address);
+	return NULL;
+}
+
+static struct patch_text text_of(uint64_t address, size_t len)
+{
+	const uint64_t page = 4096, from = address & ~(page - 1);
+
+	return (struct patch_text){from, ((address + len + page - 1) & ~(page - 1)) - from,
+				   PROT_READ | PROT_EXEC};
+}
+
+/* The plan of a function in memory, and its trampoline as the nth of the room. */
+static enum patch_refusal prepare(const void *function, size_t len, unsigned number,
+				  struct patch *out)
+{
+	const struct patch_function f = {.code = {function, len, (uint64_t)(uintptr_t)function},
+					 .padding_len = 8};
+	const struct patch_counter counter = {
+	    .number = number, .block = block_offset(), .shared = (uint64_t)(uintptr_t)shared};
+	enum patch_refusal refusal = patch_plan(&f, &out->plan);
+	uint8_t *at = room + (size_t)number * SLOT;
+
+	if (refusal != PATCH_ACCEPTED)
+		return refusal;
+	memcpy(out->before, function, sizeof(out->before));
+	assert_int_equal(
+	    patch_move(&out->plan, &counter, (uint64_t)(uintptr_t)at, &out->trampoline), 0);
+	memcpy(at, out->trampoline.code, out->trampoline.len);
+	patch_site_init(&out->site, &out->plan, &out->trampoline);
+	out->text = text_of(out->site.address, out->site.len);
+	return refusal;
+}
+
+static void write_one(struct patch *p, bool undo)
+{
+	assert_int_equal(patch_write(&patch_calls, &p->text, &p->site, 1, undo, PATCH_BY_TRAP), 0);
+}
+
+/* --- by compilers */
+
+static const char *const variants[] = {"gcc -O0",
+				       "gcc -O1",
+				       "gcc -O2",
+				       "gcc -O3",
+				       "gcc -Os",
+				       "gcc -O2 -fcf-protection",
+				       "gcc -O2 -fno-plt -fno-omit-frame-pointer",
+				       "gcc -O3 -march=x86-64-v3",
+				       "clang -O0",
+				       "clang -O1",
+				       "clang -O2",
+				       "clang -O3",
+				       "clang -Os",
+				       "clang -O2 -fcf-protection"};
+
+static void *load(const char *variant)
+{
+	char command[512], path[] = "/tmp/patched-XXXXXX";
+	int fd = mkstemp(path), status;
+	void *library;
+
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "%s -w -shared -fPIC -o %s %s/patch/functions.c 2>/dev/null", variant, path,
+		 TEST_DATA_DIR);
+	status = system(command);
+	library = status ? NULL : dlopen(path, RTLD_NOW);
+	unlink(path);
+	if (!library)
+		print_message("skip: %s: cannot be compiled\n", variant);
+	return library;
+}
+
+static size_t len_of(const void *function)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (!dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
+	    info.dli_saddr != function)
+		return 0; /* static: its length is in no table */
+	return symbol->st_size;
+}
+
+static void call_all(const struct patched *p, long out[NR_ARGS])
+{
+	for (long i = 0; i < NR_ARGS; i++)
+		out[i] = p->call(i % 23, i * i - 77);
+}
+
+static uint64_t expected(const struct patched *p)
+{
+	uint64_t nr = 0;
+
+	for (long i = 0; i < NR_ARGS; i++)
+		nr += p->per_call < 0 ? (uint64_t)(i % 23) + 1 : (uint64_t)p->per_call;
+	return nr;
+}
+
+static void check_counted(const struct patched *p, const char *variant, unsigned number,
+			  uint64_t *of, uint64_t *not_of, const long results[NR_ARGS])
+{
+	long now[NR_ARGS];
+
+	memset(own, 0, sizeof(own));
+	memset(shared, 0, sizeof(shared));
+	block = of == own ? own : NULL;
+	call_all(p, now);
+	block = NULL;
+	if (memcmp(now, results, sizeof(now)) != 0)
+		fail_msg("%s: %s: other results", variant, p->name);
+	if (of[number] != expected(p) || not_of[number])
+		fail_msg("%s: %s: %lu calls, not %lu", variant, p->name, (unsigned long)of[number],
+			 (unsigned long)expected(p));
+}
+
+static void check_undone(const struct patched *p, const struct patch *patch,
+			 const long results[NR_ARGS])
+{
+	long now[NR_ARGS];
+
+	memset(shared, 0, sizeof(shared));
+	call_all(p, now);
+	assert_memory_equal(now, results, sizeof(now));
+	assert_memory_equal(p->function, patch->before, sizeof(patch->before));
+	for (size_t i = 0; i < NR_COUNTERS; i++)
+		assert_int_equal(shared[i], 0);
+}
+
+static bool check_function(const struct patched *p, const char *variant, unsigned number)
+{
+	long results[NR_ARGS];
+	size_t len = len_of(p->function);
+	struct patch patch;
+
+	if (!len || prepare(p->function, len, number, &patch) != PATCH_ACCEPTED)
+		return false;
+	call_all(p, results);
+	write_one(&patch, false);
+	check_counted(p, variant, number, own, shared, results);
+	check_counted(p, variant, number, shared, own, results);
+	write_one(&patch, true);
+	check_undone(p, &patch, results);
+	return true;
+}
+
+static void check_variant(const char *variant)
+{
+	void *library = load(variant);
+	const struct patched *table;
+	const size_t *nr;
+	size_t nr_accepted = 0;
+
+	if (!library)
+		return;
+	table = dlsym(library, "patched");
+	nr = dlsym(library, "nr_patched");
+	assert_true(table && nr && *nr < MAX_FUNCTIONS - 1);
+	room = map_near((uint64_t)(uintptr_t)table[0].function);
+	for (unsigned i = 0; i < *nr; i++)
+		nr_accepted += check_function(&table[i], variant, i);
+	print_message("%s: %zu of %zu patched\n", variant, nr_accepted, *nr);
+	assert_true(nr_accepted * 3 > *nr * 2);
+	munmap(room, ROOM);
+	dlclose(library);
+}
+
+TEST(compilers)
+{
+	enum { MOST = 2 };
+
+	STRIDE_EACH(i, NR(variants), MOST) {
+		check_variant(variants[i]);
+	}
+}
+
+/* --- what the counting code may not change */
+
+/* Code that says what it was called with, and code that calls it with what is wanted. */
+__asm__(".text\n.p2align 4\n"
+	/* Its first instructions are moved: a push, a pop, and one relative to rip. */
+	"say_flags: pushfq; pop %rax; mov %rax, said_flags(%rip); ret; .skip 8, 0xcc\n"
+	".size say_flags, 10\n.p2align 4\n"
+	"say_registers: mov %rax, said(%rip); mov %rbx, said+8(%rip); mov %rcx, said+16(%rip)\n"
+	"mov %rdx, said+24(%rip); mov %rsi, said+32(%rip); mov %rdi, said+40(%rip)\n"
+	"mov %rbp, said+48(%rip); mov %r8, said+56(%rip); mov %r9, said+64(%rip)\n"
+	"mov %r10, said+72(%rip); mov %r11, said+80(%rip); mov %r12, said+88(%rip)\n"
+	"mov %r13, said+96(%rip); mov %r14, said+104(%rip); mov %r15, said+112(%rip)\n"
+	"mov %rsp, said+120(%rip); ret\n"
+	"say_registers_end: .p2align 4\n"
+	/* with_flags(flags) */
+	"with_flags: push %rdi; popfq; call say_flags; cld; ret\n"
+	/* with_registers(): each has its number; that of the stack pointer is returned */
+	"with_registers: push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
+	"mov $1, %eax; mov $2, %ebx; mov $3, %ecx; mov $4, %edx; mov $5, %esi; mov $6, %edi\n"
+	"mov $7, %ebp; mov $8, %r8d; mov $9, %r9d; mov $10, %r10d; mov $11, %r11d\n"
+	"mov $12, %r12d; mov $13, %r13d; mov $14, %r14d; mov $15, %r15d\n"
+	"call say_registers; lea -8(%rsp), %rax\n"
+	"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx; ret\n");
+void say_flags(void), say_registers(void), say_registers_end(void), with_flags(uint64_t flags);
+uint64_t with_registers(void);
+extern uint64_t said_flags, said[16];
+uint64_t said_flags, said[16];
+
+static void *code(void (*function)(void))
+{
+	return (void *)(uintptr_t)function;
+}
+
+static void start(struct patch *p, void (*function)(void), size_t len)
+{
+	room = map_near((uint64_t)(uintptr_t)function);
+	assert_int_equal(prepare(code(function), len, 3, p), PATCH_ACCEPTED);
+	memset(own, 0, sizeof(own));
+	memset(shared, 0, sizeof(shared));
+	write_one(p, false);
+}
+
+static void stop(struct patch *p)
+{
+	block = NULL;
+	write_one(p, true);
+	assert_memory_equal((void *)(uintptr_t)p->site.address, p->site.old, p->site.len);
+	munmap(room, ROOM);
+}
+
+TEST(flags_stay)
+{
+	enum { NR_FLAGS = 7, ALWAYS = 0x202 };
+	static const uint64_t flags[NR_FLAGS] = {1, 4, 0x10, 0x40, 0x80, 0x400, 0x800};
+	struct patch p;
+
+	start(&p, say_flags, 10);
+	for (unsigned set = 0; set < 2u << NR_FLAGS; set++) {
+		uint64_t wanted = ALWAYS;
+
+		for (unsigned i = 0; i < NR_FLAGS; i++)
+			wanted |= set >> i & 1 ? flags[i] : 0;
+		block = set >> NR_FLAGS ? own : NULL;
+		with_flags(wanted);
+		assert_int_equal(said_flags, wanted);
+	}
+	assert_int_equal(own[3], 1 << NR_FLAGS);
+	assert_int_equal(shared[3], 1 << NR_FLAGS);
+	stop(&p);
+}
+
+TEST(registers_stay)
+{
+	struct patch p;
+
+	start(&p, say_registers,
+	      (size_t)((char *)code(say_registers_end) - (char *)code(say_registers)));
+	for (int i = 0; i < 2; i++) {
+		uint64_t sp;
+
+		block = i ? own : NULL;
+		sp = with_registers();
+		for (uint64_t k = 0; k < 15; k++)
+			assert_int_equal(said[k], k + 1);
+		assert_int_equal(said[15], sp);
+	}
+	assert_int_equal(own[3], 1);
+	assert_int_equal(shared[3], 1);
+	stop(&p);
+}
+
+/* --- step by step */
+
+static struct patch *stepped;
+static uint64_t return_address;
+static size_t nr_inside, nr_steps;
+static bool is_wrong;
+
+/* At each instruction of the trampoline the table of the original one finds the return address. */
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+	const ucontext_t *c = context;
+	const uint64_t ip = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
+	const uint64_t *sp = (const uint64_t *)c->uc_mcontext.gregs[REG_RSP];
+	uint64_t original;
+	uint8_t pushed = 0;
+
+	(void)signal, (void)info;
+	nr_steps++;
+	original = patch_original(&stepped->plan, &stepped->trampoline, ip, &pushed);
+	if (!original)
+		return;
+	nr_inside++;
+	/* Of say_flags the second instruction has another word on the stack. */
+	if (original == stepped->plan.address + 1)
+		pushed += 8;
+	is_wrong |= sp[pushed / 8] != return_address;
+}
+
+static void step(void (*function)(void))
+{
+	__asm__ volatile("pushfq; orq $0x100, (%%rsp); lea 1f(%%rip), %%rax; mov %%rax, %0; popfq\n"
+			 "call *%1\n1: pushfq; andq $~0x100, (%%rsp); popfq"
+			 : "=m"(return_address)
+			 : "r"(function)
+			 : "rax", "memory", "cc");
+}
+
+static void handle(void (*handler)(int, siginfo_t *, void *), int signal)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	assert_int_equal(sigaction(signal, &action, NULL), 0);
+}
+
+TEST(each_step_has_its_original)
+{
+	enum { COUNTING = 11, MOVED = 4, SHARED = 2 };
+	struct patch p;
+
+	start(&p, say_flags, 10);
+	stepped = &p;
+	handle(on_step, SIGTRAP);
+	for (int i = 0; i < 2; i++) {
+		nr_inside = nr_steps = 0;
+		is_wrong = false;
+		block = i ? own : NULL;
+		step(say_flags);
+		assert_false(is_wrong);
+		/* push, pop, mov, and the jump back; without a block two more instructions */
+		assert_int_equal(nr_inside, COUNTING + MOVED + (i ? 0 : SHARED));
+	}
+	signal(SIGTRAP, SIG_DFL);
+	stop(&p);
+}
+
+/* --- threads */
+
+/* In another file than the compilers' functions: all that is known of them is what they return. */
+__asm__(
+    ".text\n.p2align 4\n"
+    "one_long: mov $77, %eax; lea 5(%rax), %rax; sub $5, %rax; ret; .skip 16, 0xcc\n.p2align 4\n"
+    /* across 8 bytes, and 16 */
+    ".skip 13, 0xcc\n"
+    "crossing: mov $77, %eax; lea 5(%rax), %rax; sub $5, %rax; ret; .skip 16, 0xcc\n.p2align 4\n"
+    ".skip 6, 0xcc\n"
+    "within_16: mov $77, %eax; lea 5(%rax), %rax; sub $5, %rax; ret; .skip 16, 0xcc\n.p2align 4\n"
+    "calling: sub $8, %rsp; call one_long; add $8, %rsp; ret; .skip 16, 0xcc\n.p2align 4\n"
+    "in_pieces: push %rbx; xor %eax, %eax; push %rbp; mov $70, %al; pop %rbp; add $7, %eax\n"
+    "pop %rbx; ret; .skip 16, 0xcc\n.p2align 4\n");
+int one_long(void), crossing(void), within_16(void), calling(void), in_pieces(void);
+#define ASM_BYTES 13
+
+enum { NR_THREADS = 4, TURNS = 1000, CALLS_AFTER = 1000 };
+
+static struct {
+	int (*function)(void);
+	bool is_over;
+	uint64_t calls, wrong, traps, moved;
+	sem_t stopped, go;
+	const struct patch *patch;
+} shared_state;
+#define S shared_state
+
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+
+	(void)signal, (void)info;
+	if (!patch_trapped((uint64_t *)&c->uc_mcontext.gregs[REG_RIP],
+			   (uint64_t *)&c->uc_mcontext.gregs[REG_RSP]))
+		abort();
+	__atomic_add_fetch(&S.traps, 1, __ATOMIC_RELAXED);
+}
+
+/* Stops the thread until the patch is written; where it may not go on it is moved. */
+static void on_stop(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	uint64_t ip = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
+	uint64_t to = patch_moved_to(&S.patch->plan, &S.patch->trampoline, ip);
+	int saved = errno;
+
+	(void)signal, (void)info;
+	if (to != ip)
+		__atomic_add_fetch(&S.moved, 1, __ATOMIC_RELAXED);
+	c->uc_mcontext.gregs[REG_RIP] = (greg_t)to;
+	sem_post(&S.stopped);
+	while (sem_wait(&S.go) < 0)
+		;
+	errno = saved;
+}
+
+static void *call_often(void *arg)
+{
+	uint64_t *mine = arg;
+
+	block = mine;
+	while (!__atomic_load_n(&S.is_over, __ATOMIC_ACQUIRE)) {
+		__atomic_add_fetch(&S.wrong, S.function() != 77, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&S.calls, 1, __ATOMIC_RELAXED);
+	}
+	mine[0] = mine[3]; /* all that were counted while it was written */
+	for (int i = 0; i < CALLS_AFTER; i++)
+		S.function();
+	return NULL;
+}
+
+static void stop_all(pthread_t thread[NR_THREADS], int (*each)(sem_t *), sem_t *what, bool signals)
+{
+	for (int i = 0; i < NR_THREADS; i++)
+		if (signals)
+			pthread_kill(thread[i], SIGUSR1);
+	for (int i = 0; i < NR_THREADS; i++)
+		while (each(what) < 0)
+			;
+}
+
+struct way {
+	int (*function)(void);
+	enum patch_way way;
+	bool stops;
+};
+
+static void write_turn(const struct way *w, struct patch *p, pthread_t thread[NR_THREADS],
+		       bool undo)
+{
+	if (w->stops && !undo)
+		stop_all(thread, sem_wait, &S.stopped, true);
+	assert_int_equal(patch_write(&patch_calls, &p->text, &p->site, 1, undo, w->way), 0);
+	if (w->stops && !undo)
+		stop_all(thread, sem_post, &S.go, false);
+}
+
+static void check_way(const struct way *w)
+{
+	static uint64_t blocks[NR_THREADS][NR_COUNTERS];
+	pthread_t thread[NR_THREADS];
+	struct patch p;
+
+	memset(blocks, 0, sizeof(blocks));
+	start(&p, (void (*)(void))w->function, ASM_BYTES);
+	assert_int_equal(patch_write(&patch_calls, &p.text, &p.site, 1, true, PATCH_BY_TRAP), 0);
+	memset(&S, 0, sizeof(S));
+	S.function = w->function;
+	S.patch = &p;
+	sem_init(&S.stopped, 0, 0);
+	sem_init(&S.go, 0, 0);
+	handle(on_trap, SIGTRAP);
+	handle(on_stop, SIGUSR1);
+	for (int i = 0; i < NR_THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, call_often, blocks[i]), 0);
+	for (int i = 0; i < TURNS; i++)
+		write_turn(w, &p, thread, i & 1);
+	write_turn(w, &p, thread, false);
+	__atomic_store_n(&S.is_over, true, __ATOMIC_RELEASE);
+	for (int i = 0; i < NR_THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(S.wrong, 0);
+	for (int i = 0; i < NR_THREADS; i++)
+		assert_int_equal(blocks[i][3] - blocks[i][0], CALLS_AFTER);
+	print_message("%lu calls, %lu traps, %lu moved\n", (unsigned long)S.calls,
+		      (unsigned long)S.traps, (unsigned long)S.moved);
+	stop(&p);
+	signal(SIGTRAP, SIG_DFL);
+	signal(SIGUSR1, SIG_DFL);
+}
+
+/* Called each time that processors are to fetch anew: between the steps. */
+static int call_between(void *arg)
+{
+	uint64_t *nr = arg;
+
+	*nr += S.function() == 77;
+	return 0;
+}
+
+static int protect(void *arg, uint64_t address, uint64_t len, int prot)
+{
+	(void)arg;
+	return patch_calls.protect(NULL, address, len, prot);
+}
+
+static void check_between(int (*function)(void))
+{
+	uint64_t nr = 0;
+	const struct patch_system system = {protect, call_between, &nr};
+	struct patch p;
+
+	start(&p, (void (*)(void))function, ASM_BYTES);
+	memset(&S, 0, sizeof(S));
+	S.function = function;
+	handle(on_trap, SIGTRAP);
+	assert_int_equal(patch_write(&system, &p.text, &p.site, 1, true, PATCH_BY_TRAP), 0);
+	assert_int_equal(patch_write(&system, &p.text, &p.site, 1, false, PATCH_BY_TRAP), 0);
+	/* before the first step, with the INT3, twice, and with the whole */
+	assert_int_equal(nr, 2 * 4);
+	assert_int_equal(S.traps, 2 * 2);
+	/* not once with the old bytes */
+	assert_int_equal(shared[3], 2 * 4 - 2);
+	signal(SIGTRAP, SIG_DFL);
+	stop(&p);
+}
+
+TEST(between_steps)
+{
+	check_between(one_long);
+	check_between(calling);
+	check_between(in_pieces);
+}
+
+TEST(threads)
+{
+	static const struct way ways[] = {
+	    {one_long, PATCH_BY_TRAP, false},  {crossing, PATCH_BY_TRAP, false},
+	    {calling, PATCH_BY_TRAP, false},   {one_long, PATCH_AT_ONCE, false},
+	    {within_16, PATCH_AT_ONCE, false}, {in_pieces, PATCH_BY_TRAP, true},
+	    {in_pieces, PATCH_AT_ONCE, true},
+	};
+
+	for (size_t i = 0; i < NR(ways); i++)
+		check_way(&ways[i]);
+}
+
+#else
+TEST(other_machine)
+{
+	SKIP("patching: only on x86-64");
+}
+#endif
