@@ -337,7 +337,8 @@ TEST(registers_stay)
 /* --- step by step */
 
 static struct patch *stepped;
-static uint64_t return_address;
+extern uint64_t return_address;
+uint64_t return_address;
 static size_t nr_inside, nr_steps;
 static bool is_wrong;
 
@@ -362,13 +363,14 @@ static void on_step(int signal, siginfo_t *info, void *context)
 	is_wrong |= sp[pushed / 8] != return_address;
 }
 
-static void step(void (*function)(void))
+static void step(void (*function)(void), uint64_t *result)
 {
-	__asm__ volatile("pushfq; orq $0x100, (%%rsp); lea 1f(%%rip), %%rax; mov %%rax, %0; popfq\n"
-			 "call *%1\n1: pushfq; andq $~0x100, (%%rsp); popfq"
-			 : "=m"(return_address)
+	__asm__ volatile("sub $128, %%rsp; lea 1f(%%rip), %%rax; mov %%rax, return_address(%%rip)\n"
+			 "pushfq; orq $0x100, (%%rsp); popfq; call *%1\n"
+			 "1: pushfq; andq $~0x100, (%%rsp); popfq; add $128, %%rsp"
+			 : "=&a"(*result)
 			 : "r"(function)
-			 : "rax", "memory", "cc");
+			 : "memory", "cc");
 }
 
 static void handle(void (*handler)(int, siginfo_t *, void *), int signal)
@@ -381,6 +383,7 @@ static void handle(void (*handler)(int, siginfo_t *, void *), int signal)
 TEST(each_step_has_its_original)
 {
 	enum { COUNTING = 11, MOVED = 4, SHARED = 2 };
+	uint64_t result;
 	struct patch p;
 
 	start(&p, say_flags, 10);
@@ -390,7 +393,7 @@ TEST(each_step_has_its_original)
 		nr_inside = nr_steps = 0;
 		is_wrong = false;
 		block = i ? own : NULL;
-		step(say_flags);
+		step(say_flags, &result);
 		assert_false(is_wrong);
 		/* push, pop, mov, and the jump back; without a block two more instructions */
 		assert_int_equal(nr_inside, COUNTING + MOVED + (i ? 0 : SHARED));
@@ -401,7 +404,7 @@ TEST(each_step_has_its_original)
 
 /* --- threads */
 
-/* In another file than the compilers' functions: all that is known of them is what they return. */
+/* Each returns 77. */
 __asm__(
     ".text\n.p2align 4\n"
     "one_long: mov $77, %eax; lea 5(%rax), %rax; sub $5, %rax; ret; .skip 16, 0xcc\n.p2align 4\n"
@@ -422,7 +425,8 @@ static struct {
 	int (*function)(void);
 	bool is_over;
 	uint64_t calls, wrong, traps, moved;
-	sem_t stopped, go;
+	sem_t stopped;
+	unsigned turn, written; /* threads that were stopped in a turn wait until it is written */
 	const struct patch *patch;
 } shared_state;
 #define S shared_state
@@ -444,6 +448,7 @@ static void on_stop(int signal, siginfo_t *info, void *context)
 	ucontext_t *c = context;
 	uint64_t ip = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
 	uint64_t to = patch_moved_to(&S.patch->plan, &S.patch->trampoline, ip);
+	const unsigned turn = __atomic_load_n(&S.turn, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
 	(void)signal, (void)info;
@@ -451,8 +456,8 @@ static void on_stop(int signal, siginfo_t *info, void *context)
 		__atomic_add_fetch(&S.moved, 1, __ATOMIC_RELAXED);
 	c->uc_mcontext.gregs[REG_RIP] = (greg_t)to;
 	sem_post(&S.stopped);
-	while (sem_wait(&S.go) < 0)
-		;
+	while (__atomic_load_n(&S.written, __ATOMIC_ACQUIRE) < turn)
+		sched_yield();
 	errno = saved;
 }
 
@@ -471,13 +476,13 @@ static void *call_often(void *arg)
 	return NULL;
 }
 
-static void stop_all(pthread_t thread[NR_THREADS], int (*each)(sem_t *), sem_t *what, bool signals)
+static void stop_all(pthread_t thread[NR_THREADS])
 {
+	__atomic_add_fetch(&S.turn, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < NR_THREADS; i++)
-		if (signals)
-			pthread_kill(thread[i], SIGUSR1);
+		pthread_kill(thread[i], SIGUSR1);
 	for (int i = 0; i < NR_THREADS; i++)
-		while (each(what) < 0)
+		while (sem_wait(&S.stopped) < 0)
 			;
 }
 
@@ -491,10 +496,9 @@ static void write_turn(const struct way *w, struct patch *p, pthread_t thread[NR
 		       bool undo)
 {
 	if (w->stops && !undo)
-		stop_all(thread, sem_wait, &S.stopped, true);
+		stop_all(thread);
 	assert_int_equal(patch_write(&patch_calls, &p->text, &p->site, 1, undo, w->way), 0);
-	if (w->stops && !undo)
-		stop_all(thread, sem_post, &S.go, false);
+	__atomic_store_n(&S.written, S.turn, __ATOMIC_RELEASE);
 }
 
 static void check_way(const struct way *w)
@@ -510,11 +514,12 @@ static void check_way(const struct way *w)
 	S.function = w->function;
 	S.patch = &p;
 	sem_init(&S.stopped, 0, 0);
-	sem_init(&S.go, 0, 0);
 	handle(on_trap, SIGTRAP);
 	handle(on_stop, SIGUSR1);
 	for (int i = 0; i < NR_THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, call_often, blocks[i]), 0);
+	while (__atomic_load_n(&S.calls, __ATOMIC_ACQUIRE) < NR_THREADS)
+		sched_yield();
 	for (int i = 0; i < TURNS; i++)
 		write_turn(w, &p, thread, i & 1);
 	write_turn(w, &p, thread, false);
@@ -572,6 +577,56 @@ TEST(between_steps)
 	check_between(one_long);
 	check_between(calling);
 	check_between(in_pieces);
+}
+
+/* --- between the instructions that are replaced */
+
+static unsigned stands_at;
+
+/* Patches the function under the thread that is in it. */
+static void on_step_inside(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	greg_t *ip = &c->uc_mcontext.gregs[REG_RIP];
+
+	(void)signal, (void)info;
+	if ((uint64_t)*ip != stepped->site.address + stands_at)
+		return;
+	write_one(stepped, false);
+	*ip = (greg_t)patch_moved_to(&stepped->plan, &stepped->trampoline, (uint64_t)*ip);
+	S.moved += (uint64_t)*ip != stepped->site.address + stands_at;
+}
+
+static void step_to(struct patch *p, unsigned at, bool is_moved)
+{
+	uint64_t result;
+
+	write_one(p, true);
+	stands_at = at;
+	S.moved = 0;
+	step((void (*)(void))in_pieces, &result);
+	assert_int_equal(result, 77);
+	assert_int_equal(S.moved, is_moved);
+	assert_int_equal(in_pieces(), 77);
+}
+
+TEST(who_stands_inside_is_moved)
+{
+	/* push; xor; push; mov */
+	static const unsigned inside[] = {1, 3, 4};
+	struct patch p;
+
+	start(&p, (void (*)(void))in_pieces, ASM_BYTES);
+	memset(&S, 0, sizeof(S));
+	stepped = &p;
+	handle(on_step_inside, SIGTRAP);
+	for (size_t i = 0; i < NR(inside); i++)
+		step_to(&p, inside[i], true);
+	step_to(&p, 0, false);          /* at the begin it meets the jump */
+	step_to(&p, 6, false);          /* behind */
+	assert_int_equal(shared[3], 6); /* the other calls, and the one from the begin */
+	signal(SIGTRAP, SIG_DFL);
+	stop(&p);
 }
 
 TEST(threads)
