@@ -25,7 +25,7 @@ set(CPACK_RPM_SPEC_MORE_DEFINE "%define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1
 %define _buildhost reproducible
 %define _build_id_links none
-%global __provides_exclude_from .*/libcpuperf-agent.*[.]so
+%global __provides_exclude_from .*/libcpuperf-(agent|functions).*[.]so
 %define _binary_payload w6.xzdio")
 # The agent for programs of 32 bits runs in programs that have their C library.
 set(CPACK_RPM_REQUIRES_EXCLUDE_FROM .*/libcpuperf-agent-i386\\.so)

@@ -10,6 +10,7 @@
 #include "event/model.h"
 #include "events_text.h"
 #include "heap.h"
+#include "preload.h"
 #include "program.h"
 #include "session/session.h"
 #include "spec/keys.h"
@@ -394,6 +395,7 @@ static int open_all(struct plan *plan, const struct options *o, struct event_sup
 
 	if (!heap_is_measurable(plan, refused))
 		plan->heap_refused = refused;
+	preload_check(plan);
 	if (plan->target.is_command || t->command.nr || t->pids.nr || t->comms.nr) {
 		plan->target.is_command |= t->command.nr;
 		plan->target.ids = &self;

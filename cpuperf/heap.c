@@ -2,13 +2,11 @@
 
 #include "attach/attach.h"
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "parts.h"
 #include "plan/plan.h"
-#include "target/command.h"
 #include "wire/loadable.h"
 
 #include <errno.h>
@@ -17,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_PRELOAD_BYTES = 128 << 10 };
 
 static bool has_events(const struct plan *plan)
 {
@@ -83,24 +79,13 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 	return false;
 }
 
-/* Before what else is preloaded: an allocator there would answer the calls. */
-int heap_set_variables(struct target_command *c, const struct spec_list *command,
-		       const char *socket, struct err *e)
+bool heap_find_library(const struct spec_list *command, char library[PATH_MAX])
 {
-	const char *own = getenv("LD_PRELOAD");
 	struct loadable_judged judged;
-	char library[PATH_MAX];
 	struct err none = {0};
-	BUF_AUTO(all, MAX_PRELOAD_BYTES);
 
 	loadable_judge_named(getenv("PATH"), command->item[0], &judged);
-	if (find_library(judged.answer, library, &none))
-		return 0;
-	buf_printf(&all, "%s%s%s", library, own && *own ? ":" : "", own ? own : "");
-	if (buf_error(&all))
-		return err_set(e, buf_error(&all), "LD_PRELOAD is too long");
-	return target_command_set_variable(c, "CPUPERF_HEAP", socket, e)
-		   ?: target_command_set_variable(c, "LD_PRELOAD", buf_str(&all), e);
+	return find_library(judged.answer, library, &none) == 0;
 }
 
 /* --- processes that run already */

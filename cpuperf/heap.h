@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -14,17 +15,14 @@
 struct plan;
 struct plan_target;
 struct spec_list;
-struct target_command;
 
 enum { HEAP_REASON_BYTES = 256 };
 
 /* Reads the command's files. False: the agent cannot be loaded there, and why; also if it is not
  * installed. True, too, if the plan has no events of the heap. */
 bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES]);
-/* Has the command load the agent, before its other libraries. socket: of the session. 0 or -errno
- * with *e. */
-int heap_set_variables(struct target_command *c, const struct spec_list *command,
-		       const char *socket, struct err *e);
+/* The agent that the command can load. False: there is none. */
+bool heap_find_library(const struct spec_list *command, char library[PATH_MAX]);
 
 /* Whether a process of those that the plan's spec names by number can have the agent, without
  * touching them. 0 or -errno with *e. */

@@ -15,6 +15,7 @@
 #include "help.h"
 #include "machine.h"
 #include "output_name.h"
+#include "preload.h"
 #include "program.h"
 #include "rank.h"
 #include "reload.h"
@@ -48,6 +49,8 @@ static int measure_plan(struct plan *plan, const struct options *o, char refused
 
 	if (o->command && !heap_is_measurable(plan, refused))
 		plan->heap_refused = refused;
+	if (o->command)
+		preload_check(plan);
 	if (t->attaches && heap_check_attach(plan, &e))
 		return fail(EXIT_FAILED, &e);
 	if (plan->spec->regions.is_wanted && t->cgroups.nr) {

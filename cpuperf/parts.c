@@ -23,7 +23,7 @@ const struct part parts[PART_NR] = {
     [PART_AGENT_I386] = {"libcpuperf-agent-i386.so", CPUPERF_AGENT_I386_FROM_BIN, "cpuperf",
 			 "programs of 32 bits: heap and resource are not measured", true, true},
     [PART_FUNCTIONS] = {"libcpuperf-functions.so", CPUPERF_FUNCTIONS_FROM_BIN, "cpuperf",
-			"calls of functions that the compiler prepared are not counted", false,
+			"calls of functions that the compiler has prepared are not measured", false,
 			false},
     [PART_MARKS] = {"libcpuperf_marks.so", CPUPERF_MARKS_FROM_BIN, "cpuperf",
 		    "marks of NVTX, ITT, Python and Fortran are not received", false, false},

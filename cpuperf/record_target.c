@@ -10,6 +10,7 @@
 #include "guests.h"
 #include "heap.h"
 #include "host/host.h"
+#include "preload.h"
 #include "program.h"
 #include "recorder.h"
 #include "session/session.h"
@@ -177,13 +178,9 @@ int recorder_on_start(void *arg, struct err *e)
 		if (rc)
 			return rc;
 	}
-	if (session_socket(r->session, "CPUPERF_HEAP")) {
-		int rc = heap_set_variables(r->command, &r->plan->spec->target.command,
-					    session_socket(r->session, "CPUPERF_HEAP"), e);
-
-		if (rc)
-			return rc;
-	}
+	r->exec_error = preload_set_variables(r->command, r->plan, r->session, e);
+	if (r->exec_error)
+		return r->exec_error;
 	r->exec_error = target_command_start(r->command, on_end, r->session, e);
 	if (!r->exec_error)
 		start_memory(r);

@@ -7,6 +7,7 @@
 #include "calls/watch.h"
 #include "calls/way.h"
 #include "functions/functions.h"
+#include "hooks/hooks.h"
 #include "plan/notes.h"
 #include "plan/plan.h"
 #include "pmu/group.h"
@@ -112,7 +113,7 @@ static int start_watch(struct calls *c)
 						  .left_out = on_left_out,
 						  .arg = c};
 
-	return calls_watch_new(&config, &c->watch);
+	return c->way->leave_out ? calls_watch_new(&config, &c->watch) : 0;
 }
 
 static int make_memory(struct calls *c)
@@ -149,9 +150,9 @@ static int open_calls(struct source_use *u, struct err *e)
 	struct calls *c = (struct calls *)u;
 	int rc;
 
-	c->way = &calls_kernel_way;
+	c->way = u->source == &calls_agent_source ? &calls_agent_way : &calls_kernel_way;
 	pthread_mutex_init(&c->lock, NULL);
-	rc = calls_list_make(&c->list, u->plan, e) ?: make_memory(c);
+	rc = calls_list_make(&c->list, u->plan, u->source, e) ?: make_memory(c);
 	rc = rc ?: c->way->open(u->plan, &c->list, &c->opened, e) ?: start_watch(c);
 	c->start_ns = c->end_ns = clock_monotonic_ns();
 	if (rc)
@@ -218,7 +219,8 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 {
 	const struct calls_function *f = &c->list.function[function];
 	const struct calls_sums *before = &c->seen[function].sums;
-	bool is_timed = f->place->ret == FUNCTIONS_RETURN_REPLACED;
+	uint32_t flags = (f->is_timed ? TRACE_FUNCTION_HAS_TIMES : 0u) |
+			 (f->is_timed && c->way->has_cpu ? TRACE_FUNCTION_HAS_CPU : 0u);
 
 	for (size_t i = 0; i < c->list.nr_events; i++) {
 		struct trace_function *to;
@@ -230,7 +232,7 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 			return -ENOMEM;
 		*to = (struct trace_function){
 		    .event = c->list.event[i],
-		    .flags = is_timed ? TRACE_FUNCTION_HAS_TIMES | TRACE_FUNCTION_HAS_CPU : 0,
+		    .flags = flags,
 		    .way = c->way->number,
 		    .bits = c->way->bits(c->opened),
 		    .address = f->place->address,
@@ -303,6 +305,7 @@ static void read_calls(struct source_use *u, uint64_t now_ns)
 	c->nr = c->nr_buckets = 0;
 	c->skipped = c->left = 0;
 	c->end_ns = now_ns;
+	rc = c->way->refresh ? c->way->refresh(c->opened) : 0;
 	read_counts(c);
 	for (size_t i = 0; i < c->list.nr && rc == 0; i++)
 		rc = add_function(c, i);
@@ -310,6 +313,15 @@ static void read_calls(struct source_use *u, uint64_t now_ns)
 	if (rc)
 		c->nr = 0;
 	set_buckets(c);
+}
+
+/* Between two boundaries. */
+static void look(struct source_use *u)
+{
+	struct calls *c = (struct calls *)u;
+
+	if (c->way->refresh)
+		c->has_failed |= c->way->refresh(c->opened) != 0;
 }
 
 static void end_reading(struct source_use *u)
@@ -413,6 +425,8 @@ static void add_notes(struct source_use *u, struct notes *notes)
 	c->has_failed = false;
 	note_left_out(c, notes);
 	note_cost(c, notes);
+	if (c->way->notes)
+		c->way->notes(c->opened, notes);
 	if (c->skipped)
 		notes_add(notes, 0,
 			  "%" PRIu64 " calls have no times: 64 calls of their task were open, and "
@@ -435,7 +449,7 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 	const char *name = p->event.row->name;
 
 	(void)pos;
-	if (p->source != &calls_source)
+	if (p->source != &calls_source && p->source != &calls_agent_source)
 		return 0;
 	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {
 		err_set(e, -EINVAL, "function:%s is not measured: %s", name, p->event.row->danger);
@@ -450,19 +464,43 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 		   : 0;
 }
 
+/* What the agent could do for the event, where the kernel refuses. */
+static void explain(const struct plan *plan, const struct plan_event *p, struct event_support *out)
+{
+	const char *why = calls_agent_why_not(plan, p);
+	size_t len = strlen(out->hint);
+
+	if (out->state == READING_NO_PERMISSION)
+		snprintf(out->hint + len, sizeof(out->hint) - len, "%s%s", len ? "; or " : "",
+			 why ?: "build the program with -finstrument-functions");
+}
+
+#define CALLS_FUNCTIONS                                                                            \
+	.groups = {EVENT_GROUP_FUNCTION}, .is_alone = true, .check = check,                        \
+	.bytes = sizeof(struct calls), .open = open_calls, .close = close_calls,                   \
+	.connect = connect_output, .enable = enable, .read = read_calls, .done = end_reading,      \
+	.count = count, .functions = functions, .notes = add_notes
+
 const struct source calls_source = {
     .name = "calls",
-    .groups = {EVENT_GROUP_FUNCTION},
-    .is_alone = true,
-    .check = check,
-    .bytes = sizeof(struct calls),
-    .open = open_calls,
-    .close = close_calls,
-    .connect = connect_output,
-    .enable = enable,
-    .read = read_calls,
-    .done = end_reading,
-    .count = count,
-    .functions = functions,
-    .notes = add_notes,
+    CALLS_FUNCTIONS,
+    .explain = explain,
+};
+
+static const char *socket_of(const struct source_use *u)
+{
+	const struct calls *c = (const struct calls *)u;
+
+	return c->way->socket(c->opened);
+}
+
+const struct source calls_agent_source = {
+    .name = "calls in programs",
+    CALLS_FUNCTIONS,
+    .is_own = calls_agent_has,
+    .is_in_target = true,
+    .stays_open = true,
+    .look = look,
+    .variable = HOOKS_VARIABLE,
+    .socket = socket_of,
 };

@@ -12,7 +12,9 @@
 
 struct host;
 
-extern const struct source calls_source;
+/* The first measures by programs in the kernel; the second by the agent in the program, what the
+ * compiler has prepared. */
+extern const struct source calls_source, calls_agent_source;
 
 /* Whether calls can be measured here: loads the programs, and unloads them. */
 void calls_check(const struct host *h, struct event_support *out);

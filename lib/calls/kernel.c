@@ -74,6 +74,7 @@ static void set_prices(struct kernel_way *k, struct calls_list *list)
 		struct calls_function *f = &list->function[i];
 		struct hits_price p = price_of(k->hits, f->place);
 
+		f->is_timed = f->place->ret == FUNCTIONS_RETURN_REPLACED;
 		f->cost_ns = p.cost_ns;
 		f->inside_ns = p.inside_ns;
 		hits_set_price(k->hits, i, p);
@@ -193,7 +194,7 @@ static void read_sums(const void *way, size_t function, struct calls_sums *out)
 				   .left = s.left};
 }
 
-static const volatile uint32_t *buckets(const void *way, size_t function)
+static const volatile uint32_t *buckets(void *way, size_t function)
 {
 	const struct kernel_way *k = way;
 
@@ -216,6 +217,7 @@ static uint32_t nr_buckets(const void *way)
 
 const struct calls_way calls_kernel_way = {
     .number = TRACE_FUNCTION_KERNEL,
+    .has_cpu = true,
     .open = open_way,
     .close = close_way,
     .connect = connect_output,

@@ -62,14 +62,15 @@ static int merge(struct calls_list *l, struct err *e)
 	return 0;
 }
 
-int calls_list_make(struct calls_list *l, const struct plan *plan, struct err *e)
+int calls_list_make(struct calls_list *l, const struct plan *plan, const struct source *source,
+		    struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < plan->nr_events && rc == 0; i++) {
 		const struct plan_event *p = &plan->events[i];
 
-		if (p->set == PLAN_NO_SET || p->event.group->id != EVENT_GROUP_FUNCTION)
+		if (p->set == PLAN_NO_SET || p->source != source)
 			continue;
 		if (l->nr_events == CALLS_MAX_EVENTS)
 			return err_set(e, -ENOTSUP, "a session has at most %d events of functions",

@@ -1,5 +1,5 @@
 /*
- * Who measures calls: programs in the kernel. A row for each way, which the source asks in loops.
+ * Who measures calls: programs in the kernel, or the agent in the program. A row for each way, which the source asks in loops.
  * Private to calls/.
  */
 #ifndef CALLS_WAY_H
@@ -12,7 +12,10 @@
 struct err;
 struct functions_place;
 struct host;
+struct notes;
 struct plan;
+struct plan_event;
+struct source;
 
 enum {
 	CALLS_MAX_EVENTS = 64,
@@ -24,6 +27,7 @@ struct calls_function {
 	const struct functions_place *place; /* borrowed from the plan */
 	uint64_t events;                     /* a bit for each, by its number in the list */
 	bool is_kept;                        /* an event that has it asks for it at any cost */
+	bool is_timed;                       /* set by the way: its calls have times */
 	/* Set by the way: what a call costs, and how much of that lies in its wall time. */
 	uint32_t cost_ns, inside_ns;
 };
@@ -36,8 +40,9 @@ struct calls_list {
 	size_t nr_events;
 };
 
-/* Finds them; empty at first. 0; -ENOMEM; -ENOTSUP with *e. */
-int calls_list_make(struct calls_list *l, const struct plan *plan, struct err *e);
+/* Finds those of the source's events; empty at first. 0; -ENOMEM; -ENOTSUP with *e. */
+int calls_list_make(struct calls_list *l, const struct plan *plan, const struct source *source,
+		    struct err *e);
 void calls_list_fini(struct calls_list *l);
 
 /* Of one function, since it was opened. */
@@ -49,6 +54,7 @@ struct calls_sums {
 
 struct calls_way {
 	uint32_t number; /* enum trace_function_way */
+	bool has_cpu;    /* times on a CPU are known, too */
 	/* Measures the list's functions for the plan's target, both borrowed: 0 or -errno with *e.
 	 */
 	int (*open)(const struct plan *plan, struct calls_list *list, void **out, struct err *e);
@@ -56,20 +62,30 @@ struct calls_way {
 	/* Events are named by their number in the list. */
 	int (*connect)(void *way, size_t event, uint32_t cpu, int fd);
 	void (*enable)(void *way, size_t event, bool is_enabled);
-	/* As hits_leave_out. */
+	/* As hits_leave_out. NULL: all are measured until the end. */
 	int (*leave_out)(void *way, const bool *is_out);
-	/* From any thread: */
+	/* Reads what is counted until now; NULL: what follows does so by itself. 0 or -ENOMEM. */
+	int (*refresh)(void *way);
+	/* From any thread, but for a way that refreshes: */
 	uint64_t (*count)(const void *way, size_t event, uint32_t cpu, uint64_t *lost);
 	uint64_t (*calls)(const void *way, size_t function);
 	void (*read)(const void *way, size_t function, struct calls_sums *out);
 	/* As hits_buckets, hits_bits and hits_nr_buckets. */
-	const volatile uint32_t *(*buckets)(const void *way, size_t function);
+	const volatile uint32_t *(*buckets)(void *way, size_t function);
 	uint32_t (*bits)(const void *way);
 	uint32_t (*nr_buckets)(const void *way);
+	/* Adds what limits the numbers; NULL: nothing else. */
+	void (*notes)(void *way, struct notes *notes);
+	/* As a source's; NULL: nobody connects. */
+	const char *(*socket)(const void *way);
 };
 
-extern const struct calls_way calls_kernel_way;
+extern const struct calls_way calls_kernel_way, calls_agent_way;
 /* Whether it works on this host: 0 or -errno with *e. */
 int calls_kernel_try(const struct host *h, struct err *e);
+/* Whether the agent measures the event, and if not, why: NULL if nothing in its functions is for
+ * that. */
+bool calls_agent_has(const struct plan *plan, const struct plan_event *p);
+const char *calls_agent_why_not(const struct plan *plan, const struct plan_event *p);
 
 #endif

@@ -23,6 +23,13 @@ enum functions_return {
 	FUNCTIONS_RETURN_NONE,     /* it is not: calls are counted, and have no times */
 };
 
+/* What the compiler has prepared: the agent in the program is called by that. */
+enum functions_prepared {
+	FUNCTIONS_PREPARED_NOT,
+	FUNCTIONS_PREPARED_ENTRY, /* where it begins: calls are counted */
+	FUNCTIONS_PREPARED_BOTH,  /* also where it ends: they have times */
+};
+
 /* A function that is measured. Strings are owned by whoever made the list. */
 struct functions_place {
 	const char *path;       /* of the file, as it can be opened here */
@@ -34,6 +41,7 @@ struct functions_place {
 	bool calls_nothing;     /* surely: nothing is thrown, or switched, while it runs */
 	enum functions_entry entry;
 	enum functions_return ret;
+	enum functions_prepared prepared;
 };
 
 /* What a hit at the entry, and one with its return, costs on this kind of machine: an estimate. */

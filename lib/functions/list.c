@@ -286,7 +286,7 @@ int functions_list_load(const struct elf_file *code, const char *path, struct el
 			struct functions_list *out)
 {
 	struct functions_list l = {.code = code, .path = path, .is_go = functions_is_go(code)};
-	int rc = add_all(&l, reader);
+	int rc = add_all(&l, reader) ?: functions_compiled_load(code, &l.compiled);
 
 	if (rc) {
 		functions_list_fini(&l);
@@ -306,6 +306,7 @@ void functions_list_fini(struct functions_list *l)
 	mem_free(l->symbol);
 	mem_free(l->cold);
 	functions_inward_fini(&l->inward);
+	functions_compiled_fini(&l->compiled);
 	elf_file_close(l->unpacked);
 	elf_finder_free(l->finder);
 	*l = (struct functions_list){.nr = 0};
@@ -371,6 +372,7 @@ static struct functions_place make_place(const struct functions_list *l,
 	if (!p.refused && s->is_chooser)
 		p.refused = "it is called once, to choose the function that is called (IFUNC)";
 	choose_entry(l, s, &p);
+	p.prepared = functions_compiled_of(&l->compiled, l->code, s->address, s->size);
 	p.reason = find_named(timeless_names, ARRAY_NR(timeless_names), s->name);
 	if (p.reason)
 		p.ret = FUNCTIONS_RETURN_NONE;

@@ -5,6 +5,7 @@
 #ifndef FUNCTIONS_LIST_H
 #define FUNCTIONS_LIST_H
 
+#include "functions/compiled.h"
 #include "functions/functions.h"
 #include "functions/inward.h"
 
@@ -34,6 +35,7 @@ struct functions_list {
 	const struct elf_file *code; /* borrowed */
 	const char *path;            /* borrowed */
 	bool is_go;
+	struct functions_compiled compiled;
 	struct elf_file *unpacked;    /* owned; of .gnu_debugdata; NULL: none */
 	struct elf_finder *finder;    /* owned; has the debug file; NULL: none */
 	const struct elf_file *debug; /* borrowed from it; NULL: none */

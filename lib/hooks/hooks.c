@@ -224,6 +224,8 @@ static bool add_process(void *arg, uint32_t pid, int pidfd, struct wire_function
 	struct hooks *h = arg;
 	struct process *p = NULL;
 
+	if (h->config.is_wanted && !h->config.is_wanted(h->config.arg, pid))
+		return false;
 	pthread_mutex_lock(&h->lock);
 	if (h->nr < MAX_PROCESSES)
 		p = MEM_ADD(h->processes, h->nr, h->room);

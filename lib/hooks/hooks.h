@@ -30,6 +30,8 @@ struct hooks_config {
 	const struct functions_place *const *place;
 	size_t nr;
 	bool has_times; /* else calls are counted, which costs a fourth */
+	/* Whether the process is measured, as far as it connects; NULL: each is. */
+	bool (*is_wanted)(void *arg, uint32_t pid);
 	/* As wire_config.may_connect. */
 	bool (*may_connect)(void *arg, uint32_t pid);
 	void *arg;

@@ -418,7 +418,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	rc = resolve(plan->spec, p->asked, c, &p->event, errs);
 	if (rc)
 		return rc;
-	p->source = source_of(&p->event);
+	p->source = source_of(plan, p);
 	p->set = set_of(plan, p);
 	p->id = event_id(&p->event);
 	if (p->event.row->number == 0) /* made: any number that the session's others do not have */

@@ -103,6 +103,9 @@ struct plan {
 	bool starts_disabled; /* events wait for it */
 	const char
 	    *heap_refused; /* borrowed; why the target's heap cannot be measured; NULL: it can */
+	/* Borrowed; why the agent cannot measure functions that the compiler has prepared; NULL: it
+	 * can. */
+	const char *compiled_refused;
 	struct tracefs *tracefs; /* borrowed; regions are also written there; NULL: not */
 	/* Set by the session: waits of the target are found by records of its switches, as no
 	 * programs in the kernel can measure them. */

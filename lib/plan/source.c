@@ -8,10 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct source *source_of(const struct event *ev)
+static bool is_of_groups(const struct source *s, const struct event *ev)
+{
+	return ARRAY_ANY(id, s->groups, ARRAY_NR(s->groups), *id == ev->group->id);
+}
+
+const struct source *source_of(const struct plan *plan, const struct plan_event *p)
 {
 	for (const struct source *const *s = source_table + 1; *s; s++)
-		if (ARRAY_ANY(id, (*s)->groups, ARRAY_NR((*s)->groups), *id == ev->group->id))
+		if (is_of_groups(*s, &p->event) && (!(*s)->is_own || (*s)->is_own(plan, p)))
 			return *s;
 	return source_table[0];
 }

@@ -87,6 +87,9 @@ void source_use_clear(struct source_use *u);
 struct source {
 	const char *name;
 	enum event_group_id groups[2]; /* whose events it measures; 0: none */
+	/* Of these it measures those for which this is true; NULL: all. The first source of the
+	 * table that measures an event has it. */
+	bool (*is_own)(const struct plan *plan, const struct plan_event *p);
 	bool is_alone;                 /* the perf event of each has a group of its own */
 	/* It adds up in the memory of the target's programs: its perf events follow the target's
 	 * tasks, on whichever CPU; they are read at boundaries alone, have no ring, and always the
@@ -166,7 +169,7 @@ struct source {
  * (session/source_uses.c): a plan includes no row. */
 extern const struct source *const source_table[];
 /* Whose event it is. */
-const struct source *source_of(const struct event *ev);
+const struct source *source_of(const struct plan *plan, const struct plan_event *p);
 
 /* What several checks say. Each returns -EINVAL. */
 int source_refuse_sampling(const struct plan_event *p, const char *hint, struct err *e);

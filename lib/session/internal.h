@@ -43,6 +43,7 @@ struct session {
 	struct session_pace pace;
 	struct region_times_list regions; /* of the last look or iteration */
 	struct source_histograms histograms;
+	struct source_functions functions;
 
 	/* while it runs */
 	/* readings of things at the start and the end of the iteration */

@@ -383,7 +383,9 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	source_uses_histograms(&s->counters.uses, false, &s->histograms);
 	it->histograms = s->histograms.item;
 	it->nr_histograms = s->histograms.nr;
-	it->nr_functions = source_uses_functions(&s->counters.uses, &it->functions);
+	source_uses_functions(&s->counters.uses, &s->functions);
+	it->functions = s->functions.item;
+	it->nr_functions = s->functions.nr;
 	it->regions = s->looks.period_ns ? NULL : take_regions(s, it->end_ns);
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);

@@ -365,6 +365,7 @@ void session_close(struct session *s)
 	recorder_fini(&s->recorder);
 	looks_fini(&s->looks);
 	mem_free(s->histograms.item);
+	mem_free(s->functions.item);
 	paced_fini(&s->paced);
 	counters_fini(&s->counters);
 	notes_drop(&s->notes);

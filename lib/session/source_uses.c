@@ -19,8 +19,15 @@
 static const struct source counters = {.name = "counters"};
 
 const struct source *const source_table[] = {
-    &counters,     &kernel_waits_source, &kernel_latency_source, &kernel_probes_source,
-    &calls_source, &heap_source,         &marks_source,          NULL,
+    &counters,
+    &kernel_waits_source,
+    &kernel_latency_source,
+    &kernel_probes_source,
+    &calls_agent_source, /* before what measures any function */
+    &calls_source,
+    &heap_source,
+    &marks_source,
+    NULL,
 };
 
 static struct source_use *find(const struct source_uses *s, const struct source *source)
@@ -232,15 +239,21 @@ void source_uses_histograms(const struct source_uses *s, bool is_look,
 	}
 }
 
-size_t source_uses_functions(const struct source_uses *s, const struct trace_function **out)
+void source_uses_functions(const struct source_uses *s, struct source_functions *out)
 {
-	size_t nr = 0;
+	out->nr = 0;
+	EACH_USE(u, s, functions) {
+		const struct trace_function *from;
+		size_t nr = u->source->functions(u, &from);
 
-	*out = NULL;
-	EACH_USE(u, s, functions)
-		if (!nr)
-			nr = u->source->functions(u, out);
-	return nr;
+		for (size_t i = 0; i < nr; i++) {
+			struct trace_function *to = MEM_ADD(out->item, out->nr, out->room);
+
+			if (!to)
+				return;
+			*to = from[i];
+		}
+	}
 }
 
 const char *source_uses_socket(const struct source_uses *s, const char *variable)

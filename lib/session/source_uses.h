@@ -50,8 +50,12 @@ struct source_histograms {
 };
 void source_uses_histograms(const struct source_uses *s, bool is_look,
 			    struct source_histograms *out);
-/* Of all sources: the first that has some. Borrowed until the next call. */
-size_t source_uses_functions(const struct source_uses *s, const struct trace_function **out);
+/* The same of functions. */
+struct source_functions {
+	struct trace_function *item; /* owned; what it refers to is borrowed until the next call */
+	size_t nr, room;
+};
+void source_uses_functions(const struct source_uses *s, struct source_functions *out);
 /* The socket for the variable of a command; NULL: there is none. */
 const char *source_uses_socket(const struct source_uses *s, const char *variable);
 void source_uses_notes(const struct source_uses *s, struct notes *notes);

@@ -1,0 +1,352 @@
+/*
+ * Calls added up in the program by the agent (hooks/hooks.h), which what the compiler has put into
+ * the functions calls: of a command that loads it at its start, without any right. It costs a
+ * twentieth of what the kernel does for a call, so functions that have it are measured by it; but
+ * it takes no samples of single calls, and does not know how long calls were on a CPU.
+ *
+ * An event is measured in one way. If only some of its functions are prepared, it is the kernel
+ * that measures all of them, where it may; else those that are.
+ */
+#include "base/array.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "calls/way.h"
+#include "functions/functions.h"
+#include "hooks/hooks.h"
+#include "plan/notes.h"
+#include "plan/plan.h"
+#include "plan/source.h"
+#include "trace/trace.h"
+#include "wire/loadable.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of a call, measured in a virtual machine, where to read the CPU's counter is dear: ns. */
+enum { COUNTED_NS = 8, TIMED_NS = 80 };
+
+struct agent_way {
+	const struct plan *plan;
+	struct calls_list *list;
+	struct hooks *hooks;                  /* owned */
+	const struct functions_place **place; /* owned; of the hooks */
+	uint32_t *number; /* owned; the hooks' number of a function; HOOKLESS: it has none */
+	struct hooks_limits said;
+	bool has_said, has_read;
+	size_t nr_hookless;
+	/* What was asked for last. */
+	uint32_t bucket[HOOKS_BUCKETS];
+};
+
+#define HOOKLESS UINT32_MAX
+
+/* --- whose event it is */
+
+static size_t nr_prepared(const struct event_row *row)
+{
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < row->nr_functions; i++)
+		nr += row->functions[i].prepared != FUNCTIONS_PREPARED_NOT;
+	return nr;
+}
+
+/* The command's program; LOADABLE_UNREADABLE: there is none, which exec reports. */
+static enum loadable judge(const struct plan *plan, struct loadable_judged *out)
+{
+	loadable_judge_named(getenv("PATH"), plan->spec->target.command.item[0], out);
+	return out->answer;
+}
+
+/* The reason is of the plan's arena, or constant. NULL: it could. */
+static const char *find_obstacle(const struct plan *plan, const struct plan_event *p)
+{
+	struct loadable_judged judged;
+
+	if (!plan->spec->target.command.nr)
+		return "start the program by cpuperf: a process that runs already does not load "
+		       "the agent";
+	if (spec_event_is_sampled(p->asked))
+		return "remove the rate: calls of this program can be counted, not sampled";
+	if (judge(plan, &judged) == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE)
+		return NULL;
+	return "use a program that can load the agent: this one is static, or of another machine "
+	       "or user";
+}
+
+bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
+{
+	size_t nr = p->event.row->functions ? nr_prepared(p->event.row) : 0;
+	struct err unused = {0};
+
+	return nr && !find_obstacle(plan, p) &&
+	       (nr == p->event.row->nr_functions || calls_kernel_try(plan->host, &unused) != 0);
+}
+
+const char *calls_agent_why_not(const struct plan *plan, const struct plan_event *p)
+{
+	return p->event.row->functions && nr_prepared(p->event.row) ? find_obstacle(plan, p) : NULL;
+}
+
+/* --- open and close */
+
+static void close_way(void *way)
+{
+	struct agent_way *a = way;
+
+	hooks_close(a->hooks);
+	mem_free(a->place);
+	mem_free(a->number);
+	mem_free(a);
+}
+
+/* In the wire's thread. Not one that the target started, if these are not measured. */
+static bool is_wanted(void *arg, uint32_t pid)
+{
+	const struct plan_target *t = &((const struct agent_way *)arg)->plan->target;
+
+	return !t->is_process_only ||
+	       ARRAY_ANY(id, t->ids, t->nr_ids, *id == (pid_t)pid);
+}
+
+static int choose_places(struct agent_way *a, struct hooks_config *config)
+{
+	a->place = mem_calloc(a->list->nr + 1, sizeof(*a->place));
+	a->number = mem_calloc(a->list->nr + 1, sizeof(*a->number));
+	if (!a->place || !a->number)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->list->nr; i++) {
+		struct calls_function *f = &a->list->function[i];
+
+		f->is_timed = f->place->prepared == FUNCTIONS_PREPARED_BOTH;
+		f->cost_ns = f->is_timed ? TIMED_NS : COUNTED_NS;
+		config->has_times |= f->is_timed;
+		a->number[i] = HOOKLESS;
+		a->nr_hookless += f->place->prepared == FUNCTIONS_PREPARED_NOT;
+		if (f->place->prepared == FUNCTIONS_PREPARED_NOT)
+			continue;
+		a->number[i] = (uint32_t)config->nr;
+		a->place[config->nr++] = f->place;
+	}
+	config->place = a->place;
+	return 0;
+}
+
+static const char *why_not(const struct plan *plan)
+{
+	if (!plan->target.is_command)
+		return "the compiler has prepared these functions for an agent in a command that "
+		       "cpuperf starts";
+	if (plan->has_control)
+		return "--control cannot disable what the compiler has put into functions: use "
+		       "--windows or --delay";
+	return plan->compiled_refused;
+}
+
+static int open_way(const struct plan *plan, struct calls_list *list, void **out, struct err *e)
+{
+	const char *refusal = why_not(plan);
+	struct hooks_config config = {.is_wanted = is_wanted};
+	struct agent_way *a;
+	int rc;
+
+	if (refusal)
+		return err_set(e, -ENOTSUP, "%.255s", refusal);
+	a = mem_zalloc(sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->plan = plan;
+	a->list = list;
+	config.arg = a;
+	rc = choose_places(a, &config) ?: hooks_open(&config, &a->hooks, e);
+	if (rc) {
+		close_way(a);
+		return rc == -ENOMEM ? rc : -ENOTSUP; /* no right would help */
+	}
+	*out = a;
+	return 0;
+}
+
+/* Its events are not sampled. */
+static int connect_output(void *way, size_t event, uint32_t cpu, int fd)
+{
+	(void)way;
+	(void)event;
+	(void)cpu;
+	(void)fd;
+	return 0;
+}
+
+/* Boundaries divide what is counted. */
+static void enable(void *way, size_t event, bool is_enabled)
+{
+	(void)way;
+	(void)event;
+	(void)is_enabled;
+}
+
+static const char *socket_of(const void *way)
+{
+	return hooks_socket(((const struct agent_way *)way)->hooks);
+}
+
+/* --- numbers */
+
+static void read_sums(const void *way, size_t function, struct calls_sums *out)
+{
+	const struct agent_way *a = way;
+	struct hooks_sums s = {.calls = 0};
+
+	if (a->number[function] != HOOKLESS)
+		hooks_sums(a->hooks, a->number[function], &s);
+	*out = (struct calls_sums){.calls = s.calls,
+				   .wall_ns = s.wall_ns,
+				   .self_ns = s.self_ns,
+				   .cost_ns = s.cost_ns,
+				   .max_ns = s.max_ns};
+}
+
+/* What lies in the time of a call is tried by each process, on its machine. */
+static int refresh(void *way)
+{
+	struct agent_way *a = way;
+	int rc = hooks_read(a->hooks);
+
+	for (size_t i = 0; i < a->list->nr && rc == 0; i++) {
+		struct calls_function *f = &a->list->function[i];
+		struct hooks_sums s;
+
+		if (!f->is_timed)
+			continue;
+		hooks_sums(a->hooks, a->number[i], &s);
+		if (s.ended)
+			f->inside_ns = (uint32_t)(s.cost_ns / s.ended);
+	}
+	a->has_read |= rc == 0;
+	return rc;
+}
+
+/* On which CPU it was does not matter. */
+static uint64_t count(const void *way, size_t event, uint32_t cpu, uint64_t *lost)
+{
+	const struct agent_way *a = way;
+	uint64_t sum = 0;
+
+	(void)cpu;
+	*lost = 0;
+	for (size_t i = 0; i < a->list->nr; i++) {
+		struct calls_sums s;
+
+		if (!(a->list->function[i].events >> event & 1))
+			continue;
+		read_sums(a, i, &s);
+		sum += s.calls;
+	}
+	return sum;
+}
+
+static uint64_t calls(const void *way, size_t function)
+{
+	struct calls_sums s;
+
+	read_sums(way, function, &s);
+	return s.calls;
+}
+
+static const volatile uint32_t *buckets(void *way, size_t function)
+{
+	struct agent_way *a = way;
+	const uint64_t *from = a->number[function] == HOOKLESS
+				   ? NULL
+				   : hooks_buckets(a->hooks, a->number[function]);
+
+	for (size_t i = 0; i < HOOKS_BUCKETS; i++)
+		a->bucket[i] = from ? (uint32_t)from[i] : 0;
+	return a->bucket;
+}
+
+static uint32_t bits(const void *way)
+{
+	(void)way;
+	return HOOKS_BITS;
+}
+
+static uint32_t nr_buckets(const void *way)
+{
+	(void)way;
+	return HOOKS_BUCKETS;
+}
+
+/* --- notes */
+
+enum { NR_LIMITS = 5 };
+
+/* Of processes that have ended, too, so each number only grows: what is new is said. */
+static void note_limits(struct agent_way *a, struct notes *notes)
+{
+	struct hooks_limits now, *was = &a->said;
+
+	hooks_limits(a->hooks, &now);
+	const struct {
+		uint64_t nr;
+		const char *text;
+	} rows[NR_LIMITS] = {
+	    {now.missed - was->missed,
+	     "calls were not counted: a program called more functions than are told apart, or "
+	     "calls came while it connected"},
+	    {now.untimed - was->untimed,
+	     "calls have no times: they were left by longjmp, an exception or the end of their "
+	     "thread, or too many were open"},
+	    {now.joined - was->joined,
+	     "threads have calls without times: there were more than 127 at a time"},
+	    {now.unpatched - was->unpatched,
+	     "functions have fewer than 5 bytes of NOPs where they begin, or lie where nothing may "
+	     "be written: their calls are not counted"},
+	    {now.refused - was->refused,
+	     "processes were not measured: there were more than the recorder has room for"},
+	};
+
+	for (size_t i = 0; i < NR_LIMITS; i++)
+		if (rows[i].nr && rows[i].nr < INT64_MAX)
+			notes_add(notes, 0, "%" PRIu64 " %s", rows[i].nr, rows[i].text);
+	*was = now;
+}
+
+/* Once. */
+static void note_hookless(struct agent_way *a, struct notes *notes)
+{
+	if (!a->has_said && a->nr_hookless)
+		notes_add(notes, 0,
+			  "%zu of %zu functions are not measured: the compiler has not prepared "
+			  "them, and the kernel permits no programs that would count their calls "
+			  "(cpuperf-rights(7))",
+			  a->nr_hookless, a->list->nr);
+	a->has_said = true;
+}
+
+static void add_notes(void *way, struct notes *notes)
+{
+	struct agent_way *a = way;
+
+	note_hookless(a, notes);
+	note_limits(a, notes);
+}
+
+const struct calls_way calls_agent_way = {
+    .number = TRACE_FUNCTION_COMPILED,
+    .open = open_way,
+    .close = close_way,
+    .connect = connect_output,
+    .enable = enable,
+    .refresh = refresh,
+    .count = count,
+    .calls = calls,
+    .read = read_sums,
+    .buckets = buckets,
+    .bits = bits,
+    .nr_buckets = nr_buckets,
+    .notes = add_notes,
+    .socket = socket_of,
+};

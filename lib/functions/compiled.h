@@ -1,0 +1,32 @@
+/*
+ * Which functions of a file the compiler has prepared for being measured: those that call a hook
+ * of the program's environment (-finstrument-functions, -pg, -mfentry), and those that begin with
+ * NOPs (-fpatchable-function-entry). Files are hostile.
+ */
+#ifndef FUNCTIONS_COMPILED_H
+#define FUNCTIONS_COMPILED_H
+
+#include "functions/functions.h"
+
+struct elf_file;
+
+/* By what a file calls its hooks. All zero: it has none. */
+struct functions_compiled {
+	struct functions_hook {
+		uint64_t address; /* of a stub (PLT), or of a word that has the hook's address (GOT) */
+		bool is_word;
+		enum functions_prepared prepared;
+	} *hook; /* owned; by address */
+	size_t nr, room;
+	bool has_nops; /* functions may begin with NOPs that are for a call */
+};
+
+/* 0 or -ENOMEM. */
+int functions_compiled_load(const struct elf_file *f, struct functions_compiled *out);
+void functions_compiled_fini(struct functions_compiled *c);
+/* Of the function with so many bytes at the address. f: as it was loaded from. */
+enum functions_prepared functions_compiled_of(const struct functions_compiled *c,
+					      const struct elf_file *f, uint64_t address,
+					      uint64_t size);
+
+#endif
