@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/privilege.h"
 #include "bpf/waits.h"
+#include "calls/calls.h"
 #include "host/host.h"
+#include "plan/plan.h"
 #include "recorder.h"
 #include "rights.h"
 #include "session/session.h"
@@ -24,12 +26,13 @@ struct refused {
 	struct buf *programs; /* names of events that need programs in the kernel */
 	bool waits;           /* records of switches would sample some of those */
 	bool clock;           /* also the time of the target's own tasks */
+	const struct plan_event *calls; /* the first event of functions among those */
 };
 
 static bool needs_programs(const struct plan_event *p)
 {
 	return event_wait(&p->event) >= 0 || event_latency(&p->event) >= 0 ||
-	       p->asked->is_aggregated;
+	       event_is_function(&p->event) || p->asked->is_aggregated;
 }
 
 static bool is_of_waits(const struct event *ev)
@@ -44,7 +47,7 @@ static void look_at_event(const struct recorder *r, size_t i, struct refused *ou
 	bool is_refused = session_event(r->session, i)->support.state == READING_NO_PERMISSION;
 	bool is_by_records = plan_is_by_switches(r->plan, p);
 
-	if (!event_is_perf(&p->event))
+	if (!event_is_perf(&p->event) || (event_is_function(&p->event) && p->source->is_in_target))
 		return;
 	out->clock |= event_is_clock(&p->event) && plan_is_of_tasks(r->plan, p) &&
 		      session_event(r->session, i)->support.state != READING_OK;
@@ -56,6 +59,8 @@ static void look_at_event(const struct recorder *r, size_t i, struct refused *ou
 		buf_printf(out->programs, "%s%s:%s", out->programs->len ? ", " : "",
 			   p->event.group->name, p->event.row->name);
 		out->waits |= !is_by_records && is_of_waits(&p->event);
+		if (event_is_function(&p->event) && !out->calls)
+			out->calls = p;
 	}
 }
 
@@ -99,6 +104,9 @@ static void add_ways(const struct recorder *r, const struct refused *refused,
 				has_programs, out);
 	else if (has_programs)
 		rights_add_programs(h, buf_str(refused->programs), out);
+	if (refused->calls)
+		rights_add_calls(refused->calls->event.row->name,
+				 calls_remedy(r->plan, refused->calls), out);
 	if (r->plan->target.is_cgroup)
 		return;
 	add_target(r, &target);

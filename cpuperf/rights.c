@@ -182,6 +182,14 @@ void rights_add_times(const char *target, const struct rights_ways *out)
 		  (const char *[]){buf_str(&way), NULL}, out);
 }
 
+void rights_add_calls(const char *what, const char *remedy, const struct rights_ways *out)
+{
+	BUF_AUTO(in_program, MAX_QUOTED);
+
+	buf_printf(&in_program, "function:%s in the program, without more rights", what);
+	add_lines(buf_str(&in_program), "do this", (const char *[]){remedy, NULL}, out);
+}
+
 void rights_add_buffers(const struct host *h, const struct rights_ways *out)
 {
 	char program[MAX_QUOTED];

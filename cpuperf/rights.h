@@ -32,6 +32,9 @@ void rights_add_programs(const struct host *h, const char *what, const struct ri
 void rights_add_waits(const char *target, const struct rights_ways *out);
 /* How to sample the time of such a command, where the kernel refuses all events. */
 void rights_add_times(const char *target, const struct rights_ways *out);
+/* What lets calls of functions be measured in the program. what: the
+ * event's name. remedy: an order. */
+void rights_add_calls(const char *what, const char *remedy, const struct rights_ways *out);
 /* The same, of buffers beyond the limit of locked memory: for a program whose file has the
  * capability to measure. */
 void rights_add_buffers(const struct host *h, const struct rights_ways *out);

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "calls/calls.h"
 #include "calls/way.h"
 #include "functions/functions.h"
 #include "hooks/hooks.h"
@@ -25,7 +26,7 @@
 #include <stdlib.h>
 
 /* Of a call, measured in a virtual machine, where to read the CPU's counter is dear: ns. */
-enum { COUNTED_NS = 8, TIMED_NS = 80 };
+enum { COUNTED_NS = 4, TIMED_NS = 80 };
 
 struct agent_way {
 	const struct plan *plan;
@@ -60,20 +61,19 @@ static enum loadable judge(const struct plan *plan, struct loadable_judged *out)
 	return out->answer;
 }
 
-/* The reason is of the plan's arena, or constant. NULL: it could. */
+/* What would let the agent measure the event, of which functions are prepared. NULL: it does. */
 static const char *find_obstacle(const struct plan *plan, const struct plan_event *p)
 {
 	struct loadable_judged judged;
 
 	if (!plan->spec->target.command.nr)
-		return "start the program by cpuperf: a process that runs already does not load "
-		       "the agent";
+		return "let cpuperf start the program: a process that runs already has no agent";
 	if (spec_event_is_sampled(p->asked))
-		return "remove the rate: calls of this program can be counted, not sampled";
+		return "remove the rate: calls of this program can be counted so, not sampled";
 	if (judge(plan, &judged) == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE)
 		return NULL;
-	return "use a program that can load the agent: this one is static, or of another machine "
-	       "or user";
+	return "link the program dynamically, for this machine, and without set-user-ID, so that "
+	       "it loads the agent";
 }
 
 bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
@@ -85,9 +85,17 @@ bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
 	       (nr == p->event.row->nr_functions || calls_kernel_try(plan->host, &unused) != 0);
 }
 
-const char *calls_agent_why_not(const struct plan *plan, const struct plan_event *p)
+const char *calls_remedy(const struct plan *plan, const struct plan_event *p)
 {
-	return p->event.row->functions && nr_prepared(p->event.row) ? find_obstacle(plan, p) : NULL;
+	const char *obstacle =
+	    p->event.row->functions && nr_prepared(p->event.row) ? find_obstacle(plan, p) : NULL;
+
+	if (obstacle)
+		return obstacle;
+	return spec_event_is_sampled(p->asked) || !plan->spec->target.command.nr
+		   ? "count calls of a command that is built with -finstrument-functions"
+		   : "build the program with -finstrument-functions, which also times calls, or "
+		     "with -fpatchable-function-entry=5, and without -static";
 }
 
 /* --- open and close */

@@ -464,15 +464,13 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 		   : 0;
 }
 
-/* What the agent could do for the event, where the kernel refuses. */
 static void explain(const struct plan *plan, const struct plan_event *p, struct event_support *out)
 {
-	const char *why = calls_agent_why_not(plan, p);
-	size_t len = strlen(out->hint);
+	const size_t len = strlen(out->hint);
 
 	if (out->state == READING_NO_PERMISSION)
 		snprintf(out->hint + len, sizeof(out->hint) - len, "%s%s", len ? "; or " : "",
-			 why ?: "build the program with -finstrument-functions");
+			 calls_remedy(plan, p));
 }
 
 #define CALLS_FUNCTIONS                                                                            \

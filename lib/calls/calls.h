@@ -16,6 +16,12 @@ struct host;
  * compiler has prepared. */
 extern const struct source calls_source, calls_agent_source;
 
+struct plan;
+struct plan_event;
+
+/* What would let the agent measure the event, where the kernel refuses: an order. */
+const char *calls_remedy(const struct plan *plan, const struct plan_event *p);
+
 /* Whether calls can be measured here: loads the programs, and unloads them. */
 void calls_check(const struct host *h, struct event_support *out);
 

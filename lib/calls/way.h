@@ -83,9 +83,7 @@ struct calls_way {
 extern const struct calls_way calls_kernel_way, calls_agent_way;
 /* Whether it works on this host: 0 or -errno with *e. */
 int calls_kernel_try(const struct host *h, struct err *e);
-/* Whether the agent measures the event, and if not, why: NULL if nothing in its functions is for
- * that. */
+/* Whether the agent measures the event. */
 bool calls_agent_has(const struct plan *plan, const struct plan_event *p);
-const char *calls_agent_why_not(const struct plan *plan, const struct plan_event *p);
 
 #endif

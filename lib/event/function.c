@@ -308,6 +308,8 @@ static void add_detail(struct buf *text, const struct functions_place *p)
 	}
 	buf_printf(text, ", %s, about %.1f us a call", event_function_entry(p->entry),
 		   (double)functions_hit_ns(p) / 1e3);
+	if (p->prepared != FUNCTIONS_PREPARED_NOT)
+		buf_adds(text, ", prepared by the compiler");
 	if (p->ret == FUNCTIONS_RETURN_NONE)
 		buf_printf(text, "; no times: %s", p->reason ?: "");
 }
@@ -339,6 +341,9 @@ static struct event_row *new_row(const struct catalogue *c, const char *name,
 	struct event_part *part = arena_alloc(c->arena, sizeof(*part));
 	struct functions_place *places = arena_calloc(c->arena, nr, sizeof(*places));
 
+	bool is_prepared =
+	    ARRAY_ANY(p, f->place, nr, p->prepared != FUNCTIONS_PREPARED_NOT);
+
 	if (!row || !part || !places)
 		return NULL;
 	memcpy(places, f->place, nr * sizeof(*places));
@@ -351,7 +356,8 @@ static struct event_row *new_row(const struct catalogue *c, const char *name,
 	    .kind = EVENT_COUNT,
 	    .scope = EVENT_SCOPE_CPU,
 	    .unit = "calls",
-	    .source = "BPF: uprobe",
+	    .source = is_prepared ? "BPF: uprobe, or the calls that the compiler has put there"
+				  : "BPF: uprobe",
 	    .description = describe(c, f, nr),
 	    .detail = make_detail(c, f),
 	    .nr_parts = 1,
