@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "counts/functions.h"
+#include "elf/demangle.h"
 #include "page/page.h"
 #include "profile/iterator.h"
 #include "reports/reports.h"
 #include "screen/latency.h"
-#include "symbol/demangle.h"
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static bool is_shown(const struct page *h, unsigned side, const struct counts_fu
 static int add_functions(struct page *h, unsigned side, const struct counts_functions *l)
 {
 	MEM_AUTO struct counts_function **rows = dict_pointers(&l->rows);
-	char name[SYMBOL_MAX_NAME_BYTES];
+	char name[ELF_MAX_NAME_BYTES];
 	size_t nr = 0;
 	int rc = rows ? 0 : -ENOMEM;
 
@@ -78,7 +78,7 @@ static int add_functions(struct page *h, unsigned side, const struct counts_func
 		if (!f->has_times || !f->timed)
 			continue;
 		nr = i && rows[i - 1]->event == f->event ? nr + 1 : 1;
-		symbol_demangle(counts_function_name(l, f), name);
+		elf_demangle(counts_function_name(l, f), name);
 		rc = add_times(h, side, f, "");
 		if (rc == 0 && is_shown(h, side, f, name, nr))
 			rc = add_times(h, side, f, name);

@@ -7,9 +7,9 @@
 #include "base/order.h"
 #include "base/str.h"
 #include "counts/functions.h"
+#include "elf/demangle.h"
 #include "profile/iterator.h"
 #include "reports/diff.h"
-#include "symbol/demangle.h"
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -52,9 +52,9 @@ static int choose(struct diff_functions *c, const struct job *j, const struct co
 {
 	struct diff_function *to = &c->item[c->nr];
 	const char *label = job_event(j, f->event)->label;
-	char name[SYMBOL_MAX_NAME_BYTES];
+	char name[ELF_MAX_NAME_BYTES];
 
-	symbol_demangle(counts_function_name(l, f), name);
+	elf_demangle(counts_function_name(l, f), name);
 	to->event = f->event;
 	to->linkage = arena_strdup(&c->texts, counts_function_name(l, f));
 	to->object = arena_strdup(&c->texts, str_base_name(counts_function_object(l, f)));

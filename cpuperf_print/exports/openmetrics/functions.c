@@ -40,9 +40,9 @@ static void put_line(struct openmetrics *m, const struct family *family, const s
 		     uint64_t time_ns)
 {
 	const uint64_t n = *(const uint64_t *)((const char *)f + family->offset);
-	char name[SYMBOL_MAX_NAME_BYTES], address[24];
+	char name[ELF_MAX_NAME_BYTES], address[24];
 
-	symbol_demangle(counts_function_name(l, f), name);
+	elf_demangle(counts_function_name(l, f), name);
 	snprintf(address, sizeof(address), "0x%" PRIx64, f->address);
 	openmetrics_begin(m);
 	openmetrics_label(m, "event", o->facts->events[f->event].label);
