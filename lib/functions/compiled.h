@@ -13,10 +13,11 @@ struct elf_file;
 /* By what a file calls its hooks. All zero: it has none. */
 struct functions_compiled {
 	struct functions_hook {
-		uint64_t address; /* of a stub (PLT), or of a word that has the hook's address (GOT) */
+		uint64_t
+		    address; /* of a stub (PLT), or of a word that has the hook's address (GOT) */
 		bool is_word;
 		enum functions_prepared prepared;
-	} *hook; /* owned; by address */
+	} * hook; /* owned; by address */
 	size_t nr, room;
 	bool has_nops; /* functions may begin with NOPs that are for a call */
 };

@@ -90,7 +90,7 @@ struct source {
 	/* Of these it measures those for which this is true; NULL: all. The first source of the
 	 * table that measures an event has it. */
 	bool (*is_own)(const struct plan *plan, const struct plan_event *p);
-	bool is_alone;                 /* the perf event of each has a group of its own */
+	bool is_alone; /* the perf event of each has a group of its own */
 	/* It adds up in the memory of the target's programs: its perf events follow the target's
 	 * tasks, on whichever CPU; they are read at boundaries alone, have no ring, and always the
 	 * spec's rate. */
