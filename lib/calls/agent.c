@@ -115,8 +115,7 @@ static bool is_wanted(void *arg, uint32_t pid)
 {
 	const struct plan_target *t = &((const struct agent_way *)arg)->plan->target;
 
-	return !t->is_process_only ||
-	       ARRAY_ANY(id, t->ids, t->nr_ids, *id == (pid_t)pid);
+	return !t->is_process_only || ARRAY_ANY(id, t->ids, t->nr_ids, *id == (pid_t)pid);
 }
 
 static int choose_places(struct agent_way *a, struct hooks_config *config)
@@ -266,9 +265,8 @@ static uint64_t calls(const void *way, size_t function)
 static const volatile uint32_t *buckets(void *way, size_t function)
 {
 	struct agent_way *a = way;
-	const uint64_t *from = a->number[function] == HOOKLESS
-				   ? NULL
-				   : hooks_buckets(a->hooks, a->number[function]);
+	const uint64_t *from =
+	    a->number[function] == HOOKLESS ? NULL : hooks_buckets(a->hooks, a->number[function]);
 
 	for (size_t i = 0; i < HOOKS_BUCKETS; i++)
 		a->bucket[i] = from ? (uint32_t)from[i] : 0;

@@ -1,6 +1,6 @@
 /*
- * Who measures calls: programs in the kernel, or the agent in the program. A row for each way, which the source asks in loops.
- * Private to calls/.
+ * Who measures calls: programs in the kernel, or the agent in the program. A row for each way,
+ * which the source asks in loops. Private to calls/.
  */
 #ifndef CALLS_WAY_H
 #define CALLS_WAY_H

@@ -71,9 +71,9 @@ static enum functions_prepared find(const struct functions_compiled *c, uint64_t
 				    bool is_word)
 {
 	const struct functions_hook key = {.address = address},
-				    *found = c->nr ? bsearch(&key, c->hook, c->nr, sizeof(key),
-							     compare)
-						   : NULL;
+				    *found =
+					c->nr ? bsearch(&key, c->hook, c->nr, sizeof(key), compare)
+					      : NULL;
 
 	return found && found->is_word == is_word ? found->prepared : FUNCTIONS_PREPARED_NOT;
 }
@@ -208,7 +208,8 @@ int functions_compiled_load(const struct elf_file *f, struct functions_compiled 
 	*out = c;
 	if (!elf_file_is_64(f))
 		return 0;
-	c.has_nops = is_x86(f) && elf_file_find_section(f, "__patchable_function_entries", &entries);
+	c.has_nops =
+	    is_x86(f) && elf_file_find_section(f, "__patchable_function_entries", &entries);
 	if (functions_find_table(f, SHT_DYNSYM, &table, &text) && has_hook(&table, &text)) {
 		rc = find_words(&c, f, &table, &text);
 		sort(&c);
@@ -240,7 +241,8 @@ static enum functions_prepared find_call(const struct functions_compiled *c, con
 
 		memcpy(&distance, code + i + 1, sizeof(distance));
 		if (code[i] == 0xe8)
-			found = find(c, address + i + CALL_BYTES + (uint64_t)(int64_t)distance, false);
+			found =
+			    find(c, address + i + CALL_BYTES + (uint64_t)(int64_t)distance, false);
 		else if (code[i] == 0xff && code[i + 1] == 0x15 && i + 6 <= len)
 			found = find(c, word_of(code + i, address + i), true);
 	}
