@@ -78,24 +78,54 @@ void job_warn_aggregated(struct job *j)
 	problems_add(&j->output->problems, false, &problem);
 }
 
-static bool prints_latencies(const struct registry_row *row)
+static bool omits_latencies(const struct registry_row *row)
 {
-	return row->kind == REGISTRY_EXPORT && !row->omits_latencies && row->diff != REGISTRY_DIFF;
+	return row->omits_latencies;
 }
 
-void job_warn_latencies(struct job *j)
+static bool omits_functions(const struct registry_row *row)
+{
+	return row->omits_latencies || row->omits_functions;
+}
+
+static bool prints_latencies(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_EXPORT && !omits_latencies(row) && row->diff != REGISTRY_DIFF;
+}
+
+static bool prints_functions(const struct registry_row *row)
+{
+	return prints_latencies(row) && !omits_functions(row);
+}
+
+/* Groups of events that not each format prints. */
+static const struct omitted {
+	const char *group, *what, *report;
+	bool (*omits)(const struct registry_row *row);
+	registry_match_fn *prints;
+} omitted[] = {
+    {"latency", "latencies", "latency", omits_latencies, prints_latencies},
+    {"function", "functions", "functions", omits_functions, prints_functions},
+};
+
+static void warn_omitted(struct job *j, const struct omitted *o)
 {
 	const struct profile_facts *f = job_input(j)->facts;
-	const struct registry_row *row =
-	    j->output->format->omits_latencies ? j->output->format : j->row;
+	const struct registry_row *row = o->omits(j->output->format) ? j->output->format : j->row;
 	char names[REGISTRY_NAMES_BYTES];
 	struct err problem = {0};
 
-	if (!row->omits_latencies ||
-	    !ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, "latency") == 0))
+	if (!o->omits(row) ||
+	    !ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, o->group) == 0))
 		return;
-	err_set(&problem, -ENOTSUP, "--%s=%s omits latencies: --report=latency prints them",
-		registry_option(row), row->name);
-	err_hint(&problem, "formats with latencies: %s", registry_names(names, prints_latencies));
+	err_set(&problem, -ENOTSUP, "--%s=%s omits %s: --report=%s prints them",
+		registry_option(row), row->name, o->what, o->report);
+	err_hint(&problem, "formats with %s: %s", o->what, registry_names(names, o->prints));
 	problems_add(&j->output->problems, false, &problem);
+}
+
+void job_warn_omitted(struct job *j)
+{
+	for (size_t i = 0; i < ARRAY_NR(omitted); i++)
+		warn_omitted(j, &omitted[i]);
 }

@@ -71,8 +71,8 @@ static inline const struct trace_event *job_event(const struct job *j, uint32_t 
 
 /* Warns if the output lists samples and the kernel added some up. */
 void job_warn_aggregated(struct job *j);
-/* Warns if the output omits latencies that the session has. */
-void job_warn_latencies(struct job *j);
+/* Warns if the output omits latencies or functions that the session has. */
+void job_warn_omitted(struct job *j);
 /* Warns of options that were used and have no effect; ignored: REGISTRY_IGNORES_… */
 void job_warn_ignored(struct job *j, unsigned ignored);
 

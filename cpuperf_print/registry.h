@@ -68,7 +68,8 @@ struct registry_row {
 	    roots_in_state; /* of sessions that sample waits, unless --group-by or --sort is used */
 	bool lists_samples; /* one by one, or over time: those that the kernel added up are missing
 			     */
-	bool omits_latencies;
+	bool omits_latencies; /* and functions */
+	bool omits_functions;
 	bool adds_states;    /* as if by --group-by=state, but for the frame */
 	bool keeps_events;   /* never adds states up: each event has its own columns */
 	bool says_regions;   /* what regions lack, where it has them */

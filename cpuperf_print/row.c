@@ -153,7 +153,7 @@ static int print_job(struct job *j, struct err *e)
 		return 0;
 	job_warn_ignored(j, j->row->ignores);
 	job_warn_aggregated(j);
-	job_warn_latencies(j);
+	job_warn_omitted(j);
 	put_removed(j);
 	if (!j->row->says_regions)
 		region_notes_put(j);

@@ -211,6 +211,16 @@ def check_metrics(folder):
         assert sorted(found) == sorted(f"cpuperf_functions_{w}" for w in wanted), (form, found)
 
 
+def check_omitted(folder):
+    """Formats that have no functions say so, where there are some, and which have."""
+    session = record(folder, "s", [of_work(0)])
+    for name in ("raw", "chrome", "perfetto", "sqlite", "openmetrics", "html"):
+        err = run(PRINT, "--quiet", f"--output-format={name}", "--output-file=x", session, cwd=folder).stderr
+        said = f"--output-format={name} omits functions: --report=functions prints them\n" \
+            "  hint: formats with functions: openmetrics, prometheus, sqlite, parquet, html\n" in err
+        assert said == (name in ("raw", "chrome", "perfetto")), (name, err)
+
+
 def check_damaged(folder):
     """A frame that cannot be right is reported, and what is right is printed."""
     good, other = function("good", [10] * 3), function("other", [10], event=77)
