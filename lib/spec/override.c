@@ -108,25 +108,37 @@ static int set_bool(struct spec *s, const struct key_row *row, const char *value
 	return 0;
 }
 
+static bool is_of_group(const char *text, size_t len, const char *group)
+{
+	return len == strlen(group) && memcmp(text, group, len) == 0;
+}
+
 /* The slashes of "cpu/event=1,umask=2/" are around terms; those of a path, as in
- * "usdt:/lib/x.so:provider:name", and of "gpu:pm/x" are not. */
+ * "usdt:/lib/x.so:provider:name" and "function:./x.so:name", and of "gpu:pm/x" are not. */
 static bool has_terms(const char *text)
 {
 	const size_t group_len = strcspn(text, ":,");
 
 	return text[group_len] != ':' ||
-	       !(text[group_len + 1] == '/' || (group_len == 3 && memcmp(text, "gpu", 3) == 0));
+	       !(text[group_len + 1] == '/' || is_of_group(text, group_len, "gpu") ||
+		 is_of_group(text, group_len, "function"));
 }
 
-/* Up to the next comma, or the end; terms contain commas. */
+/* Up to the next comma, or the end; terms contain commas, and so do the parameters of a function,
+ * "function:f(int, int)". */
 static size_t spelled_len(const char *text)
 {
 	const bool with_terms = has_terms(text);
+	const bool with_parameters = is_of_group(text, strcspn(text, ":,"), "function");
 	bool is_in_terms = false;
+	int depth = 0;
 	size_t len = 0;
 
-	for (; text[len] && (is_in_terms || text[len] != ','); len++)
+	for (; text[len] && (is_in_terms || depth > 0 || text[len] != ','); len++) {
 		is_in_terms ^= text[len] == '/' && with_terms;
+		if (with_parameters)
+			depth += (text[len] == '(') - (text[len] == ')');
+	}
 	return len;
 }
 

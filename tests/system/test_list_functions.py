@@ -112,6 +112,16 @@ def check_exceptions(folder):
     assert listed(program, what="main")["main"]["measured"] == "calls"
 
 
+def check_spelled(folder):
+    """Commas of parameters, and slashes of a path, end no name."""
+    program = build(folder, CXX + "int ns_two(int a, long b) { return a + b; }", compiler="c++")
+    text = output(CPUPERF, "--check-spec", "-e", "function:ns_two(int, long),software:page_faults", "--", program)
+    assert "function:ns_two(int, long)" in text and "software:page_faults" in text, text
+    os.chdir(folder)
+    text = output(CPUPERF, "--check-spec", "-e", "function:./prog:ns::*,software:page_faults", "--", "./prog")
+    assert "function:./prog:ns::*" in text and "software:page_faults" in text, text
+
+
 def check_coroutines(folder):
     program = build(folder, COROUTINE)
     row = listed(program, what="change")["change"]
