@@ -53,6 +53,13 @@ TEST(kinds)
 	    /* as the kernel sees it, vmovdqa is outs, vmovups is adc */
 	    {CODE("\xc5\xf9\x6f\x07"), FUNCTIONS_X86_OTHER, 0, true},
 	    {CODE("\xc5\xf8\x10\x07"), FUNCTIONS_X86_OTHER, 0, false},
+	    {CODE("\xc5\xf8\x57\xc0"), FUNCTIONS_X86_OTHER, 0, false}, /* vxorps: no push */
+	    /* vpbroadcastb, vpcmpeqb, vzeroupper, kmovw, vpor: it emulates jumps, or NOP */
+	    {CODE("\x62\xe2\x7d\x28\x7a\xc6"), FUNCTIONS_X86_OTHER, 0, true},
+	    {CODE("\xc5\xfd\x74\xda"), FUNCTIONS_X86_OTHER, 0, true},
+	    {CODE("\xc5\xf8\x77"), FUNCTIONS_X86_OTHER, 0, true},
+	    {CODE("\xc5\xf8\x90\xc8"), FUNCTIONS_X86_OTHER, 0, true},
+	    {CODE("\xc5\xed\xeb\xdb"), FUNCTIONS_X86_OTHER, 0, true},
 	    {CODE("\x62\xf1\x7c\x48\x10\x07"), FUNCTIONS_X86_OTHER, 0, false},
 	    {CODE("\x48\xb8\1\2\3\4\5\6\7\x08"), FUNCTIONS_X86_OTHER, 0, false},
 	    {CODE("\x48\x81\xec\0\1\0\0"), FUNCTIONS_X86_OTHER, 0, false},
