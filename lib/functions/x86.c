@@ -48,8 +48,7 @@ static const char two_bytes[] = "mmmmx.....x.xm.x"  /* 00 */
 				"mmmmmmmmmmmmmmmm"  /* e0 */
 				"mmmmmmmmmmmmmmmm"; /* f0 */
 
-/* Opcodes on which Linux (arch/x86/kernel/uprobes.c: good_insns_64) sets no breakpoint. It looks
- * into this map also for the opcodes of vector instructions, which mean something else. Tried with
+/* Opcodes on which Linux (arch/x86/kernel/uprobes.c: good_insns_64) sets no breakpoint. Tried with
  * each on Linux 6.18. */
 static const char refused[] = "......##......#."  /* 00 */
 			      "......##......##"  /* 10 */
@@ -73,16 +72,19 @@ struct decoder {
 	size_t len, at;
 	uint8_t rex, opcode, modrm;
 	unsigned map; /* 1: that of 0f … */
-	bool is_short, has_short_addresses, is_repeated, is_vector, is_segmented;
+	bool is_short, has_short_addresses, is_repeated, is_vector, is_evex, is_segmented;
 };
 
-/* Linux takes the opcode of a vector instruction for that of a NOP or a jump, which it emulates, so
- * that the instruction itself is never executed: vpbroadcastb is jp to it. Tried on Linux 6.18:
- * with a breakpoint on the first instruction of __strchrnul_evex, printf printed its format. */
+/* Linux takes the opcode of a vector instruction for that of one without its prefix: it emulates a
+ * NOP or a jump in its place (vpbroadcastb is jp to it: with a breakpoint on the first instruction
+ * of
+ * __strchrnul_evex, printf printed its format), refuses it, or does not know it; then it refuses
+ * the whole file. Left are moves and arithmetic of floating point, tried on Linux 6.18. */
 static bool is_mistaken(const struct decoder *d)
 {
-	return d->is_vector && ((d->opcode & 0xf0) == 0x70 || d->opcode == 0x90 ||
-				d->opcode == 0xe8 || d->opcode == 0xe9 || d->opcode == 0xeb);
+	return d->is_vector && (d->is_evex || d->map != 1 ||
+				!((d->opcode > 0x50 && d->opcode < 0x60) ||
+				  (d->opcode & 0xfe) == 0x10 || (d->opcode & 0xfe) == 0x28));
 }
 
 static bool next(struct decoder *d, uint8_t *out)
@@ -136,6 +138,7 @@ static bool read_vector(struct decoder *d, uint8_t first)
 	size_t nr = first == 0xc5 ? 1 : first == 0xc4 ? 2 : 3;
 
 	d->is_vector = true;
+	d->is_evex = first == 0x62;
 	for (size_t i = 0; i < nr; i++)
 		if (!next(d, &byte[i]))
 			return false;
@@ -416,8 +419,8 @@ bool functions_x86_decode(const uint8_t *code, size_t len, struct functions_x86 
 	    .is_frame = d.map == 0 && (d.opcode == 0x81 || d.opcode == 0x83) && d.modrm == 0xec &&
 			has_wide(&d),
 	    .is_harmless = is_harmless(&d),
-	    .is_unprobed = d.is_segmented || is_mistaken(&d) ||
-			   ((d.map == 0 || d.is_vector) && refused[d.opcode] == '#'),
+	    .is_unprobed =
+		d.is_segmented || is_mistaken(&d) || (d.map == 0 && refused[d.opcode] == '#'),
 	};
 	return true;
 }

@@ -50,7 +50,7 @@ TEST(kinds)
 	    {CODE("\x64\x48\x8b\x04\x25\x28\0\0\0"), FUNCTIONS_X86_OTHER, 0, false},
 	    {CODE("\xcc"), FUNCTIONS_X86_OTHER, 0, true},
 	    {CODE("\xf4"), FUNCTIONS_X86_OTHER, 0, true},
-	    /* as the kernel sees it, vmovdqa is outs, vmovups is adc */
+	    /* as the kernel sees it, vmovdqa is outs */
 	    {CODE("\xc5\xf9\x6f\x07"), FUNCTIONS_X86_OTHER, 0, true},
 	    {CODE("\xc5\xf8\x10\x07"), FUNCTIONS_X86_OTHER, 0, false},
 	    {CODE("\xc5\xf8\x57\xc0"), FUNCTIONS_X86_OTHER, 0, false}, /* vxorps: no push */
@@ -60,7 +60,9 @@ TEST(kinds)
 	    {CODE("\xc5\xf8\x77"), FUNCTIONS_X86_OTHER, 0, true},
 	    {CODE("\xc5\xf8\x90\xc8"), FUNCTIONS_X86_OTHER, 0, true},
 	    {CODE("\xc5\xed\xeb\xdb"), FUNCTIONS_X86_OTHER, 0, true},
-	    {CODE("\x62\xf1\x7c\x48\x10\x07"), FUNCTIONS_X86_OTHER, 0, false},
+	    {CODE("\x62\xf1\x7c\x48\x10\x07"), FUNCTIONS_X86_OTHER, 0, true},
+	    {CODE("\xc5\xfb\x59\xc1"), FUNCTIONS_X86_OTHER, 0, false},    /* vmulsd */
+	    {CODE("\xc4\xe2\xf9\x98\xc1"), FUNCTIONS_X86_OTHER, 0, true}, /* vfmadd132pd */
 	    {CODE("\x48\xb8\1\2\3\4\5\6\7\x08"), FUNCTIONS_X86_OTHER, 0, false},
 	    {CODE("\x48\x81\xec\0\1\0\0"), FUNCTIONS_X86_OTHER, 0, false},
 	    {CODE("\xf7\x45\xfc\1\0\0\0"), FUNCTIONS_X86_OTHER, 0, false}, /* test */
