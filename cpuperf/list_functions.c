@@ -244,6 +244,9 @@ int list_functions(const struct options *o, const struct catalogue *c)
 	if (rc)
 		return fail(rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED, &e);
 	l.format = l.format ?: &formats[0];
+	if (!o->list_functions.value && !f.is_of_program)
+		log_warning(
+		    "the program has no names (it is stripped): these are of its libraries");
 	status = list_found(&l, &f);
 	mem_free(f.place);
 	return status;

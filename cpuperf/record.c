@@ -12,6 +12,7 @@
 #include "collect/memory_map.h"
 #include "estimate/table.h"
 #include "event/usdt.h"
+#include "functions/functions.h"
 #include "marks/tracefs.h"
 #include "program.h"
 #include "rank.h"
@@ -496,6 +497,34 @@ static const char *folder_of(const struct options *o, const struct spec *spec)
 	return spec->session_result_spec_path;
 }
 
+/* The cheapest and the dearest call, and how many have no times. */
+static void log_function_costs(const struct event_row *row)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	const char *reason = NULL;
+	uint32_t nr_untimed = 0;
+
+	for (uint32_t i = 0; i < row->nr_functions; i++) {
+		const struct functions_place *p = &row->functions[i];
+		uint64_t ns = functions_hit_ns(p);
+
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
+		nr_untimed += p->ret == FUNCTIONS_RETURN_NONE;
+		reason = reason ?: p->reason;
+	}
+	log_info(
+	    "function:%s: %u function%s; each call costs about %.1f to %.1f us, in every process "
+	    "that maps the file",
+	    row->name, row->nr_functions, row->nr_functions == 1 ? "" : "s", (double)least / 1e3,
+	    (double)most / 1e3);
+	if (nr_untimed)
+		log_info("function:%s: %u of them have no times: %s", row->name, nr_untimed,
+			 reason ?: "");
+	if (row->omitted)
+		log_info("function:%s: %s", row->name, row->omitted);
+}
+
 /* Before a breakpoint is set: what a hit costs whoever makes it. */
 static void log_probe_costs(const struct plan *plan)
 {
@@ -503,6 +532,8 @@ static void log_probe_costs(const struct plan *plan)
 		const struct event_row *row = plan->events[i].event.row;
 		enum elf_probe_code worst = ELF_PROBE_NOP;
 
+		if (event_is_function(&plan->events[i].event))
+			log_function_costs(row);
 		if (!event_is_probe(&plan->events[i].event))
 			continue;
 		for (uint32_t k = 0; k < row->nr_probes; k++)

@@ -87,6 +87,8 @@ struct event_row {
 	uint32_t nr_probes;
 	const struct functions_place *functions; /* group function: functions/functions.h */
 	uint32_t nr_functions;
+	const char *omitted; /* which functions of that name are not measured, and why; NULL: none
+			      */
 	const char *danger;  /* why measuring it may break the program; NULL: it does not */
 	const char *missing; /* why a listed event cannot work on this machine; NULL: it may */
 };

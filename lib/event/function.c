@@ -260,6 +260,7 @@ int event_functions_find(const struct catalogue *c, const char *text, struct eve
 		s.is_in_libraries = true;
 		rc = walk(&s);
 	}
+	s.found.is_of_program = !s.is_in_libraries;
 	rc = rc ?: (s.found.nr ? decide_ends(&s) : refuse_none(&s, e));
 	if (rc == -E2BIG)
 		refuse_many(&s, e);
@@ -326,6 +327,20 @@ static char *make_detail(const struct catalogue *c, const struct event_functions
 	return text.len ? arena_strndup(c->arena, text.data, text.len) : NULL;
 }
 
+/* Those behind the first nr; those of the program's start do not surprise. */
+static const char *describe_omitted(const struct catalogue *c, const struct event_functions *f,
+				    size_t nr)
+{
+	const struct functions_place *p = &f->place[nr];
+	size_t left = f->nr - nr;
+
+	return left == 1
+		   ? arena_printf(c->arena, "%.200s is omitted: %s", p->name, p->refused)
+		   : arena_printf(c->arena,
+				  "%zu are omitted, as %.200s: %s; --list-functions lists them",
+				  left, p->name, p->refused);
+}
+
 static const char *describe(const struct catalogue *c, const struct event_functions *f, size_t nr)
 {
 	bool is_one_file = !ARRAY_ANY(p, f->place, nr, strcmp(p->path, f->place[0].path) != 0);
@@ -364,8 +379,9 @@ static struct event_row *new_row(const struct catalogue *c, const char *name,
 	    .parts = part,
 	    .functions = places,
 	    .nr_functions = (uint32_t)nr,
+	    .omitted = f->nr > nr ? describe_omitted(c, f, nr) : NULL,
 	};
-	return row->name && row->description ? row : NULL;
+	return row->name && row->description && !row->omitted == (f->nr == nr) ? row : NULL;
 }
 
 static int refuse_all(const struct event_functions *f, struct err *e)

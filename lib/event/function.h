@@ -20,6 +20,7 @@ enum { EVENT_MAX_FUNCTIONS = 1 << 16 };
 struct event_functions {
 	struct functions_place *place;
 	size_t nr, room, nr_refused;
+	bool is_of_program; /* of the files that were meant first; else those of its libraries */
 };
 int event_functions_find(const struct catalogue *c, const char *text, struct event_functions *out,
 			 struct err *e);
