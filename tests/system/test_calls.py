@@ -2,11 +2,13 @@
 """Calls of functions, measured by programs in the kernel: counts are exactly those that the program makes, and times
 are those of its calls. calls.c has the functions. CPUPERF names the program; needs root and a kernel with uprobes.
 """
+import contextlib
 import glob
 import os
 import signal
 import struct
 import subprocess
+import time
 
 from kit import CPUPERF, hidden_turns, need_programs, output, run, run_checks
 from sampled import event, text16, Trace, write_spec
@@ -203,34 +205,58 @@ def check_samples(folder):
     assert nr <= (THREADS + 1) * N // 10 <= nr + os.cpu_count(), nr
 
 
+def system_ticks(pid):
+    """The time in the kernel: grows while a program that calls nothing there has breakpoints."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[12])
+
+
+def wait_until_fast(pid):
+    same, before = 0, -1
+    while same < 3:
+        now = system_ticks(pid)
+        same, before = same + 1 if now == before else 0, now
+        time.sleep(0.2)
+
+
+def child_of(process, program):
+    while True:
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
+            for pid in f.read().split():
+                with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/exe", "rb"):
+                    if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(program):
+                        return int(pid)
+
+
 def check_limit(folder):
-    """What costs too much is counted no longer, by name; with the flag it is."""
+    """What costs too much is counted no longer, by name; what costs little is."""
     program = build(folder)
     events = [event(f"function:{program}:{f}") for f in ("leaf", "sleeper")]
-    done = subprocess.Popen([CPUPERF, write_spec(folder, events), "--", program, "forever"], cwd=folder,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    os.set_blocking(done.stderr.fileno(), True)
-    children = f"/proc/{done.pid}/task/{done.pid}/children"
-    child = 0
-    while not child:
-        with open(children, encoding="ascii") as f:
-            child = next((int(p) for p in f.read().split() if program in open(f"/proc/{p}/cmdline").read()), 0)
-    before, same = -1, 0
-    while same < 3:  # breakpoints are gone when the program is fast: it is never while they are there
-        with open(f"/proc/{child}/stat", encoding="ascii") as f:
-            system = int(f.read().rsplit(")", 1)[1].split()[12])
-        same = same + 1 if system == before else 0
-        before = system
-        try:
-            done.wait(0.2)
-            break
-        except subprocess.TimeoutExpired:
-            pass
-    os.kill(child, signal.SIGKILL)
-    done.communicate()
+    with subprocess.Popen([CPUPERF, write_spec(folder, events), "--", program, "sleep", "forever"], cwd=folder,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+        child = child_of(p, program)
+        wait_until_fast(child)
+        os.kill(child, signal.SIGKILL)
     text = "\n".join(notes(folder))
     assert "leaf is counted no longer" in text and "max_own_cpu" in text, text
-    assert "sleeper is" not in text, text
+    assert "sleeper is" not in text and functions(folder, 1)["sleeper"]["calls"] == 2, text
+
+
+def check_killed(folder):
+    """A recorder that is killed leaves nothing in the program that it measured, which goes on."""
+    program = build(folder)
+    with subprocess.Popen([program, "forever"]) as measured:
+        with subprocess.Popen([CPUPERF, write_spec(folder, names(program, "leaf"), num_iterations=0),
+                               f"--pid={measured.pid}"], cwd=folder, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as p:
+            ticks = system_ticks(measured.pid)
+            while system_ticks(measured.pid) < ticks + 5:
+                assert p.poll() is None
+                time.sleep(0.01)
+            p.kill()
+        wait_until_fast(measured.pid)
+        assert measured.poll() is None
+        measured.kill()
 
 
 def check_refused(folder):
