@@ -18,7 +18,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define NAMED __attribute__((noinline, noclone))
+#define NAMED __attribute__((noinline))
 
 enum { THREADS = 3, STACK_BYTES = 256 << 10 };
 

@@ -18,7 +18,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define NAMED __attribute__((noinline, noclone, used))
+#define NAMED __attribute__((noinline, used))
 
 enum { LEAF, SLEEPER, OUTER, DEEP, LEAPER, JUMPER, TELLER, UNTIMED, SWAPPER, NR };
 /* Of the way that takes longest to close: a tenth of a second for each. */
