@@ -191,6 +191,7 @@ void loading_end(void)
 /* NULL: there is no memory for them: libbpf then reads all of the kernel's types. */
 static const struct bpf_object_open_opts *make_options(void)
 {
+	io_close(&object.types); /* that of a try before */
 	object.types = memfd_create("cpuperf-types", MFD_CLOEXEC);
 	snprintf(object.path, sizeof(object.path), "/proc/self/fd/%d", object.types);
 	object.options = (struct bpf_object_open_opts){.sz = sizeof(object.options),

@@ -1,5 +1,6 @@
 /* Calls of this program's own functions, measured by the programs in the kernel: each way. Needs
  * the right to load them. */
+#include "inject.h"
 #include "kit.h"
 
 #include "base/err.h"
@@ -475,6 +476,47 @@ TEST(price)
 	outer(0);
 	assert_int_equal(sums(m, LEAF).cost_ns, 100);
 	assert_int_equal(sums(m, OUTER).cost_ns, 500 + 1000);
+}
+
+static int open_and_close(void)
+{
+	static const uint64_t rates[1];
+	const struct hits_config c = {.nr_events = 1, .rates = rates, .follow.has_target = true};
+	struct hits *h = NULL;
+	struct err e = {0};
+	int rc = hits_open(&c, &h, &e);
+
+	rc = rc ?: hits_start(h, &e) ?: hits_leave_out(h, NULL);
+	hits_close(h);
+	return rc;
+}
+
+/* Each allocation fails once, and some calls: then it works, perhaps in another way, or says why
+ * not.
+ */
+TEST(failures)
+{
+	enum { MOST = 6 };
+	size_t nr_fds;
+	int rc = 0;
+
+	(void)begin(HITS_SESSION); /* it works here */
+	nr_fds = inject_open_fds();
+	for (unsigned n = 1; n == 1 || inject.fired; n++) {
+		inject_mem(n);
+		rc = open_and_close();
+		inject_stop();
+		assert_true(rc == 0 || (inject.fired && rc == -ENOMEM));
+		assert_int_equal(inject.nr_live, 0);
+		assert_true(n < 100);
+	}
+	for (unsigned n = 1; n <= MOST; n++) {
+		inject_sys(n, -EIO);
+		rc = open_and_close();
+		inject_stop();
+		assert_true(rc == 0 || inject.fired);
+		assert_int_equal(inject_open_fds(), nr_fds);
+	}
 }
 
 /* The last ones: the function stays left out. */
