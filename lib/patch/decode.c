@@ -189,7 +189,7 @@ struct decoder {
 	uint8_t opcode, modrm;
 	enum map map;
 	enum form form;
-	bool operand_size, address_size, rep, repne, lock, notrack, wide, has_rex, is_vector;
+	bool operand_size, address_size, rep, repne, lock, notrack, wide, has_rex, is_vector, has_memory;
 	uint8_t rex;
 };
 
@@ -308,6 +308,7 @@ static bool read_operand(struct decoder *d)
 	rm = base = d->modrm & 7;
 	if (d->form == GROUP && !find_group(d))
 		return false;
+	d->has_memory = mod != 3;
 	if (mod == 3)
 		return true;
 	if (rm == 4)
@@ -366,6 +367,11 @@ static bool read_rest(struct decoder *d)
 
 /* --- what it does */
 
+static bool is_call(const struct decoder *d)
+{
+	return d->i.flow == PATCH_CALLS || d->i.flow == PATCH_CALLS_INDIRECT;
+}
+
 static bool find_flow(struct decoder *d)
 {
 	const unsigned number = d->modrm >> 3 & 7;
@@ -377,8 +383,15 @@ static bool find_flow(struct decoder *d)
 			d->i.flow = (enum patch_flow)flows[k].flow;
 			d->i.is_fixed |= flows[k].is_fixed;
 		}
-	/* Makers of CPUs differ in what this prefix does to branches. */
-	return d->i.flow == PATCH_GOES_ON || !d->operand_size || d->wide;
+	if (d->lock && (!d->has_memory || d->i.flow != PATCH_GOES_ON))
+		return false; /* no processor accepts it */
+	if (d->i.flow == PATCH_GOES_ON)
+		return true;
+	/* Makers of CPUs differ in what the one prefix does to branches, decoders in what both do; but
+	 * linkers write it before calls of thread-local variables. */
+	if (d->operand_size && (!d->wide || !is_call(d)))
+		return false;
+	return !d->address_size || !d->has_rex;
 }
 
 static void find_kind(struct decoder *d)

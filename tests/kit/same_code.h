@@ -104,7 +104,8 @@ static inline const char *same_code_compare(struct same_code *s,
 	bool has;
 
 	s->nr++;
-	if (!same_code_read(s, bytes, len, address, s->theirs)) {
+	/* ud1 has an operand, which capstone 4 does not know. */
+	if (!same_code_read(s, bytes, len, address, s->theirs) || s->theirs->id == X86_INS_UD2B) {
 		s->nr_unknown++;
 		return NULL;
 	}
@@ -122,12 +123,12 @@ static inline const char *same_code_compare(struct same_code *s,
 
 static inline bool same_code_operand(const cs_x86_op *a, const cs_x86_op *b)
 {
+	if (a->type == X86_OP_IMM && b->type == X86_OP_IMM)
+		return a->imm == b->imm; /* of branches: the address, with a size that is the prefix's */
 	if (a->type != b->type || a->size != b->size)
 		return false;
 	if (a->type == X86_OP_REG)
 		return a->reg == b->reg;
-	if (a->type == X86_OP_IMM)
-		return a->imm == b->imm; /* of branches: the address */
 	return a->mem.base == b->mem.base && a->mem.index == b->mem.index &&
 	       a->mem.scale == b->mem.scale && a->mem.segment == b->mem.segment &&
 	       (a->mem.base == X86_REG_RIP || a->mem.disp == b->mem.disp);
