@@ -189,7 +189,8 @@ struct decoder {
 	uint8_t opcode, modrm;
 	enum map map;
 	enum form form;
-	bool operand_size, address_size, rep, repne, lock, notrack, wide, has_rex, is_vector, has_memory;
+	bool operand_size, address_size, rep, repne, lock, notrack, wide, has_rex, is_vector,
+	    has_memory;
 	uint8_t rex;
 };
 
@@ -387,8 +388,8 @@ static bool find_flow(struct decoder *d)
 		return false; /* no processor accepts it */
 	if (d->i.flow == PATCH_GOES_ON)
 		return true;
-	/* Makers of CPUs differ in what the one prefix does to branches, decoders in what both do; but
-	 * linkers write it before calls of thread-local variables. */
+	/* Makers of CPUs differ in what the one prefix does to branches, decoders in what both do;
+	 * but linkers write it before calls of thread-local variables. */
 	if (d->operand_size && (!d->wide || !is_call(d)))
 		return false;
 	return !d->address_size || !d->has_rex;

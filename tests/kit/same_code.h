@@ -124,7 +124,8 @@ static inline const char *same_code_compare(struct same_code *s,
 static inline bool same_code_operand(const cs_x86_op *a, const cs_x86_op *b)
 {
 	if (a->type == X86_OP_IMM && b->type == X86_OP_IMM)
-		return a->imm == b->imm; /* of branches: the address, with a size that is the prefix's */
+		return a->imm ==
+		       b->imm; /* of branches: the address, with a size that is the prefix's */
 	if (a->type != b->type || a->size != b->size)
 		return false;
 	if (a->type == X86_OP_REG)
