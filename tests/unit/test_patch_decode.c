@@ -37,6 +37,7 @@ static const struct {
      {.len = 8, .relative_at = 4, .relative = 5}},
     {"vpshufd $1, (%rax), %xmm0", B(0xc5, 0xf9, 0x70, 0x00, 1), {.len = 5}},
     {"vpternlogd $1, %zmm", B(0x62, 0xf3, 0x75, 0x48, 0x25, 0xc0, 1), {.len = 7}},
+    {"vpermi2d %zmm", B(0x62, 0xf2, 0x75, 0x48, 0x76, 0xc0), {.len = 6}},
     {"je 16", B(0x74, 0x10), {.len = 2, .relative_at = 1, .relative = 16, .flow = PATCH_BRANCHES}},
     {"jne -5",
      B(0x0f, 0x85, 0xfb, 0xff, 0xff, 0xff),

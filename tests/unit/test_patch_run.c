@@ -366,7 +366,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
 static void step(void (*function)(void), uint64_t *result)
 {
 	__asm__ volatile("sub $128, %%rsp; lea 1f(%%rip), %%rax; mov %%rax, return_address(%%rip)\n"
-			 "pushfq; orq $0x100, (%%rsp); popfq; call *%1\n"
+			 "xor %%eax, %%eax; pushfq; orq $0x100, (%%rsp); popfq; call *%1\n"
 			 "1: pushfq; andq $~0x100, (%%rsp); popfq; add $128, %%rsp"
 			 : "=&a"(*result)
 			 : "r"(function)
