@@ -167,7 +167,8 @@ void aggregate_hold(struct aggregate *a, uint32_t table)
 
 	__atomic_store_n(&head->is_on, 0, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < MAX_HOLDS && __atomic_load_n(&head->is_busy, __ATOMIC_SEQ_CST); i++)
+	for (unsigned i = 0; i < MAX_HOLDS && __atomic_load_n(&head->is_busy, __ATOMIC_SEQ_CST);
+	     i++)
 		(void)nanosleep(&nap, NULL);
 }
 
