@@ -28,7 +28,7 @@ _Static_assert((int)HOOKS_BUCKETS == (int)WIRE_FUNCTIONS_BUCKETS, "buckets");
 enum { MAX_PROCESSES = 1024, NOWHERE = UINT32_MAX };
 
 struct spot {
-	uint64_t offset, size; /* in the file */
+	struct wire_functions_place at;
 	uint32_t place;
 };
 
@@ -61,9 +61,9 @@ struct function {
 
 struct hooks {
 	struct hooks_config config;
-	struct wire_functions_config memory;
-	struct wire *wire;  /* owned */
-	struct file *files; /* owned */
+	struct wire_functions_config memory; /* wanted: owned */
+	struct wire *wire;                   /* owned */
+	struct file *files;                  /* owned */
 	size_t nr_files, file_room;
 	struct function *functions; /* owned; of each place */
 	struct hooks_limits ended, all;
@@ -114,8 +114,8 @@ static bool find_spot(const struct elf_file *elf, struct spot *s, const struct f
 		if (p->address < segment.address ||
 		    p->address - segment.address >= segment.file_bytes)
 			continue;
-		s->offset = p->address - segment.address + segment.offset;
-		s->size = p->size;
+		s->at.offset = p->address - segment.address + segment.offset;
+		s->at.size = p->size;
 		return true;
 	}
 	return false;
@@ -125,7 +125,7 @@ static int compare_spots(const void *a, const void *b)
 {
 	const struct spot *x = a, *y = b;
 
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	return x->at.offset < y->at.offset ? -1 : x->at.offset > y->at.offset;
 }
 
 /* The places of a file that cannot be read have no calls. */
@@ -183,7 +183,7 @@ static uint32_t find_in_file(const struct file *f, uint64_t offset)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (f->spots[middle].offset <= offset)
+		if (f->spots[middle].at.offset <= offset)
 			low = middle + 1;
 		else
 			high = middle;
@@ -191,7 +191,7 @@ static uint32_t find_in_file(const struct file *f, uint64_t offset)
 	if (!low)
 		return NOWHERE;
 	/* the compiler's symbol may be without a size: then it is at the beginning alone */
-	return offset - f->spots[low - 1].offset < (f->spots[low - 1].size ?: 1)
+	return offset - f->spots[low - 1].at.offset < (f->spots[low - 1].at.size ?: 1)
 		   ? f->spots[low - 1].place
 		   : NOWHERE;
 }
@@ -207,6 +207,36 @@ static uint32_t find_place(const struct hooks *h, const struct wire_functions *m
 		return NOWHERE;
 	f = ARRAY_FIND(x, h->files, h->nr_files, is_mapped(x, &o));
 	return f ? find_in_file(f, o.offset + (address - o.start)) : NOWHERE;
+}
+
+static int list_places(struct wire_functions_file *to, const struct file *f)
+{
+	struct wire_functions_place *place = mem_calloc(f->nr + 1, sizeof(*place));
+
+	if (!place)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr; i++)
+		place[i] = f->spots[i].at;
+	*to = (struct wire_functions_file){.path = f->path,
+					   .major = f->major,
+					   .minor = f->minor,
+					   .inode = f->inode,
+					   .place = place,
+					   .nr = f->nr};
+	return 0;
+}
+
+/* The programs measure places alone. */
+static int want_places(struct hooks *h)
+{
+	struct wire_functions_file *files = mem_calloc(h->nr_files + 1, sizeof(*files));
+	int rc = files ? ARRAY_RUN(i, h->nr_files, list_places(&files[i], &h->files[i])) : -ENOMEM;
+
+	rc = rc ?: wire_functions_want(files, h->nr_files, &h->memory.wanted);
+	for (size_t i = 0; files && i < h->nr_files; i++)
+		mem_free((void *)(uintptr_t)files[i].place);
+	mem_free(files);
+	return rc;
 }
 
 /* --- processes */
@@ -404,14 +434,10 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 		return err_set(e, -ENOMEM, "no memory for functions");
 	h->config = *config;
 	pthread_mutex_init(&h->lock, NULL);
+	wire_functions_configure(&h->memory, config->has_times);
 	h->functions = mem_calloc(config->nr ?: 1, sizeof(*h->functions));
-	rc = h->functions ? find_places(h) : -ENOMEM;
-	if (rc) {
-		rc = err_set(e, rc, "no memory for functions");
-	} else {
-		wire_functions_configure(&h->memory, config->has_times);
-		rc = open_wire(h, e);
-	}
+	rc = h->functions ? find_places(h) ?: want_places(h) : -ENOMEM;
+	rc = rc ? err_set(e, rc, "no memory for functions: %s", strerror(-rc)) : open_wire(h, e);
 	if (rc)
 		hooks_close(h);
 	else
@@ -424,6 +450,7 @@ void hooks_close(struct hooks *h)
 	if (!h)
 		return;
 	wire_free(h->wire);
+	io_close(&h->memory.wanted);
 	for (size_t i = 0; i < h->nr; i++)
 		free_process(&h->processes[i]);
 	for (size_t i = 0; h->functions && i < h->config.nr; i++) {

@@ -37,7 +37,8 @@ _Static_assert(sizeof(struct functions_header) <= 4096 && sizeof(struct function
 	       "heads");
 _Static_assert(sizeof(struct functions_row) == 64 && sizeof(struct functions_octaves) == 160 &&
 		   sizeof(struct functions_chunk) == 128 && sizeof(struct functions_frame) == 64 &&
-		   sizeof(struct functions_object) == 512,
+		   sizeof(struct functions_object) == 512 &&
+		   sizeof(struct functions_wanted_file) == 512,
 	       "the layout is that of the agent");
 _Static_assert(WIRE_FUNCTIONS_BUCKETS == FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_MEMORY_OCTAVE &&
 		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH,
@@ -55,7 +56,8 @@ void wire_functions_configure(struct wire_functions_config *config, bool has_tim
 	struct wire_clocks from, to;
 
 	*config = (struct wire_functions_config){.wants = has_times ? FUNCTIONS_MEMORY_TIMES : 0,
-						 .factor = UINT64_C(1) << 32};
+						 .factor = UINT64_C(1) << 32,
+						 .wanted = -1};
 	if (!has_times || !wire_counter(&root_live))
 		return;
 	wire_clocks_now(&from);
@@ -67,6 +69,52 @@ void wire_functions_configure(struct wire_functions_config *config, bool has_tim
 	config->wants |= FUNCTIONS_MEMORY_CYCLES;
 	config->factor =
 	    (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.cycles - from.cycles));
+}
+
+static void write_wanted(void *at, const struct wire_functions_file *files, size_t nr)
+{
+	struct functions_wanted *head = at;
+	struct functions_wanted_file *file = (void *)(head + 1);
+	struct functions_wanted_place *place = (void *)(file + nr);
+
+	head->magic = FUNCTIONS_MEMORY_MAGIC;
+	head->nr_files = (uint32_t)nr;
+	for (size_t i = 0; i < nr; i++) {
+		file[i] = (struct functions_wanted_file){.inode = files[i].inode,
+							 .major = files[i].major,
+							 .minor = files[i].minor,
+							 .first = head->nr_places,
+							 .nr = files[i].nr};
+		if (strlen(files[i].path) < sizeof(file[i].path))
+			memcpy(file[i].path, files[i].path, strlen(files[i].path));
+		for (size_t j = 0; j < files[i].nr; j++)
+			place[head->nr_places++] = (struct functions_wanted_place){
+			    files[i].place[j].offset, files[i].place[j].size};
+	}
+}
+
+int wire_functions_want(const struct wire_functions_file *files, size_t nr, int *fd)
+{
+	uint64_t bytes =
+	    sizeof(struct functions_wanted) + nr * sizeof(struct functions_wanted_file);
+	int file = -1, rc;
+	void *to;
+
+	for (size_t i = 0; i < nr; i++)
+		bytes += files[i].nr * sizeof(struct functions_wanted_place);
+	rc = wire_make_file("cpuperf-wanted", bytes, &file);
+	if (rc)
+		return rc;
+	to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (to == MAP_FAILED) {
+		rc = -errno;
+		close(file);
+		return rc;
+	}
+	write_wanted(to, files, nr);
+	munmap(to, bytes);
+	*fd = file;
+	return 0;
 }
 
 static void fill_header(const struct wire_functions *f, const struct wire_functions_config *config)

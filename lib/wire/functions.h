@@ -21,9 +21,25 @@ struct wire_functions;
 struct wire_functions_config {
 	uint32_t wants;  /* enum functions_memory_want */
 	uint64_t factor; /* ns of a unit of time, times 2^32 */
+	int wanted;      /* a descriptor of wire_functions_want, borrowed */
 };
 
-/* For all programs of a session. Takes 2 ms if times are wanted. */
+/* A file in which calls are measured, and where in it. */
+struct wire_functions_place {
+	uint64_t offset, size; /* in the file; size 0: at the offset alone */
+};
+struct wire_functions_file {
+	const char *path;
+	uint32_t major, minor;
+	uint64_t inode;
+	const struct wire_functions_place *place; /* by offset */
+	size_t nr;
+};
+/* Makes the list of what is measured, for programs to read. *fd: the caller's. 0 or -errno. */
+int wire_functions_want(const struct wire_functions_file *files, size_t nr, int *fd);
+
+/* For all programs of a session: all but wanted, which becomes -1: nothing is measured. Takes 2 ms
+ * if times are wanted. */
 void wire_functions_configure(struct wire_functions_config *config, bool has_times);
 
 /* Makes the memory, with its header. *fd: for the program, to be closed. 0 or -errno. */

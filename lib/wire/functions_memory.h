@@ -23,7 +23,8 @@ enum {
 	FUNCTIONS_MEMORY_MAGIC = 0x4b4e4643, /* "CFNK" */
 	FUNCTIONS_MEMORY_NUMBER_BITS = 16,   /* of a place's word, above it the address */
 	FUNCTIONS_MEMORY_MAX = 1 << 15,      /* functions */
-	FUNCTIONS_MEMORY_PLACES = 1 << 16,   /* a power of 2 */
+	FUNCTIONS_MEMORY_OUT = FUNCTIONS_MEMORY_MAX + 1, /* the number of what is not measured */
+	FUNCTIONS_MEMORY_PLACES = 1 << 17,               /* a power of 2 */
 	FUNCTIONS_MEMORY_SLOTS = 128,
 	FUNCTIONS_MEMORY_OBJECTS = 256,
 	FUNCTIONS_MEMORY_PATH = 472,
@@ -109,6 +110,26 @@ struct functions_frame {
 	uintptr_t function;
 	uint32_t number;
 	uint32_t unused[3];
+};
+
+/* What is measured: a second file, which the recorder writes once, and all programs read. So what
+ * is not measured costs next to nothing, and its time is that of its caller. It begins with this
+ * head; then come the files, and the places of each by offset. */
+struct functions_wanted {
+	uint32_t magic, nr_files;
+	uint64_t nr_places;
+};
+
+struct functions_wanted_file {
+	uint64_t inode;
+	uint32_t major, minor;
+	uint64_t first, nr; /* places */
+	char path[FUNCTIONS_MEMORY_PATH];
+	uint64_t unused;
+};
+
+struct functions_wanted_place {
+	uint64_t offset, size; /* in the file */
 };
 
 /* The bucket of a trace's histogram. */

@@ -293,7 +293,7 @@ static int serve_heap(struct wire *w, int fd, uint32_t pid)
 static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t version)
 {
 	struct wire_functions *f;
-	int file, pidfd, rc = -ENOTSUP;
+	int file, files[2], pidfd, rc = -ENOTSUP;
 
 	if (version != FUNCTIONS_MEMORY_VERSION)
 		return -EPROTO;
@@ -308,7 +308,9 @@ static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t versio
 		close(file);
 		return -ENOSPC;
 	}
-	rc = answer(fd, &file, 1);
+	files[0] = file;
+	files[1] = w->config.functions->wanted;
+	rc = answer(fd, files, files[1] < 0 ? 1 : 2);
 	close(file);
 	return rc;
 }

@@ -1,9 +1,9 @@
 /*
- * Counts the calls of a command by the agent of functions: hooked [-c] OUT FILE,FILE… COMMAND…
- * FILEs have the functions. -c: without times. OUT has a line for each function that was called:
- * name, calls, ended, ns of wall, self, max and cost, and the sum of the buckets' lower ends; then
- * "limits" and those of the session. Returns what the command returned, 128 and a signal, or 125.
- * The agent is that of the variable HOOKS.
+ * Counts the calls of a command by the agent of functions: hooked [-c] [-o NAME] OUT FILE,FILE…
+ * COMMAND… FILEs have the functions. -c: without times. -o: of that function alone. OUT has a line
+ * for each function that was called: name, calls, ended, ns of wall, self, max and cost, and the
+ * sum of the buckets' lower ends; then "limits" and those of the session. Returns what the command
+ * returned, 128 and a signal, or 125. The agent is that of the variable HOOKS.
  */
 #include "base/err.h"
 #include "elf/file.h"
@@ -28,6 +28,7 @@ static struct functions_place places[MOST];
 static const struct functions_place *pointers[MOST];
 static size_t nr;
 static uint32_t prepared;
+static const char *only;
 
 static int fail(const char *what, const char *why)
 {
@@ -48,7 +49,8 @@ static void add_symbols(const struct elf_file *f, const char *path)
 		const Elf64_Sym *s = (const void *)(table.data + i * sizeof(*s));
 
 		if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || !s->st_shndx ||
-		    s->st_name >= text.size)
+		    s->st_name >= text.size ||
+		    (only && strcmp(only, (const char *)text.data + s->st_name) != 0))
 			continue;
 		places[nr] =
 		    (struct functions_place){.path = path,
@@ -148,8 +150,13 @@ int main(int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	if (argc > 2 && strcmp(argv[1], "-o") == 0) {
+		only = argv[2];
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc < 4 || !getenv("HOOKS"))
-		return fail("usage", "hooked [-c] OUT FILE,FILE... COMMAND...");
+		return fail("usage", "hooked [-c] [-o NAME] OUT FILE,FILE... COMMAND...");
 	loadable_judge_named(getenv("PATH"), argv[3], &judged);
 	if (judged.answer != LOADABLE_YES)
 		return fail(judged.name, loadable_reason(judged.answer));

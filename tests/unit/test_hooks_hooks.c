@@ -36,8 +36,9 @@ static struct functions_header *connect_to(const char *socket)
 	struct functions_header *h;
 	struct stat file;
 
-	if (cpuperf_mark_ask(cpuperf_mark_number(socket), &hello, fds) != 1)
+	if (cpuperf_mark_ask(cpuperf_mark_number(socket), &hello, fds) != 2)
 		return NULL;
+	close(fds[1]);
 	fstat(fds[0], &file);
 	h = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
 	close(fds[0]);
@@ -226,6 +227,40 @@ TEST(processes_that_have_ended_are_in_sums)
 		assert_int_equal(sums_of(0).calls, 3 + 10 * (i + 1));
 		assert_int_equal(sums_of(0).ended, 3 + 10 * (i + 1));
 	}
+}
+
+TEST(programs_read_what_is_measured)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_FUNCTIONS,
+						 .object = FUNCTIONS_MEMORY_VERSION};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+	const struct functions_wanted *w;
+	const struct functions_wanted_file *file;
+	const struct functions_wanted_place *place;
+	struct stat list;
+
+	assert_int_equal(cpuperf_mark_ask(cpuperf_mark_number(hooks_socket(hooks)), &hello, fds),
+			 2);
+	assert_int_equal(fstat(fds[1], &list), 0);
+	w = mmap(NULL, (size_t)list.st_size, PROT_READ, MAP_SHARED, fds[1], 0);
+	assert_ptr_not_equal(w, MAP_FAILED);
+	file = (const void *)(w + 1);
+	place = (const void *)(file + w->nr_files);
+	assert_int_equal(w->nr_files, 2);
+	assert_int_equal(w->nr_places, 3); /* without those of a file that is not there */
+	assert_string_equal(file[0].path, self);
+	assert_int_equal(file[0].inode, st.st_ino);
+	assert_int_equal(file[0].nr, 3);
+	assert_int_equal(file[1].nr, 0);
+	assert_int_equal(place[file[0].first].offset, 0x100);
+	assert_int_equal(place[1].offset, 0x120);
+	assert_int_equal(place[1].size, 0x10);
+	assert_int_equal(place[2].offset, 0x140);
+	munmap((void *)(uintptr_t)w, (size_t)list.st_size);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 TEST(another_version_is_refused)

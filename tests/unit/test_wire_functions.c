@@ -21,7 +21,8 @@ static uint64_t bucket[WIRE_FUNCTIONS_BUCKETS];
 
 static void begin(uint32_t wants, uint64_t factor)
 {
-	const struct wire_functions_config config = {.wants = wants, .factor = factor};
+	const struct wire_functions_config config = {
+	    .wants = wants, .factor = factor, .wanted = -1};
 	uint64_t bytes;
 	int fd;
 

@@ -47,6 +47,7 @@ struct agent_state {
 	uint32_t is_off;       /* there is no recorder */
 	const uint32_t *alive; /* the number of the connection; in a child by fork 0 */
 	struct functions_header *shared;
+	const struct functions_wanted *wanted; /* NULL: nothing is */
 	uint64_t *places;
 	uint64_t factor;
 };
@@ -56,10 +57,12 @@ extern struct agent_state agent;
 
 /* Connects the process and the thread as needed. False: the call is not measured. */
 bool agent_attach(struct agent_local *t);
+/* Whether it is measured, what is at the address. */
+bool agent_is_wanted(uintptr_t function);
 /* The number of a function that find did not find; FUNCTIONS_MEMORY_MAX: it has none. */
 uint32_t agent_add(uintptr_t function);
-/* As the two, for a caller whose registers stay, also those of vectors. False: not measured. */
-bool agent_meet(uintptr_t where);
+/* As the two, for a caller whose registers stay, also those of vectors. The number. */
+uint32_t agent_meet(uintptr_t where);
 /* What is called where a function begins, and changes no register. */
 #if defined(__x86_64__)
 #define AGENT_SAVES __attribute__((no_caller_saved_registers))
@@ -68,7 +71,7 @@ AGENT_SAVES void agent_entry(void);
 AGENT_SAVES void agent_begin(void);
 AGENT_SAVES void agent_end(void);
 /* agent_meet, with all registers saved. */
-AGENT_SAVES bool agent_meet_saved(uintptr_t where);
+AGENT_SAVES uint32_t agent_meet_saved(uintptr_t where);
 #endif
 
 /* What the compiler calls. */
@@ -83,10 +86,11 @@ AGENT_OFTEN bool agent_is_ready(const struct agent_local *t)
 
 AGENT_OFTEN uint32_t agent_place(uintptr_t function)
 {
-	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 48) % FUNCTIONS_MEMORY_PLACES;
+	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 40) % FUNCTIONS_MEMORY_PLACES;
 }
 
-/* FUNCTIONS_MEMORY_MAX: it is not there. The words are found in order, as agent_add adds them. */
+/* FUNCTIONS_MEMORY_MAX: it is not there; more: it is not measured. The words are found in order, as
+ * agent_add adds them. */
 AGENT_OFTEN uint32_t agent_find(uintptr_t function)
 {
 	const uint64_t *places = agent.places;

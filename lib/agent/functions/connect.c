@@ -113,38 +113,115 @@ static void add_mapped(uintptr_t function)
 	(void)syscall(SYS_close, fd);
 }
 
-/* A program that has limited its calls may not have allowed these: what it loaded since it
- * connected has no names then. */
-static void see_object(uintptr_t function)
+static const struct functions_object *find_object(uintptr_t function)
 {
-	struct functions_header *h = agent.shared;
-	const struct functions_object *o = (const void *)((char *)h + h->objects);
+	const struct functions_header *h = agent.shared;
+	const struct functions_object *o = (const void *)((const char *)h + h->objects);
 	uint32_t nr = __atomic_load_n(&h->nr_objects, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < nr && i < FUNCTIONS_MEMORY_OBJECTS; i++)
 		if (o[i].start <= function && function < o[i].end)
-			return;
-	if (nr < FUNCTIONS_MEMORY_OBJECTS && prctl(PR_GET_SECCOMP) == 0)
-		add_mapped(function);
+			return &o[i];
+	return NULL;
+}
+
+/* A program that has limited its calls may not have allowed these: what it loaded since it
+ * connected is not measured then. */
+static const struct functions_object *see_object(uintptr_t function)
+{
+	const struct functions_object *o = find_object(function);
+
+	if (o || agent.shared->nr_objects >= FUNCTIONS_MEMORY_OBJECTS || prctl(PR_GET_SECCOMP) != 0)
+		return o;
+	add_mapped(function);
+	return find_object(function);
+}
+
+/* --- what is measured */
+
+/* Devices of some file systems have another number in mappings than stat(2) says. */
+static bool is_mapped(const struct functions_wanted_file *f, const struct functions_object *o)
+{
+	return f->inode == o->inode &&
+	       ((f->major == o->major && f->minor == o->minor) || strcmp(f->path, o->path) == 0);
+}
+
+/* The last place that begins there or before. */
+static bool has_place(const struct functions_wanted_place *place, uint64_t nr, uint64_t offset)
+{
+	uint64_t low = 0, high = nr;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (place[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low &&
+	       offset - place[low - 1].offset < (place[low - 1].size ? place[low - 1].size : 1);
+}
+
+bool agent_is_wanted(uintptr_t function)
+{
+	const struct functions_wanted *w = agent.wanted;
+	const struct functions_object *o = w ? see_object(function) : NULL;
+	const struct functions_wanted_file *file = (const void *)(w + 1);
+	const struct functions_wanted_place *place;
+
+	if (!o)
+		return false;
+	place = (const void *)(file + w->nr_files);
+	for (uint32_t i = 0; i < w->nr_files; i++)
+		if (is_mapped(&file[i], o))
+			return has_place(place + file[i].first, file[i].nr,
+					 o->offset + (function - o->start));
+	return false;
 }
 
 /* --- functions */
 
-/* A number that another thread took for the same function at the same time has no calls. */
-static uint32_t add(uintptr_t function)
+/* A number; FUNCTIONS_MEMORY_MAX: there is none left. */
+static uint32_t take_number(uintptr_t function)
 {
 	struct functions_header *h = agent.shared;
-	uint64_t *addresses = (void *)((char *)h + h->addresses), word;
+	uint64_t *addresses = (void *)((char *)h + h->addresses);
 	uint32_t number = __atomic_fetch_add(&h->nr_functions, 1, __ATOMIC_RELAXED);
 
-	if (number >= FUNCTIONS_MEMORY_MAX || !function ||
-	    function >> (64 - FUNCTIONS_MEMORY_NUMBER_BITS)) {
-		__atomic_fetch_sub(&h->nr_functions, number >= FUNCTIONS_MEMORY_MAX,
-				   __ATOMIC_RELAXED);
+	if (number >= FUNCTIONS_MEMORY_MAX) {
+		__atomic_fetch_sub(&h->nr_functions, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&h->missed, 1, __ATOMIC_RELAXED);
 		return FUNCTIONS_MEMORY_MAX;
 	}
 	__atomic_store_n(&addresses[number], function, __ATOMIC_RELEASE);
+	return number;
+}
+
+/* What is not measured and has a place: at most half of all, so that they are never full. */
+static uint32_t nr_out;
+
+static bool take_place(bool is_wanted)
+{
+	if (is_wanted)
+		return true;
+	if (__atomic_load_n(&nr_out, __ATOMIC_RELAXED) >= FUNCTIONS_MEMORY_PLACES / 2)
+		return false;
+	__atomic_fetch_add(&nr_out, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* A number that another thread took for the same function at the same time has no calls. */
+static uint32_t add(uintptr_t function, bool is_wanted)
+{
+	uint32_t number;
+	uint64_t word;
+
+	if (!function || function >> (64 - FUNCTIONS_MEMORY_NUMBER_BITS) || !take_place(is_wanted))
+		return FUNCTIONS_MEMORY_MAX;
+	number = is_wanted ? take_number(function) : FUNCTIONS_MEMORY_OUT;
+	if (number == FUNCTIONS_MEMORY_MAX)
+		return number;
 	word = (uint64_t)function << FUNCTIONS_MEMORY_NUMBER_BITS | number;
 	for (uint32_t at = agent_place(function);; at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
 		uint64_t found = 0;
@@ -155,14 +232,13 @@ static uint32_t add(uintptr_t function)
 		if (found >> FUNCTIONS_MEMORY_NUMBER_BITS == function)
 			return found & ((1 << FUNCTIONS_MEMORY_NUMBER_BITS) - 1);
 	}
-	see_object(function);
 	return number;
 }
 
 AGENT_RARE uint32_t agent_add(uintptr_t function)
 {
 	int error = errno;
-	uint32_t number = add(function);
+	uint32_t number = add(function, agent_is_wanted(function));
 
 	errno = error;
 	return number;
@@ -260,6 +336,28 @@ static struct functions_header *map(int fd)
 	return mapped;
 }
 
+/* A child by fork has that of its parent. */
+static const struct functions_wanted *map_wanted(int fd)
+{
+	const struct functions_wanted *w;
+	struct stat st;
+	void *at;
+
+	if (fstat(fd, &st) || !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */) ||
+	    (size_t)st.st_size < sizeof(*w))
+		return NULL;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	w = at;
+	return w->magic == FUNCTIONS_MEMORY_MAGIC &&
+		       (uint64_t)st.st_size ==
+			   sizeof(*w) + w->nr_files * sizeof(struct functions_wanted_file) +
+			       w->nr_places * sizeof(struct functions_wanted_place)
+		   ? w
+		   : NULL;
+}
+
 static struct functions_header *connect_to(uint32_t number)
 {
 	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
@@ -273,6 +371,8 @@ static struct functions_header *connect_to(uint32_t number)
 		return NULL;
 	if (fds[0] >= 0)
 		h = map(fds[0]);
+	if (h && fds[1] >= 0 && !agent.wanted)
+		agent.wanted = map_wanted(fds[1]);
 	for (int i = 0; fds[i] >= 0; i++)
 		close(fds[i]);
 	return h;
@@ -320,8 +420,9 @@ static bool connect_once(void)
 	agent.factor = new->factor;
 	if (old)
 		munmap(old, old->slots + old->nr_mapped * old->slot_bytes);
+	nr_out = 0;
 	add_mapped(0);
-	(void)add((uintptr_t)agent_attach); /* as number 0: for try_own */
+	(void)add((uintptr_t)agent_attach, true); /* as number 0: for try_own */
 	__atomic_store_n(&agent.alive, alive, __ATOMIC_RELEASE);
 	__atomic_store_n(alive, ++generation, __ATOMIC_RELEASE);
 	return true;

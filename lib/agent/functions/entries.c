@@ -106,10 +106,13 @@ __asm__(".pushsection .text\n"
 
 AGENT_SAVES static AGENT_RARE void meet(uintptr_t where)
 {
+	uint32_t number;
+
 	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
 		measure_state();
-	if (agent_meet_saved(where))
-		agent_count(&agent_local, &agent_local.rows[agent_find(where)].calls);
+	number = agent_meet_saved(where);
+	if (number < FUNCTIONS_MEMORY_MAX)
+		agent_count(&agent_local, &agent_local.rows[number].calls);
 }
 
 AGENT_SAVES AGENT_OFTEN void pass(uintptr_t where)
@@ -119,15 +122,11 @@ AGENT_SAVES AGENT_OFTEN void pass(uintptr_t where)
 
 	if (agent.is_off)
 		return;
-	if (AGENT_UNLIKELY(!agent_is_ready(t))) {
-		meet(where);
-		return;
-	}
-	number = agent_find(where);
-	if (AGENT_UNLIKELY(number == FUNCTIONS_MEMORY_MAX))
-		meet(where);
-	else
+	number = agent_is_ready(t) ? agent_find(where) : FUNCTIONS_MEMORY_MAX;
+	if (AGENT_LIKELY(number < FUNCTIONS_MEMORY_MAX))
 		agent_count(t, &t->rows[number].calls);
+	else if (number == FUNCTIONS_MEMORY_MAX)
+		meet(where);
 }
 
 void agent_entry(void)
@@ -141,14 +140,14 @@ AGENT_SAVES ENTRY void mcount(void);
 AGENT_SAVES ENTRY void _mcount(void);
 AGENT_SAVES ENTRY void __fentry__(void);
 
-bool agent_meet(uintptr_t where)
+uint32_t agent_meet(uintptr_t where)
 {
-	const struct agent_local *t = &agent_local;
+	uint32_t number;
 
-	if (!agent_is_ready(t) && !agent_attach(&agent_local))
-		return false;
-	return agent_find(where) != FUNCTIONS_MEMORY_MAX ||
-	       agent_add(where) != FUNCTIONS_MEMORY_MAX;
+	if (!agent_is_ready(&agent_local) && !agent_attach(&agent_local))
+		return FUNCTIONS_MEMORY_MAX;
+	number = agent_find(where);
+	return number == FUNCTIONS_MEMORY_MAX ? agent_add(where) : number;
 }
 
 #endif

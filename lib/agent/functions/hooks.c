@@ -105,9 +105,10 @@ AGENT_OFTEN void enter(uintptr_t function, uintptr_t stack, uintptr_t where)
 	if (AGENT_UNLIKELY(!agent_is_ready(t)) && !agent_attach(t))
 		return;
 	number = agent_find(function);
-	if (AGENT_UNLIKELY(number == FUNCTIONS_MEMORY_MAX)) {
-		number = agent_add(function);
+	if (AGENT_UNLIKELY(number >= FUNCTIONS_MEMORY_MAX)) {
 		if (number == FUNCTIONS_MEMORY_MAX)
+			number = agent_add(function);
+		if (number >= FUNCTIONS_MEMORY_MAX)
 			return;
 	}
 	agent_count(t, &t->rows[number].calls);
@@ -217,6 +218,8 @@ AGENT_OFTEN void end(struct agent_local *t, const struct end *e)
 		return;
 	}
 	if (AGENT_UNLIKELY(!is_top(t, e))) {
+		if (agent_find(e->function) == FUNCTIONS_MEMORY_OUT)
+			return;
 		f = search(t, e);
 		if (!f)
 			return;
@@ -270,10 +273,11 @@ void agent_begin(void)
 		return;
 	if (AGENT_LIKELY(agent_is_ready(t)))
 		number = agent_find(where);
-	if (AGENT_UNLIKELY(number == FUNCTIONS_MEMORY_MAX)) {
-		if (!agent_meet_saved(where))
+	if (AGENT_UNLIKELY(number >= FUNCTIONS_MEMORY_MAX)) {
+		if (number == FUNCTIONS_MEMORY_MAX)
+			number = agent_meet_saved(where);
+		if (number >= FUNCTIONS_MEMORY_MAX)
 			return;
-		number = agent_find(where);
 	}
 	agent_count(t, &t->rows[number].calls);
 	if (t->has_times)

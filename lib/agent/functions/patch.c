@@ -7,7 +7,8 @@
  * Where they are is said by the section __patchable_function_entries. With M, a number of NOPs
  * before a function's label, it names an address from which nobody comes by a call, and the label
  * may lie within the 5 bytes. So a place is written only if a symbol says that a function begins
- * there, and if all that is written over is NOPs. Else it remains as it is, and is counted.
+ * there, or behind NOPs from there on, and if all that is written over is NOPs. Else it remains as
+ * it is, and is counted. So is what is not measured, but for the counting.
  *
  * All this in the constructor: one thread runs, and none is in what is written. What is loaded
  * later is not prepared.
@@ -236,33 +237,51 @@ static bool write_entry(struct object *o, uint8_t *at)
 
 /* --- which places */
 
-/* A set of addresses. */
+/* Entries, by their addresses. */
 struct set {
-	uintptr_t *place;
-	bool *is_function; /* of each place */
+	struct entry {
+		uintptr_t at;   /* as the section has it; 0: none */
+		uintptr_t nops; /* in the function that it is of; 0: not known */
+	} * entry;
 	size_t mask;
 };
 
-static uintptr_t *find(const struct set *s, uintptr_t address)
+static struct entry *find(const struct set *s, uintptr_t address)
 {
 	size_t at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 40) & s->mask;
 
-	while (s->place[at] && s->place[at] != address)
+	while (s->entry[at].at && s->entry[at].at != address)
 		at = (at + 1) & s->mask;
-	return &s->place[at];
+	return &s->entry[at];
 }
 
-/* A function also begins there if a landing pad is all that is before the NOPs. */
+/* That of NOPs before the label. */
+static struct entry *find_before(const struct set *s, const struct object *o, uintptr_t function)
+{
+	enum { MOST = 64 };
+	struct entry *e = NULL;
+
+	for (uintptr_t at = function - 1;
+	     function - at <= MOST && find_segment(o, at, 1, PF_R | PF_X) &&
+	     *(const uint8_t *)at == 0x90 && !(e && e->at);
+	     at--)
+		e = find(s, at);
+	return e && e->at ? e : NULL;
+}
+
+/* A function begins at the address, with its NOPs or with a landing pad before them. */
 static void see_function(const struct set *s, const struct object *o, uintptr_t address)
 {
 	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	uintptr_t *at = find(s, address);
+	bool has_pad = find_segment(o, address, sizeof(endbr), PF_R | PF_X) &&
+		       memcmp((const void *)address, endbr, sizeof(endbr)) == 0;
+	uintptr_t nops = address + (has_pad ? sizeof(endbr) : 0);
+	struct entry *e = find(s, nops);
 
-	if (!*at && find_segment(o, address, sizeof(endbr), PF_R | PF_X) &&
-	    memcmp((const void *)address, endbr, sizeof(endbr)) == 0)
-		at = find(s, address + sizeof(endbr));
-	if (*at)
-		s->is_function[at - s->place] = true;
+	if (!e->at)
+		e = find_before(s, o, address);
+	if (e)
+		e->nops = nops;
 }
 
 static void see_functions(const struct set *s, const struct object *o, const struct pages *symbols)
@@ -280,23 +299,28 @@ static void write_calls(struct object *o, const uintptr_t *entry, size_t nr,
 {
 	struct functions_header *h = agent.shared;
 	size_t room = 2;
-	uint32_t done = 0;
 	struct set s;
 
 	while (room < 2 * nr)
 		room *= 2;
-	PAGES_AUTO places = get_pages(room * (sizeof(*s.place) + sizeof(*s.is_function)));
-	s = (struct set){(void *)places.at, (void *)(places.at + room * sizeof(*s.place)),
-			 room - 1};
-	for (size_t i = 0; places.at && i < nr; i++)
+	PAGES_AUTO entries = get_pages(room * sizeof(*s.entry));
+	if (!entries.at)
+		return;
+	s = (struct set){(void *)entries.at, room - 1};
+	for (size_t i = 0; i < nr; i++)
 		if (entry[i])
-			*find(&s, entry[i]) = entry[i];
-	if (places.at)
-		see_functions(&s, o, symbols);
-	for (size_t i = 0; places.at && i < room; i++)
-		done += s.is_function[i] && write_entry(o, (uint8_t *)s.place[i]);
-	h->nr_patched += done;
-	h->nr_unpatched += (uint32_t)nr - done;
+			find(&s, entry[i])->at = entry[i];
+	see_functions(&s, o, symbols);
+	for (size_t i = 0; i < room; i++) {
+		const struct entry *e = &s.entry[i];
+		bool is_done;
+
+		if (!e->at || !agent_is_wanted(e->nops ? e->nops : e->at))
+			continue;
+		is_done = e->nops && write_entry(o, (uint8_t *)e->nops);
+		h->nr_patched += is_done;
+		h->nr_unpatched += !is_done;
+	}
 }
 
 static const ElfW(Shdr) *
@@ -330,10 +354,16 @@ enum {
 	MAX_SLEDS = 1 << 21,
 };
 
-static bool write_sled(struct object *o, uint8_t *at, unsigned kind)
+static uint8_t *place_of(const struct sled *s)
+{
+	return (uint8_t *)((uintptr_t)&s->address + (uintptr_t)s->address);
+}
+
+static bool write_sled(struct object *o, const struct sled *s, unsigned kind)
 {
 	uint8_t end[SLED_BYTES] = {[CALL_BYTES] = 0xc3, 0x0f, 0x1f, 0x44, 0, 0},
-		begin[SLED_BYTES] = {[CALL_BYTES] = 0x66, 0x0f, 0x1f, 0x44, 0, 0};
+		begin[SLED_BYTES] = {[CALL_BYTES] = 0x66, 0x0f, 0x1f, 0x44, 0, 0},
+		*at = place_of(s);
 
 	if (room_of(o, at) < SLED_BYTES)
 		return false;
@@ -345,29 +375,36 @@ static bool write_sled(struct object *o, uint8_t *at, unsigned kind)
 			  SLED_BYTES);
 }
 
-/* The ends of a function first: a beginning without its end would remain in progress. */
+static bool is_end(const struct sled *s)
+{
+	return s->kind == SLED_END || s->kind == SLED_END_BY_JUMP;
+}
+
+static bool is_begin(const struct sled *s)
+{
+	return s->kind == SLED_BEGIN || s->kind == SLED_BEGIN_WITH_ARGUMENT;
+}
+
+static bool is_wanted(const struct sled *s)
+{
+	return s->version == SLED_VERSION && agent_is_wanted((uintptr_t)place_of(s));
+}
+
+/* The ends of functions first: a beginning without its end would remain in progress. */
 static void write_sleds(struct object *o, const struct sled *sled, size_t nr)
 {
 	struct functions_header *h = agent.shared;
 	bool has_ends = true;
 
 	for (size_t i = 0; i < nr; i++)
-		if (sled[i].version == SLED_VERSION &&
-		    (sled[i].kind == SLED_END || sled[i].kind == SLED_END_BY_JUMP))
-			has_ends &= write_sled(
-			    o,
-			    (uint8_t *)((uintptr_t)&sled[i].address + (uintptr_t)sled[i].address),
-			    sled[i].kind);
+		if (is_end(&sled[i]) && is_wanted(&sled[i]))
+			has_ends &= write_sled(o, &sled[i], sled[i].kind);
 	for (size_t i = 0; i < nr; i++) {
 		bool is_done;
 
-		if (sled[i].kind != SLED_BEGIN && sled[i].kind != SLED_BEGIN_WITH_ARGUMENT)
+		if (!is_begin(&sled[i]) || !is_wanted(&sled[i]))
 			continue;
-		is_done =
-		    has_ends && sled[i].version == SLED_VERSION &&
-		    write_sled(
-			o, (uint8_t *)((uintptr_t)&sled[i].address + (uintptr_t)sled[i].address),
-			SLED_BEGIN);
+		is_done = has_ends && write_sled(o, &sled[i], SLED_BEGIN);
 		h->nr_patched += is_done;
 		h->nr_unpatched += !is_done;
 	}
