@@ -35,7 +35,7 @@ struct agent_way {
 	const struct functions_place **place; /* owned; of the hooks */
 	uint32_t *number; /* owned; the hooks' number of a function; HOOKLESS: it has none */
 	struct hooks_limits said;
-	bool has_said, has_read;
+	bool has_said;
 	size_t nr_hookless;
 	/* What was asked for last. */
 	uint32_t bucket[HOOKS_BUCKETS];
@@ -231,7 +231,6 @@ static int refresh(void *way)
 		if (s.ended)
 			f->inside_ns = (uint32_t)(s.cost_ns / s.ended);
 	}
-	a->has_read |= rc == 0;
 	return rc;
 }
 
@@ -332,10 +331,24 @@ static void note_hookless(struct agent_way *a, struct notes *notes)
 	a->has_said = true;
 }
 
+/* Once: a program that calls none does not connect. */
+static void note_silence(struct agent_way *a, struct notes *notes)
+{
+	struct hooks_limits l;
+
+	hooks_limits(a->hooks, &l);
+	if (!a->has_said && !l.processes)
+		notes_add(notes, 0,
+			  "no process of the command has called one of these functions so far, or "
+			  "it could not load libcpuperf-functions.so: its environment, or its "
+			  "sandbox, is another");
+}
+
 static void add_notes(void *way, struct notes *notes)
 {
 	struct agent_way *a = way;
 
+	note_silence(a, notes);
 	note_hookless(a, notes);
 	note_limits(a, notes);
 }

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Functions that the compiler has prepared, as events: measured by the agent in the program, also for an ordinary user,
+who may load no programs into the kernel; counts are exact, and the program does what it does without. What cannot be
+measured so is said, with what to type. HOOKS names the agent; hooks_calls.c has the functions.
+"""
+import csv
+import io
+import os
+import shutil
+import tempfile
+
+from kit import CPUPERF, own_uid, PRINT, programs_missing, run, run_checks
+import sampled
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+X86 = os.uname().machine == "x86_64"
+TIMED = "-finstrument-functions"
+COUNTED = ["-pg", "-pg -mfentry", "-fpatchable-function-entry=5"] if X86 else []
+BY_COMPILER, BY_KERNEL = "entries made by the compiler", "breakpoints"
+BUILT = tempfile.TemporaryDirectory(prefix="cpuperf-test.")  # once for all checks
+os.chmod(BUILT.name, 0o755)
+
+THROWS = """
+extern "C" int puts(const char *);
+#define OUT __attribute__((noinline))
+OUT int leaf(int x) { asm volatile("" : "+r"(x)); return x + 1; }
+OUT int fall(int n) { if (!n) throw 1; return fall(n - 1) + leaf(n); }
+OUT int catches(int n) { int sum = 0; for (int i = 0; i < n; i++) try { fall(3); } catch (int) { sum += leaf(i); } return sum; }
+int main() { puts(catches(50) == 50 * 49 / 2 + 50 ? "all" : "some"); return 5; }
+"""
+MANY = """
+#define OUT __attribute__((noinline))
+volatile int sink;
+OUT void parse_word(int x) { sink += x; }
+OUT void parse_line(int x) { parse_word(x); parse_word(x); sink++; }
+OUT __attribute__((no_instrument_function)) void parse_file(int x) { sink += x; }
+OUT int parse_tree(int n) { sink++; return n ? parse_tree(n - 1) + 1 : 0; }
+int main(void) { for (int i = 0; i < 100000; i++) parse_line(i); parse_file(1); return parse_tree(2) == 2 ? 4 : 1; }
+"""
+
+
+def build(source, flags="", name="hooks_calls"):
+    """A program of a file, or of a text."""
+    program = os.path.join(BUILT.name, (name + flags).replace(" ", ""))
+    if os.path.exists(program):
+        return program
+    path = f"{HERE}/{source}"
+    if "\n" in source:
+        path = f"{BUILT.name}/{name}.{'cc' if 'throw' in source else 'c'}"
+        with open(path, "w", encoding="ascii") as f:
+            f.write(source)
+    compiler = "c++" if path.endswith(".cc") else "cc"
+    run(compiler, "-O1", "-fno-optimize-sibling-calls", "-pthread", *flags.split(), "-o", program, path)
+    return program
+
+
+def everybodys(with_agent=True):
+    """A copy of what is installed, as far as it is needed here: in folders that everybody may enter."""
+    folder = f"{BUILT.name}/tree{with_agent:d}"
+    if not os.path.exists(folder):
+        os.makedirs(f"{folder}/bin")
+        for program in (CPUPERF, PRINT):
+            sampled.for_everybody(program, f"{folder}/bin")
+        if with_agent:
+            agent = os.environ["HOOKS"]
+            to = os.path.normpath(f"{folder}/bin/" + os.path.relpath(agent, os.path.dirname(CPUPERF)))
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            shutil.copy(agent, to)
+    return f"{folder}/bin/cpuperf"
+
+
+ORDINARY = {"user": own_uid(), "group": own_uid(), "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def measure(folder, event, program, *words, options=(), user=False, code=3, **how):
+    """{name: calls} of the event, and what was printed."""
+    os.chmod(folder, 0o777)
+    how = {"cwd": folder, **(ORDINARY if user else {}), **how}
+    shutil.rmtree(f"{folder}/s", ignore_errors=True)
+    done = run(everybodys(), "-o", "s", "-e", f"function:{event}", *options, "--", program, *words, code=code, **how)
+    if not os.path.exists(f"{folder}/s"):
+        return {}, done
+    text = run(PRINT, "--quiet", "--report=functions", "--output-format=csv", "s", cwd=folder).stdout
+    return {row["function"]: int(row["calls"]) for row in csv.DictReader(io.StringIO(text))}, done
+
+
+def counted(folder):
+    """What the event counted in each iteration."""
+    text = run(PRINT, "--quiet", "--output-format=csv", "s", cwd=folder).stdout
+    return [int(row["raw"]) for row in csv.DictReader(io.StringIO(text))]
+
+
+def may_measure_as_user():
+    if sampled.paranoid() <= 2:
+        return True
+    print("skip: an ordinary user: perf_event_paranoid may refuse him", flush=True)
+    return False
+
+
+def check_each_way_of_the_compiler(folder):
+    for way in [TIMED, *COUNTED]:
+        program = build("hooks_calls.c", way)
+        alone = run(program, "plain", code=3, cwd=folder)
+        found, done = measure(folder, "[lam][egi]*", program, "plain")
+        assert [found[n] for n in ("leaf", "middle", "again", "mixed")] == [10050, 1000, 51, 1], (way, found)
+        assert done.stdout == alone.stdout, (way, alone, done)
+        assert f"measured by {BY_COMPILER}" in done.stderr, (way, done.stderr)
+        assert ("not timed" in done.stderr) == (way != TIMED), (way, done.stderr)
+
+
+def check_an_ordinary_user(folder):
+    if not may_measure_as_user():
+        return
+    program = build(MANY, TIMED, "many")
+    found, done = measure(folder, "parse_[lwt]*", program, user=True, code=4)
+    assert found == {"parse_word": 200000, "parse_line": 100000, "parse_tree": 3}, found
+    assert f"300,003 calls of 3 functions; measured by {BY_COMPILER}" in done.stderr, done.stderr
+    assert "To measure" not in done.stderr, done.stderr  # no right would add anything
+
+
+def check_what_is_not_prepared(folder):
+    """One function of four: the kernel measures all of them; where it may not, the others are."""
+    program = build(MANY, TIMED, "many")
+    missing = programs_missing()
+    if missing:
+        print(f"skip: programs in the kernel: {missing}", flush=True)
+    else:
+        found, done = measure(folder, "parse_[ft]*", program, code=4)
+        assert found == {"parse_tree": 3, "parse_file": 1}, found
+        assert f"measured by {BY_KERNEL}" in done.stderr, done.stderr
+    if may_measure_as_user() and os.geteuid() == 0:
+        found, done = measure(folder, "parse_[ft]*", program, code=4, user=True)
+        assert found == {"parse_tree": 3}, found
+        assert "1 of 2 functions are not measured: the compiler has not prepared them" in done.stderr, done.stderr
+
+
+def check_both_ways_at_once(folder):
+    """An event for each: each has its own."""
+    if programs_missing():
+        return
+    program = build(MANY, TIMED, "many")
+    found, done = measure(folder, "parse_tree", program, code=4, options=["-e", "function:parse_file"])
+    assert found == {"parse_tree": 3, "parse_file": 1}, found
+    assert BY_COMPILER in done.stderr and BY_KERNEL in done.stderr, done.stderr
+
+
+def check_threads_children_and_exec(folder):
+    for mode, names in (("threads", {"leaf": 200000, "work": 200}), ("forks", {"leaf": 53, "middle": 5}),
+                        ("exec", {"leaf": 10060, "middle": 1001})):
+        found, _ = measure(folder, "[lmw][eio]*", build("hooks_calls.c", TIMED), mode)
+        assert names.items() <= found.items(), (mode, found)
+    found, _ = measure(folder, "middle", build("hooks_calls.c", TIMED), "forks", options=["--no-children"])
+    assert found == {"middle": 2}, found
+
+
+def check_a_killed_program(folder):
+    for way in [TIMED, *COUNTED[:1]]:
+        found, _ = measure(folder, "[lm][ei]*", build("hooks_calls.c", way), "killed", code=128 + 9)
+        assert (found["leaf"], found["middle"]) == (10000, 1000), (way, found)
+
+
+def check_calls_that_are_left(folder):
+    found, done = measure(folder, "[jdl]*", build("hooks_calls.c", TIMED), "jumps")
+    assert (found["jumps"], found["deeper"], found["jump"], found["leaf"]) == (1, 100, 100, 101), found
+    assert "200 calls have no times: they were left by longjmp" in done.stderr, done.stderr
+    found, done = measure(folder, "*", build(THROWS, TIMED, "throws"), code=5)
+    assert {k.split("(")[0]: v for k, v in found.items()} == {"leaf": 50, "fall": 200, "catches": 1, "main": 1}, found
+    assert done.stdout == "all\n", done
+
+
+def check_iterations_add_up(folder):
+    """What is counted belongs to one of them; none twice."""
+    script = f"for i in 1 2 3 4 5; do {build('hooks_calls.c', TIMED)} plain; sleep 0.02; done"
+    found, _ = measure(folder, f"{build('hooks_calls.c', TIMED)}:leaf", "sh", "-c", script, code=0,
+                       options=["-d", "30ms", "-n", "0"])
+    assert found == {"leaf": 5 * 10050}, found
+    assert sum(counted(folder)) == 5 * 10050, counted(folder)
+
+
+def refused(folder, *args, **how):
+    found, done = measure(folder, *args, user=True, **how)
+    assert not found, (found, done)
+    return done.stderr
+
+
+def check_refusals(folder):
+    if not may_measure_as_user() or os.geteuid() != 0:
+        return
+    text = refused(folder, "parse_word", build(MANY, "", "bare"), code=4)
+    assert "programs in the kernel (BPF) are not permitted" in text, text
+    assert "setcap" in text and "build the program with -finstrument-functions" in text, text
+    text = refused(folder, "parse_word@1", build(MANY, TIMED, "many"), code=4)
+    assert "remove the rate" in text, text
+    if X86:
+        text = refused(folder, "parse_word", build(MANY, "-static -fpatchable-function-entry=5", "fixed"), code=4)
+        assert "without -static" in text, text
+    ours, theirs = os.pipe()
+    text = refused(folder, "parse_word", build(MANY, TIMED, "many"), code=None, options=[f"--control=fd:{ours}"], pass_fds=[ours])
+    os.close(theirs)
+    assert "--control cannot disable what the compiler has put into functions" in text, text
+
+
+def check_other_programs(folder):
+    """One that calls nothing of it is no silent 0."""
+    found, done = measure(folder, f"{build('hooks_calls.c', TIMED)}:leaf", "true", code=0)
+    assert not found and "no process of the command has called one of these functions" in done.stderr, done.stderr
+
+
+def check_without_the_agent(folder):
+    """An incomplete installation is named."""
+    done = run(everybodys(with_agent=False), "-e", "function:parse_word", "--", build(MANY, TIMED, "many"), cwd=folder, code=None)
+    assert "libcpuperf-functions.so is not installed: it is in the package cpuperf" in done.stderr, done.stderr
+
+
+run_checks(globals(), everybody=True)
