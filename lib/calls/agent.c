@@ -24,6 +24,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of a call, measured in a virtual machine, where to read the CPU's counter is dear: ns. */
 enum { COUNTED_NS = 4, TIMED_NS = 80 };
@@ -81,6 +82,8 @@ bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
 	size_t nr = p->event.row->functions ? nr_prepared(p->event.row) : 0;
 	struct err unused = {0};
 
+	if (strcmp(plan->spec->function_way, "any") != 0)
+		return strcmp(plan->spec->function_way, "program") == 0;
 	return nr && !find_obstacle(plan, p) &&
 	       (nr == p->event.row->nr_functions || calls_kernel_try(plan->host, &unused) != 0);
 }
@@ -141,20 +144,23 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 	return 0;
 }
 
-static const char *why_not(const struct plan *plan)
+static const char *why_not(const struct plan *plan, const struct calls_list *list)
 {
 	if (!plan->target.is_command)
 		return "the compiler has prepared these functions for an agent in a command that "
 		       "cpuperf starts";
+	if (!ARRAY_ANY(f, list->function, list->nr, f->place->prepared != FUNCTIONS_PREPARED_NOT))
+		return "the compiler has not prepared these functions: build the program with "
+		       "-finstrument-functions, or measure with --function-way=kernel";
 	if (plan->has_control)
 		return "--control cannot disable what the compiler has put into functions: use "
-		       "--windows or --delay";
+		       "--windows, --delay or --function-way=kernel";
 	return plan->compiled_refused;
 }
 
 static int open_way(const struct plan *plan, struct calls_list *list, void **out, struct err *e)
 {
-	const char *refusal = why_not(plan);
+	const char *refusal = why_not(plan, list);
 	struct hooks_config config = {.is_wanted = is_wanted};
 	struct agent_way *a;
 	int rc;

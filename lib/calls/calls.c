@@ -456,6 +456,8 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 		err_hint(e, "the flag \"unsafe\" of the event measures it all the same");
 		return -EINVAL;
 	}
+	if (p->source == &calls_agent_source && spec_event_is_sampled(p->asked))
+		return source_refuse_sampling(p, ", or with --function-way=kernel", e);
 	if (p == plan->timebase)
 		return source_refuse_timebase(p, e);
 	return p->asked->frequency

@@ -356,8 +356,7 @@ static struct event_row *new_row(const struct catalogue *c, const char *name,
 	struct event_part *part = arena_alloc(c->arena, sizeof(*part));
 	struct functions_place *places = arena_calloc(c->arena, nr, sizeof(*places));
 
-	bool is_prepared =
-	    ARRAY_ANY(p, f->place, nr, p->prepared != FUNCTIONS_PREPARED_NOT);
+	bool is_prepared = ARRAY_ANY(p, f->place, nr, p->prepared != FUNCTIONS_PREPARED_NOT);
 
 	if (!row || !part || !places)
 		return NULL;

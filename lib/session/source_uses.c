@@ -18,10 +18,17 @@
 
 static const struct source counters = {.name = "counters"};
 
+/* Calls that the compiler has prepared come before what measures any call. */
 const struct source *const source_table[] = {
-    &counters,           &kernel_waits_source, &kernel_latency_source, &kernel_probes_source,
-    &calls_agent_source, /* before what measures any function */
-    &calls_source,       &heap_source,         &marks_source,          NULL,
+    &counters,
+    &kernel_waits_source,
+    &kernel_latency_source,
+    &kernel_probes_source,
+    &calls_agent_source,
+    &calls_source,
+    &heap_source,
+    &marks_source,
+    NULL,
 };
 
 static struct source_use *find(const struct source_uses *s, const struct source *source)

@@ -31,6 +31,7 @@ static const char *const compression_words[] = {
 
 static const char *const untouched_words[] = {"pages", "pattern", NULL};
 
+static const char *const way_words[] = {"any", "kernel", "program", NULL};
 static const char *const manifest_words[] = {"whole", "strict", NULL};
 
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
@@ -357,6 +358,22 @@ const struct key_row key_rows[] = {
 	    "again; all of it is in memory then, so that it excludes heap:resident and "
 	    "heap:peak.",
 	.metavar = "HOW",
+    },
+    {
+	SPEC_FIELD(function_way),
+	.name = "function_way",
+	.type = KEY_WORD,
+	.default_text = "any",
+	.words = way_words,
+	.form = "\"any\", \"kernel\" or \"program\"",
+	.description =
+	    "Who measures events of the group function. any: in the program what the compiler has "
+	    "prepared (-finstrument-functions, -pg, -fpatchable-function-entry), which costs "
+	    "least, "
+	    "and all else by programs in the kernel. kernel: these alone, which time all calls, "
+	    "also on a CPU. program: nothing in the kernel; functions that are not prepared are "
+	    "not measured.",
+	.metavar = "WHO",
     },
     {
 	SPEC_FIELD(compression),

@@ -200,6 +200,19 @@ def check_refusals(folder):
     assert "--control cannot disable what the compiler has put into functions" in text, text
 
 
+def check_a_way_that_is_chosen(folder):
+    program = build(MANY, TIMED, "many")
+    if not programs_missing():
+        _, done = measure(folder, "parse_tree", program, options=["--function-way=kernel"], code=4)
+        assert f"3 calls of 1 function; measured by {BY_KERNEL}" in done.stderr, done.stderr
+    found, done = measure(folder, "parse_[ft]*", program, options=["--function-way=program"], code=4)
+    assert found == {"parse_tree": 3} and BY_COMPILER in done.stderr, done.stderr
+    _, done = measure(folder, "parse_tree", build(MANY, "", "bare"), options=["--function-way=program"], code=None)
+    assert "the compiler has not prepared these functions: build the program with" in done.stderr, done.stderr
+    _, done = measure(folder, "parse_tree@1", program, options=["--function-way=program"], code=None)
+    assert "can be counted, not sampled" in done.stderr, done.stderr
+
+
 def check_other_programs(folder):
     """One that calls nothing of it is no silent 0."""
     found, done = measure(folder, f"{build('hooks_calls.c', TIMED)}:leaf", "true", code=0)
