@@ -41,9 +41,9 @@ void preload_check(struct plan *plan)
 	if (!ARRAY_ANY(p, plan->events, plan->nr_events, p->source == &calls_agent_source) ||
 	    part_check_preload(PART_FUNCTIONS, library, &e) == 0)
 		return;
-	plan->compiled_refused = arena_printf(&plan->arena, "%.140s%s%.110s", e.msg,
-					      *e.hint ? ": " : "", e.hint)
-				     ?: "libcpuperf-functions.so cannot be loaded";
+	plan->compiled_refused =
+	    arena_printf(&plan->arena, "%.140s%s%.110s", e.msg, *e.hint ? ": " : "", e.hint)
+		?: "libcpuperf-functions.so cannot be loaded";
 }
 
 int preload_set_variables(struct target_command *c, const struct plan *plan,

@@ -21,11 +21,11 @@ enum { MAX_NAMES_BYTES = 65536, MAX_TARGET_BYTES = 4096 };
 
 /* What is refused, and how it could be measured. */
 struct refused {
-	bool cpus;            /* whole CPUs */
-	bool kernel;          /* what the target does in the kernel */
-	struct buf *programs; /* names of events that need programs in the kernel */
-	bool waits;           /* records of switches would sample some of those */
-	bool clock;           /* also the time of the target's own tasks */
+	bool cpus;                      /* whole CPUs */
+	bool kernel;                    /* what the target does in the kernel */
+	struct buf *programs;           /* names of events that need programs in the kernel */
+	bool waits;                     /* records of switches would sample some of those */
+	bool clock;                     /* also the time of the target's own tasks */
 	const struct plan_event *calls; /* the first event of functions among those */
 };
 
