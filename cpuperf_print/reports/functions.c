@@ -12,13 +12,13 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/str.h"
+#include "elf/demangle.h"
 #include "estimate/histogram.h"
 #include "numbers.h"
 #include "profile/iterator.h"
 #include "report/flat.h"
 #include "reports/function_samples.h"
 #include "reports/reports.h"
-#include "elf/demangle.h"
 #include "trace/reader.h"
 
 #include <errno.h>
