@@ -136,7 +136,8 @@ OUT void *wait_for_all(void *arg)
 {
 	leaf(1);
 	pthread_barrier_wait(&barrier);
-	leaf(2);
+	for (int i = 1; i < 5000; i++)
+		leaf(i);
 	return arg;
 }
 
@@ -151,9 +152,27 @@ PLAIN static void crowd(int nr)
 		pthread_join(thread[i], NULL);
 }
 
+/* The child's first call has arguments in registers of vectors. */
+__attribute__((target("avx"))) PLAIN static void fork_wide(void)
+{
+	wide a = {1, 2, 3, 4}, b = {10, 20, 30, 40};
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		wide c = add_wide(a, b);
+
+		_exit(c[0] == 11 && c[1] == 22 && c[2] == 33 && c[3] == 44 ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	printf("wide %d\n", status);
+}
+
 PLAIN static void forks(void)
 {
 	middle(1);
+	if (__builtin_cpu_supports("avx"))
+		fork_wide();
 	for (int i = 0; i < 3; i++) {
 		pid_t child = fork();
 
@@ -181,9 +200,12 @@ PLAIN int main(int argc, char **argv)
 
 	errno = 77;
 	if (strcmp(mode, "plain") == 0) {
+		double all = mixed(1, 2.5, 3, 4.5f, "abc", 6.25, 7, 8, 9, 10, 11.125L);
+
 		for (int i = 0; i < 1000; i++)
 			sink = middle(i);
 		sink = again(50);
+		printf("%.3f\n", all);
 		printf("%.3f\n", mixed(1, 2.5, 3, 4.5f, "abc", 6.25, 7, 8, 9, 10, 11.125L));
 		if (__builtin_cpu_supports("avx"))
 			printf("%.1f\n", sum_wide());

@@ -221,6 +221,7 @@ TEST(hostile_words_are_refused)
 TEST(chunks_beyond_the_last_are_none)
 {
 	row(0, 1)->calls = 1;
+	memset(chunk(0, FUNCTIONS_MEMORY_CHUNKS), 1, sizeof(struct functions_chunk));
 	for (uint32_t i = 0; i <= FUNCTIONS_MEMORY_OCTAVES; i++)
 		octaves(0, 1)->chunk[i] = i & 1 ? FUNCTIONS_MEMORY_CHUNKS + 1 : UINT32_MAX;
 	assert_int_equal(sum_of(1).calls, 1);

@@ -35,7 +35,6 @@ struct agent_local {
 	uint8_t is_busy;     /* it connects */
 	uint8_t is_joined;   /* its slot is that of several threads */
 	uint8_t has_times, is_cycles; /* as the header's wants */
-	uint32_t deep;                /* calls in progress beyond the frames */
 	struct functions_row *rows;
 	struct functions_frame *frames, *top, *end; /* top: the next one */
 	struct functions_slot *slot;

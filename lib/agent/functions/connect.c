@@ -294,7 +294,6 @@ static void take_slot(struct agent_local *t)
 		__atomic_fetch_add(&agent.shared->nr_joined, 1, __ATOMIC_RELAXED);
 	t->has_times = h->wants & FUNCTIONS_MEMORY_TIMES && !t->is_joined;
 	t->is_cycles = !!(h->wants & FUNCTIONS_MEMORY_CYCLES);
-	t->deep = 0;
 	t->slot = (void *)slot;
 	t->rows = (void *)(slot + h->rows);
 	t->octaves = (void *)(slot + h->octaves);

@@ -63,8 +63,6 @@ static AGENT_RARE void drop_gone(struct agent_local *t, uintptr_t stack, uintptr
 	for (struct functions_frame *same = f; same > t->frames && same[-1].stack == stack; same--)
 		if (same[-1].where == where)
 			f = same - 1;
-	if (f != t->top)
-		t->deep = 0;
 	cut(t, f);
 }
 
@@ -77,7 +75,6 @@ AGENT_OFTEN void begin(struct agent_local *t, uint32_t number, uintptr_t functio
 		drop_gone(t, stack, where);
 	f = t->top;
 	if (AGENT_UNLIKELY(f == t->end)) {
-		t->deep++;
 		t->slot->deep++;
 		return;
 	}
@@ -190,8 +187,6 @@ static AGENT_RARE struct functions_frame *search(struct agent_local *t, const st
 
 	if (!f)
 		return NULL;
-	if (f + 1 != t->top)
-		t->deep = 0;
 	cut(t, f + 1);
 	return f;
 }
@@ -207,16 +202,19 @@ AGENT_OFTEN bool is_top(const struct agent_local *t, const struct end *e)
 	return f->stack < e->stack && (f == t->frames || f[-1].stack >= e->stack);
 }
 
+AGENT_OFTEN bool is_below(const struct functions_frame *f, const struct end *e)
+{
+	return f->stack > e->stack || (e->is_behind && f->stack == e->stack);
+}
+
 AGENT_OFTEN void end(struct agent_local *t, const struct end *e)
 {
 	uint64_t now = read_clock(t), time;
 	struct functions_frame *f = t->top - 1;
 
-	if (AGENT_UNLIKELY(t->deep) && f->stack >= e->stack &&
-	    (f->stack > e->stack || e->is_behind)) {
-		t->deep--;
+	/* Where there was no room left, calls have no frames. */
+	if (AGENT_UNLIKELY(t->top == t->end) && is_below(f, e))
 		return;
-	}
 	if (AGENT_UNLIKELY(!is_top(t, e))) {
 		if (agent_find(e->function) == FUNCTIONS_MEMORY_OUT)
 			return;
