@@ -71,14 +71,14 @@ OUT void deeper(int i)
 {
 	volatile char room[256];
 
-	room[i] = 1;
+	room[i % 256] = 1;
 	jump(i);
-	sink = room[i];
+	sink = room[i % 256];
 }
 
 OUT void jumps(void)
 {
-	for (volatile int i = 0; i < 100; i++)
+	for (volatile int i = 0; i < 70000; i++)
 		if (!setjmp(back))
 			deeper(i);
 	leaf(0);
