@@ -66,6 +66,7 @@ struct hooks {
 	struct file *files;                  /* owned */
 	size_t nr_files, file_room;
 	struct function *functions; /* owned; of each place */
+	bool *is_out;               /* owned; the same */
 	struct hooks_limits ended, all;
 
 	/* What the wire's thread changes: */
@@ -290,6 +291,22 @@ static int make_buckets(const struct hooks *h, struct part *p)
 	return h->config.has_times && !p->bucket ? -ENOMEM : 0;
 }
 
+static void leave_out(const struct hooks *h, struct process *p)
+{
+	for (uint32_t i = 1; i < p->nr; i++)
+		if (p->place[i] != NOWHERE)
+			wire_functions_leave_out(p->memory, i, h->is_out[p->place[i]]);
+}
+
+void hooks_leave_out(struct hooks *h, const bool *is_out)
+{
+	pthread_mutex_lock(&h->lock);
+	memcpy(h->is_out, is_out, h->config.nr * sizeof(*is_out));
+	for (size_t i = 0; i < h->nr; i++)
+		leave_out(h, &h->processes[i]);
+	pthread_mutex_unlock(&h->lock);
+}
+
 /* Finds the places of functions that are new. */
 static int grow(struct hooks *h, struct process *p)
 {
@@ -305,6 +322,8 @@ static int grow(struct hooks *h, struct process *p)
 		if (!to)
 			return -ENOMEM;
 		*to = place;
+		if (place != NOWHERE && h->is_out[place])
+			wire_functions_leave_out(p->memory, (uint32_t)p->nr - 1, true);
 	}
 	return 0;
 }
@@ -436,7 +455,8 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 	pthread_mutex_init(&h->lock, NULL);
 	wire_functions_configure(&h->memory, config->has_times);
 	h->functions = mem_calloc(config->nr ?: 1, sizeof(*h->functions));
-	rc = h->functions ? find_places(h) ?: want_places(h) : -ENOMEM;
+	h->is_out = mem_calloc(config->nr ?: 1, sizeof(*h->is_out));
+	rc = h->functions && h->is_out ? find_places(h) ?: want_places(h) : -ENOMEM;
 	rc = rc ? err_set(e, rc, "no memory for functions: %s", strerror(-rc)) : open_wire(h, e);
 	if (rc)
 		hooks_close(h);
@@ -461,6 +481,7 @@ void hooks_close(struct hooks *h)
 		mem_free(h->files[i].spots);
 	mem_free(h->files);
 	mem_free(h->functions);
+	mem_free(h->is_out);
 	mem_free(h->processes);
 	pthread_mutex_destroy(&h->lock);
 	mem_free(h);

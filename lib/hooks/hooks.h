@@ -6,7 +6,8 @@
  * by what the program has mapped, and the places that are measured. Sums only grow, over all
  * processes of the session, also those that have ended: a boundary takes the difference.
  *
- * Threads: one at a time uses it; connections come in the thread of its wire.
+ * Threads: one at a time uses it, but for hooks_leave_out; connections come in the thread of its
+ * wire.
  */
 #ifndef HOOKS_HOOKS_H
 #define HOOKS_HOOKS_H
@@ -42,6 +43,10 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 /* The programs go on, and count no longer. NULL is fine. */
 void hooks_close(struct hooks *h);
 const char *hooks_socket(const struct hooks *h);
+
+/* From now on the places for which is_out is true are measured no longer, and the others again; a
+ * place that was first called since the last reading follows at the next one. Any thread. */
+void hooks_leave_out(struct hooks *h, const bool *is_out);
 
 /* Of one place, by all processes, until the last reading. */
 struct hooks_sums {

@@ -196,6 +196,27 @@ uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number)
 	return number && number < FUNCTIONS_MEMORY_MAX ? READ_ACQUIRE(addresses[number]) : 0;
 }
 
+void wire_functions_leave_out(struct wire_functions *f, uint32_t number, bool is_out)
+{
+	uint64_t *places = (void *)((char *)f->header + PLACES);
+	const uint64_t address = wire_functions_address(f, number),
+		       key = address << FUNCTIONS_MEMORY_NUMBER_BITS,
+		       word = key | (is_out ? (uint32_t)FUNCTIONS_MEMORY_OUT : number);
+	uint32_t at = functions_memory_place(address);
+
+	for (uint32_t i = 0; address && i < FUNCTIONS_MEMORY_PLACES; i++) {
+		uint64_t found = READ(places[at]);
+
+		if (!found)
+			break;
+		if (found >> FUNCTIONS_MEMORY_NUMBER_BITS == address) {
+			__atomic_store_n(&places[at], word, __ATOMIC_RELAXED);
+			break;
+		}
+		at = (at + 1) % FUNCTIONS_MEMORY_PLACES;
+	}
+}
+
 static uint64_t to_ns(const struct wire_functions *f, uint64_t time)
 {
 	unsigned __int128 ns = (unsigned __int128)time * f->factor >> 32;

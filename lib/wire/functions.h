@@ -54,6 +54,9 @@ uint32_t wire_functions_nr(const struct wire_functions *f);
  * beginning of the function, or of a place behind it. */
 uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number);
 
+/* The program measures the function no longer, or again. */
+void wire_functions_leave_out(struct wire_functions *f, uint32_t number, bool is_out);
+
 /* Of a function in all threads, cumulative. */
 struct wire_functions_sum {
 	uint64_t calls; /* that began */

@@ -132,6 +132,12 @@ struct functions_wanted_place {
 	uint64_t offset, size; /* in the file */
 };
 
+/* Where a function's word is, or behind it, in order. */
+static inline uint32_t functions_memory_place(uint64_t address)
+{
+	return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 40) % FUNCTIONS_MEMORY_PLACES;
+}
+
 /* The bucket of a trace's histogram. */
 static inline unsigned functions_memory_bucket(uint64_t ns)
 {

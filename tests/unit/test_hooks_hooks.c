@@ -229,6 +229,40 @@ TEST(processes_that_have_ended_are_in_sums)
 	}
 }
 
+static uint64_t *word_of(uint64_t address)
+{
+	uint64_t *places = (void *)((char *)shared + shared->places);
+
+	return &places[functions_memory_place(address)];
+}
+
+TEST(places_are_left_out)
+{
+	const uint64_t first = BASE + 0x100, later = BASE + 0x110, other = BASE + 0x120;
+	const bool is_out[4] = {true}, none[4] = {false};
+
+	write_object(shared, 0, self);
+	write_calls(shared, first, (struct functions_row){.calls = 3});
+	write_calls(shared, other, (struct functions_row){.calls = 4});
+	*word_of(first) = first << FUNCTIONS_MEMORY_NUMBER_BITS | 1;
+	*word_of(other) = other << FUNCTIONS_MEMORY_NUMBER_BITS | 2;
+	assert_int_equal(hooks_read(hooks), 0);
+	hooks_leave_out(hooks, is_out);
+	assert_int_equal(*word_of(first),
+			 first << FUNCTIONS_MEMORY_NUMBER_BITS | FUNCTIONS_MEMORY_OUT);
+	assert_int_equal(*word_of(other), other << FUNCTIONS_MEMORY_NUMBER_BITS | 2);
+	/* another address of the same place */
+	write_calls(shared, later, (struct functions_row){.calls = 5});
+	*word_of(later) = later << FUNCTIONS_MEMORY_NUMBER_BITS | 3;
+	assert_int_equal(hooks_read(hooks), 0);
+	assert_int_equal(*word_of(later),
+			 later << FUNCTIONS_MEMORY_NUMBER_BITS | FUNCTIONS_MEMORY_OUT);
+	assert_int_equal(sums_of(0).calls, 8); /* what it had remains */
+	hooks_leave_out(hooks, none);
+	assert_int_equal(*word_of(first), first << FUNCTIONS_MEMORY_NUMBER_BITS | 1);
+	assert_int_equal(*word_of(later), later << FUNCTIONS_MEMORY_NUMBER_BITS | 3);
+}
+
 TEST(programs_read_what_is_measured)
 {
 	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,

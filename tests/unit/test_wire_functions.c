@@ -176,6 +176,30 @@ TEST(functions_have_addresses)
 	assert_int_equal(wire_functions_nr(memory), FUNCTIONS_MEMORY_MAX);
 }
 
+TEST(functions_are_left_out)
+{
+	uint64_t *places = (void *)((char *)shared + shared->places);
+	const uint64_t address = 0x123456;
+	uint32_t at = functions_memory_place(address), next = (at + 1) % FUNCTIONS_MEMORY_PLACES;
+
+	addresses[7] = address;
+	shared->nr_functions = 8;
+	wire_functions_leave_out(memory, 7, true); /* which has no place yet */
+	assert_int_equal(places[at], 0);
+	places[at] = (address + 1) << FUNCTIONS_MEMORY_NUMBER_BITS | 3;
+	places[next] = address << FUNCTIONS_MEMORY_NUMBER_BITS | 7;
+	wire_functions_leave_out(memory, 7, true);
+	assert_int_equal(places[next],
+			 address << FUNCTIONS_MEMORY_NUMBER_BITS | FUNCTIONS_MEMORY_OUT);
+	wire_functions_leave_out(memory, 7, false);
+	assert_int_equal(places[next], address << FUNCTIONS_MEMORY_NUMBER_BITS | 7);
+	assert_int_equal(places[at], (address + 1) << FUNCTIONS_MEMORY_NUMBER_BITS | 3);
+	for (uint32_t i = 0; i < FUNCTIONS_MEMORY_PLACES; i++) /* without an end */
+		places[i] = 1;
+	wire_functions_leave_out(memory, 7, true);
+	wire_functions_leave_out(memory, UINT32_MAX, true);
+}
+
 TEST(objects_are_checked)
 {
 	struct functions_object *o = (void *)((char *)shared + shared->objects);

@@ -83,18 +83,14 @@ AGENT_OFTEN bool agent_is_ready(const struct agent_local *t)
 	       AGENT_LIKELY(!__atomic_load_n(&agent.shared->is_closed, __ATOMIC_RELAXED));
 }
 
-AGENT_OFTEN uint32_t agent_place(uintptr_t function)
-{
-	return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 40) % FUNCTIONS_MEMORY_PLACES;
-}
-
 /* FUNCTIONS_MEMORY_MAX: it is not there; more: it is not measured. The words are found in order, as
  * agent_add adds them. */
 AGENT_OFTEN uint32_t agent_find(uintptr_t function)
 {
 	const uint64_t *places = agent.places;
 
-	for (uint32_t at = agent_place(function);; at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
+	for (uint32_t at = functions_memory_place(function);;
+	     at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
 		uint64_t word = __atomic_load_n(&places[at], __ATOMIC_RELAXED);
 
 		if (AGENT_LIKELY(word >> FUNCTIONS_MEMORY_NUMBER_BITS == function))

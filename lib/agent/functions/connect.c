@@ -223,7 +223,8 @@ static uint32_t add(uintptr_t function, bool is_wanted)
 	if (number == FUNCTIONS_MEMORY_MAX)
 		return number;
 	word = (uint64_t)function << FUNCTIONS_MEMORY_NUMBER_BITS | number;
-	for (uint32_t at = agent_place(function);; at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
+	for (uint32_t at = functions_memory_place(function);;
+	     at = (at + 1) % FUNCTIONS_MEMORY_PLACES) {
 		uint64_t found = 0;
 
 		if (__atomic_compare_exchange_n(&agent.places[at], &found, word, false,
