@@ -555,11 +555,12 @@ static const struct opt_row before[] = {
      .excludes = MEASURING},
     {.name = "list-functions",
      .arg = OPT_OPTIONAL,
-     .metavar = "[OBJECT:]GLOB",
+     .metavar = "GLOB",
      .section = "Looking around",
      .help = "List the functions of a program (-- COMMAND, --pid) that events of the group "
-	     "function can measure: all of its own, or those that GLOB means; with OBJECT those of "
-	     "a library. For each, what a call would cost, whether it has times, and its size; and "
+	     "function can measure: all of its own, or those that [OBJECT:]GLOB means "
+	     "(cpuperf-functions(7)). For each, what a call would cost, whether it has times, and "
+	     "its size; and "
 	     "why others are omitted. Nothing is executed.",
      .set = set_asked,
      .offset = offsetof(struct options, list_functions),
@@ -637,7 +638,7 @@ static const struct opt_brief brief[] = {
     {"live", "counts, live"},
     {NULL, "Looking around"},
     {"list-events", "what can be measured here: --list-events=disk"},
-    {"list-functions", "which functions of a program can be measured: --list-functions -- ./prog"},
+    {"list-functions", "calls of which functions, of -- ./prog"},
     {"describe-event", "what one counts, and what it needs"},
     {"list-specs", "what can be measured by a name"},
     {"doctor", "what this machine allows, and how to have more"},
