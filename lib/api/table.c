@@ -16,10 +16,10 @@
 enum { MAX_ROWS_BYTES = 256 << 20 };
 
 static const struct event_group *const groups[] = {
-    &event_arch_group,     &event_fixed_group,      &event_model_group,    &collect_misc_group,
-    &event_software_group, &event_tracepoint_group, &event_sched_group,    &event_latency_group,
-    &event_usdt_group,     &event_heap_group,       &event_resource_group, &collect_gpu_group,
-    &event_function_group,
+    &event_arch_group,     &event_fixed_group,      &event_model_group, &collect_misc_group,
+    &event_software_group, &event_tracepoint_group, &event_sched_group, &event_latency_group,
+    &event_usdt_group,     &event_function_group,   &event_heap_group,  &event_resource_group,
+    &collect_gpu_group,
 };
 
 void api_catalogue_init(struct api_catalogue *c, const struct host *host, const char *model)

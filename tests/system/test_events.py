@@ -91,7 +91,7 @@ def check_formats():
         text = run("--list-events", "--quiet", *for_model(model)).stdout
         groups = [line[6:] for line in text.split("\n") if line.startswith("Group ")]
         assert groups == [g for g in ("arch", "fixed", "model", "misc", "software", "tracepoint", "sched",
-                                     "latency", "usdt", "heap", "resource", "gpu")
+                                     "latency", "usdt", "function", "heap", "resource", "gpu")
                           if g in groups], groups
         assert text.startswith("\nGroup arch\n") and {"fixed", "misc", "software"} <= set(groups)
         rows = list(csv.DictReader(io.StringIO(
@@ -105,7 +105,8 @@ def check_formats():
         assert len(set(names)) == len(names) == len(objects), "a name is listed twice"
         lines = [line for line in text.split("\n") if line and not line.startswith("Group ")]
         hints = [line for line in lines if line.startswith("… ")]
-        assert [line.split("'")[1] for line in hints] == ["usdt:*"] * ("usdt" in groups), hints
+        assert [line.split("'")[1] for line in hints if "'" in line] == ["usdt:*"] * ("usdt" in groups), hints
+        assert sum("--list-functions" in line for line in hints) == ("function" in groups), hints
         lines = [line for line in lines if line not in hints]
         there = [i for i, row in enumerate(rows) if row["group"] != "usdt"]
         assert len(lines) == len(there)
