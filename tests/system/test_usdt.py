@@ -327,7 +327,7 @@ def check_red_zone(folder):
     with open(f"{folder}/s.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": [event("software:page_faults", flags=["unsafe"])]}, f)
     done = run(CPUPERF, "--spec-file=s.cpspec", "--check-spec", cwd=folder, code=1)
-    assert "for events of the group usdt" in done.stderr, done
+    assert "for events of the groups usdt and function" in done.stderr, done
 
 
 def check_lists(folder):

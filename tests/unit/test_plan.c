@@ -107,7 +107,7 @@ TEST(refused)
 	    {WITH("sched", "wakeups", "\"rate\":1"), "can be counted, not sampled"},
 	    {WITH("latency", "run_queue", "\"rate\":1"), "can be counted, not sampled"},
 	    {WITH("software", "page_faults", "\"rate\":1,\"flags\":[\"unsafe\"]"),
-	     "the flag \"unsafe\" is for events of the group usdt"},
+	     "the flag \"unsafe\" is for events of the groups usdt and function"},
 	    {EV("software", "minor_faults") EV("software", "page_faults_min"),
 	     "is the same event as software:minor_faults"},
 	    {EV("software", "minor_faults") WITH("software", "page_faults_min", USER), ""},
