@@ -551,7 +551,8 @@ const struct key_row key_rows[] = {
 	    "one event, reads the events without a rate at each of its samples. waker, of "
 	    "sched:off_cpu_time, records the stack of who ended the wait, on the CPU on which the "
 	    "wakeup happened: a task, or an interrupt. unsafe, of usdt, sets a breakpoint also "
-	    "where it may change the results of the program. adaptive, of heap, takes each "
+	    "where it may change the results of the program; of function, it measures calls at any "
+	    "cost. adaptive, of heap, takes each "
 	    "allocation as a sample while that costs little, and then as few as that requires, "
 	    "down to one per rate.",
     },
