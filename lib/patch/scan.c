@@ -18,32 +18,26 @@ void patch_scan_mark(struct patch_span *spans, size_t nr, uint64_t target)
 		spans[low - 1].is_entered = true;
 }
 
-static bool decode_all(const struct patch_code *code)
+static void mark_target(const struct patch_code *code, size_t at, const struct patch_instruction *i,
+			struct patch_span *spans, size_t nr)
 {
-	struct patch_instruction i;
-	size_t at = 0;
-
-	while (at < code->len && patch_decode(code->bytes + at, code->len - at, &i))
-		at += i.len;
-	return at == code->len;
-}
-
-/* At each step, or at each byte. */
-static void mark_all(const struct patch_code *code, bool each_byte, struct patch_span *spans,
-		     size_t nr)
-{
-	struct patch_instruction i;
-
-	for (size_t at = 0; at < code->len; at += each_byte ? 1 : i.len)
-		if (patch_decode(code->bytes + at, code->len - at, &i) && patch_has_target(&i))
-			patch_scan_mark(spans, nr,
-					code->address + at + i.len + (uint64_t)(int64_t)i.relative);
+	if (patch_has_target(i))
+		patch_scan_mark(spans, nr,
+				code->address + at + i->len + (uint64_t)(int64_t)i->relative);
 }
 
 bool patch_scan(const struct patch_code *code, struct patch_span *spans, size_t nr)
 {
-	bool is_known = decode_all(code);
+	struct patch_instruction i;
+	size_t at = 0;
 
-	mark_all(code, !is_known, spans, nr);
-	return is_known;
+	for (; at < code->len && patch_decode(code->bytes + at, code->len - at, &i); at += i.len)
+		mark_target(code, at, &i, spans, nr);
+	if (at == code->len)
+		return true;
+	/* Also what was decoded up to there may have begun amid an instruction. */
+	for (at = 0; at < code->len; at++)
+		if (patch_decode(code->bytes + at, code->len - at, &i))
+			mark_target(code, at, &i, spans, nr);
+	return false;
 }

@@ -4,7 +4,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { INT3 = 0xcc, MAX_TRIES = 1000 };
+enum {
+	INT3 = 0xcc,
+	MAX_TRIES = 1000,
+#ifdef __x86_64__
+	MAX_STORE = 16,
+#else
+	MAX_STORE = 8,
+#endif
+};
 
 void patch_site_init(struct patch_site *s, const struct patch_plan *plan,
 		     const struct patch_trampoline *t)
@@ -124,7 +132,7 @@ static void write_by_trap(const struct patch_system *system, const struct patch_
 /* The size of the aligned store that has the whole site; 0: none. */
 static uint64_t store_len(const struct patch_site *s)
 {
-	for (uint64_t len = 8; len <= 16; len *= 2)
+	for (uint64_t len = 8; len <= MAX_STORE; len *= 2)
 		if (s->address % len + s->len <= len)
 			return len;
 	return 0;
