@@ -339,7 +339,8 @@ TEST(registers_stay)
 static struct patch *stepped;
 extern uint64_t return_address;
 uint64_t return_address;
-static size_t nr_inside, nr_steps;
+static size_t nr_inside;
+static uint64_t nr_nested;
 static bool is_wrong;
 
 /* At each instruction of the trampoline the table of the original one finds the return address. */
@@ -352,11 +353,13 @@ static void on_step(int signal, siginfo_t *info, void *context)
 	uint8_t pushed = 0;
 
 	(void)signal, (void)info;
-	nr_steps++;
 	original = patch_original(&stepped->plan, &stepped->trampoline, ip, &pushed);
 	if (!original)
 		return;
 	nr_inside++;
+	/* A handler's own call, amid the counting, is counted, too. */
+	say_flags();
+	nr_nested++;
 	/* Of say_flags the second instruction has another word on the stack. */
 	if (original == stepped->plan.address + 1)
 		pushed += 8;
@@ -390,12 +393,13 @@ TEST(each_step_has_its_original)
 	stepped = &p;
 	handle(on_step, SIGTRAP);
 	for (int i = 0; i < 2; i++) {
-		nr_inside = nr_steps = 0;
+		nr_inside = nr_nested = 0;
 		is_wrong = false;
 		block = i ? own : NULL;
 		step(say_flags, &result);
 		assert_false(is_wrong);
 		/* push, pop, mov, and the jump back; without a block two more instructions */
+		assert_int_equal((i ? own : shared)[3], 1 + nr_nested);
 		assert_int_equal(nr_inside, COUNTING + MOVED + (i ? 0 : SHARED));
 	}
 	signal(SIGTRAP, SIG_DFL);

@@ -4,6 +4,7 @@
  */
 #include <stdarg.h>
 #include <stddef.h>
+#include <unwind.h>
 
 #define ALONE __attribute__((noinline, noclone, used))
 #ifdef __clang__
@@ -228,6 +229,38 @@ ALONE long by_many(long a, long b)
 	return many(a, b, 3, a, 5, b, b, 8);
 }
 
+/* What an unwinder sees: the addresses of this function, its caller, and who called that. */
+struct frames {
+	unsigned nr;
+	unsigned long sum;
+};
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *c, void *arg)
+{
+	struct frames *f = arg;
+
+	if (f->nr < 3)
+		f->sum = f->sum * 31 + (unsigned long)_Unwind_GetIP(c);
+	f->nr++;
+	return f->nr < 3 ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+ALONE long sum_frames(long a, long b)
+{
+	struct frames f = {0};
+
+	_Unwind_Backtrace(add_frame, &f);
+	return (long)f.sum + a - b + f.nr;
+}
+
+ALONE long unwound(long a, long b)
+{
+	long sum = sum_frames(a, b);
+
+	sink = sum;
+	return sum + 1;
+}
+
 struct patched {
 	const char *name;
 	void *function; /* that is patched */
@@ -261,6 +294,8 @@ const struct patched patched[] = {
     SELF(varargs),
     SELF(vectors),
     SELF(large_frame),
+    {"sum_frames", (void *)sum_frames, unwound, 1},
+    SELF(unwound),
     {"fraction", (void *)fraction, by_fraction, 1},
     {"many", (void *)many, by_many, 1},
 };
