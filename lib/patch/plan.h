@@ -22,6 +22,10 @@
  * - Behind an instruction that does not go on is only padding: other code could be a landing pad.
  * - Landing pads of exceptions stand behind a call, so not in the bytes, which have none but at the
  *   end.
+ * What else may lead into the bytes only the caller sees: symbols and relocations with such an
+ * address (patch_scan_mark). And a handler of SIGSEGV that compares the address of an instruction
+ * with a table does not find one that was moved: runtimes that turn faults into exceptions are not
+ * to be patched.
  */
 #ifndef PATCH_PLAN_H
 #define PATCH_PLAN_H

@@ -7,6 +7,9 @@
  * Between them all processors are made to fetch anew (membarrier). This is what Intel and AMD
  * describe, and Linux does. A thread that meets the INT3 receives SIGTRAP: the handler asks
  * patch_trapped where it goes on.
+ *   A thread that blocks SIGTRAP, as those with all signals blocked do, is killed by it with its
+ *   process, and so is a program that has set its own handler since: the caller looks (SigBlk in
+ *   /proc), and takes the other way, or stops the threads, if there is one.
  * - PATCH_AT_ONCE: one store of 8 or 16 aligned bytes, where these contain all. Needs no handler.
  *   AMD's manual allows it; Intel's has no word on it. Others are refused.
  *
