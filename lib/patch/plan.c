@@ -1,3 +1,16 @@
+/*
+ * Proved is:
+ * - The whole function is understood, so all its direct branches are seen; none leads into the
+ *   bytes. A branch to the begin is a loop whose turns would be counted as calls: refused. (A
+ *   recursive call is none.)
+ * - An indirect jump may lead to any block of the function, by a table. It is accepted only if (1)
+ *   it goes through a slot of the linker's table: into another file; or (2) the function begins
+ *   with endbr64, and the jump is not exempt from leading to one: there is none behind the begin;
+ *   or (3) the stack is deeper there than anywhere in the bytes: by the unwind table each address
+ *   has one depth, so a jump from there to here would not have the right one.
+ * - Behind an instruction that does not go on is only padding: other code could be a landing pad.
+ *   Those of exceptions else stand behind a call, so not in the bytes, which end with the first.
+ */
 #include "patch/plan.h"
 
 #include "patch/decode.h"

@@ -8,24 +8,11 @@
  * its return address would be in the trampoline, where no unwinder finds a function.
  *
  * What must hold is that nobody enters the bytes but at their begin, and nobody their begin but
- * callers. Proved is:
- * - The whole function is understood, so all its direct branches are seen; none leads there. A
- *   branch to the begin itself is a loop whose turns would be counted as calls: refused. (A
- *   recursive call is none.) Other code is up to the caller, who has all code of the file:
- *   patch_scan.
- * - An indirect jump may lead to any block of the function by a table. It is accepted only if
- *   (1) it goes through a slot of the linker's table: into another file, or
- *   (2) the function begins with endbr64, and the jump is not exempt from leading to one: there is
- *       none behind the begin, or
- *   (3) the stack is deeper there than anywhere in the bytes: the unwind table says so, by which
- * each address has one depth, so a jump from there to here would not have the right one.
- * - Behind an instruction that does not go on is only padding: other code could be a landing pad.
- * - Landing pads of exceptions stand behind a call, so not in the bytes, which have none but at the
- *   end.
- * What else may lead into the bytes only the caller sees: symbols and relocations with such an
- * address (patch_scan_mark). And a handler of SIGSEGV that compares the address of an instruction
- * with a table does not find one that was moved: runtimes that turn faults into exceptions are not
- * to be patched.
+ * callers. Of the function's own code that is proved (plan.c). What else may lead there only the
+ * caller sees: other code of the file (patch_scan), symbols and relocations with such an address
+ * (patch_scan_mark). And a handler of SIGSEGV that compares the address of an instruction with a
+ * table does not find one that was moved: runtimes that turn faults into exceptions are not to be
+ * patched.
  */
 #ifndef PATCH_PLAN_H
 #define PATCH_PLAN_H

@@ -3,13 +3,12 @@
  *
  * A thread that fetches bytes while they change must see the old or the new instruction, never a
  * mixture. Two ways, of which the caller chooses:
- * - PATCH_BY_TRAP: the first byte becomes INT3, then the others are written, then the first.
- * Between them all processors are made to fetch anew (membarrier). This is what Intel and AMD
- * describe, and Linux does. A thread that meets the INT3 receives SIGTRAP: the handler asks
- * patch_trapped where it goes on.
- *   A thread that blocks SIGTRAP, as those with all signals blocked do, is killed by it with its
- *   process, and so is a program that has set its own handler since: the caller looks (SigBlk in
- *   /proc), and takes the other way, or stops the threads, if there is one.
+ * - PATCH_BY_TRAP: the first byte becomes INT3, then the others are written, then the first. Before
+ *   each step all processors are made to fetch anew (membarrier). This is what Intel and AMD
+ *   describe, and Linux does. A thread that meets the INT3 receives SIGTRAP: the handler asks
+ *   patch_trapped where it goes on. A thread that blocks SIGTRAP is killed by it with its process,
+ *   and so is a program that has set another handler since: the caller looks (SigBlk in /proc), and
+ *   takes the other way, or stops the threads, if there is one.
  * - PATCH_AT_ONCE: one store of 8 or 16 aligned bytes, where these contain all. Needs no handler.
  *   AMD's manual allows it; Intel's has no word on it. Others are refused.
  *
