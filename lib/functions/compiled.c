@@ -224,9 +224,10 @@ int functions_compiled_load(const struct elf_file *f, struct functions_compiled 
 	*out = c;
 	if (!elf_file_is_64(f))
 		return 0;
-	c.has_nops = is_x86(f) &&
-		     elf_file_find_section(f, "__patchable_function_entries", &entries) &&
-		     needs_libraries(f);
+	if (is_x86(f) && needs_libraries(f)) {
+		c.has_nops = elf_file_find_section(f, "__patchable_function_entries", &entries);
+		c.has_sleds = elf_file_find_section(f, "xray_instr_map", &entries);
+	}
 	if (functions_find_table(f, SHT_DYNSYM, &table, &text) && has_hook(&table, &text)) {
 		rc = find_words(&c, f, &table, &text);
 		sort(&c);
@@ -269,7 +270,6 @@ static enum functions_prepared find_call(const struct functions_compiled *c, con
 /* As the agent has it: room for a call (agent/functions/patch.c). */
 static bool begins_with_nops(const uint8_t *code, size_t len)
 {
-	static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	static const struct {
 		uint8_t len, code[4];
 	} nops[] = {
@@ -284,8 +284,6 @@ static bool begins_with_nops(const uint8_t *code, size_t len)
 	};
 	size_t sum = 0, i = 0;
 
-	if (len >= sizeof(landing) && memcmp(code, landing, sizeof(landing)) == 0)
-		code += sizeof(landing), len -= sizeof(landing);
 	while (sum < CALL_BYTES && i < sizeof(nops) / sizeof(*nops)) {
 		size_t known = nops[i].len < 4 ? nops[i].len : 4;
 
@@ -297,6 +295,28 @@ static bool begins_with_nops(const uint8_t *code, size_t len)
 	return sum >= CALL_BYTES;
 }
 
+/* A jump over a NOP of 9 bytes. */
+static bool begins_with_sled(const uint8_t *code, size_t len)
+{
+	static const uint8_t sled[] = {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84};
+
+	return len >= sizeof(sled) && memcmp(code, sled, sizeof(sled)) == 0;
+}
+
+/* Behind a landing pad. */
+static enum functions_prepared look_at_begin(const struct functions_compiled *c,
+					     const uint8_t *code, size_t len)
+{
+	static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+	if (len >= sizeof(landing) && memcmp(code, landing, sizeof(landing)) == 0)
+		code += sizeof(landing), len -= sizeof(landing);
+	if (c->has_sleds && begins_with_sled(code, len))
+		return FUNCTIONS_PREPARED_BOTH;
+	return c->has_nops && begins_with_nops(code, len) ? FUNCTIONS_PREPARED_ENTRY
+							  : FUNCTIONS_PREPARED_NOT;
+}
+
 enum functions_prepared functions_compiled_of(const struct functions_compiled *c,
 					      const struct elf_file *f, uint64_t address,
 					      uint64_t size)
@@ -304,15 +324,12 @@ enum functions_prepared functions_compiled_of(const struct functions_compiled *c
 	size_t wanted = size < MAX_CODE_BYTES ? (size_t)size : MAX_CODE_BYTES, len = 0;
 	const uint8_t *code;
 
-	if (!c->nr && !c->has_nops)
+	if (!c->nr && !c->has_nops && !c->has_sleds)
 		return FUNCTIONS_PREPARED_NOT;
 	if (!is_x86(f))
 		return c->hook[0].prepared == FUNCTIONS_PREPARED_BOTH ? FUNCTIONS_PREPARED_BOTH
 								      : FUNCTIONS_PREPARED_NOT;
 	code = elf_file_bytes(f, address, wanted, &len);
-	if (!code)
-		return FUNCTIONS_PREPARED_NOT;
-	return find_call(c, code, len, address)
-		   ?: c->has_nops && begins_with_nops(code, len) ? FUNCTIONS_PREPARED_ENTRY
-								 : FUNCTIONS_PREPARED_NOT;
+	return code ? find_call(c, code, len, address) ?: look_at_begin(c, code, len)
+		    : FUNCTIONS_PREPARED_NOT;
 }

@@ -1,7 +1,7 @@
 /*
  * Which functions of a file the compiler has prepared for being measured: those that call a hook
- * of the program's environment (-finstrument-functions, -pg, -mfentry), and those that begin with
- * NOPs (-fpatchable-function-entry). Files are hostile.
+ * of the program's environment (-finstrument-functions, -pg, -mfentry), those that begin with
+ * NOPs (-fpatchable-function-entry), and those with sleds (-fxray-instrument). Files are hostile.
  */
 #ifndef FUNCTIONS_COMPILED_H
 #define FUNCTIONS_COMPILED_H
@@ -19,7 +19,8 @@ struct functions_compiled {
 		enum functions_prepared prepared;
 	} * hook; /* owned; by address */
 	size_t nr, room;
-	bool has_nops; /* functions may begin with NOPs that are for a call */
+	/* Functions may begin with NOPs, or sleds, that are for a call. */
+	bool has_nops, has_sleds;
 };
 
 /* 0 or -ENOMEM. */
