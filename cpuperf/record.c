@@ -14,6 +14,8 @@
 #include "event/usdt.h"
 #include "functions/functions.h"
 #include "marks/tracefs.h"
+#include "plan/plan.h"
+#include "plan/source.h"
 #include "program.h"
 #include "rank.h"
 #include "recorder.h"
@@ -525,6 +527,23 @@ static void log_function_costs(const struct event_row *row)
 		log_info("function:%s: %s", row->name, row->omitted);
 }
 
+/* The same of what the agent measures, which costs the command alone. */
+static void log_prepared_costs(const struct event_row *row)
+{
+	uint64_t most = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < row->nr_functions; i++) {
+		uint64_t ns = functions_prepared_ns(row->functions[i].prepared);
+
+		most = ns > most ? ns : most;
+		nr += ns != 0;
+	}
+	log_info("function:%s: %u function%s, by what the compiler has put there; each call costs "
+		 "about %" PRIu64 " ns",
+		 row->name, nr, nr == 1 ? "" : "s", most);
+}
+
 /* Before a breakpoint is set: what a hit costs whoever makes it. */
 static void log_probe_costs(const struct plan *plan)
 {
@@ -532,7 +551,9 @@ static void log_probe_costs(const struct plan *plan)
 		const struct event_row *row = plan->events[i].event.row;
 		enum elf_probe_code worst = ELF_PROBE_NOP;
 
-		if (event_is_function(&plan->events[i].event))
+		if (event_is_function(&plan->events[i].event) && plan->events[i].source->is_in_target)
+			log_prepared_costs(row);
+		else if (event_is_function(&plan->events[i].event))
 			log_function_costs(row);
 		if (!event_is_probe(&plan->events[i].event))
 			continue;

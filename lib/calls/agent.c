@@ -26,9 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a call, measured in a virtual machine, where to read the CPU's counter is dear: ns. */
-enum { COUNTED_NS = 4, TIMED_NS = 80 };
-
 struct agent_way {
 	const struct plan *plan;
 	struct calls_list *list;
@@ -131,7 +128,7 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 		struct calls_function *f = &a->list->function[i];
 
 		f->is_timed = f->place->prepared == FUNCTIONS_PREPARED_BOTH;
-		f->cost_ns = f->is_timed ? TIMED_NS : COUNTED_NS;
+		f->cost_ns = (uint32_t)functions_prepared_ns(f->place->prepared);
 		config->has_times |= f->is_timed;
 		a->number[i] = HOOKLESS;
 		a->nr_hookless += f->place->prepared == FUNCTIONS_PREPARED_NOT;

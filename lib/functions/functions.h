@@ -46,5 +46,7 @@ struct functions_place {
 
 /* What a hit at the entry, and one with its return, costs on this kind of machine: an estimate. */
 uint64_t functions_hit_ns(const struct functions_place *p);
+/* What a call costs that the agent measures by what the compiler has put there; 0: nothing is. */
+uint64_t functions_prepared_ns(enum functions_prepared prepared);
 
 #endif
