@@ -114,7 +114,8 @@ def make_copy(to):
     os.makedirs(f"{to}/share/cpuperf")
     for program in (CPUPERF, PRINT):
         shutil.copy(program, f"{to}/bin")
-    shutil.copy(AGENT, library)
+    for name in ("libcpuperf-agent.so", "libcpuperf-functions.so"):
+        shutil.copy(f"{os.path.dirname(AGENT)}/{name}", library)
     shutil.copy(os.environ["MARKS"], f"{to}/{FROM_BIN_MARKS}")
     os.symlink(f"{os.environ['SOURCE_DIR']}/specs", f"{to}/share/cpuperf/specs")
 
