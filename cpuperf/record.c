@@ -551,7 +551,8 @@ static void log_probe_costs(const struct plan *plan)
 		const struct event_row *row = plan->events[i].event.row;
 		enum elf_probe_code worst = ELF_PROBE_NOP;
 
-		if (event_is_function(&plan->events[i].event) && plan->events[i].source->is_in_target)
+		if (event_is_function(&plan->events[i].event) &&
+		    plan->events[i].source->is_in_target)
 			log_prepared_costs(row);
 		else if (event_is_function(&plan->events[i].event))
 			log_function_costs(row);

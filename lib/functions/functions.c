@@ -21,7 +21,8 @@ uint64_t functions_hit_ns(const struct functions_place *p)
 /* Where to read the CPU's counter is dear, as there. */
 uint64_t functions_prepared_ns(enum functions_prepared prepared)
 {
-	static const uint8_t ns[] = {[FUNCTIONS_PREPARED_ENTRY] = 4, [FUNCTIONS_PREPARED_BOTH] = 80};
+	static const uint8_t ns[] = {
+	    [FUNCTIONS_PREPARED_ENTRY] = 4, [FUNCTIONS_PREPARED_BOTH] = 80};
 
 	return (size_t)prepared < ARRAY_NR(ns) ? ns[prepared] : 0;
 }
