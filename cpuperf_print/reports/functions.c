@@ -52,9 +52,11 @@ struct sums {
 	uint64_t nr_untimed;         /* functions without times */
 	uint64_t nr_open;            /* calls without a time, of functions that have times */
 	uint64_t nr_sampled;         /* functions with sampled times */
+	uint64_t nr_parts;           /* functions of which calls are missing */
 	bool has_cpu, has_patterns;  /* an event is not called as its function */
 	unsigned ways;               /* bits, 1 << enum trace_function_way */
 	char function[OBJECT_BYTES]; /* that one */
+	char part[OBJECT_BYTES];     /* one of those */
 	char object[OBJECT_BYTES];   /* "": they are of several */
 };
 
@@ -131,6 +133,7 @@ static const struct grid_column columns[] = {
     {"address", NULL, NULL, GRID_ADDRESS, GRID_ONLY_MACHINES},
     {"way", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
     {"timed", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+    {"is_part", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 };
 
 static bool has_mean(const struct counts_function *f)
@@ -226,6 +229,7 @@ static void put_row(const struct report *r, const struct row *row)
 	grid_count(g, f->address);
 	grid_text(g, counts_function_way(f));
 	grid_count(g, f->timed);
+	grid_count(g, f->is_part);
 }
 
 static size_t nr_events(const struct profile_facts *f)
@@ -399,6 +403,8 @@ static void add_sums(struct report *r, const struct row *row)
 	s->ways |= 1U << way_of(f);
 	s->has_cpu |= f->has_cpu;
 	s->nr_sampled += row->sampled != NULL;
+	if (f->is_part && !s->nr_parts++)
+		snprintf(s->part, sizeof(s->part), "%s", row->name);
 	if (!f->has_times) {
 		s->nr_untimed++;
 		return;
@@ -563,6 +569,13 @@ static void put_heading(const struct report *r)
 	if (s->cost_ns && s->timed) {
 		buf_printf(&line, "Measuring added about %s to each call of %s: net is without",
 			   HUMAN((double)s->cost_ns / (double)s->timed, "ns"), s->function);
+		put_line(r, &line);
+	}
+	if (s->nr_parts) {
+		buf_printf(&line, "Calls of %s", s->part);
+		if (s->nr_parts > 1)
+			buf_printf(&line, " and %s more", COMMAS(s->nr_parts - 1));
+		buf_adds(&line, " are missing: they cost too much (max_own_cpu)");
 		put_line(r, &line);
 	}
 	if (s->nr_open) {

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ enum { MAX_LEFT_OUT = 16 }; /* that are named in an iteration */
 struct seen {
 	struct calls_sums sums;
 	uint32_t *bucket; /* owned; NULL: none of its calls had ended */
+	atomic_bool is_left_out;
 };
 
 /* A function that is measured no longer. */
@@ -91,6 +93,7 @@ static void on_left_out(void *arg, size_t function, uint64_t rate, double cpu)
 {
 	struct calls *c = arg;
 
+	atomic_store(&c->seen[function].is_left_out, true);
 	pthread_mutex_lock(&c->lock);
 	if (c->nr_left_out < MAX_LEFT_OUT)
 		c->left_out[c->nr_left_out] = (struct left_out){function, rate, cpu};
@@ -220,7 +223,8 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 	const struct calls_function *f = &c->list.function[function];
 	const struct calls_sums *before = &c->seen[function].sums;
 	uint32_t flags = (f->is_timed ? TRACE_FUNCTION_HAS_TIMES : 0u) |
-			 (f->is_timed && c->way->has_cpu ? TRACE_FUNCTION_HAS_CPU : 0u);
+			 (f->is_timed && c->way->has_cpu ? TRACE_FUNCTION_HAS_CPU : 0u) |
+			 (c->seen[function].is_left_out ? TRACE_FUNCTION_IS_PART : 0u);
 
 	for (size_t i = 0; i < c->list.nr_events; i++) {
 		struct trace_function *to;

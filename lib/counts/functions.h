@@ -24,6 +24,7 @@ struct counts_function {
 	uint64_t wall_ns, self_ns, cpu_ns, cost_ns;
 	uint64_t max_ns;             /* no call of these was longer */
 	bool has_times, has_cpu;     /* in all that was added */
+	bool is_part;                /* calls are missing: TRACE_FUNCTION_IS_PART */
 	struct trace_bucket *bucket; /* owned; nr: as of struct trace_function */
 	size_t nr;
 };

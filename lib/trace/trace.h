@@ -413,6 +413,7 @@ struct trace_histogram {
 enum trace_function_flags {
 	TRACE_FUNCTION_HAS_TIMES = 1 << 0, /* wall_ns, self_ns, max_ns, buckets */
 	TRACE_FUNCTION_HAS_CPU = 1 << 1,   /* cpu_ns */
+	TRACE_FUNCTION_IS_PART = 1 << 2,   /* it cost too much: some of the calls are missing */
 };
 enum trace_function_way {
 	TRACE_FUNCTION_KERNEL = 1,   /* a breakpoint (uprobe) */

@@ -15,7 +15,7 @@ from sampled import event, text16, Trace, write_spec
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 N, THREADS = 1000, 3
-FUNCTION, HAS_TIMES, BITS = 31, 1, 4
+FUNCTION, HAS_TIMES, IS_PART, BITS = 31, 1, 4, 4
 MS = 1000000
 
 
@@ -239,7 +239,9 @@ def check_limit(folder):
         os.kill(child, signal.SIGKILL)
     text = "\n".join(notes(folder))
     assert "leaf is counted no longer" in text and "max_own_cpu" in text, text
-    assert "sleeper is" not in text and functions(folder, 1)["sleeper"]["calls"] == 2, text
+    leaf, sleeper = functions(folder)["leaf"], functions(folder, 1)["sleeper"]
+    assert "sleeper is" not in text and sleeper["calls"] == 2, text
+    assert (leaf["flags"] & IS_PART, sleeper["flags"] & IS_PART) == (IS_PART, 0), (leaf, sleeper)
 
 
 def check_killed(folder):
