@@ -106,6 +106,15 @@ def check_threads_and_fork(folder):
     assert found["leaf"]["calls"] == THREADS * N, found
 
 
+def check_others(folder):
+    """A process of the same program that is no target is not counted."""
+    program = build(folder)
+    with subprocess.Popen([program, "forever"]) as other:
+        found, _ = measure(folder, names(program, "leaf"), program, "count")
+        other.kill()
+    assert found["leaf"]["calls"] == (THREADS + 1) * N, found
+
+
 def check_several_events(folder):
     """A function of two events is in both, and is measured once."""
     program = build(folder)

@@ -142,7 +142,7 @@ static uint32_t find_pmu(void)
 }
 
 /* Functions of one event; leaf is of another one, too. */
-static void open_way(struct measured *m, uint32_t way)
+static void open_way(struct measured *m, uint32_t way, bool has_children)
 {
 	static const uint64_t rates[2];
 	static char path[64];
@@ -153,7 +153,7 @@ static void open_way(struct measured *m, uint32_t way)
 				.nr_places = way == HITS_PERF ? NR_BY_PERF : NR,
 				.first_way = way,
 				.pmu = find_pmu(),
-				.follow = {.has_target = true, .has_children = true}};
+				.follow = {.has_target = true, .has_children = has_children}};
 	struct err e = {0};
 	int rc;
 
@@ -218,7 +218,7 @@ static struct measured *begin(uint32_t way)
 
 	if (!m->is_tried) {
 		m->is_tried = true;
-		open_way(m, way);
+		open_way(m, way, true);
 	}
 	if (!m->h || hits_way(m->h) != way)
 		SKIP("it could not be opened");
@@ -476,6 +476,23 @@ TEST(price)
 	outer(0);
 	assert_int_equal(sums(m, LEAF).cost_ns, 100);
 	assert_int_equal(sums(m, OUTER).cost_ns, 500 + 1000);
+}
+
+TEST(no_children)
+{
+	struct measured m = {0};
+	pid_t child;
+
+	open_way(&m, HITS_SESSION, false);
+	leaf();
+	child = fork();
+	if (child == 0) {
+		leaf();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(sums(&m, LEAF).calls, 1);
+	hits_close(m.h);
 }
 
 static int open_and_close(void)
