@@ -296,15 +296,33 @@ static void check_times(uint32_t way)
 	assert_int_equal(s.calls, 2);
 	assert_true(s.wall_ns >= 40000000 && s.self_ns == s.wall_ns);
 	assert_true(s.max_ns >= 20000000);
-	assert_true(s.cpu_ns > 0 && s.cpu_ns < s.wall_ns / 2);
 	assert_true(l.calls == 1 && l.cpu_ns <= l.wall_ns);
 	assert_int_equal(o.wall_ns, o.self_ns + s.wall_ns + l.wall_ns);
 	assert_true(o.self_ns < o.wall_ns - 40000000 + 1);
-	assert_true(o.cpu_ns < o.wall_ns / 2);
 	/* 20 ms is in 16 to 32, in the fifth of 16 buckets or behind it */
 	while (!hits_buckets(m->h, SLEEPER)[at])
 		at++;
 	assert_true(at >= (24 - hits_bits(m->h)) * 16 + (20000000 >> (24 - 4)));
+}
+
+/* A kernel of a virtual machine was seen to report no switch from threads of the first process: a
+ * wait that ends with one seems to be time on a CPU. So it is tried until none has. */
+static void check_cpu_time(uint32_t way)
+{
+	enum { TRIES = 20 };
+	bool has_slept = false;
+
+	for (int i = 0; i < TRIES && !has_slept; i++) {
+		struct measured *m = begin(way);
+		struct hits_sums o, s;
+
+		outer(1);
+		o = sums(m, OUTER);
+		s = sums(m, SLEEPER);
+		assert_true(s.cpu_ns > 0 && s.cpu_ns <= s.wall_ns && s.cpu_ns <= o.cpu_ns);
+		has_slept = s.cpu_ns < s.wall_ns / 4 && o.cpu_ns < o.wall_ns / 4;
+	}
+	assert_true(has_slept);
 }
 
 static void check_deep(uint32_t way)
@@ -449,6 +467,7 @@ static void check_stacks(uint32_t way)
 
 WAY(counts, session, HITS_SESSION)
 WAY(times, session, HITS_SESSION)
+WAY(cpu_time, session, HITS_SESSION)
 WAY(deep, session, HITS_SESSION)
 WAY(longjmp, session, HITS_SESSION)
 WAY(tail_call, session, HITS_SESSION)
@@ -456,12 +475,14 @@ WAY(untimed, session, HITS_SESSION)
 WAY(stacks, session, HITS_SESSION)
 WAY(counts, multi, HITS_MULTI)
 WAY(times, multi, HITS_MULTI)
+WAY(cpu_time, multi, HITS_MULTI)
 WAY(deep, multi, HITS_MULTI)
 WAY(longjmp, multi, HITS_MULTI)
 WAY(tail_call, multi, HITS_MULTI)
 WAY(untimed, multi, HITS_MULTI)
 WAY(counts, perf, HITS_PERF)
 WAY(times, perf, HITS_PERF)
+WAY(cpu_time, perf, HITS_PERF)
 
 TEST(price)
 {
