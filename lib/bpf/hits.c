@@ -633,6 +633,7 @@ void hits_set_price(struct hits *h, size_t place, struct hits_price price)
 
 	p->cost_ns = price.cost_ns;
 	p->inside_ns = price.inside_ns;
+	p->entry_ns = price.entry_ns;
 }
 
 int hits_add_process(struct hits *h, pid_t process)

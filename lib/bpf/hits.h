@@ -69,6 +69,7 @@ enum hits_way hits_way(const struct hits *h);
 enum hits_kind { HITS_CHEAP, HITS_STEPPED, HITS_NR_KINDS };
 struct hits_price {
 	uint32_t cost_ns, inside_ns;
+	uint32_t entry_ns; /* of a call whose return is not seen; only for hits_set_price */
 };
 struct hits_price hits_price(const struct hits *h, enum hits_kind kind);
 /* Sets what calls of the function are said to cost, before hits_start. */

@@ -28,6 +28,8 @@ struct bpf_hits_place {
 	__u32 is_own;   /* the recorder's, by which the cost of a call is measured */
 	/* What a call costs, and what of it lies between its two readings of the clock: ns. */
 	__u32 cost_ns, inside_ns;
+	__u32 entry_ns; /* what one costs whose return is not seen */
+	__u32 zero;
 };
 
 /* Of the function's calls on some CPUs; cumulative. A cache line. */

@@ -57,7 +57,9 @@ static struct hits_price price_of(const struct hits *h, const struct functions_p
 									    : FUNCTIONS_CHEAP,
 					      .ret = FUNCTIONS_RETURN_REPLACED};
 	struct hits_price measured = hits_price(h, kind);
+	const struct functions_place untimed = {.entry = p->entry, .ret = FUNCTIONS_RETURN_NONE};
 	double share = (double)functions_hit_ns(p) / (double)functions_hit_ns(&known);
+	double entry_share = (double)functions_hit_ns(&untimed) / (double)functions_hit_ns(&known);
 
 	if (!measured.cost_ns)
 		measured = (struct hits_price){(uint32_t)functions_hit_ns(&known),
@@ -65,7 +67,8 @@ static struct hits_price price_of(const struct hits *h, const struct functions_p
 	if (p->ret != FUNCTIONS_RETURN_REPLACED)
 		measured.inside_ns = 0;
 	return (struct hits_price){(uint32_t)(measured.cost_ns * share),
-				   (uint32_t)(measured.inside_ns * share)};
+				   (uint32_t)(measured.inside_ns * share),
+				   (uint32_t)(measured.cost_ns * entry_share)};
 }
 
 static void set_prices(struct kernel_way *k, struct calls_list *list)

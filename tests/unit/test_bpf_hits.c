@@ -494,6 +494,9 @@ TEST(price)
 	}
 	hits_set_price(m->h, LEAF, (struct hits_price){1000, 100});
 	hits_set_price(m->h, OUTER, (struct hits_price){5000, 500});
+	hits_set_price(m->h, DEEP, (struct hits_price){.entry_ns = 7});
+	deep(70);
+	assert_int_equal(sums(m, DEEP).cost_ns, 64 * 6 * 7);
 	outer(0);
 	assert_int_equal(sums(m, LEAF).cost_ns, 100);
 	assert_int_equal(sums(m, OUTER).cost_ns, 500 + 1000);

@@ -293,7 +293,7 @@ static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
 
 	if (!may_push(s, ctx, stack)) {
 		__sync_fetch_and_add(&x->skipped, 1);
-		add_cost(s, place->cost_ns);
+		add_cost(s, place->entry_ns);
 		return false;
 	}
 	s->nr++;
