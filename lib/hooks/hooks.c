@@ -25,7 +25,7 @@
 
 _Static_assert((int)HOOKS_BUCKETS == (int)WIRE_FUNCTIONS_BUCKETS, "buckets");
 
-enum { MAX_PROCESSES = 1024, NOWHERE = UINT32_MAX };
+enum { MAX_PROCESSES = 1024, SOME_PROCESSES = 64, NOWHERE = UINT32_MAX };
 
 struct spot {
 	struct wire_functions_place at;
@@ -73,6 +73,7 @@ struct hooks {
 	pthread_mutex_t lock;
 	struct process *processes; /* owned */
 	size_t nr, room;
+	size_t look_at; /* so many processes: those that have ended are looked for */
 	uint32_t nr_connected, nr_refused;
 };
 
@@ -249,32 +250,6 @@ static void free_process(struct process *p)
 	mem_free(p->place);
 }
 
-/* In the wire's thread. */
-static bool add_process(void *arg, uint32_t pid, int pidfd, struct wire_functions *memory)
-{
-	struct hooks *h = arg;
-	struct process *p = NULL;
-
-	if (h->config.is_wanted && !h->config.is_wanted(h->config.arg, pid))
-		return false;
-	pthread_mutex_lock(&h->lock);
-	if (h->nr < MAX_PROCESSES)
-		p = MEM_ADD(h->processes, h->nr, h->room);
-	if (p)
-		*p = (struct process){.pid = pid, .pidfd = pidfd, .memory = memory};
-	h->nr_connected += !!p;
-	h->nr_refused += !p;
-	pthread_mutex_unlock(&h->lock);
-	return p;
-}
-
-static bool may_connect(void *arg, uint32_t pid)
-{
-	const struct hooks *h = arg;
-
-	return h->config.may_connect && h->config.may_connect(h->config.arg, pid);
-}
-
 static bool is_gone(const struct process *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
@@ -370,7 +345,7 @@ static void begin_sums(struct hooks *h)
 }
 
 /* The end of a process is looked for before its memory is read: nothing is written after it. */
-static int read_all(struct hooks *h)
+static int add_ended(struct hooks *h)
 {
 	int rc = 0;
 
@@ -385,12 +360,49 @@ static int read_all(struct hooks *h)
 		free_process(p);
 		*p = h->processes[--h->nr];
 	}
+	return rc;
+}
+
+static int read_all(struct hooks *h)
+{
+	int rc = add_ended(h);
+
 	if (rc)
 		return rc;
 	begin_sums(h);
 	for (size_t i = 0; i < h->nr; i++)
 		add_calls(h, &h->processes[i], false, &h->all);
 	return 0;
+}
+
+/* In the wire's thread. Many processes may begin and end between two boundaries. */
+static bool add_process(void *arg, uint32_t pid, int pidfd, struct wire_functions *memory)
+{
+	struct hooks *h = arg;
+	struct process *p = NULL;
+
+	if (h->config.is_wanted && !h->config.is_wanted(h->config.arg, pid))
+		return false;
+	pthread_mutex_lock(&h->lock);
+	if (h->nr >= h->look_at) {
+		(void)add_ended(h); /* what cannot be added now is added later */
+		h->look_at = 2 * h->nr + SOME_PROCESSES;
+	}
+	if (h->nr < MAX_PROCESSES)
+		p = MEM_ADD(h->processes, h->nr, h->room);
+	if (p)
+		*p = (struct process){.pid = pid, .pidfd = pidfd, .memory = memory};
+	h->nr_connected += !!p;
+	h->nr_refused += !p;
+	pthread_mutex_unlock(&h->lock);
+	return p;
+}
+
+static bool may_connect(void *arg, uint32_t pid)
+{
+	const struct hooks *h = arg;
+
+	return h->config.may_connect && h->config.may_connect(h->config.arg, pid);
 }
 
 int hooks_read(struct hooks *h)

@@ -194,6 +194,19 @@ PLAIN static void forks(void)
 	middle(3);
 }
 
+PLAIN static void many_children(void)
+{
+	for (int i = 0; i < 1100; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			leaf(1);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+}
+
 PLAIN int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "plain";
@@ -218,6 +231,8 @@ PLAIN int main(int argc, char **argv)
 			threads(20);
 	} else if (strcmp(mode, "crowd") == 0) {
 		crowd(200);
+	} else if (strcmp(mode, "many") == 0) {
+		many_children();
 	} else if (strcmp(mode, "forks") == 0) {
 		forks();
 	} else if (strcmp(mode, "signals") == 0) {

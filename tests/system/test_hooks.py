@@ -159,6 +159,47 @@ def check_children(folder):
         assert limits["processes"] == 4 + wide, (way, limits)
 
 
+def check_many_children(folder):
+    program = build(folder, "hooks_calls.c", "-O2 -finstrument-functions")
+    calls, limits, _ = hooked(folder, program, "many", code=3, options=["-c"])
+    assert counts(calls, "leaf") == [1100] and limits["processes"] == 1100, (calls, limits)  # than may be at a time
+
+
+LIBRARY = r"""
+int in_library(int x) { __asm__ volatile(""); return x + 2; }
+"""
+LOADER = r"""
+#include <dlfcn.h>
+__attribute__((constructor)) void early(void) {}
+__attribute__((destructor)) void late(void) {}
+int main(int argc, char **argv)
+{
+	void *library = dlopen(argv[1], RTLD_NOW);
+	int (*f)(int), sum = 0;
+	*(void **)&f = dlsym(library, "in_library");
+	for (int i = 0; i < 500; i++)
+		sum += f(i);
+	dlclose(library);
+	return sum == 0 || argc == 0;
+}
+"""
+
+
+def check_what_is_loaded_later(folder):
+    for way in TIMED if not X86 else {**TIMED, "-pg": False}:
+        if way == XRAY:  # prepared before main alone
+            continue
+        program, library = f"{folder}/loader", f"{folder}/library.so"
+        run("cc", "-O2", *way.split(), "-shared", "-fPIC", "-x", "c", "-o", library, "-", input=LIBRARY)
+        run("cc", "-O2", *way.split(), "-x", "c", "-o", program, "-", input=LOADER)
+        run(HOOKED, "calls", f"{program},{library}", program, library, cwd=folder)
+        with open(f"{folder}/calls", encoding="ascii") as f:
+            calls = {line.split("\t")[0]: line.split("\t")[1] for line in f}
+        assert calls.get("in_library") == "500", (way, calls)
+        if way in TIMED:  # gcc's -pg leaves constructors as they are
+            assert calls.get("early") == calls.get("late") == "1", (way, calls)
+
+
 def check_another_program(folder):
     for way in WAYS:
         program = build(folder, "hooks_calls.c", f"-O2 {way}")
