@@ -269,7 +269,8 @@ static uint64_t cost_of(const struct wire_functions *f, uint64_t ended, uint64_t
 void wire_functions_add(const struct wire_functions *f, uint32_t number,
 			struct wire_functions_sum *sum, uint64_t bucket[WIRE_FUNCTIONS_BUCKETS])
 {
-	uint64_t ended = bucket ? nr_ended(bucket) : 0, wall = 0, self = 0, inner = 0;
+	uint64_t ended = bucket ? nr_ended(bucket) : 0, wall = 0, self = 0, inner = 0, wall_ns,
+		 cost_ns;
 	const uint32_t nr = nr_slots(f);
 
 	for (uint32_t i = 0; number < FUNCTIONS_MEMORY_MAX && i < nr; i++) {
@@ -293,10 +294,14 @@ void wire_functions_add(const struct wire_functions *f, uint32_t number,
 		sum_add(&sum->calls, calls);
 		sum->max_ns = max_ns > sum->max_ns ? max_ns : sum->max_ns;
 	}
-	sum_add(&sum->wall_ns, to_ns(f, wall));
+	wall_ns = to_ns(f, wall);
+	sum_add(&sum->wall_ns, wall_ns);
 	sum_add(&sum->self_ns, to_ns(f, self));
-	if (bucket)
-		sum_add(&sum->cost_ns, cost_of(f, nr_ended(bucket) - ended, inner));
+	if (!bucket)
+		return;
+	/* of calls that do next to nothing, the cost that was tried may be some more */
+	cost_ns = cost_of(f, nr_ended(bucket) - ended, inner);
+	sum_add(&sum->cost_ns, cost_ns < wall_ns ? cost_ns : wall_ns);
 }
 
 bool wire_functions_object(const struct wire_functions *f, uint64_t address,

@@ -117,6 +117,8 @@ TEST(cost_is_that_of_calls_and_of_those_in_them)
 	assert_int_equal(sum_of(3).cost_ns, 2 * 10 + 5 * 30);
 	/* of the buckets that it adds alone */
 	assert_int_equal(sum_of(3).cost_ns, 2 * 10 + 5 * 30);
+	row(0, 3)->wall = 100; /* and no more than all */
+	assert_int_equal(sum_of(3).cost_ns, 100);
 }
 
 TEST(times_are_converted)
