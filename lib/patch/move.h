@@ -21,7 +21,7 @@
 
 #include "patch/plan.h"
 
-enum { PATCH_TRAMPOLINE_BYTES = 96, PATCH_MAX_MOVED = 5 };
+enum { PATCH_TRAMPOLINE_BYTES = 112, PATCH_MAX_MOVED = 5 };
 
 struct patch_counter {
 	uint32_t number; /* of the function */
