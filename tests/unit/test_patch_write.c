@@ -98,6 +98,7 @@ TEST(order)
 		assert_int_equal(prots[i], i & 1 ? PROT : PROT | PROT_WRITE);
 }
 
+#ifdef __x86_64__ /* elsewhere, one store has 8 bytes */
 TEST(at_once)
 {
 	assert_int_equal(write_both(false, PATCH_AT_ONCE), 0);
@@ -107,6 +108,8 @@ TEST(at_once)
 	assert_int_equal(write_both(true, PATCH_AT_ONCE), 0);
 	require(text, SECOND, &(const uint8_t[5]){1, 2, 3, 4, 5});
 }
+
+#endif
 
 /* Nothing is written, although the first site could be. */
 static void require_nothing(int rc, int wanted, size_t nr_writable)
@@ -137,7 +140,7 @@ TEST(not_within_one_store)
 	require_nothing(write_both(false, PATCH_AT_ONCE), -ERANGE, 0);
 	memset(text + FIRST + 5, 0x90, LEN - FIRST - 5);
 	memcpy(text + 27, sites[1].old, 5);
-	sites[1].address = at(27); /* up to the last byte of the 16 */
+	sites[1].address = at(27); /* up to the last byte of 8 and 16 */
 	assert_int_equal(write_both(false, PATCH_AT_ONCE), 0);
 }
 
