@@ -50,7 +50,7 @@ static bool is_of(unsigned group)
 static bool target_of_theirs(uint64_t *target)
 {
 	const cs_arm64 *a = &theirs->detail->arm64;
-	const cs_arm64_op *last = &a->operands[a->op_count - 1];
+	const cs_arm64_op *last = &a->operands[a->op_count ? a->op_count - 1 : 0];
 	const bool loads = theirs->id == ARM64_INS_LDR || theirs->id == ARM64_INS_LDRSW ||
 			   theirs->id == ARM64_INS_PRFM;
 	const bool is_place = theirs->id == ARM64_INS_ADR || theirs->id == ARM64_INS_ADRP ||
