@@ -343,8 +343,8 @@ static void note_silence(struct agent_way *a, struct notes *notes)
 	if (!a->has_said && !l.processes)
 		notes_add(notes, 0,
 			  "no process of the command has called one of these functions so far, or "
-			  "it could not load libcpuperf-functions.so: its environment, or its "
-			  "sandbox, is another");
+			  "it could not load libcpuperf-functions.so: its environment, its user "
+			  "or its sandbox is another");
 }
 
 static void add_notes(void *way, struct notes *notes)

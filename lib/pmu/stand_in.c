@@ -27,10 +27,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint nr; /* that were ever used: none, mostly */
 static uint64_t next_id = FIRST_ID;
 
+/* Calls of functions in a command, which its agent counts; those of a CPU the kernel does. */
+static bool is_of_functions(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_BPF_OUTPUT &&
+	       attr->config1 == PERF_ABI_PROBE && (attr->inherit || attr->enable_on_exec);
+}
+
 bool pmu_stand_in_is_possible(const struct perf_event_attr *attr, int error)
 {
 	return (error == -EPERM || error == -EACCES || error == -ENOSYS) &&
-	       perf_abi_heap(attr->type, attr->config, attr->config1) >= 0;
+	       (perf_abi_heap(attr->type, attr->config, attr->config1) >= 0 ||
+		is_of_functions(attr));
 }
 
 /* Its place; -1: it is none. Under the lock. */

@@ -183,6 +183,17 @@ def refused(folder, *args, **how):
     return done.stderr
 
 
+def check_without_perf_events(folder):
+    """As in a container, which may refuse all of them."""
+    deny = build("deny.c", "", "deny")
+    for error in ("1", "38"):
+        done = run(deny, error, everybodys(), "-o", "s", "-e", "function:parse_word", "--", build(MANY, TIMED, "many"),
+                   code=4, cwd=folder)
+        assert "not measured" not in done.stderr and "200,000 calls of 1 function" in done.stderr, done.stderr
+        assert counted(folder) == [200000], counted(folder)
+        shutil.rmtree(f"{folder}/s")
+
+
 def check_refusals(folder):
     if not may_measure_as_user() or os.geteuid() != 0:
         return
