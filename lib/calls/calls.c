@@ -398,6 +398,12 @@ static double inside_us(const struct calls *c)
 	return nr > 0 ? sum / nr / 1e3 : 0;
 }
 
+/* Of two that matter; numbers stay without an exponent. */
+static int digits(double v)
+{
+	return v < 1 ? 2 : v < 10 ? 1 : 0;
+}
+
 /* At first, and where it has become more. */
 static void note_cost(struct calls *c, struct notes *notes)
 {
@@ -411,13 +417,14 @@ static void note_cost(struct calls *c, struct notes *notes)
 	c->said_cpu = cpu;
 	if (inside_us(c) > 0)
 		notes_add(notes, 0,
-			  "measuring calls costs about %.2g %% of a CPU (%" PRIu64
-			  " calls); each call's time contains about %.2g us of it",
-			  cpu * 100, c->calls, inside_us(c));
+			  "measuring calls costs about %.*f %% of a CPU (%" PRIu64
+			  " calls); each call's time contains about %.*f us of it",
+			  digits(cpu * 100), cpu * 100, c->calls, digits(inside_us(c)),
+			  inside_us(c));
 	else
 		notes_add(notes, 0,
-			  "counting calls costs about %.2g %% of a CPU (%" PRIu64 " calls)",
-			  cpu * 100, c->calls);
+			  "counting calls costs about %.*f %% of a CPU (%" PRIu64 " calls)",
+			  digits(cpu * 100), cpu * 100, c->calls);
 }
 
 static void add_notes(struct source_use *u, struct notes *notes)
