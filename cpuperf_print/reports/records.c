@@ -128,7 +128,7 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 {
 	const struct unwinder_config config = {
 	    .finder = r->j->inputs->finder,
-	    .lookup = lookup,
+	    .maps = report_stack_maps(lookup),
 	    .machine = r->input->facts->head.machine,
 	    .vdso = r->input->vdso,
 	    .find_made = report_find_made,

@@ -931,7 +931,8 @@ static int init(struct report_counter *c)
 	c->any = needs_none ? report_functions_named(run->functions, "[any]", "") : NULL;
 	c->wants_wakers =
 	    has_part(c, REPORT_BY_STACK) && (run->with_wakers || has_part(c, REPORT_BY_WAKER));
-	c->lookup = resolver.lookup = unwinder.lookup = profile_lookup_new(in->processes);
+	c->lookup = resolver.lookup = profile_lookup_new(in->processes);
+	unwinder.maps = report_stack_maps(c->lookup);
 	c->fold = report_fold_new(receive, c);
 	c->singles = run->sink->samples ? report_singles_new(run->functions, run->sink) : NULL;
 	if (!c->lookup || !c->fold || (run->sink->samples && !c->singles) ||

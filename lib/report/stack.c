@@ -3,6 +3,7 @@
  */
 #include "report/stack.h"
 
+#include "profile/processes.h"
 #include "profile/samples.h"
 #include "symbol/symbols.h"
 
@@ -254,12 +255,52 @@ void report_stack_finish(struct unwinder *unwinder, const struct profile_process
 	find_end(s, start, arg);
 }
 
-bool report_find_made(void *symbols, const struct profile_mapping *mapping, uint64_t address,
+static bool find_mapping(void *lookup, const void *process, uint64_t address, uint64_t time_ns,
+			 struct unwind_mapping *out)
+{
+	static const enum unwind_object_kind kinds[] = {
+	    [PROFILE_OBJECT_FILE] = UNWIND_OBJECT_FILE,
+	    [PROFILE_OBJECT_ANON] = UNWIND_OBJECT_MEMORY,
+	    [PROFILE_OBJECT_VDSO] = UNWIND_OBJECT_VDSO,
+	    [PROFILE_OBJECT_DELETED] = UNWIND_OBJECT_FILE,
+	};
+	const struct profile_mapping *m = profile_lookup_mapping(lookup, process, address, time_ns);
+
+	if (!m)
+		return false;
+	*out = (struct unwind_mapping){.start = m->start,
+				       .offset = m->offset,
+				       .prot = m->prot,
+				       .object = m->object->number,
+				       .kind = kinds[m->object->kind],
+				       .of = m};
+	return true;
+}
+
+static void want_file(void *lookup, const struct unwind_mapping *m, struct unwind_file *out)
+{
+	const struct profile_object *o = ((const struct profile_mapping *)m->of)->object;
+
+	(void)lookup;
+	*out = (struct unwind_file){.path = o->path,
+				    .build_id = o->build_id,
+				    .build_id_len = o->build_id_len,
+				    .major = o->major,
+				    .minor = o->minor,
+				    .inode = o->inode};
+}
+
+struct unwind_maps report_stack_maps(struct profile_lookup *lookup)
+{
+	return (struct unwind_maps){.find = find_mapping, .want = want_file, .arg = lookup};
+}
+
+bool report_find_made(void *symbols, const struct unwind_mapping *mapping, uint64_t address,
 		      uint64_t time_ns, struct unwind_made *out)
 {
 	struct symbol_made made;
 
-	if (!symbols_made(symbols, mapping, address, time_ns, &made))
+	if (!symbols_made(symbols, mapping->of, address, time_ns, &made))
 		return false;
 	*out = (struct unwind_made){.name = made.function->name,
 				    .address = made.address,

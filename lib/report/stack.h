@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct profile_lookup;
 struct profile_process;
 struct profile_sample;
 
@@ -53,8 +54,12 @@ void report_stack_finish(struct unwinder *unwinder, const struct profile_process
 			 const struct profile_sample *sample, report_start_fn *start, void *arg,
 			 struct report_stack *s);
 
+/* unwinder_config.maps: what the session says of the processes (struct profile_process) that the
+ * lookup, borrowed, finds. */
+struct unwind_maps report_stack_maps(struct profile_lookup *lookup);
+
 /* unwinder_config.find_made, with arg a struct symbols. */
-bool report_find_made(void *symbols, const struct profile_mapping *mapping, uint64_t address,
+bool report_find_made(void *symbols, const struct unwind_mapping *mapping, uint64_t address,
 		      uint64_t time_ns, struct unwind_made *out);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "elf/file.h"
-#include "profile/samples.h"
+#include "trace/record.h"
 
 #include <elf.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "elf/finder.h"
-#include "profile/processes.h"
 #include "unwind/machine.h"
 #include "unwind/object.h"
 #include "unwind/rows.h"
@@ -24,6 +23,7 @@ struct object {
 
 struct unwind_tables {
 	struct elf_finder *finder;
+	struct unwind_maps maps;
 	const struct elf_file *vdso;
 	const struct unwind_machine *machine;
 	struct object *object; /* by number */
@@ -34,14 +34,15 @@ struct unwind_tables {
 
 static const struct cfi_row unknown = {.kind = CFI_ROW_UNKNOWN};
 
-struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct elf_file *vdso,
-					const struct unwind_machine *m)
+struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct unwind_maps *maps,
+					const struct elf_file *vdso, const struct unwind_machine *m)
 {
 	struct unwind_tables *t = mem_zalloc(sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->finder = finder;
+	t->maps = *maps;
 	t->vdso = vdso;
 	t->machine = m;
 	unwind_rows_init(&t->rows);
@@ -77,27 +78,32 @@ static struct object *object_of(struct unwind_tables *t, uint32_t number)
 	return &all[number];
 }
 
-static struct elf_wanted wanted(const struct profile_object *o)
+static struct elf_wanted wanted(const struct unwind_tables *t, const struct unwind_mapping *m)
 {
-	struct elf_wanted w = {
-	    .path = o->path, .major = o->major, .minor = o->minor, .inode = o->inode};
+	struct unwind_file f = {.path = ""};
+	struct elf_wanted w;
 
-	w.build_id.len = o->build_id_len;
-	memcpy(w.build_id.bytes, o->build_id, o->build_id_len);
+	t->maps.want(t->maps.arg, m, &f);
+	w = (struct elf_wanted){
+	    .path = f.path, .major = f.major, .minor = f.minor, .inode = f.inode};
+	w.build_id.len =
+	    f.build_id_len < sizeof(w.build_id.bytes) ? f.build_id_len : sizeof(w.build_id.bytes);
+	if (w.build_id.len)
+		memcpy(w.build_id.bytes, f.build_id, w.build_id.len);
 	return w;
 }
 
-static void open_object(struct unwind_tables *t, struct object *o, const struct profile_object *p)
+static void open_object(struct unwind_tables *t, struct object *o, const struct unwind_mapping *p)
 {
 	const struct unwind_machine *m;
 	const struct elf_file *file = NULL;
 	struct elf_wanted w;
 
 	o->is_tried = true;
-	if (p->kind == PROFILE_OBJECT_VDSO) {
+	if (p->kind == UNWIND_OBJECT_VDSO) {
 		file = t->vdso;
-	} else if (profile_object_is_file(p)) {
-		w = wanted(p);
+	} else if (p->kind == UNWIND_OBJECT_FILE) {
+		w = wanted(t, p);
 		file = elf_finder_code(t->finder, &w);
 	}
 	m = file ? unwind_machine_of(t->machine, file) : NULL;
@@ -110,39 +116,39 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 }
 
 /* Uses the separate debug file if the code has no entry. */
-static bool find_rules(struct unwind_tables *t, struct object *o, const struct profile_object *p,
+static bool find_rules(struct unwind_tables *t, struct object *o, const struct unwind_mapping *p,
 		       uint64_t address, struct cfi_rules *out)
 {
 	struct elf_wanted w;
 
 	if (unwind_object_rules(o->tables, o->machine, address, out))
 		return true;
-	if (o->is_debug_tried || !profile_object_is_file(p))
+	if (o->is_debug_tried || p->kind != UNWIND_OBJECT_FILE)
 		return false;
 	o->is_debug_tried = true;
-	w = wanted(p);
+	w = wanted(t, p);
 	unwind_object_add_debug(o->tables, elf_finder_debug(t->finder, &w));
 	return unwind_object_rules(o->tables, o->machine, address, out);
 }
 
 const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct cfi_machine *m,
-					 const struct profile_mapping *mapping, uint64_t address,
+					 const struct unwind_mapping *mapping, uint64_t address,
 					 struct unwind_at *at)
 {
-	struct object *o = object_of(t, mapping->object->number);
+	struct object *o = object_of(t, mapping->object);
 	const struct cfi_row *row;
 	struct cfi_rules rules;
 
 	if (o && !o->is_tried)
-		open_object(t, o, mapping->object);
+		open_object(t, o, mapping);
 	if (!o || !o->file || o->machine != m ||
 	    !elf_file_address(o->file, address - mapping->start + mapping->offset, &at->address))
 		return &unknown;
-	at->object = mapping->object->number;
+	at->object = mapping->object;
 	row = unwind_rows_get(&t->rows, at->object, at->address);
 	if (row)
 		return row;
-	if (find_rules(t, o, mapping->object, at->address, &rules))
+	if (find_rules(t, o, mapping, at->address, &rules))
 		cfi_rules_row(&rules, m, &t->last);
 	else
 		t->last = (struct cfi_row){.kind = CFI_ROW_NONE};

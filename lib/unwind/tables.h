@@ -5,15 +5,17 @@
 #define UNWIND_TABLES_H
 
 #include "cfi/row.h"
+#include "unwind/mapping.h"
 
 struct elf_file;
 struct elf_finder;
-struct profile_mapping;
 struct unwind_machine;
 struct unwind_tables;
 
-/* Arguments are borrowed. vdso: the file of vdso mappings; NULL: none. NULL: no memory. */
-struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct elf_file *vdso,
+/* Arguments are borrowed, but for maps, which is copied. vdso: the file of vdso mappings; NULL:
+ * none. NULL: no memory. */
+struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct unwind_maps *maps,
+					const struct elf_file *vdso,
 					const struct unwind_machine *m);
 void unwind_tables_free(struct unwind_tables *t); /* NULL is fine */
 
@@ -26,7 +28,7 @@ struct unwind_at {
 /* The row of an address (in memory) within a mapping, valid until the next lookup. Never NULL:
  * without a file for this machine, a row of kind CFI_ROW_UNKNOWN. */
 const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct cfi_machine *m,
-					 const struct profile_mapping *mapping, uint64_t address,
+					 const struct unwind_mapping *mapping, uint64_t address,
 					 struct unwind_at *at);
 /* Steps to the caller by a hard row, found at at. As cfi_rules_apply. */
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,

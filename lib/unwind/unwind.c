@@ -4,8 +4,7 @@
 #include "unwind/unwind.h"
 
 #include "base/mem.h"
-#include "profile/processes.h"
-#include "profile/samples.h"
+#include "trace/record.h"
 #include "unwind/machine.h"
 #include "unwind/made.h"
 #include "unwind/tables.h"
@@ -16,8 +15,8 @@
 
 struct unwinder {
 	const struct unwind_machine *machine;
-	struct profile_lookup *lookup; /* borrowed */
-	struct unwind_tables *tables;  /* owned */
+	struct unwind_maps maps;
+	struct unwind_tables *tables; /* owned */
 	unwind_find_made_fn *find_made;
 	void *arg;
 };
@@ -25,7 +24,7 @@ struct unwinder {
 /* One unwinding of one sample. */
 struct walk {
 	struct unwinder *u;
-	const struct profile_process *process;
+	const void *process;
 	uint64_t time_ns;
 	struct cfi_frame frame;
 	/* what the last row was made of, where the code was made at run time */
@@ -59,10 +58,10 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **out)
 	if (!u)
 		return -ENOMEM;
 	u->machine = m;
-	u->lookup = config->lookup;
+	u->maps = config->maps;
 	u->find_made = config->find_made;
 	u->arg = config->arg;
-	u->tables = unwind_tables_new(config->finder, config->vdso, m);
+	u->tables = unwind_tables_new(config->finder, &config->maps, config->vdso, m);
 	if (!u->tables) {
 		mem_free(u);
 		return -ENOMEM;
@@ -79,20 +78,24 @@ void unwinder_free(struct unwinder *u)
 	mem_free(u);
 }
 
-static const struct profile_mapping *mapped(const struct walk *w, uint64_t address)
+static bool find_mapping(const struct walk *w, uint64_t address, struct unwind_mapping *out)
 {
-	return profile_lookup_mapping(w->u->lookup, w->process, address, w->time_ns);
+	return w->u->maps.find(w->u->maps.arg, w->process, address, w->time_ns, out);
+}
+
+static bool is_code(const struct walk *w, uint64_t address)
+{
+	struct unwind_mapping m;
+
+	return find_mapping(w, address, &m) && m.prot & PROT_EXEC;
 }
 
 /* Without a table: accepts a step if it leads into executable memory. */
 static enum cfi_end check_step(const struct walk *w, enum cfi_end end)
 {
-	const struct profile_mapping *m;
-
 	if (end != CFI_GOES_ON)
 		return end;
-	m = mapped(w, cfi_frame_lookup(&w->frame));
-	return m && m->prot & PROT_EXEC ? end : CFI_NO_TABLE;
+	return is_code(w, cfi_frame_lookup(&w->frame)) ? end : CFI_NO_TABLE;
 }
 
 static enum cfi_end step_by_pointer(struct walk *w)
@@ -106,7 +109,6 @@ static enum cfi_end step_from_syscall(struct walk *w)
 {
 	const struct unwind_machine *machine = w->u->machine;
 	struct cfi_frame *f = &w->frame;
-	const struct profile_mapping *m;
 	uint64_t pc, result, sp, ra;
 
 	if (!f->is_exact || f->machine != machine->cfi ||
@@ -114,8 +116,7 @@ static enum cfi_end step_from_syscall(struct walk *w)
 	    !cfi_frame_reg(f, machine->syscall_result, &result) || !result ||
 	    !cfi_frame_reg(f, machine->cfi->sp, &sp) || cfi_frame_word(f, sp, &ra) != CFI_GOES_ON)
 		return CFI_NO_TABLE;
-	m = mapped(w, ra - 1);
-	if (!m || !(m->prot & PROT_EXEC))
+	if (!is_code(w, ra - 1))
 		return CFI_NO_TABLE;
 	cfi_frame_set(f, machine->cfi->sp, sp + sizeof(ra));
 	f->pc = ra;
@@ -154,7 +155,7 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 
 /* Finds the row in the unwind tables of the mapped file, or, for code made at run time, in its
  * dump's. */
-static const struct cfi_row *find_row(struct walk *w, const struct profile_mapping *m,
+static const struct cfi_row *find_row(struct walk *w, const struct unwind_mapping *m,
 				      uint64_t address, struct unwind_at *at)
 {
 	const struct unwinder *u = w->u;
@@ -172,18 +173,17 @@ static const struct cfi_row *find_row(struct walk *w, const struct profile_mappi
 static enum cfi_end step(struct walk *w)
 {
 	uint64_t address = cfi_frame_lookup(&w->frame);
-	const struct profile_mapping *m = mapped(w, address);
+	struct unwind_mapping m;
 	struct unwind_at at;
 
-	if (!m)
+	if (!find_mapping(w, address, &m))
 		return step_by_pointer(w);
 	/* Only a handler's return address points into the vdso. */
-	if (w->u->machine->has_vdso_sigreturn && !w->frame.is_exact &&
-	    m->object->kind == PROFILE_OBJECT_VDSO)
+	if (w->u->machine->has_vdso_sigreturn && !w->frame.is_exact && m.kind == UNWIND_OBJECT_VDSO)
 		return cfi_frame_by_sigframe(&w->frame);
-	if (w->frame.machine == &cfi_machine_i386 && m->object->kind == PROFILE_OBJECT_VDSO)
+	if (w->frame.machine == &cfi_machine_i386 && m.kind == UNWIND_OBJECT_VDSO)
 		return check_step(w, cfi_frame_by_vdso32(&w->frame));
-	return step_by_row(w, find_row(w, m, address, &at), &at);
+	return step_by_row(w, find_row(w, &m, address, &at), &at);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -192,7 +192,7 @@ static void mark(uint64_t *exact, size_t i)
 		exact[i / 64] |= 1ull << i % 64;
 }
 
-size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
 {
@@ -250,19 +250,19 @@ static bool is_in_chain(const struct walk *w, const struct cfi_row *row, uint64_
 static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 {
 	uint64_t address = cfi_frame_lookup(&w->frame);
-	const struct profile_mapping *m = mapped(w, address);
 	const struct cfi_row *row;
+	struct unwind_mapping m;
 	struct unwind_at at;
 
-	if (!m)
+	if (!find_mapping(w, address, &m))
 		return CFI_NO_TABLE;
-	row = find_row(w, m, address, &at);
+	row = find_row(w, &m, address, &at);
 	if (row->is_signal || is_in_chain(w, row, pointed))
 		return CFI_NO_TABLE;
 	return step_by_row(w, row, &at);
 }
 
-size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+size_t unwind_to_chain(struct unwinder *u, const void *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
 		       uint64_t *out, size_t max, bool *is_whole)
 {

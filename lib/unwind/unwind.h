@@ -7,15 +7,12 @@
 #ifndef UNWIND_UNWIND_H
 #define UNWIND_UNWIND_H
 
-#include <stdbool.h>
+#include "unwind/mapping.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 struct elf_file;
 struct elf_finder;
-struct profile_lookup;
-struct profile_mapping;
-struct profile_process;
 struct trace_layout;
 struct trace_record;
 struct unwinder;
@@ -30,13 +27,13 @@ struct unwind_made {
 };
 
 /* Finds code that was made at run time. False: there is none. */
-typedef bool unwind_find_made_fn(void *arg, const struct profile_mapping *mapping, uint64_t address,
+typedef bool unwind_find_made_fn(void *arg, const struct unwind_mapping *mapping, uint64_t address,
 				 uint64_t time_ns, struct unwind_made *out);
 
 struct unwinder_config {
-	struct elf_finder *finder;     /* borrowed */
-	struct profile_lookup *lookup; /* borrowed; of the same thread */
-	const char *machine;           /* of the recorder: "x86_64", "aarch64" */
+	struct elf_finder *finder;   /* borrowed */
+	struct unwind_maps maps;     /* of the same thread */
+	const char *machine;         /* of the recorder: "x86_64", "aarch64" */
 	const struct elf_file *vdso; /* borrowed: the recorder's vdso, or the reader's own if of the
 					same boot; NULL: none */
 	unwind_find_made_fn *find_made; /* NULL: none is known */
@@ -60,12 +57,13 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **out);
 void unwinder_free(struct unwinder *u); /* NULL is fine */
 
 /*
- * The user part of the callchain: the sampled address, then return addresses (look names up at
- * address - 1). Exact addresses are marked in exact (bit i % 64 of word i / 64; zeroed first; may
- * be NULL): the sampled address, that of a frame that a signal interrupted, and the return address
- * of a handler. Returns the number of addresses; *end: why it ended.
+ * process: as the maps know it. The user part of the callchain: the sampled address, then return
+ * addresses (look names up at address - 1). Exact addresses are marked in exact (bit i % 64 of word
+ * i / 64; zeroed first; may be NULL): the sampled address, that of a frame that a signal
+ * interrupted, and the return address of a handler. Returns the number of addresses; *end: why it
+ * ended.
  */
-size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end);
 
@@ -79,7 +77,7 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
  * the outermost function was reached before the callchain's frame; then the callchain after its
  * first address is accidental, as in programs that use the frame pointer register for other data.
  */
-size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+size_t unwind_to_chain(struct unwinder *u, const void *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
 		       uint64_t *out, size_t max, bool *is_whole);
 

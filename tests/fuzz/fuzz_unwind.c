@@ -5,7 +5,6 @@
  * and the file.
  */
 #include "elf/finder.h"
-#include "profile/processes.h"
 #include "trace/record.h"
 #include "unwind/unwind.h"
 
@@ -18,18 +17,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { NR_REGS = 33, HEAD_BYTES = 2 + NR_REGS * 8, MAX_CHAIN = 200 };
 
 /* The file is mapped where its addresses are, as the vdso: no file is opened for that. */
-struct profile_lookup {
-	struct profile_mapping mapping;
-	struct profile_object object;
-};
-
-const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
-						     const struct profile_process *process,
-						     uint64_t address, uint64_t time_ns)
+static bool find_mapping(void *arg, const void *process, uint64_t address, uint64_t time_ns,
+			 struct unwind_mapping *out)
 {
+	(void)arg;
 	(void)process;
 	(void)time_ns;
-	return address >= l->mapping.start && address < l->mapping.end ? &l->mapping : NULL;
+	*out = (struct unwind_mapping){
+	    .start = 0x400000, .prot = PROT_READ | PROT_EXEC, .kind = UNWIND_OBJECT_VDSO};
+	return address >= 0x400000 && address < 0x500000;
 }
 
 /* Without padding: two are compared as bytes. */
@@ -48,13 +44,12 @@ static void require(int holds)
 static void run(struct unwinder *u, const struct trace_layout *l, const struct trace_record *r,
 		struct found *f)
 {
-	static const struct profile_process process;
 	bool is_whole = false;
 	enum unwind_end end = UNWIND_NO_REGS;
 
 	memset(f, 0, sizeof(*f));
-	f->nr = unwind_user(u, &process, 0, l, r, f->chain, MAX_CHAIN, f->exact, &end);
-	f->nr_lacking = unwind_to_chain(u, &process, 0, l, r, f->lacking, 8, &is_whole);
+	f->nr = unwind_user(u, NULL, 0, l, r, f->chain, MAX_CHAIN, f->exact, &end);
+	f->nr_lacking = unwind_to_chain(u, NULL, 0, l, r, f->lacking, 8, &is_whole);
 	f->is_whole = is_whole;
 	f->end = end;
 	require(f->nr <= MAX_CHAIN && f->nr_lacking <= 8);
@@ -80,11 +75,9 @@ static void unwind(const struct unwinder_config *config, const struct trace_layo
 static void unwind_in(const uint8_t *data, const struct elf_file *file, size_t stack_len)
 {
 	struct elf_finder_config finder = {0};
-	struct profile_lookup lookup = {
-	    .object = {.kind = PROFILE_OBJECT_VDSO},
-	    .mapping = {.start = 0x400000, .end = 0x500000, .prot = PROT_READ | PROT_EXEC}};
-	struct unwinder_config config = {
-	    .lookup = &lookup, .vdso = file, .machine = *data & 1 ? "aarch64" : "x86_64"};
+	struct unwinder_config config = {.maps = {.find = find_mapping},
+					 .vdso = file,
+					 .machine = *data & 1 ? "aarch64" : "x86_64"};
 	struct trace_layout l = {.user_regs = *data & 1 ? (1ull << NR_REGS) - 1 : 0xff0fff,
 				 .nr_user_regs = *data & 1 ? NR_REGS : 20};
 	struct trace_record r = {.kind = PERF_RECORD_SAMPLE,
@@ -94,7 +87,6 @@ static void unwind_in(const uint8_t *data, const struct elf_file *file, size_t s
 				 .stack = data + HEAD_BYTES,
 				 .stack_len = stack_len};
 
-	lookup.mapping.object = &lookup.object;
 	if (elf_finder_new(&finder, &config.finder) < 0)
 		return;
 	unwind(&config, &l, &r);

@@ -22,7 +22,7 @@ alone "$1" patch patch_move
 public() { nm --defined-only --extern-only "$1" | awk 'NF == 3 && $3 !~ /^__/ { print $3 }' | sort -u; }
 
 public "$1/bin/cpuperf" | grep -w main >/dev/null || { echo "cpuperf: has no symbols" && exit 77; }
-for room in profile import symbol unwind report; do
+for room in profile import symbol report; do
 	linked=$(comm -12 <(public "$1/lib/libroom_$room.a") <(public "$1/bin/cpuperf"))
 	[[ -z $linked ]] || { echo "cpuperf links lib/$room:" "$linked" && failed=1; }
 done

@@ -32,7 +32,7 @@ struct unwinder {
 	bool is_lacking_whole;
 };
 
-size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
 {
@@ -52,7 +52,7 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 	return nr;
 }
 
-size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+size_t unwind_to_chain(struct unwinder *u, const void *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
 		       uint64_t *out, size_t max, bool *is_whole)
 {

@@ -40,17 +40,45 @@ struct profile_lookup {
 	unsigned nr_asked;
 };
 
-const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
-						     const struct profile_process *process,
-						     uint64_t address, uint64_t time_ns)
+static inline bool test_find_mapping(void *lookup, const void *process, uint64_t address,
+				     uint64_t time_ns, struct unwind_mapping *out)
 {
+	static const enum unwind_object_kind kinds[] = {
+	    [PROFILE_OBJECT_FILE] = UNWIND_OBJECT_FILE,
+	    [PROFILE_OBJECT_ANON] = UNWIND_OBJECT_MEMORY,
+	    [PROFILE_OBJECT_VDSO] = UNWIND_OBJECT_VDSO,
+	    [PROFILE_OBJECT_DELETED] = UNWIND_OBJECT_FILE,
+	};
+	struct profile_lookup *l = lookup;
+	const struct profile_mapping *m;
+
 	(void)process;
 	(void)time_ns;
 	l->nr_asked++;
-	for (size_t i = l->nr; i--;)
-		if (address >= l->mapping[i].start && address < l->mapping[i].end)
-			return &l->mapping[i];
-	return NULL;
+	for (size_t i = l->nr; i--;) {
+		m = &l->mapping[i];
+		if (address < m->start || address >= m->end)
+			continue;
+		*out = (struct unwind_mapping){
+		    m->start, m->offset, m->prot, m->object->number, kinds[m->object->kind], m};
+		return true;
+	}
+	return false;
+}
+
+static inline void test_want_file(void *lookup, const struct unwind_mapping *m,
+				  struct unwind_file *out)
+{
+	const struct profile_object *o = ((const struct profile_mapping *)m->of)->object;
+
+	(void)lookup;
+	*out = (struct unwind_file){
+	    .path = o->path, .build_id = o->build_id, .build_id_len = o->build_id_len};
+}
+
+static inline struct unwind_maps test_maps(struct profile_lookup *l)
+{
+	return (struct unwind_maps){test_find_mapping, test_want_file, l};
 }
 
 static inline void test_map(struct profile_lookup *l, uint64_t start, uint64_t end, uint64_t offset,
@@ -203,7 +231,7 @@ struct test_unwind {
 static inline int test_unwind_open(struct test_unwind *t, const char *machine)
 {
 	struct elf_finder_config finder = {0};
-	struct unwinder_config config = {.lookup = &t->lookup, .machine = machine};
+	struct unwinder_config config = {.maps = test_maps(&t->lookup), .machine = machine};
 	int rc = elf_finder_new(&finder, &t->finder);
 
 	if (rc < 0)

@@ -29,12 +29,12 @@ static uint64_t words[WORDS]; /* of the stack */
 static const uint8_t *table;
 static size_t table_len;
 
-static bool find_made(void *arg, const struct profile_mapping *mapping, uint64_t address,
+static bool find_made(void *arg, const struct unwind_mapping *mapping, uint64_t address,
 		      uint64_t time_ns, struct unwind_made *out)
 {
 	(void)arg;
 	(void)time_ns;
-	assert_true(address >= mapping->start && address < mapping->end);
+	assert_true(address >= mapping->start && address < END);
 	*out = (struct unwind_made){.name = "py::f", .address = address};
 	if (address < TRAMPOLINE) {
 		/* as loaded, it was elsewhere */

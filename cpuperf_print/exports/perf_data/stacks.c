@@ -44,7 +44,7 @@ static int make_unwinder(struct stacks *s, const struct input *o)
 {
 	const struct unwinder_config config = {
 	    .finder = s->finder,
-	    .lookup = s->lookup,
+	    .maps = report_stack_maps(s->lookup),
 	    .machine = o->facts->head.machine,
 	    .vdso = o->vdso,
 	    .find_made = report_find_made,
