@@ -39,7 +39,7 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 	const struct spec_callgraph *how = spec_callgraphs;
 	struct options *o = target;
 
-	while (how->name && strcmp(how->name, value ? value : "dwarf") != 0)
+	while (how->name && strcmp(how->name, value ? value : "whole") != 0)
 		how++;
 	if (!how->name)
 		return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
@@ -199,11 +199,12 @@ static const struct opt_row before[] = {
      .arg = OPT_OPTIONAL,
      .metavar = "HOW",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "fp dwarf hybrid aggregate",
+     .words = "whole fp dwarf hybrid aggregate",
      .section = "Measuring",
      .help =
-	 "Record the callers of each sample: fp, by frame pointers; dwarf (the default), from up "
-	 "to 16 KiB of the program's stack; hybrid, by frame pointers, completed from 1 KiB; "
+	 "Record the callers of each sample: whole (the default), unwound from up to 16 KiB of the "
+	 "program's stack while it is recorded; fp, by frame pointers; dwarf, the same 16 KiB, "
+	 "stored and unwound by reports; hybrid, by frame pointers, completed from 1 KiB; "
 	 "aggregate, by frame pointers, added up in the kernel (key aggregate of cpspec(5)), which "
 	 "samples of tracepoints, and waits with their waker, are not. If "
 	 "nothing is sampled, sample the clock 997 times per second.",
@@ -620,7 +621,7 @@ static const struct opt_brief brief[] = {
     {"event", "these events: page_faults, cpu_clock@997Hz"},
     {"spec-file", "those of a spec: wall, heap, system, processes"},
     {"frequency", "sample the clock so often per second"},
-    {"callgraph", "with callers: fp, dwarf, hybrid, aggregate"},
+    {"callgraph", "with callers: whole, fp, dwarf, hybrid, aggregate"},
     {"regions", "the parts that a program marks"},
     {NULL, "Of whom, and how long"},
     {"pid", "running processes, with all they start"},

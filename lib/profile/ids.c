@@ -56,6 +56,12 @@ static void make_id(struct profile_ids *k, const struct source *s)
 	k->only = &k->item[0];
 }
 
+static bool is_same_event(const struct profile_known_id *a, const struct profile_known_id *b)
+{
+	return a->what->event == b->what->event && a->what->instance == b->what->instance &&
+	       a->what->attr != b->what->attr;
+}
+
 static const struct profile_known_id *find_sharing(const struct profile_ids *k)
 {
 	const struct profile_known_id *only = NULL;
@@ -63,6 +69,8 @@ static const struct profile_known_id *find_sharing(const struct profile_ids *k)
 	for (size_t i = 0; i < k->nr; i++) {
 		if (!is_sampled(&k->item[i]) || !trace_layout_shares_data(&k->item[i].layout))
 			continue;
+		if (only && is_same_event(only, &k->item[i]))
+			continue; /* of its samples that the recorder unwound */
 		if (only)
 			return NULL;
 		only = &k->item[i];

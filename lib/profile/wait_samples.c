@@ -316,6 +316,27 @@ void wait_samples_drop(struct wait_samples *w, struct wait_samples_thread *t)
 	t->last_bytes = 0;
 }
 
+/* Samples of an event may have a whole callchain in place of registers and stack bytes. */
+static struct trace_layout unwound_of(const struct trace_layout *l)
+{
+	struct trace_layout unwound = *l;
+
+	unwound.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	unwound.user_regs = unwound.nr_user_regs = 0;
+	return unwound;
+}
+
+static const struct trace_layout *layout_of(struct wait_samples *w, const struct trace_record *r,
+					    uint32_t event)
+{
+	struct trace_layout *l = &w->layouts[2 * event];
+
+	if (!(l->sample_type & PERF_SAMPLE_STACK_USER) || r->has & TRACE_HAS_USER_STACK)
+		return l;
+	l[1] = unwound_of(l);
+	return &l[1];
+}
+
 int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
 		      const struct trace_record *r, uint32_t event)
 {
@@ -332,7 +353,7 @@ int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
 	w->last_bytes += r->len - t->last_bytes;
 	t->last = grown;
 	t->last_bytes = r->len;
-	t->layout = &w->layouts[event];
+	t->layout = layout_of(w, r, event);
 	return 0;
 }
 
@@ -356,7 +377,7 @@ static bool find_events(struct wait_samples *w, const struct profile_facts *fact
 
 	for (uint32_t i = 0; i < facts->nr_events; i++) {
 		const struct trace_event *ev = &facts->events[i];
-		struct trace_layout *l = &w->layouts[i];
+		struct trace_layout *l = &w->layouts[2 * i];
 		struct perf_event_attr a = {.size = 0};
 		int wait;
 
@@ -379,7 +400,7 @@ static void find_clocks(struct wait_samples *w, const struct profile_facts *fact
 {
 	for (uint32_t i = 0; i < facts->nr_events; i++) {
 		const struct trace_event *ev = &facts->events[i];
-		const struct trace_layout *l = &w->layouts[i];
+		const struct trace_layout *l = &w->layouts[2 * i];
 		struct wait_samples_event *e = &w->clocks[l->config == PERF_COUNT_SW_TASK_CLOCK];
 
 		if (l->is_completed && e->event == UINT32_MAX && ev->attr_bytes &&
@@ -395,7 +416,7 @@ bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts
 				   .joined_ns = facts->has_regions ? 1 : JOINED_NS,
 				   .fd = -1};
 	buf_init(&w->records, 2 * CHUNK_BYTES);
-	w->layouts = mem_calloc(facts->nr_events + 1, sizeof(*w->layouts));
+	w->layouts = mem_calloc(2 * (facts->nr_events + 1), sizeof(*w->layouts));
 	*rc = w->layouts ? 0 : -ENOMEM;
 	if (!w->layouts || !find_events(w, facts))
 		return false;

@@ -46,7 +46,7 @@ struct wait_samples_event {
 struct wait_samples {
 	struct wait_samples_event events[2]; /* by perf_abi_wait */
 	struct wait_samples_event clocks[WAIT_SAMPLES_CLOCKS];
-	struct trace_layout *layouts; /* owned; of each event of the session */
+	struct trace_layout *layouts; /* owned; of each event of the session: two, see unwound_of */
 	/* A sample stands for waits until they add up to this: of a session with regions for one,
 	 * as each has its own region. */
 	uint64_t joined_ns;

@@ -54,6 +54,14 @@ static uint64_t context_of(const struct trace_record *r)
 	}
 }
 
+/* The recorder unwound it to the start: the last word is the mark of a part that has no address. */
+static bool is_whole(const struct trace_record *r)
+{
+	return r->nr_callchain > 1 &&
+	       trace_word(r->callchain, r->nr_callchain - 1) == PERF_CONTEXT_USER &&
+	       trace_word(r->callchain, r->nr_callchain - 2) < PERF_CONTEXT_MAX;
+}
+
 /* Adds the kernel's part, then the user's; skips guests and hypervisors. The first address of a
  * part is a program counter, the others are return addresses. Addresses before the first mark
  * belong to the sample's mode. */
@@ -75,8 +83,10 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 		is_first = false;
 		nr++;
 	}
-	if (i < r->nr_callchain)
+	if (i < r->nr_callchain && !(i + 1 == r->nr_callchain && is_whole(r)))
 		s->end = REPORT_END_DEPTH;
+	else if (is_whole(r))
+		s->end = REPORT_END_WHOLE;
 	else if (sample->layout
 		     ->is_heap) /* it unwinds by tables, and the kernel's limit is none of its */
 		s->end = nr >= AGENT_MAX_STACK ? REPORT_END_AGENT : REPORT_END_TABLE;

@@ -36,13 +36,16 @@ static bool has_siblings(const struct plan *plan)
 	return false;
 }
 
-/* Several events have different ids: each sample needs its own. */
+/* Several events have different ids: each sample needs its own. One that the recorder unwinds has
+ * two. */
 static bool shares_ring(const struct plan *plan)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
-		nr += spec_event_is_sampled(plan->events[i].asked);
+		nr += spec_event_is_sampled(plan->events[i].asked)
+			  ? 1 + plan->events[i].asked->is_unwound
+			  : 0;
 	return nr > 1 || (nr && plan->target.nr_ids > 1);
 }
 

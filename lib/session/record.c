@@ -6,11 +6,14 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "base/sys.h"
 #include "event/model.h"
 #include "host/topology.h"
 #include "session/folder.h"
 #include "session/paced.h"
+#include "session/sampler.h"
+#include "whole/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +44,7 @@ void recorder_fini(struct recorder *r)
 	r->scratch = NULL;
 }
 
-/* Appends the attrs of an event's parts; attr.size is small. */
+/* Appends the attrs of an event's parts, then those of its unwound samples; attr.size is small. */
 static uint32_t add_attrs(const struct counters *c, const struct plan_event *p, struct buf *out)
 {
 	size_t len = out->len;
@@ -51,6 +54,15 @@ static uint32_t add_attrs(const struct counters *c, const struct plan_event *p, 
 
 		if (a)
 			buf_add(out, a, event_attr_bytes(a));
+	}
+	for (uint32_t k = 0; k < p->nr_parts; k++) {
+		const struct perf_event_attr *a = c->attrs[p->first_part + k];
+		struct perf_event_attr unwound;
+
+		if (!a || !sampler_unwinds(p, a))
+			continue;
+		unwound = whole_record_attr(a);
+		buf_add(out, &unwound, event_attr_bytes(a));
 	}
 	return (uint32_t)(out->len - len);
 }

@@ -15,6 +15,7 @@
 #include "session/source_uses.h"
 #include "session/stacks.h"
 #include "trace/waker.h"
+#include "whole/whole.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +37,7 @@ int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pac
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
 	s->sampled = mem_calloc(nr, sizeof(*s->sampled));
-	s->ids = mem_calloc(nr * nr_ids, sizeof(*s->ids));
+	s->ids = mem_calloc(2 * nr * nr_ids, sizeof(*s->ids)); /* unwound samples have others */
 	s->scan_ids = mem_calloc(nr * nr_ids, sizeof(*s->scan_ids));
 	s->side_band_fds = mem_calloc(nr_ids, sizeof(*s->side_band_fds));
 	if (s->events && s->counts && s->sampled && s->ids && s->scan_ids && s->side_band_fds)
@@ -110,6 +111,33 @@ static void write_what_fits(struct sampler *s, const struct pmu_view *v, uint64_
 	}
 }
 
+/* Passes records on to be unwound, as far as there is room; returns where the others begin. */
+static uint64_t put(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to)
+{
+	const void *part[2];
+	size_t len[2];
+
+	if (!s->whole)
+		return from;
+	pmu_view_span(v, from, to, part, len);
+	return from + whole_put(s->whole, s->cpu->trace, part, len);
+}
+
+int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e)
+{
+	int rc = 0;
+
+	while (rc == 0 && whole_take(s->whole, s->cpu->trace, scratch)) {
+		const struct trace_span span = {.part = {scratch->data, NULL},
+						.len = {scratch->len, 0}};
+
+		if (s->file)
+			rc = trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e);
+		buf_reset(scratch);
+	}
+	return rc;
+}
+
 /* Counts the records from … to, and writes them in pieces of at most a reader's frame. */
 static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		uint64_t *end, struct err *e)
@@ -119,6 +147,7 @@ static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint
 	*end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
 	if (!s->file)
 		return 0;
+	from = put(s, v, from, *end);
 	rc = write_span(s, v, from, *end, is_urgent(s, &s->ring, to - from), e);
 	if (rc)
 		write_what_fits(s, v, from, *end);
@@ -253,6 +282,8 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 		struct trace_span span = {.is_urgent = is_urgent(s, &s->side_band, head - at)};
 
 		pmu_view_span(&v, at, end, span.part, span.len);
+		if (s->whole)
+			whole_add_side(s->whole, span.part, span.len);
 		if (common)
 			rc =
 			    trace_file_records(common, TRACE_RING_SIDE_BAND, s->cpu->cpu, &span, e);

@@ -32,6 +32,7 @@ struct common;
 struct seen_wait;
 struct source_use;
 struct waits_lasting;
+struct whole;
 
 /* An event that samples on this CPU. */
 struct sampler_event {
@@ -54,6 +55,7 @@ struct sampler {
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
+	struct whole *whole;        /* borrowed; unwinds; NULL: nothing is unwound */
 	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
 	uint64_t peeked;            /* up to here in the ring it has them */
 	uint64_t span_ns;           /* of a flight recorder; 0: samples are written as they come */
@@ -102,6 +104,12 @@ int sampler_drain(struct sampler *s, struct err *e);
 /* The same for the side band, into common (NULL: drops them); adds mapped files to mapped. */
 int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
 			    struct err *e);
+
+/* Whether samples of an event with this attr are unwound. */
+bool sampler_unwinds(const struct plan_event *p, const struct perf_event_attr *attr);
+/* Writes the records of samples that were unwound up to now. scratch: empty, with a limit of
+ * TRACE_FILE_RECORDS_BYTES. 0 or -errno with *e. */
+int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e);
 
 /* Makes a sample of a wait that lasts, if one of the events is of that kind. It is written, and
  * counted, like those of the ring. */

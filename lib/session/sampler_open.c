@@ -8,6 +8,8 @@
 #include "base/perf_abi.h"
 #include "event/event.h"
 #include "session/source_uses.h"
+#include "whole/record.h"
+#include "whole/whole.h"
 
 #include <errno.h>
 
@@ -110,6 +112,29 @@ static int attach(struct sampler *s, const struct kernel_probe *p, const struct 
 	return 0;
 }
 
+bool sampler_unwinds(const struct plan_event *p, const struct perf_event_attr *attr)
+{
+	return p->asked->is_unwound && whole_record_is_possible(attr);
+}
+
+/* The ids of samples that were unwound, and of their groups. */
+static void add_unwound_ids(struct sampler *s, const struct kernel_probe *p)
+{
+	const size_t nr = s->nr_ids;
+
+	for (size_t i = 0; i < nr && s->whole; i++) {
+		const struct plan_event *ev = &p->plan->events[s->ids[i].event];
+		const struct perf_event_attr *attr = p->attrs[ev->first_part + s->ids[i].attr];
+		struct trace_id *id = &s->ids[s->nr_ids++];
+
+		*id = s->ids[i];
+		id->id = whole_record_id(id->id);
+		id->group += (uint32_t)s->cpu->nr_groups;
+		if (sampler_unwinds(ev, attr))
+			id->attr += ev->nr_parts;
+	}
+}
+
 static int add_member(struct sampler *s, const struct kernel_probe *p, size_t g, uint32_t member,
 		      uint64_t ring_bytes)
 {
@@ -126,7 +151,9 @@ static int add_member(struct sampler *s, const struct kernel_probe *p, size_t g,
 	id->attr = m->event - p->plan->events[event].first_part;
 	id->group = (uint32_t)g;
 	s->nr_ids++;
-	return is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
+	if (s->whole && sampler_unwinds(&p->plan->events[event], p->attrs[m->event]))
+		rc = whole_add_id(s->whole, id->id, p->attrs[m->event]);
+	return rc ?: is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
 }
 
 static int open_ring(struct sampler *s, const struct kernel_probe *p, uint64_t ring_bytes)
@@ -147,6 +174,7 @@ static int open_ring(struct sampler *s, const struct kernel_probe *p, uint64_t r
 			rc = add_member(s, p, g, m, ring_bytes);
 	}
 	pmu_scan_sort(&s->scan);
+	add_unwound_ids(s, p);
 	return rc;
 }
 

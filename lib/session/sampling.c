@@ -19,6 +19,7 @@
 enum {
 	NS_PER_S = 1000000000,
 	MAX_COMMON_BYTES = 1 << 30,
+	MAX_UNWOUND_BYTES = 64 << 20, /* of samples that wait */
 };
 
 static int init_cpus(struct sampling *g)
@@ -60,6 +61,35 @@ static int make_copy(struct sampling *g, uint64_t bytes)
 	return 0;
 }
 
+/* What ran before is not the command's, whose mappings the kernel records. */
+static bool is_known(void *arg)
+{
+	const struct sampling *g = arg;
+
+	return g->plan->target.is_command || surveyor_is_done(&g->surveyor);
+}
+
+/* Without it samples keep their bytes. */
+static void make_whole(struct sampling *g)
+{
+	const struct whole_config config = {.machine = g->plan->host->machine,
+					    .nr_cpus = g->nr_cpus,
+					    .begun_ns = clock_realtime_ns(),
+					    .max_bytes = MAX_UNWOUND_BYTES,
+					    .is_ready = is_known,
+					    .arg = g};
+	bool is_wanted = false;
+
+	for (size_t i = 0; i < g->plan->nr_events; i++)
+		is_wanted |= spec_event_is_sampled(g->plan->events[i].asked) &&
+			     g->plan->events[i].asked->is_unwound;
+	if (!is_wanted || whole_new(&config, &g->whole))
+		return;
+	g->surveyor.whole = g->whole;
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		g->samplers[t].whole = g->whole;
+}
+
 static void on_mapping(void *arg, uint32_t pid)
 {
 	struct sampling *g = arg;
@@ -99,6 +129,8 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	config->counters->uses.core.file = common_file(&g->common);
 	g->surveyor.mapped.on_mapping = on_mapping;
 	g->surveyor.mapped.arg = g;
+	buf_init(&g->unwound, TRACE_FILE_RECORDS_BYTES);
+	make_whole(g);
 	*out = g;
 	return 0;
 no_cpus:
@@ -117,6 +149,8 @@ void sampling_free(struct sampling *g)
 	if (!g)
 		return;
 	sampling_close_files(g);
+	whole_free(g->whole);
+	buf_fini(&g->unwound);
 	idle_fini(&g->idle);
 	fini_cpus(g);
 	surveyor_fini(&g->surveyor);
@@ -396,6 +430,8 @@ int sampling_start(struct sampling *g, struct err *e)
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "
 			  "missing");
+	if (rc == 0 && g->whole)
+		(void)whole_start(g->whole); /* without the thread samples keep their bytes */
 	if (rc)
 		return err_set(e, rc, "sampling cannot start: %s", strerror(-rc));
 	return source_uses_start(&g->counters->uses, e);
@@ -577,6 +613,23 @@ static void drain_cpu(struct sampling *g, uint32_t t)
 		(void)sampler_drain(&g->samplers[t], &g->error);
 }
 
+int sampling_write_unwound(struct sampling *g, uint32_t t, struct err *e)
+{
+	return g->whole ? sampler_write_unwound(&g->samplers[t], &g->unwound, e) : 0;
+}
+
+/* To be unwound: first all samples, then what was mapped when they were taken. */
+static void drain_all(struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
+		(void)sampler_drain(&g->samplers[t], &g->error);
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
+		sampling_drain_side_band(g, t);
+	whole_go(g->whole);
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
+		(void)sampling_write_unwound(g, t, &g->error);
+}
+
 /* poll ignores descriptors below 0. */
 static void set_fds(struct sampling *g)
 {
@@ -673,6 +726,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				.tv_nsec = (long)(left_ns % NS_PER_S)};
+	bool is_any = false;
 	int rc;
 
 	set_fds(g);
@@ -684,14 +738,18 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 
 		/* an offline CPU's ring reports POLLHUP, which would wake the loop forever */
 		g->samplers[t].is_hung_up |= (revents & ~POLLIN) != 0;
-		if (revents)
+		is_any |= revents != 0;
+		if (revents && !g->whole)
 			drain_cpu(g, t);
 	}
+	if (g->whole && (is_any || now_ns >= g->drain_due_ns))
+		drain_all(g);
 	if (g->seen.is_on && now_ns >= g->seen.due_ns)
 		look(g, now_ns);
 	if (now_ns >= g->drain_due_ns) {
 		for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
-			drain_cpu(g, t);
+			if (!g->whole)
+				drain_cpu(g, t);
 			if (!g->error.code)
 				(void)sampling_write_ticks(g, t, UINT64_MAX, &g->error);
 		}

@@ -17,6 +17,7 @@
 #include "session/sampler.h"
 #include "session/seen.h"
 #include "session/surveyor.h"
+#include "whole/whole.h"
 
 #include <poll.h>
 
@@ -39,6 +40,8 @@ struct sampling {
 	struct trace_packer *packer;    /* NULL: samples are not packed */
 	struct trace_packer *stacks;    /* then packs those that are added up; NULL: not yet */
 	struct common common;
+	struct whole *whole; /* NULL: nothing is unwound */
+	struct buf unwound;  /* records on their way to a file */
 	struct idle idle;
 	struct paced *paced; /* borrowed */
 	struct surveyor surveyor;
@@ -67,6 +70,8 @@ void sampling_touch_copy(struct sampling *g);
 /* These write what was gathered. 0 or -errno with *e. */
 int sampling_write_ticks(struct sampling *g, uint32_t trace, uint64_t until_ns, struct err *e);
 int sampling_write_delays(struct sampling *g, struct err *e);
+/* Writes what was unwound up to now. 0 or -errno with *e. */
+int sampling_write_unwound(struct sampling *g, uint32_t trace, struct err *e);
 /* Errors stick in g->error. */
 void sampling_drain_side_band(struct sampling *g, uint32_t trace);
 

@@ -4,6 +4,7 @@
  */
 #include "session/sampling.h"
 
+#include "base/log.h"
 #include "session/sampling_internal.h"
 
 #include <inttypes.h>
@@ -154,6 +155,33 @@ static int write_stacks(struct sampling *g, uint32_t t, struct err *why)
 	return w ? sampler_write_stacks(&g->samplers[t], w, &g->common, why) : 0;
 }
 
+/* The last iteration may wait: nothing is measured any more. */
+static void settle(struct sampling *g, const struct session_iteration *it)
+{
+	enum { MS = 1000000, PAUSE_MS = 100, LAST_MS = 2000 };
+	const struct spec *spec = g->plan->spec;
+	const bool is_last = it->is_cut || atomic_load(g->config.stop) ||
+			     g->plan->target.has_runs ||
+			     (spec->num_iterations && it->iteration + 1 >= spec->num_iterations);
+
+	if (g->whole)
+		whole_settle(g->whole,
+			     clock_monotonic_ns() + (uint64_t)(is_last ? LAST_MS : PAUSE_MS) * MS);
+}
+
+static void note_unwound(struct sampling *g)
+{
+	struct whole_counts c;
+
+	if (!g->whole)
+		return;
+	c = whole_counts(g->whole);
+	log_verbose(1,
+		    "stacks: %" PRIu64 " unwound, %" PRIu64 " kept as bytes (%" PRIu64
+		    " not unwound in time; %" PRIu64 " times no room), in %" PRIu64 " us",
+		    c.unwound, c.kept, c.late, c.refused, c.unwind_ns / 1000);
+}
+
 /* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */
 static int record_all(struct sampling *g, const struct session_iteration *it, struct err *why)
 {
@@ -174,6 +202,12 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 		snprintf(g->results[t].held.trigger, sizeof(g->results[t].held.trigger), "%s",
 			 it->trigger);
 	}
+	settle(g, it);
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		one = sampling_write_unwound(g, t, why);
+		rc = rc ?: one;
+	}
+	note_unwound(g);
 	g->max_rate = max_rate;
 	note_added(g, it);
 	note_held(g, it);

@@ -10,6 +10,7 @@
 #include "session/common.h"
 #include "survey/symbols.h"
 #include "trace/file.h"
+#include "whole/whole.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +45,11 @@ void surveyor_fini(struct surveyor *s)
 
 static int add_records(const void *records, size_t len, void *arg)
 {
-	return common_add_records(((struct surveyor *)arg)->common, records, len);
+	struct surveyor *s = arg;
+
+	if (s->whole)
+		whole_add_made(s->whole, records, len);
+	return common_add_records(s->common, records, len);
 }
 
 static int add_cmdline(const struct survey_cmdline *c, void *arg)

@@ -23,6 +23,7 @@ struct common;
 struct notes;
 struct plan;
 struct trace_packer;
+struct whole;
 
 enum { SURVEYOR_NR_NOTES = 4 };
 
@@ -30,6 +31,7 @@ struct surveyor {
 	const struct plan *plan; /* borrowed, like all above mapped */
 	struct common *common;
 	struct notes *notes;
+	struct whole *whole;  /* gets what the survey finds; may be NULL */
 	struct mapped mapped; /* the session's thread adds, this thread queries */
 	pthread_t thread;
 	int nice; /* the thread's niceness */

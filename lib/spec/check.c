@@ -107,6 +107,13 @@ bool check_may_aggregate(const struct spec_event *e)
 	       strcmp(e->group_name, "resource") != 0;
 }
 
+static bool unwind_has_no_stack(const struct spec_event *e)
+{
+	const unsigned needed = SPEC_CALLCHAIN | SPEC_USER_STACK;
+
+	return e->is_unwound && !e->is_sampled && (e->flags & needed) != needed;
+}
+
 static bool aggregate_has_single_flag(const struct spec_event *e)
 {
 	return e->is_aggregated && e->flags & SINGLE_FLAGS;
@@ -164,6 +171,8 @@ static const struct rule {
     {max_frequency_has_no_wait, AT(max_frequency_pos), 0,
      "max_frequency is for samples of waits with a rate, which are not added up",
      "remove it; off_cpu_time and run_queue_time of group sched are waits"},
+    {unwind_has_no_stack, AT(unwind_pos), 0, "unwind needs the flags callchain and user_stack",
+     "add them to the flags, or remove unwind"},
     {aggregate_has_single_flag, AT(aggregate_pos), SINGLE_FLAGS,
      "samples with this flag cannot be added up", "remove the flag, or aggregate"},
 };

@@ -79,6 +79,8 @@ static void inherit(const struct spec_event *from, struct spec_event *event)
 		event->branch_filter = from->branch_filter;
 	if (!event->max_frequency_pos.line && check_may_thin(event))
 		event->max_frequency = from->max_frequency;
+	if (!event->unwind_pos.line && event->flags & SPEC_USER_STACK)
+		event->is_unwound = from->is_unwound;
 	if (!event->aggregate_pos.line)
 		event->is_aggregated = from->is_aggregated;
 	event->is_sampled = event->is_sampled && !spec_event_is_sampled(event);

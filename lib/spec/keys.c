@@ -533,6 +533,20 @@ const struct key_row key_rows[] = {
 	    "stored for single samples only.",
     },
     {
+	EVENT_FIELD(is_unwound),
+	EVENT_POS(unwind_pos),
+	.name = "unwind",
+	.type = KEY_BOOL,
+	.groups = "all but misc, gpu and heap",
+	.modes = "sampling",
+	.description =
+	    "true unwinds the stacks of the flag user_stack while they are recorded, by the "
+	    "unwind tables of the programs: the trace has the addresses of all callers, which is "
+	    "a hundredth of the bytes, and reports need not unwind. A sample whose stack cannot "
+	    "be unwound to its start (code made at run time, a stack longer than stack_bytes, a "
+	    "file that cannot be read) keeps its bytes. Needs the flags callchain and user_stack.",
+    },
+    {
 	EVENT_FIELD(flags),
 	EVENT_POS(flags_pos),
 	.name = "flags",
@@ -686,6 +700,13 @@ const struct key_row key_rows[] = {
 	.name = "aggregate",
 	.type = KEY_BOOL,
 	.description = "aggregate of sampled events that have no such key.",
+    },
+    {
+	SAMPLING_FIELD(is_unwound),
+	EVENT_POS(unwind_pos),
+	.name = "unwind",
+	.type = KEY_BOOL,
+	.description = "unwind of sampled events that have no such key.",
     },
     {
 	SAMPLING_FIELD(flags),

@@ -484,11 +484,12 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 }
 
 const struct spec_callgraph spec_callgraphs[] = {
-    {"fp", SPEC_CALLCHAIN, 0, false},
-    {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false},
-    {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024, false},
-    {"aggregate", SPEC_CALLCHAIN, 0, true},
-    {NULL, 0, 0, false},
+    {"fp", SPEC_CALLCHAIN, 0, false, false},
+    {"whole", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false, true},
+    {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false, false},
+    {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024, false, false},
+    {"aggregate", SPEC_CALLCHAIN, 0, true, false},
+    {NULL, 0, 0, false, false},
 };
 
 /* Its stacks come from the program itself: there is one way. */
@@ -507,6 +508,7 @@ void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
 		event->flags &= ~(unsigned)(SPEC_CALLCHAIN | SPEC_USER_STACK);
 		event->flags |= is_of_heap(event) ? SPEC_CALLCHAIN : how->flags;
 		event->stack_bytes = is_of_heap(event) ? 0 : how->stack_bytes;
+		event->is_unwound = how->is_unwound && !is_of_heap(event);
 		event->is_aggregated = how->is_aggregated && check_may_aggregate(event);
 		if (event->is_aggregated)
 			event->max_frequency = 0;

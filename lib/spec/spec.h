@@ -75,13 +75,14 @@ struct spec_event {
 	bool is_named;        /* an option names it, with its rate or frequency */
 	bool is_sampled;      /* the text says only that; false once its defaults are set */
 	bool is_aggregated;   /* the kernel adds its samples up by stack */
+	bool is_unwound;      /* the recorder unwinds its stacks, and drops their bytes */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
 	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
-	struct spec_pos aggregate_pos, max_frequency_pos, every_pos;
+	struct spec_pos aggregate_pos, unwind_pos, max_frequency_pos, every_pos;
 };
 
 /* A metric as written in the spec. */
@@ -254,6 +255,7 @@ struct spec_callgraph {
 	unsigned flags; /* enum spec_flag */
 	uint64_t stack_bytes;
 	bool is_aggregated; /* of events that can be */
+	bool is_unwound;
 };
 
 extern const struct spec_callgraph spec_callgraphs[]; /* ends with the name NULL */

@@ -19,6 +19,7 @@ struct unwinder {
 	struct unwind_tables *tables; /* owned */
 	unwind_find_made_fn *find_made;
 	void *arg;
+	bool is_strict;
 };
 
 /* One unwinding of one sample. */
@@ -61,6 +62,7 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **out)
 	u->maps = config->maps;
 	u->find_made = config->find_made;
 	u->arg = config->arg;
+	u->is_strict = config->is_strict;
 	u->tables = unwind_tables_new(config->finder, &config->maps, config->vdso, m);
 	if (!u->tables) {
 		mem_free(u);
@@ -149,7 +151,7 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 			return CFI_WHOLE;
 		return step_by_pointer(w);
 	default:
-		return step_by_pointer(w);
+		return w->u->is_strict ? CFI_NO_TABLE : step_by_pointer(w);
 	}
 }
 
@@ -177,7 +179,7 @@ static enum cfi_end step(struct walk *w)
 	struct unwind_at at;
 
 	if (!find_mapping(w, address, &m))
-		return step_by_pointer(w);
+		return w->u->is_strict ? CFI_NO_TABLE : step_by_pointer(w);
 	/* Only a handler's return address points into the vdso. */
 	if (w->u->machine->has_vdso_sigreturn && !w->frame.is_exact && m.kind == UNWIND_OBJECT_VDSO)
 		return cfi_frame_by_sigframe(&w->frame);

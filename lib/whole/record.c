@@ -1,0 +1,161 @@
+/*
+ * From one record to the other: what lies before the callchain, between it and the registers, and
+ * behind the stack is copied.
+ */
+#include "whole/record.h"
+
+#include "base/buf.h"
+#include "base/perf_abi.h"
+#include "trace/record.h"
+
+#include <string.h>
+
+#define OWN_ID ((uint64_t)1 << 62) /* those of the kernel are smaller, those of readers larger */
+
+enum { WORD = sizeof(uint64_t) };
+
+static const uint64_t bytes_needed = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
+bool whole_record_is_possible(const struct perf_event_attr *attr)
+{
+	const uint64_t needed = bytes_needed | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_IDENTIFIER |
+				PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+
+	return (attr->sample_type & needed) == needed && !attr->exclude_callchain_user;
+}
+
+struct perf_event_attr whole_record_attr(const struct perf_event_attr *attr)
+{
+	struct perf_event_attr a = *attr;
+
+	a.sample_type &= ~bytes_needed;
+	a.sample_regs_user = 0;
+	a.sample_stack_user = 0;
+	a.sample_max_stack = UINT16_MAX; /* no limit ended it */
+	return a;
+}
+
+uint64_t whole_record_id(uint64_t id)
+{
+	return id | OWN_ID;
+}
+
+bool whole_record_kernel(const struct trace_record *r, size_t *nr)
+{
+	bool is_kernel = false;
+
+	for (size_t i = 0; i < r->nr_callchain; i++) {
+		uint64_t word = trace_word(r->callchain, i);
+
+		if (word == PERF_CONTEXT_USER) {
+			*nr = i;
+			return true;
+		}
+		if (word >= PERF_CONTEXT_MAX && (word != PERF_CONTEXT_KERNEL || i))
+			return false;
+		is_kernel |= word == PERF_CONTEXT_KERNEL;
+		if (!is_kernel)
+			return false;
+	}
+	*nr = r->nr_callchain;
+	return true;
+}
+
+static void put(struct buf *b, uint64_t word)
+{
+	buf_add(b, &word, sizeof(word));
+}
+
+static void set_size(struct buf *b, size_t at)
+{
+	const uint16_t size = (uint16_t)(b->len - at);
+
+	if (!buf_error(b))
+		memcpy(b->data + at + 6, &size, sizeof(size)); /* struct perf_event_header */
+}
+
+static void put_chain(struct buf *out, const struct trace_record *r, size_t nr_kernel,
+		      const struct whole_stack *s)
+{
+	size_t at = out->len;
+	uint64_t nr;
+
+	put(out, 0);
+	buf_add(out, r->callchain, nr_kernel * WORD);
+	put(out, PERF_CONTEXT_USER);
+	for (size_t i = 0; i < s->nr; i++) {
+		if (i && s->exact[i / 64] >> i % 64 & 1)
+			put(out, PERF_CONTEXT_USER);
+		put(out, s->address[i]);
+	}
+	put(out, PERF_CONTEXT_USER);
+	nr = (out->len - at) / WORD - 1;
+	if (!buf_error(out))
+		memcpy(out->data + at, &nr, sizeof(nr));
+}
+
+/* Where a part of the record ends and the next one begins; each is preceded by a word. */
+struct parts {
+	const uint8_t *chain, *behind_chain; /* with the number of its words */
+	const uint8_t *regs, *behind_stack;  /* with their ABI; behind dyn_size */
+};
+
+static bool find_parts(const struct trace_layout *l, const struct trace_record *r, struct parts *p)
+{
+	const uint8_t *end = r->bytes + r->len;
+
+	if (!r->callchain || !r->regs || !r->stack)
+		return false;
+	p->chain = r->callchain - WORD;
+	p->behind_chain = r->callchain + r->nr_callchain * WORD;
+	p->regs = r->regs - WORD;
+	p->behind_stack = r->stack + trace_word(r->stack - WORD, 0) + WORD;
+	return p->chain > r->bytes && p->behind_chain <= p->regs && p->regs < r->stack &&
+	       p->behind_stack <= end && l->nr_user_regs == r->nr_regs;
+}
+
+static void put_part(struct buf *out, const uint8_t *from, const uint8_t *to)
+{
+	buf_add(out, from, (size_t)(to - from));
+}
+
+bool whole_record_add(struct buf *out, const struct trace_layout *l, const struct trace_record *r,
+		      const struct whole_stack *stack)
+{
+	size_t at = out->len, nr_kernel;
+	struct parts p;
+
+	if (!find_parts(l, r, &p) || !whole_record_kernel(r, &nr_kernel) ||
+	    nr_kernel + stack->nr > WHOLE_MAX_DEPTH)
+		return false;
+	put_part(out, r->bytes, r->bytes + WORD);
+	put(out, whole_record_id(trace_word(r->bytes + WORD, 0)));
+	put_part(out, r->bytes + 2 * WORD, p.chain);
+	put_chain(out, r, nr_kernel, stack);
+	put_part(out, p.behind_chain, p.regs);
+	put_part(out, p.behind_stack, r->bytes + r->len);
+	if (out->len - at > PERF_ABI_MAX_RECORD_BYTES) {
+		buf_cut(out, at);
+		return false;
+	}
+	set_size(out, at);
+	return true;
+}
+
+void whole_record_add_short(struct buf *out, const struct trace_record *r)
+{
+	size_t at = out->len, copied = (r->stack_len + WORD - 1) / WORD * WORD;
+	const uint8_t *end = r->bytes + r->len, *behind;
+	uint64_t room = r->stack ? trace_word(r->stack - WORD, 0) : 0;
+
+	behind = r->stack ? r->stack + room : end;
+	if (!r->stack || copied >= room || behind + WORD > end) {
+		put_part(out, r->bytes, end);
+		return;
+	}
+	put_part(out, r->bytes, r->stack - WORD);
+	put(out, copied);
+	put_part(out, r->stack, r->stack + copied);
+	put_part(out, behind, end); /* from dyn_size on */
+	set_size(out, at);
+}

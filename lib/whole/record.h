@@ -1,0 +1,46 @@
+/*
+ * The record of a sample whose stack was unwound: a callchain with all addresses, in place of
+ * registers and stack bytes.
+ *
+ * The user's part of the callchain begins with PERF_CONTEXT_USER. That mark is repeated before an
+ * address that is no return address, as of a function that a signal interrupted: readers take the
+ * first address behind a mark as it is. It is also the last word of a callchain that reaches the
+ * outermost function.
+ */
+#ifndef WHOLE_RECORD_H
+#define WHOLE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct perf_event_attr;
+struct trace_layout;
+struct trace_record;
+
+enum { WHOLE_MAX_DEPTH = 1024 }; /* as readers have */
+
+/* Samples of that event can be unwound: they have what is needed, and ids. */
+bool whole_record_is_possible(const struct perf_event_attr *attr);
+/* The attr of those that were unwound, and their id. */
+struct perf_event_attr whole_record_attr(const struct perf_event_attr *attr);
+uint64_t whole_record_id(uint64_t id);
+
+/* The number of the kernel's addresses in the callchain, with their mark. False: it has parts that
+ * are of neither. */
+bool whole_record_kernel(const struct trace_record *r, size_t *nr);
+
+struct whole_stack {
+	uint64_t address[WHOLE_MAX_DEPTH];
+	uint64_t exact[WHOLE_MAX_DEPTH / 64]; /* bits, as of unwind_user */
+	size_t nr;
+};
+/* Appends the record of a sample with an id, decoded from bytes in that layout, with this stack, in
+ * place of its own. Errors stick in *out. False: it would be too long; nothing is added. */
+bool whole_record_add(struct buf *out, const struct trace_layout *l, const struct trace_record *r,
+		      const struct whole_stack *stack);
+/* Appends the record with only those bytes of the stack that were really copied. */
+void whole_record_add_short(struct buf *out, const struct trace_record *r);
+
+#endif
