@@ -78,6 +78,10 @@ target_link_libraries(attached PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(attached PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 add_executable(attaches ${CMAKE_CURRENT_SOURCE_DIR}/system/attaches.c)
 target_link_libraries(attaches PRIVATE cpuperf_lib)
+# What test_whole.py compares stacks with: a session's, unwound by both sides.
+add_executable(unwound ${CMAKE_CURRENT_SOURCE_DIR}/system/unwound.c)
+target_link_libraries(unwound PRIVATE cpuperf_lib)
+set_target_properties(unwound PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 set_target_properties(attaches PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_hooks.py and scripts/bench-hooks count with.
 add_executable(hooked ${CMAKE_CURRENT_SOURCE_DIR}/system/hooked.c)

@@ -54,12 +54,16 @@ static uint64_t context_of(const struct trace_record *r)
 	}
 }
 
-/* The recorder unwound it to the start: the last word is the mark of a part that has no address. */
-static bool is_whole(const struct trace_record *r)
+/* Marks behind the last address: the recorder unwound it, to the start (one), or to the end of the
+ * stack bytes that it had (two). */
+static uint64_t nr_last_marks(const struct trace_record *r)
 {
-	return r->nr_callchain > 1 &&
-	       trace_word(r->callchain, r->nr_callchain - 1) == PERF_CONTEXT_USER &&
-	       trace_word(r->callchain, r->nr_callchain - 2) < PERF_CONTEXT_MAX;
+	uint64_t nr = 0;
+
+	while (nr < r->nr_callchain &&
+	       trace_word(r->callchain, r->nr_callchain - 1 - nr) == PERF_CONTEXT_USER)
+		nr++;
+	return nr < r->nr_callchain ? nr : 0;
 }
 
 /* Adds the kernel's part, then the user's; skips guests and hypervisors. The first address of a
@@ -69,6 +73,7 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 {
 	const struct trace_record *r = &sample->record;
 	uint64_t context = context_of(r), max = sample->layout->max_stack, nr = 0, i;
+	const uint64_t nr_marks = nr_last_marks(r);
 	bool is_first = true;
 
 	for (i = 0; i < r->nr_callchain && s->nr < REPORT_MAX_DEPTH; i++) {
@@ -83,10 +88,10 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 		is_first = false;
 		nr++;
 	}
-	if (i < r->nr_callchain && !(i + 1 == r->nr_callchain && is_whole(r)))
+	if (i < r->nr_callchain - nr_marks)
 		s->end = REPORT_END_DEPTH;
-	else if (is_whole(r))
-		s->end = REPORT_END_WHOLE;
+	else if (nr_marks)
+		s->end = nr_marks == 1 ? REPORT_END_WHOLE : REPORT_END_BYTES;
 	else if (sample->layout
 		     ->is_heap) /* it unwinds by tables, and the kernel's limit is none of its */
 		s->end = nr >= AGENT_MAX_STACK ? REPORT_END_AGENT : REPORT_END_TABLE;

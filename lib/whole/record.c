@@ -88,7 +88,8 @@ static void put_chain(struct buf *out, const struct trace_record *r, size_t nr_k
 			put(out, PERF_CONTEXT_USER);
 		put(out, s->address[i]);
 	}
-	put(out, PERF_CONTEXT_USER);
+	for (int i = s->is_whole ? 1 : 2; i; i--)
+		put(out, PERF_CONTEXT_USER);
 	nr = (out->len - at) / WORD - 1;
 	if (!buf_error(out))
 		memcpy(out->data + at, &nr, sizeof(nr));
@@ -119,19 +120,42 @@ static void put_part(struct buf *out, const uint8_t *from, const uint8_t *to)
 	buf_add(out, from, (size_t)(to - from));
 }
 
+/* The chain by frame pointers is longer; a reader could not see that a limit ended it. */
+static bool has_longer_chain(const struct trace_record *r, size_t nr_kernel,
+			     const struct whole_stack *s)
+{
+	return !s->is_whole && r->nr_callchain > nr_kernel + 1 &&
+	       r->nr_callchain - nr_kernel - 1 >= s->nr;
+}
+
+static bool has_limit(const struct trace_layout *l, const struct trace_record *r)
+{
+	enum { DEFAULT_MAX_STACK = 127, MARKS = 2 };
+	const uint64_t max = l->max_stack ? l->max_stack : DEFAULT_MAX_STACK;
+
+	return r->nr_callchain + MARKS >= max;
+}
+
 bool whole_record_add(struct buf *out, const struct trace_layout *l, const struct trace_record *r,
 		      const struct whole_stack *stack)
 {
 	size_t at = out->len, nr_kernel;
+	bool keeps_chain;
 	struct parts p;
 
 	if (!find_parts(l, r, &p) || !whole_record_kernel(r, &nr_kernel) ||
 	    nr_kernel + stack->nr > WHOLE_MAX_DEPTH)
 		return false;
+	keeps_chain = has_longer_chain(r, nr_kernel, stack);
+	if (keeps_chain && has_limit(l, r))
+		return false;
 	put_part(out, r->bytes, r->bytes + WORD);
 	put(out, whole_record_id(trace_word(r->bytes + WORD, 0)));
 	put_part(out, r->bytes + 2 * WORD, p.chain);
-	put_chain(out, r, nr_kernel, stack);
+	if (keeps_chain)
+		put_part(out, p.chain, p.behind_chain);
+	else
+		put_chain(out, r, nr_kernel, stack);
 	put_part(out, p.behind_chain, p.regs);
 	put_part(out, p.behind_stack, r->bytes + r->len);
 	if (out->len - at > PERF_ABI_MAX_RECORD_BYTES) {

@@ -5,7 +5,7 @@
  * The user's part of the callchain begins with PERF_CONTEXT_USER. That mark is repeated before an
  * address that is no return address, as of a function that a signal interrupted: readers take the
  * first address behind a mark as it is. It is also the last word of a callchain that reaches the
- * outermost function.
+ * outermost function, and the last two of one that reaches the end of the stack bytes.
  */
 #ifndef WHOLE_RECORD_H
 #define WHOLE_RECORD_H
@@ -35,9 +35,11 @@ struct whole_stack {
 	uint64_t address[WHOLE_MAX_DEPTH];
 	uint64_t exact[WHOLE_MAX_DEPTH / 64]; /* bits, as of unwind_user */
 	size_t nr;
+	bool is_whole; /* else the stack bytes end before it does */
 };
 /* Appends the record of a sample with an id, decoded from bytes in that layout, with this stack, in
- * place of its own. Errors stick in *out. False: it would be too long; nothing is added. */
+ * place of its own, unless that is longer and this one is not whole: as readers do. Errors stick in
+ * *out. False: readers would not see the same; nothing is added. */
 bool whole_record_add(struct buf *out, const struct trace_layout *l, const struct trace_record *r,
 		      const struct whole_stack *stack);
 /* Appends the record with only those bytes of the stack that were really copied. */

@@ -336,40 +336,39 @@ void whole_go(struct whole *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Under the lock. */
-static bool take_from(struct whole *w, struct queue *q, struct buf *out)
+/* Under the lock: moves whole records of the first block. False: no more of it fits, or it is not
+ * done. */
+static bool take_from(struct queue *q, struct buf *out)
 {
 	struct block *b = q->first;
 	const uint8_t *p;
-	size_t size, len;
+	size_t left, size, len = 0;
 	uint32_t kind;
 
 	if (!b || !b->is_done)
 		return false;
 	p = (const uint8_t *)b->records.data + q->taken;
-	for (len = 0; q->taken + len < b->records.len; len += size) {
-		size = trace_record_size(p + len, b->records.len - q->taken - len, &kind);
-		if (!size || out->len + len + size > out->max_bytes)
-			break;
-	}
+	left = b->records.len - q->taken;
+	while ((size = trace_record_size(p + len, left - len, &kind)) != 0 &&
+	       out->len + len + size <= out->max_bytes)
+		len += size;
 	if (len)
 		buf_add(out, p, len);
 	q->taken += len;
-	if (q->taken < b->records.len && len)
-		return false; /* full */
+	if (size)
+		return false;
 	q->first = b->next;
 	if (!q->first)
 		q->last = NULL;
 	q->taken = 0;
 	free_block(b);
-	(void)w;
 	return true;
 }
 
 bool whole_take(struct whole *w, uint32_t cpu, struct buf *out)
 {
 	pthread_mutex_lock(&w->lock);
-	while (!buf_error(out) && take_from(w, &w->queue[cpu], out))
+	while (!buf_error(out) && take_from(&w->queue[cpu], out))
 		continue;
 	pthread_mutex_unlock(&w->lock);
 	return out->len;
@@ -387,7 +386,7 @@ static void finish_block(struct whole *w, struct block *b, size_t put_bytes)
 
 /* Under the lock: the thread goes on with its block, and then frees it. *b becomes one with the
  * same records. */
-static bool drop_block(struct whole *w, struct queue *q, struct block **b, struct block *before)
+static bool drop_block(struct queue *q, struct block **b, struct block *before)
 {
 	struct block *old = *b, *copy = mem_zalloc(sizeof(*copy));
 
@@ -404,7 +403,6 @@ static bool drop_block(struct whole *w, struct queue *q, struct block **b, struc
 		q->last = copy;
 	old->is_dropped = true;
 	*b = copy;
-	(void)w;
 	return true;
 }
 
@@ -431,7 +429,7 @@ static void give_up(struct whole *w, struct queue *q)
 	for (struct block *b = q->first; b; before = b, b = b->next) {
 		if (b->is_done)
 			continue;
-		if (b->is_worked_on && !drop_block(w, q, &b, before))
+		if (b->is_worked_on && !drop_block(q, &b, before))
 			continue;
 		b->nr_unwound = 0;
 		b->nr_kept = count_samples(w, b);
@@ -512,7 +510,9 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 		return false;
 	w->stack.nr = unwind_user(w->unwinder, process, r.time_ns, &id->layout, &r,
 				  w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end);
-	return end == UNWIND_WHOLE && whole_record_add(out, &id->layout, &r, &w->stack);
+	w->stack.is_whole = end == UNWIND_WHOLE;
+	return (w->stack.is_whole || end == UNWIND_TRUNCATED) &&
+	       whole_record_add(out, &id->layout, &r, &w->stack);
 }
 
 static bool find_id(struct whole *w, const uint8_t *p, size_t size, uint32_t kind, struct id *out)
