@@ -74,7 +74,6 @@ static void make_whole(struct sampling *g)
 {
 	const struct whole_config config = {.machine = g->plan->host->machine,
 					    .nr_cpus = g->nr_cpus,
-					    .begun_ns = clock_realtime_ns(),
 					    .max_bytes = MAX_UNWOUND_BYTES,
 					    .is_ready = is_known,
 					    .arg = g};

@@ -178,8 +178,10 @@ static void note_unwound(struct sampling *g)
 	c = whole_counts(g->whole);
 	log_verbose(1,
 		    "stacks: %" PRIu64 " unwound, %" PRIu64 " kept as bytes (%" PRIu64
+		    " of unknown mappings, %" PRIu64 " without a stack, %" PRIu64
 		    " not unwound in time; %" PRIu64 " times no room), in %" PRIu64 " us",
-		    c.unwound, c.kept, c.late, c.refused, c.unwind_ns / 1000);
+		    c.unwound, c.kept, c.unknown, c.without_stack, c.late, c.refused,
+		    c.unwind_ns / 1000);
 }
 
 /* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */

@@ -485,10 +485,10 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 
 const struct spec_callgraph spec_callgraphs[] = {
     {"fp", SPEC_CALLCHAIN, 0, false, false},
-    {"whole", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false, true},
     {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false, false},
     {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024, false, false},
     {"aggregate", SPEC_CALLCHAIN, 0, true, false},
+    {"whole", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false, true},
     {NULL, 0, 0, false, false},
 };
 

@@ -180,6 +180,6 @@ void whole_record_add_short(struct buf *out, const struct trace_record *r)
 	put_part(out, r->bytes, r->stack - WORD);
 	put(out, copied);
 	put_part(out, r->stack, r->stack + copied);
-	put_part(out, behind, end); /* from dyn_size on */
+	put_part(out, copied ? behind : behind + WORD, end); /* from dyn_size on, if there is any */
 	set_size(out, at);
 }

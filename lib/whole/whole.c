@@ -24,7 +24,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 enum {
 	BLOCK_BYTES = 256 << 10,
@@ -39,8 +38,8 @@ enum {
 /* Borrowed by the thread while it is worked on. */
 struct block {
 	struct block *next;
-	struct buf records; /* as they were put; once it is done, as they are taken */
-	uint32_t nr_unwound, nr_kept;
+	struct buf records;         /* as they were put; once it is done, as they are taken */
+	struct whole_counts counts; /* once it is done */
 	bool is_done, is_worked_on;
 	bool is_dropped; /* the thread frees it */
 	uint64_t batch;  /* in which it was put */
@@ -100,11 +99,14 @@ static int make_unwinder(struct whole *w)
 {
 	const struct elf_reader_config reader = {.max_bytes = TABLES_MAX_BYTES,
 						 .max_ns = TABLES_MAX_NS};
-	struct elf_finder_config finder = {.begun_ns = w->config.begun_ns};
+	struct elf_finder_config finder = {0};
 	struct unwinder_config unwinder = {
 	    .maps = whole_spaces_maps(w->spaces), .machine = w->config.machine, .is_strict = true};
+	struct clock_triple now;
 	int rc = elf_reader_new(&reader, &w->reader);
 
+	clock_triple_now(&now);
+	finder.begun_ns = now.realtime_ns;
 	finder.reader = w->reader;
 	rc = rc ?: elf_finder_new(&finder, &w->finder);
 	if (rc)
@@ -311,16 +313,17 @@ size_t whole_put(struct whole *w, uint32_t cpu, const void *const part[2], const
 	struct queue *q = &w->queue[cpu];
 	const uint8_t *first = part[0], *second = part[1];
 	size_t put = 0, left;
+	bool has_room;
 
 	pthread_mutex_lock(&w->lock);
-	if (w->is_running && w->bytes + len[0] + len[1] <= w->config.max_bytes)
+	has_room = w->is_running && w->bytes + len[0] + len[1] <= w->config.max_bytes;
+	w->counts.refused += w->is_running && !has_room;
+	if (has_room)
 		put = put_records(w, q, first, len[0]);
-	else
-		w->counts.refused += w->is_running;
 	left = len[0] - put;
-	if (put && len[1] && left && left < sizeof(w->joint))
+	if (has_room && len[1] && left && left < sizeof(w->joint))
 		put += put_wrapped(w, q, first + put, left, second, len[1]);
-	if (len[1] && put >= len[0])
+	if (has_room && put >= len[0])
 		put += put_records(w, q, second + (put - len[0]), len[0] + len[1] - put);
 	pthread_mutex_unlock(&w->lock);
 	return put;
@@ -380,8 +383,10 @@ static void finish_block(struct whole *w, struct block *b, size_t put_bytes)
 	b->is_done = true;
 	w->bytes -= put_bytes;
 	w->nr_open--;
-	w->counts.unwound += b->nr_unwound;
-	w->counts.kept += b->nr_kept;
+	w->counts.unwound += b->counts.unwound;
+	w->counts.kept += b->counts.kept;
+	w->counts.unknown += b->counts.unknown;
+	w->counts.without_stack += b->counts.without_stack;
 }
 
 /* Under the lock: the thread goes on with its block, and then frees it. *b becomes one with the
@@ -406,10 +411,11 @@ static bool drop_block(struct queue *q, struct block **b, struct block *before)
 	return true;
 }
 
-static uint32_t count_samples(const struct whole *w, const struct block *b)
+static uint64_t count_samples(const struct whole *w, const struct block *b)
 {
 	const uint8_t *p = (const uint8_t *)b->records.data;
-	uint32_t nr = 0, kind;
+	uint64_t nr = 0;
+	uint32_t kind;
 	size_t size;
 
 	for (size_t at = 0; at < b->records.len; at += size) {
@@ -431,9 +437,8 @@ static void give_up(struct whole *w, struct queue *q)
 			continue;
 		if (b->is_worked_on && !drop_block(q, &b, before))
 			continue;
-		b->nr_unwound = 0;
-		b->nr_kept = count_samples(w, b);
-		w->counts.late += b->nr_kept;
+		b->counts = (struct whole_counts){.kept = count_samples(w, b)};
+		w->counts.late += b->counts.kept;
 		finish_block(w, b, b->records.len);
 	}
 }
@@ -497,15 +502,17 @@ static void apply_records(struct whole *w)
 
 /* Appends the sample without its bytes. False: it keeps them. */
 static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p, size_t size,
-			  struct buf *out)
+			  struct buf *out, struct whole_counts *counts)
 {
 	const struct whole_life *process;
 	struct trace_record r;
 	enum unwind_end end;
 
-	if (trace_record_decode(&id->layout, p, size, &r) || !r.stack_len)
+	if (trace_record_decode(&id->layout, p, size, &r))
 		return false;
-	process = whole_spaces_find(w->spaces, r.pid, r.time_ns);
+	counts->without_stack += !r.stack_len;
+	process = r.stack_len ? whole_spaces_find(w->spaces, r.pid, r.time_ns) : NULL;
+	counts->unknown += r.stack_len && !process;
 	if (!process)
 		return false;
 	w->stack.nr = unwind_user(w->unwinder, process, r.time_ns, &id->layout, &r,
@@ -528,8 +535,8 @@ static bool find_id(struct whole *w, const uint8_t *p, size_t size, uint32_t kin
 }
 
 /* The records of the block, as they are taken. */
-static void work_on(struct whole *w, const struct block *b, struct buf *out, uint32_t *nr_unwound,
-		    uint32_t *nr_kept)
+static void work_on(struct whole *w, const struct block *b, struct buf *out,
+		    struct whole_counts *counts)
 {
 	const uint8_t *p = (const uint8_t *)b->records.data;
 	struct id id = {.id = 0};
@@ -544,11 +551,11 @@ static void work_on(struct whole *w, const struct block *b, struct buf *out, uin
 			buf_add(out, p + at, size);
 			continue;
 		}
-		if (unwind_sample(w, &id, p + at, size, out)) {
-			++*nr_unwound;
+		if (unwind_sample(w, &id, p + at, size, out, counts)) {
+			counts->unwound++;
 			continue;
 		}
-		++*nr_kept;
+		counts->kept++;
 		buf_add(out, p + at, size);
 	}
 }
@@ -556,7 +563,7 @@ static void work_on(struct whole *w, const struct block *b, struct buf *out, uin
 /* Under the lock, which it leaves meanwhile. */
 static void process_block(struct whole *w, struct block *b)
 {
-	uint32_t nr_unwound = 0, nr_kept = 0;
+	struct whole_counts counts = {0};
 	struct buf out;
 
 	b->is_worked_on = true;
@@ -564,7 +571,7 @@ static void process_block(struct whole *w, struct block *b)
 	pthread_mutex_unlock(&w->lock);
 	apply_records(w);
 	buf_init(&out, b->records.max_bytes + PERF_ABI_MAX_RECORD_BYTES);
-	work_on(w, b, &out, &nr_unwound, &nr_kept);
+	work_on(w, b, &out, &counts);
 	pthread_mutex_lock(&w->lock);
 	b->is_worked_on = false;
 	if (b->is_dropped) {
@@ -577,13 +584,12 @@ static void process_block(struct whole *w, struct block *b)
 
 		buf_fini(&b->records);
 		b->records = out;
-		b->nr_unwound = nr_unwound;
-		b->nr_kept = nr_kept;
+		b->counts = counts;
 		finish_block(w, b, put_bytes);
 		return;
 	}
 	buf_fini(&out);
-	b->nr_kept = nr_unwound + nr_kept;
+	b->counts.kept = counts.unwound + counts.kept;
 	finish_block(w, b, b->records.len);
 }
 
@@ -605,14 +611,6 @@ static void forget(struct whole *w)
 	w->forgotten_ns = now_ns;
 }
 
-static uint64_t own_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void *run(void *arg)
 {
 	struct whole *w = arg;
@@ -627,7 +625,7 @@ static void *run(void *arg)
 			process_block(w, b);
 			continue;
 		}
-		w->counts.unwind_ns = own_ns();
+		w->counts.unwind_ns = clock_thread_cpu_ns();
 		if (!w->nr_open)
 			pthread_cond_broadcast(&w->done);
 		forget(w);

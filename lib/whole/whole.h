@@ -25,7 +25,6 @@ struct whole;
 struct whole_config {
 	const char *machine;         /* as in uname(2) */
 	uint32_t nr_cpus;            /* of queues */
-	uint64_t begun_ns;           /* CLOCK_REALTIME */
 	uint64_t max_bytes;          /* of all queues */
 	int nice;                    /* of the thread */
 	bool (*is_ready)(void *arg); /* what ran before is known; called by the thread */
@@ -60,6 +59,8 @@ void whole_settle(struct whole *w, uint64_t until_ns);
 
 struct whole_counts {
 	uint64_t unwound, kept; /* samples: without bytes, with them */
+	uint64_t unknown;       /* of these: of processes whose mappings are not known */
+	uint64_t without_stack; /* of these: of the kernel's threads */
 	uint64_t refused;       /* calls of whole_put that found no room */
 	uint64_t late;          /* samples that whole_settle did not wait for */
 	uint64_t unwind_ns;     /* CPU time of the thread */

@@ -131,7 +131,6 @@ static void open_recorder(void)
 	const struct profile_facts *facts = profile_session_facts(all.session);
 	const struct whole_config config = {.machine = facts->head.machine,
 					    .nr_cpus = 1,
-					    .begun_ns = clock_realtime_ns(),
 					    .max_bytes = 4 * BATCH_BYTES};
 
 	check(whole_new(&config, &all.whole), "recorder");

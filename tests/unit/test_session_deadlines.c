@@ -22,6 +22,11 @@ uint64_t clock_monotonic_ns(void)
 	return atomic_fetch_add(&now_ns, STEP_NS) + STEP_NS;
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+	return 0;
+}
+
 void clock_triple_now(struct clock_triple *out)
 {
 	uint64_t now = clock_monotonic_ns();
