@@ -118,7 +118,7 @@ function(declare_system_test name kind script tree)
     MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/cpuperf/libcpuperf-agent.so HOOKS=${lib}/cpuperf/libcpuperf-functions.so SPANK=${spank}
     EXAMPLES=${examples_dir} CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
     SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
-  foreach(program known mix heap mapped attached attaches hooked busy phases deaf touch)
+  foreach(program known mix heap mapped attached attaches hooked busy phases deaf touch unwound)
     string(TOUPPER ${program} variable)
     list(APPEND variables ${variable}=$<TARGET_FILE:${program}>)
   endforeach()

@@ -3,6 +3,7 @@
  */
 #include "report/stack.h"
 
+#include "base/array.h"
 #include "profile/processes.h"
 #include "profile/samples.h"
 #include "symbol/symbols.h"
@@ -54,8 +55,7 @@ static uint64_t context_of(const struct trace_record *r)
 	}
 }
 
-/* Marks behind the last address: the recorder unwound it, to the start (one), or to the end of the
- * stack bytes that it had (two). */
+/* Marks behind the last address: the recorder unwound it, and their number says why it ended. */
 static uint64_t nr_last_marks(const struct trace_record *r)
 {
 	uint64_t nr = 0;
@@ -73,6 +73,8 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 {
 	const struct trace_record *r = &sample->record;
 	uint64_t context = context_of(r), max = sample->layout->max_stack, nr = 0, i;
+	static const enum report_end ends[] = {REPORT_END_POINTERS, REPORT_END_WHOLE,
+					       REPORT_END_BYTES, REPORT_END_INVALID};
 	const uint64_t nr_marks = nr_last_marks(r);
 	bool is_first = true;
 
@@ -91,7 +93,7 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 	if (i < r->nr_callchain - nr_marks)
 		s->end = REPORT_END_DEPTH;
 	else if (nr_marks)
-		s->end = nr_marks == 1 ? REPORT_END_WHOLE : REPORT_END_BYTES;
+		s->end = nr_marks < ARRAY_NR(ends) ? ends[nr_marks] : REPORT_END_POINTERS;
 	else if (sample->layout
 		     ->is_heap) /* it unwinds by tables, and the kernel's limit is none of its */
 		s->end = nr >= AGENT_MAX_STACK ? REPORT_END_AGENT : REPORT_END_TABLE;

@@ -88,7 +88,7 @@ static void put_chain(struct buf *out, const struct trace_record *r, size_t nr_k
 			put(out, PERF_CONTEXT_USER);
 		put(out, s->address[i]);
 	}
-	for (int i = s->is_whole ? 1 : 2; i; i--)
+	for (int i = 0; i < (int)s->end; i++)
 		put(out, PERF_CONTEXT_USER);
 	nr = (out->len - at) / WORD - 1;
 	if (!buf_error(out))
@@ -124,7 +124,7 @@ static void put_part(struct buf *out, const uint8_t *from, const uint8_t *to)
 static bool has_longer_chain(const struct trace_record *r, size_t nr_kernel,
 			     const struct whole_stack *s)
 {
-	return !s->is_whole && r->nr_callchain > nr_kernel + 1 &&
+	return s->end != WHOLE_END_START && r->nr_callchain > nr_kernel + 1 &&
 	       r->nr_callchain - nr_kernel - 1 >= s->nr;
 }
 

@@ -5,7 +5,8 @@
  * The user's part of the callchain begins with PERF_CONTEXT_USER. That mark is repeated before an
  * address that is no return address, as of a function that a signal interrupted: readers take the
  * first address behind a mark as it is. It is also the last word of a callchain that reaches the
- * outermost function, and the last two of one that reaches the end of the stack bytes.
+ * outermost function, the last two of one that ends with the stack bytes, and the last three of
+ * one that leaves the stack (enum whole_end).
  */
 #ifndef WHOLE_RECORD_H
 #define WHOLE_RECORD_H
@@ -31,11 +32,17 @@ uint64_t whole_record_id(uint64_t id);
  * are of neither. */
 bool whole_record_kernel(const struct trace_record *r, size_t *nr);
 
+enum whole_end {
+	WHOLE_END_START = 1, /* it reaches the outermost function */
+	WHOLE_END_BYTES,     /* the stack goes on beyond the recorded bytes */
+	WHOLE_END_INVALID,   /* it goes on elsewhere, as below a handler with a stack of its own */
+};
+
 struct whole_stack {
 	uint64_t address[WHOLE_MAX_DEPTH];
 	uint64_t exact[WHOLE_MAX_DEPTH / 64]; /* bits, as of unwind_user */
 	size_t nr;
-	bool is_whole; /* else the stack bytes end before it does */
+	enum whole_end end;
 };
 /* Appends the record of a sample with an id, decoded from bytes in that layout, with this stack, in
  * place of its own, unless that is longer and this one is not whole: as readers do. Errors stick in

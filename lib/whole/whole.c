@@ -323,7 +323,7 @@ size_t whole_put(struct whole *w, uint32_t cpu, const void *const part[2], const
 	left = len[0] - put;
 	if (has_room && len[1] && left && left < sizeof(w->joint))
 		put += put_wrapped(w, q, first + put, left, second, len[1]);
-	if (has_room && put >= len[0])
+	if (has_room && len[1] && put >= len[0])
 		put += put_records(w, q, second + (put - len[0]), len[0] + len[1] - put);
 	pthread_mutex_unlock(&w->lock);
 	return put;
@@ -504,6 +504,16 @@ static void apply_records(struct whole *w)
 static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p, size_t size,
 			  struct buf *out, struct whole_counts *counts)
 {
+	/* of the others a reader may find more, by what it knows of code made at run time */
+	static const enum whole_end ends[] = {
+	    [UNWIND_WHOLE] = WHOLE_END_START,
+	    [UNWIND_NO_REGS] = 0,
+	    [UNWIND_TRUNCATED] = WHOLE_END_BYTES,
+	    [UNWIND_NO_TABLE] = 0,
+	    [UNWIND_INVALID] = WHOLE_END_INVALID,
+	    [UNWIND_MAX] = 0,
+	    [UNWIND_NO_POINTER] = 0,
+	};
 	const struct whole_life *process;
 	struct trace_record r;
 	enum unwind_end end;
@@ -517,9 +527,8 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 		return false;
 	w->stack.nr = unwind_user(w->unwinder, process, r.time_ns, &id->layout, &r,
 				  w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end);
-	w->stack.is_whole = end == UNWIND_WHOLE;
-	return (w->stack.is_whole || end == UNWIND_TRUNCATED) &&
-	       whole_record_add(out, &id->layout, &r, &w->stack);
+	w->stack.end = ends[end];
+	return w->stack.end && whole_record_add(out, &id->layout, &r, &w->stack);
 }
 
 static bool find_id(struct whole *w, const uint8_t *p, size_t size, uint32_t kind, struct id *out)

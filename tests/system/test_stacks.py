@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Are stacks true? Programs whose call chains are known (chains.c, chains.cc, built here in several
-ways) run in one session that samples them in three modes at once: chain (callchain: frame pointers),
-dwarf (user_stack), and the hybrid of both. cpuperf_print --report=stacks must show just the known
+ways) run in one session that samples them in four modes at once: chain (callchain: frame pointers),
+dwarf (user_stack), the hybrid of both, and whole (unwound while it was recorded). cpuperf_print --report=stacks must show just the known
 chain, name by name, in at least SHARE of the samples of the hot function. CPUPERF and CPUPERF_PRINT
 name the programs; the rest is software events and a compiler.
 
@@ -40,7 +40,8 @@ MS_OF = {"handler": 3 * MS, "fork": 4 * MS, "clock": 15 * MS}
 RATE = 1000000
 MODES = {"chain": {"flags": ["callchain"]},
          "hybrid": {"flags": ["callchain", "user_stack"], "stack_bytes": 1024},
-         "dwarf": {"flags": ["user_stack"], "stack_bytes": 8192}}
+         "dwarf": {"flags": ["user_stack"], "stack_bytes": 8192},
+         "whole": {"flags": ["callchain", "user_stack"], "stack_bytes": 8192, "unwind": True}}
 PERF_RATE = 5 * RATE
 
 FP = ["-O1", "-fno-omit-frame-pointer", "-foptimize-sibling-calls"]
@@ -93,7 +94,7 @@ SCENARIOS = {
 # What stands before main: libc's beginnings, which may have names here or not. They have no frame
 # pointers, so that those lead from there to anything.
 TO_START = r"_start; (__libc_start\w*; |\[unknown\] \([^;]*libc[^;]*\); )*"
-BEFORE_MAIN = {"dwarf": TO_START, "nofp hybrid": TO_START, "m32 hybrid": TO_START, "*": r"([^;]+; ){0,4}"}
+BEFORE_MAIN = {"dwarf": TO_START, "whole": TO_START, "nofp hybrid": TO_START, "m32 hybrid": TO_START, "*": r"([^;]+; ){0,4}"}
 OF_ALL = {"every": ("plain", "tail", "handler", "noreturn"), "nofpstatic": ("deep", "handler", "noreturn"),
           "m32": ("plain", "deep", "tail", "handler", "noreturn", "fork")}
 KERNEL = r"(; (asm_|entry_|el0|ret_)\S*.*)?"  # entered while the hot function ran

@@ -524,8 +524,8 @@ TEST(callgraphs)
 	struct spec s;
 
 	parsed(&s, PAIR);
-	s.events[1].max_frequency = 7;
 	for (const struct spec_callgraph *how = spec_callgraphs; how->name; how++) {
+		s.events[1].max_frequency = 7;
 		spec_set_callgraph(&s, how);
 		assert_int_equal(s.events[1].max_frequency, how->is_aggregated ? 0 : 7);
 		assert_int_equal(s.events[0].flags, SPEC_OS | SPEC_USER);
@@ -534,6 +534,7 @@ TEST(callgraphs)
 		assert_int_equal(!how->stack_bytes, !(how->flags & SPEC_USER_STACK));
 		assert_int_equal(s.events[0].is_aggregated, false);
 		assert_int_equal(s.events[1].is_aggregated, how->is_aggregated);
+		assert_int_equal(s.events[1].is_unwound, how->is_unwound);
 	}
 	s.events[1].flags |= SPEC_TIMEBASE;
 	for (const struct spec_callgraph *how = spec_callgraphs; how->name; how++) {

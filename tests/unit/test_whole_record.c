@@ -35,7 +35,7 @@ HOOK(before_each)
 	assert_true(trace_layout_init(&raw, &attr, sizeof(attr)));
 	assert_true(trace_layout_init(&unwound, &a, sizeof(a)));
 	stack = (struct whole_stack){
-	    .address = {0x100, 0x200, 0x300}, .exact = {1}, .nr = 3, .is_whole = true};
+	    .address = {0x100, 0x200, 0x300}, .exact = {1}, .nr = 3, .end = WHOLE_END_START};
 }
 
 static void put(struct buf *b, uint64_t word)
@@ -127,7 +127,7 @@ TEST(an_interrupted_function_follows_a_mark)
 	BUF_AUTO(to, 1 << 16);
 
 	stack.exact[0] = 1 | 1 << 2;
-	stack.is_whole = false;
+	stack.end = WHOLE_END_BYTES;
 	make(&from, NULL, 0, 64);
 	decode(&from, &raw, &r);
 	assert_true(whole_record_add(&to, &raw, &r, &stack));
@@ -145,7 +145,7 @@ TEST(a_longer_chain_by_pointers_stays)
 
 	make(&from, chain, NR(chain), 64);
 	decode(&from, &raw, &r);
-	stack.is_whole = false;
+	stack.end = WHOLE_END_BYTES;
 	assert_true(whole_record_add(&to, &raw, &r, &stack));
 	decode(&to, &unwound, &r);
 	check_chain(&r, chain, NR(chain));

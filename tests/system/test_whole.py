@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Stacks that are unwound while they are recorded: the same as those of a report that unwinds the same bytes, of
+root and of an ordinary user, and of a program whose file is gone."""
+import functools
+import glob
+import json
+import os
+import shlex
+import shutil
+import subprocess
+
+from kit import CPUPERF, PRINT, ordinary_user, output, run, run_checks
+import sampled
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+UNWOUND = os.environ["UNWOUND"]
+CLOCK = ["-e", "cpu_clock", "-F", "4999"]
+ENOUGH = 100  # samples
+
+
+@functools.lru_cache
+def program():
+    """Of C++, without frame pointers; None: there is no compiler."""
+    path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"cpuperf-whole-{os.getpid()}")
+    for compiler in (os.environ.get("CXX", "c++"), "clang++"):
+        if shutil.which(compiler.split()[0]) and subprocess.run(
+                [*shlex.split(compiler), "-O2", "-fomit-frame-pointer", f"{HERE}/whole.cc", "-o", path],
+                stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return path
+    print("skip: a program with exceptions: no compiler of C++ here", flush=True)
+    return None
+
+
+def others():
+    """Programs of the system, as they are there."""
+    commands = {"python3": ["-c", "sum(hash(str(i)) for i in range(60000))"],
+                "perl": ["-e", "my %h; $h{$_ % 997} .= sprintf('%d', $_) for 1..60000; print length join '', sort values %h"],
+                "sqlite3": [":memory:", "with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000) "
+                                        "select count(*), sum(length(hex(i))) from n"]}
+    return [[shutil.which(name), *args] for name, args in commands.items() if shutil.which(name)]
+
+
+def samples_of(folder):
+    """Of all traces: those with stack bytes, and those without."""
+    found = [s for path in glob.glob(f"{folder}/*.cpuperf") if "common" not in path
+             for s in sampled.Trace(path).samples()]
+    return [s for s in found if s.get("stack")], [s for s in found if "stack" not in s]
+
+
+def check_equal(folder):
+    """Of several programs, which one shell starts: each frame, and why a stack ends."""
+    commands = [*([[program(), "150"]] if program() else []), *others()]
+    run(CPUPERF, *CLOCK, "-g=dwarf", "-o", f"{folder}/s", "--", "sh", "-c", "; ".join(map(shlex.join, commands)))
+    done = subprocess.run([UNWOUND, f"{folder}/s/cpuperf.cpsession"], capture_output=True, text=True, check=True)
+    result = json.loads(done.stdout)
+    print(f"  {result}", flush=True)
+    assert result["samples"] >= ENOUGH and not result["differs"], (result, done.stderr[:4000])
+    # but within an exec, which a reader knows better
+    assert result["unwound"] >= 0.98 * result["whole_as_read"], result
+    assert result["bytes"] < result["put_bytes"] / 8, result
+
+
+def check_recorded(folder):
+    """Nothing is needed to read it: samples have no bytes, and the stacks are there."""
+    if not program():
+        return
+    run(CPUPERF, *CLOCK, "-g", "-o", f"{folder}/s", "--", program(), "300")
+    kept, unwound = samples_of(f"{folder}/s")
+    assert len(unwound) >= ENOUGH and len(kept) < 0.1 * len(unwound), (len(kept), len(unwound))
+    stacks = output(PRINT, f"{folder}/s", "--quiet", "--report=stacks", "--output-format=csv")
+    for chain in "main; ", "fall(unsigned int, unsigned int); fall(unsigned int, unsigned int)", "qsort", "handle(int)":
+        assert chain in stacks, (chain, stacks)
+
+
+def check_ordinary_user(folder):
+    if not program() or not (found := ordinary_user(folder, program())):
+        return
+    (cpuperf, copy), how = found
+    run(cpuperf, *CLOCK, "-g", "-o", "s", "--", copy, "300", **how)
+    kept, unwound = samples_of(f"{folder}/s")
+    assert len(unwound) >= ENOUGH and len(kept) < 0.1 * len(unwound), (len(kept), len(unwound))
+
+
+def check_deleted(folder):
+    """The process still has the file, when the recorder reads it."""
+    if not program():
+        return
+    gone = shutil.copy(program(), f"{folder}/gone")
+    run(CPUPERF, *CLOCK, "-g", "--flush-interval=10ms", "-o", f"{folder}/s", "--", gone, "500", "unlink")
+    kept, unwound = samples_of(f"{folder}/s")
+    assert not os.path.exists(gone) and len(unwound) >= ENOUGH, (len(kept), len(unwound))
+
+
+def check_spec(folder):
+    """The key needs what is unwound."""
+    with open(f"{folder}/a.cpspec", "w", encoding="ascii") as out:
+        json.dump({"events": [{"group": "software", "name": "cpu_clock", "rate": 1000000, "flags": ["callchain"],
+                               "unwind": True}]}, out)
+    answer = run(CPUPERF, f"--spec-file={folder}/a.cpspec", "--", "true", code=2, stderr=subprocess.PIPE).stderr
+    assert "unwind needs the flags callchain and user_stack" in answer, answer
+
+
+try:
+    run_checks(globals(), everybody=True)
+finally:
+    if program():
+        os.unlink(program())

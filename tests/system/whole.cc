@@ -1,0 +1,86 @@
+/*
+ * whole MS [unlink]: uses a CPU for so many ms, in code whose stacks are hard to unwind: it throws
+ * through frames, sorts with a function that libc calls, works in handlers of signals on a stack of
+ * their own, and on frames of any size. With unlink, it removes its file first.
+ */
+#include <alloca.h>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+static volatile unsigned long sum;
+
+__attribute__((noinline)) static void spin(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sum = sum * 31 + i;
+}
+
+__attribute__((noinline)) static void handle(int)
+{
+	spin(3000);
+}
+
+__attribute__((noinline)) static void fall(unsigned depth, unsigned bytes)
+{
+	char *room = static_cast<char *>(alloca(bytes));
+	std::string text(room ? "a text that is longer than what fits into a string" : "");
+
+	memset(room, 1, bytes);
+	if (!depth)
+		throw std::runtime_error(text);
+	fall(depth - 1, bytes + 16);
+	sum += static_cast<unsigned long>(room[bytes / 2]);
+}
+
+static int compare(const void *a, const void *b)
+{
+	spin(20);
+	return *static_cast<const int *>(a) - *static_cast<const int *>(b);
+}
+
+__attribute__((noinline)) static void sort()
+{
+	int numbers[64];
+
+	for (int i = 0; i < 64; i++)
+		numbers[i] = i * 37 % 64;
+	qsort(numbers, 64, sizeof(numbers[0]), compare);
+}
+
+__attribute__((noinline)) static void catches(unsigned depth)
+{
+	try {
+		fall(depth, 32);
+	} catch (const std::exception &e) {
+		sum += strlen(e.what());
+		spin(1000);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static char other[64 << 10];
+	stack_t stack = {};
+	struct sigaction act = {};
+	const std::function<void()> all[] = {[] { catches(12); }, sort, [] { raise(SIGUSR1); }};
+	const clock_t end = argc > 1 ? CLOCKS_PER_SEC / 1000 * atoi(argv[1]) : 0;
+
+	stack.ss_sp = other;
+	stack.ss_size = sizeof(other);
+	act.sa_handler = handle;
+	act.sa_flags = SA_ONSTACK;
+	if (sigaltstack(&stack, nullptr) || sigaction(SIGUSR1, &act, nullptr))
+		return 1;
+	if (argc > 2 && unlink(argv[0]))
+		return 1;
+	while (clock() < end)
+		for (const auto &one : all)
+			one();
+	return 0;
+}
