@@ -76,7 +76,7 @@ _cpuperf() {
 		return
 		;;
 	--callgraph | -g)
-		COMPREPLY=($(compgen -W "fp dwarf hybrid aggregate" -- "$cur"))
+		COMPREPLY=($(compgen -W "whole fp dwarf hybrid aggregate" -- "$cur"))
 		return
 		;;
 	--pid | -p)

@@ -344,7 +344,7 @@ def check_mistakes(folder):
             (["-F", "0"], "--frequency: error: frequency must be an integer from 1 to"),
             (["-c", "x"], "--period: error: rate must be an integer"),
             (["-F", "99", "-c", "99"], "--frequency and --period are mutually exclusive"),
-            (["-g=lbr"], "--callgraph=lbr: not one of fp dwarf hybrid aggregate"),
+            (["-g=lbr"], "--callgraph=lbr: not one of whole fp dwarf hybrid aggregate"),
             (["-e"], "--event needs a value"),
             (["--list-events", "-e", "page_faults"], "mutually exclusive")):
         done = measure(folder, *args, code=2)

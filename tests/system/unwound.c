@@ -129,9 +129,8 @@ static void add_records(void)
 static void open_recorder(void)
 {
 	const struct profile_facts *facts = profile_session_facts(all.session);
-	const struct whole_config config = {.machine = facts->head.machine,
-					    .nr_cpus = 1,
-					    .max_bytes = 4 * BATCH_BYTES};
+	const struct whole_config config = {
+	    .machine = facts->head.machine, .nr_cpus = 1, .max_bytes = 4 * BATCH_BYTES};
 
 	check(whole_new(&config, &all.whole), "recorder");
 	add_records();
