@@ -117,6 +117,13 @@ static const struct {
     {"no mark, in the kernel", PERF_RECORD_MISC_KERNEL, 0, {K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
     {"no mark, in the program", PERF_RECORD_MISC_USER, 0, {U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
     {"no first mark", PERF_RECORD_MISC_KERNEL, 0, {K + 9, USER, U + 5}, {K + 9, U + 5}, 2, 1},
+    {"interrupted, by the recorder",
+     PERF_RECORD_MISC_USER,
+     0,
+     {USER, U + 9, U + 5, USER, U + 3},
+     {U + 9, U + 4, U + 3},
+     3,
+     0},
     {"no mark, in a guest", PERF_RECORD_MISC_GUEST_USER, 0, {U + 9, USER, U + 5}, {U + 5}, 1, 0},
     {"guest",
      PERF_RECORD_MISC_KERNEL,
@@ -792,4 +799,24 @@ TEST(no_room)
 	assert_int_equal(s.address[1001], U + 1002);
 	assert_int_equal(s.address[1023], U + 1024);
 	buf_fini(&bytes);
+}
+
+/* The marks at the end of a callchain that the recorder unwound. */
+TEST(ends_of_unwound_chains)
+{
+	static const enum report_end ends[] = {REPORT_END_POINTERS, REPORT_END_WHOLE,
+					       REPORT_END_BYTES, REPORT_END_INVALID,
+					       REPORT_END_POINTERS};
+	static const uint64_t words[] = {USER, U + 9, U + 5, USER, USER, USER, USER};
+	static struct report_stack s;
+	BUF_AUTO(bytes, 1 << 10);
+
+	for (size_t i = 0; i < NR(ends); i++) {
+		const struct profile_sample sample =
+		    sample_of(chain_of(PERF_RECORD_MISC_USER, words, 3 + i, &bytes));
+
+		report_stack_make(NULL, NULL, &sample, true, &s);
+		assert_int_equal(s.nr, 2);
+		assert_int_equal(s.end, ends[i]);
+	}
 }
