@@ -66,7 +66,7 @@ static bool is_known(void *arg)
 {
 	const struct sampling *g = arg;
 
-	return g->plan->target.is_command || surveyor_is_done(&g->surveyor);
+	return g->plan->target.is_command || atomic_load(&g->surveyor.is_surveyed);
 }
 
 /* Without it samples keep their bytes. */
@@ -429,7 +429,7 @@ int sampling_start(struct sampling *g, struct err *e)
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "
 			  "missing");
-	if (rc == 0 && g->whole)
+	if (rc == 0 && g->whole && g->surveyor.is_running)
 		(void)whole_start(g->whole); /* without the thread samples keep their bytes */
 	if (rc)
 		return err_set(e, rc, "sampling cannot start: %s", strerror(-rc));

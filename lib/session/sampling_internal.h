@@ -40,8 +40,9 @@ struct sampling {
 	struct trace_packer *packer;    /* NULL: samples are not packed */
 	struct trace_packer *stacks;    /* then packs those that are added up; NULL: not yet */
 	struct common common;
-	struct whole *whole; /* NULL: nothing is unwound */
-	struct buf unwound;  /* records on their way to a file */
+	struct whole *whole;              /* NULL: nothing is unwound */
+	struct buf unwound;               /* records on their way to a file */
+	struct whole_counts whole_before; /* up to the last boundary */
 	struct idle idle;
 	struct paced *paced; /* borrowed */
 	struct surveyor surveyor;

@@ -169,19 +169,30 @@ static void settle(struct sampling *g, const struct session_iteration *it)
 			     clock_monotonic_ns() + (uint64_t)(is_last ? LAST_MS : PAUSE_MS) * MS);
 }
 
-static void note_unwound(struct sampling *g)
+static void note_unwound(struct sampling *g, uint32_t iteration)
 {
+	const struct whole_counts before = g->whole_before;
 	struct whole_counts c;
 
 	if (!g->whole)
 		return;
-	c = whole_counts(g->whole);
+	c = g->whole_before = whole_counts(g->whole);
 	log_verbose(1,
 		    "stacks: %" PRIu64 " unwound, %" PRIu64 " kept as bytes (%" PRIu64
 		    " of unknown mappings, %" PRIu64 " without a stack, %" PRIu64
-		    " not unwound in time; %" PRIu64 " times no room), in %" PRIu64 " us",
-		    c.unwound, c.kept, c.unknown, c.without_stack, c.late, c.refused,
-		    c.unwind_ns / 1000);
+		    " not unwound in time), in %" PRIu64 " us",
+		    c.unwound, c.kept, c.unknown, c.without_stack, c.late, c.unwind_ns / 1000);
+	if (c.late > before.late)
+		notes_add(g->notes, 0,
+			  "iteration %u: %" PRIu64 " samples were not unwound in time and keep the "
+			  "bytes of their stacks",
+			  iteration, c.late - before.late);
+	if (c.refused > before.refused)
+		notes_add(
+		    g->notes, 0,
+		    "iteration %u: too many samples waited to be unwound, and others keep the "
+		    "bytes of their stacks",
+		    iteration);
 }
 
 /* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */
@@ -209,7 +220,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 		one = sampling_write_unwound(g, t, why);
 		rc = rc ?: one;
 	}
-	note_unwound(g);
+	note_unwound(g, it->iteration);
 	g->max_rate = max_rate;
 	note_added(g, it);
 	note_held(g, it);

@@ -79,7 +79,7 @@ struct whole_spaces {
 	struct buf records;      /* not applied yet */
 	struct waiting *waiting; /* owned; of them */
 	size_t nr_waiting, waiting_room;
-	bool is_damaged; /* records are missing: nothing is known any more */
+	bool is_damaged; /* no memory, or a limit: nothing is known any more */
 };
 
 struct whole_spaces *whole_spaces_new(void)
@@ -426,6 +426,14 @@ static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool
 		life->ready_ns = r->time_ns;
 }
 
+void whole_spaces_lose(struct whole_spaces *s)
+{
+	for (uint32_t i = 0; i < s->processes.nr; i++)
+		for (struct whole_life *life = ((struct process *)dict_at(&s->processes, i))->life;
+		     life; life = life->before)
+			life->is_known = false;
+}
+
 /* ---- records */
 
 static void apply(struct whole_spaces *s, const struct waiting *w)
@@ -452,7 +460,7 @@ static void apply(struct whole_spaces *s, const struct waiting *w)
 		apply_map(s, &r, w->is_made);
 		break;
 	case PERF_RECORD_LOST:
-		s->is_damaged = true;
+		whole_spaces_lose(s);
 		break;
 	default:
 		break;

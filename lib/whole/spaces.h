@@ -32,6 +32,9 @@ void whole_spaces_add(struct whole_spaces *s, const void *records, size_t len, b
 /* From here on what is added last is known: after the records of all rings up to now. */
 void whole_spaces_apply(struct whole_spaces *s);
 
+/* Records are missing: of the processes that there are nothing is known until their next exec. */
+void whole_spaces_lose(struct whole_spaces *s);
+
 /* What the process was at that time; NULL: not known. Valid until the next change. */
 const struct whole_life *whole_spaces_find(const struct whole_spaces *s, uint32_t pid,
 					   uint64_t time_ns);

@@ -31,7 +31,7 @@ enum {
 	MAX_RECORDS_BYTES = 64 << 20, /* of tasks and mappings that wait for the thread */
 };
 #define TABLES_MAX_BYTES (UINT64_C(256) << 20)
-#define TABLES_MAX_NS    UINT64_C(20000000000)
+#define TABLES_MAX_NS    UINT64_C(10000000000)
 #define PAUSE_NS         UINT64_C(20000000)    /* between two questions whether all is known */
 #define FORGET_NS        UINT64_C(10000000000) /* samples are younger */
 
@@ -84,6 +84,7 @@ struct whole {
 	struct buf records[2]; /* swapped with side and made */
 	uint64_t forgotten_ns;
 	bool is_ready;
+	bool is_losing; /* records that it has taken are not all */
 };
 
 static bool find_living(void *arg, const struct elf_wanted *wanted, size_t i,
@@ -489,6 +490,8 @@ static void take_records(struct whole *w)
 	w->made = w->records[1];
 	w->records[0] = side;
 	w->records[1] = made;
+	w->is_losing = w->has_lost;
+	w->has_lost = false;
 }
 
 static void apply_records(struct whole *w)
@@ -496,6 +499,8 @@ static void apply_records(struct whole *w)
 	whole_spaces_add(w->spaces, w->records[0].data, w->records[0].len, false);
 	whole_spaces_add(w->spaces, w->records[1].data, w->records[1].len, true);
 	whole_spaces_apply(w->spaces);
+	if (w->is_losing)
+		whole_spaces_lose(w->spaces);
 	buf_reset(&w->records[0]);
 	buf_reset(&w->records[1]);
 }

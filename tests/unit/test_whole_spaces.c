@@ -204,6 +204,9 @@ TEST(lost_records_make_all_unknown)
 	assert_string_equal(at(PID, 12, 0x1500), "/a+500");
 	whole_spaces_add(spaces, lost, sizeof(lost), false);
 	assert_string_equal(at(PID, 20, 0x1500), "unknown");
+	begin(PID, 30);
+	map(PID, 32, 0x1000, 0x2000, "/b");
+	assert_string_equal(at(PID, 35, 0x1500), "/b+500");
 }
 
 TEST(what_was_replaced_is_forgotten)
