@@ -38,6 +38,9 @@ struct unwind_maps {
 		     struct unwind_mapping *out);
 	/* The file of a mapping of kind UNWIND_OBJECT_FILE. */
 	void (*want)(void *arg, const struct unwind_mapping *m, struct unwind_file *out);
+	/* Whether code of the mapping (NULL: none is known), whose table is not known, may be left
+	 * by its frame pointer. NULL: always. */
+	bool (*may_guess)(void *arg, const void *process, const struct unwind_mapping *m);
 	void *arg;
 };
 

@@ -19,7 +19,6 @@ struct unwinder {
 	struct unwind_tables *tables; /* owned */
 	unwind_find_made_fn *find_made;
 	void *arg;
-	bool is_strict;
 };
 
 /* One unwinding of one sample. */
@@ -62,7 +61,6 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **out)
 	u->maps = config->maps;
 	u->find_made = config->find_made;
 	u->arg = config->arg;
-	u->is_strict = config->is_strict;
 	u->tables = unwind_tables_new(config->finder, &config->maps, config->vdso, m);
 	if (!u->tables) {
 		mem_free(u);
@@ -126,8 +124,17 @@ static enum cfi_end step_from_syscall(struct walk *w)
 	return CFI_GOES_ON;
 }
 
-static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
-				const struct unwind_at *at)
+/* Code of which nothing is known but where it is. */
+static enum cfi_end guess_step(struct walk *w, const struct unwind_mapping *m)
+{
+	const struct unwind_maps *maps = &w->u->maps;
+
+	return maps->may_guess && !maps->may_guess(maps->arg, w->process, m) ? CFI_NO_TABLE
+									     : step_by_pointer(w);
+}
+
+static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
+				const struct cfi_row *row, const struct unwind_at *at)
 {
 	enum cfi_end end;
 	uint64_t fp;
@@ -151,7 +158,7 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 			return CFI_WHOLE;
 		return step_by_pointer(w);
 	default:
-		return w->u->is_strict ? CFI_NO_TABLE : step_by_pointer(w);
+		return guess_step(w, m);
 	}
 }
 
@@ -179,13 +186,13 @@ static enum cfi_end step(struct walk *w)
 	struct unwind_at at;
 
 	if (!find_mapping(w, address, &m))
-		return w->u->is_strict ? CFI_NO_TABLE : step_by_pointer(w);
+		return guess_step(w, NULL);
 	/* Only a handler's return address points into the vdso. */
 	if (w->u->machine->has_vdso_sigreturn && !w->frame.is_exact && m.kind == UNWIND_OBJECT_VDSO)
 		return cfi_frame_by_sigframe(&w->frame);
 	if (w->frame.machine == &cfi_machine_i386 && m.kind == UNWIND_OBJECT_VDSO)
 		return check_step(w, cfi_frame_by_vdso32(&w->frame));
-	return step_by_row(w, find_row(w, &m, address, &at), &at);
+	return step_by_row(w, &m, find_row(w, &m, address, &at), &at);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -261,7 +268,7 @@ static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 	row = find_row(w, &m, address, &at);
 	if (row->is_signal || is_in_chain(w, row, pointed))
 		return CFI_NO_TABLE;
-	return step_by_row(w, row, &at);
+	return step_by_row(w, &m, row, &at);
 }
 
 size_t unwind_to_chain(struct unwinder *u, const void *process, uint64_t time_ns,

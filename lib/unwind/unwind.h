@@ -38,9 +38,6 @@ struct unwinder_config {
 					same boot; NULL: none */
 	unwind_find_made_fn *find_made; /* NULL: none is known */
 	void *arg;
-	/* Ends a stack where a mapping or its file is not known, in place of a step by the frame
-	 * pointer. */
-	bool is_strict;
 };
 
 enum unwind_end {

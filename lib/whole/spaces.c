@@ -11,17 +11,23 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/sys.h"
 #include "trace/record.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 enum {
 	MAX_WAITING_BYTES = 64 << 20, /* records between two calls of whole_spaces_apply */
 	MAX_REPLACED = 1024,          /* of a space */
+	ASK_NS = 100000000,           /* between two looks for a map of code */
 };
 
 /* An object, by what its mappings say of it. */
@@ -53,11 +59,15 @@ struct space {
 
 struct whole_life {
 	struct whole_life *before; /* owned; the one before it, of the same process */
+	uint32_t pid, first_pid;   /* and that of what it was forked from */
 	struct space *space;
 	uint64_t from_ns;
 	uint64_t ready_ns; /* of an exec: when the kernel had mapped all; UINT64_MAX: not yet */
 	uint64_t to_ns;    /* UINT64_MAX: it has not ended */
 	bool is_known;     /* its first mappings are known, too */
+	bool has_dump;     /* of code made at run time, which has tables */
+	uint64_t asked_ns; /* when a map of such code was looked for */
+	bool has_map;
 };
 
 struct process {
@@ -302,6 +312,7 @@ static struct whole_life *begin_life(struct whole_spaces *s, uint32_t pid, uint6
 		return NULL;
 	life->from_ns = from_ns;
 	life->to_ns = UINT64_MAX;
+	life->pid = life->first_pid = pid;
 	for (at = &p->life; *at && (*at)->from_ns > from_ns; at = &(*at)->before)
 		continue;
 	life->before = *at;
@@ -333,6 +344,8 @@ static void apply_fork(struct whole_spaces *s, const struct trace_record *r)
 	if (life->space)
 		life->space->nr_users++;
 	life->is_known = parent->is_known;
+	life->has_dump = parent->has_dump;
+	life->first_pid = parent->first_pid;
 	life->ready_ns = parent->ready_ns;
 }
 
@@ -401,6 +414,14 @@ static uint32_t add_object(struct whole_spaces *s, const struct trace_record *r)
 	return number;
 }
 
+/* jit-PID.dump, which is mapped to say that it is there. */
+static bool is_dump(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && begins(name, "/jit-") && strstr(name, ".dump");
+}
+
 static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool is_made)
 {
 	struct whole_life *life = any_life(s, r->pid, r->time_ns);
@@ -421,6 +442,7 @@ static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool
 		return;
 	}
 	life->is_known |= is_made;
+	life->has_dump |= is_dump(r->name);
 	add_map(space, &m);
 	if (life->ready_ns == UINT64_MAX && (is_made || strcmp(r->name, "[vdso]") == 0))
 		life->ready_ns = r->time_ns;
@@ -559,9 +581,42 @@ static void want_file(void *arg, const struct unwind_mapping *m, struct unwind_f
 				    .inode = o->inode};
 }
 
+static bool is_map_there(uint32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	return sys()->fstatat(AT_FDCWD, path, &st, 0) == 0;
+}
+
+/* A compiler at run time may write a map of its code. That of Python has trampolines with frames of
+ * their own, which a reader knows by their names. */
+static bool has_map(struct whole_life *life)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+
+	if (life->asked_ns && now_ns < life->asked_ns + ASK_NS)
+		return life->has_map;
+	life->asked_ns = now_ns;
+	life->has_map = is_map_there(life->pid) || is_map_there(life->first_pid);
+	return life->has_map;
+}
+
+/* Code that was made at run time, as a reader does where it has no table of it. The life is that of
+ * whole_spaces_find. */
+static bool may_guess(void *arg, const void *process, const struct unwind_mapping *m)
+{
+	struct whole_life *life = (struct whole_life *)process;
+
+	(void)arg;
+	return m && m->kind == UNWIND_OBJECT_MEMORY && !life->has_dump && !has_map(life);
+}
+
 struct unwind_maps whole_spaces_maps(struct whole_spaces *s)
 {
-	return (struct unwind_maps){.find = find_mapping, .want = want_file, .arg = s};
+	return (struct unwind_maps){
+	    .find = find_mapping, .want = want_file, .may_guess = may_guess, .arg = s};
 }
 
 bool whole_spaces_holder(const struct whole_spaces *s, const char *path, uint64_t inode,

@@ -101,8 +101,8 @@ static int make_unwinder(struct whole *w)
 	const struct elf_reader_config reader = {.max_bytes = TABLES_MAX_BYTES,
 						 .max_ns = TABLES_MAX_NS};
 	struct elf_finder_config finder = {0};
-	struct unwinder_config unwinder = {
-	    .maps = whole_spaces_maps(w->spaces), .machine = w->config.machine, .is_strict = true};
+	struct unwinder_config unwinder = {.maps = whole_spaces_maps(w->spaces),
+					   .machine = w->config.machine};
 	struct clock_triple now;
 	int rc = elf_reader_new(&reader, &w->reader);
 

@@ -78,7 +78,7 @@ static inline void test_want_file(void *lookup, const struct unwind_mapping *m,
 
 static inline struct unwind_maps test_maps(struct profile_lookup *l)
 {
-	return (struct unwind_maps){test_find_mapping, test_want_file, l};
+	return (struct unwind_maps){.find = test_find_mapping, .want = test_want_file, .arg = l};
 }
 
 static inline void test_map(struct profile_lookup *l, uint64_t start, uint64_t end, uint64_t offset,

@@ -11,6 +11,7 @@
 #include "whole/spaces.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PID = 10, CHILD = 11 };
 
@@ -221,6 +222,45 @@ TEST(what_was_replaced_is_forgotten)
 	whole_spaces_forget(spaces, 35);
 	assert_string_equal(at(PID, 15, 0x1500), "unknown");
 	assert_string_equal(at(PID, 35, 0x1500), "/b+500");
+}
+
+/* Code that was made at run time is left by its frame pointer, unless it may have tables or
+ * trampolines; other code is not. */
+TEST(guesses)
+{
+	const struct whole_life *life;
+	struct unwind_mapping m;
+	char path[64];
+	FILE *f;
+
+	begin(PID, 1);
+	map(PID, 10, 0x1000, 0x2000, "//anon");
+	map(PID, 10, 0x3000, 0x4000, "/a");
+	whole_spaces_apply(spaces);
+	life = whole_spaces_find(spaces, PID, 20);
+	assert_true(maps.find(maps.arg, life, 0x1500, 20, &m));
+	assert_true(maps.may_guess(maps.arg, life, &m));
+	assert_true(maps.find(maps.arg, life, 0x3500, 20, &m));
+	assert_false(maps.may_guess(maps.arg, life, &m));
+	assert_false(maps.may_guess(maps.arg, life, NULL));
+	map(PID, 30, 0x5000, 0x6000, "/x/jit-10.dump");
+	whole_spaces_apply(spaces);
+	life = whole_spaces_find(spaces, PID, 40);
+	assert_true(maps.find(maps.arg, life, 0x1500, 40, &m));
+	assert_false(maps.may_guess(maps.arg, life, &m));
+
+	begin((uint32_t)getpid(), 1);
+	map((uint32_t)getpid(), 10, 0x1000, 0x2000, "//anon");
+	make_fork((uint32_t)getpid(), CHILD, 20);
+	whole_spaces_apply(spaces);
+	life = whole_spaces_find(spaces, CHILD, 30);
+	assert_true(maps.find(maps.arg, life, 0x1500, 30, &m));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fclose(f);
+	assert_false(maps.may_guess(maps.arg, life, &m));
+	unlink(path);
 }
 
 TEST(hostile_records)
