@@ -92,14 +92,18 @@ struct whole_spaces {
 	bool is_damaged; /* no memory, or a limit: nothing is known any more */
 };
 
+static void init_processes(struct dict *d)
+{
+	dict_init(d, sizeof(struct process), DICT_KEY(struct process, pid), WHOLE_MAX_PIDS);
+}
+
 struct whole_spaces *whole_spaces_new(void)
 {
 	struct whole_spaces *s = mem_zalloc(sizeof(*s));
 
 	if (!s)
 		return NULL;
-	dict_init(&s->processes, sizeof(struct process), DICT_KEY(struct process, pid),
-		  WHOLE_MAX_PIDS);
+	init_processes(&s->processes);
 	dict_init_texts(&s->paths, sizeof(const char *), WHOLE_MAX_OBJECTS, WHOLE_MAX_TEXT_BYTES);
 	dict_init(&s->objects, sizeof(struct object), DICT_KEY(struct object, path),
 		  WHOLE_MAX_OBJECTS);
@@ -656,8 +660,37 @@ static void forget(struct process *p, uint64_t before_ns)
 	life->before = NULL;
 }
 
+/* A dict forgets nothing: the processes that are left go into a new one. */
+static void remove_forgotten(struct whole_spaces *s)
+{
+	struct dict left;
+
+	init_processes(&left);
+	for (uint32_t i = 0; i < s->processes.nr; i++) {
+		const struct process *p = dict_at(&s->processes, i);
+		struct process *kept = p->life ? dict_get(&left, &p->pid) : NULL;
+
+		if (p->life && !kept) { /* no memory: another time */
+			dict_fini(&left);
+			return;
+		}
+		if (kept)
+			kept->life = p->life;
+	}
+	dict_fini(&s->processes);
+	s->processes = left;
+}
+
 void whole_spaces_forget(struct whole_spaces *s, uint64_t before_ns)
 {
-	for (uint32_t i = 0; i < s->processes.nr; i++)
-		forget(dict_at(&s->processes, i), before_ns);
+	size_t nr_left = 0;
+
+	for (uint32_t i = 0; i < s->processes.nr; i++) {
+		struct process *p = dict_at(&s->processes, i);
+
+		forget(p, before_ns);
+		nr_left += p->life != NULL;
+	}
+	if (s->processes.nr > 1024 && nr_left < s->processes.nr / 2)
+		remove_forgotten(s);
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 enum {
-	WHOLE_MAX_PIDS = 1 << 18,
+	WHOLE_MAX_PIDS = 1 << 17,       /* that have not been forgotten */
 	WHOLE_MAX_MAPPINGS = 1 << 16,   /* of a process */
 	WHOLE_MAX_OBJECTS = 1 << 16,    /* of all */
 	WHOLE_MAX_TEXT_BYTES = 8 << 20, /* of their paths */

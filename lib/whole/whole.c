@@ -615,14 +615,18 @@ static bool is_ready(struct whole *w)
 	return w->is_ready;
 }
 
-static void forget(struct whole *w)
+/* Under the lock, which it leaves meanwhile. False: it is not due. */
+static bool forget(struct whole *w)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	const uint64_t now_ns = clock_monotonic_ns(), before_ns = w->forgotten_ns;
 
-	if (now_ns < w->forgotten_ns + FORGET_NS)
-		return;
-	whole_spaces_forget(w->spaces, w->forgotten_ns);
+	if (now_ns < before_ns + FORGET_NS)
+		return false;
 	w->forgotten_ns = now_ns;
+	pthread_mutex_unlock(&w->lock);
+	whole_spaces_forget(w->spaces, before_ns);
+	pthread_mutex_lock(&w->lock);
+	return true;
 }
 
 static void *run(void *arg)
@@ -642,7 +646,8 @@ static void *run(void *arg)
 		w->counts.unwind_ns = clock_thread_cpu_ns();
 		if (!w->nr_open)
 			pthread_cond_broadcast(&w->done);
-		forget(w);
+		if (forget(w))
+			continue;
 		(void)thread_cond_wait(&w->wake, &w->lock,
 				       w->is_ready ? UINT64_MAX : clock_monotonic_ns() + PAUSE_NS);
 	}

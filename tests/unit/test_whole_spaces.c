@@ -269,6 +269,35 @@ TEST(guesses)
 	unlink(path);
 }
 
+static void make_exit(uint32_t pid, uint64_t time_ns)
+{
+	const struct survey_task task = {pid, pid, time_ns};
+	const uint32_t kind = PERF_RECORD_EXIT;
+	BUF_AUTO(b, 1 << 16);
+
+	survey_record_fork(&b, &task, PID, PID); /* the same layout */
+	memcpy(b.data, &kind, sizeof(kind));
+	add(&b, false);
+}
+
+TEST(processes_that_ended_make_room)
+{
+	uint64_t time_ns = 100;
+
+	begin(PID, 1);
+	map(PID, 10, 0x1000, 0x2000, "/a");
+	for (uint32_t pid = 1000; pid < 1000 + 2 * WHOLE_MAX_PIDS; pid++) {
+		make_fork(PID, pid, ++time_ns);
+		make_exit(pid, ++time_ns);
+		if (pid % 4096)
+			continue;
+		assert_string_equal(at(pid, time_ns, 0x1500), "/a+500");
+		whole_spaces_forget(spaces, time_ns + 1);
+		assert_string_equal(at(pid, time_ns, 0x1500), "unknown");
+	}
+	assert_string_equal(at(PID, time_ns, 0x1500), "/a+500");
+}
+
 /* What a failed allocation loses is not known; nothing is made up. */
 static int run_all(void *arg)
 {
