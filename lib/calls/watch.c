@@ -68,12 +68,11 @@ static void tell(struct calls_watch *w, const bool *was_out, uint64_t time_ns)
 	const struct calls_watch_config *c = &w->config;
 
 	for (size_t i = 0; i < c->list->nr; i++) {
-		uint64_t cost = c->list->function[i].cost_ns;
-		double seconds = (double)time_ns / 1e9;
+		double cost = c->list->function[i].cost_ns, seconds = (double)time_ns / 1e9;
 
-		if (!w->is_out[i] || was_out[i] || !cost)
+		if (!w->is_out[i] || was_out[i] || cost <= 0)
 			continue;
-		c->left_out(c->arg, i, (uint64_t)((double)(w->cost_ns[i] / cost) / seconds),
+		c->left_out(c->arg, i, (uint64_t)((double)w->cost_ns[i] / cost / seconds + 0.5),
 			    (double)w->cost_ns[i] / (double)time_ns);
 	}
 }

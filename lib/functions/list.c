@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,8 +337,7 @@ static bool has_cold(const struct functions_list *l, const char *name)
 
 	if (!l->nr_cold)
 		return false;
-	memcpy(text, name, strlen(name));
-	memcpy(text + strlen(name), ".cold", sizeof(".cold"));
+	snprintf(text, sizeof(text), "%s.cold", name);
 	return bsearch(&key, l->cold, l->nr_cold, sizeof(key), by_name);
 }
 

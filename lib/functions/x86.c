@@ -230,7 +230,7 @@ static size_t word_bytes(const struct decoder *d)
 /* The distance of a jump, or an immediate value. */
 static bool read_rest(struct decoder *d, char what, int64_t *distance)
 {
-	int8_t near;
+	uint8_t near;
 	int32_t far;
 
 	*distance = 0;
@@ -258,8 +258,8 @@ static bool read_rest(struct decoder *d, char what, int64_t *distance)
 	case 'J':
 		if (!skip(d, 1))
 			return false;
-		near = (int8_t)d->code[d->at - 1];
-		*distance = near;
+		near = d->code[d->at - 1];
+		*distance = near < 0x80 ? near : near - 0x100;
 		return true;
 	case 'j': /* with 66 CPUs differ in its length */
 		if (d->is_short || !skip(d, 4))

@@ -126,7 +126,9 @@ static int run(const struct hooks *h, char **command)
 	int status;
 
 	if (child == 0) {
-		setenv("LD_PRELOAD", getenv("HOOKS"), 1);
+		const char *library = getenv("HOOKS");
+
+		setenv("LD_PRELOAD", library ? library : "", 1);
 		setenv(HOOKS_VARIABLE, hooks_socket(h), 1);
 		execvp(command[0], command);
 		_exit(127);

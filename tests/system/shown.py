@@ -56,7 +56,8 @@ def are_titles(shown, printed):
 
 def shape(line):
     """Without what differs from run to run. A sign, a unit, an error and what aligns columns are no shape."""
-    line = re.sub(r"0x[0-9a-f]+|[▁-▏]+", "#", line.strip())
+    line = re.sub(r"^(Host|Machine|CPU|Kernel)  +.*", r"\1 #", line.strip())  # of a session: others on each machine
+    line = re.sub(r"0x[0-9a-f]+|[▁-▏]+", "#", line)
     line = re.sub(NUMBER + UNIT, "#", line)
     line = re.sub(r"\s+", " ", line).replace(" ± # %", "").replace(" ± #", "").replace("# to #", "#").replace("≥ ", "")
     line = line.removesuffix("; # more are omitted")
