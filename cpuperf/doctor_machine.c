@@ -310,7 +310,7 @@ static void try_libraries(struct doctor *d, struct doctor_finding *out)
 		return;
 	}
 	doctor_set_libraries(out, &own, " libraries that cpuperf loads",
-			     "-g=dwarf (the default) and -g=hybrid need none; or a distribution "
+			     "-g (the default of commands) and -g=hybrid need none; or a distribution "
 			     "that builds with them (Fedora, Ubuntu 24.04)");
 }
 

@@ -202,7 +202,7 @@ static void try_libraries(struct doctor *d, struct doctor_finding *out)
 		doctor_set(out, DOCTOR_UNKNOWN, "it loads none at its start", "");
 		return;
 	}
-	doctor_set_libraries(out, p, "", "-g=dwarf (the default) and -g=hybrid need none");
+	doctor_set_libraries(out, p, "", "-g (the default of commands) and -g=hybrid need none");
 }
 
 #define OF_POINTERS "with -g=fp and -g=aggregate its callers are missing"

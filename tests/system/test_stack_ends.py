@@ -21,7 +21,7 @@ CAUSES = {"limit": "truncated at kernel.perf_event_max_stack",
           "pointers": "ending at code without frame pointers",
           "piece": "reaching beyond the recorded piece of stack",
           "bytes": "reaching beyond the recorded stack bytes"}
-REMEDIES = {"limit": "sysctl kernel.perf_event_max_stack=1024", "pointers": "-g=dwarf, or programs",
+REMEDIES = {"limit": "sysctl kernel.perf_event_max_stack=1024", "pointers": "-g, or programs",
             "piece": '"stack_bytes": 16384', "bytes": '"stack_bytes": 65528'}
 DEEP = f"deep{LIMIT + 73}"
 # What each lacks, by how callers are recorded.
