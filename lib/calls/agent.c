@@ -1,13 +1,16 @@
 /*
  * Calls added up in the program by the agent (hooks/hooks.h), which what the compiler has put into
- * the functions calls: of a command that loads it at its start, without any right. It costs a
- * twentieth of what the kernel does for a call, so functions that have it are measured by it; but
- * it takes no samples of single calls, and does not know how long calls were on a CPU.
+ * the functions calls, or else what the agent writes over their first instructions: of a command
+ * that loads it at its start, without any right. It costs a twentieth of what the kernel does for a
+ * call, so functions that have it are measured by it; but it takes no samples of single calls, and
+ * does not know how long calls were on a CPU.
  *
  * An event is measured in one way. If only some of its functions are prepared, it is the kernel
- * that measures all of them, where it may; else those that are.
+ * that measures all of them, where it may; else those that are, and the others are counted by
+ * replacing instructions (x86-64).
  */
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "calls/calls.h"
@@ -34,7 +37,6 @@ struct agent_way {
 	uint32_t *number; /* owned; the hooks' number of a function; HOOKLESS: it has none */
 	struct hooks_limits said;
 	bool has_said;
-	size_t nr_hookless;
 	/* What was asked for last. */
 	uint32_t bucket[HOOKS_BUCKETS];
 };
@@ -42,6 +44,12 @@ struct agent_way {
 #define HOOKLESS UINT32_MAX
 
 /* --- whose event it is */
+
+#ifdef __x86_64__
+enum { HAS_PATCHES = true };
+#else
+enum { HAS_PATCHES = false };
+#endif
 
 static size_t nr_prepared(const struct event_row *row)
 {
@@ -81,14 +89,16 @@ bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
 
 	if (strcmp(plan->spec->function_way, "any") != 0)
 		return strcmp(plan->spec->function_way, "program") == 0;
-	return nr && !find_obstacle(plan, p) &&
+	return (nr || HAS_PATCHES) && !find_obstacle(plan, p) &&
 	       (nr == p->event.row->nr_functions || calls_kernel_try(plan->host, &unused) != 0);
 }
 
 const char *calls_remedy(const struct plan *plan, const struct plan_event *p)
 {
 	const char *obstacle =
-	    p->event.row->functions && nr_prepared(p->event.row) ? find_obstacle(plan, p) : NULL;
+	    p->event.row->functions && (HAS_PATCHES || nr_prepared(p->event.row))
+		? find_obstacle(plan, p)
+		: NULL;
 
 	if (obstacle)
 		return obstacle;
@@ -131,28 +141,51 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 		f->cost_ns = (uint32_t)functions_prepared_ns(f->place->prepared);
 		config->has_times |= f->is_timed;
 		a->number[i] = HOOKLESS;
-		a->nr_hookless += f->place->prepared == FUNCTIONS_PREPARED_NOT;
 		if (f->place->prepared == FUNCTIONS_PREPARED_NOT)
+			f->way = TRACE_FUNCTION_PATCHED;
+		if (f->way && !HAS_PATCHES)
 			continue;
 		a->number[i] = (uint32_t)config->nr;
 		a->place[config->nr++] = f->place;
 	}
 	config->place = a->place;
+	config->patches = HAS_PATCHES;
 	return 0;
 }
 
 static const char *why_not(const struct plan *plan, const struct calls_list *list)
 {
 	if (!plan->target.is_command)
-		return "the compiler has prepared these functions for an agent in a command that "
-		       "cpuperf starts";
-	if (!ARRAY_ANY(f, list->function, list->nr, f->place->prepared != FUNCTIONS_PREPARED_NOT))
+		return "the agent measures functions in a command that cpuperf starts";
+	if (!HAS_PATCHES &&
+	    !ARRAY_ANY(f, list->function, list->nr, f->place->prepared != FUNCTIONS_PREPARED_NOT))
 		return "the compiler has not prepared these functions: build the program with "
 		       "-finstrument-functions, or measure with --function-way=kernel";
 	if (plan->has_control)
-		return "--control cannot disable what the compiler has put into functions: use "
+		return "--control cannot disable what counts in functions: use "
 		       "--windows, --delay or --function-way=kernel";
 	return plan->compiled_refused;
+}
+
+/* Why the function is not measured; NULL: it is. */
+static const char *refusal_of(const struct agent_way *a, size_t function)
+{
+	if (a->number[function] == HOOKLESS)
+		return "the compiler has not prepared it";
+	return hooks_refused(a->hooks, a->number[function]);
+}
+
+static int refuse_all(const struct agent_way *a, struct err *e)
+{
+	for (size_t i = 0; i < a->list->nr; i++)
+		if (!refusal_of(a, i))
+			return 0;
+	err_set(e, -ENOTSUP, "%.120s is not measured in the program: %s%s",
+		a->list->function[0].place->name, refusal_of(a, 0),
+		a->list->nr > 1 ? "; nor is any other of these functions" : "");
+	err_hint(e, "measure with --function-way=kernel (cpuperf-rights(7)), or build the program "
+		    "with -finstrument-functions");
+	return -ENOTSUP;
 }
 
 static int open_way(const struct plan *plan, struct calls_list *list, void **out, struct err *e)
@@ -170,7 +203,7 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 	a->plan = plan;
 	a->list = list;
 	config.arg = a;
-	rc = choose_places(a, &config) ?: hooks_open(&config, &a->hooks, e);
+	rc = choose_places(a, &config) ?: hooks_open(&config, &a->hooks, e) ?: refuse_all(a, e);
 	if (rc) {
 		close_way(a);
 		return rc == -ENOMEM ? rc : -ENOTSUP; /* no right would help */
@@ -291,6 +324,32 @@ static uint32_t nr_buckets(const void *way)
 
 enum { NR_LIMITS = 5 };
 
+/* Of processes whose code could not be changed, as a reason has been added. */
+static void note_unplaced(const struct agent_way *a, const struct hooks_limits *now,
+			  struct notes *notes)
+{
+	static const struct {
+		int error;
+		const char *text;
+	} reasons[] = {
+	    {EACCES, "their code may not be written (SELinux, or a sandbox)"},
+	    {EPERM, "their code may not be written (a sandbox)"},
+	    {ESTALE, "their code is not what the file has"},
+	    {ENOSPC, "they are too many"},
+	    {ERANGE, "what they refer to is too far away"},
+	    {EBUSY, "the program has threads before it begins"},
+	};
+	const char *text = "no memory near their code";
+
+	if (now->unplaced <= a->said.unplaced)
+		return;
+	for (size_t i = 0; i < ARRAY_NR(reasons); i++)
+		if (reasons[i].error == now->unplaced_error)
+			text = reasons[i].text;
+	notes_add(notes, 0, "%u functions are not counted in a process: %s",
+		  now->unplaced - a->said.unplaced, text);
+}
+
 /* Of processes that have ended, too, so each number only grows: what is new is said. */
 static void note_limits(struct agent_way *a, struct notes *notes)
 {
@@ -319,18 +378,50 @@ static void note_limits(struct agent_way *a, struct notes *notes)
 	for (size_t i = 0; i < NR_LIMITS; i++)
 		if (rows[i].nr && rows[i].nr < INT64_MAX)
 			notes_add(notes, 0, "%" PRIu64 " %s", rows[i].nr, rows[i].text);
+	note_unplaced(a, &now, notes);
 	*was = now;
 }
 
-/* Once. */
-static void note_hookless(struct agent_way *a, struct notes *notes)
+enum { MAX_NAMED = 4, MAX_NOTE_BYTES = 900, MAX_NAME_BYTES = 160 };
+
+/* Those that have the same reason as the function, if it is the first one of them. */
+static void note_same(const struct agent_way *a, size_t function, struct notes *notes)
 {
-	if (!a->has_said && a->nr_hookless)
-		notes_add(notes, 0,
-			  "%zu of %zu functions are not measured: the compiler has not prepared "
-			  "them, and the kernel permits no programs that would count their calls "
-			  "(cpuperf-rights(7))",
-			  a->nr_hookless, a->list->nr);
+	const char *why = refusal_of(a, function);
+	BUF_AUTO(names, MAX_NOTE_BYTES);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->list->nr; i++) {
+		const char *other = refusal_of(a, i);
+
+		if (!other || strcmp(other, why) != 0)
+			continue;
+		if (i < function)
+			return;
+		if (nr++ < MAX_NAMED)
+			buf_printf(&names, "%s%.*s", nr > 1 ? ", " : "", MAX_NAME_BYTES,
+				   a->list->function[i].place->name);
+	}
+	if (nr > MAX_NAMED)
+		buf_printf(&names, " and %zu more", nr - MAX_NAMED);
+	notes_add(notes, 0, "not measured: %s: %s", buf_str(&names), why);
+}
+
+/* Once. Reasons are few. */
+static void note_refused(struct agent_way *a, struct notes *notes)
+{
+	enum { MAX_REASONS = 32 };
+	const char *said[MAX_REASONS];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->list->nr && !a->has_said; i++) {
+		const char *why = refusal_of(a, i);
+
+		if (!why || nr == MAX_REASONS || ARRAY_ANY(s, said, nr, strcmp(*s, why) == 0))
+			continue;
+		said[nr++] = why;
+		note_same(a, i, notes);
+	}
 	a->has_said = true;
 }
 
@@ -352,7 +443,7 @@ static void add_notes(void *way, struct notes *notes)
 	struct agent_way *a = way;
 
 	note_silence(a, notes);
-	note_hookless(a, notes);
+	note_refused(a, notes);
 	note_limits(a, notes);
 }
 

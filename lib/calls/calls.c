@@ -237,7 +237,7 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 		*to = (struct trace_function){
 		    .event = c->list.event[i],
 		    .flags = flags,
-		    .way = c->way->number,
+		    .way = f->way ?: c->way->number,
 		    .bits = c->way->bits(c->opened),
 		    .address = f->place->address,
 		    .calls = now->calls - before->calls,

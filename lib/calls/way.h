@@ -27,6 +27,7 @@ struct calls_function {
 	const struct functions_place *place; /* borrowed from the plan */
 	uint64_t events;                     /* a bit for each, by its number in the list */
 	bool is_kept;                        /* an event that has it asks for it at any cost */
+	uint32_t way;                        /* set by the way; 0: the way's number */
 	bool is_timed;                       /* set by the way: its calls have times */
 	/* Set by the way: what a call costs, and how much of that lies in its wall time. */
 	uint32_t cost_ns, inside_ns;

@@ -11,6 +11,7 @@
 #include "elf/file.h"
 #include "elf/reader.h"
 #include "functions/functions.h"
+#include "hooks/plans.h"
 #include "wire/functions.h"
 #include "wire/wire.h"
 
@@ -18,17 +19,20 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 _Static_assert((int)HOOKS_BUCKETS == (int)WIRE_FUNCTIONS_BUCKETS, "buckets");
+_Static_assert((int)PATCH_MOVED_BYTES == (int)WIRE_FUNCTIONS_MOVED, "bytes that are moved");
 
-enum { MAX_PROCESSES = 1024, SOME_PROCESSES = 64, NOWHERE = UINT32_MAX };
+enum { MAX_PROCESSES = 1024, SOME_PROCESSES = 64, MAX_SOCKET_BYTES = 64, NOWHERE = UINT32_MAX };
 
 struct spot {
 	struct wire_functions_place at;
+	uint64_t address; /* in the file's segments */
 	uint32_t place;
 };
 
@@ -57,6 +61,7 @@ struct part {
 
 struct function {
 	struct part ended, all; /* of processes that have ended; of all, at the last reading */
+	const char *refused;    /* constant */
 };
 
 struct hooks {
@@ -67,6 +72,8 @@ struct hooks {
 	size_t nr_files, file_room;
 	struct function *functions; /* owned; of each place */
 	bool *is_out;               /* owned; the same */
+	bool has_plans;             /* programs are changed when they start */
+	char socket[MAX_SOCKET_BYTES];
 	struct hooks_limits ended, all;
 
 	/* What the wire's thread changes: */
@@ -118,6 +125,7 @@ static bool find_spot(const struct elf_file *elf, struct spot *s, const struct f
 			continue;
 		s->at.offset = p->address - segment.address + segment.offset;
 		s->at.size = p->size;
+		s->address = p->address;
 		return true;
 	}
 	return false;
@@ -130,17 +138,58 @@ static int compare_spots(const void *a, const void *b)
 	return x->at.offset < y->at.offset ? -1 : x->at.offset > y->at.offset;
 }
 
+static void set_plan(struct spot *s, const struct patch_plan *p)
+{
+	s->at.site = p->address - s->address + s->at.offset;
+	s->at.len = p->len;
+	s->at.moved_len = p->moved_len;
+	memcpy(s->at.old, p->old, sizeof(s->at.old));
+}
+
+/* What the compiler has not prepared is changed by the agent. */
+static int plan_spots(struct hooks *h, const struct elf_file *elf, struct elf_reader *reader,
+		      struct file *f)
+{
+	struct hooks_plan *plans = mem_calloc(f->nr + 1, sizeof(*plans));
+	size_t nr = 0;
+	int rc;
+
+	if (!plans)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr; i++) {
+		plans[nr].place = h->config.place[f->spots[i].place];
+		nr += plans[nr].place->prepared == FUNCTIONS_PREPARED_NOT;
+	}
+	rc = nr ? hooks_plans_make(elf, f->path, reader, plans, nr) : 0;
+	for (size_t i = 0, k = 0; i < f->nr && k < nr && rc == 0; i++) {
+		struct spot *s = &f->spots[i];
+
+		if (plans[k].place != h->config.place[s->place])
+			continue;
+		h->functions[s->place].refused = plans[k].refused;
+		h->has_plans |= !plans[k].refused;
+		if (!plans[k].refused)
+			set_plan(s, &plans[k].plan);
+		k++;
+	}
+	mem_free(plans);
+	return rc;
+}
+
 /* The places of a file that cannot be read have no calls. */
-static void find_spots(const struct hooks *h, struct elf_reader *reader, struct file *f)
+static int find_spots(struct hooks *h, struct elf_reader *reader, struct file *f)
 {
 	struct err unused = {0};
 	struct elf_file *elf;
 	struct stat st;
 	size_t nr = 0;
+	int rc;
 
 	if (elf_file_open(reader, f->path, &elf, &st, &unused)) {
+		for (size_t i = 0; i < f->nr; i++)
+			h->functions[f->spots[i].place].refused = "its file cannot be read";
 		f->nr = 0;
-		return;
+		return 0;
 	}
 	f->major = major(st.st_dev);
 	f->minor = minor(st.st_dev);
@@ -153,7 +202,9 @@ static void find_spots(const struct hooks *h, struct elf_reader *reader, struct 
 	}
 	f->nr = nr;
 	qsort(f->spots, nr, sizeof(*f->spots), compare_spots);
+	rc = h->config.patches ? plan_spots(h, elf, reader, f) : 0;
 	elf_file_close(elf);
+	return rc;
 }
 
 static int find_places(struct hooks *h)
@@ -164,10 +215,9 @@ static int find_places(struct hooks *h)
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < h->nr_files; i++)
-		find_spots(h, reader, &h->files[i]);
+	rc = ARRAY_RUN(i, h->nr_files, find_spots(h, reader, &h->files[i]));
 	elf_reader_free(reader);
-	return 0;
+	return rc;
 }
 
 /* Devices of some file systems have another number in mappings than stat(2) says. */
@@ -313,6 +363,10 @@ static void add_limits(const struct process *p, struct hooks_limits *to)
 	to->joined += l.joined;
 	to->patched += l.patched;
 	to->unpatched += l.unpatched;
+	to->placed += l.placed;
+	to->unplaced += l.unplaced;
+	if (l.unplaced)
+		to->unplaced_error = l.unplaced_error;
 }
 
 /* Number 0 is of the agent. */
@@ -470,10 +524,13 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 	h->is_out = mem_calloc(config->nr ?: 1, sizeof(*h->is_out));
 	rc = h->functions && h->is_out ? find_places(h) ?: want_places(h) : -ENOMEM;
 	rc = rc ? err_set(e, rc, "no memory for functions: %s", strerror(-rc)) : open_wire(h, e);
-	if (rc)
+	if (rc) {
 		hooks_close(h);
-	else
-		*out = h;
+		return rc;
+	}
+	/* A program that is to be changed connects at its start; others when they call a place. */
+	snprintf(h->socket, sizeof(h->socket), "%s%s", wire_name(h->wire), h->has_plans ? "+" : "");
+	*out = h;
 	return rc;
 }
 
@@ -501,5 +558,10 @@ void hooks_close(struct hooks *h)
 
 const char *hooks_socket(const struct hooks *h)
 {
-	return wire_name(h->wire);
+	return h->socket;
+}
+
+const char *hooks_refused(const struct hooks *h, size_t place)
+{
+	return h->functions[place].refused;
 }

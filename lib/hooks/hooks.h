@@ -31,6 +31,7 @@ struct hooks_config {
 	const struct functions_place *const *place;
 	size_t nr;
 	bool has_times; /* else calls are counted, which costs a fourth */
+	bool patches;   /* also counts what is not prepared, by replacing instructions */
 	/* Whether the process is measured, as far as it connects; NULL: each is. */
 	bool (*is_wanted)(void *arg, uint32_t pid);
 	/* As wire_config.may_connect. */
@@ -42,7 +43,10 @@ struct hooks_config {
 int hooks_open(const struct hooks_config *config, struct hooks **out, struct err *e);
 /* The programs go on, and count no longer. NULL is fine. */
 void hooks_close(struct hooks *h);
+/* The value of the variable. */
 const char *hooks_socket(const struct hooks *h);
+/* Why a place that is not prepared is not measured; constant. NULL: it is. */
+const char *hooks_refused(const struct hooks *h, size_t place);
 
 /* From now on the places for which is_out is true are measured no longer, and the others again; a
  * place that was first called since the last reading follows at the next one. Any thread. */
@@ -69,6 +73,8 @@ struct hooks_limits {
 	uint64_t untimed;            /* calls whose end was not seen, or that were too deep */
 	uint32_t joined;             /* threads whose calls have no times: too many at a time */
 	uint32_t patched, unpatched; /* entries of NOPs, by the compiler */
+	uint32_t placed, unplaced;   /* other places that the agent was to change */
+	int unplaced_error;          /* why not, of one of them: as errno; 0: not known */
 	uint64_t nameless; /* calls of what is no place: of others, or of no known mapping */
 };
 void hooks_limits(const struct hooks *h, struct hooks_limits *out);

@@ -17,7 +17,9 @@ enum {
 	COUNTED_AT = 24,
 	POPPED_CX = 25,
 	POPPED_AX = 29,
-	SHARED_BYTES = 10 + 4 + 2,
+	/* In the last one, where it calls: between the push and the pop. */
+	MEET_PUSHED = 1,
+	MEET_POPPED = 1 + 5 + 10 + 2 + 1,
 	MAX_NUMBER = INT32_MAX / COUNTER_BYTES,
 };
 
@@ -92,14 +94,35 @@ static void put_counting(struct writer *w, const struct patch_counter *c)
 
 static void put_shared(struct writer *w, const struct patch_counter *c)
 {
-	const uint8_t begin = w->t->len;
 	const uint64_t counter = c->shared + (uint64_t)c->number * COUNTER_BYTES;
 
 	put(w, (const uint8_t[]){0x48, 0xb9}, 2); /* movabs $counter, %rcx */
 	put(w, &counter, sizeof(counter));
 	put(w, (const uint8_t[]){0xf0, 0x48, 0xff, 0x01}, 4); /* lock incq (%rcx) */
-	put(w, (const uint8_t[]){0xeb, (uint8_t)(COUNTED_AT - (begin + SHARED_BYTES))}, 2);
-	w->t->code[JRCXZ_END - 1] = (uint8_t)(begin - JRCXZ_END);
+}
+
+static void put_meet(struct writer *w, const struct patch_counter *c)
+{
+	put(w, (const uint8_t[]){0x50, 0xb9}, 2); /* push %rax; mov $number, %ecx */
+	put(w, &c->number, sizeof(c->number));
+	put(w, (const uint8_t[]){0x48, 0xb8}, 2); /* movabs $meet, %rax */
+	put(w, &c->meet, sizeof(c->meet));
+	put(w, (const uint8_t[]){0xff, 0xd0, 0x58}, 3); /* call *%rax; pop %rax */
+}
+
+/* Where a thread without a block goes. */
+static void put_last(struct writer *w, const struct patch_counter *c)
+{
+	struct patch_trampoline *t = w->t;
+
+	t->shared_at = t->len;
+	t->is_met = c->meet;
+	t->code[JRCXZ_END - 1] = (uint8_t)(t->len - JRCXZ_END);
+	if (t->is_met)
+		put_meet(w, c);
+	else
+		put_shared(w, c);
+	put(w, (const uint8_t[]){0xeb, (uint8_t)(COUNTED_AT - (t->len + 2))}, 2);
 }
 
 /* --- moved instructions */
@@ -201,7 +224,7 @@ int patch_move(const struct patch_plan *plan, const struct patch_counter *counte
 		put_all(&w, plan);
 	else
 		put_callee(&w, plan);
-	put_shared(&w, counter);
+	put_last(&w, counter);
 	make_replacement(&w, plan);
 	if (w.rc == 0)
 		*out = t;
@@ -213,8 +236,11 @@ int patch_move(const struct patch_plan *plan, const struct patch_counter *counte
 /* By the counting code. */
 static uint8_t pushed_at(const struct patch_trampoline *t, uint64_t at)
 {
-	if (at >= t->len - (uint64_t)SHARED_BYTES)
-		return 2 * WORD;
+	if (at >= t->shared_at)
+		return t->is_met && at - t->shared_at >= MEET_PUSHED &&
+				       at - t->shared_at < MEET_POPPED
+			   ? 3 * WORD
+			   : 2 * WORD;
 	if (at < PUSHED_AX || at >= POPPED_AX)
 		return 0;
 	return at < PUSHED_CX || at >= POPPED_CX ? WORD : 2 * WORD;

@@ -14,6 +14,9 @@
  *	(moved instructions; jmp back)
  *	shared: movabs $shared+number*8, %rcx; lock incq (%rcx); jmp counted
  *
+ * or, so that such a thread can get a block, the last line is
+ *	shared: push %rax; mov $number, %ecx; movabs $meet, %rax; call *%rax; pop %rax; jmp counted
+ *
  * lahf was missing in the first processors of 64 bits (until 2006): the caller asks CPUID.
  */
 #ifndef PATCH_MOVE_H
@@ -27,6 +30,8 @@ struct patch_counter {
 	uint32_t number; /* of the function */
 	int32_t block;   /* where the thread-local pointer is, from %fs:0 */
 	uint64_t shared; /* address of the block for threads that have none */
+	uint64_t meet;   /* of what such a thread calls instead, which counts; 0: nothing. It keeps all
+			    registers but %rax, %rcx and flags */
 };
 
 struct patch_trampoline {
@@ -34,6 +39,8 @@ struct patch_trampoline {
 	uint8_t code[PATCH_TRAMPOLINE_BYTES];
 	uint8_t len;
 	uint8_t replacement[PATCH_SITE_BYTES]; /* what is written at the plan's address */
+	uint8_t shared_at; /* the last part */
+	bool is_met;
 	uint8_t nr_moved;
 	struct {
 		uint8_t from, to;     /* of plan.address, of address */

@@ -41,7 +41,9 @@ _Static_assert(sizeof(struct functions_row) == 64 && sizeof(struct functions_oct
 		   sizeof(struct functions_wanted_file) == 512,
 	       "the layout is that of the agent");
 _Static_assert(WIRE_FUNCTIONS_BUCKETS == FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_MEMORY_OCTAVE &&
-		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH,
+		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH &&
+		   (int)WIRE_FUNCTIONS_MOVED == (int)FUNCTIONS_MEMORY_MOVED &&
+		   sizeof(struct functions_wanted_place) == 48,
 	       "buckets and paths");
 
 struct wire_functions {
@@ -71,6 +73,16 @@ void wire_functions_configure(struct wire_functions_config *config, bool has_tim
 	    (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.cycles - from.cycles));
 }
 
+static void write_place(struct functions_wanted_place *to, const struct wire_functions_place *from)
+{
+	*to = (struct functions_wanted_place){.offset = from->offset,
+					      .size = from->size,
+					      .site = from->site,
+					      .len = from->len,
+					      .moved_len = from->moved_len};
+	memcpy(to->old, from->old, sizeof(to->old));
+}
+
 static void write_wanted(void *at, const struct wire_functions_file *files, size_t nr)
 {
 	struct functions_wanted *head = at;
@@ -88,8 +100,7 @@ static void write_wanted(void *at, const struct wire_functions_file *files, size
 		if (strlen(files[i].path) < sizeof(file[i].path))
 			memcpy(file[i].path, files[i].path, strlen(files[i].path));
 		for (size_t j = 0; j < files[i].nr; j++)
-			place[head->nr_places++] = (struct functions_wanted_place){
-			    files[i].place[j].offset, files[i].place[j].size};
+			write_place(&place[head->nr_places++], &files[i].place[j]);
 	}
 }
 
@@ -340,7 +351,10 @@ void wire_functions_limits(const struct wire_functions *f, struct wire_functions
 	*out = (struct wire_functions_limits){.missed = READ(h->missed),
 					      .joined = READ(h->nr_joined),
 					      .patched = READ(h->nr_patched),
-					      .unpatched = READ(h->nr_unpatched)};
+					      .unpatched = READ(h->nr_unpatched),
+					      .placed = READ(h->nr_placed),
+					      .unplaced = READ(h->nr_unplaced)};
+	out->unplaced_error = (int)(READ(h->unplaced_error) & 0xfff);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
 

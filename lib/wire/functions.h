@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_FUNCTIONS_BUCKETS = 624, WIRE_FUNCTIONS_PATH = 472 };
+enum { WIRE_FUNCTIONS_BUCKETS = 624, WIRE_FUNCTIONS_PATH = 472, WIRE_FUNCTIONS_MOVED = 19 };
 
 struct wire_functions;
 
@@ -27,6 +27,10 @@ struct wire_functions_config {
 /* A file in which calls are measured, and where in it. */
 struct wire_functions_place {
 	uint64_t offset, size; /* in the file; size 0: at the offset alone */
+	/* What is replaced, where the compiler has put no call (patch/plan.h): in the file. len 0:
+	 * nothing. */
+	uint64_t site;
+	uint8_t len, moved_len, old[WIRE_FUNCTIONS_MOVED];
 };
 struct wire_functions_file {
 	const char *path;
@@ -84,6 +88,8 @@ struct wire_functions_limits {
 	uint64_t untimed; /* calls that began and whose end was not seen, or without a time */
 	uint32_t joined;  /* threads whose calls have no times, as there were too many */
 	uint32_t patched, unpatched; /* entries that the compiler prepared */
+	uint32_t placed, unplaced;   /* places where instructions were replaced, and others */
+	int unplaced_error;          /* why, of the last one: as errno; 0: not known */
 };
 void wire_functions_limits(const struct wire_functions *f, struct wire_functions_limits *out);
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-	FUNCTIONS_MEMORY_VERSION = 1,
+	FUNCTIONS_MEMORY_VERSION = 2,
 	FUNCTIONS_MEMORY_MAGIC = 0x4b4e4643, /* "CFNK" */
 	FUNCTIONS_MEMORY_NUMBER_BITS = 16,   /* of a place's word, above it the address */
 	FUNCTIONS_MEMORY_MAX = 1 << 15,      /* functions */
@@ -28,6 +28,7 @@ enum {
 	FUNCTIONS_MEMORY_SLOTS = 128,
 	FUNCTIONS_MEMORY_OBJECTS = 256,
 	FUNCTIONS_MEMORY_PATH = 472,
+	FUNCTIONS_MEMORY_MOVED = 19, /* bytes of a wanted place: PATCH_MOVED_BYTES */
 	/* As a trace's histogram: TRACE_HISTOGRAM_BITS, TRACE_HISTOGRAM_BUCKETS. */
 	FUNCTIONS_MEMORY_BITS = 4,
 	FUNCTIONS_MEMORY_OCTAVES = 39, /* of 2^bits buckets each */
@@ -71,6 +72,10 @@ struct functions_header {
 	 * time of their caller, which includes that. Tried with the function of number 0, which is
 	 * the agent's own. 0: not tried. */
 	uint64_t inner, outer;
+	/* Wanted places where the program's instructions were replaced, and those where this could
+	 * not be done, with the last error. */
+	uint32_t nr_placed, nr_unplaced;
+	uint32_t unplaced_error; /* as errno has it */
 };
 
 struct functions_slot {
@@ -130,6 +135,12 @@ struct functions_wanted_file {
 
 struct functions_wanted_place {
 	uint64_t offset, size; /* in the file */
+	/* What the agent replaces there, as patch/plan.h has it: what is in the file, and how many
+	 * bytes. len 0: nothing, as the compiler has put a call there. */
+	uint64_t site;
+	uint8_t len, moved_len;
+	uint8_t old[FUNCTIONS_MEMORY_MOVED];
+	uint8_t unused[3];
 };
 
 /* Where a function's word is, or behind it, in order. */

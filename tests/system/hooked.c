@@ -115,9 +115,13 @@ static void write_calls(const struct hooks *h, FILE *out)
 	hooks_limits(h, &l);
 	fprintf(out,
 		"limits\tprocesses=%u\tmissed=%" PRIu64 "\tuntimed=%" PRIu64
-		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\tprepared=%u\n",
+		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\tprepared=%u"
+		"\tplaced=%u\tunplaced=%u\n",
 		l.processes, l.missed, l.untimed, l.joined, l.patched, l.unpatched, l.nameless,
-		prepared);
+		prepared, l.placed, l.unplaced);
+	for (size_t i = 0; i < nr; i++)
+		if (hooks_refused(h, i))
+			fprintf(out, "refused\t%s\t%s\n", places[i].name, hooks_refused(h, i));
 }
 
 static int run(const struct hooks *h, char **command)
@@ -147,8 +151,9 @@ int main(int argc, char **argv)
 	FILE *out;
 	int rc;
 
-	if (argc > 1 && strcmp(argv[1], "-c") == 0) {
-		config.has_times = false;
+	while (argc > 1 && argv[1][0] == '-') {
+		config.has_times &= strcmp(argv[1], "-c") != 0;
+		config.patches |= strcmp(argv[1], "-p") == 0;
 		argc--;
 		argv++;
 	}

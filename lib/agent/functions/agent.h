@@ -12,7 +12,8 @@
  * connects at its first call, so that one which only executes another program costs nothing.
  *
  * Files: hooks.c (what each call passes), entries.c (calls in which no register may change),
- * connect.c (the recorder, slots of threads, what is mapped), patch.c (entries of NOPs).
+ * connect.c (the recorder, slots of threads, what is mapped), patch.c (entries of NOPs), places.c
+ * (entries of functions that are not prepared).
  */
 #ifndef AGENT_FUNCTIONS_AGENT_H
 #define AGENT_FUNCTIONS_AGENT_H
@@ -35,6 +36,7 @@ struct agent_local {
 	uint8_t is_busy;     /* it connects */
 	uint8_t is_joined;   /* its slot is that of several threads */
 	uint8_t has_times, is_cycles; /* as the header's wants */
+	uint8_t is_meeting;           /* it is in agent_placed */
 	struct functions_row *rows;
 	struct functions_frame *frames, *top, *end; /* top: the next one */
 	struct functions_slot *slot;
@@ -47,21 +49,33 @@ struct agent_state {
 	const uint32_t *alive; /* the number of the connection; in a child by fork 0 */
 	struct functions_header *shared;
 	const struct functions_wanted *wanted; /* NULL: nothing is */
+	bool has_places;                       /* instructions were replaced */
 	uint64_t *places;
 	uint64_t factor;
 };
 
 extern __thread struct agent_local agent_local;
+/* The rows as words, for the code of places.c; NULL: the thread has none of its own, or has not
+ * met any. */
+extern __thread uint64_t *agent_words;
 extern struct agent_state agent;
 
 /* Connects the process and the thread as needed. False: the call is not measured. */
 bool agent_attach(struct agent_local *t);
 /* Whether it is measured, what is at the address. */
 bool agent_is_wanted(uintptr_t function);
+/* What is mapped there, as the recorder sees it, and what is measured of it. NULL: nothing. */
+const struct functions_object *agent_find_object(uintptr_t address);
+const struct functions_wanted_file *agent_find_wanted(const struct functions_object *o);
 /* The number of a function that find did not find; FUNCTIONS_MEMORY_MAX: it has none. */
 uint32_t agent_add(uintptr_t function);
 /* As the two, for a caller whose registers stay, also those of vectors. The number. */
 uint32_t agent_meet(uintptr_t where);
+static inline const struct functions_wanted_place *agent_places_of(const struct functions_wanted *w)
+{
+	return (const void *)((const struct functions_wanted_file *)(const void *)(w + 1) +
+			      w->nr_files);
+}
 /* What is called where a function begins, and changes no register. */
 #if defined(__x86_64__)
 #define AGENT_SAVES __attribute__((no_caller_saved_registers))
@@ -71,6 +85,13 @@ AGENT_SAVES void agent_begin(void);
 AGENT_SAVES void agent_end(void);
 /* agent_meet, with all registers saved. */
 AGENT_SAVES uint32_t agent_meet_saved(uintptr_t where);
+/* Replaces what the recorder has planned. In the only thread. */
+void agent_place_all(void);
+/* Of a connection that is not the first one: the numbers are those in the code. */
+void agent_place_again(void);
+/* What is called by the code of places.c, with the number of the word in %ecx. Saves all but %rax,
+ * %rcx and flags. */
+void agent_placed(void);
 #endif
 
 /* What the compiler calls. */

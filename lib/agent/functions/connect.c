@@ -113,7 +113,7 @@ static void add_mapped(uintptr_t function)
 	(void)syscall(SYS_close, fd);
 }
 
-static const struct functions_object *find_object(uintptr_t function)
+const struct functions_object *agent_find_object(uintptr_t function)
 {
 	const struct functions_header *h = agent.shared;
 	const struct functions_object *o = (const void *)((const char *)h + h->objects);
@@ -129,12 +129,12 @@ static const struct functions_object *find_object(uintptr_t function)
  * connected is not measured then. */
 static const struct functions_object *see_object(uintptr_t function)
 {
-	const struct functions_object *o = find_object(function);
+	const struct functions_object *o = agent_find_object(function);
 
 	if (o || agent.shared->nr_objects >= FUNCTIONS_MEMORY_OBJECTS || prctl(PR_GET_SECCOMP) != 0)
 		return o;
 	add_mapped(function);
-	return find_object(function);
+	return agent_find_object(function);
 }
 
 /* --- what is measured */
@@ -163,21 +163,24 @@ static bool has_place(const struct functions_wanted_place *place, uint64_t nr, u
 	       offset - place[low - 1].offset < (place[low - 1].size ? place[low - 1].size : 1);
 }
 
-bool agent_is_wanted(uintptr_t function)
+const struct functions_wanted_file *agent_find_wanted(const struct functions_object *o)
 {
 	const struct functions_wanted *w = agent.wanted;
-	const struct functions_object *o = w ? see_object(function) : NULL;
 	const struct functions_wanted_file *file = (const void *)(w + 1);
-	const struct functions_wanted_place *place;
 
-	if (!o)
-		return false;
-	place = (const void *)(file + w->nr_files);
-	for (uint32_t i = 0; i < w->nr_files; i++)
+	for (uint32_t i = 0; w && i < w->nr_files; i++)
 		if (is_mapped(&file[i], o))
-			return has_place(place + file[i].first, file[i].nr,
-					 o->offset + (function - o->start));
-	return false;
+			return &file[i];
+	return NULL;
+}
+
+bool agent_is_wanted(uintptr_t function)
+{
+	const struct functions_object *o = agent.wanted ? see_object(function) : NULL;
+	const struct functions_wanted_file *file = o ? agent_find_wanted(o) : NULL;
+
+	return file && has_place(agent_places_of(agent.wanted) + file->first, file->nr,
+				 o->offset + (function - o->start));
 }
 
 /* --- functions */
@@ -397,6 +400,20 @@ static uint32_t *make_alive(void)
 	return page;
 }
 
+/* Behind it may be a sign that there are places (hooks_socket). */
+static uint32_t read_number(const char *value)
+{
+	char name[64];
+	size_t len = value ? strlen(value) : 0;
+
+	if (!len || len >= sizeof(name))
+		return 0;
+	memcpy(name, value, len + 1);
+	if (name[len - 1] == '+')
+		name[len - 1] = '\0';
+	return cpuperf_mark_number(name);
+}
+
 /* A child by fork has its parent's number, whatever the program did to its environment. */
 static bool connect_once(void)
 {
@@ -407,7 +424,7 @@ static bool connect_once(void)
 	if (!recorder) {
 		if (!environ) /* the C library is not ready */
 			return false;
-		recorder = cpuperf_mark_number(getenv("CPUPERF_FUNCTIONS"));
+		recorder = read_number(getenv("CPUPERF_FUNCTIONS"));
 	}
 	alive = recorder ? make_alive() : NULL;
 	new = alive ? connect_to(recorder) : NULL;
@@ -418,11 +435,14 @@ static bool connect_once(void)
 	agent.shared = new;
 	agent.places = (void *)((char *)new + new->places);
 	agent.factor = new->factor;
-	if (old)
+	if (old && !agent.has_places) /* another thread's code may count there */
 		munmap(old, old->slots + old->nr_mapped * old->slot_bytes);
 	nr_out = 0;
 	add_mapped(0);
 	(void)add((uintptr_t)agent_attach, true); /* as number 0: for try_own */
+#if defined(__x86_64__)
+	agent_place_again();
+#endif
 	__atomic_store_n(&agent.alive, alive, __ATOMIC_RELEASE);
 	__atomic_store_n(alive, ++generation, __ATOMIC_RELEASE);
 	return true;

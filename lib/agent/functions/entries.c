@@ -142,6 +142,44 @@ AGENT_SAVES ENTRY void mcount(void);
 AGENT_SAVES ENTRY void _mcount(void);
 AGENT_SAVES ENTRY void __fentry__(void);
 
+/* A thread's first call of a place; each of one that has no rows of its own. What connecting itself
+ * calls may be such places. */
+AGENT_SAVES __attribute__((used)) static void count_placed(uint32_t word)
+{
+	struct agent_local *t = &agent_local;
+
+	if (agent.is_off)
+		return;
+	if (t->is_meeting) {
+		__atomic_fetch_add(&agent.shared->missed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	t->is_meeting = 1;
+	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
+		measure_state();
+	if (agent_is_ready(t) || agent_meet_saved((uintptr_t)agent_attach) < FUNCTIONS_MEMORY_MAX) {
+		uint64_t *words = (void *)t->rows;
+
+		if (!t->is_joined)
+			agent_words = words;
+		agent_count(t, &words[word]);
+	}
+	t->is_meeting = 0;
+}
+
+__asm__(".pushsection .text\n"
+	".hidden agent_placed\n"
+	".globl agent_placed\n"
+	".type agent_placed, @function\n"
+	"agent_placed:\n"
+	"	push %rdi\n"
+	"	mov %ecx, %edi\n"
+	"	call count_placed\n"
+	"	pop %rdi\n"
+	"	ret\n"
+	".size agent_placed, . - agent_placed\n"
+	".popsection\n");
+
 uint32_t agent_meet(uintptr_t where)
 {
 	uint32_t number;

@@ -20,6 +20,7 @@
 
 #include <time.h>
 
+__thread uint64_t *agent_words;
 __thread struct agent_local agent_local = {.generation = UINT32_MAX};
 
 /* Until a process connects nothing is equal to it. */

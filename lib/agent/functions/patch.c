@@ -486,10 +486,14 @@ __attribute__((constructor)) static void begin(void)
 {
 	int error = errno;
 
-	if (!getenv("CPUPERF_FUNCTIONS"))
+	const char *value = getenv("CPUPERF_FUNCTIONS");
+
+	if (!value)
 		agent.is_off = 1;
 	else if (!&__libc_single_threaded || __libc_single_threaded)
 		dl_iterate_phdr(patch_object, NULL);
+	if (value && *value && value[strlen(value) - 1] == '+')
+		agent_place_all();
 	errno = error;
 }
 
