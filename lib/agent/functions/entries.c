@@ -143,17 +143,13 @@ AGENT_SAVES ENTRY void _mcount(void);
 AGENT_SAVES ENTRY void __fentry__(void);
 
 /* A thread's first call of a place; each of one that has no rows of its own. What connecting itself
- * calls may be such places. */
+ * calls may be such places, too, and is not the program's. */
 AGENT_SAVES __attribute__((used)) static void count_placed(uint32_t word)
 {
 	struct agent_local *t = &agent_local;
 
-	if (agent.is_off)
+	if (agent.is_off || t->is_meeting)
 		return;
-	if (t->is_meeting) {
-		__atomic_fetch_add(&agent.shared->missed, 1, __ATOMIC_RELAXED);
-		return;
-	}
 	t->is_meeting = 1;
 	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
 		measure_state();

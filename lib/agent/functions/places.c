@@ -288,9 +288,11 @@ void agent_place_all(void)
 	if (!agent_is_ready(&agent_local) && !agent_attach(&agent_local))
 		return;
 	is_blocked = syscall(SYS_rt_sigprocmask, SET_MASK, &all, &before, sizeof(before)) == 0;
+	agent_local.is_meeting = 1; /* what is called here is not the program's */
 	place_all();
 	if (is_blocked)
 		(void)syscall(SYS_rt_sigprocmask, SET_MASK, &before, NULL, sizeof(before));
+	agent_local.is_meeting = 0;
 }
 
 void agent_place_again(void)
