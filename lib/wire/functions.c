@@ -267,6 +267,19 @@ static uint32_t nr_slots(const struct wire_functions *f)
 	return nr < FUNCTIONS_MEMORY_SLOTS ? nr : FUNCTIONS_MEMORY_SLOTS;
 }
 
+/* The first one from there on that a thread has taken; else their number. They are taken in turn,
+ * but for the last one, which all share; to look at the others would make pages of them. */
+static uint32_t next_used(const struct wire_functions *f, uint32_t i)
+{
+	const uint32_t nr = nr_slots(f);
+	const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
+
+	if (i >= nr || READ(slot->owner))
+		return i;
+	slot = at(f, SLOTS + (nr - 1) * f->slot_bytes);
+	return i < nr - 1 && READ(slot->owner) ? nr - 1 : nr;
+}
+
 /* The agent has tried 16 calls. */
 static uint64_t cost_of(const struct wire_functions *f, uint64_t ended, uint64_t inner)
 {
@@ -284,15 +297,14 @@ void wire_functions_add(const struct wire_functions *f, uint32_t number,
 		 cost_ns;
 	const uint32_t nr = nr_slots(f);
 
-	for (uint32_t i = 0; number < FUNCTIONS_MEMORY_MAX && i < nr; i++) {
+	for (uint32_t i = next_used(f, 0); number < FUNCTIONS_MEMORY_MAX && i < nr;
+	     i = next_used(f, i + 1)) {
 		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
 		const struct functions_row *row =
 		    (const struct functions_row *)(const void *)((const char *)slot + ROWS) +
 		    number;
 		uint64_t max_ns, calls;
 
-		if (!READ(slot->owner))
-			continue;
 		/* Before what begins it, the call that ended is read, and never the other way. */
 		sum_add(&wall, READ(row->wall));
 		sum_add(&self, READ(row->self));
@@ -355,7 +367,7 @@ void wire_functions_limits(const struct wire_functions *f, struct wire_functions
 					      .placed = READ(h->nr_placed),
 					      .unplaced = READ(h->nr_unplaced)};
 	out->unplaced_error = (int)(READ(h->unplaced_error) & 0xfff);
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = next_used(f, 0); i < nr; i = next_used(f, i + 1)) {
 		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
 
 		sum_add(&out->untimed, READ(slot->deep));
