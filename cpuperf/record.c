@@ -539,6 +539,10 @@ static void log_prepared_costs(const struct event_row *row)
 		most = ns > most ? ns : most;
 		nr += ns != 0;
 	}
+	if (row->omitted)
+		log_info("function:%s: %s", row->name, row->omitted);
+	if (!nr)
+		return;
 	log_info("function:%s: %u function%s, by what the compiler has put there; each call costs "
 		 "about %" PRIu64 " ns",
 		 row->name, nr, nr == 1 ? "" : "s", most);

@@ -36,7 +36,7 @@ struct agent_way {
 	const struct functions_place **place; /* owned; of the hooks */
 	uint32_t *number; /* owned; the hooks' number of a function; HOOKLESS: it has none */
 	struct hooks_limits said;
-	bool has_said;
+	bool has_said, is_patched; /* is_patched: all that is measured is */
 	/* What was asked for last. */
 	uint32_t bucket[HOOKS_BUCKETS];
 };
@@ -134,6 +134,7 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 	a->number = mem_calloc(a->list->nr + 1, sizeof(*a->number));
 	if (!a->place || !a->number)
 		return -ENOMEM;
+	a->is_patched = HAS_PATCHES;
 	for (size_t i = 0; i < a->list->nr; i++) {
 		struct calls_function *f = &a->list->function[i];
 
@@ -143,6 +144,7 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 		a->number[i] = HOOKLESS;
 		if (f->place->prepared == FUNCTIONS_PREPARED_NOT)
 			f->way = TRACE_FUNCTION_PATCHED;
+		a->is_patched &= f->way != 0;
 		if (f->way && !HAS_PATCHES)
 			continue;
 		a->number[i] = (uint32_t)config->nr;
@@ -180,12 +182,11 @@ static int refuse_all(const struct agent_way *a, struct err *e)
 	for (size_t i = 0; i < a->list->nr; i++)
 		if (!refusal_of(a, i))
 			return 0;
-	err_set(e, -ENOTSUP, "%.120s is not measured in the program: %s%s",
-		a->list->function[0].place->name, refusal_of(a, 0),
-		a->list->nr > 1 ? "; nor is any other of these functions" : "");
-	err_hint(e, "measure with --function-way=kernel (cpuperf-rights(7)), or build the program "
-		    "with -finstrument-functions");
-	return -ENOTSUP;
+	return err_set(e, -ENOTSUP,
+		       "%.100s is not measured in the program: %s%s; --function-way=kernel, or "
+		       "-finstrument-functions, measures it",
+		       a->list->function[0].place->name, refusal_of(a, 0),
+		       a->list->nr > 1 ? ", nor is any other of these" : "");
 }
 
 static int open_way(const struct plan *plan, struct calls_list *list, void **out, struct err *e)
@@ -438,10 +439,24 @@ static void note_silence(struct agent_way *a, struct notes *notes)
 			  "or its sandbox is another");
 }
 
+/* Once: what is not there at the start is not counted. */
+static void note_absence(const struct agent_way *a, struct notes *notes)
+{
+	struct hooks_limits l;
+
+	hooks_limits(a->hooks, &l);
+	if (!a->has_said && a->is_patched && l.processes && !l.placed && !l.unplaced)
+		notes_add(notes, 0,
+			  "no process of the command has had the file of these functions when it "
+			  "started: what a program loads later (dlopen) is counted with "
+			  "--function-way=kernel alone");
+}
+
 static void add_notes(void *way, struct notes *notes)
 {
 	struct agent_way *a = way;
 
+	note_absence(a, notes);
 	note_silence(a, notes);
 	note_refused(a, notes);
 	note_limits(a, notes);

@@ -168,7 +168,8 @@ static int plan_spots(struct hooks *h, const struct elf_file *elf, struct elf_re
 			continue;
 		h->functions[s->place].refused = plans[k].refused;
 		h->has_plans |= !plans[k].refused;
-		if (!plans[k].refused)
+		/* of several names of one begin, the last one has the calls (find_in_file) */
+		if (!plans[k].refused && (i + 1 == f->nr || s[1].at.offset != s->at.offset))
 			set_plan(s, &plans[k].plan);
 		k++;
 	}

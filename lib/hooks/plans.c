@@ -259,6 +259,24 @@ static const struct patch_span *find_span(const struct patch_span *spans, size_t
 	return bsearch(&key, spans, nr, sizeof(key), by_from);
 }
 
+/* Several names of one begin have one span. Others that overlap lead into each other. */
+static size_t drop_overlaps(struct patch_span *spans, size_t nr)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct patch_span *last = kept ? &spans[kept - 1] : NULL;
+
+		if (last && last->from == spans[i].from)
+			last->is_entered |= last->to != spans[i].to;
+		else
+			spans[kept++] = spans[i];
+		if (last && spans[kept - 1].from < last->to && last != &spans[kept - 1])
+			last->is_entered = spans[kept - 1].is_entered = true;
+	}
+	return kept;
+}
+
 static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t nr)
 {
 	struct patch_span *spans = mem_calloc(nr + 1, sizeof(*spans));
@@ -271,9 +289,7 @@ static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t
 			spans[nr_spans++] = plans[i].plan.span;
 	if (nr_spans)
 		qsort(spans, nr_spans, sizeof(*spans), by_from);
-	for (size_t i = 1; i < nr_spans; i++) /* two names of one begin are one place */
-		if (spans[i].from < spans[i - 1].to)
-			spans[i].is_entered = spans[i - 1].is_entered = true;
+	nr_spans = drop_overlaps(spans, nr_spans);
 	if (nr_spans)
 		scan_all(c, spans, nr_spans);
 	for (size_t i = 0; i < nr; i++)

@@ -369,10 +369,11 @@ const struct key_row key_rows[] = {
 	.description =
 	    "Who measures events of the group function. any: in the program what the compiler has "
 	    "prepared (-finstrument-functions, -pg, -fpatchable-function-entry), which costs "
-	    "least, "
-	    "and all else by programs in the kernel. kernel: these alone, which time all calls, "
-	    "also on a CPU. program: nothing in the kernel; functions that are not prepared are "
-	    "not measured.",
+	    "least, and all else by programs in the kernel; where these are not permitted, in the "
+	    "program, too. kernel: these alone, which time all calls, also on a CPU. program: "
+	    "nothing in the kernel; functions that are not prepared are counted, not timed, by "
+	    "replacing their first instructions (x86-64), in what is loaded when the command "
+	    "starts.",
 	.metavar = "WHO",
     },
     {

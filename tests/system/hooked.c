@@ -1,6 +1,7 @@
 /*
- * Counts the calls of a command by the agent of functions: hooked [-c] [-o NAME] OUT FILE,FILE…
- * COMMAND… FILEs have the functions. -c: without times. -o: of that function alone. OUT has a line
+ * Counts the calls of a command by the agent of functions: hooked [-c] [-p] [-o NAME] OUT
+ * FILE,FILE… COMMAND… FILEs have the functions. -c: without times. -p: the agent replaces
+ * instructions; what it cannot is a line "refused". -o: of that function alone. OUT has a line
  * for each function that was called: name, calls, ended, ns of wall, self, max and cost, and the
  * sum of the buckets' lower ends; then "limits" and those of the session. Returns what the command
  * returned, 128 and a signal, or 125. The agent is that of the variable HOOKS.
@@ -151,7 +152,7 @@ int main(int argc, char **argv)
 	FILE *out;
 	int rc;
 
-	while (argc > 1 && argv[1][0] == '-') {
+	while (argc > 1 && (strcmp(argv[1], "-c") == 0 || strcmp(argv[1], "-p") == 0)) {
 		config.has_times &= strcmp(argv[1], "-c") != 0;
 		config.patches |= strcmp(argv[1], "-p") == 0;
 		argc--;
@@ -163,7 +164,7 @@ int main(int argc, char **argv)
 		argv += 2;
 	}
 	if (argc < 4 || !getenv("HOOKS"))
-		return fail("usage", "hooked [-c] [-o NAME] OUT FILE,FILE... COMMAND...");
+		return fail("usage", "hooked [-c] [-p] [-o NAME] OUT FILE,FILE... COMMAND...");
 	loadable_judge_named(getenv("PATH"), argv[3], &judged);
 	if (judged.answer != LOADABLE_YES)
 		return fail(judged.name, loadable_reason(judged.answer));

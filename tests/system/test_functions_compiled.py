@@ -119,7 +119,7 @@ def check_an_ordinary_user(folder):
 
 
 def check_what_is_not_prepared(folder):
-    """One function of four: the kernel measures all of them; where it may not, the others are."""
+    """One function of four: the kernel measures all of them; where it may not, the agent does."""
     program = build(MANY, TIMED, "many")
     missing = programs_missing()
     if missing:
@@ -130,8 +130,8 @@ def check_what_is_not_prepared(folder):
         assert f"measured by {BY_KERNEL}" in done.stderr, done.stderr
     if may_measure_as_user() and os.geteuid() == 0:
         found, done = measure(folder, "parse_[ft]*", program, code=4, user=True)
-        assert found == {"parse_tree": 3}, found
-        assert "1 of 2 functions are not measured: the compiler has not prepared them" in done.stderr, done.stderr
+        assert found == {"parse_tree": 3} | ({"parse_file": 1} if X86 else {}), found
+        assert X86 or "not measured: parse_file: the compiler has not prepared it" in done.stderr, done.stderr
 
 
 def check_both_ways_at_once(folder):
@@ -198,9 +198,9 @@ def check_without_perf_events(folder):
 def check_refusals(folder):
     if not may_measure_as_user() or os.geteuid() != 0:
         return
-    text = refused(folder, "parse_word", build(MANY, "", "bare"), code=4)
+    text = refused(folder, "parse_word", build(MANY, "", "bare"), code=4, options=["--function-way=kernel"])
     assert "programs in the kernel (BPF) are not permitted" in text, text
-    assert "setcap" in text and "build the program with -finstrument-functions" in text, text
+    assert "setcap" in text, text
     text = refused(folder, "parse_word@1", build(MANY, TIMED, "many"), code=4)
     assert "remove the rate" in text, text
     if X86:
@@ -209,7 +209,7 @@ def check_refusals(folder):
     ours, theirs = os.pipe()
     text = refused(folder, "parse_word", build(MANY, TIMED, "many"), code=None, options=[f"--control=fd:{ours}"], pass_fds=[ours])
     os.close(theirs)
-    assert "--control cannot disable what the compiler has put into functions" in text, text
+    assert "--control cannot disable what counts in functions" in text, text
 
 
 def check_a_way_that_is_chosen(folder):
@@ -218,9 +218,7 @@ def check_a_way_that_is_chosen(folder):
         _, done = measure(folder, "parse_tree", program, options=["--function-way=kernel"], code=4)
         assert f"3 calls of 1 function; measured by {BY_KERNEL}" in done.stderr, done.stderr
     found, done = measure(folder, "parse_[ft]*", program, options=["--function-way=program"], code=4)
-    assert found == {"parse_tree": 3} and BY_COMPILER in done.stderr, done.stderr
-    _, done = measure(folder, "parse_tree", build(MANY, "", "bare"), options=["--function-way=program"], code=None)
-    assert "the compiler has not prepared these functions: build the program with" in done.stderr, done.stderr
+    assert found == {"parse_tree": 3} | ({"parse_file": 1} if X86 else {}) and BY_COMPILER in done.stderr, done.stderr
     _, done = measure(folder, "parse_tree@1", program, options=["--function-way=program"], code=None)
     assert "can be counted, not sampled" in done.stderr, done.stderr
 
