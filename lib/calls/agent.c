@@ -138,12 +138,13 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 	for (size_t i = 0; i < a->list->nr; i++) {
 		struct calls_function *f = &a->list->function[i];
 
-		f->is_timed = f->place->prepared == FUNCTIONS_PREPARED_BOTH;
-		f->cost_ns = (uint32_t)functions_prepared_ns(f->place->prepared);
-		config->has_times |= f->is_timed;
-		a->number[i] = HOOKLESS;
 		if (f->place->prepared == FUNCTIONS_PREPARED_NOT)
 			f->way = TRACE_FUNCTION_PATCHED;
+		f->is_timed = f->place->prepared == FUNCTIONS_PREPARED_BOTH;
+		f->cost_ns = (uint32_t)functions_prepared_ns(f->way ? FUNCTIONS_PREPARED_ENTRY
+								    : f->place->prepared);
+		config->has_times |= f->is_timed;
+		a->number[i] = HOOKLESS;
 		a->is_patched &= f->way != 0;
 		if (f->way && !HAS_PATCHES)
 			continue;
