@@ -153,8 +153,18 @@ TEST(without_times_there_are_calls)
 	end();
 	begin(0, UINT64_C(1) << 32);
 	assert_true(shared->slot_bytes < 4 << 20);
-	row(126, FUNCTIONS_MEMORY_MAX - 1)->calls = 4;
-	assert_int_equal(sum_of(FUNCTIONS_MEMORY_MAX - 1).calls, 4);
+	for (uint32_t i = 0; i <= 126; i++)
+		row(i, FUNCTIONS_MEMORY_MAX - 1)->calls = 4;
+	assert_int_equal(sum_of(FUNCTIONS_MEMORY_MAX - 1).calls, 127 * 4);
+}
+
+/* Slots are taken in turn, but for the last one, which is that of all for whom there is none. */
+TEST(behind_the_last_thread_is_the_shared_slot)
+{
+	row(0, 5)->calls = 4;
+	row(2, 5)->calls = 100;
+	row(127, 5)->calls = 7;
+	assert_int_equal(sum_of(5).calls, 11);
 }
 
 TEST(slots_of_nobody_are_not_read)
