@@ -101,10 +101,10 @@ int main(int argc, char **argv) { return prctl(65, 1, 0, 0, 0) ? 77 : argc > 1 ?
 """
 
 
-def build(text, name, *flags, compiler="cc"):
+def build(text, name, *flags, compiler="cc", libraries=()):
     program = os.path.join(BUILT.name, name)
     if not os.path.exists(program):
-        run(compiler, "-O2", "-pthread", *flags, "-x", "c++" if compiler == "c++" else "c", "-o", program, "-", input=text)
+        run(compiler, "-O2", "-pthread", *flags, "-x", "c++" if compiler == "c++" else "c", "-o", program, "-", *libraries, input=text)
     return program
 
 
@@ -204,6 +204,17 @@ def check_code_that_may_not_be_written(folder):
     found, done = measure(folder, f"{program}:parse_*", strict, program)
     assert done.stdout == run(program, code=6).stdout and not found, (found, done)
     assert "functions are not counted in a process: their code may not be written" in done.stderr, done.stderr
+
+
+def check_code_that_the_loader_changes(folder):
+    """Relocations in code: moved as it is in the file, it would be wrong."""
+    library = build("int word = 7; int *found(void) { return &word; }", "libchanged.so", "-shared", "-fno-pic", "-mcmodel=large",
+                    "-Wl,-z,notext", "-Wl,-Bsymbolic")
+    program = build("#include <stdio.h>\nint *found(void); int main(void) { printf(\"%d\\n\", *found()); return 6; }", "changed",
+                    libraries=["-xnone", library])
+    found, done = measure(folder, f"{library}:found", program)
+    assert not found and done.stdout == "7\n", (found, done)
+    assert "their code is not what the file has" in done.stderr, done.stderr
 
 
 def check_what_is_loaded_later(folder):

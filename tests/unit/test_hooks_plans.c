@@ -1,0 +1,164 @@
+/*
+ * Which functions of a file are changed: those of this program, whose code is below.
+ */
+#include "kit.h"
+
+#include "elf/file.h"
+#include "elf/reader.h"
+#include "functions/functions.h"
+#include "functions/list.h"
+#include "hooks/plans.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __x86_64__
+
+#define FUNCTION(name, code)                                                                       \
+	".p2align 4, 0xcc\n.globl " name "\n.type " name ", @function\n" name ":\n" code           \
+	".size " name ", . - " name "\n"
+
+__asm__(".pushsection .text\n"
+	FUNCTION("plan_plain", "push %rbx\nmov $7, %ebx\nmov %ebx, %eax\npop %rbx\nret\n")
+	FUNCTION("plan_short", "ret\nud2\n")
+	/* of the next one's bytes the second instruction is entered by another function */
+	FUNCTION("plan_inner", "inc %edi\n1: lea 1(%rdi), %eax\nret\n")
+	FUNCTION("plan_outer", "test %edi, %edi\njmp 1b\nnop\nnop\n")
+	/* by a branch of code without a symbol */
+	FUNCTION("plan_bare", "inc %esi\n2: lea 1(%rsi), %eax\nret\n")
+	".p2align 4, 0xcc\nnop\njmp 2b\n"
+	/* by a word that the loader relocates */
+	FUNCTION("plan_label", "inc %ecx\n3: lea 1(%rcx), %eax\nret\n")
+	/* by a symbol */
+	FUNCTION("plan_symbol", "inc %edx\nother_within: lea 1(%rdx), %eax\nret\n")
+	".globl other_within\n.type other_within, @function\n.size other_within, 4\n"
+	/* two names */
+	".globl plan_again\n.type plan_again, @function\n.set plan_again, plan_twice\n"
+	FUNCTION("plan_twice", "xor %eax, %eax\nadd $9, %eax\nret\n")
+	".size plan_again, . - plan_again\n"
+	/* an entry of the unwind table begins within it */
+	FUNCTION("plan_around", "xor %eax, %eax\nadd $9, %eax\n.globl plan_framed\nplan_framed: .cfi_startproc\nadd $1, %eax\n"
+				"nop\nnop\nret\n.cfi_endproc\n")
+	".popsection\n"
+	".pushsection .data.rel.ro, \"aw\"\n.p2align 3\n.quad 3b\n.popsection\n");
+
+static struct functions_place found[16];
+static char names[16][64];
+static struct hooks_plan plans[16];
+static size_t nr;
+static struct elf_reader *reader;
+static struct elf_file *elf;
+static char path[PATH_MAX];
+
+static void add(const struct functions_symbol *s)
+{
+	snprintf(names[nr], sizeof(names[nr]), "%s", s->name);
+	found[nr] = (struct functions_place){
+	    .path = path, .name = names[nr], .address = s->address, .size = s->size};
+	plans[nr] = (struct hooks_plan){.place = &found[nr]};
+	nr++;
+}
+
+HOOK(before_all)
+{
+	const struct elf_reader_config config = {.max_bytes = 0};
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	struct functions_list list;
+	struct err e = {0};
+	struct stat st;
+
+	assert_true(len > 0);
+	path[len] = '\0';
+	assert_int_equal(elf_reader_new(&config, &reader), 0);
+	assert_int_equal(elf_file_open(reader, path, &elf, &st, &e), 0);
+	assert_int_equal(functions_list_load(elf, path, reader, &list), 0);
+	for (size_t i = 0; i < list.nr && nr < NR(plans); i++)
+		if (strncmp(list.symbol[i].name, "plan_", 5) == 0)
+			add(&list.symbol[i]);
+	functions_list_fini(&list);
+	assert_int_equal(hooks_plans_make(elf, path, reader, plans, nr), 0);
+}
+
+HOOK(after_all)
+{
+	elf_file_close(elf);
+	elf_reader_free(reader);
+}
+
+static const struct hooks_plan *plan_of(const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(plans[i].place->name, name) == 0)
+			return &plans[i];
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+static void check_refused(const char *name, const char *why)
+{
+	const struct hooks_plan *p = plan_of(name);
+
+	assert_non_null(p->refused);
+	assert_string_equal(p->refused, why);
+}
+
+TEST(what_is_replaced_is_in_the_file)
+{
+	const struct hooks_plan *p = plan_of("plan_plain");
+
+	assert_null(p->refused);
+	assert_int_equal(p->plan.address, p->place->address);
+	assert_int_equal(p->plan.len, 5);
+	assert_int_equal(p->plan.moved_len, 6);
+	assert_int_equal(p->plan.old[0], 0x53);
+	assert_int_equal(p->plan.old[1], 0xbb);
+}
+
+TEST(two_names_are_one_function)
+{
+	assert_null(plan_of("plan_twice")->refused);
+	assert_null(plan_of("plan_again")->refused);
+}
+
+TEST(what_is_entered_is_refused)
+{
+	static const char *const entered[] = {"plan_inner", "plan_bare", "plan_label",
+					      "plan_symbol"};
+
+	for (size_t i = 0; i < NR(entered); i++)
+		check_refused(entered[i], patch_refusal_text(PATCH_IS_ENTERED));
+	assert_null(plan_of("plan_outer")->refused);
+}
+
+TEST(what_has_other_code_behind_it_is_refused)
+{
+	check_refused("plan_short", patch_refusal_text(PATCH_IS_SPLIT));
+}
+
+TEST(the_unwind_table_has_the_last_word)
+{
+	check_refused("plan_around", "another function begins within it");
+}
+
+TEST(other_files_are_refused)
+{
+	static const uint8_t arm[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 3, [18] = 183,
+					[20] = 1, [52] = 64, [54] = 56, [58] = 64};
+	struct functions_place place = {.path = "", .name = "f", .address = 4096, .size = 64};
+	struct hooks_plan p = {.place = &place};
+	struct elf_file *other;
+
+	assert_int_equal(elf_file_open_mem(arm, sizeof(arm), false, "arm", &other, NULL), 0);
+	assert_int_equal(hooks_plans_make(other, "arm", NULL, &p, 1), 0);
+	assert_string_equal(p.refused, "only code of x86-64 is understood");
+	elf_file_close(other);
+}
+
+#else
+
+TEST(nothing_is_replaced_on_this_machine)
+{
+}
+
+#endif
