@@ -31,7 +31,8 @@ struct patched {
 };
 
 static __thread __attribute__((tls_model("initial-exec"))) uint64_t *block;
-static uint64_t shared[NR_COUNTERS], own[NR_COUNTERS];
+__attribute__((used)) static uint64_t shared[NR_COUNTERS];
+static uint64_t own[NR_COUNTERS];
 
 /* One patched function. */
 struct patch {
@@ -77,6 +78,12 @@ static struct patch_text text_of(uint64_t address, size_t len)
 				   PROT_READ | PROT_EXEC};
 }
 
+/* What threads without a block call, if it is not 0. It counts in the block that all share. */
+static uint64_t meet;
+void count_met(void);
+__asm__(".text\ncount_met: push %rdx; lea shared(%rip), %rdx; incq (%rdx, %rcx, 8); xor %ecx, %ecx\n"
+	"pop %rdx; xor %eax, %eax; ret\n");
+
 /* The plan of a function in memory, and its trampoline as the nth of the room. */
 static enum patch_refusal prepare(const void *function, size_t len, unsigned number,
 				  struct patch *out)
@@ -84,7 +91,10 @@ static enum patch_refusal prepare(const void *function, size_t len, unsigned num
 	const struct patch_function f = {.code = {function, len, (uint64_t)(uintptr_t)function},
 					 .padding_len = 8};
 	const struct patch_counter counter = {
-	    .number = number, .block = block_offset(), .shared = (uint64_t)(uintptr_t)shared};
+	    .number = number,
+	    .block = block_offset(),
+	    .shared = (uint64_t)(uintptr_t)shared,
+	    .meet = meet};
 	enum patch_refusal refusal = patch_plan(&f, &out->plan);
 	uint8_t *at = room + (size_t)number * SLOT;
 
@@ -294,7 +304,7 @@ static void stop(struct patch *p)
 	munmap(room, ROOM);
 }
 
-TEST(flags_stay)
+static void check_flags(void)
 {
 	enum { NR_FLAGS = 7, ALWAYS = 0x202 };
 	static const uint64_t flags[NR_FLAGS] = {1, 4, 0x10, 0x40, 0x80, 0x400, 0x800};
@@ -315,7 +325,7 @@ TEST(flags_stay)
 	stop(&p);
 }
 
-TEST(registers_stay)
+static void check_registers(void)
 {
 	struct patch p;
 
@@ -333,6 +343,22 @@ TEST(registers_stay)
 	assert_int_equal(own[3], 1);
 	assert_int_equal(shared[3], 1);
 	stop(&p);
+}
+
+TEST(flags_stay)
+{
+	check_flags();
+	meet = (uint64_t)(uintptr_t)count_met;
+	check_flags();
+	meet = 0;
+}
+
+TEST(registers_stay)
+{
+	check_registers();
+	meet = (uint64_t)(uintptr_t)count_met;
+	check_registers();
+	meet = 0;
 }
 
 /* --- step by step */
@@ -384,9 +410,9 @@ static void handle(void (*handler)(int, siginfo_t *, void *), int signal)
 	assert_int_equal(sigaction(signal, &action, NULL), 0);
 }
 
-TEST(each_step_has_its_original)
+static void check_steps(size_t without_block)
 {
-	enum { COUNTING = 11, MOVED = 4, SHARED = 2 };
+	enum { COUNTING = 11, MOVED = 4 };
 	uint64_t result;
 	struct patch p;
 
@@ -399,12 +425,20 @@ TEST(each_step_has_its_original)
 		block = i ? own : NULL;
 		step(say_flags, &result);
 		assert_false(is_wrong);
-		/* push, pop, mov, and the jump back; without a block two more instructions */
+		/* push, pop, mov, and the jump back; without a block some more instructions */
 		assert_int_equal((i ? own : shared)[3], 1 + nr_nested);
-		assert_int_equal(nr_inside, COUNTING + MOVED + (i ? 0 : SHARED));
+		assert_int_equal(nr_inside, COUNTING + MOVED + (i ? 0 : without_block));
 	}
 	signal(SIGTRAP, SIG_DFL);
 	stop(&p);
+}
+
+TEST(each_step_has_its_original)
+{
+	check_steps(2);
+	meet = (uint64_t)(uintptr_t)count_met;
+	check_steps(5);
+	meet = 0;
 }
 
 /* --- threads */
