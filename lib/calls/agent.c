@@ -95,10 +95,9 @@ bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
 
 const char *calls_remedy(const struct plan *plan, const struct plan_event *p)
 {
-	const char *obstacle =
-	    p->event.row->functions && (HAS_PATCHES || nr_prepared(p->event.row))
-		? find_obstacle(plan, p)
-		: NULL;
+	const char *obstacle = p->event.row->functions && (HAS_PATCHES || nr_prepared(p->event.row))
+				   ? find_obstacle(plan, p)
+				   : NULL;
 
 	if (obstacle)
 		return obstacle;

@@ -178,8 +178,7 @@ static const char *decide(const struct code *c, struct hooks_plan *p)
 		return "its code is not in the file";
 	refusal = patch_plan(
 	    &(struct patch_function){.code = {bytes, size, start},
-				     .padding_len =
-					 padding_of(c, start + size, behind, len - size),
+				     .padding_len = padding_of(c, start + size, behind, len - size),
 				     .slots = c->slots,
 				     .slots_end = c->slots_end,
 				     .depth = find_depth,
@@ -293,7 +292,8 @@ static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t
 	if (nr_spans)
 		scan_all(c, spans, nr_spans);
 	for (size_t i = 0; i < nr; i++)
-		if (!plans[i].refused && find_span(spans, nr_spans, plans[i].plan.span.from)->is_entered)
+		if (!plans[i].refused &&
+		    find_span(spans, nr_spans, plans[i].plan.span.from)->is_entered)
 			plans[i].refused = patch_refusal_text(PATCH_IS_ENTERED);
 	mem_free(spans);
 	return 0;

@@ -238,7 +238,7 @@ static uint8_t pushed_at(const struct patch_trampoline *t, uint64_t at)
 {
 	if (at >= t->shared_at)
 		return t->is_met && at - t->shared_at >= MEET_PUSHED &&
-				       at - t->shared_at < MEET_POPPED
+			       at - t->shared_at < MEET_POPPED
 			   ? 3 * WORD
 			   : 2 * WORD;
 	if (at < PUSHED_AX || at >= POPPED_AX)

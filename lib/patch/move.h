@@ -30,8 +30,8 @@ struct patch_counter {
 	uint32_t number; /* of the function */
 	int32_t block;   /* where the thread-local pointer is, from %fs:0 */
 	uint64_t shared; /* address of the block for threads that have none */
-	uint64_t meet;   /* of what such a thread calls instead, which counts; 0: nothing. It keeps all
-			    registers but %rax, %rcx and flags */
+	uint64_t meet;   /* of what such a thread calls instead, which counts; 0: nothing. It keeps
+			    all   registers but %rax, %rcx and flags */
 };
 
 struct patch_trampoline {
@@ -39,7 +39,7 @@ struct patch_trampoline {
 	uint8_t code[PATCH_TRAMPOLINE_BYTES];
 	uint8_t len;
 	uint8_t replacement[PATCH_SITE_BYTES]; /* what is written at the plan's address */
-	uint8_t shared_at; /* the last part */
+	uint8_t shared_at;                     /* the last part */
 	bool is_met;
 	uint8_t nr_moved;
 	struct {

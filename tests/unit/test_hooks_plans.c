@@ -19,29 +19,38 @@
 	".p2align 4, 0xcc\n.globl " name "\n.type " name ", @function\n" name ":\n" code           \
 	".size " name ", . - " name "\n"
 
-__asm__(".pushsection .text\n"
-	FUNCTION("plan_plain", "push %rbx\nmov $7, %ebx\nmov %ebx, %eax\npop %rbx\nret\n")
+__asm__(
+    ".pushsection .text\n" FUNCTION("plan_plain",
+				    "push %rbx\nmov $7, %ebx\nmov %ebx, %eax\npop %rbx\nret\n")
 	FUNCTION("plan_short", "ret\nud2\n")
-	/* of the next one's bytes the second instruction is entered by another function */
-	FUNCTION("plan_inner", "inc %edi\n1: lea 1(%rdi), %eax\nret\n")
+    /* of the next one's bytes the second instruction is entered by another function */
+    FUNCTION("plan_inner", "inc %edi\n1: lea 1(%rdi), %eax\nret\n")
 	FUNCTION("plan_outer", "test %edi, %edi\njmp 1b\nnop\nnop\n")
-	/* by a branch of code without a symbol */
-	FUNCTION("plan_bare", "inc %esi\n2: lea 1(%rsi), %eax\nret\n")
-	".p2align 4, 0xcc\nnop\njmp 2b\n"
-	/* by a word that the loader relocates */
-	FUNCTION("plan_label", "inc %ecx\n3: lea 1(%rcx), %eax\nret\n")
-	/* by a symbol */
-	FUNCTION("plan_symbol", "inc %edx\nother_within: lea 1(%rdx), %eax\nret\n")
-	".globl other_within\n.type other_within, @function\n.size other_within, 4\n"
-	/* two names */
-	".globl plan_again\n.type plan_again, @function\n.set plan_again, plan_twice\n"
-	FUNCTION("plan_twice", "xor %eax, %eax\nadd $9, %eax\nret\n")
-	".size plan_again, . - plan_again\n"
-	/* an entry of the unwind table begins within it */
-	FUNCTION("plan_around", "xor %eax, %eax\nadd $9, %eax\n.globl plan_framed\nplan_framed: .cfi_startproc\nadd $1, %eax\n"
-				"nop\nnop\nret\n.cfi_endproc\n")
-	".popsection\n"
-	".pushsection .data.rel.ro, \"aw\"\n.p2align 3\n.quad 3b\n.popsection\n");
+    /* by a branch of code without a symbol */
+    FUNCTION("plan_bare", "inc %esi\n2: lea 1(%rsi), %eax\nret\n") ".p2align 4, 0xcc\nnop\njmp 2b\n"
+    /* by a word that the loader relocates */
+    FUNCTION("plan_label", "inc %ecx\n3: lea 1(%rcx), %eax\nret\n")
+    /* by a symbol */
+    FUNCTION(
+	"plan_symbol",
+	"inc %edx\nother_within: lea 1(%rdx), %eax\nret\n") ".globl other_within\n.type "
+							    "other_within, @function\n.size "
+							    "other_within, 4\n"
+							    /* two names */
+							    ".globl plan_again\n.type plan_again, "
+							    "@function\n.set plan_again, "
+							    "plan_twice\n" FUNCTION(
+								"plan_twice",
+								"xor %eax, %eax\nadd $9, "
+								"%eax\nret\n") ".size plan_again, "
+									       ". - plan_again\n"
+    /* an entry of the unwind table begins within it */
+    FUNCTION("plan_around",
+	     "xor %eax, %eax\nadd $9, %eax\n.globl plan_framed\nplan_framed: .cfi_startproc\nadd "
+	     "$1, %eax\n"
+	     "nop\nnop\nret\n.cfi_endproc\n") ".popsection\n"
+					      ".pushsection .data.rel.ro, \"aw\"\n.p2align "
+					      "3\n.quad 3b\n.popsection\n");
 
 static struct functions_place found[16];
 static char names[16][64];
@@ -143,8 +152,9 @@ TEST(the_unwind_table_has_the_last_word)
 
 TEST(other_files_are_refused)
 {
-	static const uint8_t arm[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 3, [18] = 183,
-					[20] = 1, [52] = 64, [54] = 56, [58] = 64};
+	static const uint8_t arm[64] = {0x7f,      'E',       'L',      'F',        2,
+					1,         1,         [16] = 3, [18] = 183, [20] = 1,
+					[52] = 64, [54] = 56, [58] = 64};
 	struct functions_place place = {.path = "", .name = "f", .address = 4096, .size = 64};
 	struct hooks_plan p = {.place = &place};
 	struct elf_file *other;

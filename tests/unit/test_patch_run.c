@@ -81,8 +81,9 @@ static struct patch_text text_of(uint64_t address, size_t len)
 /* What threads without a block call, if it is not 0. It counts in the block that all share. */
 static uint64_t meet;
 void count_met(void);
-__asm__(".text\ncount_met: push %rdx; lea shared(%rip), %rdx; incq (%rdx, %rcx, 8); xor %ecx, %ecx\n"
-	"pop %rdx; xor %eax, %eax; ret\n");
+__asm__(
+    ".text\ncount_met: push %rdx; lea shared(%rip), %rdx; incq (%rdx, %rcx, 8); xor %ecx, %ecx\n"
+    "pop %rdx; xor %eax, %eax; ret\n");
 
 /* The plan of a function in memory, and its trampoline as the nth of the room. */
 static enum patch_refusal prepare(const void *function, size_t len, unsigned number,
@@ -90,11 +91,10 @@ static enum patch_refusal prepare(const void *function, size_t len, unsigned num
 {
 	const struct patch_function f = {.code = {function, len, (uint64_t)(uintptr_t)function},
 					 .padding_len = 8};
-	const struct patch_counter counter = {
-	    .number = number,
-	    .block = block_offset(),
-	    .shared = (uint64_t)(uintptr_t)shared,
-	    .meet = meet};
+	const struct patch_counter counter = {.number = number,
+					      .block = block_offset(),
+					      .shared = (uint64_t)(uintptr_t)shared,
+					      .meet = meet};
 	enum patch_refusal refusal = patch_plan(&f, &out->plan);
 	uint8_t *at = room + (size_t)number * SLOT;
 

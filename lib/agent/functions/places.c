@@ -84,7 +84,8 @@ static void *get_near(uintptr_t near, size_t bytes)
 	void *at = NULL;
 
 	for (uintptr_t i = 1; !at && i < NR_NEAR + NR_FAR; i++) {
-		uintptr_t by = i < NR_NEAR ? i * NEAR_STEP : (i - NR_NEAR + NR_NEAR / 16) * FAR_STEP;
+		uintptr_t by =
+		    i < NR_NEAR ? i * NEAR_STEP : (i - NR_NEAR + NR_NEAR / 16) * FAR_STEP;
 		uintptr_t want = (top - by) & ~(uintptr_t)(PAGE - 1);
 
 		if (top > near || by > top - NEAR_STEP) /* below the lowest that may be mapped */
