@@ -23,6 +23,8 @@ enum {
 	MAX_FUNCTION_BYTES = 16 << 20,
 	MAX_PADDING = 16,
 	MAX_RELOCATIONS = 1 << 22,
+	MAX_SECTIONS = 1 << 12,      /* with code or relocations */
+	MAX_SCANNED_BYTES = 1 << 30, /* of all sections, which may overlap */
 };
 
 struct code {
@@ -205,10 +207,10 @@ static void scan_section(const struct code *c, const struct elf_section *s,
 	const uint64_t end = s->address + s->size;
 	uint64_t at = s->address;
 
-	for (size_t i = 0; i < c->nr; i++) {
+	for (size_t i = at ? find_behind(c, at - 1) : 0; i < c->nr && c->fde[i].start < end; i++) {
 		const struct cfi_fde *f = &c->fde[i];
 
-		if (f->start < at || f->start >= end || f->len > end - f->start)
+		if (f->start < at || f->len > end - f->start)
 			continue;
 		scan_part(s, at, f->start, spans, nr);
 		scan_part(s, f->start, f->start + f->len, spans, nr);
@@ -228,20 +230,29 @@ static void mark_relocations(const struct elf_section *s, struct patch_span *spa
 	}
 }
 
-static void scan_all(const struct code *c, struct patch_span *spans, size_t nr)
+/* False: there is too much of it, or it cannot be read. */
+static bool scan_all(const struct code *c, struct patch_span *spans, size_t nr)
 {
+	size_t nr_sections = 0;
+	uint64_t bytes = 0;
 	struct elf_section s;
 
 	for (size_t i = 0; i < c->symbols.nr; i++)
 		patch_scan_mark(spans, nr, c->symbols.symbol[i].address);
 	for (size_t i = 0; elf_file_section(c->file, i, &s); i++) {
-		if (!(s.flags & SHF_ALLOC) || !s.is_held)
+		if (!(s.flags & SHF_ALLOC) || !s.is_held ||
+		    !(s.flags & SHF_EXECINSTR || s.type == SHT_RELA))
 			continue;
-		if (s.flags & SHF_EXECINSTR && elf_file_load(c->file, &s))
+		bytes += s.size < MAX_SCANNED_BYTES ? s.size : MAX_SCANNED_BYTES;
+		if (bytes >= MAX_SCANNED_BYTES || nr_sections++ == MAX_SECTIONS ||
+		    !elf_file_load(c->file, &s))
+			return false;
+		if (s.flags & SHF_EXECINSTR)
 			scan_section(c, &s, spans, nr);
-		else if (s.type == SHT_RELA && elf_file_load(c->file, &s))
+		else
 			mark_relocations(&s, spans, nr);
 	}
+	return true;
 }
 
 static int by_from(const void *a, const void *b)
@@ -280,6 +291,7 @@ static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t
 {
 	struct patch_span *spans = mem_calloc(nr + 1, sizeof(*spans));
 	size_t nr_spans = 0;
+	bool is_seen;
 
 	if (!spans)
 		return -ENOMEM;
@@ -289,8 +301,10 @@ static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t
 	if (nr_spans)
 		qsort(spans, nr_spans, sizeof(*spans), by_from);
 	nr_spans = drop_overlaps(spans, nr_spans);
-	if (nr_spans)
-		scan_all(c, spans, nr_spans);
+	is_seen = !nr_spans || scan_all(c, spans, nr_spans);
+	for (size_t i = 0; i < nr && !is_seen; i++)
+		plans[i].refused =
+		    "other code of its file could not be read, which may lead into it";
 	for (size_t i = 0; i < nr; i++)
 		if (!plans[i].refused &&
 		    find_span(spans, nr_spans, plans[i].plan.span.from)->is_entered)
