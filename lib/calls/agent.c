@@ -192,12 +192,15 @@ static int refuse_all(const struct agent_way *a, struct err *e)
 static int open_way(const struct plan *plan, struct calls_list *list, void **out, struct err *e)
 {
 	const char *refusal = why_not(plan, list);
+	struct loadable_judged judged;
 	struct hooks_config config = {.is_wanted = is_wanted};
 	struct agent_way *a;
 	int rc;
 
 	if (refusal)
 		return err_set(e, -ENOTSUP, "%.255s", refusal);
+	if (judge(plan, &judged) != LOADABLE_YES && judged.answer != LOADABLE_UNREADABLE)
+		return err_set(e, -ENOTSUP, "%s %s", judged.name, loadable_reason(judged.answer));
 	a = mem_zalloc(sizeof(*a));
 	if (!a)
 		return -ENOMEM;

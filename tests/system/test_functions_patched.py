@@ -171,6 +171,13 @@ def check_refused_by_name(folder):
     assert "--function-way=kernel" in done.stderr and not done.stdout, done
 
 
+def check_programs_without_the_agent(folder):
+    for name, flags, why in (("fixed", ["-static"], "is linked statically"), ("checked", ["-fsanitize=address"], "is linked with a sanitizer")):
+        program = build(MANY, name, *flags)
+        done = run(everybodys(), "--function-way=program", "-e", "function:parse_word", "--", program, code=125, cwd=folder)
+        assert f"{name} {why}" in done.stderr and not done.stdout, (name, done)
+
+
 def check_programs_do_the_same(folder):
     """All of their functions are changed."""
     with open(f"{folder}/x.c", "w", encoding="ascii") as f:
