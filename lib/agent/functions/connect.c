@@ -454,27 +454,37 @@ static bool is_alive(void)
 	       !__atomic_load_n(&agent.shared->is_closed, __ATOMIC_RELAXED);
 }
 
-/* Another thread that connects is waited for: it needs nothing of this one. In a child by fork, a
- * lock that another thread of the parent held is nobody's. */
+/* The lock is the number of the process of whoever has it: in a child by fork, one that another
+ * thread of the parent held is nobody's. */
+static void take_lock(pid_t *lock)
+{
+	const pid_t own = getpid();
+	pid_t was = 0;
+
+	while (!__atomic_compare_exchange_n(lock, &was, own, false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (was != own) /* the next try takes it from there */
+			continue;
+		was = 0;
+		(void)syscall(SYS_sched_yield);
+	}
+}
+
+/* Another thread that connects is waited for: it needs nothing of this one. */
 static bool is_connected(void)
 {
-	static uint32_t is_locked;
-	static pid_t holder;
+	static pid_t lock;
 	bool is_there;
 
 	if (is_alive())
 		return true;
-	if (is_locked && holder != getpid())
-		is_locked = 0;
-	while (__atomic_exchange_n(&is_locked, 1, __ATOMIC_ACQUIRE))
-		(void)syscall(SYS_sched_yield);
-	holder = getpid();
+	take_lock(&lock);
 	is_there = is_alive();
 	if (!is_there && !agent.is_off && agent.shared->is_closed)
 		agent.is_off = 1;
 	if (!is_there && !agent.is_off)
 		is_there = connect_once();
-	__atomic_store_n(&is_locked, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	return is_there;
 }
 
