@@ -258,10 +258,9 @@ static const struct {
 } remedies[REPORT_NR_ENDS] = {
     [REPORT_END_LIMIT] = {"sysctl kernel.perf_event_max_stack=1024 before recording",
 			  "sysctl kernel.perf_event_max_stack=1024 before recording"},
-    [REPORT_END_POINTERS] =
-	{"-g, or programs and libraries built with -fno-omit-frame-pointer",
-	 "perf record --call-graph=dwarf, or programs and libraries built with "
-	 "-fno-omit-frame-pointer"},
+    [REPORT_END_POINTERS] = {"-g, or programs and libraries built with -fno-omit-frame-pointer",
+			     "perf record --call-graph=dwarf, or programs and libraries built with "
+			     "-fno-omit-frame-pointer"},
     [REPORT_END_PIECE] = {"-g, or \"stack_bytes\": 16384", "perf record --call-graph=dwarf"},
     [REPORT_END_BYTES] = {"\"stack_bytes\": 65528 in the spec",
 			  "perf record --call-graph=dwarf,65528"},

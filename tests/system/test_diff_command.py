@@ -127,7 +127,7 @@ def check_new_functions(folder):
             r"(old use_cpu -[\d.]+ ms, young use_cpu \+|young use_cpu \+[\d.]+ ms, old use_cpu -)[\d.]+ ms", largest)), largest
         lines = table.splitlines()
         young = [line for line in lines if " young " in line]
-        assert young and all(re.match(r"(\+[\d.]+ pp ± [\d.]+)? *new  ", line) for line in young), lines
+        assert young and all(re.match(r" *(\+[\d.]+ pp ± [\d.]+)? *new  ", line) for line in young), lines
         assert not any("new" in line for line in lines if " old " in line), lines
     assert {r["relative"] for r in rows_of(folder, now, was)[1] if r["object"] == "young"} == {""}
 

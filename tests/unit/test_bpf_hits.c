@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -132,13 +133,13 @@ static struct measured ways[HITS_PERF + 1];
 static uint32_t find_pmu(void)
 {
 	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
-	unsigned type = 0;
+	char text[16] = "";
 
-	if (f && fscanf(f, "%u", &type) != 1)
-		type = 0;
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = '\0';
 	if (f)
 		fclose(f);
-	return type;
+	return (uint32_t)strtoul(text, NULL, 10);
 }
 
 /* Functions of one event; leaf is of another one, too. */

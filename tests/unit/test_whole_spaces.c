@@ -12,6 +12,7 @@
 #include "whole/spaces.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -107,8 +108,7 @@ static const char *at(uint32_t pid, uint64_t time_ns, uint64_t address)
 	if (!maps.find(maps.arg, life, address, time_ns, &m))
 		return "none";
 	maps.want(maps.arg, &m, &f);
-	snprintf(text, sizeof(text), "%s+%llx", f.path,
-		 (unsigned long long)(address - m.start + m.offset));
+	snprintf(text, sizeof(text), "%s+%" PRIx64, f.path, address - m.start + m.offset);
 	return text;
 }
 
