@@ -309,9 +309,10 @@ static void try_libraries(struct doctor *d, struct doctor_finding *out)
 			   "cpuperf --doctor=PROGRAM looks at those of a program");
 		return;
 	}
-	doctor_set_libraries(out, &own, " libraries that cpuperf loads",
-			     "-g (the default of commands) and -g=hybrid need none; or a distribution "
-			     "that builds with them (Fedora, Ubuntu 24.04)");
+	doctor_set_libraries(
+	    out, &own, " libraries that cpuperf loads",
+	    "-g (the default of commands) and -g=hybrid need none; or a distribution "
+	    "that builds with them (Fedora, Ubuntu 24.04)");
 }
 
 static void try_debuginfod(struct doctor *d, struct doctor_finding *out)

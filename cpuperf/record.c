@@ -505,6 +505,7 @@ static void log_function_costs(const struct event_row *row)
 	uint64_t least = UINT64_MAX, most = 0;
 	const char *reason = NULL;
 	uint32_t nr_untimed = 0;
+	char from[32] = "";
 
 	for (uint32_t i = 0; i < row->nr_functions; i++) {
 		const struct functions_place *p = &row->functions[i];
@@ -515,11 +516,12 @@ static void log_function_costs(const struct event_row *row)
 		nr_untimed += p->ret == FUNCTIONS_RETURN_NONE;
 		reason = reason ?: p->reason;
 	}
-	log_info(
-	    "function:%s: %u function%s; each call costs about %.1f to %.1f us, in every process "
-	    "that maps the file",
-	    row->name, row->nr_functions, row->nr_functions == 1 ? "" : "s", (double)least / 1e3,
-	    (double)most / 1e3);
+	if (most > least)
+		snprintf(from, sizeof(from), "%.1f to ", (double)least / 1e3);
+	log_info("function:%s: %u function%s; each call costs about %s%.1f us, in every process "
+		 "that maps the file",
+		 row->name, row->nr_functions, row->nr_functions == 1 ? "" : "s", from,
+		 (double)most / 1e3);
 	if (nr_untimed)
 		log_info("function:%s: %u of them have no times: %s", row->name, nr_untimed,
 			 reason ?: "");

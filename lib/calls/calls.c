@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "calls/watch.h"
 #include "calls/way.h"
 #include "functions/functions.h"
@@ -440,15 +441,14 @@ static void add_notes(struct source_use *u, struct notes *notes)
 		c->way->notes(c->opened, notes);
 	if (c->skipped)
 		notes_add(notes, 0,
-			  "%" PRIu64 " calls have no times: 64 calls of their task were open, and "
+			  "%" PRIu64 " %s no times: 64 calls of their task were open, and "
 			  "the kernel sees the return of no more; or it had changed its stack",
-			  c->skipped);
+			  c->skipped, str_plural(c->skipped, "call has", "calls have"));
 	if (c->left)
 		notes_add(notes, 0,
 			  "%" PRIu64
-			  " calls have no times: they were left by longjmp, an exception "
-			  "or exec, not by a return",
-			  c->left);
+			  " %s no times: left by longjmp, an exception or exec, not by a return",
+			  c->left, str_plural(c->left, "call has", "calls have"));
 }
 
 /* --- what may be asked ----------------------------------------------------------------------- */
