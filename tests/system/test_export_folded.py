@@ -116,7 +116,7 @@ def check_one_event(folder, pid):
 def check_odd_names(folder):
     """A semicolon in a name is no frame, a number behind it no weight."""
     lines = folded(folder, "--event=cpu_clock")
-    odd = {stack: weight for stack, weight in lines.items() if "odd" in stack}
+    odd = {stack: weight for stack, weight in lines.items() if "odd:name" in stack}  # others have an "odd", too
     names = {(s.split(";")[0], s.split(";")[-1]) for s in odd}
     assert {n for _, n in names if not n.endswith("_[k]")} == {"odd:name(a, b) 12"}, odd
     assert {t for t, _ in names} >= {"a:b 1?c", "[no name]"}, names

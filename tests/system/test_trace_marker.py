@@ -142,7 +142,8 @@ def check_the_rate_is_limited(folder):
     seconds = time.monotonic() - began
     assert p.returncode == 0 and "lines were not written to the trace" in err, err
     mine = [x for x in lines(TRACING) if x[0] in "SF" and x[2] in ("outer", "in?ner", "open")]
-    assert 0 < len(mine) <= 1000 * (seconds + 1), (len(mine), seconds)
+    # a second of the limit begins anew within it, and at its end
+    assert 0 < len(mine) <= 1000 * (seconds + 2), (len(mine), seconds)
     # the shared buffer may be small: it has the last lines, so beginnings may be missing, but no end
     open_slices = set()
     for kind, *rest in mine:
