@@ -326,7 +326,7 @@ static uint32_t nr_buckets(const void *way)
 
 /* --- notes */
 
-enum { NR_LIMITS = 5 };
+enum { NR_LIMITS = 6 };
 
 /* Of processes whose code could not be changed, as a reason has been added. */
 static void note_unplaced(const struct agent_way *a, const struct hooks_limits *now,
@@ -377,6 +377,9 @@ static void note_limits(struct agent_way *a, struct notes *notes)
 	     "be written: their calls are not counted"},
 	    {now.refused - was->refused,
 	     "processes were not measured: there were more than the recorder has room for"},
+	    {now.large - was->large,
+	     "processes have more functions and threads than the recorder reads: some of their "
+	     "calls are not counted"},
 	};
 
 	for (size_t i = 0; i < NR_LIMITS; i++)

@@ -29,6 +29,7 @@ _Static_assert((int)HOOKS_BUCKETS == (int)WIRE_FUNCTIONS_BUCKETS, "buckets");
 _Static_assert((int)PATCH_MOVED_BYTES == (int)WIRE_FUNCTIONS_MOVED, "bytes that are moved");
 
 enum { MAX_PROCESSES = 1024, SOME_PROCESSES = 64, MAX_SOCKET_BYTES = 64, NOWHERE = UINT32_MAX };
+enum { MAX_NUMBERS = 1 << 22 }; /* of functions in processes, in all that live */
 
 struct spot {
 	struct wire_functions_place at;
@@ -51,6 +52,7 @@ struct process {
 	struct wire_functions *memory; /* owned */
 	uint32_t *place;               /* owned; of each number, or NOWHERE */
 	size_t nr, room;
+	bool is_large; /* not all of it could be read */
 };
 
 /* Calls of a place. */
@@ -70,9 +72,10 @@ struct hooks {
 	struct wire *wire;                   /* owned */
 	struct file *files;                  /* owned */
 	size_t nr_files, file_room;
-	struct function *functions; /* owned; of each place */
-	bool *is_out;               /* owned; the same */
-	bool has_plans;             /* programs are changed when they start */
+	struct wire_functions_pages *pages; /* owned */
+	struct function *functions;         /* owned; of each place */
+	bool *is_out;                       /* owned; the same */
+	bool has_plans;                     /* programs are changed when they start */
 	char socket[MAX_SOCKET_BYTES];
 	struct hooks_limits ended, all;
 
@@ -80,7 +83,8 @@ struct hooks {
 	pthread_mutex_t lock;
 	struct process *processes; /* owned */
 	size_t nr, room;
-	size_t look_at; /* so many processes: those that have ended are looked for */
+	size_t nr_numbers; /* of all of them */
+	size_t look_at;    /* so many processes: those that have ended are looked for */
 	uint32_t nr_connected, nr_refused;
 };
 
@@ -338,7 +342,7 @@ static int grow(struct hooks *h, struct process *p)
 {
 	const uint32_t nr = wire_functions_nr(p->memory);
 
-	while (p->nr < nr) {
+	while (p->nr < nr && h->nr_numbers < MAX_NUMBERS) {
 		uint32_t place = find_place(h, p->memory, (uint32_t)p->nr), *to;
 
 		if (place != NOWHERE && (make_buckets(h, &h->functions[place].all) ||
@@ -348,9 +352,11 @@ static int grow(struct hooks *h, struct process *p)
 		if (!to)
 			return -ENOMEM;
 		*to = place;
+		h->nr_numbers++;
 		if (place != NOWHERE && h->is_out[place])
 			wire_functions_leave_out(p->memory, (uint32_t)p->nr - 1, true);
 	}
+	p->is_large |= p->nr < nr;
 	return 0;
 }
 
@@ -385,6 +391,22 @@ static void add_calls(const struct hooks *h, const struct process *p, bool is_en
 	add_limits(p, limits);
 }
 
+/* A step of a reading: is_new finds what is new, and limits adds all to the sums. */
+static int read_process(struct hooks *h, struct process *p, bool is_new, bool is_ended,
+			struct hooks_limits *limits)
+{
+	int rc;
+
+	wire_functions_look(p->memory, h->pages);
+	rc = is_new ? grow(h, p) : 0;
+	if (rc == 0 && limits)
+		add_calls(h, p, is_ended, limits);
+	p->is_large |= !wire_functions_rest(p->memory);
+	if (rc == 0 && limits)
+		limits->large += p->is_large;
+	return rc;
+}
+
 /* What processes that have ended had begins the sums of all. */
 static void begin_sums(struct hooks *h)
 {
@@ -408,10 +430,10 @@ static int add_ended(struct hooks *h)
 		struct process *p = &h->processes[i];
 		bool gone = is_gone(p);
 
-		rc = grow(h, p);
+		rc = read_process(h, p, true, true, gone ? &h->ended : NULL);
 		if (rc || !gone)
 			continue;
-		add_calls(h, p, true, &h->ended);
+		h->nr_numbers -= p->nr;
 		free_process(p);
 		*p = h->processes[--h->nr];
 	}
@@ -426,7 +448,7 @@ static int read_all(struct hooks *h)
 		return rc;
 	begin_sums(h);
 	for (size_t i = 0; i < h->nr; i++)
-		add_calls(h, &h->processes[i], false, &h->all);
+		(void)read_process(h, &h->processes[i], false, false, &h->all);
 	return 0;
 }
 
@@ -523,7 +545,8 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 	wire_functions_configure(&h->memory, config->has_times);
 	h->functions = mem_calloc(config->nr ?: 1, sizeof(*h->functions));
 	h->is_out = mem_calloc(config->nr ?: 1, sizeof(*h->is_out));
-	rc = h->functions && h->is_out ? find_places(h) ?: want_places(h) : -ENOMEM;
+	h->pages = wire_functions_pages_new();
+	rc = h->functions && h->is_out && h->pages ? find_places(h) ?: want_places(h) : -ENOMEM;
 	rc = rc ? err_set(e, rc, "no memory for functions: %s", strerror(-rc)) : open_wire(h, e);
 	if (rc) {
 		hooks_close(h);
@@ -552,6 +575,7 @@ void hooks_close(struct hooks *h)
 	mem_free(h->files);
 	mem_free(h->functions);
 	mem_free(h->is_out);
+	mem_free(h->pages);
 	mem_free(h->processes);
 	pthread_mutex_destroy(&h->lock);
 	mem_free(h);

@@ -75,6 +75,7 @@ struct hooks_limits {
 	uint32_t patched, unpatched; /* entries of NOPs, by the compiler */
 	uint32_t placed, unplaced;   /* other places that the agent was to change */
 	int unplaced_error;          /* why not, of one of them: as errno; 0: not known */
+	uint32_t large;              /* processes that said more than is read of them */
 	uint64_t nameless; /* calls of what is no place: of others, or of no known mapping */
 };
 void hooks_limits(const struct hooks *h, struct hooks_limits *out);

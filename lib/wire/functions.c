@@ -1,6 +1,7 @@
 #include "wire/functions.h"
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
@@ -9,6 +10,7 @@
 #include "wire/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,9 +48,20 @@ _Static_assert(WIRE_FUNCTIONS_BUCKETS == FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_ME
 		   sizeof(struct functions_wanted_place) == 48,
 	       "buckets and paths");
 
+enum { MAX_LOOKS = 1 << 15, IS_EMPTY = 1, IS_WRITTEN = 2, STATE_BITS = 2 };
+
+/* What is known of the memory's pages, in one reading. */
+struct wire_functions_pages {
+	uint32_t nr_looks;
+	bool is_short;    /* there were more pages to look at than are looked at */
+	uint64_t state[]; /* STATE_BITS of each page; 0: not looked at */
+};
+
 struct wire_functions {
 	struct functions_header *header; /* mapped */
 	uint64_t bytes, slot_bytes, factor;
+	int file;
+	struct wire_functions_pages *pages; /* borrowed; NULL: nothing is being read */
 	bool has_times;
 };
 
@@ -172,6 +185,13 @@ int wire_functions_new(const struct wire_functions_config *config, struct wire_f
 		return rc;
 	}
 	f->header = at;
+	f->file = fcntl(file, F_DUPFD_CLOEXEC, 0);
+	if (f->file < 0) {
+		rc = -errno;
+		close(file);
+		wire_functions_free(f);
+		return rc;
+	}
 	fill_header(f, config);
 	*out = f;
 	*fd = file;
@@ -184,12 +204,68 @@ void wire_functions_free(struct wire_functions *f)
 		return;
 	__atomic_store_n(&f->header->is_closed, 1, __ATOMIC_RELEASE);
 	munmap(f->header, f->bytes);
+	io_close(&f->file);
 	mem_free(f);
 }
 
 static const void *at(const struct wire_functions *f, uint64_t offset)
 {
 	return (const char *)f->header + offset;
+}
+
+static size_t pages_bytes(uint64_t bytes)
+{
+	return sizeof(struct wire_functions_pages) + (bytes / 4096 * STATE_BITS / 64 + 1) * 8;
+}
+
+struct wire_functions_pages *wire_functions_pages_new(void)
+{
+	return mem_zalloc(pages_bytes(SLOTS + FUNCTIONS_MEMORY_SLOTS * SLOT_BYTES));
+}
+
+void wire_functions_look(struct wire_functions *f, struct wire_functions_pages *pages)
+{
+	memset(pages, 0, pages_bytes(f->bytes));
+	f->pages = pages;
+}
+
+bool wire_functions_rest(struct wire_functions *f)
+{
+	bool is_whole = !f->pages->is_short;
+
+	f->pages = NULL;
+	return is_whole;
+}
+
+/* A page that the program has not written reads as zeros here, and remains none. No lock is taken
+ * that the program could hold, as SEEK_DATA would. */
+static uint64_t look_at(const struct wire_functions *f, uint64_t page)
+{
+	uint64_t word[4096 / sizeof(uint64_t)], any = 0;
+
+	if (f->pages->nr_looks == MAX_LOOKS) {
+		f->pages->is_short = true;
+		return IS_EMPTY;
+	}
+	f->pages->nr_looks++;
+	if (pread(f->file, word, sizeof(word), (off_t)(page * sizeof(word))) != sizeof(word))
+		return IS_EMPTY;
+	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+		any |= word[i];
+	return any ? IS_WRITTEN : IS_EMPTY;
+}
+
+/* Whether there may be something else than 0 there. To read any other page of a mapping would make
+ * it: of a program that says it has used all, gigabytes. */
+static bool is_written(const struct wire_functions *f, const void *where)
+{
+	const uint64_t page = (uint64_t)((const char *)where - (const char *)f->header) / 4096;
+	const unsigned shift = page % (64 / STATE_BITS) * STATE_BITS;
+	uint64_t *state = &f->pages->state[page / (64 / STATE_BITS)];
+
+	if (!(*state >> shift & (IS_EMPTY | IS_WRITTEN)))
+		*state |= look_at(f, page) << shift;
+	return *state >> shift & IS_WRITTEN;
 }
 
 uint32_t wire_functions_nr(const struct wire_functions *f)
@@ -204,13 +280,18 @@ uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number)
 {
 	const uint64_t *addresses = at(f, ADDRESSES);
 
-	return number && number < FUNCTIONS_MEMORY_MAX ? READ_ACQUIRE(addresses[number]) : 0;
+	return number && number < FUNCTIONS_MEMORY_MAX && is_written(f, &addresses[number])
+		   ? READ_ACQUIRE(addresses[number])
+		   : 0;
 }
 
 void wire_functions_leave_out(struct wire_functions *f, uint32_t number, bool is_out)
 {
 	uint64_t *places = (void *)((char *)f->header + PLACES);
-	const uint64_t address = wire_functions_address(f, number),
+	const uint64_t *addresses = at(f, ADDRESSES);
+	const uint64_t address = number && number < FUNCTIONS_MEMORY_MAX
+				     ? READ_ACQUIRE(addresses[number])
+				     : 0,
 		       key = address << FUNCTIONS_MEMORY_NUMBER_BITS,
 		       word = key | (is_out ? (uint32_t)FUNCTIONS_MEMORY_OUT : number);
 	uint32_t at = functions_memory_place(address);
@@ -235,15 +316,17 @@ static uint64_t to_ns(const struct wire_functions *f, uint64_t time)
 	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-static void add_buckets(const void *slot, uint32_t number, uint64_t *bucket)
+static void add_buckets(const struct wire_functions *f, const void *slot, uint32_t number,
+			uint64_t *bucket)
 {
 	const struct functions_octaves *octaves = (const void *)((const char *)slot + OCTAVES);
 	const struct functions_chunk *chunks = (const void *)((const char *)slot + CHUNKS);
 
 	for (unsigned i = 0; i < FUNCTIONS_MEMORY_OCTAVES; i++) {
-		uint32_t chunk = READ_ACQUIRE(octaves[number].chunk[i]);
+		const uint32_t *word = &octaves[number].chunk[i];
+		uint32_t chunk = is_written(f, word) ? READ_ACQUIRE(*word) : 0;
 
-		if (!chunk || chunk > FUNCTIONS_MEMORY_CHUNKS)
+		if (!chunk || chunk > FUNCTIONS_MEMORY_CHUNKS || !is_written(f, &chunks[chunk - 1]))
 			continue;
 		for (unsigned j = 0; j < FUNCTIONS_MEMORY_OCTAVE; j++)
 			sum_add(&bucket[i * FUNCTIONS_MEMORY_OCTAVE + j],
@@ -267,17 +350,22 @@ static uint32_t nr_slots(const struct wire_functions *f)
 	return nr < FUNCTIONS_MEMORY_SLOTS ? nr : FUNCTIONS_MEMORY_SLOTS;
 }
 
+static bool is_used(const struct wire_functions *f, const struct functions_slot *slot)
+{
+	return is_written(f, slot) && READ(slot->owner);
+}
+
 /* The first one from there on that a thread has taken; else their number. They are taken in turn,
- * but for the last one, which all share; to look at the others would make pages of them. */
+ * but for the last one, which all share; the others are not looked at. */
 static uint32_t next_used(const struct wire_functions *f, uint32_t i)
 {
 	const uint32_t nr = nr_slots(f);
 	const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);
 
-	if (i >= nr || READ(slot->owner))
+	if (i >= nr || is_used(f, slot))
 		return i;
 	slot = at(f, SLOTS + (nr - 1) * f->slot_bytes);
-	return i < nr - 1 && READ(slot->owner) ? nr - 1 : nr;
+	return i < nr - 1 && is_used(f, slot) ? nr - 1 : nr;
 }
 
 /* The agent has tried 16 calls. */
@@ -305,13 +393,15 @@ void wire_functions_add(const struct wire_functions *f, uint32_t number,
 		    number;
 		uint64_t max_ns, calls;
 
+		if (!is_written(f, row))
+			continue;
 		/* Before what begins it, the call that ended is read, and never the other way. */
 		sum_add(&wall, READ(row->wall));
 		sum_add(&self, READ(row->self));
 		sum_add(&inner, READ(row->inner));
 		max_ns = to_ns(f, READ(row->max));
 		if (f->has_times && bucket)
-			add_buckets(slot, number, bucket);
+			add_buckets(f, slot, number, bucket);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		calls = READ(row->calls);
 		sum_add(&sum->calls, calls);
@@ -335,13 +425,16 @@ bool wire_functions_object(const struct wire_functions *f, uint64_t address,
 
 	for (uint32_t i = 0; i < nr && i < FUNCTIONS_MEMORY_OBJECTS; i++) {
 		const struct functions_object *o = &objects[i];
-		struct wire_functions_object copy = {.end = READ_ACQUIRE(o->end),
-						     .start = READ(o->start),
-						     .offset = READ(o->offset),
-						     .inode = READ(o->inode),
-						     .major = READ(o->major),
-						     .minor = READ(o->minor)};
+		struct wire_functions_object copy;
 
+		if (!is_written(f, o))
+			continue;
+		copy = (struct wire_functions_object){.end = READ_ACQUIRE(o->end),
+						      .start = READ(o->start),
+						      .offset = READ(o->offset),
+						      .inode = READ(o->inode),
+						      .major = READ(o->major),
+						      .minor = READ(o->minor)};
 		if (address < copy.start || address >= copy.end)
 			continue;
 		memcpy(copy.path, o->path, sizeof(copy.path));

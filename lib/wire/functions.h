@@ -17,6 +17,7 @@
 enum { WIRE_FUNCTIONS_BUCKETS = 624, WIRE_FUNCTIONS_PATH = 472, WIRE_FUNCTIONS_MOVED = 19 };
 
 struct wire_functions;
+struct wire_functions_pages;
 
 struct wire_functions_config {
 	uint32_t wants;  /* enum functions_memory_want */
@@ -51,6 +52,15 @@ int wire_functions_new(const struct wire_functions_config *config, struct wire_f
 		       int *fd);
 /* The program sees by a word in the memory that nobody reads it any more. NULL is fine. */
 void wire_functions_free(struct wire_functions *f);
+
+/* Begins a reading, which what follows here is part of, but for wire_functions_leave_out. What the
+ * program has not written is not read, as that would make pages. pages: borrowed until the end. */
+void wire_functions_look(struct wire_functions *f, struct wire_functions_pages *pages);
+/* Ends it. False: there was more to look at than a program's threads and functions need, and the
+ * rest was not read. */
+bool wire_functions_rest(struct wire_functions *f);
+/* For one reading at a time. To be freed by mem_free. NULL: no memory. */
+struct wire_functions_pages *wire_functions_pages_new(void);
 
 /* Numbers of functions are below this one. */
 uint32_t wire_functions_nr(const struct wire_functions *f);

@@ -16,7 +16,10 @@
 
 static struct wire_functions *memory;
 static struct functions_header *shared; /* the program's */
+static struct wire_functions_pages *pages;
 static uint64_t *addresses;
+static bool is_whole; /* of the last reading */
+static int file;
 static uint64_t bucket[WIRE_FUNCTIONS_BUCKETS];
 
 static void begin(uint32_t wants, uint64_t factor)
@@ -32,7 +35,7 @@ static void begin(uint32_t wants, uint64_t factor)
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	assert_int_equal(ftruncate(fd, 4096), -1);
-	close(fd);
+	file = fd;
 	addresses = (void *)((char *)shared + shared->addresses);
 	shared->nr_mapped = shared->nr_slots;
 	memset(bucket, 0, sizeof(bucket));
@@ -40,12 +43,15 @@ static void begin(uint32_t wants, uint64_t factor)
 
 HOOK(before_each)
 {
+	pages = wire_functions_pages_new();
+	assert_non_null(pages);
 	begin(FUNCTIONS_MEMORY_TIMES, UINT64_C(1) << 32);
 }
 
 static void end(void)
 {
 	munmap(shared, shared->bytes);
+	close(file);
 	wire_functions_free(memory);
 	memory = NULL;
 }
@@ -53,6 +59,7 @@ static void end(void)
 HOOK(after_each)
 {
 	end();
+	mem_free(pages);
 }
 
 static char *slot(uint32_t i)
@@ -78,11 +85,18 @@ static struct functions_chunk *chunk(uint32_t i, uint32_t number)
 	return (struct functions_chunk *)(void *)(slot(i) + shared->chunks) + number;
 }
 
+static void look(void)
+{
+	wire_functions_look(memory, pages);
+}
+
 static struct wire_functions_sum sum_of(uint32_t number)
 {
 	struct wire_functions_sum sum = {0};
 
+	look();
 	wire_functions_add(memory, number, &sum, bucket);
+	is_whole = wire_functions_rest(memory);
 	return sum;
 }
 
@@ -179,6 +193,7 @@ TEST(functions_have_addresses)
 	addresses[0] = 0x1000;
 	addresses[1] = 0x2000;
 	shared->nr_functions = 2;
+	look();
 	assert_int_equal(wire_functions_nr(memory), 2);
 	assert_int_equal(wire_functions_address(memory, 0), 0); /* the agent's own */
 	assert_int_equal(wire_functions_address(memory, 1), 0x2000);
@@ -224,8 +239,10 @@ TEST(objects_are_checked)
 					 .major = 8,
 					 .minor = 1,
 					 .path = "/lib/a\033b.so"};
+	look();
 	assert_false(wire_functions_object(memory, 0x1000, &found)); /* there is none yet */
 	shared->nr_objects = 1;
+	look();
 	assert_false(wire_functions_object(memory, 0xfff, &found));
 	assert_false(wire_functions_object(memory, 0x2000, &found));
 	assert_true(wire_functions_object(memory, 0x1fff, &found));
@@ -270,6 +287,60 @@ TEST(chunks_beyond_the_last_are_none)
 	assert_int_equal(bucket[WIRE_FUNCTIONS_BUCKETS - 1], UINT64_MAX);
 }
 
+static uint64_t bytes_made(void)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(file, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* Of a program that says it has used all slots, numbers and chunks, and has written a few. */
+TEST(what_is_not_written_is_not_made)
+{
+	struct wire_functions_object found;
+	struct wire_functions_limits l;
+	uint64_t before;
+
+	for (uint32_t i = 0; i < FUNCTIONS_MEMORY_SLOTS; i++)
+		slot(i);
+	row(3, 5)->calls = 2;
+	row(4, 5)->calls = 3;
+	octaves(4, 5)->chunk[1] = 1000;
+	octaves(4, 5)->chunk[2] = 2000;
+	shared->nr_functions = shared->nr_objects = UINT32_MAX;
+	before = bytes_made();
+	look();
+	for (uint32_t i = 0; i < FUNCTIONS_MEMORY_MAX; i += 1000)
+		assert_int_equal(wire_functions_address(memory, i), 0);
+	assert_false(wire_functions_object(memory, 0x1000, &found));
+	wire_functions_limits(memory, &l);
+	assert_int_equal(sum_of(5).calls, 5);
+	assert_true(is_whole);
+	for (uint32_t i = 0; i < FUNCTIONS_MEMORY_MAX; i += 64)
+		sum_of(i);
+	assert_int_equal(bytes_made(), before);
+}
+
+TEST(what_is_looked_at_has_an_end)
+{
+	struct wire_functions_sum sum = {0};
+	uint64_t before;
+
+	for (uint32_t i = 0; i < FUNCTIONS_MEMORY_SLOTS; i++)
+		slot(i);
+	row(0, 1)->calls = 4;
+	before = bytes_made();
+	look();
+	for (uint32_t i = 1; i < FUNCTIONS_MEMORY_MAX; i += 64)
+		wire_functions_add(memory, i, &sum, bucket);
+	assert_false(wire_functions_rest(memory));
+	assert_int_equal(sum.calls, 4);
+	assert_int_equal(bytes_made(), before);
+	assert_int_equal(sum_of(1).calls, 4);
+	assert_true(is_whole);
+}
+
 TEST(limits_are_summed)
 {
 	struct wire_functions_limits l;
@@ -281,6 +352,7 @@ TEST(limits_are_summed)
 	shared->nr_joined = 3;
 	shared->nr_patched = 5;
 	shared->nr_unpatched = 6;
+	look();
 	wire_functions_limits(memory, &l);
 	assert_int_equal(l.untimed, 15);
 	assert_int_equal(l.missed, 16);
