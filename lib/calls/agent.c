@@ -37,8 +37,6 @@ struct agent_way {
 	uint32_t *number; /* owned; the hooks' number of a function; HOOKLESS: it has none */
 	struct hooks_limits said;
 	bool has_said, is_patched; /* is_patched: all that is measured is */
-	/* What was asked for last. */
-	uint32_t bucket[HOOKS_BUCKETS];
 };
 
 #define HOOKLESS UINT32_MAX
@@ -301,15 +299,14 @@ static uint64_t calls(const void *way, size_t function)
 	return s.calls;
 }
 
-static const volatile uint32_t *buckets(void *way, size_t function)
+static uint64_t bucket(const void *way, size_t function, uint32_t i, uint64_t before)
 {
-	struct agent_way *a = way;
-	const uint64_t *from =
+	const struct agent_way *a = way;
+	const uint64_t *now =
 	    a->number[function] == HOOKLESS ? NULL : hooks_buckets(a->hooks, a->number[function]);
 
-	for (size_t i = 0; i < HOOKS_BUCKETS; i++)
-		a->bucket[i] = from ? (uint32_t)from[i] : 0;
-	return a->bucket;
+	/* a program that writes less than it has had is wrong alone */
+	return now && now[i] > before ? now[i] : before;
 }
 
 static uint32_t bits(const void *way)
@@ -478,7 +475,7 @@ const struct calls_way calls_agent_way = {
     .count = count,
     .calls = calls,
     .read = read_sums,
-    .buckets = buckets,
+    .bucket = bucket,
     .bits = bits,
     .nr_buckets = nr_buckets,
     .notes = add_notes,

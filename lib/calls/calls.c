@@ -26,7 +26,7 @@ enum { MAX_LEFT_OUT = 16 }; /* that are named in an iteration */
 /* What a function had at the last boundary. */
 struct seen {
 	struct calls_sums sums;
-	uint32_t *bucket; /* owned; NULL: none of its calls had ended */
+	uint64_t *bucket; /* owned; NULL: none of its calls had ended */
 	atomic_bool is_left_out;
 };
 
@@ -191,10 +191,9 @@ static bool is_equal(const struct calls_sums *a, const struct calls_sums *b)
 	       a->skipped == b->skipped;
 }
 
-/* Appends what was added to the function's buckets; each may have begun again at 0. */
+/* Appends what was added to the function's buckets. */
 static int add_buckets(struct calls *c, size_t function, size_t *nr)
 {
-	const volatile uint32_t *now = c->way->buckets(c->opened, function);
 	uint32_t nr_buckets = c->way->nr_buckets(c->opened);
 	struct seen *s = &c->seen[function];
 
@@ -204,7 +203,8 @@ static int add_buckets(struct calls *c, size_t function, size_t *nr)
 	if (!s->bucket)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_buckets; i++) {
-		uint32_t is = now[i], added = is - s->bucket[i];
+		uint64_t is = c->way->bucket(c->opened, function, i, s->bucket[i]);
+		uint64_t added = is - s->bucket[i];
 		struct trace_bucket *b =
 		    added ? MEM_ADD(c->bucket, c->nr_buckets, c->bucket_room) : NULL;
 

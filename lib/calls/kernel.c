@@ -197,11 +197,12 @@ static void read_sums(const void *way, size_t function, struct calls_sums *out)
 				   .left = s.left};
 }
 
-static const volatile uint32_t *buckets(void *way, size_t function)
+/* The kernel's words begin again at 0. */
+static uint64_t bucket(const void *way, size_t function, uint32_t i, uint64_t before)
 {
 	const struct kernel_way *k = way;
 
-	return hits_buckets(k->hits, function);
+	return before + (uint32_t)(hits_buckets(k->hits, function)[i] - (uint32_t)before);
 }
 
 static uint32_t bits(const void *way)
@@ -229,7 +230,7 @@ const struct calls_way calls_kernel_way = {
     .count = count,
     .calls = calls,
     .read = read_sums,
-    .buckets = buckets,
+    .bucket = bucket,
     .bits = bits,
     .nr_buckets = nr_buckets,
 };

@@ -71,8 +71,10 @@ struct calls_way {
 	uint64_t (*count)(const void *way, size_t event, uint32_t cpu, uint64_t *lost);
 	uint64_t (*calls)(const void *way, size_t function);
 	void (*read)(const void *way, size_t function, struct calls_sums *out);
-	/* As hits_buckets, hits_bits and hits_nr_buckets. */
-	const volatile uint32_t *(*buckets)(void *way, size_t function);
+	/* Calls of a bucket, which was before at the last call: never less. From one boundary to
+	 * the next it may grow by 2^32 - 1 in the kernel. */
+	uint64_t (*bucket)(const void *way, size_t function, uint32_t i, uint64_t before);
+	/* As hits_bits and hits_nr_buckets. */
 	uint32_t (*bits)(const void *way);
 	uint32_t (*nr_buckets)(const void *way);
 	/* Adds what limits the numbers; NULL: nothing else. */
