@@ -323,7 +323,7 @@ static uint32_t nr_buckets(const void *way)
 
 /* --- notes */
 
-enum { NR_LIMITS = 6 };
+enum { NR_LIMITS = 7 };
 
 /* Of processes whose code could not be changed, as a reason has been added. */
 static void note_unplaced(const struct agent_way *a, const struct hooks_limits *now,
@@ -351,6 +351,20 @@ static void note_unplaced(const struct agent_way *a, const struct hooks_limits *
 		  now->unplaced - a->said.unplaced, text);
 }
 
+/* Of processes for which the recorder could do nothing, as a limit of its own. */
+static void note_failed(const struct hooks_limits *was, const struct hooks_limits *now,
+			struct notes *notes)
+{
+	if (now->failed > was->failed)
+		notes_add(notes, 0,
+			  "%u processes were not measured: the recorder could make no memory for "
+			  "their calls: %s",
+			  now->failed - was->failed, strerror(now->failed_error));
+	else if (now->failed_error && !was->failed_error)
+		notes_add(notes, 0, "processes could not connect: the recorder: %s",
+			  strerror(now->failed_error));
+}
+
 /* Of processes that have ended, too, so each number only grows: what is new is said. */
 static void note_limits(struct agent_way *a, struct notes *notes)
 {
@@ -374,6 +388,8 @@ static void note_limits(struct agent_way *a, struct notes *notes)
 	     "be written: their calls are not counted"},
 	    {now.refused - was->refused,
 	     "processes were not measured: there were more than the recorder has room for"},
+	    {now.late - was->late,
+	     "processes could not connect in time, as many began at once: their calls are missing"},
 	    {now.large - was->large,
 	     "processes have more functions and threads than the recorder reads: some of their "
 	     "calls are not counted"},
@@ -383,6 +399,7 @@ static void note_limits(struct agent_way *a, struct notes *notes)
 		if (rows[i].nr && rows[i].nr < INT64_MAX)
 			notes_add(notes, 0, "%" PRIu64 " %s", rows[i].nr, rows[i].text);
 	note_unplaced(a, &now, notes);
+	note_failed(was, &now, notes);
 	*was = now;
 }
 
@@ -435,7 +452,7 @@ static void note_silence(struct agent_way *a, struct notes *notes)
 	struct hooks_limits l;
 
 	hooks_limits(a->hooks, &l);
-	if (!a->has_said && !l.processes)
+	if (!a->has_said && !l.processes && !l.late && !l.refused && !l.failed_error)
 		notes_add(notes, 0,
 			  "no process of the command has called one of these functions so far, or "
 			  "it could not load libcpuperf-functions.so: its environment, its user "

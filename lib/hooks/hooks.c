@@ -85,7 +85,8 @@ struct hooks {
 	size_t nr, room;
 	size_t nr_numbers; /* of all of them */
 	size_t look_at;    /* so many processes: those that have ended are looked for */
-	uint32_t nr_connected, nr_refused;
+	uint32_t nr_connected, nr_refused, nr_late, nr_failed;
+	int failed_error;
 };
 
 /* --- where places are */
@@ -475,6 +476,20 @@ static bool add_process(void *arg, uint32_t pid, int pidfd, struct wire_function
 	return p;
 }
 
+/* In the wire's thread. */
+static void lose_process(void *arg, uint32_t pid, int error)
+{
+	struct hooks *h = arg;
+
+	if (pid && h->config.is_wanted && !h->config.is_wanted(h->config.arg, pid))
+		return;
+	pthread_mutex_lock(&h->lock);
+	h->nr_late += error == -ETIMEDOUT;
+	h->nr_failed += pid && error != -ETIMEDOUT;
+	h->failed_error = error != -ETIMEDOUT ? -error : h->failed_error;
+	pthread_mutex_unlock(&h->lock);
+}
+
 static bool may_connect(void *arg, uint32_t pid)
 {
 	const struct hooks *h = arg;
@@ -490,6 +505,9 @@ int hooks_read(struct hooks *h)
 	rc = read_all(h);
 	h->all.processes = h->nr_connected;
 	h->all.refused = h->nr_refused;
+	h->all.late = h->nr_late;
+	h->all.failed = h->nr_failed;
+	h->all.failed_error = h->failed_error;
 	pthread_mutex_unlock(&h->lock);
 	return rc;
 }
@@ -524,7 +542,8 @@ static int open_wire(struct hooks *h, struct err *e)
 	const struct wire_config config = {.arg = h,
 					   .may_connect = may_connect,
 					   .functions = &h->memory,
-					   .functions_added = add_process};
+					   .functions_added = add_process,
+					   .functions_lost = lose_process};
 	int rc = wire_open(&config, &h->wire, e);
 
 	if (rc)

@@ -69,6 +69,9 @@ const uint64_t *hooks_buckets(const struct hooks *h, size_t place);
 /* What limits the numbers; cumulative. */
 struct hooks_limits {
 	uint32_t processes, refused; /* that have connected, and that found no room */
+	uint32_t late;               /* that gave up before they were answered */
+	uint32_t failed;             /* for which no memory could be made */
+	int failed_error;            /* why, of the last one; 0: there was none */
 	uint64_t missed;             /* calls that were not counted */
 	uint64_t untimed;            /* calls whose end was not seen, or that were too deep */
 	uint32_t joined;             /* threads whose calls have no times: too many at a time */

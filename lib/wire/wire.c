@@ -66,6 +66,7 @@ struct wire {
 	uint64_t look_ns;       /* the same of processes that run another program */
 	pthread_t thread;
 	bool is_started;
+	bool is_full; /* no descriptors for connections: they are tried again at the pace */
 };
 
 static socklen_t make_address(uint32_t number, struct sockaddr_un *to)
@@ -289,6 +290,20 @@ static int serve_heap(struct wire *w, int fd, uint32_t pid)
 	return rc;
 }
 
+static bool has_hung_up(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+static int lose_functions(const struct wire *w, uint32_t pid, int error)
+{
+	if (w->config.functions && w->config.functions_lost)
+		w->config.functions_lost(w->config.arg, pid, error);
+	return error;
+}
+
 /* Makes memory for the calls of the process at the other end. */
 static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t version)
 {
@@ -297,10 +312,12 @@ static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t versio
 
 	if (version != FUNCTIONS_MEMORY_VERSION)
 		return -EPROTO;
+	if (has_hung_up(fd))
+		return lose_functions(w, pid, -ETIMEDOUT);
 	if (w->config.functions)
 		rc = wire_functions_new(w->config.functions, &f, &file);
 	if (rc)
-		return rc;
+		return lose_functions(w, pid, rc);
 	pidfd = sys()->pidfd_open((pid_t)pid);
 	if (!w->config.functions_added(w->config.arg, pid, pidfd, f)) {
 		io_close(&pidfd);
@@ -312,7 +329,7 @@ static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t versio
 	files[1] = w->config.functions->wanted;
 	rc = answer(fd, files, files[1] < 0 ? 1 : 2);
 	close(file);
-	return rc;
+	return rc ? lose_functions(w, pid, -ETIMEDOUT) : 0;
 }
 
 static int serve_question(const struct wire *w, bool (*serves)(void *arg, uint32_t pid), int fd,
@@ -448,11 +465,21 @@ static void serve_waiting(struct wire *w, bool is_last)
 	}
 }
 
+static void note_full(struct wire *w, int error)
+{
+	bool was_full = w->is_full;
+
+	w->is_full = error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+	if (w->is_full && !was_full)
+		(void)lose_functions(w, 0, -error);
+}
+
 static void accept_all(struct wire *w)
 {
 	while (w->nr_waiting < MAX_WAITING) {
 		int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+		note_full(w, fd < 0 ? errno : 0);
 		if (fd < 0)
 			break;
 		w->waiting[w->nr_waiting++] =
@@ -506,7 +533,8 @@ static void *run(void *arg)
 							     {.fd = w->listener, .events = POLLIN}};
 	nfds_t nr = 2;
 
-	while (poll(fds, nr, w->nr || w->nr_waiting ? PACE_MS : -1) >= 0 || errno == EINTR) {
+	while (poll(fds, nr, w->nr || w->nr_waiting || w->is_full ? PACE_MS : -1) >= 0 ||
+	       errno == EINTR) {
 		if (fds[0].revents)
 			break;
 		drain_all(w);
@@ -518,7 +546,7 @@ static void *run(void *arg)
 		for (size_t i = 0; i < w->nr; i++)
 			fds[nr++] =
 			    (struct pollfd){.fd = w->connections[i].pidfd, .events = POLLIN};
-		fds[1].fd = w->nr_waiting < MAX_WAITING ? w->listener : -1;
+		fds[1].fd = w->nr_waiting < MAX_WAITING && !w->is_full ? w->listener : -1;
 	}
 	return NULL;
 }

@@ -100,6 +100,10 @@ struct wire_config {
 	 * receives each, as heap_added does. */
 	const struct wire_functions_config *functions; /* borrowed */
 	bool (*functions_added)(void *arg, uint32_t pid, int pidfd, struct wire_functions *f);
+	/* The process got no memory: -ETIMEDOUT: it waited no longer, and counts nothing; else why
+	 * there is none. pid 0: connections cannot be taken, until some descriptors are free; not
+	 * known of how many processes. NULL: as it is. */
+	void (*functions_lost)(void *arg, uint32_t pid, int error);
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */

@@ -13,10 +13,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -306,6 +310,83 @@ TEST(another_version_is_refused)
 
 	assert_int_equal(cpuperf_mark_ask(cpuperf_mark_number(hooks_socket(hooks)), &hello, fds),
 			 -ECONNREFUSED);
+}
+
+static int say_hello(void)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_FUNCTIONS,
+						 .object = FUNCTIONS_MEMORY_VERSION};
+	struct sockaddr_un to;
+	socklen_t len = cpuperf_mark_address(cpuperf_mark_number(hooks_socket(hooks)), &to);
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(s >= 0);
+	assert_int_equal(connect(s, (struct sockaddr *)&to, len), 0);
+	assert_int_equal(send(s, &hello, sizeof(hello), MSG_NOSIGNAL), sizeof(hello));
+	return s;
+}
+
+static int gate[2], entered[2];
+
+static bool is_slow(void *arg, uint32_t pid)
+{
+	char byte;
+
+	(void)arg;
+	(void)pid;
+	(void)!write(entered[1], "", 1);
+	(void)!read(gate[0], &byte, 1);
+	return true;
+}
+
+/* While the recorder serves one, another waits, and gives up. */
+TEST(who_gives_up_is_counted)
+{
+	const struct hooks_config config = {.place = pointers, .nr = 4, .is_wanted = is_slow};
+	struct hooks_limits l;
+	struct err e = {0};
+	char byte;
+	int first;
+
+	after_each();
+	assert_int_equal(pipe(gate), 0);
+	assert_int_equal(pipe(entered), 0);
+	assert_int_equal(hooks_open(&config, &hooks, &e), 0);
+	first = say_hello();
+	assert_int_equal(read(entered[0], &byte, 1), 1);
+	close(say_hello());
+	assert_int_equal(write(gate[1], "123", 3), 3);
+	do {
+		assert_int_equal(hooks_read(hooks), 0);
+		hooks_limits(hooks, &l);
+	} while (l.processes + l.late < 2);
+	assert_int_equal(l.processes, 1);
+	assert_int_equal(l.late, 1);
+	close(first);
+	for (int i = 0; i < 2; i++) {
+		close(gate[i]);
+		close(entered[i]);
+	}
+}
+
+TEST(without_memory_a_process_is_counted)
+{
+	struct rlimit before, none;
+	struct hooks_limits l;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = (struct rlimit){4096, before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_null(connect_to(hooks_socket(hooks)));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(hooks_read(hooks), 0);
+	hooks_limits(hooks, &l);
+	assert_int_equal(l.processes, 1);
+	assert_int_equal(l.failed, 1);
+	assert_int_equal(l.failed_error, EFBIG);
 }
 
 TEST(counts_alone_have_no_buckets)
