@@ -429,11 +429,12 @@ static int add_ended(struct hooks *h)
 
 	for (size_t i = h->nr; i-- > 0 && rc == 0;) {
 		struct process *p = &h->processes[i];
-		bool gone = is_gone(p);
 
-		rc = read_process(h, p, true, true, gone ? &h->ended : NULL);
-		if (rc || !gone)
+		if (!is_gone(p))
 			continue;
+		rc = read_process(h, p, true, true, &h->ended);
+		if (rc)
+			break;
 		h->nr_numbers -= p->nr;
 		free_process(p);
 		*p = h->processes[--h->nr];
@@ -443,7 +444,8 @@ static int add_ended(struct hooks *h)
 
 static int read_all(struct hooks *h)
 {
-	int rc = add_ended(h);
+	int rc = add_ended(h)
+		     ?: ARRAY_RUN(i, h->nr, read_process(h, &h->processes[i], true, false, NULL));
 
 	if (rc)
 		return rc;
@@ -462,7 +464,7 @@ static bool add_process(void *arg, uint32_t pid, int pidfd, struct wire_function
 	if (h->config.is_wanted && !h->config.is_wanted(h->config.arg, pid))
 		return false;
 	pthread_mutex_lock(&h->lock);
-	if (h->nr >= h->look_at) {
+	if (h->nr >= h->look_at || h->nr == MAX_PROCESSES) {
 		(void)add_ended(h); /* what cannot be added now is added later */
 		h->look_at = 2 * h->nr + SOME_PROCESSES;
 	}

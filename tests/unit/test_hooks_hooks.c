@@ -389,6 +389,45 @@ TEST(without_memory_a_process_is_counted)
 	assert_int_equal(l.failed_error, EFBIG);
 }
 
+/* Of the same program, as far as the recorder sees: each has its memory. */
+static bool connect_often(const char *socket, int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		struct functions_header *h = connect_to(socket);
+
+		if (!h)
+			return false;
+		munmap(h, h->bytes);
+	}
+	return true;
+}
+
+/* Nearly as many as there is room for, which end before others begin. */
+TEST(those_that_have_ended_leave_room)
+{
+	struct hooks_limits l;
+	char name[64];
+	int status;
+	struct rlimit files;
+	pid_t child;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = files.rlim_max;
+	if (files.rlim_max < 4096 || setrlimit(RLIMIT_NOFILE, &files))
+		SKIP("each process needs two descriptors");
+	snprintf(name, sizeof(name), "%s", hooks_socket(hooks));
+	child = fork();
+	if (child == 0)
+		_exit(!connect_often(name, 1000));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(connect_often(name, 60));
+	assert_int_equal(hooks_read(hooks), 0);
+	hooks_limits(hooks, &l);
+	assert_int_equal(l.processes, 1061);
+	assert_int_equal(l.refused, 0);
+}
+
 TEST(counts_alone_have_no_buckets)
 {
 	after_each();
