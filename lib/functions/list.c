@@ -247,8 +247,8 @@ static int add_all(struct functions_list *l, struct elf_reader *reader)
 	if (rc == 0 && l->unpacked)
 		rc = add_table(l, l->unpacked, SHT_SYMTAB, &has);
 	l->names = has ? FUNCTIONS_ALL : FUNCTIONS_NO_NAMES;
-	/* what is packed has no names that are exported */
-	if (rc == 0 && (!has || l->unpacked))
+	/* what is packed, or was left by strip --keep-symbol, has no names that are exported */
+	if (rc == 0)
 		rc = add_table(l, l->code, SHT_DYNSYM, &has);
 	if (l->names == FUNCTIONS_NO_NAMES && has)
 		l->names = FUNCTIONS_EXPORTED;

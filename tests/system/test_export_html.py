@@ -579,7 +579,7 @@ def check_lanes(page, session):
         return [lanes.names, cpuperf.page.model.laneSlices.map((s) => s.reduce((a, b) => a + b)),
             cpuperf.page.time.rows.filter((row) => row.lane !== undefined).map((row) => row.name)];
     })()""")
-    threads = {f"{r['comm']}, thread {r['tid']}": int(r["self_count"]) for r in report(session, "threads")
+    threads = {f"{r['comm']}, thread {r['tid'] or 'unknown'}": int(r["self_count"]) for r in report(session, "threads")
                if r["event"] == page.run("cpuperf.page.data.events[cpuperf.page.model.event].label")}
     assert names and len(set(names)) == len(names) and shown == names[:3], (names, shown)
     for name, weight in zip(names, sums):
@@ -587,7 +587,7 @@ def check_lanes(page, session):
     assert sum(sums) <= page.run("cpuperf.page.model.slices[0].reduce((a, b) => a + b)"), sums
     samples = collections.Counter()  # of all events
     for r in report(session, "threads"):
-        samples[f"{r['comm']}, thread {r['tid']}"] += int(r["self_samples"])
+        samples[f"{r['comm']}, thread {r['tid'] or 'unknown'}"] += int(r["self_samples"])
     order = [samples[re.sub(r" #\d+$", "", name)] for name in names]
     assert order == sorted(order, reverse=True) and order[0] > order[-1], order
 
