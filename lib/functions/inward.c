@@ -1,6 +1,7 @@
 #include "functions/inward.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "elf/file.h"
 #include "functions/list.h"
 #include "functions/x86.h"
@@ -21,17 +22,7 @@ struct reading {
 /* The first symbol behind an address. */
 static size_t find_behind(const struct reading *r, uint64_t address)
 {
-	size_t low = 0, high = r->nr_symbols;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->symbols[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ORDER_FIRST(i, r->nr_symbols, r->symbols[i].address > address);
 }
 
 static int add(struct reading *r, uint64_t target)
@@ -139,15 +130,7 @@ void functions_inward_fini(struct functions_inward *in)
 
 bool functions_inward_has(const struct functions_inward *in, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = in->nr;
+	size_t first = ORDER_FIRST(i, in->nr, in->target[i] > start);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (in->target[mid] <= start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < in->nr && in->target[low] < end;
+	return first < in->nr && in->target[first] < end;
 }

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/sum.h"
 #include "elf/file.h"
 #include "elf/reader.h"
@@ -236,21 +237,13 @@ static bool is_mapped(const struct file *f, const struct wire_functions_object *
 /* The last place that begins there or before. */
 static uint32_t find_in_file(const struct file *f, uint64_t offset)
 {
-	size_t low = 0, high = f->nr;
+	size_t behind = ORDER_FIRST(i, f->nr, f->spots[i].at.offset > offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->spots[middle].at.offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!behind)
 		return NOWHERE;
 	/* the compiler's symbol may be without a size: then it is at the beginning alone */
-	return offset - f->spots[low - 1].at.offset < (f->spots[low - 1].at.size ?: 1)
-		   ? f->spots[low - 1].place
+	return offset - f->spots[behind - 1].at.offset < (f->spots[behind - 1].at.size ?: 1)
+		   ? f->spots[behind - 1].place
 		   : NOWHERE;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "cfi/section.h"
 #include "elf/file.h"
 #include "functions/functions.h"
@@ -93,33 +94,15 @@ static int read_frames(struct code *c)
 /* The number of the first one that begins behind the address. */
 static size_t find_behind(const struct code *c, uint64_t address)
 {
-	size_t low = 0, high = c->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->fde[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ORDER_FIRST(i, c->nr, c->fde[i].start > address);
 }
 
 /* Of symbols that begin behind the address; UINT64_MAX: there is none. */
 static uint64_t find_symbol_behind(const struct code *c, uint64_t address)
 {
-	size_t low = 0, high = c->symbols.nr;
+	size_t first = ORDER_FIRST(i, c->symbols.nr, c->symbols.symbol[i].address > address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->symbols.symbol[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < c->symbols.nr ? c->symbols.symbol[low].address : UINT64_MAX;
+	return first < c->symbols.nr ? c->symbols.symbol[first].address : UINT64_MAX;
 }
 
 /* --- one function */

@@ -1,21 +1,15 @@
 #include "patch/scan.h"
 
+#include "base/order.h"
 #include "patch/decode.h"
 
 void patch_scan_mark(struct patch_span *spans, size_t nr, uint64_t target)
 {
-	size_t low = 0, high = nr; /* the last one that begins before the target */
+	size_t first = ORDER_FIRST(i, nr, spans[i].from >= target);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans[middle].from < target)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low > 0 && target < spans[low - 1].to)
-		spans[low - 1].is_entered = true;
+	/* the last one that begins before the target */
+	if (first > 0 && target < spans[first - 1].to)
+		spans[first - 1].is_entered = true;
 }
 
 static void mark_target(const struct patch_code *code, size_t at, const struct patch_instruction *i,

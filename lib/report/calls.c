@@ -141,17 +141,11 @@ static const struct report_call *find(const struct report_calls *c, uint32_t eve
 				      uint32_t function, bool is_callee, size_t *out)
 {
 	const struct report_call *list = is_callee ? c->by_callee : c->by_caller;
-	size_t low = 0, high = c->calls.nr, end;
+	size_t low, end;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct report_call *m = &list[middle];
-
-		if ((order_u64(m->event, event) ?: order_u64(end_of(m, is_callee), function)) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = ORDER_FIRST(i, c->calls.nr,
+			  (order_u64(list[i].event, event)
+			       ?: order_u64(end_of(&list[i], is_callee), function)) >= 0);
 	for (end = low; end < c->calls.nr && list[end].event == event &&
 			end_of(&list[end], is_callee) == function;
 	     end++)

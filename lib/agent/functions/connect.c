@@ -8,6 +8,7 @@
 #include "agent/functions/agent.h"
 
 #define CPUPERF_MARK_LATE /* for the functions by which an object with marks connects */
+#include "base/order.h"
 #include "cpuperf/mark.h"
 
 #include <errno.h>
@@ -149,18 +150,9 @@ static bool is_mapped(const struct functions_wanted_file *f, const struct functi
 /* The last place that begins there or before. */
 static bool has_place(const struct functions_wanted_place *place, uint64_t nr, uint64_t offset)
 {
-	uint64_t low = 0, high = nr;
+	size_t behind = ORDER_FIRST(i, nr, place[i].offset > offset);
 
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (place[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low &&
-	       offset - place[low - 1].offset < (place[low - 1].size ? place[low - 1].size : 1);
+	return behind && offset - place[behind - 1].offset < (place[behind - 1].size ?: 1);
 }
 
 const struct functions_wanted_file *agent_find_wanted(const struct functions_object *o)
