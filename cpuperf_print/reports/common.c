@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "numbers.h"
 #include "options.h"
+#include "profile/iterator.h"
 #include "registry.h"
 #include "report/flat.h"
 #include "report/functions.h"
@@ -30,6 +31,32 @@ bool reports_has_callers(const struct job *j)
 		if (job_event(j, i)->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK))
 			return true;
 	return false;
+}
+
+void reports_put_ns(struct grid *g, double ns)
+{
+	if (isfinite(ns))
+		grid_count(g, (uint64_t)(ns + 0.5));
+	else
+		grid_none(g);
+}
+
+int reports_each_trace(const struct job *j, const struct input *o,
+		       int (*fn)(void *arg, const struct profile_trace *t), void *arg)
+{
+	struct profile_iterator *it = profile_iterator_new(o->session);
+	struct profile_trace t;
+	int rc;
+
+	while ((rc = profile_iterator_next(it, &t)) == 1) {
+		if (!profile_ranges_has(&job_filter(j, o)->iterations, t.head.iteration))
+			continue;
+		rc = fn(arg, &t);
+		if (rc)
+			break;
+	}
+	profile_iterator_free(it);
+	return rc;
 }
 
 bool reports_is_wanted(const struct job *j, const struct report_function *fn)

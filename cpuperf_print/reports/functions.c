@@ -15,7 +15,7 @@
 #include "elf/demangle.h"
 #include "estimate/histogram.h"
 #include "numbers.h"
-#include "profile/iterator.h"
+#include "profile/session.h"
 #include "report/flat.h"
 #include "reports/function_samples.h"
 #include "reports/reports.h"
@@ -149,14 +149,6 @@ static double net_mean(const struct counts_function *f)
 	return (double)ns / (double)f->timed;
 }
 
-static void put_amount(struct grid *g, double ns)
-{
-	if (isfinite(ns))
-		grid_count(g, (uint64_t)(ns + 0.5));
-	else
-		grid_none(g);
-}
-
 static void put_some(struct grid *g, bool is_there, uint64_t n)
 {
 	is_there ? grid_count(g, n) : grid_none(g);
@@ -170,8 +162,8 @@ static void put_times(struct grid *g, const struct counts_function *f)
 	put_some(g, f->has_times, f->wall_ns);
 	put_some(g, f->has_times, f->self_ns);
 	put_some(g, f->has_cpu, f->cpu_ns);
-	put_amount(g, has ? (double)f->wall_ns / (double)f->timed : NAN);
-	put_amount(g, has && f->cost_ns ? net_mean(f) : NAN);
+	reports_put_ns(g, has ? (double)f->wall_ns / (double)f->timed : NAN);
+	reports_put_ns(g, has && f->cost_ns ? net_mean(f) : NAN);
 	if (h && has)
 		counts_function_histogram(f, h);
 	for (size_t i = 0; i < ARRAY_NR(quantiles); i++) {
@@ -179,9 +171,9 @@ static void put_times(struct grid *g, const struct counts_function *f)
 
 		if (h && has)
 			q = histogram_quantile(h, quantiles[i]);
-		put_amount(g, q.ns);
-		put_amount(g, q.low_ns);
-		put_amount(g, q.high_ns);
+		reports_put_ns(g, q.ns);
+		reports_put_ns(g, q.low_ns);
+		reports_put_ns(g, q.high_ns);
 	}
 	put_some(g, has, f->max_ns);
 	put_some(g, f->cost_ns, f->cost_ns);
@@ -483,8 +475,9 @@ static int put_rows(struct report *r)
 	return 0;
 }
 
-static int add_trace(struct report *r, const struct profile_trace *t)
+static int add_trace(void *arg, const struct profile_trace *t)
 {
+	struct report *r = arg;
 	const struct profile_filter *filter = &r->j->selection->filter;
 	int rc = 0;
 
@@ -499,19 +492,10 @@ static int add_trace(struct report *r, const struct profile_trace *t)
 
 static int read_session(struct report *r, const struct input *o)
 {
-	struct profile_iterator *it = profile_iterator_new(o->session);
-	struct profile_trace trace;
 	int rc;
 
 	r->input = o;
-	while ((rc = profile_iterator_next(it, &trace)) == 1) {
-		if (!profile_ranges_has(&job_filter(r->j, o)->iterations, trace.head.iteration))
-			continue;
-		rc = add_trace(r, &trace);
-		if (rc)
-			break;
-	}
-	profile_iterator_free(it);
+	rc = reports_each_trace(r->j, o, add_trace, r);
 	return rc ?: r->by_session || r->by_iteration ? put_rows(r) : 0;
 }
 

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/sum.h"
 #include "numbers.h"
-#include "profile/iterator.h"
+#include "profile/session.h"
 #include "reports/reports.h"
 #include "samples.h"
 #include "sizes.h"
@@ -21,7 +21,7 @@ enum { CELL_BYTES = 64, NR_OF_LINE = 3 };
 struct sizes {
 	struct job *j;
 	uint64_t rate;
-	struct sizes_sums sums;
+	struct sizes_sums sums, session; /* of all; of the one that is being read */
 	uint64_t all[SIZES_NR_PARTS];
 };
 
@@ -34,22 +34,23 @@ static void add_session(struct sizes_sums *to, const struct sizes_sums *from)
 	}
 }
 
+static int add_trace(void *arg, const struct profile_trace *t)
+{
+	struct sizes *s = arg;
+
+	if (t->nr_sizes)
+		s->rate = t->events[t->sizes[0].event].rate;
+	sizes_add(&s->session, t);
+	return 0;
+}
+
 static int read_session(struct sizes *s, const struct input *o)
 {
-	struct profile_iterator *it = profile_iterator_new(o->session);
-	struct sizes_sums sums = {.of = {{0}}};
-	struct profile_trace t;
 	int rc;
 
-	while ((rc = profile_iterator_next(it, &t)) == 1) {
-		if (!profile_ranges_has(&job_filter(s->j, o)->iterations, t.head.iteration))
-			continue;
-		if (t.nr_sizes)
-			s->rate = t.events[t.sizes[0].event].rate;
-		sizes_add(&sums, &t);
-	}
-	profile_iterator_free(it);
-	add_session(&s->sums, &sums);
+	s->session = (struct sizes_sums){.of = {{0}}};
+	rc = reports_each_trace(s->j, o, add_trace, s);
+	add_session(&s->sums, &s->session);
 	return rc;
 }
 

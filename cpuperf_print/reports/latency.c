@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/latency.h"
-#include "profile/iterator.h"
+#include "profile/session.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
 #include "screen/number.h"
@@ -58,22 +58,14 @@ static const struct grid_column columns[] = {
     {"what", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 };
 
-static void put_amount(struct grid *g, double ns)
-{
-	if (isfinite(ns))
-		grid_count(g, (uint64_t)(ns + 0.5));
-	else
-		grid_none(g);
-}
-
 /* The interval: "[1.02 ms, 1.09 ms]", or one bound: "[≥ 1.02 ms]". */
 static void put_quantile(struct grid *g, const struct histogram_quantile *q)
 {
 	BUF_AUTO(b, CELL_BYTES);
 
-	put_amount(g, q->ns);
-	put_amount(g, q->low_ns);
-	put_amount(g, q->high_ns);
+	reports_put_ns(g, q->ns);
+	reports_put_ns(g, q->low_ns);
+	reports_put_ns(g, q->high_ns);
 	buf_adds(&b, isfinite(q->high_ns) ? "[" : "[≥ ");
 	screen_human(&b, q->low_ns, "ns");
 	if (isfinite(q->high_ns)) {
@@ -99,7 +91,7 @@ static void put_row(const struct report *r, const struct latencies_row *row)
 	grid_text(g, row->what);
 	grid_count(g, h->count);
 	grid_count(g, h->sum_ns);
-	put_amount(g, histogram_mean(h));
+	reports_put_ns(g, histogram_mean(h));
 	for (size_t i = 0; i < SCREEN_LATENCY_NR; i++) {
 		struct histogram_quantile q =
 		    histogram_quantile(h, screen_latency_quantiles[i].quantile);
@@ -132,8 +124,9 @@ static int put_rows(struct report *r)
 	return 0;
 }
 
-static int add_trace(struct report *r, const struct profile_trace *t)
+static int add_trace(void *arg, const struct profile_trace *t)
 {
+	struct report *r = arg;
 	const struct profile_filter *filter = &r->j->selection->filter;
 	int rc = 0;
 
@@ -148,19 +141,10 @@ static int add_trace(struct report *r, const struct profile_trace *t)
 
 static int read_session(struct report *r, const struct input *o)
 {
-	struct profile_iterator *it = profile_iterator_new(o->session);
-	struct profile_trace trace;
 	int rc;
 
 	r->input = o;
-	while ((rc = profile_iterator_next(it, &trace)) == 1) {
-		if (!profile_ranges_has(&r->j->selection->filter.iterations, trace.head.iteration))
-			continue;
-		rc = add_trace(r, &trace);
-		if (rc)
-			break;
-	}
-	profile_iterator_free(it);
+	rc = reports_each_trace(r->j, o, add_trace, r);
 	return rc ?: r->by_session || r->by_iteration ? put_rows(r) : 0;
 }
 

@@ -90,6 +90,14 @@ bool reports_has_others(const struct profile_facts *f);
 
 /* --- common.c --- */
 
+/* A time; none if it is not finite. */
+void reports_put_ns(struct grid *g, double ns);
+/* Calls fn for each trace of the selected iterations of the input. Stops at the first non-zero
+ * result and returns it; else 0 or -errno. */
+struct profile_trace;
+int reports_each_trace(const struct job *j, const struct input *o,
+		       int (*fn)(void *arg, const struct profile_trace *t), void *arg);
+
 /* True if --function is not used, or its name matches. */
 struct report_function;
 /* The name of a function, of those that a report has. */

@@ -214,24 +214,6 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 	return 0;
 }
 
-/* Its events are not sampled. */
-static int connect_output(void *way, size_t event, uint32_t cpu, int fd)
-{
-	(void)way;
-	(void)event;
-	(void)cpu;
-	(void)fd;
-	return 0;
-}
-
-/* Boundaries divide what is counted. */
-static void enable(void *way, size_t event, bool is_enabled)
-{
-	(void)way;
-	(void)event;
-	(void)is_enabled;
-}
-
 static const char *socket_of(const void *way)
 {
 	return hooks_socket(((const struct agent_way *)way)->hooks);
@@ -486,8 +468,6 @@ const struct calls_way calls_agent_way = {
     .number = TRACE_FUNCTION_COMPILED,
     .open = open_way,
     .close = close_way,
-    .connect = connect_output,
-    .enable = enable,
     .refresh = refresh,
     .count = count,
     .calls = calls,

@@ -169,7 +169,8 @@ static int connect_output(const struct source_use *u, size_t event, uint32_t cpu
 	const struct calls *c = (const struct calls *)u;
 	size_t slot = slot_of(c, event);
 
-	return slot < CALLS_MAX_EVENTS && spec_event_is_sampled(u->plan->events[event].asked)
+	return c->way->connect && slot < CALLS_MAX_EVENTS &&
+		       spec_event_is_sampled(u->plan->events[event].asked)
 		   ? c->way->connect(c->opened, slot, cpu, fd)
 		   : 0;
 }
@@ -179,7 +180,7 @@ static void enable(struct source_use *u, size_t event, bool is_enabled)
 	struct calls *c = (struct calls *)u;
 	size_t slot = slot_of(c, event);
 
-	if (slot < CALLS_MAX_EVENTS)
+	if (c->way->enable && slot < CALLS_MAX_EVENTS)
 		c->way->enable(c->opened, slot, is_enabled);
 }
 

@@ -60,7 +60,8 @@ struct calls_way {
 	 */
 	int (*open)(const struct plan *plan, struct calls_list *list, void **out, struct err *e);
 	void (*close)(void *way);
-	/* Events are named by their number in the list. */
+	/* Events are named by their number in the list. NULL: none is sampled; boundaries alone
+	 * divide what is counted. */
 	int (*connect)(void *way, size_t event, uint32_t cpu, int fd);
 	void (*enable)(void *way, size_t event, bool is_enabled);
 	/* As hits_leave_out. NULL: all are measured until the end. */
