@@ -4,9 +4,10 @@
  *
  * A ring's bytes go into frames unchanged (writev). The recorder reads only the headers of records
  * and the few words that counting needs (pmu/scan.h): to decode is the reader's work, which has
- * time.
+ * time. Samples with a copy of the stack that is not to be kept are the exception: a thread
+ * unwinds them first (whole/whole.h).
  *
- * Three threads, so that none waits for another's disk or /proc:
+ * Three other threads, so that none waits for another's disk or /proc:
  * - the session's own empties the rings and writes the files (sampling.c; at boundaries
  *   sampling_record.c; for each CPU sampler_open.c and sampler.c);
  * - paced.h reads misc events between two boundaries;
