@@ -60,6 +60,7 @@ def measures(session, before=()):
 def check_rows_are_true(folder):
     os.chmod(folder, 0o777)
     user = ["setpriv", f"--reuid={own_uid()}", f"--regid={own_uid()}", "--clear-groups", "--inh-caps=-all"]
+    heap = sampled.for_everybody(HEAP, os.path.dirname(folder))  # the build may be in a home that is closed
     deny = f"{os.path.dirname(folder)}/deny"  # as a container's filter
     run("cc", "-o", deny, f"{os.environ['SOURCE_DIR']}/tests/system/deny.c")
     for before in ([], *([user] if os.geteuid() == 0 else []), [deny, str(errno.EPERM)], [deny, str(errno.ENOSYS)]):
@@ -67,7 +68,7 @@ def check_rows_are_true(folder):
         rows = rows_of(found)
         assert set(rows) == ROWS, set(rows) ^ ROWS
         for name, session in SESSIONS.items():
-            works = measures(session, before)
+            works = measures([heap if word == HEAP else word for word in session], before)
             assert (rows[name]["state"] in ("yes", "partly")) >= works, (before, rows[name], session)
             assert works or rows[name]["state"] != "yes", (before, rows[name], session)
         missing = [row for row in found["checks"] if row["costs_answers"] and row["state"] in ("no", "partly")]
