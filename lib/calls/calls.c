@@ -293,7 +293,7 @@ static void set_buckets(struct calls *c)
 {
 	const struct trace_bucket *at = c->bucket;
 
-	for (size_t i = 0; i < c->nr; i++) {
+	for (size_t i = 0; i < c->nr && at; i++) {
 		struct trace_function *f = &c->item[i];
 
 		if (i && (f->name != f[-1].name || f->object != f[-1].object ||
