@@ -58,7 +58,8 @@ def check_samples(folder):
 
 
 def shown(text):
-    """Lines as they are read, without colours."""
+    """Lines as they are read, without colours and what was erased (a bar of progress, on a busy machine)."""
+    text = re.sub(r"[^\n]*\r\x1b\[K", "", text)
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", text).splitlines()
 
 
@@ -87,7 +88,8 @@ def check_functions(folder):
     lines = shown(text)
     assert code == 0 and quiet_code == 0, (text, quiet)
     assert not functions(shown(quiet)), quiet
-    first = next(i for i, line in enumerate(lines) if re.match(r"cpu_clock: [\d,]+ samples?, ", line))
+    first = next((i for i, line in enumerate(lines) if re.match(r"cpu_clock: [\d,]+ samples?, ", line)), None)
+    assert first, text
     summary = next(i for i, line in enumerate(lines) if re.search(r"^\d+ iterations?, .*all traces$", line))
     at = [i for i, line in enumerate(lines) if line in functions(lines)]
     assert 2 <= len(at) and first < at[0] and at[-1] < summary, text
