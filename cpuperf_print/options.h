@@ -11,6 +11,7 @@
 struct options {
 	struct opt_std std;
 	struct opt_strings sessions, perf_data, reports, diff;
+	struct opt_strings speedups;
 	const char *last_session; /* of another folder, as none was named; or NULL */
 	const char *output_format, *output_file;
 	const char *sort, *group_by, *top, *rows, *min_percent, *max_depth, *fail_over, *threads;

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "base/str.h"
 #include "options.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +130,37 @@ static int parse_limits(struct selection *s, const struct options *o, struct err
 	s->max_depth = (uint32_t)depth;
 	s->nr_threads = (unsigned)nr_threads;
 	return rc;
+}
+
+/* Names in C++ have colons, too: the last one is meant. */
+static int parse_speedup(struct selection *s, const char *text, struct err *e)
+{
+	struct selection_speedup *to = &s->speedup[s->nr_speedups];
+	const char *colon = strrchr(text, ':'), *number = colon ? colon + 1 : text;
+	size_t len = strlen(number);
+	struct err ignored = {0};
+	char percent[32];
+	double x = 0;
+
+	if (s->nr_speedups == SELECTION_MAX_SPEEDUPS)
+		return err_set(e, -E2BIG, "--speedup: more than %d", SELECTION_MAX_SPEEDUPS);
+	len -= len && number[len - 1] == '%';
+	snprintf(percent, sizeof(percent), "%.*s", (int)len, number);
+	if (len >= sizeof(percent) || colon == text ||
+	    parse_percent("speedup", percent, &x, &ignored) || x > 100 || x <= 0) {
+		err_set(e, -EINVAL, "--speedup=%s: not FUNCTION:PERCENT", text);
+		err_hint(e, "by how much less time it takes, at most 100 %%: --speedup=parse:50%%");
+		return -EINVAL;
+	}
+	if (colon) {
+		to->glob = mem_strdup(text);
+		if (!to->glob)
+			return err_set(e, -ENOMEM, "out of memory");
+		to->glob[colon - text] = '\0';
+	}
+	to->share = x / 100;
+	s->nr_speedups++;
+	return 0;
 }
 
 static int find_column(const char *name, size_t len, struct err *e)
@@ -251,6 +284,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	       parse_idle(s, o, e) ?:
 	       parse_limits(s, o, e) ?:
 	       parse_columns(o->sort, s, e) ?:
+	       ARRAY_RUN(i, o->speedups.nr, parse_speedup(s, o->speedups.item[i], e)) ?:
 	       parse_root(o->group_by, &s->root, e);
 	if (s->root == REPORT_ROOT_STATE || s->columns & (1 << REPORT_STATE | 1 << REPORT_REASON))
 		s->sum = REPORT_SUM_STATES;
@@ -259,6 +293,8 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 
 void selection_fini(struct selection *s)
 {
+	for (size_t i = 0; i < s->nr_speedups; i++)
+		mem_free(s->speedup[i].glob);
 	report_rules_fini(&s->rules);
 	report_idle_rules_fini(&s->idle_rules);
 }

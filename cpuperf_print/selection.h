@@ -16,8 +16,17 @@ struct options;
 
 enum { SELECTION_USUAL_ROWS = 24 };
 
+enum { SELECTION_MAX_SPEEDUPS = 16 };
+
+struct selection_speedup {
+	char *glob;   /* owned; NULL: each function */
+	double share; /* of its time that is cut, 0 to 1 */
+};
+
 struct selection {
 	struct profile_filter filter;
+	struct selection_speedup speedup[SELECTION_MAX_SPEEDUPS];
+	size_t nr_speedups;
 	struct profile_globs hosts;  /* of the parts of a job */
 	struct profile_ranges ranks; /* the same */
 	struct report_rules rules;

@@ -415,7 +415,9 @@ static int add_single(struct report_counter *c, uint32_t node, const struct prof
 					     .samples = s->samples,
 					     .weight = s->weight,
 					     .unit = s->unit,
-					     .is_made = s->is_rest};
+					     .is_made = s->is_rest,
+					     .has_waker = c->has_waker && c->waker.is_known,
+					     .waker = c->waker.tid};
 	struct report_event_stats *stats = &c->stats.event[c->key.event];
 	int rc = (report_singles_is_full(c->singles) ? flush(c, false) : 0)
 		     ?: report_singles_add(c->singles, c->fold, node, &sample);

@@ -63,7 +63,8 @@ enum report_part {
 	/* Of runs that add up states (report/states.h), or with REPORT_BY_FUTEX. */
 	REPORT_BY_STATE = 1 << 12,
 	REPORT_BY_REASON = 1 << 13, /* with REPORT_BY_STACK; not of single samples */
-	REPORT_BY_WAKER = 1 << 14,  /* and its function; the same */
+	/* and its function; of single samples in their stacks, and report_sample.waker */
+	REPORT_BY_WAKER = 1 << 14,
 	REPORT_BY_REGION = 1 << 15, /* the innermost one, with those around it */
 	REPORT_BY_HOST = 1 << 16,   /* and the rank */
 	/* Each wait at a futex is an entry of its own, with wait; of runs that add up states or
@@ -200,6 +201,11 @@ struct report_sample {
 	uint64_t unit;   /* as of struct report_count */
 	uint32_t stack;  /* its number in the sink's stacks */
 	bool is_made;    /* by records of switches: profile_sample.is_rest */
+	/* Of a wait whose waker is known (REPORT_BY_WAKER): the thread that ended it;
+	 * TRACE_UNKNOWN: an interrupt did. Its frames follow the stack's, as report/waker.h says.
+	 */
+	bool has_waker;
+	uint32_t waker;
 };
 
 /* How many samples it is of: of what is made, of none. */

@@ -95,13 +95,17 @@ int report_waker_make(struct report_waker *w, const struct report_waker_config *
 	w->stack.nr = w->stack.nr_kernel = 0;
 	w->place = (struct report_place){.time_ns = s->time_ns, .kernel_epoch = kernel_epoch};
 	snprintf(name, sizeof(name), "%s", lasts ? "[not woken yet]" : "[not recorded]");
-	if (trace_waker_decode(s->layout, &s->record, &w->raw)) {
+	w->is_known = trace_waker_decode(s->layout, &s->record, &w->raw);
+	w->tid = TRACE_UNKNOWN;
+	if (w->is_known) {
 		make_stack(w, config, s);
 		str_disarm(w->raw.comm);
 		snprintf(name, sizeof(name), "%s (%" PRIu32 "/%" PRIu32 ")", w->raw.comm,
 			 w->raw.record.pid, w->raw.record.tid);
 		if (remove_interrupted(w, config->resolver))
 			snprintf(name, sizeof(name), "%s", kind(w, config->resolver));
+		else
+			w->tid = w->raw.record.tid;
 	}
 	w->mark = report_functions_named(config->functions, MARK, "");
 	w->name = report_functions_named(config->functions, name, "");

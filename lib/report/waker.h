@@ -32,6 +32,8 @@ struct report_waker {
 	struct report_place place; /* of its process */
 	struct report_stack stack;
 	const struct report_function *mark, *name; /* the first frame and the last one */
+	bool is_known;
+	uint32_t tid; /* TRACE_UNKNOWN: of an interrupt */
 };
 
 /* Makes the waker of a sample, whose event has wakers. kernel_epoch: at the sample's time. 0 or

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""By how much a program would end earlier (--report=what-if): what_if.c has a thread on which its end depends, and one on
+which it does not. CPUPERF and CPUPERF_PRINT name the programs; it needs the right to load programs into the kernel.
+"""
+import csv
+import io
+import json
+import os
+
+from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def measure(folder):
+    program = os.path.join(folder, "what_if")
+    run("cc", "-O1", "-g", "-pthread", "-o", program, f"{HERE}/what_if.c")
+    run(CPUPERF, "--spec-file=wall", "-o", "s", "--", program, cwd=folder)
+
+
+def rows(folder, report, *args):
+    text = output(PRINT, "--quiet", "s", "--output-format=csv", f"--report={report}", *args, cwd=folder)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def what_the_end_depends_on(folder):
+    """Exact, however busy the machine is: the sum of the samples on the longest path."""
+    parts = "serial_part", "long_part", "brief_part", "main"
+    time = {r["function"]: int(r["total_count"]) for r in rows(folder, "flat", "--event=cpu_clock", "--top=0")}
+    found = {r["function"]: r for r in rows(folder, "what-if", *(f"--speedup={part}:50%" for part in parts))}
+    assert list(found) == list(parts), found
+    saved = {part: int(r["saves_with_callees_ns"]) for part, r in found.items()}
+    assert saved["brief_part"] == 0 < time["brief_part"], (saved, time)
+    for part in "serial_part", "long_part", "main":
+        assert abs(saved[part] - time[part] / 2) <= 1, (part, saved, time)
+        assert float(found[part]["faster"]) == 50 and not found[part]["saves_ns"], found[part]
+        low, share, high = (float(found[part][f"saves_with_callees{end}"]) for end in ("_low", "", "_high"))
+        assert 0 < low <= share <= high <= 50, found[part]
+    # what ends a second thread is not what a glob names
+    both, = rows(folder, "what-if", "--speedup=*_part:50")
+    assert abs(int(both["saves_with_callees_ns"]) - saved["serial_part"] - saved["long_part"]) <= 2, (both, saved)
+
+
+def each_function(folder):
+    """Without a glob each function, the best first; and what the longest path consists of."""
+    found = rows(folder, "what-if", "--speedup=10%")
+    own = {(r["object"], r["function"]): int(r["self_count"]) for r in rows(folder, "flat", "--event=cpu_clock", "--top=0")}
+    assert found and {float(r["faster"]) for r in found} == {10}, found
+    saves = [int(r["saves_ns"]) for r in found]
+    assert saves == sorted(saves, reverse=True), saves
+    for r in found:
+        assert int(r["own_time"]) == own[r["object"], r["function"]], (r, own)
+        assert int(r["saves_ns"]) <= int(r["own_time"]) / 10 + 1, r
+        assert int(r["saves_ns"]) <= int(r["saves_with_callees_ns"]) + 1, r
+    text = output(PRINT, "--quiet", "--no-pager", "s", "--report=what-if", cwd=folder)
+    assert "Longest path: " in text and " % on a CPU, " in text and "what_if" in text.splitlines()[0], text
+    document = json.loads(output(PRINT, "s", "--report=what-if", "--output-format=json", cwd=folder))
+    assert document["reports"][0]["rows"][0]["function"] == rows(folder, "what-if")[0]["function"], document
+
+
+def refused(folder):
+    def refused_with(*args, code=1):
+        return run(PRINT, "--report=what-if", *args, code=code, cwd=folder).stderr
+
+    for text in ("parse", "parse:", "parse:x", "parse:0%", "parse:101%", ":50%", "parse:50%%", "%"):
+        assert "not FUNCTION:PERCENT" in refused_with("s", f"--speedup={text}", code=2), text
+    assert "more than 16" in refused_with("s", *17 * ["--speedup=a:1%"], code=2)
+    for option in "--pid=1", "--comm=x", "--cpu=0", "--from=1ms":
+        assert "needs all samples" in refused_with("s", option), option
+    run(CPUPERF, "-e", "cpu_clock@997Hz", "-o", "t", "--", "true", cwd=folder)
+    assert "does not have who ended waits" in refused_with("t")
+    assert "--spec-file=wall" in refused_with("t")
+    run(CPUPERF, "--spec-file=wall", "-d", "0.1", "-o", "m", cwd=folder)
+    assert "no command ended" in refused_with("m")
+
+
+def check_what_if(folder):
+    need_programs()
+    measure(folder)
+    what_the_end_depends_on(folder)
+    each_function(folder)
+    refused(folder)
+
+
+if __name__ == "__main__":
+    run_checks(globals())
