@@ -11,7 +11,6 @@
 #include "elf/reader.h"
 #include "functions/functions.h"
 #include "hooks/hooks.h"
-#include "hooks/prepared.h"
 #include "wire/loadable.h"
 
 #include <elf.h>
@@ -28,7 +27,6 @@ enum { MOST = 1 << 16 };
 static struct functions_place places[MOST];
 static const struct functions_place *pointers[MOST];
 static size_t nr;
-static uint32_t prepared;
 static const char *only;
 
 static int fail(const char *what, const char *why)
@@ -79,7 +77,6 @@ static int read_files(char *files)
 		if (!whole || elf_file_open(reader, whole, &f, &st, &e))
 			return fail(path, whole ? e.msg : strerror(errno));
 		add_symbols(f, whole);
-		prepared |= hooks_prepared(f);
 		elf_file_close(f);
 	}
 	elf_reader_free(reader);
@@ -116,10 +113,10 @@ static void write_calls(const struct hooks *h, FILE *out)
 	hooks_limits(h, &l);
 	fprintf(out,
 		"limits\tprocesses=%u\tmissed=%" PRIu64 "\tuntimed=%" PRIu64
-		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\tprepared=%u"
-		"\tplaced=%u\tunplaced=%u\n",
+		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\tplaced=%u"
+		"\tunplaced=%u\n",
 		l.processes, l.missed, l.untimed, l.joined, l.patched, l.unpatched, l.nameless,
-		prepared, l.placed, l.unplaced);
+		l.placed, l.unplaced);
 	for (size_t i = 0; i < nr; i++)
 		if (hooks_refused(h, i))
 			fprintf(out, "refused\t%s\t%s\n", places[i].name, hooks_refused(h, i));
