@@ -1,7 +1,8 @@
 /*
  * What a session can measure: a row for each source. The kernel's own counters are the first one;
  * what comes after adds up by programs in the kernel, or in the target, and has the perf events of
- * the plan only as carriers. The session reads this table, and names none of its rows.
+ * the plan only as carriers, or reads values of files. The session reads this table, and names none
+ * of its rows.
  *
  * The plan asks a row for what it needs to place an event (has it a group of its own, is it added
  * up in the target's programs, what is its highest rate), and has it check what the spec asks. A
@@ -31,8 +32,12 @@ struct notes;
 struct plan;
 struct plan_event;
 struct pmu_count;
+struct reading;
 struct region_times_list;
 struct spec_pos;
+struct things_clock;
+struct things_one;
+struct things_sample;
 struct trace_function;
 struct trace_histogram;
 struct trace_mark_name;
@@ -84,6 +89,51 @@ struct source_use {
 /* Zeroes what is behind the use in the struct of its source, for close. */
 void source_use_clear(struct source_use *u);
 
+/*
+ * What a source does whose events no perf event carries: it reads values, of the machine and its
+ * CPUs, or of things that come and go (things/many.h). Events that share the numbers of their
+ * things are a set; sets are numbered from 0. event: of the plan. Of an event that the machine
+ * lacks (row->missing) nothing is called.
+ */
+struct source_values {
+	/* Whether the event was opened: 0 or -errno; *out says why not. */
+	int (*check)(const struct source_use *u, size_t event, struct event_support *out);
+	/* Reads once what the events need for which is_wanted is true, by event; NULL: all. */
+	void (*read)(struct source_use *u, const bool *is_wanted);
+	/* The next warning about what was read; NULL: no more. Valid until the next call. */
+	const char *(*note)(struct source_use *u);
+	/* Waits until the last values of what has ended are there. */
+	void (*settle)(const struct source_use *u);
+	/* The last reading on the CPU, without .event. READING_NONE: of many things, or the CPU is
+	 * offline. */
+	void (*get)(const struct source_use *u, size_t event, uint32_t cpu, struct reading *out);
+	/* Where the event is read, if not from what its row names; NULL: from there. */
+	const char *(*way)(const struct source_use *u, size_t event);
+	/* The event's set; UINT32_MAX: it is not of many things. */
+	uint32_t (*set)(const struct source_use *u, size_t event);
+	/* Between two samples of an event that has a rate of its own; 0: it has none. */
+	uint64_t (*every_ns)(const struct source_use *u, size_t event);
+	/* The event's reading of a thing of its set, or in a sample, without .event. False: it has
+	 * no such value. */
+	bool (*get_of_thing)(const struct source_use *u, size_t event,
+			     const struct things_one *thing, struct reading *out);
+	bool (*get_of_sample)(const struct source_use *u, size_t event,
+			      const struct things_sample *sample, struct reading *out);
+	uint32_t (*nr_sets)(const struct source_use *u);
+	/* The things of the last reading, in the order of their source. */
+	size_t (*nr_things)(const struct source_use *u, uint32_t set);
+	void (*get_thing)(const struct source_use *u, uint32_t set, size_t k,
+			  struct things_one *out);
+	/* Waits, but not long, until the samples up to the last reading are there. */
+	void (*flush)(struct source_use *u);
+	/* The next sample of the set up to that time, *out borrowed until the next call, or clock;
+	 * false: none. */
+	bool (*sample)(struct source_use *u, uint32_t set, uint64_t until_ns,
+		       struct things_sample *out);
+	bool (*clock)(struct source_use *u, uint32_t set, uint64_t until_ns,
+		      struct things_clock *out);
+};
+
 struct source {
 	const char *name;
 	enum event_group_id groups[2]; /* whose events it measures; 0: none */
@@ -113,8 +163,8 @@ struct source {
 	/* The rest is of a session that has such events, or wants it; one thread calls it. NULL:
 	 * nothing to do. But for open, it is called only while the source is open. */
 	size_t bytes; /* of its struct; 0: the kernel counts the events by itself */
-	/* Prepares to measure the plan's target. 0; -ENOMEM; -errno with *e: it does not work here.
-	 */
+	/* Prepares to measure the plan's target. 0; -ENOMEM; -errno with *e: it does not work here,
+	 * or, of one that is wanted or has values, the session cannot be opened. */
 	int (*open)(struct source_use *u, struct err *e);
 	/* Has only the struct source_use left, and can be opened again. */
 	void (*close)(struct source_use *u);
@@ -163,6 +213,7 @@ struct source {
 	/* Ends after the last iteration; may be called again. What was lost, in words, borrowed: at
 	 * most room of them. Returns the number. */
 	size_t (*end)(struct source_use *u, const char **notes, size_t room);
+	const struct source_values *values; /* NULL: perf events carry its events */
 };
 
 /* The first one measures what no other does; the last is NULL. Whoever measures defines it

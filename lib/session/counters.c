@@ -118,7 +118,6 @@ void counters_fini(struct counters *c)
 	close_aggregates(c);
 	selected_close(c->selected);
 	source_uses_fini(&c->uses);
-	misc_close(&c->misc);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);
 	mem_free(c->events);
@@ -423,9 +422,62 @@ static void sum_up(struct counters *c, size_t i)
 		ev->support.state = READING_OK;
 }
 
+/* It works on all CPUs or on none. */
+static void check_value(struct counters *c, size_t i)
+{
+	const struct source_use *u = source_uses_of_values(&c->uses, i);
+	struct session_event *ev = &c->events[i];
+
+	*ev = (struct session_event){.support = c->plan->events[i].support,
+				     .nr_wanted = c->nr_cpus,
+				     .perf_group = UINT32_MAX};
+	if (u && u->source->values->check(u, i, &ev->support) == 0)
+		ev->nr_cpus = c->nr_cpus;
+}
+
 void counters_sum_up(struct counters *c)
 {
 	for (size_t i = 0; i < c->plan->nr_events; i++)
-		if (c->plan->events[i].set != PLAN_NO_SET)
+		if (c->plan->events[i].set == PLAN_NO_SET)
+			check_value(c, i);
+		else
 			sum_up(c, i);
+}
+
+/* Each trace has the events of its CPU, the first one also those of the whole machine. */
+static bool is_of_cpu(const struct plan_event *p)
+{
+	return p->event.row->scope == EVENT_SCOPE_CPU;
+}
+
+bool counters_get_values(const struct counters *c, uint32_t trace, uint32_t cpu,
+			 struct reading *out)
+{
+	bool is_online = true;
+
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		const struct plan_event *p = &c->plan->events[i];
+		const struct source_use *u = source_uses_of_values(&c->uses, i);
+		struct reading *r = &out[p->first_part];
+
+		if (!u || (trace > 0 && !is_of_cpu(p)))
+			continue;
+		if (c->events[i].nr_cpus == 0)
+			r->state = c->events[i].support.state;
+		else
+			u->source->values->get(u, i, cpu, r);
+		is_online &= r->state != READING_NONE || u->source->values->set(u, i) != UINT32_MAX;
+	}
+	return is_online;
+}
+
+void counters_drop_values(const struct counters *c, struct reading *out)
+{
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		struct reading *r = &out[c->plan->events[i].first_part];
+
+		if (source_uses_of_values(&c->uses, i) && is_of_cpu(&c->plan->events[i]) &&
+		    r->state == READING_OK)
+			r->state = READING_NONE;
+	}
 }

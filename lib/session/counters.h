@@ -1,11 +1,10 @@
 /*
- * The opened events of a session: perf events on each CPU, and misc events.
+ * The opened events of a session: perf events on each CPU, and what sources measure.
  */
 #ifndef SESSION_COUNTERS_H
 #define SESSION_COUNTERS_H
 
 #include "session/cpu.h"
-#include "session/misc.h"
 #include "session/session.h"
 #include "session/source_uses.h"
 
@@ -17,7 +16,6 @@ struct counters {
 	struct session_cpu *cpus;     /* owned */
 	uint32_t nr_cpus;
 	bool *is_off; /* owned; per event of the plan: session_enable has disabled it */
-	struct misc misc;
 	struct selected *selected; /* owned; NULL: not needed, or refused */
 	bool has_tried_selected;   /* to load it */
 	struct source_uses uses;
@@ -44,6 +42,13 @@ int counters_reopen(struct counters *c);
 void counters_switch_programs(struct counters *c, bool is_paused);
 /* Fills events: where each works, and the reason where it does not. */
 void counters_sum_up(struct counters *c);
+
+/* Of the events that no perf event carries: copies their last readings for the CPU into
+ * out[nr_parts]. False if /proc does not list the CPU: it is offline. */
+bool counters_get_values(const struct counters *c, uint32_t trace, uint32_t cpu,
+			 struct reading *out);
+/* Drops the CPU's own readings from out: they start again with its perf events. */
+void counters_drop_values(const struct counters *c, struct reading *out);
 
 /* Descriptors reserved while events are opened, then released: files, folders and locks need some
  * later, and events may use up the limit. */

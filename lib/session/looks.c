@@ -36,30 +36,30 @@ static struct reading *readings_of(const struct looks *l, uint32_t t, unsigned s
 
 void looks_read(struct looks *l)
 {
-	const struct misc *misc = &l->counters->misc;
+	const struct source_uses *uses = &l->counters->uses;
 	unsigned now = !l->last;
 
-	collect_read(misc->collect);
+	source_uses_read_values(uses, NULL);
 	/* without memory there are no things */
-	(void)session_things_read(&l->things[now], misc, l->it.end_ns, NULL);
+	(void)session_things_read(&l->things[now], uses, l->it.end_ns, NULL);
 	l->it.iteration++;
 	l->it.start_ns = l->it.end_ns;
 	l->it.end_ns = clock_monotonic_ns();
 	clock_triple_now(&l->it.clocks);
 	l->due_ns = l->it.end_ns + l->period_ns;
-	source_uses_look(&l->counters->uses);
+	source_uses_look(uses);
 	for (uint32_t t = 0; t < l->counters->nr_cpus; t++) {
 		const struct session_cpu *c = &l->counters->cpus[t];
 
 		session_cpu_peek(c, readings_of(l, t, now));
 		session_cpu_mark_disabled(c, readings_of(l, t, l->last), readings_of(l, t, now));
 		if (c->cpu != PLAN_ANY_CPU)
-			(void)misc_get(misc, t, c->cpu, readings_of(l, t, now));
+			(void)counters_get_values(l->counters, t, c->cpu, readings_of(l, t, now));
 		l->traces[t] = (struct session_trace){.cpu = c->cpu,
 						      .start = readings_of(l, t, l->last),
 						      .end = readings_of(l, t, now)};
 	}
-	source_uses_histograms(&l->counters->uses, true, &l->histograms);
+	source_uses_histograms(uses, true, &l->histograms);
 	l->it.histograms = l->histograms.item;
 	l->it.nr_histograms = l->histograms.nr;
 	l->it.things_start = &l->things[l->last];

@@ -9,6 +9,7 @@
 #include "session/counters.h"
 #include "session/sampler.h"
 #include "session/source_uses.h"
+#include "things/many.h"
 #include "trace/writer.h"
 
 #include <errno.h>
@@ -50,7 +51,6 @@ static bool is_of_boundary(const struct paced *p, const struct pacer_pace *pace)
 /* Marks the events of the paces that are due. False: there are none. */
 static bool mark_due(struct paced *p)
 {
-	const struct misc *misc = &p->counters->misc;
 	bool is_any = false;
 
 	for (size_t k = 0; k < p->nr_paces; k++) {
@@ -62,8 +62,6 @@ static bool mark_due(struct paced *p)
 	}
 	for (size_t i = 0; i < p->counters->plan->nr_events; i++)
 		p->is_due[i] = p->pace_of[i] != SIZE_MAX && p->deadlines[p->pace_of[i]].is_due;
-	for (size_t i = 0; i < misc->nr; i++)
-		p->is_due_misc[i] = p->is_due[misc->places[i]];
 	return is_any;
 }
 
@@ -85,7 +83,7 @@ static void tick_cpu(struct paced *p, const struct session_cpu *c)
 	size_t nr = 0;
 
 	session_cpu_read_alone(c, p->is_due, p->scratch);
-	misc_get(&p->counters->misc, c->trace, c->cpu, p->scratch);
+	counters_get_values(p->counters, c->trace, c->cpu, p->scratch);
 	for (size_t k = 0; k < plan->nr_parts; k++)
 		if (p->is_due[plan->parts[k].event] && p->scratch[k].state == READING_OK)
 			p->picked[nr++] = p->scratch[k];
@@ -116,21 +114,21 @@ static size_t drop_repeated(struct paced *p)
 
 static void tick_things(struct paced *p)
 {
-	const struct misc *misc = &p->counters->misc;
+	const struct source_uses *uses = &p->counters->uses;
 	uint64_t now_ns;
 
-	if (!collect_nr_sets(misc->collect))
+	if (!source_uses_nr_sets(uses))
 		return;
-	if (session_things_read(&p->things, misc, p->boundary_ns, p->is_due_misc)) {
+	if (session_things_read(&p->things, uses, p->boundary_ns, p->is_due)) {
 		ticks_drop(&p->ticks);
 		return;
 	}
 	ticks_add_names(&p->ticks, &p->things);
 	ticks_add(&p->ticks, 0, p->things.readings, drop_repeated(p));
 	now_ns = clock_monotonic_ns();
-	for (size_t i = 0; i < misc->nr; i++)
-		if (p->is_due_misc[i])
-			p->ticked_ns[misc->places[i]] = now_ns;
+	for (size_t i = 0; i < uses->nr_events; i++)
+		if (p->is_due[i])
+			p->ticked_ns[i] = now_ns;
 }
 
 static void tick(void *arg)
@@ -140,7 +138,7 @@ static void tick(void *arg)
 
 	if (!mark_due(p))
 		return;
-	collect_read_some(p->counters->misc.collect, p->is_due_misc);
+	source_uses_read_values(&p->counters->uses, p->is_due);
 	nr_cpus = has_cpu_due(p) ? p->counters->nr_cpus : 1;
 	for (uint32_t t = 0; t < nr_cpus; t++)
 		tick_cpu(p, &p->counters->cpus[t]);
@@ -153,12 +151,11 @@ static int alloc(struct paced *p, const struct plan *plan)
 	p->paces = mem_calloc(plan->nr_events + 1, sizeof(*p->paces));
 	p->pace_of = mem_calloc(plan->nr_events, sizeof(*p->pace_of));
 	p->is_due = mem_calloc(plan->nr_events, sizeof(*p->is_due));
-	p->is_due_misc = mem_calloc(plan->nr_events, sizeof(*p->is_due_misc));
 	p->ticked_ns = mem_calloc(plan->nr_events, sizeof(*p->ticked_ns));
 	p->scratch = mem_calloc(plan->nr_parts, sizeof(*p->scratch));
 	p->picked = mem_calloc(plan->nr_parts, sizeof(*p->picked));
-	return p->deadlines && p->paces && p->pace_of && p->is_due && p->is_due_misc &&
-		       p->ticked_ns && p->scratch && p->picked
+	return p->deadlines && p->paces && p->pace_of && p->is_due && p->ticked_ns && p->scratch &&
+		       p->picked
 		   ? 0
 		   : -ENOMEM;
 }
@@ -196,7 +193,6 @@ void paced_fini(struct paced *p)
 	mem_free(p->paces);
 	mem_free(p->pace_of);
 	mem_free(p->is_due);
-	mem_free(p->is_due_misc);
 	mem_free(p->ticked_ns);
 	mem_free(p->scratch);
 	mem_free(p->picked);
@@ -208,7 +204,7 @@ static bool is_paced(const struct counters *c, size_t i)
 {
 	const struct plan_event *e = &c->plan->events[i];
 
-	if (misc_samples_every_ns(&c->misc, i))
+	if (source_uses_every_ns(&c->uses, i))
 		return false;
 	return c->events[i].nr_cpus && (e->set == PLAN_ALONE || e->set == PLAN_NO_SET) &&
 	       !e->source->is_in_target && (e->asked->every_ns || c->plan->timebase);
@@ -293,50 +289,52 @@ void paced_boundary(struct paced *p, uint64_t boundary_ns)
 
 bool paced_has_samples(const struct paced *p)
 {
-	const struct collect *c = p->counters->misc.collect;
+	const struct source_uses *uses = &p->counters->uses;
 
-	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
-		if (collect_has_samples(c, set))
+	for (size_t i = 0; i < uses->nr_events; i++)
+		if (source_uses_every_ns(uses, i))
 			return true;
 	return false;
 }
 
 static void take_set(struct paced *p, uint32_t set, uint64_t until_ns)
 {
-	const struct misc *m = &p->counters->misc;
+	const struct source_uses *uses = &p->counters->uses;
 	struct things_sample sample;
 	struct reading r;
 
-	while (collect_sample(m->collect, set, until_ns, &sample))
-		for (size_t i = 0; i < m->nr; i++) {
-			if (collect_set(m->collect, i) != set ||
-			    !collect_get_of_sample(m->collect, i, &sample, &r))
+	while (source_uses_sample(uses, set, until_ns, &sample))
+		for (size_t i = 0; i < uses->nr_events; i++) {
+			const struct source_use *u = source_uses_of_values(uses, i);
+
+			if (source_uses_set(uses, i) != set ||
+			    !u->source->values->get_of_sample(u, i, &sample, &r))
 				continue;
-			r.event = (uint32_t)m->places[i];
+			r.event = (uint32_t)i;
 			ticks_add(&p->samples, 0, &r, 1);
 		}
 }
 
 void paced_take_samples(struct paced *p, uint64_t until_ns, bool waits)
 {
-	struct collect *c = p->counters->misc.collect;
+	const struct source_uses *uses = &p->counters->uses;
 
 	if (waits)
-		collect_flush(c);
-	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
-		if (collect_has_samples(c, set))
-			take_set(p, set, until_ns);
+		source_uses_flush(uses);
+	for (uint32_t set = 0; set < source_uses_nr_sets(uses); set++)
+		take_set(p, set, until_ns);
 	if (waits) /* those of the iteration are all there */
 		count_dropped(p);
 }
 
 void paced_settle(const struct paced *p, struct session_things *things, uint64_t from_ns)
 {
-	const struct misc *m = &p->counters->misc;
+	const struct source_uses *uses = &p->counters->uses;
 
-	for (uint32_t set = 0; set < collect_nr_sets(m->collect); set++)
-		if (collect_has_samples(m->collect, set)) /* without memory there are no numbers */
-			(void)session_things_reread(things, m, set, from_ns);
+	for (uint32_t set = 0; set < source_uses_nr_sets(uses); set++)
+		if (source_uses_every_ns(uses, source_uses_first_of(uses, set)))
+			/* without memory there are no numbers */
+			(void)session_things_reread(things, uses, set, from_ns);
 }
 
 void paced_drop_samples(struct paced *p, uint64_t until_ns)
@@ -348,24 +346,15 @@ void paced_drop_samples(struct paced *p, uint64_t until_ns)
 }
 
 /* The first event of a set stands for the set. */
-static uint32_t first_of_set(const struct misc *m, uint32_t set)
-{
-	size_t i = 0;
-
-	while (i < m->nr && collect_set(m->collect, i) != set)
-		i++;
-	return (uint32_t)m->places[i];
-}
-
-static bool write_clocks_of(const struct misc *m, uint32_t set, struct trace_writer *w,
+static bool write_clocks_of(const struct source_uses *uses, uint32_t set, struct trace_writer *w,
 			    uint64_t until_ns)
 {
 	struct things_clock clock;
 	bool is_any = false;
 
-	while (collect_clock(m->collect, set, until_ns, &clock)) {
+	while (source_uses_clock(uses, set, until_ns, &clock)) {
 		const struct trace_thing_clock c = {
-		    .event = first_of_set(m, set),
+		    .event = (uint32_t)source_uses_first_of(uses, set),
 		    .instance = clock.number,
 		    .flags = clock.is_arrival ? TRACE_THING_CLOCK_IS_ARRIVAL : 0,
 		    .clock_ns = clock.clock_ns,
@@ -381,12 +370,11 @@ static bool write_clocks_of(const struct misc *m, uint32_t set, struct trace_wri
 
 bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns)
 {
-	const struct misc *m = &p->counters->misc;
+	const struct source_uses *uses = &p->counters->uses;
 	bool is_any = false;
 
-	for (uint32_t set = 0; set < collect_nr_sets(m->collect); set++)
-		if (collect_has_samples(m->collect, set))
-			is_any |= write_clocks_of(m, set, w, until_ns);
+	for (uint32_t set = 0; set < source_uses_nr_sets(uses); set++)
+		is_any |= write_clocks_of(uses, set, w, until_ns);
 	return is_any;
 }
 

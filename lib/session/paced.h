@@ -2,8 +2,8 @@
  * Readings between two boundaries: misc events and events that are opened alone, at the timebase's
  * pace or, with the key every, at paces of their own. A thread reads them (pacer.h), so that a slow
  * disk delays no reading of another kind; a queue (ticks.h) stores them for the files. Sources that
- * sample at rates of their own (collect_has_samples) have queues themselves; theirs is emptied into
- * another one here.
+ * sample at rates of their own (every_ns of struct source_values) have queues themselves; theirs is
+ * emptied into another one here.
  *
  * One thread has a deadline for each pace and reads once what is due together. A tally has this
  * thread too if an event has a pace of its own; its trace, which is written at once, gets what
@@ -46,7 +46,6 @@ struct paced {
 	/* under the pacer's lock */
 	bool is_paused;                   /* between two windows */
 	bool *is_due;                     /* per event of the plan: at this tick */
-	bool *is_due_misc;                /* the same, per event of counters.misc */
 	uint64_t *ticked_ns;              /* per event of the plan: its last tick */
 	struct reading *scratch, *picked; /* nr_parts of the plan */
 	uint64_t ring_head;               /* of the first CPU's ring, at the last tick */

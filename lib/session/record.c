@@ -97,11 +97,11 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .label = p->label,
 	    .unit = row->unit,
 	    .description = row->description,
-	    .source = misc_way(&c->misc, i) ?: row->source,
+	    .source = source_uses_way(&c->uses, i) ?: row->source,
 	    .reason = ev->support.reason,
 	    .scale = row->scale,
 	    .frequency = p->asked->frequency,
-	    .every_ns = misc_samples_every_ns(&c->misc, i) ?: p->asked->every_ns,
+	    .every_ns = source_uses_every_ns(&c->uses, i) ?: p->asked->every_ns,
 	    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
 	};
 }
@@ -366,8 +366,8 @@ static void add_ticks(struct recorder *r, uint32_t trace, const struct session_i
 	if (!p || (!paced_is_running(p) && !paced_has_samples(p)))
 		return;
 	if (trace == 0) {
-		session_things_write(it->things_start, &r->counters->misc, r->writer, UINT64_MAX);
-		ticks_write_names(&p->ticks, &r->counters->misc, r->writer, p->boundary_ns);
+		session_things_write(it->things_start, &r->counters->uses, r->writer, UINT64_MAX);
+		ticks_write_names(&p->ticks, &r->counters->uses, r->writer, p->boundary_ns);
 	}
 	while ((nr = ticks_next(&p->ticks, trace, p->boundary_ns, &readings)))
 		trace_writer_readings(r->writer, TRACE_TICK, readings, nr);
@@ -409,7 +409,7 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 	recorder_add_readings(r, r->writer, TRACE_END, it->traces[trace].end);
 	if (trace == 0) {
 		recorder_add_things(r->writer, TRACE_END, it->things_end);
-		session_things_write(it->things_end, &r->counters->misc, r->writer, UINT64_MAX);
+		session_things_write(it->things_end, &r->counters->uses, r->writer, UINT64_MAX);
 		recorder_add_histograms(r->writer, it);
 	}
 	if (it->window && trace == 0)

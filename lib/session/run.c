@@ -164,13 +164,12 @@ static void wait_iteration(struct session *s, const struct deadline *d)
 
 static void read_cpu(struct session *s, struct session_cpu *c)
 {
-	const struct misc *misc = &s->counters.misc;
 	bool was_here = c->is_open, here = session_cpu_read(c, c->end);
 
-	if (c->cpu != PLAN_ANY_CPU && !misc_get(misc, c->trace, c->cpu, c->end))
+	if (c->cpu != PLAN_ANY_CPU && !counters_get_values(&s->counters, c->trace, c->cpu, c->end))
 		here = false;
 	if (!was_here || !here)
-		misc_drop_cpu(misc, c->end);
+		counters_drop_values(&s->counters, c->end);
 	if (!was_here || here)
 		return;
 	session_cpu_leave(c, c->end);
@@ -182,22 +181,21 @@ static void read_cpu(struct session *s, struct session_cpu *c)
 /* Reads everything, into the CPUs' end readings. */
 static void read_boundary(struct session *s)
 {
-	const struct misc *misc = &s->counters.misc;
+	const struct source_uses *uses = &s->counters.uses;
 
 	paced_lock(&s->paced);
-	collect_read(misc->collect);
+	source_uses_read_values(uses, NULL);
 	/* without memory there are no things */
-	(void)session_things_read(&s->things_end, misc, s->boundary_ns, NULL);
+	(void)session_things_read(&s->things_end, uses, s->boundary_ns, NULL);
 	if (s->sampling)
 		sampling_hold(s->sampling);
 	s->boundary_ns = clock_monotonic_ns();
-	source_uses_read(&s->counters.uses, s->boundary_ns);
+	source_uses_read(uses, s->boundary_ns);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		read_cpu(s, &s->counters.cpus[t]);
-	source_uses_done(&s->counters.uses);
-	for (const char *note; (note = collect_note(misc->collect));)
+	for (const char *note; (note = source_uses_note(uses));)
 		notes_add(&s->notes, 0, "%s", note);
-	collect_next(misc->collect);
+	source_uses_done(uses);
 	paced_boundary(&s->paced, s->boundary_ns);
 	if (s->sampling)
 		sampling_boundary(s->sampling, s->boundary_ns);
@@ -230,7 +228,6 @@ static void enable_cpu(const struct session *s, struct session_cpu *c, bool wait
 /* Opens new groups on the CPU if it is online again; the old descriptors never count again. */
 static void try_reopen(struct session *s, struct session_cpu *c)
 {
-	const struct misc *misc = &s->counters.misc;
 	struct spare spare;
 	int rc;
 
@@ -246,9 +243,10 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 		return;
 	enable_cpu(s, c, false);
 	session_cpu_read(c, c->start);
-	if (!misc_get(misc, c->trace, c->cpu, c->start)) { /* /proc was read before it came back */
+	if (!counters_get_values(&s->counters, c->trace, c->cpu, c->start)) {
+		/* /proc was read before it came back */
 		session_cpu_leave(c, c->start);
-		misc_drop_cpu(misc, c->start);
+		counters_drop_values(&s->counters, c->start);
 		return;
 	}
 	notes_add(&s->notes, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
@@ -462,7 +460,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	it->end_ns = clock_monotonic_ns();
 	s->has_end = atomic_load(&s->is_complete);
 	if (s->has_end)
-		collect_settle(s->counters.misc.collect);
+		source_uses_settle(&s->counters.uses);
 	was_over = is_over(s);
 	read_boundary(s);
 	paced_take_samples(&s->paced, s->boundary_ns, true);
@@ -531,9 +529,8 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
 	int rc;
 
-	if (collect_nr_sets(
-		s->counters.misc.collect)) /* the first one opens the files of each process */
-		collect_read(s->counters.misc.collect);
+	if (source_uses_nr_sets(&s->counters.uses)) /* the first one opens files of each process */
+		source_uses_read_values(&s->counters.uses, NULL);
 	set_paused(s, plan_has_gap(s->plan));
 	enable_all(s, start_ns, s->plan->target.is_command);
 	rc = recorder_begin(&s->recorder, e);

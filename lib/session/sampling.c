@@ -463,7 +463,7 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 	recorder_add_readings(g->recorder, w, TRACE_START, cpu->start);
 	if (t == 0) { /* each iteration's first trace names its things itself */
 		recorder_add_things(w, TRACE_START, things);
-		session_things_write(things, &g->counters->misc, w, UINT64_MAX);
+		session_things_write(things, &g->counters->uses, w, UINT64_MAX);
 		ticks_skip_names(&g->paced->ticks, things);
 	}
 	return session_output_create(g->recorder->output, w, iteration, t, packer_of(g, t), out, e);
@@ -574,7 +574,7 @@ int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, stru
 	if (!w)
 		return 0;
 	trace_writer_more(w);
-	if (t == 0 && ticks_write_names(&g->paced->ticks, &g->counters->misc, w, until_ns))
+	if (t == 0 && ticks_write_names(&g->paced->ticks, &g->counters->uses, w, until_ns))
 		rc = append(file, w, e);
 	rc = rc ?: write_queue(g, t, &g->paced->ticks, until_ns, e);
 	return rc || t ? rc : write_samples(g, until_ns, e);

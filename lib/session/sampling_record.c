@@ -51,7 +51,7 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	recorder_add_readings(g->recorder, w, TRACE_END, it->traces[t].end);
 	if (t == 0) {
 		recorder_add_things(w, TRACE_END, it->things_end);
-		session_things_write(it->things_end, &g->counters->misc, w, UINT64_MAX);
+		session_things_write(it->things_end, &g->counters->uses, w, UINT64_MAX);
 		recorder_add_histograms(w, it);
 	}
 	trace_writer_sampling(w, r);

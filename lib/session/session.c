@@ -140,14 +140,10 @@ static int open_measured(struct session *s, struct err *e)
 
 static int open_events(struct session *s, struct err *e)
 {
-	struct counters *c = &s->counters;
-	int rc =
-	    misc_open(&c->misc, s->plan, c->events, c->nr_cpus, e); /* few descriptors: first */
+	int rc = open_measured(s, e);
 
 	if (rc == 0)
-		rc = open_measured(s, e);
-	if (rc == 0)
-		counters_sum_up(c);
+		counters_sum_up(&s->counters);
 	return rc;
 }
 

@@ -11,7 +11,7 @@
  * that is more than an iteration late skips the deadlines that it missed, with a warning, and
  * makes no empty iterations.
  *
- * The parts form no circle. counters.h (the opened events, with cpu.h and misc.h), notes.h
+ * The parts form no circle. counters.h (the opened events, with cpu.h and source_uses.h), notes.h
  * (warnings) and output.h (names, locks, files) do not depend on each other; record.h writes
  * traces from them; sampling.h adds the rings; session.c opens all of them, and run.c is the loop.
  *

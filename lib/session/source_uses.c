@@ -11,6 +11,7 @@
 #include "marks/marks.h"
 #include "plan/plan.h"
 #include "trace/trace.h"
+#include "values/values.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ const struct source *const source_table[] = {
     &calls_source,
     &heap_source,
     &marks_source,
+    &values_source,
     NULL,
 };
 
@@ -67,10 +69,11 @@ int source_uses_init(struct source_uses *s, const struct plan *plan)
 	s->of_event = mem_calloc(plan->nr_events, sizeof(struct source_use *));
 	if (!s->of_event)
 		return -ENOMEM;
+	s->nr_events = plan->nr_events;
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		const struct plan_event *p = &plan->events[i];
 
-		if (p->set == PLAN_NO_SET || !p->source->bytes)
+		if (p->event.row->missing || !p->source->bytes)
 			continue;
 		s->of_event[i] = find(s, p->source) ?: add(s, plan, p->source);
 		if (!s->of_event[i])
@@ -99,14 +102,15 @@ void source_uses_fini(struct source_uses *s)
 
 static int open_use(struct source_use *u, struct err *e)
 {
+	const bool is_needed = u->source->is_wanted || u->source->values;
 	struct err why = {0};
 	int rc;
 
 	if (u->is_open || u->error)
 		return 0;
-	rc = u->source->open(u, u->source->is_wanted ? e : &why);
+	rc = u->source->open(u, is_needed ? e : &why);
 	u->is_open = rc == 0;
-	if (rc == 0 || rc == -ENOMEM || u->source->is_wanted)
+	if (rc == 0 || rc == -ENOMEM || is_needed)
 		return rc;
 	u->error = rc;
 	source_explain(rc, &why, &u->support);
@@ -269,4 +273,132 @@ void source_uses_notes(const struct source_uses *s, struct notes *notes)
 {
 	EACH_USE(u, s, notes)
 		u->source->notes(u, notes);
+}
+
+/* --- sources of values */
+
+const struct source_use *source_uses_of_values(const struct source_uses *s, size_t event)
+{
+	const struct source_use *u = s->of_event[event];
+
+	return u && u->is_open && u->source->values ? u : NULL;
+}
+
+void source_uses_read_values(const struct source_uses *s, const bool *is_wanted)
+{
+	EACH_USE(u, s, values)
+		u->source->values->read(u, is_wanted);
+}
+
+const char *source_uses_note(const struct source_uses *s)
+{
+	const char *note = NULL;
+
+	EACH_USE(u, s, values)
+		note = note ?: u->source->values->note(u);
+	return note;
+}
+
+void source_uses_settle(const struct source_uses *s)
+{
+	EACH_USE(u, s, values)
+		u->source->values->settle(u);
+}
+
+void source_uses_flush(const struct source_uses *s)
+{
+	EACH_USE(u, s, values)
+		u->source->values->flush(u);
+}
+
+const char *source_uses_way(const struct source_uses *s, size_t event)
+{
+	const struct source_use *u = source_uses_of_values(s, event);
+
+	return u ? u->source->values->way(u, event) : NULL;
+}
+
+uint64_t source_uses_every_ns(const struct source_uses *s, size_t event)
+{
+	const struct source_use *u = source_uses_of_values(s, event);
+
+	return u ? u->source->values->every_ns(u, event) : 0;
+}
+
+uint32_t source_uses_nr_sets(const struct source_uses *s)
+{
+	uint32_t nr = 0;
+
+	EACH_USE(u, s, values)
+		nr += u->source->values->nr_sets(u);
+	return nr;
+}
+
+uint32_t source_uses_set(const struct source_uses *s, size_t event)
+{
+	const struct source_use *of = source_uses_of_values(s, event);
+	uint32_t set = of ? of->source->values->set(of, event) : UINT32_MAX;
+
+	if (set == UINT32_MAX)
+		return set;
+	EACH_USE(u, s, values) {
+		if (u == of)
+			return set;
+		set += u->source->values->nr_sets(u);
+	}
+	return UINT32_MAX;
+}
+
+size_t source_uses_first_of(const struct source_uses *s, uint32_t set)
+{
+	size_t event = 0;
+
+	while (event < s->nr_events && source_uses_set(s, event) != set)
+		event++;
+	return event;
+}
+
+/* Whose set it is; *set: its number there. */
+static struct source_use *use_of_set(const struct source_uses *s, uint32_t *set)
+{
+	EACH_USE(u, s, values) {
+		const uint32_t nr = u->source->values->nr_sets(u);
+
+		if (*set < nr)
+			return u;
+		*set -= nr;
+	}
+	return NULL;
+}
+
+size_t source_uses_nr_things(const struct source_uses *s, uint32_t set)
+{
+	const struct source_use *u = use_of_set(s, &set);
+
+	return u ? u->source->values->nr_things(u, set) : 0;
+}
+
+void source_uses_get_thing(const struct source_uses *s, uint32_t set, size_t k,
+			   struct things_one *out)
+{
+	const struct source_use *u = use_of_set(s, &set);
+
+	if (u)
+		u->source->values->get_thing(u, set, k, out);
+}
+
+bool source_uses_sample(const struct source_uses *s, uint32_t set, uint64_t until_ns,
+			struct things_sample *out)
+{
+	struct source_use *u = use_of_set(s, &set);
+
+	return u && u->source->values->sample(u, set, until_ns, out);
+}
+
+bool source_uses_clock(const struct source_uses *s, uint32_t set, uint64_t until_ns,
+		       struct things_clock *out)
+{
+	struct source_use *u = use_of_set(s, &set);
+
+	return u && u->source->values->clock(u, set, until_ns, out);
 }

@@ -6,12 +6,17 @@
 
 #include "plan/source.h"
 
+struct things_clock;
+struct things_one;
+struct things_sample;
+
 /* The sources of a session. Zeroes: none. */
 struct source_uses {
 	struct source_core core; /* set before they are opened */
 	struct source_use **use; /* owned, like each */
 	size_t nr, room;
 	struct source_use **of_event; /* owned; per event of the plan; NULL: the first source's */
+	size_t nr_events;
 };
 
 /* Memory only. 0 or -ENOMEM. */
@@ -59,5 +64,27 @@ void source_uses_functions(const struct source_uses *s, struct source_functions 
 /* The socket for the variable of a command; NULL: there is none. */
 const char *source_uses_socket(const struct source_uses *s, const char *variable);
 void source_uses_notes(const struct source_uses *s, struct notes *notes);
+
+/* Of the events that sources of values read: see struct source_values. Sets are numbered over all
+ * these sources. */
+/* The event's source; NULL: a perf event carries it, or the machine lacks it. */
+const struct source_use *source_uses_of_values(const struct source_uses *s, size_t event);
+void source_uses_read_values(const struct source_uses *s, const bool *is_wanted);
+const char *source_uses_note(const struct source_uses *s);
+void source_uses_settle(const struct source_uses *s);
+const char *source_uses_way(const struct source_uses *s, size_t event);
+uint64_t source_uses_every_ns(const struct source_uses *s, size_t event);
+uint32_t source_uses_set(const struct source_uses *s, size_t event);
+uint32_t source_uses_nr_sets(const struct source_uses *s);
+/* The first event of the set. */
+size_t source_uses_first_of(const struct source_uses *s, uint32_t set);
+size_t source_uses_nr_things(const struct source_uses *s, uint32_t set);
+void source_uses_get_thing(const struct source_uses *s, uint32_t set, size_t k,
+			   struct things_one *out);
+void source_uses_flush(const struct source_uses *s);
+bool source_uses_sample(const struct source_uses *s, uint32_t set, uint64_t until_ns,
+			struct things_sample *out);
+bool source_uses_clock(const struct source_uses *s, uint32_t set, uint64_t until_ns,
+		       struct things_clock *out);
 
 #endif

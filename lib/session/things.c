@@ -4,7 +4,9 @@
 #include "session/things.h"
 
 #include "base/mem.h"
-#include "session/misc.h"
+#include "session/source_uses.h"
+#include "spec/spec.h"
+#include "things/many.h"
 #include "trace/writer.h"
 
 #include <errno.h>
@@ -57,23 +59,24 @@ static int add_thing(struct session_things *t, const struct session_thing *thing
 	return 0;
 }
 
-static int read_event(struct session_things *t, const struct misc *m, size_t i,
+static int read_event(struct session_things *t, const struct source_uses *uses, size_t i,
 		      uint64_t boundary_ns)
 {
-	uint32_t set = collect_set(m->collect, i);
+	const struct source_use *u = source_uses_of_values(uses, i);
+	uint32_t set = source_uses_set(uses, i);
 	size_t first = 0;
 	int rc = 0;
 
 	while (first < t->nr_things && t->things[first].set != set)
 		first++;
-	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
+	for (size_t k = 0; k < source_uses_nr_things(uses, set) && rc == 0; k++) {
 		struct things_one thing;
 		struct reading r;
 
-		collect_get_thing(m->collect, set, k, &thing);
-		if (!collect_get_of_thing(m->collect, i, &thing, &r))
+		source_uses_get_thing(uses, set, k, &thing);
+		if (!u->source->values->get_of_thing(u, i, &thing, &r))
 			continue;
-		r.event = (uint32_t)m->places[i];
+		r.event = (uint32_t)i;
 		r.flags = thing.born_ns > boundary_ns ? 0 : READING_OLD;
 		r.flags |= r.state == READING_OK ? 0 : READING_OF_THING;
 		r.flags |= thing.is_rest ? READING_REST : 0;
@@ -83,14 +86,14 @@ static int read_event(struct session_things *t, const struct misc *m, size_t i,
 	return rc;
 }
 
-static int read_names(struct session_things *t, const struct misc *m, uint32_t set)
+static int read_names(struct session_things *t, const struct source_uses *uses, uint32_t set)
 {
 	int rc = 0;
 
-	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
+	for (size_t k = 0; k < source_uses_nr_things(uses, set) && rc == 0; k++) {
 		struct things_one thing;
 
-		collect_get_thing(m->collect, set, k, &thing);
+		source_uses_get_thing(uses, set, k, &thing);
 		rc = add_thing(t,
 			       &(struct session_thing){
 				   .set = set, .number = thing.number, .time_ns = thing.time_ns},
@@ -105,42 +108,37 @@ void session_things_empty(struct session_things *t)
 	buf_reset(&t->names);
 }
 
-static bool is_wanted_set(const struct misc *m, uint32_t set, const bool *is_wanted)
+static bool is_wanted_set(const struct source_uses *uses, uint32_t set, const bool *is_wanted)
 {
-	for (size_t i = 0; is_wanted && i < m->nr; i++)
-		if (is_wanted[i] && collect_set(m->collect, i) == set)
+	for (size_t i = 0; is_wanted && i < uses->nr_events; i++)
+		if (is_wanted[i] && source_uses_set(uses, i) == set)
 			return true;
 	return !is_wanted;
 }
 
-int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns,
-			const bool *is_wanted)
+int session_things_read(struct session_things *t, const struct source_uses *uses,
+			uint64_t boundary_ns, const bool *is_wanted)
 {
 	int rc = 0;
 
 	session_things_empty(t);
-	for (uint32_t set = 0; set < collect_nr_sets(m->collect) && rc == 0; set++)
-		if (is_wanted_set(m, set, is_wanted))
-			rc = read_names(t, m, set);
-	for (size_t i = 0; i < m->nr && rc == 0; i++)
-		if (collect_set(m->collect, i) != UINT32_MAX && (!is_wanted || is_wanted[i]))
-			rc = read_event(t, m, i, boundary_ns);
+	for (uint32_t set = 0; set < source_uses_nr_sets(uses) && rc == 0; set++)
+		if (is_wanted_set(uses, set, is_wanted))
+			rc = read_names(t, uses, set);
+	for (size_t i = 0; i < uses->nr_events && rc == 0; i++)
+		if (source_uses_set(uses, i) != UINT32_MAX && (!is_wanted || is_wanted[i]))
+			rc = read_event(t, uses, i, boundary_ns);
 	if (rc)
 		session_things_empty(t);
 	return rc;
 }
 
-static void drop_readings(struct session_things *t, const struct misc *m, uint32_t set)
+static void drop_readings(struct session_things *t, const struct source_uses *uses, uint32_t set)
 {
 	size_t nr = 0;
 
 	for (size_t k = 0; k < t->nr_readings; k++) {
-		bool is_of_set = false;
-
-		for (size_t i = 0; i < m->nr && !is_of_set; i++)
-			is_of_set = m->places[i] == t->readings[k].event &&
-				    collect_set(m->collect, i) == set;
-		if (is_of_set)
+		if (source_uses_set(uses, t->readings[k].event) == set)
 			continue;
 		t->thing_of[nr] = t->thing_of[k];
 		t->readings[nr++] = t->readings[k];
@@ -148,17 +146,17 @@ static void drop_readings(struct session_things *t, const struct misc *m, uint32
 	t->nr_readings = nr;
 }
 
-int session_things_reread(struct session_things *t, const struct misc *m, uint32_t set,
+int session_things_reread(struct session_things *t, const struct source_uses *uses, uint32_t set,
 			  uint64_t from_ns)
 {
 	size_t nr;
 	int rc = 0;
 
-	drop_readings(t, m, set);
+	drop_readings(t, uses, set);
 	nr = t->nr_readings;
-	for (size_t i = 0; i < m->nr && rc == 0; i++)
-		if (collect_set(m->collect, i) == set)
-			rc = read_event(t, m, i, from_ns);
+	for (size_t i = 0; i < uses->nr_events && rc == 0; i++)
+		if (source_uses_set(uses, i) == set)
+			rc = read_event(t, uses, i, from_ns);
 	for (size_t k = nr; k < t->nr_readings; k++) {
 		if (t->readings[k].state == READING_OK && t->readings[k].time_ns <= from_ns)
 			continue;
@@ -188,7 +186,7 @@ const char *session_thing_name(const struct session_things *t, const struct sess
 	return t->names.data + thing->name_at;
 }
 
-static bool write_set(const struct session_things *t, const struct misc *m, uint32_t set,
+static bool write_set(const struct session_things *t, const struct source_uses *uses, uint32_t set,
 		      uint64_t until_ns, struct trace_thing *items, struct trace_writer *w)
 {
 	uint32_t events[SPEC_MAX_MISC_EVENTS];
@@ -198,22 +196,22 @@ static bool write_set(const struct session_things *t, const struct misc *m, uint
 		if (t->things[k].set == set && t->things[k].time_ns <= until_ns)
 			items[things.nr++] = (struct trace_thing){
 			    t->things[k].number, session_thing_name(t, &t->things[k])};
-	for (size_t i = 0; i < m->nr; i++)
-		if (collect_set(m->collect, i) == set)
-			events[things.nr_events++] = (uint32_t)m->places[i];
+	for (size_t i = 0; i < uses->nr_events; i++)
+		if (source_uses_set(uses, i) == set)
+			events[things.nr_events++] = (uint32_t)i;
 	if (things.nr)
 		trace_writer_things(w, &things);
 	return things.nr > 0;
 }
 
-bool session_things_write(const struct session_things *t, const struct misc *m,
+bool session_things_write(const struct session_things *t, const struct source_uses *uses,
 			  struct trace_writer *w, uint64_t until_ns)
 {
 	struct trace_thing *items = t->nr_things ? mem_calloc(t->nr_things, sizeof(*items)) : NULL;
 	bool is_any = false;
 
-	for (uint32_t set = 0; items && set < collect_nr_sets(m->collect); set++)
-		is_any |= write_set(t, m, set, until_ns, items, w);
+	for (uint32_t set = 0; items && set < source_uses_nr_sets(uses); set++)
+		is_any |= write_set(t, uses, set, until_ns, items, w);
 	mem_free(items); /* without memory the things keep their numbers */
 	return is_any;
 }

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct misc;
+struct source_uses;
 struct trace_writer;
 
 /* A thing and its name. A set is the events that share the numbering of things. */
@@ -45,14 +45,14 @@ struct session_things {
 void session_things_init(struct session_things *t);
 void session_things_fini(struct session_things *t);
 
-/* Replaces the contents by the last result of collect_read. boundary_ns: the last boundary; a thing
- * found later is new in the iteration. is_wanted: by event of m; only those, and the things of
- * their sets; NULL: all. 0 or -ENOMEM (then it is empty). */
-int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns,
-			const bool *is_wanted);
+/* Replaces the contents by what sources of values read last. boundary_ns: the last boundary; a
+ * thing found later is new in the iteration. is_wanted: by event of the plan; only those, and the
+ * things of their sets; NULL: all. 0 or -ENOMEM (then it is empty). */
+int session_things_read(struct session_things *t, const struct source_uses *uses,
+			uint64_t boundary_ns, const bool *is_wanted);
 /* Replaces the readings of the set by its last values (those that samples left), without numbers
  * that are not later than from_ns. The set's things are those that were read. 0 or -ENOMEM. */
-int session_things_reread(struct session_things *t, const struct misc *m, uint32_t set,
+int session_things_reread(struct session_things *t, const struct source_uses *uses, uint32_t set,
 			  uint64_t from_ns);
 /* The reading of the event and the instance, or NULL. *hint (0 at first) makes lookups in the order
  * of another boundary fast. */
@@ -64,7 +64,7 @@ const char *session_thing_name(const struct session_things *t, const struct sess
 void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from);
 /* Adds the names of the things that were read up to that time to what the writer has gathered, as
  * frames. False if there are none. */
-bool session_things_write(const struct session_things *t, const struct misc *m,
+bool session_things_write(const struct session_things *t, const struct source_uses *uses,
 			  struct trace_writer *w, uint64_t until_ns);
 /* Drops the things found up to that time; for lists without readings. */
 void session_things_drop(struct session_things *t, uint64_t until_ns);

@@ -119,13 +119,13 @@ size_t ticks_next(struct ticks *t, uint32_t trace, uint64_t until_ns, const stru
 	return k->at - from;
 }
 
-bool ticks_write_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
+bool ticks_write_names(struct ticks *t, const struct source_uses *uses, struct trace_writer *w,
 		       uint64_t until_ns)
 {
 	bool is_any;
 
 	lock(t);
-	is_any = session_things_write(&t->found, m, w, until_ns);
+	is_any = session_things_write(&t->found, uses, w, until_ns);
 	session_things_drop(&t->found, until_ns);
 	unlock(t);
 	return is_any;

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-struct misc;
+struct source_uses;
 struct ticks_trace;
 struct trace_writer;
 
@@ -51,7 +51,7 @@ void ticks_skip_names(struct ticks *t, const struct session_things *things);
 size_t ticks_next(struct ticks *t, uint32_t trace, uint64_t until_ns, const struct reading **out);
 /* Adds the names of the things that were found up to that time to what the writer has gathered, and
  * forgets them. False if there are none. */
-bool ticks_write_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
+bool ticks_write_names(struct ticks *t, const struct source_uses *uses, struct trace_writer *w,
 		       uint64_t until_ns);
 
 struct ticks_dropped ticks_dropped(struct ticks *t);

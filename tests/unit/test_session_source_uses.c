@@ -188,6 +188,82 @@ TEST(wanted_without_events)
 	assert_calls("wo");
 }
 
+static uint32_t two_sets(const struct source_use *u)
+{
+	(void)u;
+	return 2;
+}
+
+static uint32_t set_of(const struct source_use *u, size_t event)
+{
+	(void)u;
+	return event == 2 ? UINT32_MAX : 1;
+}
+
+static size_t nr_things(const struct source_use *u, uint32_t set)
+{
+	note_call(u, set == 1 ? '1' : '?');
+	return 5;
+}
+
+static uint64_t every_ns(const struct source_use *u, size_t event)
+{
+	(void)u;
+	return event;
+}
+
+static const char *next_note(struct source_use *u)
+{
+	note_call(u, 'n');
+	return *u->source->name == 'v' ? NULL : "!";
+}
+
+static const struct source_values values = {.nr_sets = two_sets,
+					    .set = set_of,
+					    .nr_things = nr_things,
+					    .every_ns = every_ns,
+					    .note = next_note};
+static const struct source v = {.name = "v", ROW, .values = &values},
+			   x = {.name = "x", ROW, .values = &values};
+
+/* Sets of two sources have numbers of their own; an event of a single value has none, nor does one
+ * that no source reads. */
+TEST(sets_of_values)
+{
+	struct source_use *of[] = {&use_a, &use_b, &use_b, NULL};
+
+	use(&v, &x);
+	s.of_event = of;
+	s.nr_events = 4;
+	assert_int_equal(source_uses_nr_sets(&s), 0); /* not open */
+	assert_int_equal(source_uses_open(&s, NULL), 0);
+	assert_int_equal(source_uses_nr_sets(&s), 4);
+	assert_int_equal(source_uses_set(&s, 0), 1);
+	assert_int_equal(source_uses_set(&s, 1), 3);
+	assert_int_equal(source_uses_set(&s, 2), UINT32_MAX);
+	assert_int_equal(source_uses_set(&s, 3), UINT32_MAX);
+	assert_int_equal(source_uses_first_of(&s, 3), 1);
+	assert_int_equal(source_uses_every_ns(&s, 1), 1);
+	assert_int_equal(source_uses_every_ns(&s, 3), 0);
+	*calls = '\0';
+	assert_int_equal(source_uses_nr_things(&s, 3), 5);
+	assert_calls("x1");
+	assert_int_equal(source_uses_nr_things(&s, 4), 0);
+	assert_string_equal(source_uses_note(&s), "!");
+	assert_calls("vnxn");
+}
+
+/* What it refuses is of the spec: the session cannot be opened. */
+TEST(values_are_needed)
+{
+	struct err e = {0};
+
+	use(&v, &b);
+	open_result = -EINVAL;
+	assert_int_equal(source_uses_open(&s, &e), -EINVAL);
+	assert_string_equal(e.msg, "no v");
+}
+
 static int init(void *rig)
 {
 	struct source_uses of_plan = {.nr = 0};
