@@ -1,8 +1,6 @@
 /*
- * Lengths and kinds of x86-64 instructions: just what it takes to walk through a function and to
- * see where it jumps. Of our own, because a library that decodes (capstone) is an optional part
- * of another room, takes 20 times as long, and reads bytes as instructions that CPUs refuse;
- * here what is not surely known is not decoded. Source: Intel SDM vol. 2, appendix A.
+ * What a breakpoint costs on an x86-64 instruction, and what it takes to walk through a function
+ * and to see where it jumps. patch/decode.h decodes; this adds what Linux does with a breakpoint.
  */
 #ifndef FUNCTIONS_X86_H
 #define FUNCTIONS_X86_H

@@ -190,7 +190,7 @@ struct decoder {
 	enum map map;
 	enum form form;
 	bool operand_size, address_size, rep, repne, lock, notrack, wide, has_rex, is_vector,
-	    has_memory;
+	    is_evex, has_memory;
 	uint8_t rex;
 };
 
@@ -209,6 +209,7 @@ static void take_prefix(struct decoder *d, uint8_t byte)
 	d->repne |= byte == 0xf2;
 	d->rep |= byte == 0xf3;
 	d->notrack |= byte == 0x3e;
+	d->i.has_override |= byte < 0x40 || byte == 0xf0;
 }
 
 /* VEX and EVEX replace prefixes and the escapes to other maps. */
@@ -227,6 +228,7 @@ static bool read_vector(struct decoder *d)
 	if (of == EVEX && !(p[1] & 0x04))
 		return false;
 	d->is_vector = true;
+	d->is_evex = of == EVEX;
 	d->i.opcode_at = place(d);
 	d->opcode = cursor_u8(&d->c);
 	for (size_t k = 0; k < ARRAY_NR(vectors); k++)
@@ -417,6 +419,12 @@ size_t patch_decode(const uint8_t *bytes, size_t len, struct patch_instruction *
 		return 0;
 	find_kind(&d);
 	d.i.len = place(&d);
+	d.i.map = (uint8_t)d.map;
+	d.i.opcode = d.opcode;
+	d.i.modrm = d.modrm;
+	d.i.rex = d.rex;
+	d.i.is_vector = d.is_vector;
+	d.i.is_evex = d.is_evex;
 	*out = d.i;
 	return d.i.len;
 }

@@ -38,6 +38,13 @@ struct patch_instruction {
 	bool is_nop;     /* without effect, or int3: what stands between functions */
 	bool is_notrack; /* an indirect jump that need not lead to an endbr64 */
 	bool is_fixed;   /* moved, it would do something else, in a way that is not repaired */
+	/* As they are encoded. */
+	uint8_t map;        /* of the opcode: 0: that of one byte; 1: 0f; 2: 0f 38; 3: 0f 3a */
+	uint8_t opcode;     /* behind prefixes and escapes */
+	uint8_t modrm, rex; /* 0: it has none */
+	bool is_vector;     /* VEX or EVEX */
+	bool is_evex;
+	bool has_override; /* the prefix lock, or a segment's but fs and gs */
 };
 
 /* Decodes the instruction at bytes[0]. Returns its length; 0: it is not understood, or exceeds len.
