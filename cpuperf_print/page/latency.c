@@ -10,7 +10,6 @@
 #include "counts/functions.h"
 #include "elf/demangle.h"
 #include "page/page.h"
-#include "profile/iterator.h"
 #include "reports/reports.h"
 #include "screen/latency.h"
 #include "trace/reader.h"
@@ -86,56 +85,49 @@ static int add_functions(struct page *h, unsigned side, const struct counts_func
 	return rc;
 }
 
-static int add_calls(struct counts_functions *l, const struct profile_filter *filter,
-		     const struct profile_trace *t)
+/* What the sessions of a side have. */
+struct read {
+	struct counts_functions functions;
+	struct latencies *latencies;
+	const struct profile_filter *filter; /* of the session that is read */
+};
+
+static int add_trace(void *read, const struct profile_trace *t)
 {
+	struct read *r = read;
 	int rc = 0;
 
 	for (size_t i = 0; i < t->nr_functions && rc == 0; i++) {
 		const struct trace_function *f = &t->functions[i].function;
 
-		if (profile_filter_has_event(filter, &t->events[f->event]))
-			rc = counts_functions_add(l, f);
+		if (profile_filter_has_event(r->filter, &t->events[f->event]))
+			rc = counts_functions_add(&r->functions, f);
 	}
-	return rc;
-}
-
-static int add_trace(struct page *h, unsigned side, struct counts_functions *functions,
-		     const struct profile_filter *filter, const struct profile_trace *t)
-{
-	int rc = 0;
-
-	if (!profile_ranges_has(&filter->iterations, t->head.iteration))
-		return 0;
-	rc = add_calls(functions, filter, t);
 	for (size_t i = 0; i < t->nr_histograms && rc == 0; i++)
-		if (profile_filter_has_event(filter, &t->events[t->histograms[i].event]))
-			rc = counts_latency_add(&h->latencies[side], &t->histograms[i], true);
+		if (profile_filter_has_event(r->filter, &t->events[t->histograms[i].event]))
+			rc = counts_latency_add(r->latencies, &t->histograms[i], true);
 	return rc;
 }
 
 int page_latency_read(struct page *h, struct err *e)
 {
-	struct counts_functions functions[PAGE_NR_SIDES] = {{.nr_skipped = 0}};
+	struct read sides[PAGE_NR_SIDES] = {{.filter = NULL}};
 	const struct inputs *in = h->j->inputs;
 	int rc = 0;
 
 	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
 		const unsigned side = i < in->nr ? PAGE_NOW : PAGE_BEFORE;
 		const struct input *o = &in->item[i];
-		struct profile_iterator *it;
-		struct profile_trace trace;
 
 		if (o->import || !has_latencies(o->facts))
 			continue;
-		it = profile_iterator_new(o->session);
-		while (rc == 0 && (rc = profile_iterator_next(it, &trace)) == 1)
-			rc = add_trace(h, side, &functions[side], job_filter(h->j, o), &trace);
-		profile_iterator_free(it);
+		sides[side].latencies = &h->latencies[side];
+		sides[side].filter = job_filter(h->j, o);
+		rc = reports_each_trace(h->j, o, add_trace, &sides[side]);
 	}
 	for (unsigned side = 0; side < PAGE_NR_SIDES; side++) {
-		rc = rc ?: add_functions(h, side, &functions[side]);
-		counts_functions_fini(&functions[side]);
+		rc = rc ?: add_functions(h, side, &sides[side].functions);
+		counts_functions_fini(&sides[side].functions);
 	}
 	return rc ? err_set(e, rc, "the latencies cannot be read: %s", strerror(-rc)) : 0;
 }

@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "counts/functions.h"
 #include "elf/demangle.h"
-#include "profile/iterator.h"
 #include "reports/diff.h"
+#include "reports/reports.h"
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -24,26 +24,18 @@ static int by_time(const void *a, const void *b)
 	return order_u64(y->wall_ns, x->wall_ns);
 }
 
+static int add_trace(void *functions, const struct profile_trace *t)
+{
+	return ARRAY_RUN(i, t->nr_functions,
+			 counts_functions_add(functions, &t->functions[i].function));
+}
+
 static int read_now(const struct job *j, struct counts_functions *l)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < j->inputs->nr && rc == 0; i++) {
-		const struct input *o = &j->inputs->item[i];
-		struct profile_iterator *it;
-		struct profile_trace trace;
-
-		if (o->import)
-			continue;
-		it = profile_iterator_new(o->session);
-		while (rc == 0 && (rc = profile_iterator_next(it, &trace)) == 1) {
-			rc = 0;
-			for (size_t k = 0; k < trace.nr_functions && rc == 0; k++)
-				rc = counts_functions_add(l, &trace.functions[k].function);
-		}
-		profile_iterator_free(it);
-	}
-	return rc;
+	return ARRAY_RUN(i, j->inputs->nr,
+			 j->inputs->item[i].import
+			     ? 0
+			     : reports_each_trace(j, &j->inputs->item[i], add_trace, l));
 }
 
 /* One is called as its event: it needs no other name. */
