@@ -96,7 +96,7 @@ static int open_event(struct collect *c, size_t i)
 		return c->field_of[i] < THINGS_MAX_FIELDS ? c->many[c->many_of[i]].status : -E2BIG;
 	if (row->collector < COLLECT_NR_SOURCES)
 		return open_source(c, row->collector);
-	return value_files_open(&c->root, row->source, is_per_cpu(row) ? c->nr_cpus : 0,
+	return value_files_open(&c->root, row->source, row->field, is_per_cpu(row) ? c->nr_cpus : 0,
 				&c->values[i]);
 }
 
@@ -496,9 +496,9 @@ int collect_status(const struct collect *c, size_t i)
 		if (r.state == READING_OK)
 			return 0;
 	}
-	if (row->collector < COLLECT_NR_SOURCES && c->open[row->collector].status)
-		return c->open[row->collector].status;
-	return -ENODATA;
+	if (row->collector < COLLECT_NR_SOURCES)
+		return c->open[row->collector].status ?: -ENODATA;
+	return value_files_status(&c->values[i]) ?: -ENODATA;
 }
 
 bool collect_is_many(const struct event *ev)

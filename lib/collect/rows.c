@@ -1,6 +1,7 @@
 /*
  * The tables of the collectors: the sources, and the rows of misc (of gpu: gpu_rows.c). sensors.c
- * makes those of sensors.
+ * makes those of sensors. A file that is one line of numbers needs no source: its events are rows
+ * of VALUE_FILE_COLLECTOR.
  */
 #include "collect/rows.h"
 
@@ -8,10 +9,10 @@
 #include "collect/collect.h"
 #include "collect/disk.h"
 #include "collect/machine_keyed.h"
-#include "collect/machine_loadavg.h"
 #include "collect/machine_pressure.h"
 #include "collect/net.h"
 #include "collect/sensors.h"
+#include "collect/value_file.h"
 #include "gpu/engine.h"
 #include "gpu/gpm.h"
 #include "gpu/gpu.h"
@@ -25,7 +26,6 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
     [PROC_STAT] = &machine_stat_source,
     [PROC_MEMINFO] = &machine_meminfo_source,
     [PROC_VMSTAT] = &machine_vmstat_source,
-    [PROC_LOADAVG] = &machine_loadavg_source,
     [PRESSURE_CPU] = &machine_pressure_cpu_source,
     [PRESSURE_MEMORY] = &machine_pressure_memory_source,
     [PRESSURE_IO] = &machine_pressure_io_source,
@@ -92,13 +92,13 @@ static const struct event_row misc_rows[] = {
 	    PROC_STAT, MACHINE_STAT_PROCS_BLOCKED, 0,
 	    "Tasks that wait for a disk, now."),
 	ROW(114, "load_average_1", VALUE, SYSTEM, "tasks", "/proc/loadavg",
-	    PROC_LOADAVG, MACHINE_LOADAVG_1, 0.01,
+	    VALUE_FILE_COLLECTOR, VALUE_FILE_FIELD(1, 2), 0.01,
 	    "Tasks that ran, could run or waited for a disk: decaying mean of the last minute."),
 	ROW(115, "load_average_5", VALUE, SYSTEM, "tasks", "/proc/loadavg",
-	    PROC_LOADAVG, MACHINE_LOADAVG_5, 0.01,
+	    VALUE_FILE_COLLECTOR, VALUE_FILE_FIELD(2, 2), 0.01,
 	    "As load_average_1, of the last 5 minutes."),
 	ROW(116, "load_average_15", VALUE, SYSTEM, "tasks", "/proc/loadavg",
-	    PROC_LOADAVG, MACHINE_LOADAVG_15, 0.01,
+	    VALUE_FILE_COLLECTOR, VALUE_FILE_FIELD(3, 2), 0.01,
 	    "As load_average_1, of the last 15 minutes."),
 	/* Memory */
 	ROW(120, "memory_used", VALUE, SYSTEM, "B", "/proc/meminfo",

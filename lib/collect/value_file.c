@@ -1,5 +1,5 @@
 /*
- * Reads files of one number repeatedly through the same descriptor.
+ * Reads files of numbers repeatedly through the same descriptor.
  */
 #include "collect/value_file.h"
 
@@ -54,10 +54,11 @@ static int open_files(struct value_files *v)
 	return rc;
 }
 
-int value_files_open(const struct root *root, const char *source, uint32_t nr_cpus,
+int value_files_open(const struct root *root, const char *source, uint16_t field, uint32_t nr_cpus,
 		     struct value_files *out)
 {
-	struct value_files v = {.root = root, .source = source, .nr = nr_cpus ? nr_cpus : 1};
+	struct value_files v = {
+	    .root = root, .source = source, .field = field, .nr = nr_cpus ? nr_cpus : 1};
 	int rc;
 
 	v.files = mem_calloc(v.nr, sizeof(*v.files));
@@ -98,21 +99,56 @@ static int parse_value(const char *p, const char *end, uint64_t *out)
 	return 0;
 }
 
-static int read_value(int fd, uint64_t *out)
+static bool is_blank(char c)
 {
-	char text[32];
+	return c == ' ' || c == '\t';
+}
+
+/* The number-th of the line, "12.07 " with two digits: 1207. */
+static int parse_field(const char *p, const char *end, uint16_t field, uint64_t *out)
+{
+	unsigned digits = field >> 8;
+	uint64_t value;
+	int rc;
+
+	for (unsigned number = field & 0xff; --number;) {
+		while (p < end && !is_blank(*p))
+			p++;
+		while (p < end && is_blank(*p))
+			p++;
+	}
+	rc = str_scan_u64(&p, end, &value);
+	if (rc || (digits && (p == end || *p++ != '.')))
+		return rc ?: -EINVAL;
+	for (; digits; digits--, p++) {
+		if (p == end || *p < '0' || *p > '9')
+			return -EINVAL;
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+		    __builtin_add_overflow(value, (unsigned)(*p - '0'), &value))
+			return -ERANGE;
+	}
+	if (p < end && !is_blank(*p))
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+static int read_value(int fd, uint16_t field, uint64_t *out)
+{
+	char text[128];
+	const size_t room = field ? sizeof(text) : 32;
 	ssize_t n;
 
 	do
-		n = sys()->pread(fd, text, sizeof(text), 0);
+		n = sys()->pread(fd, text, room, 0);
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;
-	if (n == sizeof(text))
+	if ((size_t)n == room)
 		return -EINVAL; /* possibly truncated */
 	if (n && text[n - 1] == '\n')
 		n--;
-	return parse_value(text, text + n, out);
+	return field ? parse_field(text, text + n, field, out) : parse_value(text, text + n, out);
 }
 
 static void read_file(const struct value_files *v, uint32_t cpu, struct value_file *f)
@@ -125,7 +161,7 @@ static void read_file(const struct value_files *v, uint32_t cpu, struct value_fi
 	}
 	if (f->fd < 0)
 		return;
-	f->status = read_value(f->fd, &f->raw);
+	f->status = read_value(f->fd, v->field, &f->raw);
 	f->time_ns = clock_monotonic_ns();
 	/* sysfs: the file was removed; the descriptor stays dead even if it is made again */
 	f->is_gone = f->status == -ENODEV;
@@ -137,6 +173,11 @@ void value_files_read(struct value_files *v)
 {
 	for (uint32_t i = 0; i < v->nr; i++)
 		read_file(v, i, &v->files[i]);
+}
+
+int value_files_status(const struct value_files *v)
+{
+	return v->nr ? v->files[0].status : -ENODATA;
 }
 
 void value_files_get(const struct value_files *v, uint32_t cpu, struct reading *out)

@@ -9,7 +9,6 @@
 #include "base/sys.h"
 #include "collect/disk.h"
 #include "collect/machine_keyed.h"
-#include "collect/machine_loadavg.h"
 #include "collect/machine_pressure.h"
 #include "collect/net.h"
 #include "gpu/metrics.h"
@@ -42,7 +41,6 @@ static const struct {
     {&machine_meminfo_source, MACHINE_MEMINFO_SWAP_USED + 1, 1},
     {&machine_vmstat_source, MACHINE_VMSTAT_PSWPOUT + 1, 1},
     {&machine_pressure_cpu_source, MACHINE_PRESSURE_FULL + 1, 1},
-    {&machine_loadavg_source, MACHINE_LOADAVG_15 + 1, 1},
 };
 
 static void check_source(size_t i, const char *text, size_t len)

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "collect/machine_keyed.h"
-#include "collect/machine_loadavg.h"
 #include "collect/machine_pressure.h"
 #include "things/machine_stat.h"
 
@@ -346,45 +345,6 @@ TEST(pressure)
 	assert_string_equal(machine_pressure_io_source.path, "/proc/pressure/io");
 }
 
-TEST(loadavg)
-{
-	static const struct {
-		const char *text;
-		int rc;
-		uint64_t of_1, of_5, of_15;
-	} rows[] = {
-	    {"1.53 12.07 0.89 3/110 4137\n", 0, 153, 1207, 89},
-	    {"0.00 0.00 100.00 ", 0, 0, 0, 10000},
-	    {"", 0, ABSENT, ABSENT, ABSENT}, /* hidden from a container */
-	    {"184467440737095516.15 0.00 0.00 1/1 1\n", 0, UINT64_MAX, 0, 0},
-	    {"184467440737095516.16 0.00 0.00 1/1 1\n", -ERANGE, 0, 0, 0},
-	    {"1.5 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
-	    {"1.500 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
-	    {"1,50 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0}, /* no locale */
-	    {"1 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
-	    {"1.50 1.50 1.50", -EINVAL, 0, 0, 0},
-	    {"1.50x1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
-	    {"-1.50 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
-	    {"nan\n", -EINVAL, 0, 0, 0},
-	};
-
-	for (size_t i = 0; i < NR(rows); i++) {
-		struct parsed p =
-		    parse(&machine_loadavg_source, rows[i].text, strlen(rows[i].text));
-		struct collect_value v;
-
-		print_message("%s\n", rows[i].text);
-		assert_int_equal(p.rc, rows[i].rc);
-		if (p.rc == 0 && rows[i].of_1 != UINT64_MAX) {
-			expect(&p, MACHINE_LOADAVG_1, 0, rows[i].of_1, 0);
-			expect(&p, MACHINE_LOADAVG_5, 0, rows[i].of_5, 0);
-			expect(&p, MACHINE_LOADAVG_15, 0, rows[i].of_15, 0);
-		}
-		assert_int_equal(p.source->get(p.state, MACHINE_LOADAVG_1, 0, &v), !p.rc && i != 2);
-		free(p.state);
-	}
-}
-
 static const struct {
 	const struct collect_source *source;
 	uint16_t nr_fields;
@@ -395,7 +355,6 @@ static const struct {
     {&machine_meminfo_source, MACHINE_MEMINFO_SWAP_TOTAL + 1, 1, "linux-4.14"},
     {&machine_vmstat_source, MACHINE_VMSTAT_PSWPOUT + 1, 1, "linux-4.14"},
     {&machine_pressure_io_source, MACHINE_PRESSURE_FULL + 1, 1, "arm64-vm"},
-    {&machine_loadavg_source, MACHINE_LOADAVG_15 + 1, 1, "linux-4.14"},
 };
 
 /* Whatever the text: 0 or an error, and of a share the part is no more than the whole. */

@@ -97,6 +97,53 @@ TEST(values)
 	}
 }
 
+/* The numbers of a line, one for each event, in hundredths. */
+TEST(numbers_of_a_line)
+{
+	static const struct {
+		const char *text;
+		uint64_t of_1, of_5, of_15; /* FAILED: none */
+	} rows[] = {
+	    {"1.53 12.07 0.89 3/110 4137\n", 153, 1207, 89},
+	    {"0.00 0.00 100.00 ", 0, 0, 10000},
+	    {"0.00\t0.01  0.02\n", 0, 1, 2},
+	    {"184467440737095516.15 0.00 0.00 1/1 1\n", UINT64_MAX, 0, 0},
+#define FAILED 12345
+	    {"", FAILED, FAILED, FAILED}, /* hidden from a container */
+	    {"184467440737095516.16 0.00 0.00 1/1 1\n", FAILED, 0, 0},
+	    {"1.5 1.50 1.50 1/1 1\n", FAILED, 150, 150},
+	    {"1.50 1.500 1.50 1/1 1\n", 150, FAILED, 150},
+	    {"1,50 1.50 1.50 1/1 1\n", FAILED, 150, 150}, /* no locale */
+	    {"1 1.50 1.\n", FAILED, 150, FAILED},
+	    {"1.50", 150, FAILED, FAILED},
+	    {"1.50x1.50 1.50 1/1 1\n", FAILED, 150, FAILED},
+	    {"nan -1.50 +1.50\n", FAILED, FAILED, FAILED},
+	};
+	struct root r = tree_make();
+	struct session s;
+
+	tree_text(&r, "/proc/loadavg", "");
+	start(&s, &r);
+	for (size_t i = 0; i < NR(rows); i++) {
+		const uint64_t want[] = {rows[i].of_1, rows[i].of_5, rows[i].of_15};
+		static const char *const names[] = {"load_average_1", "load_average_5",
+						    "load_average_15"};
+
+		tree_text(&r, "/proc/loadavg", rows[i].text);
+		collect_read(s.c);
+		for (size_t k = 0; k < NR(want); k++) {
+			const struct reading *got = get(&s, names[k], 0);
+			bool is_there = got->state == READING_OK;
+
+			if (is_there != (want[k] != FAILED) || (is_there && got->raw != want[k]))
+				fail_msg("row %zu, %s: %llu", i, names[k],
+					 (unsigned long long)got->raw);
+		}
+	}
+	collect_close(s.c);
+	tree_remove(&r);
+}
+
 /* The machine that was captured had none of it. */
 static bool may_be_0(const char *name)
 {
