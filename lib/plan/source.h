@@ -92,8 +92,10 @@ void source_use_clear(struct source_use *u);
 /*
  * What a source does whose events no perf event carries: it reads values, of the machine and its
  * CPUs, or of things that come and go (things/many.h). Events that share the numbers of their
- * things are a set; sets are numbered from 0. event: of the plan. Of an event that the machine
- * lacks (row->missing) nothing is called.
+ * things are a set; sets are numbered from 0, and have an event at least. event: of the plan. Of an
+ * event that the machine lacks (row->missing) nothing is called. A source needs get and read, with
+ * nr_sets also set, nr_things, get_thing and get_of_thing, with sample also every_ns and
+ * get_of_sample; what else is NULL is not called.
  */
 struct source_values {
 	/* Whether the event was opened: 0 or -errno; *out says why not. */

@@ -431,7 +431,7 @@ static void check_value(struct counters *c, size_t i)
 	*ev = (struct session_event){.support = c->plan->events[i].support,
 				     .nr_wanted = c->nr_cpus,
 				     .perf_group = UINT32_MAX};
-	if (u && u->source->values->check(u, i, &ev->support) == 0)
+	if (u && (!u->source->values->check || !u->source->values->check(u, i, &ev->support)))
 		ev->nr_cpus = c->nr_cpus;
 }
 
@@ -466,7 +466,7 @@ bool counters_get_values(const struct counters *c, uint32_t trace, uint32_t cpu,
 			r->state = c->events[i].support.state;
 		else
 			u->source->values->get(u, i, cpu, r);
-		is_online &= r->state != READING_NONE || u->source->values->set(u, i) != UINT32_MAX;
+		is_online &= r->state != READING_NONE || source_uses_set(&c->uses, i) != UINT32_MAX;
 	}
 	return is_online;
 }

@@ -294,20 +294,20 @@ const char *source_uses_note(const struct source_uses *s)
 {
 	const char *note = NULL;
 
-	EACH_USE(u, s, values)
+	EACH_USE(u, s, values && u->source->values->note)
 		note = note ?: u->source->values->note(u);
 	return note;
 }
 
 void source_uses_settle(const struct source_uses *s)
 {
-	EACH_USE(u, s, values)
+	EACH_USE(u, s, values && u->source->values->settle)
 		u->source->values->settle(u);
 }
 
 void source_uses_flush(const struct source_uses *s)
 {
-	EACH_USE(u, s, values)
+	EACH_USE(u, s, values && u->source->values->flush)
 		u->source->values->flush(u);
 }
 
@@ -315,14 +315,19 @@ const char *source_uses_way(const struct source_uses *s, size_t event)
 {
 	const struct source_use *u = source_uses_of_values(s, event);
 
-	return u ? u->source->values->way(u, event) : NULL;
+	return u && u->source->values->way ? u->source->values->way(u, event) : NULL;
 }
 
 uint64_t source_uses_every_ns(const struct source_uses *s, size_t event)
 {
 	const struct source_use *u = source_uses_of_values(s, event);
 
-	return u ? u->source->values->every_ns(u, event) : 0;
+	return u && u->source->values->every_ns ? u->source->values->every_ns(u, event) : 0;
+}
+
+static uint32_t nr_sets(const struct source_use *u)
+{
+	return u->source->values->nr_sets ? u->source->values->nr_sets(u) : 0;
 }
 
 uint32_t source_uses_nr_sets(const struct source_uses *s)
@@ -330,21 +335,21 @@ uint32_t source_uses_nr_sets(const struct source_uses *s)
 	uint32_t nr = 0;
 
 	EACH_USE(u, s, values)
-		nr += u->source->values->nr_sets(u);
+		nr += nr_sets(u);
 	return nr;
 }
 
 uint32_t source_uses_set(const struct source_uses *s, size_t event)
 {
 	const struct source_use *of = source_uses_of_values(s, event);
-	uint32_t set = of ? of->source->values->set(of, event) : UINT32_MAX;
+	uint32_t set = of && nr_sets(of) ? of->source->values->set(of, event) : UINT32_MAX;
 
 	if (set == UINT32_MAX)
 		return set;
 	EACH_USE(u, s, values) {
 		if (u == of)
 			return set;
-		set += u->source->values->nr_sets(u);
+		set += nr_sets(u);
 	}
 	return UINT32_MAX;
 }
@@ -362,7 +367,7 @@ size_t source_uses_first_of(const struct source_uses *s, uint32_t set)
 static struct source_use *use_of_set(const struct source_uses *s, uint32_t *set)
 {
 	EACH_USE(u, s, values) {
-		const uint32_t nr = u->source->values->nr_sets(u);
+		const uint32_t nr = nr_sets(u);
 
 		if (*set < nr)
 			return u;
@@ -392,7 +397,7 @@ bool source_uses_sample(const struct source_uses *s, uint32_t set, uint64_t unti
 {
 	struct source_use *u = use_of_set(s, &set);
 
-	return u && u->source->values->sample(u, set, until_ns, out);
+	return u && u->source->values->sample && u->source->values->sample(u, set, until_ns, out);
 }
 
 bool source_uses_clock(const struct source_uses *s, uint32_t set, uint64_t until_ns,
@@ -400,5 +405,5 @@ bool source_uses_clock(const struct source_uses *s, uint32_t set, uint64_t until
 {
 	struct source_use *u = use_of_set(s, &set);
 
-	return u && u->source->values->clock(u, set, until_ns, out);
+	return u && u->source->values->clock && u->source->values->clock(u, set, until_ns, out);
 }

@@ -253,6 +253,28 @@ TEST(sets_of_values)
 	assert_calls("vnxn");
 }
 
+/* What a source does not have is not called: a value alone, without things. */
+TEST(values_alone)
+{
+	static const struct source_values none = {.get = NULL};
+	static const struct source alone = {.name = "l", ROW, .values = &none};
+	struct source_use *of[] = {&use_a};
+
+	use(&alone, &v);
+	s.of_event = of;
+	s.nr_events = 1;
+	assert_int_equal(source_uses_open(&s, NULL), 0);
+	assert_int_equal(source_uses_nr_sets(&s), 2); /* of the other one */
+	assert_int_equal(source_uses_set(&s, 0), UINT32_MAX);
+	assert_int_equal(source_uses_every_ns(&s, 0), 0);
+	assert_null(source_uses_way(&s, 0));
+	assert_null(source_uses_note(&s));
+	assert_false(source_uses_sample(&s, 0, 0, NULL));
+	assert_false(source_uses_clock(&s, 0, 0, NULL));
+	source_uses_settle(&s);
+	source_uses_flush(&s);
+}
+
 /* What it refuses is of the spec: the session cannot be opened. */
 TEST(values_are_needed)
 {
