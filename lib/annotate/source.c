@@ -225,11 +225,6 @@ const char *annotate_sources_fault(struct annotate_sources *s, const char *path,
 	return e && e->fault ? e->fault : unreadable;
 }
 
-uint32_t annotate_source_nr_lines(const struct annotate_source *s)
-{
-	return (uint32_t)s->nr_lines;
-}
-
 const char *annotate_source_line(const struct annotate_source *s, uint32_t line,
 				 char text[ANNOTATE_MAX_LINE_BYTES])
 {

@@ -46,7 +46,6 @@ const struct annotate_source *annotate_sources_find(struct annotate_sources *s, 
 /* Of a path for which there was NULL: "is not found", "is not a regular file" … */
 const char *annotate_sources_fault(struct annotate_sources *s, const char *path,
 				   const struct annotate_namer *by);
-uint32_t annotate_source_nr_lines(const struct annotate_source *s);
 /* A line, from 1 on, safe to show, with blanks for tabs; "" beyond the last one. */
 const char *annotate_source_line(const struct annotate_source *s, uint32_t line,
 				 char text[ANNOTATE_MAX_LINE_BYTES]);

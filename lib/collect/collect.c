@@ -390,11 +390,6 @@ void collect_settle(const struct collect *c)
 			c->many[k].source->settle(c->many[k].state);
 }
 
-bool collect_belongs(const struct event *ev, uint32_t trace)
-{
-	return is_per_cpu(ev->row) || trace == 0;
-}
-
 static void get_from_source(const struct collect *c, const struct event_row *row, uint32_t cpu,
 			    struct reading *out)
 {

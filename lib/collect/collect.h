@@ -68,9 +68,6 @@ int collect_status(const struct collect *c, size_t i);
 void collect_check(const struct host *h, const struct event *ev, const struct things_choice *choice,
 		   struct event_support *out);
 
-/* True if the trace stores the event: each trace stores the events of its CPU, trace 0 (the first
- * CPU's) also those of the whole system. */
-bool collect_belongs(const struct event *ev, uint32_t trace);
 /* Event i's last reading on the CPU, without .event. READING_NONE for many things that were read.
  */
 void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading *out);

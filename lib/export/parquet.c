@@ -125,11 +125,6 @@ void parquet_free(struct parquet *p)
 	mem_free(p);
 }
 
-uint64_t parquet_nr_rows(const struct parquet *p)
-{
-	return p->nr_all_rows + p->nr_rows;
-}
-
 /* --- pages ----------------------------------------------------------------------------------- */
 
 /* Where a column's pages are in the file. */

@@ -104,6 +104,5 @@ struct parquet_fact {
 /* Ends the file: the last row group, and the footer with facts. Only parquet_free may follow. 0,
  * -ENOMEM or buf_error(out). */
 int parquet_end(struct parquet *p, const struct parquet_fact *facts, size_t nr, struct buf *out);
-uint64_t parquet_nr_rows(const struct parquet *p);
 
 #endif

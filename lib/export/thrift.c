@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { TRUE = 1, FALSE = 2, I8 = 3, I16 = 4, I64 = 6, LIST = 9 };
+enum { TRUE = 1, FALSE = 2, I8 = 3, I64 = 6, LIST = 9 };
 enum { VARINT_BYTES = 10, SHORT_STEP = 15, SHORT_LIST = 15 };
 
 static void put_varint(struct buf *b, uint64_t v)
@@ -48,12 +48,6 @@ void thrift_i8(struct thrift *t, int field, int8_t v)
 {
 	put_head(t, field, I8);
 	buf_addc(t->out, (char)v);
-}
-
-void thrift_i16(struct thrift *t, int field, int16_t v)
-{
-	put_head(t, field, I16);
-	put_zigzag(t->out, v);
 }
 
 void thrift_i32(struct thrift *t, int field, int32_t v)

@@ -29,7 +29,6 @@ struct thrift {
 /* Fields of the open struct, in ascending order from 1. */
 void thrift_bool(struct thrift *t, int field, bool v);
 void thrift_i8(struct thrift *t, int field, int8_t v);
-void thrift_i16(struct thrift *t, int field, int16_t v);
 void thrift_i32(struct thrift *t, int field, int32_t v);
 void thrift_i64(struct thrift *t, int field, int64_t v);
 void thrift_binary(struct thrift *t, int field, const void *data, size_t len);

@@ -41,8 +41,6 @@ static int make(size_t nr, struct buf *out)
 	for (size_t i = 0; i < nr && rc == 0; i++)
 		rc = put(p, i, out);
 	rc = rc ?: parquet_end(p, facts, 1, out);
-	if (rc == 0)
-		assert_int_equal(parquet_nr_rows(p), nr);
 	parquet_free(p);
 	return rc;
 }

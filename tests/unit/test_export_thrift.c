@@ -33,11 +33,10 @@ TEST(numbers)
 
 	thrift_i32(&t, 1, 150);
 	thrift_i64(&t, 2, -1);
-	thrift_i16(&t, 4, 1);
 	thrift_i8(&t, 5, 64);
 	thrift_bool(&t, 6, true);
 	thrift_bool(&t, 7, false);
-	EXPECT("\x15\xac\x02\x16\x01\x24\x02\x13\x40\x11\x12");
+	EXPECT("\x15\xac\x02\x16\x01\x33\x40\x11\x12");
 	thrift_i64(&t, 8, INT64_MIN);
 	EXPECT("\x16\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
 	thrift_i64(&t, 9, INT64_MAX);
