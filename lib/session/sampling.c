@@ -117,7 +117,7 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	rc = surveyor_init(&g->surveyor, g->plan, &g->common, g->notes);
 	if (rc)
 		goto no_surveyor;
-	rc = init_cpus(g) ?: idle_init(&g->idle, counters);
+	rc = init_cpus(g) ?: idle_init(&g->idle, g->plan->host, counters->nr_cpus);
 	if (rc)
 		goto no_cpus;
 	g->paced->samplers = g->samplers;
@@ -361,7 +361,8 @@ void sampling_read_idle(struct sampling *g)
 
 	idle_read(&g->idle);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
-		g->results[t].idle_ns = has_target ? UINT64_MAX : idle_since(&g->idle, t);
+		g->results[t].idle_ns =
+		    has_target ? UINT64_MAX : idle_since(&g->idle, t, g->counters->cpus[t].cpu);
 }
 
 /* Drops what was recorded before the CPUs' end readings. */

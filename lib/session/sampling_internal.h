@@ -11,12 +11,12 @@
 #include "session/common.h"
 #include "session/counters.h"
 #include "session/delays.h"
-#include "session/idle.h"
 #include "session/paced.h"
 #include "session/record.h"
 #include "session/sampler.h"
 #include "session/seen.h"
 #include "session/surveyor.h"
+#include "values/idle.h"
 #include "whole/whole.h"
 
 #include <poll.h>

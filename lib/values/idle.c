@@ -1,11 +1,11 @@
 /*
  * Idle time of CPUs.
  */
-#include "session/idle.h"
+#include "values/idle.h"
 
 #include "base/mem.h"
 #include "collect/collect.h"
-#include "session/counters.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,18 +22,18 @@ static bool is_in_pid_namespace(void)
 	       strcmp(text, "pid:[4026531836]") != 0;
 }
 
-int idle_init(struct idle *i, const struct counters *counters)
+int idle_init(struct idle *i, const struct host *host, uint32_t nr_traces)
 {
 	int state;
 
-	*i = (struct idle){.counters = counters, .is_contained = is_in_pid_namespace()};
-	i->last_ns = mem_calloc(counters->nr_cpus, sizeof(*i->last_ns));
+	*i = (struct idle){.host = host, .is_contained = is_in_pid_namespace()};
+	i->last_ns = mem_calloc(nr_traces, sizeof(*i->last_ns));
 	if (!i->last_ns)
 		return -ENOMEM;
 	for (size_t k = 0; k < collect_misc_group.nr_rows; k++)
 		if (strcmp(collect_misc_group.rows[k].name, "cpu_utilization") == 0)
 			i->event = (struct event){&collect_misc_group, &collect_misc_group.rows[k]};
-	return collect_open(&counters->plan->host->root, &i->event, NULL, 1, &i->collect, &state);
+	return collect_open(&host->root, &i->event, NULL, 1, &i->collect, &state);
 }
 
 void idle_fini(struct idle *i)
@@ -49,13 +49,12 @@ void idle_read(struct idle *i)
 }
 
 /* cpu_utilization is the busy part of all time; the rest of its base is idle time. */
-uint64_t idle_since(struct idle *i, uint32_t trace)
+uint64_t idle_since(struct idle *i, uint32_t trace, uint32_t cpu)
 {
-	uint64_t hz = i->counters->plan->host->user_hz;
-	uint64_t last_ns = i->last_ns[trace], now_ns = UINT64_MAX;
+	uint64_t hz = i->host->user_hz, last_ns = i->last_ns[trace], now_ns = UINT64_MAX;
 	struct reading r = {0};
 
-	collect_get(i->collect, 0, i->counters->cpus[trace].cpu, &r);
+	collect_get(i->collect, 0, cpu, &r);
 	if (!i->is_contained && r.state == READING_OK && r.base >= r.raw && hz)
 		now_ns = (r.base - r.raw) * (NS_PER_S / hz);
 	i->last_ns[trace] = now_ns;

@@ -4,13 +4,11 @@
 #include "kit.h"
 #include "test_session.h"
 
-#include "session/counters.h"
-#include "session/idle.h"
+#include "values/idle.h"
 
 enum { TICK_NS = 10000000 }; /* USER_HZ is 100 */
 
 static struct rig rig;
-static struct counters counters;
 static struct idle idle;
 
 /* user nice system idle iowait irq softirq steal; iowait is idle time too. */
@@ -35,15 +33,13 @@ static void begin(void)
 	rig_with_proc(&rig);
 	rig.host.user_hz = 100;
 	put_stat(0, 0, 0, true);
-	assert_int_equal(counters_init(&counters, &rig.plan, &fake_ops), 0);
-	assert_int_equal(idle_init(&idle, &counters), 0);
+	assert_int_equal(idle_init(&idle, &rig.host, 2), 0);
 	idle.is_contained = false; /* whatever runs the test */
 }
 
 static void end(void)
 {
 	idle_fini(&idle);
-	counters_fini(&counters);
 	rig_fini(&rig);
 }
 
@@ -51,13 +47,13 @@ TEST(since_the_reading_before)
 {
 	begin();
 	put_stat(10, 100, 5, true);
-	(void)idle_since(&idle, 0);
-	(void)idle_since(&idle, 1);
+	(void)idle_since(&idle, 0, 0);
+	(void)idle_since(&idle, 1, 1);
 	put_stat(60, 130, 7, true);
-	assert_int_equal(idle_since(&idle, 0), 32 * (uint64_t)TICK_NS);
-	assert_int_equal(idle_since(&idle, 1), 0);
+	assert_int_equal(idle_since(&idle, 0, 0), 32 * (uint64_t)TICK_NS);
+	assert_int_equal(idle_since(&idle, 1, 1), 0);
 	put_stat(60, 131, 7, true);
-	assert_int_equal(idle_since(&idle, 0), TICK_NS);
+	assert_int_equal(idle_since(&idle, 0, 0), TICK_NS);
 	end();
 }
 
@@ -67,16 +63,16 @@ TEST(backward_and_unknown)
 {
 	begin();
 	put_stat(10, 100, 5, true);
-	(void)idle_since(&idle, 0);
-	(void)idle_since(&idle, 1);
+	(void)idle_since(&idle, 0, 0);
+	(void)idle_since(&idle, 1, 1);
 	put_stat(10, 90, 5, false);
-	assert_int_equal(idle_since(&idle, 0), 0);
-	assert_true(idle_since(&idle, 1) == UINT64_MAX);
+	assert_int_equal(idle_since(&idle, 0, 0), 0);
+	assert_true(idle_since(&idle, 1, 1) == UINT64_MAX);
 	put_stat(10, 95, 5, true);
-	assert_int_equal(idle_since(&idle, 0), 5 * (uint64_t)TICK_NS);
-	assert_true(idle_since(&idle, 1) == UINT64_MAX);
+	assert_int_equal(idle_since(&idle, 0, 0), 5 * (uint64_t)TICK_NS);
+	assert_true(idle_since(&idle, 1, 1) == UINT64_MAX);
 	put_stat(10, 95, 5, true);
-	assert_int_equal(idle_since(&idle, 1), 0);
+	assert_int_equal(idle_since(&idle, 1, 1), 0);
 	end();
 }
 
@@ -86,8 +82,8 @@ TEST(in_a_container)
 	begin();
 	idle.is_contained = true;
 	put_stat(10, 100, 5, true);
-	(void)idle_since(&idle, 0);
+	(void)idle_since(&idle, 0, 0);
 	put_stat(10, 130, 5, true);
-	assert_true(idle_since(&idle, 0) == UINT64_MAX);
+	assert_true(idle_since(&idle, 0, 0) == UINT64_MAX);
 	end();
 }
