@@ -284,8 +284,39 @@ static int load_function(struct profile_load *l, const struct trace_frame *f)
 	return rc == -EFBIG ? 0 : rc;
 }
 
+static int add_value(struct profile_load *l, const struct trace_value_owned *v)
+{
+	struct trace_value_owned *to;
+
+	if (v->value.event >= l->session_events->nr)
+		return -EINVAL;
+	if (l->nr_values == PROFILE_MAX_VALUES)
+		return -EFBIG;
+	to = MEM_ADD(l->values, l->nr_values, l->value_room);
+	if (!to)
+		return -ENOMEM;
+	*to = *v;
+	return 0;
+}
+
+static int load_value(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_value_owned v;
+	int rc = trace_decode_value(f, &v);
+
+	if (rc)
+		return rc;
+	rc = add_value(l, &v);
+	if (rc)
+		trace_value_fini(&v);
+	l->functions_dropped |= rc == -EFBIG;
+	return rc == -EFBIG ? 0 : rc;
+}
+
 static void free_functions(struct profile_load *l)
 {
+	while (l->nr_values)
+		trace_value_fini(&l->values[--l->nr_values]);
 	while (l->nr_functions)
 		trace_function_fini(&l->functions[--l->nr_functions]);
 }
@@ -368,6 +399,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_WINDOW] = load_window,
     [TRACE_FRAME_HISTOGRAM] = load_histogram,
     [TRACE_FRAME_FUNCTION] = load_function,
+    [TRACE_FRAME_VALUE] = load_value,
     [TRACE_FRAME_DIVISOR] = load_divisor,
     [TRACE_FRAME_MEMORY] = load_memory,
 };
@@ -439,7 +471,8 @@ static void report(struct profile_load *l, bool is_whole)
 				    "has more histograms than can be stored: the rest is skipped");
 	if (l->functions_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
-				    "has more functions than can be stored: the rest is skipped");
+				    "has more functions, or values of their calls, than can be "
+				    "stored: the rest is skipped");
 	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
 			     "reading of unknown events: ignored",
 			     "readings of unknown events: ignored");
@@ -502,6 +535,8 @@ int profile_load_end(struct profile_load *l)
 	l->trace.nr_sizes = l->nr_sizes;
 	l->trace.functions = l->functions;
 	l->trace.nr_functions = l->nr_functions;
+	l->trace.values = l->values;
+	l->trace.nr_values = l->nr_values;
 	set_task_times(l);
 	if (l->has_totals) {
 		drop_ticks(l);
@@ -561,6 +596,7 @@ void profile_load_fini(struct profile_load *l)
 	mem_free(l->histograms);
 	mem_free(l->sizes);
 	mem_free(l->functions);
+	mem_free(l->values);
 	mem_free(l->pairs);
 	mem_free(l->further);
 }

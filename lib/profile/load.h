@@ -32,6 +32,8 @@ struct profile_load {
 	size_t nr_sizes, size_room;
 	struct trace_function_owned *functions; /* owned, like what is in them */
 	size_t nr_functions, function_room;
+	struct trace_value_owned *values; /* the same */
+	size_t nr_values, value_room;
 	struct trace_memory_owned memory[PROFILE_MAX_MEMORY]; /* nr_memory of them */
 	struct mapping_map maps[PROFILE_MAX_MEMORY];          /* theirs */
 	size_t nr_memory;

@@ -23,8 +23,9 @@ enum {
 	PROFILE_MAX_PARTS = 256,     /* per event and CPU; further ones are skipped, and reported */
 	PROFILE_MAX_NOTES = 64,      /* per trace; further ones are dropped, and reported */
 	PROFILE_NOTE_BYTES = 4096,
-	PROFILE_MAX_FUNCTIONS = 64 << 10,  /* the same */
 	PROFILE_MAX_HISTOGRAMS = 64 << 10, /* per trace; further ones are skipped, and reported */
+	PROFILE_MAX_FUNCTIONS = 64 << 10,  /* the same */
+	PROFILE_MAX_VALUES = 64 << 10,     /* the same */
 	PROFILE_MAX_MEMORY = 8,            /* maps per trace; a recorder writes three at most */
 };
 
@@ -107,6 +108,8 @@ struct profile_trace {
 	size_t nr_sizes;
 	const struct trace_function_owned *functions; /* nr_functions of them */
 	size_t nr_functions;
+	const struct trace_value_owned *values; /* of their calls; nr_values of them */
+	size_t nr_values;
 	/* A session that samples: */
 	const struct trace_id *ids; /* the events of record ids; nr_ids of them */
 	size_t nr_ids;

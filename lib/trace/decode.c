@@ -542,6 +542,36 @@ void trace_function_fini(struct trace_function_owned *f)
 	*f = (struct trace_function_owned){.store = NULL};
 }
 
+int trace_decode_value(const struct trace_frame *f, struct trace_value_owned *out)
+{
+	struct trace_value_owned v = {.store = store_new()};
+	struct trace_decoder d;
+	int rc;
+
+	if (!v.store)
+		return -ENOMEM;
+	rc = begin(&d, f, TRACE_FRAME_VALUE) ? 0 : -EINVAL;
+	if (rc == 0) {
+		d.store = v.store;
+		trace_decode(&d, trace_frame_fields[TRACE_FRAME_VALUE], &v.value);
+		rc = result(&d);
+	}
+	if (rc == 0 && (!*v.value.name || !*v.value.field_name ||
+			v.value.kind >= TRACE_VALUE_NR_KINDS || v.value.type > TRACE_VALUE_STRING))
+		rc = -EINVAL;
+	if (rc)
+		trace_value_fini(&v);
+	else
+		*out = v;
+	return rc;
+}
+
+void trace_value_fini(struct trace_value_owned *v)
+{
+	store_free(v->store);
+	*v = (struct trace_value_owned){.store = NULL};
+}
+
 int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out)
 {
 	return decode_frame(f, TRACE_FRAME_SWITCH, out, sizeof(*out));

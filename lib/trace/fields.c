@@ -237,6 +237,17 @@ static const struct trace_field thing_clock_fields[] = {
 
 static const struct trace_field iteration_fields[] = {U32(trace_part, iteration), ZERO32, END};
 
+static const struct trace_field value_fields[] = {
+    U32(trace_value, event),     U32(trace_value, field),
+    U32(trace_value, type),      U32(trace_value, kind),
+    U64(trace_value, address),   U64(trace_value, number),
+    U64(trace_value, calls),     U64(trace_value, timed),
+    U64(trace_value, wall_ns),   U64(trace_value, max_ns),
+    U64(trace_value, sum),       TEXT16(trace_value, name),
+    TEXT16(trace_value, object), TEXT16(trace_value, field_name),
+    TEXT16(trace_value, text),   END,
+};
+
 const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_INFO] = info_fields,
     [TRACE_FRAME_CLOCKS] = clocks_fields,
@@ -254,6 +265,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_DIVISOR] = divisor_fields,
     [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
     [TRACE_FRAME_RANGE] = symbol_range_fields,
+    [TRACE_FRAME_VALUE] = value_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

@@ -175,6 +175,14 @@ struct trace_function_owned {
 };
 int trace_decode_function(const struct trace_frame *f, struct trace_function_owned *out);
 void trace_function_fini(struct trace_function_owned *f);
+/* Texts are owned: trace_value_fini frees them. -EINVAL also for one without the name of a function
+ * or a field, and of another kind or type. */
+struct trace_value_owned {
+	struct trace_value value;
+	void *store;
+};
+int trace_decode_value(const struct trace_frame *f, struct trace_value_owned *out);
+void trace_value_fini(struct trace_value_owned *v);
 int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out);
 int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out);
 /* out->mark is owned: trace_marks_fini frees it. -EINVAL also for marks that are not in order. */

@@ -47,6 +47,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_MEMORY = 29,      /* a map of the target's memory */
 	TRACE_FRAME_RANGE = 30,       /* the addresses in the frame of kallsyms that follows */
 	TRACE_FRAME_FUNCTION = 31,    /* calls of a function in the iteration */
+	TRACE_FRAME_VALUE = 32, /* those of them with a value of an argument, or of the result */
 };
 
 enum trace_boundary {
@@ -437,6 +438,40 @@ struct trace_function {
 	const char *object; /* the path of its file */
 	const struct trace_bucket *bucket; /* of wall_ns, as of a histogram */
 	size_t nr;
+};
+
+/* Calls of a function in the iteration whose argument, or whose result, had the value. Numbers add
+ * up, but for max_ns. */
+enum trace_value_type {
+	TRACE_VALUE_UNSIGNED,
+	TRACE_VALUE_SIGNED,
+	TRACE_VALUE_POINTER,
+	TRACE_VALUE_STRING,
+};
+enum trace_value_kind {
+	TRACE_VALUE_NUMBER,
+	TRACE_VALUE_RANGE, /* number, signed: n > 0: from 2^(n-1) and below 2^n; 0; n < 0: the
+			    * same of negative ones */
+	TRACE_VALUE_TEXT,
+	TRACE_VALUE_LONG_TEXT, /* its begin */
+	TRACE_VALUE_NULL,      /* a pointer to text that is 0 */
+	TRACE_VALUE_UNREADABLE,
+	TRACE_VALUE_OTHERS, /* more values than are told apart */
+	TRACE_VALUE_NR_KINDS
+};
+struct trace_value {
+	uint32_t event; /* as of its function, like address, name and object */
+	uint32_t field; /* its place in the signature, from 0 */
+	uint32_t type;  /* enum trace_value_type */
+	uint32_t kind;  /* enum trace_value_kind */
+	uint64_t address;
+	uint64_t number;
+	uint64_t calls;                  /* of a result: those that have returned */
+	uint64_t timed, wall_ns, max_ns; /* calls whose return was seen; as of a function */
+	uint64_t sum;                    /* of the numbers, modulo 2^64 */
+	const char *name, *object;
+	const char *field_name; /* "size", "result" */
+	const char *text;
 };
 
 struct trace_note {

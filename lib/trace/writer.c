@@ -235,6 +235,11 @@ void trace_writer_function(struct trace_writer *w, const struct trace_function *
 	frame_end(&w->own, at, TRACE_FRAME_FUNCTION);
 }
 
+void trace_writer_value(struct trace_writer *w, const struct trace_value *v)
+{
+	add_frame(&w->own, TRACE_FRAME_VALUE, v);
+}
+
 void trace_writer_switch(struct trace_writer *w, const struct trace_switch *s)
 {
 	add_frame(&w->own, TRACE_FRAME_SWITCH, s);

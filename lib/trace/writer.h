@@ -34,6 +34,7 @@ void trace_writer_where(struct trace_writer *w, const struct trace_where *place)
 void trace_writer_window(struct trace_writer *w, const struct trace_window *window);
 void trace_writer_histogram(struct trace_writer *w, const struct trace_histogram *h);
 void trace_writer_function(struct trace_writer *w, const struct trace_function *f);
+void trace_writer_value(struct trace_writer *w, const struct trace_value *v);
 void trace_writer_switch(struct trace_writer *w, const struct trace_switch *s);
 void trace_writer_mark_name(struct trace_writer *w, const struct trace_mark_name *name);
 void trace_writer_marks(struct trace_writer *w, const struct trace_marks *m);
