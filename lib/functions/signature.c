@@ -1,0 +1,229 @@
+#include "functions/signature.h"
+
+#include "base/array.h"
+#include "base/err.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+enum { NR_REGISTERS = 6 };
+#else
+enum { NR_REGISTERS = 8 };
+#endif
+
+/* As in C on Linux of 64 bits, and by width. */
+static const struct type {
+	const char *name;
+	enum functions_kind kind;
+	uint32_t bytes;
+} types[] = {
+    {"u8", FUNCTIONS_UNSIGNED, 1},     {"u16", FUNCTIONS_UNSIGNED, 2},
+    {"u32", FUNCTIONS_UNSIGNED, 4},    {"u64", FUNCTIONS_UNSIGNED, 8},
+    {"s8", FUNCTIONS_SIGNED, 1},       {"s16", FUNCTIONS_SIGNED, 2},
+    {"s32", FUNCTIONS_SIGNED, 4},      {"s64", FUNCTIONS_SIGNED, 8},
+    {"bool", FUNCTIONS_UNSIGNED, 1},   {"char", FUNCTIONS_SIGNED, 1},
+    {"short", FUNCTIONS_SIGNED, 2},    {"ushort", FUNCTIONS_UNSIGNED, 2},
+    {"int", FUNCTIONS_SIGNED, 4},      {"uint", FUNCTIONS_UNSIGNED, 4},
+    {"long", FUNCTIONS_SIGNED, 8},     {"ulong", FUNCTIONS_UNSIGNED, 8},
+    {"size_t", FUNCTIONS_UNSIGNED, 8}, {"ssize_t", FUNCTIONS_SIGNED, 8},
+    {"ptr", FUNCTIONS_POINTER, 8},     {"str", FUNCTIONS_TEXT, 8},
+    {"skip", FUNCTIONS_SKIPPED, 8},    {"float", FUNCTIONS_FLOAT, 4},
+    {"double", FUNCTIONS_FLOAT, 8},
+};
+
+/* A part of the text. */
+struct word {
+	const char *at;
+	size_t len;
+};
+
+static bool is_identifier(struct word w)
+{
+	for (size_t i = 0; i < w.len; i++)
+		if (!isalnum((unsigned char)w.at[i]) && w.at[i] != '_')
+			return false;
+	return w.len && !isdigit((unsigned char)*w.at);
+}
+
+static struct word trim(struct word w)
+{
+	while (w.len && *w.at == ' ')
+		w = (struct word){w.at + 1, w.len - 1};
+	while (w.len && w.at[w.len - 1] == ' ')
+		w.len--;
+	return w;
+}
+
+static int find_type(struct word w, const struct type **out, struct err *e)
+{
+	*out = ARRAY_FIND(t, types, ARRAY_NR(types),
+			  strlen(t->name) == w.len && memcmp(t->name, w.at, w.len) == 0);
+	if (*out)
+		return 0;
+	err_set(e, -EINVAL, "\"%.*s\" is no type of a value", (int)(w.len < 64 ? w.len : 64), w.at);
+	err_hint(e, "use u8 to u64, s8 to s64, bool, char, int, long, size_t, ptr, str, or skip, "
+		    "float and double, which are not recorded");
+	return -EINVAL;
+}
+
+/* What the text has been split into. */
+struct parts {
+	struct word parameter[FUNCTIONS_MAX_PARAMETERS];
+	size_t nr;
+	struct word result; /* len 0: none */
+	size_t len;         /* of what is before */
+	bool is_long;       /* there are more parameters */
+};
+
+/* The parenthesis that the last one closes; NULL: none. */
+static const char *find_open(const char *text, const char *close)
+{
+	int depth = 0;
+
+	for (const char *at = close; at >= text; at--) {
+		depth += (*at == ')') - (*at == '(');
+		if (!depth)
+			return at;
+	}
+	return NULL;
+}
+
+/* False: there are no parentheses at the end. */
+static bool split(const char *text, struct parts *out)
+{
+	const char *close = strrchr(text, ')'), *open = close ? find_open(text, close) : NULL;
+	struct word rest;
+
+	*out = (struct parts){.nr = 0};
+	if (!open || open == text)
+		return false;
+	out->len = (size_t)(open - text);
+	if (close[1] == '>')
+		out->result = trim((struct word){close + 2, strlen(close + 2)});
+	if (close[1] && !is_identifier(out->result))
+		return false;
+	rest = trim((struct word){open + 1, (size_t)(close - open - 1)});
+	while (rest.len) {
+		const char *comma = memchr(rest.at, ',', rest.len);
+		size_t len = comma ? (size_t)(comma - rest.at) : rest.len;
+
+		if (out->nr == FUNCTIONS_MAX_PARAMETERS) {
+			out->is_long = true;
+			break;
+		}
+		out->parameter[out->nr++] = trim((struct word){rest.at, len});
+		rest = comma ? (struct word){comma + 1, rest.len - len - 1} : (struct word){0};
+	}
+	return true;
+}
+
+/* "size:u64". */
+static bool split_parameter(struct word w, struct word *name, struct word *type)
+{
+	const char *colon = memchr(w.at, ':', w.len);
+
+	if (!colon)
+		return false;
+	*name = trim((struct word){w.at, (size_t)(colon - w.at)});
+	*type = trim((struct word){colon + 1, w.len - (size_t)(colon + 1 - w.at)});
+	return is_identifier(*name) && is_identifier(*type);
+}
+
+static int add(struct functions_signature *s, struct functions_value v, struct word name,
+	       struct err *e)
+{
+	if (s->nr == FUNCTIONS_MAX_VALUES) {
+		err_set(e, -EINVAL, "more than %d values of a call", FUNCTIONS_MAX_VALUES);
+		err_hint(e, "give what is not needed the type skip, or omit what is at the end");
+		return -EINVAL;
+	}
+	snprintf(v.name, sizeof(v.name), "%.*s", (int)(name.len < sizeof(v.name) ? name.len : 0),
+		 name.at);
+	if (!*v.name)
+		return err_set(e, -EINVAL, "the name of an argument is longer than %d bytes",
+			       FUNCTIONS_VALUE_NAME_BYTES - 1);
+	s->value[s->nr++] = v;
+	return 0;
+}
+
+static int add_parameter(struct functions_signature *s, struct word w, uint32_t *used,
+			 struct err *e)
+{
+	struct word name, type;
+	const struct type *t;
+	int rc;
+
+	if (!split_parameter(w, &name, &type)) {
+		err_set(e, -EINVAL, "\"%.*s\" is not of the form NAME:TYPE",
+			(int)(w.len < 64 ? w.len : 64), w.at);
+		err_hint(e, "for example function:handle(path:str, size:u64)>int");
+		return -EINVAL;
+	}
+	rc = find_type(type, &t, e);
+	if (rc || t->kind == FUNCTIONS_FLOAT)
+		return rc;
+	rc = t->kind == FUNCTIONS_SKIPPED
+		 ? 0
+		 : add(s,
+		       (struct functions_value){
+			   .kind = t->kind,
+			   .bytes = t->bytes,
+			   .where = *used < NR_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK,
+			   .number = *used < NR_REGISTERS ? *used : *used - NR_REGISTERS},
+		       name, e);
+	++*used;
+	return rc;
+}
+
+static int add_result(struct functions_signature *s, struct word w, struct err *e)
+{
+	static const char name[] = "result";
+	const struct type *t;
+	int rc = find_type(w, &t, e);
+
+	if (rc == 0 && t->kind >= FUNCTIONS_SKIPPED) {
+		err_set(e, -EINVAL, "a result of type %s is not recorded", t->name);
+		err_hint(e, "omit >%s", t->name);
+		return -EINVAL;
+	}
+	return rc
+		   ?: add(s,
+			  (struct functions_value){
+			      .kind = t->kind, .bytes = t->bytes, .where = FUNCTIONS_RESULT},
+			  (struct word){name, sizeof(name) - 1}, e);
+}
+
+int functions_signature_parse(const char *text, size_t *len, struct functions_signature *out,
+			      struct err *e)
+{
+	struct functions_signature s = {.nr = 0};
+	struct word name, type;
+	struct parts p;
+	uint32_t used = 0;
+	int rc = 0;
+
+	*len = strlen(text);
+	*out = s;
+	if (!split(text, &p) || (!p.result.len && !p.nr))
+		return 0;
+	if (!p.result.len && !ARRAY_ANY(w, p.parameter, p.nr, split_parameter(*w, &name, &type)))
+		return 0; /* part of a name in C++ */
+	if (p.is_long)
+		return err_set(e, -EINVAL, "more than %d arguments", FUNCTIONS_MAX_PARAMETERS);
+	for (size_t i = 0; i < p.nr && rc == 0; i++)
+		rc = add_parameter(&s, p.parameter[i], &used, e);
+	rc = rc || !p.result.len ? rc : add_result(&s, p.result, e);
+	if (rc)
+		return rc;
+	if (!s.nr)
+		return err_set(e, -EINVAL,
+			       "no value of a call is recorded: all are skipped, or "
+			       "floating-point");
+	*len = p.len;
+	*out = s;
+	return 0;
+}

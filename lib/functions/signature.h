@@ -1,0 +1,53 @@
+/*
+ * Which arguments of a function are recorded, and whether its result is: "handle(path:str,
+ * size:u64)>int". Where an argument is follows from its place among the others, by the calling
+ * convention of the machine: integers and pointers in registers, in their order, then on the stack.
+ *
+ * Arguments have names here, so that a signature is never taken for the parameters of a name in
+ * C++: of ns::parse(int) these belong to the name.
+ */
+#ifndef FUNCTIONS_SIGNATURE_H
+#define FUNCTIONS_SIGNATURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+enum {
+	FUNCTIONS_MAX_VALUES = 8,
+	FUNCTIONS_MAX_PARAMETERS = 24,
+	FUNCTIONS_VALUE_NAME_BYTES = 40,
+};
+
+enum functions_kind {
+	FUNCTIONS_UNSIGNED,
+	FUNCTIONS_SIGNED,
+	FUNCTIONS_POINTER,
+	FUNCTIONS_TEXT,    /* a pointer to text that ends with a 0 */
+	FUNCTIONS_SKIPPED, /* not recorded, as the user wants */
+	FUNCTIONS_FLOAT,   /* in registers that breakpoints do not show: not recorded */
+};
+
+enum functions_where { FUNCTIONS_REGISTER, FUNCTIONS_STACK, FUNCTIONS_RESULT };
+
+struct functions_value {
+	char name[FUNCTIONS_VALUE_NAME_BYTES]; /* "result" */
+	enum functions_kind kind;
+	uint32_t bytes; /* 1, 2, 4 or 8 */
+	enum functions_where where;
+	uint32_t
+	    number; /* of the register, or of the word on the stack, among those of arguments */
+};
+
+struct functions_signature {
+	struct functions_value value[FUNCTIONS_MAX_VALUES];
+	size_t nr;
+};
+
+/* Finds the signature at the end of a pattern. *len: of what is before it; without one that is all,
+ * and out->nr is 0. 0; -EINVAL with *e. */
+int functions_signature_parse(const char *text, size_t *len, struct functions_signature *out,
+			      struct err *e);
+
+#endif
