@@ -22,6 +22,7 @@
 #include "bpf/hits_shared.h"
 #include "bpf/loading.h"
 
+#include <asm/ptrace.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
@@ -34,8 +35,13 @@ _Static_assert((int)HITS_MAX_EVENTS == (int)BPF_HITS_NR_SLOTS &&
 		   (int)HITS_OF_PLACE == (int)BPF_HITS_OF_PLACE &&
 		   (int)CPUSET_MAX_CPU == (int)BPF_HITS_MAX_CPUS,
 	       "what the programs share");
+_Static_assert((int)HITS_MAX_FIELDS == (int)BPF_HITS_MAX_FIELDS &&
+		   (int)HITS_STRING == (int)BPF_HITS_STRING &&
+		   (int)HITS_RESULT == (int)BPF_HITS_RESULT &&
+		   (int)HITS_NR_VALUE_KINDS == (int)BPF_HITS_NR_VALUE_KINDS,
+	       "values");
 
-enum { MAX_SUMS_BYTES = 16 << 20, MAX_BUCKETS_BYTES = 32 << 20 };
+enum { MAX_SUMS_BYTES = 16 << 20, MAX_BUCKETS_BYTES = 32 << 20, MAX_VALUES = 1 << 14 };
 
 struct mapping {
 	void *base;
@@ -52,7 +58,7 @@ struct hits {
 	struct hits_bpf *programs; /* owned */
 	const struct way *way;
 	struct hits_config config;
-	struct mapping counts, sums, places, buckets;
+	struct mapping counts, sums, places, buckets, captures, values, value_sums;
 	uint32_t nr_cpus, nr_blocks, nr_buckets;
 	uint32_t *order; /* owned; the places by file */
 	struct links links;
@@ -112,6 +118,19 @@ static int choose_programs(struct hits *h)
 	       ?: bpf_program__set_autoload(b->progs.on_new_program, true);
 }
 
+/* Without captures their memory is that of one value. */
+static int size_values(struct hits *h)
+{
+	struct hits_bpf *b = h->programs;
+	uint32_t nr = h->config.nr_captures ? MAX_VALUES : 1;
+
+	b->rodata->max_values = h->config.nr_captures ? nr : 0;
+	return bpf_map__set_max_entries(b->maps.captures, (uint32_t)h->config.nr_captures ?: 1)
+		   ?: bpf_map__set_max_entries(b->maps.numbers, nr)
+		   ?: bpf_map__set_max_entries(b->maps.values, nr)
+		   ?: bpf_map__set_max_entries(b->maps.value_sums, nr);
+}
+
 /* The last places are those of functions of ours. */
 static int configure(struct hits *h, struct err *e)
 {
@@ -138,7 +157,7 @@ static int configure(struct hits *h, struct err *e)
 		   ?: bpf_map__set_max_entries(b->maps.outputs, nr_counts)
 		   ?: bpf_map__set_max_entries(b->maps.places, nr)
 		   ?: bpf_map__set_max_entries(b->maps.sums, nr * h->nr_blocks)
-		   ?: bpf_map__set_max_entries(b->maps.buckets, nr)
+		   ?: bpf_map__set_max_entries(b->maps.buckets, nr) ?: size_values(h)
 		   ?: bpf_map__set_value_size(b->maps.buckets,
 					      h->nr_buckets * (uint32_t)sizeof(uint32_t));
 }
@@ -169,7 +188,48 @@ static int map_all(struct hits *h)
 	return map_memory(h->programs->maps.counts, PROT_READ, &h->counts)
 		   ?: map_memory(h->programs->maps.sums, PROT_READ, &h->sums)
 		   ?: map_memory(h->programs->maps.buckets, PROT_READ, &h->buckets)
-		   ?: map_memory(h->programs->maps.places, PROT_READ | PROT_WRITE, &h->places);
+		   ?: map_memory(h->programs->maps.places, PROT_READ | PROT_WRITE, &h->places)
+		   ?: map_memory(h->programs->maps.captures, PROT_READ | PROT_WRITE, &h->captures)
+		   ?: map_memory(h->programs->maps.values, PROT_READ, &h->values)
+		   ?: map_memory(h->programs->maps.value_sums, PROT_READ, &h->value_sums);
+}
+
+/* Of struct pt_regs, by the calling convention. */
+#if defined(__x86_64__)
+#define OFFSET(name) (uint32_t) offsetof(struct pt_regs, name)
+static const uint32_t arguments[] = {OFFSET(rdi), OFFSET(rsi), OFFSET(rdx),
+				     OFFSET(rcx), OFFSET(r8),  OFFSET(r9)};
+enum { RESULT = offsetof(struct pt_regs, rax), STACK = 8 }; /* the return address */
+#elif defined(__aarch64__)
+static const uint32_t arguments[] = {0, 8, 16, 24, 32, 40, 48, 56};
+enum { RESULT = 0, STACK = 0 };
+#endif
+
+static struct bpf_hits_field describe_field(const struct hits_field *f)
+{
+	struct bpf_hits_field to = {.type = (uint8_t)f->type,
+				    .where = (uint8_t)f->where,
+				    .shift = (uint8_t)(64 - 8 * f->bytes),
+				    .offset = RESULT};
+
+	if (f->where == HITS_REGISTER)
+		to.offset = arguments[f->number];
+	if (f->where == HITS_STACK)
+		to.offset = STACK + 8 * f->number;
+	return to;
+}
+
+static void describe_captures(struct hits *h)
+{
+	struct bpf_hits_capture *to = h->captures.base;
+
+	for (size_t i = 0; i < h->config.nr_captures; i++) {
+		const struct hits_capture *from = &h->config.captures[i];
+
+		to[i] = (struct bpf_hits_capture){.events = from->events, .nr = (uint32_t)from->nr};
+		for (size_t k = 0; k < from->nr; k++)
+			to[i].field[k] = describe_field(&from->field[k]);
+	}
 }
 
 static void describe_places(struct hits *h)
@@ -179,8 +239,10 @@ static void describe_places(struct hits *h)
 	for (size_t i = 0; i < h->config.nr_places; i++) {
 		const struct hits_place *from = &h->config.places[i];
 
-		to[i] = (struct bpf_hits_place){
-		    .events = from->events, .is_timed = from->is_timed, .cost_ns = from->cost_ns};
+		to[i] = (struct bpf_hits_place){.events = from->events,
+						.is_timed = from->is_timed,
+						.cost_ns = from->cost_ns,
+						.capture = from->capture};
 	}
 	for (size_t i = 0; i < HITS_NR_KINDS; i++)
 		to[h->config.nr_places + i] = (struct bpf_hits_place){.is_timed = 1, .is_own = 1};
@@ -192,8 +254,10 @@ static int load(struct hits *h, struct err *e)
 
 	rc = rc ?: configure(h, e);
 	rc = rc ?: loading_load(h->programs->skeleton) ?: map_all(h);
-	if (rc == 0)
+	if (rc == 0) {
 		describe_places(h);
+		describe_captures(h);
+	}
 	return rc;
 }
 
@@ -203,6 +267,9 @@ static void unload(struct hits *h)
 	unmap(&h->sums);
 	unmap(&h->places);
 	unmap(&h->buckets);
+	unmap(&h->captures);
+	unmap(&h->values);
+	unmap(&h->value_sums);
 	loading_close(h->programs);
 	h->programs = NULL;
 }
@@ -752,4 +819,42 @@ uint32_t hits_bits(const struct hits *h)
 uint32_t hits_nr_buckets(const struct hits *h)
 {
 	return h->nr_buckets;
+}
+
+size_t hits_nr_values(const struct hits *h)
+{
+	uint32_t nr = __atomic_load_n(&h->programs->bss->nr_values, __ATOMIC_ACQUIRE);
+	uint32_t most = h->programs->rodata->max_values;
+
+	return nr < most ? nr : most;
+}
+
+bool hits_value(const struct hits *h, size_t number, struct hits_value *out)
+{
+	const struct bpf_hits_value *v = (const struct bpf_hits_value *)h->values.base + number;
+	const volatile struct bpf_hits_value_sums *s = h->value_sums.base;
+	uint64_t calls = s[number].calls;
+
+	if (!calls)
+		return false;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	*out = (struct hits_value){.capture = v->capture,
+				   .field = v->field,
+				   .kind = (enum hits_value_kind)v->kind,
+				   .text = "",
+				   .calls = calls,
+				   .timed = s[number].timed,
+				   .wall_ns = s[number].wall_ns,
+				   .max_ns = s[number].max_ns,
+				   .sum = s[number].sum};
+	if (out->kind == HITS_VALUE_NUMBER || out->kind == HITS_VALUE_RANGE)
+		memcpy(&out->number, v->text, sizeof(out->number));
+	else
+		out->text = v->text; /* ends with a 0 */
+	return true;
+}
+
+uint64_t hits_values_lost(const struct hits *h)
+{
+	return h->programs->bss->values_lost;
 }

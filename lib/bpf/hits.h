@@ -28,6 +28,8 @@ enum {
 	HITS_MAX_EVENTS = 64,
 	HITS_OF_PLACE = 8, /* events that have the same function */
 	HITS_MAX_PLACES = 1 << 16,
+	HITS_MAX_CAPTURES = 1024, /* functions whose arguments or results are taken */
+	HITS_MAX_FIELDS = 8,
 	HITS_MAX_PERF = 256, /* where breakpoints are set one by one: removing one takes 0.1 s */
 };
 
@@ -38,6 +40,23 @@ struct hits_place {
 	uint64_t events; /* a bit for each, at most HITS_OF_PLACE of them */
 	bool is_timed;
 	uint32_t cost_ns; /* of a call, on the machine where hits_price was measured */
+	uint32_t capture; /* what is taken of its calls: a number from 1; 0: nothing */
+};
+
+/* A value of a call: an argument of the calling convention, by its number among those in registers
+ * or in words of the stack; or the result. */
+enum hits_field_type { HITS_UNSIGNED, HITS_SIGNED, HITS_POINTER, HITS_STRING };
+enum hits_field_where { HITS_REGISTER, HITS_STACK, HITS_RESULT };
+struct hits_field {
+	enum hits_field_type type;
+	enum hits_field_where where;
+	uint32_t number; /* of a register: below 6 on x86-64, below 8 on arm64 */
+	uint32_t bytes;  /* 1, 2, 4 or 8 */
+};
+struct hits_capture {
+	uint64_t events; /* calls that count for one of them are taken */
+	struct hits_field field[HITS_MAX_FIELDS];
+	size_t nr;
 };
 
 /* How entries and returns are seen. */
@@ -48,6 +67,8 @@ struct hits_config {
 	const uint64_t *rates;           /* per event: calls per sample; 0: not sampled */
 	const struct hits_place *places; /* no two of one file and offset; borrowed, as above */
 	size_t nr_places;
+	const struct hits_capture *captures;
+	size_t nr_captures;
 	pid_t process; /* the breakpoints are in this process alone; 0: in all that map the file */
 	uint32_t pmu;  /* the type of the PMU "uprobe"; 0: none */
 	uint32_t cpu;  /* one that is online */
@@ -105,5 +126,33 @@ uint64_t hits_calls(const struct hits *h, size_t place); /* of these the calls a
 const volatile uint32_t *hits_buckets(const struct hits *h, size_t place);
 uint32_t hits_bits(const struct hits *h);
 uint32_t hits_nr_buckets(const struct hits *h);
+
+/* Values that fields have had, each once, by a number below hits_nr_values, which only grows. */
+enum hits_value_kind {
+	HITS_VALUE_NUMBER,
+	HITS_VALUE_RANGE, /* number: n > 0: from 2^(n-1) and below 2^n; 0; n < 0: of negative ones
+			   */
+	HITS_VALUE_TEXT,
+	HITS_VALUE_LONG_TEXT, /* its begin */
+	HITS_VALUE_NULL,      /* of a text */
+	HITS_VALUE_UNREADABLE,
+	HITS_VALUE_OTHERS, /* beyond the limit of values */
+	HITS_NR_VALUE_KINDS,
+};
+struct hits_value {
+	uint32_t capture, field; /* from 0 */
+	enum hits_value_kind kind;
+	uint64_t number;
+	const char *text; /* borrowed until it is closed; any bytes; "" */
+	uint64_t calls;   /* that had it */
+	uint64_t timed, wall_ns,
+	    max_ns;   /* of those that have returned, and whose return was seen */
+	uint64_t sum; /* of the numbers */
+};
+size_t hits_nr_values(const struct hits *h);
+/* False: no call has had it so far. */
+bool hits_value(const struct hits *h, size_t number, struct hits_value *out);
+/* Values of calls that found no room. */
+uint64_t hits_values_lost(const struct hits *h);
 
 #endif

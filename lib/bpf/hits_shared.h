@@ -18,6 +18,10 @@ enum {
 	 * bucket also has what is longer. */
 	BPF_HITS_MAX_LOG2 = 42,
 	BPF_HITS_MAX_BITS = 4,
+	/* Arguments and results. */
+	BPF_HITS_MAX_FIELDS = 8,
+	BPF_HITS_TEXT_BYTES = 120,
+	BPF_HITS_MAX_EXACT = 256, /* values of a field that are told apart */
 };
 #define BPF_HITS_NR_BUCKETS(bits) ((BPF_HITS_MAX_LOG2 - (bits) + 1U) << (bits))
 
@@ -29,7 +33,61 @@ struct bpf_hits_place {
 	/* What a call costs, and what of it lies between its two readings of the clock: ns. */
 	__u32 cost_ns, inside_ns;
 	__u32 entry_ns; /* what one costs whose return is not seen */
-	__u32 zero;
+	__u32 capture;  /* its number in captures, from 1; 0: no values are taken */
+};
+
+enum { BPF_HITS_UNSIGNED, BPF_HITS_SIGNED, BPF_HITS_POINTER, BPF_HITS_STRING };
+enum { BPF_HITS_REGISTER, BPF_HITS_STACK, BPF_HITS_RESULT };
+
+/* A value of a call: an argument, or its result. */
+struct bpf_hits_field {
+	__u8 type, where;
+	__u8 shift; /* bits above the value */
+	__u8 zero;
+	__u32 offset; /* of the register in struct pt_regs, or above the stack pointer */
+};
+
+/* What is taken of a function's calls. */
+struct bpf_hits_capture {
+	__u64 events; /* those that ask for it */
+	__u32 nr, zero;
+	struct bpf_hits_field field[BPF_HITS_MAX_FIELDS];
+	__u32 nr_exact[BPF_HITS_MAX_FIELDS];
+};
+
+enum bpf_hits_value_kind {
+	BPF_HITS_NUMBER,     /* text begins with it */
+	BPF_HITS_RANGE,      /* text begins with a number of 64 bits: n > 0: from 2^(n-1) and below
+			      * 2^n; 0; n < 0: the same of negative ones */
+	BPF_HITS_TEXT,       /* all of it */
+	BPF_HITS_LONG_TEXT,  /* its begin */
+	BPF_HITS_NULL,       /* a pointer to text that is 0 */
+	BPF_HITS_UNREADABLE, /* one to where nothing is, or to what is not in memory now */
+	BPF_HITS_OTHERS,     /* what is beyond the limit */
+	BPF_HITS_NR_VALUE_KINDS
+};
+
+/* A value that a field has had, by which it is found. */
+struct bpf_hits_value {
+	__u32 capture; /* from 0 */
+	__u16 field, kind;
+	char text[BPF_HITS_TEXT_BYTES];
+};
+
+/* Of the calls that had the value; cumulative. A cache line. */
+struct bpf_hits_value_sums {
+	__u64 calls;
+	__u64 timed; /* those of which wall_ns is the sum */
+	__u64 wall_ns, max_ns;
+	__u64 sum; /* of numbers */
+	__u64 zero[3];
+};
+
+/* Of a task's open calls: numbers of values, from 1; or where a text is that could not be read when
+ * the call began, with this bit. */
+#define BPF_HITS_LATER (1ULL << 63)
+struct bpf_hits_open_values {
+	__u64 number[BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS];
 };
 
 /* Of the function's calls on some CPUs; cumulative. A cache line. */

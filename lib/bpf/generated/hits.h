@@ -8,6 +8,11 @@ struct hits_bpf {
 	struct bpf_object *obj;
 	struct {
 		struct bpf_map *tasks;
+		struct bpf_map *captures;
+		struct bpf_map *numbers;
+		struct bpf_map *values;
+		struct bpf_map *value_sums;
+		struct bpf_map *open_values;
 		struct bpf_map *counts;
 		struct bpf_map *outputs;
 		struct bpf_map *places;
@@ -39,16 +44,21 @@ struct hits_bpf {
 		_Bool has_children;
 		char __pad0[6];
 		__u64 cgroup_id;
+		__u32 max_values;
 		__u32 nr_cpus;
 		__u32 nr_blocks;
 		__u32 bits;
 		__u32 nr_buckets;
+		char __pad1[4];
 		__u64 rates[64];
 		_Bool has_cpus;
-		char __pad1[7];
+		char __pad2[7];
 		__u64 measured_cpus[128];
 	} *rodata;
 	struct hits_bpf__bss {
+		__u32 nr_values;
+		char __pad0[4];
+		__u64 values_lost;
 		__u64 disabled;
 		__u32 generation;
 	} *bss;
@@ -60,6 +70,11 @@ static const struct loading_programs hits_programs = {
 .name = "hits_bpf",
 .maps = (const char *const[]){
 	"tasks",
+	"captures",
+	"numbers",
+	"values",
+	"value_sums",
+	"open_values",
 	"counts",
 	"outputs",
 	"places",

@@ -60,6 +60,7 @@ struct pt_regs___arm64 {
 
 #define FOLLOW_TASK struct bpf_hits_task
 #include "bpf/programs/follow.bpf.h"
+#include "bpf/programs/values.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -315,6 +316,7 @@ static __always_inline bool enter(struct pt_regs *ctx)
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct bpf_hits_task *s;
 	struct bpf_hits_sums *x;
+	bool is_open;
 	__u64 events;
 
 	if (!place)
@@ -330,10 +332,15 @@ static __always_inline bool enter(struct pt_regs *ctx)
 		return false;
 	count_events(ctx, events, cpu);
 	__sync_fetch_and_add(&x->calls, 1);
-	if (place->is_timed)
-		return push(s, ctx, place, number, x);
-	add_cost(s, place->cost_ns);
-	return false;
+	is_open = place->is_timed && push(s, ctx, place, number, x);
+	if (!place->is_timed)
+		add_cost(s, place->cost_ns);
+	if (!max_values || !place->capture)
+		return is_open;
+	take_arguments(ctx, ctx->sp, place->capture, events, s->nr - 1, is_open);
+	if (is_open && s->nr)
+		top(s)->start_ns = bpf_ktime_get_ns();
+	return is_open;
 }
 
 /* The address at which the return address was, when it is used. */
@@ -419,6 +426,8 @@ static __always_inline void leave(struct pt_regs *ctx)
 	if (wall > x->max_ns)
 		x->max_ns = wall; /* of two tasks at once the smaller may win */
 	add_time(number, wall);
+	if (max_values && place->capture)
+		take_result(ctx, place->capture, s->nr, wall);
 }
 
 static bool (*const session_is_return)(void) = KERNEL_FUNCTION(KERNEL_SESSION_IS_RETURN);
