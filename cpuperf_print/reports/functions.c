@@ -72,7 +72,7 @@ struct report {
 	struct grid *g;
 	struct reports_rest rest;
 	uint64_t nr_skipped;
-	bool has_rows, has_match;
+	bool has_rows, has_match, has_values;
 };
 
 static const char *const ways[] = {
@@ -484,6 +484,7 @@ static int add_trace(void *arg, const struct profile_trace *t)
 	if (r->by_iteration && t->head.iteration != r->iteration)
 		rc = put_rows(r);
 	r->iteration = t->head.iteration;
+	r->has_values |= t->nr_values > 0;
 	for (size_t i = 0; i < t->nr_functions && rc == 0; i++)
 		if (profile_filter_has_event(filter, &t->events[t->functions[i].function.event]))
 			rc = counts_functions_add(&r->functions, &t->functions[i].function);
@@ -613,7 +614,10 @@ static int print(struct report *r, struct err *e)
 	}
 	if (rc == 0)
 		reports_rest_put(r->j, &r->rest, NULL, r->g);
-	return reports_end(r->j, r->g, rc, e);
+	rc = reports_end(r->j, r->g, rc, e);
+	return rc == 0 && r->has_values && r->j->output->form == GRID_PEOPLE
+		   ? reports_values(r->j, e)
+		   : rc;
 }
 
 int reports_functions(struct job *j, struct err *e)

@@ -17,6 +17,7 @@ int reports_regions(struct job *j, struct err *e);
 int reports_changes(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
 int reports_functions(struct job *j, struct err *e);
+int reports_values(struct job *j, struct err *e);
 int reports_hosts(struct job *j, struct err *e);
 int reports_imbalance(struct job *j, struct err *e);
 int reports_heat(struct job *j, struct err *e);

@@ -58,6 +58,12 @@ static size_t nr_prepared(const struct event_row *row)
 	return nr;
 }
 
+/* All functions of an event have the same. */
+static bool has_signature(const struct event_row *row)
+{
+	return row->nr_functions && row->functions[0].signature;
+}
+
 /* The command's program; LOADABLE_UNREADABLE: there is none, which exec reports. */
 static enum loadable judge(const struct plan *plan, struct loadable_judged *out)
 {
@@ -72,6 +78,8 @@ static const char *find_obstacle(const struct plan *plan, const struct plan_even
 
 	if (!plan->spec->target.command.nr)
 		return "let cpuperf start the program: a process that runs already has no agent";
+	if (has_signature(p->event.row))
+		return "remove the signature: arguments are recorded by the kernel alone";
 	if (spec_event_is_sampled(p->asked))
 		return "remove the rate: calls of this program can be counted so, not sampled";
 	if (judge(plan, &judged) == LOADABLE_YES || judged.answer == LOADABLE_UNREADABLE)
@@ -161,6 +169,10 @@ static const char *why_not(const struct plan *plan, const struct calls_list *lis
 	    !ARRAY_ANY(f, list->function, list->nr, f->place->prepared != FUNCTIONS_PREPARED_NOT))
 		return "the compiler has not prepared these functions: build the program with "
 		       "-finstrument-functions, or measure with --function-way=kernel";
+	if (ARRAY_ANY(f, list->function, list->nr, f->signature))
+		return "arguments and results are recorded by the kernel alone: omit the "
+		       "signature, or "
+		       "use --function-way=kernel";
 	if (plan->has_control)
 		return "--control cannot disable what counts in functions: use "
 		       "--windows, --delay or --function-way=kernel";

@@ -8,6 +8,7 @@
 #include "calls/watch.h"
 #include "calls/way.h"
 #include "functions/functions.h"
+#include "functions/signature.h"
 #include "hooks/hooks.h"
 #include "plan/notes.h"
 #include "plan/plan.h"
@@ -30,6 +31,11 @@ struct seen {
 	atomic_bool is_left_out;
 };
 
+/* A value of a call. */
+struct seen_value {
+	uint64_t calls, timed, wall_ns, sum;
+};
+
 /* A function that is measured no longer. */
 struct left_out {
 	size_t function;
@@ -42,14 +48,18 @@ struct calls {
 	const struct calls_way *way;
 	void *opened; /* owned; of the way */
 	struct calls_list list;
-	struct calls_watch *watch; /* owned */
-	struct seen *seen;         /* owned; per function */
+	struct calls_watch *watch;     /* owned */
+	struct seen *seen;             /* owned; per function */
+	struct seen_value *seen_value; /* owned; per value */
+	size_t nr_seen_values, seen_value_room;
 
 	/* Between the last two boundaries: */
 	struct trace_function *item; /* owned */
 	size_t nr, room;
 	struct trace_bucket *bucket; /* owned; of all items */
 	size_t nr_buckets, bucket_room;
+	struct trace_value *value; /* owned */
+	size_t nr_values, value_room;
 	uint64_t skipped, left; /* sums over functions */
 	bool has_failed;
 	/* Since it was opened: */
@@ -144,6 +154,8 @@ static void close_calls(struct source_use *u)
 	mem_free(c->counts);
 	mem_free(c->item);
 	mem_free(c->bucket);
+	mem_free(c->value);
+	mem_free(c->seen_value);
 	calls_list_fini(&c->list);
 	pthread_mutex_destroy(&c->lock);
 	source_use_clear(u);
@@ -277,6 +289,60 @@ static int add_function(struct calls *c, size_t function)
 	return rc;
 }
 
+static int add_value(struct calls *c, const struct calls_value *v, struct seen_value *s)
+{
+	const struct calls_function *f = &c->list.function[v->function];
+	const struct functions_value *field;
+	struct trace_value *to;
+
+	if (!f->signature || v->field >= f->signature->nr ||
+	    (v->calls == s->calls && v->timed == s->timed))
+		return 0;
+	to = MEM_ADD(c->value, c->nr_values, c->value_room);
+	if (!to)
+		return -ENOMEM;
+	field = &f->signature->value[v->field];
+	*to = (struct trace_value){.event = c->list.event[f->signed_by],
+				   .field = v->field,
+				   .type = field->kind,
+				   .kind = v->kind,
+				   .address = f->place->address,
+				   .number = v->number,
+				   .calls = v->calls - s->calls,
+				   .timed = v->timed - s->timed,
+				   .wall_ns = v->wall_ns - s->wall_ns,
+				   .max_ns = v->max_ns,
+				   .sum = v->sum - s->sum,
+				   .name = f->place->name,
+				   .object = f->place->path,
+				   .field_name = field->name,
+				   .text = v->text};
+	*s = (struct seen_value){v->calls, v->timed, v->wall_ns, v->sum};
+	return 0;
+}
+
+static int add_values(struct calls *c)
+{
+	size_t nr = c->way->nr_values ? c->way->nr_values(c->opened) : 0;
+	int rc = 0;
+
+	while (c->nr_seen_values < nr) {
+		struct seen_value *s =
+		    MEM_ADD(c->seen_value, c->nr_seen_values, c->seen_value_room);
+
+		if (!s)
+			return -ENOMEM;
+		*s = (struct seen_value){.calls = 0};
+	}
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		struct calls_value v;
+
+		if (c->way->value(c->opened, i, &v))
+			rc = add_value(c, &v, &c->seen_value[i]);
+	}
+	return rc;
+}
+
 static void read_counts(struct calls *c)
 {
 	for (size_t i = 0; i < c->list.nr_events; i++)
@@ -308,13 +374,14 @@ static void read_calls(struct source_use *u, uint64_t now_ns)
 	struct calls *c = (struct calls *)u;
 	int rc = 0;
 
-	c->nr = c->nr_buckets = 0;
+	c->nr = c->nr_buckets = c->nr_values = 0;
 	c->skipped = c->left = 0;
 	c->end_ns = now_ns;
 	rc = c->way->refresh ? c->way->refresh(c->opened) : 0;
 	read_counts(c);
 	for (size_t i = 0; i < c->list.nr && rc == 0; i++)
 		rc = add_function(c, i);
+	rc = rc ?: add_values(c);
 	c->has_failed |= rc != 0;
 	if (rc)
 		c->nr = 0;
@@ -359,6 +426,14 @@ static size_t functions(struct source_use *u, const struct trace_function **out)
 
 	*out = c->item;
 	return c->nr;
+}
+
+static size_t values(struct source_use *u, const struct trace_value **out)
+{
+	struct calls *c = (struct calls *)u;
+
+	*out = c->value;
+	return c->nr_values;
 }
 
 /* --- notes ----------------------------------------------------------------------------------- */
@@ -491,7 +566,7 @@ static void explain(const struct plan *plan, const struct plan_event *p, struct 
 	.groups = {EVENT_GROUP_FUNCTION}, .is_alone = true, .check = check,                        \
 	.bytes = sizeof(struct calls), .open = open_calls, .close = close_calls,                   \
 	.connect = connect_output, .enable = enable, .read = read_calls, .done = end_reading,      \
-	.count = count, .functions = functions, .notes = add_notes
+	.count = count, .functions = functions, .values = values, .notes = add_notes
 
 const struct source calls_source = {
     .name = "calls",

@@ -7,19 +7,33 @@
 #include "bpf/hits.h"
 #include "calls/way.h"
 #include "functions/functions.h"
+#include "functions/signature.h"
 #include "host/host.h"
+#include "plan/notes.h"
 #include "plan/plan.h"
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 _Static_assert((int)CALLS_MAX_EVENTS == (int)HITS_MAX_EVENTS &&
 		   (int)CALLS_MAX_OF_FUNCTION == (int)HITS_OF_PLACE,
 	       "what a function may belong to");
+_Static_assert((int)FUNCTIONS_TEXT == (int)HITS_STRING &&
+		   (int)FUNCTIONS_TEXT == (int)TRACE_VALUE_STRING &&
+		   (int)FUNCTIONS_RESULT == (int)HITS_RESULT &&
+		   (int)FUNCTIONS_MAX_VALUES == (int)HITS_MAX_FIELDS &&
+		   (int)HITS_NR_VALUE_KINDS == (int)TRACE_VALUE_NR_KINDS,
+	       "values of calls");
 
 struct kernel_way {
-	struct hits *hits;         /* owned */
-	struct hits_place *places; /* owned */
+	struct hits *hits;             /* owned */
+	struct hits_place *places;     /* owned */
+	struct hits_capture *captures; /* owned */
+	uint32_t *function;            /* owned; of each capture */
+	size_t nr_captures;
+	uint64_t lost; /* values: as was said */
 };
 
 static void close_way(void *way)
@@ -28,7 +42,49 @@ static void close_way(void *way)
 
 	hits_close(k->hits);
 	mem_free(k->places);
+	mem_free(k->captures);
+	mem_free(k->function);
 	mem_free(k);
+}
+
+static void add_capture(struct kernel_way *k, const struct calls_list *list, size_t function)
+{
+	const struct calls_function *f = &list->function[function];
+	struct hits_capture *c = &k->captures[k->nr_captures];
+
+	*c = (struct hits_capture){.events = 1ULL << f->signed_by, .nr = f->signature->nr};
+	for (size_t i = 0; i < f->signature->nr; i++) {
+		const struct functions_value *v = &f->signature->value[i];
+
+		c->field[i] = (struct hits_field){.type = (enum hits_field_type)v->kind,
+						  .where = (enum hits_field_where)v->where,
+						  .number = v->number,
+						  .bytes = v->bytes};
+	}
+	k->function[k->nr_captures++] = (uint32_t)function;
+	k->places[function].capture = (uint32_t)k->nr_captures;
+}
+
+/* 0 or -errno with *e. */
+static int make_captures(struct kernel_way *k, const struct calls_list *list, struct err *e)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < list->nr; i++)
+		nr += list->function[i].signature != NULL;
+	if (nr > HITS_MAX_CAPTURES)
+		return err_set(e, -ENOTSUP,
+			       "arguments of at most %d functions can be recorded, and the names "
+			       "mean %zu",
+			       HITS_MAX_CAPTURES, nr);
+	k->captures = mem_calloc(nr + 1, sizeof(*k->captures));
+	k->function = mem_calloc(nr + 1, sizeof(*k->function));
+	if (!k->captures || !k->function)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->function[i].signature)
+			add_capture(k, list, i);
+	return 0;
 }
 
 static int make_places(struct kernel_way *k, const struct calls_list *list)
@@ -107,6 +163,8 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 	    .rates = list->rate,
 	    .places = k->places,
 	    .nr_places = list->nr,
+	    .captures = k->captures,
+	    .nr_captures = k->nr_captures,
 	    .process = only_process(t),
 	    .pmu = pmu_of(plan->host),
 	    .cpu = (uint32_t)cpuset_next(&plan->cpus, 0),
@@ -128,7 +186,7 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 	struct kernel_way *k = mem_zalloc(sizeof(*k));
 	int rc = k ? make_places(k, list) : -ENOMEM;
 
-	rc = rc ?: start(k, plan, list, e);
+	rc = rc ?: make_captures(k, list, e) ?: start(k, plan, list, e);
 	if (rc && k)
 		close_way(k);
 	if (rc == 0)
@@ -219,6 +277,46 @@ static uint32_t nr_buckets(const void *way)
 	return hits_nr_buckets(k->hits);
 }
 
+static size_t nr_values(const void *way)
+{
+	const struct kernel_way *k = way;
+
+	return hits_nr_values(k->hits);
+}
+
+static bool value(const void *way, size_t number, struct calls_value *out)
+{
+	const struct kernel_way *k = way;
+	struct hits_value v;
+
+	if (!hits_value(k->hits, number, &v) || v.capture >= k->nr_captures)
+		return false;
+	*out = (struct calls_value){.function = k->function[v.capture],
+				    .field = v.field,
+				    .kind = v.kind,
+				    .number = v.number,
+				    .text = v.text,
+				    .calls = v.calls,
+				    .timed = v.timed,
+				    .wall_ns = v.wall_ns,
+				    .max_ns = v.max_ns,
+				    .sum = v.sum};
+	return true;
+}
+
+static void add_notes(void *way, struct notes *notes)
+{
+	struct kernel_way *k = way;
+	uint64_t lost = hits_values_lost(k->hits);
+
+	if (lost > k->lost)
+		notes_add(notes, 0,
+			  "%" PRIu64 " arguments and results of calls are in no row: there are "
+			  "more different ones than can be stored",
+			  lost - k->lost);
+	k->lost = lost;
+}
+
 const struct calls_way calls_kernel_way = {
     .number = TRACE_FUNCTION_KERNEL,
     .has_cpu = true,
@@ -233,4 +331,7 @@ const struct calls_way calls_kernel_way = {
     .bucket = bucket,
     .bits = bits,
     .nr_buckets = nr_buckets,
+    .nr_values = nr_values,
+    .value = value,
+    .notes = add_notes,
 };

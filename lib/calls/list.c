@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "calls/way.h"
 #include "functions/functions.h"
+#include "functions/signature.h"
 #include "plan/plan.h"
 
 #include <errno.h>
@@ -31,10 +32,26 @@ static int add_event(struct calls_list *l, const struct plan *plan, size_t event
 			return -ENOMEM;
 		*f = (struct calls_function){.place = &p->event.row->functions[i],
 					     .events = 1ULL << l->nr_events,
+					     .signature = p->event.row->functions[i].signature,
+					     .signed_by = l->nr_events,
 					     .is_kept = p->asked->flags & SPEC_UNSAFE};
 	}
 	l->rate[l->nr_events] = plan_rate(plan, p);
 	l->event[l->nr_events++] = (uint32_t)event;
+	return 0;
+}
+
+/* One signature is enough for all events that have the function. */
+static int merge_signatures(struct calls_function *to, const struct calls_function *f,
+			    struct err *e)
+{
+	if (!f->signature)
+		return 0;
+	if (to->signature && memcmp(to->signature, f->signature, sizeof(*f->signature)) != 0)
+		return err_set(e, -ENOTSUP, "two events have signatures of %.100s that differ",
+			       f->place->name);
+	to->signature = f->signature;
+	to->signed_by = f->signed_by;
 	return 0;
 }
 
@@ -54,6 +71,8 @@ static int merge(struct calls_list *l, struct err *e)
 		}
 		last->events |= f->events;
 		last->is_kept |= f->is_kept;
+		if (merge_signatures(last, f, e))
+			return -ENOTSUP;
 		if (__builtin_popcountll(last->events) > CALLS_MAX_OF_FUNCTION)
 			return err_set(e, -ENOTSUP, "more than %d events have the function %.100s",
 				       CALLS_MAX_OF_FUNCTION, last->place->name);

@@ -11,6 +11,7 @@
 
 struct err;
 struct functions_place;
+struct functions_signature;
 struct host;
 struct notes;
 struct plan;
@@ -27,8 +28,10 @@ struct calls_function {
 	const struct functions_place *place; /* borrowed from the plan */
 	uint64_t events;                     /* a bit for each, by its number in the list */
 	bool is_kept;                        /* an event that has it asks for it at any cost */
-	uint32_t way;                        /* set by the way; 0: the way's number */
-	bool is_timed;                       /* set by the way: its calls have times */
+	const struct functions_signature *signature; /* what of its calls is recorded; or NULL */
+	size_t signed_by;                            /* the event that asks for it */
+	uint32_t way;                                /* set by the way; 0: the way's number */
+	bool is_timed;                               /* set by the way: its calls have times */
 	/* Set by the way: what a call costs, and how much of that lies in its wall time. */
 	uint32_t cost_ns, inside_ns;
 };
@@ -51,6 +54,16 @@ struct calls_sums {
 	uint64_t calls, wall_ns, self_ns, cpu_ns, cost_ns, max_ns;
 	uint64_t skipped; /* calls without times: too many were open, or the stack was another */
 	uint64_t left;    /* calls without times: they did not return */
+};
+
+/* A value that a field of a function's signature has had; cumulative. */
+struct calls_value {
+	size_t function;
+	uint32_t field;
+	uint32_t kind; /* enum trace_value_kind */
+	uint64_t number;
+	const char *text; /* borrowed until the way is closed */
+	uint64_t calls, timed, wall_ns, max_ns, sum;
 };
 
 struct calls_way {
@@ -78,6 +91,10 @@ struct calls_way {
 	/* As hits_bits and hits_nr_buckets. */
 	uint32_t (*bits)(const void *way);
 	uint32_t (*nr_buckets)(const void *way);
+	/* Values by number, each once: the numbers of those that are there stay. False: no call has
+	 * had it so far. NULL: values are not recorded. */
+	size_t (*nr_values)(const void *way);
+	bool (*value)(const void *way, size_t number, struct calls_value *out);
 	/* Adds what limits the numbers; NULL: nothing else. */
 	void (*notes)(void *way, struct notes *notes);
 	/* As a source's; NULL: nobody connects. */

@@ -20,6 +20,7 @@
 #include "functions/ends.h"
 #include "functions/list.h"
 #include "functions/pattern.h"
+#include "functions/signature.h"
 #include "host/host.h"
 
 #include <errno.h>
@@ -40,6 +41,8 @@ enum {
 struct search {
 	const struct catalogue *c;
 	struct functions_pattern pattern;
+	const struct functions_signature *signature; /* NULL: none */
+	bool is_go;                                  /* the file that is read */
 	struct event_functions found;
 	struct functions_ends ends;
 	bool is_in_libraries; /* the program has no such function: the others are looked through */
@@ -74,8 +77,11 @@ static int add_place(const struct functions_place *p, void *arg)
 		return -ENOMEM;
 	*place = *p;
 	place->path = s->path;
+	place->signature = s->signature;
+	if (s->signature && s->is_go && !place->refused)
+		place->refused = "where Go passes values is not known: omit the signature";
 	place->name = arena_strdup(s->c->arena, p->name);
-	s->found.nr_refused += p->refused != NULL;
+	s->found.nr_refused += place->refused != NULL;
 	return place->name ? 0 : -ENOMEM;
 }
 
@@ -117,6 +123,7 @@ static int read_file(struct search *s, const struct elf_file *f, const struct us
 		functions_list_fini(&list);
 		return 0;
 	}
+	s->is_go = list.is_go;
 	note_file(s, s->path);
 	s->nr_functions += list.nr;
 	s->nr_nameless += list.names != FUNCTIONS_ALL;
@@ -242,17 +249,35 @@ static int refuse_machine(const struct search *s, struct err *e)
 	return -EINVAL;
 }
 
+/* What is before the signature is the pattern. */
+static int read_text(struct search *s, const char *text, struct err *e)
+{
+	struct functions_signature *signature = arena_alloc(s->c->arena, sizeof(*signature));
+	size_t len;
+	int rc = signature ? functions_signature_parse(text, &len, signature, e) : -ENOMEM;
+	const char *pattern = rc ? NULL : arena_strndup(s->c->arena, text, len);
+
+	if (rc)
+		return rc;
+	if (!pattern)
+		return -ENOMEM;
+	s->signature = signature->nr ? signature : NULL;
+	rc = functions_pattern_parse(pattern, &s->pattern);
+	if (rc) {
+		err_set(e, rc, "not of the form [OBJECT:]GLOB");
+		err_hint(e, "for example function:parse_* or function:libfoo.so:*");
+	}
+	return rc;
+}
+
 int event_functions_find(const struct catalogue *c, const char *text, struct event_functions *out,
 			 struct err *e)
 {
 	struct search s = {.c = c};
-	int rc = functions_pattern_parse(text, &s.pattern);
+	int rc = read_text(&s, text, e);
 
-	if (rc) {
-		err_set(e, rc, "not of the form [OBJECT:]GLOB");
-		err_hint(e, "for example function:parse_* or function:libfoo.so:*");
+	if (rc)
 		return rc;
-	}
 	if (!usdt_has_target(c->objects) && !*s.pattern.object)
 		return refuse_machine(&s, e);
 	rc = walk(&s);

@@ -30,6 +30,8 @@ enum functions_prepared {
 	FUNCTIONS_PREPARED_BOTH,  /* also where it ends: they have times */
 };
 
+struct functions_signature;
+
 /* A function that is measured. Strings are owned by whoever made the list. */
 struct functions_place {
 	const char *path;       /* of the file, as it can be opened here */
@@ -42,6 +44,8 @@ struct functions_place {
 	enum functions_entry entry;
 	enum functions_return ret;
 	enum functions_prepared prepared;
+	const struct functions_signature
+	    *signature; /* what of its calls is recorded; NULL: nothing */
 };
 
 /* What a hit at the entry, and one with its return, costs on this kind of machine: an estimate. */

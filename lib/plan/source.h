@@ -39,6 +39,7 @@ struct things_clock;
 struct things_one;
 struct things_sample;
 struct trace_function;
+struct trace_value;
 struct trace_histogram;
 struct trace_mark_name;
 struct trace_marks;
@@ -205,6 +206,8 @@ struct source {
 			     const struct trace_histogram **out);
 	/* The same of functions; of the last two boundaries alone. */
 	size_t (*functions)(struct source_use *u, const struct trace_function **out);
+	/* And of values of their arguments and results. */
+	size_t (*values)(struct source_use *u, const struct trace_value **out);
 	/* What happened by region since the last call. False: regions are not added up. */
 	bool (*regions)(struct source_use *u, uint64_t now_ns, struct region_times_list *out);
 	/* To which processes of the target connect, for this variable of a command. */

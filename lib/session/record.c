@@ -316,6 +316,8 @@ void recorder_add_histograms(struct trace_writer *w, const struct session_iterat
 {
 	for (size_t i = 0; i < it->nr_functions; i++)
 		trace_writer_function(w, &it->functions[i]);
+	for (size_t i = 0; i < it->nr_values; i++)
+		trace_writer_value(w, &it->values[i]);
 	for (size_t i = 0; i < it->nr_histograms; i++)
 		trace_writer_histogram(w, &it->histograms[i]);
 }

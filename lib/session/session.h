@@ -66,6 +66,8 @@ struct session_iteration {
 	size_t nr_histograms;
 	const struct trace_function *functions; /* the same; not of a look */
 	size_t nr_functions;
+	const struct trace_value *values; /* of their arguments and results */
+	size_t nr_values;
 	/* NULL: none are received, or wants_regions is not set. With looks, theirs only. */
 	const struct region_times_list *regions;
 };

@@ -261,6 +261,17 @@ void source_uses_functions(const struct source_uses *s, struct source_functions 
 	}
 }
 
+size_t source_uses_values(const struct source_uses *s, const struct trace_value **out)
+{
+	EACH_USE(u, s, values) {
+		size_t nr = u->source->values(u, out);
+
+		if (nr)
+			return nr;
+	}
+	return 0;
+}
+
 const char *source_uses_socket(const struct source_uses *s, const char *variable)
 {
 	EACH_USE(u, s, socket)
