@@ -317,9 +317,11 @@ static int check_annotate(const struct options *o, struct err *e)
 	const bool is_page = o->output_format && strcmp(o->output_format, "html") == 0;
 
 	if (o->functions.nr && !has_report(o, "annotate") && !has_report(o, "calls") &&
-	    !has_report(o, "flat") && !has_report(o, "functions") && !o->serve)
-		return err_set(e, -EINVAL,
-			       "--function requires --report=annotate, calls, flat or functions");
+	    !has_report(o, "flat") && !has_report(o, "functions") && !has_report(o, "values") &&
+	    !o->serve)
+		return err_set(
+		    e, -EINVAL,
+		    "--function requires --report=annotate, calls, flat, functions or values");
 	if ((o->source || o->assembly || (o->source_dirs.nr && !is_page)) &&
 	    !has_report(o, "annotate") && !o->serve)
 		return err_set(e, -EINVAL, "--%s requires --report=annotate", option);

@@ -190,8 +190,8 @@ static const struct opt_row rows[] = {
      .metavar = "GLOB",
      .section = "Report",
      .help =
-	 "annotate, calls, flat, functions: only functions whose name matches GLOB, or has it as a "
-	 "part. Their shares are of all samples. May be repeated.",
+	 "annotate, calls, flat, functions, values: only functions whose name matches GLOB, or has "
+	 "it as a part. Their shares are of all samples. May be repeated.",
      .set = opt_add_string,
      .offset = AT(functions)},
     {.name = "source",

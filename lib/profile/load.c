@@ -309,7 +309,7 @@ static int load_value(struct profile_load *l, const struct trace_frame *f)
 	rc = add_value(l, &v);
 	if (rc)
 		trace_value_fini(&v);
-	l->functions_dropped |= rc == -EFBIG;
+	l->values_dropped |= rc == -EFBIG;
 	return rc == -EFBIG ? 0 : rc;
 }
 
@@ -471,8 +471,11 @@ static void report(struct profile_load *l, bool is_whole)
 				    "has more histograms than can be stored: the rest is skipped");
 	if (l->functions_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
-				    "has more functions, or values of their calls, than can be "
-				    "stored: the rest is skipped");
+				    "has more functions than can be stored: the rest is skipped");
+	if (l->values_dropped)
+		profile_faults_lose(
+		    &l->faults, -EFBIG,
+		    "has more values of calls than can be stored: the rest is skipped");
 	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
 			     "reading of unknown events: ignored",
 			     "readings of unknown events: ignored");
@@ -499,6 +502,7 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 					  .events = l->session_events->item,
 					  .pairs = l->pairs};
 	l->has_totals = l->notes_dropped = l->histograms_dropped = l->functions_dropped = false;
+	l->values_dropped = false;
 	l->nr_foreign_readings = 0;
 	l->faults.name = name;
 	l->faults.nr = 0;

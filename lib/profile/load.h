@@ -39,7 +39,7 @@ struct profile_load {
 	size_t nr_memory;
 	struct arena notes;
 	struct profile_trace trace;
-	bool has_totals, notes_dropped, histograms_dropped, functions_dropped;
+	bool has_totals, notes_dropped, histograms_dropped, functions_dropped, values_dropped;
 	size_t nr_foreign_readings;
 };
 

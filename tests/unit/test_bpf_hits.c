@@ -533,6 +533,175 @@ static int open_and_close(void)
 	return rc;
 }
 
+/* --- values of arguments and results --------------------------------------------------------- */
+
+/* More than registers have room for, of which some lie on the stack. */
+NAMED static int valued(const char *text, int n, unsigned char small, long c, long d, long e,
+			short f, const char *late)
+{
+	sink += n + small + (int)(c + d + e) + f;
+	if (late)
+		sink += *late;
+	return text ? -n : 77;
+}
+
+static const struct hits_field fields[] = {
+    {HITS_STRING, HITS_REGISTER, 0, 8},   {HITS_SIGNED, HITS_REGISTER, 1, 4},
+    {HITS_UNSIGNED, HITS_REGISTER, 2, 1}, {HITS_POINTER, HITS_REGISTER, 3, 8},
+#ifdef __x86_64__
+    {HITS_SIGNED, HITS_STACK, 0, 2},      {HITS_STRING, HITS_STACK, 1, 8},
+#else
+    {HITS_SIGNED, HITS_REGISTER, 6, 2},   {HITS_STRING, HITS_REGISTER, 7, 8},
+#endif
+    {HITS_SIGNED, HITS_RESULT, 0, 4},
+};
+enum { F_TEXT, F_N, F_SMALL, F_POINTER, F_STACK, F_LATE, F_RESULT };
+
+static uint64_t offset_of_valued;
+
+static int find_valued(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uint64_t at = (uintptr_t)valued - info->dlpi_addr - p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && at < p->p_filesz)
+			offset_of_valued = at + p->p_offset;
+	}
+	return 1;
+}
+
+/* Calls that had it. number: of a number or range; text: of a text. */
+static struct hits_value value_of(const struct hits *h, uint32_t field, enum hits_value_kind kind,
+				  int64_t number, const char *text)
+{
+	struct hits_value v = {.calls = 0};
+
+	for (size_t i = 0; i < hits_nr_values(h); i++)
+		if (hits_value(h, i, &v) && v.field == field && v.kind == kind &&
+		    v.number == (uint64_t)number && strcmp(v.text, text) == 0)
+			return v;
+	return (struct hits_value){.calls = 0};
+}
+
+static uint64_t calls_of(const struct hits *h, uint32_t field)
+{
+	struct hits_value v;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < hits_nr_values(h); i++)
+		sum += hits_value(h, i, &v) && v.field == field ? v.calls : 0;
+	return sum;
+}
+
+static void call_valued(void)
+{
+	enum { MANY = 1000 };
+	static const char late[] __attribute__((aligned(4096))) = "in no page so far";
+	char text[400];
+	char *from_file =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(from_file, MAP_FAILED);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (int i = 0; i < 3; i++)
+		valued("three", -5, 250, 0x1234, 0, 0, -300, NULL);
+	valued(NULL, 5, 250, 0x1234, 0, 0, -300, late);
+	valued(text, 5, 250, 0x1234, 0, 0, -300, from_file); /* not in memory until it is used */
+	valued((const char *)8, 5, 250, 0x1234, 0, 0, -300, NULL);
+	munmap(from_file, 4096);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		valued(text, 1000 + i, 250, i, 0, 0, -300, NULL);
+	}
+}
+
+static void check_values(const struct hits *h)
+{
+	enum { MANY = 1000, EXACT = 256 };
+	struct hits_value v = value_of(h, F_TEXT, HITS_VALUE_TEXT, 0, "three");
+	char begin[120];
+
+	assert_true(v.calls == 3 && v.timed == 3 && v.wall_ns && v.max_ns <= v.wall_ns);
+	memset(begin, 'x', sizeof(begin) - 1);
+	begin[sizeof(begin) - 1] = '\0';
+	assert_int_equal(value_of(h, F_TEXT, HITS_VALUE_LONG_TEXT, 0, begin).calls, 1);
+	assert_int_equal(value_of(h, F_TEXT, HITS_VALUE_NULL, 0, "").calls, 1);
+	assert_int_equal(value_of(h, F_TEXT, HITS_VALUE_UNREADABLE, 0, "").calls, 1);
+	assert_int_equal(value_of(h, F_TEXT, HITS_VALUE_TEXT, 0, "17").calls, 1);
+	assert_int_equal(value_of(h, F_TEXT, HITS_VALUE_OTHERS, 0, "").calls, MANY + 4 - EXACT);
+	v = value_of(h, F_N, HITS_VALUE_NUMBER, -5, "");
+	assert_true(v.calls == 3 && (int64_t)v.sum == -15);
+	assert_int_equal(value_of(h, F_N, HITS_VALUE_NUMBER, 1000 + EXACT - 3, "").calls, 1);
+	assert_int_equal(value_of(h, F_N, HITS_VALUE_RANGE, 11, "").calls, MANY - (EXACT - 2));
+	assert_int_equal(value_of(h, F_SMALL, HITS_VALUE_NUMBER, 250, "").calls, MANY + 6);
+	assert_int_equal(value_of(h, F_POINTER, HITS_VALUE_NUMBER, 0x1234, "").calls, 6);
+	assert_int_equal(value_of(h, F_POINTER, HITS_VALUE_OTHERS, 0, "").calls, MANY + 1 - EXACT);
+	assert_int_equal(value_of(h, F_STACK, HITS_VALUE_NUMBER, -300, "").calls, MANY + 6);
+	assert_int_equal(value_of(h, F_LATE, HITS_VALUE_TEXT, 0, "in no page so far").calls, 1);
+	assert_int_equal(value_of(h, F_LATE, HITS_VALUE_TEXT, 0, "").calls, 1);
+	assert_int_equal(value_of(h, F_RESULT, HITS_VALUE_NUMBER, 77, "").calls, 1);
+	assert_int_equal(value_of(h, F_RESULT, HITS_VALUE_NUMBER, 5, "").calls, 3);
+	for (uint32_t i = 0; i <= F_RESULT; i++)
+		assert_int_equal(calls_of(h, i), MANY + 6);
+	assert_int_equal(hits_values_lost(h), 0);
+}
+
+static void check_way_of_values(uint32_t way)
+{
+	static const uint64_t rates[2];
+	char path[64];
+	struct hits_place place = {.path = path, .events = 1, .is_timed = true, .capture = 1};
+	struct hits_capture capture = {.events = 1, .nr = sizeof(fields) / sizeof(*fields)};
+	struct hits_config c = {.nr_events = 2,
+				.rates = rates,
+				.places = &place,
+				.nr_places = 1,
+				.captures = &capture,
+				.nr_captures = 1,
+				.first_way = way,
+				.pmu = find_pmu(),
+				.process = getpid(),
+				.follow = {.has_target = true}};
+	struct hits *h = NULL;
+	struct err e = {0};
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)getpid());
+	memcpy(capture.field, fields, sizeof(fields));
+	dl_iterate_phdr(find_valued, NULL);
+	place.offset = offset_of_valued;
+	rc = hits_open(&c, &h, &e);
+	if (rc == -EPERM || rc == -ENOTSUP)
+		SKIP("%s", e.msg);
+	assert_int_equal(rc, 0);
+	if (hits_way(h) != way) {
+		hits_close(h);
+		SKIP("the kernel has no way %u", way);
+	}
+	assert_int_equal(hits_add_process(h, getpid()), 0);
+	assert_int_equal(hits_start(h, &e), 0);
+	call_valued();
+	check_values(h);
+	hits_switch(h, 0, false);
+	valued("three", -5, 250, 0x1234, 0, 0, -300, NULL);
+	check_values(h);
+	hits_close(h);
+}
+
+TEST(values_session)
+{
+	check_way_of_values(HITS_SESSION);
+}
+
+TEST(values_multi)
+{
+	check_way_of_values(HITS_MULTI);
+}
+
 /* Each allocation fails once, and some calls: then it works, perhaps in another way, or says why
  * not.
  */

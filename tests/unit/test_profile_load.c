@@ -307,3 +307,37 @@ TEST(functions)
 	assert_non_null(strstr(h.text, "more functions than can be stored"));
 	remove_folder();
 }
+
+static void check_values(const struct profile_trace *t)
+{
+	size_t nr = t->head.trace ? 0 : PROFILE_MAX_VALUES;
+
+	assert_int_equal(t->nr_values, nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(t->values[i].value.calls, i + 1);
+}
+
+/* The same of values of calls. */
+TEST(values)
+{
+	struct trace_value v = {
+	    .event = NR_EVENTS, .name = "f", .object = "/o", .field_name = "size", .text = ""};
+	struct trace_writer *w;
+	struct heard h;
+
+	open_folder();
+	w = begin(0, 0);
+	trace_writer_value(w, &v);
+	for (unsigned i = 1; i <= PROFILE_MAX_VALUES + 2; i++) {
+		v.event = i % NR_EVENTS;
+		v.calls = i;
+		trace_writer_value(w, &v);
+	}
+	end(w, "s.0.0.cpuperf", false);
+	w = begin(1, 1);
+	end(w, "s.0.1.cpuperf", false);
+	assert_int_equal(read_all(&h, check_values), 2);
+	assert_int_equal(h.nr, 2);
+	assert_non_null(strstr(h.text, "more values of calls than can be stored"));
+	remove_folder();
+}

@@ -621,8 +621,19 @@ TEST(histograms)
 	}
 }
 
-/* The payload of a frame that the writer made of f, in out. */
-static void function_payload(const struct trace_function *f, struct buf *out)
+static void write_function(struct trace_writer *w, const void *f)
+{
+	trace_writer_function(w, f);
+}
+
+static void write_value(struct trace_writer *w, const void *v)
+{
+	trace_writer_value(w, v);
+}
+
+/* The payload of a frame that the writer made, in out. */
+static void written_payload(void (*write)(struct trace_writer *, const void *), const void *of,
+			    uint32_t kind, struct buf *out)
 {
 	struct trace_writer *w = trace_writer_new();
 	struct trace_reader *r;
@@ -634,19 +645,24 @@ static void function_payload(const struct trace_function *f, struct buf *out)
 	folder_init(&folder);
 	assert_non_null(w);
 	assert_int_equal(sample_begin(w), 0);
-	trace_writer_function(w, f);
+	write(w, of);
 	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
 	load_file(folder.fd, "t", &file);
 	r = open_bytes(&file);
 	do
 		assert_int_equal(trace_reader_next(r, &frame, NULL), 1);
-	while (frame.kind != TRACE_FRAME_FUNCTION);
+	while (frame.kind != kind);
 	buf_init(out, 1 << 20);
 	buf_add(out, (const char *)frame.payload, frame.length);
 	trace_reader_close(r);
 	trace_writer_free(w);
 	buf_fini(&file);
 	folder_fini(&folder);
+}
+
+static void function_payload(const struct trace_function *f, struct buf *out)
+{
+	written_payload(write_function, f, TRACE_FRAME_FUNCTION, out);
 }
 
 /* With len bytes and no more, so that a read beyond them is seen. */
@@ -701,6 +717,61 @@ TEST(functions)
 	}
 	trace_function_fini(&v);
 	buf_fini(&b);
+}
+
+static int decode_value(const void *bytes, uint32_t len, struct trace_value_owned *out)
+{
+	struct trace_frame f = {.kind = TRACE_FRAME_VALUE,
+				.payload = memcpy(test_malloc(len ? len : 1), bytes, len),
+				.length = len};
+	int rc = trace_decode_value(&f, out);
+
+	test_free((void *)f.payload);
+	return rc;
+}
+
+/* A value comes back; cut at every byte it does not, nor of a kind or type that there is not, nor
+ * without names. */
+TEST(values)
+{
+	static const struct trace_value whole_value = {.event = 3,
+						       .field = 1,
+						       .type = TRACE_VALUE_STRING,
+						       .kind = TRACE_VALUE_LONG_TEXT,
+						       .address = 0x401136,
+						       .number = UINT64_MAX,
+						       .calls = 5,
+						       .timed = 4,
+						       .wall_ns = 1ull << 40,
+						       .max_ns = 1ull << 37,
+						       .sum = 77,
+						       .name = "_Z4workv",
+						       .object = "/usr/bin/prog",
+						       .field_name = "path",
+						       .text = "a\033[2Jb"};
+	struct trace_value wrong[] = {whole_value, whole_value, whole_value, whole_value};
+	struct trace_value_owned v;
+	struct buf b;
+
+	written_payload(write_value, &whole_value, TRACE_FRAME_VALUE, &b);
+	for (uint32_t len = 0; len < b.len; len++)
+		assert_int_equal(decode_value(b.data, len, &v), -EINVAL);
+	assert_int_equal(decode_value(b.data, (uint32_t)b.len, &v), 0);
+	assert_memory_equal(&v.value, &whole_value, offsetof(struct trace_value, name));
+	assert_string_equal(v.value.name, whole_value.name);
+	assert_string_equal(v.value.object, whole_value.object);
+	assert_string_equal(v.value.field_name, whole_value.field_name);
+	assert_null(strchr(v.value.text, '\033'));
+	trace_value_fini(&v);
+	buf_fini(&b);
+	wrong[0].kind = TRACE_VALUE_NR_KINDS;
+	wrong[1].type = TRACE_VALUE_STRING + 1;
+	wrong[2].name = wrong[3].field_name = "";
+	for (size_t i = 0; i < NR(wrong); i++) {
+		written_payload(write_value, &wrong[i], TRACE_FRAME_VALUE, &b);
+		assert_int_equal(decode_value(b.data, (uint32_t)b.len, &v), -EINVAL);
+		buf_fini(&b);
+	}
 }
 
 /* One without times is whole; without a name, with other buckets, or with buckets that do not

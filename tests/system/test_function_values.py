@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Arguments and results of functions, recorded by programs in the kernel: each value with the calls that had it, whichever
+register or place of the stack it was in. CPUPERF names the program; needs root and a kernel with uprobes."""
+import json
+
+from kit import CPUPERF, need_programs, run, run_checks, show
+from sampled import event, write_spec
+
+SOURCE = r"""
+#include <stddef.h>
+#include <string.h>
+#define OUT __attribute__((noinline))
+static volatile long sink;
+OUT int handle(const char *path, size_t size) { for (size_t i = 0; i < size; i++) sink += i; return path ? (int)strlen(path) - 5 : -1; }
+OUT long many(int a, signed char b, short c, unsigned d, double x, void *p, long f, long g, signed char h)
+{ sink += a + b + c + d + (long)x + f + g + h; return -a * 1000L; }
+OUT unsigned char deep(int n) { unsigned char r = n ? deep(n - 1) + 1 : 0; sink++; return r; }
+int main(void)
+{
+	static const char *const path[] = {"/etc/passwd", "/a \"b\"", "/var/lib/\x1b[2Jx"};
+	for (int i = 0; i < 60; i++) handle(path[i % 3], i % 3 * 1000);
+	handle(NULL, 7);
+	for (int i = 0; i < 1000; i++) many(i, -3, -300, 4000000000u, 2.5, (void *)0x1234, -i * 17L, 77, -8);
+	for (int i = 0; i < 5; i++) deep(9);
+	return 0;
+}
+"""
+
+
+def build(folder):
+    with open(f"{folder}/values.c", "w", encoding="ascii") as f:
+        f.write(SOURCE)
+    run("cc", "-O1", "-fno-optimize-sibling-calls", "-fcf-protection=none", "-o", f"{folder}/values", f"{folder}/values.c")
+    return f"{folder}/values"
+
+
+def record(folder, text):
+    run(CPUPERF, write_spec(folder, [event(f"function:{text}")]), "--", build(folder), cwd=folder)
+    return [json.loads(line) for line in show(folder, "--report=values", "--output-format=ndjson").splitlines()]
+
+
+def calls(found, argument):
+    return {r["value"]: int(r["calls"]) for r in found if r["argument"] == argument}
+
+
+def check_values(folder):
+    """By text and number, with the times of their calls; at NULL nothing is read."""
+    found = record(folder, "handle(path:str, size:u64)>int")
+    assert calls(found, "size") == {"0": 20, "1000": 20, "2000": 20, "7": 1}, found
+    assert calls(found, "result") == {"6": 20, "1": 20, "9": 20, "-1": 1}, found
+    texts = [r for r in found if r["argument"] == "path"]
+    assert sorted(int(r["calls"]) for r in texts) == [1, 20, 20, 20], texts
+    assert {r["kind"] for r in texts} == {"text", "null"} and "/a \"b\"" in calls(found, "path"), texts
+    by_size = {r["value"]: int(r["wall_ns"]) for r in found if r["argument"] == "size"}
+    assert by_size["2000"] > by_size["7"], by_size
+    assert all(r["timed"] == r["calls"] and r["function"] == "handle" for r in found), found
+    sums = {r["value"]: int(r["sum"]) for r in found if r["argument"] == "size"}
+    assert sums["2000"] == 40000, sums
+    shown = show(folder, "--report=functions")
+    assert "\nValues of arguments and results\n" in shown and "\"/a \"b\"\"" in shown and "\033" not in shown, shown
+    assert "\nhandle(path:str, size:u64)>int,handle,size,7,1," in show(folder, "--report=values", "--output-format=csv").replace('"', "")
+    none = show(folder, "--report=values", "--function=other")
+    assert "handle" not in none, none
+
+
+def check_places(folder):
+    """Of each width, signed or not, in registers and on the stack; many are ranges, whose calls are all."""
+    found = record(folder, "many(a:int, b:char, c:short, d:u32, x:double, p:ptr, f:long, g:skip, h:s8)>long")
+    for argument, value in (("b", "-3"), ("c", "-300"), ("d", "4000000000"), ("p", "0x1234"), ("h", "-8")):
+        assert calls(found, argument) == {value: 1000}, (argument, found)
+    assert calls(found, "a") == {"0": 1, "1": 1, **{f"{1 << n} to {(2 << n) - 1}": 1 << n for n in range(1, 9)}, "512 to 1023": 488}, found
+    assert calls(found, "f")["-16383 to -8192"] == 482, calls(found, "f")
+    assert sum(calls(found, "result").values()) == 1000 and "-1048575 to -524288" in calls(found, "result"), found
+    assert not calls(found, "x") and not calls(found, "g"), found
+
+
+def check_recursion(folder):
+    """Each open call has its own values."""
+    found = record(folder, "deep(n:int)>u8")
+    each = {str(n): 5 for n in range(10)}
+    assert calls(found, "n") == each and calls(found, "result") == each, found
+    walls = {r["value"]: int(r["wall_ns"]) for r in found if r["argument"] == "n"}
+    assert walls == {r["value"]: int(r["wall_ns"]) for r in found if r["argument"] == "result"}, found
+    assert all(walls[str(n)] < walls[str(n + 1)] for n in range(9)), walls
+
+
+def check_refused(folder):
+    program = build(folder)
+    for text, said in (("handle(path:foo)", '"foo" is no type of a value'), ("handle(path:str)>double", "a result of type double is not recorded"),
+                       ("handle(path)>int", '"path" is not of the form NAME:TYPE'), ("nope(a:int)", 'no function matches "nope"')):
+        shown = run(CPUPERF, f"--event=function:{text}", "--", program, code=None).stderr
+        assert said in shown, shown
+    two = run(CPUPERF, "--event=function:handle(path:str)", "--event=function:handle(path:ptr)", "--", program, code=None).stderr
+    assert "two events have signatures of handle that differ" in two, two
+    other = run(CPUPERF, "--event=function:handle(path:str)", "--function-way=program", "--", program, code=None).stderr
+    assert "recorded by the kernel alone" in other, other
+
+
+need_programs()
+run_checks(globals())

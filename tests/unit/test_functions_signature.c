@@ -1,0 +1,115 @@
+/*
+ * Signatures of functions: which values of a call they mean, and where these are.
+ */
+#include "kit.h"
+
+#include "base/err.h"
+#include "functions/signature.h"
+
+#ifdef __x86_64__
+enum { IN_REGISTERS = 6 };
+#else
+enum { IN_REGISTERS = 8 };
+#endif
+
+/* What belongs to a name in C++, and what has no parentheses at its end, is no signature. */
+TEST(none)
+{
+	static const char *const texts[] = {
+	    "f",         "f()",          "ns::f(int)", "f(std::string, int)",
+	    "lib.so:f",  "f(int) const", "f<void ()>", "f<a(b)>::g(int)",
+	    "(a:int)",   "f(a:int",      "a:int)",     "",
+	    "f(a:int)>", "f(a:int)>1",   "f(a::b)",
+	};
+
+	for (size_t i = 0; i < NR(texts); i++) {
+		struct functions_signature s;
+		struct err e = {0};
+		size_t len;
+
+		assert_int_equal(functions_signature_parse(texts[i], &len, &s, &e), 0);
+		assert_int_equal(len, strlen(texts[i]));
+		assert_int_equal(s.nr, 0);
+	}
+}
+
+TEST(fields)
+{
+	static const char text[] =
+	    "libfoo.so:ns::handle( path : str, flags:skip, x:double, n:u16,o:s8 )>int";
+	struct functions_signature s;
+	struct err e = {0};
+	size_t len;
+
+	assert_int_equal(functions_signature_parse(text, &len, &s, &e), 0);
+	assert_int_equal(len, strlen("libfoo.so:ns::handle"));
+	assert_int_equal(s.nr, 4);
+	assert_string_equal(s.value[0].name, "path");
+	assert_true(s.value[0].kind == FUNCTIONS_TEXT && s.value[0].where == FUNCTIONS_REGISTER &&
+		    s.value[0].number == 0);
+	/* what is skipped has a register; what is floating-point has none of these */
+	assert_string_equal(s.value[1].name, "n");
+	assert_true(s.value[1].kind == FUNCTIONS_UNSIGNED && s.value[1].bytes == 2 &&
+		    s.value[1].number == 2);
+	assert_true(s.value[2].kind == FUNCTIONS_SIGNED && s.value[2].bytes == 1 &&
+		    s.value[2].number == 3);
+	assert_string_equal(s.value[3].name, "result");
+	assert_true(s.value[3].kind == FUNCTIONS_SIGNED && s.value[3].bytes == 4 &&
+		    s.value[3].where == FUNCTIONS_RESULT);
+	assert_int_equal(functions_signature_parse("f()>ptr", &len, &s, &e), 0);
+	assert_true(len == 1 && s.nr == 1 && s.value[0].kind == FUNCTIONS_POINTER);
+}
+
+/* Behind the registers they are on the stack. */
+TEST(stack)
+{
+	static const char text[] =
+	    "f(a:skip,b:skip,c:skip,d:skip,e:skip,f:skip,g:int,h:int,i:int,j:int)";
+	struct functions_signature s;
+	struct err e = {0};
+	size_t len;
+
+	assert_int_equal(functions_signature_parse(text, &len, &s, &e), 0);
+	assert_int_equal(s.nr, 4);
+	for (unsigned i = 0; i < s.nr; i++) {
+		bool is_register = 6 + i < IN_REGISTERS;
+
+		assert_int_equal(s.value[i].where,
+				 is_register ? FUNCTIONS_REGISTER : FUNCTIONS_STACK);
+		assert_int_equal(s.value[i].number, is_register ? 6 + i : 6 + i - IN_REGISTERS);
+	}
+}
+
+TEST(refused)
+{
+	static const struct {
+		const char *text, *part;
+	} cases[] = {
+	    {"f(a:int,b)", "\"b\" is not of the form NAME:TYPE"},
+	    {"f(a)>int", "\"a\" is not of the form"},
+	    {"f(a:int,)>int", NULL},
+	    {"f(a:u65)", "\"u65\" is no type"},
+	    {"f(a:int)>inta", "\"inta\" is no type"},
+	    {"f()>double", "a result of type double is not recorded"},
+	    {"f(a:double)", "no value of a call"},
+	    {"f(a:skip)", "no value of a call"},
+	    {"f(a:int,b:int,c:int,d:int,e:int,f:int,g:int,h:int,i:int)", "more than 8 values"},
+	    {"f(a:int,b:int,c:int,d:int,e:int,f:int,g:int,h:int)>int", "more than 8 values"},
+	    {"f(abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz:int)", "longer than 39 bytes"},
+	    {"f(a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,"
+	     "a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,a:skip,"
+	     "a:skip,a:skip,a:int)",
+	     "more than 24 arguments"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct functions_signature s;
+		struct err e = {0};
+		size_t len;
+		int rc = functions_signature_parse(cases[i].text, &len, &s, &e);
+
+		assert_int_equal(rc, cases[i].part ? -EINVAL : 0);
+		if (cases[i].part)
+			assert_non_null(strstr(e.msg, cases[i].part));
+	}
+}
