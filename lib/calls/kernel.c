@@ -127,11 +127,18 @@ static struct hits_price price_of(const struct hits *h, const struct functions_p
 				   (uint32_t)(measured.cost_ns * entry_share)};
 }
 
+/* What a value that is recorded adds to a call. */
+enum { VALUE_NS = 150 };
+
 static void set_prices(struct kernel_way *k, struct calls_list *list)
 {
 	for (size_t i = 0; i < list->nr; i++) {
 		struct calls_function *f = &list->function[i];
 		struct hits_price p = price_of(k->hits, f->place);
+		uint32_t values_ns = f->signature ? VALUE_NS * (uint32_t)f->signature->nr : 0;
+
+		p.cost_ns += values_ns;
+		p.entry_ns += values_ns;
 
 		f->is_timed = f->place->ret == FUNCTIONS_RETURN_REPLACED;
 		f->cost_ns = p.cost_ns;
