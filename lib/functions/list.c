@@ -366,14 +366,21 @@ static struct functions_place make_place(const struct functions_list *l,
 				    .address = s->address,
 				    .size = s->size,
 				    .ret = FUNCTIONS_RETURN_REPLACED};
+	enum functions_start start;
 
 	p.refused = find_named(refused_files, ARRAY_NR(refused_files), str_base_name(l->path))
 			?: find_named(refused_names, ARRAY_NR(refused_names), s->name);
 	if (!p.refused && s->is_chooser)
 		p.refused = "it is called once, to choose the function that is called (IFUNC)";
+	start = functions_starts_find(&l->starts, l->code, s->address);
+	if (!p.refused && start == FUNCTIONS_START_NONE)
+		p.refused = "its symbol is not where an instruction begins";
 	choose_entry(l, s, &p);
 	p.prepared = functions_compiled_of(&l->compiled, l->code, s->address, s->size);
 	p.reason = find_named(timeless_names, ARRAY_NR(timeless_names), s->name);
+	if (start == FUNCTIONS_START_WITHIN)
+		p.reason = "it is a place in another function, where the return address may not be "
+			   "on top of the stack";
 	if (p.reason)
 		p.ret = FUNCTIONS_RETURN_NONE;
 	return p;
@@ -387,6 +394,7 @@ static int read_inward(struct functions_list *l)
 		return 0;
 	rc = functions_inward_load(l->code, l->symbol, l->nr, &l->inward);
 	l->has_inward = rc == 0;
+	functions_starts_load(l->code, &l->starts);
 	return rc;
 }
 

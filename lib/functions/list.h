@@ -8,6 +8,7 @@
 #include "functions/compiled.h"
 #include "functions/functions.h"
 #include "functions/inward.h"
+#include "functions/starts.h"
 
 struct elf_file;
 struct elf_finder;
@@ -30,7 +31,8 @@ struct functions_list {
 	struct functions_symbol *cold; /* owned; parts elsewhere, by name */
 	size_t nr_cold, cold_room;
 	struct functions_inward inward;
-	bool has_inward; /* it was read: when the first function asked for it */
+	struct functions_starts starts;
+	bool has_inward; /* these two were read: when the first function asked for it */
 	enum functions_names names;
 	const struct elf_file *code; /* borrowed */
 	const char *path;            /* borrowed */

@@ -126,6 +126,31 @@ TEST(entered)
 	assert_false(s.last.calls_nothing);
 	close_list(&o);
 }
+
+/* Symbols within the code of another one: at an instruction, and within one. */
+__asm__(
+    ".text\n"
+    ".globl list_honest\n.type list_honest,@function\n"
+    "list_honest: .cfi_startproc\npush %rbp\nmov $0x12345678,%eax\npop %rbp\nret\n.cfi_endproc\n"
+    ".size list_honest,.-list_honest\n"
+    ".type list_liar,@function\n.set list_liar,list_honest+2\n.size list_liar,4\n"
+    ".type list_inner,@function\n.set list_inner,list_honest+6\n.size list_inner,2\n");
+
+TEST(within)
+{
+	struct open o;
+	struct seen s;
+
+	assert_true(open_list(&o, "/proc/self/exe"));
+	s = look(&o.list, "list_honest");
+	assert_true(!s.last.refused && s.last.ret == FUNCTIONS_RETURN_REPLACED);
+	s = look(&o.list, "list_inner");
+	assert_true(s.nr == 1 && !s.last.refused && s.last.ret == FUNCTIONS_RETURN_NONE);
+	s = look(&o.list, "list_liar");
+	assert_int_equal(s.nr_refused, 1);
+	assert_non_null(strstr(s.last.refused, "not where an instruction begins"));
+	close_list(&o);
+}
 #endif
 
 static int stop(const struct functions_place *p, void *arg)
