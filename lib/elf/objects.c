@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "elf/file.h"
 #include "elf/ld_cache.h"
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	MAX_OBJECTS = 1024,
@@ -300,8 +302,46 @@ static int add_elf(struct elf_objects *o, const char *path, const struct elf_fil
 	return rc;
 }
 
+/* Looks a name up in PATH, as env does. *out stays if it is not there. */
+static bool find_in_folders(const char *name, char out[PATH_MAX])
+{
+	const char *folders = getenv("PATH") ?: "/bin:/usr/bin";
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t len;; folders += len + 1) {
+		len = strcspn(folders, ":");
+		if (len &&
+		    snprintf(path, sizeof(path), "%.*s/%s", (int)len, folders, name) < PATH_MAX &&
+		    stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0) {
+			memcpy(out, path, PATH_MAX);
+			return true;
+		}
+		if (!folders[len])
+			return false;
+	}
+}
+
+/* Of "/usr/bin/env -S A=1 python3 -u" the program is what env starts: behind options and
+ * variables. */
+static bool skip_env(char *words, char out[PATH_MAX])
+{
+	char *rest = NULL, *word = strtok_r(words, " \t", &rest);
+
+	if (!word || strcmp(str_base_name(word), "env") != 0)
+		return false;
+	while ((word = strtok_r(NULL, " \t", &rest)) && (*word == '-' || strchr(word, '=')))
+		;
+	if (!word || strlen(word) >= PATH_MAX)
+		return false;
+	if (!strchr(word, '/'))
+		return find_in_folders(word, out);
+	snprintf(out, PATH_MAX, "%s", word);
+	return true;
+}
+
 /* The program that runs the script, from its first line. False: it is none. */
-static bool find_interpreter(const char *path, char out[MAX_LINE_BYTES])
+static bool find_interpreter(const char *path, char out[PATH_MAX])
 {
 	IO_AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char line[MAX_LINE_BYTES];
@@ -311,14 +351,15 @@ static bool find_interpreter(const char *path, char out[MAX_LINE_BYTES])
 	if (n < 3 || memcmp(line, "#!", 2) != 0)
 		return false;
 	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	word = line + 2 + strspn(line + 2, " \t");
-	snprintf(out, MAX_LINE_BYTES, "%.*s", (int)strcspn(word, " \t\n"), word);
-	return out[0] == '/';
+	snprintf(out, PATH_MAX, "%.*s", (int)strcspn(word, " \t"), word);
+	return skip_env(line + 2, out) || out[0] == '/';
 }
 
 int elf_objects_add_program(struct elf_objects *o, const char *path)
 {
-	char next[MAX_LINE_BYTES], last[MAX_LINE_BYTES];
+	char next[PATH_MAX], last[PATH_MAX];
 	struct err unused = {0};
 	struct elf_file *f;
 	struct stat st;

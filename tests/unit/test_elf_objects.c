@@ -135,3 +135,54 @@ TEST(this_program)
 	elf_reader_free(reader);
 	buf_fini(&cache);
 }
+
+/* The first file of a script is the program that executes it, also where env finds it. */
+TEST(scripts)
+{
+	static const struct {
+		const char *line, *program; /* NULL: none */
+	} cases[] = {
+	    {"#!/tool\n", "/tool"},
+	    {"#! /tool -u\n", "/tool"},
+	    {"#!/usr/bin/env tool\n", "/tool"},
+	    {"#!/usr/bin/env -S A=1 tool -u\nx", "/tool"},
+	    {"#!/usr/bin/env no-such-tool\n", "/usr/bin/env"},
+	    {"#!/usr/bin/env\ntool\n", "/usr/bin/env"},
+	    {"#!tool\n", NULL},
+	};
+	const char *before = getenv("PATH");
+	struct elf_reader_config config = {.max_bytes = 0};
+	struct root tree = tree_make();
+	char script[PATH_MAX], tool[PATH_MAX], folders[PATH_MAX], line[2 * PATH_MAX];
+
+	snprintf(script, sizeof(script), "%s/script", tree.dir);
+	snprintf(tool, sizeof(tool), "%s/tool", tree.dir);
+	snprintf(folders, sizeof(folders), "/nonexistent::%s:/usr/bin", tree.dir);
+	before = before ? strdup(before) : NULL;
+	assert_int_equal(symlink("/usr/bin/env", tool), 0);
+	setenv("PATH", folders, 1);
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct elf_reader *reader;
+		struct elf_objects o;
+
+		snprintf(line, sizeof(line), "%s", cases[i].line);
+		if (strncmp(line, "#!/tool", 7) == 0 || strncmp(line, "#! /tool", 8) == 0)
+			snprintf(line, sizeof(line), "#! %s%s", tool,
+				 strstr(cases[i].line, "/tool") + 5);
+		tree_text(&tree, "/script", line);
+		assert_int_equal(elf_reader_new(&config, &reader), 0);
+		elf_objects_init(&o, reader);
+		assert_int_equal(elf_objects_add_program(&o, script), 0);
+		assert_int_equal(elf_objects_nr(&o) > 0, cases[i].program != NULL);
+		if (cases[i].program)
+			assert_string_equal(
+			    elf_objects_at(&o, 0)->path,
+			    strcmp(cases[i].program, "/tool") == 0 ? tool : cases[i].program);
+		elf_objects_fini(&o);
+		elf_reader_free(reader);
+	}
+	if (before)
+		setenv("PATH", before, 1);
+	free((void *)before);
+	tree_remove(&tree);
+}
