@@ -53,6 +53,7 @@ struct search {
 	const char *path; /* of the file that is read, in the arena */
 	/* what an error says */
 	size_t nr_files, nr_functions, nr_nameless;
+	const char *truncated; /* a file, in the arena */
 	char looked_in[256];
 	const char *nearest; /* in the arena */
 	size_t nearest_distance;
@@ -127,6 +128,8 @@ static int read_file(struct search *s, const struct elf_file *f, const struct us
 	note_file(s, s->path);
 	s->nr_functions += list.nr;
 	s->nr_nameless += list.names != FUNCTIONS_ALL;
+	if (list.names != FUNCTIONS_ALL && elf_file_is_truncated(f))
+		s->truncated = s->path;
 	rc = functions_list_each(&list, &s->pattern, add_place, s) ?: note_nearest(s, &list);
 	functions_list_fini(&list);
 	return rc;
@@ -197,6 +200,8 @@ static void hint_nearest(const struct search *s, struct err *e)
 			 s->nr_inlined, s->nr_inlined == 1 ? "" : "s");
 	else if (s->nearest)
 		err_hint(e, "did you mean %.200s? cpuperf --list-functions lists all", s->nearest);
+	else if (s->truncated)
+		err_hint(e, "%.200s is truncated: copy or build it again", s->truncated);
 	else if (s->nr_nameless)
 		err_hint(e,
 			 "%s stripped: only what is exported has a name; build without -s and "

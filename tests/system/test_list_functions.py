@@ -156,6 +156,11 @@ def check_errors(folder):
     run("strip", "-o", stripped, program)
     text = refused("--list-functions=nothing_*", "--", stripped)
     assert "stripped" in text, text
+    with open(program, "rb") as whole, open(f"{folder}/part", "wb") as part:
+        part.write(whole.read()[:4000])
+    os.chmod(f"{folder}/part", 0o755)
+    text = refused("--list-functions=nothing_*", "--", f"{folder}/part")
+    assert "part is truncated" in text and "stripped" not in text, text
     text = refused("--list-functions=libnone.so:*", "--", program)
     assert "no file of the target is libnone.so" in text, text
     assert "omitted" in output(CPUPERF, "--list-functions=_start", "--", program)
