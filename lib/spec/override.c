@@ -11,6 +11,7 @@
 #include "spec/keys.h"
 #include "spec/spec.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,12 +125,35 @@ static bool has_terms(const char *text)
 		 is_of_group(text, group_len, "function"));
 }
 
+static bool is_function(const char *text)
+{
+	return is_of_group(text, strcspn(text, ":,"), "function");
+}
+
+/* How a byte of a function's name changes the depth of brackets: of parameters, and of templates
+ * but for operators ("operator<", "operator->") and for what returns, "f(a:int)>int". */
+static int step_of(const char *text, size_t at, int depth)
+{
+	static const char word[] = "operator";
+	const size_t word_len = sizeof(word) - 1;
+	size_t before = at;
+
+	if (text[at] == '(' || text[at] == ')')
+		return text[at] == '(' ? 1 : -1;
+	if (text[at] != '<' && text[at] != '>')
+		return 0;
+	while (before && strchr("<>-=", text[before - 1]))
+		before--;
+	if (before >= word_len && memcmp(text + before - word_len, word, word_len) == 0)
+		return 0;
+	return text[at] == '<' ? 1 : -(depth > 0);
+}
+
 /* Up to the next comma, or the end; terms contain commas, and so do the parameters of a function,
  * "function:f(int, int)". */
 static size_t spelled_len(const char *text)
 {
-	const bool with_terms = has_terms(text);
-	const bool with_parameters = is_of_group(text, strcspn(text, ":,"), "function");
+	const bool with_terms = has_terms(text), with_parameters = is_function(text);
 	bool is_in_terms = false;
 	int depth = 0;
 	size_t len = 0;
@@ -137,7 +161,7 @@ static size_t spelled_len(const char *text)
 	for (; text[len] && (is_in_terms || depth > 0 || text[len] != ','); len++) {
 		is_in_terms ^= text[len] == '/' && with_terms;
 		if (with_parameters)
-			depth += (text[len] == '(') - (text[len] == ')');
+			depth += step_of(text, len, depth);
 	}
 	return len;
 }
@@ -328,6 +352,9 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 	len = next.len = spelled_len(next.name);
 	next.column = column_of(list, *at);
 	sign = memrchr(next.name, '@', len);
+	/* of "function:work@@VER_2" the version */
+	if (sign && is_function(next.name) && isalpha((unsigned char)sign[1]))
+		sign = NULL;
 	if (sign)
 		next.len = (size_t)(sign - next.name);
 	if (!next.len)
