@@ -133,6 +133,9 @@ bool perf_abi_shares_data(uint32_t type, uint64_t config);
 enum { PERF_ABI_WAIT = 0x63707500, PERF_ABI_NR_WAITS = 3 };
 enum { PERF_ABI_LATENCY = 0x63710000 }; /* and the number of event_latency */
 enum { PERF_ABI_PROBE = 0x63720000 };   /* a probe of a program */
+/* attr.config2 of a probe of functions, in whose raw data are the return addresses that the kernel
+ * has replaced, if samples have some. */
+enum { PERF_ABI_RETURNS = 0x63720001 };
 /* attr.config1 of our dummy events of the heap and of resources: this, and the number of
  * event_heap. */
 enum {

@@ -148,6 +148,7 @@ static int configure(struct hits *h, struct err *e)
 		b->rodata->rates[i] = c->rates[i];
 	b->rodata->has_target = c->follow.has_target;
 	b->rodata->has_children = c->follow.has_children;
+	b->rodata->has_returns = c->has_returns;
 	b->rodata->has_cpus = c->cpus;
 	if (c->cpus)
 		memcpy(b->rodata->measured_cpus, c->cpus->bits, sizeof(b->rodata->measured_cpus));

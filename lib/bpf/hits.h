@@ -65,6 +65,7 @@ enum hits_way { HITS_SESSION, HITS_MULTI, HITS_PERF };
 struct hits_config {
 	size_t nr_events;
 	const uint64_t *rates;           /* per event: calls per sample; 0: not sampled */
+	bool has_returns;                /* samples have the return addresses that are replaced */
 	const struct hits_place *places; /* no two of one file and offset; borrowed, as above */
 	size_t nr_places;
 	const struct hits_capture *captures;

@@ -118,6 +118,16 @@ struct bpf_hits_task {
 	struct bpf_hits_call call[BPF_HITS_DEPTH];
 };
 
+/* What a sample has of the return addresses that the kernel has replaced, which are those of the
+ * calls that are open: the one in their place, their number, and of each where it was on the stack,
+ * and what it was. The format of the trace has it. */
+struct bpf_hits_returns {
+	__u64 trampoline, nr;
+	struct {
+		__u64 stack, address;
+	} open[BPF_HITS_DEPTH];
+};
+
 /* Of one event on one CPU; cumulative. A cache line, so that CPUs do not share one. */
 struct bpf_hits_counts {
 	__u64 hits;

@@ -161,6 +161,15 @@ static uint32_t pmu_of(const struct host *h)
 	return pmu ? pmu->type : 0;
 }
 
+/* Who unwinds a copy of the stack needs them. */
+static bool has_returns(const struct plan *plan, const struct calls_list *list)
+{
+	for (size_t i = 0; i < list->nr_events; i++)
+		if (list->rate[i] && plan->events[list->event[i]].asked->flags & SPEC_USER_STACK)
+			return true;
+	return false;
+}
+
 static int start(struct kernel_way *k, const struct plan *plan, struct calls_list *list,
 		 struct err *e)
 {
@@ -168,6 +177,7 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 	const struct hits_config config = {
 	    .nr_events = list->nr_events,
 	    .rates = list->rate,
+	    .has_returns = has_returns(plan, list),
 	    .places = k->places,
 	    .nr_places = list->nr,
 	    .captures = k->captures,

@@ -101,6 +101,8 @@ static uint64_t sample_type(const struct event_part *part, const struct event_us
 	if (part->type == PERF_TYPE_TRACEPOINT ||
 	    perf_abi_wait(part->type, part->config, part->config1) >= 0)
 		type |= PERF_SAMPLE_RAW;
+	if (part->config2 == PERF_ABI_RETURNS && use->flags & SPEC_USER_STACK)
+		type |= PERF_SAMPLE_RAW;
 	return type;
 }
 

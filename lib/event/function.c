@@ -394,7 +394,8 @@ static struct event_row *new_row(const struct catalogue *c, const char *name,
 	*part = (struct event_part){.pmu = "",
 				    .type = PERF_TYPE_SOFTWARE,
 				    .config = PERF_COUNT_SW_BPF_OUTPUT,
-				    .config1 = PERF_ABI_PROBE};
+				    .config1 = PERF_ABI_PROBE,
+				    .config2 = PERF_ABI_RETURNS};
 	*row = (struct event_row){
 	    .name = arena_strdup(c->arena, name),
 	    .kind = EVENT_COUNT,

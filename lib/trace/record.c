@@ -67,6 +67,8 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.is_sampled_time = perf_abi_heap_is_time(heap);
 	v.is_maximum = perf_abi_heap_is_maximum(heap);
 	v.has_waker = v.is_wait && attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_WAKER;
+	v.has_returns = config1 == PERF_ABI_PROBE && v.sample_type & PERF_SAMPLE_RAW &&
+			attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_RETURNS;
 	v.is_by_switches = v.is_wait && config1 & PERF_ABI_WAIT_BY_SWITCHES;
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
 	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
@@ -698,6 +700,31 @@ bool trace_record_pc(const struct trace_record *r, uint64_t *pc)
 		if (!trace_context_name(*pc))
 			return true;
 		i += *pc == PERF_ABI_CONTEXT_USER_DEFERRED; /* its cookie */
+	}
+	return false;
+}
+
+/* The layout is struct bpf_hits_returns: what was written, a number, and so many pairs of a place
+ * and what was there. */
+bool trace_returns_find(const struct trace_record *sample, uint64_t written, uint64_t sp,
+			uint64_t *out)
+{
+	enum { HEAD = 2, PAIR = 2, WORD = sizeof(uint64_t) };
+	const uint8_t *raw = sample->raw;
+	uint64_t nr, room;
+
+	if (!(sample->has & TRACE_HAS_RAW) || sample->raw_len < HEAD * WORD ||
+	    !trace_word(raw, 0) || trace_word(raw, 0) != written)
+		return false;
+	nr = trace_word(raw, 1);
+	room = (sample->raw_len / WORD - HEAD) / PAIR;
+	for (uint64_t i = nr < room ? nr : room; i--;) {
+		uint64_t at = trace_word(raw, HEAD + i * PAIR);
+
+		if (at != sp && at != sp - WORD)
+			continue;
+		*out = trace_word(raw, HEAD + i * PAIR + 1);
+		return true;
 	}
 	return false;
 }

@@ -31,6 +31,7 @@ struct trace_layout {
 	uint16_t max_stack; /* addresses of a callchain: the limit in force; 0: not stored */
 	uint32_t type;      /* attr.type */
 	uint64_t config;    /* attr.config */
+	bool has_returns;   /* raw data has return addresses: trace_returns_find */
 	bool has_waker;     /* raw data may have who ended the wait: trace/waker.h */
 	bool is_heap; /* of a program's heap: perf_abi_heap; with a period of 1 each is a sample */
 	bool is_sampled_time; /* of these: seen as often as there are samples, of any weight */
@@ -252,6 +253,10 @@ static inline uint64_t trace_word(const uint8_t *words, uint64_t i)
 /* "kernel", "user" … for a mark in a callchain, "unknown" for one that is younger than this reader;
  * NULL: it is an address. At most 15 bytes. */
 const char *trace_context_name(uint64_t address);
+/* Of a sample whose layout has_returns: what was at the word of the stack below sp, or at sp,
+ * before the kernel wrote this there. False: it wrote nothing else there. */
+bool trace_returns_find(const struct trace_record *sample, uint64_t written, uint64_t sp,
+			uint64_t *out);
 /* The instruction of the sample, or the first address of its callchain. */
 bool trace_record_pc(const struct trace_record *r, uint64_t *pc);
 void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out);

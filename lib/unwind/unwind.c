@@ -26,6 +26,7 @@ struct walk {
 	struct unwinder *u;
 	const void *process;
 	uint64_t time_ns;
+	const struct trace_record *sample; /* whose return addresses are replaced; or NULL */
 	struct cfi_frame frame;
 	/* what the last row was made of, where the code was made at run time */
 	struct cfi_rules rules;
@@ -90,11 +91,24 @@ static bool is_code(const struct walk *w, uint64_t address)
 	return find_mapping(w, address, &m) && m.prot & PROT_EXEC;
 }
 
+/* The return address that the kernel has replaced where this frame has it: the word below the stack
+ * pointer of the caller, or, where a call stores none, at it. */
+static void restore_return(struct walk *w)
+{
+	uint64_t sp, to;
+
+	if (w->sample && !w->frame.is_exact &&
+	    cfi_frame_reg(&w->frame, w->frame.machine->sp, &sp) &&
+	    trace_returns_find(w->sample, w->frame.pc, sp, &to))
+		w->frame.pc = to;
+}
+
 /* Without a table: accepts a step if it leads into executable memory. */
-static enum cfi_end check_step(const struct walk *w, enum cfi_end end)
+static enum cfi_end check_step(struct walk *w, enum cfi_end end)
 {
 	if (end != CFI_GOES_ON)
 		return end;
+	restore_return(w);
 	return is_code(w, cfi_frame_lookup(&w->frame)) ? end : CFI_NO_TABLE;
 }
 
@@ -210,7 +224,10 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 	    [CFI_TRUNCATED] = UNWIND_TRUNCATED, [CFI_NO_TABLE] = UNWIND_NO_TABLE,
 	    [CFI_INVALID] = UNWIND_INVALID,
 	};
-	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
+	struct walk w = {.u = u,
+			 .process = process,
+			 .time_ns = time_ns,
+			 .sample = layout->has_returns ? sample : NULL};
 	enum cfi_end last = CFI_GOES_ON;
 	uint64_t fp;
 	size_t nr = 0;
@@ -227,6 +244,8 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 			mark(exact, nr);
 		nr++;
 		last = step(&w);
+		if (last == CFI_GOES_ON)
+			restore_return(&w);
 		if (last == CFI_GOES_ON && w.frame.is_exact)
 			mark(
 			    exact,

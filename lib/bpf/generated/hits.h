@@ -18,6 +18,7 @@ struct hits_bpf {
 		struct bpf_map *places;
 		struct bpf_map *sums;
 		struct bpf_map *buckets;
+		struct bpf_map *returns;
 		struct bpf_map *rodata;
 		struct bpf_map *bss;
 	} maps;
@@ -45,14 +46,14 @@ struct hits_bpf {
 		char __pad0[6];
 		__u64 cgroup_id;
 		__u32 max_values;
+		_Bool has_returns;
 		__u32 nr_cpus;
 		__u32 nr_blocks;
 		__u32 bits;
 		__u32 nr_buckets;
-		char __pad1[4];
 		__u64 rates[64];
 		_Bool has_cpus;
-		char __pad2[7];
+		char __pad1[7];
 		__u64 measured_cpus[128];
 	} *rodata;
 	struct hits_bpf__bss {
@@ -80,6 +81,7 @@ static const struct loading_programs hits_programs = {
 	"places",
 	"sums",
 	"buckets",
+	"returns",
 	"hits_bpf.rodata",
 	"hits_bpf.bss",
 	NULL},

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include <linux/bpf.h>
+#include <stddef.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -103,6 +104,14 @@ struct {
 	__uint(value_size, 8); /* set when it is loaded */
 } buckets SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct bpf_hits_returns);
+} returns SEC(".maps");
+
+const volatile bool has_returns; /* samples have them */
 const volatile __u32 nr_cpus, nr_blocks, bits, nr_buckets;
 const volatile __u64 rates[BPF_HITS_NR_SLOTS]; /* calls per sample; 0: not sampled */
 const volatile bool has_cpus;
@@ -138,6 +147,22 @@ static struct bpf_hits_sums *sums_of(__u32 place)
 	return bpf_map_lookup_elem(&sums, &at);
 }
 
+static __attribute__((noinline)) long send(void *ctx, __u32 at)
+{
+	enum { HEAD = offsetof(struct bpf_hits_returns, open), ITEM = 16 };
+	struct bpf_hits_returns *r = NULL;
+	__u64 bytes, none[2] = {0};
+
+	if (has_returns)
+		r = bpf_task_storage_get(&returns, bpf_get_current_task_btf(), NULL, 0);
+	if (!r)
+		return bpf_perf_event_output(ctx, &outputs, at, none, sizeof(none));
+	bytes = HEAD + ITEM * r->nr;
+	if (bytes > sizeof(*r))
+		bytes = sizeof(*r);
+	return bpf_perf_event_output(ctx, &outputs, at, r, bytes);
+}
+
 static void count(void *ctx, __u32 slot, __u32 cpu)
 {
 	__u32 at = slot * nr_cpus + cpu;
@@ -149,7 +174,7 @@ static void count(void *ctx, __u32 slot, __u32 cpu)
 		return;
 	nr = __sync_fetch_and_add(&c->hits, 1) + 1;
 	if (rates[slot] && nr % rates[slot] == 0 &&
-	    bpf_perf_event_output(ctx, &outputs, at, &nr, sizeof(nr)))
+	    send(ctx, at))
 		__sync_fetch_and_add(&c->lost, 1);
 }
 
@@ -179,17 +204,54 @@ static __always_inline void count_events(void *ctx, __u64 events, __u32 cpu)
 
 /* --- the stack of open calls ----------------------------------------------------------------- */
 
+static __u64 trampoline_of(struct task_struct *t)
+{
+	struct xol_area *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
+
+	return bpf_core_field_exists(area->vaddr) ? BPF_CORE_READ(area, vaddr) : 0;
+}
+
+static __u64 return_address(void *ctx, __u64 stack)
+{
+	struct pt_regs___arm64 *arm64 = ctx;
+	__u64 to = 0;
+
+	if (bpf_core_field_exists(arm64->regs))
+		return BPF_CORE_READ(arm64, regs[30]);
+	bpf_probe_read_user(&to, sizeof(to), (void *)stack);
+	return to;
+}
+
+/* Before a sample: which return addresses are replaced now. */
+static __attribute__((noinline)) void look_at_returns(struct task_struct *t, __u64 nr)
+{
+	struct bpf_hits_returns *r = bpf_task_storage_get(&returns, t, NULL, 0);
+
+	if (!r)
+		return;
+	r->nr = nr;
+	r->trampoline = trampoline_of(t);
+}
+
+static __attribute__((noinline)) void note_return(struct pt_regs *ctx, __u64 stack, __u64 at)
+{
+	struct bpf_hits_returns *r = bpf_task_storage_get(
+	    &returns, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!r)
+		return;
+	at &= BPF_HITS_DEPTH - 1;
+	r->open[at].stack = stack;
+	r->open[at].address = return_address(ctx, stack);
+}
+
 /* The return address of the call at this address of the stack is the kernel's still: the call is
  * open. On arm64 it is known only of a call that begins there. */
 static __attribute__((noinline)) bool is_replaced(void *ctx, __u64 stack, bool begins)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
 	struct pt_regs___arm64 *arm64 = ctx;
-	struct xol_area *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
-	__u64 to = 0, trampoline = 0;
+	__u64 to = 0, trampoline = trampoline_of(bpf_get_current_task_btf());
 
-	if (bpf_core_field_exists(area->vaddr))
-		trampoline = BPF_CORE_READ(area, vaddr);
 	if (!bpf_core_field_exists(arm64->regs))
 		bpf_probe_read_user(&to, sizeof(to), (void *)stack);
 	else if (begins)
@@ -303,6 +365,8 @@ static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
 	call->off_ns = s->off_ns;
 	call->child_ns = call->cost_ns = 0;
 	call->place = number;
+	if (has_returns)
+		note_return(ctx, stack, s->nr - 1);
 	call->start_ns = bpf_ktime_get_ns();
 	return true;
 }
@@ -330,6 +394,8 @@ static __always_inline bool enter(struct pt_regs *ctx)
 	x = sums_of(number);
 	if (!s || !x)
 		return false;
+	if (has_returns)
+		look_at_returns(t, s->nr);
 	count_events(ctx, events, cpu);
 	__sync_fetch_and_add(&x->calls, 1);
 	is_open = place->is_timed && push(s, ctx, place, number, x);
