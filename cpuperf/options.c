@@ -47,6 +47,19 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 	return 0;
 }
 
+/* As -e 'function:*@1' -g. */
+static int set_trace(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct opt_row events = *row;
+	struct options *o = target;
+
+	if (strcmp(value, "functions") != 0)
+		return err_set(e, -EINVAL, "--%s=%s: not functions", row->name, value);
+	events.offset = offsetof(struct options, events);
+	return (o->callgraph ? 0 : set_callgraph(row, "whole", target, e))
+		   ?: opt_add_string(&events, "function:*@1", target, e);
+}
+
 #define FLAG(name_, member, section_, text)                                                        \
 	{                                                                                          \
 		.name = name_, .arg = OPT_NONE, .section = section_, .help = text,                 \
@@ -176,6 +189,17 @@ static const struct opt_row before[] = {
 	 "of this name is changed, or one is added. May be repeated.",
      .set = opt_add_string,
      .offset = offsetof(struct options, events)},
+    {.name = "trace",
+     .arg = OPT_REQUIRED,
+     .metavar = "functions",
+     .complete = OPT_COMPLETE_WORDS,
+     .words = "functions",
+     .section = "Measuring",
+     .help = "Record each call of each function of the program, with its callers: "
+	     "cpuperf_print --report=tree has the call tree, with exact counts. The same as "
+	     "-e 'function:*@1' -g; functions whose calls cost too much are omitted, and named. "
+	     "Needs root; see cpuperf-functions(7).",
+     .set = set_trace},
     {.name = "frequency",
      .letter = 'F',
      .arg = OPT_REQUIRED,

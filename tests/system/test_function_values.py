@@ -2,8 +2,9 @@
 """Arguments and results of functions, recorded by programs in the kernel: each value with the calls that had it, whichever
 register or place of the stack it was in. CPUPERF names the program; needs root and a kernel with uprobes."""
 import json
+import os
 
-from kit import CPUPERF, need_programs, run, run_checks, show
+from kit import CPUPERF, need_programs, output, PRINT, run, run_checks, show
 from sampled import event, write_spec
 
 SOURCE = r"""
@@ -82,6 +83,30 @@ def check_recursion(folder):
     walls = {r["value"]: int(r["wall_ns"]) for r in found if r["argument"] == "n"}
     assert walls == {r["value"]: int(r["wall_ns"]) for r in found if r["argument"] == "result"}, found
     assert all(walls[str(n)] < walls[str(n + 1)] for n in range(9)), walls
+
+
+def check_tree(folder):
+    """Each call is under its caller, with and without frame pointers, although the callers' return addresses are replaced."""
+    for options in (["-fomit-frame-pointer"], ["-fno-omit-frame-pointer"]):
+        folder = f"{folder}/t"
+        os.mkdir(folder)
+        with open(f"{folder}/tree.c", "w", encoding="ascii") as f:
+            f.write("""
+#define OUT __attribute__((noinline))
+OUT int parse(int x) { volatile int a = x; return a; }
+OUT int from_a(int x) { return parse(x) + 1; }
+OUT int from_b(int x) { return from_a(x) + parse(x); }
+int main(void) { int s = 0; for (int i = 0; i < 30; i++) s += from_a(i); for (int i = 0; i < 10; i++) s += from_b(i); return s & 0; }
+""")
+        run("cc", "-O1", "-fno-optimize-sibling-calls", *options, "-o", f"{folder}/tree", f"{folder}/tree.c")
+        run(CPUPERF, "--trace=functions", "--output=s", "--", "./tree", cwd=folder)
+        paths = {}
+        for line in output(PRINT, "s", "--quiet", "--output-format=folded", cwd=folder).splitlines():
+            stack, nr = line.rsplit(" ", 1)
+            path = ";".join(name for name in stack.split(";") if name in ("main", "from_a", "from_b", "parse"))
+            paths[path] = paths.get(path, 0) + int(nr)
+        assert paths == {"main": 1, "main;from_a": 30, "main;from_a;parse": 30, "main;from_b": 10, "main;from_b;parse": 10,
+                         "main;from_b;from_a": 10, "main;from_b;from_a;parse": 10}, paths
 
 
 def check_refused(folder):

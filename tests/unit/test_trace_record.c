@@ -1490,3 +1490,33 @@ TEST(wait)
 		buf_fini(&b);
 	}
 }
+
+/* Hostile numbers read nothing beyond the raw data; of two at one place the last one counts, which
+ * is of the call that began last. */
+TEST(returns)
+{
+	enum { TRAMPOLINE = 0x7f00, SP = 0x1000 };
+	const uint64_t words[] = {TRAMPOLINE, 3, SP, 1, SP - 16, 2, SP, 3};
+	uint64_t copy[NR(words)], to = 0;
+	struct trace_record r = {.has = TRACE_HAS_RAW, .raw_len = sizeof(words)};
+
+	for (size_t i = 0; i < NR(words); i++)
+		copy[i] = htole64(words[i]);
+	r.raw = (const uint8_t *)copy;
+	assert_true(trace_returns_find(&r, TRAMPOLINE, SP, &to) && to == 3);
+	assert_true(trace_returns_find(&r, TRAMPOLINE, SP - 8, &to) && to == 2);
+	assert_true(trace_returns_find(&r, TRAMPOLINE, SP + 8, &to) && to == 3);
+	assert_false(trace_returns_find(&r, TRAMPOLINE, SP + 16, &to));
+	assert_false(trace_returns_find(&r, TRAMPOLINE + 1, SP, &to));
+	assert_false(trace_returns_find(&r, 0, SP, &to));
+	copy[1] = htole64(UINT64_MAX);
+	assert_true(trace_returns_find(&r, TRAMPOLINE, SP, &to) && to == 3);
+	for (uint32_t len = 0; len < sizeof(words); len++) {
+		r.raw = memcpy(test_malloc(len + 1), copy, len);
+		r.raw_len = len;
+		assert_int_equal(trace_returns_find(&r, TRAMPOLINE, SP, &to), len >= 32);
+		test_free((void *)r.raw);
+	}
+	r.has = 0;
+	assert_false(trace_returns_find(&r, TRAMPOLINE, SP, &to));
+}
