@@ -173,8 +173,7 @@ static void count(void *ctx, __u32 slot, __u32 cpu)
 	if (!c)
 		return;
 	nr = __sync_fetch_and_add(&c->hits, 1) + 1;
-	if (rates[slot] && nr % rates[slot] == 0 &&
-	    send(ctx, at))
+	if (rates[slot] && nr % rates[slot] == 0 && send(ctx, at))
 		__sync_fetch_and_add(&c->lost, 1);
 }
 
@@ -235,8 +234,8 @@ static __attribute__((noinline)) void look_at_returns(struct task_struct *t, __u
 
 static __attribute__((noinline)) void note_return(struct pt_regs *ctx, __u64 stack, __u64 at)
 {
-	struct bpf_hits_returns *r = bpf_task_storage_get(
-	    &returns, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct bpf_hits_returns *r = bpf_task_storage_get(&returns, bpf_get_current_task_btf(),
+							  NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!r)
 		return;
