@@ -500,11 +500,11 @@ static const char *folder_of(const struct options *o, const struct spec *spec)
 }
 
 /* The cheapest and the dearest call, and how many have no times. */
-static void log_function_costs(const struct event_row *row)
+static void log_function_costs(const struct event_row *row, bool is_command)
 {
 	uint64_t least = UINT64_MAX, most = 0;
 	const char *reason = NULL;
-	uint32_t nr_untimed = 0;
+	uint32_t nr_untimed = 0, nr_prepared = 0;
 	char from[32] = "";
 
 	for (uint32_t i = 0; i < row->nr_functions; i++) {
@@ -514,6 +514,7 @@ static void log_function_costs(const struct event_row *row)
 		least = ns < least ? ns : least;
 		most = ns > most ? ns : most;
 		nr_untimed += p->ret == FUNCTIONS_RETURN_NONE;
+		nr_prepared += p->prepared != FUNCTIONS_PREPARED_NOT && !p->signature;
 		reason = reason ?: p->reason;
 	}
 	if (most > least)
@@ -525,6 +526,11 @@ static void log_function_costs(const struct event_row *row)
 	if (nr_untimed)
 		log_info("function:%s: %u of them have no times: %s", row->name, nr_untimed,
 			 reason ?: "");
+	if (is_command && nr_prepared && nr_prepared < row->nr_functions)
+		log_info(
+		    "function:%s: the compiler has prepared %u of them, which cost far less with "
+		    "--function-way=program",
+		    row->name, nr_prepared);
 	if (row->omitted)
 		log_info("function:%s: %s", row->name, row->omitted);
 }
@@ -561,7 +567,7 @@ static void log_probe_costs(const struct plan *plan)
 		    plan->events[i].source->is_in_target)
 			log_prepared_costs(row);
 		else if (event_is_function(&plan->events[i].event))
-			log_function_costs(row);
+			log_function_costs(row, plan->target.is_command);
 		if (!event_is_probe(&plan->events[i].event))
 			continue;
 		for (uint32_t k = 0; k < row->nr_probes; k++)

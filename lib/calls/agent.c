@@ -58,10 +58,9 @@ static size_t nr_prepared(const struct event_row *row)
 	return nr;
 }
 
-/* All functions of an event have the same. */
 static bool has_signature(const struct event_row *row)
 {
-	return row->nr_functions && row->functions[0].signature;
+	return ARRAY_ANY(f, row->functions, row->nr_functions, f->signature);
 }
 
 /* The command's program; LOADABLE_UNREADABLE: there is none, which exec reports. */

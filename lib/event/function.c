@@ -14,6 +14,7 @@
 #include "base/perf_abi.h"
 #include "base/str.h"
 #include "elf/file.h"
+#include "elf/parameters.h"
 #include "event/catalogue.h"
 #include "event/usdt.h"
 #include "event/usdt_files.h"
@@ -112,8 +113,62 @@ static int note_nearest(struct search *s, const struct functions_list *l)
 	return s->nearest ? 0 : -ENOMEM;
 }
 
+/* Clones have arguments of their own, which debug information does not have. */
+static bool is_clone(const char *name)
+{
+	return strstr(name, ".isra.") || strstr(name, ".constprop.") || strstr(name, ".part.");
+}
+
+/* Why nothing of the place's calls is recorded; NULL: its signature is set. -ENOMEM in *rc. */
+static const char *set_signature(struct search *s, const struct elf_parameters *found,
+				 struct functions_place *place, int *rc)
+{
+	struct functions_signature *of = arena_alloc(s->c->arena, sizeof(*of));
+	const char *why;
+
+	place->signature = NULL;
+	if (!of) {
+		*rc = -ENOMEM;
+		return NULL;
+	}
+	if (is_clone(place->name))
+		return "the compiler has changed its arguments: name them yourself";
+	why = functions_signature_make(found, of);
+	place->signature = why ? NULL : of;
+	return why;
+}
+
+/* Of places by address. Of many functions those without arguments are measured, too. 0 or -ENOMEM.
+ */
+static int set_signatures(struct search *s, const struct elf_file *f, struct functions_place *place,
+			  size_t nr)
+{
+	MEM_AUTO struct elf_parameters *found = mem_calloc(nr + 1, sizeof(*found));
+	MEM_AUTO uint64_t *address = mem_calloc(nr + 1, sizeof(*address));
+	MEM_AUTO const char **why = mem_calloc(nr + 1, sizeof(*why));
+	bool is_any = false;
+	int rc = found && address && why ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		address[i] = place[i].address;
+	if (rc == 0)
+		elf_parameters_find(f, address, nr, found);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		why[i] = set_signature(s, &found[i], &place[i], &rc);
+		is_any |= !place[i].refused && !why[i];
+	}
+	for (size_t i = 0; i < nr && rc == 0 && !(is_any && nr > 1); i++) {
+		if (place[i].refused || !why[i])
+			continue;
+		place[i].refused = why[i];
+		s->found.nr_refused++;
+	}
+	return rc;
+}
+
 static int read_file(struct search *s, const struct elf_file *f, const struct usdt_file *file)
 {
+	const size_t first = s->found.nr;
 	struct functions_list list;
 	int rc = functions_list_load(f, s->path, file->reader, &list);
 
@@ -131,6 +186,9 @@ static int read_file(struct search *s, const struct elf_file *f, const struct us
 	if (list.names != FUNCTIONS_ALL && elf_file_is_truncated(f))
 		s->truncated = s->path;
 	rc = functions_list_each(&list, &s->pattern, add_place, s) ?: note_nearest(s, &list);
+	if (rc == 0 && s->signature && s->signature->is_of_file && s->found.nr > first)
+		rc =
+		    set_signatures(s, list.debug ?: f, s->found.place + first, s->found.nr - first);
 	functions_list_fini(&list);
 	return rc;
 }
@@ -266,7 +324,7 @@ static int read_text(struct search *s, const char *text, struct err *e)
 		return rc;
 	if (!pattern)
 		return -ENOMEM;
-	s->signature = signature->nr ? signature : NULL;
+	s->signature = signature->nr || signature->is_of_file ? signature : NULL;
 	rc = functions_pattern_parse(pattern, &s->pattern);
 	if (rc) {
 		err_set(e, rc, "not of the form [OBJECT:]GLOB");

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "elf/parameters.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -210,6 +211,12 @@ int functions_signature_parse(const char *text, size_t *len, struct functions_si
 	*out = s;
 	if (!split(text, &p) || (!p.result.len && !p.nr))
 		return 0;
+	if (!p.result.len && p.nr == 1 && p.parameter[0].len == 3 &&
+	    memcmp(p.parameter[0].at, "...", 3) == 0) {
+		*len = p.len;
+		out->is_of_file = true;
+		return 0;
+	}
 	if (!p.result.len && !ARRAY_ANY(w, p.parameter, p.nr, split_parameter(*w, &name, &type)))
 		return 0; /* part of a name in C++ */
 	if (p.is_long)
@@ -226,4 +233,55 @@ int functions_signature_parse(const char *text, size_t *len, struct functions_si
 	*len = p.len;
 	*out = s;
 	return 0;
+}
+
+static struct functions_value value_of(const struct elf_parameter *p)
+{
+	static const enum functions_kind kinds[] = {
+	    [ELF_PARAMETER_UNSIGNED] = FUNCTIONS_UNSIGNED,
+	    [ELF_PARAMETER_SIGNED] = FUNCTIONS_SIGNED,
+	    [ELF_PARAMETER_POINTER] = FUNCTIONS_POINTER,
+	    [ELF_PARAMETER_TEXT] = FUNCTIONS_TEXT,
+	    [ELF_PARAMETER_FLOAT] = FUNCTIONS_FLOAT,
+	    [ELF_PARAMETER_OTHER] = FUNCTIONS_SKIPPED,
+	};
+	struct functions_value v = {.kind = kinds[p->kind], .bytes = p->bytes};
+
+	snprintf(v.name, sizeof(v.name), "%s", *p->name ? p->name : "?");
+	return v;
+}
+
+/* A structure that is returned may be so by a hidden argument. */
+const char *functions_signature_make(const struct elf_parameters *p,
+				     struct functions_signature *out)
+{
+	const bool has_result = p->has_result && p->result.kind < ELF_PARAMETER_FLOAT;
+	uint32_t used = 0;
+
+	*out = (struct functions_signature){.nr = 0};
+	if (!p->is_known)
+		return "the file has no debug information of its arguments: compile it with -g, or "
+		       "name them: NAME(path:str, size:u64)>int";
+	if (p->has_result && p->result.kind == ELF_PARAMETER_OTHER)
+		return "it returns a structure: name its arguments yourself";
+	for (size_t i = 0; i < p->nr && p->item[i].kind != ELF_PARAMETER_OTHER &&
+			   out->nr + has_result < FUNCTIONS_MAX_VALUES;
+	     i++) {
+		struct functions_value v = value_of(&p->item[i]);
+
+		if (v.kind == FUNCTIONS_FLOAT)
+			continue;
+		v.where = used < NR_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK;
+		v.number = used < NR_REGISTERS ? used : used - NR_REGISTERS;
+		used++;
+		out->value[out->nr++] = v;
+	}
+	if (has_result) {
+		struct functions_value v = value_of(&p->result);
+
+		v.where = FUNCTIONS_RESULT;
+		snprintf(v.name, sizeof(v.name), "result");
+		out->value[out->nr++] = v;
+	}
+	return out->nr ? NULL : "it has no argument and no result that can be recorded";
 }

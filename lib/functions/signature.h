@@ -2,6 +2,7 @@
  * Which arguments of a function are recorded, and whether its result is: "handle(path:str,
  * size:u64)>int". Where an argument is follows from its place among the others, by the calling
  * convention of the machine: integers and pointers in registers, in their order, then on the stack.
+ * "handle(...)" has what the file's debug information says.
  *
  * Arguments have names here, so that a signature is never taken for the parameters of a name in
  * C++: of ns::parse(int) these belong to the name.
@@ -9,9 +10,11 @@
 #ifndef FUNCTIONS_SIGNATURE_H
 #define FUNCTIONS_SIGNATURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct elf_parameters;
 struct err;
 
 enum {
@@ -43,11 +46,16 @@ struct functions_value {
 struct functions_signature {
 	struct functions_value value[FUNCTIONS_MAX_VALUES];
 	size_t nr;
+	bool is_of_file; /* "handle(...)": the file's debug information has them */
 };
 
 /* Finds the signature at the end of a pattern. *len: of what is before it; without one that is all,
  * and out->nr is 0. 0; -EINVAL with *e. */
 int functions_signature_parse(const char *text, size_t *len, struct functions_signature *out,
 			      struct err *e);
+/* Of what debug information says, up to the first argument whose place is not known. NULL, or why
+ * nothing is recorded; constant. */
+const char *functions_signature_make(const struct elf_parameters *p,
+				     struct functions_signature *out);
 
 #endif

@@ -2,11 +2,14 @@
  * Any bytes as an ELF file with functions: nothing outside of it is touched, each place is in the
  * file, and each instruction ends within what was given.
  */
+#include "base/err.h"
 #include "base/mem.h"
 #include "elf/file.h"
+#include "elf/parameters.h"
 #include "functions/ends.h"
 #include "functions/list.h"
 #include "functions/pattern.h"
+#include "functions/signature.h"
 #include "functions/x86.h"
 
 #include <stdlib.h>
@@ -45,6 +48,37 @@ static int check_place(const struct functions_place *p, void *arg)
 	return 0;
 }
 
+static void check_parameters(const struct elf_file *f)
+{
+	static const uint64_t address[] = {0, 0x1000, 0x1139, 0x401136};
+	enum { NR = sizeof(address) / sizeof(*address) };
+	struct elf_parameters found[NR];
+	struct functions_signature s;
+
+	elf_parameters_find(f, address, NR, found);
+	for (size_t i = 0; i < NR; i++) {
+		require(found[i].nr <= ELF_MAX_PARAMETERS);
+		(void)functions_signature_make(&found[i], &s);
+		require(s.nr <= FUNCTIONS_MAX_VALUES);
+	}
+}
+
+static void check_signature(const uint8_t *data, size_t size)
+{
+	char *text = mem_alloc(size + 1);
+	struct functions_signature s;
+	struct err e = {0};
+	size_t len = 0;
+
+	if (!text)
+		return;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (functions_signature_parse(text, &len, &s, &e) == 0)
+		require(len <= strlen(text) && s.nr <= FUNCTIONS_MAX_VALUES);
+	mem_free(text);
+}
+
 static void check_file(const struct elf_file *f, size_t size)
 {
 	const struct functions_pattern all = {.glob = "*"};
@@ -68,8 +102,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(copy, data, size);
 	check_code(copy, size);
+	check_signature(data, size);
 	if (elf_file_open_mem(copy, size, false, "fuzz", &f, NULL) == 0) {
 		check_file(f, size);
+		check_parameters(f);
 		elf_file_close(f);
 	}
 	mem_free(copy);

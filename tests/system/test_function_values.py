@@ -85,6 +85,51 @@ def check_recursion(folder):
     assert all(walls[str(n)] < walls[str(n + 1)] for n in range(9)), walls
 
 
+def check_debug(folder):
+    """What the file's debug information says of a function is its signature; without, and of a structure, it is refused."""
+    source = f"{folder}/debug.cc"
+    with open(source, "w", encoding="ascii") as f:
+        f.write("""
+struct pair { long a, b, c; };
+enum color { RED, GREEN = 7 };
+#define OUT __attribute__((noinline))
+namespace ns {
+struct box { int n; OUT bool put(const char *name, unsigned char size, color c, float f, const int &more) const; };
+OUT bool box::put(const char *name, unsigned char size, color c, float f, const int &more) const 
+{ static volatile float s; s = name[0] + size + c + f + more + n; return s > 3; }
+OUT long whole(int a, pair p, int b) { volatile long s = a + p.a + b; return s; }
+OUT pair made(int a) { volatile long s = a; return pair{s, s, s}; }
+OUT void nothing() { static volatile int s; s++; }
+}
+int main(int argc, char **argv)
+{
+	ns::box b{1};
+	for (int i = 0; i < 5; i++) b.put("name", 250, GREEN, 1.5f, i);
+	ns::nothing();
+	return int(ns::whole(3, ns::made(4), 5)) & 0;
+}
+""")
+    run("c++", "-g", "-O1", "-fno-exceptions", "-o", f"{folder}/debug", source)
+    run("c++", "-O1", "-o", f"{folder}/plain", source)
+
+    def values(name, program="debug", code=0):
+        done = run(CPUPERF, f"--event=function:{name}", "--output=s", "--", f"./{program}", cwd=folder, code=code)
+        return done.stderr if code is None else \
+            [json.loads(line) for line in output(PRINT, "s", "--quiet", "--report=values", "--output-format=ndjson", cwd=folder).splitlines()]
+
+    found = values("ns::box::put(...)")
+    assert calls(found, "name") == {"name": 5} and calls(found, "size") == {"250": 5} and calls(found, "c") == {"7": 5}, found
+    assert list(calls(found, "this").values()) == [5] and calls(found, "result") == {"1": 5} and not calls(found, "f"), found
+    assert list(calls(found, "more"))[0].startswith("0x"), found
+    found = values("ns::whole(...)")
+    assert {r["argument"] for r in found} == {"a", "result"} and calls(found, "a") == {"3": 1} and calls(found, "result") == {"12": 1}, found
+    found = values("ns::*(...)")
+    assert {r["symbol"][:8] for r in found} == {"_ZNK2ns3", "_ZN2ns5w"}, found
+    for name, program, said in (("ns::nothing", "debug", "no argument and no result"), ("ns::made", "debug", "returns a structure"),
+                                ("ns::whole", "plain", "no debug information")):
+        assert said in values(f"{name}(...)", program, code=None), name
+
+
 def check_tree(folder):
     """Each call is under its caller, with and without frame pointers, although the callers' return addresses are replaced."""
     for options in (["-fomit-frame-pointer"], ["-fno-omit-frame-pointer"]):

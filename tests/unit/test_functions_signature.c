@@ -4,6 +4,7 @@
 #include "kit.h"
 
 #include "base/err.h"
+#include "elf/parameters.h"
 #include "functions/signature.h"
 
 #ifdef __x86_64__
@@ -112,4 +113,48 @@ TEST(refused)
 		if (cases[i].part)
 			assert_non_null(strstr(e.msg, cases[i].part));
 	}
+}
+
+/* "(...)" asks the file; what it says has places by the same rule, up to what is a structure. */
+TEST(of_file)
+{
+	static const struct elf_parameters known = {.is_known = true,
+						    .has_result = true,
+						    .result = {"", ELF_PARAMETER_SIGNED, 4},
+						    .item = {{"path", ELF_PARAMETER_TEXT, 8},
+							     {"x", ELF_PARAMETER_FLOAT, 8},
+							     {"", ELF_PARAMETER_UNSIGNED, 2},
+							     {"all", ELF_PARAMETER_OTHER, 0},
+							     {"n", ELF_PARAMETER_SIGNED, 4}},
+						    .nr = 5};
+	struct elf_parameters p = known;
+	struct functions_signature s;
+	struct err e = {0};
+	size_t len;
+
+	assert_int_equal(functions_signature_parse("lib.so:f(...)", &len, &s, &e), 0);
+	assert_true(len == strlen("lib.so:f") && s.is_of_file && !s.nr);
+	assert_int_equal(functions_signature_parse("f(int, ...)", &len, &s, &e), 0);
+	assert_true(len == strlen("f(int, ...)") && !s.is_of_file);
+	assert_null(functions_signature_make(&p, &s));
+	assert_int_equal(s.nr, 3);
+	assert_true(s.value[0].kind == FUNCTIONS_TEXT && s.value[0].number == 0);
+	assert_string_equal(s.value[1].name, "?");
+	assert_true(s.value[1].number == 1 && s.value[1].bytes == 2 &&
+		    s.value[1].kind == FUNCTIONS_UNSIGNED);
+	assert_true(s.value[2].where == FUNCTIONS_RESULT && s.value[2].bytes == 4);
+	p.nr = ELF_MAX_PARAMETERS;
+	for (size_t i = 0; i < p.nr; i++)
+		p.item[i] = (struct elf_parameter){"n", ELF_PARAMETER_SIGNED, 4};
+	assert_null(functions_signature_make(&p, &s));
+	assert_true(s.nr == FUNCTIONS_MAX_VALUES &&
+		    s.value[6].where == (6 < IN_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK));
+	p.nr = 0;
+	p.has_result = false;
+	assert_non_null(strstr(functions_signature_make(&p, &s), "no argument and no result"));
+	p = known;
+	p.result.kind = ELF_PARAMETER_OTHER;
+	assert_non_null(strstr(functions_signature_make(&p, &s), "returns a structure"));
+	p.is_known = false;
+	assert_non_null(strstr(functions_signature_make(&p, &s), "no debug information"));
 }

@@ -1,0 +1,217 @@
+#include "elf/parameters.h"
+
+#include "base/clock.h"
+#include "base/order.h"
+#include "elf/dwarf.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	MAX_DEPTH = 32,
+	MAX_ENTRIES = 1 << 24,
+	PAY_EACH = 1 << 12, /* entries, after which time is charged */
+	WORD_BYTES = 8,
+};
+
+struct search {
+	const struct elf_file *f;
+	const uint64_t *address;
+	size_t nr, nr_entries;
+	struct elf_parameters *out;
+	uint64_t since_ns;
+	bool is_over;
+};
+
+/* Within the budget of the file. */
+static bool may_go_on(struct search *s)
+{
+	uint64_t now_ns;
+
+	if (++s->nr_entries % PAY_EACH)
+		return !s->is_over;
+	now_ns = clock_thread_cpu_ns();
+	s->is_over |= s->nr_entries >= MAX_ENTRIES || !elf_file_spend(s->f, now_ns - s->since_ns);
+	s->since_ns = now_ns;
+	return !s->is_over;
+}
+
+/* --- types */
+
+static enum elf_parameter_kind kind_of_base(Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word encoding = 0;
+
+	if (!dwarf_attr(type, DW_AT_encoding, &attr) || dwarf_formudata(&attr, &encoding))
+		return ELF_PARAMETER_OTHER;
+	switch (encoding) {
+	case DW_ATE_boolean:
+	case DW_ATE_unsigned:
+	case DW_ATE_unsigned_char:
+	case DW_ATE_UTF:
+		return ELF_PARAMETER_UNSIGNED;
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+		return ELF_PARAMETER_SIGNED;
+	case DW_ATE_float:
+		return ELF_PARAMETER_FLOAT;
+	default:
+		return ELF_PARAMETER_OTHER;
+	}
+}
+
+static bool find_type(Dwarf_Die *of, Dwarf_Die *out)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(of, DW_AT_type, &attr) && dwarf_formref_die(&attr, out) &&
+	       dwarf_peel_type(out, out) == 0;
+}
+
+/* char *, not what others make of bytes. */
+static bool is_text(Dwarf_Die *pointer)
+{
+	const char *name;
+	Dwarf_Die type;
+
+	if (dwarf_tag(pointer) != DW_TAG_pointer_type || !find_type(pointer, &type) ||
+	    dwarf_tag(&type) != DW_TAG_base_type)
+		return false;
+	name = dwarf_diename(&type);
+	return name && strcmp(name, "char") == 0;
+}
+
+static void describe(Dwarf_Die *of, struct elf_parameter *out)
+{
+	const char *name = dwarf_diename(of);
+	Dwarf_Die type;
+	int bytes;
+
+	*out = (struct elf_parameter){.kind = ELF_PARAMETER_OTHER};
+	if (name && strlen(name) < sizeof(out->name))
+		snprintf(out->name, sizeof(out->name), "%s", name);
+	if (!find_type(of, &type))
+		return;
+	bytes = dwarf_bytesize(&type);
+	switch (dwarf_tag(&type)) {
+	case DW_TAG_base_type:
+		out->kind = kind_of_base(&type);
+		break;
+	case DW_TAG_enumeration_type:
+		out->kind = ELF_PARAMETER_UNSIGNED;
+		break;
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		out->kind = is_text(&type) ? ELF_PARAMETER_TEXT : ELF_PARAMETER_POINTER;
+		bytes = WORD_BYTES;
+		break;
+	default:
+		return;
+	}
+	if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != WORD_BYTES)
+		out->kind = ELF_PARAMETER_OTHER;
+	else
+		out->bytes = (uint32_t)bytes;
+}
+
+/* --- functions */
+
+/* Compilers say so where they have changed what a function of one file receives. */
+static bool is_called_otherwise(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word how = DW_CC_normal;
+
+	return dwarf_attr_integrate(die, DW_AT_calling_convention, &attr) &&
+	       (dwarf_formudata(&attr, &how) || how != DW_CC_normal);
+}
+
+static void take(struct search *s, Dwarf_Die *die, struct elf_parameters *out)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die child;
+
+	if (out->is_known || is_called_otherwise(die))
+		return;
+	out->is_known = true;
+	out->has_result = dwarf_attr_integrate(die, DW_AT_type, &attr);
+	if (out->has_result)
+		describe(die, &out->result);
+	if (dwarf_child(die, &child))
+		return;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && out->nr < ELF_MAX_PARAMETERS)
+			describe(&child, &out->item[out->nr++]);
+	} while (may_go_on(s) && dwarf_siblingof(&child, &child) == 0);
+}
+
+static void look_at(struct search *s, Dwarf_Die *die)
+{
+	Dwarf_Addr begin;
+	size_t i;
+
+	if (dwarf_tag(die) != DW_TAG_subprogram || dwarf_lowpc(die, &begin))
+		return;
+	i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
+	if (i < s->nr && s->address[i] == begin)
+		take(s, die, &s->out[i]);
+}
+
+static bool has_functions(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void look_below(struct search *s, Dwarf_Die *top)
+{
+	Dwarf_Die way[MAX_DEPTH];
+	int depth = 0;
+
+	if (dwarf_child(top, &way[0]))
+		return;
+	while (depth >= 0 && may_go_on(s)) {
+		look_at(s, &way[depth]);
+		if (depth + 1 < MAX_DEPTH && has_functions(&way[depth]) &&
+		    dwarf_child(&way[depth], &way[depth + 1]) == 0) {
+			depth++;
+			continue;
+		}
+		while (depth >= 0 && dwarf_siblingof(&way[depth], &way[depth]))
+			depth--;
+	}
+}
+
+void elf_parameters_find(const struct elf_file *f, const uint64_t *address, size_t nr,
+			 struct elf_parameters *out)
+{
+	struct search s = {
+	    .f = f, .address = address, .nr = nr, .out = out, .since_ns = clock_thread_cpu_ns()};
+	struct elf_build_id shared;
+	struct elf_dwarf d;
+	Dwarf_Off at = 0, next;
+	size_t header;
+
+	memset(out, 0, nr * sizeof(*out));
+	/* libdw would open a file that this one names */
+	if (elf_dwarf_needs(f, &shared) || elf_dwarf_open(f, &d))
+		return;
+	for (; !s.is_over && dwarf_nextcu(d.dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
+	     at = next) {
+		Dwarf_Die unit;
+
+		if (dwarf_offdie(d.dwarf, at + header, &unit))
+			look_below(&s, &unit);
+	}
+	elf_dwarf_close(&d);
+}
