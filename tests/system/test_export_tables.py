@@ -250,7 +250,7 @@ def record(folder, programs, **keys):
     return f"{folder}/s.cpsession", [str(p.pid) for p in running]
 
 
-EMPTY = ("branches", "top-down", "latency", "functions", "regions", "heap", "sizes", "lifetimes", "memory", "locks", "changes")  # nothing of theirs is measured
+EMPTY = ("branches", "top-down", "latency", "functions", "values", "regions", "heap", "sizes", "lifetimes", "memory", "locks", "changes")  # nothing of theirs is measured
 # Rows that no filter of samples removes; of targets diff has what they used.
 ALWAYS = ("top-down", "hosts", "imbalance", *(["diff"] if sampled.machine() else []))
 
