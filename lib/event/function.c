@@ -24,6 +24,7 @@
 #include "functions/signature.h"
 #include "host/host.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ struct search {
 	const struct catalogue *c;
 	struct functions_pattern pattern;
 	const struct functions_signature *signature; /* NULL: none */
-	bool is_go;                                  /* the file that is read */
+	const char *unsigned_why; /* why the file that is read has no signatures; NULL: it may */
 	struct event_functions found;
 	struct functions_ends ends;
 	bool is_in_libraries; /* the program has no such function: the others are looked through */
@@ -80,8 +81,8 @@ static int add_place(const struct functions_place *p, void *arg)
 	*place = *p;
 	place->path = s->path;
 	place->signature = s->signature;
-	if (s->signature && s->is_go && !place->refused)
-		place->refused = "where Go passes values is not known: omit the signature";
+	if (s->signature && !place->refused)
+		place->refused = s->unsigned_why;
 	place->name = arena_strdup(s->c->arena, p->name);
 	s->found.nr_refused += place->refused != NULL;
 	return place->name ? 0 : -ENOMEM;
@@ -166,6 +167,22 @@ static int set_signatures(struct search *s, const struct elf_file *f, struct fun
 	return rc;
 }
 
+static const char *why_unsigned(const struct functions_list *l, const struct elf_file *f)
+{
+#if defined(__x86_64__)
+	const uint16_t own = EM_X86_64;
+#else
+	const uint16_t own = EM_AARCH64;
+#endif
+
+	if (l->is_go)
+		return "where Go passes values is not known: omit the signature";
+	return elf_file_is_64(f) && elf_file_machine(f) == own
+		   ? NULL
+		   : "where programs of 32 bits, or of another machine, pass values is not known: "
+		     "omit the signature";
+}
+
 static int read_file(struct search *s, const struct elf_file *f, const struct usdt_file *file)
 {
 	const size_t first = s->found.nr;
@@ -179,7 +196,7 @@ static int read_file(struct search *s, const struct elf_file *f, const struct us
 		functions_list_fini(&list);
 		return 0;
 	}
-	s->is_go = list.is_go;
+	s->unsigned_why = why_unsigned(&list, f);
 	note_file(s, s->path);
 	s->nr_functions += list.nr;
 	s->nr_nameless += list.names != FUNCTIONS_ALL;

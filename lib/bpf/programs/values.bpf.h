@@ -56,8 +56,11 @@ __u64 values_lost;               /* that found no room */
 /* Adds the value. Its number, from 1; 0: there is no room. */
 static __u32 add_number(struct bpf_hits_value *key)
 {
-	__u32 at = __sync_fetch_and_add(&nr_values, 1), *known;
+	__u32 at, *known;
 
+	if (nr_values >= max_values) /* it must not begin again */
+		return 0;
+	at = __sync_fetch_and_add(&nr_values, 1);
 	if (at >= max_values || bpf_map_update_elem(&values, &at, key, BPF_ANY))
 		return 0;
 	at++;
