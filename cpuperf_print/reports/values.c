@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_FOR_PEOPLE = 10, ROWS_WHEN_BRIEF = 5, TEXT_BYTES = 4096 };
+enum { ROWS_FOR_PEOPLE = 10, ROWS_WHEN_BRIEF = 5, SHOWN_BYTES = 40, TEXT_BYTES = 4096 };
 
 struct report {
 	struct job *j;
@@ -92,6 +92,19 @@ static void add_range(struct buf *b, const struct counts_value *v)
 	add_number(b, v, high);
 }
 
+/* For people, in a column that leaves room for the others. */
+static void add_text(struct buf *b, const char *text, bool is_begin)
+{
+	size_t len = strlen(text);
+
+	if (len > SHOWN_BYTES) {
+		is_begin = true;
+		for (len = SHOWN_BYTES; len && ((unsigned char)text[len] & 0xc0) == 0x80;)
+			len--; /* the first byte of a character */
+	}
+	buf_printf(b, "\"%.*s\"%s", (int)len, text, is_begin ? "…" : "");
+}
+
 static void add_value(struct buf *b, const struct report *r, const struct counts_value *v)
 {
 	const bool for_people = r->j->output->form == GRID_PEOPLE;
@@ -110,7 +123,7 @@ static void add_value(struct buf *b, const struct report *r, const struct counts
 			buf_adds(b, text);
 			break;
 		}
-		buf_printf(b, "\"%s\"%s", text, v->kind == TRACE_VALUE_LONG_TEXT ? "…" : "");
+		add_text(b, text, v->kind == TRACE_VALUE_LONG_TEXT);
 		break;
 	case TRACE_VALUE_NULL:
 		buf_adds(b, for_people ? "NULL" : "");
