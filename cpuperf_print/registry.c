@@ -418,9 +418,7 @@ enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 const char *registry_option(const struct registry_row *row)
 {
-	return row->kind == REGISTRY_REPORT ? "report"
-	       : row->kind == REGISTRY_VIEW ? "view"
-					    : "output-format";
+	return row->kind == REGISTRY_REPORT ? "report" : "output-format";
 }
 
 static const struct registry_row *find(const char *option, const char *what, const char *name,

@@ -19,7 +19,6 @@ enum registry_kind {
 	REGISTRY_FORM,   /* --output-format: how reports are printed */
 	REGISTRY_EXPORT, /* --output-format: a file of another program, in place of a report */
 	REGISTRY_REPORT, /* --report */
-	REGISTRY_VIEW,   /* of the navigator alone */
 };
 
 /* Samples, and with them the names of functions. */

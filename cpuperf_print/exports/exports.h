@@ -23,6 +23,7 @@ int export_prometheus(struct job *j, struct err *e);
 int export_sqlite(struct job *j, struct err *e);
 int export_parquet(struct job *j, struct err *e);
 int export_html(struct job *j, struct err *e);
+int export_html_data(struct job *j, struct err *e); /* of the page, without it */
 int export_perf_data(struct job *j, struct err *e);
 
 #endif

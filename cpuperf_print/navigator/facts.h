@@ -17,6 +17,7 @@ struct facts_report {
 	/* What the page asks with; after the last a name is NULL. */
 	struct http_argument argument[FACTS_MAX_ARGUMENTS + 1];
 	bool is_ahead; /* made before it is asked for; a request interrupts its reading */
+	bool is_view;  /* the page shows it as a table */
 };
 
 /* The report number i of those that the sessions have data for; NULL: there are fewer. */

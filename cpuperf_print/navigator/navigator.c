@@ -15,14 +15,11 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "counts/slices.h"
+#include "exports/exports.h"
 #include "navigator/answers.h"
 #include "navigator/facts.h"
-#include "navigator/lanes.h"
 #include "navigator/mcp.h"
 #include "navigator/query.h"
-#include "navigator/source.h"
-#include "navigator/spans.h"
-#include "navigator/timeline.h"
 #include "options.h"
 #include "page/source.h"
 #include "pool.h"
@@ -44,6 +41,8 @@ enum {
 	CONNECTION_BYTES = 32 << 10,
 	MAX_HEADER_BYTES = 48 << 10,
 	MAX_ERROR_BYTES = 4096,
+	MAX_POLICY_BYTES = 1024,
+	MAX_PAGE_BYTES = 4 << 20, /* without data */
 	MAX_POOL_BYTES = 1 << 30,
 	MAX_KEPT_BYTES = 64 << 20, /* answers */
 	SILENCE_NS = 500000000,
@@ -71,6 +70,7 @@ struct navigator {
 	size_t nr_notes;
 };
 
+static const char page_path[] = "/api/page";
 static const char ndjson[] = "application/x-ndjson; charset=utf-8";
 static const char html[] = "text/html; charset=utf-8";
 
@@ -85,15 +85,19 @@ static const struct {
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
 };
-static const char no_policy[] = "default-src 'none'; base-uri 'none'; form-action 'none'; "
-				"frame-ancestors 'none'";
+static const char no_policy[] = "default-src 'none'; base-uri 'none'; form-action 'none'";
 
+/* A page in a file knows no header, and ignores frame-ancestors. */
 static bool add_headers(struct http_response *response, const char *policy)
 {
+	BUF_AUTO(line, MAX_POLICY_BYTES);
+
 	for (size_t i = 0; i < ARRAY_NR(headers); i++)
 		if (!http_response_header(response, headers[i].name, headers[i].value))
 			return false;
-	return http_response_header(response, "Content-Security-Policy", policy);
+	buf_printf(&line, "%s; frame-ancestors 'none'", policy);
+	return !buf_error(&line) &&
+	       http_response_header(response, "Content-Security-Policy", buf_str(&line));
 }
 
 /* policy: what a page may do; NULL: it is none. */
@@ -288,12 +292,13 @@ static bool find_answer(struct navigator *n, const struct http_request *r,
 }
 
 /* Not what may be another one next time: code is shown with files that change, and a session in
- * progress grows. Nor pages, which are large. */
+ * progress grows. Nor files for others, which are large. */
 static bool is_kept(const struct navigator *n, const struct registry_row *row)
 {
 	const struct inputs *in = n->inputs;
 
-	return row->kind != REGISTRY_EXPORT && strcmp(row->name, "annotate") != 0 &&
+	return (row->kind != REGISTRY_EXPORT || row->print == export_html_data) &&
+	       strcmp(row->name, "annotate") != 0 &&
 	       !ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->facts->is_in_progress);
 }
 
@@ -339,25 +344,35 @@ static bool reply_made(const struct http_request *r, int rc, const struct answer
 	return reply(r, HTTP_OK, response, policy);
 }
 
-/* Besides reports. */
-static const struct registry_row *const views[] = {&lanes_row, &timeline_row, &spans_row};
+/* What the page shows first, by which it finds most other answers itself. */
+static const struct registry_row page_row = {.name = "page",
+					     .kind = REGISTRY_EXPORT,
+					     .samples = REGISTRY_SAMPLES_IF_ANY,
+					     .sessions = REGISTRY_SUM,
+					     .diff = REGISTRY_DIFF_IF_ANY,
+					     .roots_in_state = true,
+					     .says_regions = true,
+					     .print = export_html_data};
 
-static const struct registry_row *find_row(const struct navigator *n, const char *name,
-					   struct err *e)
+static bool reply_data(struct navigator *n, const struct http_request *r)
 {
-	const struct registry_row *const *own =
-	    ARRAY_FIND(x, views, ARRAY_NR(views), strcmp(name, (*x)->name) == 0);
+	struct err e = {0};
+	struct answers_parts made;
+	bool done;
+	int rc = 0;
 
-	if (!own)
-		return registry_find_report(name, e);
-	return *own == &timeline_row && !facts_has_states(n->inputs) ? &timeline_stateless_row
-								     : *own;
+	answers_parts_init(&made);
+	if (!find_answer(n, r, &made))
+		rc = print_asked(n, r, &page_row, &page_row, &made, &e);
+	done = reply_made(r, rc, &made, ndjson, NULL, &e);
+	answers_parts_fini(&made);
+	return done;
 }
 
 static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
 {
 	struct err e = {0};
-	const struct registry_row *row = find_row(n, name, &e),
+	const struct registry_row *row = registry_find_report(name, &e),
 				  *format = row ? registry_find_format("ndjson", &e) : NULL;
 	struct answers_parts made;
 	bool done;
@@ -384,7 +399,7 @@ static int ask(void *arg, const struct http_request *r, struct answers_parts *ma
 		facts_put(n->inputs, &n->notes, &made->text);
 		return buf_error(&made->text);
 	}
-	row = find_row(n, name, e);
+	row = registry_find_report(name, e);
 	format = row ? registry_find_format("ndjson", e) : NULL;
 	if (!format)
 		return -ENOENT;
@@ -429,8 +444,16 @@ static bool reply_facts(struct navigator *n, const struct http_request *r)
 
 static bool reply_page(const struct http_request *r)
 {
-	return reply(r, HTTP_OK, http_response_new(navigator_page, navigator_page_len, html),
-		     navigator_policy);
+	static const char no_data[] = "null";
+	BUF_AUTO(page, MAX_PAGE_BYTES);
+
+	buf_add(&page, html_head, html_head_len);
+	buf_add(&page, html_served_policy, html_served_policy_len);
+	buf_add(&page, html_middle, html_middle_len);
+	buf_adds(&page, no_data);
+	buf_add(&page, html_tail, html_tail_len);
+	return reply(r, HTTP_OK, http_response_new(buf_str(&page), page.len, html),
+		     html_served_policy);
 }
 
 static bool answer(void *arg, const struct http_request *r)
@@ -452,6 +475,8 @@ static bool answer(void *arg, const struct http_request *r)
 		return reply_html(n, r);
 	if (strcmp(r->path, "/api/session") == 0)
 		return reply_facts(n, r);
+	if (strcmp(r->path, page_path) == 0)
+		return reply_data(n, r);
 	if (strncmp(r->path, api, len) == 0)
 		return reply_report(n, r, r->path + len);
 	err_set(&e, -ENOENT, "there is no such page");
@@ -500,12 +525,12 @@ static void read_one(struct navigator *n, const struct http_request *r, bool is_
 }
 
 /* As the page asks. The code of all functions needs the same samples, and is shown of one. */
-static void read_report(struct navigator *n, const struct facts_report *report, bool is_first)
+static void read_report(struct navigator *n, const struct facts_report *report)
 {
 	static const struct http_argument no_function = {"function", "\001"};
 	struct err e = {0};
 	const struct registry_row *format = registry_find_format("ndjson", &e),
-				  *row = find_row(n, report->name, &e);
+				  *row = registry_find_report(report->name, &e);
 	char path[64];
 	struct http_request r = {.path = path};
 	struct query *q = NULL;
@@ -517,7 +542,18 @@ static void read_report(struct navigator *n, const struct facts_report *report, 
 		r.arguments[r.nr_arguments++] = no_function;
 	if (format && row && !answers_has(n->answers, &r) &&
 	    make_query(n, &r, format, row, &q, &e) == 0)
-		read_one(n, &r, is_first, q, format, row);
+		read_one(n, &r, false, q, format, row);
+	query_free(q);
+}
+
+static void read_page(struct navigator *n)
+{
+	const struct http_request r = {.path = page_path};
+	struct query *q = NULL;
+	struct err e = {0};
+
+	if (make_query(n, &r, &page_row, &page_row, &q, &e) == 0)
+		read_one(n, &r, true, q, &page_row, &page_row);
 	query_free(q);
 }
 
@@ -526,9 +562,10 @@ static void *read_ahead(void *arg)
 	struct navigator *n = arg;
 	const struct facts_report *report;
 
+	read_page(n);
 	for (size_t i = 0; !n->is_ending && (report = facts_report(n->inputs, i)); i++)
 		if (report->is_ahead)
-			read_report(n, report, i == 0);
+			read_report(n, report);
 	return NULL;
 }
 

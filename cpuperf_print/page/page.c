@@ -1,5 +1,5 @@
 /*
- * --output-format=html: one self-contained page that shows a session in a browser. html/ has its
+ * --output-format=html: one self-contained page that shows a session in a browser. web/ has its
  * code; its data are one JSON object:
  *
  * title, subtitle, tool, facts, warnings, notes: text
@@ -33,6 +33,7 @@
  *   (in ns), threads, owner or waker, its part of the time, function
  * memory: times: of the begin, the peak and the end; rows: kind, object, at: of each of these
  *   mappings, size, resident, proportional, dirty, swapped and huge, in bytes
+ * reports: of a page in a file: name, columns (name, kind, unit), rows of ndjson
  * certain: event, function, change and half of its interval, of each significant change
  *
  * Lists of numbers are text (export/digits.h). The size is bounded: slices widen, then small frames
@@ -107,22 +108,35 @@ static int read_all(struct page *h, struct err *e)
 	       page_head_read(h, e);
 }
 
+static int put_data(struct page *h, struct err *e)
+{
+	JSONW_OBJECT(&h->json, NULL) {
+		int rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e) ?: page_locks_put(h, e) ?: page_memory_put(h, e);
+
+		if (rc)
+			return rc;
+		page_hosts_put(h);
+		page_head_put(h);
+		rc = h->is_data ? 0 : page_reports_put(h, e);
+		if (rc)
+			return rc;
+	}
+	if (buf_error(&h->notes[0]) || buf_error(&h->notes[1]))
+		return err_set(e, -EFBIG, "too many notes for the page");
+	return page_flush(h, e);
+}
+
 static int put_all(struct page *h, struct err *e)
 {
 	struct buf *out = &h->j->output->text;
 	int rc;
 
+	if (h->is_data)
+		return put_data(h, e);
 	buf_add(out, html_head, html_head_len);
-	JSONW_OBJECT(&h->json, NULL) {
-		rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e) ?: page_locks_put(h, e) ?: page_memory_put(h, e);
-		if (rc)
-			return rc;
-		page_hosts_put(h);
-		page_head_put(h);
-	}
-	if (buf_error(&h->notes[0]) || buf_error(&h->notes[1]))
-		return err_set(e, -EFBIG, "too many notes for the page");
-	rc = page_flush(h, e);
+	buf_add(out, html_policy, html_policy_len);
+	buf_add(out, html_middle, html_middle_len);
+	rc = put_data(h, e);
 	buf_add(out, html_tail, html_tail_len);
 	return rc ?: output_flush(h->j->output, e);
 }
@@ -161,15 +175,26 @@ static int print_unlike(struct page *h, const struct job *all, struct err *e)
 	return print(h, &j, e);
 }
 
-int export_html(struct job *j, struct err *e)
+static int export_page(struct job *j, bool is_data, struct err *e)
 {
 	struct page *h = mem_zalloc(sizeof(*h));
 	int rc;
 
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
+	h->is_data = is_data;
 	rc = j->nr > 1 && !inputs_are_alike(j->inputs) ? print_unlike(h, j, e) : print(h, j, e);
 	fini(h);
 	mem_free(h);
 	return rc;
+}
+
+int export_html(struct job *j, struct err *e)
+{
+	return export_page(j, false, e);
+}
+
+int export_html_data(struct job *j, struct err *e)
+{
+	return export_page(j, true, e);
 }

@@ -1,16 +1,16 @@
 /*
  * Shared by the parts of --output-format=html: the page under construction.
  *
- * The page is built from files that can be read and linted (html/), which cmake/page.cmake embeds,
+ * The page is built from files that can be read and linted (web/), which cmake/page.cmake embeds,
  * with a policy that forbids the browser to load anything else. Its size is bounded: samples are
  * counted by stack, thread and time slice (report/slices.h); slices widen and small frames merge
  * (report/outline.h) until it fits, which the page states.
  *
- * html/model.js has the numbers, order.js the order of time: both know nothing of the page. A
+ * web/model.js has the numbers, order.js the order of time: both know nothing of the page. A
  * graph is what has a root, children(frame) and places, so that graph.js draws each; processes as
  * first frames are another tree of the same cells (data.js). The code of functions (code.c) is
- * what report annotate reads (reports/annotated.h), in its keys; code.js draws it here and in the
- * navigator.
+ * what report annotate reads (reports/annotated.h), in its keys; code.js draws it. Where the page
+ * is served (navigator/) its data are an answer like others.
  */
 #ifndef CPUPERF_PRINT_PAGE_HTML_H
 #define CPUPERF_PRINT_PAGE_HTML_H
@@ -71,6 +71,7 @@ struct page {
 	const struct profile_facts *facts; /* of the first session */
 	struct counts_lines *lines;        /* of the first session; NULL: none */
 	bool has_samples, has_regions;
+	bool is_data;                 /* no page around it */
 	struct page_regions *regions; /* NULL: there are none */
 	struct latencies latencies[PAGE_NR_SIDES];
 
@@ -157,6 +158,8 @@ void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns)
  * the first or the last. */
 uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned doubled);
 
+/* Reports that are tables. 0 or -errno with *e. */
+int page_reports_put(struct page *h, struct err *e);
 /* The code of the functions with the most samples. 0 or -errno with *e. */
 int page_code_put(struct page *h, struct err *e);
 

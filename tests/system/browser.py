@@ -220,6 +220,12 @@ class Browser:
         self.call("Input.insertText", text=text)
         self.settle()
 
+    def search(self, text):
+        """Writes it into the search line of the page, and leaves that."""
+        self.run(f"(() => {{ const e = document.getElementById('search'); e.value = {json.dumps(text)};"
+                 "for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {bubbles: true})); })()")
+        self.settle()
+
     def screenshot(self, path, whole=False):
         out = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         with open(path, "wb") as f:

@@ -476,19 +476,14 @@ def check_page(folder):
         slices = page.run("cpuperf.page.model.laneSlices.map((s) => s.reduce((a, b) => a + b))")
         clock = [sum(n for key, n in wanted.items() if key[:2] == (name, "cpu_clock")) for name in data["hosts"]]
         assert slices == clock, (slices, clock)
-        page.run("""(() => {
-            const who = document.getElementById('who');
-            who.value = [...who.options].find((o) => o.textContent === 'Host b<script> rank 1').value;
-            who.dispatchEvent(new Event('change'));
-        })()""")
+        page.search('host:"b<script> rank 1"')
         assert page.run("cpuperf.page.model.all()") == clock[1]
-        mine = [t for t in page.run("[...document.querySelectorAll('#who option')].map((o) => o.textContent)")
+        mine = [t for t in page.run("cpuperf.values().pid.map(([, name]) => name)")
                 if f"({os.getpid()}) on " in t]
         assert sorted(t.rpartition(" on ")[2] for t in mine) == data["hosts"], mine
+        page.search("")
         page.run("""(() => {
-            const [who, frames] = ['who', 'grouping'].map((id) => document.getElementById(id));
-            who.value = '';
-            who.dispatchEvent(new Event('change'));
+            const frames = document.getElementById('grouping');
             frames.value = 'process';
             frames.dispatchEvent(new Event('change'));
         })()""")
@@ -497,10 +492,8 @@ def check_page(folder):
         page.run("""(() => {
             document.getElementById('grouping').value = 'none';
             document.getElementById('grouping').dispatchEvent(new Event('change'));
-            const who = document.getElementById('who');
-            who.value = [...who.options].find((o) => o.textContent === 'Host b<script> rank 1').value;
-            who.dispatchEvent(new Event('change'));
         })()""")
+        page.search('host:"b<script> rank 1"')
         graph = page.run("""(() => {
             const { graph, time } = cpuperf.page;
             graph.zoom(graph.graph.children(graph.graph.root)[0]);

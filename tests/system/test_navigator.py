@@ -11,7 +11,6 @@ import http.client
 import itertools
 import json
 import math
-import operator
 import os
 import re
 import shutil
@@ -194,167 +193,46 @@ def check_values_of_heap(folder):
             compare(s, folder, report, f)
 
 
-def added_up(rows, *fields):
-    """Counts by thread, and by what else is named."""
-    out = {}
-    for r in map(json.loads, rows.splitlines()):
-        key = tuple(r.get(name) or "" for name in ("pid", "tid", "thread", *fields))
-        out[key] = out.get(key, 0) + r.get("self_count", r.get("count"))
-    return out
-
-
-def check_lanes(_):
-    """Of all slices together what the reports say."""
-    folder = recorded()
-    with served() as s:
-        answer, text = s.get("/api/lanes")
-        rows = [json.loads(line) for line in text.splitlines()]
-        assert answer.status == 200 and added_up(text) == added_up(printed(folder, "--report=threads")), text
-        assert 3 < len({r["from_ns"] for r in rows}) <= 401 and {r["state"] for r in rows} == {"on CPU"}, rows
-        assert all(r["from_ns"] % r["slice_ns"] == 0 for r in rows), rows
-        most = {(r["pid"], r["tid"]) for r in map(json.loads, s.get("/api/lanes?top=1")[1].splitlines())}
-        threads = [json.loads(line) for line in printed(folder, "--report=threads").splitlines()]
-        busiest = max(threads, key=lambda r: r["self_count"])
-        assert len(threads) > 1 and most == {(busiest["pid"], busiest["tid"])}, (most, threads)
-        middle = s.get("/api/lanes?from=100ms&to=300ms")[1]
-        assert added_up(middle) == added_up(printed(folder, "--report=threads", "--from=100ms", "--to=300ms"))
-        assert all(100e6 - rows[0]["slice_ns"] < json.loads(line)["from_ns"] < 300e6 for line in middle.splitlines())
-    folder = recorded(waits=True)
-    with served(waits=True) as s:
-        if "waits" in json.loads(s.get("/api/session")[1])["reports"]:
-            have, want = added_up(s.get("/api/lanes")[1], "state"), added_up(printed(folder, "--report=waits"), "state")
-            assert have == want, (set(have.items()) ^ set(want.items()))
-
-
-def boxes_nest(rows):
-    """Of a thread none overlaps another at its depth, and each lies in its caller's."""
-    depths = {}
-    for r in rows:
-        key = r["event"], r["pid"], r["tid"], r["thread"]
-        before, around = depths.get((key, r["depth"])), depths.get((key, r["depth"] - 1))
-        assert r["from_ns"] < r["to_ns"] and (not before or before["to_ns"] <= r["from_ns"]), (before, r)
-        assert not r["depth"] or around["from_ns"] <= r["from_ns"] < r["to_ns"] <= around["to_ns"], (around, r)
-        depths[key, r["depth"]] = r
-
-
 def rows_of(s, path):
     answer, text = s.get(path)
     assert answer.status == 200, text
     return [json.loads(line) for line in text.splitlines()]
 
 
-def timeline_has_samples():
-    """All samples, each in its function; the time of a filter alone has shorter slices."""
+def page_data(s, **arguments):
+    """What the page is made of."""
+    answer, text = s.get(f"/api/page?{urllib.parse.urlencode(arguments)}")
+    assert answer.status == 200, text
+    return json.loads(text)
+
+
+def check_data(folder):
+    """The page that is served has the data of one in a file, of what the server selects."""
     folder = recorded()
     with served() as s:
-        rows = rows_of(s, "/api/timeline")
-        boxes_nest(rows)
-        outer = "".join(json.dumps(r) + "\n" for r in rows if not r["depth"])
-        assert added_up(outer) == added_up(printed(folder, "--report=threads")), outer
-        for f in map(json.loads, printed(folder, "--report=flat").splitlines()):
-            total = sum(r["samples"] for r in rows if (r["function"], r["object"]) == (f["function"], f["object"]))
-            assert total >= f["total_samples"] if "total_samples" in f else total >= f["self_samples"], (f, total)
-        middle = rows_of(s, "/api/timeline?from=101ms&to=199ms&top=1")
-        assert len({r["tid"] for r in middle}) == 1 and middle[0]["slice_ns"] < rows[0]["slice_ns"], middle
-        assert all(101e6 <= r["from_ns"] < r["to_ns"] <= 199e6 for r in middle), middle
-        lengths = sorted(r["to_ns"] - r["from_ns"] for r in rows)
-        least = (lengths[0] + lengths[-1]) / 2
-        large = rows_of(s, f"/api/timeline?min-percent={100 * least / (400 * rows[0]['slice_ns']):.6f}")
-        assert len(large) == sum(n >= least for n in lengths) < len(rows), (least, lengths)
-
-
-def timeline_has_waits(folder):
-    """What a shell waits for comes before what it does then. Of some waits the kernel reports no end (test_waits.py):
-    another try."""
-    for left in (2, 1, 0):
-        run(CPUPERF, "--quiet", f"--output={folder}/session", "--spec-file=wall", "--", "sh", "-c",
-            f"sleep 0.3; {MIX} ms 200 1; sleep 0.4")
-        with Server(folder) as s:
-            if "waits" not in json.loads(s.get("/api/session")[1])["reports"]:
-                print("skip: timeline of waits: not sampled here (BPF)")
-                return
-            rows, lanes = rows_of(s, "/api/timeline"), rows_of(s, "/api/lanes")
-            assert rows == rows_of(s, "/api/timeline?event=thread_time"), "the name that rows have"
-            middle, of_middle = (rows_of(s, f"/api/{view}?from=400ms&to=500ms") for view in ("timeline", "lanes"))
-            wrong, text = s.get("/api/timeline?event=thread_times")
-            assert wrong.status == 400 and json.loads(text)["error"].startswith("event=thread_times: no event"), text
-        boxes_nest(rows)
-        boxes_nest(middle)
-        sums = [sum(r["count"] for r in x if not r.get("depth")) for x in (middle, of_middle)]
-        assert sum(r["samples"] for r in middle if not r["depth"]) == sum(r["samples"] for r in of_middle), sums
-        assert all(400e6 <= r["from_ns"] < r["to_ns"] <= 500e6 for r in middle), middle
-        outer = [r for r in rows if not r["depth"]]
-        long = [r for r in outer if r["comm"] == "sleep" and r["state"] == "blocked" and r["to_ns"] - r["from_ns"] > 250e6]
-        if len(long) == 2:
-            break
-        print(f"{len(long)} of 2 sleeps: {left} tries left")
-    samples = {}
-    for sign, list_ in ((1, outer), (-1, lanes)):
-        for r in list_:
-            key = r["tid"], r["state"]
-            samples[key] = samples.get(key, 0) + sign * r["samples"]
-    assert not any(samples.values()), samples  # what began before the session is in boxes of their own
-    busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
-    assert len(long) == 2, long
-    first, second = sorted(long, key=lambda r: r["from_ns"])
-    assert first["to_ns"] - first["from_ns"] < second["to_ns"] - second["from_ns"], long
-    assert busy and all(
-        first["to_ns"] - 2 * r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= second["from_ns"] + 2 * r["slice_ns"] for r in busy), (
-            long, busy)
-    shell = [r for r in outer if r["comm"] == "sh" and r["state"] == "blocked"]
-    assert sum(r["to_ns"] - r["from_ns"] for r in shell) > 800e6, shell
-
-
-def timeline_has_no_time(folder):
-    """Events that are no time share each slice."""
-    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "page_faults@1", "-g", "--", MIX, "ms", "100", "1")
-    with Server(folder) as s:
-        rows = rows_of(s, "/api/timeline")
-        boxes_nest(rows)
-        counted = sum(r["self_count"] for r in map(json.loads, printed(folder, "--report=threads").splitlines()))
-        assert sum(r["count"] for r in rows if not r["depth"]) == counted, (rows, counted)
-
-
-def timeline_has_others(folder):
-    """What stands for more time than there was before it is in a box of its own, as far as nothing of it has room."""
-    os.mkdir(f"{folder}/made")
-    f = pd.File()
-    f.event(1, 0, pd.IP | pd.TID | pd.TIME | pd.PERIOD | pd.IDENTIFIER, [1], period=10000000)
-    f.comm(70, 70, "server", time=1)
-    for time_ns in (10000, 10000000):
-        for ip, misc in ((0x401000, pd.USER), (0xffffffff81000000, pd.KERNEL)):
-            f.sample(ip=ip, misc=misc, pid=70, tid=70, time=time_ns, period=10000000)
-    with open(f"{folder}/made/session", "wb") as out:
-        out.write(f.whole())
-    with Server(f"{folder}/made") as s:
-        rows = rows_of(s, "/api/timeline")
-    boxes_nest(rows)
-    others = [r for r in rows if r["function"] == "[other]"]
-    assert sum(r["samples"] for r in rows if not r["depth"]) == 4 and len(others) == 1, rows
-    assert others[0]["to_ns"] - others[0]["from_ns"] == 1 and others[0]["samples"] > 0, others
-
-
-def check_timeline(folder):
-    """Boxes of frames in the order of time."""
-    timeline_has_no_time(folder)
-    timeline_has_others(folder)
-    timeline_has_samples()
-    timeline_has_waits(folder)
+        for arguments in ({}, {"cpu": "0"}, {"iteration": "0"}, {"comm": "mix"}):
+            text = output(PRINT, "--quiet=2", f"{folder}/session", "--output-format=html", *(f"--{k}={v}" for k, v in arguments.items()))
+            data = pages.data_of(text)
+            assert data.pop("reports") and page_data(s, **arguments) == data, arguments
+        saved = s.get("/html?cpu=0")[1]
+        assert pages.data_of(saved)["reports"], "a file that is saved has them, too"
+        page = s.get("/")[1]
+        assert pages.data_of(page) is None and page.count("connect-src 'self'") == 1 and "connect-src" not in saved
+        # but for the policy and the data it is the same page
+        (a, b), (c, d) = (re.split(r'content="default-src[^"]*"', text) for text in (page, saved))
+        assert a == c and b.replace("null", "", 1) == d.replace(d[d.index('id="data">') + 10:d.index("</script>", d.index('id="data">'))], "", 1)
 
 
 def check_several_sessions(folder):
-    """Threads of each are shown apart; sessions of other events are refused before there is a URL."""
+    """Sessions are added up, and told apart; those of other events are refused before there is a URL."""
     for name in ("session", "other"):
         run(CPUPERF, "--quiet", "-o", f"{folder}/{name}", "-e", "cpu_clock@1000Hz", "-g", "--", MIX, "ms", "100", "1")
     with Server(folder, f"--session={folder}/other") as s:
-        for view in ("lanes", "timeline"):
-            rows = rows_of(s, f"/api/{view}")
-            assert rows == rows_of(s, f"/api/{view}?by-session=1"), view
-            paths = {r["session"] for r in rows}
-            assert len(paths) == 2 and {os.path.basename(os.path.dirname(p)) for p in paths} == {"session", "other"}, paths
-            assert all(r["host"] == os.uname().nodename for r in rows), rows[0]
-            answer, text = s.get(f"/api/{view}?event=none")
-            assert answer.status == 400 and "no event of the session matches" in text and "cpu_clock" in text, text
+        rows = rows_of(s, "/api/flat?by-session=1")
+        assert len({r["session"] for r in rows}) == 2
+        assert page_data(s)["events"][0]["samples"] == [sum(r["self_samples"] for r in rows)]
+        answer, text = s.get("/api/page?event=none")
+        assert answer.status == 400 and "no event of the session matches" in text and "cpu_clock" in text, text
     run(CPUPERF, "--quiet", "-o", f"{folder}/faults", "-e", "page_faults@1", "--", MIX, "ms", "10", "1")
     wrong = run(PRINT, "--quiet", f"{folder}/session", f"--session={folder}/faults", "--serve", code=1)
     assert not wrong.stdout and "measured other events" in wrong.stderr, wrong
@@ -364,30 +242,6 @@ def record_regions(folder):
     run("cc", "-O1", "-g", f"-I{SOURCE}/include", "-pthread", "-o", f"{folder}/regions", f"{SOURCE}/tests/system/regions.c", "-ldl")
     run(CPUPERF, "--quiet", f"--output={folder}/session", "--regions", "-e", "cpu_clock@1000Hz", "-g", "--",
         f"{folder}/regions", "threads", code=7)
-
-
-def check_spans(folder):
-    """As many calls, of as much time, as the report has, each within the one around it."""
-    record_regions(folder)
-    with Server(folder) as s:
-        rows = rows_of(s, "/api/spans")
-        boxes_nest([{**r, "event": ""} for r in rows])
-        report = [json.loads(line) for line in printed(folder, "--report=regions").splitlines()]
-        assert sum(r["calls"] for r in rows) == sum(r["calls"] for r in report), (rows, report)
-        for name in {r["region"] for r in report}:
-            ns, calls = (sum(r[field] for r in report if r["region"] == name) for field in ("wall_ns", "calls"))
-            drawn_ = [r for r in rows if r["region"] == name]
-            assert sum(r["calls"] for r in drawn_) <= calls, (name, drawn_)
-            assert all(r["calls"] > 1 for r in drawn_) or sum(r["to_ns"] - r["from_ns"] for r in drawn_ if r["calls"] == 1) <= ns
-        outer = [r for r in rows if not r["depth"]]
-        ns = sum(r["wall_ns"] for r in report if r["region"] == "request")
-        assert 0.9 * ns < sum(r["to_ns"] - r["from_ns"] for r in outer) < 1.1 * ns, (ns, outer)
-        assert len({r["tid"] for r in rows_of(s, "/api/spans?top=1")}) == 1
-        begin = min(r["from_ns"] for r in rows)
-        low, high = (begin + part * (max(r["to_ns"] for r in rows) - begin) // 4 for part in (1, 2))
-        assert not rows_of(s, f"/api/spans?from={2**64 - 1}ns") and rows_of(s, f"/api/spans?to={2**64 - 1}ns") == rows
-        part = rows_of(s, f"/api/spans?from={low}ns&to={high}ns")
-        assert part and all(low <= r["from_ns"] and r["to_ns"] <= high for r in part), (low, high, part)
 
 
 def bytes_read(pid):
@@ -413,15 +267,12 @@ def wait_for_silence(server):
 
 
 def first_asks(server):
-    """What the page asks first: each as the report prints it, without anything being read. Returns how much was."""
+    """What the page asks first, and a report that was made ahead, without anything being read. Returns how much was."""
     asks = json.loads(server.get("/api/session")[1])["arguments"]  # reads the begin of each trace
     read = bytes_read(server.p.pid)
-    for report in ("flat", "threads", "tree", "callers", "series", "lanes", "timeline"):
-        answer, text = server.get(f"/api/{report}?{urllib.parse.urlencode(asks[report])}")
-        assert answer.status == 200 and text, report
-        if report not in ("lanes", "timeline"):
-            options = (f"--{k}={v}" for k, v in asks[report].items())
-            assert text == printed(server.folder, f"--report={report}", *options), report
+    assert page_data(server)["nr_nodes"] > 1
+    text = server.get(f"/api/threads?{urllib.parse.urlencode(asks['threads'])}")[1]
+    assert text == printed(server.folder, "--report=threads", *(f"--{k}={v}" for k, v in asks["threads"].items())) != ""
     return bytes_read(server.p.pid) - read
 
 
@@ -431,16 +282,12 @@ def check_read_ahead(_):
     size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
     with Server(folder) as s:
         read = wait_for_silence(s)
-        assert read > 4 * size, (read, size)  # flat, annotate, lanes, series
+        assert read > 2 * size, (read, size)  # the page, threads, annotate
         assert first_asks(s) < size / 10, "read again"
         read = bytes_read(s.p.pid)  # with the begin of each trace, for the session
-        for report in ("flat", "tree", "threads"):
-            assert s.get(f"/api/{report}?top=3")[0].status == 200, report
+        assert s.get("/api/threads?top=3")[0].status == 200
         again = bytes_read(s.p.pid) - read
         assert again < size / 10, ("read again", again, size)
-        assert s.get("/api/lanes?top=3")[0].status == 200
-        again = bytes_read(s.p.pid) - read  # the begin of each trace
-        assert again < size, ("read again", again, size)
         assert s.get("/api/summary?top=3")[0].status == 200  # is not made ahead
     wanted = printed(folder, "--report=threads", "--top=3")
     with Server(folder) as s:  # who asks at once does not wait for what was not asked for, nor does the end
@@ -455,7 +302,7 @@ def check_counts_made_ahead(folder):
     size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session"))
     with Server(folder) as s:
         read = wait_for_silence(s)
-        assert s.get("/api/series")[1] == printed(folder, "--report=series")
+        assert {line["of"] for line in page_data(s)["series"]} >= {"cpu_clock", "memory_used"}
         assert bytes_read(s.p.pid) - read < size / 10, (size, bytes_read(s.p.pid) - read)
 
 
@@ -782,49 +629,43 @@ def check_counts_alone(folder):
         reports = json.loads(s.get("/api/session")[1])["reports"]
         assert "flat" not in reports and "summary" in reports, reports
         assert s.get("/api/summary")[1] == printed(folder, "--report=summary") != ""
-        for view in ("flat", "lanes", "timeline"):
-            answer, text = s.get(f"/api/{view}")
-            assert answer.status == 400 and "has counts only" in text and "output-format" not in text, text
+        answer, text = s.get("/api/flat")
+        assert answer.status == 400 and "has counts only" in text and "output-format" not in text, text
 
 
 def open_view(page, url):
-    """Returns when the view is drawn."""
+    """Returns when the view is drawn; anew, also where only what is behind # differs."""
+    page.load("about:blank")
     page.load(url)
     drawn(page)
 
 
 def drawn(page):
-    page.until("document.getElementById('main').getAttribute('aria-busy') === 'false' ||"
+    page.until("(!!window.cpuperf && document.getElementById('report').getAttribute('aria-busy') !== 'true') ||"
                " !document.getElementById('fault').hidden")
     page.settle()
 
 
+def tables_of(page):
+    return page.run("[...document.querySelectorAll('#report table')].map((t) => [[...t.querySelectorAll('th')].map((c) => c.textContent),"
+                    " ...[...t.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))])")
+
+
 def check_page_of_counts(folder):
-    """Totals as the summary has them, what is not measured as a line, and a course for each event."""
+    """Totals as the summary has them, and a course for each event."""
     if not browser.find():
         print("skip: page of counts: no chromium (scripts/deps test)")
         return
     run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e",
         "task_clock,misc:disk_read_bytes,misc:memory_used,instructions_retired", "-d0.2", "-n4", "--no-live")
     with Server(folder) as s, browser.Browser(1000, 900) as page:
-        totals = [r for r in rows_of(s, "/api/summary") if r.get("summary")]
-        measured = [r["label"] for r in totals if r["mean"] is not None]
+        measured = [r["label"] for r in rows_of(s, "/api/summary") if r.get("summary") and r["mean"] is not None]
         open_view(page, s.url)
-        table = page.run("[...document.querySelectorAll('section:first-child tbody tr')].map((r) => r.cells[0].textContent)")
-        assert table == measured and "memory_used" in table, (table, totals)
-        text = page.run("document.querySelector('main').textContent")
-        assert ("Not measured: instructions_retired" in text) == (len(measured) < len(totals)), text
-        open_view(page, f"{s.base}/?view=series")
-        drawn_ = page.run("[...document.querySelectorAll('section')].map((x) => [x.querySelector('h2').textContent,"
-                          " x.querySelectorAll('path').length, x.querySelector('path').getAttribute('d')])")
-        assert [name for name, _, _ in drawn_] == measured, (drawn_, measured)
-        things = {r["thing_name"] for r in rows_of(s, "/api/series") if r["label"] == "disk_read_bytes"}
-        assert all(nr == (min(5, len(things)) if name == "disk_read_bytes" else 1) for name, nr, _ in drawn_), drawn_
-        course = next(d for name, _, d in drawn_ if name == "memory_used")
-        values = [r["value"] for r in rows_of(s, "/api/series") if r["label"] == "memory_used"]
-        heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", course)]
-        assert len(heights) == len(values) == course.count("H") > 1, (course, values)
-        assert all(abs(y - 100 * (1 - v / max(values))) < 0.02 for y, v in zip(heights, values)), (heights, values)
+        rows = page.run("[...document.querySelectorAll('#rows li b')].map((e) => e.textContent)")
+        assert all(any(name in row for row in rows) for name in measured) and "memory_used" in measured, (rows, measured)
+        open_view(page, f"{s.base}/#view=summary")
+        (_, *shown), = tables_of(page)
+        assert [row[0] for row in shown] == measured, (shown, measured)
         assert not page.problems(), page.problems()
 
 
@@ -834,8 +675,6 @@ BYTES = {"peak", "live", "leaked", "unreachable", "allocated", "freed", "tempora
          "brief"}
 OF_TIME = {"thread_time", "wall_time", "cpu_time"}  # no events of the session
 NAMES_OF = {"pid", "tid", "holder_tid", "thread", "iteration", "rank"}  # numbers that filters take
-NAMED = {"Self": "self", "Total": "total", "Samples": "self_samples", "Amount": "self_count", "Function": "function", "Object": "object",
-         "Event": "label", "Thing": "thing", "Mean": "mean", "Deviation": "deviation", "Least": "min", "Most": "max"}
 TIMES = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}
 PREFIXES = dict(zip("kMGTPE", (1e3, 1e6, 1e9, 1e12, 1e15, 1e18)))
 
@@ -861,8 +700,6 @@ def unit_of(row, field, events, report):
     if field in PERCENTS or f"{field}_count" in row:  # the share that regions have under an event's name
         return ("pp" if field == "change" and row["was"] else "%"), 1
     if report in ("heap", "sizes", "lifetimes") and (field in BYTES or re.match("below|above", field)):
-        return "B", 1
-    if report == "memory" and not field.startswith("mappings"):
         return "B", 1
     if report == "locks" and field in ("time", "mean", "max"):
         return "ns", 1
@@ -901,66 +738,24 @@ def csv_rows(session, report, arguments, *options):
     return by_event
 
 
-def rows_are_csv(s, page, report, session, *options):
-    """What stands in the cells of a tab is what csv has."""
-    open_view(page, f"{s.base}/?view={report}")
-    facts = json.loads(s.get("/api/session")[1])
-    events = {e["label"]: e for e in facts["events"]}
-    tables = page.run("[...document.querySelectorAll('main table')].map((t) => [[...t.querySelectorAll('th')].map((c) => c.textContent),"
-                      " ...[...t.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))])")
-    wanted = csv_rows(session, report, facts["arguments"][report], *options)
-    if report == "summary":  # sums, which csv has not; the other table has those of things
-        totals = [r for r in rows_of(s, "/api/summary") if r.get("summary") and r["mean"] is not None]
-        wanted = {"": [{k: "" if v is None else f"{v:.9f}" if isinstance(v, float) else str(v) for k, v in r.items()} for r in totals]}
-        tables = tables[:1]
+def rows_are_csv(page, report, session, events, top, *options):
+    """What stands in the cells of a view is what csv has."""
+    wanted = csv_rows(session, report, {"top": top} if report != "summary" else {}, *options)
+    if report == "summary":  # sums, which csv has not
+        totals = [json.loads(line) for line in output(PRINT, "--quiet", session, "--report=summary", "--output-format=ndjson").splitlines()]
+        wanted = {"": [{k: "" if v is None else f"{v:.9f}" if isinstance(v, float) else str(v) for k, v in r.items()}
+                       for r in totals if r.get("summary") and r["mean"] is not None]}
     wanted = {event: rows for event, rows in wanted.items() if rows}
+    tables = tables_of(page)
     assert len(tables) == len(wanted), (report, tables, wanted)
     for (headings, *shown), rows in zip(tables, wanted.values()):
         assert len(shown) == min(200, len(rows)) and "?" not in "".join(headings), (report, headings, len(rows))
-        fields = [next((f for f in (NAMED.get(h), h, f"{h}_ns") if f in rows[0]), None) for h in headings]
-        assert all(f or h == "Total" for f, h in zip(fields, headings)), (report, headings, rows[0])
+        fields = [next((f for f in (h.replace(" ", "_"), h.replace(" ", "_") + "_ns") if f in rows[0]), None) for h in headings]
+        assert all(fields), (report, headings, rows[0])
         for cells, row in zip(shown, rows):
             for text, field in zip(cells, fields):
-                if field:
-                    compare_cell(text, row, field, events, report)
+                compare_cell(text, row, field, events, report)
         assert not page.problems(), page.problems()
-
-
-def courses_are_csv(s, page, session):
-    """Numbers of one unit are in a chart of their own, each line with its mean and its most; one number each in a table."""
-    open_view(page, f"{s.base}/?view=series")
-    charts = page.run("[...document.querySelectorAll('section:has(svg)')].map((x) => [x.querySelector('h2').textContent,"
-                      " [...x.querySelectorAll('.legend span')].map((e) => e.textContent),"
-                      " [...x.querySelectorAll('path:not(.over)')].map((p) => p.getBBox().width),"
-                      " x.querySelector('small').textContent])")
-    lines, spans, near = {}, {}, set()
-    for rows in csv_rows(session, "series", {}).values():
-        for r in rows:
-            if r["value"] and (r["cpu"] == "all" or r["kind"] == "samples"):
-                name = r["thing_name"] or ("all" if r["cpu"] == "all" else f"CPU {r['cpu']}")
-                lines.setdefault(f"{r['label']}, {r['unit']}", {}).setdefault(name, []).append(float(r["value"]))
-                spans.setdefault((f"{r['label']}, {r['unit']}", name), []).append(float(r["span_ns"] or 0))
-                if r["limit"] and float(r["value"]) >= 0.9 * float(r["limit"]):
-                    near.add(f"{r['label']}, {r['unit']}")
-    assert {heading for heading, *_, axis in charts if "all that is possible" in axis} == near, (charts, near)
-    once = {heading: of for heading, of in lines.items() if all(len(values) == 1 for values in of.values())}
-    assert [heading for heading, *_ in charts] == [x for x in lines if x not in once] and charts and once, (charts, lines)
-    table = page.run("[...document.querySelectorAll('main tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
-    wanted = [(heading, name, values[0]) for heading, of in once.items() for name, values in of.items()]
-    assert len(table) == len(wanted), (table, wanted)
-    for (label, name, mean), (heading, of, value) in zip(table, wanted):
-        unit = heading.rpartition(", ")[2]
-        number, rounded = number_of(mean, unit)
-        assert heading == f"{label}, {unit}" and of == (name or "all") and abs(number - value) <= rounded + 1e-6 * value, (table, wanted)
-    for heading, legend, widths, _ in charts:
-        assert len(legend) == len(widths) == len(lines[heading]) and all(w > 10 for w in widths), (heading, legend, widths)
-        for text in legend:
-            name, mean, most = re.fullmatch("(.*): mean (.*), most (.*)", text).groups()
-            values, unit = lines[heading][name], heading.rpartition(", ")[2]
-            weights = spans[heading, name] if all(spans[heading, name]) else [1] * len(values)
-            for shown, exact in ((mean, sum(map(operator.mul, values, weights)) / sum(weights)), (most, max(values))):
-                number, rounded = number_of(shown, unit)
-                assert abs(number - exact) <= rounded + 1e-6 * exact, (heading, text, values)
 
 
 def check_titles(_):
@@ -1013,123 +808,99 @@ def kept_counts(folder):
 KEPT = [kept_samples, lambda _: (recorded(waits=True), "session"), kept_heap, kept_locks, kept_regions, kept_counts,
         *(lambda _, name=name: (f"{SOURCE}/tests/data/sessions", name)
           for name in ("samples.cpsession", "tally.cpsession", "things.cpsession", "samples.perf.data"))]
-DRAWN = {"tree", "callers", "calls", "annotate", "lanes", "timeline", "spans", "series", "top-down"}  # no tables of their own
+SHOWN = {"threads", "waits", "regions", "heap", "sizes", "lifetimes", "latency", "functions", "diff", "hosts", "summary"}
 
 
 def check_cells(folder):
-    """Each tab that is a table, of each kind of session."""
+    """Each view that is a table, of each kind of session: served, and in a file."""
     if not browser.find():
         print("skip: cells: no chromium (scripts/deps test)")
         return
     for kept_ in stride(KEPT, 3):
         where, name, *options = kept_(folder)
+        output(PRINT, "--quiet=2", f"{where}/{name}", *options, "--output-format=html", f"--output-file={folder}/page.html")
         with Server(where, *options, session=name) as s, browser.Browser(1200, 900) as page:
             open_view(page, s.url)
-            for report in json.loads(s.get("/api/session")[1])["reports"]:
-                if report not in DRAWN:
-                    rows_are_csv(s, page, report, f"{where}/{name}", *(options if report == "diff" else ()))
+            facts = json.loads(s.get("/api/session")[1])
+            events = {e["label"]: e for e in facts["events"]}
+            for report in SHOWN.intersection(facts["reports"]):
+                for url, top in ((f"{s.base}/#view={report}", 2000), (f"file://{folder}/page.html#view={report}", 200)):
+                    open_view(page, url)
+                    rows_are_csv(page, report, f"{where}/{name}", events, top, *(options if report == "diff" else ()))
+        os.remove(f"{folder}/page.html")
         if where == folder:
             shutil.rmtree(f"{folder}/{name}")
 
 
+def shown_functions(page):
+    return {(r["name"], r["object"]): (r["self"][0], r["samples"][0]) for r in page.run("cpuperf.functions()")}
+
+
+def flat_of(folder, *options):
+    return {(r["function"], r["object"]): (r["self_count"], r["self_samples"])
+            for r in map(json.loads, printed(folder, "--report=flat", "--top=0", *options).splitlines())}
+
+
 def check_page(_):
-    """Clicks, keys, permalinks, at each width; nothing is wider than the window, and nothing is asked of others."""
+    """Filters, keys, links, at each width; nothing is wider than the window, and nothing is asked of others."""
     if not browser.find():
         print("skip: page: no chromium (scripts/deps test)")
         return
     folder = recorded()
-    rows = [json.loads(line) for line in printed(folder, "--report=flat").splitlines()]
+    threads = [json.loads(line) for line in printed(folder, "--report=threads").splitlines()]
     with served() as s, browser.Browser(1280, 900) as page:
         open_view(page, s.url)
         assert page.run("location.href") == f"{s.base}/", "the token leaves the address"
         assert page.run("document.cookie") == ""
-        assert page.run("[document.title, document.querySelector('h1').textContent]") == ["mix ms 700 2 — cpuperf", "mix ms 700 2"]
-        first = page.run("[...document.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
-        names = [r["function"] for r in rows][:len(first)]
-        assert [next(c for c in r if c in names) for r in first] == names, (first, names)
-        page.click_on("th a")  # by what they can be sorted, too
-        page.until("location.search.includes('order=total')")
-        drawn(page)
-        totals = [float(r["total"]) for r in csv_rows(f"{folder}/session", "flat", {"sort": "total"})["cpu_clock"]]
-        shown = page.run("[...document.querySelectorAll('tbody tr')].map((r) => parseFloat(r.cells[1].textContent))")
-        assert len(shown) > 2 and all(abs(x - y) < 0.06 for x, y in zip(shown, totals)), (shown, totals)
-        page.click_on("th a")
-        page.until("!location.search.includes('order=total')")
-        drawn(page)
-        page.click_on("tbody tr td.name a")
-        drawn(page)
-        assert "view=function" in page.run("location.search") and f"name={names[0]}" in page.run("location.search")
-        page.run("history.back()")
-        page.until("document.querySelector('main h2') && document.querySelector('main h2').textContent === 'cpu_clock'")
+        assert page.run("[document.title, document.querySelector('h1').textContent]") == ["mix ms 700 2 – cpuperf", "mix ms 700 2"]
+        assert shown_functions(page) == flat_of(folder)
         page.key("/")
-        assert page.run("document.activeElement.name") == "search"
-        page.type("work_")
-        page.key("Enter")
-        page.until(f"document.querySelectorAll('tbody tr').length === {sum('work_' in r['function'] for r in rows)}")
-        assert "search=work_" in page.run("location.search")
-        page.run("document.querySelector('[name=comm]').value = 'none'")
-        page.run("document.querySelector('#filters').requestSubmit()")
-        page.until("document.querySelectorAll('tbody tr').length === 0")
-        for view in ("view=function&name=run", "view=threads", "view=flat&pid=x"):
-            open_view(page, f"{s.base}/?{view}")
-            is_wrong = "pid=x" in view
-            assert page.run("document.getElementById('fault').hidden") != is_wrong, view
-            assert is_wrong or page.run("document.querySelectorAll('tbody tr').length") > 1, view
-            problems = page.problems()
-            assert is_wrong or not problems, (view, problems)
-            assert all(u.startswith(s.base) for u in page.requests()), page.requests()
-        open_view(page, f"{s.base}/?view=function&name=run")
-        text = page.run("document.querySelector('main').textContent")
-        assert "work_a" in text and "calls it" in text and "is called" in text, text
-        open_view(page, f"{s.base}/?view=function&name=work_a&object=mix")
-        text = page.run("document.querySelector('main').textContent")
-        assert "Instructions" in text and "Source lines" in text, text
-        tree = [json.loads(line) for line in printed(folder, "--report=tree", "--min-percent=0.05").splitlines()]
-        of_all = tree[0]["total_count"] / sum(r["total_count"] for r in tree if r["depth"] == 0)
-        for direction, sign in (("icicle", 1), ("flame", -1), ("callers", 1)):
-            open_view(page, f"{s.base}/?view=tree&direction={direction}&search=work_a")
-            boxes = page.run("[...document.querySelectorAll('.flame a')].map((a) => [a.textContent, a.offsetTop,"
-                             " a.getBoundingClientRect().width / a.parentElement.getBoundingClientRect().width,"
-                             " a.className])")
-            tops = {name: top for name, top, _, _ in boxes}
-            if direction == "callers":
-                assert boxes[0][:2] == ["work_a", 0] and boxes[1][:2] == ["run", 20], boxes
-                continue
-            assert boxes[0][0] == tree[0]["function"] and abs(boxes[0][2] - of_all) < 0.01, (boxes, tree[0])
-            assert sign * (tops["work_a"] - tops["run"]) > 0, boxes
-            assert {name for name, _, _, found in boxes if found} == {"work_a"}, boxes
-        open_view(page, f"{s.base}/?view=tree")
-        page.run("[...document.querySelectorAll('.flame a')].find((a) => a.textContent === 'work_b').click()")
-        page.until("document.querySelector('.flame a').textContent === 'work_b'")
-        assert page.run("document.querySelector('.flame a').style.width") == "100%"
+        assert page.run("document.activeElement.id") == "search"
+        page.type("cpu:0")
+        page.run("document.activeElement.id === 'search' && (window.isOld = true)")
+        page.key("Enter")  # other data are asked for
+        page.until("window.isOld === undefined && !!window.cpuperf")
+        drawn(page)
+        assert shown_functions(page) == flat_of(folder, "--cpu=0") != flat_of(folder)
+        assert page.run("document.getElementById('chips').textContent") == "cpu:0×"
+        assert page.run("document.querySelector('footer a').getAttribute('href')") == "/html?cpu=0"
+        page.run("window.isOld = true")
+        page.click_on("#chips button")
+        page.until("window.isOld === undefined && !!window.cpuperf")
+        drawn(page)
+        assert shown_functions(page) == flat_of(folder)
+        tid = threads[-1]["tid"]
+        page.click_on("#views button:nth-child(2)")
+        drawn(page)
+        (headings, *rows), = tables_of(page)
+        assert [int(r[headings.index("tid")]) for r in rows] == [r["tid"] for r in threads], rows
+        page.run(f"[...document.querySelectorAll('#report td.name button')].find((b) => b.textContent === '{tid}').click()")
+        page.until("document.querySelectorAll('#report tbody tr').length === 1")  # of this thread is all then
+        assert page.run("document.getElementById('search').value") == f"tid:{tid}"
+        page.search(f"tid:{tid} 200ms..500ms")
+        drawn(page)
+        span = [f"--{which}={page.run(f'document.getElementById({chr(34)}{which}{chr(34)}).value')}" for which in ("from", "to")]
+        some = [json.loads(line) for line in printed(folder, "--report=threads", f"--tid={tid}", *span).splitlines()]
+        (headings, *rows), = tables_of(page)
+        assert [int(r[headings.index("self samples")].replace(",", "")) for r in rows] == [r["self_samples"] for r in some], (rows, some)
         link = page.run("location.href")
+        page.click_on("#views button:nth-child(1)")
+        assert shown_functions(page) == flat_of(folder, f"--tid={tid}", *span)
         open_view(page, link)
-        assert page.run("document.querySelector('.flame a').textContent") == "work_b", "a zoom is a link"
-        open_view(page, f"{s.base}/?view=timeline&search=work_b")
-        assert page.run("[...document.querySelectorAll('.flame a.found')].every((a) => a.textContent === 'work_b')")
-        page.run("document.querySelector('.flame a.found').click()")
-        page.until("location.search.includes('from=')")
-        drawn(page)
-        span = page.run("location.search")
-        assert re.search(r"from=\d+ns", span) and re.search(r"to=\d+ns", span) and "view=timeline" in span, span
-        assert page.run("document.querySelectorAll('.flame a.found').length") > 0, "its time has it"
-        page.run("[...document.querySelectorAll('main a')].find((a) => a.textContent === 'All time').click()")
-        page.until("!location.search.includes('from=')")
-        drawn(page)
-        courses_are_csv(s, page, f"{folder}/session")
-        open_view(page, f"{s.base}/?view=lanes")
-        assert page.run("document.querySelectorAll('.lanes svg rect.state-1').length") > 10
-        open_view(page, f"{s.base}/?view=threads")
-        counted = page.run("[...document.querySelectorAll('th')].findIndex((th) => th.textContent === 'self_count')")
-        assert page.run(f"document.querySelector('tbody tr').cells[{counted}].textContent").endswith("s"), "a count has its unit"
-        reports = json.loads(s.get("/api/session")[1])["reports"]
-        for width, report in stride(itertools.product((485, 700, 1000, 1600), reports), 5):
+        assert tables_of(page) == [[headings, *rows]], "a view is a link"
+        open_view(page, f"{s.base}/#view=sandwich&function=start_thread")
+        assert page.run("document.getElementById('pick').value") == "start_thread"
+        open_view(page, f"{s.base}/#search=iteration:99&view=threads")
+        assert page.run("document.getElementById('report').textContent").endswith("Nothing was sampled or counted here.")
+        open_view(page, f"{s.base}/#search=cpu:x")
+        assert page.run("document.querySelectorAll('#chips .wrong').length") == 1 and not page.problems()
+        assert all(u.startswith(s.base) for u in page.requests()), page.requests()
+        for width, view in stride(itertools.product((485, 700, 1000, 1600), ("flame", "order", "sandwich", "threads", "summary")), 5):
             page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-            open_view(page, f"{s.base}/?view={report}")
-            assert page.run("document.documentElement.scrollWidth") <= width, (width, report)
-            assert page.run("document.getElementById('fault').hidden"), (report, page.run(
-                "document.getElementById('fault').textContent"))
-            assert not page.problems(), (report, page.problems())
+            open_view(page, f"{s.base}/#view={view}")
+            assert page.run("document.documentElement.scrollWidth") <= width, (width, view)
+            assert page.run("document.getElementById('fault').hidden"), (view, page.run("document.getElementById('fault').textContent"))
+            assert not page.problems(), (view, page.problems())
 
 
 with tempfile.TemporaryDirectory(prefix="cpuperf-test.") as SHARED, contextlib.ExitStack() as SERVERS:

@@ -170,18 +170,21 @@ def check_browser(folder):
     with browser.Browser() as b:
         b.open(path)
         assert b.problems() == [], b.problems()
-        options = b.run("[...document.getElementById('region').options].map((o) => o.textContent.trim())")
+        paths = b.run("cpuperf.values().region.map(([path]) => path)")
         # in the last one nothing is done: beside others a sample may still fall into it
-        names = ["All regions", "Outside of regions", "request", "parse"]
-        assert options in (names, [*names, "open"]), options
-        for which, wanted in (("2", "request > parse"), ("1", "request"), ("", None)):
-            b.run(f"(() => {{ const e = document.getElementById('region'); e.value = '{which}';"
-                  "e.dispatchEvent(new Event('change', {bubbles: true})); })()")
-            b.settle()
+        assert [p for p in paths if p != "open"] == ["request", "request > parse", "-"], paths
+        all_ = b.run("cpuperf.page.model.allSamples()")
+        for which, wanted in (('"request > parse"', "request > parse"), ("parse", "parse"), ("request", "request"), ("", None)):
+            b.search(which and f"region:{which}")
             options = [f"--region={wanted}"] if wanted else []
             want = sum(int(r["self_samples"]) for r in table(folder, "--report=flat", "--top=0", *options)
                        if r["event"] == "cpu_clock")
             assert b.run("cpuperf.page.model.allSamples()") == want, (which, want)
+        b.search("region:*")
+        within = b.run("cpuperf.page.model.allSamples()")
+        b.search("region:-")
+        assert within > 0 and b.run("cpuperf.page.model.allSamples()") == all_ - within
+        b.search("")
         x, y, width, _ = b.box_in("#time", "#axis")
         track, levels = next(slices(data))
         begin, end = levels[0][0][:2]

@@ -151,7 +151,7 @@ class TimeView {
 		this.isWaiting = true;
 		requestAnimationFrame(() => {
 			let y = 0;
-			const highest = this.model.laneSlices.reduce((max, of) => highOf(of, max), 0) || 1;
+			const highest = this.highest;
 
 			this.isWaiting = false;
 			this.colors = this.page.colors;
@@ -175,6 +175,14 @@ class TimeView {
 		});
 	}
 
+	/* Of all lanes the most; of threads with states all that there can be. */
+	get highest() {
+		const most = this.model.laneSlices.reduce((max, of) => highOf(of, max), 0) || 1;
+		const isTime = this.model.laneStates.length && this.data.lanes.what === 'thread' && this.model.unit === 'ns';
+
+		return isTime ? this.data.slice_ns / (this.data.events[this.model.event].scale || 1) : most;
+	}
+
 	drawLine(x, y, width, color) {
 		this.context.fillStyle = color;
 		this.context.fillRect(x, y, width, 1);
@@ -193,22 +201,40 @@ class TimeView {
 
 	/* All by the same scale, so that they compare. */
 	drawLane(lane, highest, y, height) {
-		this.drawBars(this.model.laneSlices[lane], highest, y, height, this.colors.bars);
+		const states = this.model.laneStates[lane];
+
+		if (states)
+			this.drawStates(states, highest, y, height);
+		else
+			this.drawBars(this.model.laneSlices[lane], highest, y, height, this.colors.bars);
 		if (this.part)
 			this.drawBars(this.part.lanes[lane], highest, y, height, this.colors.accent);
 	}
 
-	drawBars(values, high, y, height, color) {
+	/* below: what stands under each bar, or null. */
+	drawBars(values, high, y, height, color, below = null) {
 		const { context: c } = this;
 		const room = height - 8;
 
 		c.fillStyle = color;
 		values.forEach((value, i) => {
-			const size = value / high * room;
+			const size = Math.min(1, value / high) * room;
 			const left = this.xOf(i), width = this.xOf(i + 1) - left;
 
 			if (size > 0)
-				c.fillRect(left, y + height - 1 - size, Math.max(width - (width > 4 ? 1 : 0), 0.6), size);
+				c.fillRect(left, y + height - 1 - size - (below ? below[i] / high * room : 0), Math.max(width - (width > 4 ? 1 : 0), 0.6), size);
+		});
+	}
+
+	/* One upon the other. */
+	drawStates(states, high, y, height) {
+		const below = new Float64Array(this.data.nr_slices);
+
+		states.forEach((values, i) => {
+			if (!values.some((x) => x > 0))
+				return;
+			this.drawBars(values, high, y, height, this.colors.of({ hue: STATE_HUES[i] }, 0), below);
+			values.forEach((value, slice) => { below[slice] += value; });
 		});
 	}
 

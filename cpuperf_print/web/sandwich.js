@@ -44,8 +44,6 @@ class SandwichView {
 		this.page = page;
 		this.model = page.model;
 		this.of = null;
-		this.at = -1; /* of the matches */
-		this.matches = [];
 	}
 
 	/* Once the page has its graph. */
@@ -73,7 +71,7 @@ class SandwichView {
 
 		this.of = first ? first.of : of;
 		byId('pick').value = this.of === null ? '' : this.model.data.functions[this.of].name;
-		this.closePicks();
+		this.picker.close();
 		this.rebuild();
 	}
 
@@ -126,11 +124,12 @@ class SandwichView {
 			...callees.map((call) => line(call, 'is called')));
 	}
 
-	/* Source lines and instructions, if the page has them: of all the time and of all threads. */
+	/* Source lines and instructions, if they are known: of all the time and of all threads. */
 	showCode() {
 		const { data, event } = this.model;
 		const { name, object } = data.functions[this.of];
-		const found = (data.code || []).find((c) => c.event === event && c.function === name && c.object === data.objects[object]);
+		const is = (c) => c.function === name && c.object === data.objects[object];
+		const found = (data.code || []).find((c) => c.event === event && is(c));
 		const hint = (text) => element('p', text, 'hint');
 
 		byId('code').replaceChildren(...found ? codeSections(found)
@@ -138,6 +137,20 @@ class SandwichView {
 				: !data.code_functions ? 'This page has no code of functions.'
 					: `This page has the code of the ${plural(data.code_functions, 'function')} with the most samples of their own; ${
 						'cpuperf_print --report=annotate --function= has that of any.'}`)]);
+		if (!found && this.page.source.isAsked && data.objects[object])
+			this.askCode(name, is, data.events[event].label);
+	}
+
+	/* Of any function a server knows its code. */
+	async askCode(name, is, label) {
+		const { of } = this;
+		const { rows } = await this.page.source.ask('annotate', new URLSearchParams({ function: exactly(name) })).catch(() => ({ rows: [] }));
+		const own = rows.filter((row) => row.event === label && is(row));
+		const linesOf = (kind) => own.filter((row) => row.kind === kind);
+
+		if (this.of === of && own.length)
+			byId('code').replaceChildren(...codeSections({ lines: linesOf('line'), instructions: linesOf('instruction'),
+				samples: linesOf('instruction').reduce((sum, row) => sum + row.self_samples, 0), missing: 'the file was not found' }));
 	}
 
 	nodesOfFunction() {
@@ -176,75 +189,24 @@ class SandwichView {
 		return row;
 	}
 
-	/* --- the choice of a function --- */
-
 	listen() {
-		const pick = byId('pick');
-
-		pick.addEventListener('input', () => this.showPicks());
-		pick.addEventListener('focus', () => pick.select());
-		pick.addEventListener('keydown', (event) => this.key(event));
-		pick.addEventListener('blur', () => this.closePicks());
-		byId('picks').addEventListener('pointerdown', (event) => {
-			const item = event.target.closest('li');
-
-			event.preventDefault(); /* the focus stays */
-			if (item)
-				this.page.showSandwich(Number(item.dataset.of));
-		});
-	}
-
-	showPicks() {
-		const wanted = byId('pick').value.trim().toLowerCase();
 		const { functions, objects } = this.model.data;
 
-		this.matches = this.model.functions().filter((row) => functions[row.of].name.toLowerCase().includes(wanted))
-			.sort((a, b) => b.total[0] - a.total[0]).slice(0, PICKS);
-		this.at = this.matches.length ? 0 : -1;
-		byId('picks').replaceChildren(...this.matches.map((row, i) => {
-			const item = element('li');
-
-			item.id = `pick-${i}`;
-			item.role = 'option';
-			item.dataset.of = row.of;
-			item.append(element('b', functions[row.of].name),
-				element('span', ` ${percent(this.model.share(row.total[0]))} ${objects[functions[row.of].object]}`));
-			return item;
-		}));
-		byId('picks').hidden = false;
-		if (!this.matches.length)
-			byId('picks').replaceChildren(element('li', 'No such function in the selected samples.'));
-		this.showMarked();
+		this.picker = new Picker(byId('pick'), byId('picks'), {
+			isMarked: true, nothing: 'No such function in the selected samples.',
+			itemsOf: (text) => this.model.functions().filter((row) => functions[row.of].name.toLowerCase().includes(text.trim().toLowerCase()))
+				.sort((a, b) => b.total[0] - a.total[0]).slice(0, PICKS).map((row) => ({ of: row.of, name: functions[row.of].name,
+					about: `${percent(this.model.share(row.total[0]))} ${objects[functions[row.of].object]}` })),
+			pick: (item) => this.page.showSandwich(item.of) });
+		byId('pick').addEventListener('focus', () => byId('pick').select());
 	}
+}
 
-	showMarked() {
-		byId('picks').querySelectorAll('li').forEach((item, i) => item.setAttribute('aria-selected', String(i === this.at)));
-		byId('pick').setAttribute('aria-expanded', String(!byId('picks').hidden));
-		byId('pick').setAttribute('aria-activedescendant', this.at >= 0 ? `pick-${this.at}` : '');
-	}
+/* A pattern that matches this name alone: without one of its characters it would match parts. */
+function exactly(name) {
+	const pattern = name.replace(/[*?[]/g, '[$&]').replace(/\\/g, '\\\\');
 
-	closePicks() {
-		byId('picks').hidden = true;
-		this.at = -1;
-		this.showMarked();
-	}
-
-	key(event) {
-		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-
-		if (step && !byId('picks').hidden)
-			this.at = Math.max(0, Math.min(this.matches.length - 1, this.at + step));
-		else if (step)
-			this.showPicks();
-		else if (event.key === 'Enter' && this.at >= 0)
-			this.page.showSandwich(this.matches[this.at].of);
-		else if (event.key === 'Escape' && !byId('picks').hidden)
-			this.closePicks();
-		else
-			return;
-		event.preventDefault();
-		this.showMarked();
-	}
+	return /^[!^\]\\]/.test(pattern) || /\[/.test(pattern) ? pattern : `[${pattern[0]}]${pattern.slice(1)}`;
 }
 
 function withHalf(share, half) {

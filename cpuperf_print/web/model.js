@@ -16,6 +16,8 @@ class Model {
 		this.fit();
 		this.slices = data.sides.map(() => new Float64Array(data.nr_slices));
 		this.laneSlices = data.lanes.names.map(() => new Float64Array(data.nr_slices)); /* now */
+		/* the same by state, where threads have some; in the order of STATES */
+		this.laneStates = data.stateFunctions.size ? data.lanes.names.map(() => STATES.map(() => new Float64Array(data.nr_slices))) : [];
 		this.add();
 	}
 
@@ -77,25 +79,34 @@ class Model {
 	movedOf(event) {
 		const { data } = this, { cells, groups, threads } = data;
 		const sliceNs = data.slice_ns / (data.events[event].scale || 1);
-		const lists = new Map(), moved = new Map();
+		const full = new Set(), lists = new Map(), moved = new Map();
+		const sums = new Map();
+		/* -1: of several threads */
+		const keys = Int32Array.from(groups.thread, (thread, group) => {
+			const { pid, tid } = threads[thread];
 
-		for (let i = 0; i < cells.nr; i++) {
-			const group = cells.group[i], { pid, tid } = threads[groups.thread[group]];
-			const key = groups.thread[group] * this.nrSides + groups.side[group];
+			return groups.event[group] !== event || !tid || pid >= SEVERAL || tid >= SEVERAL ? -1
+				: thread * this.nrSides + groups.side[group];
+		});
 
-			if (groups.event[group] !== event || !tid || pid >= SEVERAL || tid >= SEVERAL)
+		keys.forEach((key) => key >= 0 && !sums.has(key) && sums.set(key, new Float64Array(data.nr_slices)));
+
+		const sumOf = Array.from(keys, (key) => sums.get(key));
+
+		for (let i = 0; i < cells.nr; i++)
+			if (sumOf[cells.group[i]])
+				sumOf[cells.group[i]][cells.slice[i]] += cells.weight[i];
+		sums.forEach((sum, key) => sum.some((x) => x > OVERFULL * sliceNs) && full.add(key));
+		for (let i = 0; full.size && i < cells.nr; i++) {
+			const key = keys[cells.group[i]];
+
+			if (!full.has(key))
 				continue;
 			if (!lists.has(key))
 				lists.set(key, []);
 			lists.get(key).push(i);
 		}
 		for (const list of lists.values()) {
-			const sums = new Float64Array(data.nr_slices);
-
-			list.forEach((i) => { sums[cells.slice[i]] += cells.weight[i]; });
-			if (!sums.some((sum) => sum > OVERFULL * sliceNs))
-				continue;
-
 			const items = list.map((i) => ({ cell: i, slice: cells.slice[i], samples: cells.samples[i], weight: cells.weight[i] }));
 
 			list.forEach((i) => moved.set(i, []));
@@ -114,7 +125,7 @@ class Model {
 	/* Adds a cell to the slices that its time was in. */
 	addInTime(slices, i) {
 		const { cells } = this.data;
-		const parts = this.moved.get(i);
+		const parts = this.moved.size && this.moved.get(i);
 
 		if (!parts)
 			slices[cells.slice[i]] += cells.weight[i];
@@ -131,6 +142,16 @@ class Model {
 		this.moved = this.data.events.length && this.unit === 'ns' ? this.movedOf(this.event) : new Map();
 	}
 
+	/* What threads do: [function, weight] of each state, in the order of STATES. */
+	states() {
+		const { functions, stateOf } = this.data;
+		const weights = new Map();
+
+		this.self[0].forEach((weight, i) => weight && functions[stateOf[i]] &&
+			weights.set(stateOf[i], (weights.get(stateOf[i]) || 0) + weight));
+		return [...weights].sort((a, b) => STATES.indexOf(functions[a[0]].name) - STATES.indexOf(functions[b[0]].name));
+	}
+
 	/* Call after each change of the selection. */
 	add() {
 		const { cells, groups, lanes, tree } = this.data;
@@ -139,26 +160,38 @@ class Model {
 		this.findMoved();
 		this.ofFunctions = null;
 		this.whole = this.data.sides.map(() => null);
-		for (const list of [this.self, this.selfSamples, this.slices, this.laneSlices])
+		for (const list of [this.self, this.selfSamples, this.slices, this.laneSlices, ...this.laneStates])
 			list.forEach((numbers) => numbers.fill(0));
+
+		/* once for each cell: of a million samples that is most of what a click takes */
+		const { isWanted, first, end } = this;
+		const laneOf = Int32Array.from(groups.thread, (thread, group) => (groups.side[group] === 0 ? lanes.of[thread] : -1));
+		const hasMoved = this.moved.size > 0;
+		const stateAt = this.laneStates.length ? Int32Array.from(this.data.stateOf,
+			(of) => (this.data.functions[of] ? STATES.indexOf(this.data.functions[of].name) : -1)) : [];
+
 		for (let i = 0; i < cells.nr; i++) {
 			const group = cells.group[i];
 
-			if (!this.isWanted[group])
+			if (!isWanted[group])
 				continue;
 
-			const side = groups.side[group];
-			const slice = cells.slice[i];
+			const side = groups.side[group], slice = cells.slice[i], weight = cells.weight[i], lane = laneOf[group];
 
-			this.addInTime(this.slices[side], i);
-
-			const lane = lanes.of[groups.thread[group]];
-
-			if (side === 0 && lane >= 0)
-				this.addInTime(this.laneSlices[lane], i);
-			if (slice < this.first || slice >= this.end)
+			if (hasMoved) {
+				this.addInTime(this.slices[side], i);
+				if (lane >= 0)
+					this.addInTime(this.laneSlices[lane], i);
+			} else {
+				this.slices[side][slice] += weight;
+				if (lane >= 0)
+					this.laneSlices[lane][slice] += weight;
+			}
+			if (lane >= 0 && stateAt[cells.node[i]] >= 0)
+				this.addInTime(this.laneStates[lane][stateAt[cells.node[i]]], i);
+			if (slice < first || slice >= end)
 				continue;
-			this.self[side][cells.node[i]] += cells.weight[i];
+			this.self[side][cells.node[i]] += weight;
 			this.selfSamples[side][cells.node[i]] += cells.samples[i];
 		}
 		for (let side = 0; side < this.nrSides; side++) {

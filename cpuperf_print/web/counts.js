@@ -232,14 +232,14 @@ function showCounts(data) {
 	}));
 }
 
-/* A table that is sorted by a click on a heading. columns: name, about, isText, of: (row) => key,
- * cell: (row) => the cell. */
+/* A table that is sorted by a click on a heading; by: -1: in the order of its rows. columns: name, about, isText, of: (row) => key,
+ * cell: (row, table) => the cell. */
 class SortedTable {
 	constructor(table, columns, by) {
 		this.table = table;
 		this.columns = columns;
 		this.by = by;
-		this.isDown = !columns[by].isText;
+		this.isDown = by >= 0 && !columns[by].isText;
 		this.rows = [];
 		this.nrShown = Infinity;
 		this.headers = columns.map((column, i) => {
@@ -256,6 +256,10 @@ class SortedTable {
 		table.querySelector('thead tr').replaceChildren(...this.headers);
 	}
 
+	classOf(row) {
+		return row.className;
+	}
+
 	sortBy(i) {
 		this.isDown = this.by === i ? !this.isDown : !this.columns[i].isText;
 		this.by = i;
@@ -263,7 +267,7 @@ class SortedTable {
 	}
 
 	sorted() {
-		const { of } = this.columns[this.by];
+		const of = this.by < 0 ? () => 0 : this.columns[this.by].of;
 		const order = this.isDown ? -1 : 1;
 
 		return this.rows.map((row, i) => ({ row, i, key: of(row) })).sort((a, b) =>
@@ -278,9 +282,9 @@ class SortedTable {
 				cell.removeAttribute('aria-sort');
 		});
 		this.table.querySelector('tbody').replaceChildren(...this.sorted().slice(0, this.nrShown).map((row) => {
-			const line = element('tr', undefined, row.className);
+			const line = element('tr', undefined, this.classOf(row));
 
-			line.append(...this.columns.map((column) => column.cell(row)));
+			line.append(...this.columns.map((column) => column.cell(row, this)));
 			return line;
 		}));
 	}

@@ -2,7 +2,6 @@
  * The page: state shared by its parts, and updates after a selection.
  */
 const MAX_TASKS = 400;
-const WARNINGS_AT_FIRST = 1;
 const LEGEND_NAMES = 8;
 const MOST_OF_ONE = 0.97; /* a process with more is nearly all */
 const FEW_PROCESSES = 8;
@@ -71,8 +70,10 @@ function rgbOf(hex) {
 }
 
 class Page {
-	constructor(data) {
+	constructor(data, source) {
 		this.data = data;
+		this.source = source;
+		this.query = parseQuery(searched());
 		this.model = new Model(data);
 		this.colors = new Colors();
 		this.font = `12px ${getComputedStyle(document.body).fontFamily}`;
@@ -83,6 +84,7 @@ class Page {
 		this.showHeader();
 		this.makeChoices();
 		this.chooseProcesses();
+		this.reports = new ReportView(this);
 		this.graph = new GraphView(this, { canvas: byId('graph'), scroll: byId('scroll'), content: byId('content') }, 'flame');
 		this.sandwich = new SandwichView(this);
 		this.sandwich.begin();
@@ -96,6 +98,7 @@ class Page {
 		this.table = new TableView(this);
 		this.graph.showRoot();
 		this.showLegend();
+		this.showAnswer();
 		this.showSpan();
 		this.say(this.graph.focused);
 		this.listen();
@@ -113,26 +116,29 @@ class Page {
 		byId('title').textContent = byId('title').title = data.title;
 		byId('subtitle').textContent = data.subtitle;
 		byId('tool').textContent = data.tool;
-		list('warnings', data.warnings.slice(0, WARNINGS_AT_FIRST));
-		this.foldWarnings(data.warnings.slice(WARNINGS_AT_FIRST));
+		this.showWarnings([]);
 		list('notes', data.notes);
 		byId('facts').replaceChildren(...data.facts.flatMap(([name, value]) =>
 			[element('dt', name), element('dd', value)]));
 	}
 
-	/* The graph should be in sight. */
-	foldWarnings(texts) {
-		const item = element('li');
-		const fold = element('details');
-		const list = element('ul');
+	/* What must be known of the numbers; more: of those that were asked for. */
+	showWarnings(more) {
+		const all = [...new Set([...this.data.warnings, ...more])];
 
-		if (!texts.length)
-			return;
-		list.append(...texts.map((text) => element('li', text)));
-		fold.append(element('summary', `${texts.length} more`), list);
-		item.className = 'folded';
-		item.append(fold);
-		byId('warnings').append(item);
+		byId('warned').hidden = !all.length;
+		byId('warned').querySelector('summary').textContent = plural(all.length, 'warning');
+		byId('warnings').replaceChildren(...all.map((text) => element('li', text)));
+	}
+
+	async showNotes() {
+		if (this.source.isAsked)
+			this.showWarnings(await this.source.notes().catch(() => []));
+	}
+
+	fault(text) {
+		byId('fault').textContent = text;
+		byId('fault').hidden = !text;
 	}
 
 	makeChoices() {
@@ -148,41 +154,146 @@ class Page {
 		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0)) &&
 			data.functions.some((f) => f.name !== '[no address]'); /* a clock that only paces readings */
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span', 'keys', 'axis-help'])
-			byId(id).hidden = !this.hasSamples;
+			byId(id).hidden = !this.hasSamples && (id !== 'toolbar' || !this.query.filters.length);
 		byId('over-time').hidden = !this.hasSamples && data.series.every((line) => isOnce(data, line));
 		document.body.classList.toggle('counts', !this.hasSamples);
-		this.makeTasks();
-		this.makeRegions();
+		this.picker = new Picker(byId('search'), byId('completions'), {
+			itemsOf: (text) => completionsOf(text, this.values), pick: (item) => this.pick(item) });
 	}
 
-	/* Lists processes, the heaviest first, and the threads of those with several. */
-	makeTasks() {
-		const tasks = tasksOf(this.data);
-		const who = byId('who');
+	/* What the search line can name, by field: [value, what is said of it], the heaviest first. */
+	get values() {
+		const { data, model } = this;
 
-		who.replaceChildren(choice('', this.data.hosts.length ? 'All hosts and processes' : 'All processes'));
-		this.tasks = new Map();
-		for (const task of [...hostsOf(this.data), ...tasks.slice(0, MAX_TASKS)]) {
-			const value = `${this.tasks.size}`;
+		this.known = this.known || { ...valuesOf(data), ...this.source.isAsked ? { cpu: [], iteration: [], 'tree-of': [] } : {} };
+		return { ...this.known, '': [...model.functions()].sort((a, b) => b.total[0] - a.total[0])
+			.map(({ of, total }) => [data.functions[of].name, percent(model.share(total[0]))]) };
+	}
 
-			this.tasks.set(value, task.isWanted);
-			who.append(choice(value, task.name));
+	/* A completion: a filter, or the name of a function. */
+	pick({ text }) {
+		byId('search').value = text;
+		if (text.endsWith(':'))
+			this.picker.open();
+		else
+			this.picker.close();
+		this.setQuery(text);
+	}
+
+	/* --- what is selected --- */
+
+	/* With another word in place of one. */
+	changeQuery(word, by) {
+		this.setQuery(replaced(this.query.text, word, by));
+	}
+
+	/* Other words. */
+	search(words) {
+		this.setQuery([...this.query.filters.map((f) => f.text), this.query.spanText, words].filter((x) => x).join(' '));
+	}
+
+	get isUnfiltered() {
+		return this.query.filters.length === 0 && this.model.isAllTime;
+	}
+
+	/* What a report is asked with. */
+	arguments(report) {
+		const { model } = this;
+		const args = argumentsOf(this.query, model.isAllTime ? null : [this.timeOf(model.first), this.timeOf(model.end)]);
+
+		Object.entries((this.source.facts.arguments || {})[report] || {}).forEach(([name, value]) => args.set(name, value));
+		return args;
+	}
+
+	/* Slices; all of them without a span. */
+	slicesOf(span) {
+		const { start_ns, slice_ns, nr_slices } = this.data;
+		const within = (slice) => Math.max(0, Math.min(nr_slices, slice));
+		const first = span ? within(Math.floor((span[0] - start_ns) / slice_ns + 1e-9)) : 0;
+		const end = span ? within(Math.ceil((span[1] - start_ns) / slice_ns - 1e-9)) : nr_slices;
+
+		return end > first ? [first, end] : [0, nr_slices];
+	}
+
+	/* Selects what the search line says. */
+	setQuery(text) {
+		const { model } = this;
+		const before = this.query;
+		const filtersOf = (query) => query.filters.map((f) => f.text).join(' ');
+
+		this.query = parseQuery(text);
+		if (this.asksElse(this.query, before)) {
+			this.askAnew();
+			return;
 		}
-		who.hidden = tasks.length < 2;
-		who.parentElement.hidden = who.hidden;
+		if (byId('search').value.trim() !== text.trim())
+			byId('search').value = text;
+		this.found = this.matches(this.query.words);
+		this.showChips();
+		if (filtersOf(before) === filtersOf(this.query) && before.spanText === this.query.spanText) {
+			this.showFound();
+			this.writeAddress();
+			this.reports.show(this.reports.shown);
+			return;
+		}
+		this.select();
+		[model.first, model.end] = this.slicesOf(this.query.span);
+		this.graph.isFound = this.found;
+		this.update();
+		this.sayFound();
 	}
 
-	/* Lists regions as a tree, each after the one around it, where samples were taken in them. */
-	makeRegions() {
-		const { regions } = this.data;
-		const list = regionsWithSamples(this.data);
-		const select = byId('region');
-
-		select.replaceChildren(choice('', 'All regions'), choice('0', 'Outside of regions'),
-			...list.slice(0, MAX_TASKS).map((i) =>
-				choice(i, `${'\u2003'.repeat(regions[i].depth)}${regions[i].name}`)));
-		select.parentElement.hidden = list.length === 0;
+	/* Whether the server must make other data than those of the filters of before. */
+	asksElse(query, before = this.query) {
+		return this.source.isAsked && String(argumentsOf(query, null, true)) !== String(argumentsOf(before, null, true));
 	}
+
+	/* Threads and regions. */
+	select() {
+		const threads = threadsWanted(this.query, this.data), regions = regionsWanted(this.query, this.data);
+
+		this.model.who = (t, number) => threads[number];
+		this.model.within = (i) => regions[i];
+	}
+
+	/* The server makes other data: of these filters. */
+	askAnew() {
+		const args = new URLSearchParams(location.hash.slice(1));
+
+		args.set('search', this.query.text);
+		history.pushState(null, '', `#${args}`);
+		location.reload();
+	}
+
+	showChips() {
+		const chipOf = (text, fault) => {
+			const item = element('li', text, fault ? 'wrong' : '');
+			const button = element('button', '×');
+
+			button.type = 'button';
+			button.setAttribute('aria-label', `Remove ${text}`);
+			button.addEventListener('click', () => this.changeQuery(text, ''));
+			item.title = fault || 'Selected';
+			item.append(button);
+			return item;
+		};
+		const faultOf = ({ field, fault }) => fault || (FIELDS[field].isAsked && !this.source.isAsked
+			? `not in this file: cpuperf_print --serve, or --${field}= when it is made` : '');
+
+		byId('chips').replaceChildren(...this.query.filters.map((f) => chipOf(f.text, faultOf(f))),
+			...this.query.span ? [chipOf(this.query.spanText, '')] : []);
+		byId('chips').hidden = !byId('chips').children.length;
+	}
+
+	/* A filter that is being written is no filter yet. */
+	typed(text) {
+		const last = /\S*$/.exec(text)[0];
+
+		if (!spanOf(last) && !(/^([a-z-]+):/.exec(last)?.[1] in FIELDS))
+			this.setQuery(text);
+	}
+
+	/* --- processes --- */
 
 	/* A frame for each process where there are several, unless nearly all is of one: by name if they are many. */
 	chooseProcesses() {
@@ -217,7 +328,8 @@ class Page {
 		this.graph.giveHues();
 		this.graph.rebuild();
 		this.graph.showRoot();
-		this.search(byId('search').value);
+		this.found = this.matches(this.query.words);
+		this.showFound();
 		this.sandwich.choose(this.sandwich.of);
 		this.updateText();
 		this.zoomChanged();
@@ -231,6 +343,7 @@ class Page {
 		document.querySelector(`#modes input[value=${mode}]`).checked = true;
 		this.mode = mode;
 		byId('plain').hidden = isSandwich;
+		document.querySelector('main').classList.toggle('is-wide', isSandwich);
 		byId('sandwich').hidden = !isSandwich;
 		byId('thread').parentElement.hidden = !isOrder;
 		byId('order-help').hidden = !isOrder;
@@ -244,7 +357,16 @@ class Page {
 		this.showOrderHelp();
 	}
 
+	/* A report, or the samples. */
+	setReport(name) {
+		this.reports.show(name);
+		this.writeAddress(true);
+		if (!this.reports.shown)
+			this.resize();
+	}
+
 	showSandwich(of) {
+		this.reports.show('');
 		this.sandwich.of = of;
 		this.setMode('sandwich');
 		this.writeAddress(true);
@@ -286,20 +408,16 @@ class Page {
 		const f = this.mode === 'sandwich' && this.sandwich.of !== null ? data.functions[this.sandwich.of] : null;
 		const put = (name, value, usual) => value !== usual && args.set(name, value);
 
-		put('view', this.mode, 'flame');
+		put('view', this.reports.shown || this.mode, 'flame');
 		put('event', data.events[model.event]?.label, data.events[this.firstEvent]?.label);
 		put('frames', byId('grouping').value, this.usual.frames);
-		put('search', byId('search').value, '');
+		put('search', this.query.text, '');
 		if (f) {
 			args.set('function', f.name);
 			args.set('object', data.objects[f.object]);
 		}
 		if (this.mode === 'order' && byId('thread').value !== '')
 			args.set('thread', byId('thread').value);
-		if (!model.isAllTime) {
-			args.set('from', exactTime(this.timeOf(model.first)));
-			args.set('to', exactTime(this.timeOf(model.end)));
-		}
 
 		const address = `#${args}`;
 
@@ -314,22 +432,20 @@ class Page {
 		const get = (name, usual) => args.get(name) ?? usual;
 		const event = data.events.findIndex((e) => e.label === args.get('event') && e.samples.some((n) => n > 0));
 		const mode = get('view', 'flame');
-		const from = parseTime(get('from', '')), to = parseTime(get('to', ''));
-		const first = Math.floor((from - data.start_ns) / data.slice_ns + 1e-9), end = Math.ceil((to - data.start_ns) / data.slice_ns - 1e-9);
 
+		this.query = parseQuery(get('search', ''));
+		byId('search').value = this.query.text;
+		this.showChips();
+		this.reports.show(mode);
 		if (!this.hasSamples || (!location.hash && !this.hasAddress))
 			return;
 		this.hasAddress = this.isReading = true;
 		model.event = event >= 0 ? event : this.firstEvent;
 		byId('event').value = model.event;
-		[model.first, model.end] = first >= 0 && end > first && end <= data.nr_slices ? [first, end] : [0, data.nr_slices];
 		if (['none', 'name', 'process'].includes(get('frames', this.usual.frames)))
 			byId('grouping').value = get('frames', this.usual.frames);
 		this.setProcesses();
-		byId('search').value = get('search', '');
-		this.found = this.matches(byId('search').value);
-		this.graph.isFound = this.found;
-		this.update();
+		this.readQuery();
 		this.sandwich.of = this.functionOf(get('function', ''), get('object', ''));
 		if (args.get('thread') !== null && mode === 'order') {
 			this.mode = 'order';
@@ -339,6 +455,15 @@ class Page {
 		this.setMode(['flame', 'icicle', 'callers', 'order', 'sandwich'].includes(mode) ? mode : 'flame');
 		this.showFound();
 		this.isReading = false;
+	}
+
+	readQuery() {
+		const { model } = this;
+
+		this.found = this.graph.isFound = this.matches(this.query.words);
+		this.select();
+		[model.first, model.end] = this.slicesOf(this.query.span);
+		this.update();
 	}
 
 	/* null: none. */
@@ -363,25 +488,24 @@ class Page {
 			graph.setMode('order');
 			this.writeAddress();
 		});
-		addEventListener('popstate', () => { this.hasAddress = true; this.readAddress(); });
-		document.querySelector('main').addEventListener('change', () => this.writeAddress());
+		addEventListener('popstate', () => {
+			const query = parseQuery(searched());
 
-		byId('region').addEventListener('change', () => {
-			const { value } = byId('region');
-
-			this.model.within = value === '' ? () => true : (i) => isWithin(this.data.regions, i, Number(value));
-			this.update();
+			if (this.asksElse(query)) {
+				location.reload();
+				return;
+			}
+			this.hasAddress = true;
+			this.readAddress();
 		});
+		document.querySelector('main').addEventListener('change', () => this.writeAddress());
 
 		byId('event').addEventListener('change', () => {
 			this.model.event = Number(byId('event').value);
 			this.update();
 		});
-		byId('who').addEventListener('change', () => {
-			this.model.who = this.tasks.get(byId('who').value) || (() => true);
-			this.update();
-		});
-		byId('search').addEventListener('input', () => this.search(byId('search').value));
+		byId('search').addEventListener('input', () => this.typed(byId('search').value));
+		byId('search').addEventListener('change', () => this.setQuery(byId('search').value));
 		byId('search').addEventListener('keydown', (event) => this.searchKey(event));
 		byId('modes').addEventListener('change', (event) => {
 			this.setMode(event.target.value);
@@ -398,7 +522,8 @@ class Page {
 				this.makeThreads();
 			graph.rebuild();
 			this.sandwich.rebuild();
-			this.search(byId('search').value);
+			this.found = this.matches(this.query.words);
+			this.showFound();
 		});
 		byId('reset').addEventListener('click', () => graph.zoom(graph.graph.root));
 		byId('all-time').addEventListener('click', () => this.selectTime(0, this.data.nr_slices));
@@ -441,13 +566,15 @@ class Page {
 
 	searchKey(event) {
 		if (event.key === 'Escape') {
-			byId('search').value = '';
 			this.search('');
 		} else if (event.key !== 'Enter') {
 			return;
+		} else {
+			this.setQuery(byId('search').value);
+			this.picker.close();
 		}
 		event.preventDefault();
-		byId('graph').focus();
+		(this.reports.shown ? byId('search') : byId('graph')).focus();
 	}
 
 	changeTheme() {
@@ -460,6 +587,7 @@ class Page {
 	recolor() {
 		this.colors = new Colors();
 		this.showLegend();
+		this.showAnswer();
 		this.graph.draw();
 		this.sandwich.draw();
 		this.time.draw();
@@ -485,10 +613,12 @@ class Page {
 		this.table.rebuild();
 		this.sandwich.rebuild();
 		this.showLegend();
+		this.showAnswer();
 		this.showOrderHelp();
 		this.writeAddress();
+		this.reports.show(this.reports.shown);
 		if (this.found)
-			this.showFound();
+			this.sayFound();
 	}
 
 	selectTime(first, end) {
@@ -496,6 +626,10 @@ class Page {
 			return;
 		this.model.first = first;
 		this.model.end = end;
+		this.query = parseQuery(replaced(this.query.text, this.query.spanText, this.model.isAllTime ? ''
+			: `${exactTime(this.timeOf(first))}..${exactTime(this.timeOf(end))}`));
+		byId('search').value = this.query.text;
+		this.showChips();
 		if (this.isUpdating)
 			return;
 		this.isUpdating = true;
@@ -542,15 +676,9 @@ class Page {
 			(f.name.toLowerCase().includes(wanted) ? 1 : 0)) : null;
 	}
 
-	search(text) {
-		this.found = this.matches(text);
-		this.showFound();
-		this.writeAddress();
-	}
-
 	/* Shows a function selected in the table. */
 	show(of) {
-		byId('search').value = this.data.functions[of].name;
+		this.search(this.data.functions[of].name);
 		this.found = Uint8Array.from(this.data.functions, (f, i) => (i === of ? 1 : 0));
 		this.showFound();
 		this.writeAddress();
@@ -561,12 +689,18 @@ class Page {
 		return this.found !== null && this.found[of] === 1;
 	}
 
-	showFound() {
+	sayFound() {
 		const { found, model } = this;
 
-		this.graph.isFound = found;
 		byId('found').textContent = !found ? '' : !found.includes(1) ? 'nothing found'
 			: `${percent(model.found(found, this.graph.side))} of the samples`;
+	}
+
+	showFound() {
+		const { found } = this;
+
+		this.graph.isFound = found;
+		this.sayFound();
 		this.graph.draw();
 		for (const view of this.sandwich.views) {
 			view.isFound = found;
@@ -685,17 +819,45 @@ class Page {
 			: [...this.stateLegend(), ...(this.graph.hasStates ? this.objectLegend() : [])]));
 	}
 
+	/* Where the selected time went: a line of words and a bar, of states or of objects. */
+	showAnswer() {
+		const { model, data } = this;
+		const { functions, objects } = data;
+		const most = model.functions().filter((row) => !data.stateFunctions.has(row.of))
+			.reduce((best, row) => (!best || row.self[0] > best.self[0] ? row : best), null);
+		const threads = model.samplesOfThreads(0).reduce((nr, samples) => nr + (samples > 0 ? 1 : 0), 0);
+		const states = model.states().map(([of, weight]) => ({ name: functions[of].name, weight, color: this.graph.stateColor(of) }));
+		const parts = states.length ? states : this.objectParts().map((part) => ({ ...part, color: this.colors.of(part.color, 0) }));
+		const f = most && functions[most.of];
+
+		byId('answer').hidden = !this.hasSamples || !f;
+		if (!f)
+			return;
+		byId('answer').firstElementChild.textContent = `${model.amount(model.all())} in ${plural(threads, 'thread')}: ${
+			parts.slice(0, 3).map((part) => `${percent(model.share(part.weight))} ${states.length ? part.name : `in ${part.name}`}`).join(', ')
+		}. Most of it in ${f.name}${objects[f.object] ? ` (${objects[f.object]})` : ''}: ${percent(model.share(most.self[0]))}.`;
+		byId('parts').setAttribute('aria-label', parts.map((part) => `${part.name} ${percent(model.share(part.weight))}`).join(', '));
+		byId('parts').replaceChildren(...parts.map((part) => {
+			const item = element('i');
+
+			item.style.width = `${100 * model.share(part.weight)}%`;
+			item.style.background = part.color;
+			item.title = `${part.name} ${percent(model.share(part.weight))}`;
+			return item;
+		}));
+	}
+
 	stateLegend() {
 		return this.graph.graph.statesOf(this.graph.graph.root).map(([of, weight]) =>
 			mark(`${this.data.functions[of].name} ${percent(this.model.share(weight))}`,
 				this.graph.stateColor(of)));
 	}
 
-	/* Of CPU time: a wait is where the kernel puts a thread aside, and no work of the kernel's. */
-	objectLegend() {
+	/* Of CPU time, by object and the kernel, the one with most first: {name, color, weight}. A wait is where the kernel
+	 * puts a thread aside, and no work of the kernel's. */
+	objectParts() {
 		const { functions, objects, stateFunctions } = this.data;
 		const own = this.model.ownOnCpu();
-		const all = own.reduce((sum, weight) => sum + weight, 0);
 		const parts = new Map();
 
 		for (const { of } of this.model.functions()) {
@@ -712,7 +874,14 @@ class Page {
 			parts.set(color, part);
 		}
 
-		const marks = [...parts.values()].sort((a, b) => b.weight - a.weight).slice(0, LEGEND_NAMES)
+		return [...parts.values()].sort((a, b) => b.weight - a.weight);
+	}
+
+	objectLegend() {
+		const { stateFunctions } = this.data;
+		const parts = this.objectParts();
+		const all = parts.reduce((sum, part) => sum + part.weight, 0);
+		const marks = parts.slice(0, LEGEND_NAMES)
 			.map((part) => mark(part.weight ? `${part.name} ${percent(part.weight / all)}` : part.name,
 				this.colors.of(part.color, 0)));
 
@@ -750,25 +919,22 @@ function threadName(thread) {
 	return `${thread.comm}, thread ${idOf(thread.tid)}${number}`;
 }
 
-function hostsOf(data) {
-	return data.hosts.map((name, host) => ({ name: `Host ${name}`, isWanted: (t) => t.host === host }));
-}
+/* By field of the search line, [value, what is said of it], the one with the most samples first. */
+function valuesOf(data) {
+	const processes = processesOf(data).filter((p) => p.samples > 0);
+	const samples = threadSamples(data);
+	const threads = processes.flatMap((p) => p.sampled).filter((i) => data.threads[i].tid < SEVERAL);
+	const comms = new Map();
 
-/* The name and the threads of each process and thread. */
-function tasksOf(data) {
-	const { threads } = data;
-	const list = [];
-
-	for (const p of processesOf(data)) {
-		const numbers = new Set(p.threads);
-
-		list.push({ name: processName(data, p), isWanted: (t, number) => numbers.has(number) });
-		if (p.sampled.length > 1)
-			list.push(...p.sampled.map((i) => ({
-				name: `\u2003${threadName(threads[i])}`,
-				isWanted: (t, number) => number === i })));
-	}
-	return list;
+	data.threads.forEach((t, i) => samples[i] > 0 && comms.set(t.comm, (comms.get(t.comm) || 0) + samples[i]));
+	return {
+		pid: processes.filter((p) => p.pid !== SEVERAL).slice(0, MAX_TASKS).map((p) => [p.pid, processName(data, p)]),
+		thread: [...comms].sort((a, b) => b[1] - a[1]).slice(0, MAX_TASKS).map(([comm, nr]) => [comm, plural(nr, 'sample')]),
+		tid: threads.slice(0, MAX_TASKS).map((i) => [data.threads[i].tid, threadName(data.threads[i])]),
+		...data.hosts.length ? { host: data.hosts.map((name) => [name, '']) } : {},
+		...data.regions.length > 1 ? { region: [...regionsWithSamples(data).slice(0, MAX_TASKS).map((i) => [data.regions[i].path, '']),
+			['-', 'outside of regions']] } : {},
+	};
 }
 
 /* The significant changes that cpuperf_print found. */
@@ -810,21 +976,40 @@ function interfaceOf(page) {
 			add(page.graph.graph.root);
 			return out;
 		},
+		values: () => page.values,
 		focused: () => page.nameOf(page.graph.focused),
 		zoomed: () => page.nameOf(page.graph.zoomed),
 		isMoving: () => page.graph.window.some((x, i) => x !== windowOf(page.graph.zoomed)[i]),
 	};
 }
 
-function start() {
-	try {
-		followSystem();
-		window.cpuperf = interfaceOf(new Page(decode(JSON.parse(byId('data').textContent))));
-	} catch (error) {
-		byId('fault').textContent = `This page cannot show its data: ${error.message}`;
-		byId('fault').hidden = false;
-		throw error;
-	}
+/* What the address searches. */
+function searched() {
+	return new URLSearchParams(location.hash.slice(1)).get('search') || '';
 }
 
-start();
+/* A file has its data; else the server has them. */
+async function start() {
+	const data = JSON.parse(byId('data').textContent);
+	const source = data ? new Embedded(data) : new Asked();
+
+	followSystem();
+	if (!data) {
+		const query = parseQuery(searched());
+		const link = element('a', 'save this page as a file');
+
+		link.href = `/html?${argumentsOf(query, null, true)}`;
+		link.download = 'cpuperf.html';
+		byId('whole').replaceChildren(link, '.');
+		await source.open(query);
+	}
+	document.body.removeAttribute('aria-busy');
+	window.cpuperf = interfaceOf(new Page(decode(source.data), source));
+}
+
+start().catch((error) => {
+	document.body.removeAttribute('aria-busy');
+	byId('fault').textContent = `This page cannot show its data: ${error.message}`;
+	byId('fault').hidden = false;
+	throw error;
+});

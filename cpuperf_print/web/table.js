@@ -3,15 +3,12 @@
  */
 const ROWS_AT_ONCE = 100;
 
-class TableView {
+class TableView extends SortedTable {
 	constructor(page) {
+		super(byId('functions'), columnsOf(page.model, page), 0);
 		this.page = page;
 		this.model = page.model;
-		this.columns = columnsOf(this.model, page);
-		this.by = this.columns.findIndex((c) => c.isFirst);
-		this.isDown = true;
 		this.nrShown = ROWS_AT_ONCE;
-		this.makeHeader();
 		byId('filter').addEventListener('input', () => {
 			this.nrShown = ROWS_AT_ONCE;
 			this.show();
@@ -23,75 +20,30 @@ class TableView {
 		this.rebuild();
 	}
 
-	makeHeader() {
-		const row = document.querySelector('#functions thead tr');
-
-		this.headers = this.columns.map((column, i) => {
-			const cell = element('th', undefined, column.isText ? '' : 'number');
-			const button = element('button', column.name);
-
-			cell.scope = 'col';
-			button.type = 'button';
-			button.title = column.about;
-			button.addEventListener('click', () => this.sortBy(i));
-			cell.append(button);
-			return cell;
-		});
-		row.replaceChildren(...this.headers);
-	}
-
-	sortBy(i) {
-		this.isDown = this.by === i ? !this.isDown : !this.columns[i].isText;
-		this.by = i;
-		this.show();
-	}
-
 	/* Call after the selection changed. */
 	rebuild() {
-		this.rows = this.model.functions();
+		this.all = this.model.functions();
 		this.show();
 	}
 
-	sorted() {
-		const wanted = byId('filter').value.trim().toLowerCase();
-		const { functions, objects } = this.model.data;
-		const { of } = this.columns[this.by];
-		const isWanted = (row) => functions[row.of].name.toLowerCase().includes(wanted) ||
-			objects[functions[row.of].object].toLowerCase().includes(wanted);
-		const rows = this.rows.filter((row) => !wanted || isWanted(row));
-		const order = this.isDown ? -1 : 1;
-
-		return rows.map((row) => ({ row, key: of(row) })).sort((a, b) =>
-			(a.key < b.key ? -1 : a.key > b.key ? 1 : 0) * order || a.row.of - b.row.of)
-			.map((item) => item.row);
+	classOf(row) {
+		return this.page.isFound(row.of) ? 'found' : '';
 	}
 
 	show() {
-		const rows = this.sorted();
+		const wanted = byId('filter').value.trim().toLowerCase();
+		const { functions, objects } = this.model.data;
+		const isWanted = ({ of }) => functions[of].name.toLowerCase().includes(wanted) ||
+			objects[functions[of].object].toLowerCase().includes(wanted);
+		const left = () => this.rows.length - this.nrShown;
 
-		this.shown = rows.slice(0, this.nrShown);
-		this.headers.forEach((cell, i) => {
-			if (i === this.by)
-				cell.setAttribute('aria-sort', this.isDown ? 'descending' : 'ascending');
-			else
-				cell.removeAttribute('aria-sort');
-		});
-		document.querySelector('#functions tbody').replaceChildren(
-			...this.shown.map((row) => this.makeRow(row)));
-		byId('counted').textContent = `${rows.length === this.rows.length ? plural(rows.length, 'function')
-			: `${whole(rows.length)} of ${plural(this.rows.length, 'function')}`}${
+		this.rows = wanted ? this.all.filter(isWanted) : this.all;
+		super.show();
+		byId('counted').textContent = `${wanted ? `${whole(this.rows.length)} of ${plural(this.all.length, 'function')}`
+			: plural(this.all.length, 'function')}${
 			this.model.isInProgram ? '; Self is of the program’s functions that called what allocates' : ''}`;
-		byId('more').hidden = rows.length <= this.nrShown;
-		byId('more').textContent = `Show more of ${whole(rows.length - this.shown.length)}`;
-	}
-
-	makeRow(row) {
-		const line = element('tr');
-
-		line.append(...this.columns.map((column) => column.cell(row, this)));
-		if (this.page.isFound(row.of))
-			line.className = 'found';
-		return line;
+		byId('more').hidden = left() <= 0;
+		byId('more').textContent = `Show more of ${whole(left())}`;
 	}
 
 	nameCell(row) {
@@ -126,7 +78,7 @@ function shareCell(share) {
 function columnsOf(model, page) {
 	const number = (text) => element('td', text, 'number');
 	const columns = [
-		{ name: 'Self', about: 'Samples taken in the function itself', isFirst: true,
+		{ name: 'Self', about: 'Samples taken in the function itself',
 			of: (row) => row.self[0], cell: (row) => shareCell(model.share(row.self[0])) },
 		{ name: 'Total', about: 'Samples with the function anywhere on the stack',
 			of: (row) => row.total[0], cell: (row) => shareCell(model.share(row.total[0])) },
