@@ -29,10 +29,6 @@
  *   [-value]
  * latencies: label, part, what ("": all); now and, with --diff, before: count, mean, max, quantiles
  *   (name, number, both ends of its interval), buckets: of each from, to, count; in ns
- * locks: lock (a variable or an address), object, pid, kind, waits, time, half of its interval, max
- *   (in ns), threads, owner or waker, its part of the time, function
- * memory: times: of the begin, the peak and the end; rows: kind, object, at: of each of these
- *   mappings, size, resident, proportional, dirty, swapped and huge, in bytes
  * reports: of a page in a file: name, columns (name, kind, unit), rows of ndjson
  * certain: event, function, change and half of its interval, of each significant change
  *
@@ -111,7 +107,7 @@ static int read_all(struct page *h, struct err *e)
 static int put_data(struct page *h, struct err *e)
 {
 	JSONW_OBJECT(&h->json, NULL) {
-		int rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e) ?: page_locks_put(h, e) ?: page_memory_put(h, e);
+		int rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e);
 
 		if (rc)
 			return rc;

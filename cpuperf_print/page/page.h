@@ -140,10 +140,6 @@ int page_series_read_beside(struct page *h, struct err *e);
 /* Histograms of how long things took. */
 int page_latency_read(struct page *h, struct err *e);
 int page_latency_put(struct page *h, struct err *e);
-/* The locks of the first session, if its waits have some. */
-int page_locks_put(struct page *h, struct err *e);
-/* The map of the target's memory, if the first session has one. */
-int page_memory_put(struct page *h, struct err *e);
 /* Regions: of all sessions what they are called, of the first one the slices. -EFBIG and others
  * with *e. Call after page_series_read. */
 int page_regions_read(struct page *h, struct err *e);

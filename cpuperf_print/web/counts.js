@@ -233,15 +233,14 @@ function showCounts(data) {
 }
 
 /* A table that is sorted by a click on a heading; by: -1: in the order of its rows. columns: name, about, isText, of: (row) => key,
- * cell: (row, table) => the cell. */
+ * cell: (row, table) => the cell. A button shows more than so many rows. */
 class SortedTable {
-	constructor(table, columns, by) {
-		this.table = table;
+	constructor(table, more, nrShown, columns, by) {
+		Object.assign(this, { table, more, nrShown });
 		this.columns = columns;
 		this.by = by;
 		this.isDown = by >= 0 && !columns[by].isText;
 		this.rows = [];
-		this.nrShown = Infinity;
 		this.headers = columns.map((column, i) => {
 			const cell = element('th', undefined, column.isText ? '' : 'number');
 			const button = element('button', column.name);
@@ -254,6 +253,11 @@ class SortedTable {
 			return cell;
 		});
 		table.querySelector('thead tr').replaceChildren(...this.headers);
+		more.type = 'button';
+		more.addEventListener('click', () => {
+			this.nrShown *= 5;
+			this.show();
+		});
 	}
 
 	classOf(row) {
@@ -287,34 +291,8 @@ class SortedTable {
 			line.append(...this.columns.map((column) => column.cell(row, this)));
 			return line;
 		}));
-	}
-}
-
-/* The rows that have the text of a field, and of these as many as were asked for: a button asks for more. ids: of the
- * elements of the table, field, button and count. textOf: what of a row is searched; countOf: what is said of so many, of all. */
-class FilteredTable {
-	constructor(ids, all, columns, by, { nrShown, textOf, countOf }) {
-		Object.assign(this, { ids, all, textOf, countOf });
-		this.table = new SortedTable(byId(ids.rows), columns, by);
-		this.table.nrShown = nrShown;
-		byId(ids.filter).addEventListener('input', () => this.show());
-		byId(ids.more).addEventListener('click', () => {
-			this.table.nrShown *= 5;
-			this.show();
-		});
-		this.show();
-	}
-
-	show() {
-		const wanted = byId(this.ids.filter).value.trim().toLowerCase();
-		const rows = this.all.filter((row) => this.textOf(row).toLowerCase().includes(wanted));
-		const left = rows.length - this.table.nrShown;
-
-		this.table.rows = rows;
-		this.table.show();
-		byId(this.ids.counted).textContent = this.countOf(wanted ? `${whole(rows.length)} of ${whole(this.all.length)}` : '');
-		byId(this.ids.more).hidden = left <= 0;
-		byId(this.ids.more).textContent = `Show more of ${whole(left)}`;
+		this.more.hidden = this.rows.length <= this.nrShown;
+		this.more.textContent = `Show more of ${whole(this.rows.length - this.nrShown)}`;
 	}
 }
 
@@ -325,14 +303,13 @@ function processOf(thing) {
 	return match ? { pid: Number(match[1]), name: match[2] } : { pid: -1, name: thing };
 }
 
-class ProcessTable {
+class ProcessTable extends SortedTable {
 	constructor(page) {
 		const groups = linesBy(page.data.series, 'process');
 		const rows = new Map();
 
+		super(byId('process-rows'), byId('more-processes'), PROCESSES_AT_ONCE, columnsOfProcesses(groups), groups.size ? 2 : -1);
 		byId('processes').hidden = groups.size === 0;
-		if (groups.size === 0)
-			return;
 		for (const [event, lines] of groups)
 			for (const line of lines) {
 				const row = rows.get(line.thing) || { ...processOf(line.thing), lines: new Map() };
@@ -340,11 +317,18 @@ class ProcessTable {
 				row.lines.set(event, line);
 				rows.set(line.thing, row);
 			}
-		const ids = { rows: 'process-rows', filter: 'process-filter', more: 'more-processes', counted: 'counted-processes' };
+		this.all = [...rows.values()];
+		byId('process-filter').addEventListener('input', () => this.show());
+		this.show();
+	}
 
-		this.table = new FilteredTable(ids, [...rows.values()], columnsOfProcesses(groups), 2, {
-			nrShown: PROCESSES_AT_ONCE, textOf: (row) => `${row.pid} ${row.name}`,
-			countOf: (found) => found || `${whole(rows.size)}, means of the time in which each was there` });
+	show() {
+		const wanted = byId('process-filter').value.trim().toLowerCase();
+
+		this.rows = this.all.filter((row) => `${row.pid} ${row.name}`.toLowerCase().includes(wanted));
+		super.show();
+		byId('counted-processes').textContent = wanted ? `${whole(this.rows.length)} of ${whole(this.all.length)}`
+			: `${whole(this.all.length)}, means of the time in which each was there`;
 	}
 }
 

@@ -93,8 +93,6 @@ class Page {
 		showCounts(data);
 		this.heat = new HeatView(this);
 		this.processes = new ProcessTable(this);
-		this.locks = new LockTable(this);
-		this.memory = new MemoryTable(this);
 		this.table = new TableView(this);
 		this.graph.showRoot();
 		this.showLegend();

@@ -1,7 +1,7 @@
 /*
  * The reports of cpuperf_print as tables, each a view: of what is selected where a server is asked, else of all.
  */
-const REPORTS = { threads: 'Threads', waits: 'Waits', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes',
+const REPORTS = { threads: 'Threads', waits: 'Waits', locks: 'Locks', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
 	latency: 'Latencies', functions: 'Calls of functions', diff: 'Changes', hosts: 'Hosts', 'top-down': 'Top-down', summary: 'Counts' };
 const REPORT_ROWS = 200;
 const SUMMARY_FIELDS = ['label', 'total', 'mean', 'deviation', 'min', 'max'];
@@ -171,23 +171,12 @@ class ReportView {
 		table.append(element('caption', `${REPORTS[this.shown]} ${event}`, 'unseen'), element('thead'), element('tbody'));
 		table.tHead.append(element('tr'));
 
-		const sorted = new SortedTable(table, [...keys.filter(isName), ...keys.filter((key) => !isName(key))].map((key) => ({
+		const sorted = new SortedTable(table, more, REPORT_ROWS, [...keys.filter(isName), ...keys.filter((key) => !isName(key))].map((key) => ({
 			name: key.replace(/_ns$/, '').replaceAll('_', ' '), isText: isText(key), of: (row) => row[key] ?? (isText(key) ? '' : -Infinity),
 			cell: (row) => this.cell(row, key, columns.get(key) || {}) })), -1);
-		const show = () => {
-			sorted.show();
-			more.hidden = rows.length <= sorted.nrShown;
-			more.textContent = `Show more of ${whole(rows.length - sorted.nrShown)}`;
-		};
 
 		sorted.rows = rows;
-		sorted.nrShown = REPORT_ROWS;
-		more.type = 'button';
-		more.addEventListener('click', () => {
-			sorted.nrShown *= 5;
-			show();
-		});
-		show();
+		sorted.show();
 		box.append(table, more);
 		return box;
 	}

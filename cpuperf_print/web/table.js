@@ -5,16 +5,11 @@ const ROWS_AT_ONCE = 100;
 
 class TableView extends SortedTable {
 	constructor(page) {
-		super(byId('functions'), columnsOf(page.model, page), 0);
+		super(byId('functions'), byId('more'), ROWS_AT_ONCE, columnsOf(page.model, page), 0);
 		this.page = page;
 		this.model = page.model;
-		this.nrShown = ROWS_AT_ONCE;
 		byId('filter').addEventListener('input', () => {
 			this.nrShown = ROWS_AT_ONCE;
-			this.show();
-		});
-		byId('more').addEventListener('click', () => {
-			this.nrShown *= 5;
 			this.show();
 		});
 		this.rebuild();
@@ -35,15 +30,12 @@ class TableView extends SortedTable {
 		const { functions, objects } = this.model.data;
 		const isWanted = ({ of }) => functions[of].name.toLowerCase().includes(wanted) ||
 			objects[functions[of].object].toLowerCase().includes(wanted);
-		const left = () => this.rows.length - this.nrShown;
 
 		this.rows = wanted ? this.all.filter(isWanted) : this.all;
 		super.show();
 		byId('counted').textContent = `${wanted ? `${whole(this.rows.length)} of ${plural(this.all.length, 'function')}`
 			: plural(this.all.length, 'function')}${
 			this.model.isInProgram ? '; Self is of the program’s functions that called what allocates' : ''}`;
-		byId('more').hidden = left() <= 0;
-		byId('more').textContent = `Show more of ${whole(left())}`;
 	}
 
 	nameCell(row) {

@@ -1225,20 +1225,22 @@ def check_counts(page, session):
 
 
 def check_memory(page, session):
-    """The table has the rows of the report, and of kinds of several objects their sum, the largest at the peak first."""
-    rows = page.run("[...document.querySelectorAll('#memory-rows tbody tr')].map((r) => [...r.children].map((c) => c.textContent))")
-    heads = page.run("[...document.querySelectorAll('#memory-rows th')].map((e) => e.textContent)")
+    """A view has the rows of the report, by a click those of most mappings first."""
+    page.run("cpuperf.page.setReport('memory')")
+    page.until("document.querySelectorAll('#report tbody tr').length > 1")
+    heads = page.run("[...document.querySelectorAll('#report th')].map((e) => e.textContent)")
+    at = heads.index("mappings peak")
     found = {(r["kind"], r["object"]): r for r in report(session, "memory")}
-    assert heads[:6] == ["Kind", "Object", "begin", "peak", "end", "change"] and heads[-1] == "mappings", heads
-    assert found and {(r[0], r[1]) for r in rows if r[1] != "all"} == found.keys(), (rows, found.keys())
-    mappings = {k: sum(int(r["mappings_peak"]) for (kind, _), r in found.items() if kind == k) for k, _ in found}
-    assert all(int(r[-1]) == mappings[r[0]] for r in rows if r[1] == "all"), (rows, mappings)
-    page.click_on("#memory-rows th:last-child button")
-    most = page.run("[...document.querySelectorAll('#memory-rows tbody tr')].map((r) => Number(r.lastChild.textContent))")
-    assert most == sorted(most, reverse=True) and most[0] == max(mappings.values()), most
-    page.click_on("#memory-filter")
-    page.type("[stack]")
-    assert text(page, "#memory-rows tbody tr td") == "stack" and "1 of " in text(page, "#counted-memory")
+    page.click_on(f"#report th:nth-child({at + 1}) button")
+    rows = [dict(zip(heads, row)) for row in page.run(
+        "[...document.querySelectorAll('#report tbody tr')].map((r) => [...r.children].map((c) => c.textContent))")]
+    assert {(r["kind"], r["object"]) for r in rows} == found.keys() and len(rows) == len(found), (rows, found)
+    assert [int(r["mappings peak"]) for r in rows] == sorted((int(r["mappings_peak"]) for r in found.values()), reverse=True), rows
+    page.search("[stack]")
+    page.until("document.querySelectorAll('#report tbody tr').length === 1")
+    page.search("")
+    page.run("cpuperf.page.setReport('')")
+    page.settle()
 
 
 def check_waits_in_time(page, by_state):
@@ -1274,7 +1276,7 @@ def check_paced(folder):
                     *sampled.machine()], check=True, stdout=subprocess.DEVNULL)
     with browser.Browser(1280, 900) as page:
         page.open(make_page(f"{folder}/paced", f"{folder}/paced.html"))
-        assert visible(page, "stacks", "table", "toolbar", "memory", "heat", "axis") == ["heat", "axis"] and page.problems() == []
+        assert visible(page, "stacks", "table", "toolbar", "answer", "heat", "axis") == ["heat", "axis"] and page.problems() == []
 
 
 def check_missing(folder):

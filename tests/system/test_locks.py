@@ -88,16 +88,15 @@ def check_page(folder):
     found = rows(folder)
     output(PRINT, "--quiet", "--output-format=html", "--output-file=page.html", cwd=folder)
     with browser.Browser() as page:
-        page.open(f"{folder}/page.html")
-        heads = page.run("[...document.querySelectorAll('#lock-rows th')].map((e) => e.textContent)")
-        cells = page.run("[...document.querySelectorAll('#lock-rows tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+        page.open(f"{folder}/page.html#view=locks")
+        heads = page.run("[...document.querySelectorAll('#report th')].map((e) => e.textContent)")
+        cells = page.run("[...document.querySelectorAll('#report tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
         shown = [dict(zip(heads, row)) for row in cells]
-        assert [(r["Lock"], r["Kind"], r["Waits"], r["Threads"], r["Function"], r["Object"]) for r in shown] == [
-            (r["lock"] or r["address"], r["kind"], r["waits"], r["threads"], r["function"], r["object"]) for r in found], (shown, found)
-        assert {r["Held by"] for r in shown if r["Kind"] == "mutex"} == {"update 100 %", "log 100 %"}, shown
-        page.click_on("#lock-filter")
-        page.type("table_lock")
-        assert page.run("document.querySelectorAll('#lock-rows tbody tr').length") == 1
+        fields = ("lock", "address", "kind", "waits", "threads", "function", "object")
+        assert [[r[name] for name in fields] for r in shown] == [[r[name] for name in fields] for r in found], (shown, found)
+        assert {f"{r['holder']} {r['holder share']}" for r in shown if r["kind"] == "mutex"} == {"update 100.0 %", "log 100.0 %"}, shown
+        page.search("table_lock")
+        page.until("document.querySelectorAll('#report tbody tr').length === 1")
         assert page.problems() == []
 
 
