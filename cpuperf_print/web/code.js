@@ -1,6 +1,5 @@
 /*
- * Source lines and instructions as tables, of the page and of the navigator. Rows have the keys of
- * --report=annotate.
+ * Source lines and instructions as tables. Rows have the keys of --report=annotate.
  */
 const CODE_ROWS = 200;
 
@@ -28,7 +27,7 @@ function cellOf(text, className) {
 	return element('td', text === null || text === undefined ? '' : String(text), className);
 }
 
-/* columns: {name, of: (row) => the cell, isNumber, link: () => what stands in place of the name} */
+/* columns: {name, of: (row) => the cell, isNumber} */
 function tableOf(rows, columns, caption) {
 	const box = element('div', undefined, 'wide');
 	const table = element('table');
@@ -54,11 +53,8 @@ function tableOf(rows, columns, caption) {
 	};
 
 	columns.forEach((c) => {
-		const cell = element('th', c.link ? undefined : c.name,
-			`${c.isNumber ? 'number' : ''}${c.isExtra ? ' extra' : ''}`);
+		const cell = element('th', c.name, `${c.isNumber ? 'number' : ''}${c.isExtra ? ' extra' : ''}`);
 
-		if (c.link)
-			cell.append(c.link());
 		cell.scope = 'col';
 		head.append(cell);
 	});

@@ -43,11 +43,15 @@ class Model {
 	}
 
 	/* So does a wait, as in the answer: it is no work of the kernel's. What is certain of two sides is of functions as sampled. */
-	ownerOf(node) {
+	owners() {
 		const { tree, functions, stateOf, own } = this.data;
-		const isWait = this.nrSides === 1 && functions[stateOf[node]] && functions[stateOf[node]].name !== STATES[0];
+		const isWait = (node) => this.nrSides === 1 && functions[stateOf[node]] && functions[stateOf[node]].name !== STATES[0];
+		const { isInProgram } = this;
 
-		return tree.of[this.isInProgram || isWait ? own[node] : node];
+		if (!this.ownersFor || this.ownersFor.tree !== tree || this.ownersFor.event !== this.event)
+			this.ownersFor = { tree, event: this.event,
+				of: tree.of.map((of, node) => (isInProgram || isWait(node) ? tree.of[own[node]] : of)) };
+		return this.ownersFor.of;
 	}
 
 	amount(weight) {
@@ -158,7 +162,7 @@ class Model {
 
 		this.chooseGroups();
 		this.findMoved();
-		this.ofFunctions = null;
+		this.ofFunctions = this.ofCpu = null;
 		this.whole = this.data.sides.map(() => null);
 		for (const list of [this.self, this.selfSamples, this.slices, this.laneSlices, ...this.laneStates])
 			list.forEach((numbers) => numbers.fill(0));
@@ -211,10 +215,15 @@ class Model {
 		const rows = functions.map((f, of) => ({
 			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));
 
+		const owners = this.owners();
+
 		for (let side = 0; side < this.nrSides; side++)
 			for (let i = 1; i < tree.nr; i++) {
+				if (!this.totalSamples[side][i])
+					continue;
+
 				const row = rows[tree.of[i]];
-				const by = rows[this.ownerOf(i)];
+				const by = rows[owners[i]];
 
 				by.self[side] += this.self[side][i];
 				by.selfSamples[side] += this.selfSamples[side][i];
@@ -231,11 +240,13 @@ class Model {
 	/* The self weight of each function, without what waited. */
 	ownOnCpu() {
 		const { tree, functions, stateOf } = this.data;
-		const weights = new Float64Array(functions.length);
+		const owners = this.owners();
+		const weights = this.ofCpu || new Float64Array(functions.length);
 
-		for (let i = 1; i < tree.nr; i++)
-			if (!functions[stateOf[i]] || functions[stateOf[i]].name === STATES[0])
-				weights[this.ownerOf(i)] += this.self[0][i];
+		for (let i = 1; i < tree.nr && !this.ofCpu; i++)
+			if (this.self[0][i] && (!functions[stateOf[i]] || functions[stateOf[i]].name === STATES[0]))
+				weights[owners[i]] += this.self[0][i];
+		this.ofCpu = weights;
 		return weights;
 	}
 

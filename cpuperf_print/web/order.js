@@ -66,7 +66,10 @@ function arrange(entries, depth, before, next) {
 	for (const entry of entries) {
 		const id = depth < entry.way.length ? entry.way[depth] : -1;
 
-		groups.set(id, [...(groups.get(id) || []), entry]);
+		if (groups.has(id))
+			groups.get(id).push(entry);
+		else
+			groups.set(id, [entry]);
 	}
 
 	const first = before && groups.has(before[depth]) ? before[depth] : undefined;

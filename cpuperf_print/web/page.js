@@ -114,7 +114,7 @@ class Page {
 		byId('title').textContent = byId('title').title = data.title;
 		byId('subtitle').textContent = data.subtitle;
 		byId('tool').textContent = data.tool;
-		this.showWarnings([]);
+		this.showWarnings(this.source.isAsked ? this.source.facts.notes : []);
 		list('notes', data.notes);
 		byId('facts').replaceChildren(...data.facts.flatMap(([name, value]) =>
 			[element('dt', name), element('dd', value)]));
@@ -163,7 +163,7 @@ class Page {
 	get values() {
 		const { data, model } = this;
 
-		this.known = this.known || { ...valuesOf(data), ...this.source.isAsked ? { cpu: [], iteration: [], 'tree-of': [] } : {} };
+		this.known = this.known || { ...valuesOf(data), ...this.source.isAsked ? { cpu: [], iteration: [], 'tree-of': [], zoom: [] } : {} };
 		return { ...this.known, '': [...model.functions()].sort((a, b) => b.total[0] - a.total[0])
 			.map(({ of, total }) => [data.functions[of].name, percent(model.share(total[0]))]) };
 	}
@@ -246,6 +246,15 @@ class Page {
 		return this.source.isAsked && String(argumentsOf(query, null, true)) !== String(argumentsOf(before, null, true));
 	}
 
+	/* The selected time becomes all that there is. */
+	zoomTime() {
+		const { filters, span, spanText, text } = this.query;
+		const before = filters.find((f) => f.field === 'zoom');
+
+		if (span)
+			this.setQuery(replaced(replaced(text, spanText, ''), before ? before.text : '', `zoom:${spanText}`));
+	}
+
 	/* Threads and regions. */
 	select() {
 		const threads = threadsWanted(this.query, this.data), regions = regionsWanted(this.query, this.data);
@@ -276,7 +285,7 @@ class Page {
 			return item;
 		};
 		const faultOf = ({ field, fault }) => fault || (FIELDS[field].isAsked && !this.source.isAsked
-			? `not in this file: cpuperf_print --serve, or --${field}= when it is made` : '');
+			? 'not in this file: cpuperf_print --serve has it' : '');
 
 		byId('chips').replaceChildren(...this.query.filters.map((f) => chipOf(f.text, faultOf(f))),
 			...this.query.span ? [chipOf(this.query.spanText, '')] : []);
@@ -524,6 +533,7 @@ class Page {
 			this.showFound();
 		});
 		byId('reset').addEventListener('click', () => graph.zoom(graph.graph.root));
+		byId('zoom-time').addEventListener('click', () => this.zoomTime());
 		byId('all-time').addEventListener('click', () => this.selectTime(0, this.data.nr_slices));
 		byId('span').addEventListener('submit', (event) => this.readSpan(event));
 		byId('span').addEventListener('change', (event) => this.readSpan(event));
@@ -649,6 +659,7 @@ class Page {
 		byId('from').value = exactTime(from);
 		byId('to').value = exactTime(to);
 		byId('all-time').disabled = model.isAllTime;
+		byId('zoom-time').hidden = model.isAllTime || !this.source.isAsked;
 		byId('span-said').textContent = byId('span').hidden ? '' :
 			`${plural(model.allSamples(), 'sample')}, ${model.amount(model.all())}${model.isAllTime
 				? '' : ` from ${time(from)} to ${time(to)}: --from=${exactTime(from)} --to=${exactTime(to)}`}`;
@@ -825,7 +836,7 @@ class Page {
 			.reduce((best, row) => (!best || row.self[0] > best.self[0] ? row : best), null);
 		const threads = model.samplesOfThreads(0).reduce((nr, samples) => nr + (samples > 0 ? 1 : 0), 0);
 		const states = model.states().map(([of, weight]) => ({ name: functions[of].name, weight, color: this.graph.stateColor(of) }));
-		const parts = states.length ? states : this.objectParts().map((part) => ({ ...part, color: this.colors.of(part.color, 0) }));
+		const parts = states.length ? states : this.objectParts().filter((part) => part.weight > 0).map((part) => ({ ...part, color: this.colors.of(part.color, 0) }));
 		const f = most && functions[most.of];
 
 		byId('answer').hidden = !this.hasSamples || !f;
@@ -833,7 +844,7 @@ class Page {
 			return;
 		byId('answer').firstElementChild.textContent = `${model.amount(model.all())} in ${plural(threads, 'thread')}: ${
 			parts.slice(0, 3).map((part) => `${percent(model.share(part.weight))} ${states.length ? part.name : `in ${part.name}`}`).join(', ')
-		}. Most of it in ${f.name}${objects[f.object] ? ` (${objects[f.object]})` : ''}: ${percent(model.share(most.self[0]))}.`;
+		}. The largest function is ${f.name}${objects[f.object] ? ` (${objects[f.object]})` : ''}: ${percent(model.share(most.self[0]))}.`;
 		byId('parts').setAttribute('aria-label', parts.map((part) => `${part.name} ${percent(model.share(part.weight))}`).join(', '));
 		byId('parts').replaceChildren(...parts.map((part) => {
 			const item = element('i');
@@ -1007,7 +1018,11 @@ async function start() {
 
 start().catch((error) => {
 	document.body.removeAttribute('aria-busy');
-	byId('fault').textContent = `This page cannot show its data: ${error.message}`;
+	byId('fault').textContent = `This page cannot show its data: ${error.message} `;
+	if (searched()) {
+		byId('fault').append(element('a', 'Without what is searched'));
+		byId('fault').lastChild.href = location.pathname;
+	}
 	byId('fault').hidden = false;
 	throw error;
 });

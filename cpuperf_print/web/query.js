@@ -12,6 +12,7 @@ const FIELDS = {
 	cpu: { about: 'CPUs: 0-3', argument: 'cpu', isNumbers: true, isAsked: true },
 	iteration: { about: 'iterations: 0-4', argument: 'iteration', isNumbers: true, isAsked: true },
 	'tree-of': { about: 'a process and its children', argument: 'tree-of', isNumbers: true, isAsked: true },
+	zoom: { about: 'a time by itself, in finer steps: 500ms..2s', isAsked: true },
 };
 const RANGES = /^\d+(-\d+)?(,\d+(-\d+)?)*$/;
 const WORD = /(?:"[^"]*"|[^\s"]|"(?=[^"]*$))+/g; /* a quote without its end is a character */
@@ -36,8 +37,11 @@ function spanOf(word) {
 	return match && word !== '..' && from < to ? [from, to] : null;
 }
 
+/* A value as a word that means it alone. */
 function quoted(value) {
-	return /[\s"]/.test(value) ? `"${value.replace(/"/g, '?')}"` : value;
+	const glob = String(value).replace(/[*?[]/g, '[$&]');
+
+	return /[\s"]/.test(glob) ? `"${glob.replace(/"/g, '?')}"` : glob;
 }
 
 /* filters: {text, field, value, fault}; span: [from, to] in ns, or null; words: the rest. */
@@ -51,7 +55,8 @@ function parseQuery(text) {
 
 		if (field in FIELDS) {
 			const value = given.replace(/"/g, '');
-			const fault = FIELDS[field].isNumbers && !RANGES.test(value) ? 'not a number, or several: 17,20-29' : '';
+			const fault = FIELDS[field].isNumbers && !RANGES.test(value) ? 'not a number, or several: 17,20-29'
+				: field === 'zoom' && !spanOf(value) ? 'not a time: 500ms..2s' : '';
 
 			query.filters.push({ text: word, field, value, fault });
 		} else if (span) {
@@ -102,14 +107,19 @@ function regionsWanted(query, { regions }) {
 /* What a server is asked with; span: exact times, or null. */
 function argumentsOf(query, span, isOnlyAsked = false) {
 	const args = new URLSearchParams();
+	const setTimes = ([from, to]) => {
+		args.set('from', exactTime(from));
+		if (to < Infinity)
+			args.set('to', exactTime(to));
+	};
 
 	for (const { field, value, fault } of query.filters)
-		if (FIELDS[field].argument && !fault && value !== '-' && (!isOnlyAsked || FIELDS[field].isAsked))
+		if (field === 'zoom' && !fault)
+			setTimes(spanOf(value));
+		else if (FIELDS[field].argument && !fault && value !== '-' && (!isOnlyAsked || FIELDS[field].isAsked))
 			args.append(FIELDS[field].argument, value);
-	if (span && !isOnlyAsked) {
-		args.set('from', exactTime(span[0]));
-		args.set('to', exactTime(span[1]));
-	}
+	if (span && !isOnlyAsked)
+		setTimes(span);
 	return args;
 }
 
@@ -136,7 +146,7 @@ function completionsOf(text, values) {
 	const wanted = part.replace(/[*"]/g, '').toLowerCase();
 	const of = (name, most) => (values[name] || []).filter(([value, about]) => `${value} ${about}`.toLowerCase().includes(wanted))
 		.slice(0, most).map(([value, about]) => ({ name: name ? `${name}:${value}` : value, about,
-			text: `${before}${name ? `${name}:${quoted(String(value))} ` : value}` }));
+			text: `${before}${name ? `${name}:${quoted(value)} ` : value}` }));
 
 	if (field in FIELDS)
 		return of(field, COMPLETIONS);

@@ -97,14 +97,6 @@ class RegionTrack {
 	}
 }
 
-/* 0: outside of all. */
-function isWithin(regions, region, wanted) {
-	for (let i = region; i; i = regions[i].outer)
-		if (i === wanted)
-			return true;
-	return wanted === 0 && region === 0;
-}
-
 /* Those with samples in them or in what they contain, in the order of a tree. */
 function regionsWithSamples(data) {
 	const { cells, groups, regions } = data;

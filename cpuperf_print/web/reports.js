@@ -2,7 +2,7 @@
  * The reports of cpuperf_print as tables, each a view: of what is selected where a server is asked, else of all.
  */
 const REPORTS = { threads: 'Threads', waits: 'Waits', locks: 'Locks', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
-	latency: 'Latencies', functions: 'Calls of functions', diff: 'Changes', hosts: 'Hosts', 'top-down': 'Top-down', summary: 'Counts' };
+	latency: 'Latencies', functions: 'Calls of functions', diff: 'Changes', hosts: 'Hosts', sessions: 'By session', 'top-down': 'Top-down', summary: 'Counts' };
 const REPORT_ROWS = 200;
 const SUMMARY_FIELDS = ['label', 'total', 'mean', 'deviation', 'min', 'max'];
 /* Sums of the session's events, and what a target used: no events of it. */
@@ -153,7 +153,7 @@ class ReportView {
 		byId('report').replaceChildren(title, ...[...rowsBy(list, (row) => (shown === 'summary' ? '' : row.event || ''))].flatMap(([event, of]) =>
 			[...event ? [element('h3', event)] : [], this.table(of, columns, event)]));
 		if (!list.length)
-			byId('report').append(element('p', 'Nothing was sampled or counted here.'));
+			byId('report').append(element('p', words ? `No row has “${page.query.words}”.` : 'Nothing was sampled or counted here.'));
 	}
 
 	/* Fields as columns, those that some row has, texts first; a number with its interval as one. */
@@ -193,7 +193,7 @@ class ReportView {
 			return buttonCell(text, 'Show its callers and callees', 'name', () => page.showSandwich(page.functionOf(value, row.object || '')));
 		if (filter && text)
 			return buttonCell(text, 'Select it', typeof value === 'number' ? 'number name' : 'name',
-				() => page.changeQuery('', `${filter}:${quoted(String(value))}`));
+				() => page.changeQuery('', `${filter}:${quoted(value)}`));
 		return element('td', text, typeof value === 'number' ? 'number' : key === 'object' ? 'object' : '');
 	}
 }

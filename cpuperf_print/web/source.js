@@ -54,12 +54,12 @@ class Asked {
 			.map(async (path) => (await this.fetch(path)).json()));
 
 		this.facts = facts;
-		this.reports = facts.reports;
+		this.reports = [...facts.reports, ...facts.sessions.length > 1 && facts.reports.includes('flat') ? ['sessions'] : []];
 		this.data = data;
 	}
 
 	async ask(name, args) {
-		const answer = await this.fetch(`/api/${name}?${args}`);
+		const answer = await this.fetch(name === 'sessions' ? `/api/flat?by-session=1&top=2000&${args}` : `/api/${name}?${args}`);
 		const rows = (await answer.text()).split('\n').filter((line) => line).map((line) => JSON.parse(line));
 
 		return { rows, columns: columnMap(columnsIn(answer.headers.get('Cpuperf-Columns'))) };

@@ -134,6 +134,15 @@ class Browser:
     def load(self, url):
         self.events.clear()
         self.call("Page.navigate", url=url)
+        self.loaded()
+
+    def follow(self, statement):
+        """Does what has the page load anew."""
+        self.events.clear()
+        self.run(f"setTimeout(() => {{ {statement}; }}, 0) && null")
+        self.loaded()
+
+    def loaded(self):
         until = time.monotonic() + PATIENCE_S
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
             self.program.take(until)

@@ -808,7 +808,8 @@ def kept_counts(folder):
 KEPT = [kept_samples, lambda _: (recorded(waits=True), "session"), kept_heap, kept_locks, kept_regions, kept_counts,
         *(lambda _, name=name: (f"{SOURCE}/tests/data/sessions", name)
           for name in ("samples.cpsession", "tally.cpsession", "things.cpsession", "samples.perf.data"))]
-SHOWN = {"threads", "waits", "regions", "heap", "sizes", "lifetimes", "latency", "functions", "diff", "hosts", "summary"}
+MODES = ("icicle", "callers", "order", "sandwich", "flame")
+SHOWN = {"threads", "waits", "locks", "memory", "regions", "heap", "sizes", "lifetimes", "latency", "functions", "diff", "hosts", "summary"}
 
 
 def check_cells(folder):
@@ -823,6 +824,10 @@ def check_cells(folder):
             open_view(page, s.url)
             facts = json.loads(s.get("/api/session")[1])
             events = {e["label"]: e for e in facts["events"]}
+            for mode in MODES if page.run("cpuperf.page.hasSamples") else ():
+                page.run(f"cpuperf.page.setMode('{mode}')")
+                page.settle()
+                assert page.run("cpuperf.frames().length || cpuperf.sandwich().flat().length") and not page.problems(), (name, mode)
             for report in SHOWN.intersection(facts["reports"]):
                 for url, top in ((f"{s.base}/#view={report}", 2000), (f"file://{folder}/page.html#view={report}", 200)):
                     open_view(page, url)
@@ -857,16 +862,12 @@ def check_page(_):
         page.key("/")
         assert page.run("document.activeElement.id") == "search"
         page.type("cpu:0")
-        page.run("document.activeElement.id === 'search' && (window.isOld = true)")
-        page.key("Enter")  # other data are asked for
-        page.until("window.isOld === undefined && !!window.cpuperf")
+        page.follow("document.activeElement.blur()")  # other data are asked for
         drawn(page)
-        assert shown_functions(page) == flat_of(folder, "--cpu=0") != flat_of(folder)
+        assert shown_functions(page) == flat_of(folder, "--cpu=0")  # all, where nothing ran elsewhere
         assert page.run("document.getElementById('chips').textContent") == "cpu:0×"
         assert page.run("document.querySelector('footer a').getAttribute('href')") == "/html?cpu=0"
-        page.run("window.isOld = true")
-        page.click_on("#chips button")
-        page.until("window.isOld === undefined && !!window.cpuperf")
+        page.follow("document.querySelector('#chips button').click()")
         drawn(page)
         assert shown_functions(page) == flat_of(folder)
         tid = threads[-1]["tid"]
@@ -888,6 +889,12 @@ def check_page(_):
         assert shown_functions(page) == flat_of(folder, f"--tid={tid}", *span)
         open_view(page, link)
         assert tables_of(page) == [[headings, *rows]], "a view is a link"
+        open_view(page, f"{s.base}/#search=200ms..500ms")
+        steps = page.run("cpuperf.page.data.slice_ns")
+        page.follow("document.getElementById('zoom-time').click()")
+        drawn(page)
+        assert page.run("document.getElementById('search').value") == "zoom:200ms..500ms" and page.run("cpuperf.page.data.slice_ns") < steps
+        assert shown_functions(page) == flat_of(folder, "--from=200ms", "--to=500ms")
         open_view(page, f"{s.base}/#view=sandwich&function=start_thread")
         assert page.run("document.getElementById('pick').value") == "start_thread"
         open_view(page, f"{s.base}/#search=iteration:99&view=threads")
