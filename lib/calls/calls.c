@@ -428,7 +428,7 @@ static size_t functions(struct source_use *u, const struct trace_function **out)
 	return c->nr;
 }
 
-static size_t values(struct source_use *u, const struct trace_value **out)
+static size_t call_values(struct source_use *u, const struct trace_value **out)
 {
 	struct calls *c = (struct calls *)u;
 
@@ -566,7 +566,7 @@ static void explain(const struct plan *plan, const struct plan_event *p, struct 
 	.groups = {EVENT_GROUP_FUNCTION}, .is_alone = true, .check = check,                        \
 	.bytes = sizeof(struct calls), .open = open_calls, .close = close_calls,                   \
 	.connect = connect_output, .enable = enable, .read = read_calls, .done = end_reading,      \
-	.count = count, .functions = functions, .values = values, .notes = add_notes
+	.count = count, .functions = functions, .call_values = call_values, .notes = add_notes
 
 const struct source calls_source = {
     .name = "calls",

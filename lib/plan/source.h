@@ -207,7 +207,7 @@ struct source {
 	/* The same of functions; of the last two boundaries alone. */
 	size_t (*functions)(struct source_use *u, const struct trace_function **out);
 	/* And of values of their arguments and results. */
-	size_t (*values)(struct source_use *u, const struct trace_value **out);
+	size_t (*call_values)(struct source_use *u, const struct trace_value **out);
 	/* What happened by region since the last call. False: regions are not added up. */
 	bool (*regions)(struct source_use *u, uint64_t now_ns, struct region_times_list *out);
 	/* To which processes of the target connect, for this variable of a command. */

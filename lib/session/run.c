@@ -384,7 +384,7 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	source_uses_functions(&s->counters.uses, &s->functions);
 	it->functions = s->functions.item;
 	it->nr_functions = s->functions.nr;
-	it->nr_values = source_uses_values(&s->counters.uses, &it->values);
+	it->nr_values = source_uses_call_values(&s->counters.uses, &it->values);
 	it->regions = s->looks.period_ns ? NULL : take_regions(s, it->end_ns);
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);

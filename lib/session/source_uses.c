@@ -261,10 +261,10 @@ void source_uses_functions(const struct source_uses *s, struct source_functions 
 	}
 }
 
-size_t source_uses_values(const struct source_uses *s, const struct trace_value **out)
+size_t source_uses_call_values(const struct source_uses *s, const struct trace_value **out)
 {
-	EACH_USE(u, s, values) {
-		size_t nr = u->source->values(u, out);
+	EACH_USE(u, s, call_values) {
+		size_t nr = u->source->call_values(u, out);
 
 		if (nr)
 			return nr;

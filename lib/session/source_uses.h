@@ -62,7 +62,7 @@ struct source_functions {
 };
 void source_uses_functions(const struct source_uses *s, struct source_functions *out);
 /* And of values: of the one that has some. *out is borrowed until the next call. */
-size_t source_uses_values(const struct source_uses *s, const struct trace_value **out);
+size_t source_uses_call_values(const struct source_uses *s, const struct trace_value **out);
 /* The socket for the variable of a command; NULL: there is none. */
 const char *source_uses_socket(const struct source_uses *s, const char *variable);
 void source_uses_notes(const struct source_uses *s, struct notes *notes);
