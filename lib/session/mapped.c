@@ -18,6 +18,7 @@ enum {
 };
 #define IDLE_NS          UINT64_C(1000000000)  /* the longest wait */
 #define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two queries for a file */
+#define SAME_PAUSE_NS    UINT64_C(16000000000) /* at most, if it does not change */
 #define LONGEST_PAUSE_NS UINT64_C(64000000000) /* if it cannot be identified */
 
 /* PERF_RECORD_MMAP2 without a build-id. If another listener requested build-ids,
@@ -281,19 +282,40 @@ bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t 
 	return is_found;
 }
 
-void mapped_answered(struct mapped *m, uint32_t number, enum survey_identify_state state,
+size_t mapped_more_execs(struct mapped *m, uint32_t *pid, size_t max)
+{
+	size_t nr = 0;
+
+	pthread_mutex_lock(&m->lock);
+	while (nr < max && m->first_exec != m->next_exec)
+		pid[nr++] = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
+	pthread_mutex_unlock(&m->lock);
+	return nr;
+}
+
+/* One that does not change is asked for ever more rarely: the last answer holds for all mappings
+ * before it, and each file is asked for at the end. That needs a path: others are reached only as
+ * long as a process has them mapped. */
+static uint64_t pause_ns(const struct mapped_file *f, const struct survey_identify_answer *a)
+{
+	const bool is_found = a->state == SURVEY_IDENTIFY_FOUND;
+	const uint64_t longest_ns = is_found ? SAME_PAUSE_NS : LONGEST_PAUSE_NS;
+
+	if (is_found && !a->is_same)
+		return FIRST_PAUSE_NS;
+	return f->pause_ns < longest_ns / 2 ? 2 * f->pause_ns : longest_ns;
+}
+
+void mapped_answered(struct mapped *m, uint32_t number, const struct survey_identify_answer *a,
 		     bool is_last)
 {
 	struct mapped_file *f;
 
 	pthread_mutex_lock(&m->lock);
 	f = dict_at(&m->files, number);
-	m->nr_foreign += state == SURVEY_IDENTIFY_FOREIGN;
-	f->is_left = is_last || state == SURVEY_IDENTIFY_FOREIGN;
+	m->nr_foreign += a->state == SURVEY_IDENTIFY_FOREIGN;
+	f->is_left = is_last || a->state == SURVEY_IDENTIFY_FOREIGN;
 	f->is_wanted &= !f->is_left;
-	if (state == SURVEY_IDENTIFY_FOUND)
-		f->pause_ns = FIRST_PAUSE_NS;
-	else if (f->pause_ns < LONGEST_PAUSE_NS)
-		f->pause_ns *= 2;
+	f->pause_ns = pause_ns(f, a);
 	pthread_mutex_unlock(&m->lock);
 }

@@ -68,9 +68,11 @@ enum { MAPPED_EXEC = UINT32_MAX, MAPPED_NONE = UINT32_MAX - 1 };
  * a file. Processes come first: many end soon. Those beyond MAPPED_MAX_EXECS are skipped. After a
  * second: nothing yet (MAPPED_NONE). False: mapped_end was called, and nothing is left. */
 bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number);
+/* Takes up to max of the processes behind that one. Returns their number. */
+size_t mapped_more_execs(struct mapped *m, uint32_t *pid, size_t max);
 bool mapped_is_ending(struct mapped *m);
 /* Reports the result of a query. is_last: do not query the file again. */
-void mapped_answered(struct mapped *m, uint32_t number, enum survey_identify_state state,
+void mapped_answered(struct mapped *m, uint32_t number, const struct survey_identify_answer *a,
 		     bool is_last);
 
 #endif

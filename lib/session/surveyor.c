@@ -3,6 +3,7 @@
  */
 #include "session/surveyor.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "plan/notes.h"
@@ -174,13 +175,13 @@ static int add_build_id(struct surveyor *s, const struct survey_identify_answer 
 					      });
 }
 
-/* Queries one process that exec'd. A short one may have ended: its command line is not stored. */
-static bool read_cmdline(struct surveyor *s)
+/* Queries processes that exec'd. A short one may have ended: its command line is not stored. */
+static bool read_cmdlines(struct surveyor *s)
 {
-	int rc = survey_reader_ask_cmdline(&s->reader, s->question.pid, &s->cmdline);
+	uint32_t pid[SURVEY_READER_MAX_PIDS] = {s->question.pid};
+	const size_t nr = 1 + mapped_more_execs(&s->mapped, pid + 1, ARRAY_NR(pid) - 1);
+	int rc = survey_reader_ask_cmdlines(&s->reader, pid, nr);
 
-	if (rc == 0 && s->cmdline.len)
-		rc = add_cmdline(&s->cmdline, s);
 	return rc == 0 || rc == -ETIMEDOUT;
 }
 
@@ -198,7 +199,7 @@ static bool identify_one(struct surveyor *s, uint32_t number)
 	struct survey_identify_answer a = {0};
 	int rc = survey_reader_ask(&s->reader, &s->question, &a);
 
-	mapped_answered(&s->mapped, number, (enum survey_identify_state)a.state, rc == -ETIMEDOUT);
+	mapped_answered(&s->mapped, number, &a, rc == -ETIMEDOUT);
 	if (rc == 0 && a.state == SURVEY_IDENTIFY_FOUND)
 		rc = add_build_id(s, &a);
 	return rc == 0 || rc == -ETIMEDOUT;
@@ -208,7 +209,7 @@ static bool query(struct surveyor *s, uint32_t number)
 {
 	switch (number) {
 	case MAPPED_EXEC:
-		return read_cmdline(s);
+		return read_cmdlines(s);
 	case MAPPED_NONE:
 		return receive_files(s, false);
 	default:

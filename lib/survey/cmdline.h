@@ -25,6 +25,12 @@ static inline size_t survey_cmdline_bytes(const struct survey_cmdline *c)
 	return offsetof(struct survey_cmdline, text) + c->len;
 }
 
+/* With what is behind it up to the next one, where several are in one message. */
+static inline size_t survey_cmdline_step(const struct survey_cmdline *c)
+{
+	return (survey_cmdline_bytes(c) + 7) / 8 * 8;
+}
+
 /* out->len is 0 if the process has ended, execs now, has no arguments, or may not be read. */
 void survey_cmdline_read(const struct root *root, uint32_t pid, struct survey_cmdline *out);
 

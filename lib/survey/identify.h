@@ -30,7 +30,8 @@ enum survey_identify_state {
 
 /* Times are CLOCK_MONOTONIC. */
 struct survey_identify_answer {
-	uint32_t state; /* enum survey_identify_state */
+	uint32_t state;   /* enum survey_identify_state */
+	uint32_t is_same; /* found at its path, as it was the last time (known.h) */
 	struct elf_build_id id;
 	uint64_t from_ns, to_ns;
 };

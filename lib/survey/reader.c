@@ -99,6 +99,26 @@ static bool is_file(const struct survey_reader_file *f)
 	return bytes == f->parts.bytes;
 }
 
+static bool is_cmdline(const struct survey_cmdline *c, size_t len)
+{
+	return len >= offsetof(struct survey_cmdline, text) && c->len <= TRACE_CMDLINE_BYTES &&
+	       len >= survey_cmdline_bytes(c);
+}
+
+static const struct survey_cmdline *cmdline_at(const struct survey_reader_message *m, size_t at)
+{
+	return (const struct survey_cmdline *)(const void *)(m->bytes + at);
+}
+
+static bool are_cmdlines(const struct survey_reader_message *m, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && is_cmdline(cmdline_at(m, at), len - at))
+		at += survey_cmdline_step(cmdline_at(m, at));
+	return at == len;
+}
+
 static bool is_message(struct survey_reader_message *m, size_t len)
 {
 	static const size_t sizes[] = {
@@ -112,9 +132,9 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 	if (m->kind == SURVEY_READER_BYTES)
 		return true;
 	if (m->kind == SURVEY_READER_CMDLINE)
-		return len >= offsetof(struct survey_cmdline, text) &&
-		       m->cmdline.len <= TRACE_CMDLINE_BYTES &&
-		       len == survey_cmdline_bytes(&m->cmdline);
+		return is_cmdline(&m->cmdline, len) && len == survey_cmdline_bytes(&m->cmdline);
+	if (m->kind == SURVEY_READER_CMDLINES)
+		return are_cmdlines(m, len);
 	if (m->kind >= sizeof(sizes) / sizeof(sizes[0]) || !m->kind || len != sizes[m->kind])
 		return false;
 	switch (m->kind) {
@@ -268,22 +288,31 @@ int survey_reader_survey(struct survey_reader *r, struct survey_result *out)
 	return rc == -EBUSY ? 0 : rc;
 }
 
-/* The answer is in r->message. at: what is abandoned if there is none. */
-static int ask(struct survey_reader *r, const void *question, size_t len,
-	       enum survey_reader_kind kind, const struct survey_at *at)
+/* The answer is in r->message, *len its bytes behind the head. */
+static int exchange(struct survey_reader *r, const void *question, size_t *len,
+		    enum survey_reader_kind kind)
 {
 	int rc = r->child.fd < 0 ? start(r) : 0;
 
 	if (rc == 0 &&
-	    send(r->child.fd, question, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+	    send(r->child.fd, question, *len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)*len)
 		rc = -ETIMEDOUT;
 	do
-		rc = rc ?: receive(r, &len);
-	while (rc == 0 && take_file(r, len, &rc));
+		rc = rc ?: receive(r, len);
+	while (rc == 0 && take_file(r, *len, &rc));
 	if (rc == 0 && r->message->kind != kind)
 		rc = -ETIMEDOUT;
 	if (rc == -ECANCELED) /* its late answer would be read as that to the next question */
 		child_end(&r->child, END_MS);
+	return rc;
+}
+
+/* at: what is abandoned if there is no answer. */
+static int ask(struct survey_reader *r, const void *question, size_t len,
+	       enum survey_reader_kind kind, const struct survey_at *at)
+{
+	int rc = exchange(r, question, &len, kind);
+
 	if (rc == -ETIMEDOUT)
 		abandon(r, at);
 	return rc;
@@ -311,13 +340,34 @@ int survey_reader_ask(struct survey_reader *r, const struct survey_identify_ques
 	return rc;
 }
 
-int survey_reader_ask_cmdline(struct survey_reader *r, uint32_t pid, struct survey_cmdline *out)
+static int pass_cmdlines(const struct survey_reader *r, size_t len)
 {
-	const struct survey_at at = {.pid = pid};
-	int rc = ask(r, &pid, sizeof(pid), SURVEY_READER_CMDLINE, &at);
+	const struct survey_cmdline *c;
+	int rc = 0;
 
-	if (rc == 0)
-		memcpy(out, &r->message->cmdline, survey_cmdline_bytes(&r->message->cmdline));
+	for (size_t at = 0; at < len && rc == 0; at += survey_cmdline_step(c)) {
+		c = cmdline_at(r->message, at);
+		rc = r->config.cmdline ? r->config.cmdline(c, r->config.arg) : 0;
+	}
+	return rc;
+}
+
+/* If there is no answer, each is asked for alone: the one that is silent is to be named. */
+int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, size_t nr)
+{
+	const struct survey_at at = {.pid = pid[0]};
+	size_t len = nr * sizeof(*pid);
+	int rc = exchange(r, pid, &len, SURVEY_READER_CMDLINES);
+
+	if (rc != -ETIMEDOUT)
+		return rc ?: pass_cmdlines(r, len);
+	if (nr == 1) {
+		abandon(r, &at);
+		return rc;
+	}
+	child_end(&r->child, 1);
+	for (size_t i = 0; i < nr && (rc == 0 || rc == -ETIMEDOUT); i++)
+		rc = survey_reader_ask_cmdlines(r, pid + i, 1);
 	return rc;
 }
 

@@ -26,6 +26,7 @@ enum {
 	    12, /* abandoned ones; in the later half, surveys skip mappings */
 	SURVEY_READER_PATIENCE_MS = 2000,      /* the longest silence */
 	SURVEY_READER_RECORDS_BYTES = 1 << 16, /* per message */
+	SURVEY_READER_MAX_PIDS = 10,           /* asked for at once */
 };
 
 struct survey_reader_config {
@@ -69,10 +70,11 @@ int survey_reader_survey(struct survey_reader *r, struct survey_result *out);
  * above. */
 int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q,
 		      struct survey_identify_answer *out);
-/* Asks for the command line of a process; the rest as above. */
-int survey_reader_ask_cmdline(struct survey_reader *r, uint32_t pid, struct survey_cmdline *out);
+/* Asks for the command lines of up to SURVEY_READER_MAX_PIDS processes, which config.cmdline
+ * receives; of those that have none, nothing. -ETIMEDOUT: one gave no answer; the rest as above. */
+int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, size_t nr);
 /* Receives files that were deleted or replaced since; does not wait. Then, with is_last, looks at
- * all once more. As survey_reader_ask_cmdline. */
+ * all once more. As survey_reader_ask. */
 int survey_reader_look(struct survey_reader *r, bool is_last);
 /* Appends a description of what did not answer, from number from on; nothing if all did. Returns
  * the number of all that did not answer. */

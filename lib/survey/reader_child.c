@@ -5,6 +5,7 @@
 
 #include "base/io.h"
 #include "base/root.h"
+#include "survey/known.h"
 #include "survey/places.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct child_side {
 	const struct survey_reader *reader;
 	int fd;
 	struct survey_mounts mounts;
+	struct survey_known known;
 	struct survey_files stored; /* also by earlier children */
 	struct survey_places places;
 	struct survey_reader_message message;
@@ -61,12 +63,24 @@ static int send_cmdline(const struct survey_cmdline *cmdline, void *arg)
 	return 0;
 }
 
-static void answer_cmdline(struct child_side *c)
+static void answer_cmdlines(struct child_side *c, size_t nr)
 {
-	struct survey_cmdline *answer = &c->message.cmdline;
+	static struct survey_cmdline one;
+	uint32_t pid[SURVEY_READER_MAX_PIDS];
+	size_t len = 0;
 
-	survey_cmdline_read(c->reader->config.root, c->question.pid, answer);
-	send_message(c, SURVEY_READER_CMDLINE, survey_cmdline_bytes(answer));
+	_Static_assert(sizeof(pid) < offsetof(struct survey_identify_question, path) &&
+			   SURVEY_READER_MAX_PIDS * (sizeof(one) + 8) <= sizeof(c->message.bytes),
+		       "no question of a file, and the answers have room");
+	memcpy(pid, &c->question, nr * sizeof(*pid));
+	for (size_t i = 0; i < nr; i++) {
+		survey_cmdline_read(c->reader->config.root, pid[i], &one);
+		if (!one.len)
+			continue;
+		memcpy(c->message.bytes + len, &one, survey_cmdline_bytes(&one));
+		len += survey_cmdline_step(&one);
+	}
+	send_message(c, SURVEY_READER_CMDLINES, len);
 }
 
 static void send_place(const struct survey_at *at, void *arg)
@@ -174,9 +188,11 @@ static void wait_for_question(struct child_side *c)
 static void answer_file(struct child_side *c)
 {
 	struct survey_identify_answer answer;
+	const bool is_there = survey_known_identify(&c->known, &c->mounts, &c->question, &answer);
 
-	survey_identify(&c->mounts, &c->question, &answer);
-	if (c->reader->config.file)
+	if (c->reader->config.file && is_there)
+		survey_places_add(&c->places, &c->question, &answer.id);
+	else if (c->reader->config.file)
 		store_or_watch(&c->question, &answer.id, c);
 	c->message.answer = answer;
 	send_message(c, SURVEY_READER_ANSWER, sizeof(answer));
@@ -190,10 +206,11 @@ static void look_again(struct child_side *c)
 }
 
 /* Until the parent closes the socket, or sends an invalid question. A question is a file to
- * identify, a pid alone, whose command line is to be read, or a byte: to look again. */
+ * identify, pids, whose command lines are to be read, or a byte: to look again. */
 static void answer_all(struct child_side *c)
 {
 	const ssize_t head = offsetof(struct survey_identify_question, path);
+	const ssize_t pid_bytes = sizeof(uint32_t);
 
 	for (;;) {
 		ssize_t n;
@@ -202,9 +219,8 @@ static void answer_all(struct child_side *c)
 		n = recv(c->fd, &c->question, sizeof(c->question), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n == sizeof(c->question.pid)) {
-			memcpy(&c->question.pid, &c->question, sizeof(c->question.pid));
-			answer_cmdline(c);
+		if (n > 0 && n % pid_bytes == 0 && n / pid_bytes <= SURVEY_READER_MAX_PIDS) {
+			answer_cmdlines(c, (size_t)(n / pid_bytes));
 		} else if (n == 1) {
 			look_again(c);
 		} else if (n > head && c->question.path[n - head - 1] == '\0') {
@@ -226,6 +242,7 @@ void survey_reader_child(int fd, const void *reader)
 	c.fd = fd;
 	c.stored = r->files->stored;
 	survey_mounts_init(&c.mounts, r->config.root);
+	survey_known_init(&c.known);
 	survey_places_init(&c.places, r->config.root);
 	if (!r->is_surveyed)
 		survey_tasks(&c);

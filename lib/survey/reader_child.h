@@ -15,10 +15,11 @@ enum survey_reader_kind {
 	SURVEY_READER_RESULT,  /* the survey succeeded */
 	SURVEY_READER_FAILED,  /* the survey failed */
 	SURVEY_READER_ANSWER,
-	SURVEY_READER_CMDLINE, /* of a process of the survey, or the answer */
-	SURVEY_READER_FILE,    /* a file that is to be stored; bytes follow */
-	SURVEY_READER_BYTES,   /* of its parts, in order; none: it cannot be read further */
-	SURVEY_READER_LOOKED,  /* at all files once more; the answer, without content */
+	SURVEY_READER_CMDLINE,  /* of a process of the survey */
+	SURVEY_READER_FILE,     /* a file that is to be stored; bytes follow */
+	SURVEY_READER_BYTES,    /* of its parts, in order; none: it cannot be read further */
+	SURVEY_READER_LOOKED,   /* at all files once more; the answer, without content */
+	SURVEY_READER_CMDLINES, /* the answer: one behind the other */
 };
 
 /* With no parts: there is no room for it. */

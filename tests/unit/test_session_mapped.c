@@ -9,6 +9,7 @@
 #include "pmu/ring.h"
 #include "session/mapped.h"
 #include "survey/identify.h"
+#include "survey/known.h"
 #include "survey/mounts.h"
 #include "survey/ops.h"
 
@@ -100,9 +101,10 @@ static void take_all(struct mapped *t, struct memory *m)
 	m->ring.tail = m->head;
 }
 
-static void expect_question(struct mapped *t, uint64_t inode, const char *path,
-			    enum survey_identify_state answer, bool is_last)
+static void expect_question_of(struct mapped *t, uint64_t inode, const char *path,
+			       enum survey_identify_state answer, bool is_last, bool is_same)
 {
+	const struct survey_identify_answer a = {.state = answer, .is_same = is_same};
 	struct survey_identify_question q;
 	uint32_t number;
 
@@ -114,7 +116,13 @@ static void expect_question(struct mapped *t, uint64_t inode, const char *path,
 	assert_int_equal(q.start, 0x400000);
 	assert_int_equal(q.end, 0x401000);
 	assert_string_equal(q.path, path);
-	mapped_answered(t, number, answer, is_last);
+	mapped_answered(t, number, &a, is_last);
+}
+
+static void expect_question(struct mapped *t, uint64_t inode, const char *path,
+			    enum survey_identify_state answer, bool is_last)
+{
+	expect_question_of(t, inode, path, answer, is_last, false);
 }
 
 static void expect_no_question(struct mapped *t)
@@ -184,6 +192,7 @@ TEST(execs)
 {
 	struct mapped t;
 	struct memory m;
+	uint32_t pid[2];
 
 	memory_init(&m, 3 * RING_BYTES - 24);
 	assert_int_equal(mapped_init(&t), 0);
@@ -200,8 +209,13 @@ TEST(execs)
 		take_all(&t, &m);
 	}
 	mapped_end(&t);
-	for (uint32_t i = 0; i < MAPPED_MAX_EXECS; i++)
+	expect_exec(&t, 100);
+	assert_int_equal(mapped_more_execs(&t, pid, 2), 2);
+	assert_int_equal(pid[0], 101);
+	assert_int_equal(pid[1], 102);
+	for (uint32_t i = 3; i < MAPPED_MAX_EXECS; i++)
 		expect_exec(&t, 100 + i);
+	assert_int_equal(mapped_more_execs(&t, pid, 2), 0);
 	expect_no_question(&t);
 	mapped_fini(&t);
 	memory_fini(&m);
@@ -280,6 +294,37 @@ TEST(order)
 			mapped_end(&t);
 		for (uint64_t i = 0; i < 100; i++)
 			expect_question(&t, 1 + i, "/f", SURVEY_IDENTIFY_FOUND, false);
+	}
+	expect_no_question(&t);
+	mapped_fini(&t);
+}
+
+static void map_again(struct mapped *t, uint64_t inode)
+{
+	struct memory m;
+
+	memory_init(&m, 0);
+	put_mapping(&m, 2, inode, 5, "/f");
+	take_all(t, &m);
+	memory_fini(&m);
+}
+
+/* A file that stays as it is at its path is asked for more and more rarely; one that changes is
+ * not. */
+TEST(unchanged)
+{
+	struct mapped t;
+
+	assert_int_equal(mapped_init(&t), 0);
+	mapped_end(&t); /* all are due at once, in the order in which they would be */
+	for (int i = 0; i < 5; i++) {
+		map_again(&t, 1);
+		map_again(&t, 2);
+		if (i < 3)
+			expect_question_of(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false, i > 0);
+		expect_question(&t, 2, "/f", SURVEY_IDENTIFY_FOUND, false);
+		if (i >= 3)
+			expect_question_of(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false, true);
 	}
 	expect_no_question(&t);
 	mapped_fini(&t);
@@ -435,6 +480,91 @@ TEST(identify)
 	assert_memory_equal(a.id.bytes, "ijkl", 4);
 	assert_true(a.from_ns >= written_ns);
 	place_fini(&p);
+}
+
+/* A file that is as it was is not read again; one that may not be is. */
+TEST(known)
+{
+	struct survey_identify_answer first, again;
+	struct survey_known k;
+	struct place p;
+	char from[512], to[512];
+
+	place_init(&p, "ext4", "/");
+	survey_known_init(&k);
+	assert_false(survey_known_identify(&k, &p.mounts, &p.q, &first));
+	assert_int_equal(first.state, SURVEY_IDENTIFY_FOUND);
+	assert_true(survey_known_identify(&k, &p.mounts, &p.q, &again));
+	assert_int_equal(again.state, SURVEY_IDENTIFY_FOUND);
+	assert_memory_equal(again.id.bytes, "abcd", 4);
+	assert_true(again.is_same && !first.is_same);
+	assert_true(again.from_ns == first.from_ns && again.to_ns > first.to_ns);
+	p.q.generation = 77;
+	assert_false(survey_known_identify(&k, &p.mounts, &p.q, &again));
+	p.q.generation = 0;
+	/* written over */
+	put_file(&p.root, "/bin/a", "ijkl");
+	assert_false(survey_known_identify(&k, &p.mounts, &p.q, &again)); /* in this tick */
+	usleep(30000);
+	assert_false(survey_known_identify(&k, &p.mounts, &p.q, &again));
+	assert_memory_equal(again.id.bytes, "ijkl", 4);
+	assert_true(again.from_ns > first.to_ns);
+	assert_true(survey_known_identify(&k, &p.mounts, &p.q, &again));
+	/* another one in its place */
+	snprintf(from, sizeof(from), "%s/over/bin/b", p.root.dir);
+	snprintf(to, sizeof(to), "%s/bin/a", p.root.dir);
+	assert_int_equal(rename(from, to), 0);
+	assert_false(survey_known_identify(&k, &p.mounts, &p.q, &again));
+	assert_int_equal(again.state, SURVEY_IDENTIFY_NONE);
+	survey_known_fini(&k);
+	place_fini(&p);
+}
+
+/* So many files that all are forgotten: memory is bounded. */
+TEST(known_limit)
+{
+	struct survey_identify_answer a;
+	struct survey_known k;
+	struct place p;
+
+	place_init(&p, "ext4", "/");
+	survey_known_init(&k);
+	k.files.max = 2;
+	for (uint32_t i = 0; i < 3; i++) {
+		snprintf(p.q.path, sizeof(p.q.path), "/bin/%u", i);
+		put_file(&p.root, p.q.path, "abcd");
+		set_inode(&p, p.q.path);
+		usleep(30000);
+		assert_false(survey_known_identify(&k, &p.mounts, &p.q, &a));
+	}
+	assert_true(survey_known_identify(&k, &p.mounts, &p.q, &a));
+	assert_int_equal(k.files.nr, 1);
+	survey_known_fini(&k);
+	place_fini(&p);
+}
+
+/* A mapping's device that stat does not report, and one that may not answer, are not remembered. */
+TEST(not_known)
+{
+	static const char *const types[] = {"overlay", "nfs4"};
+
+	for (size_t i = 0; i < NR(types); i++) {
+		struct survey_identify_answer a;
+		struct survey_known k;
+		struct place p;
+		char text[128];
+
+		place_init(&p, types[i], "/");
+		p.q.major = 250;
+		p.q.minor = 7;
+		snprintf(text, sizeof(text), "20 1 250:7 / / rw - %s /dev/x rw\n", types[i]);
+		put_text(&p.root, "/proc/self/mountinfo", text);
+		survey_known_init(&k);
+		for (int n = 0; n < 2; n++)
+			assert_false(survey_known_identify(&k, &p.mounts, &p.q, &a));
+		survey_known_fini(&k);
+		place_fini(&p);
+	}
 }
 
 /* What fstat adds, times the number of the call (later_s: always). */

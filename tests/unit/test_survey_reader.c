@@ -401,7 +401,7 @@ TEST(command_lines)
 	struct root r = make_tree();
 	struct survey_reader_config c = {
 	    .root = &r, .patience_ms = 300, .records = no_records, .cmdline = note_cmdline};
-	struct survey_cmdline one;
+	const uint32_t all[] = {6, 7, 8};
 	struct survey_result result;
 	struct survey_reader l;
 	struct buf out;
@@ -413,19 +413,22 @@ TEST(command_lines)
 	assert_int_equal(survey_reader_init(&l, &c), 0);
 	assert_int_equal(survey_reader_survey(&l, &result), 0);
 	assert_string_equal(buf_str(&out), "6:six -v\n8:eight\n");
-	assert_int_equal(survey_reader_ask_cmdline(&l, 6, &one), 0);
-	assert_int_equal(one.pid, 6);
-	assert_int_equal(one.len, 6);
-	assert_memory_equal(one.text, "six -v", 6);
-	assert_int_equal(survey_reader_ask_cmdline(&l, 7, &one), 0);
-	assert_int_equal(one.len, 0);
+	buf_reset(&out);
+	assert_int_equal(survey_reader_ask_cmdlines(&l, all, 3), 0);
+	assert_string_equal(buf_str(&out), "6:six -v\n8:eight\n");
+	assert_int_equal(survey_reader_ask_cmdlines(&l, all + 1, 1), 0);
 	survey_reader_fini(&l);
 	start_hanging("8/cmdline", NULL);
 	assert_int_equal(survey_reader_init(&l, &c), 0);
 	l.is_surveyed = true;
-	assert_int_equal(survey_reader_ask_cmdline(&l, 8, &one), -ETIMEDOUT);
-	assert_int_equal(survey_reader_ask_cmdline(&l, 6, &one), 0);
-	assert_int_equal(one.len, 6);
+	buf_reset(&out);
+	/* the others of that question, too, and only the one is to blame */
+	assert_int_equal(survey_reader_ask_cmdlines(&l, all, 3), -ETIMEDOUT);
+	assert_int_equal(survey_reader_ask_cmdlines(&l, all, 2), 0);
+	assert_string_equal(buf_str(&out), "6:six -v\n6:six -v\n");
+	buf_reset(&out);
+	assert_int_equal(survey_reader_note(&l, 0, &out), 1);
+	assert_string_equal(buf_str(&out), "not surveyed, because they do not answer: process 8");
 	survey_reader_fini(&l);
 	sys_set_ops(NULL);
 	buf_fini(&out);
