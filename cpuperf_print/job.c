@@ -73,7 +73,7 @@ void job_warn_aggregated(struct job *j)
 	if (i == f->nr_events || !row->lists_samples)
 		return;
 	err_set(&problem, -ENOTSUP,
-		"%s: the kernel added its samples up: --%s=%s shows none of these",
+		"%s: its samples were added up by stack: --%s=%s shows none of these",
 		f->events[i].label, registry_option(row), row->name);
 	problems_add(&j->output->problems, false, &problem);
 }

@@ -69,7 +69,7 @@ static inline const struct trace_event *job_event(const struct job *j, uint32_t 
 	return j->sum ? &o->by_state[event] : &o->facts->events[event];
 }
 
-/* Warns if the output lists samples and the kernel added some up. */
+/* Warns if the output lists samples, and some were added up. */
 void job_warn_aggregated(struct job *j);
 /* Warns if the output omits latencies or functions that the session has. */
 void job_warn_omitted(struct job *j);

@@ -323,6 +323,11 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 			"%s:%s: aggregate and regions are mutually exclusive: samples that are "
 			"added up have no time, and so no region",
 			p->event.group->name, p->event.row->name);
+	else if (p->asked->is_unwound && p->source->bytes)
+		err_set(&e, -EINVAL,
+			"%s:%s: aggregate and unwind are mutually exclusive: the kernel adds these "
+			"samples up, which has no tables to unwind them",
+			p->event.group->name, p->event.row->name);
 	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT ||
 		 (p->source->bytes && !p->source->open_aggregate))
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",

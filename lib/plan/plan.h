@@ -134,6 +134,12 @@ bool plan_can_divide(const struct plan *plan);
 uint64_t plan_pace_ns(const struct plan *plan);
 /* The time between two readings of an event that has a pace of its own; 0: it has none. */
 uint64_t plan_every_ns(const struct plan *plan, const struct plan_event *p);
+/* Its samples are added up by stack, in the kernel: those that are unwound are added up here. */
+static inline bool plan_adds_up_in_kernel(const struct plan_event *p)
+{
+	return p->asked->is_aggregated && !p->asked->is_unwound;
+}
+
 /* True: the event measures the target; false: the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The same, and the target is tasks: the event follows them. */

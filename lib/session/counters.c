@@ -195,7 +195,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .frequency = plan_frequency(plan, p),
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
 		    .branch_filter = p->asked->branch_filter,
-		    .max_stack = p->asked->is_aggregated ? plan_aggregate_stack(plan) : max_stack,
+		    .max_stack = plan_adds_up_in_kernel(p) ? plan_aggregate_stack(plan) : max_stack,
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,
@@ -250,7 +250,7 @@ static bool is_aggregated(const struct plan *plan, size_t part)
 {
 	const struct plan_event *p = &plan->events[plan->parts[part].event];
 
-	return p->asked->is_aggregated && p->set != PLAN_NO_SET;
+	return plan_adds_up_in_kernel(p) && p->set != PLAN_NO_SET;
 }
 
 static struct source_use *use_of(const struct counters *c, size_t part)
@@ -414,7 +414,7 @@ static void sum_up(struct counters *c, size_t i)
 					  &ev->support);
 	if (error)
 		source_uses_explain(&c->uses, i, &ev->support);
-	if (error && p->asked->is_aggregated && c->aggregate_support.state)
+	if (error && plan_adds_up_in_kernel(p) && c->aggregate_support.state)
 		ev->support = c->aggregate_support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))
 		refuse_task(c->plan, error, &ev->support);

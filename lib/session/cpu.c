@@ -68,7 +68,7 @@ static bool stays_disabled(const struct session_cpu *c, size_t event)
 static bool is_open_enabled(const struct session_cpu *c, size_t event)
 {
 	return stays_disabled(c, event) ||
-	       (plan_is_attached(c->plan) && !c->plan->events[event].asked->is_aggregated);
+	       (plan_is_attached(c->plan) && !plan_adds_up_in_kernel(&c->plan->events[event]));
 }
 
 /* event: the leader; id: of the target, or -1. */
@@ -149,7 +149,7 @@ static int connect_aggregate(struct session_cpu *c, const struct kernel_probe *p
 	const struct aggregate *a;
 	int rc = -p->aggregate_error;
 
-	if (!event_of(c, part)->asked->is_aggregated)
+	if (!plan_adds_up_in_kernel(event_of(c, part)))
 		return 0;
 	a = p->aggregates[part];
 	if (a && !use_of(c, part))

@@ -14,7 +14,10 @@
 #include "session/seen.h"
 #include "session/source_uses.h"
 #include "session/stacks.h"
+#include "trace/record.h"
 #include "trace/waker.h"
+#include "trace/writer.h"
+#include "whole/sums.h"
 #include "whole/whole.h"
 
 #include <errno.h>
@@ -58,6 +61,7 @@ void sampler_fini(struct sampler *s)
 	mem_free(s->ids);
 	mem_free(s->scan_ids);
 	mem_free(s->side_band_fds);
+	whole_sums_free(s->sums);
 	*s = (struct sampler){0};
 }
 
@@ -123,16 +127,40 @@ static uint64_t put(struct sampler *s, const struct pmu_view *v, uint64_t from, 
 	return from + whole_put(s->whole, s->cpu->trace, part, len);
 }
 
+static int write_records(struct sampler *s, const void *records, size_t len, struct err *e)
+{
+	const struct trace_span span = {.part = {records, NULL}, .len = {len, 0}};
+
+	return len ? trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e) : 0;
+}
+
+/* Adds up the records, and writes those that cannot be. */
+static int add_or_write(struct sampler *s, const struct buf *records, struct err *e)
+{
+	const uint8_t *p = (const uint8_t *)records->data;
+	size_t from = 0, size;
+	uint32_t kind;
+	int rc = 0;
+
+	for (size_t at = 0; s->sums && rc == 0; at += size) {
+		size = trace_record_size(p + at, records->len - at, &kind);
+		if (!size)
+			break;
+		if (!whole_sums_add(s->sums, p + at, size))
+			continue;
+		rc = write_records(s, p + from, at - from, e);
+		from = at + size;
+	}
+	return rc ?: write_records(s, p + from, records->len - from, e);
+}
+
 int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e)
 {
 	int rc = 0;
 
 	while (rc == 0 && whole_take(s->whole, s->cpu->trace, scratch)) {
-		const struct trace_span span = {.part = {scratch->data, NULL},
-						.len = {scratch->len, 0}};
-
 		if (s->file)
-			rc = trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e);
+			rc = add_or_write(s, scratch, e);
 		buf_reset(scratch);
 	}
 	return rc;
@@ -610,7 +638,7 @@ static bool adds_up(const struct sampler_event *ev)
 
 bool sampler_adds_up(const struct sampler *s)
 {
-	return ARRAY_ANY(ev, s->events, s->scan.nr_events, adds_up(ev));
+	return s->sums || ARRAY_ANY(ev, s->events, s->scan.nr_events, adds_up(ev));
 }
 
 int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,
@@ -626,6 +654,37 @@ int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct commo
 		if (adds_up(&s->events[i]))
 			rc = write_event(s, i, w, common, &items, e);
 	buf_fini(&items);
+	return rc;
+}
+
+static int write_sums(struct sampler *s, struct trace_writer *w, struct buf *items, struct err *e)
+{
+	struct whole_sum sum;
+	uint32_t at = 0;
+	int rc = 0;
+
+	while (rc == 0 && whole_sums_next(s->sums, &at, &sum)) {
+		const struct trace_added added = {sum.samples, sum.weight, sum.end_ns};
+
+		trace_add_stack(items, &added, sum.record, sum.size);
+		if (items->len > TRACE_FILE_RECORDS_BYTES / 2)
+			rc = append_stacks(s, w, items, e);
+	}
+	return rc ?: append_stacks(s, w, items, e);
+}
+
+int sampler_write_sums(struct sampler *s, struct trace_writer *w, struct err *e)
+{
+	struct buf items;
+	int rc = 0;
+
+	if (!s->sums)
+		return 0;
+	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
+	if (s->file)
+		rc = write_sums(s, w, &items, e);
+	buf_fini(&items);
+	whole_sums_reset(s->sums);
 	return rc;
 }
 

@@ -33,6 +33,7 @@ struct seen_wait;
 struct source_use;
 struct waits_lasting;
 struct whole;
+struct whole_sums;
 
 /* An event that samples on this CPU. */
 struct sampler_event {
@@ -56,6 +57,7 @@ struct sampler {
 	unsigned nr_owner_fds;
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
 	struct whole *whole;        /* borrowed; unwinds; NULL: nothing is unwound */
+	struct whole_sums *sums;    /* owned; adds up what was unwound; NULL: nothing does */
 	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
 	uint64_t peeked;            /* up to here in the ring it has them */
 	uint64_t span_ns;           /* of a flight recorder; 0: samples are written as they come */
@@ -143,6 +145,8 @@ bool sampler_adds_up(const struct sampler *s);
  * after sampler_cut. 0 or -errno with *e. */
 int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,
 			 struct err *e);
+/* The same of those that were added up since they were unwound. */
+int sampler_write_sums(struct sampler *s, struct trace_writer *w, struct err *e);
 /* Forgets the samples that were added up, and adds up again. */
 void sampler_resume(struct sampler *s);
 /* Starts the next iteration, with a file or without: kept samples come first. */

@@ -9,11 +9,15 @@
 #include "event/event.h"
 #include "session/source_uses.h"
 #include "whole/record.h"
+#include "whole/sums.h"
 #include "whole/whole.h"
 
 #include <errno.h>
 
-enum { SIDE_BAND_BYTES = 1 << 20 };
+enum {
+	SIDE_BAND_BYTES = 1 << 20,
+	SUMS_BYTES = 8 << 20, /* of the stacks of an iteration and CPU */
+};
 
 static enum plan_set set_of(const struct session_cpu *c, size_t part)
 {
@@ -117,6 +121,19 @@ bool sampler_unwinds(const struct plan_event *p, const struct perf_event_attr *a
 	return p->asked->is_unwound && whole_record_is_possible(attr);
 }
 
+/* Without memory each is written. */
+static void add_up(struct sampler *s, const struct trace_id *id, const struct perf_event_attr *attr)
+{
+	const struct perf_event_attr unwound = whole_record_attr(attr);
+
+	if (!s->sums)
+		s->sums = whole_sums_new(SUMS_BYTES);
+	if (!s->sums)
+		return;
+	(void)whole_sums_add_id(s->sums, id->id, attr); /* that have no stack */
+	(void)whole_sums_add_id(s->sums, whole_record_id(id->id), &unwound);
+}
+
 /* The ids of samples that were unwound, and of their groups. */
 static void add_unwound_ids(struct sampler *s, const struct kernel_probe *p)
 {
@@ -141,6 +158,7 @@ static int add_member(struct sampler *s, const struct kernel_probe *p, size_t g,
 	const struct pmu_group *group = &s->cpu->groups[g];
 	const struct pmu_member *m = &group->members[member];
 	uint32_t event = p->plan->parts[m->event].event;
+	const struct plan_event *ev = &p->plan->events[event];
 	struct trace_id *id = &s->ids[s->nr_ids];
 	int rc = pmu_group_id(group, member, &id->id);
 
@@ -151,8 +169,11 @@ static int add_member(struct sampler *s, const struct kernel_probe *p, size_t g,
 	id->attr = m->event - p->plan->events[event].first_part;
 	id->group = (uint32_t)g;
 	s->nr_ids++;
-	if (s->whole && sampler_unwinds(&p->plan->events[event], p->attrs[m->event]))
-		rc = whole_add_id(s->whole, id->id, p->attrs[m->event]);
+	if (s->whole && sampler_unwinds(ev, p->attrs[m->event])) {
+		rc = whole_add_id(s->whole, id->id, p->attrs[m->event], ev->asked->is_aggregated);
+		if (rc == 0 && ev->asked->is_aggregated)
+			add_up(s, id, p->attrs[m->event]);
+	}
 	return rc ?: is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
 }
 

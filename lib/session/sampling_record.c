@@ -155,6 +155,13 @@ static int write_stacks(struct sampling *g, uint32_t t, struct err *why)
 	return w ? sampler_write_stacks(&g->samplers[t], w, &g->common, why) : 0;
 }
 
+static int write_sums(struct sampling *g, uint32_t t, struct err *why)
+{
+	struct trace_writer *w = g->recorder->writer;
+
+	return w ? sampler_write_sums(&g->samplers[t], w, why) : 0;
+}
+
 /* The last iteration may wait: nothing is measured any more. */
 static void settle(struct sampling *g, const struct session_iteration *it)
 {
@@ -217,7 +224,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	}
 	settle(g, it);
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		one = sampling_write_unwound(g, t, why);
+		one = sampling_write_unwound(g, t, why) ?: write_sums(g, t, why);
 		rc = rc ?: one;
 	}
 	note_unwound(g, it->iteration);

@@ -100,11 +100,16 @@ static bool aggregate_has_no_stack(const struct spec_event *e)
 
 enum { SINGLE_FLAGS = SPEC_USER_STACK | SPEC_LAST_BRANCH | SPEC_TIMEBASE | SPEC_WAKER };
 
+/* Stacks that the recorder unwinds have no bytes left. */
+static unsigned single_flags(const struct spec_event *e)
+{
+	return e->flags & (e->is_unwound ? SINGLE_FLAGS & ~SPEC_USER_STACK : SINGLE_FLAGS);
+}
+
 bool check_may_aggregate(const struct spec_event *e)
 {
-	return !is_misc(e) && !(e->flags & SINGLE_FLAGS) &&
-	       strcmp(e->group_name, "tracepoint") != 0 && strcmp(e->group_name, "heap") != 0 &&
-	       strcmp(e->group_name, "resource") != 0;
+	return !is_misc(e) && !single_flags(e) && strcmp(e->group_name, "tracepoint") != 0 &&
+	       strcmp(e->group_name, "heap") != 0 && strcmp(e->group_name, "resource") != 0;
 }
 
 static bool unwind_has_no_stack(const struct spec_event *e)
@@ -116,7 +121,7 @@ static bool unwind_has_no_stack(const struct spec_event *e)
 
 static bool aggregate_has_single_flag(const struct spec_event *e)
 {
-	return e->is_aggregated && e->flags & SINGLE_FLAGS;
+	return e->is_aggregated && single_flags(e);
 }
 
 bool check_may_thin(const struct spec_event *e)

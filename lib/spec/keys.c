@@ -531,7 +531,9 @@ const struct key_row key_rows[] = {
 	    "chance, as without "
 	    "this key, which costs less. Its stack is read by frame pointers where the task runs "
 	    "again; the flag waker cannot be combined with this key, because who ends a wait is "
-	    "stored for single samples only.",
+	    "stored for single samples only. With the key unwind the recorder adds up what it has "
+	    "unwound, in up to 8 MiB for each CPU: that needs no programs, and has all callers; "
+	    "what cannot be unwound has those of the frame pointers.",
     },
     {
 	EVENT_FIELD(is_unwound),
@@ -545,7 +547,9 @@ const struct key_row key_rows[] = {
 	    "unwind tables of the programs: the trace has the addresses of all callers, which is "
 	    "a hundredth of the bytes, and reports need not unwind. A sample whose stack cannot "
 	    "be unwound to its start (code made at run time, a stack longer than stack_bytes, a "
-	    "file that cannot be read) keeps its bytes. Needs the flags callchain and user_stack.",
+	    "file that cannot be read) keeps its bytes; with "
+	    "aggregate it has the callers by frame pointers. Needs the flags callchain and "
+	    "user_stack.",
     },
     {
 	EVENT_FIELD(flags),

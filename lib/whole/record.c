@@ -147,7 +147,7 @@ bool whole_record_add(struct buf *out, const struct trace_layout *l, const struc
 	    nr_kernel + stack->nr > WHOLE_MAX_DEPTH)
 		return false;
 	keeps_chain = has_longer_chain(r, nr_kernel, stack);
-	if (keeps_chain && has_limit(l, r))
+	if (keeps_chain && stack->end != WHOLE_END_UNKNOWN && has_limit(l, r))
 		return false;
 	put_part(out, r->bytes, r->bytes + WORD);
 	put(out, whole_record_id(trace_word(r->bytes + WORD, 0)));

@@ -33,6 +33,7 @@ uint64_t whole_record_id(uint64_t id);
 bool whole_record_kernel(const struct trace_record *r, size_t *nr);
 
 enum whole_end {
+	WHOLE_END_UNKNOWN,   /* not a mark: the kernel's chain has more, or nothing has */
 	WHOLE_END_START = 1, /* it reaches the outermost function */
 	WHOLE_END_BYTES,     /* the stack goes on beyond the recorded bytes */
 	WHOLE_END_INVALID,   /* it goes on elsewhere, as below a handler with a stack of its own */
@@ -46,7 +47,7 @@ struct whole_stack {
 };
 /* Appends the record of a sample with an id, decoded from bytes in that layout, with this stack, in
  * place of its own, unless that is longer and this one is not whole: as readers do. Errors stick in
- * *out. False: readers would not see the same; nothing is added. */
+ * *out. False: readers would not see the same, unless its end is unknown; nothing is added. */
 bool whole_record_add(struct buf *out, const struct trace_layout *l, const struct trace_record *r,
 		      const struct whole_stack *stack);
 /* Appends the record with only those bytes of the stack that were really copied. */

@@ -54,7 +54,7 @@ struct queue {
 struct id {
 	uint64_t id; /* the key */
 	struct trace_layout layout;
-	bool is_wanted;
+	bool is_wanted, drops_bytes;
 };
 
 struct whole {
@@ -194,14 +194,16 @@ void whole_free(struct whole *w)
 	mem_free(w);
 }
 
-int whole_add_id(struct whole *w, uint64_t id, const struct perf_event_attr *attr)
+int whole_add_id(struct whole *w, uint64_t id, const struct perf_event_attr *attr, bool drops_bytes)
 {
 	struct id *known;
 
 	pthread_mutex_lock(&w->lock);
 	known = dict_get(&w->ids, &id);
-	if (known)
+	if (known) {
 		known->is_wanted = trace_layout_init(&known->layout, attr, attr->size);
+		known->drops_bytes = drops_bytes;
+	}
 	pthread_mutex_unlock(&w->lock);
 	return known ? 0 : -ENOMEM;
 }
@@ -521,19 +523,19 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 	};
 	const struct whole_life *process;
 	struct trace_record r;
-	enum unwind_end end;
+	enum unwind_end end = UNWIND_NO_REGS;
 
 	if (trace_record_decode(&id->layout, p, size, &r))
 		return false;
 	counts->without_stack += !r.stack_len;
 	process = r.stack_len ? whole_spaces_find(w->spaces, r.pid, r.time_ns) : NULL;
 	counts->unknown += r.stack_len && !process;
-	if (!process)
-		return false;
-	w->stack.nr = unwind_user(w->unwinder, process, r.time_ns, &id->layout, &r,
-				  w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end);
+	w->stack.nr = process ? unwind_user(w->unwinder, process, r.time_ns, &id->layout, &r,
+					    w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
+			      : 0;
 	w->stack.end = ends[end];
-	return w->stack.end && whole_record_add(out, &id->layout, &r, &w->stack);
+	return (w->stack.end || (id->drops_bytes && r.stack_len)) &&
+	       whole_record_add(out, &id->layout, &r, &w->stack);
 }
 
 static bool find_id(struct whole *w, const uint8_t *p, size_t size, uint32_t kind, struct id *out)

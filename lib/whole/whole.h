@@ -37,9 +37,11 @@ void whole_free(struct whole *w); /* ends the thread; NULL is fine */
 /* 0 or -errno. Without the thread, nothing is unwound. */
 int whole_start(struct whole *w);
 
-/* Samples with that id are of an event with this attr, which whole_record_is_possible accepted. Any
- * thread. 0 or -ENOMEM. */
-int whole_add_id(struct whole *w, uint64_t id, const struct perf_event_attr *attr);
+/* Samples with that id are of an event with this attr, which whole_record_is_possible accepted.
+ * drops_bytes: what cannot be unwound has its frame pointers alone, but for what is not unwound in
+ * time. Any thread. 0 or -ENOMEM. */
+int whole_add_id(struct whole *w, uint64_t id, const struct perf_event_attr *attr,
+		 bool drops_bytes);
 
 /* Adds records of tasks and mappings: of a ring, in one piece or two; and those that the survey
  * made. Each from one thread. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The key aggregate: samples that the kernel adds up by stack. A page fault is counted by the same event that
+"""The key aggregate: samples that the kernel, or with unwind the recorder, adds up by stack. A page fault is counted by the same event that
 samples it, so with a rate of 1 no fault may be missing, or there twice, in any iteration. CPUPERF and
 CPUPERF_PRINT name the programs; needs root and a kernel with BTF.
 """
@@ -22,9 +22,12 @@ FAULTS = {"group_name": "software", "event_name": "page_faults", "rate": 1, "fla
           "aggregate": True}
 
 
-def build(folder):
+WHOLE = {"flags": ["user", "pc", "callchain", "user_stack"], "stack_bytes": 8192, "unwind": True}
+
+
+def build(folder, frames="-fno-omit-frame-pointer"):
     program = os.path.join(folder, "faults")
-    run("cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program, f"{HERE}/faults.c")
+    run("cc", "-O1", frames, "-fno-optimize-sibling-calls", "-o", program, f"{HERE}/faults.c")
     return program
 
 
@@ -86,7 +89,7 @@ def check_no_regions(folder):
 
 def check_reports_agree(folder):
     session = measure(folder, build(folder), "1000", "8", duration=30)
-    assert "added its samples up" not in output(PRINT, "--report=flat", session, stderr=subprocess.STDOUT)
+    assert "samples were added up" not in output(PRINT, "--report=flat", session, stderr=subprocess.STDOUT)
     flat = rows(session, "--report=flat", "--top=0")
     total = sum(int(r["self_samples"]) for r in flat)
     assert total >= 1000
@@ -103,12 +106,33 @@ def check_reports_agree(folder):
     for name in ("pprof", "sqlite", "html", "speedscope", "chrome", "perfetto"):
         output(PRINT, "--quiet", f"--output-format={name}", f"--output-file={folder}/x.{name}", session)
     missing = output(PRINT, "--report=records", session, stderr=subprocess.STDOUT)
-    assert "page_faults: the kernel added its samples up: --report=records shows none of these" in missing, missing[:300]
+    assert "page_faults: its samples were added up by stack: --report=records shows none of these" in missing, missing[:300]
     db = sqlite3.connect(f"{folder}/x.sqlite")
     assert db.execute("select sum(weight) from samples").fetchone() == (total,)
     comms = rows(session, "--report=flat", "--top=0", "--comm=faults")
     assert 1000 <= sum(int(r["self_samples"]) for r in comms) <= total
     output(PRINT, "--quiet", f"--diff={session}", "--within", session, code=None)
+
+
+def check_unwound(folder):
+    """Stacks of a program without frame pointers, which the recorder unwinds and adds up: each fault once, in each
+    iteration; none has its bytes."""
+    session = measure(folder, build(folder, "-fomit-frame-pointer"), "1000", "8", event=WHOLE, duration=0.02)
+    traces = [r for r in rows(session, "--report=summary") if r["trace"]]
+    assert sum(r["trace"] == "0" for r in traces) > 1, traces
+    total, counted = (sum(int(r[key] or 0) for r in traces) for key in ("samples", "value"))
+    assert total == counted or any(r[key] not in ("", "0") for r in traces for key in ("lost", "throttled")), traces
+    added, single = stacks_of(session)
+    assert sum(s for s, *_ in added) + single == total, (total, single)
+    assert all(s == w for s, w, _ in added), added
+    assert single < total / 10, (single, total)  # an exec, and what was not unwound at a boundary
+    folded = output(PRINT, "--quiet", "--output-format=folded", session).splitlines()
+    of_touch = collections.Counter()
+    for line in folded:
+        stack, number = line.rsplit(" ", 1)
+        if "touch_page" in stack:
+            of_touch[stack] += int(number)
+    assert len(of_touch) == 8 and all(s.count("left") + s.count("right") == 20 and "main" in s for s in of_touch), of_touch
 
 
 def check_exec_and_ended(folder):

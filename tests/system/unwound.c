@@ -157,7 +157,7 @@ static void put_id(const struct profile_sample *s)
 		return;
 	all.last_id = s->id->id;
 	check(whole_record_is_possible(&attr) ? 0 : -EINVAL, "event without stacks");
-	check(whole_add_id(all.whole, s->id->id, &attr), "id");
+	check(whole_add_id(all.whole, s->id->id, &attr, false), "id");
 	unwound = whole_record_attr(&attr);
 	(void)trace_layout_init(&all.layout, &unwound, sizeof(unwound));
 }

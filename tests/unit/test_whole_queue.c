@@ -50,7 +50,7 @@ HOOK(before_each)
 	assert_true(trace_layout_init(&unwound, &a, sizeof(a)));
 	is_known = true;
 	assert_int_equal(whole_new(&config, &whole), 0);
-	assert_int_equal(whole_add_id(whole, ID, &attr), 0);
+	assert_int_equal(whole_add_id(whole, ID, &attr, false), 0);
 }
 
 HOOK(after_each)

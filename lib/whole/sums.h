@@ -1,0 +1,35 @@
+/*
+ * Samples of a trace that are added up by thread and stack, for the frames that also have what the
+ * kernel adds up (trace_writer_stacks): so an iteration is as large as it has stacks. Samples are
+ * the same if their records are, but for time and period. Of each the first one is kept.
+ */
+#ifndef WHOLE_SUMS_H
+#define WHOLE_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_event_attr;
+struct whole_sums;
+
+struct whole_sums *whole_sums_new(size_t max_bytes); /* NULL: no memory */
+void whole_sums_free(struct whole_sums *s);          /* NULL is fine */
+
+/* Samples with that id, of an event with this attr, are added up. 0 or -ENOMEM. */
+int whole_sums_add_id(struct whole_sums *s, uint64_t id, const struct perf_event_attr *attr);
+
+/* False: it is no such sample, has the bytes of its stack, or finds no room: it has to be written
+ * alone. */
+bool whole_sums_add(struct whole_sums *s, const void *record, size_t size);
+
+struct whole_sum {
+	const void *record; /* of the first one; borrowed until the next call but whole_sums_next */
+	size_t size;
+	uint64_t samples, weight, end_ns; /* as struct trace_added's */
+};
+/* The next one: true, or false after the last. *at: 0 for the first. */
+bool whole_sums_next(const struct whole_sums *s, uint32_t *at, struct whole_sum *out);
+void whole_sums_reset(struct whole_sums *s); /* but for the ids */
+
+#endif
