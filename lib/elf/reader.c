@@ -38,6 +38,7 @@ struct elf_reader {
 	struct elf_reader_config config;
 	pthread_mutex_t lock;
 	uint64_t bytes, ns, grace_ns, crc_ns; /* what is left */
+	uint64_t all_bytes, all_ns;
 	struct child child;
 	bool has_failed; /* no child can be started */
 };
@@ -205,6 +206,8 @@ int elf_reader_new(const struct elf_reader_config *config, struct elf_reader **o
 	    .grace_ns = max_grace_ns,
 	    .child = CHILD_NONE,
 	};
+	r->all_bytes = r->bytes;
+	r->all_ns = r->ns;
 	pthread_mutex_init(&r->lock, NULL);
 	*out = r;
 	return 0;
@@ -321,6 +324,16 @@ uint64_t elf_reader_bytes_left(struct elf_reader *r, const struct elf_reader_fil
 	bytes = left(r->bytes, f->bytes);
 	pthread_mutex_unlock(&r->lock);
 	return bytes;
+}
+
+bool elf_reader_is_low(struct elf_reader *r)
+{
+	bool is_low;
+
+	pthread_mutex_lock(&r->lock);
+	is_low = r->bytes < r->all_bytes / 2 || r->ns < r->all_ns / 2;
+	pthread_mutex_unlock(&r->lock);
+	return is_low;
 }
 
 void elf_reader_explain(int rc, const char *path, struct err *e)

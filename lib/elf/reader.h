@@ -81,6 +81,9 @@ bool elf_reader_spend(struct elf_reader *r, struct elf_reader_file *f, uint64_t 
 /* The memory left for the file. */
 uint64_t elf_reader_bytes_left(struct elf_reader *r, const struct elf_reader_file *f);
 
+/* Half of the memory, or of the time, is used: who runs for long makes a new one. */
+bool elf_reader_is_low(struct elf_reader *r);
+
 /* Sets *e to the reason of rc. */
 void elf_reader_explain(int rc, const char *path, struct err *e);
 /* Passes the reason of rc to the problem function. */

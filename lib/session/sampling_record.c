@@ -184,11 +184,12 @@ static void note_unwound(struct sampling *g, uint32_t iteration)
 	if (!g->whole)
 		return;
 	c = g->whole_before = whole_counts(g->whole);
-	log_verbose(1,
-		    "stacks: %" PRIu64 " unwound, %" PRIu64 " kept as bytes (%" PRIu64
-		    " of unknown mappings, %" PRIu64 " without a stack, %" PRIu64
-		    " not unwound in time), in %" PRIu64 " us",
-		    c.unwound, c.kept, c.unknown, c.without_stack, c.late, c.unwind_ns / 1000);
+	log_verbose(
+	    1,
+	    "stacks: %" PRIu64 " unwound, %" PRIu64 " kept as bytes (%" PRIu64
+	    " of unknown mappings, %" PRIu64 " without a stack, %" PRIu64
+	    " not unwound in time), in %" PRIu64 " us; tables were dropped %" PRIu64 " times",
+	    c.unwound, c.kept, c.unknown, c.without_stack, c.late, c.unwind_ns / 1000, c.renewed);
 	if (c.late > before.late)
 		notes_add(g->notes, 0,
 			  "iteration %u: %" PRIu64 " samples were not unwound in time and keep the "

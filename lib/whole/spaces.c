@@ -50,7 +50,8 @@ struct map {
 
 struct space {
 	unsigned nr_users;
-	struct map *map; /* owned; by address */
+	uint32_t renewed; /* the last time its objects got numbers */
+	struct map *map;  /* owned; by address */
 	size_t nr, room;
 	struct map *replaced; /* owned; in no order */
 	size_t nr_replaced, replaced_room;
@@ -89,12 +90,19 @@ struct whole_spaces {
 	struct buf records;      /* not applied yet */
 	struct waiting *waiting; /* owned; of them */
 	size_t nr_waiting, waiting_room;
+	uint32_t nr_renewed;
 	bool is_damaged; /* no memory, or a limit: nothing is known any more */
 };
 
 static void init_processes(struct dict *d)
 {
 	dict_init(d, sizeof(struct process), DICT_KEY(struct process, pid), WHOLE_MAX_PIDS);
+}
+
+static void init_objects(struct dict *paths, struct dict *objects)
+{
+	dict_init_texts(paths, sizeof(const char *), WHOLE_MAX_OBJECTS, WHOLE_MAX_TEXT_BYTES);
+	dict_init(objects, sizeof(struct object), DICT_KEY(struct object, path), WHOLE_MAX_OBJECTS);
 }
 
 struct whole_spaces *whole_spaces_new(void)
@@ -104,9 +112,7 @@ struct whole_spaces *whole_spaces_new(void)
 	if (!s)
 		return NULL;
 	init_processes(&s->processes);
-	dict_init_texts(&s->paths, sizeof(const char *), WHOLE_MAX_OBJECTS, WHOLE_MAX_TEXT_BYTES);
-	dict_init(&s->objects, sizeof(struct object), DICT_KEY(struct object, path),
-		  WHOLE_MAX_OBJECTS);
+	init_objects(&s->paths, &s->objects);
 	trace_layout_side_band(&s->layout[false], false);
 	trace_layout_side_band(&s->layout[true], true);
 	buf_init(&s->records, MAX_WAITING_BYTES);
@@ -693,4 +699,83 @@ void whole_spaces_forget(struct whole_spaces *s, uint64_t before_ns)
 	}
 	if (s->processes.nr > 1024 && nr_left < s->processes.nr / 2)
 		remove_forgotten(s);
+}
+
+/* ---- numbers of objects */
+
+bool whole_spaces_is_low(const struct whole_spaces *s)
+{
+	return s->objects.nr > WHOLE_MAX_OBJECTS / 2 ||
+	       s->paths.texts.used_bytes > WHOLE_MAX_TEXT_BYTES / 2;
+}
+
+struct renewal {
+	struct whole_spaces *s;
+	struct dict paths, objects; /* the new ones */
+	uint32_t *number;           /* owned; by the old one; DICT_NONE: it has none yet */
+	bool has_failed;
+};
+
+static void add_used(struct renewal *r, struct map *m)
+{
+	const struct object *old = dict_at(&r->s->objects, m->object);
+	struct object copy = *old, *o;
+
+	if (r->number[m->object] != DICT_NONE || r->has_failed)
+		return;
+	copy.path = dict_add(&r->paths, dict_text(&r->s->paths, old->path));
+	o = copy.path == DICT_NONE ? NULL : dict_get(&r->objects, &copy);
+	r->has_failed = !o;
+	if (!o)
+		return;
+	*o = copy;
+	r->number[m->object] = r->objects.last;
+}
+
+static void set_number(struct renewal *r, struct map *m)
+{
+	m->object = r->number[m->object];
+}
+
+static void each_map(struct renewal *r, void (*fn)(struct renewal *r, struct map *m))
+{
+	struct whole_spaces *s = r->s;
+
+	s->nr_renewed++; /* forks share spaces */
+	for (uint32_t i = 0; i < s->processes.nr; i++)
+		for (struct whole_life *life = ((struct process *)dict_at(&s->processes, i))->life;
+		     life; life = life->before) {
+			struct space *space = life->space;
+
+			if (!space || space->renewed == s->nr_renewed)
+				continue;
+			space->renewed = s->nr_renewed;
+			for (size_t k = 0; k < space->nr; k++)
+				fn(r, &space->map[k]);
+			for (size_t k = 0; k < space->nr_replaced; k++)
+				fn(r, &space->replaced[k]);
+		}
+}
+
+void whole_spaces_renew(struct whole_spaces *s)
+{
+	struct renewal r = {.s = s};
+
+	r.number = s->objects.nr ? mem_alloc(s->objects.nr * sizeof(*r.number)) : NULL;
+	if (!r.number)
+		return;
+	memset(r.number, 0xff, s->objects.nr * sizeof(*r.number));
+	init_objects(&r.paths, &r.objects);
+	each_map(&r, add_used);
+	if (!r.has_failed) {
+		each_map(&r, set_number);
+		dict_fini(&s->paths);
+		dict_fini(&s->objects);
+		s->paths = r.paths;
+		s->objects = r.objects;
+	} else {
+		dict_fini(&r.paths);
+		dict_fini(&r.objects);
+	}
+	mem_free(r.number);
 }

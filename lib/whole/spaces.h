@@ -46,4 +46,10 @@ bool whole_spaces_holder(const struct whole_spaces *s, const char *path, uint64_
 /* Frees what processes were that ended, or were replaced, before that time. */
 void whole_spaces_forget(struct whole_spaces *s, uint64_t before_ns);
 
+/* Half of the objects that there may be are there, with those of processes that were forgotten. */
+bool whole_spaces_is_low(const struct whole_spaces *s);
+/* Removes objects that nothing has mapped; the others get other numbers. Without memory, nothing
+ * changes. */
+void whole_spaces_renew(struct whole_spaces *s);
+
 #endif

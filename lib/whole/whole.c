@@ -30,10 +30,11 @@ enum {
 	MAX_IDS = 1 << 20,
 	MAX_RECORDS_BYTES = 64 << 20, /* of tasks and mappings that wait for the thread */
 };
-#define TABLES_MAX_BYTES (UINT64_C(256) << 20)
+#define TABLES_MAX_BYTES (UINT64_C(96) << 20)
 #define TABLES_MAX_NS    UINT64_C(10000000000)
 #define PAUSE_NS         UINT64_C(20000000)    /* between two questions whether all is known */
 #define FORGET_NS        UINT64_C(10000000000) /* samples are younger */
+#define RENEW_NS         UINT64_C(60000000000) /* at least between two readings of all tables */
 
 /* Borrowed by the thread while it is worked on. */
 struct block {
@@ -57,6 +58,14 @@ struct id {
 	bool is_wanted, drops_bytes;
 };
 
+/* What was read of files, which cannot be given back in parts. */
+struct tables {
+	struct elf_reader *reader;
+	struct elf_finder *finder;
+	struct elf_living living;
+	struct unwinder *unwinder;
+};
+
 struct whole {
 	struct whole_config config;
 	pthread_mutex_t lock;
@@ -75,14 +84,11 @@ struct whole {
 
 	/* of the thread */
 	struct whole_spaces *spaces;
-	struct elf_reader *reader;
-	struct elf_finder *finder;
 	struct elf_file *vdso;
-	struct elf_living living;
-	struct unwinder *unwinder;
+	struct tables *tables;
 	struct whole_stack stack;
 	struct buf records[2]; /* swapped with side and made */
-	uint64_t forgotten_ns;
+	uint64_t forgotten_ns, renewed_ns;
 	bool is_ready;
 	bool is_losing; /* records that it has taken are not all */
 };
@@ -96,28 +102,52 @@ static bool find_living(void *arg, const struct elf_wanted *wanted, size_t i,
 					     &out->start, &out->end);
 }
 
-static int make_unwinder(struct whole *w)
+static void free_tables(struct tables *t)
+{
+	if (!t)
+		return;
+	unwinder_free(t->unwinder);
+	if (t->living.finder)
+		elf_finder_remove_living(&t->living);
+	elf_finder_free(t->finder);
+	elf_reader_free(t->reader);
+	mem_free(t);
+}
+
+static int open_tables(struct whole *w, struct tables *t)
 {
 	const struct elf_reader_config reader = {.max_bytes = TABLES_MAX_BYTES,
 						 .max_ns = TABLES_MAX_NS};
 	struct elf_finder_config finder = {0};
-	struct unwinder_config unwinder = {.maps = whole_spaces_maps(w->spaces),
-					   .machine = w->config.machine};
+	struct unwinder_config unwinder = {
+	    .maps = whole_spaces_maps(w->spaces), .machine = w->config.machine, .vdso = w->vdso};
 	struct clock_triple now;
-	int rc = elf_reader_new(&reader, &w->reader);
+	int rc = elf_reader_new(&reader, &t->reader);
 
 	clock_triple_now(&now);
 	finder.begun_ns = now.realtime_ns;
-	finder.reader = w->reader;
-	rc = rc ?: elf_finder_new(&finder, &w->finder);
+	finder.reader = t->reader;
+	rc = rc ?: elf_finder_new(&finder, &t->finder);
 	if (rc)
 		return rc;
-	w->living = (struct elf_living){.finder = w->finder, .find = find_living, .arg = w};
-	elf_finder_add_living(&w->living);
-	w->vdso = elf_vdso_open();
-	unwinder.finder = w->finder;
-	unwinder.vdso = w->vdso;
-	return unwinder_new(&unwinder, &w->unwinder);
+	t->living = (struct elf_living){.finder = t->finder, .find = find_living, .arg = w};
+	elf_finder_add_living(&t->living);
+	unwinder.finder = t->finder;
+	return unwinder_new(&unwinder, &t->unwinder);
+}
+
+static int make_tables(struct whole *w)
+{
+	struct tables *t = mem_zalloc(sizeof(*t));
+	int rc = t ? open_tables(w, t) : -ENOMEM;
+
+	if (rc) {
+		free_tables(t);
+		return rc;
+	}
+	free_tables(w->tables);
+	w->tables = t;
+	return 0;
 }
 
 int whole_new(const struct whole_config *config, struct whole **out)
@@ -138,7 +168,8 @@ int whole_new(const struct whole_config *config, struct whole **out)
 	(void)thread_cond_init(&w->done);
 	w->queue = mem_calloc(config->nr_cpus, sizeof(*w->queue));
 	w->spaces = whole_spaces_new();
-	rc = w->queue && w->spaces ? make_unwinder(w) : -ENOMEM;
+	w->vdso = elf_vdso_open();
+	rc = w->queue && w->spaces ? make_tables(w) : -ENOMEM;
 	if (rc) {
 		whole_free(w);
 		return rc;
@@ -175,11 +206,7 @@ void whole_free(struct whole *w)
 		pthread_join(w->thread, NULL);
 	for (uint32_t i = 0; w->queue && i < w->config.nr_cpus; i++)
 		free_queue(&w->queue[i]);
-	unwinder_free(w->unwinder);
-	if (w->living.finder)
-		elf_finder_remove_living(&w->living);
-	elf_finder_free(w->finder);
-	elf_reader_free(w->reader);
+	free_tables(w->tables);
 	elf_file_close(w->vdso);
 	whole_spaces_free(w->spaces);
 	for (int i = 0; i < 2; i++)
@@ -530,9 +557,10 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 	counts->without_stack += !r.stack_len;
 	process = r.stack_len ? whole_spaces_find(w->spaces, r.pid, r.time_ns) : NULL;
 	counts->unknown += r.stack_len && !process;
-	w->stack.nr = process ? unwind_user(w->unwinder, process, r.time_ns, &id->layout, &r,
-					    w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
-			      : 0;
+	w->stack.nr = process
+			  ? unwind_user(w->tables->unwinder, process, r.time_ns, &id->layout, &r,
+					w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
+			  : 0;
 	w->stack.end = ends[end];
 	return (w->stack.end || (id->drops_bytes && r.stack_len)) &&
 	       whole_record_add(out, &id->layout, &r, &w->stack);
@@ -617,17 +645,34 @@ static bool is_ready(struct whole *w)
 	return w->is_ready;
 }
 
+/* A session may last for days, in which ever more files are mapped. Objects have other numbers
+ * then, by which tables are known. */
+static bool renew(struct whole *w, uint64_t now_ns)
+{
+	const bool is_low = elf_reader_is_low(w->tables->reader) || whole_spaces_is_low(w->spaces);
+
+	if (!is_low || now_ns < w->renewed_ns + RENEW_NS)
+		return false;
+	w->renewed_ns = now_ns;
+	if (make_tables(w) == 0) /* else they stay as they are */
+		whole_spaces_renew(w->spaces);
+	return true;
+}
+
 /* Under the lock, which it leaves meanwhile. False: it is not due. */
 static bool forget(struct whole *w)
 {
 	const uint64_t now_ns = clock_monotonic_ns(), before_ns = w->forgotten_ns;
+	bool is_renewed;
 
 	if (now_ns < before_ns + FORGET_NS)
 		return false;
 	w->forgotten_ns = now_ns;
 	pthread_mutex_unlock(&w->lock);
 	whole_spaces_forget(w->spaces, before_ns);
+	is_renewed = renew(w, now_ns);
 	pthread_mutex_lock(&w->lock);
+	w->counts.renewed += is_renewed;
 	return true;
 }
 

@@ -66,6 +66,7 @@ struct whole_counts {
 	uint64_t refused;       /* calls of whole_put that found no room */
 	uint64_t late;          /* samples that whole_settle did not wait for */
 	uint64_t unwind_ns;     /* CPU time of the thread */
+	uint64_t renewed;       /* how often all tables were dropped, as they had no room left */
 };
 struct whole_counts whole_counts(struct whole *w);
 

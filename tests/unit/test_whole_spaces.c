@@ -280,6 +280,44 @@ static void make_exit(uint32_t pid, uint64_t time_ns)
 	add(&b, false);
 }
 
+/* The objects of processes that were forgotten have no numbers any more; what is left has its own.
+ */
+TEST(renewed)
+{
+	enum { NR_OBJECTS = 300 };
+	const struct whole_life *life;
+	struct unwind_mapping m;
+	char path[32];
+
+	begin(PID, 1);
+	map(PID, 2, 0x1000, 0x2000, "/first");
+	begin(PID + 2, 1);
+	for (uint64_t i = 0; i < NR_OBJECTS; i++) {
+		snprintf(path, sizeof(path), "/x%" PRIu64, i);
+		map(PID + 2, 3 + i, 0x1000, 0x2000, path);
+	}
+	map(PID, 400, 0x1000, 0x2000, "/a");
+	map(PID, 401, 0x3000, 0x4000, "/b");
+	make_fork(PID, CHILD, 402);
+	make_exit(PID + 2, 403);
+	assert_string_equal(at(PID, 410, 0x3500), "/b+500");
+	whole_spaces_forget(spaces, 405);
+	whole_spaces_renew(spaces);
+	assert_string_equal(at(PID + 2, 410, 0x1500), "unknown");
+	for (uint32_t pid = PID; pid <= CHILD; pid++) {
+		assert_string_equal(at(pid, 410, 0x1500), "/a+500");
+		assert_string_equal(at(pid, 410, 0x3500), "/b+500");
+	}
+	assert_string_equal(at(PID, 399, 0x1500), "/first+500"); /* a sample of then */
+	life = whole_spaces_find(spaces, PID, 410);
+	assert_true(maps.find(maps.arg, life, 0x3500, 410, &m));
+	assert_true(m.object < 4);
+	map(PID, 420, 0x5000, 0x6000, "/c");
+	assert_string_equal(at(PID, 430, 0x5500), "/c+500");
+	assert_string_equal(at(CHILD, 430, 0x3500), "/b+500");
+	assert_false(whole_spaces_is_low(spaces));
+}
+
 TEST(processes_that_ended_make_room)
 {
 	uint64_t time_ns = 100;
