@@ -72,9 +72,11 @@ static bool is_known(void *arg)
 /* Without it samples keep their bytes. */
 static void make_whole(struct sampling *g)
 {
+	const struct spec_flight *flight = &g->plan->spec->flight;
 	const struct whole_config config = {.machine = g->plan->host->machine,
 					    .nr_cpus = g->nr_cpus,
 					    .max_bytes = MAX_UNWOUND_BYTES,
+					    .keep_ns = flight->span_ns + flight->after_ns,
 					    .is_ready = is_known,
 					    .arg = g};
 	bool is_wanted = false;

@@ -79,6 +79,7 @@ struct whole {
 	uint64_t nr_open;                             /* blocks that are not done */
 	struct dict ids;                              /* struct id */
 	struct buf made, side;                        /* records of tasks and mappings */
+	size_t side_ready;                            /* bytes of side, of all rings */
 	bool has_lost;                                /* some of them */
 	struct whole_counts counts;
 
@@ -364,6 +365,7 @@ void whole_go(struct whole *w)
 	pthread_mutex_lock(&w->lock);
 	for (uint32_t i = 0; i < w->config.nr_cpus; i++)
 		w->queue[i].is_open = false;
+	w->side_ready = w->side.len;
 	w->batch++;
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
@@ -510,7 +512,8 @@ static struct block *next_block(struct whole *w)
 	return NULL;
 }
 
-/* Under the lock: takes the records of tasks and mappings that came. */
+/* Under the lock: takes the records of tasks and mappings that came before the last whole_go: of
+ * later ones, not all rings are there. */
 static void take_records(struct whole *w)
 {
 	struct buf side = w->side, made = w->made;
@@ -519,6 +522,11 @@ static void take_records(struct whole *w)
 	w->made = w->records[1];
 	w->records[0] = side;
 	w->records[1] = made;
+	if (side.len > w->side_ready) {
+		buf_add(&w->side, side.data + w->side_ready, side.len - w->side_ready);
+		buf_cut(&w->records[0], w->side_ready);
+	}
+	w->side_ready = 0;
 	w->is_losing = w->has_lost;
 	w->has_lost = false;
 }
@@ -662,14 +670,18 @@ static bool renew(struct whole *w, uint64_t now_ns)
 /* Under the lock, which it leaves meanwhile. False: it is not due. */
 static bool forget(struct whole *w)
 {
-	const uint64_t now_ns = clock_monotonic_ns(), before_ns = w->forgotten_ns;
+	const uint64_t now_ns = clock_monotonic_ns(), keep_ns = FORGET_NS + w->config.keep_ns;
 	bool is_renewed;
 
-	if (now_ns < before_ns + FORGET_NS)
+	if (now_ns < w->forgotten_ns + FORGET_NS)
 		return false;
 	w->forgotten_ns = now_ns;
+	if (w->is_ready) /* a flight recorder may have no samples for days */
+		take_records(w);
 	pthread_mutex_unlock(&w->lock);
-	whole_spaces_forget(w->spaces, before_ns);
+	apply_records(w);
+	if (now_ns > keep_ns)
+		whole_spaces_forget(w->spaces, now_ns - keep_ns);
 	is_renewed = renew(w, now_ns);
 	pthread_mutex_lock(&w->lock);
 	w->counts.renewed += is_renewed;

@@ -23,10 +23,11 @@ struct perf_event_attr;
 struct whole;
 
 struct whole_config {
-	const char *machine;         /* as in uname(2) */
-	uint32_t nr_cpus;            /* of queues */
-	uint64_t max_bytes;          /* of all queues */
-	int nice;                    /* of the thread */
+	const char *machine; /* as in uname(2) */
+	uint32_t nr_cpus;    /* of queues */
+	uint64_t max_bytes;  /* of all queues */
+	uint64_t keep_ns;    /* samples may be so old when they are put: a flight recorder's */
+	int nice;            /* of the thread */
 	bool (*is_ready)(void *arg); /* what ran before is known; called by the thread */
 	void *arg;
 };

@@ -102,12 +102,11 @@ static void make_other(struct buf *b, uint64_t number)
 	end_record(b, at);
 }
 
-/* What the survey says of this program. */
-static void add_mappings(void)
+/* The mappings of this program, as records. */
+static void make_mappings(struct buf *b)
 {
 	const struct survey_task self = {(uint32_t)getpid(), (uint32_t)getpid(), 1};
 	struct profile_lookup *l = &as_read.lookup;
-	BUF_AUTO(b, 1 << 20);
 
 	test_map_self(l);
 	for (size_t i = 0; i < l->nr; i++) {
@@ -118,9 +117,30 @@ static void add_mappings(void)
 					       .name = l->path[i],
 					       .name_len = strlen(l->path[i])};
 
-		survey_record_mmap2(&b, &self, &m, NULL);
+		survey_record_mmap2(b, &self, &m, NULL);
 	}
+}
+
+/* What the survey says of this program. */
+static void add_mappings(void)
+{
+	BUF_AUTO(b, 1 << 20);
+
+	make_mappings(&b);
 	whole_add_made(whole, b.data, b.len);
+}
+
+/* What a ring says of it: it execs first. */
+static void add_side(void)
+{
+	const struct survey_task self = {(uint32_t)getpid(), (uint32_t)getpid(), 1};
+	const uint16_t misc = PERF_RECORD_MISC_COMM_EXEC;
+	BUF_AUTO(b, 1 << 20);
+
+	survey_record_comm(&b, &self, "x", 1);
+	memcpy(b.data + 4, &misc, sizeof(misc));
+	make_mappings(&b);
+	whole_add_side(whole, (const void *[]){b.data, NULL}, (size_t[]){b.len, 0});
 }
 
 static size_t put(uint32_t cpu, const struct buf *b, size_t first)
@@ -191,6 +211,50 @@ TEST(of_an_unknown_process_the_bytes_stay)
 	assert_memory_equal(r.stack, sample.stack, r.stack_len);
 	assert_int_equal(whole_counts(whole).kept, 1);
 	assert_int_equal(whole_counts(whole).unknown, 1);
+}
+
+/* What a ring has said since whole_go waits for the next one: others may have said what was before.
+ */
+TEST(records_of_one_ring_wait_for_the_others)
+{
+	BUF_AUTO(from, 1 << 20);
+	BUF_AUTO(to, 1 << 20);
+
+	test_trap_into(&sample);
+	take_sample(20);
+	is_known = false;
+	assert_int_equal(whole_start(whole), 0);
+	make_sample(&from, 10);
+	assert_int_equal(put(0, &from, from.len), from.len);
+	whole_go(whole);
+	add_side();
+	is_known = true;
+	while (!whole_take(whole, 0, &to))
+		usleep(1000);
+	assert_int_equal(whole_counts(whole).unknown, 1);
+	assert_int_equal(put(0, &from, from.len), from.len);
+	settle();
+	assert_int_equal(whole_counts(whole).unknown, 1);
+	assert_int_equal(whole_counts(whole).unwound, 1);
+}
+
+/* What is to be added up has frame pointers in place of bytes, if it cannot be unwound. */
+TEST(of_what_is_added_up_no_bytes_stay)
+{
+	struct trace_record r;
+	BUF_AUTO(from, 1 << 20);
+	BUF_AUTO(to, 1 << 20);
+
+	assert_int_equal(whole_add_id(whole, ID, &attr, true), 0);
+	assert_int_equal(whole_start(whole), 0);
+	make_sample(&from, 10);
+	assert_int_equal(put(0, &from, from.len), from.len);
+	settle();
+	assert_true(whole_take(whole, 0, &to));
+	assert_int_equal(trace_record_decode(&unwound, (const uint8_t *)to.data, to.len, &r), 0);
+	assert_int_equal(r.id, whole_record_id(ID));
+	assert_int_equal(r.nr_callchain, 1); /* the mark */
+	assert_int_equal(whole_counts(whole).kept, 0);
 }
 
 /* Wherever the ring wraps. */
