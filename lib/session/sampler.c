@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
@@ -291,6 +292,22 @@ int sampler_drain(struct sampler *s, struct err *e)
 	return rc;
 }
 
+/* Threads that get another name, or execute another program. */
+static void note_names(struct sampler *s, const struct pmu_view *v, uint64_t at, uint64_t to)
+{
+	uint64_t bytes;
+
+	for (; at < to && (bytes = pmu_record_bytes(v, at, to)); at += bytes) {
+		const bool is_name = (uint32_t)pmu_view_word(v, at) == PERF_RECORD_COMM;
+		uint32_t tid;
+
+		if (!is_name || bytes < 2 * sizeof(uint64_t))
+			continue;
+		tid = (uint32_t)(pmu_view_word(v, at + sizeof(uint64_t)) >> 32);
+		(void)dict_add(s->renamed, &tid);
+	}
+}
+
 int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
 			    struct err *e)
 {
@@ -303,6 +320,8 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 		return 0;
 	v = pmu_ring_view(&s->side_band);
 	head = pmu_ring_head(&s->side_band);
+	if (s->sums)
+		note_names(s, &v, s->side_band.tail, head);
 	if (common)
 		mapped_scan(mapped, &s->side_band, s->side_band.tail, head);
 	for (at = s->side_band.tail; at < head && rc == 0;) {

@@ -25,6 +25,7 @@
 #include "session/cpu.h"
 #include "trace/file.h"
 
+struct dict;
 struct err;
 struct mapped;
 struct seen;
@@ -57,6 +58,7 @@ struct sampler {
 	unsigned nr_owner_fds;
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
 	struct whole *whole;        /* borrowed; unwinds; NULL: nothing is unwound */
+	struct dict *renamed;       /* borrowed; threads with a new name; NULL: not wanted */
 	struct whole_sums *sums;    /* owned; adds up what was unwound; NULL: nothing does */
 	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
 	uint64_t peeked;            /* up to here in the ring it has them */

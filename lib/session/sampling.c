@@ -20,6 +20,7 @@ enum {
 	NS_PER_S = 1000000000,
 	MAX_COMMON_BYTES = 1 << 30,
 	MAX_UNWOUND_BYTES = 64 << 20, /* of samples that wait */
+	MAX_RENAMED = 1 << 22,        /* as many threads as there can be */
 };
 
 static int init_cpus(struct sampling *g)
@@ -87,8 +88,11 @@ static void make_whole(struct sampling *g)
 	if (!is_wanted || whole_new(&config, &g->whole))
 		return;
 	g->surveyor.whole = g->whole;
-	for (uint32_t t = 0; t < g->nr_cpus; t++)
+	dict_init(&g->renamed, sizeof(uint32_t), sizeof(uint32_t), MAX_RENAMED);
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		g->samplers[t].whole = g->whole;
+		g->samplers[t].renamed = &g->renamed;
+	}
 }
 
 static void on_mapping(void *arg, uint32_t pid)
@@ -151,6 +155,7 @@ void sampling_free(struct sampling *g)
 		return;
 	sampling_close_files(g);
 	whole_free(g->whole);
+	dict_fini(&g->renamed);
 	buf_fini(&g->unwound);
 	idle_fini(&g->idle);
 	fini_cpus(g);

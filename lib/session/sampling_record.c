@@ -228,6 +228,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 		one = sampling_write_unwound(g, t, why) ?: write_sums(g, t, why);
 		rc = rc ?: one;
 	}
+	dict_fini(&g->renamed);
 	note_unwound(g, it->iteration);
 	g->max_rate = max_rate;
 	note_added(g, it);

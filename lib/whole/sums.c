@@ -32,9 +32,10 @@ struct whole_sums {
 	struct dict ids;  /* struct id */
 	struct dict sums; /* struct sum */
 	struct buf records;
+	const struct dict *renamed; /* borrowed, or NULL */
 };
 
-struct whole_sums *whole_sums_new(size_t max_bytes)
+struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *renamed)
 {
 	struct whole_sums *s = mem_zalloc(sizeof(*s));
 
@@ -43,6 +44,7 @@ struct whole_sums *whole_sums_new(size_t max_bytes)
 	dict_init(&s->ids, sizeof(struct id), DICT_KEY(struct id, id), MAX_IDS);
 	dict_init(&s->sums, sizeof(struct sum), DICT_KEY(struct sum, hash), MAX_SUMS);
 	buf_init(&s->records, max_bytes);
+	s->renamed = renamed;
 	return s;
 }
 
@@ -159,6 +161,11 @@ static void set_begin(struct whole_sums *s, struct sum *sum, const struct id *id
 		memcpy(s->records.data + sum->at + id->time_at, &time_ns, WORD);
 }
 
+static bool is_renamed(const struct whole_sums *s, uint32_t tid)
+{
+	return s->renamed && dict_find(s->renamed, &tid) != DICT_NONE;
+}
+
 bool whole_sums_add(struct whole_sums *s, const void *record, size_t size)
 {
 	const struct id *id = id_of(s, record, size);
@@ -167,7 +174,7 @@ bool whole_sums_add(struct whole_sums *s, const void *record, size_t size)
 	uint64_t hash;
 
 	if (!id || size % WORD || trace_record_decode(&id->layout, record, size, &r) ||
-	    r.stack_len || r.len != size)
+	    r.stack_len || r.len != size || is_renamed(s, r.tid))
 		return false;
 	hash = hash_of(id, record, size);
 	sum = dict_at(&s->sums, dict_find(&s->sums, &hash));

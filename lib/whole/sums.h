@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct dict;
 struct perf_event_attr;
 struct whole_sums;
 
-struct whole_sums *whole_sums_new(size_t max_bytes); /* NULL: no memory */
-void whole_sums_free(struct whole_sums *s);          /* NULL is fine */
+/* renamed: borrowed; numbers of threads (uint32_t) whose samples are not added up, as they have had
+ * another name or program; NULL: none. NULL: no memory. */
+struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *renamed);
+void whole_sums_free(struct whole_sums *s); /* NULL is fine */
 
 /* Samples with that id, of an event with this attr, are added up. 0 or -ENOMEM. */
 int whole_sums_add_id(struct whole_sums *s, uint64_t id, const struct perf_event_attr *attr);

@@ -116,7 +116,7 @@ def check_reports_agree(folder):
 
 def check_unwound(folder):
     """Stacks of a program without frame pointers, which the recorder unwinds and adds up: each fault once, in each
-    iteration; none has its bytes."""
+    iteration."""
     session = measure(folder, build(folder, "-fomit-frame-pointer"), "1000", "8", event=WHOLE, duration=0.02)
     traces = [r for r in rows(session, "--report=summary") if r["trace"]]
     assert sum(r["trace"] == "0" for r in traces) > 1, traces
@@ -125,7 +125,8 @@ def check_unwound(folder):
     added, single = stacks_of(session)
     assert sum(s for s, *_ in added) + single == total, (total, single)
     assert all(s == w for s, w, _ in added), added
-    assert single < total / 10, (single, total)  # an exec, and what was not unwound at a boundary
+    # one by one: those of the iteration in which it execs, and what is not unwound in time at a boundary
+    assert len(added) < sum(s for s, *_ in added), "nothing was added up"
     folded = output(PRINT, "--quiet", "--output-format=folded", session).splitlines()
     of_touch = collections.Counter()
     for line in folded:

@@ -5,6 +5,7 @@
 #include "kit.h"
 
 #include "base/buf.h"
+#include "base/dict.h"
 #include "base/perf_abi.h"
 #include "whole/sums.h"
 
@@ -12,6 +13,7 @@ enum { ID = 7, OTHER_ID = 8, MAX_BYTES = 4096 };
 
 static struct whole_sums *sums;
 static struct perf_event_attr attr;
+static struct dict renamed;
 
 HOOK(before_each)
 {
@@ -21,7 +23,8 @@ HOOK(before_each)
 	    .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			   PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
 	};
-	sums = whole_sums_new(MAX_BYTES);
+	dict_init(&renamed, sizeof(uint32_t), sizeof(uint32_t), 100);
+	sums = whole_sums_new(MAX_BYTES, &renamed);
 	assert_non_null(sums);
 	assert_int_equal(whole_sums_add_id(sums, ID, &attr), 0);
 }
@@ -29,6 +32,7 @@ HOOK(before_each)
 HOOK(after_each)
 {
 	whole_sums_free(sums);
+	dict_fini(&renamed);
 }
 
 /* As a record of that many words, for the event with that id. */
@@ -91,6 +95,19 @@ TEST(by_thread_and_stack)
 	at = 0;
 	expect(&at, 1, 10, 80, 80, 0x200);
 	expect_end(at);
+}
+
+/* A thread with a new name, or a new program: what was before has another. */
+TEST(renamed)
+{
+	const uint32_t tid = 1;
+	uint32_t at = 0;
+
+	assert_true(add(ID, 1, 50, 10, 0x200));
+	(void)dict_add(&renamed, &tid);
+	assert_false(add(ID, 1, 60, 10, 0x200));
+	assert_true(add(ID, 2, 60, 10, 0x200));
+	expect(&at, 1, 10, 50, 50, 0x200);
 }
 
 /* An event whose samples have no period has that of its attr. */
