@@ -308,6 +308,7 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	struct trace_build_id id;
 	struct trace_cmdline cmdline;
 	struct trace_switch change;
+	struct trace_code code;
 	int rc;
 
 	switch (f->kind) {
@@ -324,6 +325,10 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	case TRACE_FRAME_CMDLINE:
 		rc = trace_decode_cmdline(f, &cmdline)
 			 ?: profile_cmdlines_add(&l->p->cmdlines, l->g, &cmdline);
+		l->p->has_left_out |= rc == -EFBIG;
+		return rc == -EFBIG ? 0 : rc;
+	case TRACE_FRAME_CODE:
+		rc = trace_decode_code(f, &code) ?: profile_codes_add(&l->p->codes, &code);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_FILE_PARTS:
@@ -395,6 +400,7 @@ uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns
 int profile_processes_make(struct profile_processes *p, struct profile_gathered *g,
 			   const struct profile_session *session)
 {
+	profile_codes_sort(&p->codes);
 	order_sort(g->looked_ns, g->nr_looked, sizeof(*g->looked_ns), order_numbers);
 	return profile_build_ids_resolve(p, g)
 		   ?: profile_lives_make(p, g)
@@ -459,6 +465,7 @@ void profile_processes_free(struct profile_processes *p)
 	profile_regions_free(p->regions);
 	profile_spans_fini(&p->spans);
 	arena_fini(&p->ksymbol_names);
+	profile_codes_fini(&p->codes);
 	mem_free(p->symbol_parts);
 	mem_free(p);
 }

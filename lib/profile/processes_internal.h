@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/cover.h"
 #include "base/dict.h"
+#include "profile/codes.h"
 #include "profile/faults.h"
 #include "profile/processes.h"
 #include "profile/spans.h"
@@ -217,6 +218,7 @@ struct profile_processes {
 	struct profile_ksymbol *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
 	struct arena ksymbol_names;
+	struct profile_codes codes;
 	struct profile_symbol_part *symbol_parts; /* owned */
 	size_t nr_symbol_parts, symbol_parts_room;
 	struct profile_strangers *strangers; /* owned; the only part that changes */

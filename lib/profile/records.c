@@ -202,8 +202,10 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 	k = profile_ids_of_record(&r->ids, p, len);
 	if (!k && kind == PERF_RECORD_SAMPLE)
 		k = r->ids.sharing;
-	if (kind == PERF_RECORD_SAMPLE && !(k && k->has_layout))
+	if (kind == PERF_RECORD_SAMPLE && !(k && k->has_layout)) {
+		*id = k && k->what->event == TRACE_INTERPRETED ? k->what : NULL;
 		return NULL;
+	}
 	if (k)
 		*id = k->what;
 	return k && k->has_layout ? &k->layout : r->ids.any;
@@ -314,6 +316,8 @@ static int add_record(struct profile_records *r, struct filling *f, size_t at, s
 		r->stats.nr_senseless++;
 		return 0;
 	}
+	if (item.id && item.id->event == TRACE_INTERPRETED)
+		return 0; /* part of the sample that follows */
 	r->stats.nr_foreign += r->ring == TRACE_RING_SAMPLES && !item.id;
 	return add(f, note_time(r, &item.record), at);
 }

@@ -36,6 +36,7 @@ struct profile_samples {
 	/* The current stack, while parts of it are not returned. */
 	struct profile_sample whole;
 	uint64_t part, nr_parts;
+	struct trace_interpreted *interpreted; /* owned; the last one; NULL: there was none */
 	uint64_t time_ns, bytes;
 	struct choice samples, frames; /* which are read */
 	uint64_t random;
@@ -206,6 +207,7 @@ void profile_samples_close(struct profile_samples *s)
 	profile_times_free(s->learned);
 	profile_ids_fini(&s->ids);
 	profile_load_fini(&s->load);
+	mem_free(s->interpreted);
 	mem_free(s);
 }
 
@@ -350,6 +352,29 @@ static bool is_rest(const struct profile_known_id *k)
 	return k->layout.is_completed && k->id & TRACE_MADE_ID;
 }
 
+/* The record is of what was interpreted: it is kept for the sample that follows. */
+static void keep_interpreted(struct profile_samples *s, const uint8_t *p, size_t size)
+{
+	if (!s->interpreted)
+		s->interpreted = mem_zalloc(sizeof(*s->interpreted));
+	if (s->interpreted && trace_interpreted_decode(p, size, s->interpreted))
+		s->interpreted->nr = 0;
+}
+
+static const struct trace_interpreted *interpreted_at(const struct profile_samples *s,
+						      const struct profile_sample *sample)
+{
+	const struct trace_interpreted *i = s->interpreted;
+	uint64_t apart_ns;
+
+	if (!i || !i->nr || i->tid != sample->record.tid || i->pid != sample->record.pid)
+		return NULL;
+	/* kernels differ in whether the sample's time is taken before or after the program ran */
+	apart_ns = sample->time_ns > i->time_ns ? sample->time_ns - i->time_ns
+						: i->time_ns - sample->time_ns;
+	return apart_ns < TRACE_INTERPRETED_MAX_NS ? i : NULL;
+}
+
 /* Reads the current record: true if it is a sample. */
 static bool read_record(struct profile_samples *s, struct profile_sample *out)
 {
@@ -364,9 +389,13 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	s->nr_senseless += !size;
 	if (!size || kind != PERF_RECORD_SAMPLE)
 		return false;
+	k = profile_ids_of_record(&s->ids, p, size) ?: s->ids.sharing;
+	if (k && k->what->event == TRACE_INTERPRETED) {
+		keep_interpreted(s, p, size);
+		return false;
+	}
 	if (s->stands_for && !s->is_added_up && !is_chosen(s, &s->samples))
 		return false;
-	k = profile_ids_of_record(&s->ids, p, size) ?: s->ids.sharing;
 	if (!k || !k->has_layout) {
 		s->nr_foreign++;
 		return false;
@@ -384,6 +413,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
 	out->samples = 1;
+	out->interpreted = s->is_added_up ? NULL : interpreted_at(s, out);
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
 	/* A wait counts as itself and as others that were not sampled (base/wait_weight.h). Only

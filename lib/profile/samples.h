@@ -16,6 +16,7 @@
 
 #include "profile/session.h"
 #include "trace/futex.h"
+#include "trace/interpreted.h"
 #include "trace/waker.h"
 
 struct profile_samples;
@@ -31,6 +32,8 @@ struct profile_sample {
 	 * weights. A stack with many is returned in parts, as if they were spread evenly over their
 	 * time. Else 1, and time_ns. */
 	uint64_t samples, end_ns;
+	/* What the thread interpreted at it; NULL: nothing, or it is not known. */
+	const struct trace_interpreted *interpreted;
 	uint64_t weight; /* its period, or 1 if that is unknown */
 	uint64_t unit;   /* how much of it an independent sample stands for: of a wait, which is
 			  * sampled the more surely the longer it is, the mean; 0: of one that

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/sum.h"
+#include "profile/codes.h"
 #include "profile/filter.h"
 #include "profile/processes.h"
 #include "profile/regions.h"
@@ -664,7 +665,7 @@ static bool is_unmapped(struct report_counter *c, const struct report_stack *st,
 {
 	const uint64_t address = st->address[st->nr_kernel];
 
-	return !perf_abi_is_life(address) &&
+	return !perf_abi_is_life(address) && !profile_is_code(address) &&
 	       !profile_lookup_mapping(c->lookup, c->place.process, address, time_ns);
 }
 
@@ -685,6 +686,9 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 		c->stats.nr_unmapped += is_unmapped(c, st, s->time_ns) ? s->samples : 0;
 	}
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
+	if (s->interpreted)
+		report_stack_merge(c->all->input->processes, s->interpreted,
+				   with_callers || is_wait, st);
 	c->program->nr[st->end] += st->has_callers ? s->samples : 0;
 	if (!c->all->run->sink->entry && !c->singles)
 		return 0;

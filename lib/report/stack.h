@@ -13,7 +13,9 @@
 
 struct profile_lookup;
 struct profile_process;
+struct profile_processes;
 struct profile_sample;
+struct trace_interpreted;
 
 enum { REPORT_MAX_DEPTH = 1024 }; /* addresses per stack; deeper ones are dropped */
 
@@ -53,6 +55,12 @@ typedef enum report_start report_start_fn(void *arg, uint64_t address);
 void report_stack_finish(struct unwinder *unwinder, const struct profile_process *process,
 			 const struct profile_sample *sample, report_start_fn *start, void *arg,
 			 struct report_stack *s);
+
+/* After that: puts what was interpreted in the place of the functions that interpret, if each of
+ * their frames is one; else between what was called last, and what called the first. */
+void report_stack_merge(const struct profile_processes *processes,
+			const struct trace_interpreted *interpreted, bool with_callers,
+			struct report_stack *s);
 
 /* unwinder_config.maps: what the session says of the processes (struct profile_process) that the
  * lookup, borrowed, finds. */

@@ -12,7 +12,9 @@
 #include "elf/demangle.h"
 #include "elf/file.h"
 #include "elf/finder.h"
+#include "profile/codes.h"
 #include "profile/processes.h"
+#include "symbol/codes.h"
 #include "symbol/jitdump.h"
 #include "symbol/room.h"
 
@@ -312,6 +314,8 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 	struct symbol_dumped at;
 	struct symbol_object *o;
 
+	if (!object && profile_is_code(address))
+		return symbol_codes_function(&s->functions, s->config.processes, address);
 	if (!object || object->number >= s->nr_objects)
 		return perf_abi_is_life(address) ? s->life[address - PERF_ABI_LIVES]
 						 : s->no_mapping;
@@ -400,6 +404,10 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	if (!max)
 		return 0;
 	out[0] = (struct symbol_line){.function = fn};
+	if (!object && profile_is_code(address)) {
+		symbol_codes_line(&s->functions, s->config.processes, address, &out[0]);
+		return 1;
+	}
 	if (find_dumped(s, mapping, address, time_ns, &dumped)) {
 		symbol_dumped_line(&s->dumps, &dumped, &out[0]);
 		return 1;

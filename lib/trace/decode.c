@@ -187,6 +187,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_window window;
 		struct trace_mark_name mark_name;
 		struct trace_switch change;
+		struct trace_code code;
 		struct trace_sampling sampling;
 	} v;
 	struct trace_decoder d;
@@ -586,6 +587,19 @@ int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *
 		return -EINVAL;
 	str_disarm(n.text);
 	*out = n;
+	return 0;
+}
+
+int trace_decode_code(const struct trace_frame *f, struct trace_code *out)
+{
+	struct trace_code c;
+	int rc = decode_frame(f, TRACE_FRAME_CODE, &c, sizeof(c));
+
+	if (rc || !c.number)
+		return -EINVAL;
+	str_disarm(c.name);
+	str_disarm(c.file);
+	*out = c;
 	return 0;
 }
 

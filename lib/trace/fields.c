@@ -216,6 +216,18 @@ static const struct trace_field mark_name_fields[] = {
     END,
 };
 
+static const struct trace_field code_fields[] = {
+    U64(trace_code, number),
+    U32(trace_code, pid),
+    U32(trace_code, language),
+    U32(trace_code, first_line),
+    U32(trace_code, table),
+    CHARS16(trace_code, name, TRACE_CODE_NAME_BYTES),
+    CHARS16(trace_code, file, TRACE_CODE_FILE_BYTES),
+    BYTES32(trace_code, lines, lines_bytes, TRACE_CODE_LINES_BYTES),
+    END,
+};
+
 static const struct trace_field switch_fields[] = {
     U64(trace_switch, time_ns),
     U32(trace_switch, is_on),
@@ -249,21 +261,14 @@ static const struct trace_field value_fields[] = {
 };
 
 const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
-    [TRACE_FRAME_INFO] = info_fields,
-    [TRACE_FRAME_CLOCKS] = clocks_fields,
-    [TRACE_FRAME_NOTE] = note_fields,
-    [TRACE_FRAME_END] = end_fields,
-    [TRACE_FRAME_WHERE] = where_fields,
-    [TRACE_FRAME_ITERATION] = iteration_fields,
-    [TRACE_FRAME_BUILD_ID] = build_id_fields,
-    [TRACE_FRAME_TARGET] = target_fields,
-    [TRACE_FRAME_CMDLINE] = cmdline_fields,
-    [TRACE_FRAME_HELD] = held_fields,
-    [TRACE_FRAME_WINDOW] = window_fields,
-    [TRACE_FRAME_MARK_NAME] = mark_name_fields,
-    [TRACE_FRAME_SWITCH] = switch_fields,
-    [TRACE_FRAME_DIVISOR] = divisor_fields,
-    [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
+    [TRACE_FRAME_INFO] = info_fields,          [TRACE_FRAME_CLOCKS] = clocks_fields,
+    [TRACE_FRAME_NOTE] = note_fields,          [TRACE_FRAME_END] = end_fields,
+    [TRACE_FRAME_WHERE] = where_fields,        [TRACE_FRAME_ITERATION] = iteration_fields,
+    [TRACE_FRAME_BUILD_ID] = build_id_fields,  [TRACE_FRAME_TARGET] = target_fields,
+    [TRACE_FRAME_CMDLINE] = cmdline_fields,    [TRACE_FRAME_HELD] = held_fields,
+    [TRACE_FRAME_WINDOW] = window_fields,      [TRACE_FRAME_MARK_NAME] = mark_name_fields,
+    [TRACE_FRAME_SWITCH] = switch_fields,      [TRACE_FRAME_CODE] = code_fields,
+    [TRACE_FRAME_DIVISOR] = divisor_fields,    [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
     [TRACE_FRAME_RANGE] = symbol_range_fields,
     [TRACE_FRAME_VALUE] = value_fields,
 };

@@ -48,6 +48,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_RANGE = 30,       /* the addresses in the frame of kallsyms that follows */
 	TRACE_FRAME_FUNCTION = 31,    /* calls of a function in the iteration */
 	TRACE_FRAME_VALUE = 32, /* those of them with a value of an argument, or of the result */
+	TRACE_FRAME_CODE = 33,        /* what code of an interpreter is called, and its lines */
 };
 
 enum trace_boundary {
@@ -160,12 +161,16 @@ struct trace_added {
 
 /* One perf event as opened on the trace's CPU; group by group, the leader first. */
 struct trace_id {
-	uint64_t id;       /* in the IDENTIFIER of samples and the id of other records */
-	uint32_t event;    /* index in the events frame; UINT32_MAX: the side-band event */
+	uint64_t id; /* in the IDENTIFIER of samples and the id of other records */
+	/* Index in the events frame; UINT32_MAX: the side-band event; TRACE_INTERPRETED: samples
+	 * with it are of trace/interpreted.h. */
+	uint32_t event;
 	uint32_t instance; /* as in readings: the part of the event on this CPU */
 	uint32_t attr;     /* index among the event's attrs */
 	uint32_t group;    /* on this CPU; members in the order of their counts in a sample */
 };
+
+enum { TRACE_INTERPRETED = UINT32_MAX - 1 };
 
 /* Totals of the samples of one perf event in the iteration. */
 struct trace_sampled {
@@ -385,6 +390,25 @@ struct trace_marks {
 	uint64_t lost;   /* marks of the thread and object since the frame before */
 	const struct trace_mark *mark;
 	size_t nr;
+};
+
+/* Code that an interpreter interprets, in the common file: numbers of it are in samples
+ * (trace/interpreted.h). */
+enum { TRACE_CODE_NAME_BYTES = 256, TRACE_CODE_FILE_BYTES = 1024, TRACE_CODE_LINES_BYTES = 16384 };
+enum trace_language { TRACE_LANGUAGE_PYTHON = 1 };
+enum trace_line_table {
+	TRACE_LINES_NONE = 0,
+	TRACE_LINES_LOCATIONS = 1, /* co_linetable of CPython 3.11 and later */
+};
+struct trace_code {
+	uint64_t number; /* unique in the session */
+	uint32_t pid;
+	uint32_t language;   /* enum trace_language */
+	uint32_t first_line; /* of the file */
+	uint32_t table;      /* enum trace_line_table */
+	char name[TRACE_CODE_NAME_BYTES], file[TRACE_CODE_FILE_BYTES];
+	const uint8_t *lines; /* as in the program's memory; it may be truncated */
+	uint32_t lines_bytes;
 };
 
 /* Latencies that ended in the iteration, over all CPUs; in trace 0. Of an event of the heap:

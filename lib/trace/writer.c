@@ -289,6 +289,11 @@ void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *
 	add_frame(&w->own, TRACE_FRAME_BUILD_ID, id);
 }
 
+void trace_writer_code(struct trace_writer *w, const struct trace_code *code)
+{
+	add_frame(&w->own, TRACE_FRAME_CODE, code);
+}
+
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr)
 {
 	size_t at = frame_begin(&w->own);

@@ -22,6 +22,7 @@ import time
 
 CPUS = sorted(os.sched_getaffinity(0))
 RING_SAMPLES, RING_SIDE_BAND, RING_MADE = range(3)
+INTERPRETED = 0xfffffffe  # the event of records of what was interpreted
 
 # PERF_SAMPLE_…, by their bits
 (IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, RAW, BRANCH_STACK, REGS_USER,
@@ -193,7 +194,7 @@ class Trace:
     def sharing(self):
         """The event of samples that have a stranger's id: Linux fills the id in once for all who
         sample the same occurrence of a software event or tracepoint, also those of other sessions."""
-        ids = [i for i in self.ids.values() if self.events[i[0]]["attrs"][i[2]].type in (1, 2)
+        ids = [i for i in self.ids.values() if i[0] != INTERPRETED and self.events[i[0]]["attrs"][i[2]].type in (1, 2)
                and (self.events[i[0]]["rate"] or self.events[i[0]]["frequency"])
                and not (self.events[i[0]]["attrs"][i[2]].type == 1 and
                         self.events[i[0]]["attrs"][i[2]].config < 2)]
@@ -210,6 +211,8 @@ class Trace:
             if self.events[event]["attrs"][0].sample_type & IDENTIFIER:
                 event, _, which, _ = self.ids.get(struct.unpack_from("<Q", r.body)[0]) or \
                     self.sharing()
+            if event == INTERPRETED:
+                continue
             yield {"event": event, "misc": r.misc,
                    **sample_of(self.events[event]["attrs"][which], r.body)}
 

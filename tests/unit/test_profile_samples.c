@@ -10,6 +10,7 @@
 #include "profile/records.h"
 #include "profile/samples.h"
 #include "trace/file.h"
+#include "trace/interpreted.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -125,8 +126,8 @@ static void scene_fini(struct scene *s)
 }
 
 /* Trace i, grown in its file; packed or not. */
-static void write_trace(struct scene *s, size_t i, bool is_packed, const struct buf *records,
-			size_t nr_ids)
+static void write_trace_of(struct scene *s, size_t i, bool is_packed, const struct buf *records,
+			   const struct trace_id *list, size_t nr_ids)
 {
 	static const struct trace_info info = {.tool = "t"};
 	const struct trace_totals totals = {.start_ns = 1, .end_ns = 9};
@@ -139,7 +140,7 @@ static void write_trace(struct scene *s, size_t i, bool is_packed, const struct 
 	assert_int_equal(trace_writer_set_common(s->w, &info, events, nr_events), 0);
 	assert_int_equal(trace_writer_begin(s->w, &heads[i]), 0);
 	if (nr_ids)
-		trace_writer_ids(s->w, ids, nr_ids);
+		trace_writer_ids(s->w, list, nr_ids);
 	assert_int_equal(
 	    trace_file_create(s->w, s->folder.fd, name, name, is_packed ? s->packer : NULL, &f, &e),
 	    0);
@@ -148,6 +149,12 @@ static void write_trace(struct scene *s, size_t i, bool is_packed, const struct 
 	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 0, &span, &e), 0);
 	trace_writer_more(s->w);
 	assert_int_equal(trace_file_finish(f, s->w, &totals, &e), 0);
+}
+
+static void write_trace(struct scene *s, size_t i, bool is_packed, const struct buf *records,
+			size_t nr_ids)
+{
+	write_trace_of(s, i, is_packed, records, ids, nr_ids);
 }
 
 static void write_all(struct scene *s)
@@ -259,6 +266,82 @@ TEST(each_sample_once)
 	}
 	assert_string_equal(told.text, "");
 	profile_session_close(session);
+	scene_fini(&s);
+}
+
+enum { INTERPRETED_ID = 700 };
+
+/* What a thread interpreted: one frame, of the code with that number. */
+static void add_interpreted(struct buf *b, uint32_t pid, uint64_t time_ns, uint64_t code)
+{
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, 2);
+
+	buf_le64(b, INTERPRETED_ID);
+	record_id(b, pid, pid, time_ns);
+	buf_le32(b, 60);
+	buf_le32(b, TRACE_LANGUAGE_PYTHON);
+	buf_le32(b, 1);
+	buf_le32(b, 0);
+	buf_le32(b, 0);
+	buf_le64(b, 0x5000);
+	buf_le64(b, 0x6000);
+	buf_le64(b, code);
+	buf_le32(b, 3);
+	buf_le32(b, 1);
+	buf_le32(b, 0);
+	record_end(b, at);
+}
+
+/* 0: none. */
+static uint64_t code_of(const struct profile_sample *s)
+{
+	return s->interpreted ? s->interpreted->frame[0].code : 0;
+}
+
+static const struct trace_id *with_interpreted(void)
+{
+	static struct trace_id list[NR(ids) + 1];
+
+	memcpy(list, ids, sizeof(ids));
+	list[NR(ids)] = (struct trace_id){.id = INTERPRETED_ID, .event = TRACE_INTERPRETED};
+	return list;
+}
+
+TEST(what_was_interpreted_belongs_to_the_sample_beside_it)
+{
+	enum { MS = 1000000 };
+	static const uint64_t codes[] = {41, 0, 0, 42, 0};
+	struct profile_session *session;
+	struct profile_samples *r;
+	struct profile_sample sample;
+	struct told told;
+	struct scene s;
+	struct buf b;
+	size_t nr = 0;
+
+	scene_init(&s);
+	buf_init(&b, MAX_BYTES);
+	add_interpreted(&b, 5, 100 * MS + 3, 41);
+	add_plain(&b, 900, 5, 100 * MS);
+	add_plain(&b, 900, 6, 100 * MS + 9); /* another thread's */
+	add_plain(&b, 900, 5, 102 * MS);     /* its record is missing */
+	add_interpreted(&b, 5, 110 * MS, 42);
+	add_plain(&b, 900, 5, 110 * MS + 7);  /* kernels differ in which is earlier */
+	add_interpreted(&b, 5, 120 * MS, 43); /* its sample is missing */
+	add_plain(&b, 900, 5, 125 * MS);
+	write_trace_of(&s, 0, false, &b, with_interpreted(), NR(ids) + 1);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	assert_int_equal(profile_samples_open(session, 0, take_problem, &told, &r), 1);
+	for (; profile_samples_next(r, &sample) == 1; nr++) {
+		assert_true(nr < NR(codes));
+		assert_int_equal(code_of(&sample), codes[nr]);
+	}
+	assert_int_equal(nr, NR(codes));
+	assert_string_equal(told.text, ": no traces of iteration 1 (of 0-1)\n"
+				       ": iteration 0 has no trace 1 (of 0-1)\n");
+	profile_samples_close(r);
+	profile_session_close(session);
+	buf_fini(&b);
 	scene_fini(&s);
 }
 

@@ -1,0 +1,138 @@
+/*
+ * Tables of lines are the program's memory: they may be anything, and end anywhere. Source:
+ * Objects/locations.md and codeobject.c of CPython.
+ */
+#include "symbol/codes.h"
+
+#include "profile/codes.h"
+#include "symbol/functions.h"
+#include "symbol/room.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- lines */
+
+enum {
+	LOCATION_ONE_LINE_0 = 10, /* to 12: the line is so many lines further, less this */
+	LOCATION_NO_COLUMNS = 13,
+	LOCATION_LONG = 14,
+	LOCATION_NONE = 15,
+	FIRST_BYTE = 0x80, /* of each location */
+	VARINT_MORE = 0x40,
+	VARINT_BITS = 6,
+};
+
+/* A number of six bits a byte, the lowest first, with its sign as the lowest bit. */
+static int64_t read_signed(const uint8_t *p, uint32_t len)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+
+	for (uint32_t i = 0; i < len && shift < 36; i++, shift += VARINT_BITS) {
+		v |= (uint64_t)(p[i] & (VARINT_MORE - 1)) << shift;
+		if (!(p[i] & VARINT_MORE))
+			break;
+	}
+	return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+}
+
+static int64_t lines_further(unsigned kind, const uint8_t *p, uint32_t len)
+{
+	if (kind == LOCATION_LONG || kind == LOCATION_NO_COLUMNS)
+		return read_signed(p, len);
+	return kind >= LOCATION_ONE_LINE_0 && kind < LOCATION_NO_COLUMNS
+		   ? (int64_t)kind - LOCATION_ONE_LINE_0
+		   : 0;
+}
+
+static uint32_t line_of_locations(const struct profile_code *c, int32_t instruction)
+{
+	const uint8_t *p = c->lines;
+	int64_t line = c->first_line, covered = 0;
+
+	for (uint32_t i = 0; i < c->lines_bytes;) {
+		const unsigned kind = p[i] >> 3 & 15;
+
+		covered += (p[i] & 7) + 1;
+		i++;
+		line += lines_further(kind, p + i, c->lines_bytes - i);
+		if (instruction < covered)
+			return kind == LOCATION_NONE || line <= 0 || line > INT32_MAX
+				   ? 0
+				   : (uint32_t)line;
+		while (i < c->lines_bytes && !(p[i] & FIRST_BYTE))
+			i++;
+	}
+	return 0;
+}
+
+uint32_t symbol_codes_line_at(const struct profile_code *code, int32_t instruction)
+{
+	if (instruction < 0)
+		return code->first_line;
+	return code->table == TRACE_LINES_LOCATIONS ? line_of_locations(code, instruction) : 0;
+}
+
+/* --- functions */
+
+static const struct symbol_function *find_unknown(struct symbol_functions *f)
+{
+	static const struct symbol_function_key key = {.space = (uint64_t)SPACE_CODE << 32};
+	static const struct symbol_function draft = {
+	    .name = "[unknown] (python)",
+	    .object = "[python]",
+	    .object_path = "[python]",
+	};
+
+	return symbol_functions_add_key(f, &draft, &key);
+}
+
+static const char *name_of_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The same function is made as code again by each process, and by each exec of its text. */
+static const struct symbol_function *find(struct symbol_functions *f, const struct profile_code *c)
+{
+	char linkage[TRACE_CODE_NAME_BYTES + TRACE_CODE_FILE_BYTES + 16];
+	const struct symbol_function_key key = {
+	    .space = (uint64_t)SPACE_CODE << 32, .address = c->first_line, .linkage = linkage};
+	struct symbol_function draft = {.name = c->name, .is_known = true};
+	const struct symbol_function *fn;
+
+	snprintf(linkage, sizeof(linkage), "%s\n%s", c->file, c->name);
+	fn = symbol_functions_find(f, &key);
+	if (fn)
+		return fn;
+	draft.object_path = symbol_functions_text(f, c->file, strlen(c->file));
+	draft.object =
+	    symbol_functions_text(f, name_of_file(c->file), strlen(name_of_file(c->file)));
+	if (!draft.object || !draft.object_path)
+		return symbol_functions_get(f, 0);
+	return symbol_functions_add_key(f, &draft, &key);
+}
+
+const struct symbol_function *symbol_codes_function(struct symbol_functions *f,
+						    const struct profile_processes *p,
+						    uint64_t address)
+{
+	const struct profile_code *c = profile_code_at(p, address);
+
+	return c && *c->name ? find(f, c) : find_unknown(f);
+}
+
+void symbol_codes_line(struct symbol_functions *f, const struct profile_processes *p,
+		       uint64_t address, struct symbol_line *out)
+{
+	const struct profile_code *c = profile_code_at(p, address);
+
+	*out = (struct symbol_line){.function = symbol_codes_function(f, p, address)};
+	if (!c)
+		return;
+	out->file = symbol_functions_text(f, c->file, strlen(c->file));
+	out->line = symbol_codes_line_at(c, profile_code_instruction(address));
+}

@@ -1,0 +1,41 @@
+/*
+ * Must not trust a size or a number of the record.
+ */
+#include "trace/interpreted.h"
+
+#include "base/cursor.h"
+#include "base/perf_abi.h"
+
+#include <errno.h>
+
+enum { IS_ENTRY = 1 };
+
+int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpreted *out)
+{
+	struct cursor c;
+	uint32_t nr;
+
+	cursor_init(&c, p, len);
+	cursor_skip(&c, PERF_ABI_HEADER_BYTES + sizeof(uint64_t));
+	out->pid = cursor_le32(&c);
+	out->tid = cursor_le32(&c);
+	out->time_ns = cursor_le64(&c);
+	cursor_skip(&c, sizeof(uint32_t)); /* the length of the raw data */
+	out->language = cursor_le32(&c);
+	nr = cursor_le32(&c);
+	out->is_partial = cursor_le32(&c) != 0;
+	cursor_skip(&c, sizeof(uint32_t));
+	out->loop_begin = cursor_le64(&c);
+	out->loop_end = cursor_le64(&c);
+	if (!cursor_ok(&c) || nr > TRACE_INTERPRETED_MAX_FRAMES)
+		return -EINVAL;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct trace_interpreted_frame *f = &out->frame[i];
+
+		f->code = cursor_le64(&c);
+		f->instruction = (int32_t)cursor_le32(&c);
+		f->is_entry = cursor_le32(&c) & IS_ENTRY;
+	}
+	out->nr = nr;
+	return cursor_ok(&c) ? 0 : -EINVAL;
+}
