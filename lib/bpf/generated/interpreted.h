@@ -1,0 +1,46 @@
+/* NOLINTBEGIN: made by scripts/generate of bpf/programs/interpreted.bpf.c */
+#include "bpf/loading.h"
+
+#include <linux/types.h>
+
+struct interpreted_bpf {
+	struct bpf_object_skeleton *skeleton;
+	struct bpf_object *obj;
+	struct {
+		struct bpf_map *processes;
+		struct bpf_map *works;
+		struct bpf_map *stacks;
+		struct bpf_map *rings;
+		struct bpf_map *threads;
+		struct bpf_map *seen;
+		struct bpf_map *messages;
+	} maps;
+	struct {
+		struct bpf_program *interpreted;
+	} progs;
+	struct {
+		struct bpf_link *interpreted;
+	} links;
+};
+
+extern const char interpreted_object[], interpreted_object_end[];
+
+static const struct loading_programs interpreted_programs = {
+.name = "interpreted_bpf",
+.maps = (const char *const[]){
+	"processes",
+	"works",
+	"stacks",
+	"rings",
+	"threads",
+	"seen",
+	"messages",
+	NULL},
+.programs = (const char *const[]){
+	"interpreted",
+	NULL},
+.object = interpreted_object,
+.end = interpreted_object_end,
+.bytes = sizeof(struct interpreted_bpf),
+};
+/* NOLINTEND */

@@ -1,0 +1,88 @@
+/*
+ * The process runs meanwhile. What was read is of the code that was asked for if its number is the
+ * same before and after.
+ */
+#include "interpreters/far.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+static bool load(const struct bpf_interpreted_far *far, void *to, size_t bytes, uint64_t at)
+{
+	const struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)at, bytes};
+
+	return process_vm_readv((pid_t)far->process, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+/* The number that was asked for may be without the hash, which could not be read. */
+static bool is_it(const struct bpf_interpreted_far *far, const struct bpf_interpreted_offsets *at,
+		  uint8_t object[BPF_INTERPRETED_OBJECT_BYTES])
+{
+	struct bpf_interpreted_place place = {
+	    .space = far->space, .address = far->address, .process = far->process};
+
+	if (!load(far, object, at->code_bytes & (BPF_INTERPRETED_OBJECT_BYTES - 1), far->address))
+		return false;
+	if (bpf_interpreted_number(&place, object, at) == far->code)
+		return true;
+	return load(far, &place.hash, sizeof(place.hash),
+		    bpf_interpreted_word(object, at->code_name) + at->text_hash) &&
+	       bpf_interpreted_number(&place, object, at) == far->code;
+}
+
+static bool copy_text(const struct bpf_interpreted_far *far,
+		      const struct bpf_interpreted_offsets *at, uint64_t text,
+		      struct bpf_interpreted_text *out, uint8_t *to)
+{
+	const uint64_t most = (BPF_INTERPRETED_NAME_BYTES - 1) & ~3u;
+	uint64_t length, bytes, from;
+	uint32_t state, width;
+
+	if (!load(far, &length, sizeof(length), text + at->text_length) ||
+	    !load(far, &state, sizeof(state), text + at->text_state))
+		return false;
+	width = bpf_interpreted_width(state);
+	if (!width || length > BPF_INTERPRETED_MAX_LENGTH)
+		return false;
+	from = text + (bpf_interpreted_is_ascii(state) ? at->text_ascii : at->text_other);
+	bytes = length * width;
+	if (bytes > most) {
+		from += bytes - most;
+		bytes = most;
+	}
+	*out = (struct bpf_interpreted_text){(uint32_t)bytes, width};
+	return !bytes || load(far, to, bytes, from);
+}
+
+bool interpreters_far_read(const struct bpf_interpreted_far *far,
+			   const struct bpf_interpreted_process *process,
+			   struct bpf_interpreted_code *out)
+{
+	const struct bpf_interpreted_offsets *at = &process->at;
+	uint8_t object[BPF_INTERPRETED_OBJECT_BYTES] = {0};
+	uint64_t lines, bytes;
+
+	if (process->state != BPF_INTERPRETED_IS || process->space != far->space ||
+	    !is_it(far, at, object))
+		return false;
+	lines = bpf_interpreted_word(object, at->code_lines);
+	if (!copy_text(far, at, bpf_interpreted_word(object, at->code_file), &out->file,
+		       out->file_text) ||
+	    !copy_text(far, at, bpf_interpreted_word(object, at->code_name), &out->name,
+		       out->name_text) ||
+	    !load(far, &bytes, sizeof(bytes), lines + at->bytes_length))
+		return false;
+	out->is_cut = bytes > BPF_INTERPRETED_LINES_BYTES - 1;
+	if (out->is_cut)
+		bytes = BPF_INTERPRETED_LINES_BYTES - 1;
+	if (bytes && !load(far, out->lines, bytes, lines + at->bytes_data))
+		return false;
+	out->lines_bytes = (uint32_t)bytes;
+	out->process = far->process;
+	out->code = far->code;
+	memcpy(&out->first_line, object + (at->code_first_line & (sizeof(object) - 4)),
+	       sizeof(out->first_line));
+	return is_it(far, at, object);
+}

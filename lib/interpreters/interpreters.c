@@ -1,0 +1,204 @@
+/*
+ * The thread that answers, and texts of interpreters as UTF-8.
+ */
+#include "interpreters/interpreters.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "bpf/interpreted.h"
+#include "interpreters/far.h"
+#include "interpreters/judge.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* A process that is no interpreter may become one: it is asked again, each time later. */
+enum { FIRST_RETRY_MS = 250, LAST_RETRY_MS = 60000 };
+
+struct interpreters {
+	struct interpreted *programs; /* owned, like the judge */
+	struct interpreters_judge *judge;
+	int stop_fd; /* owned; -1: none */
+	bool is_running;
+	pthread_t thread;
+	void (*add)(void *arg, const struct trace_code *code);
+	void *arg;
+	struct trace_code code; /* in the making */
+	struct bpf_interpreted_code far;
+};
+
+int interpreters_open(struct interpreters **out, struct err *e)
+{
+	struct interpreters *i = mem_zalloc(sizeof(*i));
+	int rc;
+
+	if (!i)
+		return err_set(e, -ENOMEM, "out of memory");
+	i->stop_fd = eventfd(0, EFD_CLOEXEC);
+	rc = i->stop_fd < 0 ? err_set(e, -errno, "eventfd: %s", strerror(errno)) : 0;
+	if (rc == 0 && interpreters_judge_new(&i->judge))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	rc = rc ?: interpreted_open(&i->programs, e);
+	if (rc)
+		interpreters_close(i);
+	else
+		*out = i;
+	return rc;
+}
+
+void interpreters_close(struct interpreters *i)
+{
+	if (!i)
+		return;
+	interpreters_stop(i);
+	interpreted_close(i->programs);
+	interpreters_judge_free(i->judge);
+	if (i->stop_fd >= 0)
+		close(i->stop_fd);
+	mem_free(i);
+}
+
+int interpreters_program(const struct interpreters *i)
+{
+	return interpreted_program(i->programs);
+}
+
+int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd)
+{
+	return interpreted_connect(i->programs, cpu, fd);
+}
+
+/* --- definitions */
+
+static uint32_t character_at(const uint8_t *text, uint32_t at, uint32_t width)
+{
+	uint32_t c = 0;
+
+	for (uint32_t i = 0; i < width; i++)
+		c |= (uint32_t)text[at + i] << 8 * i;
+	return c;
+}
+
+static size_t add_utf8(char *to, uint32_t c)
+{
+	static const struct {
+		uint32_t below;
+		uint8_t mark;
+	} sizes[] = {{0x80, 0}, {0x800, 0xc0}, {0x10000, 0xe0}, {0x110000, 0xf0}};
+	size_t n = 0;
+
+	while (n < 3 && c >= sizes[n].below)
+		n++;
+	if (c >= sizes[n].below)
+		return add_utf8(to, 0xfffd);
+	for (size_t i = n; i; i--, c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	to[0] = (char)(sizes[n].mark | c);
+	return n + 1;
+}
+
+/* A character has at most 4 bytes. */
+static void copy_text(const struct bpf_interpreted_text *text, const uint8_t *from, char *to,
+		      size_t size)
+{
+	const uint32_t width = text->width == 2 || text->width == 4 ? text->width : 1;
+	size_t len = 0;
+
+	for (uint32_t at = 0; at + width <= text->bytes && len + 4 < size; at += width)
+		len += add_utf8(to + len, character_at(from, at, width));
+	to[len] = '\0';
+}
+
+static void on_code(void *arg, const struct bpf_interpreted_code *c)
+{
+	struct interpreters *i = arg;
+	struct trace_code *code = &i->code;
+
+	code->number = c->code;
+	code->pid = c->process;
+	code->language = TRACE_LANGUAGE_PYTHON;
+	code->first_line = c->first_line;
+	code->table = TRACE_LINES_LOCATIONS;
+	copy_text(&c->name, c->name_text, code->name, sizeof(code->name));
+	copy_text(&c->file, c->file_text, code->file, sizeof(code->file));
+	code->lines = c->lines;
+	code->lines_bytes = c->lines_bytes;
+	i->add(i->arg, code);
+}
+
+static void on_far(void *arg, const struct bpf_interpreted_far *far)
+{
+	struct bpf_interpreted_process process;
+	struct interpreters *i = arg;
+
+	if (interpreted_find(i->programs, far->process, &process) &&
+	    interpreters_far_read(far, &process, &i->far))
+		on_code(i, &i->far);
+}
+
+/* --- processes */
+
+static void on_who(void *arg, const struct bpf_interpreted_who *who)
+{
+	struct bpf_interpreted_process is = {.space = who->space};
+	struct interpreters *i = arg;
+	uint64_t pause_ms = FIRST_RETRY_MS;
+
+	interpreters_judge_process(i->judge, who->process, who->nr_asked, &is);
+	for (uint32_t n = 0; n < who->nr_asked && pause_ms < LAST_RETRY_MS; n++)
+		pause_ms *= 2;
+	is.nr_asked = who->nr_asked + 1;
+	is.until_ns = clock_monotonic_ns() + pause_ms * 1000000;
+	(void)interpreted_set(i->programs, who->process, &is); /* asked again */
+}
+
+/* --- the thread */
+
+static void *run(void *arg)
+{
+	struct interpreters *i = arg;
+	const struct interpreted_receiver to = {
+	    .who = on_who, .code = on_code, .far = on_far, .arg = i};
+	struct pollfd fds[] = {{.fd = i->stop_fd, .events = POLLIN},
+			       {.fd = interpreted_fd(i->programs), .events = POLLIN}};
+
+	while (!fds[0].revents) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		(void)interpreted_read(i->programs, &to);
+	}
+	return NULL;
+}
+
+int interpreters_start(struct interpreters *i,
+		       void (*add)(void *arg, const struct trace_code *code), void *arg)
+{
+	int rc;
+
+	if (i->is_running)
+		return 0;
+	i->add = add;
+	i->arg = arg;
+	rc = thread_start_blocked(&i->thread, run, i);
+	i->is_running = rc == 0;
+	return rc;
+}
+
+void interpreters_stop(struct interpreters *i)
+{
+	const uint64_t one = 1;
+
+	if (!i->is_running)
+		return;
+	if (write(i->stop_fd, &one, sizeof(one)) != sizeof(one))
+		return; /* cannot happen: the counter has room */
+	pthread_join(i->thread, NULL);
+	i->is_running = false;
+}

@@ -1,0 +1,35 @@
+/*
+ * What interpreters interpret, beside the samples of a session: a program in the kernel
+ * (bpf/interpreted.h) writes the frames, and a thread of the recorder answers what it asks.
+ *
+ * The thread judges each process that has samples once (interpreters/judge.h), when the kernel's
+ * program meets it, and again a while later if it was none: it may load an interpreter. So a
+ * process that runs already, one that a command starts, and one that the machine starts are all the
+ * same. Definitions of code go to the caller as they come.
+ */
+#ifndef INTERPRETERS_INTERPRETERS_H
+#define INTERPRETERS_INTERPRETERS_H
+
+#include <stdint.h>
+
+struct err;
+struct interpreters;
+struct trace_code;
+
+/* 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP: this machine cannot do it; -ENOMEM. */
+int interpreters_open(struct interpreters **out, struct err *e);
+/* Ends the thread; NULL is fine. */
+void interpreters_close(struct interpreters *i);
+
+/* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
+int interpreters_program(const struct interpreters *i);
+/* As interpreted_connect. */
+int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd);
+
+/* Starts the thread, which passes definitions; once. add may wait. 0 or -errno. */
+int interpreters_start(struct interpreters *i,
+		       void (*add)(void *arg, const struct trace_code *code), void *arg);
+/* Passes what was said up to now, and ends the thread. */
+void interpreters_stop(struct interpreters *i);
+
+#endif
