@@ -243,6 +243,18 @@ struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited, 
 	return a;
 }
 
+struct perf_event_attr *event_attr_interpreted(bool is_overwritten, uint32_t wakeup_bytes)
+{
+	struct perf_event_attr *a = new_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT);
+
+	if (!a)
+		return NULL;
+	set_records(a, PERF_SAMPLE_RAW | PERF_SAMPLE_IDENTIFIER, wakeup_bytes);
+	a->sample_period = 1;
+	a->write_backward = is_overwritten;
+	return a;
+}
+
 uint32_t event_attr_bytes(const struct perf_event_attr *attr)
 {
 	return attr->size;

@@ -218,6 +218,10 @@ bool event_attr_is_selected(const struct perf_event_attr *attr);
 /* is_user_only: for who may not measure the kernel. */
 struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited, bool is_user_only,
 					     uint32_t wakeup_bytes);
+/* Allocates the attr of an event of a CPU through which a program in the kernel writes records: in
+ * the layout of trace/interpreted.h. NULL: out of memory. */
+struct perf_event_attr *event_attr_interpreted(bool is_overwritten, uint32_t wakeup_bytes);
+
 /* attr->size. */
 uint32_t event_attr_bytes(const struct perf_event_attr *attr);
 

@@ -9,7 +9,10 @@
 
 #include <stdlib.h>
 
-enum { HEADER_BYTES = PERF_ABI_HEADER_BYTES };
+enum {
+	HEADER_BYTES = PERF_ABI_HEADER_BYTES,
+	INTERPRETED_TIME_AT = HEADER_BYTES + 2 * PERF_ABI_WORD_BYTES, /* IDENTIFIER, TID, TIME */
+};
 
 /* In bytes from the start of the record; 0: samples do not have the field. */
 static uint16_t place_of(const struct perf_event_attr *attr, enum perf_abi_field f)
@@ -97,6 +100,11 @@ static struct pmu_scan_event *find_sharing(const struct pmu_scan *s)
 	return only;
 }
 
+static bool is_interpreted(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at)
+{
+	return s->interpreted_id && pmu_view_word(v, at + HEADER_BYTES) == s->interpreted_id;
+}
+
 static struct pmu_scan_event *event_of_sample(const struct pmu_scan *s, const struct pmu_view *v,
 					      uint64_t at, uint16_t size)
 {
@@ -104,7 +112,7 @@ static struct pmu_scan_event *event_of_sample(const struct pmu_scan *s, const st
 
 	if (!s->has_identifier)
 		return s->events;
-	if (size < 2 * HEADER_BYTES)
+	if (size < 2 * HEADER_BYTES || is_interpreted(s, v, at))
 		return NULL;
 	id = find(s, pmu_view_word(v, at + HEADER_BYTES));
 	return id ? &s->events[id->event] : find_sharing(s);
@@ -212,6 +220,8 @@ uint64_t pmu_scan_time_ns(const struct pmu_scan *s, const struct pmu_view *v, ui
 
 	if (h.type != PERF_RECORD_SAMPLE)
 		return h.size < HEADER_BYTES + tail ? 0 : pmu_view_word(v, at + h.size - tail);
+	if (h.size >= INTERPRETED_TIME_AT + PERF_ABI_WORD_BYTES && is_interpreted(s, v, at))
+		return pmu_view_word(v, at + INTERPRETED_TIME_AT);
 	e = event_of_sample(s, v, at, h.size);
 	return e ? word_of(v, at, h.size, e->time_at) : 0;
 }

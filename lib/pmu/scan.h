@@ -40,6 +40,7 @@ struct pmu_scan {
 	uint32_t nr_events;
 	struct pmu_scan_id *ids; /* borrowed; by pmu_scan_sort */
 	size_t nr_ids;
+	uint64_t interpreted_id; /* of records that are no samples (trace/interpreted.h); 0: none */
 	bool
 	    has_identifier; /* PERF_SAMPLE_IDENTIFIER in all of them; needed if there are several */
 	uint64_t lost;      /* records, by LOST and LOST_SAMPLES */

@@ -255,6 +255,16 @@ int common_add_build_id(struct common *c, const struct trace_build_id *id)
 	return end(c);
 }
 
+int common_add_code(struct common *c, const struct trace_code *code)
+{
+	if (begin(c)) {
+		trace_writer_more(c->writer);
+		trace_writer_code(c->writer, code);
+		(void)trace_file_append(c->file, c->writer, &c->error);
+	}
+	return end(c);
+}
+
 struct source_file common_file(struct common *c)
 {
 	return (struct source_file){

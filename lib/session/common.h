@@ -22,6 +22,7 @@
 struct recorder;
 struct trace_build_id;
 struct trace_cmdline;
+struct trace_code;
 struct trace_file;
 struct trace_packer;
 struct trace_shorten;
@@ -69,6 +70,7 @@ int common_add_kallsyms(struct common *c, const char *text, size_t len);
 int common_add_packed(struct common *c, const void *frame, size_t len);
 int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
 int common_add_build_id(struct common *c, const struct trace_build_id *id);
+int common_add_code(struct common *c, const struct trace_code *code);
 /* The file as sources see it. Borrows c. */
 struct source_file common_file(struct common *c);
 

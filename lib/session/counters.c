@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "interpreters/interpreters.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,6 +118,7 @@ void counters_fini(struct counters *c)
 	free_attrs(c);
 	close_aggregates(c);
 	selected_close(c->selected);
+	interpreters_close(c->interpreters);
 	source_uses_fini(&c->uses);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);
@@ -166,6 +168,35 @@ static void open_selected(struct counters *c)
 		is_needed |= is_to_be_selected(c->plan, &c->plan->events[i]);
 	if (is_needed && load_selected(c, &e))
 		log_warning("short tasks have too few samples: %s", e.msg);
+}
+
+/* Samples of these are written to the ring by the kernel itself. */
+static bool may_interpret(const struct counters *c, size_t i)
+{
+	const struct plan_event *p = &c->plan->events[i];
+
+	return (p->set == PLAN_SAMPLING || p->set == PLAN_TIMEBASE) &&
+	       spec_event_is_sampled(p->asked) && !p->asked->is_aggregated &&
+	       event_is_perf(&p->event) && !c->uses.of_event[i] && !is_to_be_selected(c->plan, p);
+}
+
+/* Once, however often the events are opened. Without it interpreters are shown as they are. */
+static void open_interpreters(struct counters *c)
+{
+	struct err e = {0};
+	bool is_needed = false;
+
+	if (c->has_tried_interpreters)
+		return;
+	c->has_tried_interpreters = true;
+	for (size_t i = 0; i < c->plan->nr_events; i++)
+		is_needed |= may_interpret(c, i);
+	if (!is_needed || !c->plan->host->may_perfmon || c->probe.pmu != &pmu_kernel_ops)
+		return;
+	if (interpreters_open(&c->interpreters, &e))
+		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
+	c->probe.interpreters = c->interpreters;
+	c->probe.shares_ring |= c->interpreters != NULL;
 }
 
 static int reopen_selected(struct counters *c)
@@ -310,6 +341,8 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 {
 	if (ring_bytes)
 		open_selected(c);
+	if (ring_bytes)
+		open_interpreters(c);
 	return make_attrs(c, ring_bytes)
 		   ?: open_aggregates(c) ?: open_cpus(c) ?: source_uses_begin(&c->uses);
 }

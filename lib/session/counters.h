@@ -16,8 +16,10 @@ struct counters {
 	struct session_cpu *cpus;     /* owned */
 	uint32_t nr_cpus;
 	bool *is_off; /* owned; per event of the plan: session_enable has disabled it */
-	struct selected *selected; /* owned; NULL: not needed, or refused */
-	bool has_tried_selected;   /* to load it */
+	struct selected *selected;         /* owned; NULL: not needed, or refused */
+	bool has_tried_selected;           /* to load it */
+	struct interpreters *interpreters; /* owned; NULL: not needed, or refused */
+	bool has_tried_interpreters;
 	struct source_uses uses;
 	struct aggregate **aggregates;          /* owned, like each; per part, or NULL */
 	struct event_support aggregate_support; /* why not */

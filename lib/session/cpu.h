@@ -26,6 +26,7 @@
 #include "plan/plan.h"
 #include "pmu/group.h"
 
+struct interpreters;
 struct perf_event_attr;
 struct source_use;
 
@@ -35,8 +36,9 @@ struct kernel_probe {
 	const struct pmu_ops *pmu;            /* borrowed */
 	struct perf_event_attr *const *attrs; /* borrowed; one per part, NULL: not perf */
 	bool shares_ring; /* several events sample: samples contain their event's id */
-	struct source_use *const *uses;  /* borrowed; per event of the plan, or NULL */
-	const struct selected *selected; /* the same */
+	struct source_use *const *uses;    /* borrowed; per event of the plan, or NULL */
+	struct interpreters *interpreters; /* borrowed; NULL: nothing interprets */
+	const struct selected *selected;   /* the same */
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */

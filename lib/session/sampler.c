@@ -41,7 +41,8 @@ int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pac
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
 	s->sampled = mem_calloc(nr, sizeof(*s->sampled));
-	s->ids = mem_calloc(2 * nr * nr_ids, sizeof(*s->ids)); /* unwound samples have others */
+	/* unwound samples have others, and what is interpreted has one */
+	s->ids = mem_calloc(2 * nr * nr_ids + 1, sizeof(*s->ids));
 	s->scan_ids = mem_calloc(nr * nr_ids, sizeof(*s->scan_ids));
 	s->side_band_fds = mem_calloc(nr_ids, sizeof(*s->side_band_fds));
 	if (s->events && s->counts && s->sampled && s->ids && s->scan_ids && s->side_band_fds)

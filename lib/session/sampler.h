@@ -56,6 +56,8 @@ struct sampler {
 	size_t nr_side_band_fds;
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
+	bool has_interpreted;
+	int interpreted_fd;         /* owned, then; writes what is interpreted */
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
 	struct whole *whole;        /* borrowed; unwinds; NULL: nothing is unwound */
 	struct dict *renamed;       /* borrowed; threads with a new name; NULL: not wanted */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "event/event.h"
+#include "interpreters/interpreters.h"
 #include "session/source_uses.h"
 #include "whole/record.h"
 #include "whole/sums.h"
@@ -100,6 +101,10 @@ static int attach(struct sampler *s, const struct kernel_probe *p, const struct 
 
 	if (rc)
 		return rc;
+	/* EEXIST: another program decides about its samples. */
+	if (p->interpreters && is_in_ring && !p->uses[p->plan->parts[m->event].event])
+		(void)s->pmu->ioctl(m->fd, PERF_EVENT_IOC_SET_BPF,
+				    (unsigned long)interpreters_program(p->interpreters));
 	while (i < s->scan.nr_events && s->events[i].part != m->event)
 		i++;
 	if (i == s->scan.nr_events) {
@@ -199,6 +204,33 @@ static int open_ring(struct sampler *s, const struct kernel_probe *p, uint64_t r
 	return rc;
 }
 
+/* Without it samples lack what was interpreted. */
+static int open_interpreted(struct sampler *s, const struct kernel_probe *p, uint64_t ring_bytes)
+{
+	struct perf_event_attr *attr;
+	struct trace_id *id = &s->ids[s->nr_ids];
+	int fd, rc;
+
+	if (!p->interpreters || !s->ring.base)
+		return 0;
+	attr = event_attr_interpreted(s->span_ns, (uint32_t)(ring_bytes / 4));
+	if (!attr)
+		return -ENOMEM;
+	fd = s->pmu->open(attr, -1, (int)s->cpu->cpu, -1, 0);
+	mem_free(attr);
+	if (fd < 0)
+		return 0;
+	s->has_interpreted = true;
+	s->interpreted_fd = fd;
+	rc = pmu_ring_join(&s->ring, fd) ?: interpreters_connect(p->interpreters, s->cpu->cpu, fd);
+	*id = (struct trace_id){.event = TRACE_INTERPRETED, .group = UINT32_MAX};
+	if (rc == 0)
+		rc = s->pmu->ioctl(fd, PERF_EVENT_IOC_ID, (unsigned long)&id->id);
+	s->nr_ids += rc == 0;
+	s->scan.interpreted_id = rc == 0 ? id->id : 0;
+	return 0;
+}
+
 static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 {
 	static const pid_t machine[] = {-1};
@@ -249,7 +281,7 @@ int sampler_open(struct sampler *s, const struct kernel_probe *p, uint64_t ring_
 	s->nr_ids = 0;
 	s->is_hung_up = false;
 	s->peeked = 0;
-	rc = open_ring(s, p, ring_bytes);
+	rc = open_ring(s, p, ring_bytes) ?: open_interpreted(s, p, ring_bytes);
 	if (rc == 0 && s->cpu->cpu != PLAN_ANY_CPU && (s->ring.base || has_other_samples(p)))
 		rc = open_side_band(s, ring_bytes);
 	if (rc)
@@ -263,6 +295,9 @@ void sampler_close(struct sampler *s)
 	pmu_ring_close(&s->side_band);
 	while (s->nr_side_band_fds)
 		s->pmu->close(s->side_band_fds[--s->nr_side_band_fds]);
+	if (s->has_interpreted)
+		s->pmu->close(s->interpreted_fd);
+	s->has_interpreted = false;
 	while (s->nr_owner_fds)
 		s->pmu->close(s->owner_fds[--s->nr_owner_fds]);
 }

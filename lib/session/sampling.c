@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/mem.h"
 #include "bpf/waits.h"
+#include "interpreters/interpreters.h"
 #include "session/sampling_internal.h"
 
 #include <errno.h>
@@ -308,6 +309,8 @@ static int finish_common(struct sampling *g, struct err *e)
 	size_t nr;
 
 	paced_stop(g->paced);
+	if (g->counters->interpreters)
+		interpreters_stop(g->counters->interpreters);
 	surveyor_end(&g->surveyor);
 	nr = source_uses_end(&g->counters->uses, notes + SURVEYOR_NR_NOTES, MAX_NOTES);
 	if (!g->common.file)
@@ -415,6 +418,11 @@ static void set_drain_due(struct sampling *g, uint64_t now_ns)
 	g->drain_due_ns = now_ns + g->pause_ns;
 }
 
+static void add_code(void *common, const struct trace_code *code)
+{
+	(void)common_add_code(common, code); /* an error sticks there */
+}
+
 int sampling_start(struct sampling *g, struct err *e)
 {
 	int rc = g->common.writer ? common_create(&g->common, g->recorder, e) : 0;
@@ -433,6 +441,8 @@ int sampling_start(struct sampling *g, struct err *e)
 	g->pack_until_ns = g->started_ns + SAMPLING_PACK_NS;
 	rc = drop_earlier(g, e);
 	surveyor_add_command(&g->surveyor);
+	if (rc == 0 && g->counters->interpreters)
+		rc = interpreters_start(g->counters->interpreters, add_code, &g->common);
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""What Python interprets, in place of its interpreter: functions and lines of a program that keeps its own account, code
+that comes and goes at one address, deep recursion, threads, generators, calls through C; of a command and of a process
+that runs already. Needs the right to load programs into the kernel, and a Python whose version is known (3.11)."""
+import csv
+import io
+import os
+import re
+import subprocess
+
+from kit import CPUPERF, PRINT, finish, need_programs, output, run, run_checks, skip, start, wait_until_recorded
+
+# Each function waits for its own CPU time, so that shares are known whatever else runs.
+SHARES = """
+import sys, time, threading, functools
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for i in range(300): pass
+def alpha():
+    burn(0.09)
+def beta(): burn(0.03)
+class Work:
+    def gamma(self):
+        for s in self.parts(): burn(s)
+    def parts(self):
+        for i in range(3): yield 0.01
+def key(x):
+    burn(0.01)
+    return -x
+def through_c(): return sorted(range(3), key=key)
+def all():
+    alpha(); beta(); Work().gamma(); through_c()
+for i in range(4): all()
+t = threading.Thread(target=all); t.start(); t.join()
+"""
+# CPU time of each function with all it calls, as a share of the whole.
+WHOLE = 0.09 + 0.03 + 0.03 + 0.03
+EXPECTED = {"alpha": 0.09, "beta": 0.03, "Work.gamma": 0.03, "through_c": 0.03, "key": 0.03}
+MADE = """
+import time
+def make(i):
+    ns = {}
+    exec(f"def f_{'even' if i % 2 == 0 else 'odd'}(s):\\n  e=time.thread_time()+s\\n"
+         "  while time.thread_time() < e:\\n    for i in range(100): pass", {"time": time}, ns)
+    return list(ns.values())[0]
+for i in range(160):
+    f = make(i); f(0.003 if i % 2 == 0 else 0.001); del f
+"""
+DEEP = """
+import time
+def down(n): return down(n - 1) if n else spin()
+def spin():
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
+        for i in range(300): pass
+down(900)
+"""
+WAITING = """
+import sys, time
+print("here", flush=True); sys.stdin.readline()
+def served():
+    end = time.thread_time() + 0.4
+    while time.thread_time() < end:
+        for i in range(300): pass
+served()
+"""
+EVENT = ["-e", "cpu_clock@1997Hz"]
+PYTHON, PROGRAM = "/usr/bin/python3.11", "program.py"
+
+
+def may_run():
+    if not os.path.exists(PYTHON):
+        skip(f"needs {PYTHON}")
+    if os.geteuid() != 0:
+        skip("needs root: programs in the kernel")
+
+
+def record(folder, text, *options):
+    path = f"{folder}/{PROGRAM}"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+    run(CPUPERF, *EVENT, *(options or ["-g"]), "--output=s", "--", PYTHON, path, cwd=folder)
+
+
+def rows(folder, *options):
+    text = output(PRINT, "--quiet", f"{folder}/s", "--output-format=csv", "--top=0", *options)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def totals(folder, *options):
+    """CPU time below each function, in ns."""
+    found = rows(folder, "--report=flat", *options)
+    return {r["function"]: int(r["total_count"]) for r in found if r["function"] != "<module>" or r["object"] == PROGRAM}
+
+
+def read_stacks(folder):
+    """The program's, and the weight of each: not those of the interpreter's start, which takes a few milliseconds; so
+    may the recorder, until it has found out what the process is."""
+    text = output(PRINT, "--quiet", f"{folder}/s", "--output-format=folded")
+    found = [re.fullmatch(r"(.*) (\d+)", line).groups() for line in text.splitlines()]
+    return [(stack.split(";"), int(weight)) for stack, weight in found if "Py_InitializeFromConfig" not in stack]
+
+
+def assert_named(folder):
+    """No function of Python without a name, and none that was left to the interpreter."""
+    stacks = [s for s in read_stacks(folder) if "<module>" in s[0]]
+    bad = [s for s in stacks if any("(python)" in f or f == "_PyEval_EvalFrameDefault" for f in s[0])]
+    assert sum(w for _, w in bad) <= sum(w for _, w in stacks) / 1000, (bad[:3], len(stacks))
+
+
+def assert_callers(folder):
+    """In their order, also through C. A thread has no module."""
+    whole = ["<module>", "all", "through_c", "key", "burn"]
+    found = [[f for f in stack if f in whole] for stack, _ in read_stacks(folder) if "key" in stack]
+    assert found and all(stack in (whole, whole[:-1], whole[1:], whole[1:-1]) for stack in found), found
+
+
+def assert_lines(folder):
+    """Each of these functions has one line that calls."""
+    lines = {(r["function"], r["line"]) for r in rows(folder, "--report=flat", "--sort=function,line")}
+    for name, text in [("alpha", "burn(0.09)"), ("Work.gamma", "for s in self"), ("all", "alpha(); beta()")]:
+        number = next(i for i, line in enumerate(SHARES.splitlines(), 1) if line.strip().startswith(text))
+        assert {line for function, line in lines if function == name} == {f"{folder}/{PROGRAM}:{number}"}, (name, lines)
+
+
+def check_shares(folder):
+    record(folder, SHARES)
+    found = totals(folder)
+    for name, seconds in EXPECTED.items():
+        assert abs(found[name] / found["all"] - seconds / WHOLE) < 0.05, (name, found)
+    assert_named(folder)
+    assert_callers(folder)
+    assert_lines(folder)
+
+
+def check_frame_pointers(folder):
+    """Debian's Python has none, so that native callers are missing, and those of Python are not."""
+    record(folder, SHARES, "-g=fp")
+    assert_callers(folder)
+
+
+def check_made(folder):
+    """Two functions at one address by turns."""
+    record(folder, MADE)
+    found = totals(folder)
+    assert_named(folder)
+    assert 2.4 < found["f_even"] / found["f_odd"] < 3.7, found
+
+
+def check_deep(folder):
+    record(folder, DEEP)
+    depths = [stack.count("down") for stack, _ in read_stacks(folder) if "spin" in stack]
+    assert depths and all(d == 901 for d in depths), depths
+
+
+def check_running(folder):
+    """A process that runs already."""
+    path = f"{folder}/{PROGRAM}"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(WAITING)
+    with subprocess.Popen([PYTHON, path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as program:
+        assert program.stdout.readline() == "here\n"
+        with start(folder, *EVENT, "-g", "--output=s", f"--pid={program.pid}") as session:
+            wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
+            finish(program)
+            finish(session)
+    sums = totals(folder)
+    assert_named(folder)
+    assert sums["served"] > sums["<module>"] * 0.9, sums
+
+
+def check_other_program(folder):
+    """One that only looks like an interpreter has no frames, and no harm."""
+    with open(f"{folder}/a.c", "w", encoding="ascii") as f:
+        f.write("""#include <time.h>
+char _PyRuntime[4096] = {1, 2, 3}, PyCode_Type[64]; const unsigned long Py_Version = 0x030b02f0;
+__attribute__((noinline)) int _PyEval_EvalFrameDefault(void)
+{ int n = 0; while (clock() < CLOCKS_PER_SEC * 3 / 10) n++; return n; }
+int main(void) { for (long i = 0; i < 4096; i++) _PyRuntime[i] = (char)(i * 77); return _PyEval_EvalFrameDefault() < 0; }
+""")
+    run("gcc", "-O1", "-rdynamic", "-o", f"{folder}/python3", f"{folder}/a.c")
+    run(CPUPERF, *EVENT, "-g", "--output=s", "--", f"{folder}/python3", cwd=folder)
+    found = {r["function"] for r in rows(folder, "--report=flat")}
+    assert "_PyEval_EvalFrameDefault" in found and not any("(python)" in name for name in found), found
+
+
+if __name__ == "__main__":
+    need_programs()
+    may_run()
+    run_checks(globals())
