@@ -39,6 +39,8 @@ struct task_struct {
 	struct thread_struct thread;
 	void *mm;
 	unsigned int flags;
+	struct task_struct *real_parent;
+	int tgid;
 } __attribute__((preserve_access_index));
 
 struct thread {
@@ -360,15 +362,22 @@ static __u64 state_of(struct bpf_interpreted_process *p, __u32 tid, __u64 space)
 	return fresh.state;
 }
 
-/* Asks for what the process is. */
-static void ask(__u32 process, __u64 space, __u32 nr_asked)
+/* Asks for what the process is. Until the answer comes, one that was forked is as its parent: what
+ * is read is checked as ever. */
+static void ask(struct task_struct *task, __u32 process, __u64 space, __u32 nr_asked)
 {
 	const struct bpf_interpreted_who who = {BPF_INTERPRETED_WHO, process, space, nr_asked, 0};
-	struct bpf_interpreted_process asked = {
-	    .space = space, .state = BPF_INTERPRETED_ASKED, .nr_asked = nr_asked};
+	struct bpf_interpreted_process asked = {.state = BPF_INTERPRETED_ASKED};
+	const struct bpf_interpreted_process *parent;
+	__u32 id = BPF_CORE_READ(task, real_parent, tgid);
 
 	if (bpf_ringbuf_output(&messages, (void *)&who, sizeof(who), BPF_RB_FORCE_WAKEUP))
 		return;
+	parent = nr_asked ? NULL : bpf_map_lookup_elem(&processes, &id);
+	if (parent)
+		asked = *parent;
+	asked.space = space;
+	asked.nr_asked = nr_asked;
 	asked.until_ns = bpf_ktime_get_ns() + 1000000000;
 	bpf_map_update_elem(&processes, &process, &asked, BPF_ANY);
 }
@@ -400,7 +409,7 @@ int interpreted(struct bpf_perf_event_data *ctx)
 	p = bpf_map_lookup_elem(&processes, &process);
 	if (!p || p->space != space ||
 	    (p->state != BPF_INTERPRETED_IS && bpf_ktime_get_ns() > p->until_ns)) {
-		ask(process, space, p && p->space == space ? p->nr_asked : 0);
+		ask(task, process, space, p && p->space == space ? p->nr_asked : 0);
 		return 1;
 	}
 	if (p->state != BPF_INTERPRETED_IS)
