@@ -37,6 +37,7 @@ struct profile_samples {
 	struct profile_sample whole;
 	uint64_t part, nr_parts;
 	struct trace_interpreted *interpreted; /* owned; the last one; NULL: there was none */
+	bool has_interpreted;                  /* it belongs to no sample yet */
 	uint64_t time_ns, bytes;
 	struct choice samples, frames; /* which are read */
 	uint64_t random;
@@ -357,18 +358,20 @@ static void keep_interpreted(struct profile_samples *s, const uint8_t *p, size_t
 {
 	if (!s->interpreted)
 		s->interpreted = mem_zalloc(sizeof(*s->interpreted));
-	if (s->interpreted && trace_interpreted_decode(p, size, s->interpreted))
-		s->interpreted->nr = 0;
+	s->has_interpreted =
+	    s->interpreted && trace_interpreted_decode(p, size, s->interpreted) == 0;
 }
 
-static const struct trace_interpreted *interpreted_at(const struct profile_samples *s,
-						      const struct profile_sample *sample)
+/* Of one sample: a later one without a record of its own has none. */
+static const struct trace_interpreted *take_interpreted(struct profile_samples *s,
+							const struct profile_sample *sample)
 {
 	const struct trace_interpreted *i = s->interpreted;
 	uint64_t apart_ns;
 
-	if (!i || !i->nr || i->tid != sample->record.tid || i->pid != sample->record.pid)
+	if (!s->has_interpreted || i->tid != sample->record.tid || i->pid != sample->record.pid)
 		return NULL;
+	s->has_interpreted = false;
 	/* kernels differ in whether the sample's time is taken before or after the program ran */
 	apart_ns = sample->time_ns > i->time_ns ? sample->time_ns - i->time_ns
 						: i->time_ns - sample->time_ns;
@@ -413,7 +416,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
 	out->samples = 1;
-	out->interpreted = s->is_added_up ? NULL : interpreted_at(s, out);
+	out->interpreted = s->is_added_up ? NULL : take_interpreted(s, out);
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
 	/* A wait counts as itself and as others that were not sampled (base/wait_weight.h). Only

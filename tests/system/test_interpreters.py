@@ -2,10 +2,12 @@
 """What Python interprets, in place of its interpreter: functions and lines of a program that keeps its own account, code
 that comes and goes at one address, deep recursion, threads, generators, calls through C; of a command and of a process
 that runs already. Needs the right to load programs into the kernel, and a Python whose version is known (3.11)."""
+import contextlib
 import csv
 import io
 import os
 import re
+import sqlite3
 import subprocess
 
 from kit import CPUPERF, PRINT, finish, need_programs, output, run, run_checks, skip, start, wait_until_recorded
@@ -44,8 +46,13 @@ def make(i):
     exec(f"def f_{'even' if i % 2 == 0 else 'odd'}(s):\\n  e=time.thread_time()+s\\n"
          "  while time.thread_time() < e:\\n    for i in range(100): pass", {"time": time}, ns)
     return list(ns.values())[0]
+calls = []
 for i in range(160):
-    f = make(i); f(0.003 if i % 2 == 0 else 0.001); del f
+    f, since = make(i), time.monotonic_ns()
+    f(0.003 if i % 2 == 0 else 0.001)
+    calls.append((since, time.monotonic_ns(), f.__name__))
+    del f
+open("calls", "w").write("".join(f"{a} {b} {name}\\n" for a, b, name in calls))
 """
 DEEP = """
 import time
@@ -140,12 +147,35 @@ def check_frame_pointers(folder):
     assert_callers(folder)
 
 
+def sampled_stacks(folder):
+    """The time of each sample, and the names of its functions."""
+    output(PRINT, "--quiet", f"{folder}/s", "--output-format=sqlite", f"--output-file={folder}/s.sqlite")
+    with contextlib.closing(sqlite3.connect(f"{folder}/s.sqlite")) as d:
+        parents = {stack: (parent, name) for stack, parent, name in d.execute(
+            "SELECT stack, parent, name FROM stacks JOIN functions USING (function)")}
+        for time_ns, stack in d.execute("SELECT time_ns, stack FROM samples ORDER BY time_ns").fetchall():
+            names = set()
+            while stack in parents:
+                stack, name = parents[stack]
+                names.add(name)
+            yield time_ns, names
+
+
 def check_made(folder):
-    """Two functions at one address by turns."""
+    """Functions at one address by turns: each sample has the one that ran at its time by the program's own account, or none
+    where it was just called or had returned."""
     record(folder, MADE)
-    found = totals(folder)
+    with open(f"{folder}/calls", encoding="ascii") as f:
+        calls = [(int(a), int(b), name) for a, b, name in map(str.split, f)]
+    right = wrong = neither = 0
+    for time_ns, names in sampled_stacks(folder):
+        ran = next((name for a, b, name in calls if a <= time_ns <= b), None)
+        found = names & {"f_even", "f_odd"}
+        wrong += ran is not None and bool(found - {ran})
+        right += found == {ran}
+        neither += ran is not None and not found
+    assert wrong == 0 and right > 300 and neither <= right / 50, (right, wrong, neither)
     assert_named(folder)
-    assert 2.4 < found["f_even"] / found["f_odd"] < 3.7, found
 
 
 def check_deep(folder):

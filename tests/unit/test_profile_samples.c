@@ -310,7 +310,7 @@ static const struct trace_id *with_interpreted(void)
 TEST(what_was_interpreted_belongs_to_the_sample_beside_it)
 {
 	enum { MS = 1000000 };
-	static const uint64_t codes[] = {41, 0, 0, 42, 0};
+	static const uint64_t codes[] = {41, 0, 0, 0, 42, 0};
 	struct profile_session *session;
 	struct profile_samples *r;
 	struct profile_sample sample;
@@ -324,7 +324,8 @@ TEST(what_was_interpreted_belongs_to_the_sample_beside_it)
 	add_interpreted(&b, 5, 100 * MS + 3, 41);
 	add_plain(&b, 900, 5, 100 * MS);
 	add_plain(&b, 900, 6, 100 * MS + 9); /* another thread's */
-	add_plain(&b, 900, 5, 102 * MS);     /* its record is missing */
+	add_plain(&b, 900, 5, 100 * MS + 200000);
+	add_plain(&b, 900, 5, 102 * MS); /* their records are missing */
 	add_interpreted(&b, 5, 110 * MS, 42);
 	add_plain(&b, 900, 5, 110 * MS + 7);  /* kernels differ in which is earlier */
 	add_interpreted(&b, 5, 120 * MS, 43); /* its sample is missing */
