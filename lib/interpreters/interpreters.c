@@ -22,6 +22,9 @@
 /* A process that is no interpreter may become one: it is asked again, each time later. */
 enum { FIRST_RETRY_MS = 250, LAST_RETRY_MS = 60000 };
 
+/* Of definitions: a program may make code for ever. What comes later has no name. */
+enum { MAX_DEFINED_BYTES = 256 << 20 };
+
 struct interpreters {
 	struct interpreted *programs; /* owned, like the judge */
 	struct interpreters_judge *judge;
@@ -30,6 +33,7 @@ struct interpreters {
 	pthread_t thread;
 	void (*add)(void *arg, const struct trace_code *code);
 	void *arg;
+	uint64_t defined_bytes;
 	struct trace_code code; /* in the making */
 	struct bpf_interpreted_code far;
 };
@@ -121,6 +125,9 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 	struct interpreters *i = arg;
 	struct trace_code *code = &i->code;
 
+	i->defined_bytes += sizeof(c->file) + c->file.bytes + c->name.bytes + c->lines_bytes;
+	if (i->defined_bytes > MAX_DEFINED_BYTES)
+		return;
 	code->number = c->code;
 	code->pid = c->process;
 	code->language = TRACE_LANGUAGE_PYTHON;
