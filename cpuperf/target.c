@@ -97,6 +97,8 @@ int settle_target(const struct options *o, struct spec *spec, struct err *e)
 	if (t->attaches && !t->pids.nr && !t->comms.nr && !t->cgroups.nr)
 		return err_set(e, -EINVAL, "--attach requires --pid, --comm or --cgroup");
 	t->has_short_tasks |= o->short_tasks;
+	/* Who names no spec and no event asks where the time went, whatever the command starts. */
+	t->tries_short_tasks = o->command && !o->spec_file && !o->events.nr && !o->top;
 	if (t->has_short_tasks && !o->command && !t->command.nr && !t->pids.nr && !t->comms.nr)
 		return err_set(e, -EINVAL, "--short-tasks requires a command, --pid or --comm");
 	t->maps_memory |= o->memory_map;

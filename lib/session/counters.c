@@ -132,7 +132,9 @@ void counters_fini(struct counters *c)
  * have no samples. */
 static bool is_to_be_selected(const struct plan *plan, const struct plan_event *p)
 {
-	return plan->spec->target.has_short_tasks && p->set == PLAN_SAMPLING &&
+	const struct spec_target *t = &plan->spec->target;
+
+	return (t->has_short_tasks || t->tries_short_tasks) && p->set == PLAN_SAMPLING &&
 	       event_is_clock(&p->event) && plan_is_of_tasks(plan, p) &&
 	       plan->target.has_all_threads && !p->asked->is_aggregated &&
 	       !plan->target.is_user_only;
@@ -166,7 +168,7 @@ static void open_selected(struct counters *c)
 	c->has_tried_selected = true;
 	for (size_t i = 0; i < c->plan->nr_events; i++)
 		is_needed |= is_to_be_selected(c->plan, &c->plan->events[i]);
-	if (is_needed && load_selected(c, &e))
+	if (is_needed && load_selected(c, &e) && c->plan->spec->target.has_short_tasks)
 		log_warning("short tasks have too few samples: %s", e.msg);
 }
 

@@ -108,6 +108,7 @@ struct spec_target {
 	bool waits_for_children; /* of a command: until they have ended too */
 	bool attaches;           /* the agent of the heap is loaded into what runs already */
 	bool has_short_tasks;    /* the clocks of CPUs sample it, not one that each task has */
+	bool tries_short_tasks;  /* so, if it can be; set by programs */
 	bool maps_memory;        /* reads which memory its processes have mapped */
 };
 
