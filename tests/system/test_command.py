@@ -957,13 +957,14 @@ def check_short_tasks(folder):
         return
     many = ["sh", "-c", "i=0; while [ $i -lt %d ]; do /bin/true; i=$((i + 1)); done" % (300 if IS_LONG else 150)]
     told = "Tasks that end before their first sample are missed"
-    text = measure(folder, *many).stderr
+    text = measure(folder, *many, options=["--spec-file=program"]).stderr
     assert told in text and ("% of the expected samples" in text or "No samples" in text), text
-    text = measure(folder, *many, options=["-F", "250"]).stderr  # 30 are expected, and hardly one is there
+    text = measure(folder, *many, options=["--spec-file=program", "-F", "250"]).stderr  # 30 are expected, and hardly one is there
     assert told in text, text
     if programs_missing() is None:  # test_short_tasks.py has what the samples are then
-        text = measure(folder, *many, options=["--short-tasks"]).stderr
-        assert told not in text and not re.search("% of the (expected|count)", text), text
+        for options in ([], ["--short-tasks", "--spec-file=program"]):
+            text = measure(folder, *many, options=options).stderr
+            assert told not in text and not re.search("% of the (expected|count)", text), text
     for options in stride((["-F", "99"], ["-F", "50000", "-g=fp"], ["-c", "20000", "-g=fp"]), 1):
         text = measure(folder, "sh", "-c", SPIN % 100000, options=options).stderr
         assert told not in text, text

@@ -26,7 +26,7 @@ def build(folder):
 def sums(folder, column, first):
     """What the samples stand for, in ns: of the first task, and of all others. One that is about to be gone has no
     number."""
-    text = output(PRINT, "--quiet", "--report=flat", f"--sort={column}", "--output-format=csv", cwd=folder)
+    text = output(PRINT, "--quiet", "--report=flat", f"--sort={column}", "--event=cpu_clock", "--output-format=csv", cwd=folder)
     rows = {int(r[column] or 0): int(r["self_count"]) for r in csv.DictReader(io.StringIO(text))}
     return rows.get(first, 0), sum(ns for task, ns in rows.items() if task != first)
 
@@ -39,7 +39,7 @@ def assert_true_to(found, text):
 
 
 def pid_of_command(folder):
-    text = output(PRINT, "--quiet", "--report=flat", "--sort=pid", "--output-format=csv", cwd=folder)
+    text = output(PRINT, "--quiet", "--report=flat", "--sort=pid", "--event=cpu_clock", "--output-format=csv", cwd=folder)
     return min(int(r["pid"]) for r in csv.DictReader(io.StringIO(text)) if r["pid"])
 
 
@@ -52,6 +52,21 @@ def check_processes(folder):
     row = next(r for r in csv.DictReader(io.StringIO(text)) if r["cpu"] == "all")
     counted, weight = int(row["raw"]), int(row["weight"])
     assert row["state"] == "ok" and 0.5 < counted / weight < 1.15, row
+
+
+def check_answer(folder):
+    """Who asks only where the time of a command goes has them without the option."""
+    done = run(CPUPERF, "--", build(folder), str(NR), cwd=folder)
+    assert_true_to(sums(folder, "pid", pid_of_command(folder)), done.stdout)
+    assert "Tasks that end before" not in done.stderr, done.stderr
+
+
+def check_answer_without_programs(folder):
+    """Only who asked for them hears that they cannot be had."""
+    without = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
+    for options, is_said in (([], False), (["--short-tasks"], True)):
+        done = run(*without, CPUPERF, *options, "--", "true", cwd=folder)
+        assert ("short tasks have too few samples: " in done.stderr) == is_said, (options, done.stderr)
 
 
 def check_runs(folder):
