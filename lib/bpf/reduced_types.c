@@ -38,6 +38,7 @@ struct reducer {
 	struct view kernel;
 	struct name *name; /* by hash; owned, like all below */
 	uint32_t *at;      /* of names, by hash of their place: their slot + 1 */
+	uint64_t may_be[512]; /* a bit for each hash of a name: most of the kernel's have none */
 	uint32_t mask;     /* of slots of both */
 	uint32_t *place;   /* of the types EACH, 2 * EACH …: bytes */
 	size_t nr_places, places_room;
@@ -134,9 +135,10 @@ static uint32_t hash_place(uint32_t at)
 }
 
 /* Its slot, or the free one for it. */
-static struct name *find_slot(const struct reducer *r, const char *text, uint32_t len)
+static struct name *find_slot(const struct reducer *r, const char *text, uint32_t len,
+			      uint32_t hash)
 {
-	uint32_t i = hash_text(text, len) & r->mask;
+	uint32_t i = hash & r->mask;
 
 	while (r->name[i].text &&
 	       (r->name[i].len != len || memcmp(r->name[i].text, text, len) != 0))
@@ -146,8 +148,10 @@ static struct name *find_slot(const struct reducer *r, const char *text, uint32_
 
 static struct name *add_name(struct reducer *r, const char *text, uint32_t len)
 {
-	struct name *n = find_slot(r, text, len);
+	const uint32_t hash = hash_text(text, len);
+	struct name *n = find_slot(r, text, len, hash);
 
+	r->may_be[hash >> 17 >> 6] |= UINT64_C(1) << (hash >> 17 & 63);
 	n->text = text;
 	n->len = len;
 	return n;
@@ -218,10 +222,13 @@ static void place_names(struct reducer *r)
 
 	for (const char *p = begin + 1; p < end; p += len + 1) {
 		struct name *n;
-		uint32_t i;
+		uint32_t i, hash;
 
 		len = (uint32_t)strlen(p);
-		n = find_slot(r, p, len);
+		hash = hash_text(p, len);
+		if (!(r->may_be[hash >> 17 >> 6] >> (hash >> 17 & 63) & 1))
+			continue;
+		n = find_slot(r, p, len, hash);
 		if (!n->text || n->at)
 			continue;
 		n->at = (uint32_t)(p - begin);

@@ -193,6 +193,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 			       "sched_exit_tp");
 	}
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
+	bpf_program__set_autoload(p->progs.selected, c->selects);
 	p->rodata->has_exit = is_sampled;
 	configure_reading(p, c, is_sampled);
 	configure_futexes(p, c);
@@ -280,6 +281,13 @@ int waits_open_aggregate(struct waits *w, enum waits_kind kind,
 			   w->first_table[kind], (uint32_t)kind * w->nr_cpus, out);
 	loading_end();
 	return rc ? loading_refuse(rc, e) : 0;
+}
+
+int waits_selected(const struct waits *w)
+{
+	const struct bpf_program *p = w->programs->progs.selected;
+
+	return bpf_program__autoload(p) ? bpf_program__fd(p) : -1;
 }
 
 int waits_add_process(struct waits *w, pid_t process)

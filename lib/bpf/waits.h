@@ -67,6 +67,7 @@ struct waits_config {
 	uint32_t max_stack;  /* addresses of stacks that are added up */
 	bool has_wakers;     /* samples of off-CPU time have the stack of who woke the task */
 	bool counts_wakeups; /* else their sum is 0 */
+	bool selects;        /* also the samples of a command from those of a CPU's event */
 	struct follow_config follow;
 	/* Receives samples of waits that last; if one kind is sampled. */
 	waits_fn *on_lasting;
@@ -86,6 +87,8 @@ int waits_open_aggregate(struct waits *w, enum waits_kind kind,
 			 const struct aggregate_config *config, struct aggregate **out,
 			 struct err *e);
 
+/* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. -1: it does not select. */
+int waits_selected(const struct waits *w);
 /* A process of the target, which exists already, or has ended, or is a thread. 0 or -errno. */
 int waits_add_process(struct waits *w, pid_t process);
 /* Sends the samples of the CPU to this event of type software:bpf_output, in place of an older one.

@@ -125,8 +125,11 @@ static int open_programs(struct source_use *u, struct err *e)
 				      .arg = u->core->sampling};
 	int rc;
 
-	for (size_t i = 0; i < plan->nr_events; i++)
+	for (size_t i = 0; i < plan->nr_events; i++) {
 		configure(&config, plan, i);
+		config.selects |=
+		    plan->target.is_command && plan_is_selected(plan, &plan->events[i]);
+	}
 	rc = cpus ? waits_open(&config, &w->programs, e) : -ENOMEM;
 	rc = rc ?: add_processes(w->programs, &plan->target, e);
 	if (rc)
@@ -147,6 +150,11 @@ static int connect_output(const struct source_use *u, size_t event, uint32_t cpu
 		   ? waits_add_output(((const struct kernel_waits *)u)->programs, kind_of(u, event),
 				      cpu, fd)
 		   : 0;
+}
+
+static int get_selected(const struct source_use *u)
+{
+	return waits_selected(((const struct kernel_waits *)u)->programs);
 }
 
 static int begin(struct source_use *u)
@@ -195,6 +203,7 @@ const struct source kernel_waits_source = {
     .bytes = sizeof(struct kernel_waits),
     .open = open_programs,
     .close = close_programs,
+    .selected = get_selected,
     .open_aggregate = open_aggregate,
     .connect = connect_output,
     .begin = begin,

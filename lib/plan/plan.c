@@ -116,6 +116,16 @@ bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p)
 	return plan_is_of_target(plan, p) && !plan->target.is_cgroup;
 }
 
+bool plan_is_selected(const struct plan *plan, const struct plan_event *p)
+{
+	const struct spec_target *t = &plan->spec->target;
+
+	return (t->has_short_tasks || t->tries_short_tasks) && p->set == PLAN_SAMPLING &&
+	       event_is_clock(&p->event) && plan_is_of_tasks(plan, p) &&
+	       plan->target.has_all_threads && !p->asked->is_aggregated &&
+	       !plan->target.is_user_only;
+}
+
 bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p)
 {
 	const char *choice = p->event.row->choice;

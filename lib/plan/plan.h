@@ -144,6 +144,10 @@ static inline bool plan_adds_up_in_kernel(const struct plan_event *p)
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The same, and the target is tasks: the event follows them. */
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
+/* A clock of the target's tasks of which a program selects the samples of CPUs' clocks, if there is
+ * one: a clock that each task inherits begins anew in each, and tasks that are shorter than its
+ * period would have no samples. */
+bool plan_is_selected(const struct plan *plan, const struct plan_event *p);
 /* True for values of processes without the key pids: those of the target, and no others. */
 bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p);
 /* True for a sampled wait of the target that is found by records of switches. */

@@ -173,6 +173,9 @@ struct source {
 	void (*close)(struct source_use *u);
 	/* Of the event of the plan, on the CPU, which the perf event fd carries: 0 or -errno. */
 	int (*connect)(const struct source_use *u, size_t event, uint32_t cpu, int fd);
+	/* The descriptor of a program that selects the samples of a command's tasks from those of a
+	 * CPU's event, where the plan has such (plan_is_selected); borrowed. -1: there is none. */
+	int (*selected)(const struct source_use *u);
 	/* Opens what adds up the samples of the event by stack. 0 or -errno with *e. */
 	int (*open_aggregate)(struct source_use *u, size_t event,
 			      const struct aggregate_config *config, struct aggregate **out,

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "bpf/selected.h"
 #include "interpreters/interpreters.h"
 
 #include <errno.h>
@@ -85,6 +86,7 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 		return -ENOMEM;
 	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
 	c->probe = (struct kernel_probe){.plan = plan,
+					 .selected = -1,
 					 .pmu = pmu,
 					 .attrs = c->attrs,
 					 .shares_ring = shares_ring(plan),
@@ -128,18 +130,6 @@ void counters_fini(struct counters *c)
 	*c = (struct counters){0};
 }
 
-/* A clock that each task inherits begins anew in each: tasks that are shorter than its period would
- * have no samples. */
-static bool is_to_be_selected(const struct plan *plan, const struct plan_event *p)
-{
-	const struct spec_target *t = &plan->spec->target;
-
-	return (t->has_short_tasks || t->tries_short_tasks) && p->set == PLAN_SAMPLING &&
-	       event_is_clock(&p->event) && plan_is_of_tasks(plan, p) &&
-	       plan->target.has_all_threads && !p->asked->is_aggregated &&
-	       !plan->target.is_user_only;
-}
-
 /* A clock of tasks whose switches are recorded: these records tell what the tasks ran without a
  * sample. */
 static bool is_to_be_completed(const struct plan *plan, const struct plan_event *p)
@@ -151,9 +141,13 @@ static bool is_to_be_completed(const struct plan *plan, const struct plan_event 
 static int load_selected(struct counters *c, struct err *e)
 {
 	const struct follow_config follow = plan_follow(c->plan);
-	int rc = selected_open(&follow, &c->selected, e);
+	int rc;
 
-	c->probe.selected = c->selected;
+	c->probe.selected = source_uses_selected(&c->uses);
+	if (c->probe.selected >= 0)
+		return 0;
+	rc = selected_open(&follow, &c->selected, e);
+	c->probe.selected = rc ? -1 : selected_program(c->selected);
 	return rc;
 }
 
@@ -167,7 +161,7 @@ static void open_selected(struct counters *c)
 		return;
 	c->has_tried_selected = true;
 	for (size_t i = 0; i < c->plan->nr_events; i++)
-		is_needed |= is_to_be_selected(c->plan, &c->plan->events[i]);
+		is_needed |= plan_is_selected(c->plan, &c->plan->events[i]);
 	if (is_needed && load_selected(c, &e) && c->plan->spec->target.has_short_tasks)
 		log_warning("short tasks have too few samples: %s", e.msg);
 }
@@ -205,7 +199,7 @@ static int reopen_selected(struct counters *c)
 {
 	struct err e = {0};
 
-	if (!c->selected)
+	if (c->probe.selected < 0)
 		return 0;
 	selected_close(c->selected); /* it follows what is left of the last target */
 	c->selected = NULL;
@@ -234,7 +228,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .shares_clock = p->set == PLAN_TIMEBASE,
 		    .is_inherited = plan_is_of_tasks(plan, p),
 		    .stays_in_process = plan->target.is_process_only,
-		    .is_selected = c->selected && is_to_be_selected(plan, p),
+		    .is_selected = c->probe.selected >= 0 && plan_is_selected(plan, p),
 		    .is_completed = is_to_be_completed(plan, p),
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,

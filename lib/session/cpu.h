@@ -22,7 +22,6 @@
 
 #include "base/reading.h"
 #include "bpf/aggregate.h"
-#include "bpf/selected.h"
 #include "plan/plan.h"
 #include "pmu/group.h"
 
@@ -38,7 +37,7 @@ struct kernel_probe {
 	bool shares_ring; /* several events sample: samples contain their event's id */
 	struct source_use *const *uses;    /* borrowed; per event of the plan, or NULL */
 	struct interpreters *interpreters; /* borrowed; NULL: nothing interprets */
-	const struct selected *selected;   /* the same */
+	int selected; /* borrowed; the program that selects samples of tasks; -1: none */
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */

@@ -27,6 +27,7 @@ struct waits_bpf {
 		struct bpf_program *on_wakeup;
 		struct bpf_program *on_new;
 		struct bpf_program *on_exit;
+		struct bpf_program *selected;
 		struct bpf_program *on_move;
 		struct bpf_program *read_tasks;
 		struct bpf_program *sample_tasks;
@@ -39,6 +40,7 @@ struct waits_bpf {
 		struct bpf_link *on_wakeup;
 		struct bpf_link *on_new;
 		struct bpf_link *on_exit;
+		struct bpf_link *selected;
 		struct bpf_link *on_move;
 		struct bpf_link *read_tasks;
 		struct bpf_link *sample_tasks;
@@ -108,6 +110,7 @@ static const struct loading_programs waits_programs = {
 	"on_wakeup",
 	"on_new",
 	"on_exit",
+	"selected",
 	"on_move",
 	"read_tasks",
 	"sample_tasks",

@@ -631,6 +631,16 @@ int BPF_PROG(on_exit, bool is_switch)
 	return 0;
 }
 
+/* Selects the samples of the target's tasks from those of a CPU's event, as selected.bpf.c does,
+ * which a session of waits need not load beside this. */
+SEC("?perf_event")
+int selected(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+
+	return t->thread_pid && membership(t) == 1;
+}
+
 /* Adds up the part of a wait that has lasted since then, and stores its ns, which nobody else adds
  * up. False: the wait has ended, or there is none. */
 static __always_inline bool settle(struct task_struct *t, struct bpf_waits_task *s, __u64 since,
