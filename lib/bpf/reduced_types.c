@@ -36,11 +36,11 @@ struct name {
 
 struct reducer {
 	struct view kernel;
-	struct name *name; /* by hash; owned, like all below */
-	uint32_t *at;      /* of names, by hash of their place: their slot + 1 */
+	struct name *name;    /* by hash; owned, like all below */
+	uint32_t *at;         /* of names, by hash of their place: their slot + 1 */
 	uint64_t may_be[512]; /* a bit for each hash of a name: most of the kernel's have none */
-	uint32_t mask;     /* of slots of both */
-	uint32_t *place;   /* of the types EACH, 2 * EACH …: bytes */
+	uint32_t mask;        /* of slots of both */
+	uint32_t *place;      /* of the types EACH, 2 * EACH …: bytes */
 	size_t nr_places, places_room;
 	uint32_t nr_types;    /* of the kernel */
 	uint32_t *new_number; /* by number; 0: it is not kept */
