@@ -332,7 +332,7 @@ static void put_programs(const struct job *j, const struct report_program **list
 		add_ends(&b, list[i]);
 		line(arg, buf_str(&b));
 	}
-	if (nr > nr_shown) {
+	if (nr > nr_shown && !job_is_tight(j)) { /* there the tables need the lines */
 		buf_reset(&b);
 		buf_printf(&b, "incomplete stacks of %zu more %s: ", nr - nr_shown,
 			   str_plural(nr - nr_shown, "program", "programs"));

@@ -90,7 +90,8 @@ bool summary_target_is_process_only(const struct summary *s)
 }
 
 /* From the byte start on: lines that are too wide become shorter with few --rows; else they are
- * broken, but for the first one in a pipe: it is the command. */
+ * broken, but for the first one in a pipe: it is the command. Shorter ones that are still too wide
+ * are broken, too. */
 static void fit(struct summary *s, size_t start)
 {
 	const unsigned columns =
@@ -116,6 +117,7 @@ static void fit(struct summary *s, size_t start)
 			next = line + strlen(line) - 1;
 		buf_add(s->out, line, (size_t)(next - line));
 		screen_shorten(s->out, at, columns);
+		screen_wrap_lines(s->out, at, columns);
 		buf_addc(s->out, '\n');
 	}
 }

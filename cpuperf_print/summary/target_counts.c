@@ -318,8 +318,12 @@ static void put_excluded(struct summary *s, double counted, double used)
 	const bool is_process_only = summary_target_is_process_only(s);
 	const bool has_many = nr >= MANY && !is_process_only;
 
-	buf_printf(s->out, "  counted for %s %% of the CPU time\n  excluded: ",
-		   DECIMAL(100 * counted / used, 1));
+	buf_printf(s->out, "  counted for %s %% of the CPU time", DECIMAL(100 * counted / used, 1));
+	if (job_is_tight(s->j) && has_many && switches_explain(nr, used - counted, used)) {
+		buf_printf(s->out, ", without work at %s switches\n", COMMAS(nr));
+		return;
+	}
+	buf_adds(s->out, "\n  excluded: ");
 	if (has_many && switches_explain(nr, used - counted, used))
 		buf_printf(s->out,
 			   "the kernel's work at context switches, %s at each of %s if nothing "
