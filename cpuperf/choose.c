@@ -104,6 +104,24 @@ static void log_counted_waits(const struct options *o, const struct catalogue *c
 	}
 }
 
+/* Who asks for a clock alone may expect its samples, as perf record has them. */
+static void log_counted_clocks(const struct catalogue *c, const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_events; i++) {
+		const struct spec_event *asked = &spec->events[i];
+		struct err unused = {0};
+		struct event ev;
+
+		if (spec_event_is_sampled(asked) ||
+		    catalogue_find(c, asked->group_name, asked->event_name, &ev, &unused) ||
+		    !event_is_clock(&ev))
+			return;
+	}
+	if (spec->nr_events)
+		log_info("it is counted; to sample it, which says where: --event=%s@997Hz",
+			 spec->events[0].event_name);
+}
+
 /* Of a clock in ns, or of cycles: at most 4 per ns. */
 static uint64_t samples_per_second(const struct spec_event *event)
 {
@@ -148,6 +166,8 @@ int choose_events(const struct options *o, const struct catalogue *c, struct spe
 		log_info("events: %s", buf_str(&found));
 	if (rc == 0 && (o->frequency || o->period))
 		log_counted_waits(o, c, spec);
+	if (rc == 0 && o->events.nr && !o->spec_file)
+		log_counted_clocks(c, spec);
 	buf_fini(&found);
 	return rc;
 }

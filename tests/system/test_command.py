@@ -951,6 +951,13 @@ def check_overstated_periods(folder):
     print("skip: periods: this kernel's add up to the count", flush=True)
 
 
+def check_counted_clock(folder):
+    """Who asks for a clock alone hears how it is sampled."""
+    for events, is_said in (("cpu_clock", True), ("cpu_clock,page_faults", False), ("cpu_clock@997Hz", False)):
+        text = measure(folder, "true", options=["-e", events]).stderr
+        assert ("--event=cpu_clock@997Hz\n" in text) == is_said, (events, text)
+
+
 def check_short_tasks(folder):
     """Where each task has its own period, the answer says that samples of many that end before it are missing."""
     if not may_count_faults("samples that are missing"):  # of user mode alone nothing is expected
