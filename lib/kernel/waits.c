@@ -131,6 +131,11 @@ static int open_programs(struct source_use *u, struct err *e)
 		    plan->target.is_command && plan_is_selected(plan, &plan->events[i]);
 	}
 	rc = cpus ? waits_open(&config, &w->programs, e) : -ENOMEM;
+	if (rc == -ENOTSUP && config.selects) { /* waits may be measured without that program */
+		err_clear(e);
+		config.selects = false;
+		rc = waits_open(&config, &w->programs, e);
+	}
 	rc = rc ?: add_processes(w->programs, &plan->target, e);
 	if (rc)
 		close_programs(u);

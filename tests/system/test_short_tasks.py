@@ -142,10 +142,10 @@ def is_attached(descriptor):
         return False
 
 
-def programs_of(folder, options, prefix):
+def programs_of(folder, options, prefix=(), clock=CLOCK):
     """The programs that a session of this command attached, while it measures, and what it printed."""
     os.mkdir(folder)
-    command = [*prefix, CPUPERF, *CLOCK, *options, "--", "cat"]
+    command = [*prefix, CPUPERF, *clock, *options, "--", "cat"]
     with subprocess.Popen(command, cwd=folder, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as session:
         wait_until_measuring(session, folder)
@@ -162,6 +162,13 @@ def check_loaded_once(folder):
     again, err = programs_of(f"{folder}/less", ["--buffer-size-in-mb=64"],
                              ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"])
     assert "RLIMIT_MEMLOCK" in err and again == nr, (nr, again, err)
+
+
+def check_one_object(folder):
+    """What measures the waits of a command also selects its samples: nothing more is attached."""
+    nr, _ = programs_of(f"{folder}/answer", [], clock=[])
+    alone, _ = programs_of(f"{folder}/alone", ["--spec-file=program"], clock=[])
+    assert nr == alone > 0, (nr, alone)
 
 
 def check_who_samples(folder):
