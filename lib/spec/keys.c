@@ -830,8 +830,8 @@ const struct key_row key_rows[] = {
 	    "the counts do not have. Without it each task has a clock of its own, which begins "
 	    "anew in it. All CPUs then have an interrupt for each period (1 to 13 us), also those "
 	    "that run others' tasks or are idle; the key cpus limits them. A command that is "
-	    "measured "
-	    "without a spec and without events is sampled so where it can be. Not in libcpuperf.",
+	    "measured without a spec and without events is sampled so where it can be. Not in "
+	    "libcpuperf.",
     },
     {
 	TARGET_FIELD(maps_memory),
