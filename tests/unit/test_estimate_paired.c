@@ -94,7 +94,8 @@ TEST(sides_that_differ_are_found_and_the_difference_is_in_the_interval)
 		int kind;
 		double difference;
 		size_t usual; /* pairs, of the median comparison at most */
-	} cases[] = {{0, 0.03, 30}, {0, 0.1, 10}, {1, 0.1, 10}, {2, 0.03, 16}, {2, -0.1, 10}};
+	} cases[] = {{0, 0.03, 30}, {0, 0.1, 10},  {1, 0.1, 10},
+		     {2, 0.01, 20}, {2, 0.03, 16}, {2, -0.1, 10}};
 
 	for (size_t k = 0; k < NR(cases); k++) {
 		int nr_found = 0, nr_soon = 0, nr_missed = 0;
