@@ -445,8 +445,9 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "[GLOB:]PERCENT",
      .section = "Report",
-     .help = "what-if: if functions whose name matches GLOB, with what they call, took so much less "
-	     "time; without GLOB each function by itself (25%). May be repeated.",
+     .help =
+	 "what-if: if functions whose name matches GLOB, with what they call, took so much less "
+	 "time; without GLOB each function by itself (25%). May be repeated.",
      .set = opt_add_string,
      .offset = AT(speedups)},
     {.name = "live",

@@ -49,7 +49,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary hosts imbalance heat records flat tree callers calls stacks annotate branches threads waits locks heap sizes lifetimes memory regions diff series latency functions values changes top-down" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary hosts imbalance heat records flat tree callers calls stacks annotate branches threads waits locks what-if heap sizes lifetimes memory regions diff series latency functions values changes top-down" -- "$cur"))
 		return
 		;;
 	--diff)
@@ -135,6 +135,9 @@ _cpuperf_print() {
 	--only)
 		return
 		;;
+	--speedup)
+		return
+		;;
 	--output-format)
 		COMPREPLY=($(compgen -W "text csv ndjson json markdown raw folded svg dot pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit github perf-data" -- "$cur"))
 		return
@@ -190,7 +193,7 @@ _cpuperf_print() {
 		_cpuperf_print_files "$cur" '*.cpsession' '*.cpuperf' '*.data'
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --by-host --host= --rank= --sysroot= --debug-dir= --source-dir= --kallsyms= --debuginfod --report= --each-iteration --diff= --counts --fail-over= --no-totals --within --function= --source --asm --sort= --group-by= --top= --rows= --idle= --idle-rules= --min-percent= --max-depth= --event= --pid= --tid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --live --serve --stdio --output-format= --output-file= --open --no-pager --threads= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --push-waiting --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --by-host --host= --rank= --sysroot= --debug-dir= --source-dir= --kallsyms= --debuginfod --report= --each-iteration --diff= --counts --fail-over= --no-totals --within --function= --source --asm --sort= --group-by= --top= --rows= --idle= --idle-rules= --min-percent= --max-depth= --event= --pid= --tid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --speedup= --live --serve --stdio --output-format= --output-file= --open --no-pager --threads= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --push-waiting --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

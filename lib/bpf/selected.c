@@ -83,7 +83,19 @@ int selected_find_threads(struct selected *s)
 	return rc;
 }
 
-int selected_program(const struct selected *s)
+struct selected_program selected_program(const struct selected *s)
 {
-	return bpf_program__fd(s->programs->progs.selected);
+	return (struct selected_program){bpf_program__fd(s->programs->progs.selected),
+					 bpf_map__fd(s->programs->maps.next)};
+}
+
+int selected_go_on(const struct selected_program *p, int program)
+{
+	const uint32_t first = 0;
+	int rc;
+
+	loading_begin();
+	rc = bpf_map_update_elem(p->next, &first, &program, BPF_ANY);
+	loading_end();
+	return rc;
 }

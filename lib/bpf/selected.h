@@ -27,7 +27,14 @@ void selected_close(struct selected *s); /* NULL is fine */
 int selected_add_process(struct selected *s, pid_t process);
 /* Marks the threads that these have already; once, when all were added. 0 or -errno. */
 int selected_find_threads(struct selected *s);
-/* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
-int selected_program(const struct selected *s);
+
+/* Descriptors, borrowed: the program for PERF_EVENT_IOC_SET_BPF (-1: none), and its map of what
+ * goes on, as an event has one program. */
+struct selected_program {
+	int fd, next;
+};
+struct selected_program selected_program(const struct selected *s);
+/* The program, for the same kind of event, runs at each sample that is selected. 0 or -errno. */
+int selected_go_on(const struct selected_program *p, int program);
 
 #endif

@@ -283,11 +283,12 @@ int waits_open_aggregate(struct waits *w, enum waits_kind kind,
 	return rc ? loading_refuse(rc, e) : 0;
 }
 
-int waits_selected(const struct waits *w)
+struct selected_program waits_selected(const struct waits *w)
 {
 	const struct bpf_program *p = w->programs->progs.selected;
 
-	return bpf_program__autoload(p) ? bpf_program__fd(p) : -1;
+	return (struct selected_program){bpf_program__autoload(p) ? bpf_program__fd(p) : -1,
+					 bpf_map__fd(w->programs->maps.next)};
 }
 
 int waits_add_process(struct waits *w, pid_t process)

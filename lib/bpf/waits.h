@@ -23,7 +23,7 @@
 #ifndef BPF_WAITS_H
 #define BPF_WAITS_H
 
-#include "bpf/follow.h"
+#include "bpf/selected.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ int waits_open_aggregate(struct waits *w, enum waits_kind kind,
 			 struct err *e);
 
 /* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. -1: it does not select. */
-int waits_selected(const struct waits *w);
+struct selected_program waits_selected(const struct waits *w);
 /* A process of the target, which exists already, or has ended, or is a thread. 0 or -errno. */
 int waits_add_process(struct waits *w, pid_t process);
 /* Sends the samples of the CPU to this event of type software:bpf_output, in place of an older one.

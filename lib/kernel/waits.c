@@ -157,7 +157,7 @@ static int connect_output(const struct source_use *u, size_t event, uint32_t cpu
 		   : 0;
 }
 
-static int get_selected(const struct source_use *u)
+static struct selected_program get_selected(const struct source_use *u)
 {
 	return waits_selected(((const struct kernel_waits *)u)->programs);
 }

@@ -18,6 +18,7 @@
 #ifndef PLAN_SOURCE_H
 #define PLAN_SOURCE_H
 
+#include "bpf/selected.h"
 #include "event/event.h"
 
 #include <stdbool.h>
@@ -173,9 +174,9 @@ struct source {
 	void (*close)(struct source_use *u);
 	/* Of the event of the plan, on the CPU, which the perf event fd carries: 0 or -errno. */
 	int (*connect)(const struct source_use *u, size_t event, uint32_t cpu, int fd);
-	/* The descriptor of a program that selects the samples of a command's tasks from those of a
-	 * CPU's event, where the plan has such (plan_is_selected); borrowed. -1: there is none. */
-	int (*selected)(const struct source_use *u);
+	/* The program that selects the samples of a command's tasks from those of a CPU's event,
+	 * where the plan has such (plan_is_selected). */
+	struct selected_program (*selected)(const struct source_use *u);
 	/* Opens what adds up the samples of the event by stack. 0 or -errno with *e. */
 	int (*open_aggregate)(struct source_use *u, size_t event,
 			      const struct aggregate_config *config, struct aggregate **out,

@@ -86,7 +86,7 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 		return -ENOMEM;
 	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
 	c->probe = (struct kernel_probe){.plan = plan,
-					 .selected = -1,
+					 .selected.fd = -1,
 					 .pmu = pmu,
 					 .attrs = c->attrs,
 					 .shares_ring = shares_ring(plan),
@@ -144,10 +144,11 @@ static int load_selected(struct counters *c, struct err *e)
 	int rc;
 
 	c->probe.selected = source_uses_selected(&c->uses);
-	if (c->probe.selected >= 0)
+	if (c->probe.selected.fd >= 0)
 		return 0;
 	rc = selected_open(&follow, &c->selected, e);
-	c->probe.selected = rc ? -1 : selected_program(c->selected);
+	if (rc == 0)
+		c->probe.selected = selected_program(c->selected);
 	return rc;
 }
 
@@ -173,7 +174,15 @@ static bool may_interpret(const struct counters *c, size_t i)
 
 	return (p->set == PLAN_SAMPLING || p->set == PLAN_TIMEBASE) &&
 	       spec_event_is_sampled(p->asked) && !p->asked->is_aggregated &&
-	       event_is_perf(&p->event) && !c->uses.of_event[i] && !is_to_be_selected(c->plan, p);
+	       event_is_perf(&p->event) && !c->uses.of_event[i];
+}
+
+/* What is selected is interpreted, too. */
+static int go_on(const struct counters *c)
+{
+	return c->interpreters && c->probe.selected.fd >= 0
+		   ? selected_go_on(&c->probe.selected, interpreters_program(c->interpreters))
+		   : 0;
 }
 
 /* Once, however often the events are opened. Without it interpreters are shown as they are. */
@@ -192,6 +201,8 @@ static void open_interpreters(struct counters *c)
 	if (interpreters_open(&c->interpreters, &e))
 		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
 	c->probe.interpreters = c->interpreters;
+	if (go_on(c))
+		log_verbose(1, "functions of interpreters in short tasks have no names");
 	c->probe.shares_ring |= c->interpreters != NULL;
 }
 
@@ -199,11 +210,11 @@ static int reopen_selected(struct counters *c)
 {
 	struct err e = {0};
 
-	if (c->probe.selected < 0)
+	if (c->probe.selected.fd < 0)
 		return 0;
 	selected_close(c->selected); /* it follows what is left of the last target */
 	c->selected = NULL;
-	return load_selected(c, &e);
+	return load_selected(c, &e) ?: go_on(c);
 }
 
 static int make_attrs(struct counters *c, uint64_t ring_bytes)
@@ -228,7 +239,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .shares_clock = p->set == PLAN_TIMEBASE,
 		    .is_inherited = plan_is_of_tasks(plan, p),
 		    .stays_in_process = plan->target.is_process_only,
-		    .is_selected = c->probe.selected >= 0 && plan_is_selected(plan, p),
+		    .is_selected = c->probe.selected.fd >= 0 && plan_is_selected(plan, p),
 		    .is_completed = is_to_be_completed(plan, p),
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,

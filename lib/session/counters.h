@@ -16,8 +16,8 @@ struct counters {
 	struct session_cpu *cpus;     /* owned */
 	uint32_t nr_cpus;
 	bool *is_off; /* owned; per event of the plan: session_enable has disabled it */
-	struct selected *selected;         /* owned; NULL: not needed, refused, or a source has it */
-	bool has_tried_selected;           /* to load it */
+	struct selected *selected; /* owned; NULL: not needed, refused, or a source has it */
+	bool has_tried_selected;   /* to load it */
 	struct interpreters *interpreters; /* owned; NULL: not needed, or refused */
 	bool has_tried_interpreters;
 	struct source_uses uses;

@@ -173,7 +173,7 @@ static int connect_selected(struct session_cpu *c, const struct kernel_probe *p)
 
 	if (session_cpu_samples_for_tasks(c, g))
 		rc = p->pmu->ioctl(g->members[0].fd, PERF_EVENT_IOC_SET_BPF,
-				   (unsigned long)p->selected);
+				   (unsigned long)p->selected.fd);
 	if (rc)
 		pmu_group_fini(g);
 	return rc;

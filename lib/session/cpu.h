@@ -22,6 +22,7 @@
 
 #include "base/reading.h"
 #include "bpf/aggregate.h"
+#include "bpf/selected.h"
 #include "plan/plan.h"
 #include "pmu/group.h"
 
@@ -37,7 +38,7 @@ struct kernel_probe {
 	bool shares_ring; /* several events sample: samples contain their event's id */
 	struct source_use *const *uses;    /* borrowed; per event of the plan, or NULL */
 	struct interpreters *interpreters; /* borrowed; NULL: nothing interprets */
-	int selected; /* borrowed; the program that selects samples of tasks; -1: none */
+	struct selected_program selected;  /* of tasks */
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */

@@ -135,11 +135,11 @@ void source_uses_close(struct source_uses *s)
 		for (struct source_use *u = (s)->use[i_]; u && u->is_open && u->source->what;      \
 		     u = NULL)
 
-int source_uses_selected(const struct source_uses *s)
+struct selected_program source_uses_selected(const struct source_uses *s)
 {
 	EACH_USE(u, s, selected)
 		return u->source->selected(u);
-	return -1;
+	return (struct selected_program){-1, -1};
 }
 
 int source_uses_begin(const struct source_uses *s)

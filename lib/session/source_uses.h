@@ -28,7 +28,7 @@ int source_uses_open(struct source_uses *s, struct err *e);
 /* The target has changed, or the rates. */
 void source_uses_close(struct source_uses *s);
 /* As struct source.selected, of one that has it. */
-int source_uses_selected(const struct source_uses *s);
+struct selected_program source_uses_selected(const struct source_uses *s);
 /* All events are connected. 0 or -errno. */
 int source_uses_begin(const struct source_uses *s);
 /* The files are open, and all events count. 0 or -errno with *e. */

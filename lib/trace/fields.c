@@ -269,8 +269,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_WINDOW] = window_fields,      [TRACE_FRAME_MARK_NAME] = mark_name_fields,
     [TRACE_FRAME_SWITCH] = switch_fields,      [TRACE_FRAME_CODE] = code_fields,
     [TRACE_FRAME_DIVISOR] = divisor_fields,    [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
-    [TRACE_FRAME_RANGE] = symbol_range_fields,
-    [TRACE_FRAME_VALUE] = value_fields,
+    [TRACE_FRAME_RANGE] = symbol_range_fields, [TRACE_FRAME_VALUE] = value_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

@@ -48,7 +48,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_RANGE = 30,       /* the addresses in the frame of kallsyms that follows */
 	TRACE_FRAME_FUNCTION = 31,    /* calls of a function in the iteration */
 	TRACE_FRAME_VALUE = 32, /* those of them with a value of an argument, or of the result */
-	TRACE_FRAME_CODE = 33,        /* what code of an interpreter is called, and its lines */
+	TRACE_FRAME_CODE = 33,  /* what code of an interpreter is called, and its lines */
 };
 
 enum trace_boundary {
