@@ -90,7 +90,7 @@ def check_functions(folder):
     summary = next(i for i, line in enumerate(lines) if re.search(r"^\d+ iterations?, .*all traces$", line))
     at = [i for i, line in enumerate(lines) if line in functions(lines)]
     assert 2 <= len(at) and first < at[0] and at[-1] < summary, text
-    assert any(re.match(r" *[\d.]+ % .*python", lines[i]) for i in at), text
+    assert any(re.match(r" *[\d.]+ % .*(python|<module>)", lines[i]) for i in at), text
     assert not any(re.search(r"(_halt|_idle|mwait\w*|cpuidle\w*)$", lines[i]) for i in at), text
     assert max(map(len, lines[first:summary])) <= 80, text
     assert sum(max(1, -(-len(line) // 80)) for line in lines[first:]) < 24, text  # and a prompt

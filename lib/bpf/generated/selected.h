@@ -28,17 +28,26 @@ struct selected_bpf {
 		_Bool has_children;
 		char __pad0[6];
 		__u64 cgroup_id;
-	} * rodata;
+	} *rodata;
 };
 
 extern const char selected_object[], selected_object_end[];
 
 static const struct loading_programs selected_programs = {
-    .name = "selected_bpf",
-    .maps = (const char *const[]){"next", "tasks", "selected.rodata", NULL},
-    .programs = (const char *const[]){"on_fork", "on_exec", "seed", "selected", NULL},
-    .object = selected_object,
-    .end = selected_object_end,
-    .bytes = sizeof(struct selected_bpf),
+.name = "selected_bpf",
+.maps = (const char *const[]){
+	"next",
+	"tasks",
+	"selected.rodata",
+	NULL},
+.programs = (const char *const[]){
+	"on_fork",
+	"on_exec",
+	"seed",
+	"selected",
+	NULL},
+.object = selected_object,
+.end = selected_object_end,
+.bytes = sizeof(struct selected_bpf),
 };
 /* NOLINTEND */

@@ -78,26 +78,47 @@ struct waits_bpf {
 		_Bool is_added_up[2];
 		__u32 nr_cpus;
 		__u32 weights[513];
-	} * rodata;
+	} *rodata;
 	struct waits_bpf__bss {
 		__u64 nr_wakers;
 		__u64 enabled_ns[3];
 		__u64 disabled_ns[3];
-	} * bss;
+	} *bss;
 };
 
 extern const char waits_object[], waits_object_end[];
 
 static const struct loading_programs waits_programs = {
-    .name = "waits_bpf",
-    .maps = (const char *const[]){"next", "lasting", "lines", "tables", "stacks", "tasks", "sums",
-				  "off_cpu", "run_queue", "wakers", "waits_bp.rodata",
-				  "waits_bp.bss", NULL},
-    .programs =
-	(const char *const[]){"on_fork", "on_exec", "on_switch", "on_waking", "on_wakeup", "on_new",
-			      "on_exit", "selected", "on_move", "read_tasks", "sample_tasks", NULL},
-    .object = waits_object,
-    .end = waits_object_end,
-    .bytes = sizeof(struct waits_bpf),
+.name = "waits_bpf",
+.maps = (const char *const[]){
+	"next",
+	"lasting",
+	"lines",
+	"tables",
+	"stacks",
+	"tasks",
+	"sums",
+	"off_cpu",
+	"run_queue",
+	"wakers",
+	"waits_bp.rodata",
+	"waits_bp.bss",
+	NULL},
+.programs = (const char *const[]){
+	"on_fork",
+	"on_exec",
+	"on_switch",
+	"on_waking",
+	"on_wakeup",
+	"on_new",
+	"on_exit",
+	"selected",
+	"on_move",
+	"read_tasks",
+	"sample_tasks",
+	NULL},
+.object = waits_object,
+.end = waits_object_end,
+.bytes = sizeof(struct waits_bpf),
 };
 /* NOLINTEND */
