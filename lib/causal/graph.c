@@ -262,7 +262,7 @@ static void replay(struct causal_graph *g, uint32_t i, const struct causal_cut *
 {
 	const struct item *it = &g->items[i];
 	struct thread *t = thread_at(g, it->thread);
-	struct thread *other = it->other == NONE ? NULL : thread_at(g, it->other);
+	struct thread *other = thread_at(g, it->other == NONE ? it->thread : it->other);
 	const double ns = (double)it->ns;
 
 	switch ((enum causal_kind)it->kind) {
