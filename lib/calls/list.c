@@ -41,13 +41,28 @@ static int add_event(struct calls_list *l, const struct plan *plan, size_t event
 	return 0;
 }
 
+static bool is_same_value(const struct functions_value *a, const struct functions_value *b)
+{
+	return strcmp(a->name, b->name) == 0 && a->kind == b->kind && a->bytes == b->bytes &&
+	       a->where == b->where && a->number == b->number;
+}
+
+static bool is_same(const struct functions_signature *a, const struct functions_signature *b)
+{
+	bool is = a->nr == b->nr && a->is_of_file == b->is_of_file;
+
+	for (size_t i = 0; i < a->nr && is; i++)
+		is = is_same_value(&a->value[i], &b->value[i]);
+	return is;
+}
+
 /* One signature is enough for all events that have the function. */
 static int merge_signatures(struct calls_function *to, const struct calls_function *f,
 			    struct err *e)
 {
 	if (!f->signature)
 		return 0;
-	if (to->signature && memcmp(to->signature, f->signature, sizeof(*f->signature)) != 0)
+	if (to->signature && !is_same(to->signature, f->signature))
 		return err_set(e, -ENOTSUP, "two events have signatures of %.100s that differ",
 			       f->place->name);
 	to->signature = f->signature;

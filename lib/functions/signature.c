@@ -125,7 +125,7 @@ static bool split(const char *text, struct parts *out)
 /* "size:u64". */
 static bool split_parameter(struct word w, struct word *name, struct word *type)
 {
-	const char *colon = memchr(w.at, ':', w.len);
+	const char *colon = w.len ? memchr(w.at, ':', w.len) : NULL;
 
 	if (!colon)
 		return false;

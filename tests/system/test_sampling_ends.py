@@ -241,7 +241,9 @@ def check_fork_storm(folder):
     lost = sum(t.sampling["lost"] for t in sampled.traces(folder))
     print(f"  {forks} forks recorded, {lost} records lost, peak memory {peaks} KiB")
     assert forks >= 1000 + storm and lost == 0, (forks, lost)
-    assert peaks[1] - peaks[0] < storm / 4, peaks  # KiB
+    with open(os.environ["CPUPERF"], "rb") as f:
+        own = 8192 if b"__asan_init" in f.read() else 0  # what the sanitizer keeps of threads and places of allocations
+    assert peaks[1] - peaks[0] < storm / 4 + own, peaks  # KiB
 
 
 # ---- what is not given, and what is refused
