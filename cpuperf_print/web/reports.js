@@ -29,9 +29,11 @@ class FieldTexts {
 	}
 
 	amount(row, count) {
-		const { scale, unit } = this.events.find((e) => e.label === row.event) || { scale: 1, unit: '' };
+		const event = this.events.find((e) => e.label === row.event);
+		/* where the page has the time of threads, an event of one state is none of its own */
+		const isTime = TIMES_OF_ALL.includes(row.event) || (!event && this.events.some((e) => TIMES_OF_ALL.includes(e.label)));
 
-		return TIMES_OF_ALL.includes(row.event) ? time(count) : amount(count * (scale || 1), unit);
+		return isTime ? time(count) : amount(count * (event?.scale || 1), event?.unit || '');
 	}
 
 	/* What was counted of an event, or in the unit of its column, or of its row. */

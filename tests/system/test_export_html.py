@@ -532,8 +532,8 @@ def check_modes(page, session):
     second = frame(page, "second_half")
     callers = [f for f in frames(page) if f["depth"] == 2 and second["left"] - 1 <= f["left"] and
                f["left"] + f["width"] <= second["left"] + second["width"] + 1]
-    assert second["depth"] == 1 and callers[0]["name"] == FUNCTION and callers[0]["width"] > 0.9 * second[
-        "width"], callers
+    caller = max(callers, key=lambda f: f["width"])  # on a busy machine the kernel calls, too
+    assert second["depth"] == 1 and caller["name"] == FUNCTION and caller["width"] > 0.9 * second["width"], callers
     assert page.run(canvas) > 60
     page.click_on("#modes label:nth-of-type(1)")
 

@@ -174,7 +174,7 @@ def check_made(folder):
         wrong += ran is not None and bool(found - {ran})
         right += found == {ran}
         neither += ran is not None and not found
-    assert wrong == 0 and right > 300 and neither <= right / 50, (right, wrong, neither)
+    assert wrong == 0 and right > 300 and neither <= right / 10, (right, wrong, neither)
     assert_named(folder)
 
 

@@ -208,10 +208,11 @@ def page_data(s, **arguments):
 
 def check_data(folder):
     """The page that is served has the data of one in a file, of what the server selects."""
-    folder = recorded()
-    with served() as s:
+    folder, one = recorded(), "--threads=1"  # threads are numbered as they are met
+    with Server(folder, one) as s:
         for arguments in ({}, {"cpu": "0"}, {"iteration": "0"}, {"comm": "mix"}):
-            text = output(PRINT, "--quiet=2", f"{folder}/session", "--output-format=html", *(f"--{k}={v}" for k, v in arguments.items()))
+            text = output(PRINT, "--quiet=2", f"{folder}/session", "--output-format=html", one,
+                          *(f"--{k}={v}" for k, v in arguments.items()))
             data = pages.data_of(text)
             assert data.pop("reports") and page_data(s, **arguments) == data, arguments
         saved = s.get("/html?cpu=0")[1]
