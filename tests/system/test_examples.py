@@ -116,7 +116,9 @@ def check_leak(folder):
     (answer, tree), (fixed, _) = both("leak", folder)
     assert re.search(r"called from +allocated in\n.*main leak\.c:\d+ +read_record leak\.c:\d+$", answer, re.M), answer
     assert re.search(r"^leaked: .*\n(.*\n)*.*read_record$", tree, re.M), tree
-    assert "all of it leaked" in answer and "leaked" not in re.search(r"^heap: .*", fixed, re.M)[0], (answer, fixed)
+    # of one run in 100 the sampled block is the buffer of standard output, which stays
+    leaks = re.search(r"^ *leaked +called from.*\n(.+\n)*", fixed, re.M)
+    assert "all of it leaked" in answer and (not leaks or "read_record" not in leaks[0]), (answer, fixed)
 
 
 def check_n_plus_1_reads(folder):
