@@ -271,9 +271,9 @@ def exports(folder, pids):
         return run(PRINT, "--quiet", f"--session={folder}/cpuperf.session", f"--output-format={how}", text=False,
                    env={"LC_ALL": "C.UTF-8"}).stdout
 
-    # shells that compute, and are one program each; see command_lines() for those that are not known
+    # shells that compute, and are one program each; see command_lines() for those that are not known, root always is
     known = {r["cmdline"] for r in rows(folder, "--report=flat", "--sort=cmdline")}
-    commands = {f"sh {folder}/{name}": pids[name] for name in ("a11", "b1", "b11")}
+    commands = {f"sh {folder}/{name}": pids[name] for name in ("root", "a11", "b1", "b11")}
     commands = {command: pid for command, pid in commands.items() if command in known}
     assert commands, known
 

@@ -125,8 +125,9 @@ def check_output_file(folder):
     shown = measure(folder, "echo", "own", options=["--output-file=answer"])
     assert shown.stdout == "own\n" and "exit status" not in shown.stderr, shown
     assert "Saved in" in shown.stderr, shown.stderr
-    with open(path, encoding="utf-8") as text:
-        assert text.read().startswith("echo own: exit status 0\n")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    assert text.startswith("echo own: exit status 0\n"), text
     assert os.stat(path).st_mode & 0o777 == 0o600
     own = ["-e", "task_clock", "--output-file=answer", "--output-format=csv"]
     measure(folder, "sh", "-c", "exit 3", options=own, code=3)

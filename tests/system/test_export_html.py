@@ -848,7 +848,11 @@ def check_groups(page, session, path):
             expected[r["pid"]] += int(r["self_count"])
     page.open(f"{path}#frames=process")
     below = [f for f in frames(page) if f["depth"] == 1]
-    assert below and all(f["weight"][0] == expected[re.search(r"\((\d+)\)$", f["name"])[1]] for f in below), (below, expected)
+    of_one = [(f["weight"][0], pid[1]) for f in below if (pid := re.search(r"\((\d+)\)$", f["name"]))]
+    assert of_one and all(weight == expected.pop(pid) for weight, pid in of_one), (below, expected)
+    several = [f for f in below if f["name"].endswith("(several processes)")]  # on a busy machine
+    assert len(of_one) + len(several) == len(below), below
+    assert sum(f["weight"][0] for f in several) <= expected.total(), (below, expected)  # narrow frames are not drawn
     same(page, flat(session))
     page.click_on("#modes label:nth-of-type(3)")
     assert frame(page, "second_half")["weight"][0] == flat(session)[("second_half", "program")][0]

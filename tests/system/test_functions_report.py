@@ -245,9 +245,10 @@ def check_diff(folder):
     found = {r["event"]: r for r in rows(folder, f"--session={now}", f"--diff={was}", "--report=diff")}
     row = found["work p50"]
     assert 5100 < float(row["was_count"]) < 5150 and 9100 < float(row["is_count"]) < 9150, row
-    assert row["certain"] == "true" and 70 < float(row["relative"]) < 90, row
+    is_judged = not machine()  # of a target that goes on the iterations are one run
+    assert row["certain"] == ("true" if is_judged else "false") and 70 < float(row["relative"]) < 90, row
     assert found["work max"]["p"] == "" and {"work, f19 max", "work, f11 max"} <= set(found), found
-    assert "work, f10 max" not in found and "work, f19 p50" not in found, found  # too few calls for an interval
+    assert "work, f10 max" not in found and ("work, f19 p50" in found) != is_judged, found  # too few calls for an interval
     text = output(PRINT, "--quiet", f"--session={now}", f"--diff={was}")
     assert "Of functions the ten with the most time are compared.\n" in text, text
 

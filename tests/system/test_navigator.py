@@ -702,6 +702,8 @@ def unit_of(row, field, events, report):
         return ("pp" if field == "change" and row["was"] else "%"), 1
     if report in ("heap", "sizes", "lifetimes") and (field in BYTES or re.match("below|above", field)):
         return "B", 1
+    if report == "memory" and not field.startswith("mappings"):
+        return "B", 1
     if report == "locks" and field in ("time", "mean", "max"):
         return "ns", 1
     return "%" if field == "holder_share" else "", 1

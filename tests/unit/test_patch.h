@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/order.h"
 #include "cfi/section.h"
 #include "elf/file.h"
 #include "patch/plan.h"
@@ -81,7 +82,7 @@ static inline void patch_find_functions(struct patch_file *f)
 		}
 		f->fde[nr++] = fde;
 	}
-	qsort(f->fde, nr, sizeof(*f->fde), patch_by_start);
+	order_sort(f->fde, nr, sizeof(*f->fde), patch_by_start);
 	for (size_t i = 0; i < nr; i++)
 		if (!f->nr || f->fde[i].start >= f->fde[f->nr - 1].start + f->fde[f->nr - 1].len)
 			f->fde[f->nr++] = f->fde[i];

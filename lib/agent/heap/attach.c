@@ -392,7 +392,7 @@ static void find_hooks(void)
 	const uint64_t base = own_base();
 	const struct tables t = tables_of(base, _DYNAMIC);
 	const bool has_own_new = agent_are_of_one_object("_Znwm", "malloc");
-	const uint32_t nr = t.hash && t.symbols ? count_symbols(t.hash) : 0;
+	const uint32_t nr = t.hash && t.symbols && t.strings ? count_symbols(t.hash) : 0;
 	void *p;
 
 	for (uint32_t i = 0; i < nr; i++) {
