@@ -59,6 +59,12 @@ int reports_each_trace(const struct job *j, const struct input *o,
 	return rc;
 }
 
+bool reports_is_part(const struct profile_filter *f)
+{
+	return f->comms.nr || f->regions.nr || f->cmdlines.nr || f->pids.nr || f->tids.nr ||
+	       f->cpus.nr || f->trees.nr || f->from_ns || f->to_ns;
+}
+
 bool reports_is_wanted(const struct job *j, const struct report_function *fn)
 {
 	const struct opt_strings *globs = &j->inputs->options->functions;

@@ -91,12 +91,6 @@ static bool find_event(const struct job *j, uint32_t *out)
 	return false;
 }
 
-static bool is_part(const struct profile_filter *f)
-{
-	return f->comms.nr || f->regions.nr || f->cmdlines.nr || f->pids.nr || f->tids.nr ||
-	       f->cpus.nr || f->trees.nr || f->from_ns || f->to_ns;
-}
-
 static bool are_sampled(const struct job *j)
 {
 	for (size_t i = j->first; i < j->first + j->nr; i++)
@@ -111,7 +105,7 @@ int reports_function_samples_read(struct reports_function_samples *s, struct job
 	int rc;
 
 	if (!s->wanted.nr || j->row->samples == REGISTRY_NO_SAMPLES || !are_sampled(j) ||
-	    !find_event(j, &s->event) || is_part(&j->selection->filter))
+	    !find_event(j, &s->event) || reports_is_part(&j->selection->filter))
 		return 0;
 	rc = samples_read(j, j->first, j->nr, &sink, &s->stats, e);
 	s->is_read = rc == 0;

@@ -100,6 +100,10 @@ struct profile_trace;
 int reports_each_trace(const struct job *j, const struct input *o,
 		       int (*fn)(void *arg, const struct profile_trace *t), void *arg);
 
+/* True if the filter leaves out tasks, CPUs, regions or times. */
+struct profile_filter;
+bool reports_is_part(const struct profile_filter *f);
+
 /* True if --function is not used, or its name matches. */
 struct report_function;
 /* The name of a function, of those that a report has. */

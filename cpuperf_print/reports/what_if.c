@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "causal/graph.h"
 #include "numbers.h"
-#include "profile/merged.h"
+#include "profile/records.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "report/states.h"
@@ -84,16 +84,13 @@ static enum causal_kind kind_of_wake(const struct report *r, uint32_t stack)
 	return sides == 3 ? CAUSAL_MET : CAUSAL_WOKEN;
 }
 
-static enum causal_kind kind_of(const struct report *r, const struct report_sample *s)
+static enum causal_kind kind_of(const struct report *r, const struct report_sample *s,
+				enum report_state state)
 {
-	switch (report_states_of(job_input(r->j)->facts, &r->j->selection->filter, s->key.event)) {
-	case REPORT_ON_CPU:
+	if (state == REPORT_ON_CPU)
 		return CAUSAL_RAN;
-	case REPORT_IN_QUEUE:
+	if (state == REPORT_IN_QUEUE)
 		return CAUSAL_QUEUED;
-	default:
-		break;
-	}
 	if (!s->has_waker)
 		return CAUSAL_UNKNOWN;
 	if (s->waker == TRACE_UNKNOWN)
@@ -116,14 +113,14 @@ static struct function *function_at(struct report *r, uint32_t stack)
 	return &list[f->number];
 }
 
-static int add_sample(struct report *r, const struct report_sample *s)
+static int add_sample(struct report *r, const struct report_sample *s, enum report_state state)
 {
 	const struct causal_event ev = {.time_ns = s->time_ns,
 					.ns = s->weight,
 					.thread = s->key.tid,
 					.other = s->waker,
 					.mark = s->stack,
-					.kind = kind_of(r, s)};
+					.kind = kind_of(r, s, state)};
 	struct function *f;
 
 	if (ev.kind == CAUSAL_RAN) {
@@ -142,17 +139,14 @@ static int add_samples(void *arg, const struct report_sample *samples, size_t nr
 	struct report *r = arg;
 	int rc = 0;
 
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		if (report_states_of(job_input(r->j)->facts, &r->j->selection->filter,
-				     samples[i].key.event) != REPORT_NO_STATE)
-			rc = add_sample(r, &samples[i]);
-	return rc;
-}
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		const enum report_state state = report_states_of(
+		    job_input(r->j)->facts, &r->j->selection->filter, samples[i].key.event);
 
-/* What is wrong with a file is said where its samples are read. */
-static void ignore_problem(void *arg, bool is_loss, const struct err *e)
-{
-	(void)arg, (void)is_loss, (void)e;
+		if (state != REPORT_NO_STATE)
+			rc = add_sample(r, &samples[i], state);
+	}
+	return rc;
 }
 
 static int add_record(struct report *r, const struct profile_item *item)
@@ -173,18 +167,18 @@ static int add_record(struct report *r, const struct profile_item *item)
 /* Beginnings and ends of threads and processes, from the records of the kernel. */
 static int read_records(struct report *r)
 {
-	struct profile_merged_item item;
-	struct profile_merged *m;
-	int rc = profile_merged_open(job_input(r->j)->session, ignore_problem, NULL, &m);
+	struct profile_records *records;
+	struct profile_item item;
+	int rc = profile_session_common(job_input(r->j)->session, false, &records);
 
-	if (rc)
+	if (rc != 1)
 		return rc;
-	while ((rc = profile_merged_next(m, &item)) == 1) {
-		rc = add_record(r, item.item);
+	while ((rc = profile_records_next(records, &item)) == 1) {
+		rc = add_record(r, &item);
 		if (rc)
 			break;
 	}
-	profile_merged_close(m);
+	profile_records_close(records);
 	return rc;
 }
 
@@ -370,17 +364,11 @@ static int put_rows(struct report *r, struct err *e)
 
 /* ---- */
 
-static bool is_part(const struct profile_filter *f)
-{
-	return f->comms.nr || f->regions.nr || f->cmdlines.nr || f->pids.nr || f->tids.nr ||
-	       f->cpus.nr || f->trees.nr || f->iterations.nr || f->from_ns || f->to_ns;
-}
-
 static int check(const struct report *r, struct err *e)
 {
 	const struct profile_facts *f = job_input(r->j)->facts;
 
-	if (is_part(&r->j->selection->filter)) {
+	if (reports_is_part(&r->j->selection->filter) || r->j->selection->filter.iterations.nr) {
 		err_set(e, -EINVAL, "--report=what-if needs all samples");
 		err_hint(e, "leave out what selects some: --pid, --comm, --cpu, --from …");
 		return -EINVAL;

@@ -3,10 +3,11 @@
  * clock of a CPU goes on from task to task, where one that each task inherits begins anew in it.
  *
  * An inherited clock begins its period anew in each task, so that short tasks have too few
- * samples. A clock of each CPU interrupts also those that run others' tasks or are idle, so it is
- * asked for (key short_tasks). What is inherited then only counts (session_cpu_samples_for_tasks,
- * event_attr_sampling). A trace has one attr of both, that of what is inherited; attr.config1 says
- * how it was sampled, since places of samples are those of the CPU's clock.
+ * samples. A clock of each CPU interrupts also those that run others' tasks or are idle: it is for
+ * who asks for it (key short_tasks), and for the answer of a command, where it is permitted. What
+ * is inherited then only counts (session_cpu_samples_for_tasks, event_attr_sampling). A trace has
+ * one attr of both, that of what is inherited; attr.config1 says how it was sampled, since places
+ * of samples are those of the CPU's clock.
  */
 #ifndef BPF_SELECTED_H
 #define BPF_SELECTED_H

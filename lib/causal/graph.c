@@ -102,11 +102,6 @@ int causal_add(struct causal_graph *g, const struct causal_event *e)
 	return 0;
 }
 
-size_t causal_nr(const struct causal_graph *g)
-{
-	return g->nr;
-}
-
 static bool is_blocked(enum causal_kind kind)
 {
 	return kind == CAUSAL_WOKEN || kind == CAUSAL_MET || kind == CAUSAL_JOINED ||

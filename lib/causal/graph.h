@@ -60,7 +60,6 @@ void causal_free(struct causal_graph *g); /* NULL is fine */
 int causal_add(struct causal_graph *g, const struct causal_event *e);
 /* Call once, after the last event. 0 or -ENOMEM. */
 int causal_order(struct causal_graph *g);
-size_t causal_nr(const struct causal_graph *g);
 /* By how many ns the thread of that tid is earlier at its last event than it was. 0: also of a
  * thread without events. */
 double causal_saved(struct causal_graph *g, const struct causal_cut *cut, uint32_t thread);

@@ -7,12 +7,12 @@ struct waits_bpf {
 	struct bpf_object_skeleton *skeleton;
 	struct bpf_object *obj;
 	struct {
-		struct bpf_map *next;
 		struct bpf_map *lasting;
 		struct bpf_map *lines;
 		struct bpf_map *tables;
 		struct bpf_map *stacks;
 		struct bpf_map *tasks;
+		struct bpf_map *next;
 		struct bpf_map *sums;
 		struct bpf_map *off_cpu;
 		struct bpf_map *run_queue;
@@ -91,12 +91,12 @@ extern const char waits_object[], waits_object_end[];
 static const struct loading_programs waits_programs = {
 .name = "waits_bpf",
 .maps = (const char *const[]){
-	"next",
 	"lasting",
 	"lines",
 	"tables",
 	"stacks",
 	"tasks",
+	"next",
 	"sums",
 	"off_cpu",
 	"run_queue",

@@ -30,22 +30,10 @@ struct selected_task {
 #define FOLLOW_TASK struct selected_task
 #include "bpf/programs/follow.bpf.h"
 #include "bpf/programs/seed.bpf.h"
-
-/* What goes on with the samples that are selected; empty: nothing. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} next SEC(".maps");
+#include "bpf/programs/select.bpf.h"
 
 SEC("perf_event")
 int selected(void *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-
-	if (!t->thread_pid || membership(t) != 1)
-		return 0;
-	bpf_tail_call(ctx, &next, 0);
-	return 1;
+	return select_sample(ctx);
 }

@@ -62,6 +62,7 @@ struct bpf_iter__task {
 #define FOLLOW_TASK struct bpf_waits_task
 #include "bpf/programs/follow.bpf.h"
 #include "bpf/programs/lasting.bpf.h"
+#include "bpf/programs/select.bpf.h"
 #include "bpf/programs/space.bpf.h"
 
 struct bpf_iter_task {
@@ -631,25 +632,12 @@ int BPF_PROG(on_exit, bool is_switch)
 	return 0;
 }
 
-/* What goes on with the samples that are selected; empty: nothing. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} next SEC(".maps");
-
 /* Selects the samples of the target's tasks from those of a CPU's event, as selected.bpf.c does,
  * which a session of waits need not load beside this. */
 SEC("?perf_event")
 int selected(void *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-
-	if (!t->thread_pid || membership(t) != 1)
-		return 0;
-	bpf_tail_call(ctx, &next, 0);
-	return 1;
+	return select_sample(ctx);
 }
 
 /* Adds up the part of a wait that has lasted since then, and stores its ns, which nobody else adds
