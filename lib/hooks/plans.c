@@ -97,6 +97,12 @@ static size_t find_behind(const struct code *c, uint64_t address)
 	return ORDER_FIRST(i, c->nr, c->fde[i].start > address);
 }
 
+/* Where that one begins; UINT64_MAX: there is none. */
+static uint64_t start_behind(const struct code *c, size_t behind)
+{
+	return c->fde && behind < c->nr ? c->fde[behind].start : UINT64_MAX;
+}
+
 /* Of symbols that begin behind the address; UINT64_MAX: there is none. */
 static uint64_t find_symbol_behind(const struct code *c, uint64_t address)
 {
@@ -132,8 +138,8 @@ static size_t padding_of(const struct code *c, uint64_t end, size_t behind, size
 {
 	uint64_t next = find_symbol_behind(c, end - 1);
 
-	if (behind < c->nr && c->fde[behind].start < next)
-		next = c->fde[behind].start;
+	if (start_behind(c, behind) < next)
+		next = start_behind(c, behind);
 	return next - end < room ? (size_t)(next - end) : room;
 }
 
@@ -153,7 +159,7 @@ static const char *decide(const struct code *c, struct hooks_plan *p)
 		size = before->len;
 	} else if (before && start - before->start < before->len) {
 		return "begins within another function";
-	} else if (behind < c->nr && size > c->fde[behind].start - start) {
+	} else if (size > start_behind(c, behind) - start) {
 		return "another function begins within it";
 	}
 	if (!size || size > MAX_FUNCTION_BYTES)
