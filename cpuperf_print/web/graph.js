@@ -5,6 +5,7 @@
 const ROW = 20;
 const LEAST_PIXELS = 0.4;
 const BELOW = 40; /* pixels: what is said of a frame */
+const LEAST_HEIGHT = 140; /* pixels: of what is above it there may be more than a screen has */
 const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 /* Of objects and of the kernel: hue, and what differs from the theme in lightness (points) and in richness
  * (factor). Any two are at least 13 apart by CIEDE2000, in light and in dark. */
@@ -125,7 +126,7 @@ class GraphView {
 		const seen = this.rows.findLastIndex((row) => row.some((place) => place.width > SEEN_PIXELS));
 		/* with the root in sight, if there is room */
 		const top = this.scroll.getBoundingClientRect().top + scrollY;
-		const most = this.most || Math.max(200, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
+		const most = this.most || Math.max(LEAST_HEIGHT, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
 		const shown = Math.min(height, most, Math.max(2 * this.least, seen + 2) * ROW);
 		const below = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight;
 
