@@ -29,9 +29,9 @@ struct thread {
 	/* while it is ordered */
 	uint32_t last;    /* item of a wait, of any kind; NONE */
 	uint32_t meeting; /* that it has ended and that may have more waits: its last item; NONE */
+	uint64_t end_ns;  /* when it ended; 0: it has not; also while it is replayed */
 	/* while it is replayed */
 	double saved;
-	uint64_t end_ns;         /* when it ended; 0: it has not */
 	uint32_t children, next; /* those that it made and did not wait for; NONE */
 };
 
@@ -124,18 +124,23 @@ static int by_time(const void *a, const void *b)
 }
 
 /* A wait is recorded when its thread runs again; it was woken before it waited for a CPU. Both are
- * recorded then, in any order. */
+ * recorded then, in any order. How long it waited for a CPU is by other clocks: what was woken by
+ * an end was not woken before it. */
 static void find_wakeups(struct causal_graph *g)
 {
 	enum { TOGETHER_NS = 50000 };
 
-	for (uint32_t t = 0; t < g->threads.nr; t++)
+	for (uint32_t t = 0; t < g->threads.nr; t++) {
 		thread_at(g, t)->last = NONE;
+		thread_at(g, t)->end_ns = 0;
+	}
 	for (uint32_t i = 0; i < g->nr; i++) {
 		struct item *it = &g->items[i], *before, *wait;
 		struct thread *t = thread_at(g, it->thread);
 		const uint64_t ns = it->kind == CAUSAL_QUEUED ? it->ns : 0;
 
+		if (it->kind == CAUSAL_ENDED)
+			t->end_ns = it->time_ns;
 		if (!is_blocked(it->kind) && it->kind != CAUSAL_QUEUED)
 			continue;
 		before = t->last == NONE ? NULL : &g->items[t->last];
@@ -145,6 +150,9 @@ static void find_wakeups(struct causal_graph *g)
 			continue;
 		wait = ns ? before : it;
 		wait->woken_ns = wait->time_ns - (ns ?: before->ns);
+		if (wait->kind == CAUSAL_JOINED &&
+		    wait->woken_ns < thread_at(g, wait->other)->end_ns)
+			wait->woken_ns = thread_at(g, wait->other)->end_ns;
 		t->last = NONE;
 	}
 	for (uint32_t i = 0; i < g->nr; i++)

@@ -92,6 +92,7 @@ int main(int argc, char **argv)
 		      (uint64_t)u.ru_stime.tv_sec * 1000000000 +
 		      (uint64_t)u.ru_stime.tv_usec * 1000;
 	}
+	fprintf(stderr, "pid %d\n", getpid());
 	printf("%llu %llu\n", (unsigned long long)own, (unsigned long long)(all - own));
 	return 0;
 }

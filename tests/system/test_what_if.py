@@ -31,8 +31,10 @@ def what_the_end_depends_on(folder):
     assert list(found) == list(parts), found
     saved = {part: int(r["saves_with_callees_ns"]) for part, r in found.items()}
     assert saved["brief_part"] == 0 < time["brief_part"], (saved, time)
-    for part in "serial_part", "long_part", "main":
-        assert abs(saved[part] - time[part] / 2) <= 1, (part, saved, time)
+    # what main does between making the long thread and waiting for it has slack
+    least = {"serial_part": time["serial_part"], "long_part": time["long_part"], "main": time["serial_part"]}
+    for part, ns in least.items():
+        assert ns / 2 - 1 <= saved[part] <= time[part] / 2 + 1, (part, saved, time)
         assert float(found[part]["faster"]) == 50 and not found[part]["saves_ns"], found[part]
         low, share, high = (float(found[part][f"saves_with_callees{end}"]) for end in ("_low", "", "_high"))
         assert 0 < low <= share <= high <= 50, found[part]

@@ -297,3 +297,28 @@ TEST(predictions)
 		causal_free(g);
 	}
 }
+
+/* 3 ms of a thread that ends at 4 ms; main joins it, and then waits for a CPU for so long that it
+ * was woken at 3.5 ms. */
+TEST(woken_by_an_end)
+{
+	static const struct causal_event events[] = {
+	    {.time_ns = 1000 * US, .thread = 101, .other = 100, .kind = CAUSAL_MADE},
+	    {.time_ns = 2000 * US, .ns = 1500 * US, .thread = 101, .kind = CAUSAL_RAN},
+	    {.time_ns = 3800 * US, .ns = 1500 * US, .thread = 101, .kind = CAUSAL_RAN},
+	    {.time_ns = 4000 * US, .thread = 101, .kind = CAUSAL_ENDED},
+	    {.time_ns = 6000 * US,
+	     .ns = 5000 * US,
+	     .thread = 100,
+	     .other = 101,
+	     .kind = CAUSAL_JOINED},
+	    {.time_ns = 6010 * US, .ns = 2510 * US, .thread = 100, .kind = CAUSAL_QUEUED},
+	};
+	struct causal_graph *g = causal_new();
+
+	for (size_t i = 0; i < NR(events); i++)
+		assert_int_equal(causal_add(g, &events[i]), 0);
+	assert_int_equal(causal_order(g), 0);
+	assert_int_equal(predict(g, 0, 1), 3000 * US);
+	causal_free(g);
+}
