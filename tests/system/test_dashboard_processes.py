@@ -250,13 +250,14 @@ def check_rights(folder):
     if not user:
         return
     (program,), how = user
-    with Spinner("of-root"), Terminal(["setpriv", f"--reuid={how['user']}", f"--regid={how['group']}", "--clear-groups",
+    with Spinner("of-root") as s, Terminal(["setpriv", f"--reuid={how['user']}", f"--regid={how['group']}", "--clear-groups",
                                        program, write_spec(folder), "--duration=100ms"], 120, 40) as t:
         t.wait(r"iteration ([2-9]|\d\d)")
         t.keys("Tab", "/")
-        t.keys("-l", "python")
-        t.wait(r"^ \d+ python")
+        t.keys("-l", s.word)
+        t.wait(rf"^ {s.pid} py")
         t.keys("Enter")
+        t.press("p", "PAUSED")
         t.press("Enter", r"no profile: .*(belongs to another user|more rights|permi)")
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
