@@ -403,7 +403,7 @@ def check_counts(folder):
 
 def check_usage(folder):
     """The line of wait4's numbers: they agree with each other, and with what the command does."""
-    script = "m = bytearray(64 << 20)\nn = 0\nwhile n < 2000000: n += 1"
+    script = "m = bytearray(64 << 20)\nn = 0\nwhile n < 8000000: n += 1"
     shown = measure(folder, sys.executable, "-c", script).stderr
     wall, share, user, system, peak = re.search(
         r"^  (\S+ \w+) wall, (\S+)" + USAGE + r"; peak memory ([\d,]+) KiB", shown, re.M).groups()
