@@ -78,13 +78,13 @@ def check_functions(folder):
         wait_for(p, f"{folder}/{SESSION}/cpuperf.20.0.cpuperf")
         sampled.wait_for_cpu_time([busy], sampled.user_seconds(busy.pid) + 0.2)
         p.send_signal(signal.SIGINT)
+        busy.kill()
 
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         with contextlib.suppress(PermissionError):  # on a busy machine it must be among the first, too
             os.setpriority(os.PRIO_PROCESS, busy.pid, -20)
         text, code = on_terminal(80, CPUPERF, *until, rows=24, meanwhile=stop)
-        quiet, quiet_code = on_terminal(80, CPUPERF, "-e", "cpu_clock@500Hz", "-d", "20ms", "--quiet")
-        busy.kill()
+    quiet, quiet_code = on_terminal(80, CPUPERF, "-e", "cpu_clock@500Hz", "-d", "20ms", "--quiet")
     lines = shown(text)
     assert code == 0 and quiet_code == 0, (text, quiet)
     assert not functions(shown(quiet)), quiet
