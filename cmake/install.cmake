@@ -15,7 +15,7 @@ if(NOT CPUPERF_STATIC) # which is copied to a machine: programs alone
 endif()
 install(TARGETS cpuperf_marks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT development)
 # Nobody links the agents: no place of the loader's has them.
-install(TARGETS cpuperf_agent cpuperf_functions LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
+install(TARGETS cpuperf_agent cpuperf_functions cpuperf_causal LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
 if(TARGET cpuperf_agent_i386)
   install(TARGETS cpuperf_agent_i386 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cpuperf)
 endif()
@@ -70,7 +70,7 @@ endif()
 
 # What system tests run, rather than the folder of a build: installed elsewhere (DESTDIR), and then moved, as it may be.
 set(tested ${CMAKE_BINARY_DIR}/tested)
-set(installed_targets cpuperf_gpu_pm cpuperf_marks cpuperf_agent cpuperf_functions cpuperf_agent_i386 cpuperf_shared cpuperf cpuperf_print
+set(installed_targets cpuperf_gpu_pm cpuperf_marks cpuperf_agent cpuperf_functions cpuperf_causal cpuperf_agent_i386 cpuperf_shared cpuperf cpuperf_print
   spank_cpuperf cpuperf-srun manual)
 foreach(target ${installed_targets})
   if(NOT TARGET ${target})

@@ -474,10 +474,13 @@ static int parse_and_run(struct options *o, const struct as_part *part, int argc
 	return status;
 }
 
-static bool asks_doctor(int argc, char *const *argv)
+/* Of an option whose value may be missing. */
+static bool asks(int argc, char *const *argv, const char *option)
 {
+	const size_t len = strlen(option);
+
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--doctor") == 0 || strncmp(argv[i], "--doctor=", 9) == 0)
+		if (strncmp(argv[i], option, len) == 0 && (!argv[i][len] || argv[i][len] == '='))
 			return true;
 	return false;
 }
@@ -488,13 +491,13 @@ static int make_command(struct options *o, int argc, char **argv, char **command
 	if (command && !*command)
 		return err_set(e, -EINVAL, "no command after --");
 	if (opt_value(cpuperf_options(), "versus", argc, argv) ||
-	    opt_value(cpuperf_options(), "sweep", argc, argv)) {
+	    opt_value(cpuperf_options(), "sweep", argc, argv) || asks(argc, argv, "--causal")) {
 		o->command_argv = command;
 		return versus_runner_new(opt_value(cpuperf_options(), "input", argc, argv),
 					 &o->versus.runner, e);
 	}
 	o->command_argv = command;
-	if (command && !asks_doctor(argc, argv)) /* which reads its files */
+	if (command && !asks(argc, argv, "--doctor")) /* which reads its files */
 		return target_command_new(command, &o->command, e);
 	if (!command && has_argument(argv, "--run-spec-command"))
 		return target_command_new_later("the command", &o->later, e);

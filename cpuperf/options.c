@@ -97,6 +97,17 @@ static int set_sweep(const struct opt_row *row, const char *value, void *target,
 	return -EINVAL;
 }
 
+static int set_causal(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)e;
+	o->versus.is_causal = true;
+	o->versus.causal = value;
+	return 0;
+}
+
 #define VERSUS_FLAG(name_, member, text)                                                           \
 	{                                                                                          \
 		.name = name_, .arg = OPT_NONE, .section = VERSUS_SECTION, .help = text,           \
@@ -337,12 +348,29 @@ static const struct opt_row before[] = {
      .offset = offsetof(struct options, versus.sweep),
      .has_no_variable = true,
      .excludes = NOT_COMPARING},
+    {.name = "causal",
+     .arg = OPT_OPTIONAL,
+     .metavar = "FUNCTIONS",
+     .section = VERSUS_SECTION,
+     .help =
+	 "Find out by experiments what a faster function would bring to the command's wall time. "
+	 "In turns, one function is virtually sped up: while a thread runs it, all other threads "
+	 "are slowed down, which is subtracted from the time of the run. FUNCTIONS: "
+	 "[OBJECT:]GLOB,...; by default those of the program. Of those, the 5 that run most are "
+	 "tried. Nothing is recorded. See cpuperf-waits(7), WHAT IF.",
+     .set = set_causal,
+     .has_no_variable = true,
+     .excludes = NOT_COMPARING " versus sweep output"},
+    VERSUS("speedup", speedup, "PERCENT,...", OPT_COMPLETE_NONE,
+	   "With --causal: by how much of its time each function is sped up, 1 to 100. Default: "
+	   "50."),
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
 	   "the old command's measure. By default at 0.5, or at a quarter of the difference. With "
-	   "--sweep: of each value's mean, by default 1."),
+	   "--sweep: of each value's mean, by default 1; with --causal, of the wall time."),
     VERSUS("at-most", at_most, "TIME", OPT_COMPLETE_NONE,
-	   "With --versus or --sweep: stop after TIME (90s, 10m), though the difference is not "
+	   "With --versus, --sweep or --causal: stop after TIME (90s, 10m), though the difference "
+	   "is not "
 	   "known. Default: "
 	   "1m, but at least 6 runs of each."),
     VERSUS(
@@ -350,18 +378,22 @@ static const struct opt_row before[] = {
 	"With --versus or --sweep: what is compared, wall (the default), cpu_time, peak_memory or "
 	"page_faults."),
     VERSUS("setup", setup, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus or --sweep: run this command line once before all runs."),
+	   "With --versus, --sweep or --causal: run this command line once before all runs."),
     VERSUS("prepare", prepare, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus or --sweep: run this command line before each run; it is not measured. "
+	   "With --versus, --sweep or --causal: run this command line before each run; it is not "
+	   "measured. "
 	   "Nothing is recorded then. It may have {NAME} of --sweep."),
     VERSUS("cleanup", cleanup, "COMMAND", OPT_COMPLETE_NONE,
-	   "With --versus or --sweep: run this command line once after all runs, also after a "
+	   "With --versus, --sweep or --causal: run this command line once after all runs, also "
+	   "after a "
 	   "failure."),
     VERSUS("input", input, "FILE", OPT_COMPLETE_FILE,
-	   "With --versus or --sweep: the standard input of each run, from its start. Default: "
+	   "With --versus, --sweep or --causal: the standard input of each run, from its start. "
+	   "Default: "
 	   "/dev/null."),
     VERSUS_FLAG("ignore-status", versus.ignores_status,
-		"With --versus or --sweep: compare also commands that end with another exit status "
+		"With --versus, --sweep or --causal: compare also commands that end with another "
+		"exit status "
 		"than 0."),
     VERSUS_FLAG("verdict-only", versus.is_verdict_only,
 		"With --versus: do not record and print where the difference is."),
@@ -625,7 +657,7 @@ static const struct opt_row before[] = {
      .offset = offsetof(struct options, doctor),
      .has_no_variable = true,
      .excludes = MEASURING
-     " list-events list-functions describe-event list-specs check-spec versus sweep hosts"},
+     " list-events list-functions describe-event list-specs check-spec versus sweep causal hosts"},
     {.name = "manual",
      .arg = OPT_OPTIONAL,
      .metavar = "TOPIC",
@@ -737,6 +769,7 @@ const struct opt_table *cpuperf_options(void)
 		"  cpuperf [options] [--] COMMAND [ARGUMENT...]\n"
 		"  cpuperf --versus='OLD COMMAND' [options] -- NEW COMMAND\n"
 		"  cpuperf --sweep=NAME=VALUES [options] -- COMMAND {NAME}\n"
+		"  cpuperf --causal[=FUNCTIONS] [options] -- COMMAND\n"
 		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"

@@ -25,6 +25,8 @@ const struct part parts[PART_NR] = {
     [PART_FUNCTIONS] = {"libcpuperf-functions.so", CPUPERF_FUNCTIONS_FROM_BIN, "cpuperf",
 			"calls of functions that the compiler has prepared are not measured", false,
 			false},
+    [PART_CAUSAL] = {"libcpuperf-causal.so", CPUPERF_CAUSAL_FROM_BIN, "cpuperf",
+		     "--causal does no experiments", false, false},
     [PART_MARKS] = {"libcpuperf_marks.so", CPUPERF_MARKS_FROM_BIN, "cpuperf",
 		    "marks of NVTX, ITT, Python and Fortran are not received", false, false},
     [PART_GPU] = {"cpuperf-gpu-pm", CPUPERF_GPU_FROM_BIN, "cpuperf",

@@ -86,7 +86,13 @@ static int parse_rule(struct turns *t, struct err *e)
 	t->is_strict = o->at_most;
 	if (runs && (str_parse_u64(runs, &nr) || nr < 2 || nr > MAX_ROUNDS))
 		return err_set(e, -EINVAL, "--runs=%s: must be 2 to %d, with --%s of each %s", runs,
-			       MAX_ROUNDS, o->old ? "versus" : "sweep", o->old ? "side" : "value");
+			       MAX_ROUNDS,
+			       o->old     ? "versus"
+			       : o->sweep ? "sweep"
+					  : "causal",
+			       o->old     ? "side"
+			       : o->sweep ? "value"
+					  : "experiment");
 	if (nr && o->until)
 		return err_set(e, -EINVAL, "--runs and --until are mutually exclusive");
 	rule->nr_pairs = nr;
@@ -202,8 +208,12 @@ static int run_round(struct turns *t, struct err *e)
 
 	for (size_t i = 0; i < t->nr_arms && rc == 0 && !caught; i++) {
 		const size_t arm = is_back ? t->nr_arms - 1 - i : i;
+		struct versus_run *out = &t->run[t->nr_runs + arm];
 
-		rc = run_arm(t, &t->arm[arm], false, &t->run[t->nr_runs + arm], e);
+		rc = t->begin ? t->begin(t, arm, t->arg, e) : 0;
+		rc = rc ? rc : run_arm(t, &t->arm[arm], false, out, e);
+		if (rc == 0 && t->end && !caught)
+			rc = t->end(t, arm, out, t->arg, e);
 	}
 	if (rc || caught)
 		return rc;
@@ -267,6 +277,8 @@ int turns_run(struct turns *t, struct err *e)
 
 	for (size_t i = 0; i < t->nr_arms && rc == 0 && !caught; i++)
 		rc = run_arm(t, &t->arm[i], true, &ignored, e); /* what is read first is slower */
+	if (rc == 0 && t->survey && !caught)
+		rc = t->survey(t, t->arg, e);
 	t->begin_ns = clock_monotonic_ns();
 	while (rc == 0 && !is_over(t)) {
 		rc = run_round(t, e);

@@ -41,6 +41,13 @@ struct turns {
 	int (*look)(struct turns *t, void *arg);
 	/* What is known, for the terminal. */
 	void (*put_status)(const struct turns *t, const void *arg, struct buf *out);
+	/* After the first runs: may set the arms. NULL: there is nothing to do. 0 or -errno with
+	 * *e. */
+	int (*survey)(struct turns *t, void *arg, struct err *e);
+	/* Before and after a run that is measured, of that arm; both or none. The second may change
+	 * what was measured. 0 or -errno with *e. */
+	int (*begin)(struct turns *t, size_t arm, void *arg, struct err *e);
+	int (*end)(struct turns *t, size_t arm, struct versus_run *run, void *arg, struct err *e);
 	void *arg;
 
 	struct versus_run *run; /* run[round * nr_arms + arm] */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/opt_std.h"
 #include "base/self.h"
+#include "causal.h"
 #include "comparison.h"
 #include "options.h"
 #include "program.h"
@@ -48,6 +49,7 @@ static const char *records_nothing(const struct options *o)
 	const struct versus_options *v = &o->versus;
 
 	return v->sweep                                     ? "--sweep"
+	       : v->is_causal                               ? "--causal"
 	       : v->prepare                                 ? "--prepare"
 	       : v->is_verdict_only                         ? "--verdict-only"
 	       : o->output && strcmp(o->output, "-") == 0   ? "--output=-"
@@ -96,7 +98,11 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 
 	if (!v->old && (v->fail_over || v->is_verdict_only))
 		return err_set(e, -EINVAL, "--verdict-only and --fail-over require --versus");
-	if (!v->old && !v->sweep)
+	if (v->speedup && !v->is_causal)
+		return err_set(e, -EINVAL, "--speedup requires --causal");
+	if (v->by && v->is_causal)
+		return err_set(e, -EINVAL, "--by requires --versus or --sweep");
+	if (!v->old && !v->sweep && !v->is_causal)
 		return err_set(e, -EINVAL,
 			       "--until, --at-most, --by, --setup, --prepare, --cleanup, "
 			       "--input and --ignore-status require --versus or --sweep");
@@ -110,6 +116,9 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 	if (!o->command_argv && v->old)
 		return err_set(e, -EINVAL,
 			       "--versus requires the new command: cpuperf --versus='OLD' -- NEW");
+	if (!o->command_argv && v->is_causal)
+		return err_set(e, -EINVAL,
+			       "--causal requires a command: cpuperf --causal -- COMMAND");
 	if (!o->command_argv)
 		return err_set(
 		    e, -EINVAL,
@@ -416,5 +425,7 @@ int versus_or_sweep(struct options *o, int nr_args, char **args)
 
 	if (check_usage(o, nr_args, args, &e))
 		return fail(EXIT_USAGE, &e);
-	return o->versus.sweep ? sweep(o) : versus(o, nr_args, args);
+	return o->versus.is_causal ? causal(o)
+	       : o->versus.sweep   ? sweep(o)
+				   : versus(o, nr_args, args);
 }

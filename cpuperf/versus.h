@@ -30,6 +30,9 @@ struct options;
 struct versus_options {
 	const char *old;   /* a command line, or VERSUS_SELF; NULL: no two commands are compared */
 	const char *sweep; /* NAME=VALUES; NULL: there is no parameter */
+	bool is_causal;
+	const char *causal;  /* which functions; NULL: those of the program */
+	const char *speedup; /* of is_causal */
 	const char *until, *at_most, *by, *fail_over;
 	const char *setup, *prepare, *cleanup; /* command lines */
 	const char *input;
@@ -40,8 +43,9 @@ struct versus_options {
 /* True: one of them, or one that requires old or sweep. */
 static inline bool versus_options_are_used(const struct versus_options *o)
 {
-	return o->old || o->sweep || o->until || o->at_most || o->by || o->fail_over || o->setup ||
-	       o->prepare || o->cleanup || o->input || o->ignores_status || o->is_verdict_only;
+	return o->old || o->sweep || o->is_causal || o->speedup || o->until || o->at_most ||
+	       o->by || o->fail_over || o->setup || o->prepare || o->cleanup || o->input ||
+	       o->ignores_status || o->is_verdict_only;
 }
 
 #define VERSUS_SELF "self"
@@ -72,6 +76,10 @@ void versus_runner_free(struct versus_runner *r); /* NULL is fine */
  * -errno with *e: it could not be executed. */
 int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measured,
 		      struct versus_run *out, struct err *e);
+/* Sets a variable in the environment of all later runs that are measured, of which the next one is
+ * of argv. 0 or -errno with *e. */
+int versus_runner_set_variable(struct versus_runner *r, char *const *argv, const char *name,
+			       const char *value, struct err *e);
 /* What the last run wrote to its standard error: the last line with an error, or the last, made
  * visible. Nothing if it was measured. */
 void versus_runner_last_line(const struct versus_runner *r, struct buf *out);
@@ -171,7 +179,8 @@ void versus_read_differences(const char *folder, struct buf *out);
 
 /* --- the whole */
 
-/* args: the program's own options. Returns the exit status. versus_or_sweep runs what is asked. */
+/* args: the program's own options. Returns the exit status. versus_or_sweep runs what is asked,
+ * also --causal. */
 int versus_or_sweep(struct options *o, int nr_args, char **args);
 int versus(struct options *o, int nr_args, char **args);
 

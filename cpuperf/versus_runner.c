@@ -150,6 +150,14 @@ int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measur
 	return 0;
 }
 
+int versus_runner_set_variable(struct versus_runner *r, char *const *argv, const char *name,
+			       const char *value, struct err *e)
+{
+	struct target_command *c = r->command[MEASURED];
+
+	return target_command_set(c, argv, e) ?: target_command_set_variable(c, name, value, e);
+}
+
 /* The last line of text that has the word, or NULL any text. Returns its length. */
 static size_t find_line(const char *text, size_t len, const char *word, const char **line)
 {

@@ -115,7 +115,8 @@ function(declare_system_test name kind script tree)
     set(spank "")
   endif()
   set(variables ASAN_OPTIONS=${asan_options} CPUPERF=${bin}/cpuperf CPUPERF_PRINT=${bin}/cpuperf_print
-    MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/cpuperf/libcpuperf-agent.so HOOKS=${lib}/cpuperf/libcpuperf-functions.so SPANK=${spank}
+    MARKS=${lib}/libcpuperf_marks.so.1 AGENT=${lib}/cpuperf/libcpuperf-agent.so HOOKS=${lib}/cpuperf/libcpuperf-functions.so
+    EXPERIMENTS=${lib}/cpuperf/libcpuperf-causal.so SPANK=${spank}
     EXAMPLES=${examples_dir} CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml
     SOURCE_DIR=${CMAKE_SOURCE_DIR} PYTHONDONTWRITEBYTECODE=1 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR})
   foreach(program known mix heap mapped attached attaches hooked busy phases deaf touch unwound)

@@ -115,7 +115,7 @@ def make_copy(to):
     os.makedirs(f"{to}/share/cpuperf")
     for program in (CPUPERF, PRINT):
         shutil.copy(program, f"{to}/bin")
-    for name in ("libcpuperf-agent.so", "libcpuperf-functions.so"):
+    for name in ("libcpuperf-agent.so", "libcpuperf-functions.so", "libcpuperf-causal.so"):
         shutil.copy(f"{os.path.dirname(AGENT)}/{name}", library)
     shutil.copy(os.environ["MARKS"], f"{to}/{FROM_BIN_MARKS}")
     os.symlink(f"{os.environ['SOURCE_DIR']}/specs", f"{to}/share/cpuperf/specs")

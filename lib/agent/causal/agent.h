@@ -1,0 +1,76 @@
+/*
+ * The agent of experiments (libcpuperf-causal.so, preloaded): while a thread runs the chosen
+ * function all others are slowed down, by the arithmetic of causal/debts.h.
+ *
+ * A perf event of each thread's CPU time sends a signal: what it interrupts says where the time
+ * since the last one was spent, and the thread pays there what it owes, by sleeping in the handler.
+ * Who wakes another thread pays before (hooks.c), and who was woken is spared what others paid.
+ *
+ * The rules of guests (agent/marks.h) hold, but for sleeping, which is its work; without the
+ * recorder's memory it does nothing.
+ *
+ * Files: connect.c (the memory, where functions are), clock.c (samples, sleeping),
+ * hooks.c (what threads call to wait and to wake).
+ */
+#ifndef AGENT_CAUSAL_AGENT_H
+#define AGENT_CAUSAL_AGENT_H
+
+#include "causal/debts.h"
+#include "wire/causal_memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define AGENT_EXPORTED __attribute__((visibility("default")))
+
+/* In static thread-local storage. */
+struct agent_thread {
+	bool is_on;               /* it is sampled */
+	bool is_first;            /* with it the first process ends */
+	volatile uint8_t is_busy; /* its debt is being changed */
+	bool has_timer, has_fd;
+	int timer, fd;
+	uint64_t cpu_ns;   /* of its last sample */
+	uint64_t slept_ns; /* in all */
+	struct causal_debt debt;
+};
+
+extern __thread struct agent_thread agent_thread;
+
+struct agent_state {
+	struct causal_memory *shared; /* NULL: there is no experiment */
+	int signal;                   /* 0: none is free */
+};
+
+extern struct agent_state agent;
+
+uint64_t agent_now(clockid_t clock);
+/* The number of the function that has the address; CAUSAL_MEMORY_NONE. */
+uint32_t agent_find(uintptr_t address);
+static inline struct causal_memory_function *agent_functions(void)
+{
+	return (void *)((char *)agent.shared +
+			causal_memory_functions_at(agent.shared->nr_objects));
+}
+
+/* Takes the signal. In the constructor. */
+void agent_clock_init(void);
+/* Samples this thread, which has paid so much. */
+void agent_clock_begin(uint64_t paid_ns);
+/* In a child by fork: what sampled the thread is the parent's. */
+void agent_clock_forget(void);
+/* The thread ends: it pays. */
+void agent_clock_end(void);
+/* Adds up for how long the thread waited for a CPU. Once for each. */
+void agent_clock_count_queued(void);
+/* Sleeps for what the thread owes, before it wakes another one. */
+void agent_pay(struct agent_thread *t);
+/* What the thread was blocked since the time, in which it had slept so much in all. */
+void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns);
+/* For the recorder. */
+void agent_publish(const struct agent_thread *t);
+/* Finds what stands behind the hooks. */
+void agent_hooks_init(void);
+
+#endif
