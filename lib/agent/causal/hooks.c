@@ -1,7 +1,8 @@
 /*
  * What threads call to wait for each other, and to wake. Who wakes pays before; who was woken by
- * another thread, or by the end of a process, is spared what was paid meanwhile. Other waits, as
- * for files, pipes, sockets and timers, end from outside, and are not here.
+ * another thread, by a pipe, or by the end of a process, is spared what was paid meanwhile. Other
+ * waits, as for files, sockets and timers, end from outside, and are not here. (Standard streams of
+ * a command in an experiment are no pipes.)
  *
  * The prototypes are those of the C library but for types of pointers, so its headers are not
  * included.
@@ -9,10 +10,14 @@
 #include "agent/causal/agent.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 
 #define IF_0(r)   ((r) == 0)
 #define IF_PID(r) ((r) > 0)
+#define ALWAYS(r) ((void)(r), true)
 
 /* type, name, parameters, arguments, whether it wakes others, whether its wait was ended by them */
 #define WAITS(X)                                                                                   \
@@ -28,6 +33,9 @@
 	X(int, pthread_join, (unsigned long thread, void **result), (thread, result), 0, IF_0)     \
 	X(int, sem_wait, (void *of), (of), 0, IF_0)                                                \
 	X(int, sem_timedwait, (void *of, const void *until), (of, until), 0, IF_0)                 \
+	X(int, sem_clockwait, (void *of, int clock, const void *until), (of, clock, until), 0,     \
+	  IF_0)                                                                                    \
+	X(int, sigsuspend, (const void *mask), (mask), 0, ALWAYS) /* shells, for children */       \
 	X(int, wait, (int *status), (status), 0, IF_PID)                                           \
 	X(int, waitpid, (int pid, int *status, int flags), (pid, status, flags), 0, IF_PID)        \
 	X(int, wait3, (int *status, int flags, void *usage), (status, flags, usage), 0, IF_PID)    \
@@ -110,6 +118,46 @@ AGENT_EXPORTED int pthread_mutex_lock(void *of)
 	if (r == 0)
 		agent_woken(t, since, slept);
 	return r;
+}
+
+/* --- pipes: those of the C library's own streams are not seen */
+
+static bool owes(const struct agent_thread *t)
+{
+	return t->is_on && causal_debts_all(&agent.shared->all_ns) > t->debt.paid_ns;
+}
+
+static bool is_pipe(int fd)
+{
+	const int error = errno;
+	struct stat st;
+	const bool is = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+
+	errno = error;
+	return is;
+}
+
+static ssize_t (*real_read)(int fd, void *to, size_t bytes);
+static ssize_t (*real_write)(int fd, const void *from, size_t bytes);
+AGENT_EXPORTED ssize_t read(int fd, void *to, size_t bytes);
+AGENT_EXPORTED ssize_t write(int fd, const void *from, size_t bytes);
+
+AGENT_EXPORTED ssize_t read(int fd, void *to, size_t bytes)
+{
+	struct agent_thread *t = &agent_thread;
+	const uint64_t slept = t->slept_ns, since = t->is_on ? agent_now(CLOCK_MONOTONIC) : 0;
+	const ssize_t r = FIND(read)(fd, to, bytes);
+
+	if (r >= 0 && owes(t) && is_pipe(fd))
+		agent_woken(t, since, slept);
+	return r;
+}
+
+AGENT_EXPORTED ssize_t write(int fd, const void *from, size_t bytes)
+{
+	if (owes(&agent_thread) && is_pipe(fd))
+		agent_pay(&agent_thread);
+	return FIND(write)(fd, from, bytes);
 }
 
 /* --- threads */
@@ -226,6 +274,8 @@ void agent_hooks_init(void)
 	(void)FIND(pthread_mutex_lock);
 	(void)FIND(pthread_mutex_trylock);
 	(void)FIND(pthread_create);
+	(void)FIND(read);
+	(void)FIND(write);
 	(void)FIND(pthread_sigmask);
 	(void)FIND(sigprocmask);
 	has_key = pthread_key_create(&end_key, on_end) == 0;
