@@ -20,11 +20,16 @@ struct bpf_interpreted_offsets {
 	__u16 thread_next, thread_number, thread_frames;
 	/* Of what thread_frames points to; NOWHERE: to the innermost frame. */
 	__u16 frames_current, frames_previous;
-	__u16 frame_code, frame_previous, frame_instruction, frame_bytes;
+	__u16 frame_code, frame_previous, frame_bytes;
+	/* How far the frame has come: a pointer into the instructions of the code; else a number
+	 * that, shifted right so far, is the number of an instruction. The other is NOWHERE. */
+	__u16 frame_instruction, frame_reached, reached_shift;
 	/* What says that the interpreter was entered: a flag of the frame, or another frame around
-	 * it, which has this owner or a higher one. One of the offsets is NOWHERE. */
+	 * it, which has this owner or a higher one. At least one of the offsets is NOWHERE; both:
+	 * native code calls the interpreter for each frame. */
 	__u16 frame_entry, frame_owner, owner_shim;
-	__u16 code_first_line, code_file, code_name, code_lines, code_instructions, code_bytes;
+	__u16 code_first_line, code_file, code_name, code_instructions, code_bytes;
+	__u16 code_lines, line_table; /* enum trace_line_table */
 	__u16 object_type;
 	__u16 text_hash, text_length, text_state, text_ascii, text_other; /* of str */
 	__u16 bytes_length, bytes_data;
@@ -45,7 +50,6 @@ struct bpf_interpreted_process {
 	__u32 state;
 	__u32 nr_asked; /* how often the process was asked for */
 	struct bpf_interpreted_offsets at;
-	__u16 pad2[3];
 };
 
 /* The raw data of a record beside a sample: what the thread interpreted, the innermost first. */
@@ -89,7 +93,7 @@ struct bpf_interpreted_code {
 	__u64 code;
 	__u32 first_line, lines_bytes;
 	__u32 is_cut; /* the table of lines */
-	__u32 pad;
+	__u32 line_table;
 	struct bpf_interpreted_text file, name;
 	__u8 file_text[BPF_INTERPRETED_NAME_BYTES], name_text[BPF_INTERPRETED_NAME_BYTES];
 	__u8 lines[BPF_INTERPRETED_LINES_BYTES];

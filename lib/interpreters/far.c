@@ -80,6 +80,7 @@ bool interpreters_far_read(const struct bpf_interpreted_far *far,
 	if (bytes && !load(far, out->lines, bytes, lines + at->bytes_data))
 		return false;
 	out->lines_bytes = (uint32_t)bytes;
+	out->line_table = at->line_table;
 	out->process = far->process;
 	out->code = far->code;
 	memcpy(&out->first_line, object + (at->code_first_line & (sizeof(object) - 4)),

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* A process that is no interpreter may become one: it is asked again, each time later. */
-enum { FIRST_RETRY_MS = 250, LAST_RETRY_MS = 60000 };
+enum { SOON_MS = 5, FIRST_RETRY_MS = 250, LAST_RETRY_MS = 60000 };
 
 /* Of definitions: a program may make code for ever. What comes later has no name. */
 enum { MAX_DEFINED_BYTES = 256 << 20 };
@@ -132,7 +132,7 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 	code->pid = c->process;
 	code->language = TRACE_LANGUAGE_PYTHON;
 	code->first_line = c->first_line;
-	code->table = TRACE_LINES_LOCATIONS;
+	code->table = c->line_table;
 	copy_text(&c->name, c->name_text, code->name, sizeof(code->name));
 	copy_text(&c->file, c->file_text, code->file, sizeof(code->file));
 	code->lines = c->lines;
@@ -156,9 +156,10 @@ static void on_who(void *arg, const struct bpf_interpreted_who *who)
 {
 	struct bpf_interpreted_process is = {.space = who->space};
 	struct interpreters *i = arg;
-	uint64_t pause_ms = FIRST_RETRY_MS;
+	uint64_t pause_ms = interpreters_judge_process(i->judge, who->process, who->nr_asked, &is)
+				? SOON_MS
+				: FIRST_RETRY_MS;
 
-	interpreters_judge_process(i->judge, who->process, who->nr_asked, &is);
 	for (uint32_t n = 0; n < who->nr_asked && pause_ms < LAST_RETRY_MS; n++)
 		pause_ms *= 2;
 	is.nr_asked = who->nr_asked + 1;

@@ -81,6 +81,15 @@ static bool is_named(const struct elf_section *texts, uint32_t at, const char *n
 	       memcmp(texts->data + at, name, len) == 0;
 }
 
+/* The first versions with these functions, which none has without those before: up to 3.10 no
+ * data says which it is. */
+static const struct {
+	const char *name;
+	uint32_t version;
+} since[] = {{"PyCode_NewWithPosOnlyArgs", 0x308},
+	     {"PyFrame_GetCode", 0x309},
+	     {"PyModule_AddObjectRef", 0x30a}};
+
 /* Py_Version: 0x030b02f0 is 3.11.2. */
 static uint32_t version_at(const struct elf_file *f, uint64_t address)
 {
@@ -106,6 +115,13 @@ static bool is_free_threaded(const struct elf_file *f, const struct file *found)
 	return !p || len < BYTES || memcmp(p, cookie, COOKIE) != 0 || p[FREE_AT];
 }
 
+static void look_at_function(const struct elf_section *texts, const Elf64_Sym *s, struct file *out)
+{
+	for (size_t i = 0; i < ARRAY_NR(since); i++)
+		if (out->version < since[i].version && is_named(texts, s->st_name, since[i].name))
+			out->version = since[i].version;
+}
+
 static void look_at_symbol(const struct elf_file *f, const struct elf_section *texts,
 			   const Elf64_Sym *s, struct file *out)
 {
@@ -120,6 +136,8 @@ static void look_at_symbol(const struct elf_file *f, const struct elf_section *t
 		out->code_type = s->st_value;
 	} else if (is_named(texts, s->st_name, "Py_Version")) {
 		out->version = version_at(f, s->st_value);
+	} else {
+		look_at_function(texts, s, out);
 	}
 }
 
@@ -216,28 +234,31 @@ static void set(const struct file *f, const struct interpreters_version *v, uint
 	out->loop_end = base + f->loop_end;
 }
 
-void interpreters_judge_process(struct interpreters_judge *j, uint32_t process, bool is_thorough,
+bool interpreters_judge_process(struct interpreters_judge *j, uint32_t process, bool is_thorough,
 				struct bpf_interpreted_process *out)
 {
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
 	const struct interpreters_version *v;
 	struct proc_mapping m;
+	bool is_called_so = false;
 	size_t nr = 0;
 	const char *at;
 
 	out->state = BPF_INTERPRETED_NONE;
 	if (proc_load(PROC(&root_live, process), "maps", &maps) || buf_error(&maps) || !maps.len)
-		return;
+		return false;
 	at = buf_str(&maps);
 	while (nr < MAX_LOOKED_AT && proc_maps_next(&at, maps.data + maps.len, &m)) {
 		const struct file *f =
 		    may_be(&m, is_thorough && !nr) ? find_file(j, process, &m) : NULL;
 
 		nr += f != NULL;
+		is_called_so |= f && may_be(&m, false);
 		v = f && f->version ? find_version(f->version) : NULL;
 		if (!v)
 			continue;
 		set(f, v, m.start, out);
-		return;
+		return false;
 	}
+	return is_called_so;
 }

@@ -18,8 +18,9 @@ int interpreters_judge_new(struct interpreters_judge **out);
 void interpreters_judge_free(struct interpreters_judge *j); /* NULL is fine */
 
 /* Sets out->state, and the rest of an interpreter that is known. is_thorough: also of a program
- * whose files are not called so; most processes end before they are worth it. */
-void interpreters_judge_process(struct interpreters_judge *j, uint32_t process, bool is_thorough,
+ * whose files are not called so; most processes end before they are worth it. True: it is none yet,
+ * but has a file that is called so, and may be about to load its library. */
+bool interpreters_judge_process(struct interpreters_judge *j, uint32_t process, bool is_thorough,
 				struct bpf_interpreted_process *out);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "symbol/codes.h"
 
+#include "base/array.h"
 #include "profile/codes.h"
 #include "symbol/functions.h"
 #include "symbol/room.h"
@@ -21,6 +22,8 @@ enum {
 	FIRST_BYTE = 0x80, /* of each location */
 	VARINT_MORE = 0x40,
 	VARINT_BITS = 6,
+	INSTRUCTION_BYTES = 2, /* by which tables of 3.10 and before count */
+	RANGE_NO_LINE = -128,
 };
 
 /* A number of six bits a byte, the lowest first, with its sign as the lowest bit. */
@@ -46,6 +49,11 @@ static int64_t lines_further(unsigned kind, const uint8_t *p, uint32_t len)
 		   : 0;
 }
 
+static uint32_t line_or_none(int64_t line)
+{
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+}
+
 static uint32_t line_of_locations(const struct profile_code *c, int32_t instruction)
 {
 	const uint8_t *p = c->lines;
@@ -58,20 +66,61 @@ static uint32_t line_of_locations(const struct profile_code *c, int32_t instruct
 		i++;
 		line += lines_further(kind, p + i, c->lines_bytes - i);
 		if (instruction < covered)
-			return kind == LOCATION_NONE || line <= 0 || line > INT32_MAX
-				   ? 0
-				   : (uint32_t)line;
+			return kind == LOCATION_NONE ? 0 : line_or_none(line);
 		while (i < c->lines_bytes && !(p[i] & FIRST_BYTE))
 			i++;
 	}
 	return 0;
 }
 
+/* Each pair of bytes: so many bytes of instructions later the line is so many further. */
+static uint32_t line_of_steps(const struct profile_code *c, int32_t instruction)
+{
+	const int64_t at = (int64_t)instruction * INSTRUCTION_BYTES;
+	int64_t line = c->first_line, covered = 0;
+
+	for (uint32_t i = 0; i + 1 < c->lines_bytes; i += 2) {
+		covered += c->lines[i];
+		if (covered > at)
+			break;
+		line += (int8_t)c->lines[i + 1];
+	}
+	return line_or_none(line);
+}
+
+/* Each pair: the line is so many further, for so many bytes of instructions. */
+static uint32_t line_of_ranges(const struct profile_code *c, int32_t instruction)
+{
+	const int64_t at = (int64_t)instruction * INSTRUCTION_BYTES;
+	int64_t line = c->first_line, covered = 0;
+
+	for (uint32_t i = 0; i + 1 < c->lines_bytes; i += 2) {
+		const int8_t further = (int8_t)c->lines[i + 1];
+
+		covered += c->lines[i];
+		if (further != RANGE_NO_LINE)
+			line += further;
+		if (at < covered)
+			return further == RANGE_NO_LINE ? 0 : line_or_none(line);
+	}
+	return 0;
+}
+
+static const struct {
+	enum trace_line_table table;
+	uint32_t (*line_at)(const struct profile_code *c, int32_t instruction);
+} tables[] = {{TRACE_LINES_LOCATIONS, line_of_locations},
+	      {TRACE_LINES_STEPS, line_of_steps},
+	      {TRACE_LINES_RANGES, line_of_ranges}};
+
 uint32_t symbol_codes_line_at(const struct profile_code *code, int32_t instruction)
 {
 	if (instruction < 0)
 		return code->first_line;
-	return code->table == TRACE_LINES_LOCATIONS ? line_of_locations(code, instruction) : 0;
+	for (size_t i = 0; i < ARRAY_NR(tables); i++)
+		if (tables[i].table == code->table)
+			return tables[i].line_at(code, instruction);
+	return 0;
 }
 
 /* --- functions */

@@ -399,6 +399,8 @@ enum trace_language { TRACE_LANGUAGE_PYTHON = 1 };
 enum trace_line_table {
 	TRACE_LINES_NONE = 0,
 	TRACE_LINES_LOCATIONS = 1, /* co_linetable of CPython 3.11 and later */
+	TRACE_LINES_STEPS = 2,     /* co_lnotab of 3.6 to 3.9 */
+	TRACE_LINES_RANGES = 3,    /* co_linetable of 3.10 */
 };
 struct trace_code {
 	uint64_t number; /* unique in the session */

@@ -164,6 +164,7 @@ static bool define(struct walk *k, __u64 number)
 	c->first_line =
 	    *(const __u32 *)(object + (p->at.code_first_line & (BPF_INTERPRETED_OBJECT_BYTES - 4)));
 	c->lines_bytes = c->is_cut = 0;
+	c->line_table = p->at.line_table;
 	if (!copy_text(p, bpf_interpreted_word(object, p->at.code_file), &c->file, c->file_text) ||
 	    !copy_text(p, bpf_interpreted_word(object, p->at.code_name), &c->name, c->name_text) ||
 	    !load(&bytes, sizeof(bytes), lines + p->at.bytes_length))
@@ -253,8 +254,37 @@ static bool is_shim(const struct bpf_interpreted_process *p, const __u8 *frame)
 
 static bool is_entry(const struct bpf_interpreted_process *p, const __u8 *frame)
 {
-	return p->at.frame_entry != BPF_INTERPRETED_NOWHERE &&
-	       frame[p->at.frame_entry & (FRAME_BYTES - 1)];
+	if (p->at.frame_entry == BPF_INTERPRETED_NOWHERE)
+		return p->at.frame_owner == BPF_INTERPRETED_NOWHERE;
+	return frame[p->at.frame_entry & (FRAME_BYTES - 1)];
+}
+
+static __s32 instruction_of(const struct bpf_interpreted_process *p, const __u8 *frame, __u64 code)
+{
+	if (p->at.frame_reached != BPF_INTERPRETED_NOWHERE)
+		return *(const __s32 *)(frame + (p->at.frame_reached & (FRAME_BYTES - 4))) >>
+		       (p->at.reached_shift & 31);
+	return (__s64)(word_of_frame(frame, p->at.frame_instruction) - code -
+		       p->at.code_instructions) >>
+	       1;
+}
+
+/* Goes on with the frame that called, after that by which native code called the interpreter. */
+static long leave_entry(struct walk *k, __u64 previous)
+{
+	const bool is_later = k->is_later;
+
+	k->frame = previous;
+	if (k->p->at.frames_current == BPF_INTERPRETED_NOWHERE)
+		return 0;
+	if (leave_call(k) && k->frame == previous)
+		return 0;
+	if (is_later) {
+		k->stack->is_partial = 1;
+		return 1;
+	}
+	k->stack->nr = 0;
+	return 0;
 }
 
 static long step(__u32 i, struct walk *k)
@@ -263,8 +293,7 @@ static long step(__u32 i, struct walk *k)
 	struct bpf_interpreted_stack *s = k->stack;
 	const __u8 *frame = k->w->frame;
 	__u32 nr = s->nr & (BPF_INTERPRETED_MAX_FRAMES - 1);
-	__u64 code, previous;
-	bool is_later;
+	__u64 code;
 
 	if (!k->frame)
 		return 1;
@@ -278,30 +307,17 @@ static long step(__u32 i, struct walk *k)
 		if (s->nr)
 			s->frame[(nr - 1) & (BPF_INTERPRETED_MAX_FRAMES - 1)].flags =
 			    BPF_INTERPRETED_ENTRY;
-		k->frame = word_of_frame(frame, p->at.frame_previous);
-		return 0;
+		return leave_entry(k, word_of_frame(frame, p->at.frame_previous));
 	}
 	code = word_of_frame(frame, p->at.frame_code) & ~7ull;
 	s->frame[nr].code = number_of(k, code);
 	if (!s->frame[nr].code)
 		return give_up(k);
-	s->frame[nr].instruction = (__s64)(word_of_frame(frame, p->at.frame_instruction) - code -
-					   p->at.code_instructions) >>
-				   1;
+	s->frame[nr].instruction = instruction_of(p, frame, code);
 	s->frame[nr].flags = is_entry(p, frame) ? BPF_INTERPRETED_ENTRY : 0;
 	s->nr = nr + 1;
-	k->frame = previous = word_of_frame(frame, p->at.frame_previous);
-	if (!s->frame[nr].flags)
-		return 0;
-	is_later = k->is_later;
-	if (leave_call(k) && k->frame == previous)
-		return 0;
-	if (is_later) {
-		s->is_partial = 1;
-		return 1;
-	}
-	s->nr = 0;
-	return 0;
+	k->frame = word_of_frame(frame, p->at.frame_previous);
+	return s->frame[nr].flags ? leave_entry(k, k->frame) : 0;
 }
 
 static long search_thread(__u32 i, struct search *s)
