@@ -3,6 +3,7 @@
  */
 #include "bpf/interpreted.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/privilege.h"
@@ -85,6 +86,32 @@ void interpreted_close(struct interpreted *i)
 	ring_buffer__free(i->messages);
 	loading_close(i->programs);
 	mem_free(i);
+}
+
+static const struct {
+	const char *name;
+	bool is_shared;
+} maps[] = {{"processes", true},          {"threads", true}, {"seen", true},
+	    {"messages", true},           {"rings", true},   {"works", false},
+	    {"interpreted_stacks", false}};
+
+static int share(const struct bpf_object *from, const struct bpf_object *to, size_t map)
+{
+	struct bpf_map *of = bpf_object__find_map_by_name(to, maps[map].name);
+
+	if (!of)
+		return -ENOENT;
+	if (!from)
+		return bpf_map__set_autocreate(of, false);
+	return maps[map].is_shared
+		   ? bpf_map__reuse_fd(
+			 of, bpf_map__fd(bpf_object__find_map_by_name(from, maps[map].name)))
+		   : 0;
+}
+
+int interpreted_share(const struct interpreted *i, const struct bpf_object *programs)
+{
+	return ARRAY_RUN(m, ARRAY_NR(maps), share(i ? i->programs->obj : NULL, programs, m));
 }
 
 int interpreted_program(const struct interpreted *i)

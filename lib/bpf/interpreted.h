@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bpf_object;
 struct err;
 struct interpreted;
 
@@ -21,6 +22,10 @@ struct interpreted;
  * build, cannot do it; -ENOMEM. */
 int interpreted_open(struct interpreted **out, struct err *e);
 void interpreted_close(struct interpreted *i); /* NULL is fine */
+
+/* Before they are loaded: has other programs that include programs/interpreted.bpf.h use the maps
+ * of these. NULL: they do not interpret, and need none. 0 or -errno. */
+int interpreted_share(const struct interpreted *i, const struct bpf_object *programs);
 
 /* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
 int interpreted_program(const struct interpreted *i);

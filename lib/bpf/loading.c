@@ -48,7 +48,7 @@ __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_prin
 
 /* --- sections of our own --------------------------------------------------------------------- */
 
-enum { TYPE_BYTES = 128, MAX_PROGRAMS = 32, MAX_MAPS = 16, MAX_TYPES_BYTES = 16 << 20 };
+enum { TYPE_BYTES = 128, MAX_PROGRAMS = 32, MAX_TYPES_BYTES = 16 << 20 };
 
 /* The object that is loaded. */
 static _Thread_local struct {
@@ -199,6 +199,15 @@ static const struct bpf_object_open_opts *make_options(void)
 	return object.types < 0 ? NULL : &object.options;
 }
 
+static size_t count_names(const char *const *names)
+{
+	size_t nr = 0;
+
+	while (names[nr])
+		nr++;
+	return nr;
+}
+
 /* Where the pointers are that libbpf sets. libbpf frees the tables by free(). */
 static struct bpf_object_skeleton *make_skeleton(const struct loading_programs *of, void **at)
 {
@@ -214,8 +223,8 @@ static struct bpf_object_skeleton *make_skeleton(const struct loading_programs *
 	    .obj = (struct bpf_object **)at++,
 	    .map_skel_sz = sizeof(*s->maps),
 	    .prog_skel_sz = sizeof(*s->progs),
-	    .maps = calloc(MAX_MAPS, sizeof(*s->maps)),
-	    .progs = calloc(MAX_PROGRAMS, sizeof(*s->progs)),
+	    .maps = calloc(count_names(of->maps) + 1, sizeof(*s->maps)),
+	    .progs = calloc(count_names(of->programs) + 1, sizeof(*s->progs)),
 	};
 	if (!s->maps || !s->progs) {
 		bpf_object__destroy_skeleton(s);

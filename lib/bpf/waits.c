@@ -15,6 +15,7 @@
 
 #include "bpf/aggregate_tables.h"
 #include "bpf/btf_types.h"
+#include "bpf/interpreted.h"
 #include "bpf/lasting.h"
 #include "bpf/loading.h"
 #include "bpf/wait_steps.h"
@@ -195,6 +196,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
 	bpf_program__set_autoload(p->progs.selected, c->selects);
 	p->rodata->has_exit = is_sampled;
+	p->rodata->interprets = is_sampled && c->interpreted;
 	configure_reading(p, c, is_sampled);
 	configure_futexes(p, c);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
@@ -210,6 +212,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	for (int i = 0; i < BPF_WAITS_NR_SUMS; i++)
 		p->bss->disabled_ns[i] = UINT64_MAX;
 	return loading_follow(p->obj, &c->follow, true, &p->rodata->cgroup_id, e)
+		   ?: interpreted_share(is_sampled ? c->interpreted : NULL, p->obj)
 		   ?: configure_wakers(p, c->has_wakers)
 		   ?: configure_tables(w, c, e)
 		   ?: bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)

@@ -33,6 +33,7 @@
 struct aggregate;
 struct aggregate_config;
 struct err;
+struct interpreted;
 struct waits;
 
 enum waits_kind { WAITS_OFF_CPU, WAITS_RUN_QUEUE, WAITS_WAKEUPS, WAITS_NR };
@@ -69,6 +70,9 @@ struct waits_config {
 	bool counts_wakeups; /* else their sum is 0 */
 	bool selects;        /* also the samples of a command from those of a CPU's event */
 	struct follow_config follow;
+	/* What samples that are sent have of interpreters; borrowed while it is opened. NULL:
+	 * nothing. */
+	const struct interpreted *interpreted;
 	/* Receives samples of waits that last; if one kind is sampled. */
 	waits_fn *on_lasting;
 	void *arg;

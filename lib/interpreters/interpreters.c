@@ -74,6 +74,11 @@ int interpreters_program(const struct interpreters *i)
 	return interpreted_program(i->programs);
 }
 
+const struct interpreted *interpreters_programs(const struct interpreters *i)
+{
+	return i->programs;
+}
+
 int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd)
 {
 	return interpreted_connect(i->programs, cpu, fd);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct err;
+struct interpreted;
 struct interpreters;
 struct trace_code;
 
@@ -23,6 +24,8 @@ void interpreters_close(struct interpreters *i);
 
 /* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
 int interpreters_program(const struct interpreters *i);
+/* What other programs of the kernel share; borrowed. */
+const struct interpreted *interpreters_programs(const struct interpreters *i);
 /* As interpreted_connect. */
 int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd);
 

@@ -121,6 +121,7 @@ static int open_programs(struct source_use *u, struct err *e)
 	struct waits_config config = {.tables = &tables,
 				      .max_stack = (uint32_t)plan_aggregate_stack(plan),
 				      .follow = plan_follow(plan),
+				      .interpreted = u->core->interpreted,
 				      .on_lasting = u->core->add_wait,
 				      .arg = u->core->sampling};
 	int rc;

@@ -29,6 +29,7 @@ struct aggregate;
 struct aggregate_config;
 struct aggregate_stack;
 struct err;
+struct interpreted;
 struct notes;
 struct plan;
 struct plan_event;
@@ -64,6 +65,8 @@ struct source_core {
 	/* Where the kernel refuses its records of tasks and mappings: a process has begun, or
 	 * still runs at a boundary. NULL: there are records. */
 	void (*add_process)(void *sampling, uint32_t pid);
+	/* What the samples of the kernel have of interpreters; NULL: nothing. Borrowed. */
+	const struct interpreted *interpreted;
 	/* Receives a sample of a wait that lasts. */
 	void (*add_wait)(const struct waits_lasting *wait, void *sampling);
 	void *sampling;

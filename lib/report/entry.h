@@ -21,6 +21,7 @@ struct report_function {
 				     mangled or not a symbol */
 	const char *object;
 	bool is_kernel, is_known;
+	bool is_script; /* as of a symbol */
 	bool is_hidden; /* has no frame: its samples count for its caller */
 	bool is_wanted; /* matches --only, or --only is not used */
 };

@@ -174,6 +174,7 @@ static const struct report_function *get_symbol(struct report_functions *f,
 	if (is_new) {
 		fn->shown.is_kernel = s->is_kernel;
 		fn->shown.is_known = s->is_known;
+		fn->shown.is_script = s->is_script;
 		if (strcmp(s->linkage_name, fn->shown.name) != 0)
 			fn->shown.linkage_name = arena_strdup(&f->arena, s->linkage_name);
 	}

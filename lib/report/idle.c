@@ -236,7 +236,7 @@ static bool is_near_start(const struct report_entry *e, size_t own)
 	while (at < e->nr_frames &&
 	       report_start_of(e->frames[at].function->name, e->frames[at].function->object,
 			       true) != REPORT_START_YES)
-		depth += report_own_rank(e->frames[at++].function) == REPORT_OWN_OF_PROGRAM;
+		depth += report_own_rank(e->frames[at++].function) >= REPORT_OWN_OF_PROGRAM;
 	return at < e->nr_frames && depth <= MAX_DEPTH;
 }
 

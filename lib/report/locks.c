@@ -105,18 +105,19 @@ struct place {
  * they end at the program's own. */
 static struct place find_place(const struct report_frame *frames, size_t nr)
 {
+	const size_t own = report_own_frame(frames, nr, false);
 	uint32_t kind = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct report_function *f = frames[i].function;
 		const uint32_t k = f->is_kernel ? 0 : find_kind(f->name);
 
-		if (!k && report_own_rank(f) == REPORT_OWN_OF_PROGRAM)
+		if (!k && report_own_rank(f) >= REPORT_OWN_OF_PROGRAM && i >= own)
 			return (struct place){i, kind};
 		if (!kind && kinds[k].kind)
 			kind = k;
 	}
-	return (struct place){report_own_frame(frames, nr, false), kind};
+	return (struct place){own, kind};
 }
 
 const char *report_lock_kind(const struct report_frame *frames, size_t nr)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OTHER, OF_KERNEL, OF_LIBRARY, OF_PROGRAM = REPORT_OWN_OF_PROGRAM };
+enum { OTHER, OF_KERNEL, OF_LIBRARY, OF_PROGRAM = REPORT_OWN_OF_PROGRAM, OF_SCRIPT };
 
 static bool is_wakeup(const char *name)
 {
@@ -71,6 +71,8 @@ static bool is_of_language(const struct report_function *f)
 
 unsigned report_own_rank(const struct report_function *f)
 {
+	if (f->is_script)
+		return OF_SCRIPT;
 	if (f->is_kernel)
 		return is_wakeup(f->name) ? OTHER : OF_KERNEL;
 	if ((*f->object == '[' && strcmp(f->object, "[JIT]") != 0) ||
@@ -86,7 +88,7 @@ size_t report_own_frame(const struct report_frame *frames, size_t nr, bool outer
 	unsigned highest = OTHER;
 	size_t own = outermost_first && nr ? nr - 1 : 0;
 
-	for (size_t i = 0; i < nr && highest < OF_PROGRAM; i++) {
+	for (size_t i = 0; i < nr && highest < OF_SCRIPT; i++) {
 		size_t at = outermost_first ? nr - 1 - i : i;
 		unsigned rank = report_own_rank(frames[at].function);
 

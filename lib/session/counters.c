@@ -152,6 +152,14 @@ static int load_selected(struct counters *c, struct err *e)
 	return rc;
 }
 
+/* What is selected is interpreted, too. */
+static int go_on(const struct counters *c)
+{
+	return c->interpreters && c->probe.selected.fd >= 0
+		   ? selected_go_on(&c->probe.selected, interpreters_program(c->interpreters))
+		   : 0;
+}
+
 /* Once, however often the events are opened. Without the program, the tasks' own clocks sample. */
 static void open_selected(struct counters *c)
 {
@@ -165,35 +173,25 @@ static void open_selected(struct counters *c)
 		is_needed |= plan_is_selected(c->plan, &c->plan->events[i]);
 	if (is_needed && load_selected(c, &e) && c->plan->spec->target.has_short_tasks)
 		log_warning("short tasks have too few samples: %s", e.msg);
+	if (go_on(c))
+		log_verbose(1, "functions of interpreters in short tasks have no names");
 }
 
-/* Samples of these are written to the ring by the kernel itself. */
+/* Samples of these are written to the ring by the kernel, or by its programs of waits. */
 static bool may_interpret(const struct counters *c, size_t i)
 {
 	const struct plan_event *p = &c->plan->events[i];
 
 	return (p->set == PLAN_SAMPLING || p->set == PLAN_TIMEBASE) &&
 	       spec_event_is_sampled(p->asked) && !p->asked->is_aggregated &&
-	       event_is_perf(&p->event) && !c->uses.of_event[i];
+	       (c->uses.of_event[i] ? event_wait(&p->event) >= 0 : event_is_perf(&p->event));
 }
 
-/* What is selected is interpreted, too. */
-static int go_on(const struct counters *c)
-{
-	return c->interpreters && c->probe.selected.fd >= 0
-		   ? selected_go_on(&c->probe.selected, interpreters_program(c->interpreters))
-		   : 0;
-}
-
-/* Once, however often the events are opened. Without it interpreters are shown as they are. */
-static void open_interpreters(struct counters *c)
+void counters_open_interpreters(struct counters *c)
 {
 	struct err e = {0};
 	bool is_needed = false;
 
-	if (c->has_tried_interpreters)
-		return;
-	c->has_tried_interpreters = true;
 	for (size_t i = 0; i < c->plan->nr_events; i++)
 		is_needed |= may_interpret(c, i);
 	if (!is_needed || !c->plan->host->may_perfmon || c->probe.pmu != &pmu_kernel_ops)
@@ -201,9 +199,8 @@ static void open_interpreters(struct counters *c)
 	if (interpreters_open(&c->interpreters, &e))
 		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
 	c->probe.interpreters = c->interpreters;
-	if (go_on(c))
-		log_verbose(1, "functions of interpreters in short tasks have no names");
 	c->probe.shares_ring |= c->interpreters != NULL;
+	c->uses.core.interpreted = c->interpreters ? interpreters_programs(c->interpreters) : NULL;
 }
 
 static int reopen_selected(struct counters *c)
@@ -348,8 +345,6 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 {
 	if (ring_bytes)
 		open_selected(c);
-	if (ring_bytes)
-		open_interpreters(c);
 	return make_attrs(c, ring_bytes)
 		   ?: open_aggregates(c) ?: open_cpus(c) ?: source_uses_begin(&c->uses);
 }

@@ -19,7 +19,6 @@ struct counters {
 	struct selected *selected; /* owned; NULL: not needed, refused, or a source has it */
 	bool has_tried_selected;   /* to load it */
 	struct interpreters *interpreters; /* owned; NULL: not needed, or refused */
-	bool has_tried_interpreters;
 	struct source_uses uses;
 	struct aggregate **aggregates;          /* owned, like each; per part, or NULL */
 	struct event_support aggregate_support; /* why not */
@@ -30,6 +29,9 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 /* Closes what is open. Zeroes are fine. */
 void counters_fini(struct counters *c);
 
+/* Before sources (uses) are opened, if something is sampled: loads what reads what interpreters
+ * interpret at samples. Without it interpreters are shown as they are. */
+void counters_open_interpreters(struct counters *c);
 /* With open sources (uses): makes the attrs and opens the perf events on all CPUs, not yet
  * counting. ring_bytes: of each CPU's ring; 0: nothing is sampled. Events that cannot be opened are
  * no error. 0 or -errno. */

@@ -304,6 +304,8 @@ static int open_session(struct session *s, struct err *e)
 	s->recorder.keeps_old_folder = s->config.keeps_old_folder;
 	if (rc == 0 && s->plan->is_sampling)
 		rc = sampling_new(&sampling, &s->sampling);
+	if (rc == 0 && s->sampling)
+		counters_open_interpreters(&s->counters);
 	if (rc == 0)
 		rc = source_uses_open(&s->counters.uses, e);
 	s->config.plan->records_switches = source_uses_have_switches(&s->counters.uses);

@@ -144,13 +144,22 @@ static const char *name_of_file(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* What is installed with Python, and packages beside it; frozen: in the interpreter's file. */
+static bool is_of_library(const char *path)
+{
+	static const char frozen[] = "<frozen ";
+
+	return strstr(path, "/lib/python") || strncmp(path, frozen, sizeof(frozen) - 1) == 0;
+}
+
 /* The same function is made as code again by each process, and by each exec of its text. */
 static const struct symbol_function *find(struct symbol_functions *f, const struct profile_code *c)
 {
 	char linkage[TRACE_CODE_NAME_BYTES + TRACE_CODE_FILE_BYTES + 16];
 	const struct symbol_function_key key = {
 	    .space = (uint64_t)SPACE_CODE << 32, .address = c->first_line, .linkage = linkage};
-	struct symbol_function draft = {.name = c->name, .is_known = true};
+	struct symbol_function draft = {
+	    .name = c->name, .is_known = true, .is_script = !is_of_library(c->file)};
 	const struct symbol_function *fn;
 
 	snprintf(linkage, sizeof(linkage), "%s\n%s", c->file, c->name);

@@ -33,6 +33,7 @@ struct symbol_function {
 	const char *object; /* "libc.so.6", "[kernel]", "[nf_tables]", "[vdso]", "[JIT]", "[bpf]" */
 	const char *object_path;
 	bool is_known, is_kernel, is_inlined;
+	bool is_script; /* interpreted, and not of the interpreter's own library */
 };
 
 struct profile_object;

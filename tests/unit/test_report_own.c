@@ -28,16 +28,21 @@ static const struct {
     {{"complete_all [kernel]", "mm_release [kernel]", "exit libc.so.6", "start_thread libc.so.6"},
      1},
     {{"complete_all [kernel]"}, 0},
+    /* a script, whatever of the interpreter it calls */
+    {{"f [kernel]", "take libpython3.so", "$serve a.py", "$main a.py", "_start prog"}, 2},
+    {{"f [kernel]", "take python3", "get queue.py", "$work a.py", "_start prog"}, 3},
 };
 
 static struct report_frame frame_of(struct report_functions *f, const char *text)
 {
 	char name[64];
 	const char *object = strchr(text, ' ') + 1;
+	const bool is_script = *text == '$';
 	struct symbol_function s = {.name = name,
 				    .linkage_name = name,
 				    .object = object,
 				    .is_known = *text != '?',
+				    .is_script = is_script,
 				    .is_kernel = strcmp(object, "[kernel]") == 0};
 
 	snprintf(name, sizeof(name), "%.*s", (int)(object - text) - 1, text);

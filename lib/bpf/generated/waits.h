@@ -12,6 +12,13 @@ struct waits_bpf {
 		struct bpf_map *tables;
 		struct bpf_map *stacks;
 		struct bpf_map *tasks;
+		struct bpf_map *rings;
+		struct bpf_map *processes;
+		struct bpf_map *threads;
+		struct bpf_map *seen;
+		struct bpf_map *messages;
+		struct bpf_map *works;
+		struct bpf_map *interpreted_stacks;
 		struct bpf_map *next;
 		struct bpf_map *sums;
 		struct bpf_map *off_cpu;
@@ -76,6 +83,7 @@ struct waits_bpf {
 		_Bool has_exit;
 		_Bool has_iter_task;
 		_Bool is_added_up[2];
+		_Bool interprets;
 		__u32 nr_cpus;
 		__u32 weights[513];
 	} *rodata;
@@ -96,6 +104,13 @@ static const struct loading_programs waits_programs = {
 	"tables",
 	"stacks",
 	"tasks",
+	"rings",
+	"processes",
+	"threads",
+	"seen",
+	"messages",
+	"works",
+	"interpreted_stacks",
 	"next",
 	"sums",
 	"off_cpu",

@@ -48,7 +48,7 @@ static long find_range(struct task_struct *t, struct vm_area_struct *vma, void *
 	return 0;
 }
 
-struct walk {
+struct caller_walk {
 	struct task_struct *t;
 	const struct range *r;
 	struct bpf_waits_lasting *to;
@@ -56,7 +56,7 @@ struct walk {
 };
 
 /* 1: there is no further caller. */
-static long step(__u32 i, struct walk *w)
+static long step(__u32 i, struct caller_walk *w)
 {
 	__u64 at = w->at, end = w->r->end, frame[2];
 
@@ -72,7 +72,7 @@ static long step(__u32 i, struct walk *w)
  * follows each turn of one. */
 static void walk(struct task_struct *t, const struct range *r, struct bpf_waits_lasting *to)
 {
-	struct walk w = {t, r, to, to->regs[frame_reg & (BPF_LASTING_REGS - 1)]};
+	struct caller_walk w = {t, r, to, to->regs[frame_reg & (BPF_LASTING_REGS - 1)]};
 
 	bpf_loop(BPF_LASTING_ADDRESSES - 1, step, &w, 0);
 }

@@ -61,6 +61,7 @@ struct bpf_iter__task {
 
 #define FOLLOW_TASK struct bpf_waits_task
 #include "bpf/programs/follow.bpf.h"
+#include "bpf/programs/interpreted.bpf.h"
 #include "bpf/programs/lasting.bpf.h"
 #include "bpf/programs/select.bpf.h"
 #include "bpf/programs/space.bpf.h"
@@ -113,6 +114,7 @@ const volatile bool counts_wakeups;
 const volatile bool has_exit;      /* on_exit is attached */
 const volatile bool has_iter_task; /* the kernel has the functions of that name */
 const volatile bool is_added_up[BPF_NR_WAITS];
+const volatile bool interprets;
 const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
 const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
 
@@ -592,6 +594,8 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 		return;
 	if (!thin(sum, which, &ns))
 		return;
+	if (interprets)
+		interpret(ctx);
 	out.ns = ns;
 	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, ns, to))
 		return;
