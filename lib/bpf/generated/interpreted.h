@@ -7,13 +7,13 @@ struct interpreted_bpf {
 	struct bpf_object_skeleton *skeleton;
 	struct bpf_object *obj;
 	struct {
-		struct bpf_map *rings;
 		struct bpf_map *processes;
+		struct bpf_map *works;
+		struct bpf_map *interpreted_stacks;
+		struct bpf_map *rings;
 		struct bpf_map *threads;
 		struct bpf_map *seen;
 		struct bpf_map *messages;
-		struct bpf_map *works;
-		struct bpf_map *interpreted_stacks;
 	} maps;
 	struct {
 		struct bpf_program *interpreted;
@@ -28,13 +28,13 @@ extern const char interpreted_object[], interpreted_object_end[];
 static const struct loading_programs interpreted_programs = {
 .name = "interpreted_bpf",
 .maps = (const char *const[]){
-	"rings",
 	"processes",
+	"works",
+	"interpreted_stacks",
+	"rings",
 	"threads",
 	"seen",
 	"messages",
-	"works",
-	"interpreted_stacks",
 	NULL},
 .programs = (const char *const[]){
 	"interpreted",

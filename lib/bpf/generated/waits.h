@@ -7,18 +7,18 @@ struct waits_bpf {
 	struct bpf_object_skeleton *skeleton;
 	struct bpf_object *obj;
 	struct {
+		struct bpf_map *processes;
+		struct bpf_map *works;
+		struct bpf_map *interpreted_stacks;
 		struct bpf_map *lasting;
 		struct bpf_map *lines;
 		struct bpf_map *tables;
 		struct bpf_map *stacks;
 		struct bpf_map *tasks;
 		struct bpf_map *rings;
-		struct bpf_map *processes;
 		struct bpf_map *threads;
 		struct bpf_map *seen;
 		struct bpf_map *messages;
-		struct bpf_map *works;
-		struct bpf_map *interpreted_stacks;
 		struct bpf_map *next;
 		struct bpf_map *sums;
 		struct bpf_map *off_cpu;
@@ -99,18 +99,18 @@ extern const char waits_object[], waits_object_end[];
 static const struct loading_programs waits_programs = {
 .name = "waits_bpf",
 .maps = (const char *const[]){
+	"processes",
+	"works",
+	"interpreted_stacks",
 	"lasting",
 	"lines",
 	"tables",
 	"stacks",
 	"tasks",
 	"rings",
-	"processes",
 	"threads",
 	"seen",
 	"messages",
-	"works",
-	"interpreted_stacks",
 	"next",
 	"sums",
 	"off_cpu",

@@ -407,7 +407,9 @@ static bool find_frame(struct interpreter_walk *k, __u64 state)
 	       load(&k->frame, sizeof(k->frame), k->calls + at->frames_current);
 }
 
-static __attribute__((noinline)) void interpret(void *ctx)
+/* Fills this CPU's stack. Returns its bytes; 0: nothing is interpreted. Not static, so that the
+ * verifier follows it once, and not at each call. */
+__attribute__((noinline)) __u32 read_interpreted(void)
 {
 	__u64 both = bpf_get_current_pid_tgid(), space, state;
 	__u32 process = both >> 32, tid = both, zero = 0, bytes;
@@ -417,22 +419,22 @@ static __attribute__((noinline)) void interpret(void *ctx)
 
 	space = (__u64)BPF_CORE_READ(task, mm);
 	if (!process || !space || BPF_CORE_READ(task, flags) & OF_KERNEL)
-		return;
+		return 0;
 	p = bpf_map_lookup_elem(&processes, &process);
 	if (!p || p->space != space ||
 	    (p->state != BPF_INTERPRETED_IS && bpf_ktime_get_ns() > p->until_ns)) {
 		ask(task, process, space, p && p->space == space ? p->nr_asked : 0);
-		return;
+		return 0;
 	}
 	if (p->state != BPF_INTERPRETED_IS)
-		return;
+		return 0;
 	k.p = p;
 	k.space = space;
 	k.w = bpf_map_lookup_elem(&works, &zero);
 	k.stack = bpf_map_lookup_elem(&interpreted_stacks, &zero);
 	state = state_of(p, tid, space);
 	if (!k.w || !k.stack || !state || !find_frame(&k, state))
-		return;
+		return 0;
 	k.stack->kind = BPF_INTERPRETED_PYTHON;
 	k.stack->nr = k.stack->is_partial = k.stack->pad = 0;
 	k.stack->loop_begin = p->loop_begin;
@@ -440,10 +442,18 @@ static __attribute__((noinline)) void interpret(void *ctx)
 	bpf_loop(BPF_INTERPRETED_MAX_FRAMES, step_out, &k, 0);
 	bytes = k.stack->nr;
 	if (!bytes || bytes > BPF_INTERPRETED_MAX_FRAMES)
-		return;
-	bytes = __builtin_offsetof(struct bpf_interpreted_stack, frame) +
-		bytes * sizeof(struct bpf_interpreted_frame) + sizeof(__u32);
-	bpf_perf_event_output(ctx, &rings, BPF_F_CURRENT_CPU, k.stack, bytes);
+		return 0;
+	return __builtin_offsetof(struct bpf_interpreted_stack, frame) +
+	       bytes * sizeof(struct bpf_interpreted_frame) + sizeof(__u32);
+}
+
+static void interpret(void *ctx)
+{
+	const __u32 zero = 0, bytes = read_interpreted();
+	struct bpf_interpreted_stack *stack = bpf_map_lookup_elem(&interpreted_stacks, &zero);
+
+	if (stack && bytes && bytes <= sizeof(*stack))
+		bpf_perf_event_output(ctx, &rings, BPF_F_CURRENT_CPU, stack, bytes);
 }
 
 #endif
