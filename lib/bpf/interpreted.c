@@ -91,9 +91,14 @@ void interpreted_close(struct interpreted *i)
 static const struct {
 	const char *name;
 	bool is_shared;
-} maps[] = {{"processes", true},          {"threads", true}, {"seen", true},
-	    {"messages", true},           {"rings", true},   {"works", false},
-	    {"interpreted_stacks", false}};
+} maps[] = {{"processes", true},
+	    {"threads", true},
+	    {"seen", true},
+	    {"messages", true},
+	    {"rings", true},
+	    {"works", false},
+	    {"interpreted_stacks", false},
+	    {"lasting_work", false}};
 
 static int share(const struct bpf_object *from, const struct bpf_object *to, size_t map)
 {

@@ -156,9 +156,12 @@ static ssize_t record_bytes(const uint8_t *at, size_t len)
 	if (len < bytes)
 		return 0;
 	if (l->nr_kernel > BPF_LASTING_ADDRESSES || l->nr_user > BPF_LASTING_ADDRESSES ||
-	    l->stack_bytes > BPF_LASTING_STACK || l->stack_bytes % sizeof(uint64_t))
+	    l->stack_bytes > BPF_LASTING_STACK || l->stack_bytes % sizeof(uint64_t) ||
+	    l->interpreted_bytes > BPF_LASTING_INTERPRETED ||
+	    l->interpreted_bytes % sizeof(uint64_t))
 		return -EIO;
-	bytes += (l->nr_kernel + l->nr_user) * sizeof(uint64_t) + l->stack_bytes;
+	bytes +=
+	    (l->nr_kernel + l->nr_user) * sizeof(uint64_t) + l->stack_bytes + l->interpreted_bytes;
 	return len < bytes ? 0 : (ssize_t)bytes;
 }
 
@@ -174,6 +177,10 @@ static void pass_record(struct reader *r, const uint8_t *at)
 				    .nr_kernel = l->nr_kernel};
 
 	set_program(r, l, lists + l->nr_kernel, &out);
+	if (l->interpreted_bytes)
+		out.interpreted =
+		    (const uint8_t *)(lists + l->nr_kernel + l->nr_user) + l->stack_bytes;
+	out.interpreted_bytes = l->interpreted_bytes;
 	for (int i = 0; i < BPF_NR_WAITS; i++) {
 		out.kind = (enum waits_kind)i;
 		out.ns = l->ns[i];

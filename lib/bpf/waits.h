@@ -52,6 +52,9 @@ struct waits_lasting {
 	const uint64_t *regs;          /* 64 of them, by bit of perf_regs.h */
 	const uint8_t *stack;          /* from the stack pointer on */
 	uint32_t stack_bytes;
+	/* What it interprets, as in bpf/interpreted_shared.h, without its tail; NULL: nothing. */
+	const uint8_t *interpreted;
+	uint32_t interpreted_bytes;
 };
 typedef void waits_fn(const struct waits_lasting *l, void *arg);
 

@@ -5,6 +5,7 @@
 #define BPF_WAITS_SHARED_H
 
 #include "bpf/follow_shared.h"
+#include "bpf/interpreted_shared.h"
 
 #include <linux/types.h>
 
@@ -61,7 +62,9 @@ enum { BPF_WAITS_PLAIN_BYTES = 12, BPF_WAITS_AT_FUTEX = 3 };
 enum {
 	BPF_LASTING_REGS = 64,        /* of struct pt_regs; a power of 2 */
 	BPF_LASTING_ADDRESSES = 128,  /* of each side; a power of 2 */
+	BPF_LASTING_FRAMES = 256,     /* that are interpreted */
 	BPF_LASTING_STACK = 24 << 10, /* so that all has room in the 32 KiB of an iterator */
+	BPF_LASTING_INTERPRETED = sizeof(struct bpf_interpreted_stack), /* bytes, at most */
 };
 
 /* What the iterator writes of a task whose wait lasts, if a sample is due: the members up to
@@ -74,7 +77,9 @@ struct bpf_waits_lasting {
 	__u32 nr_kernel, nr_user; /* addresses, innermost first; of the program without the first */
 	__u32 has_regs;           /* it is no thread of the kernel */
 	__u32 stack_bytes;
-	__u32 owner;                  /* as in bpf_waits_sample, like the next */
+	__u32 owner;             /* as in bpf_waits_sample, like the next */
+	__u32 interpreted_bytes; /* of a bpf_interpreted_stack, behind the lists; 0: none */
+	__u32 pad;
 	__u64 futex;                  /* of the wait that is blocked; 0: none */
 	__u64 regs[BPF_LASTING_REGS]; /* as in struct pt_regs */
 	__u64 kernel[BPF_LASTING_ADDRESSES];

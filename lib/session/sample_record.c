@@ -13,6 +13,7 @@ enum {
 	FUTEX_RAW_BYTES = 28,    /* with the length four */
 	MAX_ADDRESSES = 127,     /* of a callchain, where attr has no limit */
 	MAX_CHAIN = 2 + 2 * 512, /* marks, and both sides */
+	MAX_INTERPRETED_BYTES = 32 << 10,
 };
 
 static void put(struct buf *b, uint64_t word)
@@ -150,23 +151,47 @@ static bool is_writable(const struct perf_event_attr *attr)
 	return !(attr->sample_type & ~known);
 }
 
+/* The tail has the length that the kernel's program has, too. */
+static void put_interpreted(struct buf *b, const struct sample_record *r)
+{
+	const uint32_t raw_bytes = r->interpreted_bytes + sizeof(uint32_t);
+	const struct perf_event_header header = {
+	    .type = PERF_RECORD_SAMPLE,
+	    .misc = PERF_RECORD_MISC_USER,
+	    .size =
+		(uint16_t)(sizeof(header) + 3 * sizeof(uint64_t) + sizeof(uint32_t) + raw_bytes)};
+	const uint32_t tail = 0;
+
+	buf_add(b, &header, sizeof(header));
+	put(b, r->interpreted_id);
+	put_two(b, r->pid, r->tid);
+	put(b, r->time_ns);
+	buf_add(b, &raw_bytes, sizeof(raw_bytes));
+	buf_add(b, r->interpreted, r->interpreted_bytes);
+	buf_add(b, &tail, sizeof(tail));
+}
+
 bool sample_record_add(struct buf *out, const struct perf_event_attr *attr,
 		       const struct sample_record *r)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE};
-	size_t at = out->len, bytes;
+	const size_t begin = out->len;
+	size_t at, bytes;
 	struct chain c;
 
 	if (!is_writable(attr))
 		return false;
 	make_chain(&c, attr, r);
+	if (r->interpreted && r->interpreted_bytes <= MAX_INTERPRETED_BYTES)
+		put_interpreted(out, r);
+	at = out->len;
 	buf_add(out, &header, sizeof(header));
 	put_fields(out, attr, r, &c);
 	bytes = out->len - at;
 	if (buf_error(out))
 		return true;
 	if (bytes > PERF_ABI_MAX_RECORD_BYTES) {
-		buf_cut(out, at);
+		buf_cut(out, begin);
 		return false;
 	}
 	header.misc = !c.nr || c.word[0] == PERF_CONTEXT_KERNEL ? PERF_RECORD_MISC_KERNEL

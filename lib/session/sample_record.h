@@ -25,10 +25,16 @@ struct sample_record {
 	const uint64_t *regs;          /* 64 of them, by bit of perf_regs.h */
 	const uint8_t *stack;          /* from the stack pointer on */
 	uint32_t stack_bytes;
+	/* The raw data of a record of what it interprets (trace/interpreted.h), without its tail,
+	 * and its id; NULL: none. */
+	const uint8_t *interpreted;
+	uint32_t interpreted_bytes;
+	uint64_t interpreted_id;
 };
 
-/* Adds it to *out. attr: that of the event as it was opened. False: its samples have fields that
- * only the kernel knows, or the record would be too long; nothing is added. Errors stick in *out.
+/* Adds it to *out, directly behind that of what it interprets. attr: that of the event as it was
+ * opened. False: its samples have fields that only the kernel knows, or the record would be too
+ * long; nothing is added. Errors stick in *out.
  */
 bool sample_record_add(struct buf *out, const struct perf_event_attr *attr,
 		       const struct sample_record *r);

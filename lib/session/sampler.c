@@ -410,6 +410,10 @@ void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
 					.nr_user = wait->nr_user,
 					.regs_abi = wait->regs_abi,
 					.regs = wait->regs,
+					.interpreted =
+					    s->scan.interpreted_id ? wait->interpreted : NULL,
+					.interpreted_bytes = wait->interpreted_bytes,
+					.interpreted_id = s->scan.interpreted_id,
 					.stack = wait->stack,
 					.stack_bytes = wait->stack_bytes};
 

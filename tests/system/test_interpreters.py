@@ -74,6 +74,20 @@ def served():
         for i in range(300): pass
 served()
 """
+HUNG = """
+import sys, threading
+lock, is_there = threading.Lock(), threading.Event()
+lock.acquire()
+def stuck():
+    is_there.set()
+    lock.acquire()
+def worker(): stuck()
+def reader():
+    print("here", flush=True); sys.stdin.readline()
+threading.Thread(target=worker, daemon=True).start()
+is_there.wait()
+reader()
+"""
 EVENT = ["-e", "cpu_clock@1997Hz"]
 PYTHON, PROGRAM = os.environ.get("INTERPRETER", "/usr/bin/python3.11"), "program.py"
 
@@ -219,6 +233,21 @@ def check_running(folder):
     sums = totals(folder)
     assert_named(folder)
     assert sums["served"] > sums["<module>"] * 0.9, sums
+
+
+def check_hung(folder):
+    """Waits that last are read while the threads are asleep, also of those that have not run since the session began."""
+    path = f"{folder}/{PROGRAM}"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(HUNG)
+    with subprocess.Popen([PYTHON, path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as program:
+        assert program.stdout.readline() == "here\n"
+        run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--output=s", f"--pid={program.pid}", "--duration=0.4s",
+            cwd=folder)
+        finish(program)
+    found = totals(folder)
+    assert found["stuck"] and found["reader"], found
 
 
 def check_other_program(folder):

@@ -13,13 +13,14 @@ enum { HEAD = offsetof(struct bpf_waits_lasting, kernel), MAX = 8 };
 
 static struct bpf_waits_lasting record;
 static struct lasting_regs place;
+static const uint8_t interpreted[] = "abcdefghijklmnopqrstuvwx";
 static uint8_t text[1 << 16];
 static size_t len;
 
 static struct seen {
 	struct waits_lasting wait;
 	uint64_t kernel, user[3], sp;
-	uint8_t stack;
+	uint8_t stack, interpreted;
 } seen[MAX];
 static size_t nr_seen;
 
@@ -36,6 +37,7 @@ static void see(const struct waits_lasting *l, void *arg)
 	for (unsigned i = 0; i < 64 && l->regs; i++)
 		s->sp += l->regs[i] == 0x7000;
 	s->stack = l->stack_bytes ? l->stack[l->stack_bytes - 1] : 0;
+	s->interpreted = l->interpreted ? l->interpreted[l->interpreted_bytes - 1] : 0;
 }
 
 HOOK(before_each)
@@ -59,6 +61,7 @@ static void add_record(void)
 	add(record.kernel, record.nr_kernel * sizeof(record.kernel[0]));
 	add(record.user, record.nr_user * sizeof(record.user[0]));
 	add(record.stack, record.stack_bytes);
+	add(interpreted, record.interpreted_bytes);
 }
 
 /* The text in pieces of so many bytes. */
@@ -120,6 +123,7 @@ TEST(in_pieces)
 	record.user[1] = 99;
 	record.stack_bytes = 16;
 	record.stack[15] = 5;
+	record.interpreted_bytes = 24;
 	add_record();
 	for (size_t i = 0; i < NR(pieces); i++) {
 		assert_int_equal(read_all(pieces[i]), 0);
@@ -142,6 +146,8 @@ TEST(in_pieces)
 		assert_int_equal(seen[1].wait.futex, 0x7f0000001008);
 		assert_int_equal(seen[1].wait.owner, 12);
 		assert_int_equal(seen[2].wait.futex, 0);
+		assert_int_equal(seen[0].wait.interpreted_bytes, 0);
+		assert_int_equal(seen[0].interpreted, 0);
 		if (!place.bytes)
 			continue;
 		assert_int_equal(seen[2].wait.nr_user, 3);
@@ -150,6 +156,7 @@ TEST(in_pieces)
 		assert_int_equal(seen[2].sp, 1);
 		assert_int_equal(seen[2].wait.stack_bytes, 16);
 		assert_int_equal(seen[2].stack, 5);
+		assert_int_equal(seen[2].interpreted, 'x');
 		assert_int_equal(seen[2].wait.regs_abi, PERF_SAMPLE_REGS_ABI_64);
 	}
 }
@@ -179,19 +186,24 @@ TEST(many)
 
 TEST(invalid)
 {
+	static const struct {
+		uint32_t *field, value;
+	} wrong[] = {{&record.nr_kernel, BPF_LASTING_ADDRESSES + 8},
+		     {&record.nr_user, BPF_LASTING_ADDRESSES + 8},
+		     {&record.stack_bytes, BPF_LASTING_STACK + 8},
+		     {&record.stack_bytes, 4},
+		     {&record.interpreted_bytes, BPF_LASTING_INTERPRETED + 8},
+		     {&record.interpreted_bytes, 4}};
+
 	add_record();
 	len -= 8; /* truncated */
 	assert_int_equal(read_all(sizeof(text)), -EIO);
 	assert_int_equal(nr_seen, 0);
 
-	for (int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < NR(wrong); i++) {
 		len = 0;
 		before_each();
-		*(i == 0   ? &record.nr_kernel
-		  : i == 1 ? &record.nr_user
-			   : &record.stack_bytes) = i == 3   ? 4
-						    : i == 2 ? BPF_LASTING_STACK + 8
-							     : BPF_LASTING_ADDRESSES + 8;
+		*wrong[i].field = wrong[i].value;
 		add(&record, sizeof(record)); /* more than it needs */
 		add(&record, sizeof(record));
 		assert_int_equal(read_all(sizeof(text)), -EIO);

@@ -5,6 +5,7 @@
 #include "base/perf_abi.h"
 #include "session/sample_record.h"
 #include "trace/futex.h"
+#include "trace/interpreted.h"
 #include "trace/record.h"
 #include "trace/waker.h"
 
@@ -62,6 +63,38 @@ static void decode(const struct perf_event_attr *a, const struct buf *out, struc
 	assert_true(trace_layout_init(l, a, sizeof(*a)));
 	assert_int_equal(trace_record_decode(l, (const uint8_t *)out->data, out->len, r), 0);
 	assert_int_equal(r->len, out->len);
+}
+
+/* 4 words without frames, and one frame. */
+TEST(what_is_interpreted_comes_first)
+{
+	static const uint32_t raw[] = {1, 1, 0, 0, 0x4000, 0, 0x5000, 0, 99, 0, 7, 1};
+	static struct trace_interpreted found;
+	struct perf_event_attr a = attr_of(ALL);
+	struct sample_record from = whole();
+	struct perf_event_header header;
+	BUF_AUTO(alone, 1 << 20);
+	BUF_AUTO(out, 1 << 20);
+
+	assert_true(sample_record_add(&alone, &a, &from));
+	from.interpreted = (const uint8_t *)raw;
+	from.interpreted_bytes = sizeof(raw);
+	from.interpreted_id = 78;
+	assert_true(sample_record_add(&out, &a, &from));
+	memcpy(&header, out.data, sizeof(header));
+	assert_int_equal(header.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(header.size % 8, 0);
+	assert_int_equal(out.len, header.size + alone.len);
+	assert_memory_equal(out.data + header.size, alone.data, alone.len);
+	assert_int_equal(trace_interpreted_decode((const uint8_t *)out.data, header.size, &found),
+			 0);
+	assert_int_equal(found.tid, 12);
+	assert_int_equal(found.time_ns, 123456789);
+	assert_int_equal(found.loop_begin, 0x4000);
+	assert_int_equal(found.nr, 1);
+	assert_int_equal(found.frame[0].code, 99);
+	assert_int_equal(found.frame[0].instruction, 7);
+	assert_true(found.frame[0].is_entry);
 }
 
 TEST(all_fields)

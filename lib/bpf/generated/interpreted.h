@@ -7,10 +7,10 @@ struct interpreted_bpf {
 	struct bpf_object_skeleton *skeleton;
 	struct bpf_object *obj;
 	struct {
-		struct bpf_map *processes;
 		struct bpf_map *works;
 		struct bpf_map *interpreted_stacks;
 		struct bpf_map *rings;
+		struct bpf_map *processes;
 		struct bpf_map *threads;
 		struct bpf_map *seen;
 		struct bpf_map *messages;
@@ -28,10 +28,10 @@ extern const char interpreted_object[], interpreted_object_end[];
 static const struct loading_programs interpreted_programs = {
 .name = "interpreted_bpf",
 .maps = (const char *const[]){
-	"processes",
 	"works",
 	"interpreted_stacks",
 	"rings",
+	"processes",
 	"threads",
 	"seen",
 	"messages",

@@ -7,15 +7,16 @@ struct waits_bpf {
 	struct bpf_object_skeleton *skeleton;
 	struct bpf_object *obj;
 	struct {
-		struct bpf_map *processes;
 		struct bpf_map *works;
 		struct bpf_map *interpreted_stacks;
 		struct bpf_map *lasting;
+		struct bpf_map *lasting_interpreted;
 		struct bpf_map *lines;
 		struct bpf_map *tables;
 		struct bpf_map *stacks;
 		struct bpf_map *tasks;
 		struct bpf_map *rings;
+		struct bpf_map *processes;
 		struct bpf_map *threads;
 		struct bpf_map *seen;
 		struct bpf_map *messages;
@@ -24,6 +25,7 @@ struct waits_bpf {
 		struct bpf_map *off_cpu;
 		struct bpf_map *run_queue;
 		struct bpf_map *wakers;
+		struct bpf_map *lasting_work;
 		struct bpf_map *rodata;
 		struct bpf_map *bss;
 	} maps;
@@ -54,11 +56,13 @@ struct waits_bpf {
 		struct bpf_link *sample_tasks;
 	} links;
 	struct waits_bpf__rodata {
+		_Bool interprets;
 		__u32 max_stack;
 		__u32 nr_lines;
 		__u32 nr_slots;
 		_Bool has_target;
 		_Bool has_children;
+		char __pad0[6];
 		__u64 cgroup_id;
 		_Bool has_callchain;
 		__u32 stack_bytes;
@@ -68,7 +72,7 @@ struct waits_bpf {
 		__u16 reg_at[16];
 		__u32 nr_regs;
 		__u32 sp_reg;
-		char __pad0[4];
+		char __pad1[4];
 		__u64 reg_bits;
 		_Bool has_wakers;
 		__u16 call_at;
@@ -76,14 +80,13 @@ struct waits_bpf {
 		__u16 mode_at;
 		__u32 mode_64;
 		__u32 futex_call;
-		char __pad1[4];
+		char __pad2[4];
 		__u64 mean_ns[2];
 		__u32 max_in_span[2];
 		_Bool counts_wakeups;
 		_Bool has_exit;
 		_Bool has_iter_task;
 		_Bool is_added_up[2];
-		_Bool interprets;
 		__u32 nr_cpus;
 		__u32 weights[513];
 	} *rodata;
@@ -99,15 +102,16 @@ extern const char waits_object[], waits_object_end[];
 static const struct loading_programs waits_programs = {
 .name = "waits_bpf",
 .maps = (const char *const[]){
-	"processes",
 	"works",
 	"interpreted_stacks",
 	"lasting",
+	"lasting_interpreted",
 	"lines",
 	"tables",
 	"stacks",
 	"tasks",
 	"rings",
+	"processes",
 	"threads",
 	"seen",
 	"messages",
@@ -116,6 +120,7 @@ static const struct loading_programs waits_programs = {
 	"off_cpu",
 	"run_queue",
 	"wakers",
+	"lasting_work",
 	"waits_bp.rodata",
 	"waits_bp.bss",
 	NULL},

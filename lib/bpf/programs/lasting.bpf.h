@@ -4,8 +4,8 @@
  * the program by its frame pointers, with its registers and a piece of its stack. It may be read
  * wrong if the task runs again meanwhile, which the caller checks.
  *
- * Memory of the program is read only where it is anonymous: reading a mapped file could last as
- * long as a hostile file system likes.
+ * Memory of the program is read only where it is anonymous, or of a file system that only root can
+ * mount: reading a mapped file could last as long as a hostile one likes.
  */
 #ifndef BPF_LASTING_BPF_H
 #define BPF_LASTING_BPF_H
@@ -14,7 +14,17 @@
 
 enum { KERNEL_THREAD = 0x200000 }; /* PF_KTHREAD */
 
-struct file;
+struct super_block {
+	unsigned long s_magic;
+} __attribute__((preserve_access_index));
+
+struct inode {
+	struct super_block *i_sb;
+} __attribute__((preserve_access_index));
+
+struct file {
+	struct inode *f_inode;
+} __attribute__((preserve_access_index));
 
 struct vm_area_struct {
 	unsigned long vm_start, vm_end;
@@ -46,6 +56,37 @@ static long find_range(struct task_struct *t, struct vm_area_struct *vma, void *
 	r->begin = vma->vm_start;
 	r->end = vma->vm_end;
 	return 0;
+}
+
+struct span {
+	__u64 begin, end;
+	bool is_readable;
+};
+
+/* What only root can mount: ext2 to ext4, XFS, Btrfs, tmpfs. */
+static bool is_local(unsigned long magic)
+{
+	return magic == 0xef53 || magic == 0x58465342 || magic == 0x9123683e || magic == 0x01021994;
+}
+
+static long look_at_vma(struct task_struct *t, struct vm_area_struct *vma, void *arg)
+{
+	struct span *s = arg;
+	struct file *f = vma->vm_file;
+
+	s->is_readable = s->begin >= vma->vm_start && s->end <= vma->vm_end &&
+			 (!f || is_local(BPF_CORE_READ(f, f_inode, i_sb, s_magic)));
+	return 0;
+}
+
+/* What an interpreter has is also in its file's data. */
+static __attribute__((noinline)) bool read_asleep(struct task_struct *t, void *to, __u32 bytes,
+						  __u64 at)
+{
+	struct span s = {at, at + bytes, false};
+
+	return !bpf_find_vma(t, at, look_at_vma, &s, 0) && s.is_readable &&
+	       !bpf_copy_from_user_task(to, bytes, (void *)at, t, 0);
 }
 
 struct caller_walk {
@@ -125,16 +166,20 @@ static void get_stacks(struct task_struct *t, struct bpf_waits_lasting *to)
 }
 
 /* 0, or an error if it has no room: then the task is visited again. */
-static long write_lasting(struct seq_file *seq, struct bpf_waits_lasting *l)
+static long write_lasting(struct seq_file *seq, struct bpf_waits_lasting *l, void *interpreted)
 {
+	__u32 frames = l->interpreted_bytes;
 	__u32 kernel = l->nr_kernel * sizeof(l->kernel[0]);
 	__u32 user = l->nr_user * sizeof(l->user[0]), stack = l->stack_bytes;
 
-	if (kernel > sizeof(l->kernel) || user > sizeof(l->user) || stack > sizeof(l->stack))
+	if (kernel > sizeof(l->kernel) || user > sizeof(l->user) || stack > sizeof(l->stack) ||
+	    frames > BPF_LASTING_INTERPRETED)
 		return 0;
 	return bpf_seq_write(seq, l, __builtin_offsetof(struct bpf_waits_lasting, kernel))
 		   ?: bpf_seq_write(seq, l->kernel, kernel)
-		   ?: bpf_seq_write(seq, l->user, user) ?: bpf_seq_write(seq, l->stack, stack);
+		   ?: bpf_seq_write(seq, l->user, user)
+		   ?: bpf_seq_write(seq, l->stack, stack)
+		   ?: bpf_seq_write(seq, interpreted, frames);
 }
 
 #endif

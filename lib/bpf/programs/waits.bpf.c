@@ -62,6 +62,7 @@ struct bpf_iter__task {
 #define FOLLOW_TASK struct bpf_waits_task
 #include "bpf/programs/follow.bpf.h"
 #include "bpf/programs/interpreted.bpf.h"
+#include "bpf/programs/interpreted_asleep.bpf.h"
 #include "bpf/programs/lasting.bpf.h"
 #include "bpf/programs/select.bpf.h"
 #include "bpf/programs/space.bpf.h"
@@ -762,6 +763,50 @@ static void finish(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns, bool
 		__sync_fetch_and_add(&s->waited[which], ns);
 }
 
+/* Of the iterator, beside which others of these programs run while it sleeps. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct work);
+} lasting_work SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bpf_interpreted_stack);
+} lasting_interpreted SEC(".maps");
+
+/* What the task is, so that it is known when its wait is read. */
+static struct bpf_interpreted_process *get_acquainted(struct task_struct *t, __u64 *space)
+{
+	struct task_struct___interpreted *task = (void *)t;
+
+	*space = (__u64)BPF_CORE_READ(task, mm);
+	return process_of(task, t->tgid, *space);
+}
+
+/* What it interprets, in the stack of the iterator. */
+static __always_inline void interpret_asleep(struct task_struct *t, struct bpf_waits_lasting *l)
+{
+	struct interpreter_walk k = {.asleep = t, .process = t->tgid};
+	const __u32 zero = 0;
+	__u32 nr;
+
+	k.p = get_acquainted(t, &k.space);
+	k.w = bpf_map_lookup_elem(&lasting_work, &zero);
+	k.stack = bpf_map_lookup_elem(&lasting_interpreted, &zero);
+	nr = k.p && k.w && k.stack ? walk_out_asleep(&k, (void *)t, t->pid) : 0;
+	if (!nr)
+		return;
+	if (nr > BPF_LASTING_FRAMES) {
+		k.stack->nr = nr = BPF_LASTING_FRAMES;
+		k.stack->is_partial = 1;
+	}
+	l->interpreted_bytes = __builtin_offsetof(struct bpf_interpreted_stack, frame) +
+			       nr * sizeof(struct bpf_interpreted_frame);
+}
+
 static void (*const rcu_read_lock)(void) = KERNEL_FUNCTION(KERNEL_RCU_READ_LOCK);
 static void (*const rcu_read_unlock)(void) = KERNEL_FUNCTION(KERNEL_RCU_READ_UNLOCK);
 
@@ -774,6 +819,7 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	struct seq_file *seq = ctx->meta->seq; /* once: see number_of_process */
 	struct bpf_waits_task *s;
 	struct bpf_waits_lasting *l;
+	struct bpf_interpreted_stack *interpreted;
 	__u64 now = 0, since = 0, lasts, ns;
 	__u32 zero = 0, phase;
 	bool is_settled, is_written;
@@ -781,10 +827,13 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	if (ctx->meta->seq_num == 0)
 		find_space();
 	l = bpf_map_lookup_elem(&lasting, &zero);
-	if (!t || !l)
+	interpreted = bpf_map_lookup_elem(&lasting_interpreted, &zero);
+	if (!t || !l || !interpreted)
 		return 0;
 	rcu_read_lock(); /* for its group leader */
 	s = visit(t);
+	if (interprets && !s && find(t))
+		get_acquainted(t, &ns);
 	if (s) {
 		since = *(volatile __u64 *)&s->since;
 		now = bpf_ktime_get_ns();
@@ -794,10 +843,13 @@ int sample_tasks(struct bpf_iter__task *ctx)
 		return 0;
 	phase = s->phase;
 	lasts = now - since;
-	l->nr_kernel = l->nr_user = l->stack_bytes = l->has_regs = 0;
+	l->nr_kernel = l->nr_user = l->stack_bytes = l->has_regs = l->interpreted_bytes = 0;
 	if (comes(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? lasts : 0) ||
-	    comes(s, BPF_WAIT_RUN_QUEUE, phase == BPF_WAIT_RUN_QUEUE ? lasts : 0))
+	    comes(s, BPF_WAIT_RUN_QUEUE, phase == BPF_WAIT_RUN_QUEUE ? lasts : 0)) {
 		get_stacks(t, l);
+		if (interprets)
+			interpret_asleep(t, l);
+	}
 	rcu_read_lock();
 	phase = s->phase;
 	is_settled = settle(t, s, since, now, &ns);
@@ -815,7 +867,7 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	l->cpu = t->wake_cpu;
 	l->futex = s->futex;
 	l->owner = s->owner;
-	is_written = !write_lasting(seq, l);
+	is_written = !write_lasting(seq, l, interpreted);
 	finish(s, BPF_WAIT_OFF_CPU, l->ns[BPF_WAIT_OFF_CPU], is_written);
 	finish(s, BPF_WAIT_RUN_QUEUE, l->ns[BPF_WAIT_RUN_QUEUE], is_written);
 	return 0;
