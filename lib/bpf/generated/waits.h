@@ -56,7 +56,7 @@ struct waits_bpf {
 		struct bpf_link *sample_tasks;
 	} links;
 	struct waits_bpf__rodata {
-		_Bool interprets;
+		_Bool interprets_asleep;
 		__u32 max_stack;
 		__u32 nr_lines;
 		__u32 nr_slots;
@@ -87,6 +87,7 @@ struct waits_bpf {
 		_Bool has_exit;
 		_Bool has_iter_task;
 		_Bool is_added_up[2];
+		_Bool interprets;
 		__u32 nr_cpus;
 		__u32 weights[513];
 	} *rodata;

@@ -115,7 +115,7 @@ const volatile bool counts_wakeups;
 const volatile bool has_exit;      /* on_exit is attached */
 const volatile bool has_iter_task; /* the kernel has the functions of that name */
 const volatile bool is_added_up[BPF_NR_WAITS];
-const volatile bool interprets;
+const volatile bool interprets, interprets_asleep;
 const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
 const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
 
@@ -832,7 +832,7 @@ int sample_tasks(struct bpf_iter__task *ctx)
 		return 0;
 	rcu_read_lock(); /* for its group leader */
 	s = visit(t);
-	if (interprets && !s && find(t))
+	if (interprets_asleep && !s && find(t))
 		get_acquainted(t, &ns);
 	if (s) {
 		since = *(volatile __u64 *)&s->since;
@@ -847,7 +847,7 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	if (comes(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? lasts : 0) ||
 	    comes(s, BPF_WAIT_RUN_QUEUE, phase == BPF_WAIT_RUN_QUEUE ? lasts : 0)) {
 		get_stacks(t, l);
-		if (interprets)
+		if (interprets_asleep)
 			interpret_asleep(t, l);
 	}
 	rcu_read_lock();
