@@ -24,3 +24,15 @@ int export_add_functions(struct counts_functions *l, const struct profile_trace 
 		rc = counts_functions_add(l, &trace->functions[i].function);
 	return rc;
 }
+
+int export_add_values(struct counts_values *l, const struct profile_trace *trace,
+		      struct counts_value **rows, size_t *nr)
+{
+	int rc = 0;
+
+	*rows = NULL;
+	*nr = 0;
+	for (size_t i = 0; i < trace->nr_values && rc == 0; i++)
+		rc = counts_values_add(l, &trace->values[i].value);
+	return rc ?: trace->nr_values ? counts_values_rows(l, rows, nr) : 0;
+}

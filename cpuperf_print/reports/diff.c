@@ -472,6 +472,66 @@ static int compare_regions(struct diff_comparison *c, struct err *e)
 						 : put_region_rows(c, e);
 }
 
+/* The replicates of shares are sessions, of which nothing else has to be known. */
+static int load_for_values(struct diff_comparison *c, struct err *e)
+{
+	int rc = 0;
+
+	for (int side = WAS; side <= IS && rc == 0 && !c->replicates[side]; side++) {
+		size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
+
+		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
+					  &c->of_values[side]);
+	}
+	return rc ? err_set(e, rc, "iterations cannot be read: %s", strerror(-rc)) : 0;
+}
+
+static int put_values(struct diff_comparison *c, struct err *e)
+{
+	size_t nr;
+	const struct amount *list = diff_values_list(c->values, &nr);
+
+	c->nr_compared += c->has_samples ? 0 : nr;
+	if (!c->cases && c->j->output->form != GRID_PEOPLE)
+		c->g = c->g ? c->g : diff_make_grid(c);
+	if (!c->g && !c->cases && c->j->output->form != GRID_PEOPLE)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		buf_reset(&c->key);
+		diff_values_name(c->values, i, &c->key);
+		judge(c, &list[i], diff_values_has_limit(c->values, i), "value", buf_str(&c->key));
+		if (c->g)
+			diff_put_amount(c, buf_str(&c->key), &list[i]);
+	}
+	return c->cases || c->g ? 0 : diff_values_print(c->values, e);
+}
+
+/* Arguments and results follow the totals. */
+static int compare_values(struct diff_comparison *c, struct err *e)
+{
+	struct diff_regions_options options = {.by_iteration = c->by_iteration,
+					       .are_runs = c->are_runs};
+	struct diff_side sides[2];
+	int rc;
+
+	if (!c->totals || (c->j->selection->has_no_totals && c->has_samples) ||
+	    !reports_has_functions(c->j->inputs->item[0].facts))
+		return 0;
+	options.are_rates = diff_totals_are_rates(c->totals);
+	rc = load_for_values(c, e);
+	for (int side = WAS; side <= IS; side++)
+		sides[side] = (struct diff_side){
+		    .first = c->first[side],
+		    .nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff,
+		    .nr_replicates = c->by_iteration
+					 ? c->j->inputs->item[c->first[side]].facts->nr_iterations
+				     : side == IS ? c->j->inputs->nr
+						  : c->j->inputs->nr_diff,
+		    .replicates = c->replicates[side] ? c->replicates[side] : c->of_values[side]};
+	rc = rc ?: diff_values_new(c->j, &options, sides, &c->values, e);
+	return rc || !c->values ? rc : put_values(c, e);
+}
+
 static int compare_samples(struct diff_comparison *c, struct err *e)
 {
 	size_t nr = c->j->inputs->item[0].facts->nr_events;
@@ -497,7 +557,7 @@ static int compare_all(struct diff_comparison *c, struct err *e)
 	int rc;
 
 	diff_remark_gaps(c);
-	rc = put_totals(c, e);
+	rc = put_totals(c, e) ?: compare_values(c, e);
 	if (rc == 0 && c->has_samples) {
 		choose_rates(c);
 		rc = compare_samples(c, e);
@@ -602,11 +662,13 @@ static int print(struct job *j, struct cases *cases, struct err *e)
 		report_flat_free(c.flat[side]);
 		report_stats_fini(&c.stats[side]);
 		mem_free(c.replicates[side]);
+		mem_free(c.of_values[side]);
 	}
 	grid_free(c.g);
 	report_comparable_free(c.comparable);
 	diff_totals_free(c.totals);
 	diff_regions_free(c.regions);
+	diff_values_free(c.values);
 	buf_fini(&c.key);
 	buf_fini(&c.largest);
 	return rc;

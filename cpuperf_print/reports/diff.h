@@ -105,6 +105,23 @@ const char *diff_regions_path(const struct diff_regions *r, size_t i);
 /* A limit for changes applies to it: it does not depend on how long was measured. */
 bool diff_regions_has_limit(const struct diff_regions *r, size_t i);
 
+/* The arguments and results of functions that both sides recorded: amounts of replicates, each
+ * judged. */
+struct diff_values;
+/* *out is NULL if there are none; else free it. 0 or -errno with *e. */
+int diff_values_new(struct job *j, const struct diff_regions_options *o,
+		    const struct diff_side side[2], struct diff_values **out, struct err *e);
+void diff_values_free(struct diff_values *d); /* NULL is fine */
+/* In text: a heading and a table. 0 or -errno with *e. */
+int diff_values_print(struct diff_values *d, struct err *e);
+/* The amounts: nr of them, judged, those of an argument one after the other. */
+const struct amount *diff_values_list(const struct diff_values *d, size_t *nr);
+/* Appends the name of the amount at index i: "handle(size = 1000) calls", "… ns_per_call";
+ * "handle(size) mean". */
+void diff_values_name(const struct diff_values *d, size_t i, struct buf *b);
+/* A limit for changes applies to it: it is a time. */
+bool diff_values_has_limit(const struct diff_values *d, size_t i);
+
 /* Latencies as numbers: DIFF_LATENCY_NR of each event and part, which kinds numbers: the quantiles,
  * and the longest, in ns. Where a replicate has too few latencies for the interval of a quantile,
  * it is NAN. */

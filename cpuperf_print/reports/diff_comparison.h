@@ -24,6 +24,8 @@ struct diff_comparison {
 	size_t nr_rows[2];
 	size_t nr_replicates[2], nr_cut[2];
 	struct diff_replicate *replicates[2]; /* owned; NULL: shares of sessions are compared */
+	struct diff_replicate
+	    *of_values[2]; /* owned; those that arguments need, if these are NULL */
 	bool has_samples;
 	bool are_rates;      /* amounts per second: a side has only replicates that were cut */
 	uint64_t longest_ns; /* replicate, of both sides */
@@ -34,6 +36,7 @@ struct diff_comparison {
 	struct report_comparable *comparable;
 	struct diff_totals *totals;    /* NULL: no target was measured */
 	struct diff_regions *regions;  /* NULL: they are not compared */
+	struct diff_values *values;    /* the same */
 	struct buf key;                /* of the current row */
 	struct buf largest;            /* in text: the largest significant amounts of each list */
 	size_t nr_compared, nr_tested; /* events or states; rows of them */

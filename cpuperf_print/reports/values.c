@@ -12,11 +12,11 @@
 #include "elf/demangle.h"
 #include "numbers.h"
 #include "profile/session.h"
+#include "report/flat.h"
 #include "reports/reports.h"
 #include "trace/reader.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,29 +25,20 @@ enum { ROWS_FOR_PEOPLE = 10, ROWS_WHEN_BRIEF = 5, SHOWN_BYTES = 40, TEXT_BYTES =
 
 struct report {
 	struct job *j;
-	struct counts_values values;
-	struct counts_value *row; /* owned */
-	size_t nr;
+	const struct input *input; /* the session being read */
+	uint32_t iteration;        /* the same */
+	bool by_session, by_iteration;
+	struct counts_values values; /* of all, or of the session or iteration being read */
+	uint64_t nr_skipped;
+	bool has_rows;
 	struct grid *g;
 	struct reports_rest rest;
 };
 
-static const char *const kinds[TRACE_VALUE_NR_KINDS] = {
-    [TRACE_VALUE_NUMBER] = "number", [TRACE_VALUE_RANGE] = "range",
-    [TRACE_VALUE_TEXT] = "text",     [TRACE_VALUE_LONG_TEXT] = "long_text",
-    [TRACE_VALUE_NULL] = "null",     [TRACE_VALUE_UNREADABLE] = "unreadable",
-    [TRACE_VALUE_OTHERS] = "others",
-};
-
-static const char *const types[] = {
-    [TRACE_VALUE_UNSIGNED] = "unsigned",
-    [TRACE_VALUE_SIGNED] = "signed",
-    [TRACE_VALUE_POINTER] = "pointer",
-    [TRACE_VALUE_STRING] = "string",
-};
-
 enum { EVENT, CALLS = 4 };
 
+static const struct grid_column session = {"session", NULL, NULL, GRID_TEXT, GRID_ALL},
+				iteration = {"iteration", NULL, NULL, GRID_NUMBER, GRID_ALL};
 static const struct grid_column columns[] = {
     [EVENT] = {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
     {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
@@ -69,29 +60,6 @@ static const struct grid_column columns[] = {
 
 /* --- a value as text */
 
-static void add_number(struct buf *b, const struct counts_value *v, uint64_t n)
-{
-	if (v->type == TRACE_VALUE_POINTER)
-		buf_printf(b, "0x%" PRIx64, n);
-	else if (v->type == TRACE_VALUE_SIGNED)
-		buf_printf(b, "%" PRId64, (int64_t)n);
-	else
-		buf_printf(b, "%" PRIu64, n);
-}
-
-static void add_range(struct buf *b, const struct counts_value *v)
-{
-	int64_t low;
-	uint64_t high;
-
-	counts_value_range(v, &low, &high);
-	add_number(b, v, (uint64_t)low);
-	if ((uint64_t)low == high)
-		return;
-	buf_adds(b, " to ");
-	add_number(b, v, high);
-}
-
 /* For people, in a column that leaves room for the others. */
 static void add_text(struct buf *b, const char *text, bool is_begin)
 {
@@ -107,32 +75,21 @@ static void add_text(struct buf *b, const char *text, bool is_begin)
 
 static void add_value(struct buf *b, const struct report *r, const struct counts_value *v)
 {
-	const bool for_people = r->j->output->form == GRID_PEOPLE;
-	const char *text = counts_value_text(&r->values, v->text);
-
+	if (r->j->output->form != GRID_PEOPLE || counts_value_is_number(v)) {
+		counts_value_put(&r->values, v, b);
+		return;
+	}
 	switch (v->kind) {
-	case TRACE_VALUE_NUMBER:
-		add_number(b, v, v->number);
-		break;
-	case TRACE_VALUE_RANGE:
-		add_range(b, v);
-		break;
 	case TRACE_VALUE_TEXT:
 	case TRACE_VALUE_LONG_TEXT:
-		if (!for_people) {
-			buf_adds(b, text);
-			break;
-		}
-		add_text(b, text, v->kind == TRACE_VALUE_LONG_TEXT);
+		add_text(b, counts_value_text(&r->values, v->text),
+			 v->kind == TRACE_VALUE_LONG_TEXT);
 		break;
 	case TRACE_VALUE_NULL:
-		buf_adds(b, for_people ? "NULL" : "");
+		buf_adds(b, "NULL");
 		break;
 	default:
-		buf_printf(b, "%s",
-			   for_people
-			       ? v->kind == TRACE_VALUE_OTHERS ? "[others]" : "[not readable]"
-			       : "");
+		buf_adds(b, v->kind == TRACE_VALUE_OTHERS ? "[others]" : "[not readable]");
 	}
 }
 
@@ -147,6 +104,10 @@ static void put_row(const struct report *r, const struct counts_value *v, uint64
 
 	add_value(&text, r, v);
 	grid_row(g);
+	if (r->by_session)
+		grid_text(g, r->input->path);
+	if (r->by_iteration)
+		grid_count(g, r->iteration);
 	grid_text(g, job_event(r->j, v->event)->label);
 	grid_text(g, elf_demangle(symbol, name) ? name : symbol);
 	grid_text(g, counts_value_text(&r->values, v->field_name));
@@ -156,9 +117,9 @@ static void put_row(const struct report *r, const struct counts_value *v, uint64
 	v->timed ? grid_count(g, v->wall_ns) : grid_none(g);
 	reports_put_ns(g, v->timed ? (double)v->wall_ns / (double)v->timed : NAN);
 	v->timed ? grid_count(g, v->max_ns) : grid_none(g);
-	grid_text(g, kinds[v->kind]);
-	grid_text(g, types[v->type]);
-	v->kind <= TRACE_VALUE_RANGE ? grid_integer(g, (int64_t)v->sum) : grid_none(g);
+	grid_text(g, counts_value_kind(v));
+	grid_text(g, counts_value_type(v));
+	counts_value_is_number(v) ? grid_integer(g, (int64_t)v->sum) : grid_none(g);
 	grid_count(g, v->timed);
 	grid_text(g, symbol);
 	grid_text(g, counts_value_text(&r->values, v->object));
@@ -198,15 +159,40 @@ static bool is_wanted(const struct report *r, const struct counts_value *v)
 	    r->j, &(struct report_function){.name = elf_demangle(symbol, name) ? name : symbol});
 }
 
-static void put_rows(struct report *r)
+static struct grid *make_grid(const struct report *r)
 {
-	for (size_t i = 0, nr; i < r->nr; i += nr) {
-		for (nr = 1; i + nr < r->nr &&
-			     counts_value_compare_field(&r->row[i], &r->row[i + nr]) == 0;)
+	struct grid_column all[2 + ARRAY_NR(columns)];
+	size_t nr = 0;
+
+	if (r->by_session)
+		all[nr++] = session;
+	if (r->by_iteration)
+		all[nr++] = iteration;
+	memcpy(&all[nr], columns, sizeof(columns));
+	return reports_grid(r->j, all, nr + ARRAY_NR(columns));
+}
+
+/* Of what has been read since the last rows. */
+static int put_rows(struct report *r)
+{
+	struct counts_value *row;
+	size_t nr_rows;
+	int rc = counts_values_rows(&r->values, &row, &nr_rows);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0, nr; i < nr_rows; i += nr) {
+		for (nr = 1;
+		     i + nr < nr_rows && counts_value_compare_field(&row[i], &row[i + nr]) == 0;)
 			nr++;
-		if (is_wanted(r, &r->row[i]))
-			put_argument(r, &r->row[i], nr);
+		if (is_wanted(r, &row[i]))
+			put_argument(r, &row[i], nr);
 	}
+	r->has_rows |= nr_rows > 0;
+	r->nr_skipped += r->values.nr_skipped;
+	counts_values_fini(&r->values);
+	mem_free(row);
+	return 0;
 }
 
 static int add_trace(void *arg, const struct profile_trace *t)
@@ -215,46 +201,64 @@ static int add_trace(void *arg, const struct profile_trace *t)
 	const struct profile_filter *filter = &r->j->selection->filter;
 	int rc = 0;
 
+	if (r->by_iteration && t->head.iteration != r->iteration)
+		rc = put_rows(r);
+	r->iteration = t->head.iteration;
 	for (size_t i = 0; i < t->nr_values && rc == 0; i++)
 		if (profile_filter_has_event(filter, &t->events[t->values[i].value.event]))
 			rc = counts_values_add(&r->values, &t->values[i].value);
 	return rc;
 }
 
+static int read_session(struct report *r, const struct input *o)
+{
+	int rc;
+
+	r->input = o;
+	rc = reports_each_trace(r->j, o, add_trace, r);
+	return rc ?: r->by_session || r->by_iteration ? put_rows(r) : 0;
+}
+
 static int print(struct report *r, struct err *e)
 {
+	struct buf *text = &r->j->output->text;
 	int rc = 0;
 
+	r->g = make_grid(r);
+	if (!r->g)
+		rc = -ENOMEM;
 	for (size_t i = r->j->first; i < r->j->first + r->j->nr && rc == 0; i++)
-		rc = reports_each_trace(r->j, &r->j->inputs->item[i], add_trace, r);
-	rc = rc ?: counts_values_rows(&r->values, &r->row, &r->nr);
-	r->g = rc ? NULL : reports_grid(r->j, columns, ARRAY_NR(columns));
-	rc = rc ?: r->g ? 0 : -ENOMEM;
-	if (rc)
-		return err_set(e, rc, "the values cannot be printed: %s", strerror(-rc));
-	put_rows(r);
-	if (r->j->output->form == GRID_PEOPLE)
-		buf_adds(&r->j->output->text,
-			 r->nr ? "\nValues of arguments and results\n"
-			       : "\nNo values: events of the group function with a signature "
-				 "record them: function:handle(path:str, size:u64)>int\n");
-	if (r->j->output->form == GRID_PEOPLE && r->values.nr_skipped)
-		buf_adds(&r->j->output->text,
-			 "Some values are missing: there are more than can be added up\n");
-	reports_rest_put(r->j, &r->rest, NULL, r->g);
-	if (!r->nr && r->j->output->form == GRID_PEOPLE) { /* no header alone */
-		grid_free(r->g);
-		return output_flush(r->j->output, e);
+		rc = read_session(r, &r->j->inputs->item[i]);
+	rc = rc ?: put_rows(r);
+	if (rc) {
+		err_set(e, rc, "the values cannot be printed: %s", strerror(-rc));
+	} else if (r->j->output->form == GRID_PEOPLE) {
+		buf_adds(text, r->has_rows ? "\nValues of arguments and results\n"
+					   : "\nNo values: events of the group function with a "
+					     "signature record them: "
+					     "function:handle(path:str, size:u64)>int\n");
+		if (r->nr_skipped)
+			buf_adds(text, "Some values are missing: there are more than can be added "
+				       "up\n");
+		if (!r->has_rows) { /* no header alone */
+			grid_free(r->g);
+			return output_flush(r->j->output, e);
+		}
 	}
+	if (rc == 0)
+		reports_rest_put(r->j, &r->rest, NULL, r->g);
 	return reports_end(r->j, r->g, rc, e);
 }
 
 int reports_values(struct job *j, struct err *e)
 {
-	struct report r = {.j = j};
-	int rc = print(&r, e);
+	const unsigned by = j->selection->columns;
+	struct report r = {.j = j, .by_iteration = by >> REPORT_ITERATION & 1};
+	int rc;
 
+	/* iterations are those of a session: of several, each row names its own */
+	r.by_session = by >> REPORT_SESSION & 1 || (r.by_iteration && j->nr > 1);
+	rc = print(&r, e);
 	counts_values_fini(&r.values);
-	mem_free(r.row);
 	return rc;
 }

@@ -1,10 +1,12 @@
 #include "counts/values.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_ROWS = 1 << 18, MAX_TEXTS = 2 * MAX_ROWS, MAX_TEXT_BYTES = 128 << 20 };
@@ -16,10 +18,15 @@ void counts_values_fini(struct counts_values *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* 0 or -ENOMEM. */
-static int number_texts(struct counts_values *l, const struct trace_value *v,
-			struct counts_value *key)
+int counts_values_key(struct counts_values *l, const struct trace_value *v,
+		      struct counts_value *key)
 {
+	*key = (struct counts_value){.event = v->event,
+				     .field = v->field,
+				     .type = v->type,
+				     .kind = v->kind,
+				     .address = v->address,
+				     .number = v->number};
 	key->name = dict_add(&l->texts, v->name);
 	key->object = dict_add(&l->texts, v->object);
 	key->field_name = dict_add(&l->texts, v->field_name);
@@ -32,19 +39,13 @@ static int number_texts(struct counts_values *l, const struct trace_value *v,
 
 int counts_values_add(struct counts_values *l, const struct trace_value *v)
 {
-	struct counts_value key = {.event = v->event,
-				   .field = v->field,
-				   .type = v->type,
-				   .kind = v->kind,
-				   .address = v->address,
-				   .number = v->number};
-	struct counts_value *row;
+	struct counts_value key, *row;
 
 	if (!l->rows.item_bytes) {
 		dict_init(&l->rows, sizeof(key), DICT_KEY(struct counts_value, number), MAX_ROWS);
 		dict_init_texts(&l->texts, sizeof(const char *), MAX_TEXTS, MAX_TEXT_BYTES);
 	}
-	if (number_texts(l, v, &key))
+	if (counts_values_key(l, v, &key))
 		return -ENOMEM;
 	row = dict_get(&l->rows, &key);
 	if (!row && l->rows.nr == MAX_ROWS) {
@@ -105,6 +106,13 @@ static uint64_t range_of(const struct counts_value *v)
 	return (uint64_t)(64 - __builtin_clzll(v->number));
 }
 
+bool counts_value_has(const struct counts_value *row, const struct counts_value *key)
+{
+	if (row->kind == TRACE_VALUE_RANGE && key->kind == TRACE_VALUE_NUMBER)
+		return row->number == range_of(key);
+	return row->kind == key->kind && row->number == key->number && row->text == key->text;
+}
+
 void counts_value_range(const struct counts_value *v, int64_t *low, uint64_t *high)
 {
 	const int64_t n = (int64_t)v->number;
@@ -121,6 +129,72 @@ void counts_value_range(const struct counts_value *v, int64_t *low, uint64_t *hi
 		*low = (int64_t)(bits == 64 ? 1ULL << 63 : -((1ULL << bits) - 1));
 		*high = -(1ULL << (bits - 1));
 	}
+}
+
+bool counts_value_is_number(const struct counts_value *v)
+{
+	return v->kind == TRACE_VALUE_NUMBER || v->kind == TRACE_VALUE_RANGE;
+}
+
+void counts_value_ends(const struct counts_value *v, uint64_t *low, uint64_t *high)
+{
+	int64_t first;
+
+	*low = *high = v->number;
+	if (v->kind != TRACE_VALUE_RANGE)
+		return;
+	counts_value_range(v, &first, high);
+	*low = (uint64_t)first;
+}
+
+const char *counts_value_kind(const struct counts_value *v)
+{
+	static const char *const kinds[TRACE_VALUE_NR_KINDS] = {
+	    [TRACE_VALUE_NUMBER] = "number", [TRACE_VALUE_RANGE] = "range",
+	    [TRACE_VALUE_TEXT] = "text",     [TRACE_VALUE_LONG_TEXT] = "long_text",
+	    [TRACE_VALUE_NULL] = "null",     [TRACE_VALUE_UNREADABLE] = "unreadable",
+	    [TRACE_VALUE_OTHERS] = "others",
+	};
+
+	return kinds[v->kind];
+}
+
+const char *counts_value_type(const struct counts_value *v)
+{
+	static const char *const types[] = {
+	    [TRACE_VALUE_UNSIGNED] = "unsigned",
+	    [TRACE_VALUE_SIGNED] = "signed",
+	    [TRACE_VALUE_POINTER] = "pointer",
+	    [TRACE_VALUE_STRING] = "string",
+	};
+
+	return types[v->type];
+}
+
+static void put_number(const struct counts_value *v, uint64_t n, struct buf *b)
+{
+	if (v->type == TRACE_VALUE_POINTER)
+		buf_printf(b, "0x%" PRIx64, n);
+	else if (v->type == TRACE_VALUE_SIGNED)
+		buf_printf(b, "%" PRId64, (int64_t)n);
+	else
+		buf_printf(b, "%" PRIu64, n);
+}
+
+void counts_value_put(const struct counts_values *l, const struct counts_value *v, struct buf *b)
+{
+	uint64_t low, high;
+
+	if (v->kind == TRACE_VALUE_TEXT || v->kind == TRACE_VALUE_LONG_TEXT)
+		buf_adds(b, counts_value_text(l, v->text));
+	if (!counts_value_is_number(v))
+		return;
+	counts_value_ends(v, &low, &high);
+	put_number(v, low, b);
+	if (low == high)
+		return;
+	buf_adds(b, " to ");
+	put_number(v, high, b);
 }
 
 static int by_order(const void *a, const void *b)

@@ -64,7 +64,7 @@ def check_files(folder):
     assert [int(c.rows[0][0]) for c in counts] == store.arrow_rows(paths)
     assert all(int(c.rows[0][0]) > 0 or "/losses/" in p for c, p in zip(counts, paths))
     schema = described()
-    assert len(schema) == 17
+    assert len(schema) == 18
     for name in sorted({p.split("/")[-4] for p in paths}):
         got, = store.query(f"{folder}/s", f"SELECT * FROM read_parquet('{folder}/s/{name}/*/*/*.parquet',"
                            " hive_partitioning = false)")

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Arguments and results of functions, recorded by programs in the kernel: each value with the calls that had it, whichever
 register or place of the stack it was in. CPUPERF names the program; needs root and a kernel with uprobes."""
+import contextlib
 import json
 import os
+import sqlite3
 
 from kit import CPUPERF, need_programs, output, PRINT, run, run_checks, show
 from sampled import event, write_spec
+import store
 
 SOURCE = r"""
 #include <stddef.h>
@@ -16,8 +19,9 @@ OUT int handle(const char *path, size_t size) { for (size_t i = 0; i < size; i++
 OUT long many(int a, signed char b, short c, unsigned d, double x, void *p, long f, long g, signed char h)
 { sink += a + b + c + d + (long)x + f + g + h; return -a * 1000L; }
 OUT unsigned char deep(int n) { unsigned char r = n ? deep(n - 1) + 1 : 0; sink++; return r; }
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1) { for (int i = 0; i < 40; i++) handle(NULL, (i % 4 + 1) * (*argv[1] - '0')); return 0; }
 	static const char *const path[] = {"/etc/passwd", "/a \"b\"", "/var/lib/\x1b[2Jx"};
 	for (int i = 0; i < 60; i++) handle(path[i % 3], i % 3 * 1000);
 	handle(NULL, 7);
@@ -62,6 +66,53 @@ def check_values(folder):
     assert "\nhandle(path:str, size:u64)>int,handle,size,7,1," in show(folder, "--report=values", "--output-format=csv").replace('"', "")
     none = show(folder, "--report=values", "--function=other")
     assert "handle" not in none, none
+
+
+def check_exports(folder):
+    """The tables of SQLite and of the store, and --sort=iteration, have the values of each iteration."""
+    run(CPUPERF, "--event=function:handle(path:str, size:u64)>int", "--runs=2", "--output=s", "--", build(folder), cwd=folder)
+    own = [json.loads(line) for line in output(PRINT, "s", "--quiet", "--report=values", "--sort=iteration", "--top=0",
+                                               "--output-format=ndjson", cwd=folder).splitlines()]
+    names = "iteration", "argument", "kind", "type", "calls", "timed", "wall_ns", "max_ns"
+    own = sorted([[str(r[n]) for n in names] + [r["value"], r["sum"]] for r in own])
+    assert len(own) == 2 * 12 and {r[0] for r in own} == {"0", "1"}, own
+    columns = ", ".join(f"v.{n}" for n in names) + ", coalesce(v.value, ''), v.sum, v.low, v.high, v.function"
+    run(PRINT, "s", "--quiet", "--output-format=sqlite", "--output-file=x.db", cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = {"sqlite": db.execute(f"SELECT {columns} FROM function_values v JOIN events USING(event)").fetchall()}
+    if store.missing():
+        print(f"skip: the store: {store.missing()}")
+    else:
+        run(PRINT, "s", "--quiet", "--output-format=parquet", "--output-file=store", cwd=folder)
+        found["parquet"] = store.query(f"{folder}/store", f"SELECT {columns} FROM function_values v")[0].rows
+    for name, got in found.items():
+        assert sorted([*map(str, r[:9]), None if r[9] is None else int(r[9])] for r in got) == \
+            sorted([*r[:9], None if r[9] in (None, "") else int(r[9])] for r in own), (name, got, own)
+        for r in got:
+            assert r[12] == "handle" and (r[10] is None) == (r[2] in ("text", "null")), (name, r)
+            assert r[2] != "number" or int(r[8]) == r[10] == r[11], (name, r)
+
+
+def check_diff(folder):
+    """By the names of arguments, also of another build: means, and how many calls had a value."""
+    programs = {"a": build(folder), "b": f"{folder}/moved"}
+    run("cc", "-O1", "-fcf-protection=none", "-fno-toplevel-reorder", "-include", "/dev/stdin", "-o", programs["b"], f"{folder}/values.c",
+        input="void first(void) {}\n")
+    for side, number in ("a", "1"), ("b", "2"):
+        for i in range(2):
+            run(CPUPERF, "--event=function:handle(path:skip, size:u64)>int", f"--output={side}{i}", "--", programs[side], number, cwd=folder)
+    args = PRINT, "b0", "b1", "--diff=a0", "--diff=a1", "--quiet"
+    found = {r["event"]: r for r in map(json.loads, output(*args, "--output-format=ndjson", cwd=folder).splitlines())}
+    counts = {name: (round(r["was_count"], 1), round(r["is_count"], 1), r["certain"]) for name, r in found.items()}
+    for size, was, now in (1, 10, 0), (2, 10, 10), (3, 10, 0), (4, 10, 10), (6, 0, 10), (8, 0, 10):
+        assert counts[f"handle(size = {size}) calls"] == (was, now, was != now), (size, counts)
+    assert counts["handle(size) mean"] == (2.5, 5, True), counts
+    assert counts["handle(result = -1) calls"] == (40, 40, False) and "handle(result = -1) ns_per_call" in counts, counts
+    assert "handle(result) mean" not in counts and "handle(size = 1) ns_per_call" not in counts, counts
+    shown = output(*args, cwd=folder)
+    assert "\nValues of arguments and results: 2 sessions now, 2 before; " in shown and "handle(size = 6)" in shown, shown
+    single = output(PRINT, "b0", "--diff=a0", "--quiet", cwd=folder)
+    assert "a test needs two iterations per side" in " ".join(single.split()) and "handle(size = 6)" in single, single
 
 
 def check_places(folder):

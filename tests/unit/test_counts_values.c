@@ -3,6 +3,7 @@
  */
 #include "kit.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "counts/values.h"
 #include "trace/trace.h"
@@ -105,4 +106,55 @@ TEST(widest_ranges)
 	assert_true(low == INT64_MIN && high == 1ULL << 63);
 	counts_value_range(&hostile, &low, &high);
 	assert_true(low == 0 && high == 0);
+}
+
+/* By kind: as the reports and exports write it. */
+TEST(texts)
+{
+	static const struct {
+		uint32_t type, kind;
+		uint64_t number;
+		const char *text;
+	} of[] = {
+	    {TRACE_VALUE_UNSIGNED, TRACE_VALUE_NUMBER, UINT64_MAX, "18446744073709551615"},
+	    {TRACE_VALUE_SIGNED, TRACE_VALUE_NUMBER, (uint64_t)-7, "-7"},
+	    {TRACE_VALUE_POINTER, TRACE_VALUE_NUMBER, 0x1234, "0x1234"},
+	    {TRACE_VALUE_SIGNED, TRACE_VALUE_RANGE, (uint64_t)-2, "-3 to -2"},
+	    {TRACE_VALUE_UNSIGNED, TRACE_VALUE_RANGE, 10, "512 to 1023"},
+	    {TRACE_VALUE_UNSIGNED, TRACE_VALUE_RANGE, 1, "1"},
+	    {TRACE_VALUE_STRING, TRACE_VALUE_NULL, 0, ""},
+	    {TRACE_VALUE_STRING, TRACE_VALUE_OTHERS, 0, ""},
+	};
+	const struct counts_values none = {.nr_skipped = 0};
+	BUF_AUTO(b, 256);
+
+	for (size_t i = 0; i < NR(of); i++) {
+		const struct counts_value v = {
+		    .type = of[i].type, .kind = of[i].kind, .number = of[i].number};
+
+		buf_reset(&b);
+		counts_value_put(&none, &v, &b);
+		assert_string_equal(buf_str(&b), of[i].text);
+		assert_int_equal(counts_value_is_number(&v), of[i].kind <= TRACE_VALUE_RANGE);
+	}
+}
+
+/* A number belongs to the range that it lies in, and to no other one. */
+TEST(what_is_in_a_row)
+{
+	const struct counts_value range = {.type = TRACE_VALUE_UNSIGNED,
+					   .kind = TRACE_VALUE_RANGE,
+					   .number = 3},
+				  number = {.type = TRACE_VALUE_UNSIGNED, .number = 7},
+				  text = {.kind = TRACE_VALUE_TEXT, .text = 1};
+	struct counts_value key = number;
+
+	assert_true(counts_value_has(&range, &key) && counts_value_has(&number, &key));
+	assert_true(counts_value_has(&range, &range) && !counts_value_has(&number, &range));
+	key.number = 8;
+	assert_true(!counts_value_has(&range, &key) && !counts_value_has(&number, &key));
+	key = text;
+	assert_true(counts_value_has(&text, &key) && !counts_value_has(&number, &key));
+	key.text = 2;
+	assert_false(counts_value_has(&text, &key));
 }

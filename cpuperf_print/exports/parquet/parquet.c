@@ -34,7 +34,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_STACK_TEXT_BYTES = PARQUET_TEXT_BYTES, MAX_REGION_BYTES = 64 << 10 };
+enum { MAX_STACK_TEXT_BYTES = PARQUET_TEXT_BYTES, MAX_REGION_BYTES = 64 << 10, VALUE_BYTES = 4096 };
 
 struct addition {
 	struct job *j;
@@ -215,6 +215,50 @@ static int put_functions(struct addition *a, const struct profile_trace *trace)
 	return rc;
 }
 
+static struct parquet_cell real_of(const struct counts_value *v, uint64_t n)
+{
+	if (!counts_value_is_number(v))
+		return parquet_none();
+	return parquet_real(v->type == TRACE_VALUE_UNSIGNED ? (double)n : (double)(int64_t)n);
+}
+
+static void put_value(struct addition *a, uint32_t iteration, const struct counts_values *l,
+		      const struct counts_value *v)
+{
+	const bool is_text = v->kind == TRACE_VALUE_TEXT || v->kind == TRACE_VALUE_LONG_TEXT;
+	char name[ELF_MAX_NAME_BYTES];
+	BUF_AUTO(text, VALUE_BYTES);
+	uint64_t low, high;
+
+	counts_value_ends(v, &low, &high);
+	counts_value_put(l, v, &text);
+	elf_demangle(counts_value_text(l, v->name), name);
+	STORE_PUT(a->store, STORE_FUNCTION_VALUES, parquet_u64(iteration),
+		  parquet_text(a->opened->facts->events[v->event].label), parquet_text(name),
+		  parquet_text(counts_value_text(l, v->name)),
+		  parquet_text(counts_value_text(l, v->object)), parquet_u64(v->address),
+		  parquet_text(counts_value_text(l, v->field_name)),
+		  parquet_text(counts_value_kind(v)), parquet_text(counts_value_type(v)),
+		  is_text || counts_value_is_number(v) ? parquet_text(buf_str(&text))
+						       : parquet_none(),
+		  real_of(v, low), real_of(v, high), parquet_u64(v->calls), parquet_u64(v->timed),
+		  maybe(v->timed, v->wall_ns), maybe(v->timed, v->max_ns), real_of(v, v->sum));
+}
+
+static int put_values(struct addition *a, const struct profile_trace *trace)
+{
+	struct counts_values l = {.nr_skipped = 0};
+	struct counts_value *rows;
+	size_t nr;
+	int rc = export_add_values(&l, trace, &rows, &nr);
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		put_value(a, trace->head.iteration, &l, &rows[i]);
+	mem_free(rows);
+	counts_values_fini(&l);
+	return rc;
+}
+
 static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct addition *a = arg;
@@ -225,7 +269,7 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 	for (uint32_t i = 0; i < l.rows.nr && !a->error; i++)
 		put_latency(a, trace->head.iteration, dict_at(&l.rows, i));
 	latencies_fini(&l);
-	a->error = a->error ?: put_functions(a, trace);
+	a->error = a->error ?: put_functions(a, trace) ?: put_values(a, trace);
 	for (size_t i = 0; i < trace->nr_notes; i++)
 		STORE_PUT(a->store, STORE_NOTES, parquet_u64(trace->head.iteration),
 			  parquet_u64(trace->head.trace), parquet_text(trace->notes[i]));

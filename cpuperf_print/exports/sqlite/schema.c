@@ -30,6 +30,7 @@ const struct sqlite_schema sqlite_schemas[SQLITE_NR_TABLES] = {
     [SQLITE_BUCKETS] = {"latency_buckets", false},
     [SQLITE_FUNCTION_CALLS] = {"function_calls", true},
     [SQLITE_FUNCTION_CALL_BUCKETS] = {"function_call_buckets", false},
+    [SQLITE_FUNCTION_VALUES] = {"function_values", true},
     [SQLITE_HEAP_SIZES] = {"heap_sizes", true},
     [SQLITE_REGIONS] = {"regions", true},
     [SQLITE_REGION_CALLS] = {"region_calls", true},
@@ -118,6 +119,10 @@ const char sqlite_schema_tables[] =
     " host_id INTEGER REFERENCES hosts, FOREIGN KEY(host_id, iteration) REFERENCES iterations);"
     "CREATE TABLE function_call_buckets(function_call INTEGER REFERENCES function_calls,"
     " low_ns INTEGER, high_ns INTEGER, count INTEGER);"
+    "CREATE TABLE function_values(iteration INTEGER, event INTEGER REFERENCES events,"
+    " function TEXT, symbol TEXT, object TEXT, address, argument TEXT, kind TEXT, type TEXT,"
+    " value TEXT, low, high, calls INTEGER, timed INTEGER, wall_ns INTEGER, max_ns INTEGER, sum,"
+    " host_id INTEGER REFERENCES hosts, FOREIGN KEY(host_id, iteration) REFERENCES iterations);"
     "CREATE TABLE heap_sizes(iteration INTEGER, from_bytes INTEGER,"
     " to_bytes INTEGER, calls INTEGER, bytes INTEGER, live_calls INTEGER, live_bytes INTEGER,"
     " host_id INTEGER REFERENCES hosts, PRIMARY KEY(host_id, iteration, from_bytes),"

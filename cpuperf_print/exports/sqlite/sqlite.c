@@ -40,7 +40,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NUMBERED = 16 << 20 };
+enum { MAX_NUMBERED = 16 << 20, VALUE_BYTES = 4096 };
 
 /* A numbered key: a thing of an event, or a task with a name. */
 struct numbered {
@@ -420,6 +420,52 @@ static int put_function_calls(struct database *d, const struct profile_trace *tr
 	return rc;
 }
 
+static struct sqlite_cell end_of(const struct counts_value *v, uint64_t n)
+{
+	if (!counts_value_is_number(v))
+		return sqlite_none();
+	return v->type == TRACE_VALUE_SIGNED ? sqlite_i64((int64_t)n) : sqlite_u64(n);
+}
+
+static void put_value(struct database *d, uint32_t iteration, const struct counts_values *l,
+		      const struct counts_value *v)
+{
+	const bool is_text = v->kind == TRACE_VALUE_TEXT || v->kind == TRACE_VALUE_LONG_TEXT;
+	const bool is_number = counts_value_is_number(v);
+	char name[ELF_MAX_NAME_BYTES];
+	BUF_AUTO(text, VALUE_BYTES);
+	uint64_t low, high;
+
+	counts_value_ends(v, &low, &high);
+	counts_value_put(l, v, &text);
+	elf_demangle(counts_value_text(l, v->name), name);
+	SQLITE_PUT(d->file, SQLITE_FUNCTION_VALUES, sqlite_u64(iteration), sqlite_u64(v->event),
+		   sqlite_text(name), sqlite_text(counts_value_text(l, v->name)),
+		   sqlite_text(counts_value_text(l, v->object)), sqlite_u64(v->address),
+		   sqlite_text(counts_value_text(l, v->field_name)),
+		   sqlite_text(counts_value_kind(v)), sqlite_text(counts_value_type(v)),
+		   is_text || is_number ? sqlite_text(buf_str(&text)) : sqlite_none(),
+		   end_of(v, low), end_of(v, high), sqlite_u64(v->calls), sqlite_u64(v->timed),
+		   sqlite_maybe(v->timed, v->wall_ns), sqlite_maybe(v->timed, v->max_ns),
+		   !is_number                        ? sqlite_none()
+		   : v->type == TRACE_VALUE_UNSIGNED ? sqlite_u64(v->sum)
+						     : sqlite_i64((int64_t)v->sum));
+}
+
+static int put_values(struct database *d, const struct profile_trace *trace)
+{
+	struct counts_values l = {.nr_skipped = 0};
+	struct counts_value *rows;
+	size_t nr;
+	int rc = export_add_values(&l, trace, &rows, &nr);
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		put_value(d, trace->head.iteration, &l, &rows[i]);
+	mem_free(rows);
+	counts_values_fini(&l);
+	return rc;
+}
+
 static void put_heap_sizes(struct database *d, const struct profile_trace *trace)
 {
 	struct sizes_sums s = {.of = {{0}}};
@@ -443,7 +489,10 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 	struct database *d = arg;
 
 	profile_about_add(&d->about, trace);
-	d->error = d->error ?: put_latencies(d, trace) ?: put_function_calls(d, trace);
+	d->error = d->error
+		       ?: put_latencies(d, trace)
+		       ?: put_function_calls(d, trace)
+		       ?: put_values(d, trace);
 	put_heap_sizes(d, trace);
 	if (trace->window && trace->head.trace == 0)
 		put_window(d, trace);
