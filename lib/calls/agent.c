@@ -29,12 +29,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is disabled is counted by the programs all the same, and subtracted: at is what is shown
+ * since it was disabled, off what was counted while it was. */
+struct paused_count {
+	bool is_off;
+	uint64_t at, off;
+};
+struct paused_function {
+	bool is_off;
+	struct hooks_sums at, off;
+	uint64_t *at_bucket, *off_bucket; /* owned, at_bucket with both; NULL: no call had ended */
+};
+
 struct agent_way {
 	const struct plan *plan;
 	struct calls_list *list;
 	struct hooks *hooks;                  /* owned */
 	const struct functions_place **place; /* owned; of the hooks */
 	uint32_t *number; /* owned; the hooks' number of a function; HOOKLESS: it has none */
+	struct paused_count events[CALLS_MAX_EVENTS];
+	struct paused_function *paused; /* owned; per function */
+	int error;                      /* of enabling */
 	struct hooks_limits said;
 	bool has_said, is_patched; /* is_patched: all that is measured is */
 };
@@ -119,6 +134,9 @@ static void close_way(void *way)
 	struct agent_way *a = way;
 
 	hooks_close(a->hooks);
+	for (size_t i = 0; a->paused && i < a->list->nr; i++)
+		mem_free(a->paused[i].at_bucket);
+	mem_free(a->paused);
 	mem_free(a->place);
 	mem_free(a->number);
 	mem_free(a);
@@ -136,7 +154,8 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 {
 	a->place = mem_calloc(a->list->nr + 1, sizeof(*a->place));
 	a->number = mem_calloc(a->list->nr + 1, sizeof(*a->number));
-	if (!a->place || !a->number)
+	a->paused = mem_calloc(a->list->nr + 1, sizeof(*a->paused));
+	if (!a->place || !a->number || !a->paused)
 		return -ENOMEM;
 	a->is_patched = HAS_PATCHES;
 	for (size_t i = 0; i < a->list->nr; i++) {
@@ -172,9 +191,6 @@ static const char *why_not(const struct plan *plan, const struct calls_list *lis
 		return "arguments and results are recorded by the kernel alone: omit the "
 		       "signature, or "
 		       "use --function-way=kernel";
-	if (plan->has_control)
-		return "--control cannot disable what counts in functions: use "
-		       "--windows, --delay or --function-way=kernel";
 	return plan->compiled_refused;
 }
 
@@ -232,13 +248,54 @@ static const char *socket_of(const void *way)
 
 /* --- numbers */
 
+/* Also what was counted while it was disabled. */
+static void read_all(const struct agent_way *a, size_t function, struct hooks_sums *out)
+{
+	*out = (struct hooks_sums){.calls = 0};
+	if (a->number[function] != HOOKLESS)
+		hooks_sums(a->hooks, a->number[function], out);
+}
+
+static const uint64_t *buckets_of(const struct agent_way *a, size_t function)
+{
+	return a->number[function] == HOOKLESS ? NULL
+					       : hooks_buckets(a->hooks, a->number[function]);
+}
+
+/* A program may write less than it had. */
+static uint64_t beyond(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+/* *to becomes a - b, but for the longest call. */
+static void subtract(const struct hooks_sums *a, const struct hooks_sums *b, struct hooks_sums *to)
+{
+	*to = (struct hooks_sums){.calls = beyond(a->calls, b->calls),
+				  .ended = beyond(a->ended, b->ended),
+				  .wall_ns = beyond(a->wall_ns, b->wall_ns),
+				  .self_ns = beyond(a->self_ns, b->self_ns),
+				  .cost_ns = beyond(a->cost_ns, b->cost_ns),
+				  .max_ns = a->max_ns};
+}
+
+static void read_shown(const struct agent_way *a, size_t function, struct hooks_sums *out)
+{
+	const struct paused_function *p = &a->paused[function];
+	struct hooks_sums all;
+
+	read_all(a, function, &all);
+	if (p->is_off)
+		*out = p->at;
+	else
+		subtract(&all, &p->off, out);
+}
+
 static void read_sums(const void *way, size_t function, struct calls_sums *out)
 {
-	const struct agent_way *a = way;
-	struct hooks_sums s = {.calls = 0};
+	struct hooks_sums s;
 
-	if (a->number[function] != HOOKLESS)
-		hooks_sums(a->hooks, a->number[function], &s);
+	read_shown(way, function, &s);
 	*out = (struct calls_sums){.calls = s.calls,
 				   .wall_ns = s.wall_ns,
 				   .self_ns = s.self_ns,
@@ -250,8 +307,9 @@ static void read_sums(const void *way, size_t function, struct calls_sums *out)
 static int refresh(void *way)
 {
 	struct agent_way *a = way;
-	int rc = hooks_read(a->hooks);
+	int rc = hooks_read(a->hooks) ?: a->error;
 
+	a->error = 0;
 	for (size_t i = 0; i < a->list->nr && rc == 0; i++) {
 		struct calls_function *f = &a->list->function[i];
 		struct hooks_sums s;
@@ -265,23 +323,97 @@ static int refresh(void *way)
 	return rc;
 }
 
+/* Also what was counted while it was disabled. */
+static uint64_t count_all(const struct agent_way *a, size_t event)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < a->list->nr; i++) {
+		struct hooks_sums s;
+
+		if (!(a->list->function[i].events >> event & 1))
+			continue;
+		read_all(a, i, &s);
+		sum += s.calls;
+	}
+	return sum;
+}
+
 /* On which CPU it was does not matter. */
 static uint64_t count(const void *way, size_t event, uint32_t cpu, uint64_t *lost)
 {
 	const struct agent_way *a = way;
-	uint64_t sum = 0;
+	const struct paused_count *p = &a->events[event];
 
 	(void)cpu;
 	*lost = 0;
-	for (size_t i = 0; i < a->list->nr; i++) {
-		struct calls_sums s;
+	return p->is_off ? p->at : beyond(count_all(a, event), p->off);
+}
 
-		if (!(a->list->function[i].events >> event & 1))
-			continue;
-		read_sums(a, i, &s);
-		sum += s.calls;
+/* --- --control */
+
+static void switch_count(struct paused_count *p, uint64_t all, bool is_off)
+{
+	if (is_off)
+		p->at = beyond(all, p->off);
+	else
+		p->off = beyond(all, p->at);
+	p->is_off = is_off;
+}
+
+static int switch_buckets(struct paused_function *p, const uint64_t *all, bool is_off)
+{
+	if (!all)
+		return 0;
+	if (!p->at_bucket) {
+		p->at_bucket = mem_calloc(2 * (size_t)HOOKS_BUCKETS, sizeof(*p->at_bucket));
+		if (!p->at_bucket)
+			return -ENOMEM;
+		p->off_bucket = p->at_bucket + HOOKS_BUCKETS;
 	}
-	return sum;
+	for (size_t i = 0; i < HOOKS_BUCKETS; i++)
+		if (is_off)
+			p->at_bucket[i] = beyond(all[i], p->off_bucket[i]);
+		else
+			p->off_bucket[i] = beyond(all[i], p->at_bucket[i]);
+	return 0;
+}
+
+/* It is disabled if all its events are. */
+static int switch_function(struct agent_way *a, size_t function)
+{
+	struct paused_function *p = &a->paused[function];
+	struct hooks_sums all;
+	bool is_off = true;
+
+	for (size_t i = 0; i < a->list->nr_events; i++)
+		if (a->list->function[function].events >> i & 1)
+			is_off &= a->events[i].is_off;
+	if (is_off == p->is_off)
+		return 0;
+	read_all(a, function, &all);
+	if (is_off)
+		subtract(&all, &p->off, &p->at);
+	else
+		subtract(&all, &p->at, &p->off);
+	p->is_off = is_off;
+	return switch_buckets(p, buckets_of(a, function), is_off);
+}
+
+/* What was called until now belongs to what is shown, or does not. */
+static void enable(void *way, size_t event, bool is_enabled)
+{
+	struct agent_way *a = way;
+	int rc;
+
+	if (a->events[event].is_off != is_enabled)
+		return;
+	rc = hooks_read(a->hooks);
+	switch_count(&a->events[event], count_all(a, event), !is_enabled);
+	for (size_t i = 0; i < a->list->nr; i++)
+		if (a->list->function[i].events >> event & 1)
+			rc = rc ?: switch_function(a, i);
+	a->error = a->error ?: rc;
 }
 
 static uint64_t calls(const void *way, size_t function)
@@ -295,11 +427,16 @@ static uint64_t calls(const void *way, size_t function)
 static uint64_t bucket(const void *way, size_t function, uint32_t i, uint64_t before)
 {
 	const struct agent_way *a = way;
-	const uint64_t *now =
-	    a->number[function] == HOOKLESS ? NULL : hooks_buckets(a->hooks, a->number[function]);
+	const struct paused_function *p = &a->paused[function];
+	const uint64_t *all = buckets_of(a, function);
+	uint64_t now = all ? all[i] : 0;
 
+	if (p->at_bucket)
+		now = p->is_off ? p->at_bucket[i] : beyond(now, p->off_bucket[i]);
+	else if (p->is_off)
+		now = 0;
 	/* a program that writes less than it has had is wrong alone */
-	return now && now[i] > before ? now[i] : before;
+	return now > before ? now : before;
 }
 
 static uint32_t bits(const void *way)
@@ -479,6 +616,7 @@ const struct calls_way calls_agent_way = {
     .number = TRACE_FUNCTION_COMPILED,
     .open = open_way,
     .close = close_way,
+    .enable = enable,
     .refresh = refresh,
     .count = count,
     .calls = calls,

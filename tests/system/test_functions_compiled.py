@@ -3,10 +3,13 @@
 who may load no programs into the kernel; counts are exact, and the program does what it does without. What cannot be
 measured so is said, with what to type. HOOKS names the agent; hooks_calls.c has the functions.
 """
+import contextlib
 import csv
 import io
 import os
 import shutil
+import sqlite3
+import subprocess
 import tempfile
 
 from kit import CPUPERF, own_uid, PRINT, programs_missing, run, run_checks
@@ -36,6 +39,21 @@ OUT void parse_line(int x) { parse_word(x); parse_word(x); sink++; }
 OUT __attribute__((no_instrument_function)) void parse_file(int x) { sink += x; }
 OUT int parse_tree(int n) { sink++; return n ? parse_tree(n - 1) + 1 : 0; }
 int main(void) { for (int i = 0; i < 100000; i++) parse_line(i); parse_file(1); return parse_tree(2) == 2 ? 4 : 1; }
+"""
+
+# Of each line so many calls, and twice as many of what they call; then it writes the line.
+STEPS = """
+#include <stdio.h>
+#define OUT __attribute__((noinline))
+volatile int sink;
+OUT void inner(int x) { sink += x; }
+OUT void step(int x) { inner(x); inner(x); sink++; }
+int main(void)
+{
+	int n;
+	while (scanf("%d", &n) == 1) { for (int i = 0; i < n; i++) step(i); printf("%d\\n", n); fflush(stdout); }
+	return 7;
+}
 """
 
 
@@ -206,10 +224,40 @@ def check_refusals(folder):
     if X86:
         text = refused(folder, "parse_word", build(MANY, "-static -fpatchable-function-entry=5", "fixed"), code=4)
         assert "link the program dynamically" in text, text
-    ours, theirs = os.pipe()
-    text = refused(folder, "parse_word", build(MANY, TIMED, "many"), code=None, options=[f"--control=fd:{ours}"], pass_fds=[ours])
-    os.close(theirs)
-    assert "--control cannot disable what counts in functions" in text, text
+
+
+def check_control(folder):
+    """Calls while the event is disabled are not counted, in sums and in times: of one event, and of all; patched, too."""
+    for way in [TIMED, "-O1"] if X86 else [TIMED]:
+        at = f"{folder}/{way}"
+        os.mkdir(at)
+        for path in ("ctl", "ack"):
+            os.mkfifo(f"{at}/{path}")
+        ctl, ack = (os.open(f"{at}/{path}", os.O_RDWR) for path in ("ctl", "ack"))
+        with subprocess.Popen([everybodys(), "-o", "s", "--function-way=program", "--control=fifo:ctl,ack", "--delay=-1",
+                               "-e", "function:step", "-e", "function:inner", "-e", "function:[i]nner", "--", build(STEPS, way, "steps")], cwd=at,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+            for request, number in ((b"ping", 5), (b"enable", 100), (b"disable", 3000), (b"enable", 20), (b"disable function:step", 7),
+                                    (b"enable function:step", 4), (b"disable function:[i]nner", 2), (b"enable", 3), (b"disable", 1), (b"enable", 6)):
+                os.write(ctl, request + b"\n")
+                assert os.read(ack, 5) == b"ack\n\0"
+                print(number, file=p.stdin, flush=True)
+                assert p.stdout.readline() == f"{number}\n"
+        assert p.returncode == 7, p.returncode
+        os.close(ctl)
+        os.close(ack)
+        text = run(PRINT, "--quiet", "--report=functions", "--output-format=csv", "s", cwd=at).stdout
+        found = {r["function"]: r for r in csv.DictReader(io.StringIO(text))}
+        # of a function with two events all calls but those while both were disabled
+        assert {n: int(r["calls"]) for n, r in found.items()} == {"step": 135, "inner": 2 * 142}, (way, found)
+        assert sorted(counted(at)) == [135, 2 * 140, 2 * 142], (way, counted(at))
+        for row in found.values() if way == TIMED else ():
+            assert row["timed"] == row["calls"] and int(row["self_ns"]) <= int(row["wall_ns"]), row
+        if way == TIMED:  # what calls took while they were disabled is in no sum
+            run(PRINT, "--quiet", "s", "--output-format=sqlite", "--output-file=x.db", cwd=at)
+            with contextlib.closing(sqlite3.connect(f"{at}/x.db")) as db:
+                assert db.execute("SELECT sum(count) FROM function_call_buckets GROUP BY function_call ORDER BY 1").fetchall() == \
+                    [(135,), (284,), (284,)]
 
 
 def check_a_way_that_is_chosen(folder):
