@@ -50,6 +50,9 @@ struct agent_way {
 	struct paused_count events[CALLS_MAX_EVENTS];
 	struct paused_function *paused; /* owned; per function */
 	int error;                      /* of enabling */
+	uint64_t *calls;                /* owned; of the hooks' numbers, as last looked at */
+	size_t nr;                      /* of these */
+	bool has_times;
 	struct hooks_limits said;
 	bool has_said, is_patched; /* is_patched: all that is measured is */
 };
@@ -137,6 +140,7 @@ static void close_way(void *way)
 	for (size_t i = 0; a->paused && i < a->list->nr; i++)
 		mem_free(a->paused[i].at_bucket);
 	mem_free(a->paused);
+	mem_free(a->calls);
 	mem_free(a->place);
 	mem_free(a->number);
 	mem_free(a);
@@ -169,14 +173,18 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 		config->has_times |= f->is_timed;
 		a->number[i] = HOOKLESS;
 		a->is_patched &= f->way != 0;
+		f->is_kept |= f->way != 0; /* the code that counts stays */
 		if (f->way && !HAS_PATCHES)
 			continue;
 		a->number[i] = (uint32_t)config->nr;
 		a->place[config->nr++] = f->place;
 	}
+	a->nr = config->nr;
+	a->has_times = config->has_times;
+	a->calls = mem_calloc(a->nr + 1, sizeof(*a->calls));
 	config->place = a->place;
 	config->patches = HAS_PATCHES;
-	return 0;
+	return a->calls ? 0 : -ENOMEM;
 }
 
 static const char *why_not(const struct plan *plan, const struct calls_list *list)
@@ -303,13 +311,27 @@ static void read_sums(const void *way, size_t function, struct calls_sums *out)
 				   .max_ns = s.max_ns};
 }
 
+/* What the programs have tried is a call of the kind that they measure most of. */
+static void set_prices(struct agent_way *a, double cost_ns)
+{
+	for (size_t i = 0; i < a->list->nr && cost_ns > 0; i++) {
+		struct calls_function *f = &a->list->function[i];
+
+		if (!f->way && f->is_timed == a->has_times)
+			f->cost_ns = cost_ns < 1 ? 1 : (uint32_t)(cost_ns + 0.5);
+	}
+}
+
 /* What lies in the time of a call is tried by each process, on its machine. */
 static int refresh(void *way)
 {
 	struct agent_way *a = way;
 	int rc = hooks_read(a->hooks) ?: a->error;
+	struct hooks_limits l;
 
 	a->error = 0;
+	hooks_limits(a->hooks, &l);
+	set_prices(a, l.cost_ns);
 	for (size_t i = 0; i < a->list->nr && rc == 0; i++) {
 		struct calls_function *f = &a->list->function[i];
 		struct hooks_sums s;
@@ -416,12 +438,39 @@ static void enable(void *way, size_t event, bool is_enabled)
 	a->error = a->error ?: rc;
 }
 
+/* --- what it costs */
+
+static int look(void *way)
+{
+	struct agent_way *a = way;
+	double cost_ns;
+	int rc = hooks_look(a->hooks, a->calls, &cost_ns);
+
+	if (rc == 0)
+		set_prices(a, cost_ns);
+	return rc;
+}
+
 static uint64_t calls(const void *way, size_t function)
 {
-	struct calls_sums s;
+	const struct agent_way *a = way;
 
-	read_sums(way, function, &s);
-	return s.calls;
+	return a->number[function] == HOOKLESS ? 0 : a->calls[a->number[function]];
+}
+
+static int leave_out(void *way, const bool *is_out)
+{
+	struct agent_way *a = way;
+	bool *of_hooks = mem_calloc(a->nr + 1, sizeof(*of_hooks));
+
+	if (!of_hooks)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->list->nr; i++)
+		if (a->number[i] != HOOKLESS)
+			of_hooks[a->number[i]] = is_out[i];
+	hooks_leave_out(a->hooks, of_hooks);
+	mem_free(of_hooks);
+	return 0;
 }
 
 static uint64_t bucket(const void *way, size_t function, uint32_t i, uint64_t before)
@@ -617,6 +666,8 @@ const struct calls_way calls_agent_way = {
     .open = open_way,
     .close = close_way,
     .enable = enable,
+    .leave_out = leave_out,
+    .look = look,
     .refresh = refresh,
     .count = count,
     .calls = calls,

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
-enum { LOOK_NS = 1000000000 };
+/* Looking takes at most a fiftieth of the time. */
+enum { LOOK_NS = 100000000, WINDOW_NS = 1000000000, LOOK_COST = 50 };
 
 struct calls_watch {
 	struct calls_watch_config config;
@@ -16,7 +18,7 @@ struct calls_watch {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool ends;
-	uint64_t *before;  /* owned; calls of each function at the last look */
+	uint64_t *before;  /* owned; calls of each function when the window began */
 	uint64_t *cost_ns; /* owned; of those since */
 	bool *is_out;      /* owned */
 };
@@ -54,13 +56,14 @@ size_t calls_watch_choose(const struct calls_list *list, const uint64_t *cost_ns
 	return nr;
 }
 
-static uint64_t calls_since(struct calls_watch *w, size_t function)
+static void begin_window(struct calls_watch *w)
 {
 	const struct calls_watch_config *c = &w->config;
-	uint64_t now = c->way->calls(c->opened, function), before = w->before[function];
 
-	w->before[function] = now;
-	return now - before;
+	if (c->way->look)
+		(void)c->way->look(c->opened);
+	for (size_t i = 0; i < c->list->nr; i++)
+		w->before[i] = c->way->calls(c->opened, i);
 }
 
 static void tell(struct calls_watch *w, const bool *was_out, uint64_t time_ns)
@@ -77,43 +80,59 @@ static void tell(struct calls_watch *w, const bool *was_out, uint64_t time_ns)
 	}
 }
 
-static void look(struct calls_watch *w, uint64_t time_ns)
+/* Whether functions are left out. What was spent is compared with what a whole window may cost: a
+ * burst of calls is none. */
+static bool look(struct calls_watch *w, uint64_t time_ns)
 {
 	const struct calls_watch_config *c = &w->config;
 	MEM_AUTO bool *was_out = mem_calloc(c->list->nr, sizeof(*was_out));
 
+	if (!was_out || (c->way->look && c->way->look(c->opened)))
+		return false;
 	for (size_t i = 0; i < c->list->nr; i++) {
-		w->cost_ns[i] = calls_since(w, i) * c->list->function[i].cost_ns;
-		if (was_out)
-			was_out[i] = w->is_out[i];
+		w->cost_ns[i] =
+		    (c->way->calls(c->opened, i) - w->before[i]) * c->list->function[i].cost_ns;
+		was_out[i] = w->is_out[i];
 	}
-	if (!was_out || !calls_watch_choose(c->list, w->cost_ns, time_ns, c->limit, w->is_out))
-		return;
+	if (!calls_watch_choose(c->list, w->cost_ns, time_ns < WINDOW_NS ? WINDOW_NS : time_ns,
+				c->limit, w->is_out))
+		return false;
 	if (c->way->leave_out(c->opened, w->is_out) == 0)
 		tell(w, was_out, time_ns);
 	else
-		for (size_t i = 0; i < c->list->nr; i++)
-			w->is_out[i] = was_out[i];
+		memcpy(w->is_out, was_out, c->list->nr * sizeof(*was_out));
+	return true;
+}
+
+/* When to look next: what looking costs is part of the cost. */
+static uint64_t next_look(uint64_t begin_ns, uint64_t end_ns)
+{
+	const uint64_t pause_ns = LOOK_COST * (end_ns - begin_ns);
+
+	return end_ns + (pause_ns < LOOK_NS     ? LOOK_NS
+			 : pause_ns < WINDOW_NS ? pause_ns
+						: WINDOW_NS);
 }
 
 static void *watch(void *arg)
 {
 	struct calls_watch *w = arg;
-	uint64_t last = clock_monotonic_ns();
+	uint64_t window = clock_monotonic_ns(), due = window + LOOK_NS;
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->ends) {
 		uint64_t now = clock_monotonic_ns();
 
-		if (now - last < LOOK_NS) {
-			thread_cond_wait(&w->cond, &w->lock, last + LOOK_NS);
+		if (now < due) {
+			thread_cond_wait(&w->cond, &w->lock, due);
 			continue;
 		}
 		pthread_mutex_unlock(&w->lock);
-		look(w, now - last);
-		last = clock_monotonic_ns();
-		for (size_t i = 0; i < w->config.list->nr; i++)
-			(void)calls_since(w, i); /* setting breakpoints takes a while */
+		if (look(w, now - window) || now - window >= WINDOW_NS) {
+			begin_window(w); /* setting breakpoints takes a while */
+			window = clock_monotonic_ns();
+		}
+		due = next_look(now, clock_monotonic_ns());
 		pthread_mutex_lock(&w->lock);
 	}
 	pthread_mutex_unlock(&w->lock);

@@ -1,7 +1,8 @@
 /*
- * Whether measuring calls costs more than it may, looked at once a second by a thread: then the
- * dearest functions are measured no longer, by name, until the others cost less. What it may cost
- * is the spec's max_own_cpu, else 5 % of a CPU; functions of an event with the flag unsafe stay.
+ * Whether measuring calls costs more than it may in a second, looked at ten times by a thread: then
+ * the dearest functions are measured no longer, by name, until the others cost less. What it may
+ * cost is the spec's max_own_cpu, else 5 % of a CPU; functions of an event with the flag unsafe
+ * stay.
  *
  * Why afterwards: how often a function is called is not known before it was counted. Private to
  * calls/.

@@ -32,8 +32,10 @@ struct calls_function {
 	size_t signed_by;                            /* the event that asks for it */
 	uint32_t way;                                /* set by the way; 0: the way's number */
 	bool is_timed;                               /* set by the way: its calls have times */
-	/* Set by the way: what a call costs, and how much of that lies in its wall time. */
-	uint32_t cost_ns, inside_ns;
+	/* Set by the way: what a call costs, which may be known later, and how much of that lies in
+	 * its wall time. */
+	_Atomic uint32_t cost_ns;
+	uint32_t inside_ns;
 };
 
 struct calls_list {
@@ -79,11 +81,15 @@ struct calls_way {
 	void (*enable)(void *way, size_t event, bool is_enabled);
 	/* As hits_leave_out. NULL: all are measured until the end. */
 	int (*leave_out)(void *way, const bool *is_out);
+	/* Before calls is asked for, in the thread that leaves out: reads them, and what a call
+	 * costs. NULL: both are known at any time. 0 or -ENOMEM. */
+	int (*look)(void *way);
 	/* Reads what is counted until now; NULL: what follows does so by itself. 0 or -ENOMEM. */
 	int (*refresh)(void *way);
+	/* In the thread that leaves out, also what is disabled: */
+	uint64_t (*calls)(const void *way, size_t function);
 	/* From any thread, but for a way that refreshes: */
 	uint64_t (*count)(const void *way, size_t event, uint32_t cpu, uint64_t *lost);
-	uint64_t (*calls)(const void *way, size_t function);
 	void (*read)(const void *way, size_t function, struct calls_sums *out);
 	/* Calls of a bucket, which was before at the last call: never less. From one boundary to
 	 * the next it may grow by 2^32 - 1 in the kernel. */

@@ -86,6 +86,7 @@ struct hooks {
 	size_t nr, room;
 	size_t nr_numbers; /* of all of them */
 	size_t look_at;    /* so many processes: those that have ended are looked for */
+	double price_ns;   /* of a call; the most of them */
 	uint32_t nr_connected, nr_refused, nr_late, nr_failed;
 	int failed_error;
 };
@@ -492,12 +493,26 @@ static bool may_connect(void *arg, uint32_t pid)
 	return h->config.may_connect && h->config.may_connect(h->config.arg, pid);
 }
 
+/* Under the lock. */
+static double see_price(struct hooks *h)
+{
+	for (size_t i = 0; i < h->nr; i++) {
+		double ns = wire_functions_price(h->processes[i].memory);
+
+		h->price_ns = ns > h->price_ns ? ns : h->price_ns;
+	}
+	return h->price_ns;
+}
+
 int hooks_read(struct hooks *h)
 {
+	double price_ns;
 	int rc;
 
 	pthread_mutex_lock(&h->lock);
+	price_ns = see_price(h); /* those that have ended are forgotten in the reading */
 	rc = read_all(h);
+	h->all.cost_ns = price_ns;
 	h->all.processes = h->nr_connected;
 	h->all.refused = h->nr_refused;
 	h->all.late = h->nr_late;
@@ -507,22 +522,66 @@ int hooks_read(struct hooks *h)
 	return rc;
 }
 
+static int look_at(struct hooks *h, struct process *p, uint64_t *calls)
+{
+	int rc;
+
+	wire_functions_look(p->memory, h->pages);
+	rc = grow(h, p);
+	for (uint32_t i = 1; i < p->nr && rc == 0; i++) {
+		struct wire_functions_sum sum = {0};
+
+		if (p->place[i] == NOWHERE)
+			continue;
+		wire_functions_add(p->memory, i, &sum, NULL);
+		sum_add(&calls[p->place[i]], sum.calls);
+	}
+	(void)wire_functions_rest(p->memory);
+	return rc;
+}
+
+int hooks_look(struct hooks *h, uint64_t *calls, double *cost_ns)
+{
+	int rc;
+
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < h->config.nr; i++)
+		calls[i] = h->functions[i].ended.sum.calls;
+	rc = ARRAY_RUN(i, h->nr, look_at(h, &h->processes[i], calls));
+	*cost_ns = see_price(h);
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+/* Others make buckets, and nobody frees them before the end. */
+static const uint64_t *find_buckets(const struct hooks *h, size_t place)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&h->lock;
+	const uint64_t *bucket;
+
+	pthread_mutex_lock(lock);
+	bucket = h->functions[place].all.bucket;
+	pthread_mutex_unlock(lock);
+	return bucket;
+}
+
 void hooks_sums(const struct hooks *h, size_t place, struct hooks_sums *out)
 {
 	const struct part *p = &h->functions[place].all;
+	const uint64_t *bucket = find_buckets(h, place);
 
 	*out = (struct hooks_sums){.calls = p->sum.calls,
 				   .wall_ns = p->sum.wall_ns,
 				   .self_ns = p->sum.self_ns,
 				   .max_ns = p->sum.max_ns,
 				   .cost_ns = p->sum.cost_ns};
-	for (size_t i = 0; p->bucket && i < HOOKS_BUCKETS; i++)
-		sum_add(&out->ended, p->bucket[i]);
+	for (size_t i = 0; bucket && i < HOOKS_BUCKETS; i++)
+		sum_add(&out->ended, bucket[i]);
 }
 
 const uint64_t *hooks_buckets(const struct hooks *h, size_t place)
 {
-	return h->functions[place].all.bucket;
+	return find_buckets(h, place);
 }
 
 void hooks_limits(const struct hooks *h, struct hooks_limits *out)

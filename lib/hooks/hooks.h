@@ -6,8 +6,8 @@
  * by what the program has mapped, and the places that are measured. Sums only grow, over all
  * processes of the session, also those that have ended: a boundary takes the difference.
  *
- * Threads: one at a time uses it, but for hooks_leave_out; connections come in the thread of its
- * wire.
+ * Threads: one at a time uses it, but for hooks_leave_out and hooks_look; connections come in the
+ * thread of its wire.
  */
 #ifndef HOOKS_HOOKS_H
 #define HOOKS_HOOKS_H
@@ -66,6 +66,10 @@ void hooks_sums(const struct hooks *h, size_t place, struct hooks_sums *out);
 /* HOOKS_BUCKETS of them, borrowed until the next reading; NULL: no call has ended. */
 const uint64_t *hooks_buckets(const struct hooks *h, size_t place);
 
+/* Without a reading: the calls of each place until now, into as many numbers, and what one costs,
+ * in ns, as the programs have tried it; 0: none has. 0 or -ENOMEM. Any thread. */
+int hooks_look(struct hooks *h, uint64_t *calls, double *cost_ns);
+
 /* What limits the numbers; cumulative. */
 struct hooks_limits {
 	uint32_t processes, refused; /* that have connected, and that found no room */
@@ -80,6 +84,7 @@ struct hooks_limits {
 	int unplaced_error;          /* why not, of one of them: as errno; 0: not known */
 	uint32_t large;              /* processes that said more than is read of them */
 	uint64_t nameless; /* calls of what is no place: of others, or of no known mapping */
+	double cost_ns;    /* of a call, the most that a program has tried; 0: none has */
 };
 void hooks_limits(const struct hooks *h, struct hooks_limits *out);
 

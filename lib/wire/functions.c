@@ -378,6 +378,14 @@ static uint64_t cost_of(const struct wire_functions *f, uint64_t ended, uint64_t
 	return to_ns(f, time > UINT64_MAX ? UINT64_MAX : (uint64_t)time);
 }
 
+double wire_functions_price(const struct wire_functions *f)
+{
+	enum { MOST_NS = 100000 };
+	const double ns = (double)to_ns(f, READ(f->header->outer)) / 16;
+
+	return ns < MOST_NS ? ns : MOST_NS;
+}
+
 void wire_functions_add(const struct wire_functions *f, uint32_t number,
 			struct wire_functions_sum *sum, uint64_t bucket[WIRE_FUNCTIONS_BUCKETS])
 {

@@ -82,6 +82,9 @@ struct wire_functions_sum {
 void wire_functions_add(const struct wire_functions *f, uint32_t number,
 			struct wire_functions_sum *sum, uint64_t bucket[WIRE_FUNCTIONS_BUCKETS]);
 
+/* What a call costs, as the program has tried it: ns; 0: it has not. */
+double wire_functions_price(const struct wire_functions *f);
+
 /* What the program has mapped at an address. */
 struct wire_functions_object {
 	uint64_t start, end, offset, inode;

@@ -69,8 +69,8 @@ struct functions_header {
 	uint32_t nr_joined;    /* threads that share the last slot, so far */
 	uint64_t missed;       /* calls of functions without a number, or while it connected */
 	/* What measuring itself adds, in units of time, for 16 calls: inside their time; and to the
-	 * time of their caller, which includes that. Tried with the function of number 0, which is
-	 * the agent's own. 0: not tried. */
+	 * time of their caller, which includes that; without times the latter alone, in ns. Tried
+	 * with the function of number 0, which is the agent's own. 0: not tried. */
 	uint64_t inner, outer;
 	/* Wanted places where the program's instructions were replaced, and those where this could
 	 * not be done, with the last error. */

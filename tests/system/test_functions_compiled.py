@@ -5,12 +5,14 @@ measured so is said, with what to type. HOOKS names the agent; hooks_calls.c has
 """
 import contextlib
 import csv
+import glob
 import io
 import os
 import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 
 from kit import CPUPERF, own_uid, PRINT, programs_missing, run, run_checks
 import sampled
@@ -53,6 +55,27 @@ int main(void)
 	int n;
 	while (scanf("%d", &n) == 1) { for (int i = 0; i < n; i++) step(i); printf("%d\\n", n); fflush(stdout); }
 	return 7;
+}
+"""
+
+# Calls hot until there is something to read, or so often, and writes how often.
+HOT = """
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define OUT __attribute__((noinline))
+volatile int sink;
+OUT void hot(int x) { sink += x; }
+OUT void cold(int x) { sink -= x; }
+int main(int argc, char **argv)
+{
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+	long n = 0, most = argc > 1 ? atol(argv[1]) : 0;
+	cold(1);
+	while (most ? n < most : !poll(&in, 1, 0)) for (int i = 0; i < 10000; i++, n++) hot(i);
+	cold(2);
+	printf("%ld\\n", n);
+	return 6;
 }
 """
 
@@ -106,6 +129,10 @@ def counted(folder):
     """What the event counted in each iteration."""
     text = run(PRINT, "--quiet", "--output-format=csv", "s", cwd=folder).stdout
     return [int(row["raw"]) for row in csv.DictReader(io.StringIO(text))]
+
+
+def notes_of(folder):
+    return [n for path in glob.glob(f"{folder}/t.*.cpuperf") for n in sampled.Trace(path).notes]
 
 
 def may_measure_as_user():
@@ -258,6 +285,30 @@ def check_control(folder):
             with contextlib.closing(sqlite3.connect(f"{at}/x.db")) as db:
                 assert db.execute("SELECT sum(count) FROM function_call_buckets GROUP BY function_call ORDER BY 1").fetchall() == \
                     [(135,), (284,), (284,)]
+
+
+def check_limit(folder):
+    """What costs too much is counted no longer, by name and with its price; what costs little is, and what is unsafe."""
+    program = build(HOT, TIMED, "hot")
+    for flags in [], ["unsafe"]:
+        at = f"{folder}/{len(flags)}"
+        os.mkdir(at)
+        spec = sampled.write_spec(at, [sampled.event(f"function:{program}:hot", flags=flags), sampled.event(f"function:{program}:cold", flags=flags)], function_way="program",
+                                  max_own_cpu=0.1, duration=0.02, num_iterations=0)
+        with subprocess.Popen([everybodys(), spec, "--", program, *(["5000000"] if flags else [])], cwd=at, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as p:
+            while not flags and not any("hot is counted no longer: its " in n for n in notes_of(at)):
+                assert p.poll() is None, p.stderr.read()
+                time.sleep(0.02)
+            said, errors = p.communicate("\n")
+        calls = {r["function"]: int(r["calls"]) for r in csv.DictReader(io.StringIO(
+            run(PRINT, "--quiet", "--report=functions", "--output-format=csv", f"{at}/s.cpsession").stdout))}
+        assert p.returncode == 6 and calls["cold"] == 2, (p.returncode, calls, errors)
+        assert (calls["hot"] == int(said)) == bool(flags) and calls["hot"] <= int(said), (flags, calls, said)
+        text = "\n".join(notes_of(at))
+        assert ("all may cost 0.1 % (max_own_cpu; the flag" in text) == (not flags) and "cold is" not in text, text
+        shown = run(PRINT, "--quiet", "--report=functions", f"{at}/s.cpsession").stdout
+        assert ("Calls of hot are missing: they cost too much (max_own_cpu)" in shown) == (not flags), shown
 
 
 def check_a_way_that_is_chosen(folder):

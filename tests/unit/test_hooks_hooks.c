@@ -266,6 +266,34 @@ TEST(places_are_left_out)
 	assert_int_equal(*word_of(later), later << FUNCTIONS_MEMORY_NUMBER_BITS | 3);
 }
 
+/* Who limits the cost sees calls and their price without a reading, which goes on from where it
+ * was.
+ */
+TEST(calls_and_their_price_between_readings)
+{
+	struct hooks_limits limits;
+	uint64_t calls[4];
+	double cost_ns;
+
+	write_object(shared, 0, self);
+	write_calls(shared, BASE + 0x100, (struct functions_row){.calls = 3});
+	assert_int_equal(hooks_read(hooks), 0);
+	write_calls(shared, BASE + 0x120, (struct functions_row){.calls = 4});
+	assert_int_equal(hooks_look(hooks, calls, &cost_ns), 0);
+	assert_true(calls[0] == 3 && calls[1] == 0 && calls[2] + calls[3] == 4);
+	assert_true(cost_ns == 0);
+	assert_true(sums_of(0).calls == 3 && sums_of(2).calls + sums_of(3).calls == 0);
+	/* 16 calls of 25 ns each; what a program may not say is limited */
+	shared->outer = ((UINT64_C(400) << 32) + shared->factor - 1) / shared->factor;
+	assert_int_equal(hooks_look(hooks, calls, &cost_ns), 0);
+	assert_true(cost_ns == 25);
+	shared->outer = UINT64_MAX;
+	assert_int_equal(hooks_read(hooks), 0);
+	hooks_limits(hooks, &limits);
+	assert_true(limits.cost_ns == 100000);
+	assert_int_equal(sums_of(2).calls + sums_of(3).calls, 4);
+}
+
 TEST(programs_read_what_is_measured)
 {
 	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -509,6 +510,29 @@ static AGENT_RARE void try_own(const struct agent_local *t)
 	__atomic_store_n(&h->outer, least[1], __ATOMIC_RELEASE);
 }
 
+/* The same where calls are counted alone: in ns, as no counter of the CPU is read. */
+static AGENT_RARE void try_counting(void)
+{
+	enum { ROUNDS = 4, CALLS = 512, OF = 16 };
+	void *own = (void *)(uintptr_t)agent_attach;
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct timespec from, to;
+		uint64_t ns;
+
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		for (int j = 0; j < CALLS; j++)
+			__cyg_profile_func_enter(own, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		ns = (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000u + (uint64_t)to.tv_nsec -
+		     (uint64_t)from.tv_nsec;
+		least = ns < least ? ns : least;
+	}
+	least = least * OF / CALLS;
+	__atomic_store_n(&agent.shared->outer, least ? least : 1, __ATOMIC_RELEASE);
+}
+
 static bool attach(struct agent_local *t)
 {
 	if (!is_connected())
@@ -537,8 +561,11 @@ AGENT_RARE bool agent_attach(struct agent_local *t)
 	t->is_busy = 0;
 	if (is_blocked)
 		(void)syscall(SYS_rt_sigprocmask, SET_MASK, &before, NULL, sizeof(before));
-	if (is_there && t->has_times && !agent.shared->outer)
+	if (is_there && !agent.shared->outer && t->has_times)
 		try_own(t);
+	else if (is_there && !agent.shared->outer &&
+		 !(agent.shared->wants & FUNCTIONS_MEMORY_TIMES))
+		try_counting();
 	errno = error;
 	return is_there;
 }
