@@ -132,16 +132,34 @@ static uint64_t top_of(const struct report *r)
 	return reports_top(r->j, r->j->is_brief ? ROWS_WHEN_BRIEF : ROWS_FOR_PEOPLE);
 }
 
-/* Of each argument the first ones; of ranges all, as they are few and in their order. */
+static double mean_of(const struct counts_value *v)
+{
+	return v->timed ? (double)v->wall_ns / (double)v->timed : 0;
+}
+
+/* The one with the longest mean: what makes a function slow may be rare. */
+static size_t find_slowest(const struct counts_value *row, size_t nr)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < nr; i++)
+		if (mean_of(&row[i]) > mean_of(&row[found]))
+			found = i;
+	return found;
+}
+
+/* Of each argument the first ones, and the slowest; of ranges all, as they are few and in their
+ * order. */
 static void put_argument(struct report *r, const struct counts_value *row, size_t nr)
 {
 	const uint64_t top = top_of(r) ?: UINT64_MAX;
+	const size_t slowest = find_slowest(row, nr);
 	uint64_t calls = 0;
 
 	for (size_t i = 0; i < nr; i++)
 		calls += row[i].calls;
 	for (size_t i = 0; i < nr; i++) {
-		if (i < top || row[i].kind == TRACE_VALUE_RANGE) {
+		if (i < top || i == slowest || row[i].kind == TRACE_VALUE_RANGE) {
 			put_row(r, &row[i], calls);
 			continue;
 		}

@@ -21,7 +21,9 @@ OUT long many(int a, signed char b, short c, unsigned d, double x, void *p, long
 OUT unsigned char deep(int n) { unsigned char r = n ? deep(n - 1) + 1 : 0; sink++; return r; }
 int main(int argc, char **argv)
 {
-	if (argc > 1) { for (int i = 0; i < 40; i++) handle(NULL, (i % 4 + 1) * (*argv[1] - '0')); return 0; }
+	if (argc > 1) { for (int i = 0; i < 40; i++) handle(NULL, (i % 4 + 1) * (*argv[1] - '0'));
+		if (argc > 2) handle(NULL, 20000000);
+		return 0; }
 	static const char *const path[] = {"/etc/passwd", "/a \"b\"", "/var/lib/\x1b[2Jx"};
 	for (int i = 0; i < 60; i++) handle(path[i % 3], i % 3 * 1000);
 	handle(NULL, 7);
@@ -91,6 +93,17 @@ def check_exports(folder):
         for r in got:
             assert r[12] == "handle" and (r[10] is None) == (r[2] in ("text", "null")), (name, r)
             assert r[2] != "number" or int(r[8]) == r[10] == r[11], (name, r)
+
+
+def check_slowest(folder):
+    """A value that is rare is shown if its calls take longest."""
+    program = build(folder)
+    run(CPUPERF, "--event=function:handle(path:skip, size:u64)", "--output=s", "--", program, "9", "slow", cwd=folder)
+    for top, first in ("1", 1), ("3", 3):
+        shown = [line.split() for line in output(PRINT, "s", "--quiet", "--report=values", f"--top={top}", cwd=folder).splitlines()
+                 if line.startswith("handle")]
+        assert [line[2] for line in shown] == ["9", "18", "27", "36"][:first] + ["20000000"], shown
+    assert shown[-1][3] == "1", shown
 
 
 def check_diff(folder):
