@@ -552,7 +552,7 @@ static void log_prepared_costs(const struct event_row *row)
 	if (!nr)
 		return;
 	log_info("function:%s: %u function%s, by what the compiler has put there; each call costs "
-		 "about %" PRIu64 " ns",
+		 "at most about %" PRIu64 " ns",
 		 row->name, nr, nr == 1 ? "" : "s", most);
 }
 
