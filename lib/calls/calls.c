@@ -29,6 +29,7 @@ struct seen {
 	struct calls_sums sums;
 	uint64_t *bucket; /* owned; NULL: none of its calls had ended */
 	atomic_bool is_left_out;
+	bool is_part; /* what was left out is in a trace */
 };
 
 /* A value of a call. */
@@ -238,7 +239,7 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 	const struct calls_sums *before = &c->seen[function].sums;
 	uint32_t flags = (f->is_timed ? TRACE_FUNCTION_HAS_TIMES : 0u) |
 			 (f->is_timed && c->way->has_cpu ? TRACE_FUNCTION_HAS_CPU : 0u) |
-			 (c->seen[function].is_left_out ? TRACE_FUNCTION_IS_PART : 0u);
+			 (c->seen[function].is_part ? TRACE_FUNCTION_IS_PART : 0u);
 
 	for (size_t i = 0; i < c->list.nr_events; i++) {
 		struct trace_function *to;
@@ -271,15 +272,18 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 static int add_function(struct calls *c, size_t function)
 {
 	struct seen *s = &c->seen[function];
+	const bool is_part = s->is_left_out;
 	struct calls_sums now;
 	size_t nr = 0;
 	int rc = 0;
 
+	/* one that is left out may have no call any more that would say so */
 	c->way->read(c->opened, function, &now);
-	if (is_equal(&now, &s->sums))
+	if (is_equal(&now, &s->sums) && is_part == s->is_part)
 		return 0;
 	if (now.wall_ns != s->sums.wall_ns)
 		rc = add_buckets(c, function, &nr);
+	s->is_part = is_part;
 	rc = rc ?: add_items(c, function, &now, nr);
 	c->calls += now.calls - s->sums.calls;
 	c->cost_ns += (now.calls - s->sums.calls) * c->list.function[function].cost_ns;
