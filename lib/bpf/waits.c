@@ -197,8 +197,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.selected, c->selects);
 	p->rodata->has_exit = is_sampled;
 	p->rodata->interprets = is_sampled && c->interpreted;
-	/* the verifier needs 0.2 s for it, and a command's waits last seldom beyond its end */
-	p->rodata->interprets_asleep = p->rodata->interprets && !c->follow.is_command;
+	p->rodata->interprets_asleep = p->rodata->interprets && c->interprets_asleep;
 	configure_reading(p, c, is_sampled);
 	configure_futexes(p, c);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];

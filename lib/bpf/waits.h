@@ -76,6 +76,7 @@ struct waits_config {
 	/* What samples that are sent have of interpreters; borrowed while it is opened. NULL:
 	 * nothing. */
 	const struct interpreted *interpreted;
+	bool interprets_asleep; /* of waits that last, too: the verifier needs 0.2 s for it */
 	/* Receives samples of waits that last; if one kind is sampled. */
 	waits_fn *on_lasting;
 	void *arg;

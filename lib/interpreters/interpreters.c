@@ -172,6 +172,14 @@ static void on_who(void *arg, const struct bpf_interpreted_who *who)
 	(void)interpreted_set(i->programs, who->process, &is); /* asked again */
 }
 
+bool interpreters_has(struct interpreters *i, uint32_t process)
+{
+	struct bpf_interpreted_process is = {0};
+
+	interpreters_judge_process(i->judge, process, true, &is);
+	return is.state == BPF_INTERPRETED_IS;
+}
+
 /* --- the thread */
 
 static void *run(void *arg)

@@ -10,6 +10,7 @@
 #ifndef INTERPRETERS_INTERPRETERS_H
 #define INTERPRETERS_INTERPRETERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -26,6 +27,8 @@ void interpreters_close(struct interpreters *i);
 int interpreters_program(const struct interpreters *i);
 /* What other programs of the kernel share; borrowed. */
 const struct interpreted *interpreters_programs(const struct interpreters *i);
+/* Whether a process has one now that is known. Call it before interpreters_start. */
+bool interpreters_has(struct interpreters *i, uint32_t process);
 /* As interpreted_connect. */
 int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd);
 

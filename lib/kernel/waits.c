@@ -122,6 +122,7 @@ static int open_programs(struct source_use *u, struct err *e)
 				      .max_stack = (uint32_t)plan_aggregate_stack(plan),
 				      .follow = plan_follow(plan),
 				      .interpreted = u->core->interpreted,
+				      .interprets_asleep = u->core->interprets_asleep,
 				      .on_lasting = u->core->add_wait,
 				      .arg = u->core->sampling};
 	int rc;

@@ -187,6 +187,18 @@ static bool may_interpret(const struct counters *c, size_t i)
 	       (c->uses.of_event[i] ? event_wait(&p->event) >= 0 : event_is_perf(&p->event));
 }
 
+/* Waits that last are those of a process that was there before; those of a command last seldom
+ * beyond its end. */
+static bool may_last_interpreted(const struct counters *c)
+{
+	const struct plan_target *t = &c->plan->target;
+	bool may = t->nr_ids == 0 || t->is_cgroup;
+
+	for (size_t i = 0; i < t->nr_ids && !may && !t->is_command; i++)
+		may = interpreters_has(c->interpreters, (uint32_t)t->ids[i]);
+	return may;
+}
+
 void counters_open_interpreters(struct counters *c)
 {
 	struct err e = {0};
@@ -200,7 +212,10 @@ void counters_open_interpreters(struct counters *c)
 		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
 	c->probe.interpreters = c->interpreters;
 	c->probe.shares_ring |= c->interpreters != NULL;
-	c->uses.core.interpreted = c->interpreters ? interpreters_programs(c->interpreters) : NULL;
+	if (!c->interpreters)
+		return;
+	c->uses.core.interpreted = interpreters_programs(c->interpreters);
+	c->uses.core.interprets_asleep = may_last_interpreted(c);
 }
 
 static int reopen_selected(struct counters *c)
