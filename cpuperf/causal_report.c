@@ -114,7 +114,8 @@ static void put_head(const void *of, struct buf *out)
 		buf_adds(out, "no function is known to save any of ");
 	}
 	versus_put_value(VERSUS_WALL, r->wall, out);
-	buf_printf(out, " (%zu runs of %zu experiments)\n", r->nr_rounds, r->nr);
+	buf_printf(out, " (%zu runs of %zu experiment%s)\n", r->nr_rounds, r->nr,
+		   r->nr == 1 ? "" : "s");
 }
 
 static void put_notes(const void *of, struct buf *out)

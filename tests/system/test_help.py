@@ -43,7 +43,7 @@ def check_topics(folder):
     man = write_program(folder, "man", 'echo "man: $@"')
     shown = {name: output(CPUPERF, "help", name, env=man) for name in found}
     files = {re.fullmatch(r"man: -l (\S+)\n", text)[1] for text in shown.values()}
-    assert {os.path.basename(f) for f in files} == {os.path.basename(page) for page in PAGES}
+    assert {os.path.basename(f).removesuffix(".gz") for f in files} == {os.path.basename(page) for page in PAGES}
     assert all(os.path.exists(f) for f in files)
 
 

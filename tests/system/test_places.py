@@ -56,6 +56,9 @@ def check_helper(folder):
     command = (f"{tree}/bin/cpuperf", "--quiet", "-e", f"{GPU}@0.001s", "-n", "1", "--duration=50ms", "-o", f"{folder}/s")
     done = run(*command, env=env)
     assert "not supported" not in done.stdout, done
+    if TREE == "/usr":
+        print("skip: of a copy of what packages installed, their program is taken where it has none", flush=True)
+        return
     os.unlink(f"{tree}/libexec/cpuperf/cpuperf-gpu-pm")
     done = run(*command, env=env, code=None)
     assert "cpuperf-gpu-pm is not installed" in done.stdout + done.stderr, done
