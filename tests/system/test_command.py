@@ -402,14 +402,17 @@ def check_counts(folder):
 
 
 def check_usage(folder):
-    """The line of wait4's numbers: they agree with each other, and with what the command does."""
-    script = "m = bytearray(64 << 20)\nn = 0\nwhile n < 8000000: n += 1"
-    shown = measure(folder, sys.executable, "-c", script).stderr
+    """The line of wait4's numbers: they agree with each other, and with what the command has of itself at its end."""
+    script = "import resource\nm = bytearray(64 << 20)\nn = 0\nwhile n < 8000000: n += 1\n" \
+             "print(*resource.getrusage(resource.RUSAGE_SELF)[:2])"
+    done = measure(folder, sys.executable, "-c", script)
+    shown = done.stderr
     wall, share, user, system, peak = re.search(
         r"^  (\S+ \w+) wall, (\S+)" + USAGE + r"; peak memory ([\d,]+) KiB", shown, re.M).groups()
     used = in_ns(user) + in_ns(system)
     assert abs(float(share) - 100 * used / in_ns(wall)) < 0.06 + 0.01 * float(share), shown
-    assert in_ns(user) > in_ns(system), shown
+    for part, own in zip((user, system), done.stdout.split()):
+        assert in_ns(part) >= 0.99 * 1e9 * float(own), (done.stdout, shown)
     assert 64 << 10 < int(peak.replace(",", "")) < 128 << 10, shown
 
 
@@ -434,7 +437,8 @@ def check_life(folder):
     states = {name: float(share) for share, name in re.findall(r"([\d.]+) % ([\w ]+)", line[2])}
     assert 99.7 < sum(states.values()) < 100.3, shown  # with what was not seen as they began and ended
     # who may not load programs into the kernel, and has no records of switches, knows less
-    assert sum(states.get(name, 0) for name in ("blocked", "blocked or waiting for a CPU")) > 80, shown
+    blocked = sum(states.get(name, 0) for name in ("blocked", "blocked or waiting for a CPU"))
+    assert blocked / 100 * in_ns(line[1]) > 0.59e9, shown  # who waits for both may begin to when they have nearly ended
     # without samples of waits it says how to have them
     shown = measure(folder, "sleep", "0.2", options=["-e", "cpu_clock@99Hz"]).stderr
     assert re.search(r"% on CPU, [\d.]+ % blocked or waiting for a CPU \(--spec-file=wall samples where\)\n", shown), shown
@@ -450,13 +454,16 @@ def check_tree_peak(folder):
         "time.sleep(float(sys.argv[1]))"])
     for hold in ("0.3", "2", "10"):  # on a busy machine the reading may come late
         shown = measure(folder, sys.executable, "-c", script, hold, options=ONE).stderr
-        one, nr, all_ = (int(text.replace(",", "")) for text in re.search(
+        found = re.search(
             r"; peak memory ([\d,]+) KiB in one process\n  peak memory of (\d) processes together: at "
-            r"least ([\d,]+) KiB \(sum of RSS: shared pages count in each\)\n", shown).groups())
+            r"least ([\d,]+) KiB \(sum of RSS: shared pages count in each\)\n", shown)
+        if not found:  # it saw one alone
+            continue
+        one, nr, all_ = (int(text.replace(",", "")) for text in found.groups())
         assert 64 < one >> 10 < 128 and all_ >> 10 < 3 * (one >> 10) + 64, shown
         if all_ >> 10 > 3 * 64:
             break
-    assert nr == 3 and all_ >> 10 > 3 * 64, shown
+    assert found and nr == 3 and all_ >> 10 > 3 * 64, shown
     line, = (text for text in shown.splitlines() if "together" in text)
     assert line in output(PRINT, f"--session={folder}/{FOLDER}")
     shown = measure(folder, sys.executable, "-c", "import time; time.sleep(0.2)", options=ONE).stderr
@@ -601,10 +608,11 @@ def check_wait_children(folder):
     signal ends the waiting."""
     script = f"(sleep 0.4; exec setsid sh -c '{SPIN % 100000}') & exit 4"
     done = measure(folder, "sh", "-c", script, options=["--wait-children"], code=4)
-    wall, user = (in_ns(re.search(pattern, done.stderr)[1])
-                  for pattern in (r"(\S+ \S+) wall", r"(\S+ \S+) user"))
+    wall, user, system = (in_ns(re.search(pattern, done.stderr)[1])
+                          for pattern in (r"(\S+ \S+) wall", r"(\S+ \S+) user", r"(\S+ \S+) system"))
     assert wall >= 400e6, done.stderr
-    assert user > 0.5 * counted(folder)["task_clock"] > 10e6, done.stderr
+    # ticks may decide which of both it is
+    assert user + system > 0.9 * counted(folder)["task_clock"] > 10e6, done.stderr
 
     sleep = sleeper(folder)
     before = f"{sleep} 3600 & exec {CPUPERF} -e task_clock --wait-children -- sh -c 'sleep 0.1 & exit 5'"
@@ -734,7 +742,9 @@ def check_waits_apart(folder):
     assert not any(re.search(r"  (waiting for a CPU|blocked)  |nap_", line) for line in functions(lines[on_cpu:waiting])), lines
     assert all(re.search(r"  (waiting for a CPU|blocked)  ", line) for line in functions(lines[waiting:])), lines
     table = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", FOLDER, cwd=folder)
-    assert any(re.search(r"  blocked +sleep +places +nap_\d+$", line) for line in lines), lines
+    # beside others each may wait longer for a CPU than it sleeps
+    assert any(re.search(r"  blocked +sleep +places +nap_\d+$", line) for line in lines) or \
+        all("  waiting for a CPU  " in line for line in functions(lines[waiting:])), lines
     assert any(r["event"] == "off_cpu_time" and "sleep" in r["function"] and int(r["self_count"])
                for r in csv.DictReader(io.StringIO(table, newline=""))), table
 
@@ -746,7 +756,7 @@ def check_many_processes(folder):
             f.write("i=0; while [ $i -lt 15000 ]; do i=$((i + 1)); done\n")
     for nr, what in ((20, "for i in $(seq 0 19); do sh work$i.sh & done; wait"), (3, "for i in 0 1; do sh work$i.sh; done"),
                      (30, "for i in $(seq 0 29); do sh work$i.sh & done; wait"),
-                     (21, "for i in $(seq 0 19); do sh work$i.sh & done; i=0; while [ $i -lt 600000 ]; do i=$((i + 1)); done; wait")):
+                     (21, "for i in $(seq 0 19); do sh work$i.sh & done; i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; wait")):
         lines = measure(folder, "sh", "-c", what).stderr.splitlines()
         heading = next((i for i, line in enumerate(lines) if re.search(r" by command, of \d+ processes$", line)), None)
         if nr < 16:
