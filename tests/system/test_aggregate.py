@@ -138,20 +138,23 @@ def check_unwound(folder):
 
 def check_exec_and_ended(folder):
     """Processes that execute another program, and that end within the iteration, have their names."""
-    program = build(folder)
+    program, turns = build(folder), hidden_turns()
     session = measure(folder, "sh", "-c", f"{program} 64 1; {program} 64 1; exec {program} 64 1", duration=30)
+    turns = hidden_turns() - turns
     touched = collections.Counter()
     for row in rows(session, "--report=stacks", "--top=0", "--group-by=process"):
         if "touch_page" in row["stack"]:
             touched[row["stack"].split(";")[0]] += int(row["samples"])
-    assert len(touched) == 3 and set(touched.values()) == {64}, touched
+    # 16 between two pauses, as in check_each_once
+    assert len(touched) <= 3 and 3 * 64 - 16 * turns <= sum(touched.values()) and max(touched.values()) <= 64, (turns, touched)
     assert all(process.startswith("faults (") for process in touched), touched
 
 
 def check_full(folder):
     """More stacks than the kernel's table has room for: the rest goes to the ring, and is said."""
-    number = 6000
+    number, turns = 6000, hidden_turns()
     session = measure(folder, *ON_ONE_CPU, build(folder), str(number), str(number), duration=60)
+    turns = hidden_turns() - turns
     text = output(PRINT, "--report=summary", "--each-iteration", session, stderr=subprocess.STDOUT)
     assert "found no room in the kernel's table of stacks" in text, text
     added, single = stacks_of(session)
@@ -161,15 +164,19 @@ def check_full(folder):
     if row["throttled"] == "0" and row["lost"] == "0":
         assert row["samples"] == row["value"], row
         touched, = [r for r in rows(session, "--report=flat", "--top=0") if r["function"] == "touch_page"]
-        assert int(touched["self_samples"]) == number, touched
+        assert number - 16 * turns <= int(touched["self_samples"]) <= number, (turns, touched)
 
 
 def check_deep(folder):
     """Stacks at the limit of callchains, added up and in the ring: Linux cuts one where a program reads it, and then
     writes a record that is not as long as it says."""
+    turns = hidden_turns()
     session = measure(folder, *ON_ONE_CPU, build(folder), "4000", "4000", "100", duration=60)
+    turns = hidden_turns() - turns
     flat = rows(session, "--report=flat", "--top=0")  # fails for an invalid record
-    assert sum(int(r["self_samples"]) for r in flat if r["function"] == "dive") >= 4000, flat
+    dived = sum(int(r["self_samples"]) for r in flat if r["function"] == "dive")
+    missing = sum(int(r["lost"] or 0) for r in rows(session, "--report=summary") if r["trace"])
+    assert dived >= 4000 - 16 * turns - missing, (turns, missing, flat)
     added, single = stacks_of(session)
     assert single and added
 

@@ -225,13 +225,14 @@ def check_full(folder):
 
 def check_crowd(folder):
     """No map of threads fills up: what is known of a thread is stored with it."""
-    number = 4000
+    number, turns = 4000, hidden_turns()
     session, _ = measure(folder, build("waits"), "crowd", str(number), events=[wait_event("off_cpu_time")])
+    turns = hidden_turns() - turns
     raw, weight, lost = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "lost")
     assert lost == 0 and is_whole(raw, weight), (raw, weight, lost)
     asleep = [r for r in rows(session, "--report=waits", "--top=0", "--event=sched:off_cpu_time")
               if r["reason"] == "sleep"]
-    assert len({r["tid"] for r in asleep}) == number, len(asleep)
+    assert number - turns <= len({r["tid"] for r in asleep}) <= number, (turns, len(asleep))
     # a thread that waits for a CPU while it falls asleep is blocked for less
     assert all(int(r["self_samples"]) == 1 and 0 < int(r["self_count"]) for r in asleep)
     assert sum(int(r["self_count"]) > 400e6 for r in asleep) > number * 0.9
@@ -301,7 +302,7 @@ def record_day(folder, seconds):
             while recorder.poll() is None:
                 with contextlib.suppress(OSError, TypeError), \
                         open(f"/proc/{recorder.pid}/status", encoding="ascii") as f:
-                    most = max(most, int(re.search(r"^VmRSS:\s*(\d+)", f.read(), re.M)[1]))
+                    most = max(most, int(re.search(r"^VmHWM:\s*(\d+)", f.read(), re.M)[1]))
                 time.sleep(0.1)
         assert recorder.returncode == 0 and p.poll() is None
         p.kill()
@@ -315,9 +316,12 @@ def record_day(folder, seconds):
 
 def check_days(folder):
     """Neither files nor memory grow with time. CPUPERF_TEST_LONG=1: as many samples of a CPU as in 24 h at 99 Hz."""
-    short, long = (60, 864) if IS_LONG else (0.5, 2)
+    short, longer = (60, (864, 1728)) if IS_LONG else (0.5, (2, 8, 32))
     samples, size, memory = record_day(folder, short)
-    more, most_size, most_memory = record_day(folder, long)
+    for long in longer:  # beside others it may have less of a CPU now
+        more, most_size, most_memory = record_day(folder, long)
+        if more > 2 * samples:
+            break
     assert more > 2 * samples, (samples, more)
     assert most_size < min(size, 512 << 10) + (768 << 10), (size, most_size)  # the different stacks are few
     assert most_memory < memory + (8 << 10), (memory, most_memory)
