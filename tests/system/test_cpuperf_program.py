@@ -383,14 +383,21 @@ def check_pace_without_permission(folder):
     os.chmod(f"{folder}/mixed.cpspec", 0o644)
     system = sampled.for_everybody(f"{SOURCE_DIR}/specs/system.cpspec", folder)
     for spec, more, code in ((f"{folder}/mixed.cpspec", [], 1), (system, ["--strict"], 1),
-                             (system, [], 0)):
+                             (system, [], 0), (system, ["--duration=5"], 0), (system, ["--duration=20"], 0)):
+        begin = time.monotonic()
         done = run(f"--spec-file={spec}", *files_of, "--duration=1", "--num-iterations=1", *more,
                    code=code, **nobody)
+        took = time.monotonic() - begin
         said = "without samples: " if code == 0 else "cannot be the timebase here: "
         assert said in done.stderr and f"perf_event_paranoid is {paranoid}" in done.stderr, done.stderr
-    shown = run(f"--session={folder}/s.cpsession", "--report=summary", "--each-iteration", program=PRINT).stdout
-    ticks = int(re.search(r"Ticks: +(\d+) readings", shown).group(1))
-    assert 5 <= ticks <= 10, shown
+        if code:
+            continue
+        shown = run(f"--session={folder}/s.cpsession", "--report=summary", "--each-iteration", program=PRINT).stdout
+        ticks = int(re.search(r"Ticks: +(\d+) readings", shown).group(1))
+        assert ticks <= 10 * took, (ticks, took, shown)
+        if ticks >= 5:  # a busy machine misses some
+            break
+    assert ticks >= 5, shown
     assert "not measured: cpu_clock (measuring whole CPUs is not permitted" in shown, shown
 
 
@@ -619,6 +626,12 @@ def check_signals(folder):
         assert len(last) == cpus + 1 and all(int(r["value"]) > 0 for r in last)
 
 
+def is_pending(p, number):
+    """Whether the process has not looked at the signal yet."""
+    with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
+        return any(int(mask, 16) >> number - 1 & 1 for mask in re.findall(r"^(?:Sig|Shd)Pnd:\s*(\S+)", f.read(), re.M))
+
+
 def check_second_signal(folder):
     """One that cannot say that it was stopped waits; the second signal ends it all the same."""
     read, write = os.pipe()
@@ -636,6 +649,8 @@ def check_second_signal(folder):
         assert p.poll() is None
         time.sleep(0.01)
     p.send_signal(signal.SIGINT)
+    while is_pending(p, signal.SIGINT):  # else both are one
+        time.sleep(0.01)
     time.sleep(0.3)
     assert p.poll() is None
     p.send_signal(signal.SIGINT)
