@@ -193,10 +193,16 @@ def check_born(folder):
 def check_churn(folder):
     """Threads that come and go, about 1,000 in a second: none of their time is lost; how long they
     waited is, and that is said."""
+    def act():
+        result = busy.go()
+        while len(os.listdir(f"/proc/{busy.pid}/task")) > 1:  # the last one may still end
+            time.sleep(0.002)
+        return result
+
     with Busy("churn", 1000) as busy:
         pids = {"pids": [busy.pid]}
         one = Window(folder, [("process_cpu_time", pids), ("process_threads", pids),
-                              ("process_run_delay", pids), ("forks", {})], busy.go)
+                              ("process_run_delay", pids), ("forks", {})], act)
         ours, own = one.one("process_cpu_time", busy.name), one.result["clock_ns"]
         print(f"churn: {ours} ns, clock {own} ns, {one.one('forks')} forks")
         assert own <= ours <= own + TICK_NS
@@ -213,11 +219,13 @@ def check_adds_up(folder):
         return
 
     def act():
+        used = 0
         with Busy("threads", 50):
             for _ in range(20):
                 with Busy("threads", 50) as gone:
-                    gone.go()
+                    used += gone.go()["clock_ns"]
             subprocess.run(["sh", "-c", "for i in $(seq 500); do /bin/true; done"], check=True)
+        return used
 
     for prefix in stride(((), WITHOUT_BPF), 1):
         compare_sum(folder, act, prefix)
@@ -236,7 +244,7 @@ def compare_sum(folder, act, prefix):
     # the rest is mostly that of processes that ended, if they have no lines of their own
     ended = sum(int(r["value"]) for r in one.rows if r.get("thing", "").endswith((" busy", " true", " true (ended)")) and
                 r["trace"] and r["state"] == "ok")
-    assert (rest if prefix is WITHOUT_BPF else rest + ended) >= 20 * 50000000 // 2
+    assert (rest if prefix is WITHOUT_BPF else rest + ended) >= one.result // 4, one.result
     assert {r["state"] for r in one.of("process_cpu_time")} == {"ok"}
 
 
@@ -257,35 +265,43 @@ def check_memory(folder):
             seen.append(meminfo())
             time.sleep(0.005)
 
-    with Busy("memory", mib) as busy:
-        pids = {"pids": [busy.pid]}
+    for _ in range(6):  # others may take more for a moment, which one of both sees
+        seen.clear()
+        with Busy("memory", mib) as busy:
+            pids = {"pids": [busy.pid]}
 
-        def act():
-            look_on(0.2)
-            busy.begin()
-            look_on(0.5)
-            json.loads(busy.process.stdout.readline())
-            look_on(0.2)
+            def act(busy=busy):
+                look_on(0.2)
+                busy.begin()
+                look_on(0.5)
+                json.loads(busy.process.stdout.readline())
+                look_on(0.2)
 
-        look_on(0.02)
-        events = [("process_rss", pids), ("process_vms", pids), ("process_shared", pids),
-                  ("memory_used", {}), ("memory_available", {})]
-        one = Window(folder, events, act, duration="0.05")
-        look_on(0.02)
-        statm = [PAGE * int(n) for n in read(f"/proc/{busy.pid}/statm").split()]
-    for event, now in zip(("process_vms", "process_rss", "process_shared"), statm):
-        values = one.raws(event, busy.name)
-        print(f"{event}: {values[0]} to {values[-1]} B, by statm {now} B")
-        assert values[-1] == now
-        rose = values[-1] - values[0]
-        assert abs(rose - (0 if event == "process_shared" else mib * MIB)) <= MIB, rose
-    for event in ("memory_used", "memory_available"):
-        shown, values = [m[event] for m in seen], one.raws(event)
-        rose, should = max(values) - min(values), max(shown) - min(shown)
-        print(f"{event}: {min(values) // MIB} to {max(values) // MIB} MiB, /proc: "
-              f"{min(shown) // MIB} to {max(shown) // MIB} MiB")
-        assert min(shown) - slack <= min(values) <= max(values) <= max(shown) + slack
-        assert should / 2 <= rose <= should + slack, (rose, should)
+            look_on(0.02)
+            events = [("process_rss", pids), ("process_vms", pids), ("process_shared", pids),
+                      ("memory_used", {}), ("memory_available", {})]
+            one = Window(folder, events, act, duration="0.05")
+            look_on(0.02)
+            statm = [PAGE * int(n) for n in read(f"/proc/{busy.pid}/statm").split()]
+        for event, now in zip(("process_vms", "process_rss", "process_shared"), statm):
+            values = one.raws(event, busy.name)
+            print(f"{event}: {values[0]} to {values[-1]} B, by statm {now} B")
+            assert values[-1] == now
+            rose = values[-1] - values[0]
+            assert abs(rose - (0 if event == "process_shared" else mib * MIB)) <= MIB, rose
+        if all([is_of_machine(one, event, [m[event] for m in seen], slack) for event in ("memory_used", "memory_available")]):
+            break
+    else:
+        raise AssertionError("the machine's numbers are others than those of /proc, each time")
+
+
+def is_of_machine(one, event, shown, slack):
+    """Whether the values lie within what /proc showed, and rose as it did."""
+    values = one.raws(event)
+    rose, should = max(values) - min(values), max(shown) - min(shown)
+    print(f"{event}: {min(values) // MIB} to {max(values) // MIB} MiB, /proc: "
+          f"{min(shown) // MIB} to {max(shown) // MIB} MiB")
+    return min(shown) - slack <= min(values) <= max(values) <= max(shown) + slack and should / 2 <= rose <= should + slack
 
 
 def loop_prefix(folder):
@@ -460,20 +476,29 @@ def check_ticks(folder):
     """system.cpspec reads ten times a second: each event, each thing, each CPU."""
     if not may_sample("ticks"):
         return
-    seconds = 3
+    for _ in range(5):  # a busy machine is late at some, and misses some
+        if are_ticks_regular(folder, 3):
+            return
+    raise AssertionError("readings are late or missing, each time")
+
+
+def are_ticks_regular(folder, seconds):
+    begin = time.monotonic()
     subprocess.run([CPUPERF, f"--spec-file={SOURCE_DIR}/specs/system.cpspec", "--quiet",
                     f"--duration={seconds}", f"--output-path-prefix={folder}/t",
                     f"--session-result-spec-path={folder}/s.cpsession"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    took, are_regular = time.monotonic() - begin, True
     for trace in range(os.sysconf("SC_NPROCESSORS_ONLN")):
         all_frames = frames(f"{folder}/t.0.{trace}.cpuperf")
         events = next(f["events"] for f in all_frames if f["frame"] == "events")
         of_event = ticks(all_frames)
         for (event, instance), times in of_event.items():
-            # a busy machine is late at some, and misses some
-            gap = statistics.median(b - a for a, b in zip(times, times[1:]))
-            assert 5 * seconds <= len(times) <= 10 * seconds + 1, (events[event]["name"], instance, times)
-            assert abs(gap - 1e8) <= 1e7, (events[event]["name"], instance, gap)
+            assert len(times) <= 10 * took + 1, (events[event]["name"], instance, took, times)
+            gap = statistics.median(b - a for a, b in zip(times, times[1:])) if len(times) > 1 else 0
+            if len(times) < 5 * seconds or abs(gap - 1e8) > 1e7:
+                print("late:", events[event]["name"], instance, len(times), gap)
+                are_regular = False
         wanted = {i for i, e in enumerate(events) if e["group"] == "misc" and e["state"] == 1 and
                   (trace == 0 or e["scope"] == 1) and e["scope"] != 4}
         assert wanted <= {event for event, _ in of_event}, trace
@@ -481,10 +506,11 @@ def check_ticks(folder):
                 for t in f["things"]} == {k for k in of_event if events[k[0]]["scope"] == 4}
         print(f"ticks: trace {trace}: {len(of_event)} series of "
               f"{min(map(len, of_event.values()))} to {max(map(len, of_event.values()))} readings")
+    return are_regular
 
 
 def check_short_lived(folder):
-    """A process that is there for 300 ms of a session that reads ten times a second: its readings
+    """A process that is there for a part of a session that reads ten times a second: its readings
     are in the trace, and its name; the table has what is there at the end."""
     if not may_sample("short-lived"):
         return
@@ -498,25 +524,33 @@ def check_short_lived(folder):
                            "flags": ["timebase"]})
     with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
         json.dump(spec, out)
-    with subprocess.Popen([*WITHOUT_BPF, CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv",
-                           "--duration=1", "--quiet"], stdout=subprocess.PIPE, text=True) as p:
-        while not os.path.exists(f"{folder}/t.0.0.cpuperf"):
-            assert p.poll() is None
-            time.sleep(0.002)
-        time.sleep(0.2)
-        with Busy("threads", 100, program=program) as busy:
-            busy.go()
+    for seconds in (0.2, 1, 5, 20):  # a busy machine may read it too seldom
+        with subprocess.Popen([*WITHOUT_BPF, CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv",
+                               "--duration=600", "--quiet"], stdout=subprocess.PIPE, text=True) as p:
+            while not os.path.exists(f"{folder}/t.0.0.cpuperf"):
+                assert p.poll() is None
+                time.sleep(0.002)
             time.sleep(0.2)
-        table = p.communicate()[0]
-        assert p.returncode == 0
-    all_frames = frames(f"{folder}/t.0.0.cpuperf")
-    names = {(e, t["number"]): t["name"] for f in all_frames if f["frame"] == "things"
-             for e in f["events"] for t in f["things"]}
-    series = {(key[0], names[key]): len(times) for key, times in ticks(all_frames).items()}
-    print(f"short-lived: {series}")
-    assert set(series) == {(event, busy.name) for event in (0, 1)}
-    assert all(2 <= nr <= 6 for nr in series.values())
-    assert busy.name not in table
+            begin = time.monotonic()
+            with Busy("threads", 100, program=program) as busy:
+                busy.go()
+                time.sleep(seconds)
+            lived = time.monotonic() - begin
+            p.send_signal(signal.SIGINT)
+            table = p.communicate()[0]
+            assert p.returncode == 0
+        all_frames = frames(f"{folder}/t.0.0.cpuperf")
+        names = {(e, t["number"]): t["name"] for f in all_frames if f["frame"] == "things"
+                 for e in f["events"] for t in f["things"]}
+        series = {(key[0], names[key]): len(times) for key, times in ticks(all_frames).items()}
+        print(f"short-lived: {series} in {lived:.1f} s")
+        assert set(series) <= {(event, busy.name) for event in (0, 1)}
+        assert all(nr <= 10 * lived + 2 for nr in series.values())
+        assert busy.name not in table
+        if len(series) == 2 and all(nr >= 2 for nr in series.values()):
+            return
+        os.unlink(f"{folder}/t.0.0.cpuperf")
+    raise AssertionError("it was not read")
 
 
 def check_ended(folder):
