@@ -59,7 +59,7 @@ def check_values(folder):
     assert sorted(int(r["calls"]) for r in texts) == [1, 20, 20, 20], texts
     assert {r["kind"] for r in texts} == {"text", "null"} and "/a \"b\"" in calls(found, "path"), texts
     by_size = {r["value"]: int(r["wall_ns"]) for r in found if r["argument"] == "size"}
-    assert by_size["2000"] > by_size["7"], by_size
+    assert by_size["2000"] > 20000 and by_size["7"] > 0, by_size  # 40,000 additions in memory, however short the other is
     assert all(r["timed"] == r["calls"] and r["function"] == "handle" for r in found), found
     sums = {r["value"]: int(r["sum"]) for r in found if r["argument"] == "size"}
     assert sums["2000"] == 40000, sums
