@@ -227,15 +227,16 @@ def check_first(_):
 
 
 def check_shares(_):
-    """Exact sums of two functions; and by samples, in 60 runs (CPUPERF_TEST_LONG=1) or 15: the interval holds the truth in
-    all but 7, or 4, and the mean is within five of its standard deviations."""
-    runs, misses = (60, 7) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (15, 4)
+    """Exact sums of two functions; and by samples, in 15 runs: the interval holds the truth in all but 4, and the mean is
+    within five of its standard deviations. With CPUPERF_TEST_LONG=1, and where chance was against it, in 60, in all but 12:
+    of an interval that holds 19 of 20, less than one test in 100,000 has more."""
+    is_long = os.environ.get("CPUPERF_TEST_LONG") == "1"
     text, found, _ = stacks("shares", 20000)
     truth = [int(n) for n in text.split()]
     assert sorted((s["bytes"] for s in found), reverse=True)[:2] == truth, (found, truth)
     held = held_live = total = 0
     live = sorted((s["live_bytes"] for s in found), reverse=True)[0]
-    for _ in range(runs):
+    for runs in range(1, 61):
         text, found, head = stacks("shares", 20000, rate=65536)
         s = max(found, key=lambda s: s["bytes"])
         error = 1.96 * s["bytes"] / s["samples"] ** .5
@@ -244,10 +245,17 @@ def check_shares(_):
         held_live += abs(s["live_bytes"] - live) <= error
         total += s["bytes"]
         assert head["peak"] >= head["live"] > 0
+        misses = 4 if runs == 15 else 12
+        if runs == 15 and not is_long and min(held, held_live) >= runs - misses and is_near(total / runs / truth[0], runs):
+            break
     print(f"the interval held allocated bytes in {held} of {runs} runs, live bytes in {held_live}; "
           f"the mean is {total / runs / truth[0]:.4f} of the truth")
     assert held >= runs - misses and held_live >= runs - misses
-    assert abs(total / runs / truth[0] - 1) < .02 * (60 / runs) ** .5
+    assert is_near(total / runs / truth[0], runs)
+
+
+def is_near(mean, runs):
+    return abs(mean - 1) < .02 * (60 / runs) ** .5
 
 
 def check_programs(folder):
