@@ -389,12 +389,12 @@ def check_regions(folder):
                              ("p", ["--duration=500ms", "--num-iterations=100000", f"--pid={ran.pid}"])):
             with Terminal([CPUPERF, "--live", "--regions", events, f"--output={folder}/{name}-regions", *target], 120, 30) as t:
                 # the open one: all of the time; calls of 10 ms, less than 100 a second
-                t.wait(r"^ tick +[\d.]+ +[\d.]+ % +1\d\.\d+ ms")
-                tick = re.search(r"^ tick +([\d.]+) +([\d.]+) %", t.text(), re.M)
-                assert 5 < float(tick[1]) <= 101 and 10 < float(tick[2]) <= 101, tick[0]
+                # beside others each call may take longer, and a screen be late: then another one has this
+                text = t.wait(r"^ tick +[\d.]+ +\d\d[\d.]* % +(\d\d+\.\d+ ms|\d+\.\d+ s)")
+                tick = re.search(r"^ tick +([\d.]+) +([\d.]+) %", text, re.M)
+                assert 0 < float(tick[1]) <= 101 and 10 <= float(tick[2]) <= 101, tick[0]
                 if name == "c":
-                    whole = re.search(r"^ whole +0 +([\d.]+) % +open", t.wait(r"^ whole +0 "), re.M)
-                    assert 90 < float(whole[1]) < 111, whole[0]
+                    t.wait(r"^ whole +0 +(9\d|10\d|110)(\.\d+)? % +open")
                 t.keys("q")
                 if name == "c":
                     with open(f"{folder}/end", "w", encoding="utf-8"):
@@ -412,11 +412,13 @@ def check_latencies(folder):
     if missing:
         print("skip: latencies:", missing, flush=True)
         return
-    # a second with calls, then none: a line that goes
-    script = f"i=0; while [ $i -lt 40 ]; do sleep 0.02; i=$((i + 1)); done; touch {folder}/slept; read line < {folder}/fifo; true"
+    # calls until they are seen, then none: a line that goes
+    script = f"while [ ! -e {folder}/seen ]; do sleep 0.02; done; touch {folder}/slept; read line < {folder}/fifo; true"
     with Terminal([CPUPERF, "--live", "--event=latency:syscall.clock_nanosleep,task_clock",
                    f"--output={folder}/l", "--", "sh", "-c", script], 120, 30) as t:
         t.wait(r"clock_nanosleep .*ms")
+        with open(f"{folder}/seen", "w", encoding="utf-8"):
+            pass
         wait_until(lambda: os.path.exists(f"{folder}/slept"), "the sleeps end")
         wait_until(lambda: not re.search(r"clock_nanosleep .*ms", t.text()), "none in the last second")
         with open(f"{folder}/fifo", "w", encoding="utf-8"):

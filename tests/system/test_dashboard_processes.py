@@ -99,7 +99,7 @@ def check_list(folder):
         assert re.search(rf"^ {s.pid} py.* [\w-]+ +py - one-of", text, re.M), text
         t.press("t", rf"└ {s.pid} py")
         parent = t.text().split("\n")
-        at = next(i for i, line in enumerate(parent) if str(s.pid) in line)
+        at = next(i for i, line in enumerate(parent) if f"└ {s.pid} py" in line)
         assert re.match(rf" .*\b{os.getpid()} ", parent[at - 1]), parent[at - 1]
         t.press("t", rf"^ {s.pid} py")
         t.press("Escape", r"^ process \+\d+ more|^ process  ")
