@@ -56,7 +56,7 @@ class Program:
 
 def attach(folder, pid, *options, code=0, events=EVENTS):
     """A session of cpuperf, again if no thread could be asked."""
-    for _ in range(10):
+    for _ in range(50):  # each asks for 2 s, in which none may have a CPU
         shutil.rmtree(f"{folder}/s", ignore_errors=True)
         done = run(CPUPERF, f"--pid={pid}", "--attach", f"--event={events}", f"--output={folder}/s", *options, cwd=folder,
                    code=None)
@@ -79,7 +79,7 @@ class Session:
         self.program = program
 
     def __enter__(self):
-        for _ in range(10):
+        for _ in range(50):
             shutil.rmtree(f"{self.folder}/s", ignore_errors=True)
             self.process = subprocess.Popen([self.program, "--verbose", f"--pid={self.pid}", "--attach", *self.options,
                                              f"--event={self.events}", f"--output={self.folder}/s"],

@@ -216,18 +216,26 @@ def check_samples(folder):
     assert nr <= (THREADS + 1) * N // 10 <= nr + os.cpu_count(), nr
 
 
+def user_and_system_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return tuple(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+
+
 def system_ticks(pid):
     """The time in the kernel: grows while a program that calls nothing there has breakpoints."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        return int(f.read().rsplit(")", 1)[1].split()[12])
+    return user_and_system_ticks(pid)[1]
 
 
 def wait_until_fast(pid):
-    same, before = 0, -1
-    while same < 3:
-        now = system_ticks(pid)
-        same, before = same + 1 if now == before else 0, now
-        time.sleep(0.2)
+    """Until it had a CPU for half a second, of which it was not in the kernel: beside others that takes a while."""
+    user, system = user_and_system_ticks(pid)
+    while True:
+        time.sleep(0.05)
+        now = user_and_system_ticks(pid)
+        if now[1] != system:
+            user, system = now
+        elif now[0] - user >= os.sysconf("SC_CLK_TCK") / 2:
+            return
 
 
 def child_of(process, program):
