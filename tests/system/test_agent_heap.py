@@ -234,7 +234,7 @@ def check_shares(_):
     text, found, _ = stacks("shares", 20000)
     truth = [int(n) for n in text.split()]
     assert sorted((s["bytes"] for s in found), reverse=True)[:2] == truth, (found, truth)
-    held = held_live = total = 0
+    held = held_live = total = runs = misses = 0
     live = sorted((s["live_bytes"] for s in found), reverse=True)[0]
     for runs in range(1, 61):
         text, found, head = stacks("shares", 20000, rate=65536)
