@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import sampled
-from kit import CPUPERF, need_sampling, run, run_checks, show, skip
+from kit import CPUPERF, need_sampling, run, run_checks, show, skip, wait_for
 from patience import PATIENCE_S
 from marks import BEGIN, END, varint
 from sampled import event, write_spec
@@ -80,15 +80,15 @@ def check_a_tally(folder):
         start_ns, end_ns = trace.end[0], trace.end[1]
         times = [at for at, _ in of_trace]
         assert times == sorted(set(times)), times
-        # the boundary is read soon after the end was due, but that may last on a busy machine
-        assert times[0] > start_ns - MS and times[-1] <= end_ns + 100 * MS, (start_ns, times[0], times[-1], end_ns)
+        # the boundary is read soon after the end was due, but that may last on a busy machine: not for an iteration
+        assert times[0] > start_ns - MS and times[-1] <= 2 * end_ns - start_ns, (start_ns, times[0], times[-1], end_ns)
         for at, value in of_trace:
             gpu = OFFSET + at + at * PPM // 1_000_000
             assert distance(value, value_at(gpu)) < 200, (at, value, value_at(gpu))
             assert distance(value, value_at(gpu_by_line(pairs, at))) < 2, (at, value)
     every = [at for of_trace in samples for at, _ in of_trace]
     steps = [b - a for a, b in zip(every, every[1:])]
-    assert max(steps) < 1.5 * MS, max(steps)  # none is missing between two iterations
+    assert 0 < min(steps) and max(steps) < 1.5 * MS, (min(steps), max(steps))  # none is missing between two iterations
     assert len(every) > 1000, len(every)
     assert all("was held up" in note for note in found[0].notes), found[0].notes
     compare_reports(folder, every, [value for of_trace in samples for _, value in of_trace])
@@ -107,8 +107,9 @@ def check_boundaries(folder):
     for trace in first_traces(folder, 3):
         (_, begin_at, begin), (_, end_at, end) = at_boundaries(trace)
         assert (end_at, end) == ticks(trace)[-1], (end_at, end, ticks(trace)[-1])
-        assert trace.end[1] - end_at < 50 * MS, (trace.end, end_at)
-        assert abs(begin_at - ticks(trace)[0][0]) < 50 * MS, (begin_at, ticks(trace)[0])
+        # a busy machine may be late, but not by the gap
+        assert trace.end[1] - end_at < 200 * MS, (trace.end, end_at)
+        assert abs(begin_at - ticks(trace)[0][0]) < 200 * MS, (begin_at, ticks(trace)[0])
         for at, value in [(begin_at, begin), (end_at, end)]:
             assert distance(value, value_at(OFFSET + at + at * PPM // 1_000_000)) < 200, (at, value)
     run(CPUPERF, write_spec(folder, [event(BUSY, every=1)], duration=0.1, num_iterations=3), env=with_gpu())
@@ -135,8 +136,8 @@ def check_other_paces(folder):
     run(CPUPERF, write_spec(folder, [event(BUSY), event("misc:memory_used", every=0.05)], duration=0.5),
         env=with_gpu())
     trace, = first_traces(folder, 1)
-    expected = (trace.end[1] - trace.end[0]) / (10 * MS)
-    assert abs(len(ticks(trace)) - expected) < 3, (len(ticks(trace)), expected)
+    times = [at for at, _ in ticks(trace)]
+    assert len(times) > 25 and all(abs(b - a - 10 * MS) < MS / 2 for a, b in zip(times, times[1:])), times
     assert trace.ticks(1)
 
 
@@ -148,8 +149,9 @@ def check_a_sampling_session(folder):
     found = first_traces(folder, 2)
     for trace in found:
         of_trace = ticks(trace, 1)
-        assert len(of_trace) > 350, len(of_trace)
-        assert of_trace[-1][0] <= trace.end[1] + 20 * MS, (of_trace[-1], trace.end)  # reading took time
+        times = [at for at, _ in of_trace]
+        assert len(times) > 200 and max(b - a for a, b in zip(times, times[1:])) < 1.5 * MS, times
+        assert times[-1] <= 2 * trace.end[1] - trace.end[0], (times[-1], trace.end)  # reading took time
         assert trace.ticks(2), "the timebase's pace goes on"
         for at, value in of_trace:
             assert distance(value, value_at(OFFSET + at + at * PPM // 1_000_000)) < 200, (at, value)
@@ -157,10 +159,11 @@ def check_a_sampling_session(folder):
 
 def helper_of(p):
     """The process that samples, of a session."""
-    for _ in range(200):
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         for path in glob.glob("/proc/[0-9]*/stat"):
             try:
-                with open(path, encoding="utf-8") as f:
+                with open(path, encoding="utf-8", errors="replace") as f:
                     pid, rest = int(path.split("/")[2]), f.read()
             except OSError:
                 continue
@@ -172,23 +175,26 @@ def helper_of(p):
 
 def check_a_killed_helper(folder):
     """The session goes on, and says so once; the events have no numbers from then on."""
-    option = write_spec(folder, [event(BUSY, every=0.001), event("misc:memory_used")], duration=0.3, num_iterations=8)
+    option = write_spec(folder, [event(BUSY, every=0.001), event("misc:memory_used")], duration=0.3, num_iterations=60)
     with subprocess.Popen([CPUPERF, option], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                           env={**os.environ, **with_gpu()}) as p:
         pid = helper_of(p)
-        time.sleep(0.4)
+        wait_for(p, f"{folder}/t.0.0.cpuperf")
         os.kill(pid, signal.SIGKILL)
+        end = len(glob.glob(f"{folder}/t.*.0.cpuperf")) + 3
+        wait_for(p, f"{folder}/t.{end}.0.cpuperf")
+        p.send_signal(signal.SIGINT)
         _, err = p.communicate(timeout=PATIENCE_S)
     assert p.returncode == 0, (p.returncode, err)
     assert err.count("cpuperf-gpu-pm, which samples GPUs by the vendor's libraries, has ended") == 1, err
-    last = first_traces(folder, 8)[7]
+    last = first_traces(folder, end)[-1]
     assert not ticks(last), "nothing samples"
     assert (1, 1) in last.readings and (1, 0) not in last.readings, last.readings
 
 
 def check_a_helper_that_hangs(folder):
     done = run(CPUPERF, write_spec(folder, [event(BUSY, every=0.001)], duration=0.3, num_iterations=3),
-               env=with_gpu("hang=cuptiPmSamplingDecodeData,from=8"))
+               env=with_gpu("hang=cuptiPmSamplingDecodeData,from=4"))
     assert done.stderr.count("does not answer: the events of gpu:pm/ end there") == 1, done.stderr
 
 
@@ -200,11 +206,10 @@ def check_it_ends_with_its_session(folder):
         time.sleep(1.5)  # it hangs by now
         p.kill()
         p.wait()
-    for _ in range(200):
-        if not os.path.exists(f"/proc/{pid}"):
-            return
+    deadline = time.monotonic() + PATIENCE_S
+    while os.path.exists(f"/proc/{pid}"):
+        assert time.monotonic() < deadline, "it still runs"
         time.sleep(0.05)
-    raise AssertionError("it still runs")
 
 
 def check_refusals(folder):
@@ -223,7 +228,7 @@ def check_refusals(folder):
 
 def check_a_lost_gpu_and_a_full_buffer(folder):
     option = write_spec(folder, [event(BUSY, every=0.001)], duration=0.3, num_iterations=2)
-    done = run(CPUPERF, option, env=with_gpu("cuptiPmSamplingDecodeData=9,from=8"))
+    done = run(CPUPERF, option, env=with_gpu("cuptiPmSamplingDecodeData=9,from=4"))
     assert done.stderr.count("nvidia0: the GPU is lost") == 1, done.stderr
     # in between: where nothing follows, as beside a load, or nothing was before, there is no gap
     option = write_spec(folder, [event(BUSY, every=0.001)], duration=0.8, num_iterations=2)
@@ -255,9 +260,10 @@ def check_a_flight_recorder(folder):
     trace = sampled.Trace(path)
     place, = [i for i, e in enumerate(trace.events) if e["name"].startswith("pm/")]
     times = [at for at, _ in ticks(trace, place)]
-    assert 20 < len(times) < 40, len(times)
+    assert all(abs(b - a - 10 * MS) < MS / 2 for a, b in zip(times, times[1:])), times
+    assert 10 < len(times) < 40, len(times)
     assert times[0] > trace.end[1] - 320 * MS, (times[0], trace.end)
-    assert trace.end[1] - times[-1] < 50 * MS, (times[-1], trace.end)
+    assert trace.end[1] - times[-1] < 200 * MS, (times[-1], trace.end)
 
 
 def check_a_library_that_others_may_write(folder):
@@ -306,7 +312,11 @@ def check_regions_of_nvtx(folder):
               for trace in [sampled.Trace(path)]]
     places = [i for i, e in enumerate(events[0].events) if e["name"].startswith("pm/")]
     samples = [s for trace in events for s in ticks(trace, places[0])]
-    inside = [v for at, v in samples if any(a + 2 * MS < at < b - 2 * MS for a, b in regions)]
+    # what the program wrote is within its marks, between which it may have had no CPU
+    with open(f"{folder}/times", encoding="ascii") as f:
+        used = [tuple(map(int, line.split())) for line in f]
+    assert len(used) == 5 and all(a <= c < d <= b for (a, b), (c, d) in zip(regions, used)), (regions, used)
+    inside = [v for at, v in samples if any(a + 2 * MS < at < b - 2 * MS for a, b in used)]
     outside = [v for at, v in samples if not any(a - 2 * MS < at < b + 2 * MS for a, b in regions)]
     assert len(inside) > 150 and set(inside) == {100.0}, (len(inside), set(inside))
     assert len(outside) > 100 and set(outside) == {0.0}, (len(outside), set(outside))
