@@ -103,7 +103,7 @@ def check_calls(folder):
 def check_largest(folder):
     """The largest allocation of each path: over calls, processes and iterations it is a maximum, not a sum; so is that of a
     function with all that it calls. What adds samples up has none of them."""
-    for options in stride(([], ["--duration=0.5", "--num-iterations=3"]), 1):
+    for options in stride(([], ["--duration=0.5", "--num-iterations=0"]), 1):
         measure(folder, "sh", "-c", f"{HEAP} largest 200; sleep .7; {HEAP} largest 300; {HEAP} largest 120; sleep 1",
                 options=["-g", *options], events="heap:max@1,heap:max,heap:allocated@1")
         found = {k.replace(">largest>", ">"): v[1] for k, v in tree(folder, "max").items() if k.startswith("main")}
@@ -193,7 +193,8 @@ def check_reports(folder):
 
 def check_snapshots(folder):
     """SIGUSR2 to the recorder ends the iteration: what is live is that of this moment."""
-    program = "import os, signal, time; x = bytearray(1 << 24); os.kill(os.getppid(), signal.SIGUSR2); time.sleep(1); del x; time.sleep(.2)"
+    program = ("import os, signal, time; x = bytearray(1 << 24); os.kill(os.getppid(), signal.SIGUSR2)\n"
+               "while not os.path.exists('s/cpuperf.0.0.cpuperf'): time.sleep(.01)\ndel x; time.sleep(.2)")
     measure(folder, sys.executable, "-c", program, events="heap:live", env={"PYTHONMALLOC": "malloc"})
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
@@ -202,9 +203,12 @@ def check_snapshots(folder):
 
 DUMPED = """
 import os, time
+def wait(number):
+    while not os.path.exists(f"s/cpuperf.{{number}}.0.cpuperf"):
+        time.sleep(.01)
 x = bytearray(1 << 24)
 {}
-time.sleep(.6)
+time.sleep(.1)
 del x
 time.sleep(.2)
 """
@@ -222,13 +226,13 @@ def check_dump_file(folder):
     path = f"{folder}/dump"
     for what in stride((f"open({path!r}, 'w').close()", f"open({path!r}, 'a').write('x')",
                         f"open({path!r} + '1', 'w').close(); os.rename({path!r} + '1', {path!r})"), 1):
-        got = live(what)
+        got = live(f"{what}; wait(0)")
         assert got[0][:2] == [True, False], (what, got)
-    assert live(f"open({path!r}, 'w').close(); time.sleep(.5); open({path!r}, 'w').close()")[0][:3] == [True, True, False]
+    assert live(f"open({path!r}, 'w').close(); wait(0); open({path!r}, 'w').close(); wait(1)")[0][:3] == [True, True, False]
     with open(path, "w", encoding="ascii") as f:
         f.write("stays")
     for what in stride((f"open({path!r}).read()", f"open({path!r} + '1', 'w').close()", f"os.mkdir({path!r} + '2')"), 1):
-        assert live(what)[0][0] is False, what
+        assert live(f"{what}; time.sleep(.5)")[0][0] is False, what
     with open(path, encoding="ascii") as f:
         assert f.read() == "stays"
     os.unlink(path)
@@ -241,7 +245,7 @@ def check_dump_file(folder):
     with open(f"{folder}/d.cpspec", "w", encoding="ascii") as f:
         f.write(f'{{"dump_file": "{folder}/dump", "events": [{{"group_name": "heap", "event_name": "live"}}]}}')
     os.unlink(path) if os.path.exists(path) else None
-    measure(folder, sys.executable, "-c", DUMPED.format(f"open({path!r}, 'w').close()"), events=None, options=[f"--spec-file={folder}/d.cpspec"])
+    measure(folder, sys.executable, "-c", DUMPED.format(f"open({path!r}, 'w').close(); wait(0)"), events=None, options=[f"--spec-file={folder}/d.cpspec"])
     assert output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration").count("\n  live ") >= 2
     os.symlink("nothing", f"{folder}/link")
     os.mkfifo(f"{folder}/fifo")
@@ -279,14 +283,23 @@ def check_iterations(folder):
 
 def check_values_of_iterations(folder):
     """What is live does not add up over iterations: the last one counts, unless each is shown or chosen."""
-    measure(folder, "sh", "-c", f"{HEAP} ones; sleep 1; {HEAP} growing; sleep 0.2", options=["--duration=0.7", "-n", "0"],
-            events="heap:live@1,heap:allocated@1")
+    measure(folder, HEAP, "many_dumps", "3", events="heap:live@1,heap:allocated@1")
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--sort=iteration", "--event=live")
     each = dict(reversed(row) for row in re.findall(r" (\d+) B +(\d+)$", text.replace(",", ""), re.M))
     nr = int(max(each, key=int))
     assert nr > 0 and f"{int(each[str(nr)]):,} B in the last iteration" in heading(folder, "live"), (each, heading(folder, "live"))
     assert "last" not in heading(folder, "allocated"), heading(folder, "allocated")
-    assert f" {int(each['0']):,} B" in output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--iteration=0", "--event=live")
+    assert f" {int(each['1']):,} B" in output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--iteration=1", "--event=live")
+
+
+def measure_first(folder, what, *options):
+    """The first iteration ends when the program has printed a line: the line."""
+    run("rm", "-rf", f"{folder}/s")
+    with start(folder, f"--output={folder}/s", *options, "--duration=600", command=[HEAP, what]) as p:
+        line = p.stdout.readline()
+        p.send_signal(signal.SIGUSR1)
+        finish(p)
+    return line
 
 
 def check_pages(folder):
@@ -296,16 +309,15 @@ def check_pages(folder):
                       for name in ("resident", "untouched", "allocated"))
     with open(f"{folder}/p.cpspec", "w", encoding="utf-8") as f:
         f.write('{"sampling": {"rate": 1, "flags": ["callchain"]}, "events": [' + events + "]}")
-    said = measure(folder, HEAP, "resident", events=None,
-                   options=[f"--spec-file={folder}/p.cpspec", "--duration=1", "--num-iterations=1"])
+    said = measure_first(folder, "resident", f"--spec-file={folder}/p.cpspec")
     rss = int(re.match(r"\d+", said)[0]) * 1024
     got = counts(folder)
     assert got["untouched"] == 128 * 4096, (got, said)
     assert .98 * rss - (64 << 10) <= got["resident"] <= rss, (got, rss)
     for event in stride(("resident", "untouched"), 1):
-        text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", f"--event={event}")
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", "--iteration=0", f"--event={event}")
         assert re.search(r" 1 +524\.3 kB +half$", text, re.M), text
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--iteration=0")
     assert re.search(r"resident [\d.]+ MB, untouched 524\.\d+ kB", text), text
     # what is live at the end of an iteration counts once, also if it is freed later
     measure(folder, HEAP, "resident", events="heap:untouched,heap:resident", options=["--duration=1", "--num-iterations=3"])
@@ -358,8 +370,12 @@ def check_recorder_that_is_gone(folder):
 def check_pattern(folder):
     """Words that were never written, of blocks that are live at the end of an iteration and of those freed: once."""
     want = {"quarter": 10000 - 2500 - 4, "live_pattern": 1000 * 32, "large_pattern": (2 << 20) - (600 << 10)}
-    for options in stride((["--duration=1", "--num-iterations=1"], ["--duration=1", "--num-iterations=3"], []), 1):
-        measure(folder, HEAP, "patterns", events="heap:untouched@1,heap:allocated@1", options=["--untouched=pattern", *options])
+    events = "heap:untouched@1,heap:allocated@1"
+    for options in stride((None, ["--duration=1", "--num-iterations=3"], []), 1):
+        if options is None:
+            measure_first(folder, "patterns", f"--event={events}", "--untouched=pattern")
+        else:
+            measure(folder, HEAP, "patterns", events=events, options=["--untouched=pattern", *options])
         text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", "--event=untouched", "--output-format=csv")
         got = {row["function"]: int(row["self_count"]) for row in csv.DictReader(text.splitlines())}
         assert want.items() <= got.items(), (options, text)
