@@ -256,14 +256,14 @@ def check_refused(folder):
 
 
 def check_versus(folder):
-    options = ["--output=-", "--versus=true", "--runs=4", "--output-format=json", "--", "sh", "-c", "sleep 0.05"]
+    options = ["--output=-", "--versus=true", "--runs=4", "--output-format=json", "--", "sh", "-c", "sleep 0.5"]
     done = subprocess.run([kit.CPUPERF, *options], cwd=folder, check=False, capture_output=True, timeout=600)
     assert done.returncode == 0, done
     found = json.loads(done.stdout)
     require_valid(found, options)
     assert found["document"] == "versus" and found["difference"] == "more" and found["pairs"] == 4, found
     assert found["conclusion"].startswith("sh -c"), found
-    assert found["next"] == [["cpuperf", "--versus=true", "--output-format=text", "--", "sh", "-c", "sleep 0.05"]], found
+    assert found["next"] == [["cpuperf", "--versus=true", "--output-format=text", "--", "sh", "-c", "sleep 0.5"]], found
     chosen = [row for row in found["rows"] if row["is_chosen"]]
     assert [row["measure"] for row in chosen] == ["wall"] and chosen[0]["change_low"] > 0, found
     known = fields_of(found["columns"]) | {"report"}
