@@ -190,7 +190,7 @@ def check_archive(folder):
     """What pmlogger has stored is, of each iteration, what the session has; processes are excluded."""
     port = free_port()
     p = start(folder, port, "-e", EVENTS)
-    assert "9712" in parts_of_page(), parts_of_readme()
+    assert "9712" in parts_of_page(), parts_of_page()
     with Pcp(folder, "cpuperf.url", parts_of_page().replace("9712", str(port)), 0o644) as pcp:
         pcp.wait_for(lambda: pcp.values(f"{ALL}.cpuperf_session_iterations"), p)
         pcp.write("logger.conf", f"log mandatory on 300 msec {{ {ALL} }}\n")
