@@ -133,6 +133,7 @@ def check_no_callchain(folder):
         expect_sums(cells(folder), lasting.nr)
 
 
+@repeated
 def check_record(folder):
     """What is written: a sample of the event, whose raw data says that the wait lasts; at the time of the reading, in
     the order of the ring."""
@@ -229,6 +230,7 @@ def check_runs(folder):
     heading(folder)
 
 
+@repeated
 def check_machine(folder):
     """All that sleep on the machine: the samples stand for what is counted."""
     for more in ([], ["-g=aggregate"]):
@@ -257,6 +259,7 @@ def check_rare(folder):
     assert abs(counted - weight) < 5 * math.sqrt(counted * rate), (counted, weight, len(found))
 
 
+@repeated
 def check_hostile_stack(folder):
     """A stack pointer into a file, or nowhere, is not followed."""
     source = """
