@@ -218,7 +218,7 @@ def check_as_they_come(folder):
         compare_own(p, folder, 0, "command")
         with Measured() as m:
             held = run(CPUPERF, *m.options, f"--push={r.url}", f"--push-spool={folder}/spool", "--push-wait=60s", "-o", "-",
-                       "-d", "200ms", "-n", "2", cwd=folder)
+                       "-d", "1s", "-n", "2", cwd=folder)  # in each of which they have a CPU
         assert len(r.requests) == 7, held.stderr
 
 
