@@ -11,6 +11,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,11 +115,14 @@ def iterations(disk, number):
     return {i for i, cpus in seen.items() if len(cpus) >= CPUS} | set(range(removed)), done.stderr
 
 
-def snapshot(image, copy):
+def snapshot(image, copy, process):
     """The disk at one moment: it was read twice, and nothing had changed meanwhile. Else what was
-    read first would be older than what was read last, which no power cut makes."""
+    read first would be older than what was read last, which no power cut makes. Where reading takes
+    longer than a session leaves the disk alone, that is stopped, where it is."""
     first, second = BUFFERS
-    for _ in range(1000):
+    for i in range(1000):
+        if process and i == 20:
+            process.send_signal(signal.SIGSTOP)
         with open(image, "rb", buffering=0) as f:
             for buffer in BUFFERS:
                 f.seek(0)
@@ -131,10 +135,10 @@ def snapshot(image, copy):
         f.write(first)
 
 
-def cut(folder, image, promised):
+def cut(folder, image, promised, process=None):
     """What is on the disk now, as a machine finds it that starts again."""
     copy = f"{folder}/copy"
-    snapshot(image, copy)
+    snapshot(image, copy, process)
     subprocess.run(["e2fsck", "-fy", copy], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    check=False)
     with Disk(copy, f"{folder}/after", "ro"):
@@ -161,7 +165,7 @@ def check_cuts(folder, image, disk):
         try:
             session.wait_for(chance.randrange(1, 8))
             time.sleep(chance.uniform(0, 1))
-            cut(folder, image, {**ended, number: session.claimed})
+            cut(folder, image, {**ended, number: session.claimed}, session.process)
         finally:
             session.close()
         run(CPUPERF, write_spec(folder, disk, f"e{number}"), "--duration=1ms", "--quiet",
