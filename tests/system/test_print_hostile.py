@@ -25,6 +25,7 @@ import tempfile
 import time
 
 from kit import stride
+from patience import PATIENCE_S
 import sampled
 from sampled import crc32c, event
 
@@ -32,7 +33,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
 REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "branches", "annotate", "threads",
            "series", "top-down", "waits", "changes")
-SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
+SECONDS, WAIT_SECONDS, MIB = 10, PATIENCE_S, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
 NR_DEEP = NR_LENGTHS = 1300
