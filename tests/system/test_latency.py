@@ -183,6 +183,8 @@ def check_proc(folder):
     nr_seen = 0
     for event, part in (("softirq", ""), ("irq", ""), ("block", "device")):
         for name, least in last[event].items():
+            if name not in after[event]:  # a device that others have removed
+                continue
             least -= first[event].get(name, 0)
             most = after[event][name] - before[event].get(name, 0)
             own = [int(r["count"]) for (e, p, what), r in found.items() if (e, p) == (event, part) and what and

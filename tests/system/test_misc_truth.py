@@ -79,7 +79,10 @@ def disk(column, scale, file="stat"):
     def look():
         found = {}
         for path in glob.glob(f"/sys/class/block/*/{file}"):
-            words = read(path).split()
+            try:
+                words = read(path).split()
+            except OSError:  # a device that is gone meanwhile
+                continue
             if len(words) > column:
                 found[path.split("/")[4]] = int(words[column]) * scale
         return found
