@@ -7,8 +7,10 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
+import time
 
 from kit import CPUPERF, may_count_faults, ordinary_user, output, PRINT, run, run_checks
 from sampled import may_measure_kernel
@@ -161,6 +163,8 @@ int main(void)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
+		struct timespec begin;
+		clock_gettime(CLOCK_MONOTONIC, &begin);
 		CPUPERF_BEGIN("request");
 		for (int i = 0; i < 3; i++) {
 			CPUPERF_BEGIN("step");
@@ -171,9 +175,31 @@ int main(void)
 			CPUPERF_END;
 		}
 		CPUPERF_END;
+		printf("%lld\n", begin.tv_sec * 1000000000LL + begin.tv_nsec);
+		fflush(stdout);
 	}
 }
 """
+
+
+def measure_requests(folder, p, nr):
+    """A session of the program with at least so many requests from their beginning to their end."""
+    def is_set():
+        with open(f"/proc/{p.pid}/maps", encoding="ascii") as f:
+            return "cpuperf-marks" in f.read()
+
+    while is_set():  # by the session before, until the next mark
+        time.sleep(0.01)
+    with subprocess.Popen([CPUPERF, "--regions", "--region-counts=page_faults", "--event=page_faults", f"--pid={p.pid}",
+                           "-o", f"{folder}/s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
+        while not is_set():
+            assert session.poll() is None
+            time.sleep(0.01)
+        since = time.monotonic_ns()
+        while nr:
+            nr -= int(p.stdout.readline()) > since
+        session.send_signal(signal.SIGINT)
+        assert session.wait() == 0
 
 
 def check_attached_within_regions(folder):
@@ -187,8 +213,7 @@ def check_attached_within_regions(folder):
         try:
             assert p.stdout.readline() == "ready\n"
             for _ in range(3):
-                run(CPUPERF, "--regions", "--region-counts=page_faults", "--event=page_faults", f"--pid={p.pid}",
-                    "--duration=1s", "-o", f"{folder}/s")
+                measure_requests(folder, p, 12)
                 found = rows(folder)
                 for path, faults in (("request", 3), ("request > step", 1)):
                     row = found[path]

@@ -134,13 +134,17 @@ def check_what_was_not_measured_is_not_counted(folder):
             spans = db.execute(spans_of).fetchall()
             in_db = dict(db.execute("SELECT path, count(*) FROM region_calls JOIN regions USING(region) GROUP BY 1"))
         measured = sum(end - begin for begin, end in spans)
-        assert measured < 0.8 * (parts[-1][1] - parts[0][0]), (spans, parts)
+        # a second of the delay, or between and behind windows, or before what was held: but for the program's start
+        assert measured < parts[-1][1] - parts[0][0] - 100e6, (spans, parts)
         within = [min(e, end) - max(b, begin) for begin, end in spans for b, e in parts if b < end and e > begin]
         begun = sum(begin <= b < end for begin, end in spans for b, _ in parts)
         rows = {r["path"] + r["name"]: r for r in csv.DictReader(io.StringIO(
             output(PRINT, session, "--quiet", "--report=regions", "--output-format=csv"), newline=""))}
         part, tick = rows["all > part"], rows["all > parttick"]
-        assert abs(int(part["calls"]) - len(within)) <= 1 and 0 < int(part["cut"]) <= 2 * len(spans), (part, spans, parts)
+        assert abs(int(part["calls"]) - len(within)) <= 1 and int(part["cut"]) <= 2 * len(spans), (part, spans, parts)
+        # a boundary is within a part, but for one that falls between two
+        is_within = any(b + 1e6 < at < e - 1e6 for span in spans for at in span for b, e in parts)
+        assert int(part["cut"]) or not is_within, (part, spans, parts)
         # what is open when the recorder ends, before the program, ends with the last mark
         assert sum(within) * 0.99 - within[-1] <= int(part["wall_ns"]) <= sum(within) * 1.01, (part, spans, parts)
         assert int(rows["all"]["calls"]) == int(rows["all"]["cut"]) == 1, (rows, spans)
