@@ -8,6 +8,7 @@ import fcntl
 import glob
 import os
 import pty
+import re
 import select
 import shutil
 import sqlite3
@@ -19,6 +20,7 @@ import termios
 import time
 
 import sampled
+from patience import PATIENCE_S
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 TEST = os.path.abspath(sys.argv[0])  # each check has another working directory
@@ -56,7 +58,11 @@ def hidden_turns():
     """How often threads of the first process have run on a CPU. While they do, a kernel (Linux 6.18 of a virtual
     machine) was seen to run no BPF program, and to report no switch from them: each time one wait of a
     task may be missing."""
-    return sum(int(read_words(path)[2]) for path in glob.glob("/proc/1/task/*/schedstat"))
+    turns = 0
+    for path in glob.glob("/proc/1/task/*/schedstat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            turns += int(read_words(path)[2])
+    return turns
 
 
 def read_words(path):
@@ -99,6 +105,13 @@ def read_when_there(path, text):
     with open(path, encoding="utf-8") as f:
         found = f.read()
     assert found == text, (path, found, text)
+
+
+def wait_until_named(p, name):
+    """Until the process has the name of its program: Popen returns a little before, as its exec closes files first."""
+    while sampled.comm(p.pid) != f"{name[:15]}\n":
+        assert p.poll() is None, (p.args, name)
+        time.sleep(0.001)
 
 
 def wait_until_measuring(p, folder):
@@ -215,8 +228,9 @@ def ordinary_user(folder, *programs):
     return [copies[0], *copies[2:]], {"cwd": folder, "user": own_uid(), "group": own_uid(), "extra_groups": []}
 
 
-def on_terminal(columns, *command, rows=50, meanwhile=None, **env):
-    """All that appears on a terminal of so many columns, and the exit status. meanwhile(p) is called while it runs."""
+def on_terminal(columns, *command, rows=50, meanwhile=None, once=None, **env):
+    """All that appears on a terminal of so many columns, and the exit status. meanwhile(p) is called while it runs, or
+    once this pattern has appeared."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     mode = termios.tcgetattr(theirs)
@@ -227,14 +241,16 @@ def on_terminal(columns, *command, rows=50, meanwhile=None, **env):
                           env={**whole, "TERM": "xterm", **env}) as p:
         os.close(theirs)
         text = b""
-        if meanwhile:
+        if meanwhile and not once:
             meanwhile(p)
         try:
-            while select.select([ours], [], [], 30)[0]:
+            while select.select([ours], [], [], PATIENCE_S)[0]:
                 piece = os.read(ours, 65536)
                 if not piece:
                     break
                 text += piece
+                if once and re.search(once, text):
+                    once = meanwhile(p)
         except OSError:  # the last of them has closed it
             pass
         p.wait(timeout=600)

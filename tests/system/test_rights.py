@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 
-from kit import CPUPERF, output, own_uid, PRINT, run, run_checks, skip, wait_for
+from kit import CPUPERF, output, own_uid, PRINT, run, run_checks, skip, wait_for, wait_until_named
 import sampled
 
 UID = own_uid()
@@ -118,6 +118,7 @@ def check_programs(folder):
     assert said == [("it in the kernel too", f"  {typed}\n  sudo sysctl kernel.perf_event_paranoid=1"
                                              "  # permits no programs in the kernel (BPF)\n")], err
     with subprocess.Popen(["sleep", "300"], **NOBODY) as p:
+        wait_until_named(p, "sleep")
         said, err = blocks("-e", "off_cpu_time", f"--pid={p.pid}", "-d", "0.05", code=1)
         p.kill()
     assert said[1:] == [("waits without more rights", f"  {program} --spec-file=wall --pid={p.pid}\n")], err
@@ -219,11 +220,14 @@ def check_typed(folder):
     own = run(program, "-o", "p", "-d0.05", "--pid", str(os.getpid()), code=1, env=env, **how)
     assert f"process {os.getpid()} belongs to another user" in own.stderr and own.stderr.count("error: ") == 1
     with subprocess.Popen(["sleep", "300"], **NOBODY) as p:
+        wait_until_named(p, "sleep")
         err = run(program, "-o", "p", "-d0.05", f"--pid={p.pid}", env=env, **how).stderr
         p.kill()
     assert f"process {p.pid} (sleep)" in err and "user mode only" not in err, err
-    with subprocess.Popen([shutil.copy("/bin/sleep", f"{folder}/of-another"), "300"]) as p:
-        err = run(program, "-o", "p", "-d0.05", "--comm=of-another", code=1, env=env, **how).stderr
+    name = f"of-root-{os.getpid()}"  # no other run of this test has it
+    with subprocess.Popen([shutil.copy("/bin/sleep", f"{folder}/{name}"), "300"]) as p:
+        wait_until_named(p, name)
+        err = run(program, "-o", "p", "-d0.05", f"--comm={name}", code=1, env=env, **how).stderr
         p.kill()
     assert "--comm: error: all processes with the name" in err and "(1) belong to other users" in err, err
     err = run(program, "-o", "p", "-d0.05", "--cgroup=/", code=1, env=env, **how).stderr
@@ -312,8 +316,7 @@ def check_hidden(folder):
         compare_hidden_counted(program, folder, line, command, found, {})
     # events that are opened later remain
     with subprocess.Popen(["./suid-cat"], cwd=folder, stdin=subprocess.PIPE) as p:
-        while open(f"/proc/{p.pid}/comm", encoding="ascii").read() != "suid-cat\n":
-            time.sleep(0.01)
+        wait_until_named(p, "suid-cat")
         err = run(program, "-e", "task_clock", f"--pid={p.pid}", "-d", "0.3", cwd=folder).stderr
         p.stdin.close()
     assert "(suid-cat): still running" in err and not re.search(line, err), err

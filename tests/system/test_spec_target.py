@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from kit import CPUPERF, output, PRINT, run, run_checks
+from kit import CPUPERF, output, PRINT, run, run_checks, wait_until_named
 
 FOLDER = "cpuperf.session"
 EVENTS = [{"group_name": "software", "event_name": "task_clock"}]
@@ -116,17 +116,20 @@ def check_replaced(folder):
     spec = write(folder, {"command": ["touch", "ran"], "children": False, "cpus": "4000"})
     run(CPUPERF, spec, "--cpu=0", "--", "sh", "-c", "true; true", cwd=folder)
     assert answer(folder).startswith("sh -c 'true; true': exit status 0")
-    with subprocess.Popen(["sleep", "60"]) as p:
+    with subprocess.Popen(["sleep", "600"]) as p:
+        wait_until_named(p, "sleep")
         run(CPUPERF, spec, f"--pid={p.pid}", "--cpu=0", "-d0.05", cwd=folder)
         assert f"process {p.pid} (sleep)" in answer(folder)
         done = run(CPUPERF, spec, f"--pid={p.pid}", "-d0.05", cwd=folder, code=1)
         assert "own.cpspec:1:" in done.stderr and "CPU 4000 is not online" in done.stderr, done.stderr
-        name = "target-key-test"
+        name = f"key-{os.getpid()}-test"  # no other run of this test has it
         os.symlink(shutil.which("sleep"), f"{folder}/{name}")
-        with subprocess.Popen([f"{folder}/{name}", "60"]) as q:
-            run(CPUPERF, write(folder, {"pids": [p.pid], "comms": ["no-such", "target-key*"]}), "-d0.05", cwd=folder)
+        with subprocess.Popen([f"{folder}/{name}", "600"]) as q:
+            wait_until_named(q, name)
+            some = f"{name[:-4]}*"
+            run(CPUPERF, write(folder, {"pids": [p.pid], "comms": ["no-such", some]}), "-d0.05", cwd=folder)
             assert "2 processes: " in answer(folder), answer(folder)
-            run(CPUPERF, "--comm=no-such", "--comm=target-key*", "-e", "task_clock", "-d0.05", cwd=folder)
+            run(CPUPERF, "--comm=no-such", f"--comm={some}", "-e", "task_clock", "-d0.05", cwd=folder)
             assert f"process {q.pid} ({name})" in answer(folder), answer(folder)
             q.kill()
         p.kill()

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, may_count_faults, output, own_uid, PRINT, run, run_checks
+from kit import CPUPERF, may_count_faults, output, own_uid, PRINT, run, run_checks, wait_until_named
 import sampled
 
 # Waits for SIGUSR1; then uses this much CPU time in a thread that was there, in one that is new and
@@ -201,9 +201,10 @@ def check_asleep(folder):
 
 def check_several(folder):
     """Several by number and by name, each with iterations: the counts are sums over all tasks."""
-    victims = [Victim(folder, 0.2, name="target-many") for _ in range(3)]
+    mine = f"m{os.getpid()}"  # no other run of this test has it
+    victims = [Victim(folder, 0.2, name=f"{mine}-many") for _ in range(3)]
     other = Victim(folder, 0.2, name="other-many")
-    p = start(folder, "--comm=target-m*", f"--pid={other.pid}", "-e", "task_clock,page_faults",
+    p = start(folder, f"--comm={mine}-m*", f"--pid={other.pid}", "-e", "task_clock,page_faults",
               "--duration=0.2", "--num-iterations=1000000", "--no-live")
     wait_until_measuring(folder)
     for victim in victims + [other]:
@@ -521,19 +522,22 @@ def check_ordinary_user(folder):
             busy.kill()
     compare_switches(program, folder, who)
     # by name: what may not be measured is named, the others are measured
-    sleep = shutil.copy("/bin/sleep", f"{folder}/of-both-users")
+    name = f"both-{os.getpid()}-of"  # no other run of this test has it
+    sleep = shutil.copy("/bin/sleep", f"{folder}/{name}")
     with subprocess.Popen([sleep, "300"]) as theirs:
         with subprocess.Popen([sleep, "300"], **who) as mine:
-            asked = ["--comm=of-both-*", "-e", "task_clock", "-d", "0.05"]
+            for one in (theirs, mine):
+                wait_until_named(one, name)
+            asked = [f"--comm={name[:-2]}*", "-e", "task_clock", "-d", "0.05"]
             done = run(program, *asked, "-n", "2", cwd=folder, **who)
             answer = run(program, *asked, cwd=folder, **who).stderr
             mine.kill()
-        refused = f"1 not measured (of other users, or with more rights): {theirs.pid} (of-both-users)"
+        refused = f"1 not measured (of other users, or with more rights): {theirs.pid} ({name})"
         assert f"warning: {refused}" in done.stderr, done.stderr
-        assert f"process {mine.pid} (of-both-users); {refused}" in answer, answer
+        assert f"process {mine.pid} ({name}); {refused}" in answer, answer
         done = run(program, *asked, cwd=folder, code=1, **who)
         theirs.kill()
-    assert '--comm: error: all processes with the name "of-both-*" (1) belong to other users' in done.stderr, done.stderr
+    assert f'--comm: error: all processes with the name "{name[:-2]}*" (1) belong to other users' in done.stderr, done.stderr
     assert "sudo cpuperf" in done.stderr and "To measure" not in done.stderr, done.stderr
 
 
@@ -558,6 +562,8 @@ def check_mistakes(folder):
 def check_many_named(folder):
     """Of many processes the answer names eight, and says that there are more."""
     many = [subprocess.Popen(["sleep", "300"]) for _ in range(10)]
+    for p in many:
+        wait_until_named(p, "sleep")
     pids = [str(p.pid) for p in many]
     err = finish(start(folder, "--pid=" + ",".join(pids), "-e", "task_clock", "-d", "0.05"))
     for p in many:
