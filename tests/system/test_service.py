@@ -15,6 +15,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks
+from patience import PATIENCE_S
 from receiver import Answer, Receiver
 
 UNIT = f"{os.environ['SOURCE_DIR']}/service/cpuperf@.service.in"
@@ -23,7 +24,7 @@ UNIT = f"{os.environ['SOURCE_DIR']}/service/cpuperf@.service.in"
 def start(folder, *options, events=("-e", "task_clock"), **env):
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(f"{folder}/notify")
-    manager.settimeout(60)
+    manager.settimeout(PATIENCE_S)
     p = subprocess.Popen([CPUPERF, *events, "--output=session", *options], cwd=folder,
                          env={**os.environ, "NOTIFY_SOCKET": f"{folder}/notify", **env},
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -111,7 +111,7 @@ def check_functions_after_their_screen(folder):
         p.send_signal(signal.SIGINT)
 
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
-        text, code = on_terminal(80, CPUPERF, "-F", "500", "-o", SESSION, rows=24, meanwhile=stop)
+        text, code = on_terminal(80, CPUPERF, "-F", "500", "-o", SESSION, rows=24, meanwhile=stop, once=rb"\x1b\[\?1049h")
         busy.kill()
     screen, is_closed, after = text.rpartition("\x1b[?1049l")
     assert code == 0 and screen and is_closed and len(functions(shown(after))) >= 2, text

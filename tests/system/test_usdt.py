@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 
-from kit import CPUPERF, finish, need_programs, ordinary_user, output, PRINT, run, run_checks, skip, start
+from kit import CPUPERF, finish, need_programs, ordinary_user, output, PRINT, run, run_checks, skip, start, wait_until_recorded
 from sampled import event, have, Trace
 from waited import Control, Groups, has_cgroups, move
 
@@ -166,11 +166,9 @@ def check_processes(folder):
                           stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "waits\n"
         p = start(folder, "-o", "session", "-e", ",".join(EVENTS), f"--pid={child.pid}")
-        while not os.path.exists(f"{folder}/session/cpuperf.cpsession"):
-            assert p.poll() is None, p.communicate()
-        machine = start(folder, "-o", "machine", "-e", f"usdt:{program}:demo:tick", "--duration=60s")
-        while not os.path.exists(f"{folder}/machine/cpuperf.cpsession"):
-            assert machine.poll() is None, machine.communicate()
+        wait_until_recorded(p, f"{folder}/session/cpuperf.cpsession")
+        machine = start(folder, "-o", "machine", "-e", f"usdt:{program}:demo:tick", "--duration=600s")
+        wait_until_recorded(machine, f"{folder}/machine/cpuperf.cpsession")
         # both measure from some time after that on: hits until then would be missing
         time.sleep(1)
         run(program, str(N))
@@ -244,14 +242,13 @@ def check_windows(folder):
     def measured(child, delay):
         shutil.rmtree(f"{folder}/session", ignore_errors=True)
         p = start(folder, "-o", "session", "-e", ",".join(EVENTS), f"--pid={child.pid}",
-                  f"--windows=realtime:{delay}:60:1")
-        while not os.path.exists(f"{folder}/session/cpuperf.cpsession"):
-            assert p.poll() is None, p.communicate()
+                  f"--windows=realtime:{delay}:600:1")
+        wait_until_recorded(p, f"{folder}/session/cpuperf.cpsession")
         return p
 
-    for delay, want in (("3", {"demo:tick": 0, "demo:guarded": 0}), ("0.001", expected())):
+    for delay, want in (("600", {"demo:tick": 0, "demo:guarded": 0}), ("0.001", expected())):
         # it hits before the window begins, or long after that
-        run_stopped(program, lambda child, d=delay: measured(child, d), go=lambda d=delay: time.sleep(d != "3"))
+        run_stopped(program, lambda child, d=delay: measured(child, d), go=lambda d=delay: time.sleep(d != "600"))
         assert counts(f"{folder}/session") == want, (delay, counts(f"{folder}/session"))
 
 
@@ -264,9 +261,8 @@ def check_cgroup(folder):
         def measured(child):
             move(child, groups.folders[1])
             p = start(folder, "-o", "session", "-e", f"usdt:{program}:demo:tick", f"--cgroup={groups.name}",
-                      "--duration=60s")
-            while not os.path.exists(f"{folder}/session/cpuperf.cpsession"):
-                assert p.poll() is None, p.communicate()
+                      "--duration=600s")
+            wait_until_recorded(p, f"{folder}/session/cpuperf.cpsession")
             sessions.append(p)
             return None
 

@@ -160,7 +160,7 @@ def check_sleeper(folder):
 
 
 def check_delay(folder):
-    p = start(folder, "-e", "task_clock", "--delay=300ms", command=["sh", "-c", "sleep 0.5; exit 3"])
+    p = start(folder, "-e", "task_clock", "--delay=300ms", command=["sh", "-c", "sleep 2; exit 3"])
     finish(p, 3)
     found = iterations(folder)
     assert [i[2] for i in found] == ["end"] and found[0][3] >= 300_000_000, found

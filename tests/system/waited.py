@@ -64,7 +64,7 @@ class Program:
 @contextlib.contextmanager
 def measuring(folder, *options, **how):
     """A session in a new folder, ended by SIGINT if nothing else ends it."""
-    with subprocess.Popen([CPUPERF, "-d", "60", *options], cwd=folder, stdout=subprocess.DEVNULL,
+    with subprocess.Popen([CPUPERF, "-d", "600", *options], cwd=folder, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, **how) as session:
         try:
             wait_until_measuring(session, folder)
@@ -90,7 +90,7 @@ def cgroup_root():
 class Groups:
     """A control group with one below it, and one beside it."""
     def __init__(self):
-        self.at = f"{cgroup_root()}/cpuperf-follow-{os.getpid()}"
+        self.at = f"{cgroup_root()}/cpuperf-follow-{os.getpid()}-{time.monotonic_ns()}"  # a killed test may have left one
         self.name = f"/{os.path.basename(self.at)}"
         self.folders = [self.at, f"{self.at}/below", f"{self.at}-beside"]
 
