@@ -75,10 +75,15 @@ def check_process(folder):
         assert re.search(r"lost 0 ", text), text
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
-    # an iteration lasts a little more or less than a second: the time may be of one more or less
+    if re.search(r" read \d+ of the last 5 and ", text):
+        print("not compared with the report: on a busy machine some iterations were not read", flush=True)
+        return
+    # an iteration lasts a little more or less than a second, on a busy machine more: the time is of about as many
     names = "work_a", "work_b", "work_c", "run"
-    saids = [shares(f"{folder}/s", last, names) for last in (nr - 1, nr, nr - 2)]
-    assert {n: (shown[n][0], shown[n][2]) for n in names} in saids, (shown, saids)
+    wanted = {n: (shown[n][0], shown[n][2]) for n in names}
+    nr_stored = len(glob.glob(f"{folder}/s/*.0.cpuperf"))
+    lasts = sorted(range(nr_stored), key=lambda last: abs(last - (nr - 1)))
+    assert any(shares(f"{folder}/s", last, names) == wanted for last in lasts), (shown, nr, nr_stored)
 
 
 def shares(session, last, names):
@@ -119,9 +124,9 @@ def check_keys(folder):
     with working("ms", "600000", "2") as pid, \
             Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top --pid={pid} --output=s"], 120, 30) as t:
         text = t.wait(r"work_a$")
-        assert re.search(r"^ cpu_clock 997 Hz  [\d,]+ samples/s  lost 0  0:0\d", text), text
+        assert re.search(r"^ cpu_clock 997 Hz  [\d,]+ samples/s  lost 0  \d+:\d\d", text), text
         assert f"  process {pid}  " in text, text  # what is measured
-        assert re.search(r"^ own [\d.]+ % of a CPU \(5 % in the long run\)", text, re.M), text
+        assert re.search(r"^ (read .* · )?own [\d.]+ % of a CPU \(5 % in the long run\)", text, re.M), text
         t.press("?", r"Keys; any closes")
         t.press("x", r"Keys; any closes", absent=True)
         t.press("s", r"▼ total.*\n.* (main|_start|__libc\w+|thread|start_thread|clone3?|run|\[unknown\].*)$")
@@ -145,8 +150,8 @@ def check_keys(folder):
         t.press("v", r"v processes")
         t.wait(rf"mix \({pid}\)$")
         t.press("v", r"v threads")
-        text = t.wait(rf"mix \({pid}/(?!{pid})\d+\)$")
-        other = re.search(rf"mix \({pid}/((?!{pid})\d+)\)", text)[1]
+        text = t.wait(rf"mix \({pid}/(?!{pid}\))\d+\)$")
+        other = re.search(rf"mix \({pid}/((?!{pid}\))\d+)\)", text)[1]
         t.press("v", r"v functions")
         t.press("f", r"filter \(pid")
         t.keys(f"tid {other}", "Enter")
@@ -189,9 +194,15 @@ def check_keys(folder):
 
 
 def recorder_of(session):
+    """Not one of its children that have its command line still: of those the numbers may be smaller."""
     out = subprocess.run(["pgrep", "-f", f"^{CPUPERF} .*{session}"], stdout=subprocess.PIPE, text=True,
                          check=False).stdout.split()
-    return int(out[0])
+    for pid in out:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                if stat.read().rsplit(")", 1)[1].split()[1] not in out:
+                    return int(pid)
+    raise LookupError(session)
 
 
 def check_ends(folder):
@@ -218,15 +229,19 @@ def check_ends(folder):
 
 def check_screen_killed(folder):
     """A session with an end goes on to it."""
-    with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", "--duration=500ms", "--num-iterations=8",
-                                     f"--output={folder}/s"], 100, 20) as t:
-        t.wait(r"work_a$")
-        os.kill(int(screen_of(f"{folder}/s")), signal.SIGKILL)
-        text = t.wait(r"^status \d+\.", history=True)
+    for nr in (8, 60):  # beside others the first rows may come late
+        with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", "--duration=500ms", f"--num-iterations={nr}",
+                                         f"--output={folder}/s"], 100, 20) as t:
+            t.wait(r"work_a$|^status ")
+            with contextlib.suppress(LookupError, ProcessLookupError, subprocess.CalledProcessError):  # it has ended
+                os.kill(int(screen_of(f"{folder}/s")), signal.SIGKILL)
+            text = t.wait(r"^status \d+\.", history=True)
+        if "ended by signal 9" in text:
+            break
     assert "ended by signal 9: the session is whole" in text and "status 0." in text, text
     rows_of = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=summary", "--output-format=csv", "--each-iteration",
                                                 f"--session={folder}/s")))
-    assert {r["iteration"] for r in rows_of} >= {str(i) for i in range(8)}
+    assert {r["iteration"] for r in rows_of} >= {str(i) for i in range(nr)}
 
 
 def check_machine(folder):
@@ -234,10 +249,12 @@ def check_machine(folder):
     if os.geteuid() != 0:
         print("skip: machine: needs root", flush=True)
         return
-    with working(), Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top"], 100, 24) as t:
+    idle = r"(?m)(halt|_idle|mwait\w*|cpuidle\w*|swapper\S*)$"  # a busy scheduler has other functions of idle CPUs
+    with working() as pid, Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top"], 100, 24) as t:
+        os.setpriority(os.PRIO_PROCESS, pid, -20)  # on a busy machine it must be among the first, too
         t.wait(r"work_a$")
         rows_ = t.text()
-        assert not re.search("halt|idle|swapper", rows_), rows_
+        assert not re.search(idle, rows_), rows_
         t.press("f", r"filter \(pid")
         t.keys("mix", "Enter")
         t.wait(r"work_a$")
@@ -245,10 +262,11 @@ def check_machine(folder):
         text = t.wait(r"^status 0\.", history=True)
     assert "session ended; --output=NAME saves one" in text and not os.listdir(folder), (text, os.listdir(folder))
     # also of events that are named
-    with working(), Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top -e cpu_clock@1000Hz"], 100, 24) as t:
+    with working() as pid, Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top -e cpu_clock@1000Hz"], 100, 24) as t:
+        os.setpriority(os.PRIO_PROCESS, pid, -20)
         t.wait(r"work_a$")
         rows_ = t.text()
-        assert not re.search("halt|idle|swapper", rows_), rows_
+        assert not re.search(idle, rows_), rows_
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
     for seconds in (3, 15):  # beside others the first rows may come late

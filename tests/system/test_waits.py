@@ -90,7 +90,8 @@ def check_conclusion(folder):
     """What one thread waits for most of the time stands above the answer."""
     lines = run(CPUPERF, "--", "sleep", "0.3", cwd=folder).stderr.splitlines()
     assert re.fullmatch(r"\d+ % of the wall time is waiting in sleep", lines[0]) or "  waiting for a CPU" in "\n".join(lines), lines
-    assert [line for line in lines if line.startswith("sleep 0.3: ")] == [lines[1]], lines
+    # where it waits for a CPU as long there may be no such line
+    assert [i for i, line in enumerate(lines) if line.startswith("sleep 0.3: ")] == [int("of the wall time" in lines[0])], lines
     shown = output(PRINT, "--quiet", cwd=folder)
     assert shown.splitlines()[:2] == lines[:2], shown
     assert "of the wall time" not in output(PRINT, "--quiet", "--report=summary", cwd=folder)
@@ -160,10 +161,14 @@ def check_cut_to_times(folder):
     whole = slept()
     assert whole >= 1e9, whole
     assert abs(slept("--to=0.5") + slept("--from=0.5") - whole) <= 2, whole
-    assert abs(slept("--from=0.3", "--to=0.7") - 4e8) <= 2, whole
+    assert abs(slept("--from=0.6", "--to=0.9") - 3e8) <= 2, whole  # it begins long before
     assert slept("--to=0.001") < 1e6 and slept(f"--from={whole / 1e9 + 10:.6f}") == 0, whole
-    run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--flight-recorder=400ms", "--", "sleep", "1", cwd=folder)
-    assert 0.3e9 < slept() <= 0.4e9, slept()
+    for _ in range(5):  # on a busy machine the end of the program may come much later than that of its wait
+        run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--flight-recorder=400ms", "--", "sleep", "1", cwd=folder)
+        assert slept() <= 0.4e9, slept()
+        if slept() > 0.3e9:
+            break
+    assert slept() > 0.3e9, slept()
 
 
 def check_unbiased(folder):

@@ -279,10 +279,14 @@ def check_seen(folder):
 PAUSES = """
 import os, select, signal, time
 def later(number):
-    p, parent = os.fork(), os.getppid()
+    # sent when this process, which does nothing else, has paused or stopped that long: a pause that begins later never ends
+    me = os.getpid()
+    p = os.fork()
     if p == 0:
+        while open(f"/proc/{me}/stat").read().rsplit(")", 1)[1].split()[0] not in "ST":
+            time.sleep(0.001)
         time.sleep(0.4)
-        os.kill(os.getppid(), number)
+        os.kill(me, number)
         os._exit(0)
     return p
 signal.signal(signal.SIGUSR1, lambda *unused: None)
@@ -478,11 +482,11 @@ def check_seen_after_gap(folder):
 def check_gaps(folder):
     """After a delay and in windows waits count from the begin of each: five threads wait all the time."""
     user = User(folder)
-    user.measure(options=["--delay=60ms", "--duration=100ms"])
+    user.measure(options=["--delay=40ms", "--duration=60ms"])
     cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"]]
     assert cells and len({r["iteration"] for r in cells}) == 1, cells
     assert_within(cells, 1.02)
-    user.measure(options=["--windows=realtime:0.05:0.06:2"])
+    user.measure(options=["--windows=realtime:0.03:0.04:2"])
     cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"]]
     assert {r["iteration"] for r in cells} == {"0", "1"}, cells
     assert_within(cells, 1.02)
