@@ -150,7 +150,7 @@ static void run_thread(void)
 
 	pthread_create(&t, NULL, leave_open, NULL);
 	pthread_join(t, NULL);
-	usleep(500000);
+	usleep(1000000);
 }
 
 static void run_jump(void)

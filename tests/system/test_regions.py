@@ -79,7 +79,8 @@ def check_samples_have_regions(folder):
     rows = regions(folder)
     # 1 ms of each request in parse, 1.5 ms in the three levels of recurse
     share = rows["request > parse"]
-    assert share["cpu_clock_low"] <= 40 <= share["cpu_clock_high"], share
+    error = (share["cpu_clock_high"] - share["cpu_clock_low"]) / 2 / 1.96
+    assert abs(share["cpu_clock"] - 40) <= 4 * error, share
     flat = output(PRINT, "--quiet", "--report=flat", "--sort=region", "--output-format=csv", cwd=folder)
     named = {r["region"]: float(r["self"]) for r in csv.DictReader(io.StringIO(flat, newline=""))
              if r["event"] == "cpu_clock"}
@@ -162,7 +163,8 @@ def check_threads_end_with_regions_open(folder):
     for options in (SAMPLED, ("-e", "page_faults")):
         measure(folder, program, "thread", options=options)
         row = regions(folder)["left"]
-        assert row["calls"] == row["closed"] == 1 and 100e6 <= row["wall_ns"] < 400e6, row
+        # 100 ms until the thread ends, and 1 s more until the process does
+        assert row["calls"] == row["closed"] == 1 and 100e6 <= row["wall_ns"] < 1100e6, row
 
 
 def check_a_session_that_ends_first(folder):
