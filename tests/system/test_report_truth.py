@@ -116,7 +116,8 @@ def diff_of(now, was, *args):
     changes = {r["function"]: float(r["change"]) for r in diff}
     relative = {r["function"]: float(r["relative"]) for r in diff}
     assert set(changes) == set(SHARES), diff
-    assert max(relative, key=relative.get) == "work_a", diff
+    if max(relative, key=relative.get) != "work_a":  # beside others there are few samples
+        raise Doubt(diff)
     return changes, relative, diff[0]["function"]
 
 
@@ -125,8 +126,8 @@ def check_shares(now, was):
     changes, _, first = diff_of([now], [was])
     if {first, max(changes, key=lambda n: abs(changes[n]))} != {"work_a"}:
         raise Doubt(changes)
-    assert changes["work_a"] > 0 and abs(sum(changes.values())) < 0.001, changes
-    if abs(changes["work_a"] - (SLOWER["work_a"] - 70)) > 1.5 or changes["work_b"] > 0:
+    assert abs(sum(changes.values())) < 0.001, changes
+    if changes["work_a"] <= 0 or abs(changes["work_a"] - (SLOWER["work_a"] - 70)) > 1.5 or changes["work_b"] > 0:
         raise Doubt(changes)
 
 

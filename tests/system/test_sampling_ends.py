@@ -210,7 +210,8 @@ def check_signal(folder):
         traces = [sampled.traces(folder, i)[cpu] for i in range(done)]
         for one, next_one in zip(traces, traces[1:]):
             assert one.readings[1, 0] == next_one.readings[0, 0]
-            assert max(times_of(one)) <= one.readings[1, 0][0] < min(times_of(next_one))
+            at = one.readings[1, 0][0]  # the last one may just have begun
+            assert max(times_of(one), default=at) <= at < min(times_of(next_one), default=at + 1)
     assert out.count("cpu_clock") >= done, out
     show(folder, 0)
 
@@ -234,19 +235,22 @@ def check_fork_storm(folder):
     options = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
     p = sampled.start(folder, [{**CLOCK, "rate": 10 * FAST}], "--duration=600",
                       prefix=("env", f"ASAN_OPTIONS={options}"))
-    for nr in (1000, storm):
+    with open(os.environ["CPUPERF"], "rb") as f:
+        own = 8192 if b"__asan_report_load" in f.read() else 0  # what the sanitizer keeps of threads and places of allocations
+    # others that start many programs meanwhile may take some memory once: who keeps some of each needs more each time
+    for nr in (1000, storm, storm, storm):
         subprocess.run(["sh", "-c", STORM % nr], check=True)
         peaks.append(status(p.pid, "VmHWM"))
+        if len(peaks) > 1 and peaks[-1] - peaks[-2] < storm / 4 + own:
+            break
     p.send_signal(signal.SIGINT)
     finish(p)
     sampled.check_sound(folder)
     forks = sum(r.kind == sampled.R_FORK for r in sampled.common(folder).records())
     lost = sum(t.sampling["lost"] for t in sampled.traces(folder))
     print(f"  {forks} forks recorded, {lost} records lost, peak memory {peaks} KiB")
-    assert forks >= 1000 + storm and lost == 0, (forks, lost)
-    with open(os.environ["CPUPERF"], "rb") as f:
-        own = 8192 if b"__asan_init" in f.read() else 0  # what the sanitizer keeps of threads and places of allocations
-    assert peaks[1] - peaks[0] < storm / 4 + own, peaks  # KiB
+    assert forks >= 1000 + storm * (len(peaks) - 1) and lost == 0, (forks, lost)
+    assert peaks[-1] - peaks[-2] < storm / 4 + own, peaks  # KiB
 
 
 # ---- what is not given, and what is refused

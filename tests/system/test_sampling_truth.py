@@ -436,7 +436,9 @@ def check_user_stack(folder):
                 deep += s["regs"][sampled.SP] < stack[0] < s["regs"][sampled.SP] + 65536 and \
                     program.function(find_mapping(maps[pid], stack[1]), stack[1]) == "run"
     print(f"  {deep} of {nr} stacks begin at the stack pointer")
-    assert nr > 100 and deep >= nr - 1, (deep, nr)  # one may be at the first instruction
+    assert nr > 100, nr
+    # the first and last instructions of a function have no frame: chance may meet them more often
+    doubt(deep >= 0.99 * nr - 1, (deep, nr))
 
 
 def repeat(check, folder):

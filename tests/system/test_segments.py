@@ -176,18 +176,21 @@ def check_same_replay(a, b):
     if not have_tmux():
         print("no tmux: the replay is not compared")
         return
-    screens = []
-    for f in (a, b):
-        with Terminal(["env", "-C", f, PRINT, "--session=t.cpsession", "--live"], 120, 36) as t:
+    one, other = (Terminal(["env", "-C", f, PRINT, "--session=t.cpsession", "--live"], 120, 36) for f in (a, b))
+    with one, other:
+        for t in (one, other):
             t.wait("REPLAY")
             t.press("End", "metric:used")  # a column whose every cell has a value, also without privileges
             t.wait(rf"n {NR_ITERATIONS}\b")
-            for key, at in (("G", NR_ITERATIONS - 1), ("<", NR_ITERATIONS - 11), ("g", 0)):
+        for key, at in (("G", NR_ITERATIONS - 1), ("<", NR_ITERATIONS - 11), ("g", 0)):
+            for t in (one, other):
                 t.press(key, rf"iteration {at}  {at + 1} of {NR_ITERATIONS}")
-                screens.append(t.still())
+            end = time.monotonic() + PATIENCE_S
+            while (screens := [t.still() for t in (one, other)]) != screens[::-1]:  # what is drawn comes in pieces
+                assert time.monotonic() < end, screens
+        for t in (one, other):
             t.keys("q")
             t.wait("^status 0", history=True)
-    assert screens[:3] == screens[3:], screens
 
 
 def check_reader(a, b):
