@@ -174,7 +174,7 @@ def check_proc(folder):
             time.sleep(0.3)
             last = read_all()
             session.send_signal(signal.SIGINT)
-            session.communicate()
+            _, said = session.communicate()
         after = read_all()
     finally:
         os.unlink(path)
@@ -193,7 +193,7 @@ def check_proc(folder):
                 continue  # a partition, or a disk without requests (dm, md)
             assert len(own) < 2, (event, name, found)
             least = 0.9 * least - 10
-            assert least <= sum(own) <= most, (event, name, least, own, most)
+            assert least <= sum(own) <= most, (event, name, least, own, most, found, said)
             nr_seen += bool(own)
     assert nr_seen >= 3, found
     if direct and disks:
