@@ -155,6 +155,19 @@ def read_all():
 
 
 def check_proc(folder):
+    """Repeated while a hidden task had a turn: what it reads from the disk, the kernel counts, and runs no program at."""
+    for n in range(8):
+        os.mkdir(f"{folder}/{n}")
+        turns = hidden_turns()
+        try:
+            compare_with_proc(f"{folder}/{n}")
+            return
+        except AssertionError:
+            if n == 7 or hidden_turns() == turns:
+                raise
+
+
+def compare_with_proc(folder):
     """Not less than what /proc counted within the session, and not more than around it. A kernel (see
     kit.hidden_turns) was seen to count some (0.2 % of soft interrupts) and to run no program at them."""
     nr_blocks = 200
