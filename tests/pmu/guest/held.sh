@@ -84,7 +84,9 @@ machine() {
 				print "FAILED: not the cycles of this time at 1 GHz"; failed++ }
 			if (cpu != 3 && enabled[cpu] < 0.7 * (last - first)) {
 				print "FAILED: not enabled all the time"; failed++ }
-			if (weight[cpu] > raw[cpu] + 30e6) { print "FAILED: too many samples"; failed++ }
+			# at 1 GHz; the emulation may lose cycles, and no overflows, of a CPU that goes offline
+			most = cpu == 3 && enabled[cpu] > raw[cpu] ? enabled[cpu] : raw[cpu]
+			if (weight[cpu] > most + 30e6) { print "FAILED: too many samples"; failed++ }
 			if (weight[cpu] / raw[cpu] > best) best = weight[cpu] / raw[cpu] }
 			if (best < 0.8) { print "FAILED: not all is sampled: " best; failed++ } }'
 	cat held.tasks
