@@ -84,6 +84,9 @@ def check_times_add_up(folder):
     calls, _, _ = hooked(folder, program, "plain", code=3)
     for name, c in calls.items():
         assert c["ended"] == c["calls"], (name, c)
+        # one that began on another CPU than it ended on, whose counter is ahead, has no time
+        if c["calls"] == 1 and not c["wall"]:
+            continue
         assert 0 < c["self"] <= c["wall"] and c["max"] <= c["wall"], (name, c)
         # a bucket's lower end is at most a sixteenth below, and 1 ns
         assert c["least"] <= c["wall"] + c["ended"] and c["wall"] * 15 / 16 <= c["least"] + 2 * c["ended"], (name, c)
