@@ -390,13 +390,6 @@ static int find_command(int argc, char **argv, char ***command)
 	return dashes;
 }
 
-static bool has_argument(char *const *argv, const char *text)
-{
-	while (*argv && strcmp(*argv, text) != 0)
-		argv++;
-	return *argv;
-}
-
 /* The session is the starter's, and is held until it has been sent: options that say where results
  * go are for the starter. */
 static void settle_part(struct options *o, const struct as_part *part)
@@ -499,7 +492,7 @@ static int make_command(struct options *o, int argc, char **argv, char **command
 	o->command_argv = command;
 	if (command && !asks(argc, argv, "--doctor")) /* which reads its files */
 		return target_command_new(command, &o->command, e);
-	if (!command && has_argument(argv, "--run-spec-command"))
+	if (!command && asks(argc, argv, "--run-spec-command"))
 		return target_command_new_later("the command", &o->later, e);
 	return 0;
 }

@@ -370,9 +370,7 @@ static const struct opt_row before[] = {
 	   "--sweep: of each value's mean, by default 1; with --causal, of the wall time."),
     VERSUS("at-most", at_most, "TIME", OPT_COMPLETE_NONE,
 	   "With --versus, --sweep or --causal: stop after TIME (90s, 10m), though the difference "
-	   "is not "
-	   "known. Default: "
-	   "1m, but at least 6 runs of each."),
+	   "is not known. Default: 1m, but at least 6 runs of each."),
     VERSUS(
 	"by", by, "MEASURE", OPT_COMPLETE_WORDS,
 	"With --versus or --sweep: what is compared, wall (the default), cpu_time, peak_memory or "
@@ -381,20 +379,16 @@ static const struct opt_row before[] = {
 	   "With --versus, --sweep or --causal: run this command line once before all runs."),
     VERSUS("prepare", prepare, "COMMAND", OPT_COMPLETE_NONE,
 	   "With --versus, --sweep or --causal: run this command line before each run; it is not "
-	   "measured. "
-	   "Nothing is recorded then. It may have {NAME} of --sweep."),
+	   "measured. Nothing is recorded then. It may have {NAME} of --sweep."),
     VERSUS("cleanup", cleanup, "COMMAND", OPT_COMPLETE_NONE,
 	   "With --versus, --sweep or --causal: run this command line once after all runs, also "
-	   "after a "
-	   "failure."),
+	   "after a failure."),
     VERSUS("input", input, "FILE", OPT_COMPLETE_FILE,
 	   "With --versus, --sweep or --causal: the standard input of each run, from its start. "
-	   "Default: "
-	   "/dev/null."),
+	   "Default: /dev/null."),
     VERSUS_FLAG("ignore-status", versus.ignores_status,
 		"With --versus, --sweep or --causal: compare also commands that end with another "
-		"exit status "
-		"than 0."),
+		"exit status than 0."),
     VERSUS_FLAG("verdict-only", versus.is_verdict_only,
 		"With --versus: do not record and print where the difference is."),
     VERSUS(

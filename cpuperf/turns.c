@@ -69,6 +69,10 @@ static int parse_percent(const char *option, const char *text, double *out, stru
 static int parse_rule(struct turns *t, struct err *e)
 {
 	const struct versus_options *o = &t->o->versus;
+	static const struct {
+		const char *option, *arm;
+	} kinds[] = {{"versus", "side"}, {"sweep", "value"}, {"causal", "experiment"}};
+	const size_t kind = o->old ? 0 : o->sweep ? 1 : 2;
 	const char *runs = options_override(t->o, "runs");
 	struct versus_rule *rule = &t->rule;
 	uint64_t nr = 0;
@@ -86,13 +90,7 @@ static int parse_rule(struct turns *t, struct err *e)
 	t->is_strict = o->at_most;
 	if (runs && (str_parse_u64(runs, &nr) || nr < 2 || nr > MAX_ROUNDS))
 		return err_set(e, -EINVAL, "--runs=%s: must be 2 to %d, with --%s of each %s", runs,
-			       MAX_ROUNDS,
-			       o->old     ? "versus"
-			       : o->sweep ? "sweep"
-					  : "causal",
-			       o->old     ? "side"
-			       : o->sweep ? "value"
-					  : "experiment");
+			       MAX_ROUNDS, kinds[kind].option, kinds[kind].arm);
 	if (nr && o->until)
 		return err_set(e, -EINVAL, "--runs and --until are mutually exclusive");
 	rule->nr_pairs = nr;

@@ -100,12 +100,12 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 		return err_set(e, -EINVAL, "--verdict-only and --fail-over require --versus");
 	if (v->speedup && !v->is_causal)
 		return err_set(e, -EINVAL, "--speedup requires --causal");
-	if (v->by && v->is_causal)
+	if (v->by && !v->old && !v->sweep)
 		return err_set(e, -EINVAL, "--by requires --versus or --sweep");
 	if (!v->old && !v->sweep && !v->is_causal)
 		return err_set(e, -EINVAL,
-			       "--until, --at-most, --by, --setup, --prepare, --cleanup, "
-			       "--input and --ignore-status require --versus or --sweep");
+			       "--until, --at-most, --setup, --prepare, --cleanup, --input and "
+			       "--ignore-status require --versus, --sweep or --causal");
 	if (!comparison_has_format(o->output_format))
 		return err_set(e, -EINVAL, "--output-format=%s requires --list-events",
 			       o->output_format);

@@ -25,14 +25,23 @@ int export_add_functions(struct counts_functions *l, const struct profile_trace 
 	return rc;
 }
 
-int export_add_values(struct counts_values *l, const struct profile_trace *trace,
-		      struct counts_value **rows, size_t *nr)
+int export_each_value(const struct profile_trace *trace,
+		      void (*put)(void *arg, uint32_t iteration, const struct counts_values *l,
+				  const struct counts_value *v),
+		      void *arg)
 {
+	struct counts_values l = {.nr_skipped = 0};
+	struct counts_value *rows = NULL;
+	size_t nr = 0;
 	int rc = 0;
 
-	*rows = NULL;
-	*nr = 0;
 	for (size_t i = 0; i < trace->nr_values && rc == 0; i++)
-		rc = counts_values_add(l, &trace->values[i].value);
-	return rc ?: trace->nr_values ? counts_values_rows(l, rows, nr) : 0;
+		rc = counts_values_add(&l, &trace->values[i].value);
+	if (rc == 0 && trace->nr_values)
+		rc = counts_values_rows(&l, &rows, &nr);
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		put(arg, trace->head.iteration, &l, &rows[i]);
+	mem_free(rows);
+	counts_values_fini(&l);
+	return rc;
 }

@@ -20,9 +20,10 @@ enum { EXPORT_NR_QUANTILES = 4 };
 void export_function_quantiles(const struct counts_function *f, double ns[EXPORT_NR_QUANTILES]);
 /* Adds those of a trace: frames of one function are added up. 0 or -ENOMEM. */
 int export_add_functions(struct counts_functions *l, const struct profile_trace *trace);
-/* The same of their arguments and results. rows: sorted, to be freed with mem_free. 0 or -ENOMEM;
- * counts_values_fini in any case. */
-int export_add_values(struct counts_values *l, const struct profile_trace *trace,
-		      struct counts_value **rows, size_t *nr);
+/* Passes their arguments and results in a trace, added up and sorted. 0 or -ENOMEM. */
+int export_each_value(const struct profile_trace *trace,
+		      void (*put)(void *arg, uint32_t iteration, const struct counts_values *l,
+				  const struct counts_value *v),
+		      void *arg);
 
 #endif

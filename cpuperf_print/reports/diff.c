@@ -29,9 +29,20 @@ static enum report_column replicate_column(const struct diff_comparison *c)
 	return c->by_iteration ? REPORT_ITERATION : REPORT_SESSION;
 }
 
+static size_t nr_sessions(const struct diff_comparison *c, int side)
+{
+	return side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
+}
+
+static size_t count_replicates(const struct diff_comparison *c, int side)
+{
+	return c->by_iteration ? c->j->inputs->item[c->first[side]].facts->nr_iterations
+			       : nr_sessions(c, side);
+}
+
 static int read_side(struct diff_comparison *c, int side, struct err *e)
 {
-	size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
+	size_t nr = nr_sessions(c, side);
 	unsigned columns = c->columns | 1u << replicate_column(c) | 1u << REPORT_SESSION;
 	struct report_sink sink;
 	int rc;
@@ -39,8 +50,7 @@ static int read_side(struct diff_comparison *c, int side, struct err *e)
 	if (c->columns & FUNCTION_COLUMNS)
 		columns |= 1u << REPORT_FUNCTION;
 
-	c->nr_replicates[side] =
-	    c->by_iteration ? c->j->inputs->item[c->first[side]].facts->nr_iterations : nr;
+	c->nr_replicates[side] = count_replicates(c, side);
 	c->flat[side] = report_flat_new(c->j->inputs->functions, columns, false);
 	if (!c->flat[side])
 		return err_set(e, -ENOMEM, "out of memory");
@@ -73,7 +83,7 @@ static int load_replicates(struct diff_comparison *c)
 	int rc = 0;
 
 	for (int side = WAS; side <= IS && rc == 0; side++) {
-		size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
+		size_t nr = nr_sessions(c, side);
 		const struct profile_facts *facts = c->j->inputs->item[c->first[side]].facts;
 
 		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
@@ -125,8 +135,7 @@ static int load_comparable(struct diff_comparison *c)
 	if (!c->comparable)
 		return -ENOMEM;
 	for (int side = WAS; side <= IS; side++)
-		for (size_t i = 0;
-		     i < (side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff) && rc == 0; i++)
+		for (size_t i = 0; i < nr_sessions(c, side) && rc == 0; i++)
 			rc = diff_names_add(c->comparable, c->j, c->first[side] + i, c->rows[side],
 					    c->nr_rows[side]);
 	if (rc == 0 && (c->columns & (1u << REPORT_FUNCTION | 1u << REPORT_LINE)))
@@ -448,7 +457,7 @@ static int compare_regions(struct diff_comparison *c, struct err *e)
 	for (int side = WAS; side <= IS; side++)
 		sides[side] = (struct diff_side){
 		    .first = c->first[side],
-		    .nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff,
+		    .nr = nr_sessions(c, side),
 		    .nr_replicates = c->nr_replicates[side],
 		    .replicates = c->replicates[side],
 		    .rows = c->rows[side],
@@ -477,12 +486,9 @@ static int load_for_values(struct diff_comparison *c, struct err *e)
 {
 	int rc = 0;
 
-	for (int side = WAS; side <= IS && rc == 0 && !c->replicates[side]; side++) {
-		size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
-
-		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
-					  &c->of_values[side]);
-	}
+	for (int side = WAS; side <= IS && rc == 0 && !c->replicates[side]; side++)
+		rc = diff_replicates_load(c->j, c->first[side], nr_sessions(c, side),
+					  c->by_iteration, &c->of_values[side]);
 	return rc ? err_set(e, rc, "iterations cannot be read: %s", strerror(-rc)) : 0;
 }
 
@@ -492,10 +498,11 @@ static int put_values(struct diff_comparison *c, struct err *e)
 	const struct amount *list = diff_values_list(c->values, &nr);
 
 	c->nr_compared += c->has_samples ? 0 : nr;
-	if (!c->cases && c->j->output->form != GRID_PEOPLE)
-		c->g = c->g ? c->g : diff_make_grid(c);
-	if (!c->g && !c->cases && c->j->output->form != GRID_PEOPLE)
-		return err_set(e, -ENOMEM, "out of memory");
+	if (!c->g && !c->cases && c->j->output->form != GRID_PEOPLE) {
+		c->g = diff_make_grid(c);
+		if (!c->g)
+			return err_set(e, -ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; i < nr; i++) {
 		buf_reset(&c->key);
 		diff_values_name(c->values, i, &c->key);
@@ -522,11 +529,8 @@ static int compare_values(struct diff_comparison *c, struct err *e)
 	for (int side = WAS; side <= IS; side++)
 		sides[side] = (struct diff_side){
 		    .first = c->first[side],
-		    .nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff,
-		    .nr_replicates = c->by_iteration
-					 ? c->j->inputs->item[c->first[side]].facts->nr_iterations
-				     : side == IS ? c->j->inputs->nr
-						  : c->j->inputs->nr_diff,
+		    .nr = nr_sessions(c, side),
+		    .nr_replicates = count_replicates(c, side),
 		    .replicates = c->replicates[side] ? c->replicates[side] : c->of_values[side]};
 	rc = rc ?: diff_values_new(c->j, &options, sides, &c->values, e);
 	return rc || !c->values ? rc : put_values(c, e);

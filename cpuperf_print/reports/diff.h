@@ -66,6 +66,9 @@ bool diff_amount_is_of_queue(const struct amount *wall, const struct amount *cpu
 			     const struct amount *queue);
 /* All as cells of the row, in the columns DIFF_AMOUNT_COLUMNS. is_rate: it is per second. */
 void diff_amount_put(struct grid *g, const struct amount *a, const char *unit, bool is_rate);
+/* Ends a line: how many of them were tested and changed significantly, or that there are too few
+ * replicates, which are called what. */
+void diff_amounts_say_tested(const struct amount *list, size_t nr, const char *what, struct buf *b);
 #define DIFF_AMOUNT_COLUMNS                                                                        \
 	{"was", NULL, NULL, GRID_TEXT, GRID_ALL}, {"is", NULL, NULL, GRID_TEXT, GRID_ALL},         \
 	    {"change", NULL, "%", GRID_CHANGE, GRID_ALL},                                          \

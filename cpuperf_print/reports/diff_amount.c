@@ -89,3 +89,20 @@ void diff_amount_put(struct grid *g, const struct amount *a, const char *unit, b
 		diff_amount_p(&b, a);
 	grid_text(g, buf_str(&b));
 }
+
+void diff_amounts_say_tested(const struct amount *list, size_t nr, const char *what, struct buf *b)
+{
+	size_t nr_tested = 0, nr_significant = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		nr_tested += list[i].is_tested;
+		nr_significant += list[i].is_significant;
+	}
+	if (nr_tested)
+		buf_printf(b,
+			   "%zu of %zu numbers tested, %zu changed significantly (5 %% level, "
+			   "corrected by Holm)\n",
+			   nr_tested, nr, nr_significant);
+	else
+		buf_printf(b, "a test needs two %ss per side: nothing is significant\n", what);
+}

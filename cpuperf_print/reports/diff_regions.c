@@ -389,22 +389,10 @@ static void put_heading(const struct diff_regions *r)
 {
 	const char *what = r->by_iteration ? "replicate" : "session";
 	struct buf *b = &r->j->output->text;
-	size_t nr_tested = 0, nr_significant = 0;
 
-	for (size_t i = 0; i < r->nr; i++) {
-		nr_tested += r->amounts[i].is_tested;
-		nr_significant += r->amounts[i].is_significant;
-	}
 	buf_printf(b, "\nRegions, with those inside them: %zu %s%s now, %zu before; ",
 		   r->nr_used[IS], what, str_plural(r->nr_used[IS], "", "s"), r->nr_used[WAS]);
-	if (nr_tested)
-		buf_printf(b,
-			   "%zu of %zu numbers tested, %zu changed significantly (5 %% level, "
-			   "corrected by Holm)",
-			   nr_tested, r->nr, nr_significant);
-	else
-		buf_printf(b, "a test needs two %ss per side: nothing is significant", what);
-	buf_addc(b, '\n');
+	diff_amounts_say_tested(r->amounts, r->nr, what, b);
 	if (r->are_rates)
 		buf_adds(b, "They did not do the same work: amounts per second are compared\n");
 	for (int side = IS; side >= WAS; side--) {

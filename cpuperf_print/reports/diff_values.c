@@ -194,9 +194,7 @@ static int choose(struct diff_values *d)
 	if (!d->argument)
 		return -ENOMEM;
 	for (size_t i = 0, len; i < nr; i += len) {
-		for (len = 1;
-		     i + len < nr && counts_value_compare_field(&d->row[i], &d->row[i + len]) == 0;)
-			len++;
+		len = counts_values_of_field(d->row + i, nr - i);
 		choose_argument(d, i, len);
 	}
 	return 0;
@@ -380,25 +378,15 @@ static void put_heading(const struct diff_values *d)
 {
 	const char *what = d->are_runs ? "run" : d->by_iteration ? "iteration" : "session";
 	struct buf *b = &d->j->output->text;
-	size_t nr_tested = 0, nr_significant = 0, nr[NR_SIDES] = {0};
+	size_t nr[NR_SIDES] = {0};
 
-	for (size_t i = 0; i < d->nr; i++) {
-		nr_tested += d->amounts[i].is_tested;
-		nr_significant += d->amounts[i].is_significant;
-	}
 	for (int side = WAS; side <= IS; side++)
 		for (size_t i = 0; i < d->side[side].nr_replicates; i++)
 			nr[side] += d->are_rates ? d->side[side].replicates[i].duration_ns > 0
 						 : !d->side[side].replicates[i].is_cut;
 	buf_printf(b, "\nValues of arguments and results: %zu %s%s now, %zu before; ", nr[IS], what,
 		   str_plural(nr[IS], "", "s"), nr[WAS]);
-	if (nr_tested)
-		buf_printf(b,
-			   "%zu of %zu numbers tested, %zu changed significantly (5 %% level, "
-			   "corrected by Holm)\n",
-			   nr_tested, d->nr, nr_significant);
-	else
-		buf_printf(b, "a test needs two %ss per side: nothing is significant\n", what);
+	diff_amounts_say_tested(d->amounts, d->nr, what, b);
 	if (d->are_rates)
 		buf_adds(b, "They did not do the same work: calls per second are compared\n");
 }

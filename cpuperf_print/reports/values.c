@@ -200,9 +200,7 @@ static int put_rows(struct report *r)
 	if (rc)
 		return rc;
 	for (size_t i = 0, nr; i < nr_rows; i += nr) {
-		for (nr = 1;
-		     i + nr < nr_rows && counts_value_compare_field(&row[i], &row[i + nr]) == 0;)
-			nr++;
+		nr = counts_values_of_field(row + i, nr_rows - i);
 		if (is_wanted(r, &row[i]))
 			put_argument(r, &row[i], nr);
 	}

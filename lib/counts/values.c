@@ -238,6 +238,15 @@ static size_t merge_equal(struct counts_value *row, size_t nr)
 	return to;
 }
 
+size_t counts_values_of_field(const struct counts_value *row, size_t nr)
+{
+	size_t len = 1;
+
+	while (len < nr && counts_value_compare_field(&row[0], &row[len]) == 0)
+		len++;
+	return len;
+}
+
 int counts_values_rows(const struct counts_values *l, struct counts_value **rows, size_t *nr)
 {
 	struct counts_value *row = mem_calloc(l->rows.nr + 1, sizeof(*row));
@@ -248,9 +257,7 @@ int counts_values_rows(const struct counts_values *l, struct counts_value **rows
 		memcpy(row, l->rows.items, l->rows.nr * sizeof(*row));
 	order_sort(row, l->rows.nr, sizeof(*row), by_order);
 	for (size_t i = 0, len; i < l->rows.nr; i += len) {
-		for (len = 1; i + len < l->rows.nr &&
-			      counts_value_compare_field(&row[i], &row[i + len]) == 0;)
-			len++;
+		len = counts_values_of_field(row + i, l->rows.nr - i);
 		if (row[i].kind == TRACE_VALUE_RANGE)
 			widen(row + i, len);
 	}

@@ -50,6 +50,9 @@ int counts_value_compare(const struct counts_value *a, const struct counts_value
  * the one that it lies in. rows: an array to be freed with mem_free. 0 or -ENOMEM. */
 int counts_values_rows(const struct counts_values *l, struct counts_value **rows, size_t *nr);
 
+/* How many rows from the first one on are of its argument. nr: at least 1. */
+size_t counts_values_of_field(const struct counts_value *row, size_t nr);
+
 /* Whether a key of the same argument has that value, or lies in that range. */
 bool counts_value_has(const struct counts_value *row, const struct counts_value *key);
 /* The ends of a range, of signed numbers if *low is below 0. */

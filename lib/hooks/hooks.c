@@ -554,7 +554,7 @@ int hooks_look(struct hooks *h, uint64_t *calls, double *cost_ns)
 }
 
 /* Others make buckets, and nobody frees them before the end. */
-static const uint64_t *find_buckets(const struct hooks *h, size_t place)
+const uint64_t *hooks_buckets(const struct hooks *h, size_t place)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&h->lock;
 	const uint64_t *bucket;
@@ -568,7 +568,7 @@ static const uint64_t *find_buckets(const struct hooks *h, size_t place)
 void hooks_sums(const struct hooks *h, size_t place, struct hooks_sums *out)
 {
 	const struct part *p = &h->functions[place].all;
-	const uint64_t *bucket = find_buckets(h, place);
+	const uint64_t *bucket = hooks_buckets(h, place);
 
 	*out = (struct hooks_sums){.calls = p->sum.calls,
 				   .wall_ns = p->sum.wall_ns,
@@ -577,11 +577,6 @@ void hooks_sums(const struct hooks *h, size_t place, struct hooks_sums *out)
 				   .cost_ns = p->sum.cost_ns};
 	for (size_t i = 0; bucket && i < HOOKS_BUCKETS; i++)
 		sum_add(&out->ended, bucket[i]);
-}
-
-const uint64_t *hooks_buckets(const struct hooks *h, size_t place)
-{
-	return find_buckets(h, place);
 }
 
 void hooks_limits(const struct hooks *h, struct hooks_limits *out)

@@ -218,14 +218,21 @@ def check_deep(folder):
     assert depths and all(d == 901 for d in depths), depths
 
 
-def check_running(folder):
-    """A process that runs already."""
+@contextlib.contextmanager
+def running(folder, text):
+    """The program, which has said that it is there."""
     path = f"{folder}/{PROGRAM}"
     with open(path, "w", encoding="ascii") as f:
-        f.write(WAITING)
+        f.write(text)
     with subprocess.Popen([PYTHON, path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as program:
         assert program.stdout.readline() == "here\n"
+        yield program
+
+
+def check_running(folder):
+    """A process that runs already."""
+    with running(folder, WAITING) as program:
         with start(folder, *EVENT, "-g", "--output=s", f"--pid={program.pid}") as session:
             wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
             finish(program)
@@ -237,12 +244,7 @@ def check_running(folder):
 
 def check_hung(folder):
     """Waits that last are read while the threads are asleep, also of those that have not run since the session began."""
-    path = f"{folder}/{PROGRAM}"
-    with open(path, "w", encoding="ascii") as f:
-        f.write(HUNG)
-    with subprocess.Popen([PYTHON, path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as program:
-        assert program.stdout.readline() == "here\n"
+    with running(folder, HUNG) as program:
         run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--output=s", f"--pid={program.pid}", "--duration=0.4s",
             cwd=folder)
         finish(program)

@@ -222,9 +222,11 @@ static struct parquet_cell real_of(const struct counts_value *v, uint64_t n)
 	return parquet_real(v->type == TRACE_VALUE_UNSIGNED ? (double)n : (double)(int64_t)n);
 }
 
-static void put_value(struct addition *a, uint32_t iteration, const struct counts_values *l,
+/* arg: the addition. */
+static void put_value(void *arg, uint32_t iteration, const struct counts_values *l,
 		      const struct counts_value *v)
 {
+	const struct addition *a = arg;
 	const bool is_text = v->kind == TRACE_VALUE_TEXT || v->kind == TRACE_VALUE_LONG_TEXT;
 	char name[ELF_MAX_NAME_BYTES];
 	BUF_AUTO(text, VALUE_BYTES);
@@ -245,20 +247,6 @@ static void put_value(struct addition *a, uint32_t iteration, const struct count
 		  maybe(v->timed, v->wall_ns), maybe(v->timed, v->max_ns), real_of(v, v->sum));
 }
 
-static int put_values(struct addition *a, const struct profile_trace *trace)
-{
-	struct counts_values l = {.nr_skipped = 0};
-	struct counts_value *rows;
-	size_t nr;
-	int rc = export_add_values(&l, trace, &rows, &nr);
-
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		put_value(a, trace->head.iteration, &l, &rows[i]);
-	mem_free(rows);
-	counts_values_fini(&l);
-	return rc;
-}
-
 static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct addition *a = arg;
@@ -269,7 +257,7 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 	for (uint32_t i = 0; i < l.rows.nr && !a->error; i++)
 		put_latency(a, trace->head.iteration, dict_at(&l.rows, i));
 	latencies_fini(&l);
-	a->error = a->error ?: put_functions(a, trace) ?: put_values(a, trace);
+	a->error = a->error ?: put_functions(a, trace) ?: export_each_value(trace, put_value, a);
 	for (size_t i = 0; i < trace->nr_notes; i++)
 		STORE_PUT(a->store, STORE_NOTES, parquet_u64(trace->head.iteration),
 			  parquet_u64(trace->head.trace), parquet_text(trace->notes[i]));

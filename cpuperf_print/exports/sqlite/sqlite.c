@@ -427,9 +427,11 @@ static struct sqlite_cell end_of(const struct counts_value *v, uint64_t n)
 	return v->type == TRACE_VALUE_SIGNED ? sqlite_i64((int64_t)n) : sqlite_u64(n);
 }
 
-static void put_value(struct database *d, uint32_t iteration, const struct counts_values *l,
+/* arg: the database. */
+static void put_value(void *arg, uint32_t iteration, const struct counts_values *l,
 		      const struct counts_value *v)
 {
+	const struct database *d = arg;
 	const bool is_text = v->kind == TRACE_VALUE_TEXT || v->kind == TRACE_VALUE_LONG_TEXT;
 	const bool is_number = counts_value_is_number(v);
 	char name[ELF_MAX_NAME_BYTES];
@@ -450,20 +452,6 @@ static void put_value(struct database *d, uint32_t iteration, const struct count
 		   !is_number                        ? sqlite_none()
 		   : v->type == TRACE_VALUE_UNSIGNED ? sqlite_u64(v->sum)
 						     : sqlite_i64((int64_t)v->sum));
-}
-
-static int put_values(struct database *d, const struct profile_trace *trace)
-{
-	struct counts_values l = {.nr_skipped = 0};
-	struct counts_value *rows;
-	size_t nr;
-	int rc = export_add_values(&l, trace, &rows, &nr);
-
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		put_value(d, trace->head.iteration, &l, &rows[i]);
-	mem_free(rows);
-	counts_values_fini(&l);
-	return rc;
 }
 
 static void put_heap_sizes(struct database *d, const struct profile_trace *trace)
@@ -492,7 +480,7 @@ static void add_trace(void *arg, const struct profile_trace *trace)
 	d->error = d->error
 		       ?: put_latencies(d, trace)
 		       ?: put_function_calls(d, trace)
-		       ?: put_values(d, trace);
+		       ?: export_each_value(trace, put_value, d);
 	put_heap_sizes(d, trace);
 	if (trace->window && trace->head.trace == 0)
 		put_window(d, trace);
