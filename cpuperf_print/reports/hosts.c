@@ -48,6 +48,7 @@ struct sampled_row {
 /* Of all parts. */
 struct function_row {
 	uint32_t event, function; /* key */
+	const struct report_function *is;
 	uint64_t samples, weight;
 };
 
@@ -107,6 +108,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 	row->samples += w->samples;
 	row->weight += w->weight;
 	row->squares += w->squares;
+	function->is = e->frames[0].function;
 	function->samples += w->samples;
 	function->weight += w->weight;
 	report_weight_add(&r->whole[key.event * r->j->nr + key.part], w);
@@ -134,12 +136,13 @@ static int read_samples(struct report *r, struct err *e)
 /* --- quantities ---------------------------------------------------------------------------------
  */
 
+/* By name, not by number: numbers are given as names are found, by several threads. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct function_row *x = a, *y = b;
 
 	return order_u64(y->weight, x->weight)
-		   ?: order_u64(x->event, y->event) ?: order_u64(x->function, y->function);
+		   ?: order_u64(x->event, y->event) ?: report_function_compare(x->is, y->is);
 }
 
 /* Those with enough samples, which does not depend on whether a part differs. */

@@ -227,14 +227,15 @@ static int by_own(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
 
-	return order_u64(y->ns, x->ns);
+	return order_u64(y->ns, x->ns) ?: x->ns ? report_function_compare(x->is, y->is) : 0;
 }
 
 static int by_saved(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	return order_reals(&y->own, &x->own) ?: order_reals(&y->all, &x->all);
+	return order_reals(&y->own, &x->own)
+		   ?: order_reals(&y->all, &x->all) ?: report_function_compare(x->is, y->is);
 }
 
 static int add_row(struct report *r, const struct row *row)
