@@ -45,7 +45,7 @@ const struct topic topics[] = {
     TOPIC("session", "files, windows and control of a session", "files",
 	  "windows signals control output retain"),
     TOPIC("regions", "marks in programs, and what happens between them", "parts-of-a-program",
-	  "marks region nvtx itt likwid coz phases"),
+	  "marks region nvtx itt openmp ompt kokkos likwid coz phases"),
     TOPIC("functions", "count and time each call of chosen functions", "functions",
 	  "calls call function count hooks uprobe instrument uftrace ltrace"),
     TOPIC("service", "measure all the time, as a service of systemd", "all-the-time",

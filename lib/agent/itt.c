@@ -11,13 +11,14 @@
  */
 #include "agent/marks.h"
 #include "agent/names.h"
+#include "agent/ompt.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
 enum { KIND_DOMAIN = 0x4900, KIND_STRING, KIND_COUNTER, KIND_EVENT, KIND_FRAME };
-enum { MAX_EVENTS = 4096, METADATA_U64 = 1 };
+enum { METADATA_U64 = 1 };
 
 struct domain {
 	volatile int flags;
@@ -65,9 +66,6 @@ struct global {
 	const char **path;
 	struct api *apis; /* to one without a name */
 };
-
-static struct agent_name *events[MAX_EVENTS];
-static uint32_t nr_events;
 
 static const char *name_of(const struct domain *d)
 {
@@ -223,10 +221,18 @@ static void frame_end_v3(const struct domain *d, struct id *id)
 	cpuperf_marks_end_keyed_anywhere(range_key(d, id));
 }
 
+/* "function$omp$parallel:threads@file:line" */
+static bool is_of_openmp(const struct domain *d)
+{
+	return agent_ompt_is_on && strstr(name_of(d), "$omp$");
+}
+
 /* A frame that has ended. */
 static void frame_submit_v3(const struct domain *d, struct id *id, unsigned long long begin_time,
 			    unsigned long long end_time)
 {
+	if (is_of_openmp(d))
+		return;
 	if (end_time >= begin_time && is_ours(NULL, begin_time, false)) {
 		frame_begin_v3(d, id);
 		if (is_ours(NULL, end_time, true))
@@ -269,34 +275,17 @@ static void marker_ex(const struct domain *d, void *clock, unsigned long long ti
 	cpuperf_marks_at_once();
 }
 
-static void list_event(struct agent_name *n)
-{
-	uint32_t at = __atomic_add_fetch(&nr_events, 1, __ATOMIC_RELAXED);
-
-	*(int *)(void *)n->extra = at < MAX_EVENTS ? (int)at : 0;
-	if (at < MAX_EVENTS)
-		__atomic_store_n(&events[at], n, __ATOMIC_RELEASE);
-}
-
 /* 0: there are too many. */
 static int event_create(const char *name, int len)
 {
-	const struct agent_name *n = name ? agent_name(KIND_EVENT, name, list_event) : NULL;
-
 	(void)len;
-	return n ? *(const int *)(const void *)n->extra : 0;
-}
-
-static const struct agent_name *event_at(int event)
-{
-	return event > 0 && event < MAX_EVENTS ? __atomic_load_n(&events[event], __ATOMIC_ACQUIRE)
-					       : NULL;
+	return name ? (int)agent_number(KIND_EVENT, name) : 0;
 }
 
 /* An event may have no end: the one before is closed. */
 static int event_start(int event)
 {
-	const struct agent_name *n = event_at(event);
+	const struct agent_name *n = agent_name_of(KIND_EVENT, (uint32_t)event);
 
 	if (n) {
 		cpuperf_marks_drop_keyed(n->key);
@@ -307,7 +296,7 @@ static int event_start(int event)
 
 static int event_end(int event)
 {
-	const struct agent_name *n = event_at(event);
+	const struct agent_name *n = agent_name_of(KIND_EVENT, (uint32_t)event);
 
 	if (n)
 		cpuperf_marks_end_keyed(n->key);

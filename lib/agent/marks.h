@@ -1,16 +1,17 @@
 /*
  * Marks of this library, libcpuperf_marks.so: the writer of cpuperf/mark.h once, for the
- * interfaces of other tools beside this file (nvtx.c, itt.c, roctx.c, coz.c), and for languages
- * that call C (bindings/). The names are exported and stay what they are. A program that has
- * loaded this library is connected at its first mark.
+ * interfaces of other tools beside this file (nvtx.c, itt.c, ompt.c, kokkos.c, roctx.c, coz.c), and
+ * for languages that call C (bindings/). The names are exported and stay what they are. A program
+ * that has loaded this library is connected at its first mark.
  *
  * Guests, as this library and the agent of the heap are, run inside other people's programs. Their
  * rules: no lock, no allocation from the program's heap, no thread, no output; errno, signals and
  * the exit status stay; any thread, also in signal handlers. Thread-local memory is made with the
  * thread (initial-exec), since a mark may stand in an allocator.
  *
- * A program's own NVTX or ITT part loads the library at its first mark, because cpuperf sets
- * NVTX_INJECTION64_PATH and INTEL_LIBITTNOTIFY64 for the command; ROCTX and coz need LD_PRELOAD.
+ * A program's own NVTX or ITT part loads the library at its first mark, and the runtimes of OpenMP
+ * and Kokkos as they start, because cpuperf sets variables that name it for the command
+ * (cpuperf/guests.c); ROCTX and coz need LD_PRELOAD.
  * cpuperf/mark_keyed.h adds ends by key, as those interfaces and likwid have them, by begin and
  * end alone. Structures follow the published ABIs; tests/system/guests_*.c are callers that share
  * no line with them. bindings/ needs these functions: the ring's clock may be the cycle counter,

@@ -8,10 +8,13 @@ enum {
 	NR_BUCKETS = 1024,      /* a power of 2 */
 	ARENA_BYTES = 16 << 20, /* of addresses; pages as they are used */
 	FIRST_KEY = 1,
+	MAX_NUMBERED = 4096,
 };
 
 static struct agent_name *buckets[NR_BUCKETS];
 static char *arena;
+static struct agent_name *numbered[MAX_NUMBERED];
+static uint32_t nr_numbered;
 static uint32_t arena_used, nr_keys = FIRST_KEY, nr_ranges;
 
 /* Two threads may map it at once: one of them undoes it. */
@@ -93,6 +96,31 @@ struct agent_name *agent_name(uint32_t kind, const char *text,
 		looked_at = first;
 	}
 	return NULL;
+}
+
+/* Also one that loses the race to be the name: its number is nobody's. */
+static void number_name(struct agent_name *n)
+{
+	const uint32_t at = __atomic_add_fetch(&nr_numbered, 1, __ATOMIC_RELAXED);
+
+	n->number = at < MAX_NUMBERED ? at : 0;
+	if (n->number)
+		__atomic_store_n(&numbered[at], n, __ATOMIC_RELEASE);
+}
+
+uint32_t agent_number(uint32_t kind, const char *text)
+{
+	const struct agent_name *n = agent_name(kind, text, number_name);
+
+	return n ? n->number : 0;
+}
+
+const struct agent_name *agent_name_of(uint32_t kind, uint32_t number)
+{
+	const struct agent_name *n =
+	    number < MAX_NUMBERED ? __atomic_load_n(&numbered[number], __ATOMIC_ACQUIRE) : NULL;
+
+	return n && n->kind == kind ? n : NULL;
 }
 
 size_t agent_length(const char *text)

@@ -15,6 +15,7 @@ enum { AGENT_MAX_NAME = 255, AGENT_TEXT_BYTES = AGENT_MAX_NAME + 1 };
 struct agent_name {
 	struct agent_name *next;     /* in its bucket */
 	uint32_t kind;               /* of the caller: names of different kinds are apart */
+	uint32_t number;             /* 0: it has none */
 	uint32_t key;                /* unique, not 0, and below AGENT_FIRST_RANGE */
 	_Alignas(16) char extra[64]; /* the caller's, 0 at first; read by other threads at once */
 	char text[];
@@ -27,6 +28,10 @@ struct agent_name {
  * called for a new one before others see it; NULL is fine. */
 struct agent_name *agent_name(uint32_t kind, const char *text,
 			      void (*on_new)(struct agent_name *name));
+/* A number of the name, for interfaces that name by numbers; 0: there are too many. */
+uint32_t agent_number(uint32_t kind, const char *text);
+/* The name of that kind with the number. NULL: there is none. */
+const struct agent_name *agent_name_of(uint32_t kind, uint32_t number);
 /* A new range's key: the low bits of a number of its own. */
 uint32_t agent_next_range(void);
 
