@@ -499,86 +499,6 @@ static const char *folder_of(const struct options *o, const struct spec *spec)
 	return spec->session_result_spec_path;
 }
 
-/* The cheapest and the dearest call, and how many have no times. */
-static void log_function_costs(const struct event_row *row, bool is_command)
-{
-	uint64_t least = UINT64_MAX, most = 0;
-	const char *reason = NULL;
-	uint32_t nr_untimed = 0, nr_prepared = 0;
-	char from[32] = "";
-
-	for (uint32_t i = 0; i < row->nr_functions; i++) {
-		const struct functions_place *p = &row->functions[i];
-		uint64_t ns = functions_hit_ns(p);
-
-		least = ns < least ? ns : least;
-		most = ns > most ? ns : most;
-		nr_untimed += p->ret == FUNCTIONS_RETURN_NONE;
-		nr_prepared += p->prepared != FUNCTIONS_PREPARED_NOT && !p->signature;
-		reason = reason ?: p->reason;
-	}
-	if (most > least)
-		snprintf(from, sizeof(from), "%.1f to ", (double)least / 1e3);
-	log_info("function:%s: %u function%s; each call costs about %s%.1f us, in every process "
-		 "that maps the file",
-		 row->name, row->nr_functions, row->nr_functions == 1 ? "" : "s", from,
-		 (double)most / 1e3);
-	if (nr_untimed)
-		log_info("function:%s: %u of them have no times: %s", row->name, nr_untimed,
-			 reason ?: "");
-	if (is_command && nr_prepared && nr_prepared < row->nr_functions)
-		log_info(
-		    "function:%s: the compiler has prepared %u of them, which cost far less with "
-		    "--function-way=program",
-		    row->name, nr_prepared);
-	if (row->omitted)
-		log_info("function:%s: %s", row->name, row->omitted);
-}
-
-/* The same of what the agent measures, which costs the command alone. */
-static void log_prepared_costs(const struct event_row *row)
-{
-	uint64_t most = 0;
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < row->nr_functions; i++) {
-		uint64_t ns = functions_prepared_ns(row->functions[i].prepared);
-
-		most = ns > most ? ns : most;
-		nr += ns != 0;
-	}
-	if (row->omitted)
-		log_info("function:%s: %s", row->name, row->omitted);
-	if (!nr)
-		return;
-	log_info("function:%s: %u function%s, by what the compiler has put there; each call costs "
-		 "at most about %" PRIu64 " ns",
-		 row->name, nr, nr == 1 ? "" : "s", most);
-}
-
-/* Before a breakpoint is set: what a hit costs whoever makes it. */
-static void log_probe_costs(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->nr_events; i++) {
-		const struct event_row *row = plan->events[i].event.row;
-		enum elf_probe_code worst = ELF_PROBE_NOP;
-
-		if (event_is_function(&plan->events[i].event) &&
-		    plan->events[i].source->is_in_target)
-			log_prepared_costs(row);
-		else if (event_is_function(&plan->events[i].event))
-			log_function_costs(row, plan->target.is_command);
-		if (!event_is_probe(&plan->events[i].event))
-			continue;
-		for (uint32_t k = 0; k < row->nr_probes; k++)
-			if (row->probes[k].code > worst)
-				worst = row->probes[k].code;
-		log_info("usdt:%s: each hit costs %s, in every process that maps the file; how "
-			 "many there will be is not known",
-			 row->name, event_probe_cost(worst));
-	}
-}
-
 /*
  * Opens the session. Threads that were created while the events of running processes were opened
  * may be missing: tries again, and warns if there are always some.
@@ -587,7 +507,7 @@ static int open_session(struct recorder *r, const struct session_config *config,
 {
 	enum { NR_TRIES = 5 };
 
-	log_probe_costs(r->plan);
+	recorder_log_costs(r->plan);
 	for (unsigned i = 1;; i++) {
 		int rc = r->attached ? attached_list(r->attached, r->plan, e) : 0;
 		struct err ignored = {0};

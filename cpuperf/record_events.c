@@ -65,6 +65,14 @@ bool recorder_is_measurable(const struct recorder *r)
 	return session_nr_working(r->session) || (is_refused && (r->command || r->is_answered));
 }
 
+/* Of an event that may be absent, the session's own list says so. */
+static bool is_absent(const struct recorder *r, size_t i)
+{
+	const struct plan_event *p = &r->plan->events[i];
+
+	return p->asked->flags & SPEC_OPTIONAL && p->event.row->missing;
+}
+
 size_t recorder_warn_events(const struct recorder *r, bool is_strict)
 {
 	size_t nr = 0;
@@ -74,7 +82,8 @@ size_t recorder_warn_events(const struct recorder *r, bool is_strict)
 
 		if (ev->nr_cpus && ev->nr_cpus == ev->nr_wanted)
 			continue;
-		if (!r->is_answered || is_strict || !recorder_is_measurable(r))
+		if ((!r->is_answered && !is_absent(r, i)) || is_strict ||
+		    !recorder_is_measurable(r))
 			warn_event(r, i);
 		nr++;
 	}

@@ -80,6 +80,8 @@ bool recorder_must_log(struct recorder *r, const char *text);
 /* Warns of events that do not work on every CPU; returns their number. The answer lists them, if
  * there is one. */
 size_t recorder_warn_events(const struct recorder *r, bool is_strict);
+/* Says what breakpoints and prepared functions will cost whoever meets them. */
+void recorder_log_costs(const struct plan *plan);
 /* False: no event works. If the user may not open the events of his command, wait4 still counts
  * faults and switches. */
 bool recorder_is_measurable(const struct recorder *r);

@@ -82,15 +82,26 @@ int elf_objects_add(struct elf_objects *o, const char *path)
 	return found->path ? 0 : -ENOMEM;
 }
 
+struct cached {
+	struct elf_objects *o;
+	bool (*is_wanted)(const char *path, void *arg);
+	void *arg;
+};
+
 static int add_cached(const char *name, const char *path, void *arg)
 {
+	const struct cached *c = arg;
+
 	(void)name;
-	return elf_objects_add(arg, path);
+	return !c->is_wanted || c->is_wanted(path, c->arg) ? elf_objects_add(c->o, path) : 0;
 }
 
-int elf_objects_add_cache(struct elf_objects *o)
+int elf_objects_add_cache(struct elf_objects *o, bool (*is_wanted)(const char *path, void *arg),
+			  void *arg)
 {
-	return o->cache ? elf_ld_cache_each(o->cache, o->cache_bytes, add_cached, o) : 0;
+	struct cached c = {o, is_wanted, arg};
+
+	return o->cache ? elf_ld_cache_each(o->cache, o->cache_bytes, add_cached, &c) : 0;
 }
 
 /* --- one object's dynamic section */

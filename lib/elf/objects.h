@@ -47,7 +47,8 @@ int elf_objects_add(struct elf_objects *o, const char *path);
 /* Adds a program and all that its loader maps; of a script its interpreter. At most 1,024 files. 0
  * or -ENOMEM; what cannot be read is missing. */
 int elf_objects_add_program(struct elf_objects *o, const char *path);
-/* Adds the libraries of the loader's cache. 0 or -ENOMEM. */
-int elf_objects_add_cache(struct elf_objects *o);
+/* Adds the libraries of the loader's cache, or those whose path is wanted. 0 or -ENOMEM. */
+int elf_objects_add_cache(struct elf_objects *o, bool (*is_wanted)(const char *path, void *arg),
+			  void *arg);
 
 #endif

@@ -241,6 +241,28 @@ int catalogue_find(const struct catalogue *c, const char *group, const char *nam
 	return -ENOENT;
 }
 
+int catalogue_find_optional(const struct catalogue *c, const char *group, const char *name,
+			    struct event *out, struct err *e)
+{
+	const struct event_group *g = find_group(c, group);
+	const struct event_row *found;
+	struct event_row *row;
+	struct err why = {0};
+
+	if (!g || find_in_group(c, g, name, &found, &why) != -ENOENT)
+		return catalogue_find(c, group, name, out, e);
+	row = arena_alloc(c->arena, sizeof(*row));
+	if (!row)
+		return err_set(e, -ENOMEM, "out of memory");
+	*row = (struct event_row){.name = arena_strdup(c->arena, name),
+				  .kind = EVENT_COUNT,
+				  .scope = EVENT_SCOPE_CPU,
+				  .missing = why.code ? arena_strdup(c->arena, why.msg)
+						      : "there is no such event"};
+	*out = (struct event){.group = g, .row = row};
+	return row->name && row->missing ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
 /* Lists the events of that name with their groups: "arch:x or fixed:x". */
 static void add_namesakes(const struct catalogue *c, const char *name, struct buf *out)
 {

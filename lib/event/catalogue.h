@@ -27,6 +27,10 @@ struct catalogue {
  * maker's reason or the stray privilege modifier, and the nearest name. */
 int catalogue_find(const struct catalogue *c, const char *group, const char *name,
 		   struct event *out, struct err *e);
+/* The same of an event that may be absent: if there is none, of a group that there is, its row says
+ * why it is missing. */
+int catalogue_find_optional(const struct catalogue *c, const char *group, const char *name,
+			    struct event *out, struct err *e);
 /* Finds "group:name", split at the first colon. -EINVAL without a colon; *e then lists the groups
  * that have the name. */
 int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struct event *out,

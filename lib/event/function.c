@@ -237,16 +237,26 @@ static int look_at_named(const struct elf_file *f, const struct usdt_file *file,
 	return read_file(s, f, file);
 }
 
+static bool has_file(const char *path, void *arg)
+{
+	const struct search *s = arg;
+
+	return functions_pattern_has_file(&s->pattern, path);
+}
+
+/* Those of the target; if it maps none of the name, what it may load later. */
 static int walk(struct search *s)
 {
 	int rc = usdt_files_walk(s->c->host, s->c->objects, look_at, s);
 	char path[PATH_MAX];
 
 	s->is_judged = true;
-	if (rc || (s->nr_files && !s->is_named))
+	if (rc || !*s->pattern.object || (s->nr_files && !s->is_named))
 		return rc;
-	s->is_named = strchr(s->pattern.object, '/') && realpath(s->pattern.object, path);
-	return s->is_named ? usdt_files_walk_one(path, look_at_named, s) : 0;
+	s->is_named = true;
+	if (!strchr(s->pattern.object, '/'))
+		return usdt_files_walk_installed(s->c->host, has_file, look_at_named, s);
+	return realpath(s->pattern.object, path) ? usdt_files_walk_one(path, look_at_named, s) : 0;
 }
 
 /* Of all files, as reasons name one that is not the function's. */
@@ -292,9 +302,11 @@ static int refuse_none(struct search *s, struct err *e)
 	int rc;
 
 	if (!s->nr_files) {
-		err_set(
-		    e, -ENOENT, "%s%.200s", *s->pattern.object ? "no file of the target is " : "",
-		    *s->pattern.object ? s->pattern.object : "the target's program cannot be read");
+		err_set(e, -ENOENT, "%s%.200s",
+			*s->pattern.object ? "no file of the target, and no installed library, is "
+					   : "",
+			*s->pattern.object ? s->pattern.object
+					   : "the target's program cannot be read");
 		err_hint(e,
 			 "name the file by its path, if the target loads it later: "
 			 "function:/PATH:%.100s",

@@ -194,10 +194,19 @@ int usdt_files_walk_one(const char *path, walk_fn *fn, void *arg)
 	return rc;
 }
 
-static int read_all(const struct host *h, const struct event_objects *objects,
-		    struct elf_objects *o, walk_fn *fn, void *arg)
+/* Those of a target, or of the loader's cache: all, or whose paths are wanted. */
+struct files {
+	const struct event_objects *objects;
+	bool (*is_wanted)(const char *path, void *arg);
+	void *arg;
+};
+
+static int read_all(const struct host *h, const struct files *which, struct elf_objects *o,
+		    walk_fn *fn, void *arg)
 {
-	int rc = usdt_has_target(objects) ? add_target(h, objects, o) : elf_objects_add_cache(o);
+	int rc = usdt_has_target(which->objects)
+		     ? add_target(h, which->objects, o)
+		     : elf_objects_add_cache(o, which->is_wanted, which->arg);
 
 	for (size_t i = 0; i < elf_objects_nr(o) && rc == 0; i++)
 		rc = read_file(o->reader, elf_objects_at(o, i), fn, arg);
@@ -209,8 +218,7 @@ bool usdt_has_target(const struct event_objects *objects)
 	return objects && (objects->command || objects->nr_pids || objects->nr_comms);
 }
 
-int usdt_files_walk(const struct host *h, const struct event_objects *objects, walk_fn *fn,
-		    void *arg)
+static int walk(const struct host *h, const struct files *which, walk_fn *fn, void *arg)
 {
 	const struct elf_reader_config config = {.max_bytes = 0};
 	struct elf_reader *reader;
@@ -226,10 +234,26 @@ int usdt_files_walk(const struct host *h, const struct event_objects *objects, w
 		o.cache = (const uint8_t *)cache.data;
 		o.cache_bytes = cache.len;
 	}
-	rc = read_all(h, objects, &o, fn, arg);
+	rc = read_all(h, which, &o, fn, arg);
 	elf_objects_fini(&o);
 	elf_reader_free(reader);
 	return rc;
+}
+
+int usdt_files_walk(const struct host *h, const struct event_objects *objects, walk_fn *fn,
+		    void *arg)
+{
+	const struct files all = {.objects = objects};
+
+	return walk(h, &all, fn, arg);
+}
+
+int usdt_files_walk_installed(const struct host *h, bool (*is_wanted)(const char *path, void *arg),
+			      walk_fn *fn, void *arg)
+{
+	const struct files wanted = {.is_wanted = is_wanted, .arg = arg};
+
+	return walk(h, &wanted, fn, arg);
 }
 
 /* Who needs no more than the path. */

@@ -105,7 +105,7 @@ static int check_frequency(const struct plan_event *p, struct spec_pos *pos, str
 
 static int check_flags(const struct plan_event *p, struct spec_pos *pos, struct err *e)
 {
-	enum { MAY = SPEC_OS | SPEC_USER | SPEC_PC | SPEC_CALLCHAIN };
+	enum { MAY = SPEC_OS | SPEC_USER | SPEC_PC | SPEC_CALLCHAIN | SPEC_OPTIONAL };
 	const struct spec_event *asked = p->asked;
 	const bool is_resource = event_is_resource(&p->event);
 

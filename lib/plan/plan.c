@@ -211,10 +211,10 @@ static int resolve(const struct spec *spec, const struct spec_event *asked,
 		   const struct catalogue *c, struct event *out, struct err_list *errs)
 {
 	struct err e = {0};
+	int rc = (asked->flags & SPEC_OPTIONAL ? catalogue_find_optional : catalogue_find)(
+	    c, asked->group_name, asked->event_name, out, &e);
 
-	if (catalogue_find(c, asked->group_name, asked->event_name, out, &e))
-		return report(spec, asked->name_pos, &e, errs);
-	return 0;
+	return rc ? report(spec, asked->name_pos, &e, errs) : 0;
 }
 
 /* Refuses os or user alone for an event that cannot distinguish them: the number would be wrong or

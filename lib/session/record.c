@@ -67,6 +67,8 @@ static uint32_t add_attrs(const struct counters *c, const struct plan_event *p, 
 	return (uint32_t)(out->len - len);
 }
 
+/* The flags of the spec that a trace stores as they are. */
+enum { OF_SPEC = 2 * SPEC_HOST - 1 };
 _Static_assert((int)TRACE_EVENT_OS == (int)SPEC_OS && (int)TRACE_EVENT_HOST == (int)SPEC_HOST &&
 		   (int)TRACE_EVENT_TIMEBASE == (int)SPEC_TIMEBASE,
 	       "a trace stores the flags of the spec");
@@ -81,7 +83,7 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .id = p->id,
 	    .kind = row->kind,
 	    .scope = row->scope,
-	    .flags = (plan_flags(c->plan, p) & ~(unsigned)SPEC_ADAPTIVE) |
+	    .flags = (plan_flags(c->plan, p) & OF_SPEC) |
 		     (p->asked->flags & SPEC_ADAPTIVE ? TRACE_EVENT_ADAPTIVE : 0) |
 		     (plan_is_of_processes(c->plan, p) ? TRACE_EVENT_OF_PROCESSES : 0) |
 		     (p->asked->is_aggregated ? TRACE_EVENT_AGGREGATED : 0) |

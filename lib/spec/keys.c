@@ -13,8 +13,9 @@
 
 /* In the order of enum spec_flag. */
 static const char *const flag_words[] = {
-    "os",     "user",    "pc",    "last_branch", "timebase", "callchain", "user_stack", "precise",
-    "pinned", "no_idle", "guest", "host",        "waker",    "unsafe",    "adaptive",   NULL,
+    "os",         "user",    "pc",       "last_branch", "timebase", "callchain",
+    "user_stack", "precise", "pinned",   "no_idle",     "guest",    "host",
+    "waker",      "unsafe",  "adaptive", "optional",    NULL,
 };
 
 /* In the order of enum spec_branch. */
@@ -573,7 +574,10 @@ const struct key_row key_rows[] = {
 	    "where it may change the results of the program; of function, it measures calls at any "
 	    "cost. adaptive, of heap, takes each "
 	    "allocation as a sample while that costs little, and then as few as that requires, "
-	    "down to one per rate.",
+	    "down to one per rate. optional: an event that this machine or the target does not "
+	    "have, "
+	    "as a function of a library that the program does not load, is listed as not "
+	    "measured, and is no error.",
     },
     {
 	EVENT_FIELD(stack_bytes),

@@ -34,6 +34,7 @@ enum spec_flag {
 	SPEC_WAKER = 1u << 12,    /* of sched:off_cpu_time: the stack of who woke the task */
 	SPEC_UNSAFE = 1u << 13,   /* of usdt: also where it may break the program */
 	SPEC_ADAPTIVE = 1u << 14, /* of heap: more samples than by rate while they cost little */
+	SPEC_OPTIONAL = 1u << 15, /* one that is not there is no error */
 };
 
 /* Which branches last_branch records: bits of branch_filter, in the order of the words. */

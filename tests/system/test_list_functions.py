@@ -162,7 +162,7 @@ def check_errors(folder):
     text = refused("--list-functions=nothing_*", "--", f"{folder}/part")
     assert "part is truncated" in text and "stripped" not in text, text
     text = refused("--list-functions=libnone.so:*", "--", program)
-    assert "no file of the target is libnone.so" in text, text
+    assert "no file of the target, and no installed library, is libnone.so" in text, text
     assert "omitted" in output(CPUPERF, "--list-functions=_start", "--", program)
     assert "_start is not measured" in refused("--describe-event=function:_start", "--", program)
     assert "functions of which program" in refused("--describe-event=function:main")
