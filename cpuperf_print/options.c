@@ -427,6 +427,13 @@ static const struct opt_row rows[] = {
      .help = "Show inlined functions as frames, from the debug information. Slow.",
      .set = opt_set_flag,
      .offset = AT(inlined)},
+    {.name = "native",
+     .arg = OPT_NONE,
+     .section = "Names and stacks",
+     .help = "Show the functions of an interpreter (of Python) itself. Else what they do is in the "
+	     "function that is interpreted.",
+     .set = opt_set_flag,
+     .offset = AT(native)},
     {.name = "wakers",
      .arg = OPT_NONE,
      .section = "Names and stacks",

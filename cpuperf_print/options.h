@@ -20,7 +20,7 @@ struct options {
 	const char *serve; /* the address; NULL: not */
 	bool stdio;        /* it is standard input and output */
 	struct opt_strings merge, split, hide, only;
-	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;
+	bool merge_object, inlined, native, wakers, lines, debuginfod, subtract_marks;
 	struct opt_strings hosts, events, comms, regions, cmdlines;
 	const char *ranks, *pids, *tids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs, source_dirs, functions;

@@ -82,18 +82,11 @@ static void put_name(struct buf *b, const struct report_run *run, const struct r
 		     const struct report_sink *like)
 {
 	const struct profile_filter *f = run->filter;
-	const uint64_t numbers[] = {input->number,
-				    report_pool_parts(like),
-				    like->ignores_frames,
-				    like->slice_ns,
-				    run->with_inlined,
-				    run->with_wakers,
-				    run->sum,
-				    run->root,
-				    f->has_trials,
-				    f->from_ns,
-				    f->to_ns,
-				    input->start_ns};
+	const uint64_t numbers[] = {
+	    input->number,     report_pool_parts(like), like->ignores_frames, like->slice_ns,
+	    run->with_inlined, run->with_native,        run->with_wakers,     run->sum,
+	    run->root,         f->has_trials,           f->from_ns,           f->to_ns,
+	    input->start_ns};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		buf_le64(b, numbers[i]);

@@ -605,6 +605,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .sink = sink,
 	    .nr_threads = j->selection->nr_threads,
 	    .with_inlined = j->selection->with_inlined && !j->row->ignores_inline,
+	    .with_native = j->selection->with_native,
 	    .without_idle = j->is_brief && j->row->omits_idle,
 	    .with_wakers = j->selection->with_wakers,
 	    .sum = j->sum,

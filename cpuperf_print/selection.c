@@ -273,6 +273,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .within = o->within,
 	    .has_no_totals = o->no_totals,
 	    .with_inlined = o->inlined,
+	    .with_native = o->native,
 	    .with_wakers = o->wakers,
 	    .with_lines = o->lines,
 	    .without_marks = o->subtract_marks,

@@ -37,8 +37,8 @@ struct selection {
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */
 	bool each_iteration;           /* of the summary */
-	bool by_session, by_host, by_count, within, has_no_totals, with_inlined, with_wakers,
-	    with_lines;
+	bool by_session, by_host, by_count, within, has_no_totals, with_inlined, with_native,
+	    with_wakers, with_lines;
 	bool without_marks;    /* --subtract-marks */
 	enum report_root root; /* of each stack */
 	enum report_sum sum;   /* root or columns need states */

@@ -350,7 +350,7 @@ static void put_missing(const struct annotate *a, const struct err *e)
 	}
 	if (a->with[LINES] && !has_source(a))
 		buf_adds(b, "No source lines: no debug information was found\n");
-	if (!a->with[INSTRUCTIONS] || has_instructions(a))
+	if (!a->with[INSTRUCTIONS] || has_instructions(a) || annotated_is_interpreted(&a->of))
 		return;
 	if (e->code)
 		buf_printf(&line, "%s%s%s", e->source, *e->source ? ": " : "", e->msg);
@@ -364,6 +364,8 @@ static bool has_table(const struct annotate *a, enum kind kind)
 {
 	const bool is_named = a->of.j->inputs->options->functions.nr;
 
+	if (kind == INSTRUCTIONS && annotated_is_interpreted(&a->of))
+		return false;
 	if (!a->with[kind] || !is_text(a))
 		return a->with[kind];
 	return kind == LINES ? has_source(a) : is_named || has_instructions(a);

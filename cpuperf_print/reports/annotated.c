@@ -14,6 +14,7 @@
 #include "base/root.h"
 #include "elf/finder.h"
 #include "options.h"
+#include "profile/codes.h"
 #include "profile/processes.h"
 #include "symbol/symbols.h"
 
@@ -213,6 +214,13 @@ int annotated_make_lines(struct annotated *a)
 	return add_lines(a) ?: make_groups(a);
 }
 
+bool annotated_is_interpreted(const struct annotated *a)
+{
+	const struct report_address_row *row = &a->rows[a->f->first];
+
+	return !row->object && profile_is_code(row->address);
+}
+
 /* Its code, if this is the kernel that was recorded. */
 static const struct annotate_kernel *get_kernel(struct annotated *a, struct err *missing)
 {
@@ -256,7 +264,10 @@ int annotated_load(struct annotated *a, struct err *missing)
 			a->address[nr] = row[i + nr].address;
 		w.nr = nr;
 		rc = annotate_code_add(&a->code, &w, missing);
-		a->rights = elf_rights_of_both(a->rights, symbols_rights(w.symbols, w.object));
+		a->rights = elf_rights_of_both(
+		    a->rights, annotated_is_interpreted(a)
+				   ? symbols_interpreted_rights(w.symbols, a->address[0])
+				   : symbols_rights(w.symbols, w.object));
 	}
 	return rc;
 }

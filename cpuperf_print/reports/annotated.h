@@ -59,6 +59,8 @@ struct annotated {
 int annotated_read(struct annotated *a, struct job *j, struct err *e);
 void annotated_fini(struct annotated *a);
 
+/* Whether a->f is of a script, which has lines and no instructions. */
+bool annotated_is_interpreted(const struct annotated *a);
 /* The rows of a->f. *missing: why there are no instructions. 0 or -ENOMEM. */
 int annotated_load(struct annotated *a, struct err *missing);
 /* Then its lines, in groups. 0 or -ENOMEM. */

@@ -61,11 +61,13 @@ static const struct symbol_function *find_function(const struct part *p, uint64_
 static void set_lines(const struct part *p, struct annotate_row *row)
 {
 	struct symbol_line line[SYMBOL_MAX_LINES];
-	size_t nr =
-	    p->is_known && !p->w->kernel
-		? symbols_code_lines(p->w->symbols, &p->code, row->address, line, SYMBOL_MAX_LINES)
-		: 0;
+	size_t nr = 0;
 
+	if (p->is_known && !p->w->kernel)
+		nr = symbols_code_lines(p->w->symbols, &p->code, row->address, line,
+					SYMBOL_MAX_LINES);
+	else if (!p->w->object)
+		nr = symbols_interpreted_line(p->w->symbols, row->address, line);
 	if (!nr)
 		return;
 	row->inlined = nr > 1 ? line[0].function->name : NULL;

@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/root.h"
 #include "base/thread.h"
 #include "bpf/interpreted.h"
 #include "interpreters/far.h"
 #include "interpreters/judge.h"
+#include "proc/proc.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -17,6 +19,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A process that is no interpreter may become one: it is asked again, each time later. */
@@ -125,6 +128,15 @@ static void copy_text(const struct bpf_interpreted_text *text, const uint8_t *fr
 	to[len] = '\0';
 }
 
+/* The user that a process has, and 1; 0: it has ended. The folder has it also of one that may not
+ * be dumped. */
+static uint32_t find_owner(uint32_t pid)
+{
+	struct stat st;
+
+	return proc_find(PROC(&root_live, pid), "", &st) ? 0 : st.st_uid + 1;
+}
+
 static void on_code(void *arg, const struct bpf_interpreted_code *c)
 {
 	struct interpreters *i = arg;
@@ -142,6 +154,7 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 	copy_text(&c->file, c->file_text, code->file, sizeof(code->file));
 	code->lines = c->lines;
 	code->lines_bytes = c->lines_bytes;
+	code->owner = find_owner(c->process);
 	i->add(i->arg, code);
 }
 

@@ -43,6 +43,7 @@ int profile_codes_add(struct profile_codes *c, const struct trace_code *code)
 				    .language = code->language,
 				    .first_line = code->first_line,
 				    .table = code->table,
+				    .owner = code->owner,
 				    .name = text,
 				    .file = text + name_bytes,
 				    .lines = (const uint8_t *)text + name_bytes + file_bytes,

@@ -14,6 +14,7 @@ struct profile_processes;
 struct profile_code {
 	uint64_t number; /* trace_code.number */
 	uint32_t pid, language, first_line, table;
+	uint32_t owner;          /* trace_code.owner */
 	const char *name, *file; /* safe to show */
 	const uint8_t *lines;
 	uint32_t lines_bytes;

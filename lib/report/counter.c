@@ -669,6 +669,17 @@ static bool is_unmapped(struct report_counter *c, const struct report_stack *st,
 	       !profile_lookup_mapping(c->lookup, c->place.process, address, time_ns);
 }
 
+/* Where the interpreter is mapped that interpreted at the sample; NULL: its frames are asked for.
+ */
+static const struct profile_mapping *interpreter_of(struct report_counter *c,
+						    const struct profile_sample *s)
+{
+	return c->all->run->with_native
+		   ? NULL
+		   : profile_lookup_mapping(c->lookup, c->place.process, s->interpreted->loop_begin,
+					    s->time_ns);
+}
+
 static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
 	const bool is_wait = s->layout->is_wait && !s->layout->is_by_switches;
@@ -687,7 +698,7 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 	}
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
 	if (s->interpreted)
-		report_stack_merge(c->all->input->processes, s->interpreted,
+		report_stack_merge(c->all->input->processes, s->interpreted, interpreter_of(c, s),
 				   with_callers || is_wait, st);
 	c->program->nr[st->end] += st->has_callers ? s->samples : 0;
 	if (!c->all->run->sink->entry && !c->singles)

@@ -91,6 +91,7 @@ struct report_run {
 	unsigned nr_threads; /* 0: one per CPU */
 	uint32_t every;      /* above 1: one of so many samples is read (profile_samples_thin) */
 	bool with_inlined;   /* inlined functions are frames */
+	bool with_native;    /* the frames of an interpreter itself, too: report/stack.h */
 	bool without_idle;   /* samples of the idle task are no entries */
 	bool with_wakers;    /* after the stack of a wait, that of its waker: report/waker.h */
 	enum report_sum sum; /* events that are counted as one: report_states_event */

@@ -2,10 +2,15 @@
  * Stacks of programs that are interpreted. The native function that interprets has a frame for each
  * time that native code called it; from there on Python's functions call each other without one. So
  * a native frame is worth as many frames of Python as there are up to the one that was entered.
+ *
+ * What else the interpreter's own file does for a function that it interprets, as to add or to
+ * allocate, is that function's: those frames are left out, unless they are asked for. Frames of
+ * other libraries, and of the kernel, stay.
  */
 #include "report/stack.h"
 
 #include "profile/codes.h"
+#include "profile/processes.h"
 #include "profile/samples.h"
 
 #include <string.h>
@@ -14,6 +19,7 @@
 struct merge {
 	const struct profile_processes *processes;
 	const struct trace_interpreted *of;
+	const struct profile_mapping *own; /* of the interpreter; NULL: its frames stay, too */
 	struct report_stack *to;
 	const uint64_t *address; /* of the native stack */
 	uint8_t moved[REPORT_MAX_DEPTH];
@@ -76,12 +82,26 @@ static void add_entered(struct merge *m)
 	}
 }
 
+/* What the interpreter does for the function whose frame comes next. */
+static bool is_part(const struct merge *m, size_t i)
+{
+	const uint64_t at = m->address[i];
+
+	return m->own && at >= m->own->start && at < m->own->end && m->next < m->of->nr;
+}
+
+static void add_native(struct merge *m, size_t i)
+{
+	if (!is_part(m, i))
+		add(m, m->address[i], m->moved[i]);
+}
+
 /* Each native frame has its part. A function may just have been called, and not have its frame. */
 static void merge_all(struct merge *m, size_t nr_new)
 {
 	for (size_t i = 0; i < m->nr; i++) {
 		if (!is_loop(m, i))
-			add(m, m->address[i], m->moved[i]);
+			add_native(m, i);
 		else if (nr_new)
 			nr_new--;
 		else
@@ -95,7 +115,7 @@ static void merge_part(struct merge *m, size_t nr_loops)
 	size_t nr = nr_loops ? m->nr : m->nr != 0;
 
 	for (size_t i = 0; i < nr && !is_loop(m, i); i++)
-		add(m, m->address[i], m->moved[i]);
+		add_native(m, i);
 	while (m->next < m->of->nr)
 		add_interpreted(m);
 	if (m->to->end != REPORT_END_DEPTH && !m->of->is_partial)
@@ -103,10 +123,11 @@ static void merge_part(struct merge *m, size_t nr_loops)
 }
 
 void report_stack_merge(const struct profile_processes *processes,
-			const struct trace_interpreted *interpreted, bool with_callers,
+			const struct trace_interpreted *interpreted,
+			const struct profile_mapping *own, bool with_callers,
 			struct report_stack *s)
 {
-	struct merge m = {.processes = processes, .of = interpreted, .to = s};
+	struct merge m = {.processes = processes, .of = interpreted, .own = own, .to = s};
 	const size_t nr_entries = count_entries(interpreted);
 	size_t nr_loops;
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct profile_lookup;
+struct profile_mapping;
 struct profile_process;
 struct profile_processes;
 struct profile_sample;
@@ -57,9 +58,11 @@ void report_stack_finish(struct unwinder *unwinder, const struct profile_process
 			 struct report_stack *s);
 
 /* After that: puts what was interpreted in the place of the functions that interpret, if each of
- * their frames is one; else between what was called last, and what called the first. */
+ * their frames is one; else between what was called last, and what called the first. own: where the
+ * interpreter's file is mapped, whose frames are parts of what it interprets; NULL: they stay. */
 void report_stack_merge(const struct profile_processes *processes,
-			const struct trace_interpreted *interpreted, bool with_callers,
+			const struct trace_interpreted *interpreted,
+			const struct profile_mapping *own, bool with_callers,
 			struct report_stack *s);
 
 /* unwinder_config.maps: what the session says of the processes (struct profile_process) that the

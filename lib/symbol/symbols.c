@@ -420,6 +420,23 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	return symbol_lines_find(s->lines, object, o, at, s->config.with_inlined, fn, out, max);
 }
 
+bool symbols_interpreted_line(struct symbols *s, uint64_t address, struct symbol_line *out)
+{
+	if (!profile_is_code(address))
+		return false;
+	symbol_codes_line(&s->functions, s->config.processes, address, out);
+	return true;
+}
+
+struct elf_rights symbols_interpreted_rights(struct symbols *s, uint64_t address)
+{
+	const struct profile_code *code = profile_code_at(s->config.processes, address);
+	const struct elf_rights rights =
+	    elf_rights_of_user(code && code->owner ? code->owner - 1 : IO_NOBODY);
+
+	return s->config.finder ? elf_finder_rights(s->config.finder, rights) : rights;
+}
+
 /* NULL: it has no file. */
 static struct symbol_object *find_object(struct symbols *s, const struct profile_object *object)
 {

@@ -38,6 +38,8 @@ struct symbol_function {
 
 struct profile_object;
 
+struct symbol_line;
+
 struct symbols_config {
 	struct elf_finder *finder;                 /* borrowed */
 	const struct profile_processes *processes; /* borrowed */
@@ -86,6 +88,10 @@ bool symbols_kernel_extent(struct symbols *s, uint64_t address, uint64_t *start,
  * what code that was made at run time was there. */
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
 					   uint64_t address, uint64_t time_ns);
+/* Code that an interpreter interpreted, at an address of profile/codes.h: its function, file and
+ * line; and the rights of who named the file. False: the address is no such one. */
+bool symbols_interpreted_line(struct symbols *s, uint64_t address, struct symbol_line *out);
+struct elf_rights symbols_interpreted_rights(struct symbols *s, uint64_t address);
 /* While this is the same, and so are the mappings of a process, so is what its addresses mean. It
  * grows with time. */
 uint32_t symbols_epoch(struct symbols *s, const struct profile_process *process, uint64_t time_ns);

@@ -225,6 +225,7 @@ static const struct trace_field code_fields[] = {
     CHARS16(trace_code, name, TRACE_CODE_NAME_BYTES),
     CHARS16(trace_code, file, TRACE_CODE_FILE_BYTES),
     BYTES32(trace_code, lines, lines_bytes, TRACE_CODE_LINES_BYTES),
+    U32(trace_code, owner),
     END,
 };
 

@@ -411,6 +411,7 @@ struct trace_code {
 	char name[TRACE_CODE_NAME_BYTES], file[TRACE_CODE_FILE_BYTES];
 	const uint8_t *lines; /* as in the program's memory; it may be truncated */
 	uint32_t lines_bytes;
+	uint32_t owner; /* the user of the process, and 1; 0: not known */
 };
 
 /* Latencies that ended in the iteration, over all CPUs; in trace 0. Of an event of the heap:

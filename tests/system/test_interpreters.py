@@ -153,11 +153,37 @@ def assert_lines(folder):
         assert {line for function, line in lines if function == name} == {f"{folder}/{PROGRAM}:{number}"}, (name, lines)
 
 
+def assert_native(folder):
+    """What the interpreter does for a function is the function's own, unless it is asked for; the sum stays."""
+    merged, native = rows(folder, "--report=flat"), rows(folder, "--report=flat", "--native")
+    assert sum(int(r["self_count"]) for r in merged) == sum(int(r["self_count"]) for r in native), (merged, native)
+    own, = (int(r["self_count"]) for r in merged if r["function"] == "burn")
+    alone = sum(int(r["self_count"]) for r in native if r["function"] == "burn")
+    assert own > alone, (own, alone)
+    texts = [output(PRINT, "--quiet", f"{folder}/s", "--output-format=folded", "--only=^burn$", *more)
+             for more in ((), ("--native",))]
+    behind = [re.findall(r"burn;(?:.*;)?_?Py", text) for text in texts]
+    assert not behind[0] and behind[1], behind
+
+
+def assert_source(folder):
+    """Lines of the script with their samples."""
+    found = [r for r in rows(folder, "--report=annotate", "--function=burn") if r["kind"] == "line"]
+    lines = {int(r["line"]): r["text"].strip() for r in found if r["line"]}
+    text = SHARES.splitlines()
+    assert lines and all(text[number - 1].strip() == shown for number, shown in lines.items()), lines
+    assert {r["file"] for r in found} == {f"{folder}/{PROGRAM}"}, found
+    loop = sum(int(r["self_samples"]) for r in found if "for i in range(300)" in r["text"])
+    assert loop > sum(int(r["self_samples"]) for r in found) / 2, found
+
+
 def check_shares(folder):
     record(folder, SHARES)
     found = totals(folder)
     for name, seconds in EXPECTED.items():
         assert abs(found[named(name)] / found["all"] - seconds / WHOLE) < 0.05, (name, found)
+    assert_native(folder)
+    assert_source(folder)
     assert_named(folder)
     assert_callers(folder)
     assert_lines(folder)
@@ -218,6 +244,28 @@ def check_deep(folder):
     assert depths and all(d == 901 for d in depths), depths
 
 
+def check_source_of_others(folder):
+    """Code says which file it is of, and may say anything: what the process may not read is not shown, also to root."""
+    for name, mode in (("own.py", 0o644), ("secret.py", 0o600)):
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            f.write("\n" * 4 + "hidden = 1\n" * 4)
+        os.chmod(f"{folder}/{name}", mode)
+    text = "".join(f"""
+code = compile("def named_{name}():\\n" + "\\n" * 4 + "  end = time.thread_time() + 0.1\\n"
+               "  while time.thread_time() < end: pass", "{folder}/{name}.py", "exec")
+exec(code); named_{name}()""" for name in ("own", "secret"))
+    with open(f"{folder}/{PROGRAM}", "w", encoding="ascii") as f:
+        f.write(f"import os, time\nos.setgid(65534); os.setuid(65534)\n{text}")
+    run(CPUPERF, *EVENT, "-g", "--output=s", "--", PYTHON, f"{folder}/{PROGRAM}", cwd=folder)
+    for name in ("own", "secret"):
+        found = [r for r in rows(folder, "--report=annotate", f"--function=named_{name}") if r["kind"] == "line"]
+        assert found and {r["file"] for r in found} == {f"{folder}/{name}.py"}, found
+        assert not any("hidden" in r["text"] for r in found), found
+    found = rows(folder, "--report=annotate", "--function=named_*", f"--source-dir={folder}")
+    shown = {r["function"] for r in found if "hidden" in r["text"]}
+    assert shown == {"named_own"}, found
+
+
 @contextlib.contextmanager
 def running(folder, text):
     """The program, which has said that it is there."""
@@ -270,4 +318,4 @@ int main(void) { for (long i = 0; i < 4096; i++) _PyRuntime[i] = (char)(i * 77);
 if __name__ == "__main__":
     need_programs()
     may_run()
-    run_checks(globals())
+    run_checks(globals(), everybody=True)

@@ -9,7 +9,7 @@
 #include "trace/interpreted.h"
 #include "trace/trace.h"
 
-enum { LOOP = 0x5000, LOOP_END = 0x6000, NATIVE = 0x9000 };
+enum { OWN = 0x4000, LOOP = 0x5000, LOOP_END = 0x6000, OWN_END = 0x7000, NATIVE = 0x9000 };
 #define K 0xffffffff81000000
 
 static struct profile_processes *processes;
@@ -32,7 +32,8 @@ HOOK(after_each)
 	profile_processes_free(processes);
 }
 
-/* A stack as words: 'n' a native function, 'L' the one that interprets, 'k' the kernel's; digits
+/* A stack as words: 'n' a native function, 'i' one of the interpreter, 'L' the one that interprets,
+ * 'k' the kernel's; digits
  * are interpreted code; frames are the same digits, with ! behind one that was entered. */
 static void make_native(const char *words, enum report_end end)
 {
@@ -40,6 +41,7 @@ static void make_native(const char *words, enum report_end end)
 	for (size_t i = 0; words[i]; i++) {
 		stack.moved[stack.nr] = i > 0;
 		stack.address[stack.nr++] = words[i] == 'L'   ? LOOP + 16 + i
+					    : words[i] == 'i' ? OWN + i
 					    : words[i] == 'k' ? K + i
 							      : NATIVE + i;
 		stack.nr_kernel += words[i] == 'k';
@@ -72,6 +74,7 @@ static void show(char *out)
 
 		*out++ = profile_is_code(a)          ? c ? (char)('0' + c->number - 100) : '?'
 			 : a >= LOOP && a < LOOP_END ? 'L'
+			 : a >= OWN && a < OWN_END   ? 'i'
 			 : a >= K                    ? 'k'
 						     : 'n';
 		if (c)
@@ -125,7 +128,7 @@ TEST(each_frame_stands_for_its_functions)
 		make_native(cases[i].native, cases[i].end);
 		make_interpreted(cases[i].frames, &interpreted);
 		interpreted.is_partial = cases[i].is_partial;
-		report_stack_merge(processes, &interpreted, !cases[i].has_no_callers, &stack);
+		report_stack_merge(processes, &interpreted, NULL, !cases[i].has_no_callers, &stack);
 		show(shown);
 		assert_string_equal(shown, cases[i].merged);
 		assert_int_equal(stack.end, cases[i].merged_end);
@@ -142,7 +145,35 @@ TEST(a_deep_stack_is_cut_at_the_limit)
 	for (size_t i = 0; i < interpreted.nr; i++)
 		interpreted.frame[i].code = 101;
 	interpreted.frame[interpreted.nr - 1].is_entry = true;
-	report_stack_merge(processes, &interpreted, true, &stack);
+	report_stack_merge(processes, &interpreted, NULL, true, &stack);
 	assert_int_equal(stack.nr, REPORT_MAX_DEPTH);
 	assert_int_equal(stack.end, REPORT_END_DEPTH);
+}
+
+static const struct {
+	const char *native, *frames, *merged;
+	enum report_end end;
+} own_cases[] = {
+    {"iiLii", "12!", "12ii", REPORT_END_WHOLE},    /* what called the first one stays */
+    {"niLiiLi", "1!2!", "n12i", REPORT_END_WHOLE}, /* so does what another library does */
+    {"kiLi", "1!", "k1i", REPORT_END_WHOLE},
+    {"iLLi", "1!", "1i", REPORT_END_WHOLE}, /* just called: it has no frame of its own yet */
+    {"ii", "12!", "12", REPORT_END_POINTERS},
+    {"iinL", "1!", "n1", REPORT_END_POINTERS},
+    {"i", "", "i", REPORT_END_POINTERS}, /* nothing was interpreted */
+};
+
+TEST(what_the_interpreter_does_is_the_functions_that_it_interprets)
+{
+	static const struct profile_mapping own = {.start = OWN, .end = OWN_END};
+	static struct trace_interpreted interpreted;
+	char shown[REPORT_MAX_DEPTH + 1];
+
+	for (size_t i = 0; i < NR(own_cases); i++) {
+		make_native(own_cases[i].native, own_cases[i].end);
+		make_interpreted(own_cases[i].frames, &interpreted);
+		report_stack_merge(processes, &interpreted, &own, true, &stack);
+		show(shown);
+		assert_string_equal(shown, own_cases[i].merged);
+	}
 }
