@@ -11,6 +11,7 @@ import pty
 import re
 import select
 import shutil
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -89,6 +90,19 @@ def output(*command, **how):
 def show(folder, *args, **how):
     """What cpuperf_print says of the session in a folder (sampled.write_spec)."""
     return output(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **how)
+
+
+held_ports = []
+
+
+def free_port():
+    """A port of this machine's own address that nobody is given until this test ends, but who asks for this one, as
+    servers do (SO_REUSEADDR). Who connects to it before is refused."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("127.0.0.1", 0))
+    held_ports.append(s)
+    return s.getsockname()[1]
 
 
 def wait_for(p, path):

@@ -18,6 +18,7 @@ import time
 import urllib.parse
 
 import protos
+from kit import free_port
 
 ANSWER_TYPES = {"pyroscope": "application/proto", "ingest": None, "parca": "application/json",
                 "otlp": "application/x-protobuf"}
@@ -34,7 +35,7 @@ class Receiver:
     """At a port of 127.0.0.1; `with Receiver("otlp") as r: … r.url … r.requests`. answers: of the first requests; then
     the interface's success."""
 
-    def __init__(self, interface, answers=(), certificate=None, port=0):
+    def __init__(self, interface, answers=(), certificate=None, port=None):
         self.interface, self.answers, self.requests = interface, list(answers), []
         receiver = self
 
@@ -53,7 +54,7 @@ class Receiver:
             def handle_error(self, *_):
                 pass  # a client that does not trust it
 
-        self.server = Server(("127.0.0.1", port), Handler)
+        self.server = Server(("127.0.0.1", port or free_port()), Handler)
         scheme = "http"
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, may_count_faults, output, own_uid, run, run_checks, skip
+from kit import CPUPERF, PRINT, free_port, may_count_faults, output, own_uid, run, run_checks, skip
 from patience import PATIENCE_S
 
 PEERS = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/cpuperf/peers"
@@ -17,12 +17,6 @@ LIBRARIES = ":".join(f"{PEERS}/{place}" for place in (f"usr/lib/{os.uname().mach
 SSHD = shutil.which("sshd", path=f"/usr/sbin:/usr/local/sbin:{PEERS}/usr/sbin")
 
 PERSON = "cpuperf-test"  # an ordinary user, whom only sshd and what it starts know
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def write(path, text, mode=0o600):

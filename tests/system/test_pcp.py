@@ -9,22 +9,15 @@ import os
 import pwd
 import re
 import signal
-import socket
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
+from kit import CPUPERF, PRINT, finish, free_port, need_sampling, output, peer, run, run_checks, skip
 
 EVENTS = "task_clock,page_faults,cpu_clock@1000000,misc:process_cpu_time,misc:cpu_user,misc:memory_used,misc:net_rx_bytes"
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 DOMAIN = 144
 ALL = "openmetrics.cpuperf"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def first(*paths):

@@ -7,21 +7,14 @@ import http.client
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 import urllib.parse
 
-from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, programs_missing, run, run_checks, skip
+from kit import CPUPERF, PRINT, finish, free_port, need_sampling, output, peer, programs_missing, run, run_checks, skip
 from patience import PATIENCE_S
 
 EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:memory_used,misc:net_rx_bytes"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def ask(port, path):

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import protos
-from kit import CPUPERF, PRINT, finish, output, run, run_checks, skip, start, stride
+from kit import CPUPERF, PRINT, finish, free_port, output, run, run_checks, skip, start, stride
 from receiver import Answer, Reader, Receiver, PATHS
 from sampled import deaf, event, is_root, may_measure_kernel
 
@@ -136,12 +136,6 @@ def compare_same(profile, weights, threads, iteration):
 
 def waiting(folder):
     return sorted(glob.glob(f"{folder}/spool/*/*.push"))
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def check_interfaces(folder):

@@ -4,13 +4,12 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 
 import jsonschema
 
-from kit import CPUPERF, PRINT, finish, may_count_faults, output, run, run_checks
+from kit import CPUPERF, PRINT, finish, free_port, may_count_faults, output, run, run_checks
 from patience import PATIENCE_S
 
 SLURM = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "3", "SLURM_STEP_NUM_TASKS": "3", "SLURM_NTASKS": "3"}
@@ -133,16 +132,8 @@ def program(name):
     return shutil.which(name, path=f"/usr/sbin:/usr/bin:{PEERS}/usr/sbin:{PEERS}/usr/bin")
 
 
-def free_ports(nr):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(nr)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
-
-
 def write_config(folder, libraries):
-    controller, *nodes = free_ports(3)
+    controller, *nodes = [free_port() for _ in range(3)]
     host = os.uname().nodename
     text = f"""ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
