@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 
-from kit import CPUPERF, finish, need_programs, ordinary_user, output, PRINT, run, run_checks, skip, start, wait_until_recorded
+from kit import CPUPERF, finish, need_programs, ordinary_user, output, PRINT, run, run_checks, skip, start, wait_for, wait_until_recorded
 from sampled import event, have, Trace
 from waited import Control, Groups, has_cgroups, move
 
@@ -241,14 +241,17 @@ def check_windows(folder):
 
     def measured(child, delay):
         shutil.rmtree(f"{folder}/session", ignore_errors=True)
-        p = start(folder, "-o", "session", "-e", ",".join(EVENTS), f"--pid={child.pid}",
+        # the file of samples begins with the window
+        p = start(folder, "-o", "session", "-e", ",".join([*EVENTS, "cpu_clock@1000000"]), f"--pid={child.pid}",
                   f"--windows=realtime:{delay}:600:1")
         wait_until_recorded(p, f"{folder}/session/cpuperf.cpsession")
+        if delay != "600":
+            wait_for(p, f"{folder}/session/cpuperf.0.0.cpuperf")
         return p
 
     for delay, want in (("600", {"demo:tick": 0, "demo:guarded": 0}), ("0.001", expected())):
-        # it hits before the window begins, or long after that
-        run_stopped(program, lambda child, d=delay: measured(child, d), go=lambda d=delay: time.sleep(d != "600"))
+        # it hits before the window begins, or after that
+        run_stopped(program, lambda child, d=delay: measured(child, d))
         assert counts(f"{folder}/session") == want, (delay, counts(f"{folder}/session"))
 
 
