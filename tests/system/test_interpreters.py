@@ -146,11 +146,14 @@ def assert_callers(folder):
 
 
 def assert_lines(folder):
-    """Each of these functions has one line that calls."""
-    lines = {(r["function"], r["line"]) for r in rows(folder, "--report=flat", "--sort=function,line")}
+    """Each of these functions has one line that calls. It is at its first one, above that, for the moment that it begins."""
+    lines = {}
+    for r in rows(folder, "--report=flat", "--sort=function,line"):
+        lines.setdefault(r["function"], {})[r["line"]] = int(r["total_count"])
     for name, text in [("alpha", "burn(0.09)"), (named("Work.gamma"), "for s in self"), ("all", "alpha(); beta()")]:
         number = next(i for i, line in enumerate(SHARES.splitlines(), 1) if line.strip().startswith(text))
-        assert {line for function, line in lines if function == name} == {f"{folder}/{PROGRAM}:{number}"}, (name, lines)
+        first, calls = (f"{folder}/{PROGRAM}:{n}" for n in (number - 1, number))
+        assert set(lines[name]) <= {first, calls} and lines[name][calls] >= 0.98 * sum(lines[name].values()), (name, lines)
 
 
 def assert_native(folder):
