@@ -130,11 +130,16 @@ class Window:
         assert self.inner[what] <= number <= self.outer[what], what
 
 
-def busy_ticks():
+def busy_ticks(not_these=(3, 4)):
     """All CPUs': all but idle and iowait; guests are in user and nice."""
     cpus = [line.split() for line in read("/proc/stat").splitlines()
             if line.startswith("cpu") and line[3] != " "]
-    return sum(sum(int(n) for k, n in enumerate(c[1:9]) if k not in (3, 4)) for c in cpus)
+    return sum(sum(int(n) for k, n in enumerate(c[1:9]) if k not in not_these) for c in cpus)
+
+
+def of_tasks_ticks():
+    """Without irq, softirq and steal, which the kernel may keep out of what tasks used."""
+    return busy_ticks((3, 4, 5, 6, 7))
 
 
 def task_times(pid, field):
@@ -233,8 +238,9 @@ def check_adds_up(folder):
 
 
 def compare_sum(folder, act, prefix):
-    one = Window(folder, [("process_cpu_time", {})], act, lambda: {"machine": busy_ticks() * TICK_NS}, prefix=prefix)
-    least, most = one.inner["machine"], one.outer["machine"]
+    one = Window(folder, [("process_cpu_time", {})], act,
+                 lambda: {"machine": busy_ticks() * TICK_NS, "tasks": of_tasks_ticks() * TICK_NS}, prefix=prefix)
+    least, most = one.inner["tasks"], one.outer["machine"]
     ours, rest = (one.one("process_cpu_time", t) for t in ("", "exited and unattributed"))
     rows = sum(int(r["value"]) for r in one.rows if r.get("thing") and r["trace"] and r["state"] == "ok")
     print(f"machine: {ours} ns, of these exited {rest} ns, by /proc/stat {least} to {most} ns")
