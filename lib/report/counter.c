@@ -684,9 +684,11 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
 	const bool is_wait = s->layout->is_wait && !s->layout->is_by_switches;
 	const bool with_callers = has_part(c, REPORT_BY_STACK);
+	const bool counts_end = with_callers || is_wait;
 	struct report_stack *st = &c->stack;
 
-	report_stack_make(c->unwinder, c->place.process, s, with_callers || is_wait, st);
+	/* which function is interpreted follows from the callers */
+	report_stack_make(c->unwinder, c->place.process, s, counts_end || s->interpreted, st);
 	if (st->nr_kernel)
 		c->place.kernel_epoch = kernel_epoch(c->all, s->time_ns);
 	if (is_wait)
@@ -699,8 +701,8 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
 	if (s->interpreted)
 		report_stack_merge(c->all->input->processes, s->interpreted, interpreter_of(c, s),
-				   with_callers || is_wait, st);
-	c->program->nr[st->end] += st->has_callers ? s->samples : 0;
+				   counts_end, st);
+	c->program->nr[st->end] += counts_end && st->has_callers ? s->samples : 0;
 	if (!c->all->run->sink->entry && !c->singles)
 		return 0;
 	if (!with_callers && st->nr > 1)

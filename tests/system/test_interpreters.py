@@ -74,6 +74,13 @@ def served():
         for i in range(300): pass
 served()
 """
+# C calls a short function again and again: many a sample is where it is entered, and has no frame.
+ENTERED = """
+import time
+def key(x): return -x
+end = time.thread_time() + 0.3
+while time.thread_time() < end: sorted(range(300), key=key)
+"""
 HUNG = """
 import sys, threading
 lock, is_there = threading.Lock(), threading.Event()
@@ -190,6 +197,18 @@ def check_shares(folder):
     assert_named(folder)
     assert_callers(folder)
     assert_lines(folder)
+
+
+def check_own(folder):
+    """What is a function's own is the same with callers and without."""
+    record(folder, ENTERED, "-e", "cpu_clock@9997Hz", "-g")
+    sums = {}
+    for report in ("flat", "annotate"):
+        for r in rows(folder, f"--report={report}"):
+            key = r["function"], r["object"]
+            sums.setdefault(key, {}).setdefault(r.get("kind", report), []).append(int(r["self_count"] or 0))
+    sums = {key: {kind: sum(counts) for kind, counts in of.items()} for key, of in sums.items()}
+    assert "line" in sums["key", PROGRAM] and all(len(set(of.values())) == 1 for of in sums.values()), sums
 
 
 def check_frame_pointers(folder):
