@@ -284,9 +284,9 @@ def check_cut(folder):
                 sums = [json.loads(line) for line in shown.splitlines()]
                 sums = [o for o in sums if "summary" in o]
                 assert all(o["cut"] == 1 and o["iterations"] == nr for o in sums), (nr, sums)
-                clock = sums[0]  # a cut iteration would be a tenth of the others
+                clock = sums[0]  # a cut iteration would be a tenth of the others; one behind a late one is short, too
                 if sampled.may_sample():
-                    assert clock["min"] > 0.7 * clock["mean"], clock
+                    assert clock["min"] > 0.3 * clock["mean"], clock
                     assert clock["total"] > clock["mean"] * 2, clock
                 else:
                     assert clock["mean"] is None, clock
