@@ -219,6 +219,7 @@ def check_ends(folder):
         with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/{name}"], 100, 20,
                                            shell=name == "int") as t:
             t.wait(r"work_a$")
+            t.wait(r"work_b$")  # which is rarer
             end(t, f"{folder}/{name}")
             text = t.wait(r"^status \d+\.", history=True)
             assert re.search(r"^status 0\.", text, re.M) and "not as it was" not in text, (name, text)
