@@ -217,12 +217,13 @@ def check_one_tree(folder):
     rates = ("@100000", "@1000000", "@1000000")
     said = measure(folder, ",".join(map(str.__add__, events, rates)), program, options=["-g"])
     apart = {e: sum(int(r["count"]) for r in rows(folder, "--report=stacks", f"--event={e}")) for e in events}
-    # by default too: how long the threads lived, by the records of the kernel, and the states of functions
+    # by default too: how long the threads lived, by the records of the kernel, and the states of functions; columns give way
+    # to long names of what others interrupted
     text = output(PRINT, "--quiet", cwd=folder)
     line = re.search(r"\n  ([\d.]+) (m?s) of 5 threads: ([\d.]+) % on CPU, ([\d.]+) % waiting for a CPU, "
                      r"([\d.]+) % blocked(?:, [\d.]+ % as they began and ended)?\n", text)
-    assert line and re.search(r"\non CPU: .*\n +self +total( +samples)?( +count)? +reason +object +function\n", text), text
-    assert re.search(r"\nwaiting: .*\n +self +total( +samples)?( +count)? +state +reason +object +function\n", text), text
+    assert line and re.search(r"\non CPU: .*\n +self( +total)?( +samples)?( +count)? +reason +object +function\n", text), text
+    assert re.search(r"\nwaiting: .*\n +self( +total)?( +samples)?( +count)? +state +reason +object +function\n", text), text
     lived = float(line[1]) * {"s": 1e9, "ms": 1e6}[line[2]]
     assert 0.999 * said["life_ns"] <= lived <= 1.001 * said["threads"] * wall_ns(folder), (text, said)
     assert sum(float(line[i]) for i in (4, 5)) > 50, text
