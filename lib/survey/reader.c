@@ -7,7 +7,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/root.h"
 #include "base/str.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 #include "survey/reader_child.h"
 #include "trace/record.h"
 
@@ -19,9 +22,10 @@
 #include <sys/socket.h>
 
 enum {
-	POLL_MS = 50,  /* between checks of config.stop */
-	END_MS = 100,  /* for a child that does not block */
-	MAX_NAMED = 4, /* in the note; the rest is counted */
+	POLL_MS = 50,   /* between checks of config.stop */
+	END_MS = 100,   /* for a child that does not block */
+	MAX_NAMED = 4,  /* in the note; the rest is counted */
+	MAX_READY = 10, /* times its patience: for a CPU, or in a loop */
 };
 
 int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config)
@@ -159,22 +163,44 @@ static bool is_stopped(const struct survey_reader *r)
 	return r->config.stop && atomic_load(r->config.stop);
 }
 
+/* Whether the child has a CPU, or waits for one: then it does not wait for what it reads. */
+static bool is_ready(const struct survey_reader *r)
+{
+	char text[PROC_STAT_BYTES];
+	struct proc_stat s;
+
+	return proc_stat_load(PROC(&root_live, (uint32_t)r->child.pid), text, &s, NULL, 0) == 0 &&
+	       s.state == 'R';
+}
+
+/* 0; -ECANCELED; -ETIMEDOUT: the child is silent. */
+static int wait_for_message(const struct survey_reader *r)
+{
+	const unsigned patience_ms = r->config.patience_ms;
+	struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
+	unsigned blocked_ms = 0, ready_ms = 0;
+
+	for (;;) {
+		if (is_stopped(r))
+			return -ECANCELED;
+		if (blocked_ms >= patience_ms || ready_ms >= MAX_READY * patience_ms ||
+		    (r->config.until_ns && clock_monotonic_ns() > r->config.until_ns))
+			return -ETIMEDOUT;
+		if (poll(&p, 1, POLL_MS) > 0)
+			return 0;
+		*(is_ready(r) ? &ready_ms : &blocked_ms) += POLL_MS;
+	}
+}
+
 /* Receives a message into r->message; *len: its bytes after the head. 0; -ECANCELED; -ETIMEDOUT:
  * the child is silent, has exited, or sent an invalid message. */
 static int receive(const struct survey_reader *r, size_t *len)
 {
-	struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
-	unsigned ms = 0;
+	int rc = wait_for_message(r);
 	ssize_t n;
 
-	do {
-		if (is_stopped(r))
-			return -ECANCELED;
-		if (ms >= r->config.patience_ms ||
-		    (r->config.until_ns && clock_monotonic_ns() > r->config.until_ns))
-			return -ETIMEDOUT;
-		ms += POLL_MS;
-	} while (poll(&p, 1, POLL_MS) <= 0);
+	if (rc)
+		return rc;
 	n = recv(r->child.fd, r->message, sizeof(*r->message), MSG_DONTWAIT);
 	if (n < SURVEY_READER_HEAD_BYTES ||
 	    !is_message(r->message, (size_t)n - SURVEY_READER_HEAD_BYTES))
@@ -405,8 +431,10 @@ unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct
 		const struct survey_at *at = &r->silent[from + i];
 
 		buf_adds(note, i ? "; " : "not surveyed, because they do not answer: ");
-		if (at->pid || !at->path[0])
+		if (at->pid)
 			buf_printf(note, "process %u", at->pid);
+		else if (!at->path[0]) /* before the first one */
+			buf_adds(note, "processes");
 		if (at->name[0])
 			buf_printf(note, " (%s)", at->name);
 		if (at->path[0])

@@ -3,7 +3,7 @@
  * files on network or FUSE file systems. A blocked reader can be neither interrupted nor killed,
  * and a thread would hold the session's locks and descriptors until then; the child has neither. It
  * reports what it is about to read. If it is silent for too long it is abandoned, and a new child
- * continues after that.
+ * continues after that. While it has a CPU, or waits for one, ten times as long is not too long.
  *
  * Not thread-safe.
  *

@@ -46,6 +46,17 @@ static int hang_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	return sys_kernel_ops.fstatat(dirfd, path, st, flags);
 }
 
+static uint64_t busy_ns; /* the child is, where it would hang, for so long */
+
+static int be_busy(int dirfd, const char *path, int flags, mode_t mode)
+{
+	const uint64_t until_ns = clock_monotonic_ns() + (hangs(path) ? busy_ns : 0);
+
+	while (clock_monotonic_ns() < until_ns)
+		;
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
 static void start_hanging(const char *a, const char *b)
 {
 	static struct sys_ops ops;
@@ -156,6 +167,46 @@ TEST(hangs)
 		buf_fini(&note);
 		tape_fini(&t);
 		assert_int_equal(inject_open_fds(), nr_fds);
+	}
+	tree_remove(&r);
+}
+
+/* A child that has no CPU, as one that computes, does not hang: not for some times its patience. */
+TEST(busy)
+{
+	static const struct {
+		uint64_t busy_ns;
+		const char *note;
+	} of[] = {{2000000000, ""},
+		  {UINT64_MAX / 2, "not surveyed, because they do not answer: process 7"}};
+	struct root r = make_tree();
+	struct sys_ops ops = sys_kernel_ops;
+
+	for (size_t i = 0; i < NR(of); i++) {
+		struct survey_reader_config c = {
+		    .root = &r, .patience_ms = i ? 50 : 500, .records = tape_records};
+		struct survey_reader l;
+		struct buf note;
+		struct tape t;
+
+		buf_init(&note, SURVEY_NOTE_BYTES);
+		tape_init(&t);
+		c.arg = &t;
+		busy_ns = of[i].busy_ns;
+		start_hanging("7/stat", NULL);
+		ops.openat = be_busy;
+		sys_set_ops(&ops);
+		assert_int_equal(survey_reader_init(&l, &c), 0);
+		t.start_ns = clock_monotonic_ns();
+		assert_int_equal(survey_reader_survey(&l, &t.result), 0);
+		t.end_ns = clock_monotonic_ns();
+		survey_reader_note(&l, 0, &note);
+		survey_reader_fini(&l);
+		sys_set_ops(NULL);
+		assert_string_equal(buf_str(&note), of[i].note);
+		tape_expect(&t, 6, SIX);
+		tape_fini(&t);
+		buf_fini(&note);
 	}
 	tree_remove(&r);
 }
