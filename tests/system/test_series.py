@@ -20,6 +20,7 @@ import sampled  # noqa: E402
 from kit import CPUPERF, may_sample, output, PRINT
 
 COUNT, VALUE, SHARE = 1, 2, 3
+ENDED = 32  # READING_ENDED of base/reading.h
 OF_CPU, OF_THINGS = (1, 3), 4
 START, END, TICK = range(3)
 
@@ -48,15 +49,18 @@ def facts(trace):
 
 
 def readings(trace):
-    """(event, instance): [boundary, time, raw, enabled, running, base] in the order of time."""
-    out = {}
+    """(event, instance): [boundary, time, raw, enabled, running, base] in the order of time. A process that has ended is
+    listed, and read as before, until it is waited for: what is the same after that is its last reading."""
+    out, ended = {}, {}
     for payload in trace.of(4):
         boundary, length, nr, _ = struct.unpack_from("<IIII", payload)
         for i in range(nr):
-            event, instance, state, _, *rest = struct.unpack_from("<IIIIQQQQQ", payload,
-                                                                  16 + i * length)
+            event, instance, state, flags, *rest = struct.unpack_from("<IIIIQQQQQ", payload,
+                                                                      16 + i * length)
             if state == 1:
                 out.setdefault((event, instance), []).append((boundary, *rest))
+            if flags & ENDED:
+                ended[event, instance] = min(rest[0], ended.get((event, instance), rest[0]))
     # the counts of the timebase's group are readings at the time of its sample
     for s in trace.samples():
         if "read" not in s:
@@ -69,6 +73,8 @@ def readings(trace):
             out.setdefault((event, instance), []).append((TICK, s["time"], raw, enabled, running, 0))
     for of_event in out.values():
         of_event.sort(key=lambda r: ({START: 0, TICK: 1, END: 2}[r[0]], r[1]))
+    for key, end in ended.items():
+        out[key] = [r for r in out[key] if r[1] <= end]
     return out
 
 
