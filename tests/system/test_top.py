@@ -303,7 +303,8 @@ def check_later(folder):
         t.wait(r"work_a$")
         text = t.wait(r" ENDED$")
         said = {row["function"]: row for row in flat(f"{folder}/s")}
-        assert rows(text)["work_a"][0] == round(float(said["work_a"]["self"]), 2), (text, said)
+        # a share that is known within 10 % or worse has one digit
+        assert abs(rows(text)["work_a"][0] - float(said["work_a"]["self"])) <= 0.05, (text, said)
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
 
