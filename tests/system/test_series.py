@@ -221,7 +221,8 @@ def check_group():
         check_samples(folder)
         rows = points(folder)
         of = {(r["event"], r["cpu"], r["monotonic_ns"]): r for r in rows if r["kind"] == "count" and r["raw"]}
-        made = [r for r in rows if r["event"] == "faults"]
+        # a CPU may have samples behind the reading of the end, which then counts less than they: of that there is no number
+        made = [r for r in rows if r["event"] == "faults" and r["state"] == "ok"]
         assert len(made) > 20
         # at the ends of the iteration there is one
         assert all(r["cpu"] == "all" for r in rows if r["event"] == "mixed")
