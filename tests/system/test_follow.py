@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from kit import CPUPERF, need_programs, run, run_checks, wait_until_measuring
+from kit import CPUPERF, need_programs, run, run_checks, wait_for
 from patience import PATIENCE_S
 from waited import Control, counts, Groups, has_cgroups, measuring, move, Program, rows, samples
 
@@ -215,8 +215,8 @@ def check_delay(folder):
         options = [CPUPERF, "-e", SAMPLED, f"--pid={sleeper.pid}", "-d", "60", *options]
         with subprocess.Popen(options[:-3] if "--windows" in options[-1] else options, cwd=folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
-            wait_until_measuring(session, folder)
-            time.sleep(0.6)
+            wait_for(session, f"{folder}/cpuperf.session/cpuperf.0.0.cpuperf")  # the delay is over
+            time.sleep(0.3)
             sleeper.close()
             session.wait(timeout=PATIENCE_S)
         span = int(rows(folder, "--report=summary")[0]["span_ns"])

@@ -470,7 +470,7 @@ def check_seen_after_gap(folder):
                    "events": [{"group_name": e.split(":")[0], "event_name": e.split(":")[1].split("@")[0],
                                "rate": 1000000, "stack_bytes": 8192} for e in WALL[:3]]}, f)
     for options in (["--windows=realtime:0.4:0.3:2"], ["--delay=400ms", "--duration=300ms"]):
-        run(user.cpuperf, f"--spec-file={folder}/wall.cpspec", *options, "--", "sh", "-c", "sleep 2; true",
+        run(user.cpuperf, f"--spec-file={folder}/wall.cpspec", *options, "--", "sh", "-c", "sleep 4; true",
             env=QUIET_ASAN, **user.how)
         found = {}
         for r in user.rows("--report=waits"):
