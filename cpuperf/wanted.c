@@ -449,6 +449,18 @@ static int limit_cpus(struct plan *plan, const struct options *o, struct err *e)
 	return rc;
 }
 
+/* Also "env python3 x.py" and "timeout 5 ./x.py". */
+static bool is_interpreted(char *const *argv)
+{
+	for (; argv && *argv; argv++) {
+		const size_t len = strlen(*argv);
+
+		if (strstr(*argv, "python") || (len > 3 && strcmp(*argv + len - 3, ".py") == 0))
+			return true;
+	}
+	return false;
+}
+
 /* All but the tasks. */
 static void describe_target(struct plan *plan, const struct options *o)
 {
@@ -461,6 +473,7 @@ static void describe_target(struct plan *plan, const struct options *o)
 					    .is_user_only = wanted_has_target(o, plan->spec) &&
 							    !t->cgroups.nr &&
 							    pmu_is_user_only(&pmu_kernel_ops),
+					    .is_interpreted = is_interpreted(o->command_argv),
 					    .has_agent = t->attaches};
 	plan->has_control = o->control;
 	plan->starts_disabled = o->starts_disabled;

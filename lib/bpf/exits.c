@@ -46,6 +46,7 @@ static int load(struct exits *x, const struct follow_config *c, struct err *e)
 		return rc;
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
+	p->rodata->is_followed = c->is_command;
 	rc = loading_follow(p->obj, c, c->has_target, &p->rodata->cgroup_id, e)
 		 ?: loading_load(p->skeleton) ?: loading_attach(p->skeleton);
 	if (rc)

@@ -148,6 +148,7 @@ static int configure(struct hits *h, struct err *e)
 		b->rodata->rates[i] = c->rates[i];
 	b->rodata->has_target = c->follow.has_target;
 	b->rodata->has_children = c->follow.has_children;
+	b->rodata->is_followed = c->follow.is_command;
 	b->rodata->has_returns = c->has_returns;
 	b->rodata->has_cpus = c->cpus;
 	if (c->cpus)

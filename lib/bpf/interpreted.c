@@ -9,6 +9,7 @@
 #include "base/privilege.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "bpf/loading.h"
 
@@ -19,6 +20,9 @@
 
 struct interpreted {
 	struct interpreted_bpf *programs;      /* owned */
+	struct interpreted_bpf *walk;          /* owned; shares the maps; NULL: not needed yet */
+	pthread_mutex_t mutex;                 /* of walk, and of the users */
+	struct interpreted_user *users;        /* borrowed */
 	struct ring_buffer *messages;          /* owned */
 	const struct interpreted_receiver *to; /* of interpreted_read */
 };
@@ -49,11 +53,41 @@ static int pass(void *arg, void *data, size_t bytes)
 	return 0;
 }
 
+static const struct {
+	const char *name;
+	bool is_shared; /* else it is made by each program that walks */
+} maps[] = {{"processes", true},          {"threads", true}, {"seen", true},
+	    {"messages", true},           {"rings", true},   {"works", false},
+	    {"interpreted_stacks", false}};
+
+static int share(const struct bpf_object *from, const struct bpf_object *to, bool walks, size_t map)
+{
+	struct bpf_map *of = bpf_object__find_map_by_name(to, maps[map].name);
+
+	if (!of)
+		return -ENOENT;
+	if (!from || (!walks && !maps[map].is_shared))
+		return bpf_map__set_autocreate(of, false);
+	return maps[map].is_shared
+		   ? bpf_map__reuse_fd(
+			 of, bpf_map__fd(bpf_object__find_map_by_name(from, maps[map].name)))
+		   : 0;
+}
+
+int interpreted_share(const struct interpreted *i, const struct bpf_object *programs, bool walks)
+{
+	return ARRAY_RUN(m, ARRAY_NR(maps), share(i ? i->programs->obj : NULL, programs, walks, m));
+}
+
 static int load(struct interpreted *i)
 {
-	int rc = loading_open(&interpreted_programs, &i->programs)
-		     ?: loading_load(i->programs->skeleton);
+	int rc = loading_open(&interpreted_programs, &i->programs);
 
+	for (size_t m = 0; m < ARRAY_NR(maps) && rc == 0; m++)
+		if (!maps[m].is_shared)
+			rc = bpf_map__set_autocreate(
+			    bpf_object__find_map_by_name(i->programs->obj, maps[m].name), false);
+	rc = rc ?: loading_load(i->programs->skeleton);
 	if (rc)
 		return rc;
 	i->messages = ring_buffer__new(bpf_map__fd(i->programs->maps.messages), pass, i, NULL);
@@ -67,6 +101,7 @@ int interpreted_open(struct interpreted **out, struct err *e)
 
 	if (!i)
 		return err_set(e, -ENOMEM, "out of memory");
+	pthread_mutex_init(&i->mutex, NULL);
 	loading_begin();
 	rc = load(i);
 	if (rc)
@@ -84,39 +119,84 @@ void interpreted_close(struct interpreted *i)
 	if (!i)
 		return;
 	ring_buffer__free(i->messages);
+	loading_close(i->walk);
 	loading_close(i->programs);
+	pthread_mutex_destroy(&i->mutex);
 	mem_free(i);
 }
 
-static const struct {
-	const char *name;
-	bool is_shared;
-} maps[] = {{"processes", true},
-	    {"threads", true},
-	    {"seen", true},
-	    {"messages", true},
-	    {"rings", true},
-	    {"works", false},
-	    {"interpreted_stacks", false},
-	    {"lasting_work", false}};
-
-static int share(const struct bpf_object *from, const struct bpf_object *to, size_t map)
+void interpreted_lock(struct interpreted *i)
 {
-	struct bpf_map *of = bpf_object__find_map_by_name(to, maps[map].name);
-
-	if (!of)
-		return -ENOENT;
-	if (!from)
-		return bpf_map__set_autocreate(of, false);
-	return maps[map].is_shared
-		   ? bpf_map__reuse_fd(
-			 of, bpf_map__fd(bpf_object__find_map_by_name(from, maps[map].name)))
-		   : 0;
+	if (i)
+		pthread_mutex_lock(&i->mutex);
 }
 
-int interpreted_share(const struct interpreted *i, const struct bpf_object *programs)
+void interpreted_unlock(struct interpreted *i)
 {
-	return ARRAY_RUN(m, ARRAY_NR(maps), share(i ? i->programs->obj : NULL, programs, m));
+	if (i)
+		pthread_mutex_unlock(&i->mutex);
+}
+
+void interpreted_add(struct interpreted *i, struct interpreted_user *u)
+{
+	u->next = i->users;
+	i->users = u;
+}
+
+void interpreted_remove(struct interpreted *i, const struct interpreted_user *u)
+{
+	struct interpreted_user **at = &i->users;
+
+	while (*at && *at != u)
+		at = &(*at)->next;
+	if (*at)
+		*at = u->next;
+}
+
+bool interpreted_has_begun(const struct interpreted *i)
+{
+	return i->walk;
+}
+
+static int load_walk(struct interpreted *i, struct interpreted_bpf **out)
+{
+	struct interpreted_bpf *p = NULL;
+	const uint32_t first = 0;
+	int rc = loading_open(&interpreted_programs, &p), fd;
+
+	if (rc)
+		return rc;
+	bpf_program__set_autoload(p->progs.interpreted, false);
+	bpf_program__set_autoload(p->progs.interpreted_walk, true);
+	rc = bpf_map__reuse_fd(p->maps.walks, bpf_map__fd(i->programs->maps.walks))
+		 ?: interpreted_share(i, p->obj, true) ?: loading_load(p->skeleton);
+	if (rc == 0) {
+		fd = bpf_program__fd(p->progs.interpreted_walk);
+		rc = bpf_map_update_elem(bpf_map__fd(p->maps.walks), &first, &fd, BPF_ANY);
+	}
+	if (rc)
+		loading_close(p);
+	else
+		*out = p;
+	return rc;
+}
+
+int interpreted_begin(struct interpreted *i, struct err *e)
+{
+	int rc = 0;
+
+	interpreted_lock(i);
+	if (!i->walk) {
+		loading_begin();
+		rc = load_walk(i, &i->walk);
+		if (rc)
+			rc = loading_refuse(rc, e);
+		loading_end();
+		for (struct interpreted_user *u = i->users; u && rc == 0; u = u->next)
+			u->begin(u);
+	}
+	interpreted_unlock(i);
+	return rc;
 }
 
 int interpreted_program(const struct interpreted *i)

@@ -4,6 +4,10 @@
  * The program asks once what each process is (enum in bpf/interpreted_shared.h), and says once what
  * each code is called: both are messages, which a thread of the recorder reads. The record of a
  * sample goes into the ring of the CPU's events, by an event of the CPU that is connected.
+ *
+ * What walks over frames takes the verifier 10 ms in each program that does it, and few programs
+ * have an interpreter: it is loaded when one is found (interpreted_begin), here and in programs
+ * that share the maps (struct interpreted_user).
  */
 #ifndef BPF_INTERPRETED_H
 #define BPF_INTERPRETED_H
@@ -23,9 +27,27 @@ struct interpreted;
 int interpreted_open(struct interpreted **out, struct err *e);
 void interpreted_close(struct interpreted *i); /* NULL is fine */
 
+/* Loads what walks, and has the users begin; once. 0 or -errno with *e, as interpreted_open. */
+int interpreted_begin(struct interpreted *i, struct err *e);
+
+/* Other programs that interpret. begin is called by the thread of interpreted_begin. */
+struct interpreted_user {
+	void (*begin)(struct interpreted_user *u);
+	struct interpreted_user *next; /* set by interpreted_add */
+};
+/* Between both no user is called; i may be NULL. The same thread does not lock it twice. */
+void interpreted_lock(struct interpreted *i);
+void interpreted_unlock(struct interpreted *i);
+/* While it is locked. begin is not called if interpreted_has_begun. The user is borrowed until
+ * interpreted_remove, which may be called of one that was not added. */
+void interpreted_add(struct interpreted *i, struct interpreted_user *u);
+void interpreted_remove(struct interpreted *i, const struct interpreted_user *u);
+bool interpreted_has_begun(const struct interpreted *i);
+
 /* Before they are loaded: has other programs that include programs/interpreted.bpf.h use the maps
- * of these. NULL: they do not interpret, and need none. 0 or -errno. */
-int interpreted_share(const struct interpreted *i, const struct bpf_object *programs);
+ * of these; walks: and make those that a walk needs. NULL: they do not interpret, and need none. 0
+ * or -errno. */
+int interpreted_share(const struct interpreted *i, const struct bpf_object *programs, bool walks);
 
 /* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
 int interpreted_program(const struct interpreted *i);

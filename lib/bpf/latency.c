@@ -116,6 +116,7 @@ static int configure(struct latency *l, const struct latency_config *c, struct e
 	}
 	p->rodata->has_target = c->follow.has_target;
 	p->rodata->has_children = c->follow.has_children;
+	p->rodata->is_followed = c->follow.is_command;
 	p->rodata->has_cpus = c->cpus;
 	if (c->cpus)
 		memcpy(p->rodata->measured_cpus, c->cpus->bits, sizeof(p->rodata->measured_cpus));

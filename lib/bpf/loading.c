@@ -30,7 +30,8 @@
 
 /* The first line of libbpf's messages. */
 static _Thread_local char complaint[200];
-static _Thread_local libbpf_print_fn_t print_before;
+static libbpf_print_fn_t print_before; /* of the whole process, so one thread loads at a time */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_print_level level,
 								const char *format, va_list args)
@@ -175,7 +176,8 @@ void loading_begin(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, register_sections);
-	print_before = libbpf_set_print(keep_complaint); /* of the whole process */
+	pthread_mutex_lock(&mutex);
+	print_before = libbpf_set_print(keep_complaint);
 	complaint[0] = '\0';
 	object.types = -1;
 	privilege_raise();
@@ -186,6 +188,7 @@ void loading_end(void)
 	privilege_lower();
 	libbpf_set_print(print_before);
 	io_close(&object.types);
+	pthread_mutex_unlock(&mutex);
 }
 
 /* NULL: there is no memory for them: libbpf then reads all of the kernel's types. */

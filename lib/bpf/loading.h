@@ -11,7 +11,7 @@
  *
  * Each start also waits for the verifier, which follows each way through a program. So arithmetic
  * there has no branches (bits_shared.h), what repeats is called by bpf_loop, and pointers whose
- * type the verifier knows are loaded seldom.
+ * type the verifier knows are loaded seldom: for each it searches all types, which takes 0.5 ms.
  */
 #ifndef BPF_LOADING_H
 #define BPF_LOADING_H
@@ -35,7 +35,7 @@ enum {
 };
 
 /* Between _begin and _end the capabilities of the program's file are effective, and libbpf's
- * messages are stored, not printed. One thread. */
+ * messages are stored, not printed. A second thread waits. */
 void loading_begin(void);
 void loading_end(void);
 /* Programs of an object: what generated/NAME.h describes. The struct that is opened has only

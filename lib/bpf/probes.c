@@ -50,6 +50,7 @@ static int configure(struct probes *p, const struct probes_config *c, struct err
 		b->rodata->rates[i] = c->rates[i];
 	b->rodata->has_target = c->follow.has_target;
 	b->rodata->has_children = c->follow.has_children;
+	b->rodata->is_followed = c->follow.is_command;
 	b->rodata->has_cpus = c->cpus;
 	if (c->cpus)
 		memcpy(b->rodata->measured_cpus, c->cpus->bits, sizeof(b->rodata->measured_cpus));

@@ -31,6 +31,7 @@ static int load(struct selected *s, const struct follow_config *c, struct err *e
 		return rc;
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
+	p->rodata->is_followed = c->is_command;
 	bpf_program__set_autoload(p->progs.seed, !c->is_command);
 	return loading_follow(p->obj, c, c->has_target, &p->rodata->cgroup_id, e)
 		   ?: loading_load(p->skeleton) ?: loading_attach(p->skeleton);

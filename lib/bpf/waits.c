@@ -32,7 +32,10 @@
 #include "bpf/generated/waits.h"
 
 struct waits {
-	struct waits_bpf *programs;  /* owned */
+	struct waits_bpf *programs;      /* owned */
+	struct waits_bpf *interpreting;  /* owned; has another on_exit; NULL: that of programs */
+	struct interpreted *interpreted; /* borrowed; NULL: nothing */
+	struct interpreted_user user;
 	struct bpf_waits_sums *sums; /* mapped; nr_cpus of them */
 	size_t map_bytes;
 	uint32_t nr_cpus;
@@ -196,7 +199,9 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
 	bpf_program__set_autoload(p->progs.selected, c->selects);
 	p->rodata->has_exit = is_sampled;
-	p->rodata->interprets = is_sampled && c->interpreted;
+	w->interpreted = is_sampled ? c->interpreted : NULL;
+	p->rodata->interprets = w->interpreted && interpreted_has_begun(w->interpreted);
+	p->rodata->asks = w->interpreted;
 	p->rodata->interprets_asleep = p->rodata->interprets && c->interprets_asleep;
 	configure_reading(p, c, is_sampled);
 	configure_futexes(p, c);
@@ -207,13 +212,15 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->counts_wakeups = c->counts_wakeups;
 	p->rodata->has_target = c->follow.has_target;
 	p->rodata->has_children = c->follow.has_children;
+	p->rodata->is_followed = c->follow.is_command;
 	bpf_program__set_autoload(p->progs.on_move, c->follow.has_cgroup);
 	p->rodata->has_iter_task =
 	    c->follow.has_cgroup && btf_types_have_name(&root_live, "bpf_iter_task_new") > 0;
 	for (int i = 0; i < BPF_WAITS_NR_SUMS; i++)
 		p->bss->disabled_ns[i] = UINT64_MAX;
 	return loading_follow(p->obj, &c->follow, true, &p->rodata->cgroup_id, e)
-		   ?: interpreted_share(is_sampled ? c->interpreted : NULL, p->obj)
+		   ?: interpreted_share(w->interpreted, p->obj, p->rodata->interprets)
+		   ?: bpf_map__set_autocreate(p->maps.lasting_work, p->rodata->interprets_asleep)
 		   ?: configure_wakers(p, c->has_wakers)
 		   ?: configure_tables(w, c, e)
 		   ?: bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
@@ -235,6 +242,60 @@ static int map_sums(struct waits *w)
 	return 0;
 }
 
+/* Loads on_exit anew, which interprets, with the maps of the others. */
+static int load_interpreting(struct waits *w, struct waits_bpf **out)
+{
+	struct waits_bpf *from = w->programs, *p = NULL;
+	int rc = loading_open(&waits_programs, &p);
+
+	if (rc)
+		return rc;
+	memcpy(p->rodata, from->rodata, sizeof(*p->rodata));
+	p->rodata->interprets = true;
+	for (int i = 0; i < p->skeleton->prog_cnt; i++)
+		bpf_program__set_autoload(*p->skeleton->progs[i].prog, false);
+	bpf_program__set_autoload(p->progs.on_exit, true);
+	for (int i = 0; i < p->skeleton->map_cnt && rc == 0; i++) {
+		struct bpf_map *of = *from->skeleton->maps[i].map, *to = *p->skeleton->maps[i].map;
+
+		if (to == p->maps.rodata)
+			continue;
+		rc = bpf_map__fd(of) >= 0 ? bpf_map__reuse_fd(to, bpf_map__fd(of))
+					  : bpf_map__set_autocreate(to, false);
+	}
+	rc = rc ?: bpf_map__set_autocreate(p->maps.works, true)
+		       ?: bpf_map__set_autocreate(p->maps.interpreted_stacks, true)
+			      ?: loading_load(p->skeleton);
+	if (rc)
+		loading_close(p);
+	else
+		*out = p;
+	return rc;
+}
+
+/* For a moment both are attached: the second finds that nothing is due. */
+static int replace_on_exit(struct waits *w)
+{
+	int rc = loading_attach(w->interpreting->skeleton);
+
+	if (rc)
+		return rc;
+	bpf_link__destroy(w->programs->links.on_exit);
+	w->programs->links.on_exit = NULL;
+	return 0;
+}
+
+/* Without it waits lack what is interpreted. */
+static void begin_interpreting(struct interpreted_user *u)
+{
+	struct waits *w = (struct waits *)((char *)u - offsetof(struct waits, user));
+
+	loading_begin();
+	if (load_interpreting(w, &w->interpreting) == 0 && w->is_started)
+		(void)replace_on_exit(w);
+	loading_end();
+}
+
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
 {
 	struct waits *w = mem_zalloc(sizeof(*w));
@@ -242,6 +303,8 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
+	w->user.begin = begin_interpreting;
+	interpreted_lock(config->interpreted);
 	loading_begin();
 	w->is_command = config->follow.is_command;
 	w->on_lasting = config->on_lasting;
@@ -256,6 +319,9 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 	if (rc == 0)
 		rc = map_sums(w);
 	loading_end();
+	if (rc == 0 && w->interpreted && !w->programs->rodata->interprets)
+		interpreted_add(w->interpreted, &w->user);
+	interpreted_unlock(config->interpreted);
 	if (rc) {
 		waits_close(w);
 		return e->code ? e->code : loading_refuse(rc, e);
@@ -268,8 +334,13 @@ void waits_close(struct waits *w)
 {
 	if (!w)
 		return;
+	interpreted_lock(w->interpreted);
+	if (w->interpreted)
+		interpreted_remove(w->interpreted, &w->user);
+	interpreted_unlock(w->interpreted);
 	if (w->sums)
 		munmap(w->sums, w->map_bytes);
+	loading_close(w->interpreting);
 	loading_close(w->programs);
 	mem_free(w);
 }
@@ -316,12 +387,15 @@ int waits_start(struct waits *w, struct err *e)
 {
 	int rc = 0;
 
+	interpreted_lock(w->interpreted);
 	loading_begin();
 	if (!w->is_started)
 		rc = loading_attach(w->programs->skeleton);
+	if (rc == 0 && !w->is_started && w->interpreting)
+		rc = replace_on_exit(w);
 	loading_end();
-
 	w->is_started |= rc == 0;
+	interpreted_unlock(w->interpreted);
 	return rc ? loading_refuse(rc, e) : 0;
 }
 

@@ -73,9 +73,9 @@ struct waits_config {
 	bool counts_wakeups; /* else their sum is 0 */
 	bool selects;        /* also the samples of a command from those of a CPU's event */
 	struct follow_config follow;
-	/* What samples that are sent have of interpreters; borrowed while it is opened. NULL:
-	 * nothing. */
-	const struct interpreted *interpreted;
+	/* What samples that are sent have of interpreters, from interpreted_begin on; borrowed.
+	 * NULL: nothing. */
+	struct interpreted *interpreted;
 	bool interprets_asleep; /* of waits that last, too: the verifier needs 0.2 s for it */
 	/* Receives samples of waits that last; if one kind is sampled. */
 	waits_fn *on_lasting;

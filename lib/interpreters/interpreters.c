@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/thread.h"
@@ -77,9 +78,17 @@ int interpreters_program(const struct interpreters *i)
 	return interpreted_program(i->programs);
 }
 
-const struct interpreted *interpreters_programs(const struct interpreters *i)
+struct interpreted *interpreters_programs(const struct interpreters *i)
 {
 	return i->programs;
+}
+
+void interpreters_expect(struct interpreters *i)
+{
+	struct err e = {0};
+
+	if (interpreted_begin(i->programs, &e))
+		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
 }
 
 int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd)
@@ -180,6 +189,8 @@ static void on_who(void *arg, const struct bpf_interpreted_who *who)
 
 	for (uint32_t n = 0; n < who->nr_asked && pause_ms < LAST_RETRY_MS; n++)
 		pause_ms *= 2;
+	if (is.state == BPF_INTERPRETED_IS)
+		interpreters_expect(i);
 	is.nr_asked = who->nr_asked + 1;
 	is.until_ns = clock_monotonic_ns() + pause_ms * 1000000;
 	(void)interpreted_set(i->programs, who->process, &is); /* asked again */

@@ -26,7 +26,10 @@ void interpreters_close(struct interpreters *i);
 /* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
 int interpreters_program(const struct interpreters *i);
 /* What other programs of the kernel share; borrowed. */
-const struct interpreted *interpreters_programs(const struct interpreters *i);
+struct interpreted *interpreters_programs(const struct interpreters *i);
+/* A process is expected that has one: it is read from its first sample on. Otherwise reading begins
+ * some 20 ms after a process was found. */
+void interpreters_expect(struct interpreters *i);
 /* Whether a process has one now that is known. Call it before interpreters_start. */
 bool interpreters_has(struct interpreters *i, uint32_t process);
 /* As interpreted_connect. */

@@ -66,7 +66,7 @@ struct source_core {
 	 * still runs at a boundary. NULL: there are records. */
 	void (*add_process)(void *sampling, uint32_t pid);
 	/* What the samples of the kernel have of interpreters; NULL: nothing. Borrowed. */
-	const struct interpreted *interpreted;
+	struct interpreted *interpreted;
 	bool interprets_asleep; /* waits that last are of a process that may have one */
 	/* Receives a sample of a wait that lasts. */
 	void (*add_wait)(const struct waits_lasting *wait, void *sampling);

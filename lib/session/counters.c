@@ -216,6 +216,8 @@ void counters_open_interpreters(struct counters *c)
 		return;
 	c->uses.core.interpreted = interpreters_programs(c->interpreters);
 	c->uses.core.interprets_asleep = may_last_interpreted(c);
+	if (c->uses.core.interprets_asleep || c->plan->target.is_interpreted)
+		interpreters_expect(c->interpreters);
 }
 
 static int reopen_selected(struct counters *c)

@@ -56,6 +56,16 @@ open("calls", "w").write("".join(f"{a} {b} {name}\\n" for a, b, name in calls))
 """
 BURNS = r'body = "e = time.thread_time() + s\n  while time.thread_time() < e:\n    for i in range(100): pass"'
 SLEEPS = 'body = "time.sleep(s)"'
+LATE = """
+import time
+def burns():
+    end = time.thread_time() + 0.8
+    while time.thread_time() < end:
+        for i in range(300): pass
+def sleeps():
+    for i in range(400): time.sleep(0.001)
+burns(); sleeps()
+"""
 DEEP = """
 import time
 def down(n): return down(n - 1) if n else spin()
@@ -320,6 +330,17 @@ def check_hung(folder):
         finish(program)
     found = totals(folder)
     assert found["stuck"] and found["reader"], found
+
+
+def check_found_late(folder):
+    """Nothing says beforehand that Python will run: its functions are read once it was met, at a sample or at a wait."""
+    os.symlink(PYTHON, f"{folder}/interp")
+    with open(f"{folder}/script", "w", encoding="ascii") as f:
+        f.write(LATE)
+    for events, name in (([*EVENT, "-g"], "burns"), (["-e", "sched:off_cpu_time@50000", "-g"], "sleeps")):
+        run(CPUPERF, *events, "--output=s", "--", f"{folder}/interp", f"{folder}/script", cwd=folder)
+        found = totals(folder)
+        assert found.get(name, 0) > max(found.values()) / 2, (name, found)
 
 
 def check_other_program(folder):

@@ -30,7 +30,8 @@ struct exits_bpf {
 	struct exits_bpf__rodata {
 		_Bool has_target;
 		_Bool has_children;
-		char __pad0[6];
+		_Bool is_followed;
+		char __pad0[5];
 		__u64 cgroup_id;
 	} *rodata;
 	struct exits_bpf__bss {

@@ -43,7 +43,8 @@ struct hits_bpf {
 	struct hits_bpf__rodata {
 		_Bool has_target;
 		_Bool has_children;
-		char __pad0[6];
+		_Bool is_followed;
+		char __pad0[5];
 		__u64 cgroup_id;
 		__u32 max_values;
 		_Bool has_returns;

@@ -9,6 +9,7 @@ struct interpreted_bpf {
 	struct {
 		struct bpf_map *works;
 		struct bpf_map *interpreted_stacks;
+		struct bpf_map *walks;
 		struct bpf_map *rings;
 		struct bpf_map *processes;
 		struct bpf_map *threads;
@@ -17,9 +18,11 @@ struct interpreted_bpf {
 	} maps;
 	struct {
 		struct bpf_program *interpreted;
+		struct bpf_program *interpreted_walk;
 	} progs;
 	struct {
 		struct bpf_link *interpreted;
+		struct bpf_link *interpreted_walk;
 	} links;
 };
 
@@ -30,6 +33,7 @@ static const struct loading_programs interpreted_programs = {
 .maps = (const char *const[]){
 	"works",
 	"interpreted_stacks",
+	"walks",
 	"rings",
 	"processes",
 	"threads",
@@ -38,6 +42,7 @@ static const struct loading_programs interpreted_programs = {
 	NULL},
 .programs = (const char *const[]){
 	"interpreted",
+	"interpreted_walk",
 	NULL},
 .object = interpreted_object,
 .end = interpreted_object_end,

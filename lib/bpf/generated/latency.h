@@ -53,7 +53,8 @@ struct latency_bpf {
 	struct latency_bpf__rodata {
 		_Bool has_target;
 		_Bool has_children;
-		char __pad0[6];
+		_Bool is_followed;
+		char __pad0[5];
 		__u64 cgroup_id;
 		__u8 slot_of_kind[4];
 		__u8 slot_of_syscall[512];

@@ -30,7 +30,8 @@ struct probes_bpf {
 		__u64 rates[64];
 		_Bool has_target;
 		_Bool has_children;
-		char __pad0[6];
+		_Bool is_followed;
+		char __pad0[5];
 		__u64 cgroup_id;
 	} *rodata;
 	struct probes_bpf__bss {

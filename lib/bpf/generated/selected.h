@@ -26,7 +26,8 @@ struct selected_bpf {
 	struct selected_bpf__rodata {
 		_Bool has_target;
 		_Bool has_children;
-		char __pad0[6];
+		_Bool is_followed;
+		char __pad0[5];
 		__u64 cgroup_id;
 	} *rodata;
 };

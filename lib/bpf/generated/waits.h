@@ -62,7 +62,8 @@ struct waits_bpf {
 		__u32 nr_slots;
 		_Bool has_target;
 		_Bool has_children;
-		char __pad0[6];
+		_Bool is_followed;
+		char __pad0[5];
 		__u64 cgroup_id;
 		_Bool has_callchain;
 		__u32 stack_bytes;
@@ -88,6 +89,7 @@ struct waits_bpf {
 		_Bool has_iter_task;
 		_Bool is_added_up[2];
 		_Bool interprets;
+		_Bool asks;
 		__u32 nr_cpus;
 		__u32 weights[513];
 	} *rodata;

@@ -43,7 +43,8 @@ struct {
 } tasks SEC(".maps");
 
 const volatile bool has_target, has_children;
-const volatile __u64 cgroup_id; /* of version 2; has_target is false; 0: none */
+const volatile bool is_followed; /* each of its tasks has a value: a command's, from its start */
+const volatile __u64 cgroup_id;  /* of version 2; has_target is false; 0: none */
 
 static __u64 ancestor_id(struct cgroup *g, __u32 level)
 {
@@ -118,7 +119,7 @@ static __u32 inherited(struct task_struct *from)
 {
 	if (!has_target)
 		return !cgroup_id;
-	return membership(from) ?: membership(from->group_leader);
+	return membership(from) ?: is_followed ? 0 : membership(from->group_leader);
 }
 
 static FOLLOW_TASK *make_like(struct task_struct *t, struct task_struct *from)

@@ -191,6 +191,15 @@ static struct bpf_interpreted_process *process_of(struct task_struct___interpret
 	return p->state == BPF_INTERPRETED_IS ? p : NULL;
 }
 
+/* Asks for the current process if it is not known. Not static, as read_interpreted. */
+__attribute__((noinline)) __u32 is_interpreted(void)
+{
+	struct task_struct___interpreted *task = (void *)bpf_get_current_task();
+
+	return process_of(task, bpf_get_current_pid_tgid() >> 32, (__u64)BPF_CORE_READ(task, mm)) !=
+	       NULL;
+}
+
 #include "bpf/programs/interpreted_walk.bpf.h"
 
 /* Fills this CPU's stack. Returns the number of frames. Not static, so that the verifier follows it

@@ -51,7 +51,7 @@ static long find_range(struct task_struct *t, struct vm_area_struct *vma, void *
 {
 	struct range *r = arg;
 
-	if (vma->vm_file)
+	if (BPF_CORE_READ(vma, vm_file))
 		return 0;
 	r->begin = vma->vm_start;
 	r->end = vma->vm_end;
@@ -72,7 +72,7 @@ static bool is_local(unsigned long magic)
 static long look_at_vma(struct task_struct *t, struct vm_area_struct *vma, void *arg)
 {
 	struct span *s = arg;
-	struct file *f = vma->vm_file;
+	struct file *f = BPF_CORE_READ(vma, vm_file);
 
 	s->is_readable = s->begin >= vma->vm_start && s->end <= vma->vm_end &&
 			 (!f || is_local(BPF_CORE_READ(f, f_inode, i_sb, s_magic)));

@@ -19,7 +19,8 @@ static __always_inline int select_sample(void *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 
-	if (!t->thread_pid || membership(t) != 1)
+	if (!BPF_CORE_READ(t, thread_pid) || /* not a typed pointer: see bpf/loading.h */
+	    membership(t) != 1)
 		return 0;
 	bpf_tail_call(ctx, &next, 0);
 	return 1;

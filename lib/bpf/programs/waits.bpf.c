@@ -116,6 +116,7 @@ const volatile bool has_exit;      /* on_exit is attached */
 const volatile bool has_iter_task; /* the kernel has the functions of that name */
 const volatile bool is_added_up[BPF_NR_WAITS];
 const volatile bool interprets, interprets_asleep;
+const volatile bool asks; /* whether a process has an interpreter: then on_exit is loaded anew */
 const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
 const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
 
@@ -597,6 +598,8 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 		return;
 	if (interprets)
 		interpret(ctx);
+	else if (asks)
+		is_interpreted();
 	out.ns = ns;
 	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, ns, to))
 		return;
