@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const struct mem_ops libc_ops = {malloc, realloc, free};
 static const struct mem_ops *ops = &libc_ops;
@@ -18,6 +20,17 @@ void mem_set_ops(const struct mem_ops *o)
 void *mem_alloc(size_t size)
 {
 	return ops->alloc(size ? size : 1);
+}
+
+void mem_populate(void *p, size_t size)
+{
+	enum { MADV_POPULATE_WRITE_ = 23 }; /* Linux 5.14; before, it fails */
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t begin = ((uintptr_t)p + page - 1) & ~(page - 1),
+			end = ((uintptr_t)p + size) & ~(page - 1);
+
+	if (begin < end)
+		(void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE_);
 }
 
 /* calloc does not touch what the kernel has just zeroed: large tables are mostly empty. */

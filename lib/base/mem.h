@@ -23,6 +23,9 @@ void *mem_zalloc(size_t size);
 /* nr * size zeroed bytes, or NULL, also when the product overflows. */
 void *mem_calloc(size_t nr, size_t size);
 void *mem_resize(void *p, size_t size);
+/* Has the pages of memory that will be written there at once: a fault for each takes 1 us, in a
+ * virtual machine up to 14. */
+void mem_populate(void *p, size_t size);
 /*
  * A list of items of size bytes with room for more than nr: the same list if *room allows, else
  * moved, with *room doubled as often as it must. NULL: no memory or overflow; list and *room are

@@ -19,8 +19,9 @@
 #include "bpf/generated/interpreted.h"
 
 struct interpreted {
-	struct interpreted_bpf *programs;      /* owned */
-	struct interpreted_bpf *walk;          /* owned; shares the maps; NULL: not needed yet */
+	struct interpreted_bpf *programs; /* owned; has the maps */
+	struct interpreted_bpf *asking;   /* owned, like walk: share them; NULL: not needed yet */
+	struct interpreted_bpf *walk;
 	pthread_mutex_t mutex;                 /* of walk, and of the users */
 	struct interpreted_user *users;        /* borrowed */
 	struct ring_buffer *messages;          /* owned */
@@ -53,40 +54,49 @@ static int pass(void *arg, void *data, size_t bytes)
 	return 0;
 }
 
+/* Which object makes a map: the first one, which loads no program; that which walks; or each one
+ * that walks, for itself. */
+enum maker { FIRST, WALK, EACH };
 static const struct {
 	const char *name;
-	bool is_shared; /* else it is made by each program that walks */
-} maps[] = {{"processes", true},          {"threads", true}, {"seen", true},
-	    {"messages", true},           {"rings", true},   {"works", false},
-	    {"interpreted_stacks", false}};
+	enum maker maker;
+} maps[] = {{"processes", FIRST},        {"messages", FIRST}, {"rings", FIRST},
+	    {"threads", WALK},           {"seen", WALK},      {"works", EACH},
+	    {"interpreted_stacks", EACH}};
 
-static int share(const struct bpf_object *from, const struct bpf_object *to, bool walks, size_t map)
+static struct bpf_map *find_map(const struct interpreted_bpf *p, size_t map)
+{
+	return bpf_object__find_map_by_name(p->obj, maps[map].name);
+}
+
+static int share(const struct interpreted *i, const struct bpf_object *to, bool walks, size_t map)
 {
 	struct bpf_map *of = bpf_object__find_map_by_name(to, maps[map].name);
+	const struct interpreted_bpf *from = NULL;
+	int rc;
 
 	if (!of)
 		return -ENOENT;
-	if (!from || (!walks && !maps[map].is_shared))
+	if (!i || (!walks && maps[map].maker != FIRST))
 		return bpf_map__set_autocreate(of, false);
-	return maps[map].is_shared
-		   ? bpf_map__reuse_fd(
-			 of, bpf_map__fd(bpf_object__find_map_by_name(from, maps[map].name)))
-		   : 0;
+	if (maps[map].maker != EACH)
+		from = maps[map].maker == FIRST ? i->programs : i->walk;
+	rc = bpf_map__set_autocreate(of, true);
+	return rc || !from ? rc : bpf_map__reuse_fd(of, bpf_map__fd(find_map(from, map)));
 }
 
 int interpreted_share(const struct interpreted *i, const struct bpf_object *programs, bool walks)
 {
-	return ARRAY_RUN(m, ARRAY_NR(maps), share(i ? i->programs->obj : NULL, programs, walks, m));
+	return ARRAY_RUN(m, ARRAY_NR(maps), share(i, programs, walks, m));
 }
 
+/* The maps alone. */
 static int load(struct interpreted *i)
 {
 	int rc = loading_open(&interpreted_programs, &i->programs);
 
 	for (size_t m = 0; m < ARRAY_NR(maps) && rc == 0; m++)
-		if (!maps[m].is_shared)
-			rc = bpf_map__set_autocreate(
-			    bpf_object__find_map_by_name(i->programs->obj, maps[m].name), false);
+		rc = bpf_map__set_autocreate(find_map(i->programs, m), maps[m].maker == FIRST);
 	rc = rc ?: loading_load(i->programs->skeleton);
 	if (rc)
 		return rc;
@@ -120,6 +130,7 @@ void interpreted_close(struct interpreted *i)
 		return;
 	ring_buffer__free(i->messages);
 	loading_close(i->walk);
+	loading_close(i->asking);
 	loading_close(i->programs);
 	pthread_mutex_destroy(&i->mutex);
 	mem_free(i);
@@ -158,27 +169,37 @@ bool interpreted_has_begun(const struct interpreted *i)
 	return i->walk;
 }
 
-static int load_walk(struct interpreted *i, struct interpreted_bpf **out)
+int interpreted_walk(const struct interpreted *i)
+{
+	return i->walk ? bpf_program__fd(i->walk->progs.interpreted_walk) : -1;
+}
+
+/* Loads one of the programs. */
+static int load_program(const struct interpreted *i, bool walks, struct interpreted_bpf **out)
 {
 	struct interpreted_bpf *p = NULL;
-	const uint32_t first = 0;
-	int rc = loading_open(&interpreted_programs, &p), fd;
+	int rc = loading_open(&interpreted_programs, &p);
 
 	if (rc)
 		return rc;
-	bpf_program__set_autoload(p->progs.interpreted, false);
-	bpf_program__set_autoload(p->progs.interpreted_walk, true);
+	bpf_program__set_autoload(walks ? p->progs.interpreted_walk : p->progs.interpreted, true);
 	rc = bpf_map__reuse_fd(p->maps.walks, bpf_map__fd(i->programs->maps.walks))
-		 ?: interpreted_share(i, p->obj, true) ?: loading_load(p->skeleton);
-	if (rc == 0) {
-		fd = bpf_program__fd(p->progs.interpreted_walk);
-		rc = bpf_map_update_elem(bpf_map__fd(p->maps.walks), &first, &fd, BPF_ANY);
-	}
+		 ?: interpreted_share(i, p->obj, walks) ?: loading_load(p->skeleton);
 	if (rc)
 		loading_close(p);
 	else
 		*out = p;
 	return rc;
+}
+
+static int load_walk(struct interpreted *i)
+{
+	const uint32_t first = 0;
+	int rc = load_program(i, true, &i->walk), fd = interpreted_walk(i);
+
+	return rc
+		   ?: bpf_map_update_elem(bpf_map__fd(i->programs->maps.walks), &first, &fd,
+					  BPF_ANY);
 }
 
 int interpreted_begin(struct interpreted *i, struct err *e)
@@ -188,7 +209,7 @@ int interpreted_begin(struct interpreted *i, struct err *e)
 	interpreted_lock(i);
 	if (!i->walk) {
 		loading_begin();
-		rc = load_walk(i, &i->walk);
+		rc = load_walk(i);
 		if (rc)
 			rc = loading_refuse(rc, e);
 		loading_end();
@@ -199,9 +220,13 @@ int interpreted_begin(struct interpreted *i, struct err *e)
 	return rc;
 }
 
-int interpreted_program(const struct interpreted *i)
+int interpreted_program(struct interpreted *i)
 {
-	return bpf_program__fd(i->programs->progs.interpreted);
+	loading_begin();
+	if (!i->asking)
+		(void)load_program(i, false, &i->asking);
+	loading_end();
+	return i->asking ? bpf_program__fd(i->asking->progs.interpreted) : -1;
 }
 
 int interpreted_connect(struct interpreted *i, uint32_t cpu, int fd)

@@ -38,7 +38,9 @@ struct interpreted_user {
 /* Between both no user is called; i may be NULL. The same thread does not lock it twice. */
 void interpreted_lock(struct interpreted *i);
 void interpreted_unlock(struct interpreted *i);
-/* While it is locked. begin is not called if interpreted_has_begun. The user is borrowed until
+/* While it is locked. The program that walks, for the same kind of event; -1: not yet. */
+int interpreted_walk(const struct interpreted *i);
+/* begin is not called if interpreted_has_begun. The user is borrowed until
  * interpreted_remove, which may be called of one that was not added. */
 void interpreted_add(struct interpreted *i, struct interpreted_user *u);
 void interpreted_remove(struct interpreted *i, const struct interpreted_user *u);
@@ -49,8 +51,9 @@ bool interpreted_has_begun(const struct interpreted *i);
  * or -errno. */
 int interpreted_share(const struct interpreted *i, const struct bpf_object *programs, bool walks);
 
-/* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
-int interpreted_program(const struct interpreted *i);
+/* Loads what asks for an event that no other program selects from: the descriptor for
+ * PERF_EVENT_IOC_SET_BPF, borrowed; -1: it cannot be loaded. One thread. */
+int interpreted_program(struct interpreted *i);
 /* Sends the records of the CPU through an event of it, of the kind PERF_COUNT_SW_BPF_OUTPUT, with
  * the descriptor fd. 0 or -errno. */
 int interpreted_connect(struct interpreted *i, uint32_t cpu, int fd);

@@ -342,11 +342,34 @@ static int find_number(const void *kernel, size_t len, void *number)
 	return reduced_types_make(kernel, len, NULL, 0, number, 1, NULL);
 }
 
+/* For an object of maps alone. */
+static int add_no_types(struct buf *types)
+{
+	const struct btf_header h = {
+	    .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(h), .str_len = 1};
+
+	buf_add(types, &h, sizeof(h));
+	buf_addc(types, '\0');
+	return buf_error(types);
+}
+
+static bool has_programs(struct bpf_object *o)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, o)
+	{
+		if (bpf_program__autoload(p))
+			return true;
+	}
+	return false;
+}
+
 int loading_load(struct bpf_object_skeleton *s)
 {
 	BUF_AUTO(types, MAX_TYPES_BYTES);
 	struct reduction reduction = {*s->obj, &types};
-	int rc = with_types(reduce, &reduction);
+	int rc = has_programs(*s->obj) ? with_types(reduce, &reduction) : add_no_types(&types);
 
 	if (rc == 0 && object.types >= 0)
 		rc = io_write_full(object.types, types.data, types.len);

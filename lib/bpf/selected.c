@@ -87,7 +87,7 @@ int selected_find_threads(struct selected *s)
 struct selected_program selected_program(const struct selected *s)
 {
 	return (struct selected_program){bpf_program__fd(s->programs->progs.selected),
-					 bpf_map__fd(s->programs->maps.next)};
+					 bpf_map__fd(s->programs->maps.next), false};
 }
 
 int selected_go_on(const struct selected_program *p, int program)

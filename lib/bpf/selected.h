@@ -33,6 +33,7 @@ int selected_find_threads(struct selected *s);
  * goes on, as an event has one program. */
 struct selected_program {
 	int fd, next;
+	bool asks; /* for what is interpreted, and has it go on there by itself */
 };
 struct selected_program selected_program(const struct selected *s);
 /* The program, for the same kind of event, runs at each sample that is selected. 0 or -errno. */

@@ -34,6 +34,7 @@
 struct waits {
 	struct waits_bpf *programs;      /* owned */
 	struct waits_bpf *interpreting;  /* owned; has another on_exit; NULL: that of programs */
+	struct waits_bpf *lasting;       /* owned; has sample_tasks; NULL: not needed yet */
 	struct interpreted *interpreted; /* borrowed; NULL: nothing */
 	struct interpreted_user user;
 	struct bpf_waits_sums *sums; /* mapped; nr_cpus of them */
@@ -162,13 +163,16 @@ static int configure_tables(struct waits *w, const struct waits_config *c, struc
 			      BPF_NR_WAITS * w->nr_cpus);
 }
 
-/* One of both iterators is loaded. */
+/* One of these iterators is loaded. The one of samples takes the verifier 3 ms, and the tasks of a
+ * command have mostly ended when they are read: it is loaded when they have not. */
 static void configure_reading(struct waits_bpf *p, const struct waits_config *c, bool is_sampled)
 {
+	const bool is_late = is_sampled && c->follow.is_command;
 	struct lasting_regs regs_of;
 
 	bpf_program__set_autoload(p->progs.read_tasks, !is_sampled);
-	bpf_program__set_autoload(p->progs.sample_tasks, is_sampled);
+	bpf_program__set_autoload(p->progs.sample_tasks, is_sampled && !is_late);
+	bpf_program__set_autoload(p->progs.count_waiting, is_late);
 	lasting_get_regs(&regs_of);
 	p->rodata->regs_bytes = regs_of.bytes;
 	p->rodata->frame_reg = regs_of.fp;
@@ -242,34 +246,65 @@ static int map_sums(struct waits *w)
 	return 0;
 }
 
-/* Loads on_exit anew, which interprets, with the maps of the others. */
-static int load_interpreting(struct waits *w, struct waits_bpf **out)
+/* Prepares one more object with the same maps, of which no program is loaded yet. */
+static int open_again(const struct waits *w, struct waits_bpf **out)
 {
-	struct waits_bpf *from = w->programs, *p = NULL;
+	const struct waits_bpf *from = w->programs;
+	struct waits_bpf *p = NULL;
 	int rc = loading_open(&waits_programs, &p);
 
 	if (rc)
 		return rc;
 	memcpy(p->rodata, from->rodata, sizeof(*p->rodata));
-	p->rodata->interprets = true;
 	for (int i = 0; i < p->skeleton->prog_cnt; i++)
 		bpf_program__set_autoload(*p->skeleton->progs[i].prog, false);
-	bpf_program__set_autoload(p->progs.on_exit, true);
 	for (int i = 0; i < p->skeleton->map_cnt && rc == 0; i++) {
-		struct bpf_map *of = *from->skeleton->maps[i].map, *to = *p->skeleton->maps[i].map;
+		const struct bpf_map *of = *from->skeleton->maps[i].map;
+		struct bpf_map *to = *p->skeleton->maps[i].map;
 
 		if (to == p->maps.rodata)
 			continue;
 		rc = bpf_map__fd(of) >= 0 ? bpf_map__reuse_fd(to, bpf_map__fd(of))
 					  : bpf_map__set_autocreate(to, false);
 	}
-	rc = rc ?: bpf_map__set_autocreate(p->maps.works, true)
-		       ?: bpf_map__set_autocreate(p->maps.interpreted_stacks, true)
-			      ?: loading_load(p->skeleton);
 	if (rc)
 		loading_close(p);
 	else
 		*out = p;
+	return rc;
+}
+
+/* on_exit anew, which interprets. */
+static int load_interpreting(struct waits *w)
+{
+	struct waits_bpf *p = NULL;
+	int rc = open_again(w, &p);
+
+	if (rc)
+		return rc;
+	p->rodata->interprets = true;
+	bpf_program__set_autoload(p->progs.on_exit, true);
+	rc = interpreted_share(w->interpreted, p->obj, true) ?: loading_load(p->skeleton);
+	if (rc)
+		loading_close(p);
+	else
+		w->interpreting = p;
+	return rc;
+}
+
+static int load_lasting(struct waits *w)
+{
+	struct waits_bpf *p = NULL;
+	int rc = open_again(w, &p);
+
+	if (rc)
+		return rc;
+	bpf_program__set_autoload(p->progs.sample_tasks, true);
+	rc = loading_load(p->skeleton) ?: loading_attach(p->skeleton);
+	if (rc)
+		loading_close(p);
+	else
+		w->lasting = p;
 	return rc;
 }
 
@@ -285,13 +320,26 @@ static int replace_on_exit(struct waits *w)
 	return 0;
 }
 
-/* Without it waits lack what is interpreted. */
+/* What is selected goes on there. */
+static int add_walk(const struct waits *w)
+{
+	const struct waits_bpf *p = w->programs;
+	const int fd = interpreted_walk(w->interpreted);
+	const uint32_t first = 0;
+
+	return bpf_program__fd(p->progs.selected) < 0
+		   ? 0
+		   : bpf_map_update_elem(bpf_map__fd(p->maps.next), &first, &fd, BPF_ANY);
+}
+
+/* Without it samples lack what is interpreted. */
 static void begin_interpreting(struct interpreted_user *u)
 {
 	struct waits *w = (struct waits *)((char *)u - offsetof(struct waits, user));
 
 	loading_begin();
-	if (load_interpreting(w, &w->interpreting) == 0 && w->is_started)
+	(void)add_walk(w);
+	if (load_interpreting(w) == 0 && w->is_started)
 		(void)replace_on_exit(w);
 	loading_end();
 }
@@ -318,6 +366,8 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 		rc = loading_load(w->programs->skeleton);
 	if (rc == 0)
 		rc = map_sums(w);
+	if (rc == 0 && w->programs->rodata->interprets)
+		(void)add_walk(w);
 	loading_end();
 	if (rc == 0 && w->interpreted && !w->programs->rodata->interprets)
 		interpreted_add(w->interpreted, &w->user);
@@ -341,6 +391,7 @@ void waits_close(struct waits *w)
 	if (w->sums)
 		munmap(w->sums, w->map_bytes);
 	loading_close(w->interpreting);
+	loading_close(w->lasting);
 	loading_close(w->programs);
 	mem_free(w);
 }
@@ -363,7 +414,8 @@ struct selected_program waits_selected(const struct waits *w)
 	const struct bpf_program *p = w->programs->progs.selected;
 
 	return (struct selected_program){bpf_program__autoload(p) ? bpf_program__fd(p) : -1,
-					 bpf_map__fd(w->programs->maps.next)};
+					 bpf_map__fd(w->programs->maps.next),
+					 w->programs->rodata->asks};
 }
 
 int waits_add_process(struct waits *w, pid_t process)
@@ -405,17 +457,47 @@ static void ignore(const struct waits_lasting *l, void *arg)
 	(void)arg;
 }
 
-int waits_settle(struct waits *w)
+static int run_iterator(const struct bpf_link *link)
 {
-	const struct bpf_link *samples = w->programs->links.sample_tasks;
-	const struct bpf_link *link = samples ? samples : w->programs->links.read_tasks;
 	int fd;
 
 	privilege_raise();
 	fd = bpf_iter_create(bpf_link__fd(link));
 	privilege_lower();
-	return samples ? lasting_read(fd, w->on_lasting ? w->on_lasting : ignore, w->arg)
-		       : loading_run(fd);
+	return fd;
+}
+
+/* Of a command: has what reads waits that last loaded if there are any. 1: there are none. */
+static int find_lasting(struct waits *w)
+{
+	int rc;
+
+	if (w->lasting)
+		return 0;
+	w->programs->bss->nr_waiting = 0;
+	rc = loading_run(run_iterator(w->programs->links.count_waiting));
+	if (rc || !w->programs->bss->nr_waiting)
+		return rc ? rc : 1;
+	loading_begin();
+	rc = load_lasting(w);
+	loading_end();
+	return rc;
+}
+
+int waits_settle(struct waits *w)
+{
+	const struct waits_bpf *p = w->programs;
+	int rc = 0;
+
+	if (p->links.read_tasks)
+		return loading_run(run_iterator(p->links.read_tasks));
+	if (p->links.count_waiting)
+		rc = find_lasting(w);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	return lasting_read(
+	    run_iterator(w->lasting ? w->lasting->links.sample_tasks : p->links.sample_tasks),
+	    w->on_lasting ? w->on_lasting : ignore, w->arg);
 }
 
 void waits_switch(struct waits *w, enum waits_kind kind, bool is_enabled)

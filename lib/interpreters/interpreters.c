@@ -73,7 +73,7 @@ void interpreters_close(struct interpreters *i)
 	mem_free(i);
 }
 
-int interpreters_program(const struct interpreters *i)
+int interpreters_program(struct interpreters *i)
 {
 	return interpreted_program(i->programs);
 }

@@ -23,8 +23,8 @@ int interpreters_open(struct interpreters **out, struct err *e);
 /* Ends the thread; NULL is fine. */
 void interpreters_close(struct interpreters *i);
 
-/* The descriptor of the program for PERF_EVENT_IOC_SET_BPF; borrowed. */
-int interpreters_program(const struct interpreters *i);
+/* As interpreted_program. */
+int interpreters_program(struct interpreters *i);
 /* What other programs of the kernel share; borrowed. */
 struct interpreted *interpreters_programs(const struct interpreters *i);
 /* A process is expected that has one: it is read from its first sample on. Otherwise reading begins

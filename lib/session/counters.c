@@ -155,7 +155,7 @@ static int load_selected(struct counters *c, struct err *e)
 /* What is selected is interpreted, too. */
 static int go_on(const struct counters *c)
 {
-	return c->interpreters && c->probe.selected.fd >= 0
+	return c->interpreters && c->probe.selected.fd >= 0 && !c->probe.selected.asks
 		   ? selected_go_on(&c->probe.selected, interpreters_program(c->interpreters))
 		   : 0;
 }

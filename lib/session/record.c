@@ -229,7 +229,8 @@ static int open_output(struct recorder *r, struct err *e)
 
 	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
 		snprintf(detected, sizeof(r->model_name), "%s", spec->model_name);
-	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
+	else if ((*spec->output_path_prefix || *spec->session_result_spec_path) &&
+		 host_has_core_pmu(r->counters->plan->host, -1)) /* libpfm4 takes 2 ms to begin */
 		event_model_detect(detected, sizeof(r->model_name));
 	(void)turn; /* until the files are locked */
 	if (r->folder) {

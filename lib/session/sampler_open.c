@@ -101,8 +101,9 @@ static int attach(struct sampler *s, const struct kernel_probe *p, const struct 
 
 	if (rc)
 		return rc;
-	/* EEXIST: another program decides about its samples. */
-	if (p->interpreters && is_in_ring && !p->uses[p->plan->parts[m->event].event])
+	/* What is selected has a program. */
+	if (p->interpreters && is_in_ring && !p->uses[p->plan->parts[m->event].event] &&
+	    !event_attr_is_selected(p->attrs[m->event]))
 		(void)s->pmu->ioctl(m->fd, PERF_EVENT_IOC_SET_BPF,
 				    (unsigned long)interpreters_program(p->interpreters));
 	while (i < s->scan.nr_events && s->events[i].part != m->event)

@@ -139,7 +139,7 @@ struct selected_program source_uses_selected(const struct source_uses *s)
 {
 	EACH_USE(u, s, selected)
 		return u->source->selected(u);
-	return (struct selected_program){-1, -1};
+	return (struct selected_program){-1, -1, false};
 }
 
 int source_uses_begin(const struct source_uses *s)

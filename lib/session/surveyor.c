@@ -272,10 +272,21 @@ static void note_failure(struct survey_result *r, int rc, const char *what)
 			 rc == -ECANCELED ? "stopped" : strerror(-rc));
 }
 
+/* A command's tasks begin after the session, and nothing names others' but who wakes them. */
+static bool needs_tasks(const struct plan *plan)
+{
+	bool needs = !plan->target.is_command;
+
+	for (size_t i = 0; i < plan->nr_events && !needs; i++)
+		needs = plan->events[i].asked->flags & SPEC_WAKER;
+	return needs;
+}
+
 static void *run(void *arg)
 {
 	struct surveyor *s = arg;
 	const struct survey_reader_config config = {.root = &s->plan->host->root,
+						    .has_no_tasks = !needs_tasks(s->plan),
 						    .records = add_records,
 						    .cmdline = add_cmdline,
 						    .file = add_file,
@@ -287,7 +298,7 @@ static void *run(void *arg)
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
 	s->files = trace_packer_new(0);
 	init = rc = survey_reader_init(&s->reader, &config);
-	if (rc == 0) {
+	if (rc == 0 && !config.has_no_tasks) {
 		rc = survey_reader_survey(&s->reader, &s->tasks);
 		s->nr_silent = survey_reader_note(&s->reader, 0, &s->silent);
 	}

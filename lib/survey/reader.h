@@ -31,6 +31,7 @@ enum {
 
 struct survey_reader_config {
 	const struct root *root; /* of /proc */
+	bool has_no_tasks;       /* only files and command lines will be asked for */
 	uint32_t max_tasks;      /* as struct survey_config's */
 	unsigned patience_ms;    /* 0: SURVEY_READER_PATIENCE_MS */
 	uint64_t until_ns;       /* 0, or CLOCK_MONOTONIC, after which all are silent */

@@ -244,7 +244,7 @@ void survey_reader_child(int fd, const void *reader)
 	survey_mounts_init(&c.mounts, r->config.root);
 	survey_known_init(&c.known);
 	survey_places_init(&c.places, r->config.root);
-	if (!r->is_surveyed)
+	if (!r->is_surveyed && !r->config.has_no_tasks)
 		survey_tasks(&c);
 	answer_all(&c);
 }

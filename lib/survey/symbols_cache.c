@@ -8,6 +8,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -178,6 +179,7 @@ int survey_symbols_cache_load(int dirfd, const struct survey_symbols_key *key, s
 	p = buf_reserve(file, (size_t)st.st_size);
 	if (!p)
 		return buf_error(file);
+	mem_populate(p, (size_t)st.st_size);
 	n = io_read_full(fd, p, (size_t)st.st_size);
 	if (n < 0)
 		return (int)n;

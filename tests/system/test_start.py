@@ -12,7 +12,7 @@ def trace(folder, *command):
     """The calls of a command and of all it starts, a line each."""
     if not shutil.which("strace"):
         skip("strace is not installed")
-    run("strace", "-f", "-y", "-qq", "-e", "trace=openat,read,bpf,perf_event_open,execve", "-o", f"{folder}/strace",
+    run("strace", "-f", "-y", "-qq", "-e", "trace=openat,read,bpf,fsync,perf_event_open,execve", "-o", f"{folder}/strace",
         *command, cwd=folder)
     with open(f"{folder}/strace", encoding="utf-8", errors="replace") as f:
         return f.read().splitlines()
@@ -26,8 +26,14 @@ def check_help(folder):
 
 
 def check_command(folder):
-    """The kernel's symbols are read once, beside the program, and of its types only those that are needed."""
+    """The kernel's symbols are read once, beside the program, and of its types only those that are needed. Processes of
+    others are not read, nothing waits for the disk, and what Python or a wait that lasts would need is not loaded."""
     lines = trace(folder, CPUPERF, "--output=session", "--", "true")
+    assert not any(" fsync(" in line for line in lines)
+    own = {line.split()[0] for line in lines}
+    assert {n for line in lines for n in re.findall(r' openat\(.*"/proc/(\d+)/', line)} <= own
+    loaded = {n for line in lines for n in re.findall(r'BPF_PROG_LOAD.*prog_name="(\w+)"', line)}
+    assert not loaded & {"interpreted_walk", "sample_tasks"}, loaded
     assert sum('openat(' in line and '"/proc/kallsyms"' in line for line in lines) <= 1
     if not any("BPF_PROG_TYPE_TRACING" in line and not line.endswith(")") for line in lines):
         print("skip: types: programs in the kernel (BPF) are not permitted", flush=True)

@@ -7,8 +7,8 @@ struct selected_bpf {
 	struct bpf_object_skeleton *skeleton;
 	struct bpf_object *obj;
 	struct {
-		struct bpf_map *tasks;
 		struct bpf_map *next;
+		struct bpf_map *tasks;
 		struct bpf_map *rodata;
 	} maps;
 	struct {
@@ -37,8 +37,8 @@ extern const char selected_object[], selected_object_end[];
 static const struct loading_programs selected_programs = {
 .name = "selected_bpf",
 .maps = (const char *const[]){
-	"tasks",
 	"next",
+	"tasks",
 	"selected.rodata",
 	NULL},
 .programs = (const char *const[]){

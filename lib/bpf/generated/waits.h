@@ -9,6 +9,7 @@ struct waits_bpf {
 	struct {
 		struct bpf_map *works;
 		struct bpf_map *interpreted_stacks;
+		struct bpf_map *next;
 		struct bpf_map *lasting;
 		struct bpf_map *lasting_interpreted;
 		struct bpf_map *lines;
@@ -20,7 +21,6 @@ struct waits_bpf {
 		struct bpf_map *threads;
 		struct bpf_map *seen;
 		struct bpf_map *messages;
-		struct bpf_map *next;
 		struct bpf_map *sums;
 		struct bpf_map *off_cpu;
 		struct bpf_map *run_queue;
@@ -40,6 +40,7 @@ struct waits_bpf {
 		struct bpf_program *selected;
 		struct bpf_program *on_move;
 		struct bpf_program *read_tasks;
+		struct bpf_program *count_waiting;
 		struct bpf_program *sample_tasks;
 	} progs;
 	struct {
@@ -53,9 +54,11 @@ struct waits_bpf {
 		struct bpf_link *selected;
 		struct bpf_link *on_move;
 		struct bpf_link *read_tasks;
+		struct bpf_link *count_waiting;
 		struct bpf_link *sample_tasks;
 	} links;
 	struct waits_bpf__rodata {
+		_Bool asks;
 		_Bool interprets_asleep;
 		__u32 max_stack;
 		__u32 nr_lines;
@@ -89,11 +92,11 @@ struct waits_bpf {
 		_Bool has_iter_task;
 		_Bool is_added_up[2];
 		_Bool interprets;
-		_Bool asks;
 		__u32 nr_cpus;
 		__u32 weights[513];
 	} *rodata;
 	struct waits_bpf__bss {
+		__u64 nr_waiting;
 		__u64 nr_wakers;
 		__u64 enabled_ns[3];
 		__u64 disabled_ns[3];
@@ -107,6 +110,7 @@ static const struct loading_programs waits_programs = {
 .maps = (const char *const[]){
 	"works",
 	"interpreted_stacks",
+	"next",
 	"lasting",
 	"lasting_interpreted",
 	"lines",
@@ -118,7 +122,6 @@ static const struct loading_programs waits_programs = {
 	"threads",
 	"seen",
 	"messages",
-	"next",
 	"sums",
 	"off_cpu",
 	"run_queue",
@@ -138,6 +141,7 @@ static const struct loading_programs waits_programs = {
 	"selected",
 	"on_move",
 	"read_tasks",
+	"count_waiting",
 	"sample_tasks",
 	NULL},
 .object = waits_object,

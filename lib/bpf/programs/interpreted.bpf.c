@@ -3,7 +3,7 @@
  * Writes what a thread interprets beside each of its samples: runs at each overflow of an event,
  * before the kernel writes the sample, and lets it write. The walk over frames takes the verifier
  * 10 ms, and few programs have an interpreter: it is a program of its own, loaded when one is
- * found.
+ * found. The other one asks, for events that no program selects from (waits.bpf.c).
  */
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@ struct {
 	__type(value, __u32);
 } walks SEC(".maps");
 
-SEC("perf_event")
+SEC("?perf_event")
 int interpreted(void *ctx)
 {
 	if (is_interpreted())

@@ -35,5 +35,8 @@ struct selected_task {
 SEC("perf_event")
 int selected(void *ctx)
 {
-	return select_sample(ctx);
+	if (!is_selected())
+		return 0;
+	bpf_tail_call(ctx, &next, 0);
+	return 1;
 }

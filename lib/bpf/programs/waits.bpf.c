@@ -143,8 +143,9 @@ static __u32 log2_of(__u32 f)
 }
 
 /* The nanoseconds from one sample to the next are distributed exponentially, so that each of them
- * is as likely to be sampled as any other: mean × ln(2^32 / r) for a random r of 32 bits. */
-static __u64 draw(__u64 mean)
+ * is as likely to be sampled as any other: mean × ln(2^32 / r) for a random r of 32 bits. Not
+ * static, so that the verifier follows it once, and not at each call. */
+__attribute__((noinline)) __u64 draw(__u64 mean)
 {
 	__u32 r = bpf_get_prandom_u32() | 1;
 	__u32 shift = (31 - bpf_log2(r)) & 31;
@@ -645,7 +646,12 @@ int BPF_PROG(on_exit, bool is_switch)
 SEC("?perf_event")
 int selected(void *ctx)
 {
-	return select_sample(ctx);
+	if (!is_selected())
+		return 0;
+	if (asks)
+		is_interpreted();
+	bpf_tail_call(ctx, &next, 0);
+	return 1;
 }
 
 /* Adds up the part of a wait that has lasted since then, and stores its ns, which nobody else adds
@@ -736,6 +742,20 @@ int read_tasks(struct bpf_iter__task *ctx)
 
 	if (s)
 		settle(t, s, s->since, bpf_ktime_get_ns(), &ns);
+	return 0;
+}
+
+__u64 nr_waiting; /* tasks that count_waiting met */
+
+/* Of a command, whose tasks are all known: whether there is anything to be sampled. */
+SEC("?cpuperf_iter/task")
+int count_waiting(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct bpf_waits_task *s = t && !t->exit_state ? find(t) : NULL;
+
+	if (s && s->since && s->follow.is_member != BPF_FOLLOW_STARTS && s->phase < BPF_NR_WAITS)
+		nr_waiting++;
 	return 0;
 }
 
