@@ -100,13 +100,17 @@ int root_load_u64(const struct root *r, const char *path, uint64_t *out)
 	return rc ? rc : str_parse_u64(line, out);
 }
 
-/* Entries of a folder, from getdents64. In mappings, because a child of a threaded process must not
- * use libc's heap (child.h). */
+enum { FEW_BYTES = 2048, FEW = 64, ENTRY_BYTES = 512 }; /* the last: more than one has */
+
+/* Entries of a folder, from getdents64. Few are here; more are in mappings, because a child of a
+ * threaded process must not use libc's heap (child.h). */
 struct entries {
-	char *data; /* NULL: none */
+	char *data; /* not few: mapped */
 	size_t len, room;
 	uint32_t *at; /* offsets of the names, sorted */
 	size_t nr, at_bytes;
+	char few[FEW_BYTES] __attribute__((aligned(8)));
+	uint32_t at_few[FEW];
 };
 
 static void *map_bytes(size_t bytes)
@@ -116,22 +120,34 @@ static void *map_bytes(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static int make_room(struct entries *e)
+{
+	const bool is_few = e->data == e->few;
+	const size_t room = is_few ? FOLDER_BYTES : 2 * e->room;
+	void *p = room > UINT32_MAX ? NULL
+		  : is_few          ? map_bytes(room)
+				    : mremap(e->data, e->room, room, MREMAP_MAYMOVE);
+
+	if (!p || p == MAP_FAILED)
+		return -ENOMEM;
+	if (is_few)
+		memcpy(p, e->few, e->len);
+	e->data = p;
+	e->room = room;
+	return 0;
+}
+
 static int read_entries(struct entries *e, int fd)
 {
 	ssize_t n = 1;
 
+	e->data = e->few;
+	e->room = sizeof(e->few);
 	while (n > 0) {
-		if (e->room - e->len < FOLDER_BYTES / 2) {
-			size_t room = e->room ? 2 * e->room : FOLDER_BYTES;
-			void *p = room > UINT32_MAX ? NULL
-				  : e->data         ? mremap(e->data, e->room, room, MREMAP_MAYMOVE)
-						    : map_bytes(room);
+		const size_t least = e->data == e->few ? ENTRY_BYTES : FOLDER_BYTES / 2;
 
-			if (!p || p == MAP_FAILED)
-				return -ENOMEM;
-			e->data = p;
-			e->room = room;
-		}
+		if (e->room - e->len < least && make_room(e))
+			return -ENOMEM;
 		n = getdents64(fd, e->data + e->len, e->room - e->len);
 		e->len += n > 0 ? (size_t)n : 0;
 	}
@@ -178,7 +194,7 @@ static int list_entries(struct entries *e)
 	for (size_t i = 0; i < e->len; i += ((struct dirent64 *)(e->data + i))->d_reclen)
 		e->nr++;
 	e->at_bytes = (e->nr + 1) * sizeof(*e->at);
-	e->at = map_bytes(e->at_bytes);
+	e->at = e->nr < FEW ? e->at_few : map_bytes(e->at_bytes);
 	if (!e->at)
 		return -ENOMEM;
 	e->nr = 0;
@@ -196,7 +212,7 @@ int root_each(const struct root *r, const char *path, int (*fn)(const char *name
 	      void *arg)
 {
 	char full[PATH_MAX];
-	struct entries e = {.data = NULL};
+	struct entries e;
 	int fd, rc = full_path(r, path, full);
 
 	if (rc)
@@ -204,15 +220,17 @@ int root_each(const struct root *r, const char *path, int (*fn)(const char *name
 	fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	e.len = e.nr = 0;
+	e.at = NULL;
 	rc = read_entries(&e, fd);
 	close(fd);
 	if (rc == 0)
 		rc = list_entries(&e);
 	for (size_t i = 0; i < e.nr && rc == 0; i++)
 		rc = fn(name_at(&e, i), arg);
-	if (e.data)
+	if (e.data != e.few)
 		munmap(e.data, e.room);
-	if (e.at)
+	if (e.at && e.at != e.at_few)
 		munmap(e.at, e.at_bytes);
 	return rc;
 }

@@ -257,7 +257,8 @@ def check_never_there(folder):
 def paths(common, kind, at):
     """Those of the files of which a common file has such frames; at: where their build-id is."""
     found = set()
-    for payload in sampled.Trace(common).of(kind) if os.path.exists(common) else ():
+    has_head = os.path.exists(common) and os.path.getsize(common) > 68  # while it is made it may have none yet
+    for payload in sampled.Trace(common).of(kind) if has_head else ():
         id_bytes, = struct.unpack_from("<I", payload, at)
         length, = struct.unpack_from("<I", payload, at + 4 + id_bytes)
         found.add(payload[at + 8 + id_bytes:at + 8 + id_bytes + length].decode().removesuffix(" (deleted)"))
