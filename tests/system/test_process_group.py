@@ -158,10 +158,11 @@ def check_short(folder):
         if at == g.folders[2]:
             assert not lines, (pid, lines)
             continue
-        if not lines:  # the kernel may hide an end: kit.hidden_turns
+        assert sum(lines.values()) <= cpu + 1e6, (pid, lines, cpu)
+        if sum(lines.values()) < cpu - 1e6:  # the kernel may hide an end: kit.hidden_turns; it may have been read before
+            print(f"process {pid}: {lines} of {cpu} ns")
             continue
         nr += 1
-        assert cpu - 1e6 <= sum(lines.values()) <= cpu + 1e6, (pid, lines, cpu)
         peaks = of(found, PEAK, str(pid))  # while it runs, of the program that it runs
         # one that was read before it executed its program had pages that the kernel counts by 64 of a thread
         assert peak <= peaks[max(peaks)] <= peak + 64 * os.sysconf("SC_PAGESIZE"), (pid, peaks, peak)
