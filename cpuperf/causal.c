@@ -16,6 +16,7 @@
 #include "target/command.h"
 #include "turns.h"
 #include "wire/causal_memory.h"
+#include "wire/loadable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,7 @@ struct causal {
 	char name[CAUSAL_MAX_FUNCTIONS][ELF_MAX_NAME_BYTES];
 	struct turns_arm arm[1 + CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
 	char text[TEXT_BYTES]; /* the command line */
+	char why_none[2 * TEXT_BYTES];
 	struct causal_result result;
 };
 
@@ -260,8 +262,6 @@ static int read_run(const struct causal *c, struct causal_memory *m, struct err 
 		return 0;
 	err_set_at(e, -ENOTSUP, c->o->command_argv[0], 0, 0,
 		   "libcpuperf-causal.so is not loaded into it");
-	err_hint(e, "programs that are static, or run with other rights than this user's, load "
-		    "none: cpuperf_print --report=what-if needs none");
 	return e->code;
 }
 
@@ -411,7 +411,8 @@ static int make_row(const struct turns *t, size_t i, double *saved, struct causa
 
 		saved[k] = base > 0 ? 1 - run[1 + i].value[VERSUS_WALL] / base : 0;
 	}
-	return paired_interval(saved, t->nr_rounds, 0, r->rule.nr_pairs, &r->row[i].saved);
+	return paired_interval_of(saved, t->nr_rounds, 0, r->rule.nr_pairs,
+				  CAUSAL_ERROR / (double)r->nr, &r->row[i].saved);
 }
 
 static int look(struct turns *t, void *arg)
@@ -457,17 +458,18 @@ static void put_status(const struct turns *t, const void *arg, struct buf *out)
 
 /* --- the whole */
 
-static int print_all(const struct causal *c)
+/* Of a program that loads no agent the recorded run is all that there is. */
+static bool is_possible(struct causal *c)
 {
-	BUF_AUTO(out, MAX_TEXT);
-	int rc =
-	    causal_result_write(&c->result, c->o->output_format, opt_std_terminal_width(), &out);
+	struct loadable_judged judged;
 
-	if (rc) {
-		log_error("the experiments cannot be printed: %s", strerror(-rc));
-		return EXIT_FAILED;
-	}
-	return print_result(&out);
+	loadable_judge_named(getenv("PATH"), c->o->command_argv[0], &judged);
+	if (judged.answer == LOADABLE_YES || judged.answer == LOADABLE_SANITIZER)
+		return true;
+	snprintf(c->why_none, sizeof(c->why_none), "%s %s", judged.name,
+		 loadable_reason(judged.answer));
+	c->result.why_none = c->why_none;
+	return false;
 }
 
 static int prepare(struct causal *c, struct err *e)
@@ -494,6 +496,9 @@ static int prepare(struct causal *c, struct err *e)
 	target_command_quote(o->command_argv, c->text, TEXT_BYTES);
 	c->result.command = c->text;
 	c->result.rule = c->turns.rule;
+	rc = causal_kept_check(o, e);
+	if (rc || !is_possible(c))
+		return rc;
 	return find_functions(c, e) ?: make_memory(c, e) ?: load_agent(c, e);
 }
 
@@ -501,7 +506,7 @@ static int measure_and_print(struct causal *c)
 {
 	struct turns *t = &c->turns;
 	struct err e = {0};
-	int status = EXIT_DONE, rc;
+	int status = EXIT_DONE, rc = 0;
 
 	t->look = look;
 	t->put_status = put_status;
@@ -509,10 +514,16 @@ static int measure_and_print(struct causal *c)
 	t->begin = begin_run;
 	t->end = end_run;
 	t->arg = c;
-	rc = turns_run(t, &e);
+	if (!c->result.why_none)
+		rc = turns_run(t, &e);
+	if (rc == -ENOTSUP) { /* as of a script that runs such a program */
+		snprintf(c->why_none, sizeof(c->why_none), "%.200s: %.200s", e.source, e.msg);
+		c->result.why_none = c->why_none;
+		rc = 0;
+	}
 	c->result.is_cut = turns_caught();
 	if (rc == 0 && (t->nr_rounds || !turns_caught()))
-		status = print_all(c);
+		status = causal_kept_print(&c->result, t);
 	turns_clean_up(t);
 	return rc ? fail(turns_status_of(&e), &e) : turns_status(status);
 }

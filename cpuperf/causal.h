@@ -6,7 +6,7 @@
  * is the program with the agent and without a delay.
  *
  *   causal.c         the functions, the memory that is shared with the agent, the runs
- *   causal_report.c  what is printed of it
+ *   causal_kept.c    where they are kept, with a recorded run; cpuperf_print prints them
  *
  * Which functions are tried is decided by a run before, in which the agent counts the CPU time of
  * each, so nothing is recorded, and nothing of symbols beyond addresses leaves this program.
@@ -21,10 +21,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct buf;
+struct err;
 struct options;
+struct turns;
 
 enum { CAUSAL_MAX_FUNCTIONS = 5, CAUSAL_MAX_SPEEDUPS = 8 };
+
+/* Of all intervals together; each has its part of it (Bonferroni). */
+#define CAUSAL_ERROR 0.05
 
 /* A function at a speed-up. */
 struct causal_row {
@@ -36,6 +40,7 @@ struct causal_row {
 
 struct causal_result {
 	const char *command;
+	const char *why_none; /* no experiments are possible; NULL: they are */
 	struct versus_rule rule;
 	struct causal_row row[CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
 	size_t nr, nr_ran; /* rows; functions that were meant and ran */
@@ -47,13 +52,14 @@ struct causal_result {
 	bool is_known, is_cut;
 };
 
-/* The half of an interval that is narrow enough. */
+/* The half of an interval that is narrow enough, as a part. */
 #define CAUSAL_CLOSE 0.01
 double causal_close(const struct causal_result *r);
 double causal_half(const struct paired *saved);
-/* In an output format. 0 or -errno. */
-int causal_result_write(const struct causal_result *r, const char *format, unsigned width,
-			struct buf *out);
+/* Whether what is found out can be kept where --output says. 0 or -errno with *e. */
+int causal_kept_check(const struct options *o, struct err *e);
+/* Keeps it in a session, with a run that it records, and prints that. The exit status. */
+int causal_kept_print(const struct causal_result *r, const struct turns *t);
 
 /* The whole. Returns the exit status. */
 int causal(struct options *o);

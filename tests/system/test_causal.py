@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, output, run, run_checks
+from kit import CPUPERF, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER, OBJECT, FUNCTION = "=6I4Q2I", "=2Q2I", "=3Q"  # lib/wire/causal_memory.h
@@ -121,30 +121,38 @@ def check_command(folder):
     program = build(folder)
     os.environ["TMPDIR"] = folder
     args = ("--causal=crit*,slack", "--speedup=50,100%", "-r", "2")
-    document = json.loads(output(CPUPERF, *args, "--output-format=json", "--", program, "join", "40", "20"))
-    assert document["document"] == "causal" and document["rounds"] == 2 and document["functions"] == 2, document
-    rows = document["rows"]
+    document = json.loads(output(CPUPERF, "-o", f"{folder}/s", *args, "--output-format=json", "--", program, "join", "40", "20"))
+    report, = document["reports"]
+    rows = report["rows"]
     assert [(r["function"], r["speedup"]) for r in rows] == [(n, p) for n in NAMES for p in (50, 100)], rows
-    assert all(r["object"] == program and r["saves_low"] <= r["saves"] <= r["saves_high"] for r in rows), rows
+    assert all(r["object"] == program and r["saves_low"] <= r["saves"] <= r["saves_high"] and r["rounds"] == 2 for r in rows), rows
     assert rows[0]["on_cpu"] > rows[2]["on_cpu"] > 0, rows
-    table = list(csv.DictReader(io.StringIO(output(CPUPERF, "--causal=crit*", "-r2", "--output-format=csv", "--",
+    # the session has them, and a run that was recorded
+    kept = json.loads(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=json"))
+    assert kept["reports"] == document["reports"] and kept["sessions"][0]["iterations"] == 1, kept
+    assert "join 40 20: exit status 0" in output(PRINT, "--no-pager", f"{folder}/s"), folder
+    text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal")
+    assert text.count("\ncritical") == 3 and re.search(r"^ +50 % .*\*", text, re.M) and "* by experiments" in text, text
+    assert all(len(line) <= 80 for line in text.splitlines() if re.match(" +[0-9]+ % ", line)), text
+    table = list(csv.DictReader(io.StringIO(output(CPUPERF, "-o", "-", "--causal=crit*", "-r2", "--output-format=csv", "--",
                                                    program, "join", "40", "20"))))
     assert [r["function"] for r in table] == ["critical"] and float(table[0]["speedup"]) == 50, table
-    text = output(CPUPERF, "--causal", "-r2", "--ignore-status", "--", program, "serial", "40", "20")
-    assert "(2 runs of 2 experiments)" in text and "critical" in text and "faster by" in text, text
+    text = run(CPUPERF, "--causal", "-r2", "--ignore-status", "--", program, "serial", "40", "20", cwd=folder).stdout
+    assert re.search(r"\(2 rounds of 2 experiments in [^)]*\)", text) and "critical" in text and "faster by" in text, text
+    assert os.path.exists(f"{folder}/cpuperf.session/cpuperf.cpsession"), os.listdir(folder)
     del os.environ["TMPDIR"]
     assert not [name for name in os.listdir(folder) if name.startswith("cpuperf-causal")], os.listdir(folder)
 
 
 def check_errors(folder):
     program = build(folder)
-    static = os.path.join(folder, "static")
-    run("cc", "-O2", "-pthread", "-static", "-o", static, f"{HERE}/causal.c")
     for args, status, message in [
             (("--causal",), 2, "--causal requires a command"),
             (("--speedup=50", "--", program), 125, "--speedup requires --causal"),
             (("--causal", "--by=wall", "--", program), 2, "--by requires"),
-            (("--causal", "--event=cpu_clock", "--", program), 2, "--causal records nothing"),
+            (("--causal", "--event=cpu_clock", "--", program), 2, "--causal records what it needs"),
+            (("--causal", "--output-format=github", "--", program), 2, "requires --versus or --sweep"),
+            (("--causal", "-o", folder, "--", program), 125, "is not a session's file"),
             (("--causal", "--sweep=n=1,2", "--", program), 2, "mutually exclusive"),
             (("--causal", "--speedup=0", "--", program), 125, "must be 1 to 100"),
             (("--causal", "--speedup=50,", "--", program), 125, "must be 1 to 100"),
@@ -152,7 +160,6 @@ def check_errors(folder):
             (("--causal=nowhere", "--", program), 125, 'no function matches "nowhere"'),
             (("--causal", "--", f"{folder}/none"), 127, "cannot be executed"),
             (("--causal", "--", program), 125, "exit status 2"),
-            (("--causal", "--", static, "join", "30", "10"), 125, "is not loaded into it"),
             (("--causal=main", "--", program, "join", "30", "10"), 125, "nothing was in a function that is meant")]:
         done = subprocess.run([CPUPERF, *args], check=False, capture_output=True, text=True)
         assert done.returncode == status and message in done.stderr, (args, done)
