@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/opt_std.h"
 #include "base/str.h"
-#include "event/function.h"
+#include "causal_scope.h"
 #include "machine.h"
 #include "options.h"
 #include "parts.h"
@@ -83,38 +83,24 @@ static int parse_speedups(struct causal *c, const char *text, struct err *e)
 
 /* --- the functions */
 
-static int add_function(struct causal *c, const struct functions_place *p, const struct stat *st)
+static int add_function(void *arg, const struct functions_place *p)
 {
-	struct function *list = mem_grow(c->function, c->nr, &c->room, sizeof(*list));
+	struct causal *c = arg;
+	struct function *to;
+	struct stat st;
 
-	if (!list)
+	if (!p->size || stat(p->path, &st))
+		return 0;
+	to = MEM_ADD(c->function, c->nr, c->room);
+	if (!to)
 		return -ENOMEM;
-	c->function = list;
-	if (p->size)
-		list[c->nr++] = (struct function){.path = p->path,
-						  .name = p->name,
-						  .device = st->st_dev,
-						  .inode = st->st_ino,
-						  .address = p->address,
-						  .size = p->size};
+	*to = (struct function){.path = p->path,
+				.name = p->name,
+				.device = st.st_dev,
+				.inode = st.st_ino,
+				.address = p->address,
+				.size = p->size};
 	return 0;
-}
-
-static int add_functions(struct causal *c, const char *glob, struct err *e)
-{
-	struct event_functions f = {.nr = 0};
-	const char *path = NULL;
-	struct stat st = {0};
-	int rc = event_functions_find(&c->machine.events.catalogue, glob, &f, e);
-
-	for (size_t i = 0; i < f.nr && rc == 0; i++) {
-		if (f.place[i].path != path && stat(f.place[i].path, &st))
-			continue;
-		path = f.place[i].path;
-		rc = add_function(c, &f.place[i], &st);
-	}
-	mem_free(f.place);
-	return rc == -ENOMEM ? err_set(e, rc, "out of memory") : rc;
 }
 
 static int compare(const void *a, const void *b)
@@ -139,21 +125,9 @@ static void sort_functions(struct causal *c)
 
 static int find_functions(struct causal *c, struct err *e)
 {
-	const char *text = c->o->versus.causal ?: "*";
-
-	while (*text) {
-		const size_t len = strcspn(text, ",");
-		char glob[PATH_MAX];
-
-		if (!len || len >= sizeof(glob))
-			return err_set(e, -EINVAL, "--causal=%s: names no functions",
-				       c->o->versus.causal);
-		memcpy(glob, text, len);
-		glob[len] = '\0';
-		if (add_functions(c, glob, e))
-			return e->code;
-		text += len + (text[len] == ',');
-	}
+	if (causal_scope_find(c->o->versus.causal, &c->machine.events.catalogue, add_function, c,
+			      e))
+		return e->code;
 	sort_functions(c);
 	if (!c->nr || c->nr > CAUSAL_MEMORY_FUNCTIONS)
 		return err_set(e, -E2BIG, "--causal: %zu functions are meant; 1 to %d can be",

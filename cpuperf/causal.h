@@ -6,6 +6,7 @@
  * is the program with the agent and without a delay.
  *
  *   causal.c         the functions, the memory that is shared with the agent, the runs
+ *   causal_scope.c   which functions are meant
  *   causal_kept.c    where they are kept, with a recorded run; cpuperf_print prints them
  *
  * Which functions are tried is decided by a run before, in which the agent counts the CPU time of

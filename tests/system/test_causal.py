@@ -144,6 +144,24 @@ def check_command(folder):
     assert not [name for name in os.listdir(folder) if name.startswith("cpuperf-causal")], os.listdir(folder)
 
 
+def tried(program, scope):
+    table = output(CPUPERF, "-o", "-", f"--causal={scope}", "-r2", "--output-format=csv", "--", program, "join", "20", "20")
+    return {row["function"] for row in csv.DictReader(io.StringIO(table))}
+
+
+def check_scopes(folder):
+    """By name, by source file, and without what is excluded of both."""
+    program = build(folder)
+    for scope, names in [("@causal.c,!causal:sl*", {"critical"}), ("@*/system/causal.c,slack,!@*.h", {"slack"})]:
+        assert tried(program, scope) == names, scope
+    run("strip", "-g", program)
+    for scope, message in [("@causal.c,!@*/causal.c", "source files of the functions are not known"), ("!*", "none remains"),
+                           ("!", "names no functions"), ("@", "names no functions"), ("a:", "is not [OBJECT:]GLOB"),
+                           (",".join(65 * ["x"]), "more than 64 parts")]:
+        done = run(CPUPERF, f"--causal={scope}", "--", program, "join", "30", "10", code=125)
+        assert message in done.stderr and done.stderr.count("error:") == 1, (scope, done)
+
+
 def check_errors(folder):
     program = build(folder)
     for args, status, message in [
