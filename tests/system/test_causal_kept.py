@@ -7,6 +7,7 @@ import io
 import json
 import os
 
+import browser
 from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,6 +36,39 @@ def write_manifest(folder, experiments):
     with open(f"{folder}/cpuperf.cpsession", "w", encoding="utf-8") as f:
         json.dump({"output_path_prefix": "cpuperf", "experiments": experiments}, f)
     return folder
+
+
+def check_page(folder):
+    """A curve of each function, whose numbers are a table, too; also without a recording."""
+    if not browser.find():
+        print("skip: the page: no Chromium here")
+        return
+    rows = [{**ROW, "speedup": percent, "saves": percent / 10, "saves_low": 0.0, "saves_high": percent / 5} for percent in (25, 75)]
+    made = {**MADE, "rows": [*rows, {**ROW, "function": "<b>", "saves_low": -200.0}]}
+    run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/r", "-e", "cpu_clock@100Hz", "--", "true")
+    with open(f"{folder}/r/cpuperf.cpsession", "r+", encoding="utf-8") as f:
+        text = json.dumps({**json.load(f), "experiments": made})
+        f.seek(0)
+        f.write(text)
+    with browser.Browser() as page:
+        for session in f"{folder}/r", write_manifest(f"{folder}/s", made):
+            output(PRINT, "--quiet", session, "--output-format=html", f"--output-file={folder}/page.html")
+            page.open(f"{folder}/page.html")
+            assert page.problems() == [], page.problems()
+            assert not page.run("document.getElementById('experiments').hidden")
+            assert page.run("[...document.querySelectorAll('#curves h3')].map((e) => e.textContent)") == ["f", "<b>"]
+            first = page.run("document.querySelector('#curves .chart tbody').innerText").split()
+            assert first == "25.0 % 2.5 % 0.0 % to 5.0 % 75.0 % 7.5 % 0.0 % to 15.0 %".split(), first
+            assert "What f would save" in page.run("document.querySelector('#curves canvas').ariaLabel")
+            assert page.run("[...document.querySelectorAll('#curves canvas')].every((e) => e.height > 0 && e.width > 0)")
+            page.run("""document.querySelector('#curves canvas').dispatchEvent(
+                new PointerEvent('pointermove', { clientX: document.querySelector('#curves canvas').getBoundingClientRect().right }))""")
+            said = page.run("document.querySelector('#curves .hint').textContent")
+            assert said == "75.0 % faster: saves 7.5 %, 0.0 % to 15.0 %", said
+        run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/t", "-e", "cpu_clock@100Hz", "--", "true")
+        output(PRINT, "--quiet", f"{folder}/t", "--output-format=html", f"--output-file={folder}/page.html")
+        page.open(f"{folder}/page.html")
+        assert page.run("document.getElementById('experiments').hidden") and page.problems() == []
 
 
 def check_alone(folder):
