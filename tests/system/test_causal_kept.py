@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 
 import browser
 from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
@@ -38,6 +39,33 @@ def write_manifest(folder, experiments):
     return folder
 
 
+def add_experiments(session, made):
+    with open(f"{session}/cpuperf.cpsession", "r+", encoding="utf-8") as f:
+        text = json.dumps({**json.load(f), "experiments": made})
+        f.seek(0)
+        f.write(text)
+
+
+def check_disagreement(folder):
+    """Of slack the recorded run cannot say that 40 % would be saved, nor of critical that it would take much longer."""
+    if programs_missing():
+        print(f"skip: a recorded run with wakers: {programs_missing()}")
+        return
+    program = os.path.join(folder, "causal")
+    run("cc", "-O2", "-pthread", "-o", program, f"{HERE}/causal.c")
+    run(CPUPERF, "--spec-file=wall", "--output-file=/dev/null", "-o", f"{folder}/s", "--", program, "join", "60", "20")
+    rows = [{**ROW, "function": name, "linkage_name": name, "object": program, "saves": saves, "saves_low": saves - 2,
+             "saves_high": saves + 2} for name, saves in (("slack", 40.0), ("critical", -90.0), ("absent", 0.0))]
+    add_experiments(f"{folder}/s", {**MADE, "rows": rows})
+    text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal").replace("\n  ", " ")
+    assert re.search(r"slack 50 % faster: experiments save 40 % \[38, 42\], the recorded run says .* ± .*: it has waits that", text), text
+    assert "critical 50 % faster: experiments save -90 %" in text and "threads wait in a way that experiments do not see" in text, text
+    found = list(csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=csv"))))
+    assert [r["differs"] for r in found] == ["true", "true", "false"], found
+    assert float(found[0]["recorded"]) < 20 and float(found[2]["recorded"]) == 0, found
+    assert "needs all samples" in run(PRINT, f"{folder}/s", "--report=causal", "--cpu=0", code=1).stderr
+
+
 def check_page(folder):
     """A curve of each function, whose numbers are a table, too; also without a recording."""
     if not browser.find():
@@ -46,10 +74,7 @@ def check_page(folder):
     rows = [{**ROW, "speedup": percent, "saves": percent / 10, "saves_low": 0.0, "saves_high": percent / 5} for percent in (25, 75)]
     made = {**MADE, "rows": [*rows, {**ROW, "function": "<b>", "saves_low": -200.0}]}
     run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/r", "-e", "cpu_clock@100Hz", "--", "true")
-    with open(f"{folder}/r/cpuperf.cpsession", "r+", encoding="utf-8") as f:
-        text = json.dumps({**json.load(f), "experiments": made})
-        f.seek(0)
-        f.write(text)
+    add_experiments(f"{folder}/r", made)
     with browser.Browser() as page:
         for session in f"{folder}/r", write_manifest(f"{folder}/s", made):
             output(PRINT, "--quiet", session, "--output-format=html", f"--output-file={folder}/page.html")
