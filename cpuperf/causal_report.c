@@ -20,6 +20,8 @@ static const struct grid_column columns[] = {
     {.name = "function", .kind = GRID_TEXT},
     {.name = "linkage_name", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
     {.name = "object", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
+    {.name = "line", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
+    {.name = "of", .kind = GRID_TEXT},
     {.name = "on_cpu", .header = "on CPU", .unit = "%", .kind = GRID_PERCENT},
     {.name = "speedup", .header = "faster by", .unit = "%", .kind = GRID_PERCENT},
     {.name = "saves_text", .header = "saves", .kind = GRID_TEXT, .audience = GRID_ONLY_PEOPLE},
@@ -29,12 +31,24 @@ static const struct grid_column columns[] = {
     {.name = "rounds", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
 };
 
+static const char *const of_names[] = {[CAUSAL_OF_WALL] = "wall time",
+				       [CAUSAL_OF_THROUGHPUT] = "throughput",
+				       [CAUSAL_OF_LATENCY] = "latency"};
+
 /* Not "-0". */
 static double rounded(double x, int digits)
 {
 	const double step = digits ? 0.1 : 1;
 
 	return round(x / step) * step + 0.0;
+}
+
+/* "srv.c:23", "main" */
+static void put_candidate(const struct causal_row *row, struct buf *out)
+{
+	buf_shown(out, row->name, strlen(row->name));
+	if (row->line)
+		buf_printf(out, ":%u", row->line);
 }
 
 /* "23.1 % [22.4, 23.8]" */
@@ -54,12 +68,16 @@ static void put_saved(const struct paired *p, struct buf *out)
 static void put_row(const struct causal_row *row, struct grid *g)
 {
 	BUF_AUTO(saves, CELL_BYTES);
+	BUF_AUTO(name, MAX_TEXT_BYTES);
 
 	put_saved(&row->saved, &saves);
+	put_candidate(row, &name);
 	grid_row(g);
-	grid_text(g, row->name);
+	grid_text(g, buf_str(&name));
 	grid_text(g, row->linkage_name);
 	grid_text(g, row->object);
+	grid_count(g, row->line);
+	grid_text(g, of_names[row->of]);
 	grid_percent(g, row->on_cpu);
 	grid_percent(g, row->percent / 100.0);
 	grid_text(g, buf_str(&saves));
@@ -98,6 +116,16 @@ static const struct causal_row *most(const struct causal_result *r)
 	return best;
 }
 
+static void put_basis(const struct causal_result *r, struct buf *out)
+{
+	if (r->point)
+		buf_printf(out, " (%s is passed %.4g times/s; %zu rounds)\n", r->point, r->rate,
+			   r->nr_used);
+	else
+		buf_printf(out, " (%zu runs of %zu experiment%s)\n", r->nr_rounds, r->nr,
+			   r->nr == 1 ? "" : "s");
+}
+
 static void put_head(const void *of, struct buf *out)
 {
 	const struct causal_result *r = of;
@@ -106,16 +134,19 @@ static void put_head(const void *of, struct buf *out)
 	versus_put_name(r->command, out);
 	buf_adds(out, ": ");
 	if (best) {
-		buf_shown(out, best->name, strlen(best->name));
-		buf_printf(out, " in %u %% less time would save ", best->percent);
+		put_candidate(best, out);
+		buf_printf(out, " in %u %% less time would ", best->percent);
+		buf_adds(out, best->of == CAUSAL_OF_THROUGHPUT ? "bring " : "save ");
 		put_saved(&best->saved, out);
-		buf_adds(out, " of ");
+		buf_printf(out, " %s ", best->of == CAUSAL_OF_THROUGHPUT ? "more" : "of");
 	} else {
 		buf_adds(out, "no function is known to save any of ");
 	}
-	versus_put_value(VERSUS_WALL, r->wall, out);
-	buf_printf(out, " (%zu runs of %zu experiment%s)\n", r->nr_rounds, r->nr,
-		   r->nr == 1 ? "" : "s");
+	if (r->point)
+		buf_adds(out, best ? of_names[best->of] : "its time");
+	else
+		versus_put_value(VERSUS_WALL, r->wall, out);
+	put_basis(r, out);
 }
 
 static void put_notes(const void *of, struct buf *out)
@@ -134,6 +165,11 @@ static void put_notes(const void *of, struct buf *out)
 		buf_printf(out,
 			   "%u threads could not be slowed down: what is saved is uncertain.\n",
 			   r->nr_unsampled);
+	if (r->nr_unused)
+		buf_printf(out,
+			   "%zu more rounds are not used: threads waited for a CPU for more than "
+			   "%.0f %% of the time.\n",
+			   r->nr_unused, 100 * SOME);
 	if (r->queued > SOME)
 		buf_printf(out,
 			   "Threads waited for a CPU for %.0f %% of their time: on a machine with "
@@ -161,7 +197,16 @@ static void put_facts(const void *of, struct json_writer *json)
 	const struct causal_result *r = of;
 
 	jsonw_text(json, "command", r->command);
-	put_real(json, "wall_seconds", r->wall);
+	if (r->point) {
+		jsonw_text(json, "point", r->point);
+		put_real(json, "visits_per_second", r->rate);
+		put_real(json, "latency_seconds", r->latency);
+		jsonw_u64(json, "rounds_used", r->nr_used);
+		jsonw_u64(json, "rounds_not_used", r->nr_unused);
+		jsonw_u64(json, "runs", r->nr_runs);
+	} else {
+		put_real(json, "wall_seconds", r->wall);
+	}
 	jsonw_u64(json, "functions", r->nr_ran);
 	put_real(json, "waited_for_cpu", 100 * r->queued);
 	jsonw_bool(json, "is_known", r->is_known);
