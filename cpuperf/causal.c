@@ -171,14 +171,13 @@ static void add_arms(struct causal *c, uint32_t number)
 		struct turns_arm *arm = &c->arm[c->turns.nr_arms++];
 
 		*arm = c->arm[0];
-		r->row[r->nr++] =
-		    (struct causal_row){.of = c->o->versus.progress ? CAUSAL_OF_THROUGHPUT
-								    : CAUSAL_OF_WALL,
-					.name = c->name[c->nr_chosen],
-					.linkage_name = one->name,
-					.object = one->path,
-					.line = one->line,
-					.percent = c->percent[k]};
+		r->row[r->nr++] = (struct causal_row){
+		    .of = c->o->versus.progress ? CAUSAL_OF_THROUGHPUT : CAUSAL_OF_WALL,
+		    .name = c->name[c->nr_chosen],
+		    .linkage_name = one->name,
+		    .object = one->path,
+		    .line = one->line,
+		    .percent = c->percent[k]};
 	}
 	c->chosen[c->nr_chosen++] = number;
 }
@@ -255,10 +254,11 @@ static void add_run(struct causal *c)
 static int refuse_endless(struct causal *c, struct err *e)
 {
 	versus_runner_signal(c->turns.runner, SIGKILL);
-	err_set_at(e, -ETIMEDOUT, c->o->command_argv[0], 0, 0,
-		   "did not end within %.0f s: --causal measures whole runs, or with --progress=POINT "
-		   "how often a point is passed",
-		   (double)c->turns.rule.at_most_ns / 1e9);
+	err_set_at(
+	    e, -ETIMEDOUT, c->o->command_argv[0], 0, 0,
+	    "did not end within %.0f s: --causal measures whole runs, or with --progress=POINT "
+	    "how often a point is passed",
+	    (double)c->turns.rule.at_most_ns / 1e9);
 	causal_hint_points(c, e);
 	return e->code;
 }
@@ -268,8 +268,8 @@ static int run_first(struct causal *c, struct err *e)
 {
 	struct turns *t = &c->turns;
 	const uint64_t at_most_ns = t->rule.at_most_ns, now_ns = clock_monotonic_ns();
-	const uint64_t until_ns = at_most_ns < UINT64_MAX - now_ns ? now_ns + at_most_ns
-								   : UINT64_MAX;
+	const uint64_t until_ns =
+	    at_most_ns < UINT64_MAX - now_ns ? now_ns + at_most_ns : UINT64_MAX;
 	struct versus_run run;
 	int rc;
 

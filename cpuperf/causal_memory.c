@@ -154,12 +154,12 @@ int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, s
 		causal_shared_close(&s);
 		return rc;
 	}
-	*s.at = (struct causal_memory){.magic = CAUSAL_MEMORY_MAGIC,
-				       .nr_objects = s.nr_objects,
-				       .nr_ranges = s.nr_ranges,
-				       .nr_candidates = s.nr_candidates,
-				       .experiment =
-					   causal_memory_experiment(CAUSAL_MEMORY_NONE, 0)};
+	*s.at =
+	    (struct causal_memory){.magic = CAUSAL_MEMORY_MAGIC,
+				   .nr_objects = s.nr_objects,
+				   .nr_ranges = s.nr_ranges,
+				   .nr_candidates = s.nr_candidates,
+				   .experiment = causal_memory_experiment(CAUSAL_MEMORY_NONE, 0)};
 	write_ranges(c, &s);
 	guard(&s);
 	*out = s;
@@ -210,7 +210,7 @@ void causal_shared_times(const struct causal_shared *s, struct causal_candidates
 
 const struct causal_memory_point *causal_shared_points(const struct causal_shared *s)
 {
-	return (const void *)((const char *)s->at +
-			      causal_memory_points_at(s->nr_objects, s->nr_ranges,
-						      s->nr_candidates));
+	return (const void *)((const char *)s->at + causal_memory_points_at(s->nr_objects,
+									    s->nr_ranges,
+									    s->nr_candidates));
 }

@@ -8,10 +8,10 @@
 #include "base/thread.h"
 #include "bpf/probes.h"
 #include "causal_memory.h"
-#include "cpuperf/mark.h"
 #include "event/function.h"
 #include "machine.h"
 #include "marks/region_stream.h"
+#include "trace/trace.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -85,19 +85,19 @@ static void on_nested(void *arg, uint32_t pid, uint32_t tid, const struct wire_m
 	const bool is_wanted = m->wanted && mark->name == m->wanted;
 	struct open_region *r;
 
-	if (mark->kind == CPUPERF_MARK_BEGIN || mark->kind == CPUPERF_MARK_BEGIN_NUMBER) {
+	if (mark->kind == TRACE_MARK_BEGIN || mark->kind == TRACE_MARK_BEGIN_NUMBER) {
 		r = is_wanted ? dict_get(&m->open, key) : NULL;
 		if (r)
 			r->begin_ns = mark->time_ns;
 		m->before.lost += is_wanted && !r;
-	} else if (mark->kind == CPUPERF_MARK_END_REGION) {
+	} else if (mark->kind == TRACE_MARK_END) {
 		r = dict_at(&m->open, dict_find(&m->open, key));
 		if (r && r->begin_ns) {
 			count(m, mark->time_ns, r->begin_ns);
 			r->begin_ns = 0;
 		}
 	} else if (is_wanted &&
-		   (mark->kind == CPUPERF_MARK_INSTANT || mark->kind == CPUPERF_MARK_INT)) {
+		   (mark->kind == TRACE_MARK_INSTANT || mark->kind == TRACE_MARK_INT)) {
 		count(m, mark->time_ns, 0);
 	}
 }
@@ -244,8 +244,7 @@ static const struct {
 	const char *prefix;
 	int (*open)(struct causal_point *p, const struct machine *m, struct err *e);
 } kinds[] = {
-    {"function:", open_function},
-    {"", open_marks}, /* and coz's: the program says which it has */
+    {"function:", open_function}, {"", open_marks}, /* and coz's: the program says which it has */
 };
 
 int causal_point_open(const char *text, const struct machine *m, struct causal_point **out,
@@ -317,8 +316,7 @@ uint64_t causal_point_read(struct causal_point *p, const struct causal_shared *s
 	return now_ns;
 }
 
-void causal_points_list(struct causal_point *p, const struct causal_shared *s,
-			struct buf *out)
+void causal_points_list(struct causal_point *p, const struct causal_shared *s, struct buf *out)
 {
 	const struct causal_memory_point *point = causal_shared_points(s);
 

@@ -48,11 +48,11 @@ struct series {
 struct rounds {
 	struct causal *c;
 	struct series series[MAX_ROWS];
-	size_t nr_arms;   /* that are tried */
-	size_t number;    /* of blocks */
-	size_t nr_empty;  /* runs, one after the other, without a block */
-	double length_s;  /* of a round */
-	uint64_t over_ns; /* when time is over */
+	size_t nr_arms;           /* that are tried */
+	size_t number;            /* of blocks */
+	size_t nr_empty;          /* runs, one after the other, without a block */
+	double length_s;          /* of a round */
+	uint64_t over_ns;         /* when time is over */
 	double visits, virtual_s; /* of all rounds without a delay that were used */
 	double timed_s, nr_timed;
 };
@@ -149,9 +149,8 @@ static void compare_looks(const struct look *a, const struct look *b, struct cau
 	    .real_s = seconds(a->at_ns, b->at_ns),
 	    .delayed_s = seconds(a->all_ns, b->all_ns),
 	    .visits = b->visits.nr > a->visits.nr ? (double)(b->visits.nr - a->visits.nr) : 0,
-	    .latency_s = nr_timed ? seconds(a->visits.timed_ns, b->visits.timed_ns) /
-					(double)nr_timed
-				  : 0};
+	    .latency_s =
+		nr_timed ? seconds(a->visits.timed_ns, b->visits.timed_ns) / (double)nr_timed : 0};
 	out->is_used =
 	    b->visits.lost == a->visits.lost &&
 	    !causal_round_is_disturbed(out->real_s, seconds(a->sampled_ns, b->sampled_ns),
@@ -224,8 +223,8 @@ static int add_block(struct rounds *r, const struct causal_block *b)
 	if (has_latency)
 		result->nr = 2 * r->nr_arms;
 	r->number++;
-	r->length_s = fmax(r->length_s,
-			   causal_round_length(b->round[0].visits, b->round[0].real_s));
+	r->length_s =
+	    fmax(r->length_s, causal_round_length(b->round[0].visits, b->round[0].real_s));
 	return rc;
 }
 
@@ -268,7 +267,8 @@ static int look_at_rows(struct rounds *r)
 		const struct series *s = &r->series[i];
 		struct causal_row *row = &result->row[i];
 
-		if (s->nr && paired_interval(s->value, s->nr, 0, result->rule.nr_pairs, &row->saved))
+		if (s->nr &&
+		    paired_interval(s->value, s->nr, 0, result->rule.nr_pairs, &row->saved))
 			return -ENOMEM;
 		is_known = is_known && is_row_known(r, row);
 	}
@@ -276,8 +276,7 @@ static int look_at_rows(struct rounds *r)
 	result->nr_rounds = r->number;
 	result->rate = r->virtual_s > 0 ? r->visits / r->virtual_s : 0;
 	result->latency = r->nr_timed > 0 ? r->timed_s / r->nr_timed : 0;
-	c->turns.seconds = result->seconds =
-	    seconds(c->turns.begin_ns, clock_monotonic_ns());
+	c->turns.seconds = result->seconds = seconds(c->turns.begin_ns, clock_monotonic_ns());
 	return 0;
 }
 
@@ -288,7 +287,7 @@ static void set_shares(struct causal *c)
 
 	causal_shared_times(&c->shared, &c->candidates);
 	c->sampled_ns += m->sampled_ns;
-	for (size_t i = 0; i < result->nr && c->sampled_ns; i++) {
+	for (size_t i = 0; i < result->nr && c->sampled_ns && c->nr_percent; i++) {
 		const size_t at = i / c->nr_percent % c->nr_chosen;
 		const double ns = (double)c->candidates.list[c->chosen[at]].ns;
 
@@ -359,8 +358,8 @@ static int choose(struct rounds *r, const uint64_t *before_ns, struct err *e)
 
 	causal_shared_times(&c->shared, &c->candidates);
 	for (size_t i = 0; i < c->candidates.nr; i++)
-		c->candidates.list[i].ns -= before_ns[i] <= c->candidates.list[i].ns ? before_ns[i]
-										     : 0;
+		c->candidates.list[i].ns -=
+		    before_ns[i] <= c->candidates.list[i].ns ? before_ns[i] : 0;
 	rc = causal_check_agent(c, e) ?: causal_choose(c, e);
 	r->nr_arms = c->result.nr;
 	return rc;
@@ -470,10 +469,11 @@ static int refuse_all(const struct rounds *r, struct err *e)
 		err_hint(e, "allow more: -d TIME, or name fewer functions");
 		return e->code;
 	}
-	err_set_at(e, -ENODATA, r->c->o->command_argv[0], 0, 0,
-		   "in %zu of %zu rounds threads waited for a CPU for more than %.0f %% of the time: "
-		   "nothing could be compared",
-		   result->nr_unused, result->nr_used + result->nr_unused, 100 * CAUSAL_QUEUED);
+	err_set_at(
+	    e, -ENODATA, r->c->o->command_argv[0], 0, 0,
+	    "in %zu of %zu rounds threads waited for a CPU for more than %.0f %% of the time: "
+	    "nothing could be compared",
+	    result->nr_unused, result->nr_used + result->nr_unused, 100 * CAUSAL_QUEUED);
 	err_hint(e, "experiments need free CPUs");
 	return e->code;
 }

@@ -97,8 +97,9 @@ static int check_causal(const struct options *o, struct err *e)
 	if (o->pids) {
 		err_set(e, -EINVAL,
 			"--causal --pid: experiments need their agent from the program's start");
-		err_hint(e, "start it by cpuperf --causal --progress=POINT -- COMMAND; of what runs "
-			    "already, record waits: cpuperf_print --report=what-if");
+		err_hint(e,
+			 "start it by cpuperf --causal --progress=POINT -- COMMAND; of what runs "
+			 "already, record waits: cpuperf_print --report=what-if");
 		return e->code;
 	}
 	return options_override(o, "duration") && !o->versus.progress

@@ -32,8 +32,8 @@ struct versus_options {
 	const char *old;   /* a command line, or VERSUS_SELF; NULL: no two commands are compared */
 	const char *sweep; /* NAME=VALUES; NULL: there is no parameter */
 	bool is_causal;
-	const char *causal;  /* which functions; NULL: those of the program */
-	const char *speedup; /* of is_causal */
+	const char *causal;   /* which functions; NULL: those of the program */
+	const char *speedup;  /* of is_causal */
 	const char *progress; /* the same: a point; NULL: the wall time of runs */
 	const char *until, *at_most, *by, *fail_over;
 	const char *setup, *prepare, *cleanup; /* command lines */
@@ -45,9 +45,9 @@ struct versus_options {
 /* True: one of them, or one that requires old or sweep. */
 static inline bool versus_options_are_used(const struct versus_options *o)
 {
-	return o->old || o->sweep || o->is_causal || o->speedup || o->progress || o->until || o->at_most ||
-	       o->by || o->fail_over || o->setup || o->prepare || o->cleanup || o->input ||
-	       o->ignores_status || o->is_verdict_only;
+	return o->old || o->sweep || o->is_causal || o->speedup || o->progress || o->until ||
+	       o->at_most || o->by || o->fail_over || o->setup || o->prepare || o->cleanup ||
+	       o->input || o->ignores_status || o->is_verdict_only;
 }
 
 #define VERSUS_SELF "self"

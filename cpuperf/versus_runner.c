@@ -73,8 +73,8 @@ static int make_process(const int streams[NR_STREAMS], struct target_command **o
 static int make_processes(struct versus_runner *r, int nowhere, struct err *e)
 {
 	return make_process((int[]){r->input, nowhere, nowhere}, &r->command[VERSUS_MEASURED], e)
-		   ?: make_process((int[]){r->input, nowhere, r->errors},
-				   &r->command[VERSUS_ASIDE], e);
+		   ?: make_process((int[]){r->input, nowhere, r->errors}, &r->command[VERSUS_ASIDE],
+				   e);
 }
 
 int versus_runner_new(const char *input, bool is_ours, struct versus_runner **out, struct err *e)
@@ -101,8 +101,8 @@ int versus_runner_new(const char *input, bool is_ours, struct versus_runner **ou
 	}
 	rc = rc ?: make_processes(r, nowhere, e);
 	if (rc == 0 && is_ours)
-		rc = make_process((int[]){input ? r->input : -1, -1, -1},
-				  &r->command[VERSUS_OURS], e);
+		rc = make_process((int[]){input ? r->input : -1, -1, -1}, &r->command[VERSUS_OURS],
+				  e);
 	close(nowhere);
 	if (rc) {
 		versus_runner_free(r);

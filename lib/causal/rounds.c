@@ -7,7 +7,7 @@
 
 void causal_block_plan(struct causal_block *b, size_t number, size_t nr_arms)
 {
-	const size_t tried = nr_arms == 1                    ? 2
+	const size_t tried = nr_arms == 1                   ? 2
 			     : nr_arms < CAUSAL_BLOCK_TRIED ? nr_arms
 							    : CAUSAL_BLOCK_TRIED;
 

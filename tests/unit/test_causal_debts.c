@@ -325,7 +325,7 @@ TEST(rate_of_rounds)
 			{"pooled", pooled},
 			{"contended", contended},
 			{"device", device}};
-	static const uint32_t percents[] = {0, 10, 25, 50, 75};
+	static const uint32_t percents[] = {0, 10, 20, 50, 70};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		for (size_t k = 0; k < sizeof(percents) / sizeof(percents[0]); k++) {

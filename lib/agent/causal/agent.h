@@ -39,8 +39,8 @@ struct agent_thread {
 extern __thread struct agent_thread agent_thread;
 
 struct agent_state {
-	struct causal_memory *shared; /* NULL: there is no experiment */
-	int signal;                   /* 0: none is free */
+	struct causal_memory *shared;                  /* NULL: there is no experiment */
+	int signal;                                    /* 0: none is free */
 	uint32_t nr_objects, nr_ranges, nr_candidates; /* as they were checked */
 };
 

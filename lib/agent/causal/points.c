@@ -11,9 +11,9 @@ enum { MAX_LOOKS = 1 << 20 };
 
 static struct causal_memory_point *all_points(void)
 {
-	return (void *)((char *)agent.shared +
-			causal_memory_points_at(agent.nr_objects, agent.nr_ranges,
-						agent.nr_candidates));
+	return (void *)((char *)agent.shared + causal_memory_points_at(agent.nr_objects,
+								       agent.nr_ranges,
+								       agent.nr_candidates));
 }
 
 /* Another thread, or process, writes the name: it has little to do. */
