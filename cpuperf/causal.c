@@ -7,12 +7,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
+#include "base/str.h"
 #include "causal_core.h"
-#include "event/function.h"
+#include "causal_scope.h"
 #include "options.h"
 #include "parts.h"
 #include "program.h"
 #include "target/command.h"
+#include "wire/loadable.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -50,56 +52,26 @@ static int parse_speedups(struct causal *c, const char *text, struct err *e)
 
 /* --- the functions */
 
-static int add_function(struct causal *c, const struct functions_place *p, const struct stat *st)
+static int add_function(void *arg, const struct functions_place *p)
 {
 	const struct causal_candidate one = {.path = p->path, .name = p->name};
-	const struct causal_range range = {st->st_dev, st->st_ino, p->address, p->size, 0};
+	struct causal_range range = {.address = p->address, .size = p->size};
+	struct causal *c = arg;
+	struct stat st;
 
-	if (!p->size)
+	if (!p->size || stat(p->path, &st))
 		return 0;
+	range.device = st.st_dev;
+	range.inode = st.st_ino;
 	return causal_candidates_add(&c->candidates, &one)
 		   ?: causal_candidates_add_range(&c->candidates, &range);
 }
 
-static int add_functions(struct causal *c, const char *glob, struct err *e)
-{
-	struct event_functions f = {.nr = 0};
-	const char *path = NULL;
-	struct stat st = {0};
-	int rc = event_functions_find(&c->machine.events.catalogue, glob, &f, e);
-
-	for (size_t i = 0; i < f.nr && rc == 0; i++) {
-		if (f.place[i].path != path && stat(f.place[i].path, &st))
-			continue;
-		path = f.place[i].path;
-		rc = add_function(c, &f.place[i], &st);
-	}
-	mem_free(f.place);
-	if (rc == -ENOMEM)
-		err_set(e, rc, "out of memory");
-	if (rc == -E2BIG)
-		err_set(e, rc, "--causal=%s: more than %d functions are meant", glob,
-			CAUSAL_MEMORY_CANDIDATES);
-	return rc;
-}
-
 static int find_functions(struct causal *c, struct err *e)
 {
-	const char *text = c->o->versus.causal ?: "*";
-
-	while (*text) {
-		const size_t len = strcspn(text, ",");
-		char glob[PATH_MAX];
-
-		if (!len || len >= sizeof(glob))
-			return err_set(e, -EINVAL, "--causal=%s: names no functions",
-				       c->o->versus.causal);
-		memcpy(glob, text, len);
-		glob[len] = '\0';
-		if (add_functions(c, glob, e))
-			return e->code;
-		text += len + (text[len] == ',');
-	}
+	if (causal_scope_find(c->o->versus.causal, &c->machine.events.catalogue, add_function, c,
+			      e))
+		return e->code;
 	return c->candidates.nr ? 0 : err_set(e, -ENOENT, "--causal: no function is meant");
 }
 
@@ -214,8 +186,6 @@ int causal_check_agent(const struct causal *c, struct err *e)
 		return 0;
 	err_set_at(e, -ENOTSUP, c->o->command_argv[0], 0, 0,
 		   "libcpuperf-causal.so is not loaded into it");
-	err_hint(e, "programs that are static, or run with other rights than this user's, load "
-		    "none: cpuperf_print --report=what-if needs none");
 	return e->code;
 }
 
@@ -355,7 +325,8 @@ static int make_row(const struct turns *t, size_t i, double *saved, struct causa
 
 		saved[k] = base > 0 ? 1 - run[1 + i].value[VERSUS_WALL] / base : 0;
 	}
-	return paired_interval(saved, t->nr_rounds, 0, r->rule.nr_pairs, &r->row[i].saved);
+	return paired_interval_of(saved, t->nr_rounds, 0, r->rule.nr_pairs,
+				  CAUSAL_ERROR / (double)r->nr, &r->row[i].saved);
 }
 
 static int look(struct turns *t, void *arg)
@@ -400,17 +371,18 @@ static void put_status(const struct turns *t, const void *arg, struct buf *out)
 
 /* --- the whole */
 
-static int print_all(const struct causal *c)
+/* Of a program that loads no agent the recorded run is all that there is: one that ends. */
+static bool is_possible(struct causal *c)
 {
-	BUF_AUTO(out, MAX_TEXT);
-	int rc =
-	    causal_result_write(&c->result, c->o->output_format, opt_std_terminal_width(), &out);
+	struct loadable_judged judged;
 
-	if (rc) {
-		log_error("the experiments cannot be printed: %s", strerror(-rc));
-		return EXIT_FAILED;
-	}
-	return print_result(&out);
+	loadable_judge_named(getenv("PATH"), c->o->command_argv[0], &judged);
+	if (judged.answer == LOADABLE_YES || judged.answer == LOADABLE_SANITIZER)
+		return true;
+	snprintf(c->why_none, sizeof(c->why_none), "%s %s", judged.name,
+		 loadable_reason(judged.answer));
+	c->result.why_none = c->why_none;
+	return false;
 }
 
 static int prepare(struct causal *c, struct err *e)
@@ -438,6 +410,11 @@ static int prepare(struct causal *c, struct err *e)
 	c->result.command = c->text;
 	c->result.point = o->versus.progress;
 	c->result.rule = c->turns.rule;
+	rc = causal_kept_check(o, e);
+	if (rc)
+		return rc;
+	if (!is_possible(c))
+		return o->versus.progress ? err_set(e, -ENOTSUP, "--causal: %s", c->why_none) : 0;
 	return find_functions(c, e) ?: causal_shared_open(&c->candidates, &c->shared, e)
 					   ?: open_wire(c, e);
 }
@@ -446,7 +423,7 @@ static int measure_and_print(struct causal *c)
 {
 	struct turns *t = &c->turns;
 	struct err e = {0};
-	int status = EXIT_DONE, rc;
+	int status = EXIT_DONE, rc = 0;
 
 	t->look = look;
 	t->put_status = put_status;
@@ -454,10 +431,17 @@ static int measure_and_print(struct causal *c)
 	t->begin = begin_run;
 	t->end = end_run;
 	t->arg = c;
-	rc = c->o->versus.progress ? causal_rounds_run(c, &e) : turns_run(t, &e);
+	if (!c->result.why_none)
+		rc = c->o->versus.progress ? causal_rounds_run(c, &e) : turns_run(t, &e);
+	if (rc == -ENOTSUP &&
+	    !c->o->versus.progress) { /* as of a script that runs such a program */
+		snprintf(c->why_none, sizeof(c->why_none), "%.200s: %.200s", e.source, e.msg);
+		c->result.why_none = c->why_none;
+		rc = 0;
+	}
 	c->result.is_cut = turns_caught();
 	if (rc == 0 && (c->result.nr_rounds || !turns_caught()))
-		status = print_all(c);
+		status = causal_kept_print(&c->result, t);
 	turns_clean_up(t);
 	return rc ? fail(turns_status_of(&e), &e) : turns_status(status);
 }

@@ -6,11 +6,12 @@
  * the agent and without a delay; or, with a progress point, by how often that is visited in rounds
  * within one run.
  *
- *   causal.c         the functions, the runs, the whole
+ *   causal.c         the runs, the whole
+ *   causal_scope.c   which functions are meant
  *   causal_rounds.c  the rounds within a run (causal/rounds.h has their arithmetic)
  *   causal_points.c  progress points
  *   causal_memory.c  candidates, and the memory that is shared with the agent
- *   causal_report.c  what is printed of it
+ *   causal_kept.c    where results are kept, with a recorded run; cpuperf_print prints them
  *
  * What is tried is decided before, by the CPU time of each candidate, which the agent counts; so
  * nothing is recorded, and nothing of symbols beyond addresses leaves this program.
@@ -25,10 +26,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct buf;
+struct err;
 struct options;
+struct turns;
 
 enum { CAUSAL_MAX_FUNCTIONS = 5, CAUSAL_MAX_SPEEDUPS = 8 };
+
+/* Of all intervals together; each has its part of it (Bonferroni). */
+#define CAUSAL_ERROR 0.05
 
 /* What an experiment measures. */
 enum causal_of {
@@ -49,6 +54,7 @@ struct causal_row {
 
 struct causal_result {
 	const char *command;
+	const char *why_none; /* no experiments are possible; NULL: they are */
 	struct versus_rule rule;
 	struct causal_row row[2 * CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
 	size_t nr, nr_ran;         /* rows; functions that were meant and ran */
@@ -66,13 +72,14 @@ struct causal_result {
 	bool is_known, is_cut;
 };
 
-/* The half of an interval that is narrow enough. */
+/* The half of an interval that is narrow enough, as a part. */
 #define CAUSAL_CLOSE 0.01
 double causal_close(const struct causal_result *r);
 double causal_half(const struct paired *saved);
-/* In an output format. 0 or -errno. */
-int causal_result_write(const struct causal_result *r, const char *format, unsigned width,
-			struct buf *out);
+/* Whether what is found out can be kept where --output says. 0 or -errno with *e. */
+int causal_kept_check(const struct options *o, struct err *e);
+/* Keeps it in a session, with a run that it records, and prints that. The exit status. */
+int causal_kept_print(const struct causal_result *r, const struct turns *t);
 
 /* The whole. Returns the exit status. */
 int causal(struct options *o);

@@ -31,6 +31,7 @@ struct causal {
 	char name[CAUSAL_MAX_FUNCTIONS][ELF_MAX_NAME_BYTES];
 	struct turns_arm arm[1 + CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
 	char text[CAUSAL_TEXT_BYTES]; /* the command line */
+	char why_none[2 * CAUSAL_TEXT_BYTES];
 	struct causal_result result;
 };
 

@@ -267,8 +267,8 @@ static int look_at_rows(struct rounds *r)
 		const struct series *s = &r->series[i];
 		struct causal_row *row = &result->row[i];
 
-		if (s->nr &&
-		    paired_interval(s->value, s->nr, 0, result->rule.nr_pairs, &row->saved))
+		if (s->nr && paired_interval_of(s->value, s->nr, 0, result->rule.nr_pairs,
+						CAUSAL_ERROR / (double)result->nr, &row->saved))
 			return -ENOMEM;
 		is_known = is_known && is_row_known(r, row);
 	}

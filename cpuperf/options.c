@@ -357,11 +357,13 @@ static const struct opt_row before[] = {
 	 "Find out by experiments what a faster function would bring to the command's wall time. "
 	 "In turns, one function is virtually sped up: while a thread runs it, all other threads "
 	 "are slowed down, which is subtracted from the time of the run. FUNCTIONS: "
-	 "[OBJECT:]GLOB,...; by default those of the program. Of those, the 5 that run most are "
-	 "tried. Nothing is recorded. See cpuperf-waits(7), WHAT IF.",
+	 "[OBJECT:]GLOB, @SOURCE-GLOB, with ! what is excluded, separated by commas; by default "
+	 "those of the program. Of those, the 5 that run most are "
+	 "tried. A run is recorded beside; all is kept in a session (--output), which "
+	 "cpuperf_print --report=causal prints. See cpuperf-waits(7), EXPERIMENTS.",
      .set = set_causal,
      .has_no_variable = true,
-     .excludes = NOT_EXPERIMENTING " versus sweep output"},
+     .excludes = NOT_EXPERIMENTING " versus sweep"},
     VERSUS("speedup", speedup, "PERCENT,...", OPT_COMPLETE_NONE,
 	   "With --causal: by how much of its time each function is sped up, 1 to 100. Default: "
 	   "50."),

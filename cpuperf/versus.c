@@ -49,7 +49,6 @@ static const char *records_nothing(const struct options *o)
 	const struct versus_options *v = &o->versus;
 
 	return v->sweep                                     ? "--sweep"
-	       : v->is_causal                               ? "--causal"
 	       : v->prepare                                 ? "--prepare"
 	       : v->is_verdict_only                         ? "--verdict-only"
 	       : o->output && strcmp(o->output, "-") == 0   ? "--output=-"
@@ -62,7 +61,8 @@ static int check_page(const struct options *o, struct err *e)
 {
 	const char *why = records_nothing(o);
 
-	return why && comparison_recording(o->output_format) == COMPARISON_PAGE
+	return why && !o->versus.is_causal &&
+		       comparison_recording(o->output_format) == COMPARISON_PAGE
 		   ? err_set(e, -EINVAL,
 			     "--output-format=%s is of what --versus records: %s records nothing",
 			     o->output_format, why)
@@ -81,13 +81,15 @@ static bool is_of_recordings(const struct opt_row *row)
 /* What says how to record has no effect where nothing is recorded. */
 static int check_recording(const struct options *o, int nr_args, char **args, struct err *e)
 {
-	const char *why = records_nothing(o);
+	const bool is_causal = o->versus.is_causal;
+	const char *why = is_causal ? "--causal" : records_nothing(o);
 	const struct opt_row *row =
 	    why ? opt_first(cpuperf_options(), nr_args, args, is_of_recordings) : NULL;
 
 	if (!row)
 		return 0;
-	err_set(e, -EINVAL, "--%s is of what is recorded: %s records nothing", row->name, why);
+	err_set(e, -EINVAL, "--%s is of what is recorded: %s records %s", row->name, why,
+		is_causal ? "what it needs" : "nothing");
 	err_hint(e, "omit --%s", row->name);
 	return e->code;
 }
@@ -125,6 +127,9 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 			       "--ignore-status require --versus, --sweep or --causal");
 	if (!comparison_has_format(o->output_format))
 		return err_set(e, -EINVAL, "--output-format=%s requires --list-events",
+			       o->output_format);
+	if (v->is_causal && comparison_is_of_cases(o->output_format))
+		return err_set(e, -EINVAL, "--output-format=%s requires --versus or --sweep",
 			       o->output_format);
 	if (comparison_needs_limit(o->output_format) && !v->fail_over)
 		return err_set(e, -EINVAL,

@@ -19,7 +19,7 @@ import subprocess
 import threading
 import time
 
-from kit import CPUPERF, output, programs_missing, run, run_checks
+from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER, OBJECT, RANGE, CANDIDATE, POINT = "=6I5Q2I", "=2Q2I", "=Q2I", "=Q", "=2QI104sI"  # lib/wire/causal_memory.h
@@ -226,7 +226,8 @@ def in_rounds(program, *options, how="serve"):
     """The document of experiments in rounds, and what was said if threads waited too much for a CPU."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        done = subprocess.run([CPUPERF, "--causal=critical,slack", *options, "--output-format=json", "--", program, how, "3000", "1000"],
+        done = subprocess.run([CPUPERF, "-o-", "--causal=critical,slack", *options, "--output-format=json", "--",
+                               program, how, "3000", "1000"],
                               check=False, capture_output=True, text=True)
     except PermissionError:
         return None
@@ -244,10 +245,9 @@ def check_rounds(folder):
     document = in_rounds(build(folder), "--progress=handle", "-r2")
     if not document:
         return
-    rows = document["rows"]
-    assert document["point"] == "handle" and document["visits_per_second"] > 0 < document["latency_seconds"], document
-    assert document["rounds_used"] >= 3 and document["runs"] == 1, document
-    assert [r["of"] for r in rows if r["function"] == "critical"] == ["throughput", "latency"], rows
+    rows = document["reports"][0]["rows"]
+    assert [r["quantity"] for r in rows if r["function"] == "critical"] == ["throughput", "latency"], rows
+    assert all(r["point"] == "handle" and r["rate"] > 0 < r["latency_ns"] and r["wall_ns"] is None for r in rows), rows
     assert {r["function"] for r in rows} <= set(NAMES), rows
 
 
@@ -269,19 +269,45 @@ def check_command(folder):
     program = build(folder)
     os.environ["TMPDIR"] = folder
     args = ("--causal=crit*,slack", "--speedup=50,100%", "-r", "2")
-    document = json.loads(output(CPUPERF, *args, "--output-format=json", "--", program, "join", "40", "20"))
-    assert document["document"] == "causal" and document["rounds"] == 2 and document["functions"] == 2, document
-    rows = document["rows"]
+    document = json.loads(output(CPUPERF, "-o", f"{folder}/s", *args, "--output-format=json", "--", program, "join", "40", "20"))
+    report, = document["reports"]
+    rows = report["rows"]
     assert [(r["function"], r["speedup"]) for r in rows] == [(n, p) for n in NAMES for p in (50, 100)], rows
-    assert all(r["object"] == program and r["saves_low"] <= r["saves"] <= r["saves_high"] for r in rows), rows
+    assert all(r["object"] == program and r["saves_low"] <= r["saves"] <= r["saves_high"] and r["rounds"] == 2 for r in rows), rows
     assert rows[0]["on_cpu"] > rows[2]["on_cpu"] > 0, rows
-    table = list(csv.DictReader(io.StringIO(output(CPUPERF, "--causal=crit*", "-r2", "--output-format=csv", "--",
+    # the session has them, and a run that was recorded
+    kept = json.loads(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=json"))
+    assert kept["reports"] == document["reports"] and kept["sessions"][0]["iterations"] == 1, kept
+    assert "join 40 20: exit status 0" in output(PRINT, "--no-pager", f"{folder}/s"), folder
+    text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal")
+    assert text.count("\ncritical") == 3 and re.search(r"^ +50 % .*\*", text, re.M) and "* by experiments" in text, text
+    assert all(len(line) <= 80 for line in text.splitlines() if re.match(" +[0-9]+ % ", line)), text
+    table = list(csv.DictReader(io.StringIO(output(CPUPERF, "-o", "-", "--causal=crit*", "-r2", "--output-format=csv", "--",
                                                    program, "join", "40", "20"))))
     assert [r["function"] for r in table] == ["critical"] and float(table[0]["speedup"]) == 50, table
-    text = output(CPUPERF, "--causal", "-r2", "--ignore-status", "--", program, "serial", "40", "20")
-    assert "(2 runs of 2 experiments)" in text and "critical" in text and "faster by" in text, text
+    text = run(CPUPERF, "--causal", "-r2", "--ignore-status", "--", program, "serial", "40", "20", cwd=folder).stdout
+    assert re.search(r"\(2 rounds of 2 experiments in [^)]*\)", text) and "critical" in text and "faster by" in text, text
+    assert os.path.exists(f"{folder}/cpuperf.session/cpuperf.cpsession"), os.listdir(folder)
     del os.environ["TMPDIR"]
     assert not [name for name in os.listdir(folder) if name.startswith("cpuperf-causal")], os.listdir(folder)
+
+
+def tried(program, scope):
+    table = output(CPUPERF, "-o", "-", f"--causal={scope}", "-r2", "--output-format=csv", "--", program, "join", "20", "20")
+    return {row["function"] for row in csv.DictReader(io.StringIO(table))}
+
+
+def check_scopes(folder):
+    """By name, by source file, and without what is excluded of both."""
+    program = build(folder)
+    for scope, names in [("@causal.c,!causal:sl*", {"critical"}), ("@*/system/causal.c,slack,!@*.h", {"slack"})]:
+        assert tried(program, scope) == names, scope
+    run("strip", "-g", program)
+    for scope, message in [("@causal.c,!@*/causal.c", "source files of the functions are not known"), ("!*", "none remains"),
+                           ("!", "names no functions"), ("@", "names no functions"), ("a:", "is not [OBJECT:]GLOB"),
+                           (",".join(65 * ["x"]), "more than 64 parts")]:
+        done = run(CPUPERF, f"--causal={scope}", "--", program, "join", "30", "10", code=125)
+        assert message in done.stderr and done.stderr.count("error:") == 1, (scope, done)
 
 
 def check_errors(folder):
@@ -290,7 +316,9 @@ def check_errors(folder):
             (("--causal",), 2, "--causal requires a command"),
             (("--speedup=50", "--", program), 125, "require --causal"),
             (("--causal", "--by=wall", "--", program), 2, "--by requires"),
-            (("--causal", "--event=cpu_clock", "--", program), 2, "--causal records nothing"),
+            (("--causal", "--event=cpu_clock", "--", program), 2, "--causal records what it needs"),
+            (("--causal", "--output-format=github", "--", program), 2, "requires --versus or --sweep"),
+            (("--causal", "-o", folder, "--", program), 125, "is not a session's file"),
             (("--causal", "--sweep=n=1,2", "--", program), 2, "mutually exclusive"),
             (("--causal", "--speedup=0", "--", program), 125, "must be 1 to 100"),
             (("--causal", "--speedup=50,", "--", program), 125, "must be 1 to 100"),
@@ -301,7 +329,7 @@ def check_errors(folder):
             (("--progress=request", "--", program), 125, "require --causal"),
             (("--causal", "--progress=function:", "--", program), 125, "names no point"),
             (("--causal", "--progress=function:nowhere", "--", program), 125, 'no function matches "nowhere"'),
-            (("--causal", "--progress=request", "-d300ms", "--", static, "serve", "30", "10"), 125, "is not loaded into it"),
+            (("--causal", "--progress=request", "--", static, "serve", "30", "10"), 125, "--causal: static is linked statically"),
             (("--causal", "--progress=request", "--", program), 125, "exit status 2"),
             (("--causal", "--progress=nothing", "--", program, "served", "30", "10"), 125, "it ended before it passed nothing"),
             (("--causal", "--progress=nothing", "-d", "100ms", "--", program, "serve", "30", "10"), 125, "did not pass nothing within"),
@@ -309,7 +337,6 @@ def check_errors(folder):
             (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0 s"),
             (("--causal", "--", f"{folder}/none"), 127, "cannot be executed"),
             (("--causal", "--", program), 125, "exit status 2"),
-            (("--causal", "--", static, "join", "30", "10"), 125, "is not loaded into it"),
             (("--causal=main", "--", program, "join", "30", "10"), 125, "nothing was in a function that is meant")]:
         done = subprocess.run([CPUPERF, *args], check=False, capture_output=True, text=True)
         assert done.returncode == status and message in done.stderr, (args, done)
