@@ -184,16 +184,21 @@ static struct metric_limit store_real(struct cpsession *s, double x)
 	return (struct metric_limit){arena_strdup(&s->arena, buf_str(&text)), x};
 }
 
-static int store_row(struct cpsession *s, const struct causal_row *row,
-		     struct cpsession_experiment *to)
+static int store_row(struct cpsession *s, const struct causal_result *r,
+		     const struct causal_row *row, struct cpsession_experiment *to)
 {
+	static const char *const quantities[] = {[CAUSAL_OF_WALL] = CPSESSION_WALL,
+						 [CAUSAL_OF_THROUGHPUT] = CPSESSION_THROUGHPUT,
+						 [CAUSAL_OF_LATENCY] = CPSESSION_LATENCY};
+
 	*to = (struct cpsession_experiment){
 	    .function = store_name(s, row->name, CPSESSION_MAX_NAME),
 	    .linkage_name = store_name(s, row->linkage_name, CPSESSION_MAX_NAME),
 	    .object = store_name(s, row->object, PATH_MAX - 1),
-	    .source = "",
-	    .quantity = CPSESSION_WALL,
-	    .point = "",
+	    .source = row->line ? store_name(s, row->linkage_name, CPSESSION_MAX_NAME) : "",
+	    .line = row->line,
+	    .quantity = quantities[row->of],
+	    .point = store_name(s, r->point, CPSESSION_MAX_NAME),
 	    .speedup = row->percent,
 	    .on_cpu = store_real(s, 100 * row->on_cpu),
 	    .saves = store_real(s, 100 * row->saved.mean),
@@ -201,7 +206,8 @@ static int store_row(struct cpsession *s, const struct causal_row *row,
 	    .high = store_real(s, 100 * row->saved.high),
 	    .rounds = row->saved.nr,
 	};
-	return to->function && to->linkage_name && to->object ? 0 : -ENOMEM;
+	return to->function && to->linkage_name && to->object && to->source && to->point ? 0
+											 : -ENOMEM;
 }
 
 static uint64_t ns_of(double seconds)
@@ -218,7 +224,7 @@ static int store(const struct causal_result *r, struct cpsession *s)
 
 	for (size_t i = 0; i < r->nr && rc == 0; i++)
 		if (r->row[i].saved.nr)
-			rc = store_row(s, &r->row[i], &row[nr++]);
+			rc = store_row(s, r, &r->row[i], &row[nr++]);
 	*x = (struct cpsession_experiments){
 	    .command = store_name(s, r->command, PATH_MAX - 1),
 	    .why_none = store_name(s, r->why_none, CPSESSION_MAX_NAME),
@@ -229,6 +235,9 @@ static int store(const struct causal_result *r, struct cpsession *s)
 	    .until = store_real(s, 100 * causal_close(r)),
 	    .confidence = store_real(s, 100 * (1 - CAUSAL_ERROR)),
 	    .queued = store_real(s, 100 * r->queued),
+	    .rate = store_real(s, r->point ? r->rate : NAN),
+	    .latency_ns = ns_of(r->latency),
+	    .unused = r->nr_unused,
 	    .has_fixed_rounds = r->rule.nr_pairs,
 	    .is_known = r->is_known,
 	    .is_cut = r->is_cut,
@@ -260,7 +269,7 @@ static int keep(const struct causal_result *r, const struct turns *t, const char
 	int rc;
 
 	cpsession_init(&s);
-	if (!record_any(t, folder, &s)) {
+	if (r->point || !record_any(t, folder, &s)) { /* what runs for ever is not recorded */
 		cpsession_fini(&s);
 		s.output_path_prefix = CPSESSION_FOLDER_PREFIX;
 	}

@@ -81,10 +81,11 @@ static int set_trace(const struct opt_row *row, const char *value, void *target,
 	"describe-event output-path-prefix session-result-spec-path"
 
 /* What comparing commands cannot do. */
-#define NOT_COMPARING                                                                              \
+#define NOT_EXPERIMENTING                                                                          \
 	MEASURING_HERE                                                                             \
-	" pid comm cgroup hosts duration num-iterations windows delay flight-recorder "            \
+	" comm cgroup hosts num-iterations windows delay flight-recorder "                         \
 	" save-alerts push metrics-listen trace-marker"
+#define NOT_COMPARING NOT_EXPERIMENTING " pid duration"
 
 static int set_sweep(const struct opt_row *row, const char *value, void *target, struct err *e)
 {
@@ -362,10 +363,15 @@ static const struct opt_row before[] = {
 	 "cpuperf_print --report=causal prints. See cpuperf-waits(7), EXPERIMENTS.",
      .set = set_causal,
      .has_no_variable = true,
-     .excludes = NOT_COMPARING " versus sweep"},
+     .excludes = NOT_EXPERIMENTING " versus sweep"},
     VERSUS("speedup", speedup, "PERCENT,...", OPT_COMPLETE_NONE,
 	   "With --causal: by how much of its time each function is sped up, 1 to 100. Default: "
 	   "50."),
+    VERSUS("progress", progress, "POINT", OPT_COMPLETE_NONE,
+	   "With --causal: measure how often the command passes POINT, in rounds within one run, "
+	   "for what runs for ever or for long; -d says for how long at most. POINT: a region or a "
+	   "mark of cpuperf/mark.h, a progress point of coz's macros, or function:[OBJECT:]GLOB. "
+	   "The command has this program's standard streams, and is ended by SIGTERM."),
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
 	   "the old command's measure. By default at 0.5, or at a quarter of the difference. With "

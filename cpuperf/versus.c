@@ -71,7 +71,7 @@ static int check_page(const struct options *o, struct err *e)
 
 static bool is_of_recordings(const struct opt_row *row)
 {
-	static const char *const others[] = {"runs", "output", "output-format"};
+	static const char *const others[] = {"runs", "output", "output-format", "duration", "pid"};
 
 	return strcmp(row->section, VERSUS_SECTION) != 0 &&
 	       strcmp(row->section, OPT_STD_SECTION) != 0 &&
@@ -94,14 +94,31 @@ static int check_recording(const struct options *o, int nr_args, char **args, st
 	return e->code;
 }
 
+static int check_causal(const struct options *o, struct err *e)
+{
+	if (o->pids) {
+		err_set(e, -EINVAL,
+			"--causal --pid: experiments need their agent from the program's start");
+		err_hint(e,
+			 "start it by cpuperf --causal --progress=POINT -- COMMAND; of what runs "
+			 "already, record waits: cpuperf_print --report=what-if");
+		return e->code;
+	}
+	return options_override(o, "duration") && !o->versus.progress
+		   ? err_set(e, -EINVAL, "--duration requires --progress, with --causal")
+		   : 0;
+}
+
 static int check_usage(const struct options *o, int nr_args, char **args, struct err *e)
 {
 	const struct versus_options *v = &o->versus;
 
 	if (!v->old && (v->fail_over || v->is_verdict_only))
 		return err_set(e, -EINVAL, "--verdict-only and --fail-over require --versus");
-	if (v->speedup && !v->is_causal)
-		return err_set(e, -EINVAL, "--speedup requires --causal");
+	if ((v->speedup || v->progress) && !v->is_causal)
+		return err_set(e, -EINVAL, "--speedup and --progress require --causal");
+	if (v->is_causal && check_causal(o, e))
+		return e->code;
 	if (v->by && !v->old && !v->sweep)
 		return err_set(e, -EINVAL, "--by requires --versus or --sweep");
 	if (!v->old && !v->sweep && !v->is_causal)

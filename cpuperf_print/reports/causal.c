@@ -245,12 +245,22 @@ static const struct causal_row *find_most(const struct report *r)
 	return best;
 }
 
+static bool is_throughput(const struct causal_row *row)
+{
+	return strcmp(row->quantity, CPSESSION_THROUGHPUT) == 0;
+}
+
+/* Of what it is a part. */
 static void put_what(const struct causal_row *row, const struct report *r, struct buf *out)
 {
-	if (row && !row->is_wall)
-		buf_printf(out, "of the %s at %s", row->quantity, row->point);
+	const struct cpsession_experiments *x = r->made;
+
+	if (row->is_wall)
+		buf_printf(out, "of %s", HUMAN((double)x->wall_ns, "ns"));
+	else if (is_throughput(row))
+		buf_printf(out, "more %s, of %.4g/s", row->point, x->rate.value);
 	else
-		buf_printf(out, "of %s", HUMAN((double)r->made->wall_ns, "ns"));
+		buf_printf(out, "of %s of %s", HUMAN((double)x->latency_ns, "ns"), row->point);
 }
 
 static void put_name(const struct report *r, struct buf *out)
@@ -277,13 +287,15 @@ static void put_head(const struct report *r)
 	}
 	if (best) {
 		put_function(best, &b);
-		buf_printf(&b, " in %.0f %% less time would save ", 100 * best->faster);
+		buf_printf(&b, " in %.0f %% less time would %s ", 100 * best->faster,
+			   is_throughput(best) ? "bring" : "save");
 		put_saved(best, &b);
 		buf_addc(&b, ' ');
 	} else {
-		buf_adds(&b, "no function is known to save any ");
+		buf_printf(&b, "no function is known to %s any ",
+			   is_throughput(&r->row[0]) ? "bring" : "save");
 	}
-	put_what(best, r, &b);
+	put_what(best ?: &r->row[0], r, &b);
 	buf_printf(&b, " (%" PRIu64 " %s of %zu experiment%s in %s)", x->rounds,
 		   str_plural(x->rounds, "round", "rounds"), r->nr, str_plural(r->nr, "", "s"),
 		   HUMAN((double)x->spent_ns, "ns"));
@@ -341,6 +353,11 @@ static void put_doubts(const struct report *r, struct grid *g)
 		NOTE(g, "Not each is known within %g %% %s", x->until.value,
 		     x->is_cut ? "as it was stopped"
 			       : "in the time that it had; allow more time: --at-most");
+	if (x->unused)
+		NOTE(g,
+		     "%" PRIu64 " more rounds are not used: threads waited for a CPU for more than "
+		     "%.0f %% of the time",
+		     x->unused, 100 * SOME);
 	if (x->unslowed)
 		NOTE(g, "%" PRIu64 " threads could not be slowed down: what is saved is uncertain",
 		     x->unslowed);
@@ -428,7 +445,7 @@ static struct grid *make_grid(const struct report *r)
 	    {.name = "on_cpu", .header = "on CPU", .unit = "%", .kind = GRID_PERCENT, .leaves = 1},
 	    {.name = "speedup", .header = "faster by", .unit = "%", .kind = GRID_PERCENT},
 	    {.name = "saves_text",
-	     .header = "saves",
+	     .header = has_points ? "brings" : "saves",
 	     .kind = GRID_TEXT,
 	     .audience = is_people ? made : GRID_ONLY_PEOPLE},
 	    {.name = "recorded_text",
@@ -446,6 +463,11 @@ static struct grid *make_grid(const struct report *r)
 	     .audience = GRID_ONLY_MACHINES},
 	    {.name = "rounds", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
 	    {.name = "wall_ns", .unit = "ns", .kind = GRID_AMOUNT, .audience = GRID_ONLY_MACHINES},
+	    {.name = "rate", .unit = "/s", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
+	    {.name = "latency_ns",
+	     .unit = "ns",
+	     .kind = GRID_AMOUNT,
+	     .audience = GRID_ONLY_MACHINES},
 	    {.name = "recorded", .unit = "%", .kind = GRID_PERCENT, .audience = GRID_ONLY_MACHINES},
 	    {.name = "recorded_low",
 	     .unit = "%",
@@ -501,6 +523,8 @@ static void put_row(const struct report *r, const struct causal_row *row, struct
 	put_percent(g, row->high);
 	row->rounds ? grid_count(g, row->rounds) : grid_none(g);
 	r->made->wall_ns ? grid_count(g, r->made->wall_ns) : grid_none(g);
+	r->made->rate.text ? grid_real(g, r->made->rate.value) : grid_none(g);
+	r->made->latency_ns ? grid_count(g, r->made->latency_ns) : grid_none(g);
 	put_percent(g, row->replayed.share);
 	put_percent(g, row->replayed.low);
 	put_percent(g, row->replayed.high);

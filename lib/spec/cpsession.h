@@ -33,7 +33,9 @@ struct cpsession_removed {
 	const char *begin, *end; /* never NULL; times for people, or "" */
 };
 
-#define CPSESSION_WALL "wall"
+#define CPSESSION_WALL       "wall"
+#define CPSESSION_THROUGHPUT "throughput"
+#define CPSESSION_LATENCY    "latency"
 enum { CPSESSION_MAX_EXPERIMENTS = 256, CPSESSION_MAX_NAME = 1023 };
 
 /* An experiment of cpuperf --causal. Strings are never NULL; real numbers are percent, of which the
@@ -53,6 +55,8 @@ struct cpsession_experiments {
 	const char *why_none; /* "": some were made, if there are rows */
 	uint64_t wall_ns, spent_ns, rounds, functions;
 	struct metric_limit until, confidence, queued;
+	struct metric_limit rate; /* of passes of the progress point; without text: there is none */
+	uint64_t latency_ns, unused;
 	bool has_fixed_rounds, is_known, is_cut;
 	uint64_t unslowed, seed;
 	struct key_objects row; /* of struct cpsession_experiment */

@@ -34,7 +34,8 @@ static const char *const untouched_words[] = {"pages", "pattern", NULL};
 static const char *const way_words[] = {"any", "kernel", "program", NULL};
 static const char *const manifest_words[] = {"whole", "strict", NULL};
 
-static const char *const experiment_quantities[] = {CPSESSION_WALL, "throughput", "latency", NULL};
+static const char *const experiment_quantities[] = {CPSESSION_WALL, CPSESSION_THROUGHPUT,
+						    CPSESSION_LATENCY, NULL};
 
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 
@@ -1174,6 +1175,33 @@ const struct key_row key_rows[] = {
 	.max = 1,
 	.unit = "percent",
 	.description = "For how much of their time threads waited for a CPU.",
+    },
+    {
+	MADE_FIELD(rate),
+	.name = "rate",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "Hz",
+	.description = "How often the progress point was passed without a delay. Missing where the "
+		       "wall time was measured.",
+    },
+    {
+	MADE_FIELD(latency_ns),
+	.name = "latency",
+	.type = KEY_SECONDS,
+	.min_text = "0.000000001",
+	.max = 1000000000,
+	.unit = "seconds",
+	.description =
+	    "The mean time of the region without a delay, where the progress point is one.",
+    },
+    {
+	MADE_FIELD(unused),
+	.name = "rounds_not_used",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = INT64_MAX,
+	.description = "Rounds in which threads waited for a CPU for too long, or marks were lost.",
     },
     {
 	MADE_FIELD(unslowed),

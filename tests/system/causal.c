@@ -3,10 +3,16 @@
  * [PERCENT]]. `critical` runs for so many million loops in one thread, `slack` for the part in
  * another one; they are joined, or meet at a barrier ten times, or (serial) run in one thread;
  * lock: both in each of two threads, critical with a lock; masked: in one that blocks all signals,
- * of a child by fork; pipe: of a child that says so by a pipe. The last arguments really cut the
- * loops of critical, and of slack.
+ * of a child by fork; pipe: of a child that says so by a pipe. served: a thread does a thousandth
+ * of the loops of critical for each of 1000 requests, another one that of slack, in a region
+ * "handle" of cpuperf/mark.h, and passes the progress point "request" of coz; serve: for ever. The
+ * last arguments really cut the loops of critical, and of slack.
  */
+#include "cpuperf/mark.h"
+
+#include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 10 };
+enum { ROUNDS = 10, REQUESTS = 1000, ROOM = 4 };
 
 static pthread_barrier_t barrier;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +75,54 @@ static void *run_locked(void *of)
 	return NULL;
 }
 
+/* As coz.h has it. */
+struct counter {
+	size_t count, unused;
+};
+
+static sem_t room, requests;
+
+static void *receive(void *of)
+{
+	const struct work *w = of;
+
+	for (;;) {
+		sem_wait(&room);
+		(void)w->function(w->nr / REQUESTS);
+		sem_post(&requests);
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) void answer(struct counter *count)
+{
+	if (count)
+		__atomic_fetch_add(&count->count, 1, __ATOMIC_RELAXED);
+	CPUPERF_INSTANT("answered");
+}
+
+static int serve(struct work *whole, const struct work *part, unsigned long left)
+{
+	struct counter *(*find)(int, const char *) = NULL, *count;
+	pthread_t receiver;
+
+	*(void **)&find = dlsym(RTLD_DEFAULT, "_coz_get_counter");
+	count = find ? find(1, "request") : NULL;
+	sem_init(&room, 0, ROOM);
+	sem_init(&requests, 0, 0);
+	if (pthread_create(&receiver, NULL, receive, whole))
+		return 1;
+	while (left--) {
+		sem_wait(&requests);
+		CPUPERF_BEGIN("handle");
+		(void)part->function(part->nr / REQUESTS);
+		CPUPERF_END;
+		sem_post(&room);
+		answer(count);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct work whole = {critical, 0}, part = {slack, 0};
@@ -107,6 +161,8 @@ int main(int argc, char **argv)
 		run(&part);
 		return 3;
 	}
+	if (strncmp(argv[1], "serve", 5) == 0)
+		return serve(&whole, &part, argv[1][5] ? REQUESTS : (unsigned long)-1);
 	if (strcmp(argv[1], "barrier") == 0)
 		rounds = ROUNDS;
 	pthread_barrier_init(&barrier, NULL, 2);
