@@ -399,7 +399,10 @@ static void put_reading(const struct report *r, struct grid *g)
 		NOTE(g, "%" PRIu64 " more functions ran for less; name them: --causal=GLOB,...",
 		     x->functions - causal_nr_candidates(r->row, r->nr));
 	if (x->seed)
-		NOTE(g, "Amounts were drawn by chance, from seed %" PRIu64, x->seed);
+		NOTE(g,
+		     "Amounts were drawn by chance in each round, within 10 points of those above "
+		     "(--speedup=random:%" PRIu64 ")",
+		     x->seed);
 	if (!r->w)
 		put_alone(r, g);
 }

@@ -14,10 +14,15 @@ from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def build(folder, name, *options):
+    program = os.path.join(folder, name)
+    run("cc", "-O2", "-pthread", *options, f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/causal.c")
+    return program
+
+
 def check_static(folder):
     """No agent is loaded into it: what the recorded run says, if it says something, stands alone."""
-    static = os.path.join(folder, "static")
-    run("cc", "-O2", "-pthread", "-static", "-o", static, f"{HERE}/causal.c")
+    static = build(folder, "static", "-static")
     text = output(CPUPERF, "--causal", "-o", f"{folder}/s", "--", static, "join", "40", "20")
     assert "join 40 20: no experiments: static is linked statically: it loads no agent" in text, text
     rows = list(csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=csv"))))
@@ -51,8 +56,7 @@ def check_disagreement(folder):
     if programs_missing():
         print(f"skip: a recorded run with wakers: {programs_missing()}")
         return
-    program = os.path.join(folder, "causal")
-    run("cc", "-O2", "-pthread", "-o", program, f"{HERE}/causal.c")
+    program = build(folder, "causal")
     run(CPUPERF, "--spec-file=wall", "--output-file=/dev/null", "-o", f"{folder}/s", "--", program, "join", "60", "20")
     rows = [{**ROW, "function": name, "linkage_name": name, "object": program, "saves": saves, "saves_low": saves - 2,
              "saves_high": saves + 2} for name, saves in (("slack", 40.0), ("critical", -90.0), ("absent", 0.0))]
