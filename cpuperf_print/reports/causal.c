@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/str.h"
+#include "estimate/chance.h"
 #include "numbers.h"
 #include "report/functions.h"
 #include "reports/reports.h"
@@ -31,7 +32,9 @@ enum {
 	USUAL_PERCENT = 50,
 	NAME_COLUMNS = 60
 };
-#define SOME 0.05 /* from which it matters */
+#define SOME  0.05 /* from which it matters */
+#define ERROR 0.05
+#define MANY  1e6 /* degrees of freedom: as a normal distribution */
 
 struct report {
 	struct job *j;
@@ -70,12 +73,21 @@ static void replay(struct report *r, struct causal_row *row)
 		    r->w, what_if_saved_by(r->w, is_meant, row, row->faster, false), row->faster);
 }
 
-static bool differs(const struct causal_row *row)
+/* Intervals of experiments hold together: so must those of the replay. */
+static double correction(size_t nr)
 {
-	const double made = (row->high - row->low) / 2,
-		     replayed = (row->replayed.high - row->replayed.low) / 2;
+	return chance_student_inverse(ERROR / (double)nr, MANY) /
+	       chance_student_inverse(ERROR, MANY);
+}
 
-	return fabs(row->saves - row->replayed.share) > sqrt(made * made + replayed * replayed);
+/* The recorded run is one, and runs differ, so intervals that are apart, and no less. */
+static bool differs(const struct causal_row *row, size_t nr)
+{
+	const double wider = correction(nr), low = row->replayed.share - row->replayed.low,
+		     high = row->replayed.high - row->replayed.share;
+
+	return row->low > row->replayed.share + wider * high ||
+	       row->high < row->replayed.share - wider * low;
 }
 
 static int add_row(struct report *r, struct causal_row row)
@@ -85,7 +97,6 @@ static int add_row(struct report *r, struct causal_row row)
 	if (!to)
 		return -ENOMEM;
 	replay(r, &row);
-	row.differs = differs(&row);
 	*to = row;
 	return 0;
 }
@@ -183,6 +194,8 @@ static int make(struct report *r, struct err *e)
 	if (r->w)
 		r->unexplained = find_unexplained(r->w);
 	rc = add_experiments(r);
+	for (size_t i = 0; i < r->nr; i++)
+		r->row[i].differs = differs(&r->row[i], r->nr);
 	if (rc == 0 && r->w && !r->nr)
 		rc = add_functions(r);
 	return rc ? err_set(e, rc, "--report=causal: %s", strerror(-rc)) : 0;
