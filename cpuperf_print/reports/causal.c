@@ -16,6 +16,7 @@
 #include "estimate/chance.h"
 #include "numbers.h"
 #include "report/functions.h"
+#include "report/waker.h"
 #include "reports/reports.h"
 #include "reports/what_if_graph.h"
 
@@ -294,7 +295,8 @@ static void put_head(const struct report *r)
 	put_name(r, &b);
 	buf_adds(&b, ": ");
 	if (!x->row.nr) {
-		buf_printf(&b, "no experiments: %s. By the recorded run alone:", x->why_none);
+		buf_printf(&b, "no experiments: %s%s", x->why_none,
+			   r->nr ? ". By the recorded run alone:" : "");
 		reports_headline(r->j, &b);
 		return;
 	}
@@ -383,15 +385,18 @@ static void put_doubts(const struct report *r, struct grid *g)
 }
 
 /* Why there is no replay. */
-static void put_alone(const struct report *r, struct grid *g)
+static void add_alone(const struct report *r, struct buf *out)
 {
+	const struct profile_facts *f = job_input(r->j)->facts;
 	const char *why = strstr(r->why_not.msg, ": ");
 
-	if (!job_input(r->j)->facts->nr_events)
-		grid_line(g, "By experiments alone: no run was recorded");
+	buf_adds(out, r->nr ? "By experiments alone: " : "Nor does the recorded run say it: ");
+	if (!f->nr_events)
+		buf_adds(out, "no run was recorded");
 	else
-		NOTE(g, "By experiments alone: %s; as root, --causal records it",
-		     why ? why + 2 : r->why_not.msg);
+		buf_adds(out, why ? why + 2 : r->why_not.msg);
+	if (f->nr_events && !ARRAY_ANY(ev, f->events, f->nr_events, report_has_waker(ev)))
+		buf_adds(out, "; as root, --causal records it");
 }
 
 static void put_reading(const struct report *r, struct grid *g)
@@ -416,8 +421,12 @@ static void put_reading(const struct report *r, struct grid *g)
 		     "Amounts were drawn by chance in each round, within 10 points of those above "
 		     "(--speedup=random:%" PRIu64 ")",
 		     x->seed);
-	if (!r->w)
-		put_alone(r, g);
+	if (!r->w) {
+		BUF_AUTO(b, LINE_BYTES);
+
+		add_alone(r, &b);
+		grid_line(g, buf_str(&b));
+	}
 }
 
 static void put_notes(const struct report *r, struct grid *g)
@@ -547,6 +556,17 @@ static void put_row(const struct report *r, const struct causal_row *row, struct
 	grid_flag(g, row->differs);
 }
 
+/* For people, without a row. */
+static int put_nothing(const struct report *r, struct err *e)
+{
+	BUF_AUTO(b, LINE_BYTES);
+
+	put_head(r);
+	add_alone(r, &b);
+	reports_headline(r->j, &b);
+	return output_flush(r->j->output, e);
+}
+
 static int put_rows(const struct report *r, struct err *e)
 {
 	const uint64_t top = r->made->row.nr ? UINT64_MAX : reports_top(r->j, TOP);
@@ -573,7 +593,9 @@ int reports_causal(struct job *j, struct err *e)
 		err_hint(e, "cpuperf --causal -- PROGRAM; or --report=what-if");
 		return rc;
 	}
-	rc = make(&r, e) ?: put_rows(&r, e);
+	rc = make(&r, e);
+	if (rc == 0)
+		rc = r.nr || j->output->form != GRID_PEOPLE ? put_rows(&r, e) : put_nothing(&r, e);
 	what_if_free(r.w);
 	mem_free(r.row);
 	return rc;

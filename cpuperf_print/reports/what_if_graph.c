@@ -272,6 +272,12 @@ static int read_all(struct what_if *r, struct err *e)
 		 check(r, e) ?:
 		 samples_read(r->j, r->j->first, 1, &sink, &r->stats, e);
 
+	if (rc == 0 && !r->nr_ran) {
+		rc = err_set(e, -ENODATA, "--report=%s: the session has no sample on a CPU",
+			     r->j->row->name);
+		err_hint(e,
+			 "let the command run for longer; or what is permitted: cpuperf --doctor");
+	}
 	if (rc)
 		return rc;
 	rc = read_records(r) ?: causal_order(r->graph);

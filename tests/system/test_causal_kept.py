@@ -109,6 +109,10 @@ def check_alone(folder):
     open_end = {key: value for key, value in ROW.items() if key not in ("saves_low", "saves_high", "on_cpu", "rounds")}
     text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "known": False, "rows": [open_end]}), "--report=causal")
     assert "no function is known to save any of 2.000 s" in text and "4 % [?]" in text and "Not each is known within 1 %" in text, text
+    none = write_manifest(f"{folder}/s", {"command": "prog", "why_none": "prog is linked statically"})
+    text = output(PRINT, "--no-pager", none, "--report=causal")
+    assert text == "prog: no experiments: prog is linked statically\nNor does the recorded run say it: no run was recorded\n", text
+    assert json.loads(output(PRINT, none, "--report=causal", "--output-format=json"))["reports"][0]["rows"] == []
     # what is no experiment, and a session without one
     for wrong, message in [({**MADE, "rows": 1}, "rows must be an array"), ({**MADE, "rows": [1]}, "must be an object"),
                            ({**MADE, "rows": [{**ROW, "speedup": 0}]}, "speedup must be"), ({"rows": [{}]}, "is missing"),
