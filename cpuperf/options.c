@@ -359,7 +359,8 @@ static const struct opt_row before[] = {
 	 "are slowed down, which is subtracted from the time of the run. FUNCTIONS: "
 	 "[OBJECT:]GLOB, @SOURCE-GLOB, with ! what is excluded, separated by commas; by default "
 	 "those of the program. lines, or lines:FUNCTIONS: their source lines in place of them. "
-	 "The 5 that run most are tried. A run is recorded beside; all is kept in a session (--output), which "
+	 "The 5 that run most are tried. A run is recorded beside; all is kept in a session "
+	 "(--output), which "
 	 "cpuperf_print --report=causal prints. See cpuperf-waits(7), EXPERIMENTS.",
      .set = set_causal,
      .has_no_variable = true,

@@ -235,8 +235,7 @@ def check_recorder_is_killed(folder):
             time.sleep(0.01)
         recorder.kill()
         recorder.wait()
-        while not look_into(pid)[4] & DIED:
-            time.sleep(0.01)
+        assert look_into(pid)[4] & DIED, look_into(pid)
         since = None  # a sample may be on its way
         for _ in range(3):
             before = look_into(pid)
