@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
@@ -31,10 +32,45 @@ enum { MAX_TEXT = 1 << 20, MAX_STRINGS = 64 << 20, USUAL_PERCENT = 50, MAX_PERCE
 
 /* --- options */
 
+/* Drawn anew in each round, evenly from 5 to 100 in steps of 5: in four parts, each of which is a
+ * row, at its middle. So each round has each part, and no amount is always the same. */
+enum { PARTS = 4, PART_STEPS = 5, STEP = 5 };
+
+static unsigned middle_of(size_t part)
+{
+	return (unsigned)(STEP * (PART_STEPS * part + (PART_STEPS + 1) / 2));
+}
+
+static unsigned draw(struct causal *c, unsigned middle)
+{
+	const uint64_t chance = hash_mix(hash_mix(c->result.seed, c->nr_drawn++), 1) >> 8;
+
+	return middle + (unsigned)(chance % PART_STEPS) * STEP - PART_STEPS / 2 * STEP;
+}
+
+/* "random" or "random:SEED". */
+static int parse_random(struct causal *c, const char *text, struct err *e)
+{
+	uint64_t seed = 1 + clock_realtime_ns() % UINT32_MAX;
+
+	if (*text && (*text != ':' || str_parse_u64(text + 1, &seed) || !seed || seed > INT64_MAX))
+		return err_set(e, -EINVAL, "--speedup=%s: must be random or random:SEED",
+			       c->o->versus.speedup);
+	c->result.seed = seed;
+	while (c->nr_percent < PARTS) {
+		c->percent[c->nr_percent] = middle_of(c->nr_percent);
+		c->nr_percent++;
+	}
+	return 0;
+}
+
 static int parse_speedups(struct causal *c, const char *text, struct err *e)
 {
+	static const char random[] = "random";
 	char *end;
 
+	if (strncmp(text, random, sizeof(random) - 1) == 0)
+		return parse_random(c, text + sizeof(random) - 1, e);
 	for (;; text = end + 1) {
 		const long percent = strtol(text, &end, 10);
 
@@ -201,9 +237,11 @@ int causal_choose(struct causal *c, struct err *e)
 
 void causal_try(struct causal *c, size_t arm)
 {
+	const unsigned percent = arm ? c->percent[(arm - 1) % c->nr_percent] : 0;
+
 	if (arm)
 		causal_shared_try(&c->shared, c->chosen[(arm - 1) / c->nr_percent],
-				  c->percent[(arm - 1) % c->nr_percent]);
+				  c->result.seed ? draw(c, percent) : percent);
 	else
 		causal_shared_try(&c->shared, CAUSAL_MEMORY_NONE, 0);
 }

@@ -27,6 +27,7 @@ struct causal {
 	struct causal_point *point; /* owned; NULL: the wall time of runs is measured */
 	unsigned percent[CAUSAL_MAX_SPEEDUPS];
 	size_t nr_percent;
+	uint64_t nr_drawn;                     /* amounts, with result.seed */
 	uint32_t chosen[CAUSAL_MAX_FUNCTIONS]; /* the longest first */
 	size_t nr_chosen;
 	uint64_t sampled_ns, queued_ns; /* of all runs */

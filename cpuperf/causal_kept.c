@@ -242,6 +242,7 @@ static int store(const struct causal_result *r, struct cpsession *s)
 	    .is_known = r->is_known,
 	    .is_cut = r->is_cut,
 	    .unslowed = r->nr_unsampled,
+	    .seed = r->seed,
 	    .row = {row, nr},
 	};
 	return rc ?: x->command && x->why_none ? 0 : -ENOMEM;

@@ -367,7 +367,7 @@ static const struct opt_row before[] = {
      .excludes = NOT_EXPERIMENTING " versus sweep"},
     VERSUS("speedup", speedup, "PERCENT,...", OPT_COMPLETE_NONE,
 	   "With --causal: by how much of its time each function is sped up, 1 to 100. Default: "
-	   "50."),
+	   "50. random: by amounts from 5 to 100 that are drawn in each round (random:SEED)."),
     VERSUS("progress", progress, "POINT", OPT_COMPLETE_NONE,
 	   "With --causal: measure how often the command passes POINT, in rounds within one run, "
 	   "for what runs for ever or for long; -d says for how long at most. POINT: a region or a "

@@ -309,6 +309,19 @@ static void put_head(const struct report *r)
 		grid_line(g, buf_str(&note_));                                                     \
 	} while (0)
 
+/* Where it is waited most, for nobody knows whom. */
+static void put_unexplained(const struct report *r, struct buf *out)
+{
+	size_t nr;
+	const struct what_if_function *f = what_if_functions(r->w, &nr), *most = NULL;
+
+	for (size_t i = 0; i < nr; i++)
+		if (f[i].unknown_ns > (most ? most->unknown_ns : 0))
+			most = &f[i];
+	if (most)
+		buf_printf(out, "; most wait in %s", most->is->name);
+}
+
 /* What one of both does not see. */
 static void put_difference(const struct report *r, const struct causal_row *row, struct grid *g)
 {
@@ -319,12 +332,13 @@ static void put_difference(const struct report *r, const struct causal_row *row,
 	put_saved(row, &b);
 	buf_adds(&b, ", the recorded run says ");
 	put_replayed(row, &b);
-	if (row->saves > row->replayed.share)
+	if (row->saves > row->replayed.share) {
 		buf_printf(&b,
-			   ": it has waits that it does not explain (%.0f %% of its longest path), "
-			   "or others that would not happen",
+			   ": it has waits that it does not explain (%.0f %% of its longest path",
 			   100 * r->unexplained);
-	else
+		put_unexplained(r, &b);
+		buf_adds(&b, "), or others that would not happen");
+	} else
 		buf_adds(&b, ": threads wait in a way that experiments do not see, or something "
 			     "else would be waited for");
 	grid_line(g, buf_str(&b));
@@ -385,7 +399,10 @@ static void put_reading(const struct report *r, struct grid *g)
 		NOTE(g, "%" PRIu64 " more functions ran for less; name them: --causal=GLOB,...",
 		     x->functions - causal_nr_candidates(r->row, r->nr));
 	if (x->seed)
-		NOTE(g, "Amounts were drawn by chance, from seed %" PRIu64, x->seed);
+		NOTE(g,
+		     "Amounts were drawn by chance in each round, within 10 points of those above "
+		     "(--speedup=random:%" PRIu64 ")",
+		     x->seed);
 	if (!r->w)
 		put_alone(r, g);
 }

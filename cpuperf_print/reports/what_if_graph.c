@@ -89,6 +89,18 @@ static struct what_if_function *function_at(struct what_if *r, uint32_t stack)
 	return &list[f->number];
 }
 
+/* Where the program waits: the innermost function that is not the kernel's. */
+static uint32_t find_waiting(const struct what_if *r, uint32_t stack)
+{
+	for (uint32_t i = stack; i != REPORT_NO_STACK; i = report_stacks_at(r->stacks, i)->parent) {
+		const struct report_function *f = report_stacks_at(r->stacks, i)->frame.function;
+
+		if (!f->is_kernel && f->is_known)
+			return i;
+	}
+	return stack;
+}
+
 static int add_sample(struct what_if *r, const struct report_sample *s, enum report_state state)
 {
 	const struct causal_event ev = {.time_ns = s->time_ns,
@@ -99,7 +111,12 @@ static int add_sample(struct what_if *r, const struct report_sample *s, enum rep
 					.kind = kind_of(r, s, state)};
 	struct what_if_function *f;
 
-	if (ev.kind == CAUSAL_RAN) {
+	if (ev.kind == CAUSAL_UNKNOWN) {
+		f = function_at(r, find_waiting(r, s->stack));
+		if (!f)
+			return -ENOMEM;
+		f->unknown_ns += s->weight;
+	} else if (ev.kind == CAUSAL_RAN) {
 		f = function_at(r, s->stack);
 		if (!f)
 			return -ENOMEM;

@@ -15,8 +15,9 @@ struct report_function;
 struct what_if;
 
 struct what_if_function {
-	const struct report_function *is; /* NULL: it was not on a CPU */
+	const struct report_function *is; /* NULL: it is in no sample that counts */
 	uint64_t ns;                      /* on a CPU, in itself */
+	uint64_t unknown_ns;              /* blocked, below it, until something unknown ended it */
 };
 
 /* Reads the job's first input. 0, or -errno with *e: -ENODATA: the session does not have what is

@@ -327,6 +327,16 @@ def tried(program, scope):
     return {row["function"] for row in table_of(program, scope)}
 
 
+def check_random_amounts(folder):
+    program = build(folder)
+    command = ("--causal=crit*", "-r2", "--", program, "serial", "20", "10")
+    text = output(CPUPERF, "-o", f"{folder}/s", "--ignore-status", "--speedup=random:7", *command)
+    assert "(--speedup=random:7)" in text, text
+    with open(f"{folder}/s/cpuperf.cpsession", encoding="utf-8") as f:
+        made = json.load(f)["experiments"]
+    assert made["seed"] == 7 and [r["speedup"] for r in made["rows"]] == [15, 40, 65, 90], made
+
+
 def check_scopes(folder):
     """By name, by source file, and without what is excluded of both."""
     program = build(folder)
@@ -355,6 +365,8 @@ def check_errors(folder):
             (("--causal", "--sweep=n=1,2", "--", program), 2, "mutually exclusive"),
             (("--causal", "--speedup=0", "--", program), 125, "must be 1 to 100"),
             (("--causal", "--speedup=50,", "--", program), 125, "must be 1 to 100"),
+            (("--causal", "--speedup=random:0", "--", program), 125, "must be random or random:SEED"),
+            (("--causal", "--speedup=randomly", "--", program), 125, "must be random or random:SEED"),
             (("--causal=,", "--", program), 125, "names no functions"),
             (("--causal=nowhere", "--", program), 125, 'no function matches "nowhere"'),
             (("--causal", "--pid=1"), 2, "from the program's start"),

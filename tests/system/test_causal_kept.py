@@ -6,16 +6,23 @@ import csv
 import io
 import json
 import os
+import re
 
+import browser
 from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def build(folder, name, *options):
+    program = os.path.join(folder, name)
+    run("cc", "-O2", "-pthread", *options, f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/causal.c")
+    return program
+
+
 def check_static(folder):
     """No agent is loaded into it: what the recorded run says, if it says something, stands alone."""
-    static = os.path.join(folder, "static")
-    run("cc", "-O2", "-pthread", "-static", "-o", static, f"{HERE}/causal.c")
+    static = build(folder, "static", "-static")
     text = output(CPUPERF, "--causal", "-o", f"{folder}/s", "--", static, "join", "40", "20")
     assert "join 40 20: no experiments: static is linked statically: it loads no agent" in text, text
     rows = list(csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=csv"))))
@@ -35,6 +42,62 @@ def write_manifest(folder, experiments):
     with open(f"{folder}/cpuperf.cpsession", "w", encoding="utf-8") as f:
         json.dump({"output_path_prefix": "cpuperf", "experiments": experiments}, f)
     return folder
+
+
+def add_experiments(session, made):
+    with open(f"{session}/cpuperf.cpsession", "r+", encoding="utf-8") as f:
+        text = json.dumps({**json.load(f), "experiments": made})
+        f.seek(0)
+        f.write(text)
+
+
+def check_disagreement(folder):
+    """Of slack the recorded run cannot say that 40 % would be saved, nor of critical that it would take much longer."""
+    if programs_missing():
+        print(f"skip: a recorded run with wakers: {programs_missing()}")
+        return
+    program = build(folder, "causal")
+    run(CPUPERF, "--spec-file=wall", "--output-file=/dev/null", "-o", f"{folder}/s", "--", program, "join", "60", "20")
+    rows = [{**ROW, "function": name, "linkage_name": name, "object": program, "saves": saves, "saves_low": saves - 2,
+             "saves_high": saves + 2} for name, saves in (("slack", 40.0), ("critical", -90.0), ("absent", 0.0))]
+    add_experiments(f"{folder}/s", {**MADE, "rows": rows})
+    text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal").replace("\n  ", " ")
+    assert re.search(r"slack 50 % faster: experiments save 40 % \[38, 42\], the recorded run says .* ± .*: it has waits that", text), text
+    assert "critical 50 % faster: experiments save -90 %" in text and "threads wait in a way that experiments do not see" in text, text
+    found = list(csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=csv"))))
+    assert [r["differs"] for r in found] == ["true", "true", "false"], found
+    assert float(found[0]["recorded"]) < 20 and float(found[2]["recorded"]) == 0, found
+    assert "needs all samples" in run(PRINT, f"{folder}/s", "--report=causal", "--cpu=0", code=1).stderr
+
+
+def check_page(folder):
+    """A curve of each function, whose numbers are a table, too; also without a recording."""
+    if not browser.find():
+        print("skip: the page: no Chromium here")
+        return
+    rows = [{**ROW, "speedup": percent, "saves": percent / 10, "saves_low": 0.0, "saves_high": percent / 5} for percent in (25, 75)]
+    made = {**MADE, "rows": [*rows, {**ROW, "function": "<b>", "saves_low": -200.0}]}
+    run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/r", "-e", "cpu_clock@100Hz", "--", "true")
+    add_experiments(f"{folder}/r", made)
+    with browser.Browser() as page:
+        for session in f"{folder}/r", write_manifest(f"{folder}/s", made):
+            output(PRINT, "--quiet", session, "--output-format=html", f"--output-file={folder}/page.html")
+            page.open(f"{folder}/page.html")
+            assert page.problems() == [], page.problems()
+            assert not page.run("document.getElementById('experiments').hidden")
+            assert page.run("[...document.querySelectorAll('#curves h3')].map((e) => e.textContent)") == ["f", "<b>"]
+            first = page.run("document.querySelector('#curves .chart tbody').innerText").split()
+            assert first == "25.0 % 2.5 % 0.0 % to 5.0 % 75.0 % 7.5 % 0.0 % to 15.0 %".split(), first
+            assert "What f would save" in page.run("document.querySelector('#curves canvas').ariaLabel")
+            assert page.run("[...document.querySelectorAll('#curves canvas')].every((e) => e.height > 0 && e.width > 0)")
+            page.run("""document.querySelector('#curves canvas').dispatchEvent(
+                new PointerEvent('pointermove', { clientX: document.querySelector('#curves canvas').getBoundingClientRect().right }))""")
+            said = page.run("document.querySelector('#curves .hint').textContent")
+            assert said == "75.0 % faster: saves 7.5 %, 0.0 % to 15.0 %", said
+        run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/t", "-e", "cpu_clock@100Hz", "--", "true")
+        output(PRINT, "--quiet", f"{folder}/t", "--output-format=html", f"--output-file={folder}/page.html")
+        page.open(f"{folder}/page.html")
+        assert page.run("document.getElementById('experiments').hidden") and page.problems() == []
 
 
 def check_alone(folder):
