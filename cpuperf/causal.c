@@ -292,8 +292,8 @@ static int refuse_endless(struct causal *c, struct err *e)
 	versus_runner_signal(c->turns.runner, SIGKILL);
 	err_set_at(
 	    e, -ETIMEDOUT, c->o->command_argv[0], 0, 0,
-	    "did not end within %.0f s: --causal measures whole runs, or with --progress=POINT "
-	    "how often a point is passed",
+	    "did not end within %.3g s, and whole runs are measured: allow more (--at-most), or "
+	    "measure how often a point is passed: --progress=POINT",
 	    (double)c->turns.rule.at_most_ns / 1e9);
 	causal_hint_points(c, e);
 	return e->code;

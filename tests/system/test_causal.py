@@ -379,7 +379,7 @@ def check_errors(folder):
             (("--causal", "--progress=nothing", "--", program, "served", "30", "10"), 125, "it ended before it passed nothing"),
             (("--causal", "--progress=nothing", "-d", "100ms", "--", program, "serve", "30", "10"), 125, "did not pass nothing within"),
             (("--causal", "--progress=request", "--", program, "served", "30", "10"), 125, "it ends before some rounds"),
-            (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0 s"),
+            (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0.1 s"),
             (("--causal", "--", f"{folder}/none"), 127, "cannot be executed"),
             (("--causal", "--", program), 125, "exit status 2"),
             (("--causal=main", "--", program, "join", "30", "10"), 125, "nothing was in a function that is meant")]:
