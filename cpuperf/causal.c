@@ -10,6 +10,7 @@
 #include "base/opt_std.h"
 #include "base/str.h"
 #include "causal_core.h"
+#include "causal_lines.h"
 #include "causal_scope.h"
 #include "options.h"
 #include "parts.h"
@@ -27,7 +28,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_TEXT = 1 << 20, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
+enum { MAX_TEXT = 1 << 20, MAX_STRINGS = 64 << 20, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
 
 /* --- options */
 
@@ -88,11 +89,11 @@ static int parse_speedups(struct causal *c, const char *text, struct err *e)
 
 /* --- the functions */
 
-static int add_function(void *arg, const struct functions_place *p)
+static int add_function(struct causal *c, const struct functions_place *p)
 {
 	const struct causal_candidate one = {.path = p->path, .name = p->name};
-	struct causal_range range = {.address = p->address, .size = p->size};
-	struct causal *c = arg;
+	struct causal_range range = {
+	    .address = p->address, .size = p->size, .candidate = (uint32_t)c->candidates.nr};
 	struct stat st;
 
 	if (!p->size || stat(p->path, &st))
@@ -103,12 +104,38 @@ static int add_function(void *arg, const struct functions_place *p)
 		   ?: causal_candidates_add_range(&c->candidates, &range);
 }
 
-static int find_functions(struct causal *c, struct err *e)
+/* The functions that are meant. */
+struct places {
+	struct functions_place *list; /* owned */
+	size_t nr, room;
+};
+
+static int add_place(void *arg, const struct functions_place *p)
 {
-	if (causal_scope_find(c->o->versus.causal, &c->machine.events.catalogue, add_function, c,
-			      e))
-		return e->code;
-	return c->candidates.nr ? 0 : err_set(e, -ENOENT, "--causal: no function is meant");
+	struct places *places = arg;
+	struct functions_place *to = MEM_ADD(places->list, places->nr, places->room);
+
+	if (!to)
+		return -ENOMEM;
+	*to = *p;
+	return 0;
+}
+
+static int find_candidates(struct causal *c, struct err *e)
+{
+	const char *lines = causal_lines_scope(c->o->versus.causal);
+	struct places places = {.nr = 0};
+	int rc = causal_scope_find(lines ?: c->o->versus.causal, &c->machine.events.catalogue,
+				   add_place, &places, e);
+
+	if (rc == 0 && lines)
+		rc = causal_lines_add(places.list, places.nr, &c->strings, &c->candidates, e);
+	else if (rc == 0)
+		rc = ARRAY_RUN(i, places.nr, add_function(c, &places.list[i]));
+	mem_free(places.list);
+	if (rc && !e->code)
+		err_set(e, rc, "--causal: %s", strerror(-rc));
+	return rc ?: c->candidates.nr ? 0 : err_set(e, -ENOENT, "--causal: no function is meant");
 }
 
 /* --- the command's environment */
@@ -184,6 +211,7 @@ static void add_arms(struct causal *c, uint32_t number)
 		    .name = c->name[c->nr_chosen],
 		    .linkage_name = one->name,
 		    .object = one->path,
+		    .source = one->source,
 		    .line = one->line,
 		    .percent = c->percent[k]};
 	}
@@ -264,8 +292,8 @@ static int refuse_endless(struct causal *c, struct err *e)
 	versus_runner_signal(c->turns.runner, SIGKILL);
 	err_set_at(
 	    e, -ETIMEDOUT, c->o->command_argv[0], 0, 0,
-	    "did not end within %.0f s: --causal measures whole runs, or with --progress=POINT "
-	    "how often a point is passed",
+	    "did not end within %.3g s, and whole runs are measured: allow more (--at-most), or "
+	    "measure how often a point is passed: --progress=POINT",
 	    (double)c->turns.rule.at_most_ns / 1e9);
 	causal_hint_points(c, e);
 	return e->code;
@@ -453,7 +481,7 @@ static int prepare(struct causal *c, struct err *e)
 		return rc;
 	if (!is_possible(c))
 		return o->versus.progress ? err_set(e, -ENOTSUP, "--causal: %s", c->why_none) : 0;
-	return find_functions(c, e) ?: causal_shared_open(&c->candidates, &c->shared, e)
+	return find_candidates(c, e) ?: causal_shared_open(&c->candidates, &c->shared, e)
 					   ?: open_wire(c, e);
 }
 
@@ -490,6 +518,7 @@ static void fini(struct causal *c)
 	causal_point_close(c->point);
 	causal_shared_close(&c->shared);
 	causal_candidates_fini(&c->candidates);
+	arena_fini(&c->strings);
 	if (c->has_machine)
 		machine_fini(&c->machine);
 	turns_fini(&c->turns);
@@ -507,6 +536,7 @@ int causal(struct options *o)
 	}
 	c->o = o;
 	c->shared.fd = -1;
+	arena_init(&c->strings, MAX_STRINGS);
 	turns_catch_signals(&(struct turns){.runner = o->versus.runner});
 	rc = target_command_find(o->command_argv[0]);
 	if (rc) {

@@ -8,6 +8,7 @@
  *
  *   causal.c         the runs, the whole
  *   causal_scope.c   which functions are meant
+ *   causal_lines.c   the source lines of these
  *   causal_rounds.c  the rounds within a run (causal/rounds.h has their arithmetic)
  *   causal_points.c  progress points
  *   causal_memory.c  candidates, and the memory that is shared with the agent
@@ -45,11 +46,12 @@ enum causal_of {
 /* A function, or a line, at a speed-up. */
 struct causal_row {
 	enum causal_of of;
-	const char *name, *linkage_name, *object; /* borrowed; of a line: its file */
-	unsigned line;                            /* 0: a function */
-	unsigned percent;                         /* of its time that is cut */
-	double on_cpu;                            /* its part of all CPU time */
-	struct paired saved;                      /* parts, as of says; nr 0: not measured */
+	const char *name, *linkage_name, *object; /* borrowed; of a line: a function that has it */
+	const char *source;                       /* of a line; NULL: it is of the function */
+	unsigned line;
+	unsigned percent;    /* of its time that is cut */
+	double on_cpu;       /* its part of all CPU time */
+	struct paired saved; /* parts, as of says; nr 0: not measured */
 };
 
 struct causal_result {

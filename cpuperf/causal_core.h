@@ -4,6 +4,7 @@
 #ifndef CPUPERF_CAUSAL_CORE_H
 #define CPUPERF_CAUSAL_CORE_H
 
+#include "base/arena.h"
 #include "causal.h"
 #include "causal_memory.h"
 #include "causal_points.h"
@@ -20,6 +21,7 @@ struct causal {
 	struct machine machine;
 	bool has_machine;
 	struct causal_candidates candidates;
+	struct arena strings; /* of lines */
 	struct causal_shared shared;
 	struct wire *wire;          /* owned: programs ask it for the memory */
 	struct causal_point *point; /* owned; NULL: the wall time of runs is measured */

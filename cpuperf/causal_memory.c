@@ -48,7 +48,6 @@ int causal_candidates_add_range(struct causal_candidates *c, const struct causal
 	if (!place)
 		return -ENOMEM;
 	*place = *range;
-	place->candidate = (uint32_t)c->nr - 1;
 	return 0;
 }
 

@@ -18,9 +18,10 @@ struct err;
 
 /* What may be made faster: code of a name. Strings are borrowed. */
 struct causal_candidate {
-	const char *path, *name; /* of the object; of the symbol, or of the source file of a line */
-	unsigned line;           /* 0: it is a function */
-	uint64_t ns;             /* CPU time of its samples, of all runs; causal_shared_times */
+	const char *path, *name; /* of the object, and of the symbol */
+	const char *source;      /* of a line; NULL: it is a function */
+	unsigned line;
+	uint64_t ns; /* CPU time of its samples, of all runs; causal_shared_times */
 };
 
 struct causal_range {
@@ -38,7 +39,7 @@ struct causal_candidates {
 void causal_candidates_fini(struct causal_candidates *c);
 /* 0, -ENOMEM, or -E2BIG. */
 int causal_candidates_add(struct causal_candidates *c, const struct causal_candidate *one);
-/* Adds code of the candidate that was added last. The same. */
+/* Adds code of a candidate. The same. */
 int causal_candidates_add_range(struct causal_candidates *c, const struct causal_range *range);
 
 struct causal_shared {

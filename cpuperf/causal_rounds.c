@@ -24,6 +24,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -383,8 +384,10 @@ static int survey(struct rounds *r, struct err *e)
 		bool goes_on = wait_for(r, survey_ns);
 
 		take_look(r, &last);
-		if (!goes_on)
+		if (!goes_on) { /* it may have ended before the first look */
+			memset(before_ns, 0, c->candidates.nr * sizeof(*before_ns));
 			break;
+		}
 	} while (last.visits.nr < first.visits.nr + ENOUGH_VISITS);
 	r->length_s = causal_round_length((double)(last.visits.nr - first.visits.nr),
 					  seconds(first.at_ns, last.at_ns));

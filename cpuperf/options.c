@@ -358,8 +358,9 @@ static const struct opt_row before[] = {
 	 "In turns, one function is virtually sped up: while a thread runs it, all other threads "
 	 "are slowed down, which is subtracted from the time of the run. FUNCTIONS: "
 	 "[OBJECT:]GLOB, @SOURCE-GLOB, with ! what is excluded, separated by commas; by default "
-	 "those of the program. Of those, the 5 that run most are "
-	 "tried. A run is recorded beside; all is kept in a session (--output), which "
+	 "those of the program. lines, or lines:FUNCTIONS: their source lines in place of them. "
+	 "The 5 that run most are tried. A run is recorded beside; all is kept in a session "
+	 "(--output), which "
 	 "cpuperf_print --report=causal prints. See cpuperf-waits(7), EXPERIMENTS.",
      .set = set_causal,
      .has_no_variable = true,
@@ -371,7 +372,7 @@ static const struct opt_row before[] = {
 	   "With --causal: measure how often the command passes POINT, in rounds within one run, "
 	   "for what runs for ever or for long; -d says for how long at most. POINT: a region or a "
 	   "mark of cpuperf/mark.h, a progress point of coz's macros, or function:[OBJECT:]GLOB. "
-	   "The command has this program's standard streams, and is ended by SIGTERM."),
+	   "The command has this program's standard input and error, and is ended by SIGTERM."),
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
 	   "the old command's measure. By default at 0.5, or at a quarter of the difference. With "

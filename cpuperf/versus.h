@@ -69,11 +69,11 @@ struct versus_run {
 	int status;              /* as of waitpid */
 };
 
-/* Where the standard streams of a run lead to. Output of the first two is written nowhere. */
+/* Where the standard streams of a run lead to. Output is written nowhere. */
 enum versus_streams {
 	VERSUS_MEASURED, /* errors neither */
 	VERSUS_ASIDE,    /* errors are stored */
-	VERSUS_OURS,     /* they are those of this program */
+	VERSUS_OURS,     /* input and errors are those of this program */
 	VERSUS_NR_STREAMS
 };
 

@@ -101,8 +101,8 @@ int versus_runner_new(const char *input, bool is_ours, struct versus_runner **ou
 	}
 	rc = rc ?: make_processes(r, nowhere, e);
 	if (rc == 0 && is_ours)
-		rc = make_process((int[]){input ? r->input : -1, -1, -1}, &r->command[VERSUS_OURS],
-				  e);
+		rc = make_process((int[]){input ? r->input : -1, nowhere, -1},
+				  &r->command[VERSUS_OURS], e);
 	close(nowhere);
 	if (rc) {
 		versus_runner_free(r);

@@ -5,19 +5,25 @@
  * lock: both in each of two threads, critical with a lock; masked: in one that blocks all signals,
  * of a child by fork; pipe: of a child that says so by a pipe. served: a thread does a thousandth
  * of the loops of critical for each of 1000 requests, another one that of slack, in a region
- * "handle" of cpuperf/mark.h, and passes the progress point "request" of coz; serve: for ever. The
- * last arguments really cut the loops of critical, and of slack.
+ * "handle" of cpuperf/mark.h, and passes the progress point "request" of coz; serve: for ever. Of
+ * critical alone: c11, in a thread of C11; futex, in one that then wakes the first by syscall(2);
+ * socket, in a child that says so by one; loaded, that of the library $LOADED. The last arguments
+ * really cut the loops of critical, and of slack.
  */
 #include "cpuperf/mark.h"
 
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 enum { ROUNDS = 10, REQUESTS = 1000, ROOM = 4 };
@@ -27,7 +33,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long rounds = 1;
 static const unsigned long million = 1000000;
 
-static __attribute__((noinline)) unsigned long critical(unsigned long nr)
+#ifdef LIBRARY
+#define CRITICAL
+#else
+#define CRITICAL static
+#endif
+CRITICAL __attribute__((noinline)) unsigned long critical(unsigned long nr)
 {
 	unsigned long x = 1;
 
@@ -123,6 +134,75 @@ static int serve(struct work *whole, const struct work *part, unsigned long left
 	return 0;
 }
 
+static int run_of_c11(void *of)
+{
+	run(of);
+	return 5;
+}
+
+static int join_of_c11(struct work *w)
+{
+	thrd_t thread;
+	int status = 1;
+
+	if (thrd_create(&thread, run_of_c11, w) == thrd_success)
+		thrd_join(thread, &status);
+	return status;
+}
+
+static int is_done;
+
+static void *run_and_wake(void *of)
+{
+	run(of);
+	__atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &is_done, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+static int wait_by_futex(struct work *w)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_and_wake, w))
+		return 1;
+	while (!__atomic_load_n(&is_done, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &is_done, FUTEX_WAIT, 0, NULL, NULL, 0);
+	return 6;
+}
+
+static int wait_for_socket(struct work *w)
+{
+	int fds[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return 1;
+	if (fork())
+		return recv(fds[0], &byte, 1, 0) == 1 ? 7 : 1;
+	run(w);
+	_exit(send(fds[1], "", 1, 0) != 1);
+}
+
+static int run_loaded(struct work *w)
+{
+	void *library = dlopen(getenv("LOADED"), RTLD_NOW);
+
+	*(void **)&w->function = library ? dlsym(library, "critical") : NULL;
+	if (!w->function)
+		return 1;
+	run(w);
+	return 8;
+}
+
+static const struct {
+	const char *how;
+	int (*run)(struct work *w);
+} others[] = {{"c11", join_of_c11},
+	      {"futex", wait_by_futex},
+	      {"socket", wait_for_socket},
+	      {"loaded", run_loaded}};
+
 int main(int argc, char **argv)
 {
 	struct work whole = {critical, 0}, part = {slack, 0};
@@ -140,6 +220,9 @@ int main(int argc, char **argv)
 		whole.nr = whole.nr / 100 * (100 - strtoul(argv[4], NULL, 10));
 	if (argc > 5)
 		part.nr = part.nr / 100 * (100 - strtoul(argv[5], NULL, 10));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(argv[1], others[i].how) == 0)
+			return others[i].run(&whole);
 	if (strcmp(argv[1], "masked") == 0) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, NULL);

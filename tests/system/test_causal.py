@@ -73,12 +73,13 @@ def make_memory(nr_bytes):
 class Run:
     """A run of the program with the agent, in memory that is made here."""
 
-    def __init__(self, program, chosen, percent, *args, before=()):
+    def __init__(self, program, chosen, percent, *args, before=(), of=None):
+        of = of or program
         symbols = {name: (int(at, 16), int(size, 16)) for at, size, name in
-                   re.findall(r"^(\w+) (\w+) [tT] (\w+)$", subprocess.check_output(["nm", "-S", program], text=True), re.M)}
+                   re.findall(r"^(\w+) (\w+) [tT] (\w+)$", subprocess.check_output(["nm", "-S", of], text=True), re.M)}
         functions = sorted((*symbols[name], name) for name in NAMES)
         order = [name for _, _, name in functions]
-        st = os.stat(program)
+        st = os.stat(of)
         head = struct.pack(HEADER, MAGIC, 1, len(functions), len(functions), 1, 0, percent << 32 | order.index(chosen), 0, 0, 0, 0, 0, 0)
         head += struct.pack(OBJECT, st.st_dev, st.st_ino, 0, len(functions))
         for i, (at, size, _) in enumerate(functions):
@@ -163,6 +164,32 @@ def check_child_that_blocks_signals(folder):
     until(lambda r: 0 < r.all <= r.behind, lambda: one("pipe", 4))
 
 
+def check_other_waits(folder):
+    """Threads of C11, futexes by syscall(2), and local sockets: who waits is spared what others have paid."""
+    program = build(folder)
+
+    def one(how, status, threads):
+        r = Run(program, "critical", 50, how, "60", "0")
+        assert r.status == status and r.threads == threads and not r.unsampled, vars(r)
+        assert r.all > 0 and abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
+        return r
+
+    for how, status in ("c11", 5), ("futex", 6), ("socket", 7):
+        until(lambda r: 0 < r.all <= r.behind, lambda how=how, status=status: one(how, status, 2))
+
+
+def check_loaded(folder):
+    """What dlopen loads is known, by a path and by a name."""
+    program, library = build(folder), build(folder, "libloaded.so", "-shared", "-fPIC", "-DLIBRARY")
+    os.environ["LD_LIBRARY_PATH"] = folder
+    for os.environ["LOADED"] in library, "libloaded.so":
+        r = Run(program, "critical", 50, "loaded", "30", "0", of=library)
+        # by a name it is looked at later, where nothing is waited for not at all
+        assert r.status == 8 and (r.ns["critical"] > 0 or "/" not in os.environ["LOADED"]), vars(r)
+        assert abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
+    del os.environ["LD_LIBRARY_PATH"], os.environ["LOADED"]
+
+
 def check_point(folder):
     """What coz's macros count is in the memory."""
     r = Run(build(folder), "slack", 50, "served", "60", "30")
@@ -208,8 +235,7 @@ def check_recorder_is_killed(folder):
             time.sleep(0.01)
         recorder.kill()
         recorder.wait()
-        while not look_into(pid)[4] & DIED:
-            time.sleep(0.01)
+        assert look_into(pid)[4] & DIED, look_into(pid)
         since = None  # a sample may be on its way
         for _ in range(3):
             before = look_into(pid)
@@ -292,9 +318,13 @@ def check_command(folder):
     assert not [name for name in os.listdir(folder) if name.startswith("cpuperf-causal")], os.listdir(folder)
 
 
+def table_of(program, scope):
+    return list(csv.DictReader(io.StringIO(output(
+        CPUPERF, "-o", "-", f"--causal={scope}", "-r2", "--output-format=csv", "--", program, "join", "20", "20"))))
+
+
 def tried(program, scope):
-    table = output(CPUPERF, "-o", "-", f"--causal={scope}", "-r2", "--output-format=csv", "--", program, "join", "20", "20")
-    return {row["function"] for row in csv.DictReader(io.StringIO(table))}
+    return {row["function"] for row in table_of(program, scope)}
 
 
 def check_random_amounts(folder):
@@ -312,6 +342,9 @@ def check_scopes(folder):
     program = build(folder)
     for scope, names in [("@causal.c,!causal:sl*", {"critical"}), ("@*/system/causal.c,slack,!@*.h", {"slack"})]:
         assert tried(program, scope) == names, scope
+    lines = {row["line"] for row in table_of(program, "lines")}
+    named = {(row["function"], os.path.basename(row["source"]), int(row["line"]) > 0) for row in table_of(program, "lines:crit*")}
+    assert named == {("critical", "causal.c", True)} and len(lines) > 1, (named, lines)
     run("strip", "-g", program)
     for scope, message in [("@causal.c,!@*/causal.c", "source files of the functions are not known"), ("!*", "none remains"),
                            ("!", "names no functions"), ("@", "names no functions"), ("a:", "is not [OBJECT:]GLOB"),
@@ -346,7 +379,7 @@ def check_errors(folder):
             (("--causal", "--progress=nothing", "--", program, "served", "30", "10"), 125, "it ended before it passed nothing"),
             (("--causal", "--progress=nothing", "-d", "100ms", "--", program, "serve", "30", "10"), 125, "did not pass nothing within"),
             (("--causal", "--progress=request", "--", program, "served", "30", "10"), 125, "it ends before some rounds"),
-            (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0 s"),
+            (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0.1 s"),
             (("--causal", "--", f"{folder}/none"), 127, "cannot be executed"),
             (("--causal", "--", program), 125, "exit status 2"),
             (("--causal=main", "--", program, "join", "30", "10"), 125, "nothing was in a function that is meant")]:

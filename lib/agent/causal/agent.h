@@ -10,7 +10,8 @@
  * recorder's memory it does nothing, and when the recorder has died nobody sleeps any more.
  *
  * Files: connect.c (the memory), find.c (where candidates are), points.c (coz's macros), clock.c
- * (samples, sleeping), hooks.c (what threads call to wait and to wake).
+ * (samples, sleeping), hooks.c (what threads call to wait and to wake), streams.c (the same of
+ * pipes and sockets), calls.c (the same of system calls, and dlopen).
  */
 #ifndef AGENT_CAUSAL_AGENT_H
 #define AGENT_CAUSAL_AGENT_H
@@ -41,6 +42,7 @@ extern __thread struct agent_thread agent_thread;
 struct agent_state {
 	struct causal_memory *shared;                  /* NULL: there is no experiment */
 	int signal;                                    /* 0: none is free */
+	uint32_t is_late;                              /* an object may have been loaded */
 	uint32_t nr_objects, nr_ranges, nr_candidates; /* as they were checked */
 };
 
@@ -51,6 +53,8 @@ uint64_t agent_now(clockid_t clock);
 uint32_t agent_find(uintptr_t address);
 /* Looks at what is loaded now. Not in a signal handler. */
 void agent_find_again(void);
+/* The same at the next call of agent_pay: what dlopen was called for is not loaded yet. */
+void agent_find_later(void);
 static inline struct causal_memory_candidate *agent_candidates(void)
 {
 	return (void *)((char *)agent.shared +
@@ -78,7 +82,13 @@ void agent_pay(struct agent_thread *t);
 void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns);
 /* For the recorder. */
 void agent_publish(const struct agent_thread *t);
+/* What stands behind a hook: the next definition of the name. Also called before there was a
+ * constructor. */
+void *agent_behind(void **at, const char *name);
+#define AGENT_BEHIND(name) ((__typeof__(real_##name))agent_behind((void **)&real_##name, #name))
 /* Finds what stands behind the hooks. */
 void agent_hooks_init(void);
+void agent_streams_init(void);
+void agent_calls_init(void);
 
 #endif

@@ -90,6 +90,8 @@ void agent_pay(struct agent_thread *t)
 	const int error = errno;
 	int left = MAX_SLEEPS;
 
+	if (__atomic_load_n(&agent.is_late, __ATOMIC_RELAXED))
+		agent_find_again();
 	if (!agent.shared || !t->is_on || t->is_busy ||
 	    causal_debts_all(&agent.shared->all_ns) <= t->debt.paid_ns)
 		return;

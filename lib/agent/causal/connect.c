@@ -101,6 +101,8 @@ __attribute__((constructor)) static void begin(void)
 	uint64_t paid_ns;
 
 	agent_hooks_init();
+	agent_streams_init();
+	agent_calls_init();
 	if (!name || !connect_to(cpuperf_mark_number(name)))
 		return;
 	agent_clock_init();

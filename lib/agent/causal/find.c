@@ -67,12 +67,18 @@ void agent_find_again(void)
 {
 	const uint32_t next = !__atomic_load_n(&current, __ATOMIC_RELAXED);
 
-	if (__atomic_exchange_n(&is_changing, 1, __ATOMIC_ACQUIRE))
+	if (!agent.shared || __atomic_exchange_n(&is_changing, 1, __ATOMIC_ACQUIRE))
 		return;
+	__atomic_store_n(&agent.is_late, 0, __ATOMIC_RELAXED);
 	tables[next].nr = 0;
 	dl_iterate_phdr(add_object, &tables[next]);
 	__atomic_store_n(&current, next, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_changing, 0, __ATOMIC_RELEASE);
+}
+
+void agent_find_later(void)
+{
+	__atomic_store_n(&agent.is_late, 1, __ATOMIC_RELAXED);
 }
 
 /* The last one that begins at or below the address, if it has it. */
