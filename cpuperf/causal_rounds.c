@@ -288,8 +288,8 @@ static void set_shares(struct causal *c)
 
 	causal_shared_times(&c->shared, &c->candidates);
 	c->sampled_ns += m->sampled_ns;
-	for (size_t i = 0; i < result->nr && c->sampled_ns && c->nr_percent; i++) {
-		const size_t at = i / c->nr_percent % c->nr_chosen;
+	for (size_t i = 0; i < result->nr && c->sampled_ns; i++) {
+		const size_t at = i / (c->nr_percent ?: 1) % (c->nr_chosen ?: 1);
 		const double ns = (double)c->candidates.list[c->chosen[at]].ns;
 
 		result->row[i].on_cpu = fmin(ns / (double)c->sampled_ns, 1);
