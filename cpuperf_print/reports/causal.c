@@ -450,8 +450,9 @@ static void put_notes(const struct report *r, struct grid *g)
 
 static struct grid *make_grid(const struct report *r)
 {
+	const bool has_replay = ARRAY_ANY(x, r->row, r->nr, isfinite(x->replayed.share));
 	const enum grid_audience made = r->made->row.nr ? GRID_ONLY_PEOPLE : GRID_ONLY_MACHINES,
-				 replayed = r->w ? GRID_ONLY_PEOPLE : GRID_ONLY_MACHINES;
+				 replayed = has_replay ? GRID_ONLY_PEOPLE : GRID_ONLY_MACHINES;
 	const bool is_people = r->j->output->form == GRID_PEOPLE;
 	const bool has_points = ARRAY_ANY(x, r->row, r->nr, !x->is_wall);
 	const struct grid_column columns[] = {
