@@ -1,7 +1,7 @@
 # cmake -DFOLDER=… -DOUT=….c -P page.cmake: makes the page of the parts in FOLDER: arrays of C with what stands before
 # its policy, between that and its data, and behind these. The policy names the only script and the only style sheet
 # that a browser may take, by their hashes; where the page is served it may also ask its server.
-set(scripts data text query source picker order model graph code sandwich regions time latency counts table reports page)
+set(scripts data text query source picker order model graph code sandwich regions time latency causal counts table reports page)
 
 function(read_part name out)
   file(READ "${FOLDER}/${name}" text)

@@ -2,67 +2,75 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
 #include "base/str.h"
-#include "event/function.h"
-#include "machine.h"
+#include "causal_core.h"
+#include "causal_lines.h"
+#include "causal_scope.h"
 #include "options.h"
 #include "parts.h"
 #include "program.h"
 #include "target/command.h"
-#include "turns.h"
-#include "wire/causal_memory.h"
+#include "wire/loadable.h"
+#include "wire/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { MAX_TEXT = 1 << 20, TEXT_BYTES = 256, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
-
-/* A function that is meant. Strings are of the machine's arena. */
-struct function {
-	const char *path, *name;
-	uint64_t device, inode, address, size;
-	uint64_t ns; /* CPU time, of all runs */
-};
-
-struct causal {
-	const struct options *o;
-	struct turns turns;
-	struct machine machine;
-	bool has_machine;
-	struct function *function; /* owned; as in the memory */
-	size_t nr, room;
-	char path[PATH_MAX]; /* of the memory; "": there is none */
-	int memory;
-	struct causal_memory *image; /* owned; as it is before a run */
-	unsigned percent[CAUSAL_MAX_SPEEDUPS];
-	size_t nr_percent;
-	uint32_t chosen[CAUSAL_MAX_FUNCTIONS]; /* the longest first */
-	size_t nr_chosen;
-	uint64_t sampled_ns, queued_ns; /* of all runs */
-	char name[CAUSAL_MAX_FUNCTIONS][ELF_MAX_NAME_BYTES];
-	struct turns_arm arm[1 + CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
-	char text[TEXT_BYTES]; /* the command line */
-	struct causal_result result;
-};
+enum { MAX_TEXT = 1 << 20, MAX_STRINGS = 64 << 20, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
 
 /* --- options */
 
+/* Drawn anew in each round, evenly from 5 to 100 in steps of 5: in four parts, each of which is a
+ * row, at its middle. So each round has each part, and no amount is always the same. */
+enum { PARTS = 4, PART_STEPS = 5, STEP = 5 };
+
+static unsigned middle_of(size_t part)
+{
+	return (unsigned)(STEP * (PART_STEPS * part + (PART_STEPS + 1) / 2));
+}
+
+static unsigned draw(struct causal *c, unsigned middle)
+{
+	const uint64_t chance = hash_mix(hash_mix(c->result.seed, c->nr_drawn++), 1) >> 8;
+
+	return middle + (unsigned)(chance % PART_STEPS) * STEP - PART_STEPS / 2 * STEP;
+}
+
+/* "random" or "random:SEED". */
+static int parse_random(struct causal *c, const char *text, struct err *e)
+{
+	uint64_t seed = 1 + clock_realtime_ns() % UINT32_MAX;
+
+	if (*text && (*text != ':' || str_parse_u64(text + 1, &seed) || !seed || seed > INT64_MAX))
+		return err_set(e, -EINVAL, "--speedup=%s: must be random or random:SEED",
+			       c->o->versus.speedup);
+	c->result.seed = seed;
+	while (c->nr_percent < PARTS) {
+		c->percent[c->nr_percent] = middle_of(c->nr_percent);
+		c->nr_percent++;
+	}
+	return 0;
+}
+
 static int parse_speedups(struct causal *c, const char *text, struct err *e)
 {
+	static const char random[] = "random";
 	char *end;
 
+	if (strncmp(text, random, sizeof(random) - 1) == 0)
+		return parse_random(c, text + sizeof(random) - 1, e);
 	for (;; text = end + 1) {
 		const long percent = strtol(text, &end, 10);
 
@@ -81,145 +89,56 @@ static int parse_speedups(struct causal *c, const char *text, struct err *e)
 
 /* --- the functions */
 
-static int add_function(struct causal *c, const struct functions_place *p, const struct stat *st)
+static int add_function(struct causal *c, const struct functions_place *p)
 {
-	struct function *list = mem_grow(c->function, c->nr, &c->room, sizeof(*list));
+	const struct causal_candidate one = {.path = p->path, .name = p->name};
+	struct causal_range range = {
+	    .address = p->address, .size = p->size, .candidate = (uint32_t)c->candidates.nr};
+	struct stat st;
 
-	if (!list)
+	if (!p->size || stat(p->path, &st))
+		return 0;
+	range.device = st.st_dev;
+	range.inode = st.st_ino;
+	return causal_candidates_add(&c->candidates, &one)
+		   ?: causal_candidates_add_range(&c->candidates, &range);
+}
+
+/* The functions that are meant. */
+struct places {
+	struct functions_place *list; /* owned */
+	size_t nr, room;
+};
+
+static int add_place(void *arg, const struct functions_place *p)
+{
+	struct places *places = arg;
+	struct functions_place *to = MEM_ADD(places->list, places->nr, places->room);
+
+	if (!to)
 		return -ENOMEM;
-	c->function = list;
-	if (p->size)
-		list[c->nr++] = (struct function){.path = p->path,
-						  .name = p->name,
-						  .device = st->st_dev,
-						  .inode = st->st_ino,
-						  .address = p->address,
-						  .size = p->size};
+	*to = *p;
 	return 0;
 }
 
-static int add_functions(struct causal *c, const char *glob, struct err *e)
+static int find_candidates(struct causal *c, struct err *e)
 {
-	struct event_functions f = {.nr = 0};
-	const char *path = NULL;
-	struct stat st = {0};
-	int rc = event_functions_find(&c->machine.events.catalogue, glob, &f, e);
+	const char *lines = causal_lines_scope(c->o->versus.causal);
+	struct places places = {.nr = 0};
+	int rc = causal_scope_find(lines ?: c->o->versus.causal, &c->machine.events.catalogue,
+				   add_place, &places, e);
 
-	for (size_t i = 0; i < f.nr && rc == 0; i++) {
-		if (f.place[i].path != path && stat(f.place[i].path, &st))
-			continue;
-		path = f.place[i].path;
-		rc = add_function(c, &f.place[i], &st);
-	}
-	mem_free(f.place);
-	return rc == -ENOMEM ? err_set(e, rc, "out of memory") : rc;
+	if (rc == 0 && lines)
+		rc = causal_lines_add(places.list, places.nr, &c->strings, &c->candidates, e);
+	else if (rc == 0)
+		rc = ARRAY_RUN(i, places.nr, add_function(c, &places.list[i]));
+	mem_free(places.list);
+	if (rc && !e->code)
+		err_set(e, rc, "--causal: %s", strerror(-rc));
+	return rc ?: c->candidates.nr ? 0 : err_set(e, -ENOENT, "--causal: no function is meant");
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	return (x->device > y->device) - (x->device < y->device)
-		   ?: (x->inode > y->inode) - (x->inode < y->inode)
-			  ?: (x->address > y->address) - (x->address < y->address);
-}
-
-static void sort_functions(struct causal *c)
-{
-	size_t nr = 0;
-
-	qsort(c->function, c->nr, sizeof(*c->function), compare);
-	for (size_t i = 0; i < c->nr; i++)
-		if (!nr || compare(&c->function[nr - 1], &c->function[i]) != 0)
-			c->function[nr++] = c->function[i];
-	c->nr = nr;
-}
-
-static int find_functions(struct causal *c, struct err *e)
-{
-	const char *text = c->o->versus.causal ?: "*";
-
-	while (*text) {
-		const size_t len = strcspn(text, ",");
-		char glob[PATH_MAX];
-
-		if (!len || len >= sizeof(glob))
-			return err_set(e, -EINVAL, "--causal=%s: names no functions",
-				       c->o->versus.causal);
-		memcpy(glob, text, len);
-		glob[len] = '\0';
-		if (add_functions(c, glob, e))
-			return e->code;
-		text += len + (text[len] == ',');
-	}
-	sort_functions(c);
-	if (!c->nr || c->nr > CAUSAL_MEMORY_FUNCTIONS)
-		return err_set(e, -E2BIG, "--causal: %zu functions are meant; 1 to %d can be",
-			       c->nr, CAUSAL_MEMORY_FUNCTIONS);
-	return 0;
-}
-
-/* --- the memory */
-
-static bool is_of_next_object(const struct causal *c, size_t i)
-{
-	return !i || c->function[i].inode != c->function[i - 1].inode ||
-	       c->function[i].device != c->function[i - 1].device;
-}
-
-static int make_image(struct causal *c, struct err *e)
-{
-	struct causal_memory_object *object;
-	struct causal_memory_function *f;
-	uint32_t nr_objects = 0, at = 0;
-
-	for (size_t i = 0; i < c->nr; i++)
-		nr_objects += is_of_next_object(c, i);
-	if (nr_objects > CAUSAL_MEMORY_OBJECTS)
-		return err_set(e, -E2BIG, "--causal: functions of more than %d files are meant",
-			       CAUSAL_MEMORY_OBJECTS);
-	c->image = mem_zalloc(causal_memory_bytes(nr_objects, (uint32_t)c->nr));
-	if (!c->image)
-		return err_set(e, -ENOMEM, "out of memory");
-	*c->image = (struct causal_memory){.magic = CAUSAL_MEMORY_MAGIC,
-					   .nr_objects = nr_objects,
-					   .nr_functions = (uint32_t)c->nr,
-					   .chosen = CAUSAL_MEMORY_NONE};
-	object = (void *)(c->image + 1);
-	f = (void *)((char *)c->image + causal_memory_functions_at(nr_objects));
-	for (size_t i = 0; i < c->nr; i++) {
-		if (is_of_next_object(c, i))
-			object[at++] = (struct causal_memory_object){
-			    c->function[i].device, c->function[i].inode, (uint32_t)i, 0};
-		object[at - 1].nr++;
-		f[i] =
-		    (struct causal_memory_function){c->function[i].address, c->function[i].size, 0};
-	}
-	return 0;
-}
-
-/* A file with a name, as processes that the command starts map it, too. */
-static int make_memory(struct causal *c, struct err *e)
-{
-	const char *folder = secure_getenv("TMPDIR");
-	int rc = make_image(c, e);
-
-	if (rc)
-		return rc;
-	snprintf(c->path, sizeof(c->path), "%.4000s/cpuperf-causal.XXXXXX",
-		 folder && *folder ? folder : "/tmp");
-	c->memory = mkostemp(c->path, O_CLOEXEC);
-	if (c->memory < 0) {
-		rc = -errno;
-		err_set_at(e, rc, c->path, 0, 0, "cannot be made: %s", strerror(-rc));
-		err_hint(e, "TMPDIR names another folder");
-		c->path[0] = '\0';
-		return rc;
-	}
-	rc = io_pwrite_full(c->memory, c->image,
-			    causal_memory_bytes(c->image->nr_objects, c->image->nr_functions), 0);
-	return rc < 0 ? err_set_at(e, rc, c->path, 0, 0, "%s", strerror(-rc)) : 0;
-}
+/* --- the command's environment */
 
 static int load_agent(struct causal *c, struct err *e)
 {
@@ -233,93 +152,132 @@ static int load_agent(struct causal *c, struct err *e)
 	buf_printf(&all, "%s%s%s", library, own && *own ? ":" : "", own ?: "");
 	if (buf_error(&all))
 		return err_set(e, buf_error(&all), "LD_PRELOAD is too long");
-	return versus_runner_set_variable(c->turns.runner, argv, CAUSAL_MEMORY_VARIABLE, c->path, e)
+	return versus_runner_set_variable(c->turns.runner, argv, CAUSAL_MEMORY_VARIABLE,
+					  wire_name(c->wire), e)
 		   ?: versus_runner_set_variable(c->turns.runner, argv, "LD_PRELOAD", buf_str(&all),
 						 e);
 }
 
-static int set_run(struct causal *c, uint32_t chosen, unsigned percent, struct err *e)
+static int set_marks(struct causal *c, const char *socket, struct err *e)
 {
-	struct causal_memory m = *c->image;
-	int rc;
-
-	m.chosen = chosen;
-	m.percent = percent;
-	rc = io_pwrite_full(c->memory, &m, sizeof(m), 0);
-	return rc < 0 ? err_set_at(e, rc, c->path, 0, 0, "%s", strerror(-rc)) : 0;
+	return versus_runner_set_variable(c->turns.runner, c->o->command_argv, "CPUPERF_MARKS",
+					  socket, e);
 }
 
-/* What the program has written, which may be anything. */
-static int read_run(const struct causal *c, struct causal_memory *m, struct err *e)
+/* Marks are received in the first run also without a point: they could be one. */
+static int open_wire(struct causal *c, struct err *e)
 {
-	const ssize_t nr = pread(c->memory, m, sizeof(*m), 0);
+	struct wire_config config = {.has_experiment = true, .experiment = c->shared.fd};
+	int rc = causal_point_open(c->o->versus.progress, &c->machine, &c->point, e);
 
-	if (nr != (ssize_t)sizeof(*m))
-		return err_set_at(e, -EIO, c->path, 0, 0, "was truncated by the command");
-	if (m->first_pid)
-		return 0;
-	err_set_at(e, -ENOTSUP, c->o->command_argv[0], 0, 0,
-		   "libcpuperf-causal.so is not loaded into it");
-	err_hint(e, "programs that are static, or run with other rights than this user's, load "
-		    "none: cpuperf_print --report=what-if needs none");
-	return e->code;
+	if (rc)
+		return rc;
+	causal_point_listen(c->point, &config);
+	rc = wire_open(&config, &c->wire, e);
+	if (rc)
+		return rc;
+	rc = wire_start(c->wire);
+	if (rc)
+		return err_set(e, rc, "no thread can be started: %s", strerror(-rc));
+	return load_agent(c, e) ?: config.marks ? set_marks(c, wire_name(c->wire), e) : 0;
 }
 
-static int read_times(struct causal *c, struct err *e)
-{
-	const uint64_t at = causal_memory_functions_at(c->image->nr_objects);
-	const size_t bytes = c->nr * sizeof(struct causal_memory_function);
-	MEM_AUTO struct causal_memory_function *f = mem_zalloc(bytes);
-
-	if (!f)
-		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t done = 0; done < bytes;) {
-		const ssize_t nr =
-		    pread(c->memory, (char *)f + done, bytes - done, (off_t)(at + done));
-
-		if (nr <= 0)
-			return err_set_at(e, -EIO, c->path, 0, 0, "was truncated by the command");
-		done += (size_t)nr;
-	}
-	for (size_t i = 0; i < c->nr; i++)
-		c->function[i].ns = f[i].ns;
-	return 0;
-}
-
-/* --- runs */
+/* --- what is tried */
 
 static uint32_t longest(const struct causal *c)
 {
+	const struct causal_candidate *list = c->candidates.list;
 	uint32_t best = CAUSAL_MEMORY_NONE;
 
-	for (size_t i = 0; i < c->nr; i++)
-		if (c->function[i].ns &&
-		    !ARRAY_ANY(x, c->chosen, c->nr_chosen, *x == (uint32_t)i) &&
-		    (best == CAUSAL_MEMORY_NONE || c->function[i].ns > c->function[best].ns))
-			best = (uint32_t)i;
+	for (uint32_t i = 0; i < c->candidates.nr; i++)
+		if (list[i].ns && !ARRAY_ANY(x, c->chosen, c->nr_chosen, *x == i) &&
+		    (best == CAUSAL_MEMORY_NONE || list[i].ns > list[best].ns))
+			best = i;
 	return best;
 }
 
 static void add_arms(struct causal *c, uint32_t number)
 {
 	struct causal_result *r = &c->result;
-	const struct function *f = &c->function[number];
+	const struct causal_candidate *one = &c->candidates.list[number];
 
-	elf_demangle(f->name, c->name[c->nr_chosen]);
+	elf_demangle(one->name, c->name[c->nr_chosen]);
 	for (size_t k = 0; k < c->nr_percent; k++) {
 		struct turns_arm *arm = &c->arm[c->turns.nr_arms++];
 
 		*arm = c->arm[0];
-		r->row[r->nr++] = (struct causal_row){.name = c->name[c->nr_chosen],
-						      .linkage_name = f->name,
-						      .object = f->path,
-						      .percent = c->percent[k]};
+		r->row[r->nr++] = (struct causal_row){
+		    .of = c->o->versus.progress ? CAUSAL_OF_THROUGHPUT : CAUSAL_OF_WALL,
+		    .name = c->name[c->nr_chosen],
+		    .linkage_name = one->name,
+		    .object = one->path,
+		    .source = one->source,
+		    .line = one->line,
+		    .percent = c->percent[k]};
 	}
 	c->chosen[c->nr_chosen++] = number;
 }
 
-static void add_run(struct causal *c, const struct causal_memory *m)
+int causal_choose(struct causal *c, struct err *e)
 {
+	uint32_t next;
+
+	for (size_t i = 0; i < c->candidates.nr; i++)
+		c->result.nr_ran += c->candidates.list[i].ns > 0;
+	while (c->nr_chosen < CAUSAL_MAX_FUNCTIONS && (next = longest(c)) != CAUSAL_MEMORY_NONE)
+		add_arms(c, next);
+	if (c->nr_chosen)
+		return 0;
+	err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
+		   "of %.0f ms of CPU time nothing was in a function that is meant",
+		   (double)c->shared.at->sampled_ns / 1e6);
+	err_hint(e, "name others: --causal='libfoo*:*', or make the command run for longer");
+	return e->code;
+}
+
+void causal_try(struct causal *c, size_t arm)
+{
+	const unsigned percent = arm ? c->percent[(arm - 1) % c->nr_percent] : 0;
+
+	if (arm)
+		causal_shared_try(&c->shared, c->chosen[(arm - 1) / c->nr_percent],
+				  c->result.seed ? draw(c, percent) : percent);
+	else
+		causal_shared_try(&c->shared, CAUSAL_MEMORY_NONE, 0);
+}
+
+int causal_check_agent(const struct causal *c, struct err *e)
+{
+	if (c->shared.at->first_pid)
+		return 0;
+	err_set_at(e, -ENOTSUP, c->o->command_argv[0], 0, 0,
+		   "libcpuperf-causal.so is not loaded into it");
+	return e->code;
+}
+
+void causal_hint_points(struct causal *c, struct err *e)
+{
+	BUF_AUTO(points, MAX_TEXT);
+	uint32_t most;
+
+	causal_shared_times(&c->shared, &c->candidates);
+	most = longest(c);
+	causal_points_list(c->point, &c->shared, &points);
+	if (points.len && buf_error(&points) == 0)
+		err_hint(e, "what it has passed: %.300s", buf_str(&points));
+	else
+		err_hint(e,
+			 "it has passed no mark: name a function that is called for each piece of "
+			 "work: --progress=function:%.100s",
+			 most == CAUSAL_MEMORY_NONE ? "NAME" : c->candidates.list[most].name);
+}
+
+/* --- runs */
+
+static void add_run(struct causal *c)
+{
+	const struct causal_memory *m = c->shared.at;
+
 	c->sampled_ns += m->sampled_ns;
 	c->queued_ns += m->queued_ns;
 	if (c->sampled_ns)
@@ -329,33 +287,54 @@ static void add_run(struct causal *c, const struct causal_memory *m)
 		c->result.nr_unsampled = m->nr_unsampled;
 }
 
+static int refuse_endless(struct causal *c, struct err *e)
+{
+	versus_runner_signal(c->turns.runner, SIGKILL);
+	err_set_at(
+	    e, -ETIMEDOUT, c->o->command_argv[0], 0, 0,
+	    "did not end within %.3g s, and whole runs are measured: allow more (--at-most), or "
+	    "measure how often a point is passed: --progress=POINT",
+	    (double)c->turns.rule.at_most_ns / 1e9);
+	causal_hint_points(c, e);
+	return e->code;
+}
+
 /* A run that decides which functions are tried. */
+static int run_first(struct causal *c, struct err *e)
+{
+	struct turns *t = &c->turns;
+	const uint64_t at_most_ns = t->rule.at_most_ns, now_ns = clock_monotonic_ns();
+	const uint64_t until_ns =
+	    at_most_ns < UINT64_MAX - now_ns ? now_ns + at_most_ns : UINT64_MAX;
+	struct versus_run run;
+	int rc;
+
+	causal_shared_reset(&c->shared);
+	rc = versus_runner_begin(t->runner, c->arm[0].argv, VERSUS_MEASURED, e);
+	if (rc)
+		return rc;
+	while (!versus_runner_has_ended(t->runner, until_ns) && !turns_caught() && rc == 0)
+		if (clock_monotonic_ns() >= until_ns)
+			rc = refuse_endless(c, e);
+	versus_runner_end(t->runner, &run);
+	if (rc || turns_caught() || run.status == 0 || c->o->versus.ignores_status)
+		return rc;
+	/* aside, what it says is stored */
+	return turns_try(t, 0, e)
+		   ?: turns_check_end(t, c->o->command_argv[0], "the first run", run.status, e);
+}
+
 static int survey(struct turns *t, void *arg, struct err *e)
 {
 	struct causal *c = arg;
-	struct causal_memory m;
-	struct versus_run run;
-	uint32_t next;
-	int rc = set_run(c, CAUSAL_MEMORY_NONE, 0, e)
-		     ?: versus_runner_run(t->runner, c->arm[0].argv, true, &run, e);
+	int rc = run_first(c, e);
 
 	if (rc || turns_caught())
 		return rc;
-	rc = read_run(c, &m, e) ?: read_times(c, e);
-	if (rc)
-		return rc;
-	add_run(c, &m);
-	for (size_t i = 0; i < c->nr; i++)
-		c->result.nr_ran += c->function[i].ns > 0;
-	while (c->nr_chosen < CAUSAL_MAX_FUNCTIONS && (next = longest(c)) != CAUSAL_MEMORY_NONE)
-		add_arms(c, next);
-	if (c->nr_chosen)
-		return 0;
-	err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
-		   "of %.0f ms of CPU time nothing was in a function that is meant",
-		   (double)m.sampled_ns / 1e6);
-	err_hint(e, "name others: --causal='libfoo*:*', or make the command run for longer");
-	return e->code;
+	causal_shared_times(&c->shared, &c->candidates);
+	add_run(c);
+	(void)t;
+	return causal_check_agent(c, e) ?: causal_choose(c, e) ?: set_marks(c, "", e);
 }
 
 static int begin_run(struct turns *t, size_t arm, void *arg, struct err *e)
@@ -363,24 +342,25 @@ static int begin_run(struct turns *t, size_t arm, void *arg, struct err *e)
 	struct causal *c = arg;
 
 	(void)t;
-	return arm ? set_run(c, c->chosen[(arm - 1) / c->nr_percent],
-			     c->percent[(arm - 1) % c->nr_percent], e)
-		   : set_run(c, CAUSAL_MEMORY_NONE, 0, e);
+	(void)e;
+	causal_shared_reset(&c->shared);
+	causal_try(c, arm);
+	return 0;
 }
 
 /* What threads were slowed down is not the program's time. */
 static int end_run(struct turns *t, size_t arm, struct versus_run *run, void *arg, struct err *e)
 {
 	struct causal *c = arg;
-	struct causal_memory m;
-	int rc = read_run(c, &m, e);
+	int rc = causal_check_agent(c, e);
 
 	(void)t;
 	(void)arm;
 	if (rc)
 		return rc;
-	add_run(c, &m);
-	run->value[VERSUS_WALL] -= fmin((double)m.behind_ns / 1e9, run->value[VERSUS_WALL]);
+	add_run(c);
+	run->value[VERSUS_WALL] -=
+	    fmin((double)c->shared.at->behind_ns / 1e9, run->value[VERSUS_WALL]);
 	return 0;
 }
 
@@ -411,14 +391,14 @@ static int make_row(const struct turns *t, size_t i, double *saved, struct causa
 
 		saved[k] = base > 0 ? 1 - run[1 + i].value[VERSUS_WALL] / base : 0;
 	}
-	return paired_interval(saved, t->nr_rounds, 0, r->rule.nr_pairs, &r->row[i].saved);
+	return paired_interval_of(saved, t->nr_rounds, 0, r->rule.nr_pairs,
+				  CAUSAL_ERROR / (double)r->nr, &r->row[i].saved);
 }
 
 static int look(struct turns *t, void *arg)
 {
 	struct causal *c = arg;
 	struct causal_result *r = &c->result;
-	struct err ignored = {0};
 	double wall = 0;
 	MEM_AUTO double *saved = mem_calloc(t->nr_rounds ?: 1, sizeof(*saved));
 	int rc = saved ? 0 : -ENOMEM;
@@ -431,13 +411,13 @@ static int look(struct turns *t, void *arg)
 	rc = rc ? rc : ARRAY_RUN(i, r->nr, make_row(t, i, saved, r));
 	if (rc)
 		return rc;
-	if (read_times(c, &ignored) == 0 && c->sampled_ns)
-		for (size_t i = 0; i < r->nr; i++) {
-			const size_t at = i / c->nr_percent;
-			const double ns = (double)c->function[c->chosen[at]].ns;
+	causal_shared_times(&c->shared, &c->candidates);
+	for (size_t i = 0; i < r->nr && c->sampled_ns; i++) {
+		const size_t at = i / c->nr_percent;
+		const double ns = (double)c->candidates.list[c->chosen[at]].ns;
 
-			r->row[i].on_cpu = fmin(ns / (double)c->sampled_ns, 1);
-		}
+		r->row[i].on_cpu = fmin(ns / (double)c->sampled_ns, 1);
+	}
 	t->is_known = r->is_known = is_known(r);
 	return 0;
 }
@@ -457,17 +437,18 @@ static void put_status(const struct turns *t, const void *arg, struct buf *out)
 
 /* --- the whole */
 
-static int print_all(const struct causal *c)
+/* Of a program that loads no agent the recorded run is all that there is: one that ends. */
+static bool is_possible(struct causal *c)
 {
-	BUF_AUTO(out, MAX_TEXT);
-	int rc =
-	    causal_result_write(&c->result, c->o->output_format, opt_std_terminal_width(), &out);
+	struct loadable_judged judged;
 
-	if (rc) {
-		log_error("the experiments cannot be printed: %s", strerror(-rc));
-		return EXIT_FAILED;
-	}
-	return print_result(&out);
+	loadable_judge_named(getenv("PATH"), c->o->command_argv[0], &judged);
+	if (judged.answer == LOADABLE_YES || judged.answer == LOADABLE_SANITIZER)
+		return true;
+	snprintf(c->why_none, sizeof(c->why_none), "%s %s", judged.name,
+		 loadable_reason(judged.answer));
+	c->result.why_none = c->why_none;
+	return false;
 }
 
 static int prepare(struct causal *c, struct err *e)
@@ -491,17 +472,24 @@ static int prepare(struct causal *c, struct err *e)
 	snprintf(c->arm[0].name, sizeof(c->arm[0].name), "measured");
 	c->turns.arm = c->arm;
 	c->turns.nr_arms = 1;
-	target_command_quote(o->command_argv, c->text, TEXT_BYTES);
+	target_command_quote(o->command_argv, c->text, CAUSAL_TEXT_BYTES);
 	c->result.command = c->text;
+	c->result.point = o->versus.progress;
 	c->result.rule = c->turns.rule;
-	return find_functions(c, e) ?: make_memory(c, e) ?: load_agent(c, e);
+	rc = causal_kept_check(o, e);
+	if (rc)
+		return rc;
+	if (!is_possible(c))
+		return o->versus.progress ? err_set(e, -ENOTSUP, "--causal: %s", c->why_none) : 0;
+	return find_candidates(c, e) ?: causal_shared_open(&c->candidates, &c->shared, e)
+					   ?: open_wire(c, e);
 }
 
 static int measure_and_print(struct causal *c)
 {
 	struct turns *t = &c->turns;
 	struct err e = {0};
-	int status = EXIT_DONE, rc;
+	int status = EXIT_DONE, rc = 0;
 
 	t->look = look;
 	t->put_status = put_status;
@@ -509,22 +497,28 @@ static int measure_and_print(struct causal *c)
 	t->begin = begin_run;
 	t->end = end_run;
 	t->arg = c;
-	rc = turns_run(t, &e);
+	if (!c->result.why_none)
+		rc = c->o->versus.progress ? causal_rounds_run(c, &e) : turns_run(t, &e);
+	if (rc == -ENOTSUP &&
+	    !c->o->versus.progress) { /* as of a script that runs such a program */
+		snprintf(c->why_none, sizeof(c->why_none), "%.200s: %.200s", e.source, e.msg);
+		c->result.why_none = c->why_none;
+		rc = 0;
+	}
 	c->result.is_cut = turns_caught();
-	if (rc == 0 && (t->nr_rounds || !turns_caught()))
-		status = print_all(c);
+	if (rc == 0 && (c->result.nr_rounds || !turns_caught()))
+		status = causal_kept_print(&c->result, t);
 	turns_clean_up(t);
 	return rc ? fail(turns_status_of(&e), &e) : turns_status(status);
 }
 
 static void fini(struct causal *c)
 {
-	if (c->memory >= 0)
-		close(c->memory);
-	if (*c->path)
-		(void)unlink(c->path);
-	mem_free(c->function);
-	mem_free(c->image);
+	wire_free(c->wire); /* before the point, which its thread uses */
+	causal_point_close(c->point);
+	causal_shared_close(&c->shared);
+	causal_candidates_fini(&c->candidates);
+	arena_fini(&c->strings);
 	if (c->has_machine)
 		machine_fini(&c->machine);
 	turns_fini(&c->turns);
@@ -541,7 +535,8 @@ int causal(struct options *o)
 		return EXIT_NOT_MEASURED;
 	}
 	c->o = o;
-	c->memory = -1;
+	c->shared.fd = -1;
+	arena_init(&c->strings, MAX_STRINGS);
 	turns_catch_signals(&(struct turns){.runner = o->versus.runner});
 	rc = target_command_find(o->command_argv[0]);
 	if (rc) {

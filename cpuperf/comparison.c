@@ -173,6 +173,13 @@ bool comparison_needs_limit(const char *format)
 	return f && f->needs_limit;
 }
 
+bool comparison_is_of_cases(const char *format)
+{
+	const struct format *f = find(format);
+
+	return f && f->cases;
+}
+
 int comparison_write(const struct comparison *c, const char *format, unsigned width,
 		     struct buf *out)
 {

@@ -48,6 +48,8 @@ enum comparison_recording {
 enum comparison_recording comparison_recording(const char *format);
 /* Whether the format says nothing without a limit (--fail-over). */
 bool comparison_needs_limit(const char *format);
+/* Whether its output is of test cases. */
+bool comparison_is_of_cases(const char *format);
 /* The names of those that only comparisons have, for the options. */
 #define COMPARISON_FORMATS "markdown html junit github"
 /* width: of the terminal, 0: none. 0 or -errno. */

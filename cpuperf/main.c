@@ -487,6 +487,7 @@ static int make_command(struct options *o, int argc, char **argv, char **command
 	    opt_value(cpuperf_options(), "sweep", argc, argv) || asks(argc, argv, "--causal")) {
 		o->command_argv = command;
 		return versus_runner_new(opt_value(cpuperf_options(), "input", argc, argv),
+					 opt_value(cpuperf_options(), "progress", argc, argv),
 					 &o->versus.runner, e);
 	}
 	o->command_argv = command;

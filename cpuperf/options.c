@@ -81,10 +81,11 @@ static int set_trace(const struct opt_row *row, const char *value, void *target,
 	"describe-event output-path-prefix session-result-spec-path"
 
 /* What comparing commands cannot do. */
-#define NOT_COMPARING                                                                              \
+#define NOT_EXPERIMENTING                                                                          \
 	MEASURING_HERE                                                                             \
-	" pid comm cgroup hosts duration num-iterations windows delay flight-recorder "            \
+	" comm cgroup hosts num-iterations windows delay flight-recorder "                         \
 	" save-alerts push metrics-listen trace-marker"
+#define NOT_COMPARING NOT_EXPERIMENTING " pid duration"
 
 static int set_sweep(const struct opt_row *row, const char *value, void *target, struct err *e)
 {
@@ -356,14 +357,22 @@ static const struct opt_row before[] = {
 	 "Find out by experiments what a faster function would bring to the command's wall time. "
 	 "In turns, one function is virtually sped up: while a thread runs it, all other threads "
 	 "are slowed down, which is subtracted from the time of the run. FUNCTIONS: "
-	 "[OBJECT:]GLOB,...; by default those of the program. Of those, the 5 that run most are "
-	 "tried. Nothing is recorded. See cpuperf-waits(7), WHAT IF.",
+	 "[OBJECT:]GLOB, @SOURCE-GLOB, with ! what is excluded, separated by commas; by default "
+	 "those of the program. lines, or lines:FUNCTIONS: their source lines in place of them. "
+	 "The 5 that run most are tried. A run is recorded beside; all is kept in a session "
+	 "(--output), which "
+	 "cpuperf_print --report=causal prints. See cpuperf-waits(7), EXPERIMENTS.",
      .set = set_causal,
      .has_no_variable = true,
-     .excludes = NOT_COMPARING " versus sweep output"},
+     .excludes = NOT_EXPERIMENTING " versus sweep"},
     VERSUS("speedup", speedup, "PERCENT,...", OPT_COMPLETE_NONE,
 	   "With --causal: by how much of its time each function is sped up, 1 to 100. Default: "
-	   "50."),
+	   "50. random: by amounts from 5 to 100 that are drawn in each round (random:SEED)."),
+    VERSUS("progress", progress, "POINT", OPT_COMPLETE_NONE,
+	   "With --causal: measure how often the command passes POINT, in rounds within one run, "
+	   "for what runs for ever or for long; -d says for how long at most. POINT: a region or a "
+	   "mark of cpuperf/mark.h, a progress point of coz's macros, or function:[OBJECT:]GLOB. "
+	   "The command has this program's standard input and error, and is ended by SIGTERM."),
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
 	   "the old command's measure. By default at 0.5, or at a quarter of the difference. With "

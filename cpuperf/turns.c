@@ -74,6 +74,7 @@ static int parse_rule(struct turns *t, struct err *e)
 	} kinds[] = {{"versus", "side"}, {"sweep", "value"}, {"causal", "experiment"}};
 	const size_t kind = o->old ? 0 : o->sweep ? 1 : 2;
 	const char *runs = options_override(t->o, "runs");
+	const char *at_most = o->at_most ?: options_override(t->o, "duration");
 	struct versus_rule *rule = &t->rule;
 	uint64_t nr = 0;
 
@@ -84,17 +85,17 @@ static int parse_rule(struct turns *t, struct err *e)
 			       "--by=%s: not one of wall cpu_time peak_memory "
 			       "page_faults",
 			       o->by);
-	if (o->at_most &&
-	    (str_parse_duration_ns(o->at_most, &rule->at_most_ns) || !rule->at_most_ns))
-		return err_set(e, -EINVAL, "--at-most=%s: not a time, as 90s or 10m", o->at_most);
-	t->is_strict = o->at_most;
+	if (at_most && (str_parse_duration_ns(at_most, &rule->at_most_ns) || !rule->at_most_ns))
+		return err_set(e, -EINVAL, "--%s=%s: not a time, as 90s or 10m",
+			       o->at_most ? "at-most" : "duration", at_most);
+	t->is_strict = at_most;
 	if (runs && (str_parse_u64(runs, &nr) || nr < 2 || nr > MAX_ROUNDS))
 		return err_set(e, -EINVAL, "--runs=%s: must be 2 to %d, with --%s of each %s", runs,
 			       MAX_ROUNDS, kinds[kind].option, kinds[kind].arm);
 	if (nr && o->until)
 		return err_set(e, -EINVAL, "--runs and --until are mutually exclusive");
 	rule->nr_pairs = nr;
-	if (nr && !o->at_most)
+	if (nr && !at_most)
 		rule->at_most_ns = UINT64_MAX;
 	if (o->until && parse_percent("until", o->until, &rule->until, e))
 		return e->code;
@@ -186,6 +187,23 @@ static int run_arm(struct turns *t, const struct turns_arm *arm, bool is_first,
 	return run(t, arm->argv, what, !is_first, out, e);
 }
 
+int turns_try(struct turns *t, size_t arm, struct err *e)
+{
+	struct versus_run ignored;
+
+	return run_arm(t, &t->arm[arm], true, &ignored, e);
+}
+
+int turns_set_up(struct turns *t, struct err *e)
+{
+	return run_aside(t, t->setup, "the command of --setup", e);
+}
+
+int turns_prepare(struct turns *t, struct err *e)
+{
+	return run_aside(t, t->prepare, "the command of --prepare", e);
+}
+
 /* Room for one more round. */
 static int grow(struct turns *t)
 {
@@ -225,7 +243,7 @@ bool turns_show_progress(const struct turns *t)
 	return isatty(STDERR_FILENO) && t->o->std.min_level <= LOG_INFO;
 }
 
-static void show_progress(const struct turns *t)
+void turns_show(const struct turns *t)
 {
 	const unsigned columns = opt_std_width_of(STDERR_FILENO);
 	BUF_AUTO(text, MAX_TEXT);
@@ -270,11 +288,10 @@ static int look(struct turns *t, struct err *e)
 
 int turns_run(struct turns *t, struct err *e)
 {
-	struct versus_run ignored;
-	int rc = run_aside(t, t->setup, "the command of --setup", e);
+	int rc = turns_set_up(t, e);
 
-	for (size_t i = 0; i < t->nr_arms && rc == 0 && !caught; i++)
-		rc = run_arm(t, &t->arm[i], true, &ignored, e); /* what is read first is slower */
+	for (size_t i = 0; i < t->nr_arms && rc == 0 && !caught && !t->survey; i++)
+		rc = turns_try(t, i, e); /* what is read first is slower */
 	if (rc == 0 && t->survey && !caught)
 		rc = t->survey(t, t->arg, e);
 	t->begin_ns = clock_monotonic_ns();
@@ -282,7 +299,7 @@ int turns_run(struct turns *t, struct err *e)
 		rc = run_round(t, e);
 		if (rc == 0 && is_look(t)) {
 			rc = look(t, e);
-			show_progress(t);
+			turns_show(t);
 		}
 	}
 	if (rc == 0 && t->nr_looked != t->nr_rounds)

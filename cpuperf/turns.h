@@ -41,8 +41,8 @@ struct turns {
 	int (*look)(struct turns *t, void *arg);
 	/* What is known, for the terminal. */
 	void (*put_status)(const struct turns *t, const void *arg, struct buf *out);
-	/* After the first runs: may set the arms. NULL: there is nothing to do. 0 or -errno with
-	 * *e. */
+	/* In place of the first runs: may set the arms. NULL: there is nothing to do. 0 or -errno
+	 * with *e. */
 	int (*survey)(struct turns *t, void *arg, struct err *e);
 	/* Before and after a run that is measured, of that arm; both or none. The second may change
 	 * what was measured. 0 or -errno with *e. */
@@ -73,6 +73,11 @@ int turns_caught(void);
 /* Setup, a first run of each that is not measured, then rounds until the rule is met, or a signal
  * came. 0 or -errno with *e. */
 int turns_run(struct turns *t, struct err *e);
+/* What turns_run does, in parts: the commands of --setup and --prepare, if there are some; a run of
+ * an arm that is not measured, and whose error has what it says. 0 or -errno with *e. */
+int turns_set_up(struct turns *t, struct err *e);
+int turns_prepare(struct turns *t, struct err *e);
+int turns_try(struct turns *t, size_t arm, struct err *e);
 /* Runs the command of --cleanup, if there is one; its failure is a warning. */
 void turns_clean_up(struct turns *t);
 /* Whether a run ended well: 0, or -EIO with *e, which says in words what did not. */
@@ -87,6 +92,8 @@ int turns_status_of(const struct err *e);
 /* True if progress is shown: a person reads standard error. */
 bool turns_show_progress(const struct turns *t);
 #define TURNS_ERASE "\r\033[K"
+/* Shows what is known so far, if a person looks. */
+void turns_show(const struct turns *t);
 
 /* Opens or makes the folder of results. header: the first line of its file of runs, by which an
  * existing folder is recognised as ours. A descriptor, or -errno with *e. */

@@ -49,7 +49,6 @@ static const char *records_nothing(const struct options *o)
 	const struct versus_options *v = &o->versus;
 
 	return v->sweep                                     ? "--sweep"
-	       : v->is_causal                               ? "--causal"
 	       : v->prepare                                 ? "--prepare"
 	       : v->is_verdict_only                         ? "--verdict-only"
 	       : o->output && strcmp(o->output, "-") == 0   ? "--output=-"
@@ -62,7 +61,8 @@ static int check_page(const struct options *o, struct err *e)
 {
 	const char *why = records_nothing(o);
 
-	return why && comparison_recording(o->output_format) == COMPARISON_PAGE
+	return why && !o->versus.is_causal &&
+		       comparison_recording(o->output_format) == COMPARISON_PAGE
 		   ? err_set(e, -EINVAL,
 			     "--output-format=%s is of what --versus records: %s records nothing",
 			     o->output_format, why)
@@ -71,7 +71,7 @@ static int check_page(const struct options *o, struct err *e)
 
 static bool is_of_recordings(const struct opt_row *row)
 {
-	static const char *const others[] = {"runs", "output", "output-format"};
+	static const char *const others[] = {"runs", "output", "output-format", "duration", "pid"};
 
 	return strcmp(row->section, VERSUS_SECTION) != 0 &&
 	       strcmp(row->section, OPT_STD_SECTION) != 0 &&
@@ -81,15 +81,32 @@ static bool is_of_recordings(const struct opt_row *row)
 /* What says how to record has no effect where nothing is recorded. */
 static int check_recording(const struct options *o, int nr_args, char **args, struct err *e)
 {
-	const char *why = records_nothing(o);
+	const bool is_causal = o->versus.is_causal;
+	const char *why = is_causal ? "--causal" : records_nothing(o);
 	const struct opt_row *row =
 	    why ? opt_first(cpuperf_options(), nr_args, args, is_of_recordings) : NULL;
 
 	if (!row)
 		return 0;
-	err_set(e, -EINVAL, "--%s is of what is recorded: %s records nothing", row->name, why);
+	err_set(e, -EINVAL, "--%s is of what is recorded: %s records %s", row->name, why,
+		is_causal ? "what it needs" : "nothing");
 	err_hint(e, "omit --%s", row->name);
 	return e->code;
+}
+
+static int check_causal(const struct options *o, struct err *e)
+{
+	if (o->pids) {
+		err_set(e, -EINVAL,
+			"--causal --pid: experiments need their agent from the program's start");
+		err_hint(e,
+			 "start it by cpuperf --causal --progress=POINT -- COMMAND; of what runs "
+			 "already, record waits: cpuperf_print --report=what-if");
+		return e->code;
+	}
+	return options_override(o, "duration") && !o->versus.progress
+		   ? err_set(e, -EINVAL, "--duration requires --progress, with --causal")
+		   : 0;
 }
 
 static int check_usage(const struct options *o, int nr_args, char **args, struct err *e)
@@ -98,8 +115,10 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 
 	if (!v->old && (v->fail_over || v->is_verdict_only))
 		return err_set(e, -EINVAL, "--verdict-only and --fail-over require --versus");
-	if (v->speedup && !v->is_causal)
-		return err_set(e, -EINVAL, "--speedup requires --causal");
+	if ((v->speedup || v->progress) && !v->is_causal)
+		return err_set(e, -EINVAL, "--speedup and --progress require --causal");
+	if (v->is_causal && check_causal(o, e))
+		return e->code;
 	if (v->by && !v->old && !v->sweep)
 		return err_set(e, -EINVAL, "--by requires --versus or --sweep");
 	if (!v->old && !v->sweep && !v->is_causal)
@@ -108,6 +127,9 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 			       "--ignore-status require --versus, --sweep or --causal");
 	if (!comparison_has_format(o->output_format))
 		return err_set(e, -EINVAL, "--output-format=%s requires --list-events",
+			       o->output_format);
+	if (v->is_causal && comparison_is_of_cases(o->output_format))
+		return err_set(e, -EINVAL, "--output-format=%s requires --versus or --sweep",
 			       o->output_format);
 	if (comparison_needs_limit(o->output_format) && !v->fail_over)
 		return err_set(e, -EINVAL,

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct buf;
 struct err;
@@ -31,8 +32,9 @@ struct versus_options {
 	const char *old;   /* a command line, or VERSUS_SELF; NULL: no two commands are compared */
 	const char *sweep; /* NAME=VALUES; NULL: there is no parameter */
 	bool is_causal;
-	const char *causal;  /* which functions; NULL: those of the program */
-	const char *speedup; /* of is_causal */
+	const char *causal;   /* which functions; NULL: those of the program */
+	const char *speedup;  /* of is_causal */
+	const char *progress; /* the same: a point; NULL: the wall time of runs */
 	const char *until, *at_most, *by, *fail_over;
 	const char *setup, *prepare, *cleanup; /* command lines */
 	const char *input;
@@ -43,9 +45,9 @@ struct versus_options {
 /* True: one of them, or one that requires old or sweep. */
 static inline bool versus_options_are_used(const struct versus_options *o)
 {
-	return o->old || o->sweep || o->is_causal || o->speedup || o->until || o->at_most ||
-	       o->by || o->fail_over || o->setup || o->prepare || o->cleanup || o->input ||
-	       o->ignores_status || o->is_verdict_only;
+	return o->old || o->sweep || o->is_causal || o->speedup || o->progress || o->until ||
+	       o->at_most || o->by || o->fail_over || o->setup || o->prepare || o->cleanup ||
+	       o->input || o->ignores_status || o->is_verdict_only;
 }
 
 #define VERSUS_SELF "self"
@@ -67,16 +69,31 @@ struct versus_run {
 	int status;              /* as of waitpid */
 };
 
-/* Makes the two processes that make those of the runs. Call it before anything is opened that they
- * could inherit. Standard input of the runs is the file input (NULL: /dev/null), standard output
- * /dev/null. 0 or -errno with *e. */
-int versus_runner_new(const char *input, struct versus_runner **out, struct err *e);
+/* Where the standard streams of a run lead to. Output is written nowhere. */
+enum versus_streams {
+	VERSUS_MEASURED, /* errors neither */
+	VERSUS_ASIDE,    /* errors are stored */
+	VERSUS_OURS,     /* input and errors are those of this program */
+	VERSUS_NR_STREAMS
+};
+
+/* Makes the processes that make those of the runs; is_ours: also one of VERSUS_OURS. Call it before
+ * anything is opened that they could inherit. Standard input of the runs is the file input (NULL:
+ * /dev/null, or ours). 0 or -errno with *e. */
+int versus_runner_new(const char *input, bool is_ours, struct versus_runner **out, struct err *e);
 void versus_runner_free(struct versus_runner *r); /* NULL is fine */
 /* Runs argv to its end. is_measured: what it writes to standard error is not stored, either. 0 or
  * -errno with *e: it could not be executed. */
 int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measured,
 		      struct versus_run *out, struct err *e);
-/* Sets a variable in the environment of all later runs that are measured, of which the next one is
+/* The same in steps: begins a run; true if it has ended, by that time (CLOCK_MONOTONIC; UINT64_MAX:
+ * by any) or until a signal comes; waits for its end. */
+int versus_runner_begin(struct versus_runner *r, char *const *argv, enum versus_streams streams,
+			struct err *e);
+pid_t versus_runner_pid(const struct versus_runner *r);
+bool versus_runner_has_ended(const struct versus_runner *r, uint64_t until_ns);
+void versus_runner_end(struct versus_runner *r, struct versus_run *out);
+/* Sets a variable in the environment of all later runs but those aside, of which the next one is
  * of argv. 0 or -errno with *e. */
 int versus_runner_set_variable(struct versus_runner *r, char *const *argv, const char *name,
 			       const char *value, struct err *e);

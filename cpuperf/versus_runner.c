@@ -4,27 +4,31 @@
  */
 #include "versus.h"
 
+#include "base/array.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "target/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 2048, NR_STREAMS = 3 };
 
-/* Runs that are measured write errors to nowhere: in memory they would have no limit. */
-enum { MEASURED, ASIDE, NR_COMMANDS };
-
 struct versus_runner {
-	struct target_command *command[NR_COMMANDS];
-	struct target_command *volatile running; /* NULL: none */
-	int input, errors; /* the runs' standard input; standard error aside: a file in memory */
+	struct target_command *command[VERSUS_NR_STREAMS]; /* NULL: there is no such run */
+	struct target_command *volatile running;           /* NULL: none */
+	/* The runs' standard input; standard error aside: a file in memory. -1: ours, and there is
+	 * none. */
+	int input, errors;
+	int ended; /* an eventfd: the run has ended */
 };
 
 static int open_input(const char *path, struct err *e)
@@ -49,7 +53,7 @@ static int make_process(const int streams[NR_STREAMS], struct target_command **o
 
 	for (int i = 0; i < NR_STREAMS; i++) {
 		before[i] = fcntl(i, F_DUPFD_CLOEXEC, NR_STREAMS);
-		if (dup2(streams[i], i) < 0)
+		if (streams[i] >= 0 && dup2(streams[i], i) < 0)
 			rc = -errno;
 	}
 	rc = rc ? err_set(e, rc, "standard streams: %s", strerror(-rc))
@@ -65,7 +69,15 @@ static int make_process(const int streams[NR_STREAMS], struct target_command **o
 	return rc;
 }
 
-int versus_runner_new(const char *input, struct versus_runner **out, struct err *e)
+/* Runs that are measured write errors to nowhere: in memory they would have no limit. */
+static int make_processes(struct versus_runner *r, int nowhere, struct err *e)
+{
+	return make_process((int[]){r->input, nowhere, nowhere}, &r->command[VERSUS_MEASURED], e)
+		   ?: make_process((int[]){r->input, nowhere, r->errors}, &r->command[VERSUS_ASIDE],
+				   e);
+}
+
+int versus_runner_new(const char *input, bool is_ours, struct versus_runner **out, struct err *e)
 {
 	struct versus_runner *r = mem_zalloc(sizeof(*r));
 	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), rc;
@@ -78,16 +90,19 @@ int versus_runner_new(const char *input, struct versus_runner **out, struct err 
 		return err_set(e, rc, "/dev/null: %s", strerror(-rc));
 	}
 	r->input = r->errors = -1;
+	r->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = open_input(input, e);
 	if (rc >= 0) {
 		r->input = rc;
 		r->errors = memfd_create("stderr", MFD_CLOEXEC);
-		rc = r->errors < 0 ? err_set(e, -errno, "memory: %s", strerror(errno)) : 0;
+		rc = r->errors < 0 || r->ended < 0
+			 ? err_set(e, -errno, "memory: %s", strerror(errno))
+			 : 0;
 	}
-	if (rc == 0)
-		rc = make_process((int[]){r->input, nowhere, nowhere}, &r->command[MEASURED], e)
-			 ?: make_process((int[]){r->input, nowhere, r->errors}, &r->command[ASIDE],
-					 e);
+	rc = rc ?: make_processes(r, nowhere, e);
+	if (rc == 0 && is_ours)
+		rc = make_process((int[]){input ? r->input : -1, nowhere, -1},
+				  &r->command[VERSUS_OURS], e);
 	close(nowhere);
 	if (rc) {
 		versus_runner_free(r);
@@ -102,8 +117,10 @@ void versus_runner_free(struct versus_runner *r)
 	if (!r)
 		return;
 	/* the later one has the descriptors of the other */
-	for (int i = NR_COMMANDS; i-- > 0;)
+	for (int i = VERSUS_NR_STREAMS; i-- > 0;)
 		target_command_free(r->command[i]);
+	if (r->ended >= 0)
+		close(r->ended);
 	if (r->input >= 0)
 		close(r->input);
 	if (r->errors >= 0)
@@ -113,7 +130,9 @@ void versus_runner_free(struct versus_runner *r)
 
 static void on_end(void *arg)
 {
-	(void)arg;
+	const struct versus_runner *r = arg;
+
+	(void)eventfd_write(r->ended, 1);
 }
 
 static double seconds(const struct timeval *t)
@@ -121,23 +140,42 @@ static double seconds(const struct timeval *t)
 	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
 }
 
-int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measured,
-		      struct versus_run *out, struct err *e)
+int versus_runner_begin(struct versus_runner *r, char *const *argv, enum versus_streams streams,
+			struct err *e)
 {
-	struct target_command *c = r->command[is_measured ? MEASURED : ASIDE];
-	struct target_end end;
+	struct target_command *c = r->command[streams];
 	int rc = target_command_set(c, argv, e);
+	eventfd_t ignored;
 
+	(void)eventfd_read(r->ended, &ignored);
 	(void)lseek(r->input, 0, SEEK_SET);
 	(void)lseek(r->errors, 0, SEEK_SET);
 	if (rc == 0 && ftruncate(r->errors, 0))
 		rc = err_set(e, -errno, "memory: %s", strerror(errno));
 	rc = rc ? rc : target_command_next(c, e);
 	r->running = c;
-	rc = rc ? rc : target_command_start(c, on_end, NULL, e);
-	if (rc)
-		return rc;
-	target_command_wait(c, &end);
+	return rc ? rc : target_command_start(c, on_end, r, e);
+}
+
+pid_t versus_runner_pid(const struct versus_runner *r)
+{
+	return target_command_pid(r->running);
+}
+
+bool versus_runner_has_ended(const struct versus_runner *r, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = r->ended, .events = POLLIN};
+	const uint64_t now = clock_monotonic_ns(), ns = until_ns > now ? until_ns - now : 0;
+	const struct timespec left = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	return ppoll(&p, 1, until_ns == UINT64_MAX ? NULL : &left, NULL) > 0;
+}
+
+void versus_runner_end(struct versus_runner *r, struct versus_run *out)
+{
+	struct target_end end;
+
+	target_command_wait(r->running, &end);
 	r->running = NULL;
 	*out = (struct versus_run){
 	    .value = {[VERSUS_WALL] = (double)(end.end_ns - end.start_ns) / 1e9,
@@ -147,15 +185,33 @@ int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measur
 			  end.is_peak_limit ? 0 : (double)end.usage.ru_maxrss * 1024,
 		      [VERSUS_PAGE_FAULTS] = (double)(end.usage.ru_minflt + end.usage.ru_majflt)},
 	    .status = end.status};
+}
+
+int versus_runner_run(struct versus_runner *r, char *const *argv, bool is_measured,
+		      struct versus_run *out, struct err *e)
+{
+	int rc = versus_runner_begin(r, argv, is_measured ? VERSUS_MEASURED : VERSUS_ASIDE, e);
+
+	if (rc)
+		return rc;
+	versus_runner_end(r, out);
 	return 0;
 }
 
 int versus_runner_set_variable(struct versus_runner *r, char *const *argv, const char *name,
 			       const char *value, struct err *e)
 {
-	struct target_command *c = r->command[MEASURED];
+	static const enum versus_streams set[] = {VERSUS_MEASURED, VERSUS_OURS};
+	int rc = 0;
 
-	return target_command_set(c, argv, e) ?: target_command_set_variable(c, name, value, e);
+	for (size_t i = 0; i < ARRAY_NR(set) && rc == 0; i++) {
+		struct target_command *c = r->command[set[i]];
+
+		if (c)
+			rc = target_command_set(c, argv, e)
+				 ?: target_command_set_variable(c, name, value, e);
+	}
+	return rc;
 }
 
 /* The last line of text that has the word, or NULL any text. Returns its length. */

@@ -292,6 +292,7 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 	    .session_id = o->manifest.session_id,
 	    .is_recording = is_recording(o),
 	    .is_in_progress = is_locked,
+	    .has_results = cpsession_is_causal(&o->manifest),
 	    .nr_removed = o->manifest.removed.iterations,
 	    .removed_begin = o->manifest.removed.begin,
 	    .removed_end = o->manifest.removed.end,

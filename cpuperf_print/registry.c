@@ -317,6 +317,16 @@ static const struct registry_row rows[] = {
      .keeps_events = true,
      .lists_samples = true,
      .print = reports_what_if},
+    {.name = "causal",
+     .help = "what a faster function would save: by the experiments of cpuperf --causal, and by "
+	     "the recorded run",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES_IF_ANY,
+     .sessions = REGISTRY_EACH,
+     .ignores = REGISTRY_IGNORES_EVENTS,
+     .keeps_events = true,
+     .lists_samples = true,
+     .print = reports_causal},
     {.name = "heap",
      .help =
 	 "memory by the function that allocated it: at the peak, live, allocated, freed at once",

@@ -114,6 +114,11 @@ static bool are_locks(const struct inputs *in)
 	return !locks_missing(in->item[0].facts, &all);
 }
 
+static bool are_experiments(const struct inputs *in)
+{
+	return in->nr == 1 && cpsession_is_causal(&in->item[0].manifest);
+}
+
 static bool are_regions(const struct inputs *in)
 {
 	return in->item[0].facts->has_regions;
@@ -164,6 +169,7 @@ static const struct {
     {{"annotate", {{NULL, NULL}}, true, false}, inputs_are_sampled},
     {{"waits", {{"top", "2000"}}, true, true}, are_waits},
     {{"locks", {{"top", "2000"}}, false, true}, are_locks},
+    {{"causal", {{NULL, NULL}}, false, true}, are_experiments},
     {{"regions", {{"top", "2000"}}, false, true}, are_regions},
     {{"heap", {{"top", "2000"}}, false, true}, is_heap},
     {{"sizes", {{"top", "2000"}}, false, true}, is_heap},

@@ -113,7 +113,8 @@ static int put_data(struct page *h, struct err *e)
 			return rc;
 		page_hosts_put(h);
 		page_head_put(h);
-		rc = h->is_data ? 0 : page_reports_put(h, e);
+		/* behind all else: they change how states are added up */
+		rc = page_experiments_put(h, e) ?: (h->is_data ? 0 : page_reports_put(h, e));
 		if (rc)
 			return rc;
 	}

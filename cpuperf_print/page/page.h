@@ -156,6 +156,8 @@ uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned double
 
 /* Reports that are tables. 0 or -errno with *e. */
 int page_reports_put(struct page *h, struct err *e);
+/* Experiments, if the session has some. The same. */
+int page_experiments_put(struct page *h, struct err *e);
 /* The code of the functions with the most samples. 0 or -errno with *e. */
 int page_code_put(struct page *h, struct err *e);
 

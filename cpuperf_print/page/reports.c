@@ -113,6 +113,17 @@ static int put_one(struct page *h, const char *name, struct err *e)
 	return rc == -ENOMEM || rc == -ECANCELED ? err_set(e, rc, "%s", strerror(-rc)) : 0;
 }
 
+int page_experiments_put(struct page *h, struct err *e)
+{
+	int rc = 0;
+
+	JSONW_ARRAY(&h->json, "experiments") {
+		if (h->j->inputs->nr == 1 && cpsession_is_causal(&job_input(h->j)->manifest))
+			rc = put_one(h, "causal", e);
+	}
+	return rc;
+}
+
 int page_reports_put(struct page *h, struct err *e)
 {
 	struct inputs *in = h->j->inputs;

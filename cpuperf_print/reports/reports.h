@@ -13,6 +13,7 @@ int reports_threads(struct job *j, struct err *e);
 int reports_waits(struct job *j, struct err *e);
 int reports_locks(struct job *j, struct err *e);
 int reports_what_if(struct job *j, struct err *e);
+int reports_causal(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_changes(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);

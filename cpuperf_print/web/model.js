@@ -34,12 +34,12 @@ class Model {
 	}
 
 	get unit() {
-		return this.data.events[this.event].unit;
+		return this.data.events[this.event]?.unit || '';
 	}
 
 	/* What allocates for others counts at the program's function that called it. */
 	get isInProgram() {
-		return this.data.events[this.event].in_program === 1;
+		return this.data.events[this.event]?.in_program === 1;
 	}
 
 	/* So does a wait, as in the answer: it is no work of the kernel's. What is certain of two sides is of functions as sampled. */
@@ -55,7 +55,7 @@ class Model {
 	}
 
 	amount(weight) {
-		return amount(weight * (this.data.events[this.event].scale || 1), this.unit);
+		return amount(weight * (this.data.events[this.event]?.scale || 1), this.unit);
 	}
 
 	all(side = 0) {

@@ -90,6 +90,7 @@ class Page {
 		this.sandwich.begin();
 		this.time = new TimeView(this);
 		this.latency = new LatencyView(this);
+		this.experiments = new ExperimentView(this);
 		showCounts(data);
 		this.heat = new HeatView(this);
 		this.processes = new ProcessTable(this);
@@ -557,6 +558,7 @@ class Page {
 		this.sandwich.layOut();
 		this.time.layOut();
 		this.latency.layOut();
+		this.experiments.layOut();
 		this.heat.layOut();
 	}
 
@@ -600,6 +602,7 @@ class Page {
 		this.sandwich.draw();
 		this.time.draw();
 		this.latency.draw();
+		this.experiments.draw();
 		this.heat.draw();
 	}
 

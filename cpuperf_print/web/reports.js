@@ -1,7 +1,7 @@
 /*
  * The reports of cpuperf_print as tables, each a view: of what is selected where a server is asked, else of all.
  */
-const REPORTS = { threads: 'Threads', waits: 'Waits', locks: 'Locks', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
+const REPORTS = { threads: 'Threads', waits: 'Waits', locks: 'Locks', causal: 'Experiments', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
 	latency: 'Latencies', functions: 'Calls of functions', diff: 'Changes', hosts: 'Hosts', sessions: 'By session', 'top-down': 'Top-down', summary: 'Counts' };
 const REPORT_ROWS = 200;
 const SUMMARY_FIELDS = ['label', 'total', 'mean', 'deviation', 'min', 'max'];

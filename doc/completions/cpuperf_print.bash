@@ -49,7 +49,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary hosts imbalance heat records flat tree callers calls stacks annotate branches threads waits locks what-if heap sizes lifetimes memory regions diff series latency functions values changes top-down" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary hosts imbalance heat records flat tree callers calls stacks annotate branches threads waits locks what-if causal heap sizes lifetimes memory regions diff series latency functions values changes top-down" -- "$cur"))
 		return
 		;;
 	--diff)

@@ -93,7 +93,8 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_DUMP = 6,   /* the same, for a reading of it now, without a descriptor */
 	CPUPERF_MARK_ASK_REACH = 7,  /* the same, for a search for pointers to its blocks */
 	CPUPERF_MARK_ASK_PAGES = 8,  /* the same, for a look at the pages of its blocks: it ends */
-	CPUPERF_MARK_ASK_FUNCTIONS = 9, /* of cpuperf's agent, for the calls of the process */
+	CPUPERF_MARK_ASK_FUNCTIONS = 9,   /* of cpuperf's agent, for the calls of the process */
+	CPUPERF_MARK_ASK_EXPERIMENT = 10, /* the same, for the memory of an experiment */
 };
 
 /* The CPU's counter that a program can read. */

@@ -1,41 +1,19 @@
 #include "elf/parameters.h"
 
-#include "base/clock.h"
 #include "base/order.h"
-#include "elf/dwarf.h"
+#include "elf/functions_walk.h"
 
 #include <dwarf.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	MAX_DEPTH = 32,
-	MAX_ENTRIES = 1 << 24,
-	PAY_EACH = 1 << 12, /* entries, after which time is charged */
-	WORD_BYTES = 8,
-};
+enum { WORD_BYTES = 8 };
 
 struct search {
-	const struct elf_file *f;
 	const uint64_t *address;
-	size_t nr, nr_entries;
+	size_t nr;
 	struct elf_parameters *out;
-	uint64_t since_ns;
-	bool is_over;
 };
-
-/* Within the budget of the file. */
-static bool may_go_on(struct search *s)
-{
-	uint64_t now_ns;
-
-	if (++s->nr_entries % PAY_EACH)
-		return !s->is_over;
-	now_ns = clock_thread_cpu_ns();
-	s->is_over |= s->nr_entries >= MAX_ENTRIES || !elf_file_spend(s->f, now_ns - s->since_ns);
-	s->since_ns = now_ns;
-	return !s->is_over;
-}
 
 /* --- types */
 
@@ -129,7 +107,7 @@ static bool is_called_otherwise(Dwarf_Die *die)
 	       (dwarf_formudata(&attr, &how) || how != DW_CC_normal);
 }
 
-static void take(struct search *s, Dwarf_Die *die, struct elf_parameters *out)
+static void take(struct elf_functions_walk *w, Dwarf_Die *die, struct elf_parameters *out)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Die child;
@@ -145,73 +123,24 @@ static void take(struct search *s, Dwarf_Die *die, struct elf_parameters *out)
 	do {
 		if (dwarf_tag(&child) == DW_TAG_formal_parameter && out->nr < ELF_MAX_PARAMETERS)
 			describe(&child, &out->item[out->nr++]);
-	} while (may_go_on(s) && dwarf_siblingof(&child, &child) == 0);
+	} while (elf_functions_may_go_on(w) && dwarf_siblingof(&child, &child) == 0);
 }
 
-static void look_at(struct search *s, Dwarf_Die *die)
+static void look_at(struct elf_functions_walk *w, Dwarf_Die *die, Dwarf_Addr begin)
 {
-	Dwarf_Addr begin;
-	size_t i;
+	const struct search *s = w->arg;
+	const size_t i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
 
-	if (dwarf_tag(die) != DW_TAG_subprogram || dwarf_lowpc(die, &begin))
-		return;
-	i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
 	if (i < s->nr && s->address[i] == begin)
-		take(s, die, &s->out[i]);
-}
-
-static bool has_functions(Dwarf_Die *die)
-{
-	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void look_below(struct search *s, Dwarf_Die *top)
-{
-	Dwarf_Die way[MAX_DEPTH];
-	int depth = 0;
-
-	if (dwarf_child(top, &way[0]))
-		return;
-	while (depth >= 0 && may_go_on(s)) {
-		look_at(s, &way[depth]);
-		if (depth + 1 < MAX_DEPTH && has_functions(&way[depth]) &&
-		    dwarf_child(&way[depth], &way[depth + 1]) == 0) {
-			depth++;
-			continue;
-		}
-		while (depth >= 0 && dwarf_siblingof(&way[depth], &way[depth]))
-			depth--;
-	}
+		take(w, die, &s->out[i]);
 }
 
 void elf_parameters_find(const struct elf_file *f, const uint64_t *address, size_t nr,
 			 struct elf_parameters *out)
 {
-	struct search s = {
-	    .f = f, .address = address, .nr = nr, .out = out, .since_ns = clock_thread_cpu_ns()};
-	struct elf_build_id shared;
-	struct elf_dwarf d;
-	Dwarf_Off at = 0, next;
-	size_t header;
+	struct search s = {.address = address, .nr = nr, .out = out};
+	struct elf_functions_walk w = {.f = f, .found = look_at, .arg = &s};
 
 	memset(out, 0, nr * sizeof(*out));
-	/* libdw would open a file that this one names */
-	if (elf_dwarf_needs(f, &shared) || elf_dwarf_open(f, &d))
-		return;
-	for (; !s.is_over && dwarf_nextcu(d.dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
-	     at = next) {
-		Dwarf_Die unit;
-
-		if (dwarf_offdie(d.dwarf, at + header, &unit))
-			look_below(&s, &unit);
-	}
-	elf_dwarf_close(&d);
+	elf_functions_walk(&w);
 }

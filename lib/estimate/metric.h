@@ -10,12 +10,7 @@
 
 #include "estimate/cell.h"
 #include "estimate/expr.h"
-
-/* A number as written in the spec; text NULL: none. */
-struct metric_limit {
-	const char *text;
-	double value;
-};
+#include "estimate/limit.h"
 
 struct metric {
 	const char *name, *unit;

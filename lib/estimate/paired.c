@@ -21,11 +21,11 @@
 
 /* How many standard errors the interval reaches. The mixture's ratio at t is
  *     (1 + n g)^(-1/2) * ((1 + t²/v) / (1 + t²/(v (1 + n g))))^(n/2), v = n - 1;
- * it is 1 / ALPHA there. */
-static double reach_at_each_look(size_t nr)
+ * it is 1 / alpha there. */
+static double reach_at_each_look(size_t nr, double alpha)
 {
 	const double n = (double)nr, r = 1 + n * PRIOR, v = n - 1;
-	const double k = pow(sqrt(r) / ALPHA, 2 / n);
+	const double k = pow(sqrt(r) / alpha, 2 / n);
 
 	return k < r ? sqrt(v * (k - 1) / (1 - k / r)) : INFINITY;
 }
@@ -58,7 +58,8 @@ static size_t limit(double *d, double *sorted, size_t nr)
 	return nr_limited;
 }
 
-int paired_interval(const double *d, size_t nr, double least, bool is_fixed, struct paired *out)
+int paired_interval_of(const double *d, size_t nr, double least, bool is_fixed, double alpha,
+		       struct paired *out)
 {
 	struct spread s = {0};
 	double half = INFINITY, *v;
@@ -76,8 +77,8 @@ int paired_interval(const double *d, size_t nr, double least, bool is_fixed, str
 		spread_add(&s, v[i]);
 	mem_free(v);
 	if (nr >= 2)
-		half = (is_fixed ? chance_student_inverse(ALPHA, (double)nr - 1)
-				 : reach_at_each_look(nr)) *
+		half = (is_fixed ? chance_student_inverse(alpha, (double)nr - 1)
+				 : reach_at_each_look(nr, alpha)) *
 		       fmax(spread_deviation(&s), least) / sqrt((double)nr);
 	out->mean = s.mean;
 	if (isfinite(half)) {
@@ -85,4 +86,9 @@ int paired_interval(const double *d, size_t nr, double least, bool is_fixed, str
 		out->high = s.mean + half;
 	}
 	return 0;
+}
+
+int paired_interval(const double *d, size_t nr, double least, bool is_fixed, struct paired *out)
+{
+	return paired_interval_of(d, nr, least, is_fixed, ALPHA, out);
 }

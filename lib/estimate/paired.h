@@ -37,5 +37,9 @@ struct paired {
  * (as of a standard deviation, by the median of the distances) from the median counts as one at
  * that distance, if there are few: one run beside a busy machine cannot decide. 0 or -ENOMEM. */
 int paired_interval(const double *d, size_t nr, double least, bool is_fixed, struct paired *out);
+/* The same with another chance of error than 5 %: of one of m intervals that are to hold together,
+ * 0.05 / m. */
+int paired_interval_of(const double *d, size_t nr, double least, bool is_fixed, double alpha,
+		       struct paired *out);
 
 #endif

@@ -293,7 +293,7 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
 				  strerror(-rc));
-	if (s->folder.nr_all || m->is_in_progress)
+	if (s->folder.nr_all || m->is_in_progress || m->has_results)
 		return 0;
 	err_set_at(e, -ENOENT, m->path, 0, 0, "no trace such as %s.0.0.cpuperf is in its folder",
 		   s->base);

@@ -37,6 +37,7 @@ struct profile_manifest {
 	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not set */
 	bool is_recording;   /* the session has not ended, according to the manifest */
 	bool is_in_progress; /* its recorder runs: files may be incomplete and grow */
+	bool has_results;    /* beside traces, of which there may be none */
 	uint64_t nr_removed; /* the first iterations, which retain removed */
 	const char *removed_begin, *removed_end; /* their times; NULL or "": not known */
 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_MANIFEST_BYTES = 65536 };
+enum { MAX_MANIFEST_BYTES = 1 << 20 };
 
 static const char hint[] = "--session-result-spec-path=PATH (or session_result_spec_path in the "
 			   "spec) changes it; an empty path saves no manifest";
@@ -53,7 +53,8 @@ static int is_manifest(int fd)
 		return (int)n;
 	cpsession_init(&s);
 	rc = cpsession_parse(p, (size_t)n, "", &s, errs);
-	is_ours = s.num_iterations && s.num_traces; /* every manifest of cpuperf has both */
+	/* every manifest of cpuperf has both, but that of experiments without a recording */
+	is_ours = (s.num_iterations && s.num_traces) || cpsession_is_causal(&s);
 	cpsession_fini(&s);
 	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
 }

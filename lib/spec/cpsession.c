@@ -27,6 +27,7 @@ void cpsession_init(struct cpsession *s)
 	arena_init(&s->arena, ARENA_BYTES);
 	keys_set_defaults(KEY_SESSION, s);
 	keys_set_defaults(KEY_REMOVED, &s->removed);
+	keys_set_defaults(KEY_EXPERIMENTS, &s->experiments);
 }
 
 void cpsession_fini(struct cpsession *s)
@@ -113,6 +114,17 @@ bool cpsession_is_locked(const char *path)
 		return false;
 	fd = io_open_regular(AT_FDCWD, lock, O_NOFOLLOW, &st);
 	return fd >= 0 && sys()->flock(fd, LOCK_SH | LOCK_NB) == -EWOULDBLOCK;
+}
+
+const struct cpsession_experiment *cpsession_experiments(const struct cpsession *s, size_t *nr)
+{
+	*nr = s->experiments.row.nr;
+	return s->experiments.row.item;
+}
+
+bool cpsession_is_causal(const struct cpsession *s)
+{
+	return s->experiments.row.nr || *s->experiments.why_none;
 }
 
 void cpsession_to_json(const struct cpsession *s, struct buf *out)

@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "estimate/limit.h"
+#include "spec/keys.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +33,35 @@ struct cpsession_removed {
 	const char *begin, *end; /* never NULL; times for people, or "" */
 };
 
+#define CPSESSION_WALL       "wall"
+#define CPSESSION_THROUGHPUT "throughput"
+#define CPSESSION_LATENCY    "latency"
+enum { CPSESSION_MAX_EXPERIMENTS = 256, CPSESSION_MAX_NAME = 1023 };
+
+/* An experiment of cpuperf --causal. Strings are never NULL; real numbers are percent, of which the
+ * text is NULL if they are not known. */
+struct cpsession_experiment {
+	const char *function, *linkage_name, *object;
+	const char *source; /* of a line; "" */
+	uint64_t line;      /* 0: the function */
+	const char *quantity, *point;
+	uint64_t speedup; /* percent */
+	struct metric_limit on_cpu, saves, low, high;
+	uint64_t rounds;
+};
+
+struct cpsession_experiments {
+	const char *command;  /* "": not known */
+	const char *why_none; /* "": some were made, if there are rows */
+	uint64_t wall_ns, spent_ns, rounds, functions;
+	struct metric_limit until, confidence, queued;
+	struct metric_limit rate; /* of passes of the progress point; without text: there is none */
+	uint64_t latency_ns, unused;
+	bool has_fixed_rounds, is_known, is_cut;
+	uint64_t unslowed, seed;
+	struct key_objects row; /* of struct cpsession_experiment */
+};
+
 struct cpsession {
 	struct arena arena;
 	const char *config_name, *model_name; /* never NULL; "" is not written */
@@ -39,6 +70,7 @@ struct cpsession {
 	const char *session_id;               /* never NULL; 32 digits, or "": absent */
 	const char *state;                    /* never NULL; CPSESSION_RECORDING, or "" */
 	struct cpsession_removed removed;
+	struct cpsession_experiments experiments;
 };
 
 void cpsession_init(struct cpsession *s);
@@ -52,6 +84,10 @@ int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_
 /* Whether the recorder of the session whose manifest this is holds the lock beside it: a manifest
  * of state CPSESSION_RECORDING without it is of a session that was killed, or was copied. */
 bool cpsession_is_locked(const char *path);
+/* The experiments, *nr of them. */
+const struct cpsession_experiment *cpsession_experiments(const struct cpsession *s, size_t *nr);
+/* Whether --causal made the session: it has experiments, or says why not. */
+bool cpsession_is_causal(const struct cpsession *s);
 /* Compact JSON and a newline, keys in the original's order. */
 void cpsession_to_json(const struct cpsession *s, struct buf *out);
 

@@ -159,5 +159,9 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 	case KEY_METRICS:
 		snprintf(buf, size, "an array of metrics");
 		break;
+	case KEY_OBJECTS:
+		snprintf(buf, size, "an array of at most %llu %ss", (unsigned long long)row->max,
+			 row->item);
+		break;
 	}
 }

@@ -35,6 +35,9 @@ static const char *const untouched_words[] = {"pages", "pattern", NULL};
 static const char *const way_words[] = {"any", "kernel", "program", NULL};
 static const char *const manifest_words[] = {"whole", "strict", NULL};
 
+static const char *const experiment_quantities[] = {CPSESSION_WALL, CPSESSION_THROUGHPUT,
+						    CPSESSION_LATENCY, NULL};
+
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 
 #define SPEC_FIELD(f)     .level = KEY_SPEC, .offset = offsetof(struct spec, f)
@@ -45,6 +48,8 @@ static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 #define RETAIN_FIELD(f)   .level = KEY_RETAIN, .offset = offsetof(struct spec_retain, f)
 #define REGIONS_FIELD(f)  .level = KEY_REGIONS, .offset = offsetof(struct spec_regions, f)
 #define REMOVED_FIELD(f)  .level = KEY_REMOVED, .offset = offsetof(struct cpsession_removed, f)
+#define MADE_FIELD(f)     .level = KEY_EXPERIMENTS, .offset = offsetof(struct cpsession_experiments, f)
+#define TRIED_FIELD(f)    .level = KEY_EXPERIMENT, .offset = offsetof(struct cpsession_experiment, f)
 #define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
 #define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
 #define SPEC_POS(f)       .pos_offset = offsetof(struct spec, f)
@@ -1046,6 +1051,14 @@ const struct key_row key_rows[] = {
 	.description = "What was removed because of the key retain of the spec: the first "
 		       "iterations. num_iterations includes them. Missing if there are none.",
     },
+    {
+	SESSION_FIELD(experiments),
+	.name = "experiments",
+	.type = KEY_OBJECT,
+	.inner = KEY_EXPERIMENTS,
+	.description = "What cpuperf --causal found out about the command, by other runs than the "
+		       "recorded one. Missing in other sessions.",
+    },
 
     {
 	REMOVED_FIELD(iterations),
@@ -1071,6 +1084,265 @@ const struct key_row key_rows[] = {
 	.max = 40,
 	.default_text = "",
 	.description = "When the last of them ended, in UTC.",
+    },
+
+    {
+	MADE_FIELD(command),
+	.name = "command",
+	.type = KEY_NAME,
+	.max = 4095,
+	.description = "The command line.",
+    },
+    {
+	MADE_FIELD(why_none),
+	.name = "why_none",
+	.type = KEY_NAME,
+	.max = 1023,
+	.description = "Why no experiment was possible; missing if some were made.",
+    },
+    {
+	MADE_FIELD(wall_ns),
+	.name = "wall",
+	.type = KEY_SECONDS,
+	.min_text = "0.000000001",
+	.max = 1000000000,
+	.unit = "seconds",
+	.description = "The mean wall time of a run with the agent and without a delay.",
+    },
+    {
+	MADE_FIELD(spent_ns),
+	.name = "spent",
+	.type = KEY_SECONDS,
+	.min_text = "0.000000001",
+	.max = 1000000000,
+	.unit = "seconds",
+	.description = "How long all experiments took.",
+    },
+    {
+	MADE_FIELD(rounds),
+	.name = "rounds",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000,
+	.description = "The number of rounds, in each of which each experiment ran once.",
+    },
+    {
+	MADE_FIELD(functions),
+	.name = "functions",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000000,
+	.description = "How many functions of those that were meant ran; of them the "
+		       "experiments are of those that ran most.",
+    },
+    {
+	MADE_FIELD(until),
+	.name = "until",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "percent",
+	.description = "The half of an interval at which the experiments were to stop.",
+    },
+    {
+	MADE_FIELD(confidence),
+	.name = "confidence",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "percent",
+	.description = "How likely all intervals together hold what they estimate.",
+    },
+    {
+	MADE_FIELD(has_fixed_rounds),
+	.name = "fixed_rounds",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "The number of rounds was chosen before (--runs).",
+    },
+    {
+	MADE_FIELD(is_known),
+	.name = "known",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "Each result is known as well as was asked for.",
+    },
+    {
+	MADE_FIELD(is_cut),
+	.name = "cut",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "A signal ended the experiments.",
+    },
+    {
+	MADE_FIELD(queued),
+	.name = "waited_for_cpu",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "percent",
+	.description = "For how much of their time threads waited for a CPU.",
+    },
+    {
+	MADE_FIELD(rate),
+	.name = "rate",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "Hz",
+	.description = "How often the progress point was passed without a delay. Missing where the "
+		       "wall time was measured.",
+    },
+    {
+	MADE_FIELD(latency_ns),
+	.name = "latency",
+	.type = KEY_SECONDS,
+	.min_text = "0.000000001",
+	.max = 1000000000,
+	.unit = "seconds",
+	.description =
+	    "The mean time of the region without a delay, where the progress point is one.",
+    },
+    {
+	MADE_FIELD(unused),
+	.name = "rounds_not_used",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = INT64_MAX,
+	.description = "Rounds in which threads waited for a CPU for too long, or marks were lost.",
+    },
+    {
+	MADE_FIELD(unslowed),
+	.name = "threads_not_slowed_down",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = UINT32_MAX,
+	.description = "Threads that the agent could not slow down, most of a run.",
+    },
+    {
+	MADE_FIELD(seed),
+	.name = "seed",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = INT64_MAX,
+	.description = "Of the amounts that chance chose (--speedup=random).",
+    },
+    {
+	MADE_FIELD(row),
+	.name = "rows",
+	.type = KEY_OBJECTS,
+	.inner = KEY_EXPERIMENT,
+	.item_bytes = sizeof(struct cpsession_experiment),
+	.max = CPSESSION_MAX_EXPERIMENTS,
+	.item = "experiment",
+	.description = "The experiments: a function, or a line, at a speed-up.",
+    },
+
+    {
+	TRIED_FIELD(function),
+	.name = "function",
+	.type = KEY_NAME,
+	.required = true,
+	.min = 1,
+	.max = CPSESSION_MAX_NAME,
+	.description = "The function that was virtually sped up.",
+    },
+    {
+	TRIED_FIELD(linkage_name),
+	.name = "linkage_name",
+	.type = KEY_NAME,
+	.max = CPSESSION_MAX_NAME,
+	.default_text = "",
+	.description = "Its name in the file.",
+    },
+    {
+	TRIED_FIELD(object),
+	.name = "object",
+	.type = KEY_NAME,
+	.max = 4095,
+	.default_text = "",
+	.description = "The path of the file that has it.",
+    },
+    {
+	TRIED_FIELD(source),
+	.name = "source",
+	.type = KEY_NAME,
+	.max = 4095,
+	.default_text = "",
+	.description = "The source file, of a line.",
+    },
+    {
+	TRIED_FIELD(line),
+	.name = "line",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = UINT32_MAX,
+	.description = "The line that was sped up; missing: the function.",
+    },
+    {
+	TRIED_FIELD(quantity),
+	.name = "quantity",
+	.type = KEY_WORD,
+	.words = experiment_quantities,
+	.form = "\"wall\", \"throughput\" or \"latency\"",
+	.default_text = CPSESSION_WALL,
+	.description = "What changed: less wall time of the command, more throughput at a "
+		       "progress point, or less latency.",
+    },
+    {
+	TRIED_FIELD(point),
+	.name = "point",
+	.type = KEY_NAME,
+	.max = 255,
+	.default_text = "",
+	.description = "The progress point.",
+    },
+    {
+	TRIED_FIELD(speedup),
+	.name = "speedup",
+	.type = KEY_INTEGER,
+	.required = true,
+	.min = 1,
+	.max = 100,
+	.unit = "percent",
+	.description = "Of its time, how much was virtually saved.",
+    },
+    {
+	TRIED_FIELD(on_cpu),
+	.name = "on_cpu",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "percent",
+	.description = "Its part of all CPU time.",
+    },
+    {
+	TRIED_FIELD(saves),
+	.name = "saves",
+	.type = KEY_REAL,
+	.max = 1,
+	.required = true,
+	.unit = "percent",
+	.description = "By how much the quantity changed for the better.",
+    },
+    {
+	TRIED_FIELD(low),
+	.name = "saves_low",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "percent",
+	.description = "The lower end of its interval; missing: not known.",
+    },
+    {
+	TRIED_FIELD(high),
+	.name = "saves_high",
+	.type = KEY_REAL,
+	.max = 1,
+	.unit = "percent",
+	.description = "The upper end.",
+    },
+    {
+	TRIED_FIELD(rounds),
+	.name = "rounds",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000,
+	.description = "How many rounds it is the mean of.",
     },
 };
 const size_t key_nr_rows = ARRAY_NR(key_rows);
@@ -1164,6 +1436,7 @@ static void set_default(const struct key_row *row, void *target)
 	case KEY_OBJECT:
 	case KEY_EVENTS:
 	case KEY_METRICS:
+	case KEY_OBJECTS:
 		break; /* empty */
 	}
 }

@@ -23,6 +23,8 @@ enum key_level {
 	KEY_REGIONS,
 	KEY_SESSION,
 	KEY_REMOVED,
+	KEY_EXPERIMENTS,
+	KEY_EXPERIMENT,
 };
 enum key_type {
 	KEY_STRING,   /* any text; a const char * in the model */
@@ -42,6 +44,13 @@ enum key_type {
 	KEY_OBJECT,   /* the object of the level inner; written unless it has only defaults */
 	KEY_EVENTS,   /* the array of events */
 	KEY_METRICS,  /* the array of metrics */
+	KEY_OBJECTS,  /* an array of objects of the level inner; a struct key_objects */
+};
+
+/* Of KEY_OBJECTS: an array of the structs of the level inner. */
+struct key_objects {
+	void *item; /* in the model's arena */
+	size_t nr;
 };
 
 enum { KEY_NS_PER_S = 1000000000 }; /* KEY_SECONDS, KEY_PERCENT */
@@ -57,7 +66,8 @@ struct key_row {
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
 	const char *suffix;       /* KEY_STRING: the end of a text that is not empty; NULL: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
-	enum key_level inner;     /* KEY_OBJECT */
+	enum key_level inner;     /* KEY_OBJECT, KEY_OBJECTS */
+	size_t item_bytes;        /* KEY_OBJECTS: of the struct of the level inner */
 	const char *option_key;   /* KEY_OBJECT: its key that the override option sets */
 	bool is_switch;           /* KEY_OBJECT: or true or false; its struct begins with that bool,
 				     which is true of an object */
@@ -101,8 +111,9 @@ uint64_t key_default(const struct key_row *row);
 
 /* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET),
  * spec_flight (KEY_FLIGHT), spec_retain (KEY_RETAIN), spec_regions (KEY_REGIONS), cpsession
- * (KEY_SESSION) or cpsession_removed (KEY_REMOVED) to the defaults of the table; those without one
- * become "" and 0. Strings are static. */
+ * (KEY_SESSION), cpsession_removed (KEY_REMOVED), cpsession_experiments (KEY_EXPERIMENTS) or
+ * cpsession_experiment (KEY_EXPERIMENT) to the defaults of the table; those without one become ""
+ * and 0. Strings are static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

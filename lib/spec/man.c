@@ -30,14 +30,23 @@ static void bounds(struct buf *out, const struct key_row *row)
 static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
-	    [KEY_STRING] = "string",      [KEY_NAME] = "string",
-	    [KEY_WORD] = "string",        [KEY_INTEGER] = "integer",
-	    [KEY_SECONDS] = "number",     [KEY_PERCENT] = "number",
-	    [KEY_REAL] = "number",        [KEY_CHOICE] = "array of strings",
-	    [KEY_FLAGS] = "array of ",    [KEY_EVENTS] = "array",
-	    [KEY_METRICS] = "array",      [KEY_HEX] = "string",
-	    [KEY_BOOL] = "true or false", [KEY_DEFAULTS] = "object",
-	    [KEY_OBJECT] = "object",      [KEY_LIST] = "array of ",
+	    [KEY_STRING] = "string",
+	    [KEY_NAME] = "string",
+	    [KEY_WORD] = "string",
+	    [KEY_INTEGER] = "integer",
+	    [KEY_SECONDS] = "number",
+	    [KEY_PERCENT] = "number",
+	    [KEY_REAL] = "number",
+	    [KEY_CHOICE] = "array of strings",
+	    [KEY_FLAGS] = "array of ",
+	    [KEY_EVENTS] = "array",
+	    [KEY_METRICS] = "array",
+	    [KEY_HEX] = "string",
+	    [KEY_BOOL] = "true or false",
+	    [KEY_DEFAULTS] = "object",
+	    [KEY_OBJECT] = "object",
+	    [KEY_LIST] = "array of ",
+	    [KEY_OBJECTS] = "array of objects",
 	};
 	char words[256] = "";
 
@@ -93,4 +102,6 @@ void keys_to_man(struct buf *out)
 	level(out, KEY_METRIC, "Keys of a metric");
 	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
 	level(out, KEY_REMOVED, "Keys of removed");
+	level(out, KEY_EXPERIMENTS, "Keys of experiments");
+	level(out, KEY_EXPERIMENT, "Keys of rows in experiments");
 }

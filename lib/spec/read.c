@@ -344,6 +344,39 @@ static int read_object(struct doc *d, const struct key_row *row, const json_t *v
 	return 0;
 }
 
+static int read_objects(struct doc *d, const struct key_row *row, const json_t *value, int node,
+			void *target)
+{
+	const size_t nr = json_array_size(value);
+	struct key_objects objects = {.nr = 0};
+	int rc = 0;
+
+	if (!json_is_array(value) || nr > row->max) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	objects.item = arena_calloc(d->arena, nr + 1, row->item_bytes);
+	if (!objects.item)
+		return diag_no_memory(d->errs, d->source);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		void *item = (char *)objects.item + objects.nr++ * row->item_bytes;
+		const json_t *object = json_array_get(value, i);
+		const int child = scan_item(&d->scan, node, i);
+		char is[128];
+
+		keys_set_defaults(row->inner, item);
+		if (json_is_object(object)) {
+			rc = doc_read(d, object, child, row->inner, item);
+			continue;
+		}
+		diag_value(object, is, sizeof(is));
+		diag_at(d->errs, d->source, value_pos(d, child), "a %s must be an object, not %s",
+			row->item, is);
+	}
+	memcpy(field(row, target), &objects, sizeof(objects));
+	return rc;
+}
+
 static int read_bool(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		     void *target)
 {
@@ -389,7 +422,7 @@ static read_fn *const readers[] = {
     [KEY_REAL] = read_real,      [KEY_CHOICE] = read_choice,     [KEY_FLAGS] = read_flags,
     [KEY_EVENTS] = read_events,  [KEY_METRICS] = read_metrics,   [KEY_HEX] = read_hex,
     [KEY_BOOL] = read_bool,      [KEY_DEFAULTS] = read_defaults, [KEY_OBJECT] = read_object,
-    [KEY_LIST] = read_list,
+    [KEY_LIST] = read_list,      [KEY_OBJECTS] = read_objects,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,

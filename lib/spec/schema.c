@@ -257,6 +257,15 @@ static void metrics_property(struct json_writer *w, const struct key_row *row)
 	}
 }
 
+static void objects_property(struct json_writer *w, const struct key_row *row)
+{
+	jsonw_text(w, "type", "array");
+	jsonw_u64(w, "maxItems", row->max);
+	JSONW_OBJECT(w, "items") {
+		properties(w, row->inner, false);
+	}
+}
+
 static void property(struct json_writer *w, const struct key_row *row)
 {
 	static void (*const bodies[])(struct json_writer * w, const struct key_row *row) = {
@@ -268,6 +277,7 @@ static void property(struct json_writer *w, const struct key_row *row)
 	    [KEY_METRICS] = metrics_property, [KEY_HEX] = hex_property,
 	    [KEY_BOOL] = bool_property,       [KEY_DEFAULTS] = defaults_property,
 	    [KEY_OBJECT] = object_property,   [KEY_LIST] = string_list_property,
+	    [KEY_OBJECTS] = objects_property,
 	};
 
 	JSONW_OBJECT(w, row->name) {

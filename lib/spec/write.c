@@ -114,6 +114,7 @@ static void write_metrics(struct json_writer *w, const struct key_row *row, cons
 }
 
 static void write_members(struct json_writer *w, enum key_level level, const void *model);
+static void write_others(struct json_writer *w, enum key_level level, const void *model);
 
 static void write_list(struct json_writer *w, const struct key_row *row, const void *model)
 {
@@ -132,6 +133,23 @@ static void write_list(struct json_writer *w, const struct key_row *row, const v
 	}
 }
 
+/* Of an item what is not its default. */
+static void write_objects(struct json_writer *w, const struct key_row *row, const void *model)
+{
+	struct key_objects objects;
+
+	memcpy(&objects, field(row, model), sizeof(objects));
+	if (!objects.nr)
+		return;
+	JSONW_ARRAY(w, row->name) {
+		for (size_t i = 0; i < objects.nr; i++)
+			JSONW_OBJECT(w, NULL) {
+				write_others(w, row->inner,
+					     (char *)objects.item + i * row->item_bytes);
+			}
+	}
+}
+
 static void write_bool(struct json_writer *w, const struct key_row *row, const void *model)
 {
 	bool is_true, is_default_true = row->default_text && *row->default_text == 't';
@@ -144,6 +162,8 @@ static void write_bool(struct json_writer *w, const struct key_row *row, const v
 static bool is_default(const struct key_row *row, const void *model)
 {
 	struct spec_list list;
+	struct key_objects objects;
+	struct metric_limit limit;
 	const char *text;
 	bool is_true;
 
@@ -163,6 +183,12 @@ static bool is_default(const struct key_row *row, const void *model)
 	case KEY_LIST:
 		memcpy(&list, field(row, model), sizeof(list));
 		return list.nr == 0;
+	case KEY_REAL:
+		memcpy(&limit, field(row, model), sizeof(limit));
+		return !limit.text;
+	case KEY_OBJECTS:
+		memcpy(&objects, field(row, model), sizeof(objects));
+		return objects.nr == 0;
 	default:
 		return false;
 	}
@@ -203,7 +229,7 @@ static write_fn *const writers[] = {
     [KEY_REAL] = write_real,        [KEY_CHOICE] = write_choice,    [KEY_FLAGS] = write_flags,
     [KEY_EVENTS] = write_events,    [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,
     [KEY_BOOL] = write_bool,        [KEY_DEFAULTS] = write_nothing, [KEY_OBJECT] = write_inner,
-    [KEY_LIST] = write_list,
+    [KEY_LIST] = write_list,        [KEY_OBJECTS] = write_objects,
 };
 
 static bool is_time(const struct key_row *row)

@@ -1,30 +1,41 @@
 /*
  * The memory of an experiment: what cpuperf --causal and its agent in the program
- * (lib/agent/causal) share. A file that the recorder makes, and writes and reads before and after
- * each run; all processes of the run map it. Behind the header are the objects, then the functions:
- * those of an object by address.
+ * (lib/agent/causal) share. The recorder makes it, sealed against shrinking; each process of the
+ * command asks for it at the recorder's socket, so nothing is left behind when the recorder is
+ * killed. Behind the header are the objects, their ranges by address, the candidates (functions, or
+ * lines) whose ranges these are, and the points.
+ *
+ * Which candidate is faster, and by how much, is one word: the recorder may change it while the
+ * program runs, and the agent reads it once for each sample. A word of the recorder's thread is in
+ * its list of robust futexes: the kernel sets CAUSAL_MEMORY_DIED there when it dies, however it
+ * does, and from then on nothing is slowed down.
  */
 #ifndef WIRE_CAUSAL_MEMORY_H
 #define WIRE_CAUSAL_MEMORY_H
 
 #include <stdint.h>
 
-#define CAUSAL_MEMORY_VARIABLE "CPUPERF_CAUSAL_MEMORY"
+/* The name of the recorder's socket, as that of marks. */
+#define CAUSAL_MEMORY_VARIABLE "CPUPERF_EXPERIMENT"
 
 enum {
-	CAUSAL_MEMORY_MAGIC = 0x4c534143, /* "CASL" */
+	CAUSAL_MEMORY_MAGIC = 0x324c5343, /* "CSL2" */
 	CAUSAL_MEMORY_OBJECTS = 256,
-	CAUSAL_MEMORY_FUNCTIONS = 1 << 17,
-	CAUSAL_MEMORY_NONE = UINT32_MAX, /* no function */
+	CAUSAL_MEMORY_CANDIDATES = 1 << 17,
+	CAUSAL_MEMORY_RANGES = 1 << 20,
+	CAUSAL_MEMORY_POINTS = 64,
+	CAUSAL_MEMORY_NAME_BYTES = 104,
+	CAUSAL_MEMORY_NONE = UINT32_MAX, /* no candidate */
+	CAUSAL_MEMORY_DIED = 1 << 30,    /* FUTEX_OWNER_DIED */
 };
 
 struct causal_memory {
-	uint32_t magic, nr_objects, nr_functions;
-	/* Of a run. */
-	uint32_t chosen;  /* the number of the function that is virtually faster */
-	uint32_t percent; /* by which its time is cut */
-	/* Written by the program; 0 before the run. */
+	uint32_t magic, nr_objects, nr_ranges, nr_candidates;
+	/* The recorder's thread, and FUTEX_WAITERS; or CAUSAL_MEMORY_DIED. Threads that sleep wait
+	 * for it to change. */
+	uint32_t owner;
 	uint32_t first_pid;    /* the process that was started; 0: the agent is not in it */
+	uint64_t experiment;   /* causal_memory_experiment() */
 	uint64_t all_ns;       /* causal/debts.h */
 	uint64_t behind_ns;    /* of the thread with which the first process ends */
 	uint64_t sampled_ns;   /* CPU time of all samples */
@@ -35,23 +46,60 @@ struct causal_memory {
 
 struct causal_memory_object {
 	uint64_t device, inode;
-	uint32_t first, nr; /* of its functions */
+	uint32_t first, nr; /* of its ranges */
 };
 
-struct causal_memory_function {
-	uint64_t address, size; /* in the file */
-	uint64_t ns;            /* CPU time of samples in it, of all runs; written by the program */
+struct causal_memory_range {
+	uint64_t address; /* in the file */
+	uint32_t size, candidate;
 };
 
-static inline uint64_t causal_memory_functions_at(uint32_t nr_objects)
+struct causal_memory_candidate {
+	uint64_t ns; /* CPU time of samples in it; written by the program */
+};
+
+/* Of coz's macros. Written by the program; several may have the same name. */
+enum causal_memory_kind {
+	CAUSAL_MEMORY_FREE = 0,
+	CAUSAL_MEMORY_TAKEN = 1, /* is written right now */
+	CAUSAL_MEMORY_POINT = 2, /* COZ_PROGRESS */
+	CAUSAL_MEMORY_BEGIN = 3, /* COZ_BEGIN */
+	CAUSAL_MEMORY_END = 4,   /* COZ_END */
+};
+struct causal_memory_point {
+	uint64_t count, unused; /* coz_counter_t */
+	uint32_t kind;
+	char name[CAUSAL_MEMORY_NAME_BYTES]; /* truncated */
+	uint32_t unused_too;
+};
+
+static inline uint64_t causal_memory_experiment(uint32_t chosen, uint32_t percent)
+{
+	return (uint64_t)percent << 32 | chosen;
+}
+
+static inline uint64_t causal_memory_ranges_at(uint32_t nr_objects)
 {
 	return sizeof(struct causal_memory) + nr_objects * sizeof(struct causal_memory_object);
 }
 
-static inline uint64_t causal_memory_bytes(uint32_t nr_objects, uint32_t nr_functions)
+static inline uint64_t causal_memory_candidates_at(uint32_t nr_objects, uint32_t nr_ranges)
 {
-	return causal_memory_functions_at(nr_objects) +
-	       nr_functions * sizeof(struct causal_memory_function);
+	return causal_memory_ranges_at(nr_objects) + nr_ranges * sizeof(struct causal_memory_range);
+}
+
+static inline uint64_t causal_memory_points_at(uint32_t nr_objects, uint32_t nr_ranges,
+					       uint32_t nr_candidates)
+{
+	return causal_memory_candidates_at(nr_objects, nr_ranges) +
+	       nr_candidates * sizeof(struct causal_memory_candidate);
+}
+
+static inline uint64_t causal_memory_bytes(uint32_t nr_objects, uint32_t nr_ranges,
+					   uint32_t nr_candidates)
+{
+	return causal_memory_points_at(nr_objects, nr_ranges, nr_candidates) +
+	       CAUSAL_MEMORY_POINTS * sizeof(struct causal_memory_point);
 }
 
 #endif

@@ -332,6 +332,12 @@ static int serve_functions(struct wire *w, int fd, uint32_t pid, uint32_t versio
 	return rc ? lose_functions(w, pid, -ETIMEDOUT) : 0;
 }
 
+/* All processes have the same memory. */
+static int serve_experiment(const struct wire *w, int fd)
+{
+	return w->config.has_experiment ? answer(fd, &w->config.experiment, 1) : -ENOTSUP;
+}
+
 static int serve_question(const struct wire *w, bool (*serves)(void *arg, uint32_t pid), int fd,
 			  uint32_t pid)
 {
@@ -440,6 +446,8 @@ static int serve(struct wire *w, int fd)
 		rc = serve_functions(w, fd, (uint32_t)peer.pid, hello.object);
 		t->functions += rc == 0;
 		t->functions_refused += rc != 0;
+	} else if (hello.ask == CPUPERF_MARK_ASK_EXPERIMENT) {
+		rc = serve_experiment(w, fd);
 	}
 	return rc;
 }

@@ -104,6 +104,10 @@ struct wire_config {
 	 * there is none. pid 0: connections cannot be taken, until some descriptors are free; not
 	 * known of how many processes. NULL: as it is. */
 	void (*functions_lost)(void *arg, uint32_t pid, int error);
+	/* The memory of experiments (wire/causal_memory.h), borrowed: each process that asks for it
+	 * maps the same. */
+	bool has_experiment;
+	int experiment;
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */

@@ -3,25 +3,42 @@
  * [PERCENT]]. `critical` runs for so many million loops in one thread, `slack` for the part in
  * another one; they are joined, or meet at a barrier ten times, or (serial) run in one thread;
  * lock: both in each of two threads, critical with a lock; masked: in one that blocks all signals,
- * of a child by fork; pipe: of a child that says so by a pipe. The last arguments really cut the
- * loops of critical, and of slack.
+ * of a child by fork; pipe: of a child that says so by a pipe. served: a thread does a thousandth
+ * of the loops of critical for each of 1000 requests, another one that of slack, in a region
+ * "handle" of cpuperf/mark.h, and passes the progress point "request" of coz; serve: for ever. Of
+ * critical alone: c11, in a thread of C11; futex, in one that then wakes the first by syscall(2);
+ * socket, in a child that says so by one; loaded, that of the library $LOADED. The last arguments
+ * really cut the loops of critical, and of slack.
  */
+#include "cpuperf/mark.h"
+
+#include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
-enum { ROUNDS = 10 };
+enum { ROUNDS = 10, REQUESTS = 1000, ROOM = 4 };
 
 static pthread_barrier_t barrier;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long rounds = 1;
 static const unsigned long million = 1000000;
 
-static __attribute__((noinline)) unsigned long critical(unsigned long nr)
+#ifdef LIBRARY
+#define CRITICAL
+#else
+#define CRITICAL static
+#endif
+CRITICAL __attribute__((noinline)) unsigned long critical(unsigned long nr)
 {
 	unsigned long x = 1;
 
@@ -69,6 +86,123 @@ static void *run_locked(void *of)
 	return NULL;
 }
 
+/* As coz.h has it. */
+struct counter {
+	size_t count, unused;
+};
+
+static sem_t room, requests;
+
+static void *receive(void *of)
+{
+	const struct work *w = of;
+
+	for (;;) {
+		sem_wait(&room);
+		(void)w->function(w->nr / REQUESTS);
+		sem_post(&requests);
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) void answer(struct counter *count)
+{
+	if (count)
+		__atomic_fetch_add(&count->count, 1, __ATOMIC_RELAXED);
+	CPUPERF_INSTANT("answered");
+}
+
+static int serve(struct work *whole, const struct work *part, unsigned long left)
+{
+	struct counter *(*find)(int, const char *) = NULL, *count;
+	pthread_t receiver;
+
+	*(void **)&find = dlsym(RTLD_DEFAULT, "_coz_get_counter");
+	count = find ? find(1, "request") : NULL;
+	sem_init(&room, 0, ROOM);
+	sem_init(&requests, 0, 0);
+	if (pthread_create(&receiver, NULL, receive, whole))
+		return 1;
+	while (left--) {
+		sem_wait(&requests);
+		CPUPERF_BEGIN("handle");
+		(void)part->function(part->nr / REQUESTS);
+		CPUPERF_END;
+		sem_post(&room);
+		answer(count);
+	}
+	return 0;
+}
+
+static int run_of_c11(void *of)
+{
+	run(of);
+	return 5;
+}
+
+static int join_of_c11(struct work *w)
+{
+	thrd_t thread;
+	int status = 1;
+
+	if (thrd_create(&thread, run_of_c11, w) == thrd_success)
+		thrd_join(thread, &status);
+	return status;
+}
+
+static int is_done;
+
+static void *run_and_wake(void *of)
+{
+	run(of);
+	__atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &is_done, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+static int wait_by_futex(struct work *w)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_and_wake, w))
+		return 1;
+	while (!__atomic_load_n(&is_done, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &is_done, FUTEX_WAIT, 0, NULL, NULL, 0);
+	return 6;
+}
+
+static int wait_for_socket(struct work *w)
+{
+	int fds[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return 1;
+	if (fork())
+		return recv(fds[0], &byte, 1, 0) == 1 ? 7 : 1;
+	run(w);
+	_exit(send(fds[1], "", 1, 0) != 1);
+}
+
+static int run_loaded(struct work *w)
+{
+	void *library = dlopen(getenv("LOADED"), RTLD_NOW);
+
+	*(void **)&w->function = library ? dlsym(library, "critical") : NULL;
+	if (!w->function)
+		return 1;
+	run(w);
+	return 8;
+}
+
+static const struct {
+	const char *how;
+	int (*run)(struct work *w);
+} others[] = {{"c11", join_of_c11},
+	      {"futex", wait_by_futex},
+	      {"socket", wait_for_socket},
+	      {"loaded", run_loaded}};
+
 int main(int argc, char **argv)
 {
 	struct work whole = {critical, 0}, part = {slack, 0};
@@ -86,6 +220,9 @@ int main(int argc, char **argv)
 		whole.nr = whole.nr / 100 * (100 - strtoul(argv[4], NULL, 10));
 	if (argc > 5)
 		part.nr = part.nr / 100 * (100 - strtoul(argv[5], NULL, 10));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(argv[1], others[i].how) == 0)
+			return others[i].run(&whole);
 	if (strcmp(argv[1], "masked") == 0) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, NULL);
@@ -107,6 +244,8 @@ int main(int argc, char **argv)
 		run(&part);
 		return 3;
 	}
+	if (strncmp(argv[1], "serve", 5) == 0)
+		return serve(&whole, &part, argv[1][5] ? REQUESTS : (unsigned long)-1);
 	if (strcmp(argv[1], "barrier") == 0)
 		rounds = ROUNDS;
 	pthread_barrier_init(&barrier, NULL, 2);

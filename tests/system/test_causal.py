@@ -7,51 +7,98 @@ names the program, EXPERIMENTS the agent.
 """
 import csv
 import errno
+import fcntl
 import io
 import json
 import os
 import re
+import signal
+import socket
 import struct
 import subprocess
+import threading
 import time
 
-from kit import CPUPERF, output, run, run_checks
+from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEADER, OBJECT, FUNCTION = "=6I4Q2I", "=2Q2I", "=3Q"  # lib/wire/causal_memory.h
+HEADER, OBJECT, RANGE, CANDIDATE, POINT = "=6I5Q2I", "=2Q2I", "=Q2I", "=Q", "=2QI104sI"  # lib/wire/causal_memory.h
+MAGIC, NR_POINTS, DIED, NONE = 0x324c5343, 64, 1 << 30, (1 << 32) - 1
+HELLO, ASK_EXPERIMENT = "=6I", 10  # cpuperf/mark.h
 NAMES = ("critical", "slack")
 
 
-def build(folder):
-    program = os.path.join(folder, "causal")
-    run("cc", "-O2", "-g", "-pthread", "-o", program, f"{HERE}/causal.c")
+def build(folder, name="causal", *options):
+    program = os.path.join(folder, name)
+    run("cc", "-O2", "-g", "-pthread", *options, f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/causal.c")
     return program
+
+
+class Recorder:
+    """The recorder's socket, at which processes of the program ask for the memory."""
+
+    def __init__(self, memory):
+        self.name = f"cpuperf-marks-{os.urandom(4).hex()}"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind("\0" + self.name)
+        self.socket.listen(64)
+        self.memory = memory
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def end(self):
+        self.socket.shutdown(socket.SHUT_RD)
+        self.thread.join()
+        self.socket.close()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            with connection:
+                hello = struct.unpack(HELLO, connection.recv(64))
+                assert hello[2] == ASK_EXPERIMENT, hello
+                socket.send_fds(connection, [b"\0"], [self.memory])
+
+
+def make_memory(nr_bytes):
+    fd = os.memfd_create("experiment", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, nr_bytes)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
 
 
 class Run:
     """A run of the program with the agent, in memory that is made here."""
 
-    def __init__(self, folder, program, chosen, percent, *args, before=()):
+    def __init__(self, program, chosen, percent, *args, before=(), of=None):
+        of = of or program
         symbols = {name: (int(at, 16), int(size, 16)) for at, size, name in
-                   re.findall(r"^(\w+) (\w+) [tT] (\w+)$", subprocess.check_output(["nm", "-S", program], text=True), re.M)}
+                   re.findall(r"^(\w+) (\w+) [tT] (\w+)$", subprocess.check_output(["nm", "-S", of], text=True), re.M)}
         functions = sorted((*symbols[name], name) for name in NAMES)
         order = [name for _, _, name in functions]
-        st = os.stat(program)
-        path = os.path.join(folder, "memory")
-        with open(path, "wb") as f:
-            f.write(struct.pack(HEADER, 0x4c534143, 1, len(functions), order.index(chosen), percent, 0, 0, 0, 0, 0, 0, 0))
-            f.write(struct.pack(OBJECT, st.st_dev, st.st_ino, 0, len(functions)))
-            for at, size, _ in functions:
-                f.write(struct.pack(FUNCTION, at, size, 0))
+        st = os.stat(of)
+        head = struct.pack(HEADER, MAGIC, 1, len(functions), len(functions), 1, 0, percent << 32 | order.index(chosen), 0, 0, 0, 0, 0, 0)
+        head += struct.pack(OBJECT, st.st_dev, st.st_ino, 0, len(functions))
+        for i, (at, size, _) in enumerate(functions):
+            head += struct.pack(RANGE, at, size, i)
+        times = len(head)
+        self.memory = make_memory(times + len(functions) * 8 + NR_POINTS * struct.calcsize(POINT))
+        os.pwrite(self.memory, head, 0)
+        recorder = Recorder(self.memory)
         begin = time.monotonic_ns()
         self.status = subprocess.run([*before, program, *args], check=False, env={
-            **os.environ, "CPUPERF_CAUSAL_MEMORY": path, "LD_PRELOAD": os.environ["EXPERIMENTS"]}).returncode
+            **os.environ, "CPUPERF_EXPERIMENT": recorder.name, "LD_PRELOAD": os.environ["EXPERIMENTS"]}).returncode
         self.wall = time.monotonic_ns() - begin
-        with open(path, "rb") as f:
-            (_, _, _, _, _, self.pid, self.all, self.behind, self.sampled, self.queued, self.threads,
-             self.unsampled) = struct.unpack(HEADER, f.read(struct.calcsize(HEADER)))
-            f.read(struct.calcsize(OBJECT))
-            self.ns = {name: struct.unpack(FUNCTION, f.read(struct.calcsize(FUNCTION)))[2] for name in order}
+        (_, _, _, _, _, self.pid, _, self.all, self.behind, self.sampled, self.queued, self.threads,
+         self.unsampled) = struct.unpack(HEADER, os.pread(self.memory, struct.calcsize(HEADER), 0))
+        self.ns = dict(zip(order, struct.unpack(f"={len(order)}Q", os.pread(self.memory, 8 * len(order), times))))
+        point = os.pread(self.memory, struct.calcsize(POINT), times + 8 * len(order))
+        self.point = struct.unpack(POINT, point)
+        os.close(self.memory)
+        recorder.end()
 
 
 def until(is_so, make):
@@ -67,7 +114,7 @@ def check_others_are_slowed_down(folder):
     program = build(folder)
 
     def one(how, chosen):
-        r = Run(folder, program, chosen, 50, how, "120", "60")
+        r = Run(program, chosen, 50, how, "120", "60")
         assert r.status == 0 and r.pid and r.threads == 3 and not r.unsampled, vars(r)
         assert r.ns["slack"] > 0 < r.ns["critical"] <= r.sampled - r.ns["slack"], vars(r)
         assert abs(r.all - r.ns[chosen] / 2) < 1000, vars(r)
@@ -87,7 +134,7 @@ def check_without_perf_events(folder):
     run("cc", "-o", deny, f"{HERE}/deny.c")
 
     def one():
-        r = Run(folder, program, "critical", 50, "join", "120", "60", before=(deny, str(errno.EACCES)))
+        r = Run(program, "critical", 50, "join", "120", "60", before=(deny, str(errno.EACCES)))
         assert r.status == 0 and r.threads == 4 and not r.unsampled, vars(r)
         assert abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
         return r
@@ -98,7 +145,7 @@ def check_without_perf_events(folder):
 def check_nobody_to_be_slowed_down(folder):
     program = build(folder)
     for percent in 0, 40, 100:
-        r = Run(folder, program, "critical", percent, "serial", "100", "30")
+        r = Run(program, "critical", percent, "serial", "100", "30")
         assert r.status == 3 and r.threads == 1, vars(r)
         assert r.all == r.behind and abs(r.all - r.ns["critical"] * percent / 100) < 1000, vars(r)
 
@@ -108,7 +155,7 @@ def check_child_that_blocks_signals(folder):
     program = build(folder)
 
     def one(how, status):
-        r = Run(folder, program, "critical", 50, how, "100", "30")
+        r = Run(program, "critical", 50, how, "100", "30")
         assert r.status == status and r.threads == 2 and not r.unsampled, vars(r)
         assert r.all > 0 and abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
         return r
@@ -117,42 +164,224 @@ def check_child_that_blocks_signals(folder):
     until(lambda r: 0 < r.all <= r.behind, lambda: one("pipe", 4))
 
 
+def check_other_waits(folder):
+    """Threads of C11, futexes by syscall(2), and local sockets: who waits is spared what others have paid."""
+    program = build(folder)
+
+    def one(how, status, threads):
+        r = Run(program, "critical", 50, how, "60", "0")
+        assert r.status == status and r.threads == threads and not r.unsampled, vars(r)
+        assert r.all > 0 and abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
+        return r
+
+    for how, status in ("c11", 5), ("futex", 6), ("socket", 7):
+        until(lambda r: 0 < r.all <= r.behind, lambda how=how, status=status: one(how, status, 2))
+
+
+def check_loaded(folder):
+    """What dlopen loads is known, by a path and by a name."""
+    program, library = build(folder), build(folder, "libloaded.so", "-shared", "-fPIC", "-DLIBRARY")
+    os.environ["LD_LIBRARY_PATH"] = folder
+    for os.environ["LOADED"] in library, "libloaded.so":
+        r = Run(program, "critical", 50, "loaded", "30", "0", of=library)
+        # by a name it is looked at later, where nothing is waited for not at all
+        assert r.status == 8 and (r.ns["critical"] > 0 or "/" not in os.environ["LOADED"]), vars(r)
+        assert abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
+    del os.environ["LD_LIBRARY_PATH"], os.environ["LOADED"]
+
+
+def check_point(folder):
+    """What coz's macros count is in the memory."""
+    r = Run(build(folder), "slack", 50, "served", "60", "30")
+    assert r.status == 0 and r.threads == 2, vars(r)
+    assert r.point[0] == 1000 and r.point[2] == 2 and r.point[3].rstrip(b"\0") == b"request", r.point
+    assert abs(r.all - r.ns["slack"] / 2) < 1000, vars(r)
+
+
+def look_into(pid):
+    """The header of the memory of a process that runs."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
+        at = [int(line.split("-")[0], 16) for line in f if "cpuperf-experiment" in line]
+    with open(f"/proc/{pid}/mem", "rb") as f:
+        f.seek(at[0])
+        return struct.unpack(HEADER, f.read(struct.calcsize(HEADER)))
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(n) for n in f.read().split()]
+
+
+def find_command(recorder, program):
+    """The process of the command, once the agent is in it."""
+    while True:
+        for pid in children(recorder.pid):
+            try:
+                if os.readlink(f"/proc/{pid}/exe") == program and look_into(pid)[5]:
+                    return pid
+            except (OSError, IndexError):
+                pass
+        time.sleep(0.01)
+
+
+def check_recorder_is_killed(folder):
+    """The program runs on, and nobody is slowed down any more."""
+    program = build(folder)
+    recorder = subprocess.Popen([CPUPERF, "--causal=critical", "--speedup=100", "--progress=request", "--",
+                                 program, "serve", "300", "200"])
+    pid = find_command(recorder, program)
+    try:
+        while look_into(pid)[6] & NONE == NONE or not look_into(pid)[7]:
+            time.sleep(0.01)
+        recorder.kill()
+        recorder.wait()
+        assert look_into(pid)[4] & DIED, look_into(pid)
+        since = None  # a sample may be on its way
+        for _ in range(3):
+            before = look_into(pid)
+            since = before[7]
+            while look_into(pid)[9] < before[9] + 20_000_000:
+                time.sleep(0.01)
+        assert look_into(pid)[7] == since, (since, look_into(pid))
+        assert look_into(pid)[6] & NONE != NONE
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def in_rounds(program, *options, how="serve"):
+    """The document of experiments in rounds, and what was said if threads waited too much for a CPU."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        done = subprocess.run([CPUPERF, "-o-", "--causal=critical,slack", *options, "--output-format=json", "--",
+                               program, how, "3000", "1000"],
+                              check=False, capture_output=True, text=True)
+    except PermissionError:
+        return None
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    if done.returncode:
+        assert done.returncode == 125 and "threads waited for a CPU for more than 5 %" in done.stderr, done
+        return None
+    assert "error" not in done.stderr, done
+    return json.loads(done.stdout)
+
+
+def check_rounds(folder):
+    """Rounds in which threads waited for a CPU are not used: all may be such."""
+    document = in_rounds(build(folder), "--progress=handle", "-r2")
+    if not document:
+        return
+    rows = document["reports"][0]["rows"]
+    assert [r["quantity"] for r in rows if r["function"] == "critical"] == ["throughput", "latency"], rows
+    assert all(r["point"] == "handle" and r["rate"] > 0 < r["latency_ns"] and r["wall_ns"] is None for r in rows), rows
+    assert {r["function"] for r in rows} <= set(NAMES), rows
+
+
+def check_points(folder):
+    """Of each kind one that is passed, and none."""
+    program = build(folder)
+    points = "request", "answered", "handle", "nothing", *(() if programs_missing() else ("function:answer",))
+    for point in points:
+        done = subprocess.run([CPUPERF, "--causal", f"--progress={point}", "-d200ms", "--", program, "serve", "300", "100"],
+                              check=False, capture_output=True, text=True)
+        assert done.returncode == 125, done
+        expected = "did not pass nothing" if point == "nothing" else "the time was over before each was tried"
+        # a machine may be so busy that no time is left
+        assert expected in done.stderr or "libcpuperf-causal.so is not loaded" in done.stderr, done
+        assert point != "nothing" or "has passed: request" in done.stderr or "not loaded" in done.stderr, done
+
+
 def check_command(folder):
     program = build(folder)
     os.environ["TMPDIR"] = folder
     args = ("--causal=crit*,slack", "--speedup=50,100%", "-r", "2")
-    document = json.loads(output(CPUPERF, *args, "--output-format=json", "--", program, "join", "40", "20"))
-    assert document["document"] == "causal" and document["rounds"] == 2 and document["functions"] == 2, document
-    rows = document["rows"]
+    document = json.loads(output(CPUPERF, "-o", f"{folder}/s", *args, "--output-format=json", "--", program, "join", "40", "20"))
+    report, = document["reports"]
+    rows = report["rows"]
     assert [(r["function"], r["speedup"]) for r in rows] == [(n, p) for n in NAMES for p in (50, 100)], rows
-    assert all(r["object"] == program and r["saves_low"] <= r["saves"] <= r["saves_high"] for r in rows), rows
+    assert all(r["object"] == program and r["saves_low"] <= r["saves"] <= r["saves_high"] and r["rounds"] == 2 for r in rows), rows
     assert rows[0]["on_cpu"] > rows[2]["on_cpu"] > 0, rows
-    table = list(csv.DictReader(io.StringIO(output(CPUPERF, "--causal=crit*", "-r2", "--output-format=csv", "--",
+    # the session has them, and a run that was recorded
+    kept = json.loads(output(PRINT, f"{folder}/s", "--report=causal", "--output-format=json"))
+    assert kept["reports"] == document["reports"] and kept["sessions"][0]["iterations"] == 1, kept
+    assert "join 40 20: exit status 0" in output(PRINT, "--no-pager", f"{folder}/s"), folder
+    text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal")
+    assert text.count("\ncritical") == 3 and re.search(r"^ +50 % .*\*", text, re.M) and "* by experiments" in text, text
+    assert all(len(line) <= 80 for line in text.splitlines() if re.match(" +[0-9]+ % ", line)), text
+    table = list(csv.DictReader(io.StringIO(output(CPUPERF, "-o", "-", "--causal=crit*", "-r2", "--output-format=csv", "--",
                                                    program, "join", "40", "20"))))
     assert [r["function"] for r in table] == ["critical"] and float(table[0]["speedup"]) == 50, table
-    text = output(CPUPERF, "--causal", "-r2", "--ignore-status", "--", program, "serial", "40", "20")
-    assert "(2 runs of 2 experiments)" in text and "critical" in text and "faster by" in text, text
+    text = run(CPUPERF, "--causal", "-r2", "--ignore-status", "--", program, "serial", "40", "20", cwd=folder).stdout
+    assert re.search(r"\(2 rounds of 2 experiments in [^)]*\)", text) and "critical" in text and "faster by" in text, text
+    assert os.path.exists(f"{folder}/cpuperf.session/cpuperf.cpsession"), os.listdir(folder)
     del os.environ["TMPDIR"]
     assert not [name for name in os.listdir(folder) if name.startswith("cpuperf-causal")], os.listdir(folder)
 
 
-def check_errors(folder):
+def table_of(program, scope):
+    return list(csv.DictReader(io.StringIO(output(
+        CPUPERF, "-o", "-", f"--causal={scope}", "-r2", "--output-format=csv", "--", program, "join", "20", "20"))))
+
+
+def tried(program, scope):
+    return {row["function"] for row in table_of(program, scope)}
+
+
+def check_random_amounts(folder):
     program = build(folder)
-    static = os.path.join(folder, "static")
-    run("cc", "-O2", "-pthread", "-static", "-o", static, f"{HERE}/causal.c")
+    command = ("--causal=crit*", "-r2", "--", program, "serial", "20", "10")
+    text = output(CPUPERF, "-o", f"{folder}/s", "--ignore-status", "--speedup=random:7", *command)
+    assert "(--speedup=random:7)" in text, text
+    with open(f"{folder}/s/cpuperf.cpsession", encoding="utf-8") as f:
+        made = json.load(f)["experiments"]
+    assert made["seed"] == 7 and [r["speedup"] for r in made["rows"]] == [15, 40, 65, 90], made
+
+
+def check_scopes(folder):
+    """By name, by source file, and without what is excluded of both."""
+    program = build(folder)
+    for scope, names in [("@causal.c,!causal:sl*", {"critical"}), ("@*/system/causal.c,slack,!@*.h", {"slack"})]:
+        assert tried(program, scope) == names, scope
+    lines = {row["line"] for row in table_of(program, "lines")}
+    named = {(row["function"], os.path.basename(row["source"]), int(row["line"]) > 0) for row in table_of(program, "lines:crit*")}
+    assert named == {("critical", "causal.c", True)} and len(lines) > 1, (named, lines)
+    run("strip", "-g", program)
+    for scope, message in [("@causal.c,!@*/causal.c", "source files of the functions are not known"), ("!*", "none remains"),
+                           ("!", "names no functions"), ("@", "names no functions"), ("a:", "is not [OBJECT:]GLOB"),
+                           (",".join(65 * ["x"]), "more than 64 parts")]:
+        done = run(CPUPERF, f"--causal={scope}", "--", program, "join", "30", "10", code=125)
+        assert message in done.stderr and done.stderr.count("error:") == 1, (scope, done)
+
+
+def check_errors(folder):
+    program, static = build(folder), build(folder, "static", "-static")
     for args, status, message in [
             (("--causal",), 2, "--causal requires a command"),
-            (("--speedup=50", "--", program), 125, "--speedup requires --causal"),
+            (("--speedup=50", "--", program), 125, "require --causal"),
             (("--causal", "--by=wall", "--", program), 2, "--by requires"),
-            (("--causal", "--event=cpu_clock", "--", program), 2, "--causal records nothing"),
+            (("--causal", "--event=cpu_clock", "--", program), 2, "--causal records what it needs"),
+            (("--causal", "--output-format=github", "--", program), 2, "requires --versus or --sweep"),
+            (("--causal", "-o", folder, "--", program), 125, "is not a session's file"),
             (("--causal", "--sweep=n=1,2", "--", program), 2, "mutually exclusive"),
             (("--causal", "--speedup=0", "--", program), 125, "must be 1 to 100"),
             (("--causal", "--speedup=50,", "--", program), 125, "must be 1 to 100"),
+            (("--causal", "--speedup=random:0", "--", program), 125, "must be random or random:SEED"),
+            (("--causal", "--speedup=randomly", "--", program), 125, "must be random or random:SEED"),
             (("--causal=,", "--", program), 125, "names no functions"),
             (("--causal=nowhere", "--", program), 125, 'no function matches "nowhere"'),
+            (("--causal", "--pid=1"), 2, "from the program's start"),
+            (("--causal", "-d", "1", "--", program), 2, "--duration requires --progress"),
+            (("--progress=request", "--", program), 125, "require --causal"),
+            (("--causal", "--progress=function:", "--", program), 125, "names no point"),
+            (("--causal", "--progress=function:nowhere", "--", program), 125, 'no function matches "nowhere"'),
+            (("--causal", "--progress=request", "--", static, "serve", "30", "10"), 125, "--causal: static is linked statically"),
+            (("--causal", "--progress=request", "--", program), 125, "exit status 2"),
+            (("--causal", "--progress=nothing", "--", program, "served", "30", "10"), 125, "it ended before it passed nothing"),
+            (("--causal", "--progress=nothing", "-d", "100ms", "--", program, "serve", "30", "10"), 125, "did not pass nothing within"),
+            (("--causal", "--progress=request", "--", program, "served", "30", "10"), 125, "it ends before some rounds"),
+            (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0.1 s"),
             (("--causal", "--", f"{folder}/none"), 127, "cannot be executed"),
             (("--causal", "--", program), 125, "exit status 2"),
-            (("--causal", "--", static, "join", "30", "10"), 125, "is not loaded into it"),
             (("--causal=main", "--", program, "join", "30", "10"), 125, "nothing was in a function that is meant")]:
         done = subprocess.run([CPUPERF, *args], check=False, capture_output=True, text=True)
         assert done.returncode == status and message in done.stderr, (args, done)

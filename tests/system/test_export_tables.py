@@ -48,11 +48,11 @@ OF_COUNTS = ("heat", "summary", "series", "top-down")
 
 
 def reports():
-    """All reports but diff, as the shell completes them (check_generated: what the program has), and what-if, which needs
-    another session (system_what_if)."""
+    """All reports but diff, as the shell completes them (check_generated: what the program has), and what-if and causal, which
+    need other sessions (system_what_if, system_causal_kept)."""
     with open(f"{SOURCE}/doc/completions/cpuperf_print.bash", encoding="utf-8") as f:
         words = re.search(r'--report\)\s+COMPREPLY=.*compgen -W "([^"]*)"', f.read()).group(1)
-    names = [name for name in words.split() if name not in ("diff", "what-if")]
+    names = [name for name in words.split() if name not in ("diff", "what-if", "causal")]
     assert len(names) > 10 and "records" in names, names
     return names
 

@@ -31,7 +31,7 @@ NAMES = ("tally", "things", "samples", "stacks", "killed", "functions")
 WITHOUT_COLUMNS = ("summary", "records")
 REPORTS = ("summary", "flat", "tree", "callers", "calls", "stacks", "threads", "waits", "records", "branches", "annotate",
            "regions", "heap", "sizes", "lifetimes", "memory", "locks", "latency", "functions", "changes", "series", "top-down",
-           "hosts", "imbalance", "heat", "what-if")
+           "hosts", "imbalance", "heat", "what-if", "causal")
 
 
 def printed(source, *options, fails=(0, 1)):

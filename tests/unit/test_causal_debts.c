@@ -147,43 +147,79 @@ static bool advance(struct world *w, struct thread *t)
 	return true;
 }
 
+static void init(struct world *w, const struct step *const *threads, uint32_t percent,
+		 bool is_virtual)
+{
+	*w = (struct world){.percent = percent, .is_virtual = is_virtual};
+	while (w->nr < MAX_THREADS && threads[w->nr]) {
+		w->thread[w->nr].steps = threads[w->nr];
+		w->nr++;
+	}
+}
+
+/* What takes no time at this time. */
+static void settle(struct world *w)
+{
+	bool goes_on = true;
+
+	/* who wakes another one at this time may come after it */
+	while (goes_on) {
+		goes_on = false;
+		for (size_t i = 0; i < w->nr; i++) {
+			struct thread *t = &w->thread[i];
+			const enum what what = t->steps[t->at].what;
+
+			if (!t->asleep && what != RUN && what != FASTER && what != TIMER)
+				goes_on |= advance(w, t);
+		}
+	}
+}
+
+/* A unit of time. */
+static void pass_time(struct world *w)
+{
+	for (size_t i = 0; i < w->nr; i++) {
+		const enum what what = w->thread[i].steps[w->thread[i].at].what;
+
+		if (w->thread[i].asleep || what == RUN || what == FASTER || what == TIMER)
+			while (advance(w, &w->thread[i]) && !w->thread[i].asleep &&
+			       w->thread[i].steps[w->thread[i].at].what <= TIMER &&
+			       w->thread[i].steps[w->thread[i].at].what != END)
+				;
+	}
+	w->now++;
+}
+
 /* When the first thread ends. */
 static uint64_t end_of(const struct step *const *threads, uint32_t percent, bool is_virtual)
 {
-	struct world w = {.percent = percent, .is_virtual = is_virtual};
+	struct world w;
 
-	while (w.nr < MAX_THREADS && threads[w.nr]) {
-		w.thread[w.nr].steps = threads[w.nr];
-		w.nr++;
-	}
-	for (; !w.thread[0].has_ended; w.now++) {
-		bool goes_on = true;
-
+	init(&w, threads, percent, is_virtual);
+	for (settle(&w); !w.thread[0].has_ended; settle(&w)) {
 		assert_true(w.now < 1000000);
-		/* who wakes another one at this time may come after it */
-		while (goes_on) {
-			goes_on = false;
-			for (size_t i = 0; i < w.nr; i++) {
-				struct thread *t = &w.thread[i];
-				const enum what what = t->steps[t->at].what;
-
-				if (!t->asleep && what != RUN && what != FASTER && what != TIMER)
-					goes_on |= advance(&w, t);
-			}
-		}
-		if (w.thread[0].has_ended)
-			break;
-		for (size_t i = 0; i < w.nr; i++) {
-			const enum what what = w.thread[i].steps[w.thread[i].at].what;
-
-			if (w.thread[i].asleep || what == RUN || what == FASTER || what == TIMER)
-				while (advance(&w, &w.thread[i]) && !w.thread[i].asleep &&
-				       w.thread[i].steps[w.thread[i].at].what <= TIMER &&
-				       w.thread[i].steps[w.thread[i].at].what != END)
-					;
-		}
+		pass_time(&w);
 	}
 	return w.now - (is_virtual ? causal_debts_behind(&w.thread[0].debt) : 0);
+}
+
+/* How often the first thread begins again, in a round of a program that runs for ever. */
+static double rate_of(const struct step *const *threads, uint32_t percent, bool is_virtual)
+{
+	enum { BEFORE = 5000, ROUND = 50000 };
+	uint64_t turns = 0, all = 0;
+	struct world w;
+
+	init(&w, threads, percent, is_virtual);
+	while (w.now < BEFORE + ROUND) {
+		settle(&w);
+		if (w.now == BEFORE) {
+			turns = w.thread[0].turns;
+			all = w.all;
+		}
+		pass_time(&w);
+	}
+	return (double)(w.thread[0].turns - turns) / (double)(ROUND - (w.all - all));
 }
 
 #define STEPS(...) ((const struct step[]){__VA_ARGS__, {END, 0}})
@@ -257,6 +293,48 @@ TEST(virtual_is_as_real)
 				fail_msg("%s at %u %%: %llu in place of %llu", cases[i].name,
 					 percents[k], (unsigned long long)said,
 					 (unsigned long long)real);
+		}
+}
+
+enum { EVER = 1 << 30 };
+
+/* A queue with room for two; who empties it is the slower one, or who fills it; a pool of two; a
+ * lock; a request that waits for a device. */
+static const struct step *const served[] = {
+    STEPS({WAIT, 1}, {FASTER, 100}, {POST, 2}, {AGAIN, EVER}),
+    STEPS({POST, 1}, {RUN, 60}, {WAIT, 2}, {AGAIN, EVER}), NULL};
+static const struct step *const served_slack[] = {
+    STEPS({WAIT, 1}, {FASTER, 60}, {POST, 2}, {AGAIN, EVER}),
+    STEPS({POST, 1}, {RUN, 100}, {WAIT, 2}, {AGAIN, EVER}), NULL};
+static const struct step *const pooled[] = {STEPS({WAIT, 1}, {WAIT, 1}, {RUN, 5}, {AGAIN, EVER}),
+					    STEPS({FASTER, 100}, {POST, 1}, {AGAIN, EVER}),
+					    STEPS({FASTER, 100}, {POST, 1}, {AGAIN, EVER}), NULL};
+static const struct step *const contended[] = {
+    STEPS({LOCK, 0}, {FASTER, 100}, {UNLOCK, 0}, {RUN, 50}, {AGAIN, EVER}),
+    STEPS({LOCK, 0}, {FASTER, 100}, {UNLOCK, 0}, {RUN, 50}, {AGAIN, EVER}), NULL};
+static const struct step *const device[] = {STEPS({TIMER, 100}, {FASTER, 100}, {AGAIN, EVER}),
+					    STEPS({RUN, 70}, {TIMER, 30}, {AGAIN, EVER}), NULL};
+
+TEST(rate_of_rounds)
+{
+	static const struct {
+		const char *name;
+		const struct step *const *threads;
+	} programs[] = {{"served", served},
+			{"served_slack", served_slack},
+			{"pooled", pooled},
+			{"contended", contended},
+			{"device", device}};
+	static const uint32_t percents[] = {0, 10, 20, 50, 70};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		for (size_t k = 0; k < sizeof(percents) / sizeof(percents[0]); k++) {
+			const double real = rate_of(programs[i].threads, percents[k], false);
+			const double said = rate_of(programs[i].threads, percents[k], true);
+
+			if (!(said > real * 0.97 && said < real * 1.03))
+				fail_msg("%s at %u %%: %g in place of %g", programs[i].name,
+					 percents[k], said, real);
 		}
 }
 

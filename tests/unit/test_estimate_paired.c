@@ -127,6 +127,19 @@ TEST(student_where_the_number_is_chosen_before)
 	assert_true(fabs(p.mean - p.low - (p.high - p.mean)) < 1e-12);
 }
 
+/* Of one of ten intervals that are to hold together: t of 3 degrees of freedom at 0.0025. */
+TEST(intervals_that_hold_together_are_wider)
+{
+	const double d[] = {1, 1, 3, 3};
+	struct paired alone, one_of;
+
+	assert_int_equal(paired_interval_of(d, 4, 0, true, 0.005, &one_of), 0);
+	assert_true(fabs(one_of.high - one_of.mean - 7.453318507 * sqrt(4.0 / 3) / 2) < 1e-6);
+	assert_int_equal(paired_interval(d, 4, 0, true, &alone), 0);
+	assert_true(one_of.low < alone.low && alone.high < one_of.high);
+	assert_true(one_of.mean == alone.mean);
+}
+
 TEST(of_too_few_pairs_nothing_is_known)
 {
 	const double d[] = {1, 1.1};

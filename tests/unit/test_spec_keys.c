@@ -48,9 +48,9 @@ TEST(rows_are_whole)
 			(row->type != KEY_OBJECT || row->option_key || row->inner == KEY_RETAIN));
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
-		assert_int_equal(row->item != NULL, row->type == KEY_FLAGS ||
-							row->type == KEY_CHOICE ||
-							row->type == KEY_LIST);
+		assert_int_equal(row->item != NULL,
+				 row->type == KEY_FLAGS || row->type == KEY_CHOICE ||
+				     row->type == KEY_LIST || row->type == KEY_OBJECTS);
 		assert_int_equal(row->form != NULL, row->type == KEY_WORD);
 		if (row->words || row->type == KEY_BOOL || row->type == KEY_DEFAULTS ||
 		    row->type == KEY_OBJECT)
@@ -211,6 +211,11 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 	case KEY_METRICS:
 		buf_addc(out, '[');
 		add_object(out, KEY_METRIC, is_other);
+		buf_addc(out, ']');
+		break;
+	case KEY_OBJECTS:
+		buf_addc(out, '[');
+		add_object(out, row->inner, is_other);
 		buf_addc(out, ']');
 		break;
 	}

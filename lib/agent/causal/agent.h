@@ -7,10 +7,11 @@
  * Who wakes another thread pays before (hooks.c), and who was woken is spared what others paid.
  *
  * The rules of guests (agent/marks.h) hold, but for sleeping, which is its work; without the
- * recorder's memory it does nothing.
+ * recorder's memory it does nothing, and when the recorder has died nobody sleeps any more.
  *
- * Files: connect.c (the memory, where functions are), clock.c (samples, sleeping),
- * hooks.c (what threads call to wait and to wake).
+ * Files: connect.c (the memory), find.c (where candidates are), points.c (coz's macros), clock.c
+ * (samples, sleeping), hooks.c (what threads call to wait and to wake), streams.c (the same of
+ * pipes and sockets), calls.c (the same of system calls, and dlopen).
  */
 #ifndef AGENT_CAUSAL_AGENT_H
 #define AGENT_CAUSAL_AGENT_H
@@ -39,19 +40,30 @@ struct agent_thread {
 extern __thread struct agent_thread agent_thread;
 
 struct agent_state {
-	struct causal_memory *shared; /* NULL: there is no experiment */
-	int signal;                   /* 0: none is free */
+	struct causal_memory *shared;                  /* NULL: there is no experiment */
+	int signal;                                    /* 0: none is free */
+	uint32_t is_late;                              /* an object may have been loaded */
+	uint32_t nr_objects, nr_ranges, nr_candidates; /* as they were checked */
 };
 
 extern struct agent_state agent;
 
 uint64_t agent_now(clockid_t clock);
-/* The number of the function that has the address; CAUSAL_MEMORY_NONE. */
+/* The number of the candidate that has the address; CAUSAL_MEMORY_NONE. Async-signal-safe. */
 uint32_t agent_find(uintptr_t address);
-static inline struct causal_memory_function *agent_functions(void)
+/* Looks at what is loaded now. Not in a signal handler. */
+void agent_find_again(void);
+/* The same at the next call of agent_pay: what dlopen was called for is not loaded yet. */
+void agent_find_later(void);
+static inline struct causal_memory_candidate *agent_candidates(void)
 {
 	return (void *)((char *)agent.shared +
-			causal_memory_functions_at(agent.shared->nr_objects));
+			causal_memory_candidates_at(agent.nr_objects, agent.nr_ranges));
+}
+/* The recorder has died, or is gone: nothing is owed. */
+static inline bool agent_is_over(void)
+{
+	return __atomic_load_n(&agent.shared->owner, __ATOMIC_RELAXED) & CAUSAL_MEMORY_DIED;
 }
 
 /* Takes the signal. In the constructor. */
@@ -70,7 +82,13 @@ void agent_pay(struct agent_thread *t);
 void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns);
 /* For the recorder. */
 void agent_publish(const struct agent_thread *t);
+/* What stands behind a hook: the next definition of the name. Also called before there was a
+ * constructor. */
+void *agent_behind(void **at, const char *name);
+#define AGENT_BEHIND(name) ((__typeof__(real_##name))agent_behind((void **)&real_##name, #name))
 /* Finds what stands behind the hooks. */
 void agent_hooks_init(void);
+void agent_streams_init(void);
+void agent_calls_init(void);
 
 #endif

@@ -13,6 +13,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -26,6 +28,7 @@ enum {
 	FIRST_SIGNAL = 62, /* downwards; the agent of the heap begins at 63 */
 	LAST_SIGNAL = 40,
 	MAX_SLEEPS = 16,
+	MAX_PERCENT = 100,
 	MAX_FD = 1 << 16,
 	COOKIE = 0x43415355,
 };
@@ -45,13 +48,23 @@ void agent_publish(const struct agent_thread *t)
 				 __ATOMIC_RELAXED);
 }
 
+/* Ends also when the recorder dies: the kernel then wakes one of those who wait for its word, which
+ * wakes the others. */
 static void sleep_until(uint64_t ns)
 {
 	const struct timespec at = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	uint32_t *owner = &agent.shared->owner, was;
+	long rc;
 
-	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) &&
-	       errno == EINTR)
-		;
+	do {
+		was = __atomic_load_n(owner, __ATOMIC_RELAXED);
+		if (was & CAUSAL_MEMORY_DIED) {
+			(void)syscall(SYS_futex, owner, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+			return;
+		}
+		rc = syscall(SYS_futex, owner, FUTEX_WAIT_BITSET, was, &at, NULL,
+			     FUTEX_BITSET_MATCH_ANY);
+	} while (rc == 0 || errno == EINTR || errno == EAGAIN);
 }
 
 /* False: nothing was owed. */
@@ -60,7 +73,7 @@ static bool pay(struct agent_thread *t)
 	const uint64_t owed = causal_debts_owed(&t->debt, &agent.shared->all_ns);
 	uint64_t begin, slept;
 
-	if (!owed)
+	if (!owed || agent_is_over())
 		return false;
 	begin = agent_now(CLOCK_MONOTONIC);
 	sleep_until(begin + owed);
@@ -77,6 +90,8 @@ void agent_pay(struct agent_thread *t)
 	const int error = errno;
 	int left = MAX_SLEEPS;
 
+	if (__atomic_load_n(&agent.is_late, __ATOMIC_RELAXED))
+		agent_find_again();
 	if (!agent.shared || !t->is_on || t->is_busy ||
 	    causal_debts_all(&agent.shared->all_ns) <= t->debt.paid_ns)
 		return;
@@ -115,14 +130,16 @@ static uintptr_t where(const ucontext_t *context)
 static void sample(struct agent_thread *t, uintptr_t address)
 {
 	const uint64_t now = agent_now(CLOCK_THREAD_CPUTIME_ID), ns = now - t->cpu_ns;
-	const uint32_t at = agent_find(address);
+	const uint64_t experiment = __atomic_load_n(&agent.shared->experiment, __ATOMIC_RELAXED);
+	const uint32_t at = agent_find(address), percent = (uint32_t)(experiment >> 32);
 
 	t->cpu_ns = now;
 	__atomic_fetch_add(&agent.shared->sampled_ns, ns, __ATOMIC_RELAXED);
 	if (at != CAUSAL_MEMORY_NONE)
-		__atomic_fetch_add(&agent_functions()[at].ns, ns, __ATOMIC_RELAXED);
-	if (at != CAUSAL_MEMORY_NONE && at == agent.shared->chosen)
-		causal_debts_ran(&t->debt, &agent.shared->all_ns, ns, agent.shared->percent);
+		__atomic_fetch_add(&agent_candidates()[at].ns, ns, __ATOMIC_RELAXED);
+	if (at != CAUSAL_MEMORY_NONE && at == (uint32_t)experiment && percent <= MAX_PERCENT &&
+	    !agent_is_over())
+		causal_debts_ran(&t->debt, &agent.shared->all_ns, ns, percent);
 }
 
 static bool is_ours(const struct agent_thread *t, const siginfo_t *info)
@@ -163,6 +180,17 @@ AGENT_EXPORTED int sigaction(int number, const struct sigaction *action, struct 
 	if (old)
 		*old = (struct sigaction){.sa_handler = SIG_DFL};
 	return 0;
+}
+
+AGENT_EXPORTED sighandler_t signal(int number, sighandler_t handler)
+{
+	static sighandler_t (*real)(int number, sighandler_t handler);
+
+	if (number && number == agent.signal)
+		return SIG_DFL;
+	if (!real)
+		real = (__typeof__(real))dlsym(RTLD_NEXT, "signal");
+	return real(number, handler);
 }
 
 void agent_clock_init(void)

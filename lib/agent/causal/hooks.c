@@ -1,19 +1,15 @@
 /*
  * What threads call to wait for each other, and to wake. Who wakes pays before; who was woken by
- * another thread, by a pipe, or by the end of a process, is spared what was paid meanwhile. Other
- * waits, as for files, sockets and timers, end from outside, and are not here. (Standard streams of
- * a command in an experiment are no pipes.)
+ * another thread, or by the end of a process, is spared what was paid meanwhile. Other waits, as
+ * for files and timers, end from outside, and are not here.
  *
- * The prototypes are those of the C library but for types of pointers, so its headers are not
- * included.
+ * What stands behind is found by name. The prototypes are those of the C library but for types of
+ * pointers, so its headers are not included.
  */
 #include "agent/causal/agent.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stddef.h>
-#include <sys/stat.h>
-#include <sys/types.h>
 
 #define IF_0(r)   ((r) == 0)
 #define IF_PID(r) ((r) > 0)
@@ -31,6 +27,12 @@
 	  (of, mutex, clock, until), 1, IF_0)                                                      \
 	X(int, pthread_barrier_wait, (void *of), (of), 1, AS_WOKEN)                                \
 	X(int, pthread_join, (unsigned long thread, void **result), (thread, result), 0, IF_0)     \
+	X(int, mtx_lock, (void *of), (of), 0, IF_0) /* C11's call others within the library */     \
+	X(int, mtx_timedlock, (void *of, const void *until), (of, until), 0, IF_0)                 \
+	X(int, cnd_wait, (void *of, void *mutex), (of, mutex), 1, IF_0)                            \
+	X(int, cnd_timedwait, (void *of, void *mutex, const void *until), (of, mutex, until), 1,   \
+	  IF_0)                                                                                    \
+	X(int, thrd_join, (unsigned long thread, int *result), (thread, result), 0, IF_0)          \
 	X(int, sem_wait, (void *of), (of), 0, IF_0)                                                \
 	X(int, sem_timedwait, (void *of, const void *until), (of, until), 0, IF_0)                 \
 	X(int, sem_clockwait, (void *of, int clock, const void *until), (of, clock, until), 0,     \
@@ -50,10 +52,12 @@
 	X(int, pthread_rwlock_unlock, (void *of), (of))                                            \
 	X(int, pthread_cond_signal, (void *of), (of))                                              \
 	X(int, pthread_cond_broadcast, (void *of), (of))                                           \
+	X(int, mtx_unlock, (void *of), (of))                                                       \
+	X(int, cnd_signal, (void *of), (of))                                                       \
+	X(int, cnd_broadcast, (void *of), (of))                                                    \
 	X(int, sem_post, (void *of), (of))
 
-/* Called before there was a constructor, too. */
-static void *find(void **at, const char *name)
+void *agent_behind(void **at, const char *name)
 {
 	void *found = __atomic_load_n(at, __ATOMIC_RELAXED);
 
@@ -63,7 +67,7 @@ static void *find(void **at, const char *name)
 	}
 	return found;
 }
-#define FIND(name) ((__typeof__(real_##name))find((void **)&real_##name, #name))
+#define FIND(name) AGENT_BEHIND(name)
 
 #define DEFINE_WAIT(type, name, parameters, arguments, wakes, is_woken)                            \
 	static type(*real_##name) parameters;                                                      \
@@ -120,46 +124,6 @@ AGENT_EXPORTED int pthread_mutex_lock(void *of)
 	return r;
 }
 
-/* --- pipes: those of the C library's own streams are not seen */
-
-static bool owes(const struct agent_thread *t)
-{
-	return t->is_on && causal_debts_all(&agent.shared->all_ns) > t->debt.paid_ns;
-}
-
-static bool is_pipe(int fd)
-{
-	const int error = errno;
-	struct stat st;
-	const bool is = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
-
-	errno = error;
-	return is;
-}
-
-static ssize_t (*real_read)(int fd, void *to, size_t bytes);
-static ssize_t (*real_write)(int fd, const void *from, size_t bytes);
-AGENT_EXPORTED ssize_t read(int fd, void *to, size_t bytes);
-AGENT_EXPORTED ssize_t write(int fd, const void *from, size_t bytes);
-
-AGENT_EXPORTED ssize_t read(int fd, void *to, size_t bytes)
-{
-	struct agent_thread *t = &agent_thread;
-	const uint64_t slept = t->slept_ns, since = t->is_on ? agent_now(CLOCK_MONOTONIC) : 0;
-	const ssize_t r = FIND(read)(fd, to, bytes);
-
-	if (r >= 0 && owes(t) && is_pipe(fd))
-		agent_woken(t, since, slept);
-	return r;
-}
-
-AGENT_EXPORTED ssize_t write(int fd, const void *from, size_t bytes)
-{
-	if (owes(&agent_thread) && is_pipe(fd))
-		agent_pay(&agent_thread);
-	return FIND(write)(fd, from, bytes);
-}
-
 /* --- threads */
 
 enum { MAX_STARTS = 1024 };
@@ -167,7 +131,8 @@ enum { MAX_STARTS = 1024 };
 /* What a new thread receives. */
 struct start {
 	uint32_t is_taken;
-	void *(*function)(void *);
+	void *(*function)(void *); /* of pthreads, or */
+	int (*other)(void *);      /* of C11 */
 	void *arg;
 	uint64_t paid_ns;
 };
@@ -186,16 +151,30 @@ static void on_end(void *arg)
 	agent_clock_end();
 }
 
-static void *run(void *of)
+/* In the new thread. */
+static struct start begin_thread(struct start *s)
 {
-	struct start *s = of;
 	const struct start start = *s;
 
 	__atomic_store_n(&s->is_taken, 0, __ATOMIC_RELEASE);
 	agent_clock_begin(start.paid_ns);
 	if (has_key)
 		(void)pthread_setspecific(end_key, &agent_thread);
+	return start;
+}
+
+static void *run(void *of)
+{
+	const struct start start = begin_thread(of);
+
 	return start.function(start.arg);
+}
+
+static int run_other(void *of)
+{
+	const struct start start = begin_thread(of);
+
+	return start.other(start.arg);
 }
 
 static struct start *take_start(void)
@@ -210,6 +189,30 @@ static struct start *take_start(void)
 	return NULL;
 }
 
+/* NULL: the thread is not sampled. */
+static struct start *make_start(void *arg)
+{
+	struct agent_thread *t = &agent_thread;
+	struct start *s = agent.shared ? take_start() : NULL;
+
+	if (!s) {
+		if (agent.shared)
+			__atomic_fetch_add(&agent.shared->nr_unsampled, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	agent_pay(t);
+	s->arg = arg;
+	s->paid_ns = t->is_on ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns);
+	return s;
+}
+
+static int started(struct start *s, int r)
+{
+	if (r)
+		__atomic_store_n(&s->is_taken, 0, __ATOMIC_RELEASE);
+	return r;
+}
+
 static int (*real_pthread_create)(unsigned long *thread, const void *attributes,
 				  void *(*function)(void *), void *arg);
 AGENT_EXPORTED int pthread_create(unsigned long *thread, const void *attributes,
@@ -217,23 +220,24 @@ AGENT_EXPORTED int pthread_create(unsigned long *thread, const void *attributes,
 AGENT_EXPORTED int pthread_create(unsigned long *thread, const void *attributes,
 				  void *(*function)(void *), void *arg)
 {
-	struct agent_thread *t = &agent_thread;
-	struct start *s = agent.shared ? take_start() : NULL;
-	int r;
+	struct start *s = make_start(arg);
 
-	if (!s) {
-		if (agent.shared)
-			__atomic_fetch_add(&agent.shared->nr_unsampled, 1, __ATOMIC_RELAXED);
+	if (!s)
 		return FIND(pthread_create)(thread, attributes, function, arg);
-	}
-	agent_pay(t);
 	s->function = function;
-	s->arg = arg;
-	s->paid_ns = t->is_on ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns);
-	r = FIND(pthread_create)(thread, attributes, run, s);
-	if (r)
-		__atomic_store_n(&s->is_taken, 0, __ATOMIC_RELEASE);
-	return r;
+	return started(s, FIND(pthread_create)(thread, attributes, run, s));
+}
+
+static int (*real_thrd_create)(unsigned long *thread, int (*function)(void *), void *arg);
+AGENT_EXPORTED int thrd_create(unsigned long *thread, int (*function)(void *), void *arg);
+AGENT_EXPORTED int thrd_create(unsigned long *thread, int (*function)(void *), void *arg)
+{
+	struct start *s = make_start(arg);
+
+	if (!s)
+		return FIND(thrd_create)(thread, function, arg);
+	s->other = function;
+	return started(s, FIND(thrd_create)(thread, run_other, s));
 }
 
 /* --- signals: that of the samples stays unblocked */
@@ -274,8 +278,7 @@ void agent_hooks_init(void)
 	(void)FIND(pthread_mutex_lock);
 	(void)FIND(pthread_mutex_trylock);
 	(void)FIND(pthread_create);
-	(void)FIND(read);
-	(void)FIND(write);
+	(void)FIND(thrd_create);
 	(void)FIND(pthread_sigmask);
 	(void)FIND(sigprocmask);
 	has_key = pthread_key_create(&end_key, on_end) == 0;

@@ -25,7 +25,9 @@ extern long syscall(long number, ...) __attribute__((nothrow));
 #define OLD_LIBC_DLOPEN "GLIBC_2.1"
 #endif
 #ifdef OLD_LIBC_FIRST
+#ifndef OLD_LIBC_OWN_DLOPEN /* that of experiments defines it */
 __asm__(".symver dlopen, dlopen@" OLD_LIBC_DLOPEN);
+#endif
 __asm__(".symver dlsym, dlsym@" OLD_LIBC_FIRST);
 __asm__(".symver dladdr, dladdr@" OLD_LIBC_FIRST);
 __asm__(".symver dladdr1, dladdr1@GLIBC_2.3.3");

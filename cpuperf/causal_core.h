@@ -1,0 +1,55 @@
+/*
+ * What the files of --causal share.
+ */
+#ifndef CPUPERF_CAUSAL_CORE_H
+#define CPUPERF_CAUSAL_CORE_H
+
+#include "base/arena.h"
+#include "causal.h"
+#include "causal_memory.h"
+#include "causal_points.h"
+#include "machine.h"
+#include "turns.h"
+
+enum { CAUSAL_TEXT_BYTES = 256 };
+
+struct wire;
+
+struct causal {
+	const struct options *o;
+	struct turns turns;
+	struct machine machine;
+	bool has_machine;
+	struct causal_candidates candidates;
+	struct arena strings; /* of lines */
+	struct causal_shared shared;
+	struct wire *wire;          /* owned: programs ask it for the memory */
+	struct causal_point *point; /* owned; NULL: the wall time of runs is measured */
+	unsigned percent[CAUSAL_MAX_SPEEDUPS];
+	size_t nr_percent;
+	uint64_t nr_drawn;                     /* amounts, with result.seed */
+	uint32_t chosen[CAUSAL_MAX_FUNCTIONS]; /* the longest first */
+	size_t nr_chosen;
+	uint64_t sampled_ns, queued_ns; /* of all runs */
+	char name[CAUSAL_MAX_FUNCTIONS][ELF_MAX_NAME_BYTES];
+	struct turns_arm arm[1 + CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
+	char text[CAUSAL_TEXT_BYTES]; /* the command line */
+	char why_none[2 * CAUSAL_TEXT_BYTES];
+	struct causal_result result;
+};
+
+/* Chooses what is tried: the candidates that ran most by their times, which are set. Sets the arms,
+ * and makes their rows, of what is measured. 0, or -ENODATA with *e: nothing ran. */
+int causal_choose(struct causal *c, struct err *e);
+/* -ENOTSUP with *e: the agent is not in the command. */
+int causal_check_agent(const struct causal *c, struct err *e);
+/* Nothing ends, or nothing was counted: adds what could be a point to *e. */
+void causal_hint_points(struct causal *c, struct err *e);
+/* Tries that arm from now on; 0: nothing. */
+void causal_try(struct causal *c, size_t arm);
+
+/* causal_rounds.c: measures in rounds within the runs of the command, until the rule is met. 0 or
+ * -errno with *e. */
+int causal_rounds_run(struct causal *c, struct err *e);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * Progress points: places in a program of which the visits can be counted while it runs
+ * (--progress).
+ *
+ *   NAME           of a progress point of coz's macros, which counts in the memory of the
+ *                  experiment; or a region or a mark of cpuperf/mark.h (a region counts when it
+ *                  ends, and has a latency)
+ *   function:NAME  calls of a function, counted by a breakpoint
+ *
+ * Threads: one uses a point; the thread of the wire passes marks.
+ */
+#ifndef CPUPERF_CAUSAL_POINTS_H
+#define CPUPERF_CAUSAL_POINTS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct causal_point;
+struct causal_shared;
+struct err;
+struct machine;
+struct wire_config;
+
+/* Cumulative, up to a time. */
+struct causal_visits {
+	uint64_t nr;
+	uint64_t nr_timed, timed_ns; /* regions of that name that ended, and their latencies */
+	uint64_t lost;               /* marks, of any name */
+};
+
+/* text: of --progress, borrowed; NULL: it only sees which marks there are. 0 or -errno with *e. */
+int causal_point_open(const char *text, const struct machine *m, struct causal_point **out,
+		      struct err *e);
+void causal_point_close(struct causal_point *p); /* NULL is fine */
+/* Sets what the point needs of the wire, if it does. */
+void causal_point_listen(struct causal_point *p, struct wire_config *config);
+/* The command runs, as this process. */
+void causal_point_begin_run(struct causal_point *p, pid_t pid);
+/* What was counted until now; takes up to some ms. s: as the run has it. Returns the time,
+ * CLOCK_MONOTONIC. */
+uint64_t causal_point_read(struct causal_point *p, const struct causal_shared *s,
+			   struct causal_visits *out);
+/* Adds what the program has passed so far and could be a point: "a, b". */
+void causal_points_list(struct causal_point *p, const struct causal_shared *s, struct buf *out);
+
+#endif

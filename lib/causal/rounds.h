@@ -1,0 +1,61 @@
+/*
+ * Rounds of experiments within one run of a program: in each, nothing or one candidate is virtually
+ * faster, and visits of a progress point are counted. What a candidate brings is the rate of visits
+ * by virtual time (the real time less the delay), beside that of rounds without a delay.
+ *
+ * A program has phases: so rounds are in blocks, at whose both ends nothing is tried, and what is
+ * tried in between is compared with the line through these two alone. What drifts steadily cancels
+ * out, and blocks share no round, so the differences of one candidate are independent. The order
+ * within a block changes from block to block. Arithmetic alone, no clocks.
+ */
+#ifndef CAUSAL_ROUNDS_H
+#define CAUSAL_ROUNDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A third of the rounds of a full block try nothing: of one candidate, half of them. */
+enum { CAUSAL_BLOCK_TRIED = 4, CAUSAL_BLOCK_ROUNDS = CAUSAL_BLOCK_TRIED + 2 };
+
+struct causal_round {
+	double middle_s;  /* when */
+	double real_s;    /* how long it lasted */
+	double delayed_s; /* by how much of that others were delayed */
+	double visits;
+	double latency_s; /* mean, in real time; 0: it has none */
+	bool is_used;
+};
+
+struct causal_block {
+	size_t nr;
+	size_t arm[CAUSAL_BLOCK_ROUNDS]; /* 0: nothing is tried */
+	struct causal_round round[CAUSAL_BLOCK_ROUNDS];
+};
+
+/* Sets the order of the block with that number (from 0), of arms 1 to nr_arms (at least 1). */
+void causal_block_plan(struct causal_block *b, size_t number, size_t nr_arms);
+
+enum causal_measure {
+	CAUSAL_THROUGHPUT, /* the part by which there is more */
+	CAUSAL_LATENCY     /* the part by which it is less */
+};
+/* What the arm brings, by this block. False: the block has no round of it that is used, or none
+ * that it can be compared with. */
+bool causal_block_compare(const struct causal_block *b, size_t arm, enum causal_measure m,
+			  double *out);
+
+/* How long rounds should be, by one without a delay: a count is off by up to one visit, so that
+ * some noise that is not the program's is in each round; longer rounds have less of it, but are
+ * farther from what they are compared with. */
+enum { CAUSAL_ROUND_VISITS = 20 };
+#define CAUSAL_ROUND_MIN_S 0.2
+#define CAUSAL_ROUND_MAX_S 10.0
+double causal_round_length(double visits, double real_s);
+
+/* Of this much real time, threads waited for a CPU for so long in all, and ran for so long: whether
+ * that is too much. Then the threads ran in turns, and nothing is seen of what waits for what. */
+#define CAUSAL_QUEUED 0.05
+bool causal_round_is_disturbed(double real_s, double ran_s, double queued_s);
+
+#endif

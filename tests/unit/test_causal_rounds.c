@@ -1,0 +1,135 @@
+/* Rounds of experiments: what drifts cancels out, and what is not used is not compared. */
+#include "kit.h"
+
+#include "causal/rounds.h"
+
+#include <math.h>
+
+static void assert_near(double is, double should)
+{
+	if (fabs(is - should) > 1e-9)
+		fail_msg("%g in place of %g", is, should);
+}
+
+/* A program whose rate grows, of which arm i brings i tenths more, and as much less latency. */
+static void run(struct causal_block *b, double growth)
+{
+	double now = 0;
+
+	for (size_t i = 0; i < b->nr; i++) {
+		const double real = 1 + 0.1 * (double)i, middle = now + real / 2;
+		const double delayed = b->arm[i] ? 0.25 * real : 0;
+		const double rate = (100 + growth * middle) * (1 + (double)b->arm[i] / 10);
+
+		b->round[i] = (struct causal_round){.middle_s = middle,
+						    .real_s = real,
+						    .delayed_s = delayed,
+						    .visits = rate * (real - delayed),
+						    .latency_s = (1 - (double)b->arm[i] / 10) *
+								 real / (real - delayed),
+						    .is_used = true};
+		now += real + 0.1;
+	}
+}
+
+TEST(drift_cancels_out)
+{
+	for (size_t nr_arms = 1; nr_arms <= 4; nr_arms++)
+		for (size_t number = 0; number < 4; number++) {
+			struct causal_block b;
+			double gain;
+
+			causal_block_plan(&b, number, nr_arms);
+			run(&b, 3);
+			for (size_t arm = 1; arm <= nr_arms; arm++) {
+				assert_true(
+				    causal_block_compare(&b, arm, CAUSAL_THROUGHPUT, &gain));
+				assert_near(gain, (double)arm / 10);
+				assert_true(causal_block_compare(&b, arm, CAUSAL_LATENCY, &gain));
+				assert_near(gain, (double)arm / 10);
+			}
+			assert_false(
+			    causal_block_compare(&b, nr_arms + 1, CAUSAL_THROUGHPUT, &gain));
+		}
+}
+
+/* Each arm is tried equally often, at both ends nothing is, and of all rounds in a third at least.
+ */
+TEST(order)
+{
+	for (size_t nr_arms = 1; nr_arms <= 40; nr_arms++) {
+		size_t nr[41] = {0}, nr_none = 0, nr_all = 0;
+
+		for (size_t number = 0; number < 2 * nr_arms; number++) {
+			struct causal_block b;
+
+			causal_block_plan(&b, number, nr_arms);
+			assert_int_equal(b.arm[0], 0);
+			assert_int_equal(b.arm[b.nr - 1], 0);
+			for (size_t i = 0; i < b.nr; i++) {
+				nr_none += !b.arm[i];
+				nr[b.arm[i]]++;
+				assert_true(b.arm[i] <= nr_arms);
+			}
+			nr_all += b.nr;
+		}
+		for (size_t arm = 2; arm <= nr_arms; arm++)
+			assert_int_equal(nr[arm], nr[1]);
+		assert_true(3 * nr_none >= nr_all);
+	}
+}
+
+TEST(not_used)
+{
+	struct causal_block b;
+	double gain;
+
+	causal_block_plan(&b, 0, 2);
+	run(&b, 0);
+	b.round[1].is_used = false;
+	assert_false(causal_block_compare(&b, b.arm[1], CAUSAL_THROUGHPUT, &gain));
+	assert_true(causal_block_compare(&b, b.arm[2], CAUSAL_THROUGHPUT, &gain));
+	b.round[b.nr - 1].is_used = false;
+	assert_false(causal_block_compare(&b, b.arm[2], CAUSAL_THROUGHPUT, &gain));
+	/* of one arm that is tried twice, what is used counts */
+	causal_block_plan(&b, 0, 1);
+	run(&b, 0);
+	b.round[1].is_used = false;
+	assert_true(causal_block_compare(&b, 1, CAUSAL_THROUGHPUT, &gain));
+	assert_near(gain, 0.1);
+}
+
+TEST(nothing_to_compare_with)
+{
+	struct causal_block b;
+	double gain;
+
+	causal_block_plan(&b, 0, 1);
+	run(&b, 0);
+	b.round[0].visits = b.round[b.nr - 1].visits = 0;
+	assert_false(causal_block_compare(&b, 1, CAUSAL_THROUGHPUT, &gain));
+	run(&b, 0);
+	b.round[1].delayed_s = b.round[2].delayed_s = b.round[1].real_s * 0.999;
+	b.round[2].delayed_s = b.round[2].real_s + 1;
+	assert_false(causal_block_compare(&b, 1, CAUSAL_THROUGHPUT, &gain));
+	run(&b, 0);
+	b.round[1].latency_s = b.round[2].latency_s = 0;
+	assert_false(causal_block_compare(&b, 1, CAUSAL_LATENCY, &gain));
+}
+
+TEST(length)
+{
+	assert_near(causal_round_length(1000, 1), CAUSAL_ROUND_MIN_S);
+	assert_near(causal_round_length(10, 1), CAUSAL_ROUND_VISITS / 10.0);
+	assert_near(causal_round_length(1, 10), CAUSAL_ROUND_MAX_S);
+	assert_near(causal_round_length(0, 1), CAUSAL_ROUND_MAX_S);
+}
+
+TEST(disturbed)
+{
+	assert_false(causal_round_is_disturbed(1, 1, 0.04));
+	assert_true(causal_round_is_disturbed(1, 1, 0.06));
+	assert_false(causal_round_is_disturbed(1, 4, 0.2)); /* of four threads */
+	assert_true(causal_round_is_disturbed(1, 4, 0.22));
+	assert_false(causal_round_is_disturbed(1, 0.001, 0.01)); /* it hardly ran */
+}
