@@ -68,7 +68,8 @@ if(TARGET cpuperf_agent_i386)
     target_link_libraries(${name} PRIVATE Threads::Threads)
     add_dependencies(pmu_programs ${name})
   endforeach()
-  foreach(file libc.so.6 ld-linux.so.2)
+  # the last two are what the agent names for older C libraries
+  foreach(file libc.so.6 ld-linux.so.2 libdl.so.2 libpthread.so.0)
     execute_process(COMMAND ${CMAKE_C_COMPILER} -m32 -print-file-name=${file}
       OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
     add_custom_command(TARGET narrow_32 POST_BUILD VERBATIM COMMAND ${CMAKE_COMMAND} -E copy ${path} ${narrow})

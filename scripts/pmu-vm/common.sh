@@ -111,7 +111,7 @@ make_image() {
 	install -m 755 scripts/pmu-vm/init "$root/init"
 	cp -L "$loader" "$root/lib/"
 	install -D -m 644 "$terminfo" "$root/lib/terminfo/x/xterm"
-	add_libraries "$root" "$1"/bin/*
+	add_libraries "$root" "$1"/bin/* "$1"/lib/cpuperf/*.so
 	[[ ! -d $1/narrow ]] || more+=("$1/narrow") # programs of 32 bits
 	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so* "$1/lib/cpuperf" "${more[@]}"; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
