@@ -323,15 +323,17 @@ static void put_status(const struct turns *t, const void *arg, struct buf *out)
 static bool wait_for_point(struct rounds *r, struct look *out)
 {
 	const uint64_t begin_ns = clock_monotonic_ns();
+	bool goes_on = true;
 
-	do {
-		take_look(r, out);
+	for (;;) {
+		take_look(
+		    r, out); /* also when it has ended: it may have passed it since the last one */
 		if (out->visits.nr)
 			return true;
-		if (!r->c->shared.at->first_pid && out->at_ns > begin_ns + agent_ns)
+		if (!goes_on || (!r->c->shared.at->first_pid && out->at_ns > begin_ns + agent_ns))
 			return false;
-	} while (wait_for(r, look_ns));
-	return false;
+		goes_on = wait_for(r, look_ns);
+	}
 }
 
 static int refuse_point(const struct rounds *r, bool has_ended, struct err *e)
@@ -341,8 +343,8 @@ static int refuse_point(const struct rounds *r, bool has_ended, struct err *e)
 	if (turns_caught() || causal_check_agent(c, e))
 		return e->code;
 	if (has_ended)
-		err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0, "it ended before it passed %s",
-			   c->result.point);
+		err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
+			   "it ended before it was seen to pass %s", c->result.point);
 	else
 		err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
 			   "it did not pass %s within %.0f s", c->result.point,

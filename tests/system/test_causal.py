@@ -376,7 +376,7 @@ def check_errors(folder):
             (("--causal", "--progress=function:nowhere", "--", program), 125, 'no function matches "nowhere"'),
             (("--causal", "--progress=request", "--", static, "serve", "30", "10"), 125, "--causal: static is linked statically"),
             (("--causal", "--progress=request", "--", program), 125, "exit status 2"),
-            (("--causal", "--progress=nothing", "--", program, "served", "30", "10"), 125, "it ended before it passed nothing"),
+            (("--causal", "--progress=nothing", "--", program, "served", "30", "10"), 125, "it ended before it was seen to pass nothing"),
             (("--causal", "--progress=nothing", "-d", "100ms", "--", program, "serve", "30", "10"), 125, "did not pass nothing within"),
             (("--causal", "--progress=request", "--", program, "served", "30", "10"), 125, "it ends before some rounds"),
             (("--causal", "--at-most=100ms", "--", program, "serve", "30", "10"), 125, "did not end within 0.1 s"),
