@@ -122,7 +122,7 @@ void recorder_log_costs(const struct plan *plan)
 
 		if (event_is_function(ev))
 			log_functions(plan, &plan->events[i], nr <= MAX_SINGLE);
-		else if (event_is_probe(ev))
+		else if (event_is_probe(ev) && ev->row->nr_probes)
 			log_probe_costs(ev->row);
 	}
 	snprintf(name, sizeof(name), "%zu events of the group function", nr);

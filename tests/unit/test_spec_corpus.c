@@ -356,7 +356,7 @@ TEST(hints)
 	    {"{ \"events\": [ { \"flags\": [ \"time_base\" ] } ] }", "did you mean \"timebase\"?"},
 	    {"{ \"events\": [ { \"flags\": [ \"zzzzzzz\" ] } ] }",
 	     "the flags are os, user, pc, last_branch, timebase, callchain, user_stack, precise, "
-	     "pinned, no_idle, guest, host, waker, unsafe and adaptive"},
+	     "pinned, no_idle, guest, host, waker, unsafe, adaptive and optional"},
 	    {"{ \"events\": [ { \"flags\": [ \"call_chain\" ] } ] }",
 	     "did you mean \"callchain\"?"},
 	    {"{ \"events\": [ { \"branch_filter\": [ \"zzzzzzz\" ] } ] }",

@@ -560,8 +560,9 @@ TEST(flag_names)
 	    {SPEC_WAKER, "waker"},
 	    {SPEC_UNSAFE, "unsafe"},
 	    {SPEC_ADAPTIVE, "adaptive"},
+	    {SPEC_OPTIONAL, "optional"},
 	    {0, "?"},
-	    {SPEC_ADAPTIVE << 1, "?"},
+	    {SPEC_OPTIONAL << 1, "?"},
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
