@@ -120,8 +120,8 @@ void counters_fini(struct counters *c)
 	free_attrs(c);
 	close_aggregates(c);
 	selected_close(c->selected);
+	source_uses_fini(&c->uses); /* waits are told of interpreters until then */
 	interpreters_close(c->interpreters);
-	source_uses_fini(&c->uses);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);
 	mem_free(c->events);
