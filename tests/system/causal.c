@@ -205,7 +205,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	struct work whole = {critical, 0}, part = {slack, 0};
+	static struct work whole = {critical, 0}, part = {slack, 0}; /* threads outlive main */
 	pthread_t other, one;
 	pid_t child = -1;
 	sigset_t all;
