@@ -217,40 +217,54 @@ static void explain_privilege(const struct catalogue *c, const struct event_grou
 	}
 }
 
-int catalogue_find(const struct catalogue *c, const char *group, const char *name,
-		   struct event *out, struct err *e)
+/* The group and the row, or *why there is none. */
+static int look_up(const struct catalogue *c, const char *group, const char *name,
+		   struct event *out, struct err *why)
 {
-	const struct event_group *g = find_group(c, group);
-	const struct event_row *r;
-	struct err why = {0};
-	int rc = g ? find_in_group(c, g, name, &r, &why) : -ENOENT;
+	out->group = find_group(c, group);
+	return out->group ? find_in_group(c, out->group, name, &out->row, why) : -ENOENT;
+}
 
-	if (rc == 0) {
-		out->group = g;
-		out->row = r;
-		return 0;
-	}
+/* rc: of look_up. */
+static int refuse(const struct catalogue *c, const char *group, const char *name,
+		  const struct event_group *g, int rc, struct err *why, struct err *e)
+{
 	if (rc != -ENOENT)
 		return err_set(e, rc, "%s:%s: %s", group, name, strerror(-rc));
 	if (g)
-		explain_privilege(c, g, name, &why);
-	err_set(e, -ENOENT, "Unknown event: %s:%s%s%s", group, name, why.code ? ": " : "", why.msg);
-	if (why.hint[0])
-		err_hint(e, "%s", why.hint);
+		explain_privilege(c, g, name, why);
+	err_set(e, -ENOENT, "Unknown event: %s:%s%s%s", group, name, why->code ? ": " : "",
+		why->msg);
+	if (why->hint[0])
+		err_hint(e, "%s", why->hint);
 	suggest(c, group, name, e);
 	return -ENOENT;
+}
+
+int catalogue_find(const struct catalogue *c, const char *group, const char *name,
+		   struct event *out, struct err *e)
+{
+	struct event found;
+	struct err why = {0};
+	int rc = look_up(c, group, name, &found, &why);
+
+	if (rc)
+		return refuse(c, group, name, found.group, rc, &why, e);
+	*out = found;
+	return 0;
 }
 
 int catalogue_find_optional(const struct catalogue *c, const char *group, const char *name,
 			    struct event *out, struct err *e)
 {
-	const struct event_group *g = find_group(c, group);
-	const struct event_row *found;
 	struct event_row *row;
 	struct err why = {0};
+	int rc = look_up(c, group, name, out, &why);
 
-	if (!g || find_in_group(c, g, name, &found, &why) != -ENOENT)
-		return catalogue_find(c, group, name, out, e);
+	if (rc == 0)
+		return 0;
+	if (rc != -ENOENT || !out->group)
+		return refuse(c, group, name, out->group, rc, &why, e);
 	row = arena_alloc(c->arena, sizeof(*row));
 	if (!row)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -259,7 +273,7 @@ int catalogue_find_optional(const struct catalogue *c, const char *group, const 
 				  .scope = EVENT_SCOPE_CPU,
 				  .missing = why.code ? arena_strdup(c->arena, why.msg)
 						      : "there is no such event"};
-	*out = (struct event){.group = g, .row = row};
+	out->row = row;
 	return row->name && row->missing ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
