@@ -129,3 +129,26 @@ bool elf_dwarf_needs(const struct elf_file *f, struct elf_build_id *out)
 	}
 	return true;
 }
+
+int elf_dwarf_each_unit(const struct elf_file *f,
+			int (*fn)(const struct elf_dwarf *d, Dwarf_Die *unit, void *arg), void *arg)
+{
+	struct elf_build_id shared;
+	struct elf_dwarf d;
+	Dwarf_Off at = 0, next;
+	size_t header;
+	int rc = 0;
+
+	/* libdw would open a file that this one names */
+	if (elf_dwarf_needs(f, &shared) || elf_dwarf_open(f, &d))
+		return 0;
+	for (; rc == 0 && dwarf_nextcu(d.dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
+	     at = next) {
+		Dwarf_Die unit;
+
+		if (dwarf_offdie(d.dwarf, at + header, &unit))
+			rc = fn(&d, &unit, arg);
+	}
+	elf_dwarf_close(&d);
+	return rc;
+}

@@ -29,6 +29,12 @@ void elf_dwarf_close(struct elf_dwarf *d); /* a zeroed one is allowed */
  * NULL: none. */
 const uint8_t *elf_dwarf_section(const struct elf_dwarf *d, const char *what, size_t *len);
 
+/* Calls fn for each unit, until it returns what is not 0, and returns that; 0 also without DWARF,
+ * or if that needs another file's. */
+int elf_dwarf_each_unit(const struct elf_file *f,
+			int (*fn)(const struct elf_dwarf *d, Dwarf_Die *unit, void *arg),
+			void *arg);
+
 /* The build-id in .gnu_debugaltlink, of a file that several debug files share. False: no link. An
  * invalid link has a build-id of length 0. */
 bool elf_dwarf_needs(const struct elf_file *f, struct elf_build_id *out);

@@ -14,14 +14,13 @@ enum {
 
 struct walk {
 	const struct elf_file *f;
-	const struct elf_dwarf *dwarf;
 	int (*fn)(void *arg, const struct elf_line *line);
 	void *arg;
 	uint64_t since_ns;
 };
 
 /* Before libdw reads the table. */
-static bool pay(struct walk *w, Dwarf_Die *unit)
+static bool pay(struct walk *w, const struct elf_dwarf *d, Dwarf_Die *unit)
 {
 	const uint64_t now_ns = clock_thread_cpu_ns(), ns = now_ns - w->since_ns;
 	Dwarf_Attribute attr;
@@ -31,7 +30,7 @@ static bool pay(struct walk *w, Dwarf_Die *unit)
 	size_t len;
 
 	w->since_ns = now_ns;
-	lines = elf_dwarf_section(w->dwarf, "line", &len);
+	lines = elf_dwarf_section(d, "line", &len);
 	if (!lines || dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &at) != 0 ||
 	    at >= len || len - at < sizeof(bytes))
 		return false;
@@ -59,13 +58,14 @@ static int pass(struct walk *w, Dwarf_Line *from, Dwarf_Line *to)
 	return line.path ? w->fn(w->arg, &line) : 0;
 }
 
-static int walk_unit(struct walk *w, Dwarf_Die *unit)
+static int walk_unit(const struct elf_dwarf *d, Dwarf_Die *unit, void *arg)
 {
+	struct walk *w = arg;
 	Dwarf_Lines *lines;
 	size_t nr;
 	int rc = 0;
 
-	if (!pay(w, unit) || dwarf_getsrclines(unit, &lines, &nr))
+	if (!pay(w, d, unit) || dwarf_getsrclines(unit, &lines, &nr))
 		return 0;
 	for (size_t i = 0; i + 1 < nr && rc == 0; i++)
 		rc = pass(w, dwarf_onesrcline(lines, i), dwarf_onesrcline(lines, i + 1));
@@ -76,23 +76,6 @@ int elf_lines_each(const struct elf_file *f, int (*fn)(void *arg, const struct e
 		   void *arg)
 {
 	struct walk w = {.f = f, .fn = fn, .arg = arg, .since_ns = clock_thread_cpu_ns()};
-	struct elf_build_id shared;
-	struct elf_dwarf d;
-	Dwarf_Off at = 0, next;
-	size_t header;
-	int rc = 0;
 
-	/* libdw would open a file that this one names */
-	if (elf_dwarf_needs(f, &shared) || elf_dwarf_open(f, &d))
-		return 0;
-	w.dwarf = &d;
-	for (; rc == 0 && dwarf_nextcu(d.dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
-	     at = next) {
-		Dwarf_Die unit;
-
-		if (dwarf_offdie(d.dwarf, at + header, &unit))
-			rc = walk_unit(&w, &unit);
-	}
-	elf_dwarf_close(&d);
-	return rc;
+	return elf_dwarf_each_unit(f, walk_unit, &w);
 }

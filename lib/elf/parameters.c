@@ -1,7 +1,7 @@
 #include "elf/parameters.h"
 
 #include "base/order.h"
-#include "elf/functions_walk.h"
+#include "elf/entries.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static bool is_called_otherwise(Dwarf_Die *die)
 	       (dwarf_formudata(&attr, &how) || how != DW_CC_normal);
 }
 
-static void take(struct elf_functions_walk *w, Dwarf_Die *die, struct elf_parameters *out)
+static void take(struct elf_entries *e, Dwarf_Die *die, struct elf_parameters *out)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Die child;
@@ -123,24 +123,27 @@ static void take(struct elf_functions_walk *w, Dwarf_Die *die, struct elf_parame
 	do {
 		if (dwarf_tag(&child) == DW_TAG_formal_parameter && out->nr < ELF_MAX_PARAMETERS)
 			describe(&child, &out->item[out->nr++]);
-	} while (elf_functions_may_go_on(w) && dwarf_siblingof(&child, &child) == 0);
+	} while (elf_entries_may_go_on(e) && dwarf_siblingof(&child, &child) == 0);
 }
 
-static void look_at(struct elf_functions_walk *w, Dwarf_Die *die, Dwarf_Addr begin)
+static void look_at(struct elf_entries *e, Dwarf_Die *die)
 {
-	const struct search *s = w->arg;
-	const size_t i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
+	const struct search *s = e->arg;
+	Dwarf_Addr begin;
+	size_t i;
 
+	if (!elf_entry_is_function(die, &begin))
+		return;
+	i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
 	if (i < s->nr && s->address[i] == begin)
-		take(w, die, &s->out[i]);
+		take(e, die, &s->out[i]);
 }
 
 void elf_parameters_find(const struct elf_file *f, const uint64_t *address, size_t nr,
 			 struct elf_parameters *out)
 {
 	struct search s = {.address = address, .nr = nr, .out = out};
-	struct elf_functions_walk w = {.f = f, .found = look_at, .arg = &s};
 
 	memset(out, 0, nr * sizeof(*out));
-	elf_functions_walk(&w);
+	elf_entries_of_functions(f, look_at, &s);
 }
