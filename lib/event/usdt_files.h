@@ -33,15 +33,15 @@ int usdt_files_read(const char *path,
 int usdt_files_walk(const struct host *h, const struct event_objects *objects,
 		    int (*fn)(const struct elf_file *f, const struct usdt_file *file, void *arg),
 		    void *arg);
+int usdt_files_walk_one(const char *path,
+			int (*fn)(const struct elf_file *f, const struct usdt_file *file,
+				  void *arg),
+			void *arg);
 /* Of the libraries of the loader's cache those whose paths are wanted: a program may load them
  * later. Both functions have the same arg. */
 int usdt_files_walk_installed(const struct host *h, bool (*is_wanted)(const char *path, void *arg),
 			      int (*fn)(const struct elf_file *f, const struct usdt_file *file,
 					void *arg),
 			      void *arg);
-int usdt_files_walk_one(const char *path,
-			int (*fn)(const struct elf_file *f, const struct usdt_file *file,
-				  void *arg),
-			void *arg);
 
 #endif

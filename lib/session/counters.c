@@ -120,7 +120,7 @@ void counters_fini(struct counters *c)
 	free_attrs(c);
 	close_aggregates(c);
 	selected_close(c->selected);
-	source_uses_fini(&c->uses); /* waits are told of interpreters until then */
+	source_uses_fini(&c->uses); /* waits are in a list of interpreters until then */
 	interpreters_close(c->interpreters);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);

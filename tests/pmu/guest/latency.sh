@@ -14,7 +14,7 @@ proc() {
 need_programs latency:syscall.readv '^  here  *works$'
 need=latency:irq,latency:softirq,latency:block
 proc >before
-cpuperf --event=$need --duration=60s --output="$PWD/machine" >machine.log 2>&1 &
+cpuperf --event=$need --duration=1h --output="$PWD/machine" >machine.log 2>&1 &
 until [ -e machine/cpuperf.cpsession ]; do
 	kill -0 $! || { cat machine.log; fail "cpuperf"; }
 	sleep 0.1
