@@ -6,9 +6,18 @@ import struct
 import sampled
 from kit import CPUPERF, run
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.realpath(os.environ["MARKS"])
 BEGIN, NUMBER, END, INSTANT, INT, THREAD, PAUSE, RESUME = range(1, 9)
 GONE = 12  # the recorder's: the process ended
+FLAGS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-Wno-unused-parameter"]
+
+
+def build(folder, source, *more, compiler="cc", name="prog"):
+    """The program of a source beside this file."""
+    program = os.path.join(folder, name)
+    run(compiler, *FLAGS, "-o", program, f"{HERE}/{source}", *more, "-pthread", "-ldl")
+    return program
 
 
 def measure(folder, *command, env=None):

@@ -11,17 +11,9 @@ import subprocess
 import time
 
 from kit import CPUPERF, output, PRINT, run, run_checks
-from marks import BEGIN, END, INSTANT, LIBRARY, marks, measure, NUMBER, short
+from marks import BEGIN, build, END, FLAGS, HERE, INSTANT, LIBRARY, marks, measure, NUMBER, short
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = f"{os.environ['SOURCE_DIR']}/include"
-FLAGS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-Wno-unused-parameter"]
-
-
-def build(folder, source, *more, compiler="cc", name="prog"):
-    program = os.path.join(folder, name)
-    run(compiler, *FLAGS, "-o", program, f"{HERE}/{source}", *more, "-pthread", "-ldl")
-    return program
 
 
 def open_at_end(of_thread):

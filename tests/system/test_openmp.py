@@ -8,20 +8,9 @@ import io
 import os
 import re
 import shutil
-import subprocess
 
 from kit import CPUPERF, output, PRINT, run, run_checks
-from marks import BEGIN, LIBRARY, marks, measure, NUMBER, short
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-FLAGS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-Wno-unused-parameter"]
-PAUSE_NS = 150000000
-
-
-def build(folder, source, *more, compiler="cc", name="prog"):
-    program = os.path.join(folder, name)
-    run(compiler, *FLAGS, "-o", program, f"{HERE}/{source}", *more, "-pthread", "-ldl")
-    return program
+from marks import BEGIN, build, LIBRARY, marks, measure, NUMBER, short
 
 
 def build_openmp(folder, *more):
