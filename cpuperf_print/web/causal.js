@@ -6,26 +6,11 @@ const CURVE_HEIGHT = 160;
 const CURVE_LEFT = 44, CURVE_BOTTOM = 20, CURVE_TOP = 8;
 const FARTHEST = 100; /* beyond it an interval says nothing */
 
-class ExperimentView {
-	constructor(page) {
-		const rows = (page.data.experiments || []).flatMap((report) => report.rows);
-		const range = rangeOf(rows);
+function experimentCharts(page) {
+	const rows = (page.data.experiments || []).flatMap((report) => report.rows);
+	const range = rangeOf(rows);
 
-		this.charts = curvesOf(rows).map((curve) => new ExperimentChart(page, curve, range));
-		byId('experiments').hidden = this.charts.length === 0;
-		byId('curves').replaceChildren(...this.charts.map((chart) => chart.card));
-		this.layOut();
-	}
-
-	layOut() {
-		for (const chart of this.charts)
-			chart.layOut();
-	}
-
-	draw() {
-		for (const chart of this.charts)
-			chart.draw();
-	}
+	return curvesOf(rows).map((curve) => new ExperimentChart(page, curve, range));
 }
 
 function isNumber(x) {

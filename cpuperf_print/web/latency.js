@@ -5,12 +5,12 @@ const CHART_HEIGHT = 132;
 const CHART_SCALE = 20;
 const PER_OCTAVE = 4; /* bars to a power of two */
 
-class LatencyView {
-	constructor(page) {
-		this.page = page;
-		this.charts = groupsOf(page.data.latencies || []).map((group) => new LatencyChart(page, group));
-		byId('latency').hidden = this.charts.length === 0;
-		byId('charts').replaceChildren(...this.charts.map((chart) => chart.card));
+/* A section of charts, which is hidden if there are none. */
+class ChartSection {
+	constructor(section, list, charts) {
+		this.charts = charts;
+		byId(section).hidden = charts.length === 0;
+		byId(list).replaceChildren(...charts.map((chart) => chart.card));
 		this.layOut();
 	}
 
@@ -23,6 +23,10 @@ class LatencyView {
 		for (const chart of this.charts)
 			chart.draw();
 	}
+}
+
+function latencyCharts(page) {
+	return groupsOf(page.data.latencies || []).map((group) => new LatencyChart(page, group));
 }
 
 /* Rows of one event and part: first all of it, then what it is of. */

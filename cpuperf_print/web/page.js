@@ -89,8 +89,8 @@ class Page {
 		this.sandwich = new SandwichView(this);
 		this.sandwich.begin();
 		this.time = new TimeView(this);
-		this.latency = new LatencyView(this);
-		this.experiments = new ExperimentView(this);
+		this.latency = new ChartSection('latency', 'charts', latencyCharts(this));
+		this.experiments = new ChartSection('experiments', 'curves', experimentCharts(this));
 		showCounts(data);
 		this.heat = new HeatView(this);
 		this.processes = new ProcessTable(this);
