@@ -235,6 +235,20 @@ int causal_choose(struct causal *c, struct err *e)
 	return e->code;
 }
 
+void causal_set_shares(struct causal *c)
+{
+	struct causal_result *r = &c->result;
+
+	causal_shared_times(&c->shared, &c->candidates);
+	for (size_t i = 0; i < r->nr && c->sampled_ns; i++) {
+		/* behind the rows of throughput are those of latency, of the same candidates */
+		const size_t at = i / (c->nr_percent ?: 1) % (c->nr_chosen ?: 1);
+		const double ns = (double)c->candidates.list[c->chosen[at]].ns;
+
+		r->row[i].on_cpu = fmin(ns / (double)c->sampled_ns, 1);
+	}
+}
+
 void causal_try(struct causal *c, size_t arm)
 {
 	const unsigned percent = arm ? c->percent[(arm - 1) % c->nr_percent] : 0;
@@ -411,13 +425,7 @@ static int look(struct turns *t, void *arg)
 	rc = rc ? rc : ARRAY_RUN(i, r->nr, make_row(t, i, saved, r));
 	if (rc)
 		return rc;
-	causal_shared_times(&c->shared, &c->candidates);
-	for (size_t i = 0; i < r->nr && c->sampled_ns; i++) {
-		const size_t at = i / c->nr_percent;
-		const double ns = (double)c->candidates.list[c->chosen[at]].ns;
-
-		r->row[i].on_cpu = fmin(ns / (double)c->sampled_ns, 1);
-	}
+	causal_set_shares(c);
 	t->is_known = r->is_known = is_known(r);
 	return 0;
 }

@@ -82,7 +82,7 @@ double causal_half(const struct paired *saved);
 /* Whether what is found out can be kept where --output says. 0 or -errno with *e. */
 int causal_kept_check(const struct options *o, struct err *e);
 /* Keeps it in a session, with a run that it records, and prints that. The exit status. */
-int causal_kept_print(const struct causal_result *r, const struct turns *t);
+int causal_kept_print(const struct causal_result *r, struct turns *t);
 
 /* The whole. Returns the exit status. */
 int causal(struct options *o);

@@ -41,6 +41,8 @@ struct causal {
 /* Chooses what is tried: the candidates that ran most by their times, which are set. Sets the arms,
  * and makes their rows, of what is measured. 0, or -ENODATA with *e: nothing ran. */
 int causal_choose(struct causal *c, struct err *e);
+/* Of the rows, by the CPU time of all runs: the part of each. */
+void causal_set_shares(struct causal *c);
 /* -ENOTSUP with *e: the agent is not in the command. */
 int causal_check_agent(const struct causal *c, struct err *e);
 /* Nothing ends, or nothing was counted: adds what could be a point to *e. */

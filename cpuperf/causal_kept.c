@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/self.h"
 #include "base/str.h"
 #include "causal.h"
 #include "options.h"
@@ -96,34 +95,18 @@ int causal_kept_check(const struct options *o, struct err *e)
 /* --- the recording */
 
 /* 0, or -errno with *e: also if the command cannot be run. spec: NULL: that of commands. */
-static int record_run(const struct turns *t, const char *folder, const char *spec, struct err *e)
+static int record_run(struct turns *t, const char *folder, const char *spec, struct err *e)
 {
-	char self[PATH_MAX], output[PATH_MAX + 16], named[64];
-	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet=2", dashes[] = "--";
-	char *const *command = t->o->command_argv;
-	MEM_AUTO char **argv = NULL;
-	size_t nr = 0, nr_words = 0;
+	char output[PATH_MAX + 16], named[64], nowhere[] = "--output-file=/dev/null",
+					       quiet[] = "--quiet=2";
+	char *const options[] = {output, nowhere, quiet, spec ? named : NULL, NULL};
 	struct versus_run ended;
 	int rc;
 
-	while (command[nr_words])
-		nr_words++;
-	argv = mem_calloc(nr_words + 8, sizeof(*argv));
-	rc = argv ? self_path(self) : -ENOMEM;
-	if (rc)
-		return err_set(e, rc, "the recording cannot start: %s", strerror(-rc));
 	snprintf(output, sizeof(output), "--output=%s", folder);
 	snprintf(named, sizeof(named), "--spec-file=%s", spec ?: "");
-	argv[nr++] = self;
-	if (spec)
-		argv[nr++] = named;
-	argv[nr++] = output;
-	argv[nr++] = nowhere;
-	argv[nr++] = quiet;
-	argv[nr++] = dashes;
-	memcpy(argv + nr, command, nr_words * sizeof(*argv));
 	rc = t->prepare ? versus_runner_run(t->runner, t->prepare, false, &ended, e) : 0;
-	return rc ?: versus_runner_run(t->runner, argv, false, &ended, e);
+	return rc ?: turns_run_self(t, options, t->o->command_argv, &ended, e);
 }
 
 static int load(const char *folder, struct cpsession *s)
@@ -139,7 +122,7 @@ static int load(const char *folder, struct cpsession *s)
 
 /* With who ended waits; where that is not permitted, as any command is recorded. False: neither
  * could be. */
-static bool record_any(const struct turns *t, const char *folder, struct cpsession *s)
+static bool record_any(struct turns *t, const char *folder, struct cpsession *s)
 {
 	static const char *const specs[] = {"wall", NULL};
 	BUF_AUTO(line, MAX_TEXT);
@@ -263,8 +246,7 @@ static int write_manifest(const char *folder, const struct cpsession *s, struct 
 			       NULL, e);
 }
 
-static int keep(const struct causal_result *r, const struct turns *t, const char *folder,
-		struct err *e)
+static int keep(const struct causal_result *r, struct turns *t, const char *folder, struct err *e)
 {
 	struct cpsession s;
 	int rc;
@@ -310,7 +292,7 @@ static int print(const struct options *o, const char *folder)
 	return status == EXIT_DONE ? EXIT_DONE : EXIT_FAILED;
 }
 
-int causal_kept_print(const struct causal_result *r, const struct turns *t)
+int causal_kept_print(const struct causal_result *r, struct turns *t)
 {
 	char folder[PATH_MAX] = "";
 	struct err e = {0};

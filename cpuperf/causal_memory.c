@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "wire/memory.h"
 
 #include <errno.h>
@@ -53,17 +54,15 @@ int causal_candidates_add_range(struct causal_candidates *c, const struct causal
 
 static int compare_places(const struct causal_range *x, const struct causal_range *y)
 {
-	return (x->device > y->device) - (x->device < y->device)
-		   ?: (x->inode > y->inode) - (x->inode < y->inode)
-			  ?: (x->address > y->address) - (x->address < y->address);
+	return order_u64(x->device, y->device)
+		   ?: order_u64(x->inode, y->inode) ?: order_u64(x->address, y->address);
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct causal_range *x = a, *y = b;
 
-	return compare_places(x, y)
-		   ?: (x->candidate > y->candidate) - (x->candidate < y->candidate);
+	return compare_places(x, y) ?: order_u64(x->candidate, y->candidate);
 }
 
 /* Of several names of the same code the first one stays. */
@@ -71,8 +70,7 @@ static void sort_ranges(struct causal_candidates *c)
 {
 	size_t nr = 0;
 
-	if (c->nr_ranges)
-		qsort(c->range, c->nr_ranges, sizeof(*c->range), compare);
+	order_sort(c->range, c->nr_ranges, sizeof(*c->range), compare);
 	for (size_t i = 0; i < c->nr_ranges; i++)
 		if (!nr || compare_places(&c->range[nr - 1], &c->range[i]) != 0)
 			c->range[nr++] = c->range[i];

@@ -281,21 +281,14 @@ static int look_at_rows(struct rounds *r)
 	return 0;
 }
 
-static void set_shares(struct causal *c)
+static void add_run(struct causal *c)
 {
-	struct causal_result *result = &c->result;
 	const struct causal_memory *m = c->shared.at;
 
-	causal_shared_times(&c->shared, &c->candidates);
 	c->sampled_ns += m->sampled_ns;
-	for (size_t i = 0; i < result->nr && c->sampled_ns; i++) {
-		const size_t at = i / (c->nr_percent ?: 1) % (c->nr_chosen ?: 1);
-		const double ns = (double)c->candidates.list[c->chosen[at]].ns;
-
-		result->row[i].on_cpu = fmin(ns / (double)c->sampled_ns, 1);
-	}
-	if (m->nr_unsampled > result->nr_unsampled)
-		result->nr_unsampled = m->nr_unsampled;
+	if (m->nr_unsampled > c->result.nr_unsampled)
+		c->result.nr_unsampled = m->nr_unsampled;
+	causal_set_shares(c);
 }
 
 static void put_status(const struct turns *t, const void *arg, struct buf *out)
@@ -449,7 +442,7 @@ static int run_once(struct rounds *r, struct err *e)
 	}
 	if (rc && !e->code)
 		err_set(e, rc, "out of memory");
-	set_shares(c);
+	add_run(c);
 	rc = end_run(r, e) ?: rc;
 	r->nr_empty = r->number == before ? r->nr_empty + 1 : 0;
 	if (rc || r->nr_empty < MAX_EMPTY_RUNS || is_enough(r))

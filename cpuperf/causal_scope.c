@@ -35,8 +35,8 @@ struct scope {
 	struct event_functions found;
 	bool *has_source; /* owned; by place: one of those that are asked for */
 	bool *is_out;     /* owned; by place: excluded */
-	/* while sources of the places from first on are found */
-	size_t first, nr_of_file;
+	/* while sources of a file's places are found */
+	size_t nr_of_file;
 	const struct functions_place **order; /* owned; of the file, by address */
 	size_t nr_known;
 };
@@ -181,11 +181,11 @@ static int find_sources(struct scope *s)
 {
 	int rc = 0;
 
-	for (s->first = 0; s->first < s->found.nr && rc == 0; s->first += s->nr_of_file) {
-		const struct functions_place *place = &s->found.place[s->first];
+	for (size_t first = 0; first < s->found.nr && rc == 0; first += s->nr_of_file) {
+		const struct functions_place *place = &s->found.place[first];
 
 		s->nr_of_file = 0;
-		for (size_t i = s->first;
+		for (size_t i = first;
 		     i < s->found.nr && strcmp(s->found.place[i].path, place->path) == 0; i++)
 			s->order[s->nr_of_file++] = &s->found.place[i];
 		order_sort(s->order, s->nr_of_file, sizeof(const void *), by_address);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "base/words.h"
 #include "options.h"
@@ -202,6 +203,32 @@ int turns_set_up(struct turns *t, struct err *e)
 int turns_prepare(struct turns *t, struct err *e)
 {
 	return run_aside(t, t->prepare, "the command of --prepare", e);
+}
+
+static size_t count_words(char *const *words)
+{
+	size_t nr = 0;
+
+	while (words[nr])
+		nr++;
+	return nr;
+}
+
+int turns_run_self(struct turns *t, char *const *options, char *const *command,
+		   struct versus_run *out, struct err *e)
+{
+	const size_t nr = count_words(options), nr_words = count_words(command);
+	char self[PATH_MAX], dashes[] = "--";
+	MEM_AUTO char **argv = mem_calloc(nr + nr_words + 3, sizeof(*argv));
+	int rc = argv ? self_path(self) : -ENOMEM;
+
+	if (rc)
+		return err_set(e, rc, "the recording cannot start: %s", strerror(-rc));
+	argv[0] = self;
+	memcpy(argv + 1, options, nr * sizeof(*argv));
+	argv[1 + nr] = dashes;
+	memcpy(argv + nr + 2, command, nr_words * sizeof(*argv));
+	return versus_runner_run(t->runner, argv, false, out, e);
 }
 
 /* Room for one more round. */

@@ -78,6 +78,10 @@ int turns_run(struct turns *t, struct err *e);
 int turns_set_up(struct turns *t, struct err *e);
 int turns_prepare(struct turns *t, struct err *e);
 int turns_try(struct turns *t, size_t arm, struct err *e);
+/* Runs this program itself, with the options, then the command; both end with NULL. 0 or -errno
+ * with *e. */
+int turns_run_self(struct turns *t, char *const *options, char *const *command,
+		   struct versus_run *out, struct err *e);
 /* Runs the command of --cleanup, if there is one; its failure is a warning. */
 void turns_clean_up(struct turns *t);
 /* Whether a run ended well: 0, or -EIO with *e, which says in words what did not. */

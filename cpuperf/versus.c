@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
-#include "base/self.h"
 #include "causal.h"
 #include "comparison.h"
 #include "options.h"
@@ -235,44 +234,36 @@ static bool is_of_memory(const struct versus *v)
 static int record_side(struct versus *v, int side, enum step step, const char *folder, int nr_args,
 		       char **args, struct err *e)
 {
-	char self[PATH_MAX], runs[32], output[PATH_MAX + 16];
-	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet=2", dashes[] = "--";
-	char check[] = "--check-spec", spec[PATH_MAX + 16];
+	char runs[32], output[PATH_MAX + 16], spec[PATH_MAX + 16], check[] = "--check-spec";
+	char nowhere[] = "--output-file=/dev/null", quiet[] = "--quiet=2";
 	char allocated[] = "--event=heap:allocated@65536";
-	size_t nr = 0, nr_words = 0;
+	MEM_AUTO char **options = mem_calloc((size_t)nr_args + 8, sizeof(*options));
 	struct versus_run ended;
-	MEM_AUTO char **argv = NULL;
+	size_t nr;
 	int rc;
 
-	while (v->arm[side].argv[nr_words])
-		nr_words++;
-	argv = mem_calloc((size_t)nr_args + nr_words + 10, sizeof(*argv));
-	rc = argv ? self_path(self) : -ENOMEM;
-	if (rc)
-		return err_set(e, rc, "the recording cannot start");
+	if (!options)
+		return err_set(e, -ENOMEM, "the recording cannot start");
 	snprintf(runs, sizeof(runs), "--runs=%zu", nr_recorded(v));
 	snprintf(output, sizeof(output), "--output=%s/%s", folder, versus_side_names[side]);
 	snprintf(spec, sizeof(spec), "--spec-file=%s", wanted_spec(v->o));
-	argv[nr++] = self;
-	nr += opt_copy(cpuperf_options(), nr_args, args, is_left_out, argv + nr);
-	argv[nr++] = runs;
-	argv[nr++] = quiet;
+	nr = opt_copy(cpuperf_options(), nr_args, args, is_left_out, options);
+	options[nr++] = runs;
+	options[nr++] = quiet;
 	if (step == RECORDS && is_of_memory(v)) {
-		argv[nr++] = spec;
-		argv[nr++] = allocated;
+		options[nr++] = spec;
+		options[nr++] = allocated;
 	}
 	if (step == CHECKS) {
-		argv[nr++] = check;
+		options[nr++] = check;
 	} else {
-		argv[nr++] = output;
-		argv[nr++] = nowhere;
+		options[nr++] = output;
+		options[nr++] = nowhere;
 	}
-	argv[nr++] = dashes;
-	memcpy(argv + nr, v->arm[side].argv, nr_words * sizeof(*argv));
 	if (turns_show_progress(&v->turns) && step == RECORDS)
 		dprintf(STDERR_FILENO, TURNS_ERASE "recording %zu runs of the %s command",
 			nr_recorded(v), versus_side_names[side]);
-	rc = versus_runner_run(v->turns.runner, argv, false, &ended, e);
+	rc = turns_run_self(&v->turns, options, v->arm[side].argv, &ended, e);
 	/* the recording has the status of the command, which may be one that is ignored */
 	if (rc || turns_caught() ||
 	    (step == RECORDS && v->o->versus.ignores_status && WIFEXITED(ended.status) &&
