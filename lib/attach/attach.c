@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
@@ -166,8 +167,6 @@ static int check_objects(struct attach_space *s, struct err *e)
 						 "__hwasan_init", "__lsan_enable"};
 	struct attach_object *program = s->nr_objects ? &s->object[0] : NULL;
 
-	if (!attach_space_of_kind(s, ATTACH_LIBC) || !attach_space_of_kind(s, ATTACH_LOADER))
-		return refuse(s->pid, -ENOTSUP, "has no C library of glibc", NULL, e);
 	for (size_t i = 0; i < s->nr_objects; i++)
 		if (loadable_is_sanitizer(s->object[i].name, strlen(s->object[i].name)))
 			return refuse(s->pid, -ENOTSUP,
@@ -204,9 +203,86 @@ static int open_space(struct attach_space *s, pid_t pid, struct err *e)
 	return rc;
 }
 
+/* --- what a call from outside needs of the C library */
+
+enum what { DO_BEGIN, DO_END };
+
+struct job {
+	enum what what;
+	pid_t pid;
+	const char *library;
+	uint32_t number;
+	uint64_t dlopen, dlerror, errno_location, attach, detach,
+	    answer; /* addresses; 0: not known */
+	uint64_t main_low;
+	bool is_private; /* dlopen is __libc_dlopen_mode */
+	struct attach_ways ways;
+	struct attach_figures figures;
+	char why[512];   /* the last reason why a thread was not asked */
+	bool has_failed; /* for good */
+	bool is_done;
+};
+
+/* In any of the C library's objects: glibc had several before 2.34. 0: none defines it. */
+static uint64_t find_in_libc(struct attach_space *s, const char *name)
+{
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < s->nr_objects && !found; i++)
+		if (s->object[i].kind == ATTACH_LIBC)
+			found = attach_symbol(s, &s->object[i], name, NULL);
+	return found;
+}
+
+/* NULL, or what the process lacks. */
+static const char *find_calls(struct attach_space *s, struct job *j)
+{
+	const struct attach_object *libc = attach_space_of_kind(s, ATTACH_LIBC);
+
+	if (!libc || !attach_space_of_kind(s, ATTACH_LOADER))
+		return "has no C library of glibc";
+	j->dlopen = find_in_libc(s, "dlopen");
+	j->is_private = !j->dlopen;
+	if (j->is_private)
+		j->dlopen = find_in_libc(s, "__libc_dlopen_mode");
+	else
+		j->dlerror = find_in_libc(s, "dlerror");
+	j->errno_location = find_in_libc(s, "__errno_location");
+	if (!libc->symbols)
+		return "has a C library whose symbols cannot be read";
+	if (!j->dlopen)
+		return "has a C library without dlopen";
+	return attach_find_ways(s, &j->ways)
+		   ? NULL
+		   : "has a C library without a return from signals that is known";
+}
+
+/* A process that has just begun, or executes another program, has its C library only after a
+ * while. */
+static int open_with_calls(struct attach_space *s, struct job *j, struct err *e)
+{
+	const struct timespec pause = {0, TRY_PAUSE_NS};
+	const uint64_t start = clock_monotonic_ns();
+	const char *lacks;
+	bool is_said = false;
+	int rc;
+
+	while ((rc = open_space(s, j->pid, e)) == 0 && (lacks = find_calls(s, j))) {
+		attach_space_close(s);
+		if (clock_monotonic_ns() - start > TRY_NS)
+			return refuse(j->pid, -ENOTSUP, lacks, NULL, e);
+		if (!is_said)
+			log_verbose(1, "process %d %s: it may have just begun", j->pid, lacks);
+		is_said = true;
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
 int attach_check(pid_t pid, const char *library, struct err *e)
 {
 	BUF_AUTO(status, MAX_STATUS_BYTES);
+	struct job j = {.pid = pid};
 	struct attach_space s;
 	int rc = proc_load(PROC(&root_live, (uint32_t)pid), "status", &status);
 
@@ -224,7 +300,7 @@ int attach_check(pid_t pid, const char *library, struct err *e)
 	rc = rc ?: check_library(pid, library, e);
 	if (rc)
 		return rc;
-	rc = open_space(&s, pid, e);
+	rc = open_with_calls(&s, &j, e);
 	if (rc == 0) {
 		rc = check_objects(&s, e);
 		attach_space_close(&s);
@@ -294,24 +370,6 @@ static enum rank rank_of(pid_t pid, pid_t tid)
 
 /* --- the attempt */
 
-enum what { DO_BEGIN, DO_END };
-
-struct job {
-	enum what what;
-	pid_t pid;
-	const char *library;
-	uint32_t number;
-	uint64_t dlopen, dlerror, errno_location, attach, detach,
-	    answer; /* addresses; 0: not known */
-	uint64_t main_low;
-	bool is_private; /* dlopen is __libc_dlopen_mode */
-	struct attach_ways ways;
-	struct attach_figures figures;
-	char why[512];   /* the last reason why a thread was not asked */
-	bool has_failed; /* for good */
-	bool is_done;
-};
-
 static uint64_t main_low_of(const struct attach_space *s)
 {
 	const struct attach_mapping *m =
@@ -346,23 +404,6 @@ static int prepare(struct attach_space *s, struct job *j, struct err *e)
 {
 	attach_prepare(s);
 	j->main_low = main_low_of(s);
-	for (size_t i = 0; i < s->nr_objects && !j->dlopen; i++)
-		if (s->object[i].kind == ATTACH_LIBC)
-			j->dlopen = attach_symbol(s, &s->object[i], "dlopen", NULL);
-	for (size_t i = 0; i < s->nr_objects && !j->dlopen; i++)
-		if (s->object[i].kind == ATTACH_LIBC) {
-			j->dlopen = attach_symbol(s, &s->object[i], "__libc_dlopen_mode", NULL);
-			j->is_private = true;
-		}
-	for (size_t i = 0; i < s->nr_objects && !j->is_private && !j->dlerror; i++)
-		if (s->object[i].kind == ATTACH_LIBC)
-			j->dlerror = attach_symbol(s, &s->object[i], "dlerror", NULL);
-	for (size_t i = 0; i < s->nr_objects && !j->errno_location; i++)
-		if (s->object[i].kind == ATTACH_LIBC)
-			j->errno_location =
-			    attach_symbol(s, &s->object[i], "__errno_location", NULL);
-	if (!j->dlopen || !attach_find_ways(s, &j->ways))
-		return err_set(e, -ENOTSUP, "process %d has a C library without dlopen", s->pid);
 	if (find_agent(s, j) && (!j->attach || !j->detach || !j->answer))
 		return err_set(e, -ENOTSUP, "process %d has another version of cpuperf's agent",
 			       s->pid);
@@ -573,7 +614,7 @@ static int run(struct attach_space *s, struct job *j, struct err *e)
 static int begin(struct job *j, struct err *e)
 {
 	struct attach_space s;
-	int rc = open_space(&s, j->pid, e);
+	int rc = open_with_calls(&s, j, e);
 
 	if (rc)
 		return rc;

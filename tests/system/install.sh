@@ -84,8 +84,8 @@ for line in sys.stdin: x = [bytearray(100000) for _ in range(200)]; print("done"
 	<"$top/in" >"$top/ready" &
 exec 8>"$top/in"
 until [[ -s $top/ready ]]; do sleep 0.01; done
-"$prefix/bin/cpuperf" --quiet --pid=$! --attach -e heap:allocated -o "$top/attached" >"$top/log" 2>&1 8>&- &
-until grep -qs '"recording"' "$top/attached/cpuperf.cpsession"; do
+"$prefix/bin/cpuperf" --verbose --pid=$! --attach -e heap:allocated -o "$top/attached" >"$top/log" 2>&1 8>&- &
+until grep -q 'are rewritten' "$top/log"; do
 	kill -0 $! 2>/dev/null || fail "--attach: $(<"$top/log")"
 	sleep 0.01
 done

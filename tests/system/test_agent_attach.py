@@ -556,6 +556,36 @@ def check_cgroup(folder):
         os.rmdir(f"{group2[0]}/{name}")
 
 
+def lines_until(session, text):
+    """What it says up to a line with this text, or to its end."""
+    said = []
+    for line in session.stderr:
+        said.append(line)
+        if text in line:
+            break
+    return said
+
+
+def check_just_begun(folder):
+    """A process whose loader has not come to the C library is waited for: a pipe among what it loads before holds it."""
+    pipe = f"{folder}/pipe.so"
+    os.mkfifo(pipe)
+    begun = Program(ATTACHED, "lines", env={"LD_PRELOAD": pipe})
+    with subprocess.Popen([CPUPERF, "--verbose", f"--pid={begun.pid}", "--attach", f"--event={EVENTS}",
+                           f"--output={folder}/s"], stderr=subprocess.PIPE, text=True) as p:
+        said = lines_until(p, "it may have just begun")
+        assert "has no C library" in said[-1], said
+        os.close(os.open(pipe, os.O_WRONLY))
+        assert "pipe.so" in begun.process.stdout.readline()
+        with begun:
+            said += lines_until(p, "are rewritten")
+            assert begun.line() == "done"
+            p.send_signal(signal.SIGINT)
+            said += p.stderr.readlines()
+    if not any(CANNOT_YET in line for line in said):
+        assert counts(folder)["allocations"] == 14, said
+
+
 def check_loader(folder):
     """What the program's loader says of a library that it does not load; the program goes on."""
     with open(f"{folder}/text.so", "w", encoding="ascii") as f:
