@@ -1,5 +1,5 @@
 /*
- * Opening of inputs and loading of their names.
+ * Opening of inputs: sessions, parts of jobs, and files of perf.data, by what names them.
  */
 #include "inputs.h"
 
@@ -8,8 +8,6 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/perf_abi.h"
-#include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "counts/slices.h"
@@ -18,15 +16,11 @@
 #include "import/import.h"
 #include "options.h"
 #include "problems.h"
-#include "profile/about.h"
-#include "profile/boot.h"
 #include "profile/filter.h"
 #include "profile/growth.h"
 #include "profile/iterator.h"
-#include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
-#include "report/states.h"
 #include "selection.h"
 #include "symbol/living.h"
 #include "symbol/symbols.h"
@@ -39,12 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	MAX_KALLSYMS_BYTES = 256 << 20,
-	MANY_INPUTS = 256,
-	MAX_NAMES_BYTES = 200,
-	MAX_TITLE_BYTES = 4096
-};
+enum { MANY_INPUTS = 256, MAX_TITLE_BYTES = 4096 };
 
 struct input_problems {
 	struct problems *problems;
@@ -394,59 +383,6 @@ static int cut_iterations(struct inputs *in, struct input *o, struct err *e)
 	return 0;
 }
 
-static int check_iterations(const struct input *o, struct err *e)
-{
-	const struct profile_ranges *r = &o->filter->iterations;
-	size_t nr = o->facts->nr_iterations;
-
-	if (ARRAY_ANY(x, r->item, r->nr, x->first < nr))
-		return 0;
-	err_set_at(e, -EINVAL, o->path, 0, 0, "--diff=@%s: it has %zu iteration%s, from 0",
-		   o->iterations, nr, str_plural(nr, "", "s"));
-	return -EINVAL;
-}
-
-/* Of those that are compared: one at least has some that were chosen. */
-static int check_chosen(const struct inputs *in, const struct profile_ranges *chosen, struct err *e)
-{
-	size_t nr = 0;
-
-	if (!in->nr_diff || !chosen->nr)
-		return 0;
-	for (size_t i = 0; i < in->nr; i++)
-		nr = in->item[i].facts->nr_iterations > nr ? in->item[i].facts->nr_iterations : nr;
-	if (ARRAY_ANY(x, chosen->item, chosen->nr, x->first < nr))
-		return 0;
-	err_set_at(e, -EINVAL, in->item[0].path, 0, 0,
-		   "--iteration: it has %zu iteration%s, from 0", nr, str_plural(nr, "", "s"));
-	return -EINVAL;
-}
-
-int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e)
-{
-	int rc = check_chosen(in, &filter->iterations, e);
-
-	for (size_t i = in->nr; i < in->nr + in->nr_diff && rc == 0; i++) {
-		struct input *o = &in->item[i];
-
-		if (!o->iterations)
-			continue;
-		o->filter = mem_alloc(sizeof(*o->filter));
-		if (!o->filter)
-			return err_set(e, -ENOMEM, "out of memory");
-		*o->filter = *filter;
-		o->filter->iterations.nr = 0;
-		rc = profile_ranges_parse(&o->filter->iterations, "--diff", o->iterations, e)
-			 ?: check_iterations(o, e);
-	}
-	return rc;
-}
-
-bool inputs_have_parts(const struct inputs *in)
-{
-	return ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->iterations);
-}
-
 static void input_fini(struct input *o)
 {
 	mem_free(o->by_state);
@@ -699,317 +635,6 @@ void inputs_fini(struct inputs *in)
 	perf_kernel_fini(&in->kernel);
 }
 
-/* --- names --------------------------------------------------------------------------------------
- */
-
-static int append_text(void *buf, const char *text, size_t len)
-{
-	buf_add(buf, text, len);
-	return buf_error(buf);
-}
-
-/* Only perf may have recorded by another clock, which all its events share. */
-static bool has_other_clock(const struct input *o)
-{
-	struct perf_event_attr attr = {.size = 0};
-	const struct trace_event *ev = o->import && o->facts->nr_events ? o->facts->events : NULL;
-
-	if (!ev)
-		return false;
-	memcpy(&attr, ev->attr, ev->attr_bytes < sizeof(attr) ? ev->attr_bytes : sizeof(attr));
-	return !attr.use_clockid || attr.clockid != CLOCK_MONOTONIC;
-}
-
-/* Again when the processes grew. */
-static int load_living(struct inputs *in, struct input *o)
-{
-	symbol_living_free(o->living);
-	o->living = symbol_living_new(in->finder, o->processes, o->is_same_boot);
-	return o->living ? 0 : -ENOMEM;
-}
-
-static bool has_own_kallsyms(const struct inputs *in, const struct input *o)
-{
-	return !in->options->kallsyms && !o->import;
-}
-
-/* All but the text that the session has of kallsyms. */
-static int load_symbols(struct inputs *in, struct input *o, struct err *e)
-{
-	const struct symbols_config config = {
-	    .finder = in->finder,
-	    .processes = o->processes,
-	    .session = has_own_kallsyms(in, o) ? o->session : NULL,
-	    .with_inlined = in->options->inlined,
-	    .has_other_clock = has_other_clock(o),
-	    .is_same_boot = o->is_same_boot,
-	    .vdso = o->vdso,
-	    .problem = problems_log,
-	};
-	int rc = symbols_new(&config, &o->symbols);
-
-	if (rc)
-		return rc;
-	if (in->options->kallsyms)
-		return symbols_load_kallsyms(o->symbols, in->options->kallsyms, e);
-	return o->import ? perf_kernel_add_symbols(&in->kernel, o->import, o->path, in->finder,
-						   o->symbols, in->problems)
-			 : 0;
-}
-
-static int load_start(struct input *o)
-{
-	struct profile_merged *m;
-	int rc = profile_merged_open(o->session, input_add_problem, o->report, &m);
-
-	if (rc)
-		return rc;
-	o->start_ns = profile_merged_start_ns(m);
-	profile_merged_close(m);
-	return 0;
-}
-
-int inputs_load_processes(struct input *o)
-{
-	if (o->processes)
-		return 0;
-	buf_fini(&o->kallsyms); /* of a failed attempt */
-	buf_init(&o->kallsyms, MAX_KALLSYMS_BYTES);
-	return profile_processes_load(o->session, append_text, &o->kallsyms, &o->processes);
-}
-
-/* The first event of a state becomes the quantity of all. */
-static int add_states(struct input *o, const struct profile_filter *filter, enum report_sum sum,
-		      struct err *e)
-{
-	const struct profile_facts *f = o->facts;
-	bool has_time = false;
-
-	o->by_state = mem_calloc(f->nr_events + 1, sizeof(*o->by_state));
-	if (!o->by_state)
-		return err_set(e, -ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < f->nr_events; i++) {
-		const enum report_state state = report_states_of(f, filter, i);
-		struct trace_event *to = &o->by_state[i];
-
-		*to = f->events[i];
-		if (report_states_event(f, filter, i, sum) != i) {
-			to->rate = to->frequency = 0;
-		} else if (state) {
-			to->group = "sched";
-			to->name = to->label = sum == REPORT_SUM_STATES ? "thread_time"
-					       : state == REPORT_ON_CPU ? "on CPU"
-									: "waiting";
-			to->unit = "ns";
-			to->scale = 1;
-			has_time = true;
-		}
-	}
-	if (has_time)
-		return 0;
-	err_set_at(e, -EINVAL, o->path, 0, 0,
-		   "states need samples of cpu_clock, run_queue_time or off_cpu_time");
-	err_hint(e, "cpuperf --spec-file=wall records them");
-	return -EINVAL;
-}
-
-int inputs_add_states(struct inputs *in, const struct profile_filter *filter, enum report_sum sum,
-		      struct err *e)
-{
-	if (in->item[0].by_state)
-		return 0;
-	return ARRAY_RUN(i, in->nr + in->nr_diff, add_states(&in->item[i], filter, sum, e));
-}
-
-void inputs_forget_states(struct inputs *in)
-{
-	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
-		mem_free(in->item[i].by_state);
-		in->item[i].by_state = NULL;
-	}
-}
-
-static int load_names(struct inputs *in, struct input *o, struct err *e)
-{
-	int rc;
-
-	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
-				    : profile_boot_is_current(&o->facts->head);
-	o->vdso = o->is_same_boot ? in->vdso : NULL;
-	rc = inputs_load_processes(o) ?: load_living(in, o) ?: load_symbols(in, o, e);
-	if (rc == 0 && has_own_kallsyms(in, o))
-		rc = symbols_take_kallsyms(o->symbols, &o->kallsyms);
-	buf_fini(&o->kallsyms);
-	return rc;
-}
-
-static int load_names_and_start(struct inputs *in, struct input *o, struct err *e)
-{
-	int rc = load_names(in, o, e);
-
-	return rc == 0 && !o->start_ns ? load_start(o) : rc;
-}
-
-int inputs_begin_names(struct inputs *in, struct input *o, struct err *e)
-{
-	int rc = o->symbols ? 0 : load_names_and_start(in, o, e);
-
-	if (rc)
-		return err_set(e, rc, "names cannot be loaded: %s", strerror(-rc));
-	o->nr_readers++;
-	return 0;
-}
-
-void inputs_end_names(struct inputs *in, struct input *o)
-{
-	if (o->nr_readers)
-		o->nr_readers--;
-	if (!in->is_in_turn || o->nr_readers)
-		return;
-	symbols_free(o->symbols);
-	symbol_living_free(o->living);
-	profile_processes_free(o->processes);
-	buf_fini(&o->kallsyms);
-	o->symbols = NULL;
-	o->living = NULL;
-	o->processes = NULL;
-}
-
-/* All but what grows. */
-static int begin_growth(struct inputs *in, struct input *o)
-{
-	in->growth = profile_growth_new();
-	buf_init(&o->kallsyms, MAX_KALLSYMS_BYTES);
-	o->is_same_boot = profile_boot_is_current(&o->facts->head);
-	o->vdso = o->is_same_boot ? in->vdso : NULL;
-	return in->growth ? 0 : -ENOMEM;
-}
-
-static void remove_first(struct buf *b, size_t len)
-{
-	memmove(b->data, b->data + len, b->len - len);
-	buf_cut(b, b->len - len);
-}
-
-static int grow(struct inputs *in, struct input *o, uint64_t unused_ns, struct err *e)
-{
-	const size_t before = o->kallsyms.len;
-	int rc = in->growth ? 0 : begin_growth(in, o);
-
-	rc = rc
-		 ?: profile_growth_read(in->growth, o->session, unused_ns, append_text,
-					&o->kallsyms, &o->processes);
-	if (rc < 0) {
-		symbol_living_free(o->living);
-		o->living = NULL;
-		o->processes = NULL;
-		return rc;
-	}
-	rc = load_living(in, o) ?: rc;
-	if (rc == 0 && o->symbols && o->kallsyms.len == before)
-		return symbols_renew(o->symbols);
-	if (rc == 1 && before) /* it was read again */
-		remove_first(&o->kallsyms, before);
-	symbols_free(o->symbols);
-	o->symbols = NULL;
-	rc = load_symbols(in, o, e);
-	return rc != 0 || !has_own_kallsyms(in, o)
-		   ? rc
-		   : symbols_add_kallsyms(o->symbols, buf_str(&o->kallsyms), o->kallsyms.len);
-}
-
-int inputs_grow_names(struct inputs *in, uint64_t unused_ns, struct err *e)
-{
-	struct input *o = &in->item[0];
-	int rc = grow(in, o, unused_ns, e);
-
-	if (rc == 0 && !o->start_ns && o->facts->nr_events)
-		rc = load_start(o);
-	return rc && !e->code ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : rc;
-}
-
-struct elf_finder_config inputs_finder_config(const struct inputs *in)
-{
-	const struct options *o = in->options;
-	struct elf_finder_config config = {.sysroot = o->sysroot,
-					   .debug_dirs = o->debug_dirs.item,
-					   .nr_debug_dirs = o->debug_dirs.nr};
-
-	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
-		config.rights =
-		    elf_rights_of_both(config.rights, elf_rights_of_user(in->item[i].owner));
-	return config;
-}
-
-static int end_at_first(void *arg, const struct profile_trace *trace)
-{
-	(void)arg;
-	(void)trace;
-	return 1;
-}
-
-/* CLOCK_REALTIME at which the first of the sessions began; 0: of one it is not known. */
-static uint64_t begun_ns(const struct inputs *in)
-{
-	uint64_t first_ns = UINT64_MAX;
-
-	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
-		const struct input *o = &in->item[i];
-		struct profile_about about;
-		uint64_t ns;
-
-		if (!o->session || o->import)
-			return 0;
-		(void)profile_about_read(&about, o->session, end_at_first, NULL);
-		ns = profile_about_realtime(&about, about.start_ns);
-		profile_about_fini(&about);
-		first_ns = ns < first_ns ? ns : first_ns;
-	}
-	return first_ns;
-}
-
-int inputs_load_names(struct inputs *in, const struct report_rules *rules, struct err *e)
-{
-	struct elf_finder_config config = inputs_finder_config(in);
-	int rc;
-
-	if (in->functions)
-		return 0;
-	config.use_debuginfod = in->options->debuginfod;
-	config.problem = problems_log;
-	config.begun_ns = begun_ns(in);
-	rc = elf_finder_check(&config, e);
-	if (rc)
-		return rc;
-	in->vdso = elf_vdso_open();
-	rc = elf_finder_new(&config, &in->finder);
-	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0 && !in->is_in_turn; i++)
-		if (input_has_common(&in->item[i])) /* one of counts alone has no names */
-			rc = load_names_and_start(in, &in->item[i], e);
-	if (rc == 0)
-		in->functions = report_functions_new(rules);
-	if (rc == 0 && !in->functions)
-		rc = -ENOMEM;
-	return rc ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : 0;
-}
-
-int inputs_check_common(const struct input *o, struct err *e)
-{
-	struct profile_records *records;
-	struct profile_item item;
-	int rc = input_has_common(o) && !o->import
-		     ? profile_session_common(o->session, false, &records)
-		     : 0;
-
-	if (rc == 1) {
-		do
-			rc = profile_records_next(records, &item);
-		while (rc == 1);
-		profile_records_close(records);
-	}
-	return rc ? err_set(e, rc, "the common file cannot be read: %s", strerror(-rc)) : 0;
-}
-
 const char *input_name(const struct input *o)
 {
 	return *o->config_name ? o->config_name : str_base_name(o->path);
@@ -1020,13 +645,6 @@ const char *input_title(const struct input *o)
 	return o->title ? o->title : input_name(o);
 }
 
-static bool is_same_event(const struct trace_event *a, const struct trace_event *b)
-{
-	return strcmp(a->group, b->group) == 0 && strcmp(a->name, b->name) == 0 &&
-	       strcmp(a->label, b->label) == 0 && a->rate == b->rate &&
-	       a->frequency == b->frequency;
-}
-
 bool input_has_common(const struct input *o)
 {
 	return o->facts->is_sampling || o->facts->has_regions;
@@ -1035,76 +653,4 @@ bool input_has_common(const struct input *o)
 bool inputs_are_sampled(const struct inputs *in)
 {
 	return ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->facts->is_sampling);
-}
-
-int inputs_check_same_events(const struct inputs *in, struct err *e)
-{
-	const struct profile_facts *a = in->item[0].facts;
-
-	for (size_t i = 1; i < in->nr + in->nr_diff; i++) {
-		const struct profile_facts *b = in->item[i].facts;
-		size_t same = 0;
-
-		while (same < a->nr_events && same < b->nr_events &&
-		       is_same_event(&a->events[same], &b->events[same]))
-			same++;
-		if (same == a->nr_events && same == b->nr_events)
-			continue;
-		err_set_at(e, -EINVAL, in->item[i].path, 0, 0,
-			   "measured other events than %s: event %zu or its rate differs",
-			   in->item[0].path, same + 1);
-		err_hint(e, "only sessions of the same spec are added up or compared; %s",
-			 in->item[i].part ? "--by-host prints each host, and --host=GLOB some"
-					  : "--by-session prints each one");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* True if a column of the reports matches: an event of the session, or a metric. */
-static bool has_event(const struct input *o, const struct profile_filter *of)
-{
-	if (ARRAY_ANY(x, o->facts->events, o->facts->nr_events, profile_filter_has_event(of, x)))
-		return true;
-	for (size_t i = 0; i < o->spec.nr_metrics; i++) {
-		const struct trace_event metric = {.group = "metric",
-						   .name = o->spec.metrics[i].name};
-
-		if (profile_filter_has_event(of, &metric))
-			return true;
-	}
-	return false;
-}
-
-int inputs_check_event_globs(const struct inputs *in, const struct profile_filter *filter,
-			     struct err *e)
-{
-	BUF_AUTO(names, MAX_NAMES_BYTES);
-	const struct profile_facts *f = in->item[0].facts;
-
-	for (size_t i = 0; i < filter->events.nr; i++) {
-		const struct profile_filter one = {
-		    .events = {.item = {filter->events.item[i]}, .nr = 1}};
-
-		if (ARRAY_ANY(x, in->item, in->nr + in->nr_diff, has_event(x, &one)))
-			continue;
-		for (size_t k = 0; k < f->nr_events; k++)
-			buf_printf(&names, "%s%s", k ? ", " : "", f->events[k].name);
-		err_set(e, -EINVAL, "--event=%s: no event of the session matches",
-			one.events.item[0]);
-		if (!buf_error(&names))
-			err_hint(e, "%s: %s",
-				 in->nr + in->nr_diff > 1 ? "events of the first session"
-							  : "its events",
-				 buf_str(&names));
-		return -EINVAL;
-	}
-	return 0;
-}
-
-bool inputs_are_alike(const struct inputs *in)
-{
-	struct err ignored = {0};
-
-	return inputs_check_same_events(in, &ignored) == 0;
 }
