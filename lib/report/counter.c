@@ -18,6 +18,7 @@
 #include "report/fold.h"
 #include "report/functions.h"
 #include "report/resolver.h"
+#include "report/rows.h"
 #include "report/singles.h"
 #include "report/stack.h"
 #include "report/states.h"
@@ -32,7 +33,6 @@ enum {
 	NR_RECENT = 64,
 	RECENT_DEPTH = 128,
 	NR_ROOTS = 64,
-	NR_ROWS = 256,
 	ROOT_BYTES = 8192,
 	REGION_BYTES = 64 << 10
 };
@@ -52,25 +52,6 @@ struct recent {
 struct root {
 	uint32_t pid, tid, thread, comm, cmdline;
 	const struct report_function *function; /* NULL: empty */
-};
-
-/* The samples of one clock, in their order. */
-struct row_key {
-	uint32_t iteration, trace, cpu, tid, event;
-	uint32_t session; /* in no hash: copies of a session have the same intervals */
-};
-
-/* One of another key in its place ends a row: what comes later is in a new one. Numbers depend on
- * samples alone, not on which thread reads them, so that a report is the same each time. */
-struct row {
-	struct row_key key;
-	uint64_t number;         /* 0: there is none */
-	uint64_t place, time_ns; /* of its last sample */
-};
-
-struct place_in_row {
-	uint64_t row, place; /* as of struct report_count */
-	bool is_first;
 };
 
 struct report_counter {
@@ -95,10 +76,10 @@ struct report_counter {
 	size_t nr_waits, waits_room;
 	struct recent recent[NR_RECENT];
 	struct root roots[NR_ROOTS];
-	struct row rows[NR_ROWS];
+	struct report_rows rows;
 	/* The current sample. */
 	struct report_key key;
-	struct place_in_row in_row;
+	struct report_place_in_row in_row;
 	struct report_place place;
 	struct report_program *program;
 	uint32_t region;
@@ -365,47 +346,24 @@ static struct report_count count_of(const struct report_counter *c, const struct
 	};
 }
 
-/* So many distances of samples, to the nearest. */
-static uint64_t nr_steps(uint64_t from_ns, uint64_t to_ns, const struct profile_sample *s)
-{
-	const uint64_t step_ns = s->weight ? s->weight : 1;
-
-	return to_ns > from_ns ? (to_ns - from_ns + step_ns / 2) / step_ns : 0;
-}
-
 /* Each clock has a row of its own: that of a CPU, or of a task on it. Samples that are not selected
  * have places, too: what lies between two of a row is not beside each other. Those before the range
- * of time have none: they may not have been read. The clocks of CPUs begin together and stay in
- * step, so that where the CPUs change phase together all are off alike: they have one number, and
- * places by time. */
+ * of time have none: they may not have been read. */
 static void find_place(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
+	const struct report_input *in = c->all->input;
 	const bool is_of_task =
-	    c->all->input->has_own_clocks && s->layout->is_inherited && !s->layout->is_selected;
-	const bool is_in_step = !is_of_task && c->all->of_event[s->id->event].is_clock;
-	const struct row_key key = {.iteration = head->iteration,
-				    .trace = head->trace,
-				    .cpu = s->cpu,
-				    .tid = is_of_task ? s->record.tid : 0,
-				    .event = s->id->event,
-				    .session = c->all->input->number};
-	const uint32_t hash = hash_bytes(0, &key, offsetof(struct row_key, session));
-	struct row *row = &c->rows[hash % NR_ROWS];
-	uint64_t steps;
+	    in->has_own_clocks && s->layout->is_inherited && !s->layout->is_selected;
+	const struct report_row_key key = {.iteration = head->iteration,
+					   .trace = head->trace,
+					   .cpu = s->cpu,
+					   .tid = is_of_task ? s->record.tid : 0,
+					   .event = s->id->event,
+					   .session = in->number};
 
-	if (!row->number || memcmp(&row->key, &key, sizeof(key)) != 0) {
-		*row = (struct row){.key = key, .number = hash_mix(hash, s->time_ns) | 1};
-		if (is_in_step)
-			row->number = hash_mix(1, key.event) | 1;
-		row->time_ns = c->all->input->start_ns;
-		c->in_row.is_first = true;
-	}
-	steps = is_in_step ? nr_steps(row->time_ns, s->time_ns, s) : 0;
-	row->place += steps || c->in_row.is_first ? steps : 1;
-	row->time_ns = s->time_ns;
-	c->in_row.row = row->number;
-	c->in_row.place = row->place;
+	report_rows_find(&c->rows, &key, !is_of_task && c->all->of_event[s->id->event].is_clock,
+			 in->start_ns, s, &c->in_row);
 }
 
 static int add_single(struct report_counter *c, uint32_t node, const struct profile_sample *s)
@@ -825,7 +783,7 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		return 0;
 	if (s->is_rest)
 		sum_add(&c->stats.event[counted->event].unsampled_ns, s->weight);
-	c->in_row = (struct place_in_row){0};
+	c->in_row = (struct report_place_in_row){0};
 	if (s->is_in_row &&
 	    profile_filter_has_time(c->all->run->filter, c->all->input->start_ns, s->time_ns))
 		find_place(c, head, s);
@@ -1035,126 +993,4 @@ int report_counter_stats(const struct report_counter *c, struct report_stats *to
 			program->nr[end] += from->nr[end];
 	}
 	return 0;
-}
-
-static int read_kernel_changes(struct report_counters *all)
-{
-	size_t nr = profile_nr_ksymbols(all->input->processes);
-
-	all->kernel_changes = mem_calloc(2 * nr + 1, sizeof(*all->kernel_changes));
-	if (!all->kernel_changes)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		const struct profile_ksymbol *k = profile_ksymbol(all->input->processes, i);
-
-		all->kernel_changes[all->nr_kernel_changes++] = k->from_ns;
-		all->kernel_changes[all->nr_kernel_changes++] = k->to_ns;
-	}
-	order_sort(all->kernel_changes, all->nr_kernel_changes, sizeof(*all->kernel_changes),
-		   order_numbers);
-	return 0;
-}
-
-static bool is_maximum(const struct trace_event *e)
-{
-	struct trace_layout l;
-
-	return e->attr_bytes && trace_layout_init(&l, e->attr, e->attr_bytes) && l.is_maximum;
-}
-
-static bool is_wanted(const struct report_run *run, const struct trace_event *e)
-{
-	return profile_filter_has_event(run->filter, e) &&
-	       (run->sink->takes_maxima || !is_maximum(e));
-}
-
-/* Values of several iterations do not add up, unless each is shown. */
-static bool is_of_last(const struct report_run *run, const struct trace_event *e)
-{
-	const unsigned divides = REPORT_BY_ITERATION | REPORT_BY_SLICE;
-
-	return e->kind == EVENT_VALUE && !is_maximum(e) && !(run->sink->parts & divides) &&
-	       !run->sink->samples;
-}
-
-static uint32_t find_last(const struct report_run *run, struct profile_session *session)
-{
-	uint32_t last = 0;
-
-	for (size_t i = 0; i < profile_session_nr_files(session); i++) {
-		uint32_t iteration = profile_session_file(session, i).iteration;
-
-		if (iteration > last && profile_ranges_has(&run->filter->iterations, iteration))
-			last = iteration;
-	}
-	return last;
-}
-
-static bool is_wait(const struct trace_event *e)
-{
-	struct trace_layout l;
-
-	return e->attr_bytes && trace_layout_init(&l, e->attr, e->attr_bytes) && l.is_wait;
-}
-
-/* Programs in the kernel cut waits to iterations and their gaps, but not to what a flight recorder
- * held, or to times of a report. */
-static int read_spans(struct report_counters *all)
-{
-	const struct report_input *in = all->input;
-	const struct profile_filter *filter = all->run->filter;
-	const struct profile_facts *f = profile_session_facts(in->session);
-	struct profile_spans own = {.item = NULL};
-	int rc;
-
-	if (!ARRAY_ANY(e, f->events, f->nr_events, is_wait(e)))
-		return 0;
-	rc = profile_spans_read(&own, in->session)
-		 ?: profile_spans_select(&own, filter, in->start_ns, &all->spans);
-	profile_spans_fini(&own);
-	return rc;
-}
-
-static bool is_clock(const struct trace_event *e)
-{
-	return sampled_event(e->group, e->name, e->rate, e->frequency, e->flags).is_clock;
-}
-
-int report_counters_init(struct report_counters *all, const struct report_run *run,
-			 const struct report_input *input)
-{
-	const struct profile_facts *f = profile_session_facts(input->session);
-
-	*all = (struct report_counters){
-	    .run = run, .input = input, .last_iteration = find_last(run, input->session)};
-	pthread_mutex_init(&all->lock, NULL);
-	all->of_event = mem_calloc(f->nr_events + 1, sizeof(*all->of_event));
-	if (!all->of_event)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < f->nr_events; i++) {
-		struct report_counted *to = &all->of_event[i];
-
-		*to = (struct report_counted){is_wanted(run, &f->events[i]), i, REPORT_NO_STATE,
-					      is_of_last(run, &f->events[i]),
-					      is_clock(&f->events[i])};
-		if (!run->sum && !(run->sink->parts & REPORT_BY_FUTEX))
-			continue;
-		to->event = report_states_event(f, run->filter, i, run->sum);
-		to->state = report_states_of(f, run->filter, i);
-	}
-	all->within_region = profile_regions_within(input->processes, &run->filter->regions);
-	if (run->filter->regions.nr && !all->within_region)
-		return -ENOMEM;
-	return profile_choice_make(&all->choice, run->filter, input->processes)
-		   ?: read_kernel_changes(all) ?: read_spans(all);
-}
-
-void report_counters_fini(struct report_counters *all)
-{
-	pthread_mutex_destroy(&all->lock);
-	profile_choice_fini(&all->choice);
-	profile_spans_fini(&all->spans);
-	mem_free(all->of_event);
-	mem_free(all->within_region);
-	mem_free(all->kernel_changes);
 }
