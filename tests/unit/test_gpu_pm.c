@@ -181,12 +181,12 @@ TEST(several_gpus)
 	setenv("CPUPERF_STANDIN", "devices=4", 1);
 	assert_int_equal(open_named(names, 2, MS, &choice, &state, &e), 0);
 	nap_ms(200);
+	until_ns = clock_monotonic_ns() - 100 * MS; /* what was sampled until here is read */
 	pm_source.read(state);
 	assert_int_equal(pm_source.nr(state), 2);
 	pm_source.get(state, 1, &thing);
 	assert_string_equal(thing.name, "nvidia2");
 	pm_source.flush(state);
-	until_ns = clock_monotonic_ns() - 100 * MS;
 	while (pm_source.sample(state, until_ns, &s)) {
 		assert_true(s.time_ns <= until_ns && s.number < 2 && s.has == 3);
 		nr[s.number]++;
