@@ -88,7 +88,7 @@ def check_no_regions(folder):
 
 
 def check_reports_agree(folder):
-    session = measure(folder, build(folder), "1000", "8", duration=30)
+    session = measure(folder, build(folder), "1000", "8", duration=3600)
     assert "samples were added up" not in output(PRINT, "--report=flat", session, stderr=subprocess.STDOUT)
     flat = rows(session, "--report=flat", "--top=0")
     total = sum(int(r["self_samples"]) for r in flat)
@@ -139,7 +139,7 @@ def check_unwound(folder):
 def check_exec_and_ended(folder):
     """Processes that execute another program, and that end within the iteration, have their names."""
     program, turns = build(folder), hidden_turns()
-    session = measure(folder, "sh", "-c", f"{program} 64 1; {program} 64 1; exec {program} 64 1", duration=30)
+    session = measure(folder, "sh", "-c", f"{program} 64 1; {program} 64 1; exec {program} 64 1", duration=3600)
     turns = hidden_turns() - turns
     touched = collections.Counter()
     for row in rows(session, "--report=stacks", "--top=0", "--group-by=process"):
@@ -153,7 +153,7 @@ def check_exec_and_ended(folder):
 def check_full(folder):
     """More stacks than the kernel's table has room for: the rest goes to the ring, and is said."""
     number, turns = 6000, hidden_turns()
-    session = measure(folder, *ON_ONE_CPU, build(folder), str(number), str(number), duration=60)
+    session = measure(folder, *ON_ONE_CPU, build(folder), str(number), str(number), duration=3600)
     turns = hidden_turns() - turns
     text = output(PRINT, "--report=summary", "--each-iteration", session, stderr=subprocess.STDOUT)
     assert "found no room in the kernel's table of stacks" in text, text
@@ -171,7 +171,7 @@ def check_deep(folder):
     """Stacks at the limit of callchains, added up and in the ring: Linux cuts one where a program reads it, and then
     writes a record that is not as long as it says."""
     turns = hidden_turns()
-    session = measure(folder, *ON_ONE_CPU, build(folder), "4000", "4000", "100", duration=60)
+    session = measure(folder, *ON_ONE_CPU, build(folder), "4000", "4000", "100", duration=3600)
     turns = hidden_turns() - turns
     flat = rows(session, "--report=flat", "--top=0")  # fails for an invalid record
     dived = sum(int(r["self_samples"]) for r in flat if r["function"] == "dive")
