@@ -191,14 +191,14 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_COMMAND,
      .words = EVENT_NAMES,
      .section = "Measuring",
-     .help =
-	 "Count these events, separated by commas: group:name, or the name alone, which is "
-	 "looked up in the groups fixed, arch, software, sched, latency, heap, resource, "
-	 "misc and gpu, in this order. "
-	 "EVENT@997Hz samples it 997 times per second, EVENT@10000 each 10,000 events (of a "
-	 "clock: nanoseconds). EVENT@0.1s reads an event of misc or gpu ten times per second, "
-	 "also between iterations. Without a spec, nothing else is measured; in a spec, an event "
-	 "of this name is changed, or one is added. May be repeated.",
+     .help = "Count these events, separated by commas: group:name, or the name alone, which is "
+	     "looked up in the groups fixed, arch, software, sched, latency, heap, resource, "
+	     "misc and gpu, in this order. "
+	     "EVENT@997Hz samples it 997 times per second, EVENT@10000 each 10,000 events (of a "
+	     "clock: nanoseconds). EVENT@0.1s reads an event of misc or gpu ten times per second, "
+	     "also between iterations. EVENT@>10ms samples each call of an event of function that "
+	     "lasted longer. Without a spec, nothing else is measured; in a spec, an event "
+	     "of this name is changed, or one is added. May be repeated.",
      .set = opt_add_string,
      .offset = offsetof(struct options, events)},
     {.name = "trace",

@@ -34,12 +34,23 @@ static int refuse_repeated(const char *spelled, bool is_sampled, bool can_be_sam
 	return -EINVAL;
 }
 
+static int name_event(struct spec *spec, const struct event *ev, const char *spelled,
+		      const struct spec_spelled *asked)
+{
+	const char *colon = strchr(spelled, ':'), *name = colon ? colon + 1 : spelled;
+
+	if (asked->every_ns)
+		return spec_name_misc(spec, ev->group->name, name, asked->every_ns);
+	if (asked->longer_ns)
+		return spec_name_longer(spec, ev->group->name, name, asked->longer_ns);
+	return spec_name_event(spec, ev->group->name, name, asked->rate, asked->frequency);
+}
+
 static int add_event(const struct catalogue *c, struct spec *spec, const struct spec_spelled *asked,
 		     struct buf *found, struct err *e)
 {
 	const char *spelled = arena_strndup(&spec->arena, asked->name, asked->len);
 	bool is_sampled = asked->rate || asked->frequency;
-	const char *colon;
 	struct event ev;
 	int rc;
 
@@ -60,11 +71,13 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 		err_hint(e, "@997Hz: samples per second; @10000: events between two samples");
 		return -EINVAL;
 	}
-	colon = strchr(spelled, ':');
-	colon = colon ? colon + 1 : spelled;
-	rc = asked->every_ns
-		 ? spec_name_misc(spec, ev.group->name, colon, asked->every_ns)
-		 : spec_name_event(spec, ev.group->name, colon, asked->rate, asked->frequency);
+	if (asked->longer_ns && !event_is_function(&ev)) {
+		err_set(e, -EINVAL, "%s: only events of function have a shortest duration",
+			spelled);
+		err_hint(e, "the events of latency have how long things took");
+		return -EINVAL;
+	}
+	rc = name_event(spec, &ev, spelled, asked);
 	if (rc == -EEXIST)
 		return refuse_repeated(spelled, is_sampled, event_can_be_sampled(&ev), e);
 	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;

@@ -136,6 +136,18 @@ enum { PERF_ABI_PROBE = 0x63720000 };   /* a probe of a program */
 /* attr.config2 of a probe of functions, in whose raw data are the return addresses that the kernel
  * has replaced, if samples have some. */
 enum { PERF_ABI_RETURNS = 0x63720001 };
+/* The same of calls that are sampled when they end: the samples are of their callers, and the raw
+ * data has the duration, the address of the function, words and texts of its arguments and result
+ * (each text at its place among them), and at last these return addresses. */
+enum {
+	PERF_ABI_ENDED = 0x63720002,
+	PERF_ABI_ENDED_WORDS = 16, /* where they begin */
+	PERF_ABI_ENDED_MAX_WORDS = 8,
+	PERF_ABI_ENDED_TEXTS = PERF_ABI_ENDED_WORDS + 8 * PERF_ABI_ENDED_MAX_WORDS,
+	PERF_ABI_ENDED_TEXT_BYTES = 120,
+	PERF_ABI_ENDED_RETURNS =
+	    PERF_ABI_ENDED_TEXTS + PERF_ABI_ENDED_MAX_WORDS * PERF_ABI_ENDED_TEXT_BYTES,
+};
 /* attr.config1 of our dummy events of the heap and of resources: this, and the number of
  * event_heap. */
 enum {

@@ -40,6 +40,11 @@ _Static_assert((int)HITS_MAX_FIELDS == (int)BPF_HITS_MAX_FIELDS &&
 		   (int)HITS_RESULT == (int)BPF_HITS_RESULT &&
 		   (int)HITS_NR_VALUE_KINDS == (int)BPF_HITS_NR_VALUE_KINDS,
 	       "values");
+_Static_assert((int)offsetof(struct bpf_hits_ended, word) == (int)PERF_ABI_ENDED_WORDS &&
+		   (int)offsetof(struct bpf_hits_ended, text) == (int)PERF_ABI_ENDED_TEXTS &&
+		   (int)offsetof(struct bpf_hits_ended, returns) == (int)PERF_ABI_ENDED_RETURNS &&
+		   (int)BPF_HITS_TEXT_BYTES == (int)PERF_ABI_ENDED_TEXT_BYTES,
+	       "raw data of samples");
 
 enum { MAX_SUMS_BYTES = 16 << 20, MAX_BUCKETS_BYTES = 32 << 20, MAX_VALUES = 1 << 14 };
 
@@ -144,8 +149,11 @@ static int configure(struct hits *h, struct err *e)
 		return err_set(e, -ENOTSUP, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	b->rodata->nr_cpus = h->nr_cpus;
 	choose_sizes(h, nr);
-	for (size_t i = 0; i < c->nr_events; i++)
+	for (size_t i = 0; i < c->nr_events; i++) {
 		b->rodata->rates[i] = c->rates[i];
+		b->rodata->longer_ns[i] = c->longer_ns ? c->longer_ns[i] : 0;
+		b->rodata->ended_events |= b->rodata->longer_ns[i] ? 1ULL << i : 0;
+	}
 	b->rodata->has_target = c->follow.has_target;
 	b->rodata->has_children = c->follow.has_children;
 	b->rodata->is_followed = c->follow.is_command;
@@ -207,11 +215,12 @@ static const uint32_t arguments[] = {0, 8, 16, 24, 32, 40, 48, 56};
 enum { RESULT = 0, STACK = 0 };
 #endif
 
-static struct bpf_hits_field describe_field(const struct hits_field *f)
+static struct bpf_hits_field describe_field(const struct hits_field *f, uint32_t text)
 {
 	struct bpf_hits_field to = {.type = (uint8_t)f->type,
 				    .where = (uint8_t)f->where,
 				    .shift = (uint8_t)(64 - 8 * f->bytes),
+				    .text = (uint8_t)text,
 				    .offset = RESULT};
 
 	if (f->where == HITS_REGISTER)
@@ -229,8 +238,10 @@ static void describe_captures(struct hits *h)
 		const struct hits_capture *from = &h->config.captures[i];
 
 		to[i] = (struct bpf_hits_capture){.events = from->events, .nr = (uint32_t)from->nr};
-		for (size_t k = 0; k < from->nr; k++)
-			to[i].field[k] = describe_field(&from->field[k]);
+		for (size_t k = 0; k < from->nr; k++) {
+			to[i].field[k] = describe_field(&from->field[k], to[i].nr_texts);
+			to[i].nr_texts += from->field[k].type == HITS_STRING;
+		}
 	}
 }
 

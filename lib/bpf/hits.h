@@ -64,7 +64,10 @@ enum hits_way { HITS_SESSION, HITS_MULTI, HITS_PERF };
 
 struct hits_config {
 	size_t nr_events;
-	const uint64_t *rates;           /* per event: calls per sample; 0: not sampled */
+	const uint64_t *rates; /* per event: calls per sample; 0: not sampled */
+	/* Per event: only calls that lasted longer count, when they end, and their samples have the
+	 * data of PERF_ABI_ENDED; 0: all do, when they begin. NULL: all, of all events. */
+	const uint64_t *longer_ns;
 	bool has_returns;                /* samples have the return addresses that are replaced */
 	const struct hits_place *places; /* no two of one file and offset; borrowed, as above */
 	size_t nr_places;

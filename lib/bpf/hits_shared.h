@@ -42,15 +42,15 @@ enum { BPF_HITS_REGISTER, BPF_HITS_STACK, BPF_HITS_RESULT };
 /* A value of a call: an argument, or its result. */
 struct bpf_hits_field {
 	__u8 type, where;
-	__u8 shift; /* bits above the value */
-	__u8 zero;
+	__u8 shift;   /* bits above the value */
+	__u8 text;    /* of texts: its number among them */
 	__u32 offset; /* of the register in struct pt_regs, or above the stack pointer */
 };
 
 /* What is taken of a function's calls. */
 struct bpf_hits_capture {
 	__u64 events; /* those that ask for it */
-	__u32 nr, zero;
+	__u32 nr, nr_texts;
 	struct bpf_hits_field field[BPF_HITS_MAX_FIELDS];
 	__u32 nr_exact[BPF_HITS_MAX_FIELDS];
 };
@@ -88,6 +88,8 @@ struct bpf_hits_value_sums {
 #define BPF_HITS_LATER (1ULL << 63)
 struct bpf_hits_open_values {
 	__u64 number[BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS];
+	__u64
+	    word[BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS]; /* the value itself, or where the text is */
 };
 
 /* Of the function's calls on some CPUs; cumulative. A cache line. */
@@ -107,6 +109,7 @@ struct bpf_hits_call {
 	__u64 child_ns; /* in functions that it called */
 	__u64 cost_ns;  /* of measuring these */
 	__u64 place;
+	__u64 address; /* of the instruction that was probed, in the process */
 };
 
 /* All zero: nothing yet. */
@@ -126,6 +129,15 @@ struct bpf_hits_returns {
 	struct {
 		__u64 stack, address;
 	} open[BPF_HITS_DEPTH];
+};
+
+/* A sample of a call that has ended; the format of the trace has it (PERF_ABI_ENDED). Without
+ * texts, or return addresses, it is so much shorter. */
+struct bpf_hits_ended {
+	__u64 duration_ns, address;
+	__u64 word[BPF_HITS_MAX_FIELDS];
+	char text[BPF_HITS_MAX_FIELDS][BPF_HITS_TEXT_BYTES];
+	struct bpf_hits_returns returns;
 };
 
 /* Of one event on one CPU; cumulative. A cache line, so that CPUs do not share one. */

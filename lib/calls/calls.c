@@ -533,6 +533,13 @@ static void add_notes(struct source_use *u, struct notes *notes)
 
 /* --- what may be asked ----------------------------------------------------------------------- */
 
+/* Of one of its functions at least. */
+static bool has_times(const struct plan_event *p)
+{
+	return ARRAY_ANY(f, p->event.row->functions, p->event.row->nr_functions,
+			 f->ret == FUNCTIONS_RETURN_REPLACED);
+}
+
 /* Calls are sampled by their number. */
 static int check(const struct plan *plan, const struct plan_event *p, struct spec_pos *pos,
 		 struct err *e)
@@ -551,6 +558,12 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 		return source_refuse_sampling(p, ", or with --function-way=kernel", e);
 	if (p == plan->timebase)
 		return source_refuse_timebase(p, e);
+	if (p->asked->longer_ns && !has_times(p)) {
+		err_set(e, -EINVAL, "function:%s: how long its calls last is not known: %s", name,
+			p->event.row->functions[0].reason ?: "their ends are not seen");
+		err_hint(e, "count them: omit @>TIME (the key longer_than)");
+		return -EINVAL;
+	}
 	return p->asked->frequency
 		   ? err_set(e, -EINVAL,
 			     "function:%s has no frequency: its rate is the calls per sample", name)

@@ -4,6 +4,7 @@
  */
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "bpf/hits.h"
 #include "calls/way.h"
 #include "functions/functions.h"
@@ -24,6 +25,7 @@ _Static_assert((int)FUNCTIONS_TEXT == (int)HITS_STRING &&
 		   (int)FUNCTIONS_TEXT == (int)TRACE_VALUE_STRING &&
 		   (int)FUNCTIONS_RESULT == (int)HITS_RESULT &&
 		   (int)FUNCTIONS_MAX_VALUES == (int)HITS_MAX_FIELDS &&
+		   (int)FUNCTIONS_MAX_VALUES == (int)PERF_ABI_ENDED_MAX_WORDS &&
 		   (int)HITS_NR_VALUE_KINDS == (int)TRACE_VALUE_NR_KINDS,
 	       "values of calls");
 
@@ -177,6 +179,7 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 	const struct hits_config config = {
 	    .nr_events = list->nr_events,
 	    .rates = list->rate,
+	    .longer_ns = list->longer_ns,
 	    .has_returns = has_returns(plan, list),
 	    .places = k->places,
 	    .nr_places = list->nr,

@@ -37,6 +37,7 @@ static int add_event(struct calls_list *l, const struct plan *plan, size_t event
 					     .is_kept = p->asked->flags & SPEC_UNSAFE};
 	}
 	l->rate[l->nr_events] = plan_rate(plan, p);
+	l->longer_ns[l->nr_events] = p->asked->longer_ns;
 	l->event[l->nr_events++] = (uint32_t)event;
 	return 0;
 }

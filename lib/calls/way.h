@@ -41,8 +41,9 @@ struct calls_function {
 struct calls_list {
 	struct calls_function *function; /* owned */
 	size_t nr, room;
-	uint32_t event[CALLS_MAX_EVENTS]; /* of the plan */
-	uint64_t rate[CALLS_MAX_EVENTS];  /* calls per sample; 0: not sampled */
+	uint32_t event[CALLS_MAX_EVENTS];     /* of the plan */
+	uint64_t rate[CALLS_MAX_EVENTS];      /* calls per sample; 0: not sampled */
+	uint64_t longer_ns[CALLS_MAX_EVENTS]; /* only calls that lasted longer count; 0: all */
 	size_t nr_events;
 };
 

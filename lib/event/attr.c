@@ -101,7 +101,7 @@ static uint64_t sample_type(const struct event_part *part, const struct event_us
 	if (part->type == PERF_TYPE_TRACEPOINT ||
 	    perf_abi_wait(part->type, part->config, part->config1) >= 0)
 		type |= PERF_SAMPLE_RAW;
-	if (part->config2 == PERF_ABI_RETURNS && use->flags & SPEC_USER_STACK)
+	if (use->is_of_ended || (part->config2 == PERF_ABI_RETURNS && use->flags & SPEC_USER_STACK))
 		type |= PERF_SAMPLE_RAW;
 	return type;
 }
@@ -160,7 +160,7 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	if (!a)
 		return NULL;
 	a->config1 = part->config1;
-	a->config2 = part->config2;
+	a->config2 = use->is_of_ended ? PERF_ABI_ENDED : part->config2;
 	a->read_format =
 	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a->pinned = (use->flags & SPEC_PINNED) != 0;

@@ -72,7 +72,8 @@ struct event_row {
 	const char *source;     /* the kernel's name, or the path of the file */
 	const char *description;
 	const char *detail; /* further lines for --describe-event, no final newline; NULL */
-	const char *format; /* tracepoints: the format text as in trace_event.format; NULL */
+	/* Tracepoints, functions (of calls that have ended): as in trace_event.format; NULL */
+	const char *format;
 	uint32_t perf_type; /* of a perf event of one part: attr.type and attr.config */
 	uint64_t perf_config;
 	/* NULL: one part, from perf_type and perf_config. Of a share, which the first counts, the
@@ -199,6 +200,7 @@ struct event_use {
 	bool is_selected;      /* a clock: what is inherited counts, clocks of the CPUs sample */
 	bool is_completed;     /* a clock: what has no sample is found by records of switches */
 	bool is_by_switches;   /* a wait: nothing in the kernel samples it */
+	bool is_of_ended;      /* calls of functions: samples are taken when they end */
 	bool has_switches;     /* also records the switches of its tasks */
 	uint32_t wakeup_bytes; /* wake the reader when the ring holds this much */
 };

@@ -466,6 +466,40 @@ static const char *describe(const struct catalogue *c, const struct event_functi
 			    f->place[0].path, is_one_file ? "" : " and other files");
 }
 
+/* That all have. NULL: they have several, or none. */
+static const struct functions_signature *shared_signature(const struct event_functions *f,
+							  size_t nr)
+{
+	const struct functions_signature *first = nr ? f->place[0].signature : NULL;
+
+	return ARRAY_ANY(p, f->place, nr, p->signature != first) ? NULL : first;
+}
+
+/* The raw data of calls that are sampled when they end, as of a tracepoint. */
+static char *make_format(const struct catalogue *c, const struct event_functions *f, size_t nr)
+{
+	const struct functions_signature *s = shared_signature(f, nr);
+	size_t nr_texts = 0;
+	BUF_AUTO(text, MAX_DETAIL_BYTES);
+
+	buf_adds(&text, "\tfield:u64 duration_ns;\toffset:0;\tsize:8;\tsigned:0;\n");
+	for (size_t i = 0; s && i < s->nr; i++) {
+		const struct functions_value *v = &s->value[i];
+
+		if (v->kind == FUNCTIONS_TEXT)
+			buf_printf(&text,
+				   "\tfield:char %s[%d];\toffset:%zu;\tsize:%d;\tsigned:0;\n",
+				   v->name, PERF_ABI_ENDED_TEXT_BYTES,
+				   PERF_ABI_ENDED_TEXTS + nr_texts++ * PERF_ABI_ENDED_TEXT_BYTES,
+				   PERF_ABI_ENDED_TEXT_BYTES);
+		else
+			buf_printf(&text, "\tfield:%s %s;\toffset:%zu;\tsize:8;\tsigned:%d;\n",
+				   v->kind == FUNCTIONS_SIGNED ? "s64" : "u64", v->name,
+				   PERF_ABI_ENDED_WORDS + 8 * i, v->kind == FUNCTIONS_SIGNED);
+	}
+	return arena_strndup(c->arena, text.data, text.len);
+}
+
 static struct event_row *new_row(const struct catalogue *c, const char *name,
 				 const struct event_functions *f, size_t nr)
 {
@@ -492,13 +526,16 @@ static struct event_row *new_row(const struct catalogue *c, const char *name,
 				  : "BPF: uprobe",
 	    .description = describe(c, f, nr),
 	    .detail = make_detail(c, f),
+	    .format = make_format(c, f, nr),
 	    .nr_parts = 1,
 	    .parts = part,
 	    .functions = places,
 	    .nr_functions = (uint32_t)nr,
 	    .omitted = f->nr > nr ? describe_omitted(c, f, nr) : NULL,
 	};
-	return row->name && row->description && !row->omitted == (f->nr == nr) ? row : NULL;
+	return row->name && row->description && row->format && !row->omitted == (f->nr == nr)
+		   ? row
+		   : NULL;
 }
 
 static int refuse_all(const struct event_functions *f, struct err *e)

@@ -41,6 +41,25 @@ static void add_in(struct report_stack *s, uint64_t context, uint64_t address, b
 		s->nr_kernel = s->nr;
 }
 
+static bool is_of_ended(const struct profile_sample *sample)
+{
+	uint64_t address;
+
+	return trace_record_ended(sample->layout, &sample->record, &address);
+}
+
+/* Before what the sample has of the program, which is the caller's. False: there is nothing to add,
+ * or it was. */
+static bool add_ended(struct report_stack *s, const struct profile_sample *sample)
+{
+	uint64_t address;
+
+	if (s->nr != s->nr_kernel || !trace_record_ended(sample->layout, &sample->record, &address))
+		return false;
+	add(s, address, false);
+	return true;
+}
+
 /* The sampled address; 0: in a guest or a hypervisor, whose addresses mean nothing here. */
 static uint64_t context_of(const struct trace_record *r)
 {
@@ -86,6 +105,8 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 			is_first = true;
 			continue;
 		}
+		if (context == PERF_CONTEXT_USER && add_ended(s, sample))
+			is_first = false;
 		add_in(s, context, word, !is_first);
 		is_first = false;
 		nr++;
@@ -104,8 +125,11 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 }
 
 /* An address of 0 means none: other recorders write it so. */
-static void add_ip(struct report_stack *s, const struct trace_record *r)
+static void add_ip(struct report_stack *s, const struct profile_sample *sample)
 {
+	const struct trace_record *r = &sample->record;
+
+	(void)add_ended(s, sample);
 	if (s->nr || !(r->has & TRACE_HAS_IP) || !r->ip || !context_of(r))
 		return;
 	add(s, r->ip, false);
@@ -123,6 +147,7 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 	    [UNWIND_NO_POINTER] = REPORT_END_UNSEEN,
 	};
 	const bool is_piece = s->end == REPORT_END_PIECE;
+	const size_t has_ended = is_of_ended(sample);
 	uint64_t exact[REPORT_MAX_DEPTH / 64];
 	enum report_end reason;
 	enum unwind_end end;
@@ -132,12 +157,13 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 	reason = is_piece && end == UNWIND_TRUNCATED ? REPORT_END_PIECE : ends[end];
 	if (is_piece || !(sample->record.has & TRACE_HAS_CALLCHAIN))
 		s->end = reason;
-	if (end != UNWIND_WHOLE && nr <= s->nr - s->nr_kernel)
+	if (end != UNWIND_WHOLE && nr + has_ended <= s->nr - s->nr_kernel)
 		return;
-	s->end = nr > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : reason;
+	s->end = nr + has_ended > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : reason;
 	s->nr = s->nr_kernel;
+	(void)add_ended(s, sample);
 	for (size_t i = 0; i < nr; i++)
-		add(s, s->unwound[i], i && !(exact[i / 64] >> i % 64 & 1));
+		add(s, s->unwound[i], (i || has_ended) && !(i && exact[i / 64] >> i % 64 & 1));
 }
 
 /* A callchain by frame pointers misses the callers of functions without a frame, after the first
@@ -146,7 +172,7 @@ static void add_missing(struct report_stack *s, struct unwinder *u, const struct
 			const struct profile_sample *sample)
 {
 	bool is_whole;
-	size_t at = s->nr_kernel + 1,
+	size_t at = s->nr_kernel + 1 + is_of_ended(sample),
 	       nr = unwind_to_chain(u, p, sample->time_ns, sample->layout, &sample->record,
 				    s->unwound, MAX_MISSING, &is_whole);
 
@@ -172,7 +198,7 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 
 	if (!(r->has & TRACE_HAS_USER_STACK) || !r->stack_len)
 		return;
-	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel &&
+	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel + is_of_ended(sample) &&
 	    r->stack_len <= HYBRID_STACK_BYTES)
 		add_missing(s, u, p, sample);
 	else
@@ -190,7 +216,7 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 	out->end = REPORT_END_REGS;
 	if (sample->record.has & TRACE_HAS_CALLCHAIN)
 		add_callchain(out, sample);
-	add_ip(out, &sample->record);
+	add_ip(out, sample);
 	if (unwinder && (with_callers || !out->nr))
 		add_dump(out, unwinder, process, sample, with_callers);
 	if (!with_callers && out->nr > 1)

@@ -73,6 +73,13 @@ _Static_assert((int)TRACE_EVENT_OS == (int)SPEC_OS && (int)TRACE_EVENT_HOST == (
 		   (int)TRACE_EVENT_TIMEBASE == (int)SPEC_TIMEBASE,
 	       "a trace stores the flags of the spec");
 
+/* Raw data of its samples is described: of a tracepoint, or of calls that have ended. */
+static bool has_fields(const struct plan_event *p)
+{
+	return spec_event_is_sampled(p->asked) &&
+	       (p->asked->longer_ns || !event_is_function(&p->event));
+}
+
 void recorder_describe(const struct counters *c, size_t i, struct trace_event *out)
 {
 	const struct plan_event *p = &c->plan->events[i];
@@ -104,7 +111,7 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .scale = row->scale,
 	    .frequency = p->asked->frequency,
 	    .every_ns = source_uses_every_ns(&c->uses, i) ?: p->asked->every_ns,
-	    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
+	    .format = has_fields(p) ? row->format : NULL,
 	};
 }
 

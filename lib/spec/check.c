@@ -57,6 +57,21 @@ static bool other_has_pace(const struct spec_event *e)
 	return !is_misc(e) && e->every_ns;
 }
 
+static bool other_has_duration(const struct spec_event *e)
+{
+	return e->longer_ns && strcmp(e->group_name, "function") != 0;
+}
+
+static bool longer_has_no_rate(const struct spec_event *e)
+{
+	return e->longer_ns && !other_has_duration(e) && !e->rate && !e->frequency;
+}
+
+static bool longer_is_aggregated(const struct spec_event *e)
+{
+	return e->longer_ns && e->is_aggregated;
+}
+
 static bool has_rate_and_frequency(const struct spec_event *e)
 {
 	return !is_misc(e) && e->rate && e->frequency;
@@ -154,6 +169,12 @@ static const struct rule {
      "a misc event does not accept this flag", "misc events accept only the flags os and user"},
     {other_has_pace, AT(every_pos), 0, "only events of misc and gpu have a pace of their own",
      "remove every: other events are counted all the time, and sampled with rate or frequency"},
+    {other_has_duration, AT(longer_pos), 0, "only events of function have longer_than",
+     "remove longer_than; the events of latency have how long things took"},
+    {longer_has_no_rate, AT(longer_pos), 0, "longer_than needs a rate greater than 0",
+     "remove rate: then each call that lasted longer is a sample"},
+    {longer_is_aggregated, AT(aggregate_pos), 0, "calls with longer_than cannot be added up",
+     "remove aggregate, or longer_than"},
     {has_rate_and_frequency, AT(frequency_pos), 0, "rate and frequency are mutually exclusive",
      "remove one: rate is the number of events between samples, frequency "
      "the number of samples per second"},
@@ -221,8 +242,8 @@ static bool is_same(const struct spec_event *a, const struct spec_event *b)
 {
 	return is_same_choice(&a->choice, &b->choice) && a->rate == b->rate &&
 	       a->frequency == b->frequency && a->flags == b->flags &&
-	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter &&
-	       strcmp(a->group_name, b->group_name) == 0 &&
+	       a->longer_ns == b->longer_ns && a->stack_bytes == b->stack_bytes &&
+	       a->branch_filter == b->branch_filter && strcmp(a->group_name, b->group_name) == 0 &&
 	       strcmp(a->event_name, b->event_name) == 0;
 }
 

@@ -62,8 +62,8 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 /* Nothing of sampling that the text has for the event. Events of misc have no samples. */
 static void inherit(const struct spec_event *from, struct spec_event *event)
 {
-	bool is_sampled =
-	    event->is_sampled || spec_event_is_sampled(event) || event->flags & CHECK_SAMPLE_FLAGS;
+	bool is_sampled = event->is_sampled || spec_event_is_sampled(event) || event->longer_ns ||
+			  event->flags & CHECK_SAMPLE_FLAGS;
 
 	if (!is_sampled || spec_group_is_misc(event->group_name))
 		return;
@@ -92,6 +92,10 @@ void doc_complete_events(struct spec *s)
 		struct spec_event *event = &s->events[i];
 
 		inherit(&s->sampling, event);
+		if (event->longer_ns && !event->rate_pos.line && !event->frequency_pos.line) {
+			event->rate = 1;
+			event->frequency = 0;
+		}
 		if (!(event->flags & (SPEC_OS | SPEC_USER)))
 			event->flags |= SPEC_OS | SPEC_USER;
 		if (event->flags & SPEC_USER_STACK && !event->stack_bytes)

@@ -633,6 +633,23 @@ const struct key_row key_rows[] = {
 	    "most 524,288 of each trace. Not with flight_recorder. --event=NAME@0.1s is this key.",
     },
     {
+	EVENT_FIELD(longer_ns),
+	EVENT_POS(longer_pos),
+	.name = "longer_than",
+	.type = KEY_SECONDS,
+	.min_text = "0.000001",
+	.max = 86400,
+	.unit = "seconds",
+	.groups = "function",
+	.modes = "sampling",
+	.description =
+	    "Only calls that lasted longer than this count, and become samples, when they end: "
+	    "each of them, or with a rate one of so many. A sample has the function, its callers "
+	    "if the flag callchain asks for them, the duration, and the arguments and the result "
+	    "of a signature: cpuperf_print --report=records lists them. Of breakpoints alone, and "
+	    "of functions that have times. --event=NAME@>10ms is this key.",
+    },
+    {
 	EVENT_FIELD(choice),
 	.name = "devices",
 	.type = KEY_CHOICE,

@@ -309,9 +309,9 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 }
 
 /* "0.1s": a time with its unit, as a number alone is a rate. */
-static int scan_every(const char *text, const char *end, uint64_t *out)
+static int scan_time(const char *text, const char *end, const char *key, uint64_t *out)
 {
-	const struct key_row *row = key_find(KEY_EVENT, "every");
+	const struct key_row *row = key_find(KEY_EVENT, key);
 	char time[32];
 	uint64_t v;
 
@@ -324,7 +324,7 @@ static int scan_every(const char *text, const char *end, uint64_t *out)
 	return 0;
 }
 
-/* What follows the '@': "997Hz", "10000" or "0.1s". */
+/* What follows the '@': "997Hz", "10000", "0.1s" or ">10ms". */
 static int scan_pace(const char *text, const char *end, struct spec_spelled *out)
 {
 	bool is_frequency = end - text > 2 && strncasecmp(end - 2, "Hz", 2) == 0;
@@ -332,7 +332,11 @@ static int scan_pace(const char *text, const char *end, struct spec_spelled *out
 	const char *stop = is_frequency ? end - 2 : end, *p = text;
 	uint64_t v;
 
-	if (!is_frequency && scan_every(text, end, &out->every_ns) == 0)
+	if (*text == '>') {
+		out->rate = 1;
+		return scan_time(text + 1, end, "longer_than", &out->longer_ns);
+	}
+	if (!is_frequency && scan_time(text, end, "every", &out->every_ns) == 0)
 		return 0;
 	if (str_scan_u64(&p, stop, &v) || p != stop || !v || !key_fits(row, v, 1))
 		return -EINVAL;
@@ -366,7 +370,8 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 			   "\"%.*s\" is neither a rate nor a frequency nor a time",
 			   (int)(len - next.len - 1), sign + 1);
 		err_hint(e, "@997Hz: samples per second; @10000: events between two samples; "
-			    "@0.1s, from 1ms to 1h: the time between two readings of misc or gpu");
+			    "@0.1s, from 1ms to 1h: the time between two readings of misc or gpu; "
+			    "@>10ms, from 1us: each call of function that lasted longer");
 		return -EINVAL;
 	}
 	*out = next;
@@ -439,25 +444,42 @@ static int name_event(struct spec *s, const struct spec_event *event, bool is_fu
 		    (is_alike && spec_event_is_sampled(e) != is_sampled))
 			continue;
 		set_pace(e, event->rate, event->frequency);
+		e->longer_ns = event->longer_ns;
 		e->is_named = true;
 	}
 	return is_any ? 0 : append(s, *event);
 }
 
+static int name_once(struct spec *s, const struct spec_event *event)
+{
+	if (ARRAY_ANY(e, s->events, s->nr_events,
+		      e->is_named && is_same_name(e, event) && e->rate == event->rate &&
+			  e->frequency == event->frequency && e->longer_ns == event->longer_ns))
+		return -EEXIST;
+	return name_event(s, event, true);
+}
+
 int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
 		    uint64_t frequency)
 {
-	struct spec_event event = {.group_name = group,
-				   .event_name = name,
-				   .rate = rate,
-				   .frequency = frequency,
-				   .is_named = true};
+	const struct spec_event event = {.group_name = group,
+					 .event_name = name,
+					 .rate = rate,
+					 .frequency = frequency,
+					 .is_named = true};
 
-	if (ARRAY_ANY(e, s->events, s->nr_events,
-		      e->is_named && is_same_name(e, &event) && e->rate == rate &&
-			  e->frequency == frequency))
-		return -EEXIST;
-	return name_event(s, &event, true);
+	return name_once(s, &event);
+}
+
+int spec_name_longer(struct spec *s, const char *group, const char *name, uint64_t longer_ns)
+{
+	const struct spec_event event = {.group_name = group,
+					 .event_name = name,
+					 .rate = 1,
+					 .longer_ns = longer_ns,
+					 .is_named = true};
+
+	return name_once(s, &event);
 }
 
 int spec_name_misc(struct spec *s, const char *group, const char *name, uint64_t every_ns)

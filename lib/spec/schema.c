@@ -172,6 +172,8 @@ static const struct implication of_events[] = {
      "{\"items\": {\"enum\": [\"os\", \"user\"]}}}}"},
     {"{\"required\": [\"every\"]}",
      "{\"properties\": {\"group_name\": {\"enum\": [\"misc\", \"gpu\"]}}}"},
+    {"{\"required\": [\"longer_than\"]}",
+     "{\"properties\": {\"group_name\": {\"const\": \"function\"}, \"rate\": {\"minimum\": 1}}}"},
     {"{\"required\": [\"frequency\"]}", "{\"properties\": {\"rate\": {\"maximum\": 0}}}"},
 };
 
@@ -187,7 +189,8 @@ static const struct implication without_defaults[] = {
      "{\"const\": \"last_branch\"}}}}"},
 };
 
-/* The flags of samples require a rate or a frequency. */
+/* The flags of samples require a rate or a frequency, or calls that are samples by their duration.
+ */
 static void sample_flags_implication(struct json_writer *w)
 {
 	const char *separator = "";
@@ -204,7 +207,8 @@ static void sample_flags_implication(struct json_writer *w)
 	buf_adds(w->out, "]}}}}");
 	jsonw_raw(w, "then",
 		  "{\"anyOf\": [{\"required\": [\"rate\"], \"properties\": {\"rate\": "
-		  "{\"minimum\": 1}}}, {\"required\": [\"frequency\"]}]}");
+		  "{\"minimum\": 1}}}, {\"required\": [\"frequency\"]}, "
+		  "{\"required\": [\"longer_than\"]}]}");
 }
 
 static void write_implications(struct json_writer *w, const struct implication *all, size_t nr)

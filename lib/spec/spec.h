@@ -70,6 +70,7 @@ struct spec_event {
 	uint64_t max_frequency; /* Hz, of a CPU; 0: any number of samples */
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	uint64_t every_ns;      /* of misc and gpu: between two readings; 0: no pace of its own */
+	uint64_t longer_ns;     /* of function: only calls that lasted longer; 0: all */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
 	const char *paced_by; /* the option that set rate or frequency; NULL: the spec's text did */
@@ -83,7 +84,7 @@ struct spec_event {
 	struct spec_pos name_pos;
 	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
-	struct spec_pos aggregate_pos, unwind_pos, max_frequency_pos, every_pos;
+	struct spec_pos aggregate_pos, unwind_pos, max_frequency_pos, every_pos, longer_pos;
 };
 
 /* A metric as written in the spec. */
@@ -222,13 +223,15 @@ int spec_parse_stored(const char *json, size_t nr_events, struct spec *s, struct
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e);
 
-/* An event as the option --event spells it: NAME, NAME@997Hz, NAME@10000 or NAME@0.1s. */
+/* An event as the option --event spells it: NAME, NAME@997Hz, NAME@10000, NAME@0.1s or
+ * NAME@>10ms. */
 struct spec_spelled {
 	const char *name; /* len bytes of the list; not terminated */
 	size_t len;
 	unsigned column;          /* in the list, from 1 */
 	uint64_t rate, frequency; /* both 0: it is counted */
 	uint64_t every_ns;        /* 0: no pace of its own */
+	uint64_t longer_ns;       /* 0: calls of any duration */
 };
 
 /* Reads the event at list[*at] of a list separated by commas, and advances *at. 1: read; 0: end;
@@ -245,6 +248,9 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 /* Names an event of misc or gpu, which is not sampled, as spec_name_event does. every_ns: 0 leaves
  * the pace of the spec's event. */
 int spec_name_misc(struct spec *s, const char *group, const char *name, uint64_t every_ns);
+/* Names an event of function, as spec_name_event does, of which each call that lasted longer is a
+ * sample. */
+int spec_name_longer(struct spec *s, const char *group, const char *name, uint64_t longer_ns);
 
 /* Sets how sampled clocks and cycles are sampled: key is "rate" or "frequency". If there are none,
  * group:name is added, borrowed. 0 or -errno with *e. */

@@ -36,8 +36,9 @@ static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 {
 	struct trace_layout v = {0};
-	uint64_t bits, period, config1;
+	uint64_t bits, period, config1, config2;
 	struct cursor c;
+	bool is_of_calls;
 	uint32_t size;
 	int heap;
 
@@ -59,6 +60,8 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.has_sample_id = bits & PERF_ABI_ATTR_SAMPLE_ID_ALL;
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
 	config1 = attr_word(attr, size, ATTR_AT(config1));
+	config2 = attr_word(attr, size, ATTR_AT(config2));
+	is_of_calls = config1 == PERF_ABI_PROBE && v.sample_type & PERF_SAMPLE_RAW;
 	v.is_selected = perf_abi_is_selected(v.type, v.config, config1);
 	v.is_completed = perf_abi_is_completed(v.type, v.config, config1);
 	v.is_wait = perf_abi_wait(v.type, v.config, config1) >= 0;
@@ -66,9 +69,9 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.is_heap = heap >= 0;
 	v.is_sampled_time = perf_abi_heap_is_time(heap);
 	v.is_maximum = perf_abi_heap_is_maximum(heap);
-	v.has_waker = v.is_wait && attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_WAKER;
-	v.has_returns = config1 == PERF_ABI_PROBE && v.sample_type & PERF_SAMPLE_RAW &&
-			attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_RETURNS;
+	v.has_waker = v.is_wait && config2 == PERF_ABI_WAKER;
+	v.is_of_ended = is_of_calls && config2 == PERF_ABI_ENDED;
+	v.has_returns = is_of_calls && (v.is_of_ended || config2 == PERF_ABI_RETURNS);
 	v.is_by_switches = v.is_wait && config1 & PERF_ABI_WAIT_BY_SWITCHES;
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
 	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
@@ -233,6 +236,7 @@ static void decode_raw(struct decoder *d)
 
 	d->r->raw_len = cursor_le32(&d->c);
 	d->r->raw = cursor_bytes(&d->c, d->r->raw_len);
+	d->r->returns_at = d->l->is_of_ended ? PERF_ABI_ENDED_RETURNS : 0;
 	if (!d->l->is_wait || !d->r->raw || d->r->raw_len < WORD_BYTES)
 		return;
 	word = trace_word(d->r->raw, 0);
@@ -706,18 +710,30 @@ bool trace_record_pc(const struct trace_record *r, uint64_t *pc)
 
 /* The layout is struct bpf_hits_returns: what was written, a number, and so many pairs of a place
  * and what was there. */
+bool trace_record_ended(const struct trace_layout *l, const struct trace_record *r,
+			uint64_t *address)
+{
+	if (!l->is_of_ended || !(r->has & TRACE_HAS_RAW) || r->raw_len < PERF_ABI_ENDED_WORDS)
+		return false;
+	*address = trace_word(r->raw, 1);
+	return true;
+}
+
 bool trace_returns_find(const struct trace_record *sample, uint64_t written, uint64_t sp,
 			uint64_t *out)
 {
 	enum { HEAD = 2, PAIR = 2, WORD = sizeof(uint64_t) };
-	const uint8_t *raw = sample->raw;
+	const uint32_t at_least = sample->returns_at + HEAD * WORD;
+	const uint8_t *raw;
 	uint64_t nr, room;
 
-	if (!(sample->has & TRACE_HAS_RAW) || sample->raw_len < HEAD * WORD ||
-	    !trace_word(raw, 0) || trace_word(raw, 0) != written)
+	if (!(sample->has & TRACE_HAS_RAW) || sample->raw_len < at_least)
+		return false;
+	raw = sample->raw + sample->returns_at;
+	if (!trace_word(raw, 0) || trace_word(raw, 0) != written)
 		return false;
 	nr = trace_word(raw, 1);
-	room = (sample->raw_len / WORD - HEAD) / PAIR;
+	room = (sample->raw_len - at_least) / WORD / PAIR;
 	for (uint64_t i = nr < room ? nr : room; i--;) {
 		uint64_t at = trace_word(raw, HEAD + i * PAIR);
 

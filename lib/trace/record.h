@@ -32,6 +32,7 @@ struct trace_layout {
 	uint32_t type;      /* attr.type */
 	uint64_t config;    /* attr.config */
 	bool has_returns;   /* raw data has return addresses: trace_returns_find */
+	bool is_of_ended;   /* calls: raw data has the function, and the rest is its caller's */
 	bool has_waker;     /* raw data may have who ended the wait: trace/waker.h */
 	bool is_heap; /* of a program's heap: perf_abi_heap; with a period of 1 each is a sample */
 	bool is_sampled_time; /* of these: seen as often as there are samples, of any weight */
@@ -201,6 +202,7 @@ struct trace_record {
 	const uint8_t *callchain; /* addresses, and PERF_CONTEXT_… marks from -4095 up */
 	const uint8_t *raw;
 	uint32_t raw_len;
+	uint32_t returns_at;  /* where return addresses begin in it, if the layout has_returns */
 	uint32_t wait;        /* of a wait: enum trace_wait */
 	uint32_t wait_reason; /* below TRACE_NR_REASONS */
 	uint64_t wait_ns;     /* how long it was, up to about its time; 0: not known */
@@ -257,6 +259,9 @@ const char *trace_context_name(uint64_t address);
  * before the kernel wrote this there. False: it wrote nothing else there. */
 bool trace_returns_find(const struct trace_record *sample, uint64_t written, uint64_t sp,
 			uint64_t *out);
+/* Of a sample whose layout is_of_ended: the function that was called. */
+bool trace_record_ended(const struct trace_layout *l, const struct trace_record *r,
+			uint64_t *address);
 /* The instruction of the sample, or the first address of its callchain. */
 bool trace_record_pc(const struct trace_record *r, uint64_t *pc);
 void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out);

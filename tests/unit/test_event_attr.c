@@ -4,6 +4,7 @@
  */
 #include "kit.h"
 
+#include "base/perf_abi.h"
 #include "event/event.h"
 #include "spec/spec.h"
 
@@ -28,12 +29,16 @@
 static const struct event_part hardware = {
     "", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, NULL};
 static const struct event_part box = {"box_1", 17, 0x1234567890, 0x55, 0x66, NULL};
+static const struct event_part calls = {
+    "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT, PERF_ABI_PROBE, PERF_ABI_RETURNS, NULL};
 static const struct event_part clock_part = {"",  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, 0,
 					     NULL};
 static const struct event_part switches = {"", PERF_TYPE_TRACEPOINT, 372, 0, 0, NULL};
 
 #define INSTRUCTIONS .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS
 #define TRACEPOINT   .type = PERF_TYPE_TRACEPOINT, .config = 372
+#define CALLS                                                                                      \
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_BPF_OUTPUT, .config1 = PERF_ABI_PROBE
 #define USE(f, ...)                                                                                \
 	{                                                                                          \
 		.flags = (f), .wakeup_bytes = 4096, __VA_ARGS__                                    \
@@ -70,6 +75,11 @@ static const struct {
      {0},
      {COUNTED, .type = 17, .config = 0x1234567890, .config1 = 0x55, .config2 = 0x66}},
     {"a tracepoint", &switches, {0}, {COUNTED, TRACEPOINT}},
+    {"calls", &calls, RATE(BOTH), {SAMPLED, CALLS, .config2 = PERF_ABI_RETURNS, TYPE(0)}},
+    {"calls that have ended",
+     &calls,
+     RATE(BOTH, .is_of_ended = true),
+     {SAMPLED, CALLS, .config2 = PERF_ABI_ENDED, TYPE(PERF_SAMPLE_RAW)}},
     {"lost only of samples", &hardware, USE(0, .has_lost = true), {COUNTED, INSTRUCTIONS}},
     {"a ring is for samples", &hardware, USE(0, .shares_ring = true), {COUNTED, INSTRUCTIONS}},
     {"pinned", &hardware, USE(SPEC_PINNED), {COUNTED, INSTRUCTIONS, .pinned = 1}},

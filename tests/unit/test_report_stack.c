@@ -192,6 +192,56 @@ TEST(callchains)
 	buf_fini(&bytes);
 }
 
+/* A call that was sampled when it ended stands before its caller, whose addresses are all of
+ * returns; damaged data has none. */
+TEST(ended_calls)
+{
+	static const struct trace_layout of_ended = {.is_of_ended = true};
+	static const uint64_t words[] = {USER, U + 9, U + 5}, want[] = {U + 100, U + 8, U + 4};
+	const uint64_t raw[2] = {1, htole64(U + 100)};
+	struct unwinder u = {.address = {U + 9, U + 5, U + 3}, .nr = 3, .end = UNWIND_WHOLE};
+	static const uint64_t unwound[] = {U + 100, U + 8, U + 4, U + 2};
+	static struct report_stack s;
+	struct profile_sample sample;
+	struct buf bytes;
+
+	buf_init(&bytes, 4096);
+	sample = sample_of(chain_of(PERF_RECORD_MISC_USER, words, NR(words), &bytes));
+	sample.layout = &of_ended;
+	sample.record.has |= TRACE_HAS_RAW;
+	sample.record.raw = (const uint8_t *)raw;
+	sample.record.raw_len = sizeof(raw);
+	report_stack_make(NULL, NULL, &sample, true, &s);
+	assert_stack("chain", &s, want, NR(want), 0);
+	report_stack_make(NULL, NULL, &sample, false, &s);
+	assert_stack("chain, alone", &s, want, 1, 0);
+	sample.record.has |= TRACE_HAS_USER_STACK;
+	sample.record.stack_len = 4096;
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_stack("unwound", &s, unwound, NR(unwound), 0);
+	sample.record.stack_len = 512;
+	u.leaf_caller = U + 7;
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_stack("hybrid", &s, (uint64_t[]){U + 100, U + 8, U + 6, U + 4}, 4, 0);
+	sample.record.nr_callchain = 1;
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_stack("hybrid, without a chain", &s, unwound, NR(unwound), 0);
+	sample.record.nr_callchain = 2;
+	sample.record.raw_len = 15;
+	u.leaf_caller = 0;
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_stack("damaged", &s, (uint64_t[]){U + 9}, 1, 0);
+	sample.record = (struct trace_record){.kind = PERF_RECORD_SAMPLE,
+					      .has = TRACE_HAS_IP | TRACE_HAS_RAW,
+					      .cpumode = PERF_RECORD_MISC_USER,
+					      .ip = U + 9,
+					      .raw = (const uint8_t *)raw,
+					      .raw_len = sizeof(raw)};
+	report_stack_make(NULL, NULL, &sample, false, &s);
+	assert_stack("address alone", &s, want, 1, 0);
+	buf_fini(&bytes);
+}
+
 /* Return addresses are looked up inside their calls, and reported as recorded; 0 is not before 0.
  */
 TEST(recorded_addresses)

@@ -99,6 +99,7 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 		return is_other && row->level == KEY_SPEC;
 	if (strcmp(row->name, "flight_recorder") == 0 ||
 	    strcmp(row->name, "max_frequency") == 0 || /* of waits: in the corpus */
+	    strcmp(row->name, "longer_than") == 0 ||   /* of function: as well */
 	    (row->level == KEY_EVENT && strcmp(row->name, "every") == 0)) /* of misc: as well */
 		return true;
 	if (strcmp(row->name, "runs") == 0)

@@ -299,7 +299,7 @@ TEST(spelled_events)
 		int rc; /* of the last event */
 		unsigned nr, column;
 		const char *name;
-		uint64_t rate, frequency, every_ns;
+		uint64_t rate, frequency, every_ns, longer_ns;
 	} cases[] = {
 	    {"a", 0, 1, 1, "a", 0, 0},
 	    {"a,b:c@997Hz", 0, 2, 3, "b:c", 0, 997},
@@ -328,6 +328,12 @@ TEST(spelled_events)
 	    {"a@0s", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"a@s", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"a@0.1", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"function:f(a:int, b:str)>int@>10ms", 0, 1, 1, "function:f(a:int, b:str)>int", 1, 0, 0,
+	     10000000},
+	    {"a@>1us,b", 0, 2, 8, "b", 0, 0, 0, 0},
+	    {"a@>999ns", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@>5", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@>", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"a@1.00000000000000000000000000000000000s", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"\xc3\xa4,b", 0, 2, 3, "b", 0, 0},
 	    {"", -EINVAL, 0, 1, NULL, 0, 0},
@@ -366,6 +372,7 @@ TEST(spelled_events)
 		assert_int_equal(last.rate, cases[i].rate);
 		assert_int_equal(last.frequency, cases[i].frequency);
 		assert_int_equal(last.every_ns, cases[i].every_ns);
+		assert_int_equal(last.longer_ns, cases[i].longer_ns);
 	}
 }
 
@@ -430,6 +437,29 @@ TEST(named_paces)
 	assert_int_equal(s.events[2].every_ns, 4000000);
 	assert_int_equal(spec_check(&s, &errs), 0);
 	assert_false(spec_is_sampling(&s));
+	spec_fini(&s);
+}
+
+/* Another duration is another event; the spec's own takes that of the option. */
+TEST(named_durations)
+{
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\","
+		   "\"longer_than\":7,\"flags\":[\"callchain\"]}]}");
+	assert_int_equal(s.events[0].rate, 1);
+	assert_int_equal(spec_name_longer(&s, "function", "a", 1000), 0);
+	assert_int_equal(spec_name_longer(&s, "function", "a", 1000), -EEXIST);
+	assert_int_equal(spec_name_longer(&s, "function", "a", 2000), 0);
+	assert_int_equal(s.nr_events, 2);
+	assert_int_equal(s.events[0].longer_ns, 1000);
+	assert_true(s.events[0].flags & SPEC_CALLCHAIN);
+	assert_int_equal(s.events[1].longer_ns, 2000);
+	assert_int_equal(s.events[1].rate, 1);
+	assert_int_equal(spec_name_event(&s, "function", "a", 0, 0), 0);
+	assert_int_equal(s.events[2].longer_ns, 0);
+	assert_int_equal(spec_check(&s, &errs), 0);
 	spec_fini(&s);
 }
 

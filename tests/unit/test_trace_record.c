@@ -1491,6 +1491,36 @@ TEST(wait)
 	}
 }
 
+/* A call that was sampled when it ended has its function, and return addresses at their place. */
+TEST(ended_calls)
+{
+	enum { TRAMPOLINE = 0x7f00, SP = 0x1000, RETURNS = PERF_ABI_ENDED_RETURNS };
+	static uint8_t raw[RETURNS + 4 * 8];
+	const uint64_t words[] = {TRAMPOLINE, 1, SP, 9}, function = htole64(0x401000);
+	struct trace_layout l = {.is_of_ended = true, .has_returns = true};
+	struct trace_record r = {.has = TRACE_HAS_RAW, .returns_at = RETURNS};
+	uint64_t to = 0;
+
+	memcpy(raw + 8, &function, sizeof(function));
+	for (size_t i = 0; i < NR(words); i++) {
+		uint64_t word = htole64(words[i]);
+
+		memcpy(raw + RETURNS + i * sizeof(word), &word, sizeof(word));
+	}
+	for (uint32_t len = 0; len <= sizeof(raw); len += 8) {
+		r.raw = memcpy(test_malloc(len + 1), raw, len);
+		r.raw_len = len;
+		assert_int_equal(trace_returns_find(&r, TRAMPOLINE, SP, &to), len == sizeof(raw));
+		assert_int_equal(trace_record_ended(&l, &r, &to), len >= 16);
+		test_free((void *)r.raw);
+	}
+	r.raw = raw;
+	assert_true(trace_returns_find(&r, TRAMPOLINE, SP, &to) && to == 9);
+	assert_true(trace_record_ended(&l, &r, &to) && to == 0x401000);
+	l.is_of_ended = false;
+	assert_false(trace_record_ended(&l, &r, &to));
+}
+
 /* Hostile numbers read nothing beyond the raw data; of two at one place the last one counts, which
  * is of the call that began last. */
 TEST(returns)

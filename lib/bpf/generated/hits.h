@@ -19,6 +19,7 @@ struct hits_bpf {
 		struct bpf_map *sums;
 		struct bpf_map *buckets;
 		struct bpf_map *returns;
+		struct bpf_map *ended;
 		struct bpf_map *rodata;
 		struct bpf_map *bss;
 	} maps;
@@ -56,6 +57,8 @@ struct hits_bpf {
 		_Bool has_cpus;
 		char __pad1[7];
 		__u64 measured_cpus[128];
+		__u64 ended_events;
+		__u64 longer_ns[64];
 	} *rodata;
 	struct hits_bpf__bss {
 		__u32 nr_values;
@@ -83,6 +86,7 @@ static const struct loading_programs hits_programs = {
 	"sums",
 	"buckets",
 	"returns",
+	"ended",
 	"hits_bpf.rodata",
 	"hits_bpf.bss",
 	NULL},

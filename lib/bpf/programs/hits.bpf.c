@@ -52,11 +52,11 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 struct pt_regs {
-	unsigned long sp;
+	unsigned long ip, sp;
 } __attribute__((preserve_access_index));
 
 struct pt_regs___arm64 {
-	unsigned long regs[31];
+	unsigned long regs[31], pc;
 } __attribute__((preserve_access_index));
 
 #define FOLLOW_TASK struct bpf_hits_task
@@ -221,6 +221,14 @@ static __u64 return_address(void *ctx, __u64 stack)
 	return to;
 }
 
+static __u64 instruction(void *ctx)
+{
+	struct pt_regs___arm64 *arm64 = ctx;
+	struct pt_regs *x86 = ctx;
+
+	return bpf_core_field_exists(arm64->regs) ? BPF_CORE_READ(arm64, pc) : x86->ip;
+}
+
 /* Before a sample: which return addresses are replaced now. */
 static __attribute__((noinline)) void look_at_returns(struct task_struct *t, __u64 nr)
 {
@@ -270,6 +278,8 @@ static __attribute__((noinline)) bool is_same_stack(__u64 below, __u64 above)
 	return bpf_find_vma(bpf_get_current_task_btf(), below, compare_end, &above, 0) == 0 &&
 	       above == 1;
 }
+
+#include "bpf/programs/ended.bpf.h"
 
 static struct bpf_hits_call *top(struct bpf_hits_task *s)
 {
@@ -364,6 +374,7 @@ static __always_inline bool push(struct bpf_hits_task *s, struct pt_regs *ctx,
 	call->off_ns = s->off_ns;
 	call->child_ns = call->cost_ns = 0;
 	call->place = number;
+	call->address = instruction(ctx);
 	if (has_returns)
 		note_return(ctx, stack, s->nr - 1);
 	call->start_ns = bpf_ktime_get_ns();
@@ -395,7 +406,7 @@ static __always_inline bool enter(struct pt_regs *ctx)
 		return false;
 	if (has_returns)
 		look_at_returns(t, s->nr);
-	count_events(ctx, events, cpu);
+	count_events(ctx, events & ~ended_events, cpu);
 	__sync_fetch_and_add(&x->calls, 1);
 	is_open = place->is_timed && push(s, ctx, place, number, x);
 	if (!place->is_timed)
@@ -493,6 +504,8 @@ static __always_inline void leave(struct pt_regs *ctx)
 	add_time(number, wall);
 	if (max_values && place->capture)
 		take_result(ctx, place->capture, s->nr, wall);
+	if (place->events & ended_events)
+		count_ended(ctx, place, c, wall, s->nr);
 }
 
 static bool (*const session_is_return)(void) = KERNEL_FUNCTION(KERNEL_SESSION_IS_RETURN);

@@ -137,6 +137,21 @@ static __u32 kind_of_text(char *to, __u64 from)
 	return len == BPF_HITS_TEXT_BYTES ? BPF_HITS_LONG_TEXT : BPF_HITS_TEXT;
 }
 
+static __u32 open_slot(__u32 depth, __u32 field)
+{
+	__u32 slot = (depth & (BPF_HITS_DEPTH - 1)) * BPF_HITS_MAX_FIELDS +
+		     (field & (BPF_HITS_MAX_FIELDS - 1));
+
+	return slot & (BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS - 1);
+}
+
+/* For the sample of the call, if it becomes one when it ends. */
+static void note_word(const struct taking *w, __u32 field, __u64 v)
+{
+	if (w->open)
+		w->open->word[open_slot(w->depth, field)] = v;
+}
+
 /* Counts the value that the field has now. Its number; 0: there is none. */
 static __attribute__((noinline)) __u64 take_value(struct taking *w, struct bpf_hits_field *f,
 						  __u32 at)
@@ -149,6 +164,7 @@ static __attribute__((noinline)) __u64 take_value(struct taking *w, struct bpf_h
 	if (!read_word(w, f, &v)) {
 		key.kind = BPF_HITS_UNREADABLE;
 	} else if (f->type == BPF_HITS_STRING) {
+		note_word(w, at, v);
 		key.kind = kind_of_text(key.text, v);
 		if (key.kind == BPF_HITS_UNREADABLE && w->open && !w->is_return)
 			return v | BPF_HITS_LATER;
@@ -158,6 +174,7 @@ static __attribute__((noinline)) __u64 take_value(struct taking *w, struct bpf_h
 		v = f->type == BPF_HITS_SIGNED ? (__u64)((__s64)v >> (f->shift & 63))
 					       : v >> (f->shift & 63);
 		*(__u64 *)key.text = v;
+		note_word(w, at, v);
 	}
 	number = find_number(&key, &w->capture->nr_exact[at & (BPF_HITS_MAX_FIELDS - 1)], f->type);
 	i = number - 1;
@@ -188,13 +205,12 @@ static long take_next(__u64 i, struct taking *w)
 {
 	__u32 at = i & (BPF_HITS_MAX_FIELDS - 1);
 	__u64 number = 0;
-	__u32 slot = (w->depth & (BPF_HITS_DEPTH - 1)) * BPF_HITS_MAX_FIELDS + at;
+	__u32 slot = open_slot(w->depth, at);
 	struct bpf_hits_field *f = &w->capture->field[at];
 	bool is_result = f->where == BPF_HITS_RESULT;
 
 	if (i >= w->capture->nr)
 		return 1;
-	slot &= BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS - 1;
 	if (w->is_return && !is_result && w->open)
 		number = w->open->number[slot];
 	w->text = number & BPF_HITS_LATER ? number & ~BPF_HITS_LATER : 0;
