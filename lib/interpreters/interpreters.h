@@ -2,10 +2,10 @@
  * What interpreters interpret, beside the samples of a session: a program in the kernel
  * (bpf/interpreted.h) writes the frames, and a thread of the recorder answers what it asks.
  *
- * The thread judges each process that has samples once (interpreters/judge.h), when the kernel's
- * program meets it, and again a while later if it was none: it may load an interpreter. So a
- * process that runs already, one that a command starts, and one that the machine starts are all the
- * same. Definitions of code go to the caller as they come.
+ * The thread judges each process that has samples once (interpreters/judge.h), soon after the
+ * kernel's program meets it, and again a while later if it was none: it may load an interpreter. So
+ * a process that runs already, one that a command starts, and one that the machine starts are all
+ * the same. Definitions of code go to the caller as they come.
  */
 #ifndef INTERPRETERS_INTERPRETERS_H
 #define INTERPRETERS_INTERPRETERS_H
