@@ -268,10 +268,11 @@ static uint64_t samples_per_s(const struct plan_event *p)
 
 static int check_speed(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
-	uint64_t limit = host_max_sample_rate(plan->host), wanted = samples_per_s(p);
+	const uint64_t wanted = p->source->is_in_target ? 0 : samples_per_s(p);
+	const uint64_t limit = wanted ? host_max_sample_rate(plan->host) : 0;
 	struct err e = {0};
 
-	if (!limit || wanted <= limit || p->source->is_in_target)
+	if (!limit || wanted <= limit)
 		return 0;
 	err_set(&e, -EINVAL,
 		"%s:%s: %" PRIu64 " samples per second are above this machine's limit of %" PRIu64,
