@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 64, PROGRESS_NS = 100000000 };
+enum { MAX_THREADS = 64, PROGRESS_NS = 100000000, SMALL_BYTES = 64 << 10 };
 
 /* State shared by the workers; what changes is protected by the counters' lock. */
 struct engine {
@@ -209,11 +209,15 @@ static void *run_worker(void *arg)
 	return NULL;
 }
 
+/* 0: the caller has read all before a thread would have begun. */
 static unsigned nr_threads(const struct engine *g)
 {
-	long nr = g->counters.run->nr_threads ? g->counters.run->nr_threads
-					      : sysconf(_SC_NPROCESSORS_ONLN);
+	long nr = g->counters.run->nr_threads;
 
+	if (!nr && profile_session_bytes(g->counters.input->session) <= SMALL_BYTES)
+		return 0;
+	if (!nr)
+		nr = sysconf(_SC_NPROCESSORS_ONLN);
 	if (nr > MAX_THREADS)
 		nr = MAX_THREADS;
 	if (nr > 0 && (size_t)nr > g->nr_files)
@@ -239,7 +243,7 @@ static void run_all(struct engine *g)
 	pthread_t thread[MAX_THREADS];
 	unsigned wanted = nr_threads(g), nr = 0;
 
-	g->nr_running = wanted;
+	g->nr_running = wanted + !wanted;
 	while (nr < wanted && thread_start(&thread[nr], run_worker, g) == 0)
 		nr++;
 	if (nr < wanted) {

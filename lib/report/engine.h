@@ -7,10 +7,10 @@
  *                    as they stand in      addresses     of the      samples       (flat, tree …)
  *                    the file                            symbols     that agree    behind a lock
  *
- * A thread for each CPU; what each does is in counter.h. Lookups are cached: the previous stack of
- * the same process; addresses by process and epoch (the number of the process's mappings so far);
- * places in files. A sink that needs single samples receives each with the number of its stack
- * (singles.h, stacks.h). Only report_records sorts (profile/merged.h).
+ * A thread for each CPU, and none for a small session; what each does is in counter.h. Lookups are
+ * cached: the previous stack of the same process; addresses by process and epoch (the number of the
+ * process's mappings so far); places in files. A sink that needs single samples receives each with
+ * the number of its stack (singles.h, stacks.h). Only report_records sorts (profile/merged.h).
  */
 #ifndef REPORT_ENGINE_H
 #define REPORT_ENGINE_H

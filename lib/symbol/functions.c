@@ -78,7 +78,6 @@ int symbol_functions_init(struct symbol_functions *f)
 	    .object_path = "[unknown]",
 	};
 
-	memset(f, 0, sizeof(*f)); /* large: no temporary on the stack */
 	pthread_mutex_init(&f->lock, NULL);
 	arena_init(&f->arena, max_bytes);
 	if (publish(f, &none))

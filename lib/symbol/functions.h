@@ -35,7 +35,7 @@ struct symbol_functions {
 	struct symbol_function_text *text[SYMBOL_FUNCTIONS_NR_TEXT_BUCKETS]; /* under the lock */
 };
 
-/* -ENOMEM. Function 0 is "[out of memory]". */
+/* *f is zeroed: most of it is never touched. 0 or -ENOMEM. Function 0 is "[out of memory]". */
 int symbol_functions_init(struct symbol_functions *f);
 void symbol_functions_fini(struct symbol_functions *f);
 

@@ -32,7 +32,8 @@ enum {
 static const size_t max_answers_bytes = (size_t)1 << 30;
 
 struct dwarf_file {
-	struct dwarf_file *next;
+	struct dwarf_file *next;  /* of the bucket */
+	struct dwarf_file *older; /* of all */
 	const struct profile_object *object;
 	bool is_usable;
 	struct elf_rights rights;       /* of debug and shared */
@@ -53,7 +54,8 @@ struct symbol_lines {
 	const struct symbols_config *config;
 	struct symbol_functions *functions;
 	pthread_mutex_t lock;
-	struct dwarf_file *file[NR_BUCKETS]; /* owned; hashed by object */
+	struct dwarf_file *file[NR_BUCKETS]; /* hashed by object */
+	struct dwarf_file *newest;           /* owned, as all older ones */
 	struct arena arena;                  /* of answers */
 	size_t nr_answers;
 	struct answer *answer[NR_BUCKETS];
@@ -77,14 +79,13 @@ void symbol_lines_free(struct symbol_lines *l)
 {
 	if (!l)
 		return;
-	for (size_t i = 0; i < NR_BUCKETS; i++)
-		for (struct dwarf_file *d = l->file[i], *next; d; d = next) {
-			next = d->next;
-			symbol_units_fini(&d->units);
-			elf_dwarf_close(&d->dwarf);
-			elf_dwarf_close(&d->shared);
-			mem_free(d);
-		}
+	for (struct dwarf_file *d = l->newest, *older; d; d = older) {
+		older = d->older;
+		symbol_units_fini(&d->units);
+		elf_dwarf_close(&d->dwarf);
+		elf_dwarf_close(&d->shared);
+		mem_free(d);
+	}
 	arena_fini(&l->arena);
 	pthread_mutex_destroy(&l->lock);
 	mem_free(l);
@@ -160,6 +161,8 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 					 &d->units) == 0;
 	d->next = *head;
 	*head = d;
+	d->older = l->newest;
+	l->newest = d;
 	return d;
 }
 

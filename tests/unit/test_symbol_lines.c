@@ -493,12 +493,13 @@ static void ask_damaged(struct test_world *w, const uint8_t *data, size_t len)
 	struct symbol_line line[SYMBOL_MAX_LINES];
 	struct symbol_object object = {0};
 	struct symbol_lines *l;
-	struct symbol_functions functions;
+	static struct symbol_functions functions;
 	struct elf_file *f;
 
 	(void)w;
 	if (elf_file_open_mem(data, len, false, "damaged", &f, NULL))
 		return;
+	memset(&functions, 0, sizeof(functions));
 	object.code = object.debug = f;
 	assert_int_equal(symbol_functions_init(&functions), 0);
 	l = symbol_lines_new(&config, &functions);
