@@ -28,7 +28,6 @@ enum {
 int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *common,
 		  struct notes *notes)
 {
-	memset(s, 0, sizeof(*s)); /* large: no temporary on the stack */
 	s->plan = plan;
 	s->common = common;
 	s->notes = notes;

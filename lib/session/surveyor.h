@@ -50,7 +50,7 @@ struct surveyor {
 	struct buf late; /* text: what did not answer after the survey */
 };
 
-/* 0 or -errno; then nothing is owned. */
+/* *s is zeroed, and large: much of it is never touched. 0 or -errno; then nothing is owned. */
 int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *common,
 		  struct notes *notes);
 void surveyor_fini(struct surveyor *s);
