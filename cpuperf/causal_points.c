@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "bpf/probes.h"
+#include "causal/rounds.h"
 #include "causal_memory.h"
 #include "event/function.h"
 #include "machine.h"
@@ -48,7 +49,8 @@ struct causal_point {
 	const char *name;
 	struct marks marks;
 	bool has_marks;
-	struct probes *probes; /* owned; NULL: no function is counted */
+	struct causal_flow flow; /* of coz's */
+	struct probes *probes;   /* owned; NULL: no function is counted */
 	struct probes_config probes_config;
 	struct probes_place *places; /* owned */
 	struct event_functions functions;
@@ -223,19 +225,54 @@ static void read_function(const struct causal_point *p, struct causal_visits *ou
 
 /* --- coz's */
 
-static void read_counters(const struct causal_point *p, const struct causal_shared *s,
-			  struct causal_visits *out)
+static uint64_t count_kind(const struct causal_point *p, const struct causal_shared *s,
+			   enum causal_memory_kind wanted)
 {
 	const struct causal_memory_point *point = causal_shared_points(s);
+	uint64_t nr = 0;
 
-	for (size_t i = 0; i < CAUSAL_MEMORY_POINTS; i++) {
-		const uint32_t kind = __atomic_load_n(&point[i].kind, __ATOMIC_ACQUIRE);
-
-		/* a region counts when it ends */
-		if ((kind == CAUSAL_MEMORY_POINT || kind == CAUSAL_MEMORY_END) &&
+	for (size_t i = 0; i < CAUSAL_MEMORY_POINTS; i++)
+		if (__atomic_load_n(&point[i].kind, __ATOMIC_ACQUIRE) == (uint32_t)wanted &&
 		    strncmp(point[i].name, p->name, CAUSAL_MEMORY_NAME_BYTES) == 0)
-			out->nr += __atomic_load_n(&point[i].count, __ATOMIC_RELAXED);
-	}
+			nr += __atomic_load_n(&point[i].count, __ATOMIC_ACQUIRE);
+	return nr;
+}
+
+/* Some may end while those are counted that have begun: half of them count as ended. */
+static void read_regions(struct causal_point *p, const struct causal_shared *s, uint64_t now_ns,
+			 struct causal_visits *out)
+{
+	const uint64_t before = count_kind(p, s, CAUSAL_MEMORY_END),
+		       begun = count_kind(p, s, CAUSAL_MEMORY_BEGIN),
+		       after = count_kind(p, s, CAUSAL_MEMORY_END);
+	const double ended = ((double)before + (double)after) / 2;
+
+	out->nr += after;
+	if (!begun)
+		return;
+	causal_flow_look(&p->flow, now_ns, begun, ended);
+	/* at the ends of a round some are whole that are not, and the other way round */
+	out->nr_timed += ((double)begun + ended) / 2;
+	out->timed_ns += p->flow.under_ns;
+	out->looks = p->flow.looks;
+	out->met = p->flow.met;
+	out->late = p->flow.late;
+}
+
+static void read_counters(struct causal_point *p, const struct causal_shared *s, uint64_t now_ns,
+			  struct causal_visits *out)
+{
+	out->nr += count_kind(p, s, CAUSAL_MEMORY_POINT);
+	read_regions(p, s, now_ns, out);
+}
+
+uint64_t causal_point_look(struct causal_point *p, const struct causal_shared *s)
+{
+	struct causal_visits ignored = {0};
+
+	if (p->has_marks)
+		read_regions(p, s, clock_monotonic_ns(), &ignored);
+	return ignored.looks ? causal_flow_next(&p->flow) : UINT64_MAX;
 }
 
 /* --- the whole */
@@ -298,6 +335,7 @@ void causal_point_listen(struct causal_point *p, struct wire_config *config)
 
 void causal_point_begin_run(struct causal_point *p, pid_t pid)
 {
+	p->flow = (struct causal_flow){0};
 	if (p->probes)
 		(void)probes_add_process(p->probes, pid);
 }
@@ -310,7 +348,7 @@ uint64_t causal_point_read(struct causal_point *p, const struct causal_shared *s
 	*out = (struct causal_visits){0};
 	read_function(p, out);
 	if (p->has_marks) {
-		read_counters(p, s, out);
+		read_counters(p, s, now_ns, out);
 		read_marks(&p->marks, now_ns, out);
 	}
 	return now_ns;

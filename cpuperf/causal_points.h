@@ -3,8 +3,9 @@
  * (--progress).
  *
  *   NAME           of a progress point of coz's macros, which counts in the memory of the
- *                  experiment; or a region or a mark of cpuperf/mark.h (a region counts when it
- *                  ends, and has a latency)
+ *                  experiment (with COZ_BEGIN and COZ_END it counts at the latter, and has a
+ *                  latency, by Little's law); or a region or a mark of cpuperf/mark.h (a region
+ *                  counts when it ends, and has a latency)
  *   function:NAME  calls of a function, counted by a breakpoint
  *
  * Threads: one uses a point; the thread of the wire passes marks.
@@ -25,8 +26,10 @@ struct wire_config;
 /* Cumulative, up to a time. */
 struct causal_visits {
 	uint64_t nr;
-	uint64_t nr_timed, timed_ns; /* regions of that name that ended, and their latencies */
-	uint64_t lost;               /* marks, of any name */
+	double nr_timed; /* regions of that name that ended, and their latencies: */
+	uint64_t timed_ns;
+	uint64_t looks, met, late; /* of causal_flow: by Little's law; 0: each was measured */
+	uint64_t lost;             /* marks, of any name */
 };
 
 /* text: of --progress, borrowed; NULL: it only sees which marks there are. 0 or -errno with *e. */
@@ -41,6 +44,9 @@ void causal_point_begin_run(struct causal_point *p, pid_t pid);
  * CLOCK_MONOTONIC. */
 uint64_t causal_point_read(struct causal_point *p, const struct causal_shared *s,
 			   struct causal_visits *out);
+/* Looks at what is under way, of a point with COZ_BEGIN and COZ_END, as the run has it. Returns
+ * when to do it again; UINT64_MAX: no need. */
+uint64_t causal_point_look(struct causal_point *p, const struct causal_shared *s);
 /* Adds what the program has passed so far and could be a point: "a, b". */
 void causal_points_list(struct causal_point *p, const struct causal_shared *s, struct buf *out);
 

@@ -52,6 +52,7 @@ struct rounds {
 	size_t nr_arms;           /* that are tried */
 	size_t number;            /* of blocks */
 	size_t nr_empty;          /* runs, one after the other, without a block */
+	bool has_latency;         /* what is under way is met often enough, if it is looked at */
 	double length_s;          /* of a round */
 	uint64_t over_ns;         /* when time is over */
 	double visits, virtual_s; /* of all rounds without a delay that were used */
@@ -123,16 +124,25 @@ static bool is_time_over(const struct rounds *r)
 	return turns_caught() || clock_monotonic_ns() >= r->over_ns;
 }
 
-/* False: the program has ended, or the time is over before. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* Meanwhile looks at what is under way. False: the program has ended, or the time is over before.
+ */
 static bool wait_for(struct rounds *r, uint64_t ns)
 {
-	const uint64_t until_ns = clock_monotonic_ns() + ns;
+	const uint64_t until_ns = clock_monotonic_ns() + ns,
+		       last_ns = earlier(until_ns, r->over_ns);
 
-	while (clock_monotonic_ns() < until_ns)
+	while (clock_monotonic_ns() < until_ns) {
+		const uint64_t next_ns = causal_point_look(r->c->point, &r->c->shared);
+
 		if (is_time_over(r) ||
-		    versus_runner_has_ended(r->c->turns.runner,
-					    until_ns < r->over_ns ? until_ns : r->over_ns))
+		    versus_runner_has_ended(r->c->turns.runner, earlier(next_ns, last_ns)))
 			return false;
+	}
 	return true;
 }
 
@@ -141,9 +151,12 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
-static void compare_looks(const struct look *a, const struct look *b, struct causal_round *out)
+static void compare_looks(const struct look *a, const struct look *b, bool has_latency,
+			  struct causal_round *out)
 {
-	const uint64_t nr_timed = b->visits.nr_timed - a->visits.nr_timed;
+	const bool is_timed = has_latency && !causal_flow_is_late(b->visits.looks - a->visits.looks,
+								  b->visits.late - a->visits.late);
+	const double nr_timed = is_timed ? b->visits.nr_timed - a->visits.nr_timed : 0;
 
 	*out = (struct causal_round){
 	    .middle_s = ((double)a->at_ns + (double)b->at_ns) / 2e9,
@@ -151,7 +164,7 @@ static void compare_looks(const struct look *a, const struct look *b, struct cau
 	    .delayed_s = seconds(a->all_ns, b->all_ns),
 	    .visits = b->visits.nr > a->visits.nr ? (double)(b->visits.nr - a->visits.nr) : 0,
 	    .latency_s =
-		nr_timed ? seconds(a->visits.timed_ns, b->visits.timed_ns) / (double)nr_timed : 0};
+		nr_timed > 0 ? seconds(a->visits.timed_ns, b->visits.timed_ns) / nr_timed : 0};
 	out->is_used =
 	    b->visits.lost == a->visits.lost &&
 	    !causal_round_is_disturbed(out->real_s, seconds(a->sampled_ns, b->sampled_ns),
@@ -172,7 +185,7 @@ static bool run_round(struct rounds *r, size_t arm, struct causal_round *out)
 	if (!wait_for(r, ns))
 		return false;
 	take_look(r, &end);
-	compare_looks(&begin, &end, out);
+	compare_looks(&begin, &end, r->has_latency, out);
 	return true;
 }
 
@@ -361,6 +374,19 @@ static int choose(struct rounds *r, const uint64_t *before_ns, struct err *e)
 	return rc;
 }
 
+/* Where latencies are by looks, one also has to be met as often as the point is passed. */
+static void set_length(struct rounds *r, const struct look *first, const struct look *last)
+{
+	const uint64_t looks = last->visits.looks - first->visits.looks,
+		       met = last->visits.met - first->visits.met;
+	double visits = (double)(last->visits.nr - first->visits.nr);
+
+	r->has_latency = causal_flow_is_met(looks, met);
+	if (looks && r->has_latency)
+		visits = fmin(visits, (double)met);
+	r->length_s = causal_round_length(visits, seconds(first->at_ns, last->at_ns));
+}
+
 /* Chooses what is tried. */
 static int survey(struct rounds *r, struct err *e)
 {
@@ -384,8 +410,7 @@ static int survey(struct rounds *r, struct err *e)
 			break;
 		}
 	} while (last.visits.nr < first.visits.nr + ENOUGH_VISITS);
-	r->length_s = causal_round_length((double)(last.visits.nr - first.visits.nr),
-					  seconds(first.at_ns, last.at_ns));
+	set_length(r, &first, &last);
 	return turns_caught() ? 0 : choose(r, before_ns, e);
 }
 

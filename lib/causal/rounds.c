@@ -1,5 +1,7 @@
 #include "causal/rounds.h"
 
+#include "base/hash.h"
+
 #include <math.h>
 
 /* What is left of the real time, at least. */
@@ -64,6 +66,34 @@ bool causal_block_compare(const struct causal_block *b, size_t arm, enum causal_
 	if (nr)
 		*out = sum / (double)nr;
 	return nr;
+}
+
+void causal_flow_look(struct causal_flow *f, uint64_t at_ns, uint64_t begun, double ended)
+{
+	const double nr = fmax((double)begun - ended, 0);
+
+	if (f->at_ns && at_ns > f->at_ns)
+		f->under_ns += (uint64_t)((f->nr + nr) / 2 * (double)(at_ns - f->at_ns));
+	f->late += f->at_ns && at_ns > causal_flow_next(f) + CAUSAL_FLOW_LATE_NS;
+	f->at_ns = at_ns;
+	f->nr = nr;
+	f->looks++;
+	f->met += nr > 0;
+}
+
+bool causal_flow_is_met(uint64_t looks, uint64_t met)
+{
+	return (double)met >= CAUSAL_FLOW_MET * (double)looks;
+}
+
+bool causal_flow_is_late(uint64_t looks, uint64_t late)
+{
+	return (double)late > CAUSAL_FLOW_LATE * (double)looks;
+}
+
+uint64_t causal_flow_next(const struct causal_flow *f)
+{
+	return f->at_ns + CAUSAL_FLOW_LOOK_NS / 2 + hash_mix(f->at_ns, 1) % CAUSAL_FLOW_LOOK_NS;
 }
 
 double causal_round_length(double visits, double real_s)

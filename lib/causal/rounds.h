@@ -45,6 +45,30 @@ enum causal_measure {
 bool causal_block_compare(const struct causal_block *b, size_t arm, enum causal_measure m,
 			  double *out);
 
+/* Of things that begin and end only the numbers are known: how long one lasts on average is, by
+ * Little's law, how many are under way on average, by how many end in a unit of time. coz counts
+ * those that are under way once, at the end of an experiment; here it is done in many looks. */
+struct causal_flow {
+	uint64_t at_ns;    /* of the last look; 0: there was none */
+	double nr;         /* under way at that time */
+	uint64_t under_ns; /* cumulative: the time of all that were under way, added up */
+	/* cumulative: in how many of them something was under way, how many were late */
+	uint64_t looks, met, late;
+};
+/* So many have begun and ended (a number that may have a half, of two looks). */
+void causal_flow_look(struct causal_flow *f, uint64_t at_ns, uint64_t begun, double ended);
+/* Whether so many looks meet what is under way often enough. */
+bool causal_flow_is_met(uint64_t looks, uint64_t met);
+/* Whether so many are late that the latency is not known: one that waits for a CPU is when the
+ * program does less. */
+bool causal_flow_is_late(uint64_t looks, uint64_t late);
+/* When to look next: at irregular times, so that the program has no part in it. */
+uint64_t causal_flow_next(const struct causal_flow *f);
+#define CAUSAL_FLOW_LOOK_NS 1000000 /* on average */
+#define CAUSAL_FLOW_LATE_NS 200000
+#define CAUSAL_FLOW_MET     0.02
+#define CAUSAL_FLOW_LATE    0.1
+
 /* How long rounds should be, by one without a delay: a count is off by up to one visit, so that
  * some noise that is not the program's is in each round; longer rounds have less of it, but are
  * farther from what they are compared with. */

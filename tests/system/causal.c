@@ -5,9 +5,10 @@
  * lock: both in each of two threads, critical with a lock; masked: in one that blocks all signals,
  * of a child by fork; pipe: of a child that says so by a pipe. served: a thread does a thousandth
  * of the loops of critical for each of 1000 requests, another one that of slack, in a region
- * "handle" of cpuperf/mark.h, and passes the progress point "request" of coz; serve: for ever. Of
+ * "handle" of cpuperf/mark.h, and one "handled" of coz, and passes the progress point "request" of
+ * coz; of its region "held" ROOM are always under way; serve: for ever. Of
  * critical alone: c11, in a thread of C11; futex, in one that then wakes the first by syscall(2);
- * socket, in a child that says so by one; loaded, that of the library $LOADED. The last arguments
+ * socket, in a child that says so by one; loaded, that of the library $LOADED; The last arguments
  * really cut the loops of critical, and of slack.
  */
 #include "cpuperf/mark.h"
@@ -105,20 +106,37 @@ static void *receive(void *of)
 	return NULL;
 }
 
+enum { POINT = 1, BEGIN, END };
+
+static struct counter *find_counter(int type, const char *name)
+{
+	static struct counter none;
+	struct counter *(*find)(int, const char *) = NULL;
+
+	*(void **)&find = dlsym(RTLD_DEFAULT, "_coz_get_counter");
+	return find ? find(type, name) : &none;
+}
+
+static void pass(struct counter *count, size_t nr)
+{
+	__atomic_fetch_add(&count->count, nr, __ATOMIC_RELAXED);
+}
+
 static __attribute__((noinline)) void answer(struct counter *count)
 {
-	if (count)
-		__atomic_fetch_add(&count->count, 1, __ATOMIC_RELAXED);
+	pass(count, 1);
 	CPUPERF_INSTANT("answered");
 }
 
 static int serve(struct work *whole, const struct work *part, unsigned long left)
 {
-	struct counter *(*find)(int, const char *) = NULL, *count;
+	struct counter *count = find_counter(POINT, "request");
+	struct counter *begun = find_counter(BEGIN, "handled"),
+		       *ended = find_counter(END, "handled");
+	struct counter *taken = find_counter(BEGIN, "held"), *given = find_counter(END, "held");
 	pthread_t receiver;
 
-	*(void **)&find = dlsym(RTLD_DEFAULT, "_coz_get_counter");
-	count = find ? find(1, "request") : NULL;
+	pass(taken, ROOM);
 	sem_init(&room, 0, ROOM);
 	sem_init(&requests, 0, 0);
 	if (pthread_create(&receiver, NULL, receive, whole))
@@ -126,8 +144,12 @@ static int serve(struct work *whole, const struct work *part, unsigned long left
 	while (left--) {
 		sem_wait(&requests);
 		CPUPERF_BEGIN("handle");
+		pass(begun, 1);
 		(void)part->function(part->nr / REQUESTS);
+		pass(ended, 1);
 		CPUPERF_END;
+		pass(given, 1);
+		pass(taken, 1);
 		sem_post(&room);
 		answer(count);
 	}

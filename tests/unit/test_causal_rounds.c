@@ -125,6 +125,43 @@ TEST(length)
 	assert_near(causal_round_length(0, 1), CAUSAL_ROUND_MAX_S);
 }
 
+/* Each ms one begins, which lasts for 2.5 ms. */
+TEST(flow)
+{
+	struct causal_flow f = {0};
+	uint64_t now = 0;
+
+	causal_flow_look(&f, 10000000, 10, 7.5);
+	now = causal_flow_next(&f);
+	assert_int_equal(f.under_ns, 0);
+	while (now < 1010000000) {
+		const uint64_t begun = now / 1000000, ended = (now - 2500000) / 1000000;
+
+		causal_flow_look(&f, now, begun, (double)ended);
+		assert_true(causal_flow_next(&f) >= now + CAUSAL_FLOW_LOOK_NS / 2);
+		assert_true(causal_flow_next(&f) < now + 3 * CAUSAL_FLOW_LOOK_NS / 2);
+		now = causal_flow_next(&f);
+	}
+	assert_true(fabs((double)f.under_ns / 1e9 - 2.5) < 0.1);
+	assert_true(f.looks > 800 && f.looks < 1200 && f.met == f.looks);
+	/* more may be seen to end than to begin, and a clock may stand */
+	now = f.under_ns;
+	f.nr = 0;
+	causal_flow_look(&f, f.at_ns + 1000, 5, 7);
+	causal_flow_look(&f, f.at_ns, 9, 7);
+	assert_int_equal(f.under_ns, now);
+	assert_int_equal(f.late, 0);
+	causal_flow_look(&f, causal_flow_next(&f) + CAUSAL_FLOW_LATE_NS, 9, 9);
+	assert_int_equal(f.late, 0);
+	causal_flow_look(&f, causal_flow_next(&f) + CAUSAL_FLOW_LATE_NS + 1, 9, 9);
+	assert_int_equal(f.late, 1);
+	assert_false(causal_flow_is_late(1000, 100));
+	assert_true(causal_flow_is_late(1000, 101));
+	assert_false(causal_flow_is_met(1000, 19));
+	assert_true(causal_flow_is_met(1000, 20));
+	assert_true(causal_flow_is_met(0, 0)); /* nothing is looked at */
+}
+
 TEST(disturbed)
 {
 	assert_false(causal_round_is_disturbed(1, 1, 0.04));
