@@ -8,19 +8,29 @@
  * "handle" of cpuperf/mark.h, and one "handled" of coz, and passes the progress point "request" of
  * coz; of its region "held" ROOM are always under way; serve: for ever. Of
  * critical alone: c11, in a thread of C11; futex, in one that then wakes the first by syscall(2);
- * socket, in a child that says so by one; loaded, that of the library $LOADED; The last arguments
- * really cut the loops of critical, and of slack.
+ * socket, in a child that says so by one; loaded, that of the library $LOADED; outside_WAY, in a
+ * thread that says so to a child, which says so by a connection for which the first thread waits in
+ * that way (poll, epoll_wait …). once_CHANNEL_WAY: a thread says so by the channel (pipe, eventfd,
+ * pair, tcp), for which the first thread waits in that way; talk_CHANNEL_WAY: a hundred times, and
+ * the first thread runs slack each time. The last arguments really cut the loops of critical, and
+ * of slack.
  */
+#define _GNU_SOURCE
 #include "cpuperf/mark.h"
 
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -217,6 +227,211 @@ static int run_loaded(struct work *w)
 	return 8;
 }
 
+/* --- channels by which threads talk, and ways to wait for them */
+
+static int make_eventfd(int fds[2])
+{
+	fds[0] = fds[1] = eventfd(0, EFD_SEMAPHORE);
+	return fds[0] < 0;
+}
+
+static int make_pair(int fds[2])
+{
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+}
+
+static int listen_at(struct sockaddr_in *a)
+{
+	socklen_t len = sizeof(*a);
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	*a = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	return bind(fd, (void *)a, len) || listen(fd, 1) || getsockname(fd, (void *)a, &len) ? -1
+											     : fd;
+}
+
+static int connect_to(const struct sockaddr_in *a)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return connect(fd, (const void *)a, sizeof(*a)) ? -1 : fd;
+}
+
+static int make_tcp(int fds[2])
+{
+	struct sockaddr_in a;
+	const int listening = listen_at(&a);
+
+	fds[1] = connect_to(&a);
+	fds[0] = accept(listening, NULL, NULL);
+	return fds[0] < 0 || fds[1] < 0;
+}
+
+static const struct {
+	const char *name;
+	int (*make)(int fds[2]);
+} channels[] = {{"pipe", pipe}, {"eventfd", make_eventfd}, {"pair", make_pair}, {"tcp", make_tcp}};
+enum { CHANNELS = sizeof(channels) / sizeof(channels[0]), WAYS = 7, TURNS = 100 };
+
+static int wait_read(int fd)
+{
+	(void)fd;
+	return 1;
+}
+
+static int wait_poll(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, -1);
+}
+
+static int wait_ppoll(int fd)
+{
+	struct pollfd p[] = {{.fd = -1}, {.fd = fd, .events = POLLIN}};
+
+	return ppoll(p, 2, NULL, NULL);
+}
+
+static int wait_select(int fd)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, &set, NULL, NULL, NULL);
+}
+
+static int wait_pselect(int fd)
+{
+	fd_set set, others;
+
+	FD_ZERO(&set);
+	FD_ZERO(&others);
+	FD_SET(fd, &set);
+	FD_SET(fd, &others);
+	return pselect(fd + 1, &set, NULL, &others, NULL, NULL);
+}
+
+/* Its number is no descriptor. */
+static int watch(int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data = {.u64 = UINT64_MAX - (unsigned)fd}};
+	const int epoll = epoll_create1(0);
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -1 : epoll;
+}
+
+static int watched[1024]; /* by descriptor */
+
+static int wait_epoll(int fd)
+{
+	struct epoll_event e;
+
+	return epoll_wait(watched[fd], &e, 1, -1);
+}
+
+static int wait_epoll_pwait(int fd)
+{
+	struct epoll_event e[2];
+
+	return epoll_pwait(watched[fd], e, 2, -1, NULL);
+}
+
+static const struct {
+	const char *name;
+	int (*wait)(int fd);
+} ways[WAYS] = {{"read", wait_read},
+		{"poll", wait_poll},
+		{"ppoll", wait_ppoll},
+		{"select", wait_select},
+		{"pselect", wait_pselect},
+		{"epoll_wait", wait_epoll},
+		{"epoll_pwait", wait_epoll_pwait}};
+
+struct talk {
+	struct work w;
+	int fd, nr;
+};
+
+static void *say(void *of)
+{
+	static const unsigned long word = 1;
+	const struct talk *t = of;
+
+	for (int i = 0; i < t->nr; i++) {
+		(void)t->w.function(t->w.nr / (unsigned long)t->nr);
+		if (write(t->fd, &word, sizeof(word)) != sizeof(word))
+			abort();
+	}
+	return NULL;
+}
+
+static int talk(size_t channel, size_t way, const struct work *whole, const struct work *part,
+		int nr)
+{
+	struct talk t = {*whole, 0, nr};
+	pthread_t thread;
+	unsigned long word;
+	int fds[2];
+
+	if (channels[channel].make(fds))
+		return 1;
+	t.fd = fds[1];
+	watched[fds[0]] = watch(fds[0]);
+	if (pthread_create(&thread, NULL, say, &t))
+		return 1;
+	for (int i = 0; i < nr; i++) {
+		if (ways[way].wait(fds[0]) != 1 ||
+		    read(fds[0], &word, sizeof(word)) != sizeof(word))
+			return 1;
+		(void)part->function(part->nr / (unsigned long)nr);
+	}
+	return pthread_join(thread, NULL);
+}
+
+static int talk_as(const char *how, const struct work *whole, const struct work *part, int nr)
+{
+	char name[64];
+
+	for (size_t i = 0; i < CHANNELS * WAYS; i++) {
+		snprintf(name, sizeof(name), "_%s_%s", channels[i / WAYS].name,
+			 ways[i % WAYS].name);
+		if (strcmp(how, name) == 0)
+			return talk(i / WAYS, i % WAYS, whole, part, nr);
+	}
+	return 2;
+}
+
+/* The first thread does nothing more. */
+static int wait_for_outside(const char *way, const struct work *w)
+{
+	struct talk t = {*w, 0, 1};
+	struct sockaddr_in a;
+	pthread_t thread;
+	unsigned long word;
+	const int listening = listen_at(&a);
+	int fds[2], fd;
+
+	if (pipe(fds))
+		return 1;
+	if (fork() == 0) {
+		fd = connect_to(&a);
+		if (read(fds[0], &word, sizeof(word)) != sizeof(word))
+			_exit(1);
+		_exit(write(fd, &word, sizeof(word)) != sizeof(word));
+	}
+	fd = accept(listening, NULL, NULL);
+	watched[fd] = watch(fd);
+	t.fd = fds[1];
+	if (fd < 0 || pthread_create(&thread, NULL, say, &t))
+		return 1;
+	for (size_t i = 0; i < WAYS; i++)
+		if (strcmp(ways[i].name, way) == 0)
+			return ways[i].wait(fd) == 1 ? 10 : 1;
+	return 2;
+}
+
 static const struct {
 	const char *how;
 	int (*run)(struct work *w);
@@ -245,6 +460,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(argv[1], others[i].how) == 0)
 			return others[i].run(&whole);
+	if (strncmp(argv[1], "talk", 4) == 0)
+		return talk_as(argv[1] + 4, &whole, &part, TURNS);
+	if (strncmp(argv[1], "once", 4) == 0)
+		return talk_as(argv[1] + 4, &whole, &part, 1);
+	if (strncmp(argv[1], "outside_", 8) == 0)
+		return wait_for_outside(argv[1] + 8, &whole);
 	if (strcmp(argv[1], "masked") == 0) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, NULL);

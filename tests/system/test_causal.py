@@ -178,6 +178,24 @@ def check_other_waits(folder):
         until(lambda r: 0 < r.all <= r.behind, lambda how=how, status=status: one(how, status, 2))
 
 
+def check_channels(folder):
+    """A thread that waits for another one by a pipe, eventfd, pair or connection, in read, poll, select or epoll, is spared
+    what that has paid; one that waits for another process is not."""
+    program = build(folder)
+
+    def one(how, status):
+        r = Run(program, "critical", 50, how, "60", "0")
+        assert r.status == status and not r.unsampled, vars(r)
+        assert r.all > 0 and abs(r.all - r.ns["critical"] / 2) < 1000, vars(r)
+        return r
+
+    for channel, way in [("pipe", "poll"), ("pipe", "select"), ("eventfd", "read"), ("eventfd", "ppoll"), ("pair", "pselect"),
+                         ("pair", "epoll_pwait"), ("tcp", "read"), ("tcp", "poll"), ("tcp", "epoll_wait")]:
+        until(lambda r: r.all <= r.behind, lambda how=f"once_{channel}_{way}": one(how, 0))
+    for way in "poll", "select", "epoll_wait":
+        until(lambda r: r.behind < r.all / 2, lambda way=way: one(f"outside_{way}", 10))
+
+
 def check_loaded(folder):
     """What dlopen loads is known, by a path and by a name."""
     program, library = build(folder), build(folder, "libloaded.so", "-shared", "-fPIC", "-DLIBRARY")

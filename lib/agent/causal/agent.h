@@ -11,7 +11,8 @@
  *
  * Files: connect.c (the memory), find.c (where candidates are), points.c (coz's macros), clock.c
  * (samples, sleeping), hooks.c (what threads call to wait and to wake), streams.c (the same of
- * pipes and sockets), calls.c (the same of system calls, and dlopen).
+ * pipes and sockets), polls.c (waits for several of them), peers.c (who is at their other end),
+ * calls.c (the same of system calls, and dlopen).
  */
 #ifndef AGENT_CAUSAL_AGENT_H
 #define AGENT_CAUSAL_AGENT_H
@@ -82,6 +83,15 @@ void agent_pay(struct agent_thread *t);
 void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns);
 /* For the recorder. */
 void agent_publish(const struct agent_thread *t);
+/* Whether others have paid more. */
+static inline bool agent_owes(const struct agent_thread *t)
+{
+	return t->is_on && causal_debts_all(&agent.shared->all_ns) > t->debt.paid_ns;
+}
+/* Of a descriptor; both change errno. Whether a write there may wake another thread. */
+bool agent_may_wake(int fd);
+/* Whether the program itself makes it readable. */
+bool agent_is_from_inside(int fd);
 /* What stands behind a hook: the next definition of the name. Also called before there was a
  * constructor. */
 void *agent_behind(void **at, const char *name);
@@ -89,6 +99,8 @@ void *agent_behind(void **at, const char *name);
 /* Finds what stands behind the hooks. */
 void agent_hooks_init(void);
 void agent_streams_init(void);
+void agent_peers_init(void);
+void agent_polls_init(void);
 void agent_calls_init(void);
 
 #endif

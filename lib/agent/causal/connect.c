@@ -102,6 +102,8 @@ __attribute__((constructor)) static void begin(void)
 
 	agent_hooks_init();
 	agent_streams_init();
+	agent_peers_init();
+	agent_polls_init();
 	agent_calls_init();
 	if (!name || !connect_to(cpuperf_mark_number(name)))
 		return;
