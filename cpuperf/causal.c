@@ -29,6 +29,8 @@
 #include <sys/stat.h>
 
 enum { MAX_TEXT = 1 << 20, MAX_STRINGS = 64 << 20, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
+/* Of the CPU time, in functions that are meant where none is named: less is said. */
+#define LITTLE 0.5
 
 /* --- options */
 
@@ -106,25 +108,40 @@ static int add_function(struct causal *c, const struct functions_place *p)
 
 /* The functions that are meant. */
 struct places {
+	struct arena *strings;
 	struct functions_place *list; /* owned */
 	size_t nr, room;
+	const char *named, *path; /* of the last one: as it is named, and behind all links */
 };
+
+/* As the program has mapped it, and so the recorded run. Those of one file follow each other. */
+static int find_file(struct places *places, const char *named)
+{
+	char path[PATH_MAX];
+
+	if (places->named && strcmp(places->named, named) == 0)
+		return 0;
+	places->named = named;
+	places->path = realpath(named, path) ? arena_strdup(places->strings, path) : named;
+	return places->path ? 0 : -ENOMEM;
+}
 
 static int add_place(void *arg, const struct functions_place *p)
 {
 	struct places *places = arg;
 	struct functions_place *to = MEM_ADD(places->list, places->nr, places->room);
 
-	if (!to)
+	if (!to || find_file(places, p->path))
 		return -ENOMEM;
 	*to = *p;
+	to->path = places->path;
 	return 0;
 }
 
 static int find_candidates(struct causal *c, struct err *e)
 {
 	const char *lines = causal_lines_scope(c->o->versus.causal);
-	struct places places = {.nr = 0};
+	struct places places = {.strings = &c->strings};
 	int rc = causal_scope_find(lines ?: c->o->versus.causal, &c->machine.events.catalogue,
 				   add_place, &places, e);
 
@@ -493,6 +510,21 @@ static int prepare(struct causal *c, struct err *e)
 					   ?: open_wire(c, e);
 }
 
+/* A program without names may be fast where nothing is known of it. */
+static void warn_of_little(const struct causal *c)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < c->candidates.nr; i++)
+		ns += c->candidates.list[i].ns;
+	if (!c->o->versus.causal && (double)ns < LITTLE * (double)c->sampled_ns)
+		log_warning(
+		    "%.3g %% of the CPU time was in functions that could be tried: the rest "
+		    "is in code without names (install its debug package; Debian: "
+		    "NAME-dbgsym), or in other files (--causal='OBJECT:*')",
+		    100 * (double)ns / (double)c->sampled_ns);
+}
+
 static int measure_and_print(struct causal *c)
 {
 	struct turns *t = &c->turns;
@@ -516,6 +548,8 @@ static int measure_and_print(struct causal *c)
 	c->result.is_cut = turns_caught();
 	if (rc == 0 && (c->result.nr_rounds || !turns_caught()))
 		status = causal_kept_print(&c->result, t);
+	if (rc == 0)
+		warn_of_little(c);
 	turns_clean_up(t);
 	return rc ? fail(turns_status_of(&e), &e) : turns_status(status);
 }

@@ -384,6 +384,26 @@ def check_scopes(folder):
         assert message in done.stderr and done.stderr.count("error:") == 1, (scope, done)
 
 
+def check_without_names(folder):
+    """Most of the time is in a function of which the program has no name, and it is said."""
+    program = build(folder, "stripped", "-DLIBRARY", "-rdynamic")  # critical alone is exported
+    for args, is_said in (("20", "100"), True), (("60", "5"), False):
+        run("strip", program)
+        done = run(CPUPERF, "-o-", "--causal", "-r2", "--", program, "join", *args)
+        assert ("% of the CPU time was in functions that could be tried" in done.stderr) == is_said, done
+
+
+def check_link(folder):
+    """A library that is a link is known by the file, as the recorded run knows it."""
+    library, program = build(folder, "libcrit.so.1.2", "-shared", "-fPIC", "-DLIBRARY", "-Wl,-soname,libcrit.so.1"), f"{folder}/linked"
+    os.symlink("libcrit.so.1.2", f"{folder}/libcrit.so.1")
+    with open(f"{program}.c", "w", encoding="ascii") as f:
+        f.write("unsigned long critical(unsigned long); int main(void) { return !critical(20000000); }")
+    run("cc", f"{program}.c", "-o", program, library, f"-Wl,-rpath,{folder}")
+    row, = csv.DictReader(io.StringIO(output(CPUPERF, "-o-", "--causal=libcrit*:critical", "-r2", "--output-format=csv", "--", program)))
+    assert row["object"] == os.path.realpath(library), row
+
+
 def check_errors(folder):
     program, static = build(folder), build(folder, "static", "-static")
     for args, status, message in [
