@@ -5,7 +5,7 @@
  * (peers.c): it is spared what was paid meanwhile. Nothing is asked of a descriptor while nothing
  * is owed.
  *
- * Streams of the C library's own (stdio) are not seen.
+ * Streams of the C library's own (stdio) are not seen, nor sendfile, splice, sendmmsg and recvmmsg.
  */
 #include "agent/causal/agent.h"
 
