@@ -12,7 +12,8 @@
  * thread that says so to a child, which says so by a connection for which the first thread waits in
  * that way (poll, epoll_wait …). once_CHANNEL_WAY: a thread says so by the channel (pipe, eventfd,
  * pair, tcp), for which the first thread waits in that way; talk_CHANNEL_WAY: a hundred times, and
- * the first thread runs slack each time. The last arguments really cut the loops of critical, and
+ * the first thread runs slack each time; echo_CHANNEL_WAY: and answers by another one, for which is
+ * waited, so that both take turns. The last arguments really cut the loops of critical, and
  * of slack.
  */
 #define _GNU_SOURCE
@@ -25,6 +26,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,7 +354,16 @@ static const struct {
 struct talk {
 	struct work w;
 	int fd, nr;
+	int back; /* from which an answer comes to each; 0: none */
+	int (*wait)(int fd);
 };
+
+static bool hear(int (*wait)(int fd), int fd)
+{
+	unsigned long word;
+
+	return wait(fd) == 1 && read(fd, &word, sizeof(word)) == sizeof(word);
+}
 
 static void *say(void *of)
 {
@@ -361,36 +372,41 @@ static void *say(void *of)
 
 	for (int i = 0; i < t->nr; i++) {
 		(void)t->w.function(t->w.nr / (unsigned long)t->nr);
-		if (write(t->fd, &word, sizeof(word)) != sizeof(word))
+		if (write(t->fd, &word, sizeof(word)) != sizeof(word) ||
+		    (t->back && !hear(t->wait, t->back)))
 			abort();
 	}
 	return NULL;
 }
 
 static int talk(size_t channel, size_t way, const struct work *whole, const struct work *part,
-		int nr)
+		int nr, bool is_answered)
 {
-	struct talk t = {*whole, 0, nr};
+	static const unsigned long word = 1;
+	struct talk t = {.w = *whole, .nr = nr, .wait = ways[way].wait};
 	pthread_t thread;
-	unsigned long word;
-	int fds[2];
+	int fds[2], back[2];
 
-	if (channels[channel].make(fds))
+	if (channels[channel].make(fds) || channels[channel].make(back))
 		return 1;
 	t.fd = fds[1];
+	t.back = is_answered ? back[0] : 0;
 	watched[fds[0]] = watch(fds[0]);
+	watched[back[0]] = watch(back[0]);
 	if (pthread_create(&thread, NULL, say, &t))
 		return 1;
 	for (int i = 0; i < nr; i++) {
-		if (ways[way].wait(fds[0]) != 1 ||
-		    read(fds[0], &word, sizeof(word)) != sizeof(word))
+		if (!hear(ways[way].wait, fds[0]))
 			return 1;
 		(void)part->function(part->nr / (unsigned long)nr);
+		if (is_answered && write(back[1], &word, sizeof(word)) != sizeof(word))
+			return 1;
 	}
 	return pthread_join(thread, NULL);
 }
 
-static int talk_as(const char *how, const struct work *whole, const struct work *part, int nr)
+static int talk_as(const char *how, const struct work *whole, const struct work *part, int nr,
+		   bool is_answered)
 {
 	char name[64];
 
@@ -398,7 +414,7 @@ static int talk_as(const char *how, const struct work *whole, const struct work 
 		snprintf(name, sizeof(name), "_%s_%s", channels[i / WAYS].name,
 			 ways[i % WAYS].name);
 		if (strcmp(how, name) == 0)
-			return talk(i / WAYS, i % WAYS, whole, part, nr);
+			return talk(i / WAYS, i % WAYS, whole, part, nr, is_answered);
 	}
 	return 2;
 }
@@ -406,7 +422,7 @@ static int talk_as(const char *how, const struct work *whole, const struct work 
 /* The first thread does nothing more. */
 static int wait_for_outside(const char *way, const struct work *w)
 {
-	struct talk t = {*w, 0, 1};
+	struct talk t = {.w = *w, .nr = 1};
 	struct sockaddr_in a;
 	pthread_t thread;
 	unsigned long word;
@@ -461,9 +477,11 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], others[i].how) == 0)
 			return others[i].run(&whole);
 	if (strncmp(argv[1], "talk", 4) == 0)
-		return talk_as(argv[1] + 4, &whole, &part, TURNS);
+		return talk_as(argv[1] + 4, &whole, &part, TURNS, false);
 	if (strncmp(argv[1], "once", 4) == 0)
-		return talk_as(argv[1] + 4, &whole, &part, 1);
+		return talk_as(argv[1] + 4, &whole, &part, 1, false);
+	if (strncmp(argv[1], "echo", 4) == 0)
+		return talk_as(argv[1] + 4, &whole, &part, TURNS, true);
 	if (strncmp(argv[1], "outside_", 8) == 0)
 		return wait_for_outside(argv[1] + 8, &whole);
 	if (strcmp(argv[1], "masked") == 0) {
