@@ -309,6 +309,7 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	struct trace_cmdline cmdline;
 	struct trace_switch change;
 	struct trace_code code;
+	struct trace_compiled compiled;
 	int rc;
 
 	switch (f->kind) {
@@ -329,6 +330,11 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_CODE:
 		rc = trace_decode_code(f, &code) ?: profile_codes_add(&l->p->codes, &code);
+		l->p->has_left_out |= rc == -EFBIG;
+		return rc == -EFBIG ? 0 : rc;
+	case TRACE_FRAME_COMPILED:
+		rc = trace_decode_compiled(f, &compiled)
+			 ?: profile_compiled_add(&l->p->compiled, &compiled);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_FILE_PARTS:
@@ -402,7 +408,8 @@ int profile_processes_make(struct profile_processes *p, struct profile_gathered 
 {
 	profile_codes_sort(&p->codes);
 	order_sort(g->looked_ns, g->nr_looked, sizeof(*g->looked_ns), order_numbers);
-	return profile_build_ids_resolve(p, g)
+	return profile_compiled_make(&p->compiled)
+		   ?: profile_build_ids_resolve(p, g)
 		   ?: profile_lives_make(p, g)
 		   ?: (profile_cmdlines_assign(p, g), 0)
 		   ?: profile_spaces_make(p, g)
@@ -466,6 +473,7 @@ void profile_processes_free(struct profile_processes *p)
 	profile_spans_fini(&p->spans);
 	arena_fini(&p->ksymbol_names);
 	profile_codes_fini(&p->codes);
+	profile_compiled_fini(&p->compiled);
 	mem_free(p->symbol_parts);
 	mem_free(p);
 }

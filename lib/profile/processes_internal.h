@@ -14,6 +14,7 @@
 #include "base/cover.h"
 #include "base/dict.h"
 #include "profile/codes.h"
+#include "profile/compiled.h"
 #include "profile/faults.h"
 #include "profile/processes.h"
 #include "profile/spans.h"
@@ -219,6 +220,7 @@ struct profile_processes {
 	size_t nr_ksymbols, ksymbols_room;
 	struct arena ksymbol_names;
 	struct profile_codes codes;
+	struct profile_compiled_table compiled;
 	struct profile_symbol_part *symbol_parts; /* owned */
 	size_t nr_symbol_parts, symbol_parts_room;
 	struct profile_strangers *strangers; /* owned; the only part that changes */

@@ -265,6 +265,16 @@ int common_add_code(struct common *c, const struct trace_code *code)
 	return end(c);
 }
 
+int common_add_compiled(struct common *c, const struct trace_compiled *compiled)
+{
+	if (begin(c)) {
+		trace_writer_more(c->writer);
+		trace_writer_compiled(c->writer, compiled);
+		(void)trace_file_append(c->file, c->writer, &c->error);
+	}
+	return end(c);
+}
+
 struct source_file common_file(struct common *c)
 {
 	return (struct source_file){

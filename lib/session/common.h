@@ -23,6 +23,7 @@ struct recorder;
 struct trace_build_id;
 struct trace_cmdline;
 struct trace_code;
+struct trace_compiled;
 struct trace_file;
 struct trace_packer;
 struct trace_shorten;
@@ -71,6 +72,7 @@ int common_add_packed(struct common *c, const void *frame, size_t len);
 int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
 int common_add_build_id(struct common *c, const struct trace_build_id *id);
 int common_add_code(struct common *c, const struct trace_code *code);
+int common_add_compiled(struct common *c, const struct trace_compiled *compiled);
 /* The file as sources see it. Borrows c. */
 struct source_file common_file(struct common *c);
 

@@ -7,9 +7,12 @@
 #include "session/sampling.h"
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "bpf/waits.h"
 #include "interpreters/interpreters.h"
+#include "pmu/ops.h"
+#include "runtimes/runtimes.h"
 #include "session/sampling_internal.h"
 
 #include <errno.h>
@@ -311,6 +314,8 @@ static int finish_common(struct sampling *g, struct err *e)
 	paced_stop(g->paced);
 	if (g->counters->interpreters)
 		interpreters_stop(g->counters->interpreters);
+	runtimes_stop(g->runtimes);
+	g->runtimes = NULL;
 	surveyor_end(&g->surveyor);
 	nr = source_uses_end(&g->counters->uses, notes + SURVEYOR_NR_NOTES, MAX_NOTES);
 	if (!g->common.file)
@@ -396,6 +401,8 @@ int sampling_restart(struct sampling *g, struct err *e)
 	if (g->plan->target.has_runs) {
 		surveyor_add_command(&g->surveyor);
 		surveyor_add_programs(&g->surveyor);
+		if (g->runtimes)
+			runtimes_follow(g->runtimes, g->plan->target.ids[0]);
 	}
 	rc = drop_earlier(g, e);
 	seen_renew(&g->seen); /* after the last records from before the gap */
@@ -423,6 +430,26 @@ static void add_code(void *common, const struct trace_code *code)
 	(void)common_add_code(common, code); /* an error sticks there */
 }
 
+static void add_compiled(void *common, const struct trace_compiled *change)
+{
+	(void)common_add_compiled(common, change); /* an error sticks there */
+}
+
+/* Without it code that runtimes compile has no names. */
+static void start_runtimes(struct sampling *g)
+{
+	const struct plan_target *t = &g->plan->target;
+	const struct runtimes_of of = {.root = &g->plan->host->root,
+				       .ids = t->ids,
+				       .nr_ids = t->nr_ids,
+				       .has_children = !t->is_process_only};
+
+	if (!g->common.file || t->is_cgroup || g->counters->probe.pmu != &pmu_kernel_ops)
+		return;
+	if (runtimes_start(&g->runtimes, &of, add_compiled, &g->common))
+		log_verbose(1, "methods of Java have no names: a thread cannot be started");
+}
+
 int sampling_start(struct sampling *g, struct err *e)
 {
 	int rc = g->common.writer ? common_create(&g->common, g->recorder, e) : 0;
@@ -443,6 +470,8 @@ int sampling_start(struct sampling *g, struct err *e)
 	surveyor_add_command(&g->surveyor);
 	if (rc == 0 && g->counters->interpreters)
 		rc = interpreters_start(g->counters->interpreters, add_code, &g->common);
+	if (rc == 0)
+		start_runtimes(g);
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "

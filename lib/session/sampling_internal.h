@@ -47,6 +47,7 @@ struct sampling {
 	struct idle idle;
 	struct paced *paced; /* borrowed */
 	struct surveyor surveyor;
+	struct runtimes *runtimes; /* NULL: nothing is read of them */
 	struct delays delays;
 	struct seen seen;
 	uint64_t boundary_ns; /* the last one */

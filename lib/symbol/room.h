@@ -20,7 +20,14 @@ struct profile_ksymbol;
 struct profile_process;
 
 /* The kinds of spaces of function keys; each object and process has its own. */
-enum symbol_space { SPACE_OBJECT, SPACE_PROCESS, SPACE_INLINED, SPACE_KERNEL, SPACE_CODE };
+enum symbol_space {
+	SPACE_OBJECT,
+	SPACE_PROCESS,
+	SPACE_INLINED,
+	SPACE_KERNEL,
+	SPACE_CODE,
+	SPACE_COMPILED
+};
 
 static inline uint64_t symbol_space(enum symbol_space kind, uint32_t number)
 {

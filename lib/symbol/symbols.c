@@ -13,6 +13,7 @@
 #include "elf/file.h"
 #include "elf/finder.h"
 #include "profile/codes.h"
+#include "profile/compiled.h"
 #include "profile/processes.h"
 #include "symbol/codes.h"
 #include "symbol/jitdump.h"
@@ -276,16 +277,41 @@ static bool is_memory(struct symbols *s, const struct profile_object *object)
 	return !o || !o->code;
 }
 
-/* A dump knows when code was at an address; a map does not. *at: without a dump, of a map. */
+/* What the recorder read of a runtime. False: nothing was there that it knows of. *out NULL: what
+ * was there then has no name. */
+static bool find_compiled(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time_ns,
+			  const struct symbol_function **out)
+{
+	const struct profile_compiled *c =
+	    profile_compiled_find(s->config.processes, pid, address, time_ns);
+	const struct symbol_function draft = {.name = c ? c->name : NULL,
+					      .object = "[JIT]",
+					      .object_path = "[JIT]",
+					      .is_known = true};
+	const struct symbol_function_key key = {.space = symbol_space(SPACE_COMPILED, 0),
+						.linkage = draft.name};
+
+	if (!c)
+		return false;
+	*out = *c->name ? symbol_functions_add_key(&s->functions, &draft, &key) : NULL;
+	return true;
+}
+
+/* A dump knows when code was at an address, and so does the recorder; a map does not. *at: without
+ * a dump, of another. */
 static const struct symbol_function *find_made(struct symbols *s,
 					       const struct profile_mapping *mapping,
 					       uint64_t address, uint64_t time_ns,
 					       struct symbol_dumped *at)
 {
+	const struct symbol_function *fn = NULL;
+
 	*at = (struct symbol_dumped){.dump = NULL};
-	return symbol_dumps_find(&s->dumps, mapping, address, time_ns, at)
-		   ? symbol_dumped_function(&s->dumps, at)
-		   : symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+	if (symbol_dumps_find(&s->dumps, mapping, address, time_ns, at))
+		return symbol_dumped_function(&s->dumps, at);
+	if (find_compiled(s, mapping->pid, address, time_ns, &fn))
+		return fn;
+	return symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
 }
 
 bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
@@ -335,7 +361,8 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 
 uint32_t symbols_epoch(struct symbols *s, const struct profile_process *process, uint64_t time_ns)
 {
-	return symbol_dumps_epoch(&s->dumps, process, time_ns);
+	return symbol_dumps_epoch(&s->dumps, process, time_ns) +
+	       (process ? profile_compiled_epoch(s->config.processes, process->pid, time_ns) : 0);
 }
 
 /* Finds code that was made at run time, and is in a dump. */

@@ -188,6 +188,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_mark_name mark_name;
 		struct trace_switch change;
 		struct trace_code code;
+		struct trace_compiled compiled;
 		struct trace_sampling sampling;
 	} v;
 	struct trace_decoder d;
@@ -599,6 +600,18 @@ int trace_decode_code(const struct trace_frame *f, struct trace_code *out)
 		return -EINVAL;
 	str_disarm(c.name);
 	str_disarm(c.file);
+	*out = c;
+	return 0;
+}
+
+int trace_decode_compiled(const struct trace_frame *f, struct trace_compiled *out)
+{
+	struct trace_compiled c;
+	int rc = decode_frame(f, TRACE_FRAME_COMPILED, &c, sizeof(c));
+
+	if (rc || c.start >= c.end)
+		return -EINVAL;
+	str_disarm(c.name);
 	*out = c;
 	return 0;
 }

@@ -229,6 +229,16 @@ static const struct trace_field code_fields[] = {
     END,
 };
 
+static const struct trace_field compiled_fields[] = {
+    U64(trace_compiled, time_ns),
+    U64(trace_compiled, start),
+    U64(trace_compiled, end),
+    U32(trace_compiled, pid),
+    ZERO32,
+    CHARS16(trace_compiled, name, TRACE_COMPILED_NAME_BYTES),
+    END,
+};
+
 static const struct trace_field switch_fields[] = {
     U64(trace_switch, time_ns),
     U32(trace_switch, is_on),
@@ -271,6 +281,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_SWITCH] = switch_fields,      [TRACE_FRAME_CODE] = code_fields,
     [TRACE_FRAME_DIVISOR] = divisor_fields,    [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
     [TRACE_FRAME_RANGE] = symbol_range_fields, [TRACE_FRAME_VALUE] = value_fields,
+    [TRACE_FRAME_COMPILED] = compiled_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

@@ -187,6 +187,7 @@ int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out);
 int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out);
 /* Texts are safe to print; out->lines is borrowed while the frame is valid. */
 int trace_decode_code(const struct trace_frame *f, struct trace_code *out);
+int trace_decode_compiled(const struct trace_frame *f, struct trace_compiled *out);
 /* out->mark is owned: trace_marks_fini frees it. -EINVAL also for marks that are not in order. */
 int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out);
 void trace_marks_fini(struct trace_marks *m);

@@ -49,6 +49,8 @@ enum trace_frame_kind {
 	TRACE_FRAME_FUNCTION = 31,    /* calls of a function in the iteration */
 	TRACE_FRAME_VALUE = 32, /* those of them with a value of an argument, or of the result */
 	TRACE_FRAME_CODE = 33,  /* what code of an interpreter is called, and its lines */
+	TRACE_FRAME_COMPILED =
+	    34, /* what code that a runtime compiled is called, and from when on */
 };
 
 enum trace_boundary {
@@ -412,6 +414,15 @@ struct trace_code {
 	const uint8_t *lines; /* as in the program's memory; it may be truncated */
 	uint32_t lines_bytes;
 	uint32_t owner; /* the user of the process, and 1; 0: not known */
+};
+
+/* Code that a runtime compiled while the process ran, in the common file: from a time on, what is
+ * at addresses of the process. */
+enum { TRACE_COMPILED_NAME_BYTES = 512 };
+struct trace_compiled {
+	uint64_t time_ns, start, end;
+	uint32_t pid;
+	char name[TRACE_COMPILED_NAME_BYTES]; /* "": not known, and no older name applies */
 };
 
 /* Latencies that ended in the iteration, over all CPUs; in trace 0. Of an event of the heap:

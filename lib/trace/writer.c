@@ -294,6 +294,11 @@ void trace_writer_code(struct trace_writer *w, const struct trace_code *code)
 	add_frame(&w->own, TRACE_FRAME_CODE, code);
 }
 
+void trace_writer_compiled(struct trace_writer *w, const struct trace_compiled *c)
+{
+	add_frame(&w->own, TRACE_FRAME_COMPILED, c);
+}
+
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr)
 {
 	size_t at = frame_begin(&w->own);

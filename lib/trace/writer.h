@@ -37,6 +37,7 @@ void trace_writer_function(struct trace_writer *w, const struct trace_function *
 void trace_writer_value(struct trace_writer *w, const struct trace_value *v);
 void trace_writer_switch(struct trace_writer *w, const struct trace_switch *s);
 void trace_writer_code(struct trace_writer *w, const struct trace_code *code);
+void trace_writer_compiled(struct trace_writer *w, const struct trace_compiled *c);
 void trace_writer_mark_name(struct trace_writer *w, const struct trace_mark_name *name);
 void trace_writer_marks(struct trace_writer *w, const struct trace_marks *m);
 void trace_writer_target(struct trace_writer *w, const struct trace_target *target);

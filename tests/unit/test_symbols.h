@@ -12,6 +12,7 @@
 #include "base/io.h"
 
 #include "elf/finder.h"
+#include "profile/compiled.h"
 #include "profile/processes.h"
 #include "symbol/symbols.h"
 
@@ -27,6 +28,8 @@ struct profile_processes {
 	size_t nr_parts;
 	const char *text;
 	unsigned nr_read;
+	const struct profile_compiled *compiled; /* in order of time */
+	size_t nr_compiled;
 };
 
 size_t profile_nr_objects(const struct profile_processes *p)
@@ -94,6 +97,31 @@ int profile_symbol_text(const struct profile_session *s, const struct profile_sy
 
 	p->nr_read++;
 	return kallsyms(arg, p->text + part->offset, (size_t)(end - part->offset));
+}
+
+const struct profile_compiled *profile_compiled_find(const struct profile_processes *p,
+						     uint32_t pid, uint64_t address,
+						     uint64_t time_ns)
+{
+	const struct profile_compiled *found = NULL;
+
+	for (size_t i = 0; i < p->nr_compiled; i++) {
+		const struct profile_compiled *c = &p->compiled[i];
+
+		if (c->pid == pid && c->time_ns <= time_ns && c->start <= address &&
+		    address < c->end)
+			found = c;
+	}
+	return found;
+}
+
+uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < p->nr_compiled; i++)
+		nr += p->compiled[i].pid == pid && p->compiled[i].time_ns <= time_ns;
+	return nr;
 }
 
 struct test_world {

@@ -767,6 +767,38 @@ TEST(cmdline)
 	folder_fini(&folder);
 }
 
+TEST(compiled)
+{
+	static const struct trace_compiled
+	    written = {.time_ns = 11, .start = 1000, .end = 1100, .pid = 7, .name = "A.a"},
+	    invalid = {.time_ns = 11, .start = 1000, .end = 1000, .pid = 7, .name = "A.\033b"};
+	struct trace_writer *w = trace_writer_new();
+	const struct trace_head head = {.nr_traces = 1};
+	struct trace_compiled out = {.pid = 99};
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct err e = {0};
+	struct folder folder;
+
+	folder_init(&folder);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	trace_writer_compiled(w, &invalid);
+	trace_writer_compiled(w, &written);
+	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
+	assert_int_equal(trace_reader_open(folder.fd, "t", &r, &e), 0);
+	f = next_of_kind(r, TRACE_FRAME_COMPILED);
+	assert_int_equal(trace_decode_compiled(&f, &out), -EINVAL);
+	assert_int_equal(out.pid, 99);
+	f = next_of_kind(r, TRACE_FRAME_COMPILED);
+	assert_int_equal(trace_decode_compiled(&f, &out), 0);
+	assert_memory_equal(&out, &written, sizeof(out));
+	f.length--;
+	assert_int_equal(trace_decode_compiled(&f, &out), -EINVAL);
+	trace_reader_close(r);
+	trace_writer_free(w);
+	folder_fini(&folder);
+}
+
 /* What is written is read; a long command line is cut, and clean. */
 TEST(target)
 {

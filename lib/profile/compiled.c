@@ -1,0 +1,145 @@
+/*
+ * Changes in a list, sorted by process and time; each process has a cover of its changes
+ * (base/cover.h).
+ */
+#include "profile/compiled.h"
+
+#include "base/cover.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "profile/processes_internal.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	MAX_CHANGES = 1 << 22,
+	/* What a time means changes when there are more changes: an odd number of any one. */
+	RENEWED = 0x10000001,
+};
+static const size_t max_name_bytes = (size_t)512 << 20;
+
+struct profile_compiled_process {
+	uint32_t pid;
+	const struct profile_compiled *first; /* borrowed */
+	size_t nr;
+	struct cover cover;
+};
+
+int profile_compiled_add(struct profile_compiled_table *t, const struct trace_compiled *c)
+{
+	struct profile_compiled *to;
+	const char *name = "";
+
+	if (!t->names.max_bytes)
+		arena_init(&t->names, max_name_bytes);
+	if (*c->name)
+		name = arena_strdup(&t->names, c->name);
+	if (!name || t->nr == MAX_CHANGES)
+		return -EFBIG;
+	to = MEM_ADD(t->item, t->nr, t->room);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct profile_compiled){.time_ns = c->time_ns,
+					.start = c->start,
+					.end = c->end,
+					.pid = c->pid,
+					.order = (uint32_t)t->nr - 1,
+					.name = name};
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct profile_compiled *x = a, *y = b;
+
+	return order_u64(x->pid, y->pid) ?: order_u64(x->time_ns, y->time_ns)
+			  ?: order_u64(x->order, y->order);
+}
+
+static void range_of(const void *arg, size_t i, uint64_t *start, uint64_t *end)
+{
+	const struct profile_compiled *c = (const struct profile_compiled *)arg + i;
+
+	*start = c->start;
+	*end = c->end;
+}
+
+static void free_processes(struct profile_compiled_table *t)
+{
+	for (size_t i = 0; i < t->nr_processes; i++)
+		cover_fini(&t->process[i].cover);
+	mem_free(t->process);
+	t->process = NULL;
+	t->nr_processes = 0;
+}
+
+static int add_process(struct profile_compiled_table *t, size_t first, size_t nr, size_t *room)
+{
+	struct profile_compiled_process *p = MEM_ADD(t->process, t->nr_processes, *room);
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct profile_compiled_process){
+	    .pid = t->item[first].pid, .first = &t->item[first], .nr = nr};
+	return cover_make(&p->cover, nr, range_of, p->first);
+}
+
+int profile_compiled_make(struct profile_compiled_table *t)
+{
+	size_t room = 0;
+	int rc = 0;
+
+	free_processes(t);
+	order_sort(t->item, t->nr, sizeof(*t->item), compare);
+	for (size_t i = 0, next; i < t->nr && rc == 0; i = next) {
+		const uint32_t pid = t->item[i].pid;
+
+		next = i + 1;
+		while (next < t->nr && t->item[next].pid == pid)
+			next++;
+		rc = add_process(t, i, next - i, &room);
+	}
+	return rc;
+}
+
+void profile_compiled_fini(struct profile_compiled_table *t)
+{
+	free_processes(t);
+	mem_free(t->item);
+	arena_fini(&t->names);
+	*t = (struct profile_compiled_table){.item = NULL};
+}
+
+static const struct profile_compiled_process *find(const struct profile_processes *p, uint32_t pid)
+{
+	const struct profile_compiled_table *t = &p->compiled;
+	const size_t i = ORDER_FIRST(at, t->nr_processes, t->process[at].pid >= pid);
+
+	return i < t->nr_processes && t->process[i].pid == pid ? &t->process[i] : NULL;
+}
+
+static uint32_t nr_until(const struct profile_compiled_process *of, uint64_t time_ns)
+{
+	return (uint32_t)ORDER_FIRST(i, of->nr, of->first[i].time_ns > time_ns);
+}
+
+const struct profile_compiled *profile_compiled_find(const struct profile_processes *p,
+						     uint32_t pid, uint64_t address,
+						     uint64_t time_ns)
+{
+	const struct profile_compiled_process *of = p ? find(p, pid) : NULL;
+	uint64_t start, end;
+	uint32_t i =
+	    of ? cover_find(&of->cover, nr_until(of, time_ns), address, &start, &end) : COVER_NONE;
+
+	return i == COVER_NONE ? NULL : &of->first[i];
+}
+
+uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	const struct profile_compiled_process *of = p ? find(p, pid) : NULL;
+
+	return of ? nr_until(of, time_ns) + (uint32_t)of->nr * RENEWED : 0;
+}

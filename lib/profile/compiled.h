@@ -1,0 +1,43 @@
+/*
+ * Code that runtimes compiled while their processes ran, as the recorder read it (the room
+ * runtimes): what was at an address at a time. The last change until then applies.
+ */
+#ifndef PROFILE_COMPILED_H
+#define PROFILE_COMPILED_H
+
+#include "base/arena.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_processes;
+struct trace_compiled;
+
+struct profile_compiled {
+	uint64_t time_ns, start, end;
+	uint32_t pid, order; /* of the frames */
+	const char *name;    /* safe to show; "": nothing that is known */
+};
+
+/* What was at an address; NULL: the process has no change there until then. */
+const struct profile_compiled *profile_compiled_find(const struct profile_processes *p,
+						     uint32_t pid, uint64_t address,
+						     uint64_t time_ns);
+/* While this is the same, so is what addresses of the process mean. */
+uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
+
+/* The table of them. Zeroes are an empty one. */
+struct profile_compiled_table {
+	struct profile_compiled *item; /* owned; once made, by process, then by time */
+	size_t nr, room;
+	struct arena names;
+	struct profile_compiled_process *process; /* owned; by number */
+	size_t nr_processes;
+};
+/* Copies it. 0; -EFBIG: skipped; -ENOMEM. */
+int profile_compiled_add(struct profile_compiled_table *t, const struct trace_compiled *c);
+/* After some were added: they are found then. 0 or -ENOMEM. */
+int profile_compiled_make(struct profile_compiled_table *t);
+void profile_compiled_fini(struct profile_compiled_table *t);
+
+#endif

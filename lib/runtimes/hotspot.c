@@ -1,0 +1,535 @@
+/*
+ * A look reads the maps of segments of all code heaps, which say where blocks begin, then the heads
+ * of all blocks, many with a call. Names are read of blocks that are new.
+ *
+ * Between two looks code may have come and gone, so a name applies only where no other code can
+ * have been. Code that is gone has its name until the last look that saw it. New code has it from
+ * this look on: or from the look before on, if its place was free then, and nothing was freed
+ * since, so that nothing else can have been there first. The machine frees code in collections of
+ * garbage, which it counts, and (its sweeper, a collection in steps) much at once, so that what was
+ * known is gone, too.
+ */
+#include "runtimes/hotspot.h"
+
+#include "base/clock.h"
+#include "base/dict.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "runtimes/remote.h"
+#include "runtimes/vmstructs.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+enum {
+	MAX_HEAPS = 8,
+	MAX_SHIFT = 16,
+	MAX_SEGMENTS = 16 << 20, /* of a heap */
+	MAX_BLOCKS = 1 << 18,    /* that are looked at; what is beyond has no names */
+	HEAD_BYTES = 512,        /* of a block, with all members that are read */
+	NR_HEADS = 64,           /* that are read with one call */
+	BLOB_NAME_BYTES = 64,
+	SYMBOL_BYTES = 240, /* a longer one is truncated */
+};
+
+/* What a block says of its code. */
+struct code {
+	uint64_t start, end; /* of instructions */
+	uint64_t block, name, method;
+	uint64_t id;      /* the end of the key */
+	uint64_t from_ns; /* since when it has its name */
+	bool is_method;
+};
+enum { KEY_BYTES = DICT_KEY(struct code, id) };
+_Static_assert(KEY_BYTES == 6 * sizeof(uint64_t), "a key has no holes");
+
+struct codes {
+	struct code *item; /* owned; by start, without overlaps */
+	size_t nr, room;
+};
+
+struct heap {
+	uint64_t low, high;   /* of its blocks */
+	uint64_t map, nr_map; /* of segments: where they are, how many have a byte */
+	uint32_t shift;       /* a segment has so many bytes, as a power of two */
+};
+
+struct hotspot {
+	uint32_t pid;
+	struct vmstructs at;
+	struct codes known, now; /* at the last look; at this one */
+	bool has_looked;
+	uint64_t began_ns, ended_ns; /* the last look */
+	uint64_t collections;        /* before it */
+	bool frees;                  /* a method that was known was gone then */
+	uint8_t *map;                /* owned */
+	size_t map_room;
+	uint64_t block[NR_HEADS]; /* whose heads are asked for */
+	size_t nr_blocks, nr_looked;
+	uint8_t head[NR_HEADS][HEAD_BYTES];
+	struct trace_compiled change; /* in the making */
+};
+
+/* --- reading */
+
+static bool load(const struct hotspot *h, uint64_t address, void *to, size_t bytes)
+{
+	return remote_read(h->pid, address, to, bytes);
+}
+
+static uint64_t number(const uint8_t *p, uint32_t bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, bytes < sizeof(v) ? bytes : sizeof(v));
+	return v;
+}
+
+/* A member of a structure that was copied; false: it is beyond. */
+static bool member(const struct hotspot *h, const uint8_t *structure, size_t bytes,
+		   enum vmstructs_field f, uint64_t *out)
+{
+	const struct vmstructs_place *p = &h->at.field[f];
+
+	if (!p->bytes || p->at + p->bytes > bytes)
+		return false;
+	*out = number(structure + p->at, p->bytes);
+	return true;
+}
+
+/* The same of one in the process. */
+static bool follow(const struct hotspot *h, uint64_t structure, enum vmstructs_field f,
+		   uint64_t *out)
+{
+	const struct vmstructs_place *p = &h->at.field[f];
+	uint8_t bytes[sizeof(uint64_t)];
+
+	if (!structure || p->bytes > sizeof(bytes) || !load(h, structure + p->at, bytes, p->bytes))
+		return false;
+	*out = number(bytes, p->bytes);
+	return true;
+}
+
+/* --- names */
+
+static bool load_symbol(const struct hotspot *h, uint64_t symbol, char out[SYMBOL_BYTES])
+{
+	uint64_t len;
+
+	if (!follow(h, symbol, VMSTRUCTS_SYMBOL_LENGTH, &len) || !len)
+		return false;
+	if (len > SYMBOL_BYTES - 1)
+		len = SYMBOL_BYTES - 1;
+	out[len] = '\0';
+	return load(h, symbol + h->at.field[VMSTRUCTS_SYMBOL_BODY].at, out, len);
+}
+
+/* "java/lang/String" is java.lang.String; "A$$Lambda+0x00007f", whose number differs from run to
+ * run, is A$$Lambda. */
+static void spell(char *class)
+{
+	char *end = strstr(class, "+0x");
+
+	if (!end)
+		end = strstr(class, "/0x");
+	if (end)
+		*end = '\0';
+	while ((class = strchr(class, '/')))
+		*class = '.';
+}
+
+static bool name_method(const struct hotspot *h, uint64_t method, char *out, size_t size)
+{
+	uint64_t constant, pool, index, holder, class, symbol;
+	char of_class[SYMBOL_BYTES], of_method[SYMBOL_BYTES];
+
+	if (!follow(h, method, VMSTRUCTS_METHOD_CONST, &constant) ||
+	    !follow(h, constant, VMSTRUCTS_CONST_POOL, &pool) ||
+	    !follow(h, constant, VMSTRUCTS_CONST_NAME, &index) ||
+	    !follow(h, pool, VMSTRUCTS_POOL_HOLDER, &holder) ||
+	    !follow(h, holder, VMSTRUCTS_CLASS_NAME, &class) ||
+	    !load(h, pool + h->at.pool_bytes + index * sizeof(symbol), &symbol, sizeof(symbol)) ||
+	    !load_symbol(h, class, of_class) || !load_symbol(h, symbol, of_method))
+		return false;
+	spell(of_class);
+	snprintf(out, size, "%s.%s", of_class, of_method);
+	return true;
+}
+
+/* That of the machine itself: "Interpreter", "StubRoutines (1)". */
+static bool name_blob(const struct hotspot *h, uint64_t name, char out[BLOB_NAME_BYTES])
+{
+	size_t bytes = BLOB_NAME_BYTES - 1;
+
+	memset(out, 0, BLOB_NAME_BYTES);
+	while (bytes && !load(h, name, out, bytes)) /* it may be at the end of a mapping */
+		bytes /= 2;
+	out[bytes] = '\0';
+	return *out;
+}
+
+static bool is_method(const char *blob)
+{
+	return strcmp(blob, "nmethod") == 0 || strcmp(blob, "native nmethod") == 0;
+}
+
+/* --- blocks */
+
+/* What the head says; *segments: of the block. False: it is free. */
+static bool decode(const struct hotspot *h, uint64_t block, const uint8_t *head, size_t bytes,
+		   struct code *out, uint64_t *segments)
+{
+	const bool has_offsets = vmstructs_has(&h->at, VMSTRUCTS_BLOB_BEGIN_OFFSET);
+	const uint64_t at = block + h->at.block_bytes;
+	const uint8_t *blob = head + h->at.block_bytes;
+	uint64_t used, begin, end;
+
+	*out = (struct code){.block = block};
+	if (h->at.block_bytes >= bytes || !member(h, head, bytes, VMSTRUCTS_BLOCK_USED, &used) ||
+	    !used || !member(h, head, bytes, VMSTRUCTS_BLOCK_LENGTH, segments))
+		return false;
+	bytes -= h->at.block_bytes;
+	if (!member(h, blob, bytes,
+		    has_offsets ? VMSTRUCTS_BLOB_BEGIN_OFFSET : VMSTRUCTS_BLOB_BEGIN, &begin) ||
+	    !member(h, blob, bytes, has_offsets ? VMSTRUCTS_BLOB_END_OFFSET : VMSTRUCTS_BLOB_END,
+		    &end) ||
+	    !member(h, blob, bytes, VMSTRUCTS_BLOB_NAME, &out->name))
+		return false;
+	out->start = has_offsets ? at + begin : begin;
+	out->end = has_offsets ? at + end : end;
+	/* the machine's own code has none of these: they are what lies there */
+	(void)member(h, blob, bytes,
+		     vmstructs_has(&h->at, VMSTRUCTS_NMETHOD_METHOD) ? VMSTRUCTS_NMETHOD_METHOD
+								     : VMSTRUCTS_COMPILED_METHOD,
+		     &out->method);
+	(void)member(h, blob, bytes, VMSTRUCTS_NMETHOD_ID, &out->id);
+	return true;
+}
+
+/* It lies in its block, and that in the heap. */
+static bool is_valid(const struct code *c, const struct heap *heap, uint64_t segments)
+{
+	return segments <= (heap->high - c->block) >> heap->shift && c->start > c->block &&
+	       c->start < c->end && c->end <= c->block + (segments << heap->shift);
+}
+
+static int add_code(struct hotspot *h, const struct code *c)
+{
+	struct code *to = MEM_ADD(h->now.item, h->now.nr, h->now.room);
+
+	if (!to)
+		return -ENOMEM;
+	*to = *c;
+	return 0;
+}
+
+static size_t head_bytes(const struct heap *heap, uint64_t block)
+{
+	return heap->high - block < HEAD_BYTES ? (size_t)(heap->high - block) : HEAD_BYTES;
+}
+
+/* Reads the heads of the blocks that were collected. One that cannot be read is skipped. */
+static int read_heads(struct hotspot *h, const struct heap *heap)
+{
+	struct iovec local[NR_HEADS], remote[NR_HEADS];
+	const size_t nr = h->nr_blocks;
+	int rc = 0;
+
+	h->nr_blocks = 0;
+	for (size_t i = 0; i < nr; i++) {
+		const size_t bytes = head_bytes(heap, h->block[i]);
+
+		memset(h->head[i], 0, sizeof(h->head[i]));
+		local[i] = (struct iovec){h->head[i], bytes};
+		remote[i] = (struct iovec){(void *)(uintptr_t)h->block[i], bytes};
+	}
+	for (size_t done = 0; done < nr; done++) { /* one that fails ends the call */
+		ssize_t n = process_vm_readv((pid_t)h->pid, local + done, nr - done, remote + done,
+					     nr - done, 0);
+
+		if (n < 0 && errno == ESRCH)
+			return -ESRCH;
+		while (n > 0 && done < nr) {
+			n -= (ssize_t)local[done].iov_len;
+			done++;
+		}
+	}
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		uint64_t segments;
+		struct code c;
+
+		if (decode(h, h->block[i], h->head[i], local[i].iov_len, &c, &segments) &&
+		    is_valid(&c, heap, segments))
+			rc = add_code(h, &c);
+	}
+	return rc;
+}
+
+/* The map has the distance of each segment to the begin of its block. */
+static int read_heap(struct hotspot *h, const struct heap *heap)
+{
+	uint8_t *map = mem_grow(h->map, heap->nr_map, &h->map_room, 1);
+	int rc = 0;
+
+	if (!map)
+		return -ENOMEM;
+	h->map = map;
+	if (!load(h, heap->map, map, heap->nr_map))
+		return errno == ESRCH ? -ESRCH : 0;
+	for (uint64_t i = 0; i < heap->nr_map && h->nr_looked < MAX_BLOCKS && rc == 0; i++) {
+		if (map[i])
+			continue;
+		h->nr_looked++;
+		h->block[h->nr_blocks++] = heap->low + (i << heap->shift);
+		if (h->nr_blocks == NR_HEADS)
+			rc = read_heads(h, heap);
+	}
+	return rc ?: read_heads(h, heap);
+}
+
+static bool find_space(const struct hotspot *h, uint64_t space, uint64_t *low, uint64_t *high)
+{
+	return follow(h, space, VMSTRUCTS_SPACE_LOW, low) &&
+	       follow(h, space, VMSTRUCTS_SPACE_HIGH, high) && *low < *high;
+}
+
+static bool find_heap(const struct hotspot *h, uint64_t at, struct heap *out)
+{
+	uint64_t shift, map_high;
+
+	if (!follow(h, at, VMSTRUCTS_HEAP_SHIFT, &shift) || shift > MAX_SHIFT ||
+	    !find_space(h, at + h->at.field[VMSTRUCTS_HEAP_MEMORY].at, &out->low, &out->high) ||
+	    !find_space(h, at + h->at.field[VMSTRUCTS_HEAP_SEGMENTS].at, &out->map, &map_high))
+		return false;
+	out->shift = (uint32_t)shift;
+	out->nr_map = (out->high - out->low) >> shift;
+	if (out->nr_map > map_high - out->map)
+		out->nr_map = map_high - out->map;
+	return out->nr_map && out->nr_map <= MAX_SEGMENTS;
+}
+
+static int read_heaps(struct hotspot *h)
+{
+	uint64_t list, nr, data, at[MAX_HEAPS];
+	int rc = 0;
+
+	h->now.nr = h->nr_looked = 0;
+	if (!load(h, h->at.field[VMSTRUCTS_HEAPS].at, &list, sizeof(list)))
+		return -ESRCH;
+	/* the machine is about to make them */
+	if (!follow(h, list, VMSTRUCTS_LIST_LEN, &nr) || nr > MAX_HEAPS ||
+	    !follow(h, list, VMSTRUCTS_LIST_DATA, &data) || !load(h, data, at, nr * sizeof(*at)))
+		return 0;
+	for (uint64_t i = 0; i < nr && rc == 0; i++) {
+		struct heap heap;
+
+		if (find_heap(h, at[i], &heap))
+			rc = read_heap(h, &heap);
+	}
+	return rc;
+}
+
+/* --- what has changed */
+
+static int compare(const void *a, const void *b)
+{
+	const struct code *x = a, *y = b;
+
+	return order_u64(x->start, y->start) ?: order_u64(x->block, y->block);
+}
+
+/* Sorts, and drops what overlaps: of two blocks, one is no more. */
+static void arrange(struct codes *c)
+{
+	size_t nr = 0;
+
+	order_sort(c->item, c->nr, sizeof(*c->item), compare);
+	for (size_t i = 0; i < c->nr; i++)
+		if (!nr || c->item[nr - 1].end <= c->item[i].start)
+			c->item[nr++] = c->item[i];
+	c->nr = nr;
+}
+
+static bool is_same(const struct code *a, const struct code *b)
+{
+	return memcmp(a, b, KEY_BYTES) == 0;
+}
+
+/* The first that ends behind an address; c->nr: none. */
+static size_t first_behind(const struct codes *c, uint64_t address)
+{
+	return ORDER_FIRST(i, c->nr, c->item[i].end > address);
+}
+
+static bool has(const struct codes *c, const struct code *code)
+{
+	const size_t i = first_behind(c, code->start);
+
+	return i < c->nr && is_same(&c->item[i], code);
+}
+
+static bool overlaps(const struct codes *c, const struct code *code)
+{
+	const size_t i = first_behind(c, code->start);
+
+	return i < c->nr && c->item[i].start < code->end;
+}
+
+/* Whether the block says the same as before. */
+static bool is_still(const struct hotspot *h, const struct code *c)
+{
+	uint8_t head[HEAD_BYTES] = {0};
+	size_t bytes = HEAD_BYTES;
+	uint64_t segments;
+	struct code now;
+
+	while (bytes && !load(h, c->block, head, bytes)) /* the end of its heap may be near */
+		bytes /= 2;
+	return decode(h, c->block, head, bytes, &now, &segments) && is_same(&now, c);
+}
+
+/* Sets the name of the change. False: it cannot be read now. */
+static bool find_name(struct hotspot *h, struct code *c)
+{
+	char blob[BLOB_NAME_BYTES];
+
+	if (!name_blob(h, c->name, blob))
+		return false;
+	c->is_method = is_method(blob);
+	if (c->is_method) {
+		if (!name_method(h, c->method, h->change.name, sizeof(h->change.name)))
+			return false;
+	} else {
+		snprintf(h->change.name, sizeof(h->change.name), "%s", blob);
+	}
+	return is_still(h, c);
+}
+
+static void pass(struct hotspot *h, const struct code *c, uint64_t time_ns, hotspot_fn *fn,
+		 void *arg)
+{
+	h->change.pid = h->pid;
+	h->change.time_ns = time_ns;
+	h->change.start = c->start;
+	h->change.end = c->end;
+	fn(arg, &h->change);
+}
+
+/* True: there was any method; the machine's own buffers come and go. */
+static bool pass_gone(struct hotspot *h, hotspot_fn *fn, void *arg)
+{
+	bool is_any = false;
+
+	h->change.name[0] = '\0';
+	for (size_t i = 0; i < h->known.nr; i++) {
+		const struct code *c = &h->known.item[i];
+
+		if (has(&h->now, c))
+			continue;
+		pass(h, c, c->from_ns > h->began_ns ? c->from_ns : h->began_ns, fn, arg);
+		is_any |= c->is_method;
+	}
+	return is_any;
+}
+
+/* True: there was any. What has no name yet is new at the next look, too. frees: other code may
+ * have been there before. */
+static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_fn *fn, void *arg)
+{
+	bool is_any = false;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < h->now.nr; i++) {
+		struct code c = h->now.item[i];
+		const size_t at = first_behind(&h->known, c.start);
+
+		if (at < h->known.nr && is_same(&h->known.item[at], &c)) {
+			c = h->known.item[at];
+		} else {
+			if (!find_name(h, &c))
+				continue;
+			c.from_ns = frees || overlaps(&h->known, &c) ? ended_ns : h->ended_ns;
+			pass(h, &c, c.from_ns, fn, arg);
+			is_any = true;
+		}
+		h->now.item[nr++] = c;
+	}
+	h->now.nr = nr;
+	return is_any;
+}
+
+/* How often it has collected garbage. */
+static bool count_collections(const struct hotspot *h, uint64_t *out)
+{
+	uint64_t objects;
+
+	return load(h, h->at.field[VMSTRUCTS_OBJECTS].at, &objects, sizeof(objects)) &&
+	       follow(h, objects, VMSTRUCTS_COLLECTIONS, out);
+}
+
+int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed)
+{
+	const uint64_t began_ns = clock_monotonic_ns();
+	uint64_t ended_ns, before = 0, after = 0;
+	bool is_counted = count_collections(h, &before), frees;
+	int rc = read_heaps(h);
+	struct codes last;
+
+	if (rc)
+		return rc;
+	is_counted = is_counted && count_collections(h, &after);
+	arrange(&h->now);
+	ended_ns = clock_monotonic_ns();
+	h->frees = pass_gone(h, fn, arg);
+	frees = h->has_looked && (h->frees || !is_counted || after != h->collections);
+	*has_changed = pass_new(h, ended_ns, frees, fn, arg) || h->frees;
+	h->has_looked = true;
+	last = h->known;
+	h->known = h->now;
+	h->now = last;
+	h->began_ns = began_ns;
+	h->ended_ns = ended_ns;
+	h->collections = before;
+	return 0;
+}
+
+void hotspot_leave(const struct hotspot *h, hotspot_fn *fn, void *arg)
+{
+	const struct trace_compiled gone = {.time_ns =
+						h->frees ? h->ended_ns : clock_monotonic_ns(),
+					    .end = UINT64_MAX,
+					    .pid = h->pid};
+
+	fn(arg, &gone);
+}
+
+/* --- a process */
+
+int hotspot_open(uint32_t pid, uint64_t since_ns, struct hotspot **out)
+{
+	struct vmstructs at;
+	int rc = vmstructs_find(pid, &at);
+	struct hotspot *h = rc ? NULL : mem_zalloc(sizeof(*h));
+
+	if (rc || !h)
+		return rc ?: -ENOMEM;
+	h->pid = pid;
+	h->at = at;
+	h->ended_ns = since_ns;
+	*out = h;
+	return 0;
+}
+
+void hotspot_close(struct hotspot *h)
+{
+	if (!h)
+		return;
+	mem_free(h->known.item);
+	mem_free(h->now.item);
+	mem_free(h->map);
+	mem_free(h);
+}

@@ -1,0 +1,42 @@
+/*
+ * The code that HotSpot, the virtual machine of Java, has compiled: read from the memory of a
+ * process that runs. The process does nothing for it, is not stopped, and need not have been
+ * started for it.
+ *
+ * libjvm.so exports tables of its own structures (gHotSpotVMStructs), by which debuggers find their
+ * way: so versions of Java differ in offsets that they say themselves. They lead to the code cache,
+ * which is divided into blocks; each compiled method has one, and leads to its name.
+ *
+ * Why not jcmd Compiler.perfmap: it makes a thread in the process, writes a file into its /tmp, and
+ * needs a signal that kills what is no such machine; and it has no times, so that code which was
+ * replaced since has the name of what is there now.
+ *
+ * The process runs meanwhile. What a block said is used if it says the same after its name was
+ * read: the machine frees a method only after its code. All of it is hostile.
+ */
+#ifndef RUNTIMES_HOTSPOT_H
+#define RUNTIMES_HOTSPOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hotspot;
+struct trace_compiled;
+
+/* From a time on other code is at some addresses. */
+typedef void hotspot_fn(void *arg, const struct trace_compiled *change);
+
+/* Looks whether the process has one, whose code of the first look has its name from since_ns on. 0;
+ * -ENOENT: it has none (yet); -ENOTSUP: its structures are not known; -EPERM: it may not be read;
+ * -ENOMEM. */
+int hotspot_open(uint32_t pid, uint64_t since_ns, struct hotspot **out);
+void hotspot_close(struct hotspot *h); /* NULL is fine */
+
+/* Passes what has changed since the last look. 0; -ESRCH: the process has ended, or executes
+ * another program; -ENOMEM. */
+int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed);
+/* There will be no more looks, as the machine has ended: passes until when its names apply. If it
+ * was about to free code, to the last look; else to now. */
+void hotspot_leave(const struct hotspot *h, hotspot_fn *fn, void *arg);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * A page has one place, by its address.
+ */
+#include "runtimes/remote.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+bool remote_read(uint32_t pid, uint64_t address, void *to, size_t bytes)
+{
+	const struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
+	const ssize_t n = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+
+	if (n >= 0 && n != (ssize_t)bytes)
+		errno = EFAULT;
+	return n == (ssize_t)bytes;
+}
+
+/* NULL: it cannot be read. */
+static const struct remote_page *find_page(struct remote *r, uint64_t address)
+{
+	struct remote_page *p = &r->page[address / REMOTE_PAGE_BYTES % REMOTE_NR_PAGES];
+
+	if (p->is_kept && p->address == address)
+		return p;
+	p->address = address;
+	p->is_kept = remote_read(r->pid, address, p->bytes, REMOTE_PAGE_BYTES);
+	return p->is_kept ? p : NULL;
+}
+
+bool remote_copy(struct remote *r, uint64_t address, void *to, size_t bytes)
+{
+	uint8_t *out = to;
+
+	while (bytes) {
+		const size_t at = address % REMOTE_PAGE_BYTES;
+		const size_t n = bytes < REMOTE_PAGE_BYTES - at ? bytes : REMOTE_PAGE_BYTES - at;
+		const struct remote_page *p = find_page(r, address - at);
+
+		if (!p)
+			return false;
+		memcpy(out, p->bytes + at, n);
+		out += n;
+		address += n;
+		bytes -= n;
+	}
+	return true;
+}
+
+bool remote_text(struct remote *r, uint64_t address, char *to, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (!remote_copy(r, address + i, &to[i], 1))
+			return false;
+		if (!to[i])
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,43 @@
+/*
+ * Names of the code that runtimes compile while they run, beside the samples of a session: a thread
+ * looks again and again which processes of the target have such a runtime, and what they have
+ * compiled (runtimes/hotspot.h). It reads; the processes do nothing for it.
+ *
+ * A look that finds something new is soon followed by the next one; else pauses grow. At the end
+ * there is a last look, of processes that still run: so what a command compiled in its last pause
+ * has no name.
+ *
+ * The memory of a process may be of a file system that does not answer. So the thread is not waited
+ * for beyond a limit: then it is left, with what it owns, and passes nothing any more.
+ */
+#ifndef RUNTIMES_RUNTIMES_H
+#define RUNTIMES_RUNTIMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct root;
+struct runtimes;
+struct trace_compiled;
+
+/* Which processes. */
+struct runtimes_of {
+	const struct root *root; /* of /proc */
+	const pid_t *ids;        /* copied: tasks; their processes are looked at */
+	size_t nr_ids;           /* 0: all processes */
+	bool has_children;       /* also what these have started */
+};
+
+typedef void runtimes_fn(void *arg, const struct trace_compiled *change);
+
+/* Starts the thread. add may wait. 0 or -errno. */
+int runtimes_start(struct runtimes **out, const struct runtimes_of *of, runtimes_fn *add,
+		   void *arg);
+/* Other processes from now on, of another run of the command. */
+void runtimes_follow(struct runtimes *r, pid_t id);
+/* Has the thread look a last time, and ends it; frees all. NULL is fine. */
+void runtimes_stop(struct runtimes *r);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Where HotSpot has what, as libjvm.so of the process says itself.
+ */
+#ifndef RUNTIMES_VMSTRUCTS_H
+#define RUNTIMES_VMSTRUCTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Members of its structures. Versions differ in some: the first of each pair is that of Java 17. */
+enum vmstructs_field {
+	/* addresses of pointers: to the list of code heaps; to the heap of the program's objects */
+	VMSTRUCTS_HEAPS,
+	VMSTRUCTS_OBJECTS,
+	VMSTRUCTS_COLLECTIONS,
+	VMSTRUCTS_LIST_LEN,
+	VMSTRUCTS_LIST_DATA,
+	VMSTRUCTS_HEAP_MEMORY,
+	VMSTRUCTS_HEAP_SEGMENTS,
+	VMSTRUCTS_HEAP_SHIFT,
+	VMSTRUCTS_SPACE_LOW,
+	VMSTRUCTS_SPACE_HIGH,
+	VMSTRUCTS_BLOCK_LENGTH,
+	VMSTRUCTS_BLOCK_USED,
+	VMSTRUCTS_BLOB_NAME,
+	VMSTRUCTS_BLOB_SIZE,
+	VMSTRUCTS_BLOB_BEGIN, /* a pointer */
+	VMSTRUCTS_BLOB_END,
+	VMSTRUCTS_BLOB_BEGIN_OFFSET, /* or an offset from the blob */
+	VMSTRUCTS_BLOB_END_OFFSET,
+	VMSTRUCTS_COMPILED_METHOD,
+	VMSTRUCTS_NMETHOD_METHOD,
+	VMSTRUCTS_NMETHOD_ID,
+	VMSTRUCTS_METHOD_CONST,
+	VMSTRUCTS_CONST_POOL,
+	VMSTRUCTS_CONST_NAME,
+	VMSTRUCTS_POOL_HOLDER,
+	VMSTRUCTS_CLASS_NAME,
+	VMSTRUCTS_SYMBOL_LENGTH,
+	VMSTRUCTS_SYMBOL_BODY,
+	VMSTRUCTS_NR_FIELDS,
+};
+
+struct vmstructs {
+	struct vmstructs_place {
+		uint64_t at;    /* offset in the structure; of the first two the address */
+		uint32_t bytes; /* 0: this version has no such member */
+	} field[VMSTRUCTS_NR_FIELDS];
+	uint64_t block_bytes, pool_bytes; /* sizes of the structures */
+};
+
+static inline bool vmstructs_has(const struct vmstructs *l, enum vmstructs_field f)
+{
+	return l->field[f].bytes;
+}
+
+/* 0; -ENOENT: the process has no libjvm.so, or it is not loaded yet; -ENOTSUP: it is of a version
+ * that is not known; -EPERM: it may not be read; -ENOMEM. */
+int vmstructs_find(uint32_t pid, struct vmstructs *out);
+
+#endif

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Methods of Java have names without an option of the program: of a command, of a process that runs already, and of code
+that is freed and replaced, of which no sample has a wrong name: the program says itself what ran when. The process does
+nothing for it. What only looks like a Java machine does no harm. Needs java and javac from 17 on; the environment's
+JAVA_BIN is the folder of another one."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from kit import CPUPERF, PRINT, output, run, run_checks, skip, stride
+
+# heavy has three times the work of light.
+WORK = """
+public class Work {
+    static volatile long sink;
+    static long heavy(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * (long) i % 7; return s; }
+    static long light(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * (long) i % 7; return s; }
+    public static void main(String[] a) {
+        for (int i = 0; i < Integer.parseInt(a[0]); i++) {
+            sink += heavy(300000) + light(100000);
+            if (i == 100) System.out.println("here");
+        }
+        System.out.println("end");
+    }
+}
+"""
+# A class with another name each time, that is loaded, runs, and is freed with its code.
+SPIN = """
+public class Spin000 {
+    static long x;
+    public static long spin000(int n) {
+        long s = 0;
+        for (int i = 0; i < n; i++) s += i * (long) i % 7;
+        return x += s;
+    }
+}
+"""
+MOVES = """
+import java.lang.invoke.*;
+public class Moves extends ClassLoader {
+    Class<?> define(byte[] b, String digits) {
+        for (int i = 1; i + 3 <= b.length; i++)
+            if (b[i - 1] == 'n' && b[i] == '0' && b[i + 1] == '0' && b[i + 2] == '0')
+                for (int k = 0; k < 3; k++) b[i + k] = (byte) digits.charAt(k);
+        return defineClass("Spin" + digits, b, 0, b.length);
+    }
+    public static void main(String[] a) throws Throwable {
+        byte[] spin = Moves.class.getResourceAsStream("Spin000.class").readAllBytes();
+        StringBuilder out = new StringBuilder();
+        for (int i = 1; i <= 25; i++) {
+            String digits = String.format("%03d", i);
+            MethodHandle m = MethodHandles.publicLookup().findStatic(new Moves().define(spin.clone(), digits),
+                "spin" + digits, MethodType.methodType(long.class, int.class));
+            long since = System.nanoTime(), span = i == 1 ? 300000000L : 30000000L;
+            while (System.nanoTime() < since + span) { long ignored = (long) m.invoke(20000); }
+            out.append("Spin" + digits + " " + since + " " + System.nanoTime() + "\\n");
+            m = null;
+            System.gc();
+        }
+        System.out.print(out);
+    }
+}
+"""
+
+
+def tool(name):
+    found = shutil.which(name, path=os.environ.get("JAVA_BIN"))
+    if not found:
+        skip(f"there is no {name}")
+    return found
+
+
+def build(folder, **sources):
+    """Compiles the classes. The command that runs them, without what it would share with others."""
+    for name, text in sources.items():
+        with open(f"{folder}/{name}.java", "w", encoding="ascii") as f:
+            f.write(text)
+    run(tool("javac"), "-J-XX:TieredStopAtLevel=1", "-J-Xshare:auto", *(f"{name}.java" for name in sources), cwd=folder)
+    return [tool("java"), "-XX:-UsePerfData", "-cp", folder]
+
+
+def samples(folder):
+    """Each sample of the event."""
+    for line in output(PRINT, "--quiet", f"{folder}/s", "--report=records", "--output-format=ndjson").splitlines():
+        record = json.loads(line)
+        if record["kind"] == "sample" and record["event"] == "cpu_clock":
+            yield record
+
+
+def record(folder, *whom):
+    return run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", *whom, cwd=folder)
+
+
+def assert_named(folder):
+    counts = collections.Counter(r["function"] for r in samples(folder))
+    heavy, light = counts["Work.heavy"], counts["Work.light"]
+    assert heavy > light > 0, counts
+    return counts
+
+
+def check_names(folder):
+    java = build(folder, Work=WORK)
+    shown = record(folder, "--", *java, "Work", "600").stdout
+    assert "here\nend\n" in shown and "Picked up" not in shown, shown
+    assert_named(folder)
+    places = collections.Counter((r["object"], r["function"]) for r in samples(folder))
+    java_s = sum(n for (where, _), n in places.items() if where == "[JIT]")
+    # of the last look's time on, and of code that was replaced
+    assert places[("//anon", "[unknown]")] < java_s, places
+
+    # a process that runs already is not touched: it has no new thread, and writes no file
+    with subprocess.Popen([*java, "Work", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+        try:
+            assert p.stdout.readline() == "here\n"
+            threads = set(os.listdir(f"/proc/{p.pid}/task"))
+            record(folder, f"--pid={p.pid}", "--duration=300ms")
+            assert_named(folder)
+            names = set()
+            for tid in set(os.listdir(f"/proc/{p.pid}/task")) - threads:
+                with open(f"/proc/{p.pid}/task/{tid}/comm", encoding="ascii") as f:
+                    names.add(f.read().strip())
+            assert all(n.startswith(("C1 ", "C2 ", "G1 ", "GC ")) for n in names), names
+            left = [f"/tmp/perf-{p.pid}.map", f"/tmp/.java_pid{p.pid}", f"/tmp/.attach_pid{p.pid}"]
+            assert not [path for path in left if os.path.exists(path)]
+        finally:
+            p.kill()
+        assert p.stdout.read() == ""
+
+
+def check_moved(folder):
+    """Code of several classes has one address by turns."""
+    java = build(folder, Moves=MOVES, Spin000=SPIN)
+    text = record(folder, "--", *java, "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=3m", "Moves").stdout
+    ran = {name: (int(since), int(until)) for name, since, until in re.findall(r"^(Spin\d+) (\d+) (\d+)$", text, re.M)}
+    assert len(ran) == 25, text
+    named, wrong = collections.Counter(), []
+    for r in samples(folder):
+        found = re.fullmatch(r"(Spin\d+)\.spin\d+", r["function"])
+        if found:
+            since, until = ran[found[1]]
+            named[found[1]] += 1
+            if not since <= r["monotonic_ns"] <= until:
+                wrong.append((r["function"], r["monotonic_ns"] - since, until - since))
+    assert not wrong, (len(wrong), wrong[:5])
+    assert named["Spin001"], named
+
+
+# A library with the tables of a machine, which are as wrong as the first argument of the compiler says.
+FAKE = """
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#define PLACE(n, v) uint64_t gHotSpotVM##n = v
+struct field { const char *type, *name, *kind; int32_t is_static; uint64_t offset; void *address; };
+struct type { const char *name, *super; int32_t a, b, c; uint64_t size; };
+static char memory[1 << 20], map[1 << 20];
+static struct { uint64_t low, high; } space[2] = {{(uint64_t)memory, (uint64_t)memory + sizeof(memory)},
+                                                  {(uint64_t)map, (uint64_t)map + sizeof(map)}};
+static struct heap { uint64_t memory[2], segments[2], shift; } heap = {.shift = SHIFT};
+static struct heap *heaps[8] = {&heap, &heap, &heap, &heap, &heap, &heap, &heap, &heap};
+static struct { int32_t nr, room; void *data; } list = {NR, 8, heaps};
+static void *of_list = &list, *of_objects = memory;
+struct field fields[] = {
+#define S(type, name, kind, address) {type, name, kind, 1, 0, address}
+#define F(type, name, kind, offset) {type, name, kind, 0, offset, 0}
+  S("CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", &of_list),
+  S("Universe", "_collectedHeap", "CollectedHeap*", &of_objects),
+  F("CollectedHeap", "_total_collections", "unsigned int", 0),
+  F("GrowableArrayBase", "_len", "int", 0), F("GrowableArray<int>", "_data", "int*", 8),
+  F("CodeHeap", "_memory", "VirtualSpace", 0), F("CodeHeap", "_segmap", "VirtualSpace", 16),
+  F("CodeHeap", "_log2_segment_size", "int", 32),
+  F("VirtualSpace", "_low", "char*", 0), F("VirtualSpace", "_high", "char*", 8),
+  F("HeapBlock::Header", "_length", "size_t", 0), F("HeapBlock::Header", "_used", "bool", 8),
+  F("CodeBlob", "_name", "const char*", 0), F("CodeBlob", "_size", "int", 8),
+  F("CodeBlob", "_code_offset", "int", 12), F("CodeBlob", "_data_offset", "int", END_AT),
+  F("nmethod", "_method", "Method*", 24), F("nmethod", "_compile_id", "int", 32),
+  F("Method", "_constMethod", "ConstMethod*", 0), F("ConstMethod", "_constants", "ConstantPool*", 0),
+  F("ConstMethod", "_name_index", "u2", 0), F("ConstantPool", "_pool_holder", "InstanceKlass*", 0),
+  F("Klass", "_name", "Symbol*", 0), F("Symbol", "_length", "u2", 0), F("Symbol", "_body[0]", "u1", 2),
+  {LAST, LAST, LAST}};
+struct type types[] = {{"HeapBlock", 0, 0, 0, 0, 16}, {"ConstantPool", 0, 0, 0, 0, POOL}, {0}};
+struct field *gHotSpotVMStructs = fields;
+struct type *gHotSpotVMTypes = types;
+PLACE(StructEntryArrayStride, STRIDE); PLACE(StructEntryTypeNameOffset, 0); PLACE(StructEntryFieldNameOffset, 8);
+PLACE(StructEntryTypeStringOffset, 16); PLACE(StructEntryOffsetOffset, 32); PLACE(StructEntryAddressOffset, 40);
+PLACE(TypeEntryArrayStride, sizeof(struct type)); PLACE(TypeEntryTypeNameOffset, 0); PLACE(TypeEntrySizeOffset, 32);
+static void burn(void) {
+  struct timespec t = {0};
+  volatile unsigned x = 0;
+  while (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), t.tv_nsec < 60000000 && !t.tv_sec)
+    for (int i = 0; i < 10000; i++) x++;
+}
+__attribute__((constructor)) static void fill(void) {
+  memcpy(heap.memory, &space[0], 16);
+  memcpy(heap.segments, &space[1], 16);
+  for (size_t i = 0; i + 64 <= sizeof(memory); i += 64) {  /* blocks, each of one segment */
+    uint64_t *w = (uint64_t *)(memory + i);
+    int32_t *blob = (int32_t *)(w + 2);
+    w[0] = LENGTH; w[1] = 1; w[2] = (uint64_t)NAME; blob[3] = 8; blob[4] = 40; w[5] = METHOD; blob[8] = (int)i;
+  }
+}
+int main(void) { burn(); return 0; }
+"""
+RIGHT = {"SHIFT": 6, "NR": 1, "END_AT": 16, "LAST": 0, "POOL": 8, "STRIDE": "sizeof(struct field)", "LENGTH": 1,
+         "NAME": '"nmethod"', "METHOD": "(uint64_t)w"}
+FAKES = [{"SHIFT": 0}, {"SHIFT": 60}, {"NR": 8}, {"NR": -1}, {"END_AT": 65535}, {"POOL": 65535}, {"STRIDE": 1},
+         {"LAST": '"Symbol"'}, {"LENGTH": "UINT64_MAX"}, {"NAME": "-1"}, {"METHOD": "i"}, {"METHOD": "(uint64_t)-8"}]
+
+
+def check_hostile(folder):
+    """What is no machine, and has its tables all the same."""
+    with open(f"{folder}/fake.c", "w", encoding="ascii") as f:
+        f.write(FAKE)
+    for i, wrong in enumerate([{"NAME": '"aBlobOfThis"'}, *stride(FAKES, 3)]):
+        os.mkdir(f"{folder}/{i}")
+        where = f"{folder}/{i}/libjvm.so"
+        defines = [f"-D{name}={value}" for name, value in {**RIGHT, **wrong}.items()]
+        run("gcc", "-w", "-O1", "-pie", "-fPIE", "-rdynamic", *defines, "-o", where, "fake.c", cwd=folder)
+        record(folder, "--", where)
+        assert [r for r in samples(folder) if r["function"] in ("burn", "main")], wrong
+        if i == 0:  # what is as it should be is read
+            with open(f"{folder}/s/cpuperf.common.cpuperf", "rb") as common:
+                assert b"aBlobOfThis" in common.read()
+
+
+run_checks(globals())

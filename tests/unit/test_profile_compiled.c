@@ -1,0 +1,93 @@
+/*
+ * Code that runtimes compile: by process, address and time, also when more is added.
+ */
+#include "kit.h"
+
+#include "profile/compiled.h"
+#include "profile/processes_internal.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct profile_processes all;
+
+static void add(uint32_t pid, uint64_t time_ns, uint64_t start, uint64_t end, const char *name)
+{
+	struct trace_compiled c = {.time_ns = time_ns, .start = start, .end = end, .pid = pid};
+
+	snprintf(c.name, sizeof(c.name), "%s", name);
+	assert_int_equal(profile_compiled_add(&all.compiled, &c), 0);
+}
+
+static const char *name_at(uint32_t pid, uint64_t address, uint64_t time_ns)
+{
+	const struct profile_compiled *c = profile_compiled_find(&all, pid, address, time_ns);
+
+	return c ? c->name : "-";
+}
+
+HOOK(after_each)
+{
+	profile_compiled_fini(&all.compiled);
+}
+
+TEST(by_time)
+{
+	static const struct {
+		uint32_t pid;
+		uint64_t address, time_ns;
+		const char *name;
+	} rows[] = {
+	    {7, 100, 10, "A.a"},  {7, 149, 19, "A.a"}, {7, 150, 10, "-"},
+	    {7, 99, 10, "-"},     {7, 100, 9, "-"},    {7, 100, 20, ""},
+	    {7, 120, 29, ""},     {7, 120, 30, "B.b"}, {7, 120, UINT64_MAX, "B.b"},
+	    {7, 100, 40, ""},     {7, 1100, 5, "C.c"}, {7, 1100, 0, "C.c"},
+	    {8, 100, 100, "D.d"}, {8, 1100, 100, "-"}, {9, 100, 100, "-"},
+	    {6, 100, 100, "-"},
+	};
+
+	add(8, 1, 100, 150, "D.d");
+	add(7, 30, 110, 160, "B.b"); /* written before what it replaces */
+	add(7, 10, 100, 150, "A.a");
+	add(7, 20, 100, 150, "");
+	add(7, 0, 1000, 1200, "C.c");
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	for (size_t i = 0; i < NR(rows); i++)
+		assert_string_equal(name_at(rows[i].pid, rows[i].address, rows[i].time_ns),
+				    rows[i].name);
+}
+
+/* Of two at one time the later frame is true. */
+TEST(by_order)
+{
+	add(7, 10, 100, 150, "A.a");
+	add(7, 10, 100, 150, "");
+	add(7, 10, 200, 250, "");
+	add(7, 10, 200, 250, "B.b");
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	assert_string_equal(name_at(7, 100, 10), "");
+	assert_string_equal(name_at(7, 200, 10), "B.b");
+}
+
+TEST(grows)
+{
+	uint32_t before, other;
+
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	assert_string_equal(name_at(7, 100, 10), "-");
+	assert_int_equal(profile_compiled_epoch(&all, 7, 10), 0);
+	add(7, 10, 100, 150, "A.a");
+	add(8, 10, 100, 150, "D.d");
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	before = profile_compiled_epoch(&all, 7, 15);
+	other = profile_compiled_epoch(&all, 8, 15);
+	assert_int_equal(profile_compiled_epoch(&all, 7, 11), before);
+	assert_int_not_equal(profile_compiled_epoch(&all, 7, 9), before);
+	add(7, 12, 100, 150, ""); /* what was asked before may have another answer */
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	assert_int_not_equal(profile_compiled_epoch(&all, 7, 11), before);
+	assert_int_equal(profile_compiled_epoch(&all, 8, 15), other);
+	assert_string_equal(name_at(7, 100, 11), "A.a");
+	assert_string_equal(name_at(7, 100, 12), "");
+}
