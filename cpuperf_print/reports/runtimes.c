@@ -29,6 +29,8 @@
 #define PYTHON      "python3 -X perf (3.12 or later)"
 #define OLD_PYTHON  "Python 3.12 or later, with -X perf (this one has no such option)"
 
+#define UNNAMED "functions of its scripts are not named, only those of the interpreter"
+
 /* object: how its name begins. program: what people call it. interpreter: the function that runs a
  * program's functions, which then have no frames; NULL: they are compiled. shown: how the names of
  * such functions begin. since: the first minor version that has the remedy; before: that of older
@@ -45,6 +47,13 @@ static const struct runtime {
     {"libcoreclr.so", "dotnet", NULL, NULL, "DOTNET_PerfMapEnabled=1"},
     {"python3", "python", INTERPRETER, "py::", PYTHON, 12, OLD_PYTHON},
     {"libpython3", "python", INTERPRETER, "py::", PYTHON, 12, OLD_PYTHON},
+    {"perl", "perl", "Perl_runops_standard", NULL, UNNAMED},
+    {"libperl.so", "perl", "Perl_runops_standard", NULL, UNNAMED},
+    {"ruby", "ruby", "rb_vm_exec", NULL, UNNAMED},
+    {"libruby-", "ruby", "rb_vm_exec", NULL, UNNAMED},
+    {"php", "php", "execute_ex", NULL, UNNAMED},
+    {"php-fpm", "php", "execute_ex", NULL, UNNAMED},
+    {"libphp", "php", "execute_ex", NULL, UNNAMED},
 };
 enum { NR_RUNTIMES = ARRAY_NR(runtimes) };
 

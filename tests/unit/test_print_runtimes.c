@@ -299,8 +299,9 @@ static const char *lines_of(struct setup *s, const struct row *list, size_t nr)
 #define MADE "in code made at run time, without names: "
 #define JAVA                                                                                       \
 	"java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer\n"
-#define INSIDE "below the interpreter _PyEval_EvalFrameDefault: "
-#define CODE   "[code without names]"
+#define INSIDE  "below the interpreter _PyEval_EvalFrameDefault: "
+#define CODE    "[code without names]"
+#define SCRIPTS "functions of its scripts are not named, only those of the interpreter\n"
 
 /* What lacks names, by the remedy of the runtime: the most first, and none of what waited. */
 TEST(lines_say_where_the_time_is)
@@ -340,6 +341,14 @@ TEST(lines_say_where_the_time_is)
 	     "python: 98.0 % " INSIDE "python3 -X perf (3.12 or later)\n"},
 	    {{{"python3.12", "_PyEval_EvalFrameDefault", 50, 98}, {"[JIT]", "py::f:f.py", 50, 50}},
 	     ""},
+	    {{{"perl", "Perl_runops_standard", 8, 97}, {"perl", "f", 92, 92}},
+	     "perl: 97.0 % below the interpreter Perl_runops_standard: " SCRIPTS},
+	    {{{"libruby-3.1.so.3.1.2", "rb_vm_exec", 14, 95}, {"libc.so.6", "f", 86, 86}},
+	     "ruby: 95.0 % below the interpreter rb_vm_exec: " SCRIPTS},
+	    {{{"php8.2", "execute_ex", 15, 94}, {"libc.so.6", "f", 85, 85}},
+	     "php: 94.0 % below the interpreter execute_ex: " SCRIPTS},
+	    {{{"php8.2", "execute_ex", 5, 15}, {"libc.so.6", "f", 95, 95}}, ""},
+	    {{{"phpize", "execute_ex", 15, 94}, {"libc.so.6", "f", 85, 85}}, ""},
 	};
 	struct setup s;
 	const struct step *steps[2] = {NULL};
