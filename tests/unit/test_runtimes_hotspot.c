@@ -1,0 +1,286 @@
+/*
+ * What is read of a Java machine: this process has a library with its tables, and code that the
+ * test puts where it wants. So what each look passes is known, and from when on.
+ */
+#include "kit.h"
+#include "tree.h"
+
+#include "base/clock.h"
+#include "runtimes/hotspot.h"
+#include "trace/trace.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The library: heaps of blocks of 64 bytes, each with a blob. Offsets are as its tables say. */
+static const char source[] =
+    "#include <stdint.h>\n"
+    "typedef uint64_t u; typedef struct { const char *t, *n, *k; int s; u o; void *a; } F;\n"
+    "typedef struct { const char *n; u s; } T;\n"
+    "char heap_blocks[64 * 64]; unsigned char heap_map[64]; u heap_count;\n"
+    "u heap[5]; u *heaps[1] = {heap}; struct { int n, r; void *d; } list = {1, 1, heaps};\n"
+    "void *of_list = &list, *of_objects = &heap_count;\n"
+    "F fields[] = {\n"
+    "{\"CodeCache\", \"_heaps\", \"x*\", 1, 0, &of_list}, {\"Universe\", \"_collectedHeap\", "
+    "\"x*\", 1, 0, "
+    "&of_objects},\n"
+    "#define M(t, n, k, o) {t, n, k, 0, o, 0}\n"
+    "M(\"CollectedHeap\", \"_total_collections\", \"unsigned int\", 0), M(\"GrowableArrayBase\", "
+    "\"_len\", "
+    "\"int\", 0),\n"
+    "M(\"GrowableArray<int>\", \"_data\", \"int*\", 8), M(\"CodeHeap\", \"_memory\", "
+    "\"VirtualSpace\", 0),\n"
+    "M(\"CodeHeap\", \"_segmap\", \"VirtualSpace\", 16), M(\"CodeHeap\", \"_log2_segment_size\", "
+    "\"int\", 32),\n"
+    "M(\"VirtualSpace\", \"_low\", \"char*\", 0), M(\"VirtualSpace\", \"_high\", \"char*\", 8),\n"
+    "M(\"HeapBlock::Header\", \"_length\", \"uint32_t\", 0), M(\"HeapBlock::Header\", \"_used\", "
+    "\"bool\", 4),\n"
+    "M(\"CodeBlob\", \"_name\", \"const char*\", 0), M(\"CodeBlob\", \"_size\", \"int\", 8),\n"
+    "M(\"CodeBlob\", \"_code_offset\", \"int\", 12), M(\"CodeBlob\", \"_data_offset\", \"int\", "
+    "16),\n"
+    "M(\"nmethod\", \"_compile_id\", \"int\", 20), M(\"nmethod\", \"_method\", \"Method*\", 24),\n"
+    "M(\"Method\", \"_constMethod\", \"x*\", 0), M(\"ConstMethod\", \"_constants\", \"x*\", 0),\n"
+    "M(\"ConstMethod\", \"_name_index\", \"u2\", 8), M(\"ConstantPool\", \"_pool_holder\", \"x*\", "
+    "0),\n"
+    "M(\"Klass\", \"_name\", \"x*\", 0), M(\"Symbol\", \"_length\", \"u2\", 0), M(\"Symbol\", "
+    "\"_body[0]\", "
+    "\"u1\", 2), {0}};\n"
+    "T types[] = {{\"HeapBlock\", 8}, {\"ConstantPool\", 8}, {0}};\n"
+    "F *gHotSpotVMStructs = fields; T *gHotSpotVMTypes = types;\n"
+    "#define V(n, v) u gHotSpotVM##n = v\n"
+    "V(StructEntryArrayStride, sizeof(F)); V(StructEntryTypeNameOffset, 0);\n"
+    "V(StructEntryFieldNameOffset, 8); V(StructEntryTypeStringOffset, 16);\n"
+    "V(StructEntryOffsetOffset, 32); V(StructEntryAddressOffset, 40);\n"
+    "V(TypeEntryArrayStride, sizeof(T)); V(TypeEntryTypeNameOffset, 0); V(TypeEntrySizeOffset, "
+    "8);\n";
+
+enum { BLOCK_BYTES = 64, NR_BLOCKS = 64, CODE_AT = 40, CODE_END = 56 };
+
+/* As the tables say. */
+struct block {
+	uint32_t length;
+	uint8_t is_used, pad[3];
+	const char *name;
+	uint32_t size, begin, end, id;
+	const void *method;
+};
+struct symbol {
+	uint16_t length;
+	char text[30];
+};
+static const struct symbol class_name = {11, "java/lang/A"}, hidden = {11, "B$$L+0x0012"},
+			   method_name = {3, "run"};
+static const void *const of_class = &class_name, *const of_hidden = &hidden;
+struct method {
+	const void *constant; /* to itself: what it leads to is below */
+};
+static struct pool {
+	const void *holder;
+	const void *entry[2];
+} pools[2] = {{&of_class, {NULL, &method_name}}, {&of_hidden, {NULL, &method_name}}};
+static struct constant {
+	const struct pool *pool;
+	uint16_t index;
+} constants[2] = {{&pools[0], 1}, {&pools[1], 1}};
+static const void *methods[2] = {&constants[0], &constants[1]};
+
+static struct root tree;
+static void *library;
+static struct block *blocks; /* each of BLOCK_BYTES */
+static uint8_t *map;
+static uint64_t *count;
+static struct hotspot *machine;
+
+static struct trace_compiled changes[16];
+static size_t nr_changes;
+
+static void on_change(void *arg, const struct trace_compiled *change)
+{
+	(void)arg;
+	assert_true(nr_changes < NR(changes));
+	changes[nr_changes++] = *change;
+}
+
+static struct block *block(size_t i)
+{
+	return (struct block *)((char *)blocks + i * BLOCK_BYTES);
+}
+
+static uint64_t code_of(size_t i)
+{
+	return (uint64_t)(uintptr_t)block(i) + 8 + CODE_AT;
+}
+
+static void put(size_t i, const char *name, size_t method, uint32_t id)
+{
+	*block(i) = (struct block){.length = 1,
+				   .is_used = 1,
+				   .name = name,
+				   .begin = CODE_AT,
+				   .end = CODE_END,
+				   .id = id,
+				   .method = &methods[method]};
+	map[i] = 0;
+}
+
+static void drop(size_t i)
+{
+	block(i)->is_used = 0;
+}
+
+/* The times before it and after it. */
+static void look(uint64_t *before, uint64_t *after)
+{
+	bool ignored;
+
+	nr_changes = 0;
+	*before = clock_monotonic_ns();
+	assert_int_equal(hotspot_look(machine, on_change, NULL, &ignored), 0);
+	*after = clock_monotonic_ns();
+}
+
+/* One change was passed, with a time of that range. */
+static void assert_change(size_t i, const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct trace_compiled *c = changes;
+
+	while (c < changes + nr_changes && (c->start != code_of(i) || strcmp(c->name, name) != 0))
+		c++;
+	assert_true(c < changes + nr_changes);
+	assert_int_equal(c->end, code_of(i) + CODE_END - CODE_AT);
+	assert_int_equal(c->pid, getpid());
+	assert_in_range(c->time_ns, from_ns, to_ns);
+}
+
+HOOK(before_all)
+{
+	char command[4096], path[4096];
+	uint64_t *heap;
+
+	tree = tree_make();
+	tree_put(&tree, "/jvm.c", source, sizeof(source) - 1);
+	snprintf(path, sizeof(path), "%s/libjvm.so", tree.dir);
+	snprintf(command, sizeof(command), "cd '%s' && gcc -w -shared -fPIC -o libjvm.so jvm.c",
+		 tree.dir);
+	assert_int_equal(system(command), 0);
+	library = dlopen(path, RTLD_NOW);
+	assert_non_null(library);
+	blocks = dlsym(library, "heap_blocks");
+	map = dlsym(library, "heap_map");
+	count = dlsym(library, "heap_count");
+	heap = dlsym(library, "heap");
+	heap[0] = (uintptr_t)blocks;
+	heap[1] = heap[0] + BLOCK_BYTES * NR_BLOCKS;
+	heap[2] = (uintptr_t)map;
+	heap[3] = heap[2] + NR_BLOCKS;
+	heap[4] = 6;
+}
+
+HOOK(after_all)
+{
+	dlclose(library);
+	tree_remove(&tree);
+}
+
+HOOK(before_each)
+{
+	memset(map, 0xff, NR_BLOCKS);
+	*count = 3;
+	assert_int_equal(hotspot_open((uint32_t)getpid(), 5, &machine), 0);
+}
+
+HOOK(after_each)
+{
+	hotspot_close(machine);
+}
+
+/* What is there at the first look has been there; what is new, since the look before. */
+TEST(names)
+{
+	uint64_t before[2], after[2];
+
+	put(0, "nmethod", 0, 1);
+	put(1, "Interpreter", 0, 0);
+	look(&before[0], &after[0]);
+	assert_int_equal(nr_changes, 2);
+	assert_change(0, "java.lang.A.run", 5, 5);
+	assert_change(1, "Interpreter", 5, 5);
+	put(2, "native nmethod", 1, 2); /* the number of a hidden class differs by run */
+	look(&before[1], &after[1]);
+	assert_int_equal(nr_changes, 1);
+	assert_change(2, "B$$L.run", before[0], after[0]);
+	look(&before[1], &after[1]);
+	assert_int_equal(nr_changes, 0);
+}
+
+/* Where something may have been before, it has its name only from the look on that found it. */
+TEST(freed)
+{
+	uint64_t before[4], after[4];
+
+	put(0, "nmethod", 0, 1);
+	look(&before[0], &after[0]);
+	put(1, "nmethod", 1, 2);
+	++*count; /* garbage was collected */
+	look(&before[1], &after[1]);
+	assert_int_equal(nr_changes, 1);
+	assert_change(1, "B$$L.run", before[1], after[1]);
+	drop(0); /* since the last look that saw it */
+	put(2, "nmethod", 1, 3);
+	look(&before[2], &after[2]);
+	assert_int_equal(nr_changes, 2);
+	assert_change(0, "", before[1], after[1]);
+	assert_change(2, "B$$L.run", before[2], after[2]);
+	nr_changes = 0;
+	hotspot_leave(machine, on_change, NULL); /* it may free more */
+	assert_int_equal(nr_changes, 1);
+	assert_in_range(changes[0].time_ns, before[2], after[2]);
+	put(0, "nmethod", 1, 4);
+	look(&before[3], &after[3]);
+	assert_int_equal(nr_changes, 1);
+	assert_change(0, "B$$L.run", before[2], after[2]);
+}
+
+/* The same place, and another number. */
+TEST(replaced)
+{
+	uint64_t before[2], after[2];
+
+	put(0, "nmethod", 0, 1);
+	look(&before[0], &after[0]);
+	put(0, "nmethod", 1, 2);
+	look(&before[1], &after[1]);
+	assert_int_equal(nr_changes, 2);
+	assert_change(0, "", before[0], after[0]);
+	assert_change(0, "B$$L.run", before[1], after[1]);
+	assert_true(strcmp(changes[0].name, "") == 0); /* what ends is passed first */
+}
+
+/* A block that says what cannot be is none. */
+TEST(invalid)
+{
+	uint64_t before, after;
+
+	put(0, "nmethod", 0, 1);
+	block(0)->length = 100;
+	put(1, "nmethod", 0, 2);
+	block(1)->end = 64;
+	put(2, "nmethod", 0, 3);
+	block(2)->begin = CODE_END;
+	put(3, "nmethod", 0, 4);
+	block(3)->method = NULL;
+	put(4, (const char *)8, 0, 5);
+	look(&before, &after);
+	assert_int_equal(nr_changes, 0);
+}
+
+TEST(none)
+{
+	struct hotspot *h;
+
+	assert_int_equal(hotspot_open(0x7ffffffe, 0, &h), -ENOENT);
+	assert_int_equal(hotspot_open((uint32_t)getppid(), 0, &h), -ENOENT);
+}
