@@ -45,6 +45,7 @@ struct runtimes {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool is_stopping, has_ended, is_left;
+	bool is_new; /* the target is another one */
 	runtimes_fn *add;
 	void *arg;
 	pthread_t thread;
@@ -224,12 +225,26 @@ static bool is_stopping(struct runtimes *r)
 	return is;
 }
 
+/* Processes of another target are looked for as often as those of the first were. */
+static bool is_new(struct runtimes *r)
+{
+	bool is;
+
+	pthread_mutex_lock(&r->lock);
+	is = r->is_new;
+	r->is_new = false;
+	pthread_mutex_unlock(&r->lock);
+	if (is)
+		r->list_pause_ns = 0;
+	return is;
+}
+
 /* Whatever is due; the time of what is due next. */
 static uint64_t do_due(struct runtimes *r)
 {
 	uint64_t next_ns;
 
-	if (clock_monotonic_ns() >= r->list_due_ns)
+	if (is_new(r) || clock_monotonic_ns() >= r->list_due_ns)
 		list_processes(r);
 	next_ns = r->list_due_ns;
 	for (size_t i = 0; i < r->processes.nr && !is_stopping(r); i++) {
@@ -269,7 +284,7 @@ static void *run(void *arg)
 		const uint64_t next_ns = do_due(r);
 
 		pthread_mutex_lock(&r->lock);
-		if (!r->is_stopping)
+		if (!r->is_stopping && !r->is_new)
 			(void)thread_cond_wait(&r->changed, &r->lock, next_ns);
 		pthread_mutex_unlock(&r->lock);
 	}
@@ -324,6 +339,8 @@ void runtimes_follow(struct runtimes *r, pid_t id)
 	pthread_mutex_lock(&r->lock);
 	if (r->nr_ids == 1)
 		r->id[0] = (uint32_t)id;
+	r->is_new = true;
+	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 }
 

@@ -111,6 +111,11 @@ def check_names(folder):
     # of the last look's time on, and of code that was replaced
     assert places[("//anon", "[unknown]")] < java_s, places
 
+    # each run is another process
+    record(folder, "--runs=2", "--", *java, "Work", "300")
+    assert_named(folder)
+    assert len({r["pid"] for r in samples(folder) if r["function"] == "Work.heavy"}) == 2
+
     # a process that runs already is not touched: it has no new thread, and writes no file
     with subprocess.Popen([*java, "Work", "1000000000"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
         try:
