@@ -24,6 +24,7 @@
 #ifndef AGENT_HEAP_AGENT_H
 #define AGENT_HEAP_AGENT_H
 
+#include "agent/late/entries.h"
 #include "wire/heap_memory.h"
 
 #include <stdbool.h>
@@ -196,8 +197,7 @@ static inline uint32_t agent_needs(void)
 	return AGENT_MAY_CONNECT | (agent.wants & HEAP_WANTS_TIMES ? AGENT_MAY_TIME : 0);
 }
 
-/* Pages of our own; NULL: none. */
-void *agent_pages(size_t bytes);
+/* As agent_pages made them (agent/late/entries.h). */
 void agent_free_pages(void *pages, size_t bytes);
 
 /* CLOCK_MONOTONIC; not 0. */
@@ -359,32 +359,6 @@ void agent_not_missed(struct heap_missed *m);
 void *agent_find(const char *name);
 /* Whether the program's functions of both names are there, in one object. */
 bool agent_are_of_one_object(const char *one, const char *other);
-
-/* --- attach.c: not in the agent of i386, which is only preloaded */
-
-/* The answer to the recorder's last call. */
-struct agent_answer {
-	uint32_t nr; /* of calls so far */
-	int32_t result;
-	uint32_t entries, objects; /* that are rewritten */
-};
-
-#if defined(__i386__)
-static inline void *agent_find_beside(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
-static inline void agent_look_at_objects(void)
-{
-}
-#else
-/* The same where the agent was loaded late, and stands in front of no library. */
-void *agent_find_beside(const char *name);
-/* After dlopen or dlclose. */
-void agent_look_at_objects(void);
-#endif
 
 /* --- sums.c */
 
