@@ -189,13 +189,15 @@ static int open_wire(struct causal *c, struct err *e)
 
 	if (rc)
 		return rc;
-	causal_point_listen(c->point, &config);
+	causal_point_listen(c->point, &c->attached, &config);
 	rc = wire_open(&config, &c->wire, e);
 	if (rc)
 		return rc;
 	rc = wire_start(c->wire);
 	if (rc)
 		return err_set(e, rc, "no thread can be started: %s", strerror(-rc));
+	if (c->attached.pid)
+		return 0;
 	return load_agent(c, e) ?: config.marks ? set_marks(c, wire_name(c->wire), e) : 0;
 }
 
@@ -245,7 +247,7 @@ int causal_choose(struct causal *c, struct err *e)
 		add_arms(c, next);
 	if (c->nr_chosen)
 		return 0;
-	err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
+	err_set_at(e, -ENODATA, c->subject, 0, 0,
 		   "of %.0f ms of CPU time nothing was in a function that is meant",
 		   (double)c->shared.at->sampled_ns / 1e6);
 	err_hint(e, "name others: --causal='libfoo*:*', or make the command run for longer");
@@ -281,8 +283,7 @@ int causal_check_agent(const struct causal *c, struct err *e)
 {
 	if (c->shared.at->first_pid)
 		return 0;
-	err_set_at(e, -ENOTSUP, c->o->command_argv[0], 0, 0,
-		   "libcpuperf-causal.so is not loaded into it");
+	err_set_at(e, -ENOTSUP, c->subject, 0, 0, "libcpuperf-causal.so is not loaded into it");
 	return e->code;
 }
 
@@ -322,7 +323,7 @@ static int refuse_endless(struct causal *c, struct err *e)
 {
 	versus_runner_signal(c->turns.runner, SIGKILL);
 	err_set_at(
-	    e, -ETIMEDOUT, c->o->command_argv[0], 0, 0,
+	    e, -ETIMEDOUT, c->subject, 0, 0,
 	    "did not end within %.3g s, and whole runs are measured: allow more (--at-most), or "
 	    "measure how often a point is passed: --progress=POINT",
 	    (double)c->turns.rule.at_most_ns / 1e9);
@@ -491,20 +492,30 @@ static int prepare(struct causal *c, struct err *e)
 	if (rc)
 		return rc;
 	c->has_machine = true;
-	c->machine.objects.command = o->command_argv[0];
+	if (o->pids) {
+		rc = causal_attached_open(&c->attached, o->pids, e);
+		if (rc)
+			return rc;
+		c->machine.objects.pids = c->attached.pids;
+		c->machine.objects.nr_pids = 1;
+		c->subject = c->attached.subject;
+		snprintf(c->text, sizeof(c->text), "%s", c->subject);
+	} else {
+		c->machine.objects.command = c->subject = o->command_argv[0];
+		target_command_quote(o->command_argv, c->text, CAUSAL_TEXT_BYTES);
+	}
 	c->arm[0].argv = o->command_argv;
 	c->arm[0].prepare = c->turns.prepare;
 	snprintf(c->arm[0].name, sizeof(c->arm[0].name), "measured");
 	c->turns.arm = c->arm;
 	c->turns.nr_arms = 1;
-	target_command_quote(o->command_argv, c->text, CAUSAL_TEXT_BYTES);
 	c->result.command = c->text;
 	c->result.point = o->versus.progress;
 	c->result.rule = c->turns.rule;
 	rc = causal_kept_check(o, e);
 	if (rc)
 		return rc;
-	if (!is_possible(c))
+	if (!o->pids && !is_possible(c))
 		return o->versus.progress ? err_set(e, -ENOTSUP, "--causal: %s", c->why_none) : 0;
 	return find_candidates(c, e) ?: causal_shared_open(&c->candidates, &c->shared, e)
 					   ?: open_wire(c, e);
@@ -556,7 +567,8 @@ static int measure_and_print(struct causal *c)
 
 static void fini(struct causal *c)
 {
-	wire_free(c->wire); /* before the point, which its thread uses */
+	causal_attached_close(&c->attached); /* while the wire still answers */
+	wire_free(c->wire);                  /* before the point, which its thread uses */
 	causal_point_close(c->point);
 	causal_shared_close(&c->shared);
 	causal_candidates_fini(&c->candidates);
@@ -577,10 +589,10 @@ int causal(struct options *o)
 		return EXIT_NOT_MEASURED;
 	}
 	c->o = o;
-	c->shared.fd = -1;
+	c->shared.fd = c->attached.fd = -1;
 	arena_init(&c->strings, MAX_STRINGS);
 	turns_catch_signals(&(struct turns){.runner = o->versus.runner});
-	rc = target_command_find(o->command_argv[0]);
+	rc = o->pids ? 0 : target_command_find(o->command_argv[0]);
 	if (rc) {
 		err_set_at(&e, rc, o->command_argv[0], 0, 0, "cannot be executed: %s",
 			   strerror(-rc));

@@ -1,15 +1,16 @@
 /*
- * cpuperf --causal -- COMMAND: what a faster function would bring to a command, by experiments. One
- * function is virtually sped up by an agent in the program (lib/agent/causal): all other threads
- * are slowed down while one runs it, and the delays are subtracted from the time. By the wall time
- * of whole runs, which are turns, as those of --versus, of which the first arm is the program with
- * the agent and without a delay; or, with a progress point, by how often that is visited in rounds
- * within one run.
+ * cpuperf --causal -- COMMAND, or --pid: what a faster function would bring to a command, by
+ * experiments. One function is virtually sped up by an agent in the program (lib/agent/causal): all
+ * other threads are slowed down while one runs it, and the delays are subtracted from the time. By
+ * the wall time of whole runs, which are turns, as those of --versus, of which the first arm is the
+ * program with the agent and without a delay; or, with a progress point, by how often that is
+ * visited in rounds within one run.
  *
  *   causal.c         the runs, the whole
  *   causal_scope.c   which functions are meant
  *   causal_lines.c   the source lines of these
  *   causal_rounds.c  the rounds within a run (causal/rounds.h has their arithmetic)
+ *   causal_attached.c  a process that runs already, in place of a command
  *   causal_points.c  progress points
  *   causal_memory.c  candidates, and the memory that is shared with the agent
  *   causal_kept.c    where results are kept, with a recorded run; cpuperf_print prints them

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "causal.h"
+#include "causal_attached.h"
 #include "causal_memory.h"
 #include "causal_points.h"
 #include "machine.h"
@@ -23,8 +24,10 @@ struct causal {
 	struct causal_candidates candidates;
 	struct arena strings; /* of lines */
 	struct causal_shared shared;
-	struct wire *wire;          /* owned: programs ask it for the memory */
-	struct causal_point *point; /* owned; NULL: the wall time of runs is measured */
+	const char *subject;             /* what is measured, for messages */
+	struct causal_attached attached; /* of --pid; pid 0: a command is measured */
+	struct wire *wire;               /* owned: programs ask it for the memory */
+	struct causal_point *point;      /* owned; NULL: the wall time of runs is measured */
 	unsigned percent[CAUSAL_MAX_SPEEDUPS];
 	size_t nr_percent;
 	uint64_t nr_drawn;                     /* amounts, with result.seed */

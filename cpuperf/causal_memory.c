@@ -163,13 +163,18 @@ int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, s
 	return 0;
 }
 
+void causal_shared_end(struct causal_shared *s)
+{
+	__atomic_store_n(&s->at->owner, CAUSAL_MEMORY_DIED, __ATOMIC_RELAXED);
+	(void)syscall(SYS_futex, &s->at->owner, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void causal_shared_close(struct causal_shared *s)
 {
 	static struct robust_list_head none;
 
 	if (s->at) {
-		__atomic_store_n(&s->at->owner, CAUSAL_MEMORY_DIED, __ATOMIC_RELAXED);
-		(void)syscall(SYS_futex, &s->at->owner, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		causal_shared_end(s);
 		none.list.next = &none.list;
 		(void)syscall(SYS_set_robust_list, &none, sizeof(none));
 		munmap(s->at, s->bytes);

@@ -51,6 +51,8 @@ struct causal_shared {
 
 /* Sorts the ranges, and makes the memory. 0 or -errno with *e. */
 int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, struct err *e);
+/* From now on nobody is slowed down. */
+void causal_shared_end(struct causal_shared *s);
 /* at NULL and fd -1 are fine. */
 void causal_shared_close(struct causal_shared *s);
 /* Before a run: nothing has been counted but the time of candidates, and nothing is tried. */

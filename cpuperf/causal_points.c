@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "bpf/probes.h"
 #include "causal/rounds.h"
+#include "causal_attached.h"
 #include "causal_memory.h"
 #include "event/function.h"
 #include "machine.h"
@@ -47,6 +48,7 @@ struct name {
 
 struct causal_point {
 	const char *name;
+	const struct causal_attached *attached;
 	struct marks marks;
 	bool has_marks;
 	struct causal_flow flow; /* of coz's */
@@ -323,11 +325,19 @@ void causal_point_close(struct causal_point *p)
 	mem_free(p);
 }
 
-void causal_point_listen(struct causal_point *p, struct wire_config *config)
+static bool may_connect(void *arg, uint32_t pid)
 {
+	return causal_attached_has(((struct causal_point *)arg)->attached, pid);
+}
+
+void causal_point_listen(struct causal_point *p, const struct causal_attached *attached,
+			 struct wire_config *config)
+{
+	p->attached = attached;
+	config->arg = p;
+	config->may_connect = may_connect;
 	if (!p->has_marks)
 		return;
-	config->arg = p;
 	config->name = add_name;
 	config->marks = add_marks;
 	config->passed = pass;

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 struct buf;
+struct causal_attached;
 struct causal_point;
 struct causal_shared;
 struct err;
@@ -36,9 +37,11 @@ struct causal_visits {
 int causal_point_open(const char *text, const struct machine *m, struct causal_point **out,
 		      struct err *e);
 void causal_point_close(struct causal_point *p); /* NULL is fine */
-/* Sets what the point needs of the wire, if it does. */
-void causal_point_listen(struct causal_point *p, struct wire_config *config);
-/* The command runs, as this process. */
+/* Sets what the point needs of the wire, and who may connect: also the processes of attached,
+ * borrowed. */
+void causal_point_listen(struct causal_point *p, const struct causal_attached *attached,
+			 struct wire_config *config);
+/* The command runs, as this process; or a process that runs already is measured, too. */
 void causal_point_begin_run(struct causal_point *p, pid_t pid);
 /* What was counted until now; takes up to some ms. s: as the run has it. Returns the time,
  * CLOCK_MONOTONIC. */

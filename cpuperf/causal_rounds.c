@@ -5,7 +5,8 @@
  * First the program runs until the point has been visited, and for half a second more, in which the
  * candidates are chosen that run most. A round begins some time after the change: until then
  * threads pay what they owe of the round before, and queues fill or empty, so what is owed at both
- * ends of a round is about the same. A program that ends is started again while there is time.
+ * ends of a round is about the same. A program that ends is started again while there is time; a
+ * process that ran already is only looked at, and never ended.
  */
 #include "base/array.h"
 #include "base/buf.h"
@@ -19,6 +20,7 @@
 #include "proc/list.h"
 #include "proc/proc.h"
 #include "proc/text.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <math.h>
@@ -64,6 +66,24 @@ struct look {
 	uint64_t at_ns, all_ns, sampled_ns, queued_ns;
 	struct causal_visits visits;
 };
+
+/* --- the run */
+
+static bool is_attached(const struct causal *c)
+{
+	return c->attached.pid;
+}
+
+static pid_t pid_of(const struct causal *c)
+{
+	return is_attached(c) ? c->attached.pid : versus_runner_pid(c->turns.runner);
+}
+
+static bool has_ended(const struct causal *c, uint64_t until_ns)
+{
+	return is_attached(c) ? causal_attached_has_ended(&c->attached, until_ns)
+			      : versus_runner_has_ended(c->turns.runner, until_ns);
+}
 
 /* --- how long threads have waited for a CPU */
 
@@ -113,7 +133,7 @@ static void take_look(struct rounds *r, struct look *out)
 	out->all_ns = __atomic_load_n(&m->all_ns, __ATOMIC_RELAXED);
 	out->at_ns = causal_point_read(c->point, &c->shared, &out->visits);
 	out->sampled_ns = __atomic_load_n(&m->sampled_ns, __ATOMIC_RELAXED);
-	(void)add_process((uint32_t)versus_runner_pid(c->turns.runner), &tasks);
+	(void)add_process((uint32_t)pid_of(c), &tasks);
 	out->queued_ns = tasks.delay_ns + __atomic_load_n(&m->queued_ns, __ATOMIC_RELAXED);
 }
 
@@ -139,8 +159,7 @@ static bool wait_for(struct rounds *r, uint64_t ns)
 	while (clock_monotonic_ns() < until_ns) {
 		const uint64_t next_ns = causal_point_look(r->c->point, &r->c->shared);
 
-		if (is_time_over(r) ||
-		    versus_runner_has_ended(r->c->turns.runner, earlier(next_ns, last_ns)))
+		if (is_time_over(r) || has_ended(r->c, earlier(next_ns, last_ns)))
 			return false;
 	}
 	return true;
@@ -349,12 +368,11 @@ static int refuse_point(const struct rounds *r, bool has_ended, struct err *e)
 	if (turns_caught() || causal_check_agent(c, e))
 		return e->code;
 	if (has_ended)
-		err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
-			   "it ended before it was seen to pass %s", c->result.point);
+		err_set_at(e, -ENODATA, c->subject, 0, 0, "it ended before it was seen to pass %s",
+			   c->result.point);
 	else
-		err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
-			   "it did not pass %s within %.0f s", c->result.point,
-			   seconds(c->turns.begin_ns, clock_monotonic_ns()));
+		err_set_at(e, -ENODATA, c->subject, 0, 0, "it did not pass %s within %.0f s",
+			   c->result.point, seconds(c->turns.begin_ns, clock_monotonic_ns()));
 	causal_hint_points(c, e);
 	return e->code;
 }
@@ -414,15 +432,21 @@ static int survey(struct rounds *r, struct err *e)
 	return turns_caught() ? 0 : choose(r, before_ns, e);
 }
 
-/* Ends the command, if it has not ended. */
+/* Ends the command, if it has not ended; a process goes on as before. */
 static int end_run(struct rounds *r, struct err *e)
 {
 	struct versus_runner *runner = r->c->turns.runner;
 	const uint64_t until_ns = clock_monotonic_ns() + patience_ns;
-	const bool is_ours = !versus_runner_has_ended(runner, 0);
 	struct versus_run run;
+	bool is_ours;
 
 	causal_try(r->c, 0);
+	if (is_attached(r->c)) {
+		causal_shared_end(&r->c->shared);
+		causal_attached_end(&r->c->attached);
+		return 0;
+	}
+	is_ours = !versus_runner_has_ended(runner, 0);
 	if (is_ours)
 		versus_runner_signal(runner, SIGTERM);
 	while (!versus_runner_has_ended(runner, until_ns) && clock_monotonic_ns() < until_ns)
@@ -433,7 +457,7 @@ static int end_run(struct rounds *r, struct err *e)
 	if (is_ours || turns_caught() || run.status == 0 || r->c->o->versus.ignores_status)
 		return 0;
 	err_clear(e); /* what else failed, did so because of that */
-	err_set_at(e, -EIO, r->c->o->command_argv[0], 0, 0, "%s %d",
+	err_set_at(e, -EIO, r->c->subject, 0, 0, "%s %d",
 		   WIFSIGNALED(run.status) ? "was ended by signal" : "ended with exit status",
 		   WIFSIGNALED(run.status) ? WTERMSIG(run.status) : WEXITSTATUS(run.status));
 	err_hint(e, "what fails is not measured; if this is meant, use --ignore-status");
@@ -445,6 +469,33 @@ static bool is_enough(const struct rounds *r)
 	return is_time_over(r) || r->c->result.is_known;
 }
 
+static int begin_run(struct rounds *r, struct err *e)
+{
+	struct causal *c = r->c;
+	int rc = is_attached(c)
+		     ? causal_attached_begin(&c->attached, wire_number(c->wire), e)
+		     : versus_runner_begin(c->turns.runner, c->arm[0].argv, VERSUS_OURS, e);
+
+	if (rc)
+		return rc;
+	c->result.nr_runs++;
+	causal_point_begin_run(c->point, pid_of(c));
+	for (size_t i = 1; i < c->attached.nr_in; i++)
+		causal_point_begin_run(c->point, c->attached.in[i]);
+	return 0;
+}
+
+static int refuse_short(const struct rounds *r, struct err *e)
+{
+	const bool is_gone = is_attached(r->c);
+
+	err_set_at(e, -ENODATA, r->c->subject, 0, 0, "it %s before some rounds of %.1f s are done",
+		   is_gone ? "ended" : "ends", r->length_s);
+	err_hint(e, is_gone ? "measure one that runs for longer"
+			    : "let it do more, or measure whole runs: omit --progress");
+	return e->code;
+}
+
 static int run_once(struct rounds *r, struct err *e)
 {
 	struct causal *c = r->c;
@@ -454,11 +505,9 @@ static int run_once(struct rounds *r, struct err *e)
 	if (rc || turns_caught())
 		return rc;
 	causal_shared_reset(&c->shared);
-	rc = versus_runner_begin(c->turns.runner, c->arm[0].argv, VERSUS_OURS, e);
+	rc = begin_run(r, e);
 	if (rc)
 		return rc;
-	c->result.nr_runs++;
-	causal_point_begin_run(c->point, versus_runner_pid(c->turns.runner));
 	turns_show(&c->turns);
 	rc = c->nr_chosen ? 0 : survey(r, e);
 	while (rc == 0 && !is_enough(r) && run_block(r, &rc)) {
@@ -470,12 +519,9 @@ static int run_once(struct rounds *r, struct err *e)
 	add_run(c);
 	rc = end_run(r, e) ?: rc;
 	r->nr_empty = r->number == before ? r->nr_empty + 1 : 0;
-	if (rc || r->nr_empty < MAX_EMPTY_RUNS || is_enough(r))
+	if (rc || is_enough(r) || r->nr_empty < (is_attached(c) ? 1 : MAX_EMPTY_RUNS))
 		return rc;
-	err_set_at(e, -ENODATA, c->o->command_argv[0], 0, 0,
-		   "it ends before some rounds of %.1f s are done", r->length_s);
-	err_hint(e, "let it do more, or measure whole runs: omit --progress");
-	return e->code;
+	return refuse_short(r, e);
 }
 
 /* Nothing that could be said. */
@@ -486,14 +532,14 @@ static int refuse_all(const struct rounds *r, struct err *e)
 	if (e->code || turns_caught() || ARRAY_ANY(x, result->row, result->nr, x->saved.nr))
 		return e->code;
 	if (!result->nr_unused) {
-		err_set_at(e, -ENODATA, r->c->o->command_argv[0], 0, 0,
+		err_set_at(e, -ENODATA, r->c->subject, 0, 0,
 			   "the time was over before each was tried, in rounds of %.1f s",
 			   r->length_s);
 		err_hint(e, "allow more: -d TIME, or name fewer functions");
 		return e->code;
 	}
 	err_set_at(
-	    e, -ENODATA, r->c->o->command_argv[0], 0, 0,
+	    e, -ENODATA, r->c->subject, 0, 0,
 	    "in %zu of %zu rounds threads waited for a CPU for more than %.0f %% of the time: "
 	    "nothing could be compared",
 	    result->nr_unused, result->nr_used + result->nr_unused, 100 * CAUSAL_QUEUED);
@@ -516,8 +562,9 @@ int causal_rounds_run(struct causal *c, struct err *e)
 	r->over_ns = c->turns.rule.at_most_ns < UINT64_MAX - c->turns.begin_ns
 			 ? c->turns.begin_ns + c->turns.rule.at_most_ns
 			 : UINT64_MAX;
-	while (rc == 0 && !turns_caught() && !is_enough(r))
-		rc = run_once(r, e);
+	do {
+		rc = rc ?: run_once(r, e);
+	} while (rc == 0 && !turns_caught() && !is_enough(r) && !is_attached(c));
 	if (rc == 0)
 		rc = look_at_rows(r) ?: refuse_all(r, e);
 	if (turns_show_progress(&c->turns))

@@ -182,7 +182,7 @@ void heap_detach(struct heap_attached *a)
 
 	for (size_t i = 0; i < a->nr; i++) {
 		struct err e = {0};
-		int rc = attach_end(a->pid[i], &figures, &e);
+		int rc = attach_end(a->pid[i], parts[PART_AGENT].name, &figures, &e);
 
 		if (rc == 0)
 			log_verbose(1,

@@ -372,7 +372,8 @@ static const struct opt_row before[] = {
 	   "With --causal: measure how often the command passes POINT, in rounds within one run, "
 	   "for what runs for ever or for long; -d says for how long at most. POINT: a region or a "
 	   "mark of cpuperf/mark.h, a progress point of coz's macros, or function:[OBJECT:]GLOB. "
-	   "The command has this program's standard input and error, and is ended by SIGTERM."),
+	   "The command has this program's standard input and error, and is ended by SIGTERM; a "
+	   "process that runs already (--pid) goes on."),
     VERSUS("until", until, "PERCENT", OPT_COMPLETE_NONE,
 	   "With --versus: stop when half of the interval of the difference is at most PERCENT of "
 	   "the old command's measure. By default at 0.5, or at a quarter of the difference. With "
@@ -773,6 +774,7 @@ const struct opt_table *cpuperf_options(void)
 		"  cpuperf --versus='OLD COMMAND' [options] -- NEW COMMAND\n"
 		"  cpuperf --sweep=NAME=VALUES [options] -- COMMAND {NAME}\n"
 		"  cpuperf --causal[=FUNCTIONS] [options] -- COMMAND\n"
+		"  cpuperf --causal[=FUNCTIONS] --progress=POINT [options] --pid=PID\n"
 		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --hosts=LIST [options] [[--] COMMAND [ARGUMENT...]]\n"

@@ -95,14 +95,24 @@ static int check_recording(const struct options *o, int nr_args, char **args, st
 
 static int check_causal(const struct options *o, struct err *e)
 {
-	if (o->pids) {
-		err_set(e, -EINVAL,
-			"--causal --pid: experiments need their agent from the program's start");
-		err_hint(e,
-			 "start it by cpuperf --causal --progress=POINT -- COMMAND; of what runs "
-			 "already, record waits: cpuperf_print --report=what-if");
+	static const char *const of_commands[] = {"setup", "prepare", "cleanup", "input",
+						  "ignore-status"};
+	const struct versus_options *v = &o->versus;
+	const bool is_given[] = {v->setup, v->prepare, v->cleanup, v->input, v->ignores_status};
+
+	if (o->pids && o->command_argv)
+		return err_set(e, -EINVAL, "--pid and a command are mutually exclusive");
+	if (o->pids && !v->progress) {
+		err_set(e, -EINVAL, "--causal --pid requires --progress=POINT");
+		err_hint(e, "whole runs of a command are measured without it; of what runs already "
+			    "it is measured how often it passes a point");
 		return e->code;
 	}
+	for (size_t i = 0; o->pids && i < ARRAY_NR(of_commands); i++)
+		if (is_given[i])
+			return err_set(e, -EINVAL,
+				       "--%s is of a command, and --pid of what runs already",
+				       of_commands[i]);
 	return options_override(o, "duration") && !o->versus.progress
 		   ? err_set(e, -EINVAL, "--duration requires --progress, with --causal")
 		   : 0;
@@ -137,10 +147,10 @@ static int check_usage(const struct options *o, int nr_args, char **args, struct
 	if (!o->command_argv && v->old)
 		return err_set(e, -EINVAL,
 			       "--versus requires the new command: cpuperf --versus='OLD' -- NEW");
-	if (!o->command_argv && v->is_causal)
+	if (!o->command_argv && v->is_causal && !o->pids)
 		return err_set(e, -EINVAL,
 			       "--causal requires a command: cpuperf --causal -- COMMAND");
-	if (!o->command_argv)
+	if (!o->command_argv && !v->is_causal)
 		return err_set(
 		    e, -EINVAL,
 		    "--sweep requires a command: cpuperf --sweep=n=1,2,4 -- COMMAND {n}");

@@ -44,7 +44,7 @@ enum {
 	MSG_WAITALL_FLAG = 0x100,
 };
 
-/* As the agent has it (agent/heap/agent.h). */
+/* As the agent has it (agent/late/entries.h). */
 struct answer {
 	uint32_t nr;
 	int32_t result;
@@ -161,7 +161,13 @@ static int check_program(pid_t pid, struct err *e)
 	return err_set(e, -ENOTSUP, "process %d: %s %s", pid, name, loadable_reason(judged.answer));
 }
 
-static int check_objects(struct attach_space *s, struct err *e)
+/* Also one that is linked into a program. */
+static bool stands_for_malloc(const char *library)
+{
+	return strcmp(str_base_name(library), "libcpuperf-agent.so") == 0;
+}
+
+static int check_objects(struct attach_space *s, const char *library, struct err *e)
 {
 	static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init",
 						 "__hwasan_init", "__lsan_enable"};
@@ -170,16 +176,17 @@ static int check_objects(struct attach_space *s, struct err *e)
 	for (size_t i = 0; i < s->nr_objects; i++)
 		if (loadable_is_sanitizer(s->object[i].name, strlen(s->object[i].name)))
 			return refuse(s->pid, -ENOTSUP,
-				      "runs with a sanitizer, which is the first in front of "
-				      "malloc",
+				      "runs with a sanitizer, which must be the first in front of "
+				      "the C library",
 				      NULL, e);
 	for (size_t i = 0; program && i < sizeof(sanitizers) / sizeof(*sanitizers); i++)
 		if (attach_symbol(s, program, sanitizers[i], NULL))
-			return refuse(s->pid, -ENOTSUP,
-				      "is built with a sanitizer, which is the first in front of "
-				      "malloc",
-				      NULL, e);
-	if (program && attach_symbol(s, program, "malloc", NULL))
+			return refuse(
+			    s->pid, -ENOTSUP,
+			    "is built with a sanitizer, which must be the first in front of "
+			    "the C library",
+			    NULL, e);
+	if (program && stands_for_malloc(library) && attach_symbol(s, program, "malloc", NULL))
 		return refuse(s->pid, -ENOTSUP,
 			      "has an allocator that is linked into its program: its calls have "
 			      "no entries that could be rewritten",
@@ -302,7 +309,7 @@ int attach_check(pid_t pid, const char *library, struct err *e)
 		return rc;
 	rc = open_with_calls(&s, &j, e);
 	if (rc == 0) {
-		rc = check_objects(&s, e);
+		rc = check_objects(&s, library, e);
 		attach_space_close(&s);
 	}
 	return rc;
@@ -390,7 +397,10 @@ static uint64_t main_low_of(const struct attach_space *s)
 
 static bool find_agent(struct attach_space *s, struct job *j)
 {
-	struct attach_object *agent = attach_space_of_kind(s, ATTACH_AGENT);
+	const char *name = str_base_name(j->library);
+	struct attach_object *agent =
+	    ARRAY_FIND(o, s->object, s->nr_objects,
+		       o->kind == ATTACH_AGENT && strcmp(str_base_name(o->name), name) == 0);
 
 	if (!agent)
 		return false;
@@ -668,9 +678,9 @@ int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_
 	return begin_alone(&j, out, e);
 }
 
-int attach_end(pid_t pid, struct attach_figures *out, struct err *e)
+int attach_end(pid_t pid, const char *library, struct attach_figures *out, struct err *e)
 {
-	struct job j = {.what = DO_END, .pid = pid};
+	struct job j = {.what = DO_END, .pid = pid, .library = library};
 
 	return begin_alone(&j, out, e);
 }

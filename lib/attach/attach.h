@@ -1,6 +1,6 @@
 /*
- * The agent of the heap (libcpuperf-agent.so) in a process that runs already: one of its threads is
- * made to call dlopen, and then the agent, and goes on as before.
+ * An agent (of the heap, or of experiments: agent/late/entries.h) in a process that runs already:
+ * one of its threads is made to call dlopen, and then the agent, and goes on as before.
  *
  * That thread is one whose whole stack is understood, and is outside the C library, the loader and
  * allocators, but for a system call that waits, in a function that holds none of their locks. It
@@ -39,8 +39,8 @@ int attach_check(pid_t pid, const char *library, struct err *e);
  * number. 0; -errno with *e, and nothing is measured. */
 int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_figures *out,
 		 struct err *e);
-/* Has the process measure nothing any more; the library stays. 0 or -errno with *e; -ESRCH: the
- * process has ended, or runs another program. */
-int attach_end(pid_t pid, struct attach_figures *out, struct err *e);
+/* Has the process measure nothing any more by the library of that name, which stays. 0 or -errno
+ * with *e; -ESRCH: the process has ended, or runs another program. */
+int attach_end(pid_t pid, const char *library, struct attach_figures *out, struct err *e);
 
 #endif

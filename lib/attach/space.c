@@ -73,7 +73,9 @@ static enum attach_kind kind_of(const char *path)
 	for (size_t i = 0; i < sizeof(libc) / sizeof(*libc); i++)
 		if (has_name(path, libc[i]))
 			return ATTACH_LIBC;
-	return has_name(path, "libcpuperf-agent.so") ? ATTACH_AGENT : ATTACH_OTHER;
+	return has_name(path, "libcpuperf-agent.so") || has_name(path, "libcpuperf-causal.so")
+		   ? ATTACH_AGENT
+		   : ATTACH_OTHER;
 }
 
 /* Mappings of one file in a row are of one object. */

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 			wire_heap_sums(heap, &sums);
 		if (rc)
 			printf("refused: %s\n", e.msg);
-		else if ((rc = attach_end(pid, &end, &e)))
+		else if ((rc = attach_end(pid, argv[2], &end, &e)))
 			printf("stays: %s\n", e.msg);
 		if (rc && rc != -EAGAIN)
 			return fail("end", &e);

@@ -409,7 +409,6 @@ def check_errors(folder):
             (("--causal", "--speedup=randomly", "--", program), 125, "must be random or random:SEED"),
             (("--causal=,", "--", program), 125, "names no functions"),
             (("--causal=nowhere", "--", program), 125, 'no function matches "nowhere"'),
-            (("--causal", "--pid=1"), 2, "from the program's start"),
             (("--causal", "-d", "1", "--", program), 2, "--duration requires --progress"),
             (("--progress=request", "--", program), 125, "require --causal"),
             (("--causal", "--progress=function:", "--", program), 125, "names no point"),

@@ -1,6 +1,6 @@
 /*
- * The agent of experiments (libcpuperf-causal.so, preloaded): while a thread runs the chosen
- * function all others are slowed down, by the arithmetic of causal/debts.h.
+ * The agent of experiments (libcpuperf-causal.so, preloaded, or loaded later): while a thread runs
+ * the chosen function all others are slowed down, by the arithmetic of causal/debts.h.
  *
  * A perf event of each thread's CPU time sends a signal: what it interrupts says where the time
  * since the last one was spent, and the thread pays there what it owes, by sleeping in the handler.
@@ -9,14 +9,20 @@
  * The rules of guests (agent/marks.h) hold, but for sleeping, which is its work; without the
  * recorder's memory it does nothing, and when the recorder has died nobody sleeps any more.
  *
- * Files: connect.c (the memory), find.c (where candidates are), points.c (coz's macros), clock.c
- * (samples, sleeping), hooks.c (what threads call to wait and to wake), streams.c (the same of
- * pipes and sockets), polls.c (waits for several of them), peers.c (who is at their other end),
- * calls.c (the same of system calls, and dlopen).
+ * Sessions: one from the start of the program has number 0. In a process that runs already each is
+ * odd while it lasts, and even numbers are between two. What a thread knows of another session than
+ * the present one is void: it begins again where it next passes here (agent_here), owing nothing.
+ *
+ * Files: connect.c (the memory), attach.c (sessions of a process that runs already), find.c (where
+ * candidates are), points.c (coz's macros), clock.c (samples, sleeping), sources.c (what sends the
+ * signals), hooks.c (what threads call to wait and to wake), streams.c (the same of pipes and
+ * sockets), polls.c (waits for several of them), peers.c (who is at their other end), calls.c (the
+ * same of system calls, and dlopen).
  */
 #ifndef AGENT_CAUSAL_AGENT_H
 #define AGENT_CAUSAL_AGENT_H
 
+#include "agent/late/entries.h"
 #include "causal/debts.h"
 #include "wire/causal_memory.h"
 
@@ -26,13 +32,20 @@
 
 #define AGENT_EXPORTED __attribute__((visibility("default")))
 
+/* What sends a thread its signal. */
+struct agent_source {
+	uint32_t tid;       /* 0: free */
+	uint32_t fd, timer; /* 1 + its number; 0: none */
+};
+
 /* In static thread-local storage. */
 struct agent_thread {
-	bool is_on;               /* it is sampled */
-	bool is_first;            /* with it the first process ends */
-	volatile uint8_t is_busy; /* its debt is being changed */
-	bool has_timer, has_fd;
-	int timer, fd;
+	uint32_t session;
+	bool is_on;                  /* it is sampled */
+	bool is_first;               /* with it the first process ends */
+	volatile uint8_t is_busy;    /* its debt is being changed */
+	struct agent_source *source; /* of is_on */
+	uint32_t nr_signals;
 	uint64_t cpu_ns;   /* of its last sample */
 	uint64_t slept_ns; /* in all */
 	struct causal_debt debt;
@@ -41,9 +54,12 @@ struct agent_thread {
 extern __thread struct agent_thread agent_thread;
 
 struct agent_state {
-	struct causal_memory *shared;                  /* NULL: there is no experiment */
-	int signal;                                    /* 0: none is free */
-	uint32_t is_late;                              /* an object may have been loaded */
+	struct causal_memory *shared; /* NULL: there was no session */
+	uint64_t room;                /* bytes that are mapped there */
+	uint32_t session;
+	bool is_beside;   /* it was loaded late (agent/late/entries.h) */
+	int signal;       /* 0: none is free */
+	uint32_t is_late; /* an object may have been loaded */
 	uint32_t nr_objects, nr_ranges, nr_candidates; /* as they were checked */
 };
 
@@ -67,33 +83,82 @@ static inline bool agent_is_over(void)
 	return __atomic_load_n(&agent.shared->owner, __ATOMIC_RELAXED) & CAUSAL_MEMORY_DIED;
 }
 
-/* Takes the signal. In the constructor. */
-void agent_clock_init(void);
+static inline bool agent_is_measuring(void)
+{
+	const uint32_t session = __atomic_load_n(&agent.session, __ATOMIC_RELAXED);
+
+	return agent.shared && (!session || session & 1);
+}
+
+/* Maps the memory of the recorder with that number, in place of that of the session before. */
+bool agent_connect(uint32_t number);
+/* Of a session that is over: it is returned, and pages of our own say that nothing is owed. */
+void agent_disconnect(void);
+/* Whether this process is the first one of the session, which may execute other programs. */
+bool agent_is_first_process(void);
+
+/* Takes the signal that is free, and that the fewest threads block: so many, by its number. False:
+ * none is free. */
+bool agent_clock_take(const uint32_t *nr_blocking);
+/* Its action is as before, or as the program has set it meanwhile. */
+void agent_clock_give_back(void);
 /* Samples this thread, which has paid so much. */
 void agent_clock_begin(uint64_t paid_ns);
-/* In a child by fork: what sampled the thread is the parent's. */
-void agent_clock_forget(void);
+/* A thread is in the handler. */
+bool agent_clock_is_inside(void);
+/* The thread has another session. */
+void agent_clock_renew(struct agent_thread *t);
+/* This thread, if it is sampled; NULL: it is not. */
+static inline struct agent_thread *agent_here(void)
+{
+	struct agent_thread *t = &agent_thread;
+
+	if (__builtin_expect(t->session != __atomic_load_n(&agent.session, __ATOMIC_RELAXED), 0))
+		agent_clock_renew(t);
+	return t->is_on ? t : NULL;
+}
 /* The thread ends: it pays. */
 void agent_clock_end(void);
 /* Adds up for how long the thread waited for a CPU. Once for each. */
 void agent_clock_count_queued(void);
-/* Sleeps for what the thread owes, before it wakes another one. */
-void agent_pay(struct agent_thread *t);
+/* Sleeps for what this thread owes, before it wakes another one. */
+void agent_pay(void);
 /* What the thread was blocked since the time, in which it had slept so much in all. */
 void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns);
 /* For the recorder. */
 void agent_publish(const struct agent_thread *t);
-/* Whether others have paid more. */
-static inline bool agent_owes(const struct agent_thread *t)
+/* Whether others have paid more than this thread. */
+static inline bool agent_owes(void)
 {
-	return t->is_on && causal_debts_all(&agent.shared->all_ns) > t->debt.paid_ns;
+	const struct agent_thread *t = agent_here();
+
+	return t && causal_debts_all(&agent.shared->all_ns) > t->debt.paid_ns;
 }
 /* Of a descriptor; both change errno. Whether a write there may wake another thread. */
 bool agent_may_wake(int fd);
 /* Whether the program itself makes it readable. */
 bool agent_is_from_inside(int fd);
-/* What stands behind a hook: the next definition of the name. Also called before there was a
- * constructor. */
+enum { AGENT_SIGNALS = 512 /* of an event, that may be pending */, AGENT_COOKIE = 0x43415355 };
+
+/* Has a thread of this process receive signals. NULL: it cannot, or the session is over. */
+struct agent_source *agent_source_open(pid_t tid, uint32_t session);
+/* Of all threads that do not block the signal: each begins where it next passes here. */
+void agent_sources_open(void);
+/* NULL: nothing sends that thread signals. */
+struct agent_source *agent_source_find(pid_t tid);
+/* So many more signals. Async-signal-safe. */
+void agent_source_allow(const struct agent_source *s, uint32_t nr);
+/* The same. */
+void agent_source_close(struct agent_source *s);
+/* Closes all, and gives the signal back, unless one is pending. */
+void agent_sources_close(void);
+/* In a child by fork: all are the parent's. */
+void agent_sources_forget(void);
+/* Takes a signal, of a process whose threads may block some. */
+void agent_sources_take_signal(void);
+
+/* What stands behind a hook: the next definition of the name, or that which the program has. Also
+ * called before there was a constructor. */
 void *agent_behind(void **at, const char *name);
 #define AGENT_BEHIND(name) ((__typeof__(real_##name))agent_behind((void **)&real_##name, #name))
 /* Finds what stands behind the hooks. */

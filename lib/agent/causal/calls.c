@@ -65,17 +65,17 @@ static bool is_wait(long operation)
 /* Those that wait and those that wake; the agent's own are while it is busy. */
 __attribute__((used)) long agent_call_futex(CALL_PARAMETERS)
 {
-	struct agent_thread *t = &agent_thread;
-	const uint64_t slept = t->slept_ns;
-	uint64_t since;
+	struct agent_thread *t = agent_here();
+	uint64_t since, slept;
 	long r;
 
-	if (!t->is_on || t->is_busy)
+	if (!t || t->is_busy)
 		return AGENT_BEHIND(syscall)(CALL_ARGUMENTS);
 	if (!is_wait(b)) {
-		agent_pay(t);
+		agent_pay();
 		return AGENT_BEHIND(syscall)(CALL_ARGUMENTS);
 	}
+	slept = t->slept_ns;
 	since = agent_now(CLOCK_MONOTONIC);
 	r = AGENT_BEHIND(syscall)(CALL_ARGUMENTS);
 	if (r == 0)

@@ -6,6 +6,8 @@
  *
  * In the handler all signals are blocked: a handler of the program that leaves by a jump would
  * leave a debt half changed.
+ *
+ * In a process that runs already each thread ends it at its next signal when the recorder has died.
  */
 #include "agent/causal/agent.h"
 #include "base/perf_abi.h"
@@ -24,14 +26,14 @@
 #include <unistd.h>
 
 enum {
-	INTERVAL_NS = 1000000,
 	FIRST_SIGNAL = 62, /* downwards; the agent of the heap begins at 63 */
 	LAST_SIGNAL = 40,
 	MAX_SLEEPS = 16,
 	MAX_PERCENT = 100,
-	MAX_FD = 1 << 16,
-	COOKIE = 0x43415355,
+	ALLOWED = AGENT_SIGNALS / 2,
 };
+
+static uint32_t nr_inside; /* the handler */
 
 uint64_t agent_now(clockid_t clock)
 {
@@ -85,15 +87,16 @@ static bool pay(struct agent_thread *t)
 
 /* What others run meanwhile is owed, too. But not for ever: one that runs may wait for this thread
  * without sleeping. */
-void agent_pay(struct agent_thread *t)
+void agent_pay(void)
 {
+	struct agent_thread *t;
 	const int error = errno;
 	int left = MAX_SLEEPS;
 
 	if (__atomic_load_n(&agent.is_late, __ATOMIC_RELAXED))
 		agent_find_again();
-	if (!agent.shared || !t->is_on || t->is_busy ||
-	    causal_debts_all(&agent.shared->all_ns) <= t->debt.paid_ns)
+	t = agent_here();
+	if (!t || t->is_busy || causal_debts_all(&agent.shared->all_ns) <= t->debt.paid_ns)
 		return;
 	t->is_busy = 1;
 	while (pay(t) && --left)
@@ -103,13 +106,14 @@ void agent_pay(struct agent_thread *t)
 	errno = error;
 }
 
+/* Of another session it knows nothing any more. */
 void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns)
 {
 	const int error = errno;
 	const uint64_t blocked = agent_now(CLOCK_MONOTONIC) - since_ns;
 	const uint64_t slept = t->slept_ns - slept_ns;
 
-	if (t->is_busy)
+	if (t->is_busy || !t->is_on || t->session != agent.session)
 		return;
 	t->is_busy = 1;
 	causal_debts_woken(&t->debt, &agent.shared->all_ns, blocked > slept ? blocked - slept : 0);
@@ -145,8 +149,10 @@ static void sample(struct agent_thread *t, uintptr_t address)
 static bool is_ours(const struct agent_thread *t, const siginfo_t *info)
 {
 	return info->si_code == SI_TIMER
-		   ? info->si_value.sival_int == COOKIE
-		   : info->si_code == POLL_IN && t->has_fd && info->si_fd == t->fd;
+		   ? info->si_value.sival_int == AGENT_COOKIE
+		   : info->si_code == POLL_IN &&
+			 1 + (uint32_t)info->si_fd ==
+			     __atomic_load_n(&t->source->fd, __ATOMIC_RELAXED);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -155,112 +161,94 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	const int error = errno;
 
 	(void)number;
+	__atomic_fetch_add(&nr_inside, 1, __ATOMIC_SEQ_CST);
 	/* one that finds a debt half changed is of the next sample's time */
-	if (is_ours(t, info) && t->is_on && !t->is_busy) {
+	if (!t->is_busy && agent_here() && is_ours(t, info)) {
 		t->is_busy = 1;
+		if (++t->nr_signals % ALLOWED == 0)
+			agent_source_allow(t->source, ALLOWED);
 		sample(t, where(context));
 		(void)pay(t);
 		agent_publish(t);
+		if (t->session && agent_is_over()) {
+			t->is_on = false;
+			agent_source_close(t->source);
+		}
 		t->is_busy = 0;
 	}
+	__atomic_fetch_sub(&nr_inside, 1, __ATOMIC_SEQ_CST);
 	errno = error;
+}
+
+bool agent_clock_is_inside(void)
+{
+	return __atomic_load_n(&nr_inside, __ATOMIC_SEQ_CST) > 0;
 }
 
 /* --- the signal */
 
 static int (*real_sigaction)(int number, const struct sigaction *action, struct sigaction *old);
 
-/* The program has no handler of our signal, whatever it wants. */
+/* The action that the program wants of our signal. */
+static struct sigaction wanted = {.sa_handler = SIG_DFL};
+
+/* The program has no handler of our signal, until the session is over. */
 AGENT_EXPORTED int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
 	if (!real_sigaction)
-		real_sigaction = (__typeof__(real_sigaction))dlsym(RTLD_NEXT, "sigaction");
+		(void)agent_behind((void **)&real_sigaction, "sigaction");
 	if (!number || number != agent.signal)
 		return real_sigaction(number, action, old);
 	if (old)
-		*old = (struct sigaction){.sa_handler = SIG_DFL};
+		*old = wanted;
+	if (action)
+		wanted = *action;
 	return 0;
 }
 
 AGENT_EXPORTED sighandler_t signal(int number, sighandler_t handler)
 {
 	static sighandler_t (*real)(int number, sighandler_t handler);
+	const sighandler_t before = wanted.sa_handler;
 
-	if (number && number == agent.signal)
-		return SIG_DFL;
+	if (number && number == agent.signal) {
+		wanted = (struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART};
+		return before;
+	}
 	if (!real)
-		real = (__typeof__(real))dlsym(RTLD_NEXT, "signal");
+		(void)agent_behind((void **)&real, "signal");
 	return real(number, handler);
 }
 
-void agent_clock_init(void)
+bool agent_clock_take(const uint32_t *nr_blocking)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART},
 			 before;
+	int best = 0;
 
+	if (agent.signal)
+		return true;
 	sigfillset(&action.sa_mask);
-	for (int number = FIRST_SIGNAL; number >= LAST_SIGNAL && !agent.signal; number--)
+	for (int number = FIRST_SIGNAL; number >= LAST_SIGNAL; number--)
 		if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL &&
-		    sigaction(number, &action, NULL) == 0)
-			agent.signal = number;
-}
-
-/* --- what sends it */
-
-/* Among the upper half of the descriptors that the program may have, of which most stay free. */
-static int move_up(int fd)
-{
-	struct rlimit limit = {0};
-	int moved;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > MAX_FD)
-		limit.rlim_cur = MAX_FD;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)limit.rlim_cur / 2);
-	close(fd);
-	if (moved < 0 || moved < (int)(limit.rlim_cur / 4 * 3))
-		return moved;
-	close(moved);
-	return -1;
-}
-
-static bool open_event(struct agent_thread *t)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-				       .size = sizeof(attr),
-				       .config = PERF_COUNT_SW_TASK_CLOCK,
-				       .sample_period = INTERVAL_NS,
-				       .wakeup_events = 1,
-				       .disabled = 1,
-				       .exclude_kernel = 1,
-				       .exclude_hv = 1};
-	const struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
-	const int opened =
-	    (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-	t->fd = opened < 0 ? -1 : move_up(opened);
-	if (t->fd < 0)
+		    (!best || nr_blocking[number] < nr_blocking[best]))
+			best = number;
+	if (!best || sigaction(best, &action, NULL))
 		return false;
-	t->has_fd = fcntl(t->fd, F_SETFL, O_RDONLY | O_ASYNC) == 0 &&
-		    fcntl(t->fd, F_SETSIG, agent.signal) == 0 &&
-		    fcntl(t->fd, F_SETOWN_EX, &owner) == 0 &&
-		    ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
-	if (!t->has_fd)
-		close(t->fd);
-	return t->has_fd;
+	agent.signal = best;
+	return true;
 }
 
-static bool make_timer(struct agent_thread *t)
+void agent_clock_give_back(void)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = agent.signal};
-	const struct itimerspec every = {{0, INTERVAL_NS}, {0, INTERVAL_NS}};
+	const int number = agent.signal;
 
-	event.sigev_value.sival_int = COOKIE;
-	event._sigev_un._tid = (int)syscall(SYS_gettid);
-	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->timer))
-		return false;
-	t->has_timer = true;
-	return syscall(SYS_timer_settime, t->timer, 0, &every, NULL) == 0;
+	agent.signal = 0;
+	(void)sigaction(number, &wanted, NULL);
+	wanted = (struct sigaction){.sa_handler = SIG_DFL};
 }
+
+/* --- threads */
 
 void agent_clock_begin(uint64_t paid_ns)
 {
@@ -268,25 +256,36 @@ void agent_clock_begin(uint64_t paid_ns)
 	const uint64_t set = agent.signal ? UINT64_C(1) << (agent.signal - 1) : 0;
 	const int error = errno;
 
+	t->session = __atomic_load_n(&agent.session, __ATOMIC_SEQ_CST);
 	t->cpu_ns = agent_now(CLOCK_THREAD_CPUTIME_ID);
 	t->debt.paid_ns = paid_ns;
-	t->is_on = agent.signal && (open_event(t) || make_timer(t));
+	t->source = agent_source_open((pid_t)syscall(SYS_gettid), t->session);
+	t->is_on = t->source;
 	if (t->is_on)
 		(void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof(set));
-	__atomic_fetch_add(t->is_on ? &agent.shared->nr_threads : &agent.shared->nr_unsampled, 1,
-			   __ATOMIC_RELAXED);
 	agent_publish(t);
 	errno = error;
 }
 
-void agent_clock_forget(void)
+/* Not while it changes a debt of the session before: then later. */
+void agent_clock_renew(struct agent_thread *t)
 {
-	struct agent_thread *t = &agent_thread;
+	const uint32_t session = __atomic_load_n(&agent.session, __ATOMIC_SEQ_CST);
+	const int error = errno;
 
-	t->has_timer = false;
-	if (t->has_fd)
-		close(t->fd);
-	t->has_fd = false;
+	if (t->is_busy)
+		return;
+	t->is_busy = 1;
+	t->is_on = false;
+	t->source = agent_is_measuring() ? agent_source_find((pid_t)syscall(SYS_gettid)) : NULL;
+	if (t->source) {
+		t->cpu_ns = agent_now(CLOCK_THREAD_CPUTIME_ID);
+		t->debt = (struct causal_debt){causal_debts_all(&agent.shared->all_ns), 0};
+		t->is_on = true;
+	}
+	t->session = session;
+	t->is_busy = 0;
+	errno = error;
 }
 
 /* The second number of "cpu_ns queued_ns slices". */
@@ -311,14 +310,12 @@ void agent_clock_count_queued(void)
 
 void agent_clock_end(void)
 {
-	struct agent_thread *t = &agent_thread;
+	struct agent_thread *t = agent_here();
 
-	if (!t->is_on)
+	if (!t)
 		return;
 	agent_clock_count_queued();
-	agent_pay(t);
+	agent_pay();
 	t->is_on = false;
-	if (t->has_timer)
-		(void)syscall(SYS_timer_delete, t->timer);
-	agent_clock_forget();
+	agent_source_close(t->source);
 }

@@ -32,7 +32,7 @@ static bool is_valid(const struct causal_memory *m, uint64_t bytes)
 	return true;
 }
 
-static struct causal_memory *map_memory(int fd)
+static struct causal_memory *map_memory(int fd, uint64_t *bytes)
 {
 	struct stat st;
 	void *at;
@@ -43,26 +43,61 @@ static struct causal_memory *map_memory(int fd)
 	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
-	if (is_valid(at, (uint64_t)st.st_size))
+	*bytes = (uint64_t)st.st_size;
+	if (is_valid(at, *bytes))
 		return at;
 	munmap(at, (size_t)st.st_size);
 	return NULL;
 }
 
-static bool connect_to(uint32_t number)
+/* The session's is always at one place, where there is room: a thread may still be reading there.
+ */
+static struct causal_memory *put_in_place(struct causal_memory *m, uint64_t bytes)
+{
+	if (bytes > agent.room) {
+		agent.room = bytes;
+		return m;
+	}
+	return syscall(SYS_mremap, m, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, agent.shared) ==
+		       (long)agent.shared
+		   ? agent.shared
+		   : NULL;
+}
+
+void agent_disconnect(void)
+{
+	/* what is slept for in it is over: the recorder has said so, or has died */
+	const long at = syscall(SYS_mmap, agent.shared, agent.room, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+
+	if (at == (long)agent.shared)
+		__atomic_store_n(&agent.shared->owner, CAUSAL_MEMORY_DIED, __ATOMIC_RELAXED);
+}
+
+void *agent_pages(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+bool agent_connect(uint32_t number)
 {
 	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
 						 .version = CPUPERF_MARK_VERSION,
 						 .ask = CPUPERF_MARK_ASK_EXPERIMENT};
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 	struct causal_memory *m = NULL;
+	uint64_t bytes = 0;
 
 	if (!number || cpuperf_mark_ask(number, &hello, fds) < 0)
 		return false;
 	if (fds[0] >= 0)
-		m = map_memory(fds[0]);
+		m = map_memory(fds[0], &bytes);
 	for (int i = 0; fds[i] >= 0; i++)
 		close(fds[i]);
+	m = m ? put_in_place(m, bytes) : NULL;
 	if (m) {
 		agent.nr_objects = m->nr_objects;
 		agent.nr_ranges = m->nr_ranges;
@@ -72,8 +107,7 @@ static bool connect_to(uint32_t number)
 	return m != NULL;
 }
 
-/* Whether this process is the one that was started, which may execute other programs. */
-static bool is_first_process(void)
+bool agent_is_first_process(void)
 {
 	uint32_t none = 0;
 	const uint32_t pid = (uint32_t)getpid();
@@ -83,16 +117,20 @@ static bool is_first_process(void)
 	       none == pid;
 }
 
+/* Its session is that of the parent, and ends when the recorder has ended. */
 static void in_child(void)
 {
+	const struct agent_thread *t = agent_here();
+
 	agent_thread.is_first = false;
-	agent_clock_forget();
-	agent_clock_begin(agent_thread.debt.paid_ns);
+	agent_sources_forget();
+	if (agent_is_measuring())
+		agent_clock_begin(t ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns));
 }
 
 static void before_fork(void)
 {
-	agent_pay(&agent_thread);
+	agent_pay();
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -100,37 +138,38 @@ __attribute__((constructor)) static void begin(void)
 	const char *name = getenv(CAUSAL_MEMORY_VARIABLE);
 	uint64_t paid_ns;
 
+	agent.is_beside = !agent_is_preloaded();
 	agent_hooks_init();
 	agent_streams_init();
 	agent_peers_init();
 	agent_polls_init();
 	agent_calls_init();
-	if (!name || !connect_to(cpuperf_mark_number(name)))
+	pthread_atfork(before_fork, NULL, in_child);
+	if (agent.is_beside || !name || !agent_connect(cpuperf_mark_number(name)))
 		return;
-	agent_clock_init();
+	agent_sources_take_signal();
 	agent_find_again();
 	paid_ns = causal_debts_all(&agent.shared->all_ns);
-	if (is_first_process()) {
+	if (agent_is_first_process()) {
 		const uint64_t behind = agent.shared->behind_ns;
 
 		agent_thread.is_first = true;
 		paid_ns = behind < paid_ns ? behind : paid_ns;
 	}
-	pthread_atfork(before_fork, NULL, in_child);
 	agent_clock_begin(paid_ns);
 }
 
 /* In the thread that calls exit: the process ends with it. */
 __attribute__((destructor)) static void end(void)
 {
-	struct agent_thread *t = &agent_thread;
+	struct agent_thread *t = agent_here();
 
-	if (!agent.shared || !t->is_on)
+	if (!t)
 		return;
 	if (agent.shared->first_pid == (uint32_t)getpid())
 		t->is_first = true;
 	else
-		agent_pay(t); /* who waits for the process is woken */
+		agent_pay(); /* who waits for the process is woken */
 	agent_publish(t);
 	agent_clock_count_queued();
 }

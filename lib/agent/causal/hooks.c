@@ -62,7 +62,7 @@ void *agent_behind(void **at, const char *name)
 	void *found = __atomic_load_n(at, __ATOMIC_RELAXED);
 
 	if (!found) {
-		found = dlsym(RTLD_NEXT, name);
+		found = agent.is_beside ? agent_find_beside(name) : dlsym(RTLD_NEXT, name);
 		__atomic_store_n(at, found, __ATOMIC_RELAXED);
 	}
 	return found;
@@ -74,14 +74,14 @@ void *agent_behind(void **at, const char *name)
 	AGENT_EXPORTED type name parameters;                                                       \
 	AGENT_EXPORTED type name parameters                                                        \
 	{                                                                                          \
-		struct agent_thread *t = &agent_thread;                                            \
+		struct agent_thread *t = agent_here();                                             \
 		uint64_t since, slept;                                                             \
 		type r;                                                                            \
                                                                                                    \
-		if (!t->is_on)                                                                     \
+		if (!t)                                                                            \
 			return FIND(name) arguments;                                               \
 		if (wakes)                                                                         \
-			agent_pay(t);                                                              \
+			agent_pay();                                                               \
 		slept = t->slept_ns;                                                               \
 		since = agent_now(CLOCK_MONOTONIC);                                                \
 		r = FIND(name) arguments;                                                          \
@@ -95,7 +95,7 @@ void *agent_behind(void **at, const char *name)
 	AGENT_EXPORTED type name parameters;                                                       \
 	AGENT_EXPORTED type name parameters                                                        \
 	{                                                                                          \
-		agent_pay(&agent_thread);                                                          \
+		agent_pay();                                                                       \
 		return FIND(name) arguments;                                                       \
 	}
 
@@ -108,11 +108,11 @@ static int (*real_pthread_mutex_trylock)(void *of);
 AGENT_EXPORTED int pthread_mutex_lock(void *of);
 AGENT_EXPORTED int pthread_mutex_lock(void *of)
 {
-	struct agent_thread *t = &agent_thread;
+	struct agent_thread *t = agent_here();
 	uint64_t since, slept;
 	int r;
 
-	if (!t->is_on)
+	if (!t)
 		return FIND(pthread_mutex_lock)(of);
 	if (FIND(pthread_mutex_trylock)(of) == 0)
 		return 0;
@@ -135,6 +135,7 @@ struct start {
 	int (*other)(void *);      /* of C11 */
 	void *arg;
 	uint64_t paid_ns;
+	uint32_t session;
 };
 
 static struct start starts[MAX_STARTS];
@@ -157,7 +158,8 @@ static struct start begin_thread(struct start *s)
 	const struct start start = *s;
 
 	__atomic_store_n(&s->is_taken, 0, __ATOMIC_RELEASE);
-	agent_clock_begin(start.paid_ns);
+	if (start.session == __atomic_load_n(&agent.session, __ATOMIC_RELAXED))
+		agent_clock_begin(start.paid_ns);
 	if (has_key)
 		(void)pthread_setspecific(end_key, &agent_thread);
 	return start;
@@ -192,17 +194,18 @@ static struct start *take_start(void)
 /* NULL: the thread is not sampled. */
 static struct start *make_start(void *arg)
 {
-	struct agent_thread *t = &agent_thread;
-	struct start *s = agent.shared ? take_start() : NULL;
+	struct agent_thread *t = agent_here();
+	struct start *s = agent_is_measuring() ? take_start() : NULL;
 
 	if (!s) {
-		if (agent.shared)
+		if (agent_is_measuring())
 			__atomic_fetch_add(&agent.shared->nr_unsampled, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	agent_pay(t);
+	agent_pay();
 	s->arg = arg;
-	s->paid_ns = t->is_on ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns);
+	s->session = agent.session;
+	s->paid_ns = t ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns);
 	return s;
 }
 

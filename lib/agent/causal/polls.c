@@ -203,9 +203,9 @@ static bool is_epoll_from_inside(int epoll, const struct event *first)
 	AGENT_EXPORTED int name parameters;                                                        \
 	AGENT_EXPORTED int name parameters                                                         \
 	{                                                                                          \
-		struct agent_thread *t = &agent_thread;                                            \
-		const uint64_t slept = t->slept_ns,                                                \
-			       since = t->is_on ? agent_now(CLOCK_MONOTONIC) : 0;                  \
+		struct agent_thread *t = agent_here();                                             \
+		const uint64_t slept = t ? t->slept_ns : 0,                                        \
+			       since = t ? agent_now(CLOCK_MONOTONIC) : 0;                         \
 		int r, error;                                                                      \
                                                                                                    \
 		if (!AGENT_BEHIND(name)) { /* an older C library */                                \
@@ -214,7 +214,7 @@ static bool is_epoll_from_inside(int epoll, const struct event *first)
 		}                                                                                  \
 		r = AGENT_BEHIND(name) arguments;                                                  \
 		error = errno;                                                                     \
-		if (r > 0 && agent_owes(t) && (is_inside))                                         \
+		if (r > 0 && t && agent_owes() && (is_inside))                                     \
 			agent_woken(t, since, slept);                                              \
 		errno = error;                                                                     \
 		return r;                                                                          \

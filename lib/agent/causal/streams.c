@@ -18,12 +18,12 @@ static void before_write(int fd)
 	const int error = errno;
 	bool wakes;
 
-	if (!agent_owes(&agent_thread))
+	if (!agent_owes())
 		return;
 	wakes = agent_may_wake(fd);
 	errno = error;
 	if (wakes)
-		agent_pay(&agent_thread);
+		agent_pay();
 }
 
 static void after_read(int fd, uint64_t since_ns, uint64_t slept_ns)
@@ -31,7 +31,7 @@ static void after_read(int fd, uint64_t since_ns, uint64_t slept_ns)
 	const int error = errno;
 	bool is_woken;
 
-	if (!agent_owes(&agent_thread))
+	if (!agent_owes())
 		return;
 	is_woken = agent_is_from_inside(fd);
 	errno = error;
@@ -72,12 +72,12 @@ static void after_read(int fd, uint64_t since_ns, uint64_t slept_ns)
 	AGENT_EXPORTED type name parameters;                                                       \
 	AGENT_EXPORTED type name parameters                                                        \
 	{                                                                                          \
-		struct agent_thread *t = &agent_thread;                                            \
-		const uint64_t slept = t->slept_ns,                                                \
-			       since = t->is_on ? agent_now(CLOCK_MONOTONIC) : 0;                  \
+		const struct agent_thread *t = agent_here();                                       \
+		const uint64_t slept = t ? t->slept_ns : 0,                                        \
+			       since = t ? agent_now(CLOCK_MONOTONIC) : 0;                         \
 		const type r = AGENT_BEHIND(name) arguments;                                       \
                                                                                                    \
-		if (r >= 0)                                                                        \
+		if (r >= 0 && t)                                                                   \
 			after_read(fd, since, slept);                                              \
 		return r;                                                                          \
 	}
