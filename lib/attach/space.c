@@ -114,7 +114,7 @@ int attach_space_open(struct attach_space *s, pid_t pid)
 	*s = (struct attach_space){.pid = pid, .memory = -1};
 	s->memory = rc < 0 ? rc : open(path, O_RDWR | O_CLOEXEC);
 	if (s->memory < 0)
-		return rc < 0 ? rc : -errno;
+		return rc < 0 ? rc : errno == ENOENT ? -ESRCH : -errno;
 	rc = proc_load(p, "maps", &text);
 	s->text = rc == 0 ? mem_strdup(buf_str(&text)) : NULL;
 	rc = rc ? rc : s->text ? 0 : -ENOMEM;

@@ -48,7 +48,7 @@ struct attach_space {
 	size_t nr_objects, object_room;
 };
 
-/* 0 or -errno. */
+/* 0 or -errno: -ESRCH if it has ended. */
 int attach_space_open(struct attach_space *s, pid_t pid);
 void attach_space_close(struct attach_space *s);
 

@@ -8,7 +8,8 @@
  * "handle" of cpuperf/mark.h, and one "handled" of coz, and passes the progress point "request" of
  * coz; of its region "held" ROOM are always under way; serve: for ever. Of
  * critical alone: c11, in a thread of C11; futex, in one that then wakes the first by syscall(2);
- * socket, in a child that says so by one; loaded, that of the library $LOADED; outside_WAY, in a
+ * socket, in a child that says so by one; loaded, that of the library $LOADED; turnover, a
+ * thousandth of it in each of four threads, then in a child, for ever; outside_WAY, in a
  * thread that says so to a child, which says so by a connection for which the first thread waits in
  * that way (poll, epoll_wait …). once_CHANNEL_WAY: a thread says so by the channel (pipe, eventfd,
  * pair, tcp), for which the first thread waits in that way; talk_CHANNEL_WAY: a hundred times, and
@@ -448,13 +449,46 @@ static int wait_for_outside(const char *way, const struct work *w)
 	return 2;
 }
 
+static void *run_part(void *of)
+{
+	const struct work *w = of;
+
+	(void)w->function(w->nr / REQUESTS);
+	return of;
+}
+
+static int turn_over(struct work *w)
+{
+	for (;;) {
+		pthread_t thread[4];
+		void *result;
+		pid_t child;
+		int status;
+
+		for (int i = 0; i < 4; i++)
+			if (pthread_create(&thread[i], NULL, run_part, w))
+				return 1;
+		for (int i = 0; i < 4; i++)
+			if (pthread_join(thread[i], &result) || result != w)
+				return 1;
+		child = fork();
+		if (child == 0) {
+			run_part(w);
+			_exit(7);
+		}
+		if (waitpid(child, &status, 0) != child || status != 7 << 8)
+			return 1;
+	}
+}
+
 static const struct {
 	const char *how;
 	int (*run)(struct work *w);
 } others[] = {{"c11", join_of_c11},
 	      {"futex", wait_by_futex},
 	      {"socket", wait_for_socket},
-	      {"loaded", run_loaded}};
+	      {"loaded", run_loaded},
+	      {"turnover", turn_over}};
 
 int main(int argc, char **argv)
 {

@@ -148,8 +148,8 @@ void agent_sources_open(void);
 struct agent_source *agent_source_find(pid_t tid);
 /* So many more signals. Async-signal-safe. */
 void agent_source_allow(const struct agent_source *s, uint32_t nr);
-/* The same. */
-void agent_source_close(struct agent_source *s);
+/* Closes what is this thread's, if it still is. The same. */
+void agent_source_leave(struct agent_source *s);
 /* Closes all, and gives the signal back, unless one is pending. */
 void agent_sources_close(void);
 /* In a child by fork: all are the parent's. */

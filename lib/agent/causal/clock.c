@@ -172,7 +172,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		agent_publish(t);
 		if (t->session && agent_is_over()) {
 			t->is_on = false;
-			agent_source_close(t->source);
+			agent_source_leave(t->source);
 		}
 		t->is_busy = 0;
 	}
@@ -316,6 +316,9 @@ void agent_clock_end(void)
 		return;
 	agent_clock_count_queued();
 	agent_pay();
+	t = agent_here(); /* the session may have ended meanwhile */
+	if (!t)
+		return;
 	t->is_on = false;
-	agent_source_close(t->source);
+	agent_source_leave(t->source);
 }

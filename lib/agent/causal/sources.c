@@ -103,7 +103,7 @@ static bool make_timer(struct agent_source *s, pid_t tid)
 
 /* A number that the program has closed, and uses itself, stays open: that has another signal. The
  * event is disabled, as a child may have it, too. */
-void agent_source_close(struct agent_source *s)
+static void close_source(struct agent_source *s)
 {
 	const uint32_t fd = __atomic_exchange_n(&s->fd, 0, __ATOMIC_RELAXED);
 	const uint32_t timer = __atomic_exchange_n(&s->timer, 0, __ATOMIC_RELAXED);
@@ -115,6 +115,12 @@ void agent_source_close(struct agent_source *s)
 	if (timer)
 		(void)syscall(SYS_timer_delete, (int)timer - 1);
 	__atomic_store_n(&s->tid, 0, __ATOMIC_RELEASE);
+}
+
+void agent_source_leave(struct agent_source *s)
+{
+	if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) == (uint32_t)syscall(SYS_gettid))
+		close_source(s);
 }
 
 static struct agent_source *take_source(pid_t tid)
@@ -156,7 +162,7 @@ struct agent_source *agent_source_open(pid_t tid, uint32_t session)
 	if (is_open && session == __atomic_load_n(&agent.session, __ATOMIC_SEQ_CST))
 		return s;
 	if (s)
-		agent_source_close(s);
+		close_source(s);
 	return NULL;
 }
 
@@ -316,7 +322,7 @@ void agent_sources_close(void)
 	struct pending p = {0};
 
 	for (uint32_t i = 0; i < nr_sources; i++)
-		agent_source_close(&sources[i]);
+		close_source(&sources[i]);
 	if (!agent.signal)
 		return;
 	take_pending();
