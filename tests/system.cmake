@@ -128,6 +128,10 @@ function(declare_system_test name kind script tree)
   if(name MATCHES "_export_parquet$")
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK export_parquet)
   endif()
+  # Each takes all CPUs for some seconds, by a real-time priority.
+  if(name MATCHES "_causal(_attach|_coz)?$")
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK all_cpus)
+  endif()
 endfunction()
 
 # The tests take the programs as they are installed, moved to another place: target tested (cmake/install.cmake), in a

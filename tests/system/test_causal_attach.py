@@ -125,7 +125,8 @@ class Experiments:
 
     def __init__(self, program, functions="critical", speedup=100, progress="handle"):
         self.program, self.is_tried = program, progress == "handle"
-        self.command = [CPUPERF, "-o-", f"--causal={functions}", f"--speedup={speedup}", f"--pid={program.pid}", f"--progress={progress}"]
+        self.command = [CPUPERF, "-o-", f"--causal={functions}", f"--speedup={speedup}", f"--pid={program.pid}",
+                        f"--progress={progress}", "-d120"]
 
     def __enter__(self):
         for _ in range(50):
