@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from kit import CPUPERF, run, run_checks, show
+from kit import CPUPERF, need_programs, run, run_checks, show
 from sampled import event, write_spec
 
 SOURCE = r"""
@@ -117,4 +117,5 @@ def check_refused(folder):
         assert done.returncode != 0 and words in done.stderr, (args, done)
 
 
+need_programs()
 run_checks(globals())
