@@ -708,8 +708,6 @@ bool trace_record_pc(const struct trace_record *r, uint64_t *pc)
 	return false;
 }
 
-/* The layout is struct bpf_hits_returns: what was written, a number, and so many pairs of a place
- * and what was there. */
 bool trace_record_ended(const struct trace_layout *l, const struct trace_record *r,
 			uint64_t *address)
 {
@@ -719,6 +717,8 @@ bool trace_record_ended(const struct trace_layout *l, const struct trace_record 
 	return true;
 }
 
+/* The layout is struct bpf_hits_returns: what was written, a number, and so many pairs of a place
+ * and what was there. */
 bool trace_returns_find(const struct trace_record *sample, uint64_t written, uint64_t sp,
 			uint64_t *out)
 {

@@ -162,6 +162,7 @@ static __attribute__((noinline)) __u64 take_value(struct taking *w, struct bpf_h
 	__u32 number, i;
 
 	if (!read_word(w, f, &v)) {
+		note_word(w, at, 0);
 		key.kind = BPF_HITS_UNREADABLE;
 	} else if (f->type == BPF_HITS_STRING) {
 		note_word(w, at, v);
