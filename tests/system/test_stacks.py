@@ -70,7 +70,8 @@ SCENARIOS = {
                 "every hybrid": f"main; handle; {RETURN}; handler; spin",
                 "nofp hybrid": f".*{RETURN}; handler; spin",
                 # to code of the vdso of 32 bits, whose file is not known
-                "m32": r"main; handle; (interrupted|setitimer); \[unknown\]; handler; spin",
+                # from within the call it goes on through the vdso
+                "m32": r"main; handle; (interrupted|(setitimer; )?(__)?setitimer(64)?(; \[unknown\])?); \[unknown\]; handler; spin",
                 "m32 hybrid": r".*\[unknown\]; handler; spin"},
     "noreturn": {"hot": "forever", "is": "main; last; forever", "fp chain": "main; forever",
                  "every": "main; last; forever"},

@@ -69,8 +69,9 @@ def check_process(folder):
         text = t.still()
         shown, nr = rows(text), seconds(text)
         for name, share in (("work_a", 70), ("work_b", 20), ("work_c", 10)):
-            half = max(shown[name][1], 1)
-            assert abs(shown[name][0] - share) < 3 * half, (name, text)
+            # with what the kernel does in it: interrupts of a busy machine are there while it runs
+            half = max(shown[name][3], 1)
+            assert abs(shown[name][2] - share) < 3 * half, (name, text)
         assert shown["run"][2] > 95 > 5 > shown["run"][0], text
         assert re.search(r"lost 0 ", text), text
         t.keys("q")
