@@ -28,29 +28,25 @@
 enum {
 	MAX_HEAPS = 8,
 	MAX_SHIFT = 16,
-	MAX_SEGMENTS = 16 << 20, /* of a heap */
-	MAX_BLOCKS = 1 << 18,    /* that are looked at; what is beyond has no names */
-	HEAD_BYTES = 512,        /* of a block, with all members that are read */
-	NR_HEADS = 64,           /* that are read with one call */
+	MAX_SEGMENTS = 16 << 20,  /* of a heap */
+	MAX_BLOCKS = 1 << 18,     /* that are looked at; what is beyond has no names */
+	MAX_ALL_BLOCKS = 1 << 21, /* of all processes; 128 MiB */
+	HEAD_BYTES = 512,         /* of a block, with all members that are read */
+	NR_HEADS = 64,            /* that are read with one call */
 	BLOB_NAME_BYTES = 64,
 	SYMBOL_BYTES = 240, /* a longer one is truncated */
 };
 
 /* What a block says of its code. */
-struct code {
+struct hotspot_code {
 	uint64_t start, end; /* of instructions */
 	uint64_t block, name, method;
 	uint64_t id;      /* the end of the key */
 	uint64_t from_ns; /* since when it has its name */
 	bool is_method;
 };
-enum { KEY_BYTES = DICT_KEY(struct code, id) };
+enum { KEY_BYTES = DICT_KEY(struct hotspot_code, id) };
 _Static_assert(KEY_BYTES == 6 * sizeof(uint64_t), "a key has no holes");
-
-struct codes {
-	struct code *item; /* owned; by start, without overlaps */
-	size_t nr, room;
-};
 
 struct heap {
 	uint64_t low, high;   /* of its blocks */
@@ -61,14 +57,13 @@ struct heap {
 struct hotspot {
 	uint32_t pid;
 	struct vmstructs at;
-	struct codes known, now; /* at the last look; at this one */
+	struct hotspot_shared *shared;
+	struct hotspot_codes known; /* at the last look */
 	bool has_looked;
 	uint64_t began_ns, ended_ns; /* the last look */
 	uint64_t collections;        /* before it */
 	bool frees;                  /* a method that was known was gone then */
-	uint8_t *map;                /* owned */
-	size_t map_room;
-	uint64_t block[NR_HEADS]; /* whose heads are asked for */
+	uint64_t block[NR_HEADS];    /* whose heads are asked for */
 	size_t nr_blocks, nr_looked;
 	uint8_t head[NR_HEADS][HEAD_BYTES];
 	struct trace_compiled change; /* in the making */
@@ -181,14 +176,14 @@ static bool is_method(const char *blob)
 
 /* What the head says; *segments: of the block. False: it is free. */
 static bool decode(const struct hotspot *h, uint64_t block, const uint8_t *head, size_t bytes,
-		   struct code *out, uint64_t *segments)
+		   struct hotspot_code *out, uint64_t *segments)
 {
 	const bool has_offsets = vmstructs_has(&h->at, VMSTRUCTS_BLOB_BEGIN_OFFSET);
 	const uint64_t at = block + h->at.block_bytes;
 	const uint8_t *blob = head + h->at.block_bytes;
 	uint64_t used, begin, end;
 
-	*out = (struct code){.block = block};
+	*out = (struct hotspot_code){.block = block};
 	if (h->at.block_bytes >= bytes || !member(h, head, bytes, VMSTRUCTS_BLOCK_USED, &used) ||
 	    !used || !member(h, head, bytes, VMSTRUCTS_BLOCK_LENGTH, segments))
 		return false;
@@ -211,15 +206,16 @@ static bool decode(const struct hotspot *h, uint64_t block, const uint8_t *head,
 }
 
 /* It lies in its block, and that in the heap. */
-static bool is_valid(const struct code *c, const struct heap *heap, uint64_t segments)
+static bool is_valid(const struct hotspot_code *c, const struct heap *heap, uint64_t segments)
 {
 	return segments <= (heap->high - c->block) >> heap->shift && c->start > c->block &&
 	       c->start < c->end && c->end <= c->block + (segments << heap->shift);
 }
 
-static int add_code(struct hotspot *h, const struct code *c)
+static int add_code(struct hotspot *h, const struct hotspot_code *c)
 {
-	struct code *to = MEM_ADD(h->now.item, h->now.nr, h->now.room);
+	struct hotspot_codes *now = &h->shared->now;
+	struct hotspot_code *to = MEM_ADD(now->item, now->nr, now->room);
 
 	if (!to)
 		return -ENOMEM;
@@ -237,8 +233,11 @@ static int read_heads(struct hotspot *h, const struct heap *heap)
 {
 	struct iovec local[NR_HEADS], remote[NR_HEADS];
 	const size_t nr = h->nr_blocks;
+	size_t done = 0;
 	int rc = 0;
 
+	if (atomic_load(&h->shared->is_left))
+		return -ECANCELED;
 	h->nr_blocks = 0;
 	for (size_t i = 0; i < nr; i++) {
 		const size_t bytes = head_bytes(heap, h->block[i]);
@@ -247,20 +246,20 @@ static int read_heads(struct hotspot *h, const struct heap *heap)
 		local[i] = (struct iovec){h->head[i], bytes};
 		remote[i] = (struct iovec){(void *)(uintptr_t)h->block[i], bytes};
 	}
-	for (size_t done = 0; done < nr; done++) { /* one that fails ends the call */
+	while (done < nr) { /* one that fails ends the call, which may have read a part of it */
 		ssize_t n = process_vm_readv((pid_t)h->pid, local + done, nr - done, remote + done,
 					     nr - done, 0);
 
 		if (n < 0 && errno == ESRCH)
 			return -ESRCH;
-		while (n > 0 && done < nr) {
-			n -= (ssize_t)local[done].iov_len;
+		if (n <= 0)
 			done++;
-		}
+		for (; n > 0 && done < nr; done++)
+			n -= (ssize_t)local[done].iov_len;
 	}
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		uint64_t segments;
-		struct code c;
+		struct hotspot_code c;
 
 		if (decode(h, h->block[i], h->head[i], local[i].iov_len, &c, &segments) &&
 		    is_valid(&c, heap, segments))
@@ -269,18 +268,27 @@ static int read_heads(struct hotspot *h, const struct heap *heap)
 	return rc;
 }
 
+/* What other processes have is not taken from them, so that a process keeps what it has. */
+static size_t most_blocks(const struct hotspot *h)
+{
+	const size_t most = h->known.room + MAX_ALL_BLOCKS - h->shared->nr_blocks;
+
+	return most < MAX_BLOCKS ? most : MAX_BLOCKS;
+}
+
 /* The map has the distance of each segment to the begin of its block. */
 static int read_heap(struct hotspot *h, const struct heap *heap)
 {
-	uint8_t *map = mem_grow(h->map, heap->nr_map, &h->map_room, 1);
+	const size_t max_blocks = most_blocks(h);
+	uint8_t *map = mem_grow(h->shared->map, heap->nr_map, &h->shared->map_room, 1);
 	int rc = 0;
 
 	if (!map)
 		return -ENOMEM;
-	h->map = map;
+	h->shared->map = map;
 	if (!load(h, heap->map, map, heap->nr_map))
 		return errno == ESRCH ? -ESRCH : 0;
-	for (uint64_t i = 0; i < heap->nr_map && h->nr_looked < MAX_BLOCKS && rc == 0; i++) {
+	for (uint64_t i = 0; i < heap->nr_map && h->nr_looked < max_blocks && rc == 0; i++) {
 		if (map[i])
 			continue;
 		h->nr_looked++;
@@ -317,7 +325,7 @@ static int read_heaps(struct hotspot *h)
 	uint64_t list, nr, data, at[MAX_HEAPS];
 	int rc = 0;
 
-	h->now.nr = h->nr_looked = 0;
+	h->shared->now.nr = h->nr_looked = h->nr_blocks = 0;
 	if (!load(h, h->at.field[VMSTRUCTS_HEAPS].at, &list, sizeof(list)))
 		return -ESRCH;
 	/* the machine is about to make them */
@@ -337,13 +345,13 @@ static int read_heaps(struct hotspot *h)
 
 static int compare(const void *a, const void *b)
 {
-	const struct code *x = a, *y = b;
+	const struct hotspot_code *x = a, *y = b;
 
 	return order_u64(x->start, y->start) ?: order_u64(x->block, y->block);
 }
 
 /* Sorts, and drops what overlaps: of two blocks, one is no more. */
-static void arrange(struct codes *c)
+static void arrange(struct hotspot_codes *c)
 {
 	size_t nr = 0;
 
@@ -354,25 +362,25 @@ static void arrange(struct codes *c)
 	c->nr = nr;
 }
 
-static bool is_same(const struct code *a, const struct code *b)
+static bool is_same(const struct hotspot_code *a, const struct hotspot_code *b)
 {
 	return memcmp(a, b, KEY_BYTES) == 0;
 }
 
 /* The first that ends behind an address; c->nr: none. */
-static size_t first_behind(const struct codes *c, uint64_t address)
+static size_t first_behind(const struct hotspot_codes *c, uint64_t address)
 {
 	return ORDER_FIRST(i, c->nr, c->item[i].end > address);
 }
 
-static bool has(const struct codes *c, const struct code *code)
+static bool has(const struct hotspot_codes *c, const struct hotspot_code *code)
 {
 	const size_t i = first_behind(c, code->start);
 
 	return i < c->nr && is_same(&c->item[i], code);
 }
 
-static bool overlaps(const struct codes *c, const struct code *code)
+static bool overlaps(const struct hotspot_codes *c, const struct hotspot_code *code)
 {
 	const size_t i = first_behind(c, code->start);
 
@@ -380,12 +388,12 @@ static bool overlaps(const struct codes *c, const struct code *code)
 }
 
 /* Whether the block says the same as before. */
-static bool is_still(const struct hotspot *h, const struct code *c)
+static bool is_still(const struct hotspot *h, const struct hotspot_code *c)
 {
 	uint8_t head[HEAD_BYTES] = {0};
 	size_t bytes = HEAD_BYTES;
 	uint64_t segments;
-	struct code now;
+	struct hotspot_code now;
 
 	while (bytes && !load(h, c->block, head, bytes)) /* the end of its heap may be near */
 		bytes /= 2;
@@ -393,7 +401,7 @@ static bool is_still(const struct hotspot *h, const struct code *c)
 }
 
 /* Sets the name of the change. False: it cannot be read now. */
-static bool find_name(struct hotspot *h, struct code *c)
+static bool find_name(struct hotspot *h, struct hotspot_code *c)
 {
 	char blob[BLOB_NAME_BYTES];
 
@@ -409,7 +417,7 @@ static bool find_name(struct hotspot *h, struct code *c)
 	return is_still(h, c);
 }
 
-static void pass(struct hotspot *h, const struct code *c, uint64_t time_ns, hotspot_fn *fn,
+static void pass(struct hotspot *h, const struct hotspot_code *c, uint64_t time_ns, hotspot_fn *fn,
 		 void *arg)
 {
 	h->change.pid = h->pid;
@@ -426,9 +434,9 @@ static bool pass_gone(struct hotspot *h, hotspot_fn *fn, void *arg)
 
 	h->change.name[0] = '\0';
 	for (size_t i = 0; i < h->known.nr; i++) {
-		const struct code *c = &h->known.item[i];
+		const struct hotspot_code *c = &h->known.item[i];
 
-		if (has(&h->now, c))
+		if (has(&h->shared->now, c))
 			continue;
 		pass(h, c, c->from_ns > h->began_ns ? c->from_ns : h->began_ns, fn, arg);
 		is_any |= c->is_method;
@@ -440,11 +448,12 @@ static bool pass_gone(struct hotspot *h, hotspot_fn *fn, void *arg)
  * have been there before. */
 static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_fn *fn, void *arg)
 {
+	struct hotspot_codes *now = &h->shared->now;
 	bool is_any = false;
 	size_t nr = 0;
 
-	for (size_t i = 0; i < h->now.nr; i++) {
-		struct code c = h->now.item[i];
+	for (size_t i = 0; i < now->nr && !atomic_load(&h->shared->is_left); i++) {
+		struct hotspot_code c = now->item[i];
 		const size_t at = first_behind(&h->known, c.start);
 
 		if (at < h->known.nr && is_same(&h->known.item[at], &c)) {
@@ -456,9 +465,9 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 			pass(h, &c, c.from_ns, fn, arg);
 			is_any = true;
 		}
-		h->now.item[nr++] = c;
+		now->item[nr++] = c;
 	}
-	h->now.nr = nr;
+	now->nr = nr;
 	return is_any;
 }
 
@@ -471,26 +480,62 @@ static bool count_collections(const struct hotspot *h, uint64_t *out)
 	       follow(h, objects, VMSTRUCTS_COLLECTIONS, out);
 }
 
+/* After exec its addresses would be those of another program. */
+static bool is_same_program(const struct hotspot *h)
+{
+	uint8_t head[sizeof(h->at.head)];
+
+	return load(h, h->at.base, head, sizeof(head)) &&
+	       memcmp(head, h->at.head, sizeof(head)) == 0;
+}
+
+/* So that what is found can be kept. */
+static int make_room(struct hotspot *h)
+{
+	struct hotspot_codes *known = &h->known;
+	const size_t nr = h->shared->now.nr;
+	struct hotspot_code *item;
+
+	if (nr <= known->room)
+		return 0;
+	item = mem_resize(known->item, nr * sizeof(*item));
+	if (!item)
+		return -ENOMEM;
+	h->shared->nr_blocks += nr - known->room;
+	known->item = item;
+	known->room = nr;
+	return 0;
+}
+
+static void keep(struct hotspot *h)
+{
+	const struct hotspot_codes *now = &h->shared->now;
+
+	if (now->nr)
+		memcpy(h->known.item, now->item, now->nr * sizeof(*now->item));
+	h->known.nr = now->nr;
+}
+
 int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed)
 {
 	const uint64_t began_ns = clock_monotonic_ns();
 	uint64_t ended_ns, before = 0, after = 0;
 	bool is_counted = count_collections(h, &before), frees;
 	int rc = read_heaps(h);
-	struct codes last;
 
+	if (rc == 0 && !is_same_program(h))
+		rc = -ESRCH;
+	arrange(&h->shared->now);
+	rc = rc ?: make_room(h);
 	if (rc)
 		return rc;
 	is_counted = is_counted && count_collections(h, &after);
-	arrange(&h->now);
 	ended_ns = clock_monotonic_ns();
 	h->frees = pass_gone(h, fn, arg);
 	frees = h->has_looked && (h->frees || !is_counted || after != h->collections);
 	*has_changed = pass_new(h, ended_ns, frees, fn, arg) || h->frees;
 	h->has_looked = true;
-	last = h->known;
-	h->known = h->now;
-	h->now = last;
+	keep(h);
 	h->began_ns = began_ns;
 	h->ended_ns = ended_ns;
 	h->collections = before;
@@ -509,7 +554,8 @@ void hotspot_leave(const struct hotspot *h, hotspot_fn *fn, void *arg)
 
 /* --- a process */
 
-int hotspot_open(uint32_t pid, uint64_t since_ns, struct hotspot **out)
+int hotspot_open(struct hotspot_shared *shared, uint32_t pid, uint64_t since_ns,
+		 struct hotspot **out)
 {
 	struct vmstructs at;
 	int rc = vmstructs_find(pid, &at);
@@ -517,6 +563,7 @@ int hotspot_open(uint32_t pid, uint64_t since_ns, struct hotspot **out)
 
 	if (rc || !h)
 		return rc ?: -ENOMEM;
+	h->shared = shared;
 	h->pid = pid;
 	h->at = at;
 	h->ended_ns = since_ns;
@@ -528,8 +575,13 @@ void hotspot_close(struct hotspot *h)
 {
 	if (!h)
 		return;
+	h->shared->nr_blocks -= h->known.room;
 	mem_free(h->known.item);
-	mem_free(h->now.item);
-	mem_free(h->map);
 	mem_free(h);
+}
+
+void hotspot_shared_fini(struct hotspot_shared *s)
+{
+	mem_free(s->now.item);
+	mem_free(s->map);
 }

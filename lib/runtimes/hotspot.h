@@ -17,7 +17,9 @@
 #ifndef RUNTIMES_HOTSPOT_H
 #define RUNTIMES_HOTSPOT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct hotspot;
@@ -26,14 +28,29 @@ struct trace_compiled;
 /* From a time on other code is at some addresses. */
 typedef void hotspot_fn(void *arg, const struct trace_compiled *change);
 
+/* What looks at all processes share, of one thread. Zeroes at first. */
+struct hotspot_shared {
+	atomic_bool is_left; /* by any thread: a look ends soon */
+	/* private */
+	struct hotspot_codes {
+		struct hotspot_code *item; /* owned; by address, without overlaps */
+		size_t nr, room;
+	} now;            /* at this look */
+	size_t nr_blocks; /* for which there is memory, of all processes */
+	uint8_t *map;     /* owned */
+	size_t map_room;
+};
+void hotspot_shared_fini(struct hotspot_shared *s);
+
 /* Looks whether the process has one, whose code of the first look has its name from since_ns on. 0;
  * -ENOENT: it has none (yet); -ENOTSUP: its structures are not known; -EPERM: it may not be read;
  * -ENOMEM. */
-int hotspot_open(uint32_t pid, uint64_t since_ns, struct hotspot **out);
+int hotspot_open(struct hotspot_shared *shared, uint32_t pid, uint64_t since_ns,
+		 struct hotspot **out);
 void hotspot_close(struct hotspot *h); /* NULL is fine */
 
 /* Passes what has changed since the last look. 0; -ESRCH: the process has ended, or executes
- * another program; -ENOMEM. */
+ * another program; -ENOMEM; -ECANCELED: it was left. */
 int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed);
 /* There will be no more looks, as the machine has ended: passes until when its names apply. If it
  * was about to free code, to the last look; else to now. */

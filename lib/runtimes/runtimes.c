@@ -7,6 +7,7 @@
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/root.h"
 #include "base/thread.h"
 #include "proc/keys.h"
 #include "proc/list.h"
@@ -29,22 +30,28 @@ enum {
 	LAST_MS = 2000,           /* for the last look */
 	MAX_PROCESSES = 1 << 16,
 	MAX_RUNTIMES = 256,
+	CHANGE_BYTES = 64, /* and its name */
 };
-/* Of changes: a process may compile for ever. What comes later has no name. */
-static const uint64_t max_changes = 1 << 22;
+/* Of changes: a process may compile for ever. What it runs later has no name. */
+static const uint64_t max_bytes = 256 << 20, max_process_bytes = 64 << 20;
 
 struct process {
 	uint32_t pid; /* the key */
-	uint32_t listed;
-	uint64_t asked_ns, due_ns, pause_ns;
+	bool is_refused;
+	bool has_looked;
+	bool has_names;            /* in the session, that apply until something else is passed */
+	bool is_over;              /* changes are missing */
+	uint64_t missing_ns;       /* since when */
+	uint64_t bytes;            /* of its changes */
+	uint64_t due_ns, asked_ns; /* when something is done next; when it was asked last */
+	uint64_t ask_pause_ns, look_pause_ns;
 	struct hotspot *hotspot; /* owned; NULL: it has none */
-	bool is_refused;         /* that was said */
 };
 
 struct runtimes {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool is_stopping, has_ended, is_left;
+	bool is_stopping, has_ended;
 	bool is_new; /* the target is another one */
 	runtimes_fn *add;
 	void *arg;
@@ -53,11 +60,13 @@ struct runtimes {
 	size_t nr_ids;
 	bool has_children;
 	/* of the thread */
-	const struct root *root;
-	struct dict processes; /* struct process */
+	struct root root;
+	struct hotspot_shared shared;
+	struct dict processes; /* struct process: of the last list, and those with a runtime */
+	struct process *current;
 	size_t nr_runtimes;
-	uint32_t nr_lists;
-	uint64_t list_due_ns, list_pause_ns, nr_changes;
+	uint64_t list_due_ns, list_pause_ns;
+	uint64_t bytes, max_process_bytes; /* of changes */
 	struct list {
 		uint32_t *pid; /* owned */
 		size_t nr, room;
@@ -69,11 +78,22 @@ static void free_all(struct runtimes *r)
 	for (size_t i = 0; i < r->processes.nr; i++)
 		hotspot_close(((struct process *)dict_at(&r->processes, (uint32_t)i))->hotspot);
 	dict_fini(&r->processes);
+	hotspot_shared_fini(&r->shared);
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->changed);
 	mem_free(r->list.pid);
 	mem_free(r->id);
 	mem_free(r);
+}
+
+static bool is_stopping(struct runtimes *r)
+{
+	bool is;
+
+	pthread_mutex_lock(&r->lock);
+	is = r->is_stopping;
+	pthread_mutex_unlock(&r->lock);
+	return is;
 }
 
 /* --- which processes */
@@ -98,7 +118,7 @@ static int add_children(uint32_t tid, void *arg)
 {
 	const struct parent *p = arg;
 
-	(void)proc_each_child(PROC(p->runtimes->root, p->pid, tid), add_pid, p->runtimes);
+	(void)proc_each_child(PROC(&p->runtimes->root, p->pid, tid), add_pid, p->runtimes);
 	return 0;
 }
 
@@ -112,15 +132,15 @@ static void list_tree(struct runtimes *r)
 	for (size_t i = 0; i < r->nr_ids; i++)
 		(void)add_pid(r->id[i], r);
 	pthread_mutex_unlock(&r->lock);
-	for (size_t i = 0; i < r->list.nr; i++) {
+	for (size_t i = 0; i < r->list.nr && !is_stopping(r); i++) {
 		struct parent p = {r, r->list.pid[i]};
 		uint64_t process;
 
-		if (!proc_status_number(PROC(r->root, p.pid), "Tgid", &process))
+		if (!proc_status_number(PROC(&r->root, p.pid), "Tgid", &process))
 			continue;
 		p.pid = r->list.pid[i] = (uint32_t)process;
 		if (has_children)
-			(void)proc_each_thread(PROC(r->root, p.pid), add_children, &p);
+			(void)proc_each_thread(PROC(&r->root, p.pid), add_children, &p);
 	}
 }
 
@@ -138,91 +158,165 @@ static uint64_t next_due(uint64_t began_ns, uint64_t pause_ns)
 	return clock_monotonic_ns() + (pause_ns > price_ns ? pause_ns : price_ns);
 }
 
+static void init_processes(struct runtimes *r)
+{
+	dict_init(&r->processes, sizeof(struct process), DICT_KEY(struct process, pid),
+		  MAX_PROCESSES + MAX_RUNTIMES);
+}
+
+static bool keep(struct runtimes *r, const struct process *p)
+{
+	struct process *to = dict_get(&r->processes, &p->pid);
+
+	if (to)
+		*to = *p;
+	return to;
+}
+
+/* Forgets those that were not listed again: their numbers may be used again. Of a runtime a look
+ * finds that it has ended. */
+static void follow_list(struct runtimes *r)
+{
+	struct dict old = r->processes;
+
+	init_processes(r);
+	for (size_t i = 0; i < old.nr; i++) {
+		struct process *p = dict_at(&old, (uint32_t)i);
+
+		if (p->hotspot && !keep(r, p)) {
+			hotspot_close(p->hotspot);
+			p->hotspot = NULL;
+			r->nr_runtimes--;
+		}
+	}
+	for (size_t i = 0; i < r->list.nr; i++) {
+		const struct process *p = dict_at(&old, dict_find(&old, &r->list.pid[i]));
+
+		if (p)
+			(void)keep(r, p);
+		else
+			(void)dict_add(&r->processes, &r->list.pid[i]);
+	}
+	dict_fini(&old);
+}
+
 static void list_processes(struct runtimes *r)
 {
 	const uint64_t began_ns = clock_thread_cpu_ns();
 
 	r->list.nr = 0;
-	r->nr_lists++;
 	if (r->nr_ids)
 		list_tree(r);
 	else
-		(void)proc_each(r->root, add_pid, r);
-	for (size_t i = 0; i < r->list.nr; i++) {
-		struct process *p = dict_get(&r->processes, &r->list.pid[i]);
-
-		if (p)
-			p->listed = r->nr_lists;
-	}
+		(void)proc_each(&r->root, add_pid, r);
+	follow_list(r);
 	r->list_pause_ns = longer(r->list_pause_ns, MAX_LIST_PAUSE_MS);
 	r->list_due_ns = next_due(began_ns, r->list_pause_ns);
 }
 
 /* --- a process */
 
-static void on_change(void *arg, const struct trace_compiled *change)
+static void pass(void *arg, const struct trace_compiled *change)
 {
 	struct runtimes *r = arg;
+	const uint64_t bytes = CHANGE_BYTES + strlen(change->name);
 
-	if (r->nr_changes++ >= max_changes)
-		return;
+	r->current->bytes += bytes;
+	r->bytes += bytes;
 	pthread_mutex_lock(&r->lock);
-	if (!r->is_left)
+	if (!atomic_load(&r->shared.is_left))
 		r->add(r->arg, change);
 	pthread_mutex_unlock(&r->lock);
 }
 
+static void on_change(void *arg, const struct trace_compiled *change)
+{
+	struct runtimes *r = arg;
+	struct process *p = r->current;
+
+	if (p->bytes < r->max_process_bytes && r->bytes < max_bytes && !p->is_over) {
+		p->has_names = true;
+		pass(r, change);
+		return;
+	}
+	if (!p->is_over || change->time_ns < p->missing_ns)
+		p->missing_ns = change->time_ns;
+	p->is_over = true;
+}
+
 static void ask(struct runtimes *r, struct process *p)
 {
-	const uint64_t began_ns = clock_thread_cpu_ns(), now_ns = clock_monotonic_ns();
-	int rc =
-	    r->nr_runtimes < MAX_RUNTIMES ? hotspot_open(p->pid, p->asked_ns, &p->hotspot) : -EFBIG;
+	const uint64_t now_ns = clock_monotonic_ns();
+	int rc = r->nr_runtimes < MAX_RUNTIMES
+		     ? hotspot_open(&r->shared, p->pid, p->asked_ns, &p->hotspot)
+		     : -EFBIG;
 
-	p->pause_ns = longer(p->pause_ns, r->nr_ids ? TREE_ASK_PAUSE_MS : MAX_ASK_PAUSE_MS);
+	p->ask_pause_ns = longer(p->ask_pause_ns, r->nr_ids ? TREE_ASK_PAUSE_MS : MAX_ASK_PAUSE_MS);
 	if (rc == 0) {
 		r->nr_runtimes++;
-		p->pause_ns = 0;
+		p->look_pause_ns = 0;
 	} else if (rc != -ENOENT && !p->is_refused && rc != -EPERM) {
 		p->is_refused = true;
 		log_verbose(1, "process %u: methods of its Java machine have no names: %s", p->pid,
 			    rc == -ENOTSUP ? "its version is not known" : strerror(-rc));
 	}
 	p->asked_ns = now_ns;
-	p->due_ns = rc ? next_due(began_ns, p->pause_ns) : now_ns;
 }
 
-/* The machine has ended: what it compiled is no more. */
+/* No older name applies from a time on. */
+static void forget(struct runtimes *r, const struct process *p, uint64_t time_ns)
+{
+	const struct trace_compiled none = {.time_ns = time_ns, .end = UINT64_MAX, .pid = p->pid};
+
+	pass(r, &none);
+}
+
+/* The machine has ended: what it compiled is no more. Or changes are missing: names that were
+ * passed before may be wrong since then, those passed after it, from now on. */
 static void end(struct runtimes *r, struct process *p)
 {
-	hotspot_leave(p->hotspot, on_change, r);
+	p->asked_ns = clock_monotonic_ns();
+	if (p->has_names && p->is_over) {
+		forget(r, p, p->missing_ns);
+		forget(r, p, p->asked_ns);
+	} else if (p->has_names) {
+		hotspot_leave(p->hotspot, pass, r);
+	}
 	hotspot_close(p->hotspot);
 	p->hotspot = NULL;
-	p->asked_ns = p->due_ns = clock_monotonic_ns();
-	p->pause_ns = 0;
+	p->has_names = false;
 	r->nr_runtimes--;
 }
 
 static void look(struct runtimes *r, struct process *p)
 {
-	const uint64_t began_ns = clock_thread_cpu_ns();
 	bool has_changed = false;
+	int rc = hotspot_look(p->hotspot, on_change, r, &has_changed);
 
-	if (hotspot_look(p->hotspot, on_change, r, &has_changed)) {
+	if (rc || p->is_over)
 		end(r, p);
-		return;
-	}
-	p->pause_ns = longer(has_changed ? 0 : p->pause_ns, MAX_LOOK_PAUSE_MS);
-	p->due_ns = next_due(began_ns, p->pause_ns);
+	else
+		p->look_pause_ns = longer(has_changed ? 0 : p->look_pause_ns, MAX_LOOK_PAUSE_MS);
 }
 
-static bool is_stopping(struct runtimes *r)
+/* What has only the look of a runtime is asked ever more rarely: pauses after it grow, too. */
+static void attend(struct runtimes *r, struct process *p)
 {
-	bool is;
+	const uint64_t began_ns = clock_thread_cpu_ns();
+	bool is_first;
 
-	pthread_mutex_lock(&r->lock);
-	is = r->is_stopping;
-	pthread_mutex_unlock(&r->lock);
-	return is;
+	r->current = p;
+	if (!p->hotspot)
+		ask(r, p);
+	is_first = p->hotspot && !p->has_looked;
+	if (p->hotspot)
+		look(r, p);
+	p->due_ns = next_due(began_ns, p->hotspot ? p->look_pause_ns : p->ask_pause_ns);
+	if (is_first && p->hotspot) /* it reads all names, once */
+		p->due_ns = clock_monotonic_ns() + p->look_pause_ns;
+	p->has_looked |= is_first;
+	if (p->is_over)
+		p->due_ns = UINT64_MAX;
 }
 
 /* Processes of another target are looked for as often as those of the first were. */
@@ -242,21 +336,19 @@ static bool is_new(struct runtimes *r)
 /* Whatever is due; the time of what is due next. */
 static uint64_t do_due(struct runtimes *r)
 {
-	uint64_t next_ns;
+	uint64_t now_ns, next_ns;
 
 	if (is_new(r) || clock_monotonic_ns() >= r->list_due_ns)
 		list_processes(r);
+	now_ns = clock_monotonic_ns();
 	next_ns = r->list_due_ns;
-	for (size_t i = 0; i < r->processes.nr && !is_stopping(r); i++) {
+	for (size_t i = 0; i < r->processes.nr; i++) {
 		struct process *p = dict_at(&r->processes, (uint32_t)i);
 
-		if (p->listed != r->nr_lists && !p->hotspot)
-			continue;
-		if (clock_monotonic_ns() >= p->due_ns) {
-			if (!p->hotspot)
-				ask(r, p);
-			if (p->hotspot)
-				look(r, p);
+		if (now_ns >= p->due_ns) {
+			if (is_stopping(r))
+				break;
+			attend(r, p);
 		}
 		next_ns = p->due_ns < next_ns ? p->due_ns : next_ns;
 	}
@@ -268,6 +360,7 @@ static void look_last(struct runtimes *r)
 	for (size_t i = 0; i < r->processes.nr; i++) {
 		struct process *p = dict_at(&r->processes, (uint32_t)i);
 
+		r->current = p;
 		if (p->hotspot)
 			look(r, p);
 	}
@@ -291,7 +384,7 @@ static void *run(void *arg)
 	look_last(r);
 	pthread_mutex_lock(&r->lock);
 	r->has_ended = true;
-	is_left = r->is_left;
+	is_left = atomic_load(&r->shared.is_left);
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	if (is_left)
@@ -320,9 +413,9 @@ int runtimes_start(struct runtimes **out, const struct runtimes_of *of, runtimes
 		return rc;
 	}
 	pthread_mutex_init(&r->lock, NULL);
-	dict_init(&r->processes, sizeof(struct process), DICT_KEY(struct process, pid),
-		  MAX_PROCESSES);
-	r->root = of->root;
+	init_processes(r);
+	r->root = *of->root;
+	r->max_process_bytes = of->max_process_bytes ?: max_process_bytes;
 	r->has_children = of->has_children;
 	r->add = add;
 	r->arg = arg;
@@ -357,7 +450,7 @@ void runtimes_stop(struct runtimes *r)
 	while (!r->has_ended && clock_monotonic_ns() < until_ns)
 		(void)thread_cond_wait(&r->changed, &r->lock, until_ns);
 	has_ended = r->has_ended;
-	r->is_left = !has_ended;
+	atomic_store(&r->shared.is_left, !has_ended);
 	pthread_mutex_unlock(&r->lock);
 	if (!has_ended) {
 		pthread_detach(r->thread);

@@ -3,9 +3,11 @@
  * looks again and again which processes of the target have such a runtime, and what they have
  * compiled (runtimes/hotspot.h). It reads; the processes do nothing for it.
  *
- * A look that finds something new is soon followed by the next one; else pauses grow. At the end
- * there is a last look, of processes that still run: so what a command compiled in its last pause
- * has no name.
+ * A look that finds something new is soon followed by the next one; else pauses grow. A pause is
+ * also 50 times as long as the CPU time of what it follows, for each process; but for the first
+ * look, which reads all names once. A process that fails looks is asked ever more rarely. At the
+ * end there is a last look, of processes that still run: so what a command compiled in its last
+ * pause has no name.
  *
  * The memory of a process may be of a file system that does not answer. So the thread is not waited
  * for beyond a limit: then it is left, with what it owns, and passes nothing any more.
@@ -24,10 +26,11 @@ struct trace_compiled;
 
 /* Which processes. */
 struct runtimes_of {
-	const struct root *root; /* of /proc */
-	const pid_t *ids;        /* copied: tasks; their processes are looked at */
-	size_t nr_ids;           /* 0: all processes */
-	bool has_children;       /* also what these have started */
+	const struct root *root;    /* of /proc; copied */
+	const pid_t *ids;           /* copied: tasks; their processes are looked at */
+	size_t nr_ids;              /* 0: all processes */
+	bool has_children;          /* also what these have started */
+	uint64_t max_process_bytes; /* of changes of one; 0: as many as is usual */
 };
 
 typedef void runtimes_fn(void *arg, const struct trace_compiled *change);

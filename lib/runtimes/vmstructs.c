@@ -26,7 +26,7 @@ enum {
 	TEXT_BYTES = 128,
 };
 
-static const char library[] = "/libjvm.so", before[] = "gHotSpotVM";
+static const char library[] = "/libjvm.so", deleted[] = " (deleted)", before[] = "gHotSpotVM";
 
 /* Its variables, without what their names begin with. */
 enum variable {
@@ -289,11 +289,29 @@ static bool is_whole(const struct vmstructs *l)
 
 /* --- the process */
 
+static bool ends_with(const char *name, size_t *len, const char *end)
+{
+	const size_t n = strlen(end);
+
+	if (*len < n || memcmp(name + *len - n, end, n) != 0)
+		return false;
+	*len -= n;
+	return true;
+}
+
+/* A package may be renewed while it runs: its memory has all that is needed. */
+static bool is_library(const struct proc_mapping *m)
+{
+	size_t len = m->name_len;
+
+	(void)ends_with(m->name, &len, deleted);
+	return !m->offset && ends_with(m->name, &len, library) && len;
+}
+
 /* Where the library begins. 0; -ENOENT; -EPERM. */
 static int find_library(uint32_t pid, uint64_t *base)
 {
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
-	const size_t len = strlen(library);
 	struct proc_mapping m;
 	const char *at;
 	int rc = proc_load(PROC(&root_live, pid), "maps", &maps) ?: buf_error(&maps);
@@ -302,8 +320,7 @@ static int find_library(uint32_t pid, uint64_t *base)
 		return rc == -EACCES || rc == -EPERM ? -EPERM : -ENOENT;
 	at = buf_str(&maps);
 	while (proc_maps_next(&at, maps.data + maps.len, &m))
-		if (!m.offset && m.name_len > len &&
-		    memcmp(m.name + m.name_len - len, library, len) == 0) {
+		if (is_library(&m)) {
 			*base = m.start;
 			return 0;
 		}
@@ -316,13 +333,11 @@ int vmstructs_find(uint32_t pid, struct vmstructs *out)
 	struct remote *memory;
 	struct image image;
 	struct tables tables;
-	uint64_t base = 0;
-	uint8_t byte;
-	int rc = find_library(pid, &base);
+	int rc = find_library(pid, &found.base);
 
 	if (rc)
 		return rc;
-	if (!remote_read(pid, base, &byte, 1))
+	if (!remote_read(pid, found.base, found.head, sizeof(found.head)))
 		return errno == EPERM ? -EPERM : -ENOENT;
 	memory = mem_zalloc(sizeof(*memory));
 	if (!memory)
@@ -330,7 +345,8 @@ int vmstructs_find(uint32_t pid, struct vmstructs *out)
 	memory->pid = pid;
 	image = (struct image){.memory = memory};
 	tables = (struct tables){.memory = memory};
-	rc = open_image(&image, base) && load_variables(&image, tables.variable) ? 0 : -ENOENT;
+	rc =
+	    open_image(&image, found.base) && load_variables(&image, tables.variable) ? 0 : -ENOENT;
 	if (rc == 0) {
 		load_fields(&tables, &found);
 		load_sizes(&tables, &found);

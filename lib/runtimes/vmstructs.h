@@ -47,6 +47,8 @@ struct vmstructs {
 		uint32_t bytes; /* 0: this version has no such member */
 	} field[VMSTRUCTS_NR_FIELDS];
 	uint64_t block_bytes, pool_bytes; /* sizes of the structures */
+	uint64_t base;                    /* where the library begins, */
+	uint8_t head[64];                 /* with what */
 };
 
 static inline bool vmstructs_has(const struct vmstructs *l, enum vmstructs_field f)

@@ -274,7 +274,7 @@ const struct trace_sampling *sampling_result(const struct sampling *g, uint32_t 
 }
 
 /* A ring that is emptied too late loses samples, so this thread raises its priority if permitted.
- * Threads that it starts inherit it. */
+ * Threads that it starts from then on inherit it. */
 static void raise_priority(struct sampling *g)
 {
 	enum { NICE = -10 };
@@ -456,7 +456,6 @@ int sampling_start(struct sampling *g, struct err *e)
 
 	if (rc)
 		return rc;
-	raise_priority(g);
 	if (g->idle.is_contained && (!g->plan->target.nr_ids || g->plan->target.is_cgroup))
 		notes_add(g->notes, 0,
 			  "in a PID namespace: tasks outside it have no pid and cannot be "
@@ -472,6 +471,7 @@ int sampling_start(struct sampling *g, struct err *e)
 		rc = interpreters_start(g->counters->interpreters, add_code, &g->common);
 	if (rc == 0)
 		start_runtimes(g);
+	raise_priority(g); /* what reads runtimes and interpreters does not have it */
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "

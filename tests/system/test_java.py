@@ -111,6 +111,12 @@ def check_names(folder):
     # of the last look's time on, and of code that was replaced
     assert places[("//anon", "[unknown]")] < java_s, places
 
+    # threads that read beside the samples are started before the recorder raises its own priority
+    niceness = 'for t in /proc/$PPID/task/*; do cut -d" " -f1,19 $t/stat; done'
+    shown = record(folder, "--", "sh", "-c", niceness).stdout
+    threads = sorted((int(tid), int(nice)) for tid, nice in re.findall(r"^(\d+) (-?\d+)$", shown, re.M))[1:]
+    assert threads and threads == sorted(threads, key=lambda t: -t[1]), threads
+
     # each run is another process
     record(folder, "--runs=2", "--", *java, "Work", "300")
     assert_named(folder)
@@ -172,7 +178,7 @@ static void *of_list = &list, *of_objects = memory;
 struct field fields[] = {
 #define S(type, name, kind, address) {type, name, kind, 1, 0, address}
 #define F(type, name, kind, offset) {type, name, kind, 0, offset, 0}
-  S("CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", &of_list),
+  S("CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", HEAPS),
   S("Universe", "_collectedHeap", "CollectedHeap*", &of_objects),
   F("CollectedHeap", "_total_collections", "unsigned int", 0),
   F("GrowableArrayBase", "_len", "int", 0), F("GrowableArray<int>", "_data", "int*", 8),
@@ -211,9 +217,10 @@ __attribute__((constructor)) static void fill(void) {
 int main(void) { burn(); return 0; }
 """
 RIGHT = {"SHIFT": 6, "NR": 1, "END_AT": 16, "LAST": 0, "POOL": 8, "STRIDE": "sizeof(struct field)", "LENGTH": 1,
-         "NAME": '"nmethod"', "METHOD": "(uint64_t)w"}
+         "NAME": '"nmethod"', "METHOD": "(uint64_t)w", "HEAPS": "&of_list"}
 FAKES = [{"SHIFT": 0}, {"SHIFT": 60}, {"NR": 8}, {"NR": -1}, {"END_AT": 65535}, {"POOL": 65535}, {"STRIDE": 1},
-         {"LAST": '"Symbol"'}, {"LENGTH": "UINT64_MAX"}, {"NAME": "-1"}, {"METHOD": "i"}, {"METHOD": "(uint64_t)-8"}]
+         {"LAST": '"Symbol"'}, {"LENGTH": "UINT64_MAX"}, {"NAME": "-1"}, {"METHOD": "i"}, {"METHOD": "(uint64_t)-8"},
+         {"HEAPS": "(void *)4096"}]
 
 
 def check_hostile(folder):

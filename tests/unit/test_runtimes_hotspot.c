@@ -6,13 +6,19 @@
 #include "tree.h"
 
 #include "base/clock.h"
+#include "base/root.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/runtimes.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* The library: heaps of blocks of 64 bytes, each with a blob. Offsets are as its tables say. */
@@ -20,7 +26,7 @@ static const char source[] =
     "#include <stdint.h>\n"
     "typedef uint64_t u; typedef struct { const char *t, *n, *k; int s; u o; void *a; } F;\n"
     "typedef struct { const char *n; u s; } T;\n"
-    "char heap_blocks[64 * 64]; unsigned char heap_map[64]; u heap_count;\n"
+    "unsigned char heap_map[64]; u heap_count;\n"
     "u heap[5]; u *heaps[1] = {heap}; struct { int n, r; void *d; } list = {1, 1, heaps};\n"
     "void *of_list = &list, *of_objects = &heap_count;\n"
     "F fields[] = {\n"
@@ -57,7 +63,8 @@ static const char source[] =
     "V(TypeEntryArrayStride, sizeof(T)); V(TypeEntryTypeNameOffset, 0); V(TypeEntrySizeOffset, "
     "8);\n";
 
-enum { BLOCK_BYTES = 64, NR_BLOCKS = 64, CODE_AT = 40, CODE_END = 56 };
+/* The heap is a page of blocks, and one that cannot be read. */
+enum { BLOCK_BYTES = 64, NR_BLOCKS = 64, CODE_AT = 40, CODE_END = 56, PAGE = 4096 };
 
 /* As the tables say. */
 struct block {
@@ -93,6 +100,7 @@ static struct block *blocks; /* each of BLOCK_BYTES */
 static uint8_t *map;
 static uint64_t *count;
 static struct hotspot *machine;
+static struct hotspot_shared shared;
 
 static struct trace_compiled changes[16];
 static size_t nr_changes;
@@ -168,12 +176,14 @@ HOOK(before_all)
 	assert_int_equal(system(command), 0);
 	library = dlopen(path, RTLD_NOW);
 	assert_non_null(library);
-	blocks = dlsym(library, "heap_blocks");
+	blocks = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(blocks != MAP_FAILED);
+	assert_int_equal(mprotect((char *)blocks + PAGE, PAGE, PROT_NONE), 0);
 	map = dlsym(library, "heap_map");
 	count = dlsym(library, "heap_count");
 	heap = dlsym(library, "heap");
 	heap[0] = (uintptr_t)blocks;
-	heap[1] = heap[0] + BLOCK_BYTES * NR_BLOCKS;
+	heap[1] = heap[0] + 2 * PAGE;
 	heap[2] = (uintptr_t)map;
 	heap[3] = heap[2] + NR_BLOCKS;
 	heap[4] = 6;
@@ -181,6 +191,8 @@ HOOK(before_all)
 
 HOOK(after_all)
 {
+	hotspot_shared_fini(&shared);
+	munmap(blocks, 2 * PAGE);
 	dlclose(library);
 	tree_remove(&tree);
 }
@@ -189,7 +201,7 @@ HOOK(before_each)
 {
 	memset(map, 0xff, NR_BLOCKS);
 	*count = 3;
-	assert_int_equal(hotspot_open((uint32_t)getpid(), 5, &machine), 0);
+	assert_int_equal(hotspot_open(&shared, (uint32_t)getpid(), 5, &machine), 0);
 }
 
 HOOK(after_each)
@@ -265,7 +277,7 @@ TEST(invalid)
 	uint64_t before, after;
 
 	put(0, "nmethod", 0, 1);
-	block(0)->length = 100;
+	block(0)->length = 1000;
 	put(1, "nmethod", 0, 2);
 	block(1)->end = 64;
 	put(2, "nmethod", 0, 3);
@@ -281,6 +293,152 @@ TEST(none)
 {
 	struct hotspot *h;
 
-	assert_int_equal(hotspot_open(0x7ffffffe, 0, &h), -ENOENT);
-	assert_int_equal(hotspot_open((uint32_t)getppid(), 0, &h), -ENOENT);
+	assert_int_equal(hotspot_open(&shared, 0x7ffffffe, 0, &h), -ENOENT);
+	assert_int_equal(hotspot_open(&shared, (uint32_t)getppid(), 0, &h), -ENOENT);
+}
+
+/* A head is read as far as memory goes, and the next one, too. */
+TEST(page)
+{
+	uint64_t before, after;
+
+	put(62, "nmethod", 0, 1);
+	put(63, "nmethod", 1, 2);
+	look(&before, &after);
+	assert_int_equal(nr_changes, 2);
+	assert_change(62, "java.lang.A.run", 5, 5);
+	assert_change(63, "B$$L.run", 5, 5);
+}
+
+/* The process executes another program, at addresses of the last. */
+TEST(other_program)
+{
+	uint8_t *base = NULL, was;
+	Dl_info of;
+	bool ignored;
+
+	assert_true(dladdr(map, &of));
+	base = of.dli_fbase;
+	assert_int_equal(mprotect(base, PAGE, PROT_READ | PROT_WRITE), 0);
+	was = base[16];
+	put(0, "nmethod", 0, 1);
+	base[16] ^= 1;
+	nr_changes = 0;
+	assert_int_equal(hotspot_look(machine, on_change, NULL, &ignored), -ESRCH);
+	assert_int_equal(nr_changes, 0);
+	base[16] = was;
+	assert_int_equal(hotspot_look(machine, on_change, NULL, &ignored), 0);
+	assert_int_equal(nr_changes, 1);
+}
+
+TEST(is_left)
+{
+	bool ignored;
+
+	put(0, "nmethod", 0, 1);
+	nr_changes = 0;
+	atomic_store(&shared.is_left, true);
+	assert_int_equal(hotspot_look(machine, on_change, NULL, &ignored), -ECANCELED);
+	assert_int_equal(nr_changes, 0);
+	atomic_store(&shared.is_left, false);
+}
+
+/* --- the thread */
+
+enum { NOWHERE = 8 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static size_t nr_reads; /* of where nothing is */
+
+/* Beside the library's, which it is called instead of. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr,
+			 const struct iovec *remote, unsigned long nr_remote, unsigned long flags)
+{
+	if ((uintptr_t)remote->iov_base == NOWHERE) {
+		pthread_mutex_lock(&lock);
+		nr_reads++;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+	return syscall(SYS_process_vm_readv, pid, local, nr, remote, nr_remote, flags);
+}
+
+static void on_thread_change(void *arg, const struct trace_compiled *change)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	if (nr_changes < NR(changes))
+		changes[nr_changes++] = *change;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static struct runtimes *start(uint64_t max_process_bytes)
+{
+	const pid_t ids[] = {getpid()};
+	struct runtimes *out;
+
+	nr_changes = nr_reads = 0;
+	assert_int_equal(
+	    runtimes_start(&out,
+			   &(struct runtimes_of){.root = &root_live,
+						 .ids = ids,
+						 .nr_ids = 1,
+						 .max_process_bytes = max_process_bytes},
+			   on_thread_change, NULL),
+	    0);
+	return out;
+}
+
+static void wait_until(const size_t *number, size_t is)
+{
+	pthread_mutex_lock(&lock);
+	while (*number < is)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+/* What can be asked, and not be looked at, is asked after ever longer pauses: of 10, 20 and 40 ms
+ * at least. */
+TEST(no_heaps)
+{
+	struct field {
+		const char *type, *name, *kind;
+		int is_static;
+		uint64_t offset;
+		void *address;
+	} *field = dlsym(library, "fields");
+	void *const was = field->address;
+	const uint64_t began_ns = clock_monotonic_ns();
+	struct runtimes *r;
+
+	field->address = (void *)(uintptr_t)NOWHERE;
+	r = start(0);
+	wait_until(&nr_reads, 4);
+	assert_true(clock_monotonic_ns() - began_ns >= 70000000);
+	runtimes_stop(r);
+	field->address = was;
+	assert_int_equal(nr_changes, 0); /* nothing was named */
+}
+
+/* Beyond the limit of a process no name of it applies. */
+TEST(too_many)
+{
+	struct runtimes *r;
+
+	put(0, "nmethod", 0, 1);
+	put(1, "nmethod", 1, 2);
+	r = start(1);
+	wait_until(&nr_changes, 3);
+	put(2, "nmethod", 0, 3);
+	runtimes_stop(r);
+	assert_int_equal(nr_changes, 3);
+	assert_string_equal(changes[0].name, "java.lang.A.run");
+	for (size_t i = 1; i < 3; i++) {
+		assert_string_equal(changes[i].name, "");
+		assert_int_equal(changes[i].start, 0);
+		assert_int_equal(changes[i].end, UINT64_MAX);
+	}
+	assert_int_equal(changes[1].time_ns, changes[0].time_ns);
+	assert_true(changes[2].time_ns > changes[1].time_ns);
 }
