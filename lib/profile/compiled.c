@@ -13,11 +13,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	MAX_CHANGES = 1 << 22,
-	/* What a time means changes when there are more changes: an odd number of any one. */
-	RENEWED = 0x10000001,
-};
+enum { MAX_CHANGES = (1 << 22) + (1 << 12) }; /* more than the recorder writes */
+/* What a time means changes when there are more changes: an odd number of any one. */
+static const uint32_t renewed = 0x9e3779b1;
 static const size_t max_name_bytes = (size_t)512 << 20;
 
 struct profile_compiled_process {
@@ -36,8 +34,12 @@ int profile_compiled_add(struct profile_compiled_table *t, const struct trace_co
 		arena_init(&t->names, max_name_bytes);
 	if (*c->name)
 		name = arena_strdup(&t->names, c->name);
-	if (!name || t->nr == MAX_CHANGES)
+	if (!name || t->nr == MAX_CHANGES) {
+		if (!t->is_full || c->time_ns < t->full_ns)
+			t->full_ns = c->time_ns;
+		t->is_full = true;
 		return -EFBIG;
+	}
 	to = MEM_ADD(t->item, t->nr, t->room);
 	if (!to)
 		return -ENOMEM;
@@ -120,6 +122,11 @@ static const struct profile_compiled_process *find(const struct profile_processe
 	return i < t->nr_processes && t->process[i].pid == pid ? &t->process[i] : NULL;
 }
 
+static bool is_missing(const struct profile_compiled_table *t, uint64_t time_ns)
+{
+	return t->is_full && time_ns >= t->full_ns;
+}
+
 static uint32_t nr_until(const struct profile_compiled_process *of, uint64_t time_ns)
 {
 	return (uint32_t)ORDER_FIRST(i, of->nr, of->first[i].time_ns > time_ns);
@@ -131,8 +138,9 @@ const struct profile_compiled *profile_compiled_find(const struct profile_proces
 {
 	const struct profile_compiled_process *of = p ? find(p, pid) : NULL;
 	uint64_t start, end;
-	uint32_t i =
-	    of ? cover_find(&of->cover, nr_until(of, time_ns), address, &start, &end) : COVER_NONE;
+	uint32_t i = of && !is_missing(&p->compiled, time_ns)
+			 ? cover_find(&of->cover, nr_until(of, time_ns), address, &start, &end)
+			 : COVER_NONE;
 
 	return i == COVER_NONE ? NULL : &of->first[i];
 }
@@ -141,5 +149,8 @@ uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid,
 {
 	const struct profile_compiled_process *of = p ? find(p, pid) : NULL;
 
-	return of ? nr_until(of, time_ns) + (uint32_t)of->nr * RENEWED : 0;
+	if (!of)
+		return 0;
+	return (is_missing(&p->compiled, time_ns) ? UINT32_MAX : nr_until(of, time_ns)) +
+	       (uint32_t)of->nr * renewed;
 }

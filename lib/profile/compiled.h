@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid,
 struct profile_compiled_table {
 	struct profile_compiled *item; /* owned; once made, by process, then by time */
 	size_t nr, room;
+	bool is_full;     /* changes are missing, */
+	uint64_t full_ns; /* so that nothing is known from then on */
 	struct arena names;
 	struct profile_compiled_process *process; /* owned; by number */
 	size_t nr_processes;

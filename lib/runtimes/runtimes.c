@@ -36,8 +36,8 @@ enum {
 static const uint64_t max_bytes = 256 << 20, max_process_bytes = 64 << 20;
 
 struct process {
-	uint32_t pid; /* the key */
-	bool is_refused;
+	uint32_t pid;       /* the key */
+	uint8_t nr_refused; /* at most 2 */
 	bool has_looked;
 	bool has_names;            /* in the session, that apply until something else is passed */
 	bool is_over;              /* changes are missing */
@@ -255,8 +255,8 @@ static void ask(struct runtimes *r, struct process *p)
 	if (rc == 0) {
 		r->nr_runtimes++;
 		p->look_pause_ns = 0;
-	} else if (rc != -ENOENT && !p->is_refused && rc != -EPERM) {
-		p->is_refused = true;
+	} else if (rc != -ENOENT && rc != -EPERM && p->nr_refused < 2 && ++p->nr_refused == 2) {
+		/* at first it may be that the loader has not come so far */
 		log_verbose(1, "process %u: methods of its Java machine have no names: %s", p->pid,
 			    rc == -ENOTSUP ? "its version is not known" : strerror(-rc));
 	}

@@ -277,6 +277,12 @@ static bool is_memory(struct symbols *s, const struct profile_object *object)
 	return !o || !o->code;
 }
 
+/* The recorder reads the process no longer, or as another program. */
+static bool is_end(const struct profile_compiled *c)
+{
+	return !c->start && c->end == UINT64_MAX;
+}
+
 /* What the recorder read of a runtime. False: nothing was there that it knows of. *out NULL: what
  * was there then has no name. */
 static bool find_compiled(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time_ns,
@@ -291,7 +297,7 @@ static bool find_compiled(struct symbols *s, uint32_t pid, uint64_t address, uin
 	const struct symbol_function_key key = {.space = symbol_space(SPACE_COMPILED, 0),
 						.linkage = draft.name};
 
-	if (!c)
+	if (!c || is_end(c))
 		return false;
 	*out = *c->name ? symbol_functions_add_key(&s->functions, &draft, &key) : NULL;
 	return true;

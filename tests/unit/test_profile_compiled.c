@@ -91,3 +91,22 @@ TEST(grows)
 	assert_string_equal(name_at(7, 100, 11), "A.a");
 	assert_string_equal(name_at(7, 100, 12), "");
 }
+
+/* What is beyond the limit may end a name, so that none applies from its time on. */
+TEST(full)
+{
+	const struct trace_compiled more = {
+	    .time_ns = 20, .start = 1, .end = 2, .pid = 8, .name = "a name that is too long here"};
+	uint32_t before;
+
+	arena_init(&all.compiled.names, 16);
+	add(7, 10, 100, 150, "A.a");
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	assert_string_equal(name_at(7, 100, 20), "A.a");
+	before = profile_compiled_epoch(&all, 7, 20);
+	assert_int_equal(profile_compiled_add(&all.compiled, &more), -EFBIG);
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	assert_string_equal(name_at(7, 100, 19), "A.a");
+	assert_string_equal(name_at(7, 100, 20), "-");
+	assert_int_not_equal(profile_compiled_epoch(&all, 7, 20), before);
+}

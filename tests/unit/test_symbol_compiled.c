@@ -24,13 +24,15 @@ TEST(before_maps)
 	static const struct profile_compiled changes[] = {{10, 0x1000, 0x1080, 77, 0, "A.first"},
 							  {20, 0x1000, 0x1080, 77, 1, ""},
 							  {30, 0x1000, 0x1100, 77, 2, "A.second"},
-							  {5, 0x2000, 0x2080, 77, 3, "A.first"}};
+							  {5, 0x2000, 0x2080, 77, 3, "A.first"},
+							  {40, 0, UINT64_MAX, 77, 4, ""}};
 	static const struct {
 		uint64_t address, time_ns;
 		const char *name; /* NULL: none */
 	} rows[] = {{0x1000, 9, "ofMap"},     {0x1000, 10, "A.first"}, {0x107f, 19, "A.first"},
 		    {0x1080, 19, "ofMap"},    {0x1000, 20, NULL},      {0x1080, 20, "ofMap"},
-		    {0x1080, 30, "A.second"}, {0x3000, 30, "late"},    {0x4000, 30, NULL}};
+		    {0x1080, 30, "A.second"}, {0x3000, 30, "late"},    {0x4000, 30, NULL},
+		    {0x1000, 40, "ofMap"},    {0x2000, 40, NULL}};
 	const struct profile_mapping m = {.start = 0, .end = 0x10000, .pid = 77, .object = &anon};
 	struct test_world *w = &world;
 
