@@ -410,14 +410,16 @@ TEST(no_heaps)
 	} *field = dlsym(library, "fields");
 	void *const was = field->address;
 	const uint64_t began_ns = clock_monotonic_ns();
+	uint64_t took_ns;
 	struct runtimes *r;
 
 	field->address = (void *)(uintptr_t)NOWHERE;
 	r = start(0);
 	wait_until(&nr_reads, 4);
-	assert_true(clock_monotonic_ns() - began_ns >= 70000000);
+	took_ns = clock_monotonic_ns() - began_ns;
 	runtimes_stop(r);
 	field->address = was;
+	assert_true(took_ns >= 70000000);
 	assert_int_equal(nr_changes, 0); /* nothing was named */
 }
 
@@ -429,7 +431,7 @@ TEST(too_many)
 	put(0, "nmethod", 0, 1);
 	put(1, "nmethod", 1, 2);
 	r = start(1);
-	wait_until(&nr_changes, 3);
+	wait_until(&nr_changes, 1);
 	put(2, "nmethod", 0, 3);
 	runtimes_stop(r);
 	assert_int_equal(nr_changes, 3);
