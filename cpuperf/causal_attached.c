@@ -70,9 +70,10 @@ static int attach_to(struct causal_attached *a, pid_t pid, uint32_t number, stru
 	struct attach_figures figures = {0};
 	int rc = attach_begin(pid, a->library, number, &figures, e);
 
+	if (rc == 0 || rc == -ETIMEDOUT) /* the call may end by itself, later */
+		a->in[a->nr_in++] = pid;
 	if (rc)
 		return rc;
-	a->in[a->nr_in++] = pid;
 	if (a->has_marked)
 		(void)marked_look(&a->marked, (uint32_t)pid);
 	log_verbose(1,

@@ -264,8 +264,23 @@ static const char *find_calls(struct attach_space *s, struct job *j)
 		   : "has a C library without a return from signals that is known";
 }
 
+static bool find_agent(struct attach_space *s, struct job *j)
+{
+	const char *name = str_base_name(j->library);
+	struct attach_object *agent =
+	    ARRAY_FIND(o, s->object, s->nr_objects,
+		       o->kind == ATTACH_AGENT && strcmp(str_base_name(o->name), name) == 0);
+
+	if (!agent)
+		return false;
+	j->attach = attach_symbol(s, agent, "cpuperf_agent_attach", NULL);
+	j->detach = attach_symbol(s, agent, "cpuperf_agent_detach", NULL);
+	j->answer = attach_symbol(s, agent, "cpuperf_agent_answer", NULL);
+	return true;
+}
+
 /* A process that has just begun, or executes another program, has its C library only after a
- * while. */
+ * while. Where a session is to end, one without the agent needs nothing. */
 static int open_with_calls(struct attach_space *s, struct job *j, struct err *e)
 {
 	const struct timespec pause = {0, TRY_PAUSE_NS};
@@ -274,7 +289,14 @@ static int open_with_calls(struct attach_space *s, struct job *j, struct err *e)
 	bool is_said = false;
 	int rc;
 
-	while ((rc = open_space(s, j->pid, e)) == 0 && (lacks = find_calls(s, j))) {
+	while ((rc = open_space(s, j->pid, e)) == 0) {
+		if (j->what == DO_END && !find_agent(s, j)) {
+			attach_space_close(s);
+			return err_set(e, -ESRCH, "process %d runs another program", j->pid);
+		}
+		lacks = find_calls(s, j);
+		if (!lacks)
+			return 0;
 		attach_space_close(s);
 		if (clock_monotonic_ns() - start > TRY_NS)
 			return refuse(j->pid, -ENOTSUP, lacks, NULL, e);
@@ -395,21 +417,6 @@ static uint64_t main_low_of(const struct attach_space *s)
 	return m->end - limit < m->start ? m->end - limit : m->start;
 }
 
-static bool find_agent(struct attach_space *s, struct job *j)
-{
-	const char *name = str_base_name(j->library);
-	struct attach_object *agent =
-	    ARRAY_FIND(o, s->object, s->nr_objects,
-		       o->kind == ATTACH_AGENT && strcmp(str_base_name(o->name), name) == 0);
-
-	if (!agent)
-		return false;
-	j->attach = attach_symbol(s, agent, "cpuperf_agent_attach", NULL);
-	j->detach = attach_symbol(s, agent, "cpuperf_agent_detach", NULL);
-	j->answer = attach_symbol(s, agent, "cpuperf_agent_answer", NULL);
-	return true;
-}
-
 static int prepare(struct attach_space *s, struct job *j, struct err *e)
 {
 	attach_prepare(s);
@@ -465,9 +472,7 @@ static int call_agent(struct attach_thread *t, struct attach_space *s, struct jo
 	if (after.result == -ECONNREFUSED)
 		return fail(j, after.result, "cannot connect to cpuperf");
 	if (after.result == -EAGAIN)
-		return fail(j, after.result,
-			    "has a thread that is still within the agent, from the "
-			    "session before");
+		return -EALREADY; /* it is soon outside */
 	return fail(j, after.result, "has no memory for the agent");
 }
 
@@ -549,6 +554,7 @@ static int ask(struct attach_space *s, struct job *j, pid_t tid)
 		const char *why;
 	} not_now[] = {{-EAGAIN, "would wait for the loader"},
 		       {-EBUSY, "has registers or a stack that allow no call"},
+		       {-EALREADY, "found another one within the agent, from the session before"},
 		       {-EINTR, "was to handle a signal"}};
 	struct attach_thread t;
 	struct attach_place place = {.is_main = tid == s->pid, .main_low = j->main_low};
@@ -629,8 +635,6 @@ static int begin(struct job *j, struct err *e)
 	if (rc)
 		return rc;
 	rc = prepare(&s, j, e);
-	if (rc == 0 && j->what == DO_END && !j->detach)
-		rc = err_set(e, -ESRCH, "process %d runs another program", j->pid);
 	rc = rc ?: run(&s, j, e);
 	attach_space_close(&s);
 	return rc;

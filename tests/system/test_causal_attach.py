@@ -224,6 +224,24 @@ def check_it_ends(folder):
         assert "it ended before it was seen to pass nothing" in said or CANNOT_YET in said, said
 
 
+def check_it_executes(folder):
+    """Another program, without the loader: there is nothing to be restored."""
+    static = build(folder, "static", "-static")
+    with Program("/bin/sh", "-c", f"read line; exec {static} serve 300 100") as p:
+        cpuperf = subprocess.Popen([CPUPERF, "-o-", "--causal", f"--pid={p.pid}", "--progress=nothing", "-d600"],
+                                   stderr=subprocess.PIPE, text=True)
+        while not p.memory() and cpuperf.poll() is None:
+            time.sleep(0.01)
+        p.process.stdin.write("\n")
+        p.process.stdin.flush()
+        while os.readlink(f"/proc/{p.pid}/exe") != static:
+            time.sleep(0.01)
+        cpuperf.terminate()
+        said = cpuperf.communicate()[1]
+        assert "stays in use" not in said, said
+        assert p.process.poll() is None
+
+
 def check_children(folder):
     """One below it that runs already has the agent, too."""
     program = build(folder)
