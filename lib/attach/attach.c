@@ -451,7 +451,8 @@ static int fail(struct job *j, int rc, const char *why)
 static int call_agent(struct attach_thread *t, struct attach_space *s, struct job *j)
 {
 	const struct attach_call call = {.function = j->what == DO_BEGIN ? j->attach : j->detach,
-					 .argument = {j->number}};
+					 .argument = {j->number},
+					 .has_mask = true};
 	struct answer before, after;
 	int rc;
 

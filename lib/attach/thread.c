@@ -387,6 +387,7 @@ int attach_thread_call(struct attach_thread *t, struct attach_space *s, const st
 {
 	struct state *st = t->state;
 	const uint64_t all = ~UINT64_C(0);
+	struct attach_call with = *call;
 	struct user_regs_struct r;
 	uint64_t result = 0;
 	bool is_entry;
@@ -399,7 +400,9 @@ int attach_thread_call(struct attach_thread *t, struct attach_space *s, const st
 		return rc;
 	if (call->result)
 		*call->result = 0;
-	if (!attach_frame_push(s, &st->own, w, call, &r))
+	if (with.has_mask)
+		with.argument[1] = st->own.mask;
+	if (!attach_frame_push(s, &st->own, w, &with, &r))
 		return -EBUSY;
 	/* after a system call's beginning comes its end, also if it is none */
 	is_entry = !st->is_called && !st->own.is_within;

@@ -39,6 +39,7 @@ enum { ATTACH_MAX_ARGUMENTS = 3, ATTACH_TEXT_BYTES = 4096 };
 struct attach_call {
 	uint64_t function;
 	uint64_t argument[ATTACH_MAX_ARGUMENTS];
+	bool has_mask;    /* the second argument is the signals that the thread blocks */
 	const char *text; /* NULL, or the first argument, copied to the stack */
 	uint64_t *result; /* NULL, or for the pointer that it returns; 0: that cannot be seen */
 };

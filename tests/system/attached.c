@@ -399,6 +399,22 @@ static void wait_join(void)
 	say("the thread ended");
 }
 
+/* All signals are blocked, and taken in a call: there is none but those that are sent to it. */
+static void take_signals(void)
+{
+	const struct timespec now = {0, 0};
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	say("ready");
+	for (int taken = 0; taken != SIGTERM; taken = sigtimedwait(&all, NULL, &now)) {
+		if (taken > 0)
+			printf("took signal %d\n", taken);
+		calculate(20000);
+	}
+}
+
 /* --- known numbers: at each line that is read */
 
 NOINLINE static void *known(size_t bytes)
@@ -547,23 +563,12 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } whats[] = {
-    {"threads", threads},
-    {"busy", busy},
-    {"registers", registers},
-    {"poll", wait_poll},
-    {"select", wait_select},
-    {"epoll", wait_epoll},
-    {"sleep", wait_sleep},
-    {"pause", wait_pause},
-    {"read", wait_read},
-    {"long", wait_long},
-    {"join", wait_join},
-    {"lines", on_lines},
-    {"loads", on_lines_load},
-    {"forks", forks},
-    {"executes", executes},
-    {"sealed", sealed},
-    {"partly_sealed", partly_sealed},
+    {"threads", threads},   {"busy", busy},           {"registers", registers},
+    {"poll", wait_poll},    {"select", wait_select},  {"epoll", wait_epoll},
+    {"sleep", wait_sleep},  {"pause", wait_pause},    {"read", wait_read},
+    {"long", wait_long},    {"join", wait_join},      {"takes", take_signals},
+    {"lines", on_lines},    {"loads", on_lines_load}, {"forks", forks},
+    {"executes", executes}, {"sealed", sealed},       {"partly_sealed", partly_sealed},
 };
 
 int main(int argc, char **argv)

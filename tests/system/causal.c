@@ -8,19 +8,20 @@
  * "handle" of cpuperf/mark.h, and one "handled" of coz, and passes the progress point "request" of
  * coz; of its region "held" ROOM are always under way; serve: for ever. Of
  * critical alone: c11, in a thread of C11; futex, in one that then wakes the first by syscall(2);
- * socket, in a child that says so by one; loaded, that of the library $LOADED; turnover, a
- * thousandth of it in each of four threads, then in a child, for ever; outside_WAY, in a
- * thread that says so to a child, which says so by a connection for which the first thread waits in
- * that way (poll, epoll_wait …). once_CHANNEL_WAY: a thread says so by the channel (pipe, eventfd,
- * pair, tcp), for which the first thread waits in that way; talk_CHANNEL_WAY: a hundred times, and
- * the first thread runs slack each time; echo_CHANNEL_WAY: and answers by another one, for which is
- * waited, so that both take turns. The last arguments really cut the loops of critical, and
- * of slack.
+ * socket, in a child that says so by one; robust, none, but locks a mutex whose owner has died;
+ * loaded, that of the library $LOADED; turnover, a thousandth of it in each of four threads, then
+ * in a child, for ever; outside_WAY, in a thread that says so to a child, which says so by a
+ * connection for which the first thread waits in that way (poll, epoll_wait …). once_CHANNEL_WAY: a
+ * thread says so by the channel (pipe, eventfd, pair, tcp), for which the first thread waits in
+ * that way; talk_CHANNEL_WAY: a hundred times, and the first thread runs slack each time;
+ * echo_CHANNEL_WAY: and answers by another one, for which is waited, so that both take turns. The
+ * last arguments really cut the loops of critical, and of slack.
  */
 #define _GNU_SOURCE
 #include "cpuperf/mark.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -217,6 +218,28 @@ static int wait_for_socket(struct work *w)
 		return recv(fds[0], &byte, 1, 0) == 1 ? 7 : 1;
 	run(w);
 	_exit(send(fds[1], "", 1, 0) != 1);
+}
+
+static pthread_mutex_t robust;
+
+static void *end_with_lock(void *of)
+{
+	return pthread_mutex_lock(&robust) ? NULL : of;
+}
+
+static int lock_of_dead(struct work *w)
+{
+	pthread_mutexattr_t how;
+	pthread_t thread;
+
+	alarm(60); /* it is not to wait for itself */
+	pthread_mutexattr_init(&how);
+	pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&robust, &how);
+	if (pthread_create(&thread, NULL, end_with_lock, w) || pthread_join(thread, NULL) ||
+	    pthread_mutex_lock(&robust) != EOWNERDEAD || pthread_mutex_consistent(&robust))
+		return 1;
+	return pthread_mutex_unlock(&robust) ? 1 : 11;
 }
 
 static int run_loaded(struct work *w)
@@ -484,11 +507,8 @@ static int turn_over(struct work *w)
 static const struct {
 	const char *how;
 	int (*run)(struct work *w);
-} others[] = {{"c11", join_of_c11},
-	      {"futex", wait_by_futex},
-	      {"socket", wait_for_socket},
-	      {"loaded", run_loaded},
-	      {"turnover", turn_over}};
+} others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex}, {"socket", wait_for_socket},
+	      {"robust", lock_of_dead}, {"loaded", run_loaded},   {"turnover", turn_over}};
 
 int main(int argc, char **argv)
 {

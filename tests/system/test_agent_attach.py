@@ -318,6 +318,14 @@ def check_programs(folder):
         assert got["allocations"] > 20, got
 
 
+def check_beside_another_agent(folder):
+    """That of experiments, preloaded, is in front of all."""
+    with Program(ATTACHED, "lines", env={"LD_PRELOAD": os.environ["EXPERIMENTS"]}) as p:
+        with Session(folder, p.pid):
+            assert p.line() == "done"
+    assert counts(folder)["allocations"] == 14, counts(folder)
+
+
 def refused(pid, *options, events=EVENTS):
     done = run(CPUPERF, f"--pid={pid}", "--attach", f"--event={events}", "--duration=10ms", *options, code=None)
     assert done.returncode == 1, done.stderr

@@ -397,8 +397,9 @@ def check_imports(_):
     """The library imports only what the C libraries have in which it may be loaded."""
     known = set("""__cxa_finalize __environ environ __errno_location clock_gettime close connect dl_iterate_phdr dladdr dlopen dlsym
         fcntl fcntl64 fstat fstat64 getauxval getenv geteuid getpid getsockopt madvise memchr memcpy memset mmap mmap64
-        munmap pread pread64 pthread_key_create pthread_setspecific recvmsg send setsockopt socket strlen strncmp
-        syscall memcmp memmove ioctl dladdr1 mprotect strchr strcmp strstr fxstat __fxstat64 stat stat64 __xstat64 uname""".split())
+        munmap pread pread64 pthread_key_create pthread_setcancelstate pthread_setspecific recvmsg send setsockopt socket strlen strncmp
+        syscall memcmp memmove ioctl dladdr1 mprotect strchr strcmp strrchr strstr fxstat __fxstat64 stat stat64 __xstat64
+        uname""".split())
     lines = run("nm", "-D", "--undefined-only", AGENT).stdout.splitlines()
     needed = {re.sub("@.*", "", line.split()[1]) for line in lines if line.split()[0] == "U"}
     assert needed <= known, needed - known

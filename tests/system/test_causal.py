@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -73,7 +74,7 @@ def make_memory(nr_bytes):
 class Run:
     """A run of the program with the agent, in memory that is made here."""
 
-    def __init__(self, program, chosen, percent, *args, before=(), of=None):
+    def __init__(self, program, chosen, percent, *args, before=(), of=None, **how):
         of = of or program
         symbols = {name: (int(at, 16), int(size, 16)) for at, size, name in
                    re.findall(r"^(\w+) (\w+) [tT] (\w+)$", subprocess.check_output(["nm", "-S", of], text=True), re.M)}
@@ -89,7 +90,7 @@ class Run:
         os.pwrite(self.memory, head, 0)
         recorder = Recorder(self.memory)
         begin = time.monotonic_ns()
-        self.status = subprocess.run([*before, program, *args], check=False, env={
+        self.status = subprocess.run([*before, program, *args], check=False, **how, env={
             **os.environ, "CPUPERF_EXPERIMENT": recorder.name, "LD_PRELOAD": os.environ["EXPERIMENTS"]}).returncode
         self.wall = time.monotonic_ns() - begin
         (_, _, _, _, _, self.pid, _, self.all, self.behind, self.sampled, self.queued, self.threads,
@@ -140,6 +141,19 @@ def check_without_perf_events(folder):
         return r
 
     until(lambda r: r.all > 0, one)
+
+
+def check_few_pending_signals(folder):
+    """Where no signal may be pending (RLIMIT_SIGPENDING), the kernel would send SIGIO in place of that of an event."""
+    r = Run(build(folder), "critical", 50, "join", "60", "30",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_SIGPENDING, (0, 0)))
+    assert r.status == 0 and r.threads + r.unsampled == 3, vars(r)
+
+
+def check_mutex_of_dead(folder):
+    """Whose owner has ended with it is locked once."""
+    r = Run(build(folder), "critical", 50, "robust", "0", "0")
+    assert r.status == 11, vars(r)
 
 
 def check_nobody_to_be_slowed_down(folder):

@@ -187,6 +187,27 @@ def check_recorder_is_killed(folder):
         assert p.process.poll() is None
 
 
+def check_begun_after_that(folder):
+    """Threads and children that begin when cpuperf has been killed have nothing."""
+    with Program(build(folder), "turnover", "300", "100") as p:
+        with Experiments(p, progress="nothing") as e:
+            e.process.kill()
+            e.process.wait()
+            sampled, others = before = p.memory()[11:]
+            while sum(p.memory()[11:]) < sum(before) + 40:
+                time.sleep(0.001)
+            after = p.memory()[11:]
+            # but four that were being made, one that made them, and a child
+            assert after[0] <= sampled + 6 and after[1] > others, (before, after)
+
+
+def check_beside_another_agent(folder):
+    """That of the heap, preloaded, is in front of all."""
+    with Program(build(folder), "serve", "300", "100", env={**os.environ, "LD_PRELOAD": os.environ["AGENT"]}) as p:
+        done = experiment(p.pid, "-d20ms")
+        assert "did not pass nothing" in done.stderr, done
+
+
 def check_by_timers(folder):
     """Without descriptors for events."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
@@ -197,8 +218,8 @@ def check_by_timers(folder):
 
 
 def check_programs(folder):
-    """They notice nothing: threads in malloc and dlopen, registers, children, a sleep, and waits."""
-    for what in ("forks", *stride(("threads", "registers", "loads", "poll", "epoll", "select", "pause", "sleep", "busy"), 2)):
+    """They notice nothing: threads in malloc and dlopen, registers, children, a sleep, waits, and calls that take signals."""
+    for what in ("forks", "takes", *stride(("threads", "registers", "loads", "poll", "epoll", "select", "pause", "sleep", "busy"), 2)):
         with Program(ATTACHED, what) as p:
             for _ in range(2):
                 done = experiment(p.pid, "-d20ms")

@@ -26,8 +26,11 @@
 #include "causal/debts.h"
 #include "wire/causal_memory.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #define AGENT_EXPORTED __attribute__((visibility("default")))
@@ -36,6 +39,7 @@
 struct agent_source {
 	uint32_t tid;       /* 0: free */
 	uint32_t fd, timer; /* 1 + its number; 0: none */
+	int signal;
 };
 
 /* In static thread-local storage. */
@@ -68,10 +72,12 @@ extern struct agent_state agent;
 uint64_t agent_now(clockid_t clock);
 /* The number of the candidate that has the address; CAUSAL_MEMORY_NONE. Async-signal-safe. */
 uint32_t agent_find(uintptr_t address);
-/* Looks at what is loaded now. Not in a signal handler. */
+/* Looks at what is loaded now. errno stays as it is. Not in a signal handler. */
 void agent_find_again(void);
 /* The same at the next call of agent_pay: what dlopen was called for is not loaded yet. */
 void agent_find_later(void);
+/* In a child by fork: no other thread looks. */
+void agent_find_forget(void);
 static inline struct causal_memory_candidate *agent_candidates(void)
 {
 	return (void *)((char *)agent.shared +
@@ -90,6 +96,12 @@ static inline bool agent_is_measuring(void)
 	return agent.shared && (!session || session & 1);
 }
 
+/* Whether a thread may begin to be sampled. */
+static inline bool agent_may_begin(void)
+{
+	return agent_is_measuring() && !agent_is_over();
+}
+
 /* Maps the memory of the recorder with that number, in place of that of the session before. */
 bool agent_connect(uint32_t number);
 /* Of a session that is over: it is returned, and pages of our own say that nothing is owed. */
@@ -106,6 +118,8 @@ void agent_clock_give_back(void);
 void agent_clock_begin(uint64_t paid_ns);
 /* A thread is in the handler. */
 bool agent_clock_is_inside(void);
+/* In a child by fork: none is. */
+void agent_clock_forget(void);
 /* The thread has another session. */
 void agent_clock_renew(struct agent_thread *t);
 /* This thread, if it is sampled; NULL: it is not. */
@@ -138,24 +152,45 @@ static inline bool agent_owes(void)
 bool agent_may_wake(int fd);
 /* Whether the program itself makes it readable. */
 bool agent_is_from_inside(int fd);
-enum { AGENT_SIGNALS = 512 /* of an event, that may be pending */, AGENT_COOKIE = 0x43415355 };
+enum {
+	AGENT_SIGNALS = 256, /* of an event, that may be pending: twice as many */
+	AGENT_COOKIE = 0x43415355,
+};
 
 /* Has a thread of this process receive signals. NULL: it cannot, or the session is over. */
 struct agent_source *agent_source_open(pid_t tid, uint32_t session);
-/* Of all threads that do not block the signal: each begins where it next passes here. */
-void agent_sources_open(void);
+/* Of all threads that do not block the signal: each begins where it next passes here. blocked: by
+ * the one that calls this, which blocks all meanwhile. */
+void agent_sources_open(uint64_t blocked);
 /* NULL: nothing sends that thread signals. */
 struct agent_source *agent_source_find(pid_t tid);
-/* So many more signals. Async-signal-safe. */
-void agent_source_allow(const struct agent_source *s, uint32_t nr);
+/* AGENT_SIGNALS more. Async-signal-safe. */
+void agent_source_allow(const struct agent_source *s);
 /* Closes what is this thread's, if it still is. The same. */
 void agent_source_leave(struct agent_source *s);
-/* Closes all, and gives the signal back, unless one is pending. */
+/* Closes all, and gives the signal back, unless one is pending, or a thread changes its own. */
 void agent_sources_close(void);
 /* In a child by fork: all are the parent's. */
 void agent_sources_forget(void);
-/* Takes a signal, of a process whose threads may block some. */
+/* Takes a signal, of a process whose threads may block some, and looks how many may be pending. */
 void agent_sources_take_signal(void);
+
+/* Files, without the C library's functions, in which a thread may be cancelled, and which may have
+ * hooks. */
+static inline int agent_file_open(int dir, const char *path, int flags)
+{
+	return (int)syscall(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | flags);
+}
+
+static inline long agent_file_read(int fd, void *to, size_t bytes)
+{
+	return syscall(SYS_read, fd, to, bytes);
+}
+
+static inline void agent_file_close(int fd)
+{
+	(void)syscall(SYS_close, fd);
+}
 
 /* What stands behind a hook: the next definition of the name, or that which the program has. Also
  * called before there was a constructor. */

@@ -47,7 +47,7 @@ int agent_attached_end(void)
 	return 0;
 }
 
-int agent_attached_begin(uint32_t number)
+int agent_attached_begin(uint32_t number, uint64_t blocked)
 {
 	if (agent_is_measuring() && !agent_is_over())
 		return -EBUSY;
@@ -63,7 +63,7 @@ int agent_attached_begin(uint32_t number)
 	(void)agent_is_first_process();
 	if (agent.is_beside)
 		agent_entries_begin();
-	agent_sources_open();
+	agent_sources_open(blocked);
 	__atomic_store_n(&agent.session, agent.session + 1, __ATOMIC_SEQ_CST);
 	return 0;
 }

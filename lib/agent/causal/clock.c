@@ -26,11 +26,10 @@
 #include <unistd.h>
 
 enum {
-	FIRST_SIGNAL = 62, /* downwards; the agent of the heap begins at 63 */
+	FIRST_SIGNAL = 60, /* downwards; the agent of the heap begins at 63, and Java has 62 */
 	LAST_SIGNAL = 40,
 	MAX_SLEEPS = 16,
 	MAX_PERCENT = 100,
-	ALLOWED = AGENT_SIGNALS / 2,
 };
 
 static uint32_t nr_inside; /* the handler */
@@ -150,23 +149,33 @@ static bool is_ours(const struct agent_thread *t, const siginfo_t *info)
 {
 	return info->si_code == SI_TIMER
 		   ? info->si_value.sival_int == AGENT_COOKIE
-		   : info->si_code == POLL_IN &&
+		   : info->si_code == POLL_IN && t->source &&
 			 1 + (uint32_t)info->si_fd ==
 			     __atomic_load_n(&t->source->fd, __ATOMIC_RELAXED);
+}
+
+/* Each one that has arrived, also if it is no sample. */
+static void count_signal(struct agent_thread *t)
+{
+	if (++t->nr_signals % AGENT_SIGNALS == 0 && t->source)
+		agent_source_allow(t->source);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	struct agent_thread *t = &agent_thread;
 	const int error = errno;
+	bool is_on, is_its;
 
 	(void)number;
 	__atomic_fetch_add(&nr_inside, 1, __ATOMIC_SEQ_CST);
+	is_on = agent_here() != NULL;
+	is_its = is_ours(t, info);
+	if (is_its)
+		count_signal(t);
 	/* one that finds a debt half changed is of the next sample's time */
-	if (!t->is_busy && agent_here() && is_ours(t, info)) {
+	if (is_on && is_its && !t->is_busy) {
 		t->is_busy = 1;
-		if (++t->nr_signals % ALLOWED == 0)
-			agent_source_allow(t->source, ALLOWED);
 		sample(t, where(context));
 		(void)pay(t);
 		agent_publish(t);
@@ -178,6 +187,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	}
 	__atomic_fetch_sub(&nr_inside, 1, __ATOMIC_SEQ_CST);
 	errno = error;
+}
+
+void agent_clock_forget(void)
+{
+	__atomic_store_n(&nr_inside, 0, __ATOMIC_SEQ_CST);
 }
 
 bool agent_clock_is_inside(void)
@@ -222,7 +236,8 @@ AGENT_EXPORTED sighandler_t signal(int number, sighandler_t handler)
 
 bool agent_clock_take(const uint32_t *nr_blocking)
 {
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART},
+	struct sigaction action = {.sa_sigaction = on_signal,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK},
 			 before;
 	int best = 0;
 
@@ -253,16 +268,20 @@ void agent_clock_give_back(void)
 void agent_clock_begin(uint64_t paid_ns)
 {
 	struct agent_thread *t = &agent_thread;
-	const uint64_t set = agent.signal ? UINT64_C(1) << (agent.signal - 1) : 0;
 	const int error = errno;
+	uint64_t set;
 
 	t->session = __atomic_load_n(&agent.session, __ATOMIC_SEQ_CST);
 	t->cpu_ns = agent_now(CLOCK_THREAD_CPUTIME_ID);
 	t->debt.paid_ns = paid_ns;
-	t->source = agent_source_open((pid_t)syscall(SYS_gettid), t->session);
+	t->source =
+	    agent_may_begin() ? agent_source_open((pid_t)syscall(SYS_gettid), t->session) : NULL;
 	t->is_on = t->source;
-	if (t->is_on)
+	if (t->is_on) {
+		agent_source_allow(t->source);
+		set = UINT64_C(1) << (t->source->signal - 1);
 		(void)syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof(set));
+	}
 	agent_publish(t);
 	errno = error;
 }
@@ -279,6 +298,7 @@ void agent_clock_renew(struct agent_thread *t)
 	t->is_on = false;
 	t->source = agent_is_measuring() ? agent_source_find((pid_t)syscall(SYS_gettid)) : NULL;
 	if (t->source) {
+		agent_source_allow(t->source);
 		t->cpu_ns = agent_now(CLOCK_THREAD_CPUTIME_ID);
 		t->debt = (struct causal_debt){causal_debts_all(&agent.shared->all_ns), 0};
 		t->is_on = true;
@@ -292,19 +312,19 @@ void agent_clock_renew(struct agent_thread *t)
 void agent_clock_count_queued(void)
 {
 	char text[128] = "";
-	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	const int fd = agent_file_open(AT_FDCWD, "/proc/thread-self/schedstat", 0);
 	const char *at = text;
 	uint64_t ns = 0;
 
 	if (fd < 0)
 		return;
-	if (read(fd, text, sizeof(text) - 1) > 0) {
+	if (agent_file_read(fd, text, sizeof(text) - 1) > 0) {
 		while (*at && *at != ' ')
 			at++;
 		for (at += *at == ' '; *at >= '0' && *at <= '9'; at++)
 			ns = ns * 10 + (uint64_t)(*at - '0');
 	}
-	close(fd);
+	agent_file_close(fd);
 	__atomic_fetch_add(&agent.shared->queued_ns, ns, __ATOMIC_RELAXED);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "agent/causal/agent.h"
 
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,6 +67,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *arg)
 void agent_find_again(void)
 {
 	const uint32_t next = !__atomic_load_n(&current, __ATOMIC_RELAXED);
+	const int error = errno;
 
 	if (!agent.shared || __atomic_exchange_n(&is_changing, 1, __ATOMIC_ACQUIRE))
 		return;
@@ -74,11 +76,19 @@ void agent_find_again(void)
 	dl_iterate_phdr(add_object, &tables[next]);
 	__atomic_store_n(&current, next, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_changing, 0, __ATOMIC_RELEASE);
+	errno = error;
 }
 
 void agent_find_later(void)
 {
 	__atomic_store_n(&agent.is_late, 1, __ATOMIC_RELAXED);
+}
+
+/* What another thread was looking at is looked at again. */
+void agent_find_forget(void)
+{
+	if (__atomic_exchange_n(&is_changing, 0, __ATOMIC_RELAXED))
+		agent_find_later();
 }
 
 /* The last one that begins at or below the address, if it has it. */

@@ -9,6 +9,7 @@
 #include "agent/causal/agent.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 
 #define IF_0(r)   ((r) == 0)
@@ -102,7 +103,8 @@ void *agent_behind(void **at, const char *name)
 WAITS(DEFINE_WAIT)
 WAKES(DEFINE_WAKE)
 
-/* One that is free costs no look at the clock. */
+/* One that is free costs no look at the clock. It is also taken where its owner has died
+ * (EOWNERDEAD). */
 static int (*real_pthread_mutex_lock)(void *of);
 static int (*real_pthread_mutex_trylock)(void *of);
 AGENT_EXPORTED int pthread_mutex_lock(void *of);
@@ -114,8 +116,9 @@ AGENT_EXPORTED int pthread_mutex_lock(void *of)
 
 	if (!t)
 		return FIND(pthread_mutex_lock)(of);
-	if (FIND(pthread_mutex_trylock)(of) == 0)
-		return 0;
+	r = FIND(pthread_mutex_trylock)(of);
+	if (r != EBUSY)
+		return r;
 	slept = t->slept_ns;
 	since = agent_now(CLOCK_MONOTONIC);
 	r = FIND(pthread_mutex_lock)(of);
@@ -195,7 +198,7 @@ static struct start *take_start(void)
 static struct start *make_start(void *arg)
 {
 	struct agent_thread *t = agent_here();
-	struct start *s = agent_is_measuring() ? take_start() : NULL;
+	struct start *s = agent_may_begin() ? take_start() : NULL;
 
 	if (!s) {
 		if (agent_is_measuring())
@@ -245,9 +248,9 @@ AGENT_EXPORTED int thrd_create(unsigned long *thread, int (*function)(void *), v
 
 /* --- signals: that of the samples stays unblocked */
 
-static uint64_t without_ours(const void *set)
+static uint64_t without(const void *set, int number)
 {
-	return *(const uint64_t *)set & ~(UINT64_C(1) << (agent.signal - 1));
+	return *(const uint64_t *)set & ~(UINT64_C(1) << (number - 1));
 }
 
 /* The C library's sets are longer than the kernel's. */
@@ -260,11 +263,12 @@ struct set {
 	AGENT_EXPORTED int name(int how, const void *set, void *old);                              \
 	AGENT_EXPORTED int name(int how, const void *set, void *old)                               \
 	{                                                                                          \
+		const int ours = __atomic_load_n(&agent.signal, __ATOMIC_RELAXED);                 \
 		struct set other = {{0}};                                                          \
                                                                                                    \
-		if (!set || !agent.signal || how == 1 /* SIG_UNBLOCK */)                           \
+		if (!set || !ours || how == 1 /* SIG_UNBLOCK */)                                   \
 			return FIND(name)(how, set, old);                                          \
-		other.word[0] = without_ours(set);                                                 \
+		other.word[0] = without(set, ours);                                                \
 		return FIND(name)(how, &other, old);                                               \
 	}
 

@@ -57,10 +57,11 @@ static void end(void)
 	agent_entries_end();
 }
 
-int agent_attached_begin(uint32_t number)
+int agent_attached_begin(uint32_t number, uint64_t blocked)
 {
 	int rc;
 
+	(void)blocked;
 	if (agent_alive() && agent_is_measured())
 		return -EBUSY;
 	if (agent_alive())

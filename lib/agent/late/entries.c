@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -67,38 +68,40 @@ static struct {
 	bool is_on, is_late; /* is_late: a new object may not have been looked at yet */
 } all;
 
-/* For the recorder, which reads it. */
-__attribute__((visibility("default"))) struct agent_answer cpuperf_agent_answer;
+/* For the recorder, which reads it. Another agent may be in front of this one, so nothing here is
+ * reached by a name that both have. */
+static struct agent_answer last_answer;
+extern struct agent_answer cpuperf_agent_answer
+    __attribute__((visibility("default"), alias("last_answer")));
 
-__attribute__((visibility("default"))) void cpuperf_agent_attach(uint32_t number);
+__attribute__((visibility("default"))) void cpuperf_agent_attach(uint32_t number, uint64_t blocked);
 __attribute__((visibility("default"))) void cpuperf_agent_detach(void);
 
 /* --- with the loader's lock */
 
 /* Volatile: the compiler takes dlsym for a function that does not come back here. */
-static __thread void (*volatile to_do)(uint32_t number);
-static __thread volatile uint32_t its_number;
+static __thread void (*volatile to_do)(void);
 
 /* The loader calls this, with its lock held, where dlsym finds an indirect function. Used: the
  * attribute ifunc names it by a string alone. */
 __attribute__((used)) static void (*resolve(void))(void)
 {
-	void (*now)(uint32_t) = to_do;
+	void (*now)(void) = to_do;
 
 	to_do = NULL;
 	if (now)
-		now(its_number);
+		now();
 	return cpuperf_agent_detach;
 }
 
-__attribute__((visibility("default"))) void cpuperf_agent_locked(void)
+#define LOCKED "cpuperf_" AGENT_NAME "_locked"
+__attribute__((visibility("default"))) void its_locked(void) __asm__(LOCKED)
     __attribute__((ifunc("resolve")));
 
-static void locked(void (*run)(uint32_t number), uint32_t number)
+static void locked(void (*run)(void))
 {
 	to_do = run;
-	its_number = number;
-	(void)dlsym(RTLD_DEFAULT, "cpuperf_agent_locked");
+	(void)dlsym(RTLD_DEFAULT, LOCKED);
 	to_do = NULL;
 }
 
@@ -315,14 +318,14 @@ bool agent_is_preloaded(void)
 static void *(*real_dlopen)(const char *path, int flags);
 static void *(*real_dlsym)(void *handle, const char *name);
 
-static void look_again(uint32_t unused);
+static void look_again(void);
 
 void agent_look_at_objects(void)
 {
 	int error = errno;
 
 	if (__atomic_load_n(&all.is_on, __ATOMIC_ACQUIRE))
-		locked(look_again, 0);
+		locked(look_again);
 	errno = error;
 }
 
@@ -588,7 +591,15 @@ struct pass {
 	bool is_first; /* the first pass over all objects: it finds which of them are new */
 };
 
-/* Skips this library and the loader. */
+/* An agent of cpuperf, also another one than this. */
+static bool is_agent(const struct dl_phdr_info *info)
+{
+	const char *slash = strrchr(info->dlpi_name, '/');
+
+	return slash && strncmp(slash, "/libcpuperf-", 12) == 0;
+}
+
+/* Skips agents and the loader. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const struct pass *pass = arg;
@@ -597,7 +608,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 	struct object *o;
 
 	(void)size;
-	if (!dynamic || dynamic == _DYNAMIC || info->dlpi_addr == getauxval(AT_BASE))
+	if (!dynamic || dynamic == _DYNAMIC || is_agent(info) ||
+	    info->dlpi_addr == getauxval(AT_BASE))
 		return 0;
 	o = find_object(info, dynamic);
 	if (pass->is_first && o && is_renewed((uint32_t)(o - all.object))) {
@@ -648,9 +660,8 @@ static void forget_unloaded(void)
 		}
 }
 
-static void look_again(uint32_t unused)
+static void look_again(void)
 {
-	(void)unused;
 	if (!all.is_on)
 		return;
 	load_mappings();
@@ -699,7 +710,7 @@ bool agent_entries_prepare(void)
 void agent_entries_begin(void)
 {
 	__atomic_store_n(&all.is_on, true, __ATOMIC_RELEASE);
-	look_again(0);
+	look_again();
 }
 
 void agent_entries_end(void)
@@ -712,37 +723,47 @@ void agent_entries_end(void)
 
 /* --- the recorder's calls */
 
+static __thread uint32_t its_number;
+static __thread uint64_t its_blocked;
+
 static void answer(int result)
 {
-	cpuperf_agent_answer.result = result;
-	cpuperf_agent_answer.entries = all.nr_entries;
-	cpuperf_agent_answer.objects = all.nr_objects;
-	__atomic_store_n(&cpuperf_agent_answer.nr, cpuperf_agent_answer.nr + 1, __ATOMIC_RELEASE);
+	last_answer.result = result;
+	last_answer.entries = all.nr_entries;
+	last_answer.objects = all.nr_objects;
+	__atomic_store_n(&last_answer.nr, last_answer.nr + 1, __ATOMIC_RELEASE);
 }
 
-static void attach(uint32_t number)
+static void attach(void)
 {
-	answer(agent_attached_begin(number));
+	answer(agent_attached_begin(its_number, its_blocked));
 }
 
-static void detach(uint32_t unused)
+static void detach(void)
 {
-	(void)unused;
 	answer(agent_attached_end());
 }
 
-void cpuperf_agent_attach(uint32_t number)
+/* The thread may be one that is to be cancelled, with the loader's lock held. */
+static void call(void (*run)(void))
 {
-	int error = errno;
+	const int error = errno;
+	int state;
 
-	locked(attach, number);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	locked(run);
+	(void)pthread_setcancelstate(state, &state);
 	errno = error;
+}
+
+void cpuperf_agent_attach(uint32_t number, uint64_t blocked)
+{
+	its_number = number;
+	its_blocked = blocked;
+	call(attach);
 }
 
 void cpuperf_agent_detach(void)
 {
-	int error = errno;
-
-	locked(detach, 0);
-	errno = error;
+	call(detach);
 }

@@ -66,9 +66,10 @@ void *agent_find_beside(const char *name);
 bool agent_is_preloaded(void);
 
 /* What each agent defines: the recorder's calls, with the loader's lock, and pages that exist when
- * they are written (NULL: none). 0, or -EBUSY: it is measured by another recorder; -EAGAIN: a
- * thread is still inside; -ENOMEM; -ECONNREFUSED. */
-int agent_attached_begin(uint32_t number);
+ * they are written (NULL: none). blocked: signals, by the thread that is made to call. 0, or
+ * -EBUSY: it is measured by another recorder; -EAGAIN: a thread is still inside; -ENOMEM;
+ * -ECONNREFUSED. */
+int agent_attached_begin(uint32_t number, uint64_t blocked);
 int agent_attached_end(void);
 void *agent_pages(size_t bytes);
 
