@@ -137,7 +137,8 @@ class Experiments:
                     return self
                 time.sleep(0.01)
             said = self.process.communicate()[1]
-            assert CANNOT_YET in said, said
+            # (timers miss threads that take turns between ticks: clock.c)
+            assert CANNOT_YET in said or "nothing was in a function" in said, said
         raise AssertionError(said)
 
     def __exit__(self, *_):
