@@ -67,21 +67,13 @@ void causal_attached_close(struct causal_attached *a)
 
 static int attach_to(struct causal_attached *a, pid_t pid, uint32_t number, struct err *e)
 {
-	struct attach_figures figures = {0};
-	int rc = attach_begin(pid, a->library, number, &figures, e);
+	int rc = attach_begin(pid, a->library, number, NULL, e);
 
 	if (rc == 0 || rc == -ETIMEDOUT) /* the call may end by itself, later */
 		a->in[a->nr_in++] = pid;
-	if (rc)
-		return rc;
-	if (a->has_marked)
+	if (rc == 0 && a->has_marked)
 		(void)marked_look(&a->marked, (uint32_t)pid);
-	log_verbose(1,
-		    "process %d: %u entries of %u objects are rewritten; a thread was stopped for "
-		    "%.1f ms, at the %u. attempt",
-		    pid, figures.entries, figures.objects, (double)figures.stopped_ns / 1e6,
-		    figures.tries);
-	return 0;
+	return rc;
 }
 
 int causal_attached_begin(struct causal_attached *a, uint32_t number, struct err *e)
@@ -105,25 +97,10 @@ int causal_attached_begin(struct causal_attached *a, uint32_t number, struct err
 	return rc;
 }
 
-static void detach_from(pid_t pid)
-{
-	struct attach_figures figures = {0};
-	struct err e = {0};
-	int rc = attach_end(pid, parts[PART_CAUSAL].name, &figures, &e);
-
-	if (rc == 0)
-		log_verbose(1,
-			    "process %d is as before; a thread was stopped for %.1f ms, at the %u. "
-			    "attempt",
-			    pid, (double)figures.stopped_ns / 1e6, figures.tries);
-	else if (rc != -ESRCH)
-		log_warning("the agent stays in use, without effect: %s", e.msg);
-}
-
 void causal_attached_end(struct causal_attached *a)
 {
 	for (size_t i = 0; i < a->nr_in; i++)
-		detach_from(a->in[i]);
+		attach_leave(a->in[i], parts[PART_CAUSAL].name);
 	a->nr_in = 0;
 	if (!a->has_marked)
 		return;

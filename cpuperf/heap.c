@@ -131,20 +131,6 @@ int heap_check_attach(const struct plan *plan, struct err *e)
 	return t->comms.nr || t->cgroups.nr ? 0 : check_pids(&t->pids, library, e);
 }
 
-static int attach_to(pid_t pid, const char *library, uint32_t number, struct err *e)
-{
-	struct attach_figures figures = {0};
-	int rc = attach_check(pid, library, e) ?: attach_begin(pid, library, number, &figures, e);
-
-	if (rc == 0)
-		log_verbose(1,
-			    "process %d: %u entries of %u objects are rewritten; a thread was "
-			    "stopped for %.1f ms, at the %u. attempt",
-			    pid, figures.entries, figures.objects, (double)figures.stopped_ns / 1e6,
-			    figures.tries);
-	return rc;
-}
-
 int heap_attach(const struct plan_target *t, const char *socket, struct heap_attached *out,
 		struct err *e)
 {
@@ -160,7 +146,8 @@ int heap_attach(const struct plan_target *t, const char *socket, struct heap_att
 	rc = out->pid ? part_check(PART_AGENT, library, e) : err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < t->nr_agents && rc == 0; i++) {
 		struct err one = *e;
-		int refused = attach_to(t->agents[i], library, number, &one);
+		int refused = attach_check(t->agents[i], library, &one)
+				  ?: attach_begin(t->agents[i], library, number, NULL, &one);
 
 		if (!refused)
 			out->pid[out->nr++] = t->agents[i];
@@ -178,20 +165,8 @@ int heap_attach(const struct plan_target *t, const char *socket, struct heap_att
 
 void heap_detach(struct heap_attached *a)
 {
-	struct attach_figures figures = {0};
-
-	for (size_t i = 0; i < a->nr; i++) {
-		struct err e = {0};
-		int rc = attach_end(a->pid[i], parts[PART_AGENT].name, &figures, &e);
-
-		if (rc == 0)
-			log_verbose(1,
-				    "process %d is as before; a thread was stopped for %.1f ms, at "
-				    "the %u. attempt",
-				    a->pid[i], (double)figures.stopped_ns / 1e6, figures.tries);
-		else if (rc != -ESRCH)
-			log_warning("the agent stays in use, without effect: %s", e.msg);
-	}
+	for (size_t i = 0; i < a->nr; i++)
+		attach_leave(a->pid[i], parts[PART_AGENT].name);
 	mem_free(a->pid);
 	*a = (struct heap_attached){.nr = 0};
 }

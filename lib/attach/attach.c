@@ -657,7 +657,7 @@ static void *trace(void *arg)
 
 /* In a thread that traces and ends: then the kernel releases what is still traced, as a thread that
  * sleeps where nothing wakes it. */
-static int begin_alone(struct job *j, struct attach_figures *out, struct err *e)
+static int begin_alone(struct job *j, struct err *e)
 {
 	struct tracer t = {.job = j, .e = e};
 	sigset_t all, before;
@@ -671,7 +671,6 @@ static int begin_alone(struct job *j, struct attach_figures *out, struct err *e)
 	if (rc)
 		return err_set(e, -rc, "no thread can be made: %s", strerror(rc));
 	pthread_join(thread, NULL);
-	*out = j->figures;
 	return t.rc;
 }
 
@@ -679,14 +678,41 @@ int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_
 		 struct err *e)
 {
 	struct job j = {.what = DO_BEGIN, .pid = pid, .library = library, .number = number};
+	const struct attach_figures *f = &j.figures;
+	int rc = begin_alone(&j, e);
 
-	return begin_alone(&j, out, e);
+	if (rc == 0)
+		log_verbose(1,
+			    "process %d: %u entries of %u objects are rewritten; a thread was "
+			    "stopped for %.1f ms, at the %u. attempt",
+			    pid, f->entries, f->objects, (double)f->stopped_ns / 1e6, f->tries);
+	if (out)
+		*out = *f;
+	return rc;
 }
 
 int attach_end(pid_t pid, const char *library, struct attach_figures *out, struct err *e)
 {
 	struct job j = {.what = DO_END, .pid = pid, .library = library};
+	const struct attach_figures *f = &j.figures;
+	int rc = begin_alone(&j, e);
 
-	return begin_alone(&j, out, e);
+	if (rc == 0)
+		log_verbose(1,
+			    "process %d is as before; a thread was stopped for %.1f ms, at the %u. "
+			    "attempt",
+			    pid, (double)f->stopped_ns / 1e6, f->tries);
+	if (out)
+		*out = *f;
+	return rc;
+}
+
+void attach_leave(pid_t pid, const char *library)
+{
+	struct err e = {0};
+	int rc = attach_end(pid, library, NULL, &e);
+
+	if (rc && rc != -ESRCH)
+		log_warning("the agent stays in use, without effect: %s", e.msg);
 }
 /* NOLINTEND(cert-err34-c) */

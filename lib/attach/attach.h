@@ -36,11 +36,14 @@ struct attach_figures {
  * there. library: its absolute path. */
 int attach_check(pid_t pid, const char *library, struct err *e);
 /* Has the process load the library, unless it has it, and measure for the recorder with that
- * number. 0; -errno with *e, and nothing is measured. */
+ * number; --verbose says what it took. *out: NULL is fine, also below. 0; -errno with *e, and
+ * nothing is measured. */
 int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_figures *out,
 		 struct err *e);
-/* Has the process measure nothing any more by the library of that name, which stays. 0 or -errno
- * with *e; -ESRCH: the process has ended, or runs another program. */
+/* Has the process measure nothing any more by the library of that name, which stays; says what it
+ * took, too. 0 or -errno with *e; -ESRCH: the process has ended, or runs another program. */
 int attach_end(pid_t pid, const char *library, struct attach_figures *out, struct err *e);
+/* The same; a warning says why it failed, unless the process has ended. */
+void attach_leave(pid_t pid, const char *library);
 
 #endif
