@@ -1,6 +1,7 @@
 #include "elf/entries.h"
 
 #include "base/clock.h"
+#include "base/order.h"
 
 #include <dwarf.h>
 
@@ -56,11 +57,6 @@ void elf_entries_walk(struct elf_entries *e)
 	(void)elf_dwarf_each_unit(e->f, look_at_unit, e);
 }
 
-bool elf_entry_is_function(Dwarf_Die *die, Dwarf_Addr *begin)
-{
-	return dwarf_tag(die) == DW_TAG_subprogram && dwarf_lowpc(die, begin) == 0;
-}
-
 static bool has_functions(Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {
@@ -74,15 +70,37 @@ static bool has_functions(Dwarf_Die *die)
 	}
 }
 
-void elf_entries_of_functions(const struct elf_file *f,
-			      void (*found)(struct elf_entries *e, Dwarf_Die *die), void *arg)
+/* Of functions whose addresses are asked for. */
+struct search {
+	const uint64_t *address;
+	size_t nr;
+	elf_entries_function *found;
+	void *arg;
+};
+
+static void look_at_function(struct elf_entries *e, Dwarf_Die *die)
 {
+	const struct search *s = e->arg;
+	Dwarf_Addr begin;
+	size_t i;
+
+	if (dwarf_tag(die) != DW_TAG_subprogram || dwarf_lowpc(die, &begin))
+		return;
+	i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
+	if (i < s->nr && s->address[i] == begin)
+		s->found(e, die, i, s->arg);
+}
+
+void elf_entries_of_functions(const struct elf_file *f, const uint64_t *address, size_t nr,
+			      elf_entries_function *found, void *arg)
+{
+	struct search s = {address, nr, found, arg};
 	struct elf_entries e = {.f = f,
 				.max_depth = FUNCTIONS_DEPTH,
 				.max_nr = MAX_FUNCTIONS,
-				.found = found,
+				.found = look_at_function,
 				.is_entered = has_functions,
-				.arg = arg};
+				.arg = &s};
 
 	elf_entries_walk(&e);
 }

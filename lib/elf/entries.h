@@ -24,16 +24,16 @@ struct elf_entries {
 	bool is_over;
 };
 
+typedef void elf_entries_function(struct elf_entries *e, Dwarf_Die *die, size_t i, void *arg);
+
 /* Nothing without DWARF, or if it needs another file's. */
 void elf_entries_walk(struct elf_entries *e);
 /* Counts an entry that was looked at: false: the budget is over. */
 bool elf_entries_may_go_on(struct elf_entries *e);
 
-/* Functions with code, at the top of units and in namespaces, modules and classes: walks f and
- * calls found for each of them, with e->arg arg. */
-void elf_entries_of_functions(const struct elf_file *f,
-			      void (*found)(struct elf_entries *e, Dwarf_Die *die), void *arg);
-/* Whether the entry is such a function; *begin: its address. */
-bool elf_entry_is_function(Dwarf_Die *die, Dwarf_Addr *begin);
+/* The functions with code at these addresses (ascending), at the top of units and in namespaces,
+ * modules and classes: calls found for each, with the number of its address and arg. */
+void elf_entries_of_functions(const struct elf_file *f, const uint64_t *address, size_t nr,
+			      elf_entries_function *found, void *arg);
 
 #endif

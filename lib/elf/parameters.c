@@ -1,6 +1,5 @@
 #include "elf/parameters.h"
 
-#include "base/order.h"
 #include "elf/entries.h"
 
 #include <dwarf.h>
@@ -8,12 +7,6 @@
 #include <string.h>
 
 enum { WORD_BYTES = 8 };
-
-struct search {
-	const uint64_t *address;
-	size_t nr;
-	struct elf_parameters *out;
-};
 
 /* --- types */
 
@@ -126,24 +119,14 @@ static void take(struct elf_entries *e, Dwarf_Die *die, struct elf_parameters *o
 	} while (elf_entries_may_go_on(e) && dwarf_siblingof(&child, &child) == 0);
 }
 
-static void look_at(struct elf_entries *e, Dwarf_Die *die)
+static void take_found(struct elf_entries *e, Dwarf_Die *die, size_t i, void *out)
 {
-	const struct search *s = e->arg;
-	Dwarf_Addr begin;
-	size_t i;
-
-	if (!elf_entry_is_function(die, &begin))
-		return;
-	i = ORDER_FIRST(k, s->nr, s->address[k] >= begin);
-	if (i < s->nr && s->address[i] == begin)
-		take(e, die, &s->out[i]);
+	take(e, die, (struct elf_parameters *)out + i);
 }
 
 void elf_parameters_find(const struct elf_file *f, const uint64_t *address, size_t nr,
 			 struct elf_parameters *out)
 {
-	struct search s = {.address = address, .nr = nr, .out = out};
-
 	memset(out, 0, nr * sizeof(*out));
-	elf_entries_of_functions(f, look_at, &s);
+	elf_entries_of_functions(f, address, nr, take_found, out);
 }
