@@ -4,16 +4,14 @@
  */
 #include "interpreters/far.h"
 
+#include "proc/memory.h"
+
 #include <stdint.h>
 #include <string.h>
-#include <sys/types.h>
-#include <sys/uio.h>
 
 static bool load(const struct bpf_interpreted_far *far, void *to, size_t bytes, uint64_t at)
 {
-	const struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)at, bytes};
-
-	return process_vm_readv((pid_t)far->process, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+	return proc_memory_read(far->process, at, to, bytes);
 }
 
 /* The number that was asked for may be without the hash, which could not be read. */

@@ -15,7 +15,7 @@
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "runtimes/remote.h"
+#include "proc/memory.h"
 #include "runtimes/vmstructs.h"
 #include "trace/trace.h"
 
@@ -73,7 +73,16 @@ struct hotspot {
 
 static bool load(const struct hotspot *h, uint64_t address, void *to, size_t bytes)
 {
-	return remote_read(h->pid, address, to, bytes);
+	return proc_memory_read(h->pid, address, to, bytes);
+}
+
+/* As much of it as can be read, of a half, a quarter …: it may be at the end of a mapping. How
+ * much. */
+static size_t load_some(const struct hotspot *h, uint64_t address, void *to, size_t bytes)
+{
+	while (bytes && !load(h, address, to, bytes))
+		bytes /= 2;
+	return bytes;
 }
 
 static uint64_t number(const uint8_t *p, uint32_t bytes)
@@ -158,12 +167,8 @@ static bool name_method(const struct hotspot *h, uint64_t method, char *out, siz
 /* That of the machine itself: "Interpreter", "StubRoutines (1)". */
 static bool name_blob(const struct hotspot *h, uint64_t name, char out[BLOB_NAME_BYTES])
 {
-	size_t bytes = BLOB_NAME_BYTES - 1;
-
 	memset(out, 0, BLOB_NAME_BYTES);
-	while (bytes && !load(h, name, out, bytes)) /* it may be at the end of a mapping */
-		bytes /= 2;
-	out[bytes] = '\0';
+	out[load_some(h, name, out, BLOB_NAME_BYTES - 1)] = '\0';
 	return *out;
 }
 
@@ -391,12 +396,10 @@ static bool overlaps(const struct hotspot_codes *c, const struct hotspot_code *c
 static bool is_still(const struct hotspot *h, const struct hotspot_code *c)
 {
 	uint8_t head[HEAD_BYTES] = {0};
-	size_t bytes = HEAD_BYTES;
+	const size_t bytes = load_some(h, c->block, head, HEAD_BYTES);
 	uint64_t segments;
 	struct hotspot_code now;
 
-	while (bytes && !load(h, c->block, head, bytes)) /* the end of its heap may be near */
-		bytes /= 2;
 	return decode(h, c->block, head, bytes, &now, &segments) && is_same(&now, c);
 }
 

@@ -3,20 +3,9 @@
  */
 #include "runtimes/remote.h"
 
-#include <errno.h>
+#include "proc/memory.h"
+
 #include <string.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-
-bool remote_read(uint32_t pid, uint64_t address, void *to, size_t bytes)
-{
-	const struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
-	const ssize_t n = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
-
-	if (n >= 0 && n != (ssize_t)bytes)
-		errno = EFAULT;
-	return n == (ssize_t)bytes;
-}
 
 /* NULL: it cannot be read. */
 static const struct remote_page *find_page(struct remote *r, uint64_t address)
@@ -26,7 +15,7 @@ static const struct remote_page *find_page(struct remote *r, uint64_t address)
 	if (p->is_kept && p->address == address)
 		return p;
 	p->address = address;
-	p->is_kept = remote_read(r->pid, address, p->bytes, REMOTE_PAGE_BYTES);
+	p->is_kept = proc_memory_read(r->pid, address, p->bytes, REMOTE_PAGE_BYTES);
 	return p->is_kept ? p : NULL;
 }
 

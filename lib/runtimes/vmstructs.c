@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "proc/maps.h"
+#include "proc/memory.h"
 #include "proc/proc.h"
 #include "runtimes/remote.h"
 
@@ -272,7 +273,7 @@ static void load_sizes(struct tables *t, struct vmstructs *out)
 	}
 }
 
-/* A structure is read as a number only where it is one. */
+/* All that is needed: of members of which each version has one, that one. */
 static bool is_whole(const struct vmstructs *l)
 {
 	for (size_t i = 0; i < VMSTRUCTS_NR_FIELDS; i++)
@@ -337,7 +338,7 @@ int vmstructs_find(uint32_t pid, struct vmstructs *out)
 
 	if (rc)
 		return rc;
-	if (!remote_read(pid, found.base, found.head, sizeof(found.head)))
+	if (!proc_memory_read(pid, found.base, found.head, sizeof(found.head)))
 		return errno == EPERM ? -EPERM : -ENOENT;
 	memory = mem_zalloc(sizeof(*memory));
 	if (!memory)
