@@ -11,17 +11,17 @@ import re
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
+from attaching import CANNOT_YET, got_entries
 from kit import CPUPERF, PRINT, can_execute, output, own_uid, run, run_checks, stride
 
 ATTACHED, ATTACHES, AGENT = (os.environ[name] for name in ("ATTACHED", "ATTACHES", "AGENT"))
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
 EVENTS = "heap:allocated,heap:allocations,heap:freed,heap:live"
-CANNOT_YET = "no thread was where"
+HEAP = "malloc|calloc|realloc|free|close|open|read"
 
 
 class Program:
@@ -129,37 +129,16 @@ def check_stacks(folder):
         assert re.search(r"\bmain\b", text) and re.search(r"\ballocate_known\b", text), text
 
 
-def got_entries(pid):
-    """What the entries by which objects call functions of the heap hold, by object and offset."""
-    bases, found = {}, {}
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        for line in maps:
-            fields = line.split()
-            if len(fields) == 6 and fields[5].startswith("/") and int(fields[2], 16) == 0:
-                bases.setdefault(fields[5], int(fields[0].split("-")[0], 16))
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        for path, base in bases.items():
-            if "libcpuperf" in path or "/ld-" in path or os.path.getsize(path) < 64:
-                continue
-            text = subprocess.run(["readelf", "-rW", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                  check=False).stdout
-            for m in re.finditer(r"^([0-9a-f]{12,16})\s+\S+\s+R_\w+\s+\S+\s+(malloc|calloc|realloc|free|close|open|read)@",
-                                 text, re.M):
-                memory.seek(base + int(m[1], 16))
-                found[path, int(m[1], 16), m[2]] = struct.unpack("Q", memory.read(8))[0]
-    return found
-
-
 def check_entries(folder):
     """They are rewritten, and restored."""
     if not shutil.which("readelf"):
         print("skip: entries: readelf is not installed")
         return
     with Program(ATTACHED, "lines") as p:
-        before = got_entries(p.pid)
+        before = got_entries(p.pid, HEAP)
         with Session(folder, p.pid):
-            during = got_entries(p.pid)
-        after = got_entries(p.pid)
+            during = got_entries(p.pid, HEAP)
+        after = got_entries(p.pid, HEAP)
     changed = {key[2] for key, value in before.items() if during[key] != value}
     assert {"malloc", "free", "calloc"} <= changed, (before, during)
     assert {key: after[key] for key in before} == before, (before, after)

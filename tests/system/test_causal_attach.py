@@ -17,12 +17,12 @@ import subprocess
 import sys
 import time
 
+from attaching import CANNOT_YET, got_entries
 from kit import CPUPERF, can_execute, own_uid, programs_missing, run, run_checks, stride
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ATTACHED = os.environ["ATTACHED"]
 HEADER = "=6I5Q2I"  # lib/wire/causal_memory.h
-CANNOT_YET = "no thread was where"
 CALLS = "sem_wait|sem_post|read|write|pthread_create|pthread_join|pthread_mutex_unlock|waitpid|syscall|dlopen|dlsym"
 
 
@@ -91,23 +91,7 @@ class Program:
             return struct.unpack(HEADER, f.read(struct.calcsize(HEADER)))
 
     def entries(self):
-        """What the entries hold by which its objects call what has a hook, by object and offset."""
-        bases, found = {}, {}
-        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
-            for line in maps:
-                fields = line.split()
-                if len(fields) == 6 and fields[5].startswith("/") and int(fields[2], 16) == 0:
-                    bases.setdefault(fields[5], int(fields[0].split("-")[0], 16))
-        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
-            for path, base in bases.items():
-                if "libcpuperf" in path or "/ld-" in path:
-                    continue
-                text = subprocess.run(["readelf", "-rW", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                      check=False).stdout
-                for m in re.finditer(rf"^([0-9a-f]{{12,16}})\s+\S+\s+R_\w+\s+\S+\s+({CALLS})@", text, re.M):
-                    memory.seek(base + int(m[1], 16))
-                    found[path, m[2], int(m[1], 16)] = struct.unpack("Q", memory.read(8))[0]
-        return found
+        return got_entries(self.pid, CALLS)
 
 
 def experiment(pid, *options, progress="nothing"):
@@ -156,7 +140,7 @@ def check_nothing_remains(folder):
                 memory, during = p.memory(), p.entries()
                 assert p.events() or p.timers(), os.listdir(f"/proc/{p.pid}/fd")
             assert (memory[5], memory[11], memory[12]) == (p.pid, 2, 0), memory
-            changed = {key[1] for key, value in before.items() if during[key] != value}
+            changed = {key[2] for key, value in before.items() if during[key] != value}
             assert {"sem_wait", "sem_post"} <= changed, (before, during)
             after = p.entries()
             assert not p.events() and not p.timers() and not p.memory(), p.events()
