@@ -213,7 +213,8 @@ bool interpreters_has(struct interpreters *i, uint32_t process)
 
 /* A question is asked at a sample. If the answer followed at once, on the same CPU, the task would
  * run less up to its next sample than a sample stands for: of short ones 4 % too many. So it comes
- * at any time between two. Ends early when the thread is to stop. */
+ * at a time of chance: at 1 kHz between any two samples; at lower rates a millisecond or more after
+ * the first. Ends early when the thread is to stop. */
 static void pause_at_random(struct pollfd *stop)
 {
 	const uint64_t random = hash_mix(0, clock_monotonic_ns()) % (MAX_PAUSE_NS - MIN_PAUSE_NS);

@@ -237,7 +237,7 @@ static void wait_for_all(struct engine *g)
 	pthread_mutex_unlock(&g->counters.lock);
 }
 
-/* If no thread can be started, the caller does the work, and reports its progress at the end. */
+/* If no thread is wanted, or none can be started, the caller does the work, without progress. */
 static void run_all(struct engine *g)
 {
 	pthread_t thread[MAX_THREADS];
