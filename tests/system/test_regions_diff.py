@@ -46,6 +46,7 @@ int main(int argc, char **argv)
 }
 """
 WAIT = "request > wait"
+LONG_MS = 100  # a busy machine makes waits of 2 ms longer, too, but not by that much
 
 
 def build(folder):
@@ -79,8 +80,8 @@ def check_sessions(folder):
     build(folder)
     was, now = [f"was{i}" for i in range(4)], [f"now{i}" for i in range(4)]
     for a, b in zip(was, now):
-        measure(folder, a, 20, 2)
-        measure(folder, b, 20, 30)
+        measure(folder, a, 6, 2)
+        measure(folder, b, 6, LONG_MS)
     rows = diff(folder, now, was)
     for path in ("request", WAIT):
         for number, column in (("region_calls", "calls"), ("region_wall_ns", "wall_ns"), ("region_cpu_clock",
@@ -90,9 +91,9 @@ def check_sessions(folder):
                 assert abs(float(row[side]) - mean(folder, names, path, column)) < 1, (row, side)
     assert (WAIT, "region_self_ns") not in rows and ("request", "region_self_ns") in rows, rows.keys()
     calls, wall, each = (rows[WAIT, f"region_{n}"] for n in ("calls", "wall_ns", "wall_ns_per_call"))
-    assert float(calls["change"]) == 0 and calls["certain"] == "false" and float(calls["is_count"]) == 20, calls
-    assert wall["certain"] == each["certain"] == "true" and float(each["is_count"]) > 30e6, (wall, each)
-    assert float(wall["is_count"]) >= 20 * 30e6 and float(each["p"]) < 0.05, (wall, each)
+    assert float(calls["change"]) == 0 and calls["certain"] == "false" and float(calls["is_count"]) == 6, calls
+    assert wall["certain"] == each["certain"] == "true" and float(each["is_count"]) > LONG_MS * 1e6, (wall, each)
+    assert float(wall["is_count"]) >= 6 * LONG_MS * 1e6 and float(each["p"]) < 0.05, (wall, each)
     text = output(PRINT, "--quiet", *(f"--session={s}" for s in now), *(f"--diff={s}" for s in was),
                   "--group-by=region", cwd=folder)
     line = next(x for x in text.splitlines() if x.startswith("wall per call") and x.endswith(WAIT))
@@ -111,8 +112,8 @@ def check_regions_are_judged(folder):
     """Without samples, with as many faults and the same time in all: only the regions differ."""
     build(folder)
     for i in range(4):
-        measure(folder, f"was{i}", 5, 2, "-e", "page_faults", ms_before=140)
-        measure(folder, f"now{i}", 5, 30, "-e", "page_faults")
+        measure(folder, f"was{i}", 3, 2, "-e", "page_faults", ms_before=3 * (LONG_MS - 2))
+        measure(folder, f"now{i}", 3, LONG_MS, "-e", "page_faults")
     sides = [*(f"--session=now{i}" for i in range(4)), *(f"--diff=was{i}" for i in range(4))]
     run(PRINT, "--quiet", *sides, "--sort=region", "--fail-over=50", cwd=folder, code=3)
     run(PRINT, "--quiet", *sides, "--sort=region", "--fail-over=50", "--comm=nobody", cwd=folder, code=0)
