@@ -564,8 +564,9 @@ static void put_heading(const struct report *r)
 		put_line(r, &line);
 	}
 	if (s->nr_open) {
-		buf_printf(&line, "%s %s no time: not ended yet, or nested too deep",
-			   COMMAS(s->nr_open), str_plural(s->nr_open, "call has", "calls have"));
+		buf_printf(&line, "%s %s no time: not ended yet, or nested too deep%s",
+			   COMMAS(s->nr_open), str_plural(s->nr_open, "call has", "calls have"),
+			   s->nr_parts ? ", or open when the others were left out" : "");
 		put_line(r, &line);
 	}
 	if (s->nr_untimed) {

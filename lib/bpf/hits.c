@@ -67,7 +67,8 @@ struct hits {
 	uint32_t nr_cpus, nr_blocks, nr_buckets;
 	uint32_t *order; /* owned; the places by file */
 	struct links links;
-	struct links own; /* of the functions by which costs are measured */
+	struct links rest; /* of before hits_leave_out */
+	struct links own;  /* of the functions by which costs are measured */
 	struct hits_price price[HITS_NR_KINDS];
 	bool is_command;
 };
@@ -691,6 +692,7 @@ void hits_close(struct hits *h)
 		return;
 	adopt_own(h);
 	close_links(&h->links);
+	close_links(&h->rest);
 	close_links(&h->own);
 	unload(h);
 	mem_free(h->order);
@@ -756,11 +758,18 @@ int hits_leave_out(struct hits *h, const bool *is_out)
 	rc = attach(&links, h, is_out, generation, &e);
 	if (rc == 0) {
 		__atomic_store_n(&h->programs->bss->generation, generation, __ATOMIC_RELEASE);
-		close_links(&h->links);
+		h->rest = h->links;
 		h->links = links;
 	}
 	privilege_lower();
 	return rc;
+}
+
+void hits_leave_rest(struct hits *h)
+{
+	privilege_raise();
+	close_links(&h->rest);
+	privilege_lower();
 }
 
 void hits_switch(struct hits *h, size_t event, bool is_enabled)

@@ -107,9 +107,13 @@ int hits_add_process(struct hits *h, pid_t process);
 int hits_add_output(struct hits *h, size_t event, uint32_t cpu, int fd);
 /* Sets the breakpoints. 0 or -errno with *e, which names the file. */
 int hits_start(struct hits *h, struct err *e);
-/* Sets them without those of some functions, whose number is nr_places; calls that are open have no
- * times. Not by two threads at once; beside all other functions. 0 or -errno: all is as before. */
+/* Sets them without those of some functions, whose number is nr_places: calls that begin from now
+ * on do not count. Not by two threads at once; beside all other functions. 0 or -errno: all is as
+ * before. */
 int hits_leave_out(struct hits *h, const bool *is_out);
+/* After that removes the breakpoints that were there before, which may take 0.1 s: calls that are
+ * open then have no times. By the same thread. */
+void hits_leave_rest(struct hits *h);
 
 /* Enables or disables an event: calls that begin while it is disabled do not count. All are enabled
  * at first. */

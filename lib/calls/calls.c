@@ -78,6 +78,7 @@ struct calls {
 	pthread_mutex_t lock;
 	struct left_out left_out[MAX_LEFT_OUT];
 	size_t nr_left_out;
+	bool has_left_out; /* ever; not of that thread */
 };
 
 /* The list's number of the plan's event; CALLS_MAX_EVENTS: none. */
@@ -382,9 +383,13 @@ static void read_calls(struct source_use *u, uint64_t now_ns)
 	c->skipped = c->left = 0;
 	c->end_ns = now_ns;
 	rc = c->way->refresh ? c->way->refresh(c->opened) : 0;
+	if (c->watch)
+		calls_watch_hold(c->watch);
 	read_counts(c);
 	for (size_t i = 0; i < c->list.nr && rc == 0; i++)
 		rc = add_function(c, i);
+	if (c->watch)
+		calls_watch_release(c->watch);
 	rc = rc ?: add_values(c);
 	c->has_failed |= rc != 0;
 	if (rc)
@@ -453,6 +458,7 @@ static void note_left_out(struct calls *c, struct notes *notes)
 	memcpy(out, c->left_out, nr_named * sizeof(*out));
 	c->nr_left_out = 0;
 	pthread_mutex_unlock(&c->lock);
+	c->has_left_out |= nr > 0;
 	for (size_t i = 0; i < nr_named; i++)
 		notes_add(notes, 0,
 			  "%.200s is counted no longer: its %" PRIu64
@@ -527,8 +533,9 @@ static void add_notes(struct source_use *u, struct notes *notes)
 	if (c->left)
 		notes_add(notes, 0,
 			  "%" PRIu64
-			  " %s no times: left by longjmp, an exception or exec, not by a return",
-			  c->left, str_plural(c->left, "call has", "calls have"));
+			  " %s no times: left by longjmp, an exception or exec%s, not by a return",
+			  c->left, str_plural(c->left, "call has", "calls have"),
+			  c->has_left_out ? ", or open when functions were left out" : "");
 }
 
 /* --- what may be asked ----------------------------------------------------------------------- */

@@ -245,6 +245,13 @@ static int leave_out(void *way, const bool *is_out)
 	return hits_leave_out(k->hits, is_out);
 }
 
+static void leave_rest(void *way)
+{
+	const struct kernel_way *k = way;
+
+	hits_leave_rest(k->hits);
+}
+
 static uint64_t count(const void *way, size_t event, uint32_t cpu, uint64_t *lost)
 {
 	const struct kernel_way *k = way;
@@ -345,6 +352,7 @@ const struct calls_way calls_kernel_way = {
     .connect = connect_output,
     .enable = enable,
     .leave_out = leave_out,
+    .leave_rest = leave_rest,
     .count = count,
     .calls = calls,
     .read = read_sums,

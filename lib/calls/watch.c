@@ -18,6 +18,7 @@ struct calls_watch {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool ends;
+	pthread_mutex_t switching;
 	uint64_t *before;  /* owned; calls of each function when the window began */
 	uint64_t *cost_ns; /* owned; of those since */
 	bool *is_out;      /* owned */
@@ -97,11 +98,25 @@ static bool look(struct calls_watch *w, uint64_t time_ns)
 	if (!calls_watch_choose(c->list, w->cost_ns, time_ns < WINDOW_NS ? WINDOW_NS : time_ns,
 				c->limit, w->is_out))
 		return false;
+	pthread_mutex_lock(&w->switching);
 	if (c->way->leave_out(c->opened, w->is_out) == 0)
 		tell(w, was_out, time_ns);
 	else
 		memcpy(w->is_out, was_out, c->list->nr * sizeof(*was_out));
+	pthread_mutex_unlock(&w->switching);
+	if (c->way->leave_rest)
+		c->way->leave_rest(c->opened);
 	return true;
+}
+
+void calls_watch_hold(struct calls_watch *w)
+{
+	pthread_mutex_lock(&w->switching);
+}
+
+void calls_watch_release(struct calls_watch *w)
+{
+	pthread_mutex_unlock(&w->switching);
 }
 
 /* When to look next: what looking costs is part of the cost. */
@@ -165,10 +180,12 @@ int calls_watch_new(const struct calls_watch_config *config, struct calls_watch 
 		return rc;
 	}
 	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->switching, NULL);
 	rc = thread_start_blocked(&w->thread, watch, w);
 	if (rc) {
 		pthread_cond_destroy(&w->cond);
 		pthread_mutex_destroy(&w->lock);
+		pthread_mutex_destroy(&w->switching);
 		fini(w);
 		return rc;
 	}
@@ -187,5 +204,6 @@ void calls_watch_free(struct calls_watch *w)
 	pthread_join(w->thread, NULL);
 	pthread_cond_destroy(&w->cond);
 	pthread_mutex_destroy(&w->lock);
+	pthread_mutex_destroy(&w->switching);
 	fini(w);
 }

@@ -36,6 +36,11 @@ struct calls_watch_config {
 int calls_watch_new(const struct calls_watch_config *config, struct calls_watch **out);
 void calls_watch_free(struct calls_watch *w); /* NULL is fine */
 
+/* Until the release no function is left out: what is read meanwhile has all calls of each function
+ * of which it was not told. Any thread. */
+void calls_watch_hold(struct calls_watch *w);
+void calls_watch_release(struct calls_watch *w);
+
 /* Chooses which functions to leave out, of the ns that each cost in this time; is_out has what is
  * left out already. Returns how many were added. */
 size_t calls_watch_choose(const struct calls_list *list, const uint64_t *cost_ns, uint64_t time_ns,

@@ -82,6 +82,8 @@ struct calls_way {
 	void (*enable)(void *way, size_t event, bool is_enabled);
 	/* As hits_leave_out. NULL: all are measured until the end. */
 	int (*leave_out)(void *way, const bool *is_out);
+	/* As hits_leave_rest. NULL: there is none. */
+	void (*leave_rest)(void *way);
 	/* Before calls is asked for, in the thread that leaves out: reads them, and what a call
 	 * costs. NULL: both are known at any time. 0 or -ENOMEM. */
 	int (*look)(void *way);

@@ -391,10 +391,12 @@ static void check_leave_out(uint32_t way)
 	outer(1);
 	assert_int_equal(hits_leave_out(m->h, is_out), 0);
 	outer(1);
+	hits_leave_rest(m->h);
+	outer(1);
 	assert_int_equal(sums(m, SLEEPER).calls, 1);
-	assert_int_equal(sums(m, OUTER).calls, 2);
-	assert_int_equal(ended(m, OUTER), 2);
-	assert_int_equal(ended(m, LEAF), 2);
+	assert_int_equal(sums(m, OUTER).calls, 3);
+	assert_int_equal(ended(m, OUTER), 3);
+	assert_int_equal(ended(m, LEAF), 3);
 }
 
 /* Of a function without times the return address is the program's own. */
