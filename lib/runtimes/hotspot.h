@@ -42,9 +42,8 @@ struct hotspot_shared {
 };
 void hotspot_shared_fini(struct hotspot_shared *s);
 
-/* Looks whether the process has one, whose code of the first look has its name from since_ns on. 0;
- * -ENOENT: it has none (yet); -ENOTSUP: its structures are not known; -EPERM: it may not be read;
- * -ENOMEM. */
+/* Looks whether the process has one, whose code of the first look has its name from since_ns on.
+ * Errors are those of vmstructs_find. */
 int hotspot_open(struct hotspot_shared *shared, uint32_t pid, uint64_t since_ns,
 		 struct hotspot **out);
 void hotspot_close(struct hotspot *h); /* NULL is fine */

@@ -13,6 +13,7 @@
 #include "proc/list.h"
 #include "proc/proc.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/vmstructs.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -49,10 +50,17 @@ struct process {
 };
 
 struct runtimes {
-	pthread_mutex_t lock;
+	pthread_mutex_t passing; /* while add runs, which has locks of its own */
+	pthread_mutex_t lock;    /* before passing; never held while others' locks are waited for */
 	pthread_cond_t changed;
 	bool is_stopping, has_ended;
-	bool is_new; /* the target is another one */
+	bool is_new;  /* the target is another one */
+	bool is_told; /* who maps a runtime's library; constant */
+	bool is_lost; /* some of that */
+	struct list {
+		uint32_t *pid; /* owned */
+		size_t nr, room;
+	} seen; /* have mapped one */
 	runtimes_fn *add;
 	void *arg;
 	pthread_t thread;
@@ -67,10 +75,7 @@ struct runtimes {
 	size_t nr_runtimes;
 	uint64_t list_due_ns, list_pause_ns;
 	uint64_t bytes, max_process_bytes; /* of changes */
-	struct list {
-		uint32_t *pid; /* owned */
-		size_t nr, room;
-	} list;
+	struct list list;
 };
 
 static void free_all(struct runtimes *r)
@@ -80,8 +85,10 @@ static void free_all(struct runtimes *r)
 	dict_fini(&r->processes);
 	hotspot_shared_fini(&r->shared);
 	pthread_mutex_destroy(&r->lock);
+	pthread_mutex_destroy(&r->passing);
 	pthread_cond_destroy(&r->changed);
 	mem_free(r->list.pid);
+	mem_free(r->seen.pid);
 	mem_free(r->id);
 	mem_free(r);
 }
@@ -98,15 +105,19 @@ static bool is_stopping(struct runtimes *r)
 
 /* --- which processes */
 
-static int add_pid(uint32_t pid, void *arg)
+static int add_to(struct list *l, uint32_t pid)
 {
-	struct list *l = &((struct runtimes *)arg)->list;
 	uint32_t *to = l->nr < MAX_PROCESSES ? MEM_ADD(l->pid, l->nr, l->room) : NULL;
 
 	if (!to)
 		return -EFBIG;
 	*to = pid;
 	return 0;
+}
+
+static int add_pid(uint32_t pid, void *arg)
+{
+	return add_to(&((struct runtimes *)arg)->list, pid);
 }
 
 struct parent {
@@ -211,7 +222,44 @@ static void list_processes(struct runtimes *r)
 		(void)proc_each(&r->root, add_pid, r);
 	follow_list(r);
 	r->list_pause_ns = longer(r->list_pause_ns, MAX_LIST_PAUSE_MS);
-	r->list_due_ns = next_due(began_ns, r->list_pause_ns);
+	r->list_due_ns = r->is_told ? UINT64_MAX : next_due(began_ns, r->list_pause_ns);
+}
+
+/* As if it had not been asked: it may be another process by now. What it had compiled before has
+ * its names until then. */
+static void renew(struct process *p)
+{
+	if (!p->hotspot)
+		*p = (struct process){.pid = p->pid, .asked_ns = p->asked_ns};
+}
+
+/* Those that have mapped a library are asked now. */
+static void follow_seen(struct runtimes *r)
+{
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->seen.nr; i++) {
+		struct process *p = dict_get(&r->processes, &r->seen.pid[i]);
+
+		if (p)
+			renew(p);
+		r->is_lost |= !p; /* a new list is without those that have ended */
+	}
+	r->seen.nr = 0;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Where it is not known who has mapped one, all are asked. */
+static bool has_lost(struct runtimes *r)
+{
+	bool has;
+
+	pthread_mutex_lock(&r->lock);
+	has = r->is_lost;
+	r->is_lost = false;
+	pthread_mutex_unlock(&r->lock);
+	for (size_t i = 0; has && i < r->processes.nr; i++)
+		renew(dict_at(&r->processes, (uint32_t)i));
+	return has;
 }
 
 /* --- a process */
@@ -223,10 +271,10 @@ static void pass(void *arg, const struct trace_compiled *change)
 
 	r->current->bytes += bytes;
 	r->bytes += bytes;
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->passing);
 	if (!atomic_load(&r->shared.is_left))
 		r->add(r->arg, change);
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->passing);
 }
 
 static void on_change(void *arg, const struct trace_compiled *change)
@@ -244,7 +292,7 @@ static void on_change(void *arg, const struct trace_compiled *change)
 	p->is_over = true;
 }
 
-static void ask(struct runtimes *r, struct process *p)
+static int ask(struct runtimes *r, struct process *p)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
 	int rc = r->nr_runtimes < MAX_RUNTIMES
@@ -255,12 +303,14 @@ static void ask(struct runtimes *r, struct process *p)
 	if (rc == 0) {
 		r->nr_runtimes++;
 		p->look_pause_ns = 0;
-	} else if (rc != -ENOENT && rc != -EPERM && p->nr_refused < 2 && ++p->nr_refused == 2) {
+	} else if (rc != -ENXIO && rc != -ENOENT && rc != -EPERM && p->nr_refused < 2 &&
+		   ++p->nr_refused == 2) {
 		/* at first it may be that the loader has not come so far */
 		log_verbose(1, "process %u: methods of its Java machine have no names: %s", p->pid,
 			    rc == -ENOTSUP ? "its version is not known" : strerror(-rc));
 	}
 	p->asked_ns = now_ns;
+	return rc;
 }
 
 /* No older name applies from a time on. */
@@ -304,10 +354,11 @@ static void attend(struct runtimes *r, struct process *p)
 {
 	const uint64_t began_ns = clock_thread_cpu_ns();
 	bool is_first;
+	int rc = 0;
 
 	r->current = p;
 	if (!p->hotspot)
-		ask(r, p);
+		rc = ask(r, p);
 	is_first = p->hotspot && !p->has_looked;
 	if (p->hotspot)
 		look(r, p);
@@ -315,7 +366,7 @@ static void attend(struct runtimes *r, struct process *p)
 	if (is_first && p->hotspot) /* it reads all names, once */
 		p->due_ns = clock_monotonic_ns() + p->look_pause_ns;
 	p->has_looked |= is_first;
-	if (p->is_over)
+	if (p->is_over || (r->is_told && rc == -ENXIO))
 		p->due_ns = UINT64_MAX;
 }
 
@@ -338,8 +389,9 @@ static uint64_t do_due(struct runtimes *r)
 {
 	uint64_t now_ns, next_ns;
 
-	if (is_new(r) || clock_monotonic_ns() >= r->list_due_ns)
+	if (is_new(r) || has_lost(r) || clock_monotonic_ns() >= r->list_due_ns)
 		list_processes(r);
+	follow_seen(r);
 	now_ns = clock_monotonic_ns();
 	next_ns = r->list_due_ns;
 	for (size_t i = 0; i < r->processes.nr; i++) {
@@ -377,7 +429,7 @@ static void *run(void *arg)
 		const uint64_t next_ns = do_due(r);
 
 		pthread_mutex_lock(&r->lock);
-		if (!r->is_stopping && !r->is_new)
+		if (!r->is_stopping && !r->is_new && !r->seen.nr && !r->is_lost)
 			(void)thread_cond_wait(&r->changed, &r->lock, next_ns);
 		pthread_mutex_unlock(&r->lock);
 	}
@@ -413,10 +465,12 @@ int runtimes_start(struct runtimes **out, const struct runtimes_of *of, runtimes
 		return rc;
 	}
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->passing, NULL);
 	init_processes(r);
 	r->root = *of->root;
 	r->max_process_bytes = of->max_process_bytes ?: max_process_bytes;
 	r->has_children = of->has_children;
+	r->is_told = of->is_told;
 	r->add = add;
 	r->arg = arg;
 	rc = copy_ids(r, of) ?: thread_start_blocked(&r->thread, run, r);
@@ -437,6 +491,26 @@ void runtimes_follow(struct runtimes *r, pid_t id)
 	pthread_mutex_unlock(&r->lock);
 }
 
+void runtimes_see(struct runtimes *r, uint32_t pid, const char *path)
+{
+	if (!r->is_told || !vmstructs_is_library(path))
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->is_lost |= add_to(&r->seen, pid) != 0;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void runtimes_lose(struct runtimes *r)
+{
+	if (!r->is_told)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->is_lost = true;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
 void runtimes_stop(struct runtimes *r)
 {
 	const uint64_t until_ns = clock_monotonic_ns() + (uint64_t)LAST_MS * NS_PER_MS;
@@ -450,7 +524,9 @@ void runtimes_stop(struct runtimes *r)
 	while (!r->has_ended && clock_monotonic_ns() < until_ns)
 		(void)thread_cond_wait(&r->changed, &r->lock, until_ns);
 	has_ended = r->has_ended;
+	pthread_mutex_lock(&r->passing);
 	atomic_store(&r->shared.is_left, !has_ended);
+	pthread_mutex_unlock(&r->passing);
 	pthread_mutex_unlock(&r->lock);
 	if (!has_ended) {
 		pthread_detach(r->thread);

@@ -1,7 +1,11 @@
 /*
  * Names of the code that runtimes compile while they run, beside the samples of a session: a thread
- * looks again and again which processes of the target have such a runtime, and what they have
+ * looks which processes of the target have such a runtime, and again and again what they have
  * compiled (runtimes/hotspot.h). It reads; the processes do nothing for it.
+ *
+ * Processes of a target are few, and listed again and again. Those of a machine are listed once,
+ * and then who maps a runtime's library is told by the session, which has the kernel's records of
+ * that.
  *
  * A look that finds something new is soon followed by the next one; else pauses grow. A pause is
  * also 50 times as long as the CPU time of what it follows, for each process; but for the first
@@ -30,6 +34,7 @@ struct runtimes_of {
 	const pid_t *ids;           /* copied: tasks; their processes are looked at */
 	size_t nr_ids;              /* 0: all processes */
 	bool has_children;          /* also what these have started */
+	bool is_told;               /* by runtimes_see: they are listed once */
 	uint64_t max_process_bytes; /* of changes of one; 0: as many as is usual */
 };
 
@@ -40,6 +45,10 @@ int runtimes_start(struct runtimes **out, const struct runtimes_of *of, runtimes
 		   void *arg);
 /* Other processes from now on, of another run of the command. */
 void runtimes_follow(struct runtimes *r, pid_t id);
+/* The process has mapped a file for execution. Any thread. */
+void runtimes_see(struct runtimes *r, uint32_t pid, const char *path);
+/* What was mapped is not known in part: the processes are listed again. Any thread. */
+void runtimes_lose(struct runtimes *r);
 /* Has the thread look a last time, and ends it; frees all. NULL is fine. */
 void runtimes_stop(struct runtimes *r);
 

@@ -309,7 +309,14 @@ static bool is_library(const struct proc_mapping *m)
 	return !m->offset && ends_with(m->name, &len, library) && len;
 }
 
-/* Where the library begins. 0; -ENOENT; -EPERM. */
+bool vmstructs_is_library(const char *path)
+{
+	size_t len = strlen(path);
+
+	return ends_with(path, &len, library) && len;
+}
+
+/* Where the library begins. 0; -ENXIO: there is none; -EPERM. */
 static int find_library(uint32_t pid, uint64_t *base)
 {
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
@@ -318,14 +325,14 @@ static int find_library(uint32_t pid, uint64_t *base)
 	int rc = proc_load(PROC(&root_live, pid), "maps", &maps) ?: buf_error(&maps);
 
 	if (rc)
-		return rc == -EACCES || rc == -EPERM ? -EPERM : -ENOENT;
+		return rc == -EACCES || rc == -EPERM ? -EPERM : -ENXIO;
 	at = buf_str(&maps);
 	while (proc_maps_next(&at, maps.data + maps.len, &m))
 		if (is_library(&m)) {
 			*base = m.start;
 			return 0;
 		}
-	return -ENOENT;
+	return -ENXIO;
 }
 
 int vmstructs_find(uint32_t pid, struct vmstructs *out)

@@ -56,8 +56,10 @@ static inline bool vmstructs_has(const struct vmstructs *l, enum vmstructs_field
 	return l->field[f].bytes;
 }
 
-/* 0; -ENOENT: the process has no libjvm.so, or it is not loaded yet; -ENOTSUP: it is of a version
- * that is not known; -EPERM: it may not be read; -ENOMEM. */
+/* 0; -ENXIO: the process has no libjvm.so; -ENOENT: it is not loaded yet; -ENOTSUP: it is of a
+ * version that is not known; -EPERM: it may not be read; -ENOMEM. */
 int vmstructs_find(uint32_t pid, struct vmstructs *out);
+/* A file that is mapped from that path is what vmstructs_find looks for. */
+bool vmstructs_is_library(const char *path);
 
 #endif

@@ -149,7 +149,7 @@ static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at,
 	    memchr(r.path, '\0', size - head - TAIL_BYTES)) {
 		want(m, &r);
 		if (m->on_mapping)
-			m->on_mapping(m->arg, r.pid);
+			m->on_mapping(m->arg, r.pid, r.path);
 	}
 }
 
@@ -177,6 +177,14 @@ static void scan(struct mapped *m, const struct pmu_view *v, uint64_t at, uint64
 			add_exec(m, (uint32_t)pmu_view_word(v, at + sizeof(word)));
 		at += size;
 	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void mapped_listen(struct mapped *m, mapped_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&m->lock);
+	m->on_mapping = fn;
+	m->arg = arg;
 	pthread_mutex_unlock(&m->lock);
 }
 

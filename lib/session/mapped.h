@@ -33,12 +33,13 @@ enum {
 
 struct mapped_file;
 
+/* A process has mapped a file for execution from that path, which is valid during the call. */
+typedef void mapped_fn(void *arg, uint32_t pid, const char *path);
+
 struct mapped {
-	/* Set before the first scan: called for each mapping of a file, under the lock; NULL: not
-	 * called. */
-	void (*on_mapping)(void *arg, uint32_t pid);
-	void *arg;
 	pthread_mutex_t lock;
+	mapped_fn *on_mapping; /* NULL: nobody listens */
+	void *arg;
 	pthread_cond_t wake;
 	struct dict paths; /* const char * */
 	struct dict files; /* struct mapped_file */
@@ -53,6 +54,10 @@ struct mapped {
 
 int mapped_init(struct mapped *m); /* 0 or -errno; then nothing is owned */
 void mapped_fini(struct mapped *m);
+
+/* Has each mapping of a file passed, under the lock, so that after this nobody else is called.
+ * NULL: nobody. */
+void mapped_listen(struct mapped *m, mapped_fn *fn, void *arg);
 
 /* Adds the files of the complete records in the side band's ring, at … to. Only reads the ring: a
  * write to its records raises SIGBUS. */

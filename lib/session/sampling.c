@@ -99,11 +99,13 @@ static void make_whole(struct sampling *g)
 	}
 }
 
-static void on_mapping(void *arg, uint32_t pid)
+static void on_mapping(void *arg, uint32_t pid, const char *path)
 {
 	struct sampling *g = arg;
 
 	source_uses_look_at(&g->counters->uses, pid);
+	if (g->runtimes)
+		runtimes_see(g->runtimes, pid, path);
 }
 
 int sampling_new(const struct sampling_config *config, struct sampling **out)
@@ -136,8 +138,7 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	config->counters->uses.core.add_wait = sampling_add_lasting;
 	config->counters->uses.core.sampling = g;
 	config->counters->uses.core.file = common_file(&g->common);
-	g->surveyor.mapped.on_mapping = on_mapping;
-	g->surveyor.mapped.arg = g;
+	mapped_listen(&g->surveyor.mapped, on_mapping, g);
 	buf_init(&g->unwound, TRACE_FILE_RECORDS_BYTES);
 	make_whole(g);
 	*out = g;
@@ -314,6 +315,7 @@ static int finish_common(struct sampling *g, struct err *e)
 	paced_stop(g->paced);
 	if (g->counters->interpreters)
 		interpreters_stop(g->counters->interpreters);
+	mapped_listen(&g->surveyor.mapped, NULL, NULL);
 	runtimes_stop(g->runtimes);
 	g->runtimes = NULL;
 	surveyor_end(&g->surveyor);
@@ -405,7 +407,9 @@ int sampling_restart(struct sampling *g, struct err *e)
 			runtimes_follow(g->runtimes, g->plan->target.ids[0]);
 	}
 	rc = drop_earlier(g, e);
-	seen_renew(&g->seen); /* after the last records from before the gap */
+	if (g->runtimes)
+		runtimes_lose(g->runtimes); /* what was mapped meanwhile */
+	seen_renew(&g->seen);               /* after the last records from before the gap */
 	if (g->seen.is_on && g->plan->target.is_command && !g->plan->target.has_runs)
 		seen_add_tree(&g->seen, (uint32_t)g->plan->target.ids[0]);
 	return rc;
@@ -435,6 +439,12 @@ static void add_compiled(void *common, const struct trace_compiled *change)
 	(void)common_add_compiled(common, change); /* an error sticks there */
 }
 
+/* Records of all that is mapped on the machine arrive. */
+static bool has_side_bands(const struct sampling *g)
+{
+	return !ARRAY_ANY(s, g->samplers, g->nr_cpus, !s->side_band.base);
+}
+
 /* Without it code that runtimes compile has no names. */
 static void start_runtimes(struct sampling *g)
 {
@@ -442,7 +452,8 @@ static void start_runtimes(struct sampling *g)
 	const struct runtimes_of of = {.root = &g->plan->host->root,
 				       .ids = t->ids,
 				       .nr_ids = t->nr_ids,
-				       .has_children = !t->is_process_only};
+				       .has_children = !t->is_process_only,
+				       .is_told = !t->nr_ids && has_side_bands(g)};
 
 	if (!g->common.file || t->is_cgroup || g->counters->probe.pmu != &pmu_kernel_ops)
 		return;
@@ -643,12 +654,16 @@ static struct trace_file *side_band_file(struct sampling *g)
 
 void sampling_drain_side_band(struct sampling *g, uint32_t t)
 {
+	const uint64_t lost = g->samplers[t].side_band_lost;
+
 	common_lock(&g->common);
 	if (sampler_drain_side_band(&g->samplers[t], side_band_file(g), &g->surveyor.mapped,
 				    &g->common.error) &&
 	    !g->error.code)
 		g->error = g->common.error;
 	common_unlock(&g->common);
+	if (g->runtimes && g->samplers[t].side_band_lost != lost)
+		runtimes_lose(g->runtimes);
 }
 
 /* Errors stick in g->error. */

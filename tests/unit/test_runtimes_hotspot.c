@@ -9,6 +9,7 @@
 #include "base/root.h"
 #include "runtimes/hotspot.h"
 #include "runtimes/runtimes.h"
+#include "runtimes/vmstructs.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>
@@ -293,8 +294,8 @@ TEST(none)
 {
 	struct hotspot *h;
 
-	assert_int_equal(hotspot_open(&shared, 0x7ffffffe, 0, &h), -ENOENT);
-	assert_int_equal(hotspot_open(&shared, (uint32_t)getppid(), 0, &h), -ENOENT);
+	assert_int_equal(hotspot_open(&shared, 0x7ffffffe, 0, &h), -ENXIO);
+	assert_int_equal(hotspot_open(&shared, (uint32_t)getppid(), 0, &h), -ENXIO);
 }
 
 /* A head is read as far as memory goes, and the next one, too. */
@@ -421,6 +422,40 @@ TEST(no_heaps)
 	field->address = was;
 	assert_true(took_ns >= 70000000);
 	assert_int_equal(nr_changes, 0); /* nothing was named */
+}
+
+/* Of a machine only processes are asked that were there at first, and those of which it is told
+ * that they have mapped a library; where that is not known, all that are there then. */
+TEST(told)
+{
+	char path[64];
+	struct root none = tree_make();
+
+	assert_true(vmstructs_is_library("/usr/lib/server/libjvm.so"));
+	assert_false(vmstructs_is_library("/usr/lib/server/libjvm.so.debug"));
+	put(0, "nmethod", 0, 1);
+	for (size_t i = 0; i < 2; i++) {
+		struct runtimes *r;
+
+		nr_changes = 0;
+		assert_int_equal(
+		    runtimes_start(&r, &(struct runtimes_of){.root = &none, .is_told = true},
+				   on_thread_change, NULL),
+		    0);
+		runtimes_see(r, (uint32_t)getpid(), "/usr/lib/libjvm.so.debug");
+		assert_int_equal(nr_changes, 0);
+		if (i == 0) {
+			runtimes_see(r, (uint32_t)getpid(), "/usr/lib/server/libjvm.so");
+		} else {
+			snprintf(path, sizeof(path), "/proc/%d/stat", getpid());
+			tree_text(&none, path, "");
+			runtimes_lose(r);
+		}
+		wait_until(&nr_changes, 1);
+		assert_string_equal(changes[0].name, "java.lang.A.run");
+		runtimes_stop(r);
+	}
+	tree_remove(&none);
 }
 
 /* Beyond the limit of a process no name of it applies. */
