@@ -30,8 +30,16 @@ static const struct {
     {"makecontext", true, false, true, SWITCHES},
     {"jump_fcontext", true, true, true, SWITCHES},
     {"ontop_fcontext", true, true, true, SWITCHES},
-    {"ASYNC_start_job", true, false, false, SWITCHES}, /* of OpenSSL */
+    {"ASYNC_start_job", true, false, false, SWITCHES}, /* of OpenSSL, and what follows */
+    {"SSL_waiting_for_async", true, false, false, SWITCHES},
+    {"SSL_get_all_async_fds", true, false, false, SWITCHES},
+    {"SSL_get_changed_async_fds", true, false, false, SWITCHES},
 };
+
+/* OpenSSL's libraries have jobs with stacks of their own, which run for a program alone that starts
+ * them, or sets SSL_MODE_ASYNC: that is a number, but such a program has to ask what a job waits
+ * for. */
+static const char *const only_for_users[] = {"libcrypto.so*", "libssl.so*"};
 
 static void note(struct functions_ends *e, size_t member, const char *path)
 {
@@ -72,8 +80,9 @@ void functions_ends_add(struct functions_ends *e, const struct elf_file *f, cons
 
 	if (functions_is_go(f))
 		note(e, offsetof(struct functions_ends, moves), path);
-	if (fnmatch("libcrypto.so*", str_base_name(path), 0) == 0)
-		return; /* it does so only for who starts its jobs */
+	if (ARRAY_ANY(glob, only_for_users, ARRAY_NR(only_for_users),
+		      fnmatch(*glob, str_base_name(path), 0) == 0))
+		return;
 	if (!functions_find_table(f, is_static ? SHT_SYMTAB : SHT_DYNSYM, &table, &text))
 		return;
 	nr = table.size / bytes;

@@ -268,6 +268,25 @@ TEST(ends)
 	globfree(&files);
 }
 
+/* OpenSSL has stacks of its own for who starts its jobs, as its own program does. */
+TEST(ends_of_jobs)
+{
+	static const char *const files[] = {"/usr/lib/*/libcrypto.so.3", "/usr/lib/*/libssl.so.3",
+					    "/usr/bin/openssl"};
+	struct functions_ends ends = {NULL};
+	glob_t found[sizeof(files) / sizeof(*files)];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		assert_null(ends.switches);
+		if (glob(files[i], 0, NULL, &found[i]))
+			SKIP("OpenSSL: it is not installed");
+		note_file(&ends, found[i].gl_pathv[0]);
+	}
+	assert_string_equal(ends.switches, "openssl");
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		globfree(&found[i]);
+}
+
 /* Each allocation fails in turn. */
 TEST(memory)
 {
