@@ -19,6 +19,7 @@ enum {
 	POPPED_AX = 29,
 	/* In the last one, where it calls: between the push and the pop. */
 	MEET_PUSHED = 1,
+	MEET_AT = 1 + 5 + 2,
 	MEET_POPPED = 1 + 5 + 10 + 2 + 1,
 	MAX_NUMBER = INT32_MAX / COUNTER_BYTES,
 };
@@ -229,6 +230,47 @@ int patch_move(const struct patch_plan *plan, const struct patch_counter *counte
 	if (w.rc == 0)
 		*out = t;
 	return w.rc;
+}
+
+/* --- what was written */
+
+uint64_t patch_leads_to(const struct patch_plan *plan, const uint8_t bytes[PATCH_SITE_BYTES])
+{
+	const uint8_t opcode = plan->moved_len ? 0xe9 : 0xe8;
+	int32_t by;
+
+	if (plan->len < PATCH_JUMP_BYTES || plan->len > PATCH_SITE_BYTES ||
+	    bytes[plan->len - PATCH_JUMP_BYTES] != opcode)
+		return 0;
+	memcpy(&by, bytes + plan->len - sizeof(by), sizeof(by));
+	return plan->address + plan->len + (uint64_t)(int64_t)by;
+}
+
+/* The counter of a trampoline: its number and block, and what it calls, are in its code. */
+static struct patch_counter counter_of(const uint8_t *code, uint8_t shared_at)
+{
+	struct patch_counter c = {.meet = 1};
+	int32_t number;
+
+	memcpy(&c.block, code + BLOCK_AT, sizeof(c.block));
+	memcpy(&number, code + NUMBER_AT, sizeof(number));
+	c.number = (uint32_t)number / COUNTER_BYTES;
+	if (shared_at)
+		memcpy(&c.meet, code + shared_at + MEET_AT, sizeof(c.meet));
+	return c;
+}
+
+bool patch_is_moved(const struct patch_plan *plan, const uint8_t bytes[PATCH_SITE_BYTES],
+		    const uint8_t code[PATCH_TRAMPOLINE_BYTES], uint64_t address)
+{
+	struct patch_counter c = counter_of(code, 0);
+	struct patch_trampoline t;
+
+	if (patch_move(plan, &c, address, &t))
+		return false;
+	c = counter_of(code, t.shared_at);
+	return c.meet && patch_move(plan, &c, address, &t) == 0 &&
+	       memcmp(t.code, code, t.len) == 0 && memcmp(t.replacement, bytes, plan->len) == 0;
 }
 
 /* --- addresses */

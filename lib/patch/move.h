@@ -51,6 +51,13 @@ struct patch_trampoline {
 int patch_move(const struct patch_plan *plan, const struct patch_counter *counter, uint64_t address,
 	       struct patch_trampoline *out);
 
+/* Whether the bytes at the plan's address lead to that code, and it is of such a trampoline: as
+ * patch_move makes it of the plan, with whichever counter. */
+bool patch_is_moved(const struct patch_plan *plan, const uint8_t bytes[PATCH_SITE_BYTES],
+		    const uint8_t code[PATCH_TRAMPOLINE_BYTES], uint64_t address);
+/* Where the bytes lead to, if they are such a jump or call; 0: they are not. */
+uint64_t patch_leads_to(const struct patch_plan *plan, const uint8_t bytes[PATCH_SITE_BYTES]);
+
 /*
  * The address that stands for one in the trampoline: whose row of the unwind table applies, once
  * *pushed is added to the stack pointer. Of a redirected call it is that behind the call, and the

@@ -226,3 +226,41 @@ TEST(int3_of_others)
 	ips[0] = at(FIRST + 1);
 	assert_false(patch_trapped(&ips[0], &sps[0]));
 }
+
+#ifdef __x86_64__
+/* What was written is known again: whole, and of this plan alone. */
+TEST(known_again)
+{
+	const struct patch_plan plans[] = {
+	    {.address = 0x401000, .len = 5, .moved_len = 5, .old = {0x55, 0x48, 0x89, 0xe5, 0x90}},
+	    {.address = 0x401000, .len = 5, .old = {0xe8, 1, 2, 3, 0}},
+	    {.address = 0x401000, .len = 6, .old = {0xff, 0x15, 1, 2, 3, 0}}};
+	const struct patch_counter counter = {.number = 77, .block = -64, .meet = 0x7f1234567890};
+
+	for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+		uint8_t bytes[PATCH_SITE_BYTES] = {0}, code[PATCH_TRAMPOLINE_BYTES];
+		struct patch_plan other = plans[i];
+		struct patch_trampoline t;
+
+		assert_int_equal(patch_move(&plans[i], &counter, 0x501000, &t), 0);
+		memcpy(bytes, t.replacement, plans[i].len);
+		memcpy(code, t.code, sizeof(code));
+		assert_int_equal(patch_leads_to(&plans[i], bytes), 0x501000);
+		assert_true(patch_is_moved(&plans[i], bytes, code, 0x501000));
+		assert_false(patch_is_moved(&plans[i], bytes, code, 0x501001));
+		bytes[0] = 0xcc;
+		assert_false(patch_is_moved(&plans[i], bytes, code, 0x501000));
+		bytes[0] = t.replacement[0];
+		for (size_t k = 0; k < t.len; k++) {
+			code[k] ^= 1;
+			/* of the number, the block and what is called any is right, if all agree */
+			if (patch_is_moved(&plans[i], bytes, code, 0x501000))
+				assert_true((k >= 11 && k < 15) || k > t.shared_at);
+			code[k] ^= 1;
+		}
+		other.address++;
+		assert_false(patch_is_moved(&other, bytes, code, 0x501000));
+	}
+	assert_int_equal(patch_leads_to(&plans[0], plans[0].old), 0);
+}
+#endif
