@@ -52,6 +52,8 @@ static int add_mapping(struct attach_space *s, const struct proc_mapping *from)
 				     .end = from->end,
 				     .offset = from->offset,
 				     .inode = from->inode,
+				     .major = from->major,
+				     .minor = from->minor,
 				     .is_readable = from->prot & PROC_MAPS_READ,
 				     .is_writable = from->prot & PROC_MAPS_WRITE,
 				     .is_executable = from->prot & PROC_MAPS_EXEC,

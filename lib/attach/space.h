@@ -20,6 +20,7 @@ enum attach_kind {
 
 struct attach_mapping {
 	uint64_t start, end, offset, inode;
+	uint32_t major, minor; /* of the file's device */
 	bool is_readable, is_writable, is_executable;
 	const char *name; /* borrowed from the space; "" */
 };

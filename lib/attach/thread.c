@@ -37,20 +37,26 @@ struct state {
 
 /* --- waiting */
 
-/* The status, within the time. 0; -EAGAIN: it does not stop; -ESRCH: it has ended. */
+/* The status, within the time. The end of a process remains for its parent, which may be this one.
+ * 0; -EAGAIN: it does not stop; -ESRCH: it has ended. */
 static int await(pid_t tid, uint64_t limit_ns, int *status)
 {
 	const uint64_t start = clock_monotonic_ns();
 	const struct timespec pause = {0, 50000};
 
 	for (;;) {
-		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+		siginfo_t info = {.si_pid = 0};
 		uint64_t past;
 
-		if (got == tid)
-			return WIFSTOPPED(*status) ? 0 : -ESRCH;
-		if (got < 0 && errno != EINTR)
+		if (waitid(P_PID, (id_t)tid, &info,
+			   WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) &&
+		    errno != EINTR)
 			return -ESRCH;
+		if (info.si_pid == tid && info.si_code != CLD_TRAPPED &&
+		    info.si_code != CLD_STOPPED)
+			return -ESRCH;
+		if (info.si_pid == tid && waitpid(tid, status, __WALL | WNOHANG) == tid)
+			return WIFSTOPPED(*status) ? 0 : -ESRCH;
 		past = clock_monotonic_ns() - start;
 		if (past > limit_ns)
 			return -EAGAIN;
@@ -141,7 +147,7 @@ static bool is_ours(pid_t tid)
 	       (tracer == (uint64_t)getpid() || tracer == (uint64_t)gettid());
 }
 
-static int take(struct attach_thread *t, int status)
+static int take(struct attach_thread *t, int status, bool is_anywhere)
 {
 	struct state *st = t->state;
 
@@ -149,14 +155,14 @@ static int take(struct attach_thread *t, int status)
 		ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(long)WSTOPSIG(status));
 		return -EAGAIN;
 	}
-	if (WSTOPSIG(status) == SIGTRAP && !has_sequence(t->tid) &&
-	    attach_state_take(&st->own, t->tid) == 0)
+	if (attach_state_take(&st->own, t->tid) == 0 &&
+	    (is_anywhere || (WSTOPSIG(status) == SIGTRAP && !has_sequence(t->tid))))
 		return 0;
 	ptrace(PTRACE_DETACH, t->tid, NULL, NULL); /* the process may be stopped */
 	return -EAGAIN;
 }
 
-int attach_thread_stop(struct attach_thread *t, pid_t tid)
+static int stop(struct attach_thread *t, pid_t tid, bool is_anywhere)
 {
 	struct state *st = mem_zalloc(sizeof(*st));
 	int status, rc = 0;
@@ -171,12 +177,22 @@ int attach_thread_stop(struct attach_thread *t, pid_t tid)
 		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	/* one that sleeps where nothing wakes it stays ours until it stops, or this thread ends */
 	rc = rc ? rc : await(tid, STOP_NS, &status);
-	rc = rc ? rc : take(t, status);
+	rc = rc ? rc : take(t, status, is_anywhere);
 	if (rc) {
 		mem_free(st);
 		t->state = NULL;
 	}
 	return rc;
+}
+
+int attach_thread_stop(struct attach_thread *t, pid_t tid)
+{
+	return stop(t, tid, false);
+}
+
+int attach_thread_halt(struct attach_thread *t, pid_t tid)
+{
+	return stop(t, tid, true);
 }
 
 void attach_thread_place(const struct attach_thread *t, struct attach_place *out)

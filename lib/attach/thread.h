@@ -30,6 +30,9 @@ bool attach_find_ways(struct attach_space *s, struct attach_ways *out);
  * not now; -errno. One that cannot stop now stays traced until it does, and is stopped by a later
  * call, or until the thread ends that calls this. */
 int attach_thread_stop(struct attach_thread *t, pid_t tid);
+/* The same, wherever it is, also if its process is stopped: it can be released, and not made to
+ * call. */
+int attach_thread_halt(struct attach_thread *t, pid_t tid);
 void attach_thread_place(const struct attach_thread *t, struct attach_place *out);
 /* Goes on as if nothing had been. */
 void attach_thread_release(struct attach_thread *t);
