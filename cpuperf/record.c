@@ -453,6 +453,8 @@ static int run_session(struct recorder *r, const struct options *o)
 	rc = o->part ? as_part_wait(o->part, &e) : 0;
 	r->run_error = rc = rc ?: session_run(r->session, &e);
 	heap_detach(&r->heap);
+	if (!r->command || !target_command_has_ended(r->command))
+		session_leave(r->session);
 	remember(r);
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;

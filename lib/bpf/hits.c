@@ -65,9 +65,11 @@ struct hits {
 	struct hits_config config;
 	struct mapping counts, sums, places, buckets, captures, values, value_sums;
 	uint32_t nr_cpus, nr_blocks, nr_buckets;
-	uint32_t *order; /* owned; the places by file */
+	uint32_t *order;      /* owned; the places by file */
+	pthread_mutex_t lock; /* of the two that follow, from hits_start on */
 	struct links links;
-	struct links rest; /* of before hits_leave_out */
+	bool is_stopped;
+	struct links rest; /* of hits_leave_out, for hits_leave_rest */
 	struct links own;  /* of the functions by which costs are measured */
 	struct hits_price price[HITS_NR_KINDS];
 	bool is_command;
@@ -657,6 +659,7 @@ int hits_open(const struct hits_config *config, struct hits **out, struct err *e
 	h = mem_zalloc(sizeof(*h));
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
+	pthread_mutex_init(&h->lock, NULL);
 	h->config = *config;
 	h->is_command = config->follow.is_command;
 	loading_begin();
@@ -695,6 +698,7 @@ void hits_close(struct hits *h)
 	close_links(&h->rest);
 	close_links(&h->own);
 	unload(h);
+	pthread_mutex_destroy(&h->lock);
 	mem_free(h->order);
 	mem_free(h);
 }
@@ -747,6 +751,22 @@ int hits_start(struct hits *h, struct err *e)
 	return rc;
 }
 
+/* *links becomes those that are to be closed: these where all has been stopped. They are closed
+ * without the lock, as that may last. */
+static void replace_links(struct hits *h, struct links *links, bool stops)
+{
+	struct links before;
+
+	pthread_mutex_lock(&h->lock);
+	before = h->links;
+	if (!h->is_stopped) {
+		h->links = *links;
+		*links = before;
+	}
+	h->is_stopped |= stops;
+	pthread_mutex_unlock(&h->lock);
+}
+
 int hits_leave_out(struct hits *h, const bool *is_out)
 {
 	uint32_t generation = h->programs->bss->generation + 1;
@@ -758,8 +778,8 @@ int hits_leave_out(struct hits *h, const bool *is_out)
 	rc = attach(&links, h, is_out, generation, &e);
 	if (rc == 0) {
 		__atomic_store_n(&h->programs->bss->generation, generation, __ATOMIC_RELEASE);
-		h->rest = h->links;
-		h->links = links;
+		replace_links(h, &links, false);
+		h->rest = links;
 	}
 	privilege_lower();
 	return rc;
@@ -769,6 +789,16 @@ void hits_leave_rest(struct hits *h)
 {
 	privilege_raise();
 	close_links(&h->rest);
+	privilege_lower();
+}
+
+void hits_stop(struct hits *h)
+{
+	struct links links = {0};
+
+	replace_links(h, &links, true);
+	privilege_raise();
+	close_links(&links);
 	privilege_lower();
 }
 

@@ -249,6 +249,11 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 	return 0;
 }
 
+static void leave(void *way)
+{
+	hooks_leave(((struct agent_way *)way)->hooks);
+}
+
 static const char *socket_of(const void *way)
 {
 	return hooks_socket(((const struct agent_way *)way)->hooks);
@@ -515,6 +520,8 @@ static void note_unplaced(const struct agent_way *a, const struct hooks_limits *
 	    {EACCES, "their code may not be written (SELinux, or a sandbox)"},
 	    {EPERM, "their code may not be written (a sandbox)"},
 	    {ESTALE, "their code is not what the file has"},
+	    {EEXIST, "they have a breakpoint, of another tool or of one that the kernel left; "
+		     "--function-way=kernel measures them beside it"},
 	    {ENOSPC, "they are too many"},
 	    {ERANGE, "what they refer to is too far away"},
 	    {EBUSY, "the program has threads before it begins"},
@@ -665,6 +672,7 @@ const struct calls_way calls_agent_way = {
     .number = TRACE_FUNCTION_COMPILED,
     .open = open_way,
     .close = close_way,
+    .leave = leave,
     .enable = enable,
     .leave_out = leave_out,
     .look = look,

@@ -143,6 +143,17 @@ static int make_memory(struct calls *c)
 	return c->seen && c->counts ? 0 : -ENOMEM;
 }
 
+static void leave(struct source_use *u)
+{
+	struct calls *c = (struct calls *)u;
+
+	/* The watch may wait for the kernel, which takes the rest back meanwhile. */
+	calls_watch_end(c->watch);
+	c->way->leave(c->opened);
+	calls_watch_free(c->watch);
+	c->watch = NULL;
+}
+
 static void close_calls(struct source_use *u)
 {
 	struct calls *c = (struct calls *)u;
@@ -590,7 +601,8 @@ static void explain(const struct plan *plan, const struct plan_event *p, struct 
 	.groups = {EVENT_GROUP_FUNCTION}, .is_alone = true, .check = check,                        \
 	.bytes = sizeof(struct calls), .open = open_calls, .close = close_calls,                   \
 	.connect = connect_output, .enable = enable, .read = read_calls, .done = end_reading,      \
-	.count = count, .functions = functions, .call_values = call_values, .notes = add_notes
+	.count = count, .leave = leave, .functions = functions, .call_values = call_values,        \
+	.notes = add_notes
 
 const struct source calls_source = {
     .name = "calls",

@@ -2,16 +2,22 @@
  * Calls measured by programs in the kernel (bpf/hits.h): of any program, also one that runs. The
  * table of prices (functions/) is scaled by what a call of ours costs on this machine.
  */
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "base/root.h"
 #include "bpf/hits.h"
 #include "calls/way.h"
+#include "functions/breakpoints.h"
 #include "functions/functions.h"
 #include "functions/signature.h"
 #include "host/host.h"
 #include "plan/notes.h"
 #include "plan/plan.h"
+#include "proc/family.h"
+#include "proc/proc.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -29,7 +35,11 @@ _Static_assert((int)FUNCTIONS_TEXT == (int)HITS_STRING &&
 		   (int)HITS_NR_VALUE_KINDS == (int)TRACE_VALUE_NR_KINDS,
 	       "values of calls");
 
+enum { MAX_NAME_BYTES = 64 };
+
 struct kernel_way {
+	const struct plan_target *target;
+	const struct calls_list *list;
 	struct hits *hits;             /* owned */
 	struct hits_place *places;     /* owned */
 	struct hits_capture *captures; /* owned */
@@ -47,6 +57,41 @@ static void close_way(void *way)
 	mem_free(k->captures);
 	mem_free(k->function);
 	mem_free(k);
+}
+
+/* One that other tools do not have is the kernel's. */
+static void warn_of_breakpoints(const struct kernel_way *k, uint32_t pid)
+{
+	MEM_AUTO const struct functions_place **place = mem_calloc(k->list->nr + 1, sizeof(*place));
+	BUF_AUTO(name, MAX_NAME_BYTES);
+	size_t first = 0, nr;
+
+	for (size_t i = 0; place && i < k->list->nr; i++)
+		place[i] = k->list->function[i].place;
+	nr = place ? functions_find_breakpoints(pid, place, k->list->nr, &first) : 0;
+	if (!nr)
+		return;
+	proc_add_name(PROC(&root_live, pid), &name);
+	log_warning(
+	    "process %s still has breakpoints in %zu measured functions, as %.200s: another "
+	    "tool has set them, or the kernel could not remove them, and each call costs "
+	    "time",
+	    buf_str(&name), nr, place[first]->name);
+}
+
+/* Where processes are measured, these are looked at. */
+static void leave(void *way)
+{
+	const struct kernel_way *k = way;
+	struct proc_family family = {.nr = 0};
+
+	hits_stop(k->hits);
+	for (size_t i = 0; i < k->target->nr_ids && !k->target->is_cgroup; i++)
+		(void)proc_family_add(&family, (uint32_t)k->target->ids[i]);
+	(void)proc_family_grow(&family, &root_live);
+	for (size_t i = 0; i < family.nr; i++)
+		warn_of_breakpoints(k, family.pid[i]);
+	proc_family_fini(&family);
 }
 
 static void add_capture(struct kernel_way *k, const struct calls_list *list, size_t function)
@@ -206,6 +251,10 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 	struct kernel_way *k = mem_zalloc(sizeof(*k));
 	int rc = k ? make_places(k, list) : -ENOMEM;
 
+	if (k) {
+		k->target = &plan->target;
+		k->list = list;
+	}
 	rc = rc ?: make_captures(k, list, e) ?: start(k, plan, list, e);
 	if (rc && k)
 		close_way(k);
@@ -349,6 +398,7 @@ const struct calls_way calls_kernel_way = {
     .has_cpu = true,
     .open = open_way,
     .close = close_way,
+    .leave = leave,
     .connect = connect_output,
     .enable = enable,
     .leave_out = leave_out,

@@ -193,7 +193,7 @@ int calls_watch_new(const struct calls_watch_config *config, struct calls_watch 
 	return 0;
 }
 
-void calls_watch_free(struct calls_watch *w)
+void calls_watch_end(struct calls_watch *w)
 {
 	if (!w)
 		return;
@@ -201,6 +201,13 @@ void calls_watch_free(struct calls_watch *w)
 	w->ends = true;
 	pthread_cond_signal(&w->cond);
 	pthread_mutex_unlock(&w->lock);
+}
+
+void calls_watch_free(struct calls_watch *w)
+{
+	if (!w)
+		return;
+	calls_watch_end(w);
 	pthread_join(w->thread, NULL);
 	pthread_cond_destroy(&w->cond);
 	pthread_mutex_destroy(&w->lock);

@@ -34,7 +34,9 @@ struct calls_watch_config {
 
 /* Starts the thread. 0 or -errno. */
 int calls_watch_new(const struct calls_watch_config *config, struct calls_watch **out);
-void calls_watch_free(struct calls_watch *w); /* NULL is fine */
+/* Has it end soon, without waiting. NULL is fine, also below. */
+void calls_watch_end(struct calls_watch *w);
+void calls_watch_free(struct calls_watch *w); /* waits for its end */
 
 /* Until the release no function is left out: what is read meanwhile has all calls of each function
  * of which it was not told. Any thread. */

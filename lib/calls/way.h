@@ -76,6 +76,9 @@ struct calls_way {
 	 */
 	int (*open)(const struct plan *plan, struct calls_list *list, void **out, struct err *e);
 	void (*close)(void *way);
+	/* Takes back what was set in the target's programs, which go on; before close. Nothing is
+	 * read from then on. May be called again. */
+	void (*leave)(void *way);
 	/* Events are named by their number in the list. NULL: none is sampled; boundaries alone
 	 * divide what is counted. */
 	int (*connect)(void *way, size_t event, uint32_t cpu, int fd);

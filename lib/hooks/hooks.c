@@ -5,14 +5,22 @@
 #include "hooks/hooks.h"
 
 #include "base/array.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/root.h"
 #include "base/sum.h"
 #include "elf/file.h"
 #include "elf/reader.h"
 #include "functions/functions.h"
 #include "hooks/plans.h"
+#include "hooks/undo.h"
+#include "proc/family.h"
+#include "proc/list.h"
+#include "proc/proc.h"
 #include "wire/functions.h"
 #include "wire/wire.h"
 
@@ -25,12 +33,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 _Static_assert((int)HOOKS_BUCKETS == (int)WIRE_FUNCTIONS_BUCKETS, "buckets");
 _Static_assert((int)PATCH_MOVED_BYTES == (int)WIRE_FUNCTIONS_MOVED, "bytes that are moved");
 
 enum { MAX_PROCESSES = 1024, SOME_PROCESSES = 64, MAX_SOCKET_BYTES = 64, NOWHERE = UINT32_MAX };
 enum { MAX_NUMBERS = 1 << 22 }; /* of functions in processes, in all that live */
+enum {
+	MAX_ENVIRONMENT = 4 << 20,
+	MAX_NAME_BYTES = 64,
+	MAX_LOOKS = 16, /* for children that were made meanwhile */
+	PLACING_NS = 1000000000,
+	PLACING_PAUSE_NS = 200000,
+};
 
 struct spot {
 	struct wire_functions_place at;
@@ -73,10 +89,12 @@ struct hooks {
 	struct wire *wire;                   /* owned */
 	struct file *files;                  /* owned */
 	size_t nr_files, file_room;
+	struct wire_functions_file *wanted; /* owned, with its places; of each file */
 	struct wire_functions_pages *pages; /* owned */
 	struct function *functions;         /* owned; of each place */
 	bool *is_out;                       /* owned; the same */
 	bool has_plans;                     /* programs are changed when they start */
+	bool has_left;
 	char socket[MAX_SOCKET_BYTES];
 	struct hooks_limits ended, all;
 
@@ -281,14 +299,11 @@ static int list_places(struct wire_functions_file *to, const struct file *f)
 /* The programs measure places alone. */
 static int want_places(struct hooks *h)
 {
-	struct wire_functions_file *files = mem_calloc(h->nr_files + 1, sizeof(*files));
-	int rc = files ? ARRAY_RUN(i, h->nr_files, list_places(&files[i], &h->files[i])) : -ENOMEM;
-
-	rc = rc ?: wire_functions_want(files, h->nr_files, &h->memory.wanted);
-	for (size_t i = 0; files && i < h->nr_files; i++)
-		mem_free((void *)(uintptr_t)files[i].place);
-	mem_free(files);
-	return rc;
+	h->wanted = mem_calloc(h->nr_files + 1, sizeof(*h->wanted));
+	if (!h->wanted)
+		return -ENOMEM;
+	return ARRAY_RUN(i, h->nr_files, list_places(&h->wanted[i], &h->files[i]))
+		   ?: wire_functions_want(h->wanted, h->nr_files, &h->memory.wanted);
 }
 
 /* --- processes */
@@ -626,10 +641,112 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 	return rc;
 }
 
+/* --- the end, after which programs go on */
+
+struct search {
+	struct proc_family *to;
+	const char *variable; /* that those of the session have in their environment */
+};
+
+/* As it was executed: whatever the program does to its variables. */
+static int add_if_it_has(uint32_t pid, void *arg)
+{
+	const struct search *s = arg;
+	BUF_AUTO(text, MAX_ENVIRONMENT);
+
+	if (proc_load(PROC(&root_live, pid), "environ", &text) || !text.len ||
+	    !memmem(text.data, text.len, s->variable, strlen(s->variable) + 1))
+		return 0;
+	return proc_family_add(s->to, pid);
+}
+
+/* Without memory some are missing. */
+static void find_processes(struct hooks *h, const char *variable, struct proc_family *out)
+{
+	struct search s = {out, variable};
+
+	for (size_t i = 0; i < h->nr; i++)
+		if (!is_gone(&h->processes[i]))
+			(void)proc_family_add(out, h->processes[i].pid);
+	(void)proc_each(&root_live, add_if_it_has, &s);
+	(void)proc_family_grow(out, &root_live);
+}
+
+/* Those that replace instructions just now are waited for. */
+static void end_placing(struct hooks *h)
+{
+	const struct timespec pause = {0, PLACING_PAUSE_NS};
+	const uint64_t start = clock_monotonic_ns();
+
+	for (size_t i = 0; i < h->nr; i++)
+		while (wire_functions_end(h->processes[i].memory) && !is_gone(&h->processes[i]) &&
+		       clock_monotonic_ns() - start < PLACING_NS)
+			nanosleep(&pause, NULL);
+}
+
+static void report(uint32_t pid, int rc, const struct hooks_undone *found)
+{
+	BUF_AUTO(name, MAX_NAME_BYTES);
+
+	proc_add_name(PROC(&root_live, pid), &name);
+	if (rc && rc != -ESRCH)
+		log_warning("process %s keeps its patched entries, which count for nobody: %s",
+			    buf_str(&name),
+			    rc == -EPERM    ? "it may not be traced, or is already"
+			    : rc == -EAGAIN ? "its threads could not be stopped within 2 s"
+					    : strerror(-rc));
+	if (found->breakpoints)
+		log_warning("process %s has breakpoints in %zu measured functions: another tool "
+			    "has set them, or the kernel has left them; they stay",
+			    buf_str(&name), found->breakpoints);
+	if (found->nr)
+		log_verbose(1, "process %s is as before: %zu entries are restored", buf_str(&name),
+			    found->nr);
+}
+
+/* The number of processes that were changed: a child that one of these has made before has its
+ * code. */
+static size_t undo_all(struct hooks *h, const char *variable, struct proc_family *done)
+{
+	struct proc_family now = {.nr = 0};
+	size_t nr = 0;
+
+	find_processes(h, variable, &now);
+	for (size_t i = 0; i < now.nr; i++) {
+		struct hooks_undone found = {0};
+		int rc = hooks_undo(h->wanted, h->nr_files, (pid_t)now.pid[i], &found);
+
+		nr += found.nr != 0;
+		if (!ARRAY_ANY(x, done->pid, done->nr, *x == now.pid[i]))
+			report(now.pid[i], rc, &found);
+		(void)proc_family_add(done, now.pid[i]);
+	}
+	proc_family_fini(&now);
+	return nr;
+}
+
+void hooks_leave(struct hooks *h)
+{
+	char variable[sizeof(HOOKS_VARIABLE) + 1 + MAX_SOCKET_BYTES];
+	struct proc_family done = {.nr = 0};
+
+	if (h->has_left || !h->wire)
+		return;
+	h->has_left = true;
+	wire_stop(h->wire);
+	end_placing(h);
+	snprintf(variable, sizeof(variable), HOOKS_VARIABLE "=%s", h->socket);
+	for (int i = 0; i < MAX_LOOKS && h->has_plans && h->nr_connected; i++)
+		if (!undo_all(h, variable, &done))
+			break;
+	proc_family_fini(&done);
+}
+
 void hooks_close(struct hooks *h)
 {
 	if (!h)
 		return;
+	hooks_leave(h);
 	wire_free(h->wire);
 	io_close(&h->memory.wanted);
 	for (size_t i = 0; i < h->nr; i++)
@@ -638,8 +755,12 @@ void hooks_close(struct hooks *h)
 		mem_free(h->functions[i].ended.bucket);
 		mem_free(h->functions[i].all.bucket);
 	}
-	for (size_t i = 0; i < h->nr_files; i++)
+	for (size_t i = 0; i < h->nr_files; i++) {
 		mem_free(h->files[i].spots);
+		if (h->wanted)
+			mem_free((void *)(uintptr_t)h->wanted[i].place);
+	}
+	mem_free(h->wanted);
 	mem_free(h->files);
 	mem_free(h->functions);
 	mem_free(h->is_out);

@@ -6,6 +6,10 @@
  * by what the program has mapped, and the places that are measured. Sums only grow, over all
  * processes of the session, also those that have ended: a boundary takes the difference.
  *
+ * Who executes what is replaced is not only who has connected: a child by fork has its parent's
+ * code, and connects when it calls. So at the end processes are also found by their environment,
+ * and as children of others.
+ *
  * Threads: one at a time uses it, but for hooks_leave_out and hooks_look; connections come in the
  * thread of its wire.
  */
@@ -41,7 +45,10 @@ struct hooks_config {
 
 /* 0 or -errno with *e. */
 int hooks_open(const struct hooks_config *config, struct hooks **out, struct err *e);
-/* The programs go on, and count no longer. NULL is fine. */
+/* The programs count no longer, and go on: what was replaced in them is as it was before. A warning
+ * says of which processes it is not. Nothing is read from then on. May be called again. */
+void hooks_leave(struct hooks *h);
+/* The same, and the end of it. NULL is fine. */
 void hooks_close(struct hooks *h);
 /* The value of the variable. */
 const char *hooks_socket(const struct hooks *h);

@@ -226,6 +226,9 @@ struct source {
 	/* Ends after the last iteration; may be called again. What was lost, in words, borrowed: at
 	 * most room of them. Returns the number. */
 	size_t (*end)(struct source_use *u, const char **notes, size_t room);
+	/* The session has ended, and the target goes on: takes back what was set in its programs.
+	 * Nothing is read from then on; close follows. May be called again. */
+	void (*leave)(struct source_use *u);
 	const struct source_values *values; /* NULL: perf events carry its events */
 };
 

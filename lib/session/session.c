@@ -353,6 +353,11 @@ int session_open(const struct session_config *config, struct session **out, stru
 	return 0;
 }
 
+void session_leave(struct session *s)
+{
+	source_uses_leave(&s->counters.uses);
+}
+
 void session_close(struct session *s)
 {
 	if (!s)

@@ -152,6 +152,9 @@ size_t session_nr_working(const struct session *s);
  * somebody takes a file's name during the session, that file is lost, and the end returns an error.
  */
 int session_run(struct session *s, struct err *e);
+/* After session_run, where the target goes on: takes back what was set in its programs, which
+ * session_close does otherwise. */
+void session_leave(struct session *s);
 
 /* Ends the iteration in progress: it is read, reported and written, and is the last one.
  * Async-signal-safe, thread-safe. */

@@ -189,6 +189,12 @@ size_t source_uses_end(const struct source_uses *s, const char **notes, size_t r
 	return nr;
 }
 
+void source_uses_leave(const struct source_uses *s)
+{
+	EACH_USE(u, s, leave)
+		u->source->leave(u);
+}
+
 bool source_uses_have_switches(const struct source_uses *s)
 {
 	return ARRAY_ANY(u, s->use, s->nr,

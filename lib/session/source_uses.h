@@ -39,6 +39,7 @@ void source_uses_pass_switch(const struct source_uses *s, uint64_t time_ns, bool
 bool source_uses_regions(const struct source_uses *s, uint64_t now_ns,
 			 struct region_times_list *out);
 size_t source_uses_end(const struct source_uses *s, const char **notes, size_t room);
+void source_uses_leave(const struct source_uses *s);
 /* Whether records of switches can measure what was refused. */
 bool source_uses_have_switches(const struct source_uses *s);
 /* Why the event does not work, if its source was refused. */

@@ -198,11 +198,17 @@ int wire_functions_new(const struct wire_functions_config *config, struct wire_f
 	return 0;
 }
 
+bool wire_functions_end(struct wire_functions *f)
+{
+	__atomic_store_n(&f->header->is_closed, 1, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&f->header->is_placing, __ATOMIC_SEQ_CST);
+}
+
 void wire_functions_free(struct wire_functions *f)
 {
 	if (!f)
 		return;
-	__atomic_store_n(&f->header->is_closed, 1, __ATOMIC_RELEASE);
+	(void)wire_functions_end(f);
 	munmap(f->header, f->bytes);
 	io_close(&f->file);
 	mem_free(f);

@@ -50,7 +50,10 @@ void wire_functions_configure(struct wire_functions_config *config, bool has_tim
 /* Makes the memory, with its header. *fd: for the program, to be closed. 0 or -errno. */
 int wire_functions_new(const struct wire_functions_config *config, struct wire_functions **out,
 		       int *fd);
-/* The program sees by a word in the memory that nobody reads it any more. NULL is fine. */
+/* The program sees by a word in the memory that nobody reads it any more, and replaces no
+ * instruction from then on. True: it is doing so; to be asked again. */
+bool wire_functions_end(struct wire_functions *f);
+/* Ends it, too. NULL is fine. */
 void wire_functions_free(struct wire_functions *f);
 
 /* Begins a reading, which what follows here is part of, but for wire_functions_leave_out. What the

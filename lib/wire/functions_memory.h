@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-	FUNCTIONS_MEMORY_VERSION = 2,
+	FUNCTIONS_MEMORY_VERSION = 3,
 	FUNCTIONS_MEMORY_MAGIC = 0x4b4e4643, /* "CFNK" */
 	FUNCTIONS_MEMORY_NUMBER_BITS = 16,   /* of a place's word, above it the address */
 	FUNCTIONS_MEMORY_MAX = 1 << 15,      /* functions */
@@ -76,6 +76,9 @@ struct functions_header {
 	 * not be done, with the last error. */
 	uint32_t nr_placed, nr_unplaced;
 	uint32_t unplaced_error; /* as errno has it */
+	/* Instructions are being replaced. Written before is_closed is read, as the recorder reads
+	 * it after it has written that: so one of both sees the other. */
+	uint32_t is_placing;
 };
 
 struct functions_slot {

@@ -67,6 +67,9 @@ bool agent_is_wanted(uintptr_t function);
 /* What is mapped there, as the recorder sees it, and what is measured of it. NULL: nothing. */
 const struct functions_object *agent_find_object(uintptr_t address);
 const struct functions_wanted_file *agent_find_wanted(const struct functions_object *o);
+/* Before instructions are replaced, and after. False: the session has ended, and none may be. */
+bool agent_placing_begin(void);
+void agent_placing_end(void);
 /* The number of a function that find did not find; FUNCTIONS_MEMORY_MAX: it has none. */
 uint32_t agent_add(uintptr_t function);
 /* As the two, for a caller whose registers stay, also those of vectors. The number. */

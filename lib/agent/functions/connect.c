@@ -176,6 +176,23 @@ bool agent_is_wanted(uintptr_t function)
 				 o->offset + (function - o->start));
 }
 
+/* --- what is replaced */
+
+void agent_placing_end(void)
+{
+	__atomic_store_n(&agent.shared->is_placing, 0, __ATOMIC_SEQ_CST);
+}
+
+/* The recorder puts back what it sees when it has written that it ends. */
+bool agent_placing_begin(void)
+{
+	__atomic_store_n(&agent.shared->is_placing, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&agent.shared->is_closed, __ATOMIC_SEQ_CST))
+		return true;
+	agent_placing_end();
+	return false;
+}
+
 /* --- functions */
 
 /* A number; FUNCTIONS_MEMORY_MAX: there is none left. */

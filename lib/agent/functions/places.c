@@ -9,9 +9,9 @@
  * see no difference, but for the few instructions that were moved: no unwinder finds a function
  * there, so a stack that is taken by a signal just then has no callers.
  *
- * Nothing is put back at the session's end: the code goes on counting in memory that nobody reads,
- * also if the recorder is killed. That is harmless, and to write needs a moment in which no thread
- * is in the bytes, which here only the start has.
+ * Nothing is put back here: to write needs a moment in which no thread is in the bytes, which here
+ * only the start has. The recorder does so when its session ends (hooks/undo.h). If it is killed
+ * the code goes on counting in memory that nobody reads, which is harmless.
  *
  * A thread counts in its slot (agent_words). After fork the only thread of the child has none, and
  * gets one at its first call. A child that was made without the C library (clone) counts in its
@@ -113,6 +113,18 @@ static void refuse(uint32_t nr, int error)
 	agent.shared->unplaced_error = (uint32_t)error;
 }
 
+/* A breakpoint is the kernel's, for another tool: at a hit it executes what was there, and goes on
+ * behind it, whatever is written there by then. */
+static int compare(const uint8_t *code, const uint8_t *old, size_t len)
+{
+	enum { INT3 = 0xcc };
+
+	for (size_t i = 0; i < len; i++)
+		if (code[i] != old[i])
+			return code[i] == INT3 ? EEXIST : ESTALE;
+	return 0;
+}
+
 /* One place, with its code at the address. 0 or an error. */
 static int make_place(struct placing *p, const struct functions_object *o,
 		      const struct functions_wanted_place *w, uint8_t *code)
@@ -130,8 +142,9 @@ static int make_place(struct placing *p, const struct functions_object *o,
 	if (p->number >= FUNCTIONS_MEMORY_MAX || p->nr == p->room)
 		return ENOSPC;
 	memcpy(plan.old, w->old, sizeof(plan.old));
-	if (memcmp((const void *)(uintptr_t)plan.address, plan.old, len) != 0)
-		return ESTALE;
+	rc = compare((const uint8_t *)(uintptr_t)plan.address, plan.old, len);
+	if (rc)
+		return rc;
 	rc = patch_move(&plan, &counter, (uintptr_t)code, &t);
 	if (rc)
 		return -rc;
@@ -290,7 +303,10 @@ void agent_place_all(void)
 		return;
 	is_blocked = syscall(SYS_rt_sigprocmask, SET_MASK, &all, &before, sizeof(before)) == 0;
 	agent_local.is_meeting = 1; /* what is called here is not the program's */
-	place_all();
+	if (agent_placing_begin()) {
+		place_all();
+		agent_placing_end();
+	}
 	if (is_blocked)
 		(void)syscall(SYS_rt_sigprocmask, SET_MASK, &before, NULL, sizeof(before));
 	agent_local.is_meeting = 0;

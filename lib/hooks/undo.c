@@ -1,0 +1,156 @@
+#include "hooks/undo.h"
+
+#include "attach/space.h"
+#include "attach/still.h"
+#include "base/array.h"
+#include "base/mem.h"
+#include "patch/move.h"
+#include "wire/functions.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { INT3 = 0xcc };
+
+/* A place in the process. */
+struct site {
+	const struct wire_functions_place *place; /* borrowed */
+	uint64_t address;
+};
+
+enum kind { AS_BEFORE, REPLACED, BREAKPOINT, OTHER, NR_KINDS };
+
+struct undo {
+	struct attach_space space;
+	struct site *site; /* owned */
+	size_t nr, room;
+	size_t seen[NR_KINDS];
+	size_t written;
+};
+
+/* --- where */
+
+/* Devices of some file systems have another number in mappings than stat(2) says. */
+static bool is_mapped(const struct wire_functions_file *f, const struct attach_mapping *m)
+{
+	return m->is_executable && f->inode == m->inode &&
+	       ((f->major == m->major && f->minor == m->minor) || strcmp(f->path, m->name) == 0);
+}
+
+static int add_sites(struct undo *u, const struct wire_functions_file *f,
+		     const struct attach_mapping *m)
+{
+	const uint64_t bytes = m->end - m->start;
+
+	for (size_t i = 0; i < f->nr; i++) {
+		const struct wire_functions_place *p = &f->place[i];
+		const uint64_t distance = p->site - m->offset;
+		struct site *s;
+
+		if (!p->len || p->len > PATCH_SITE_BYTES || p->moved_len > PATCH_MOVED_BYTES ||
+		    distance >= bytes || bytes - distance < p->len)
+			continue;
+		s = MEM_ADD(u->site, u->nr, u->room);
+		if (!s)
+			return -ENOMEM;
+		*s = (struct site){p, m->start + distance};
+	}
+	return 0;
+}
+
+static int find_sites(struct undo *u, const struct wire_functions_file *files, size_t nr)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < u->space.nr && rc == 0; i++) {
+		const struct wire_functions_file *f =
+		    ARRAY_FIND(x, files, nr, is_mapped(x, &u->space.mapping[i]));
+
+		rc = f ? add_sites(u, f, &u->space.mapping[i]) : 0;
+	}
+	return rc;
+}
+
+/* --- what is there */
+
+static struct patch_plan plan_of(const struct site *s)
+{
+	struct patch_plan plan = {
+	    .address = s->address, .len = s->place->len, .moved_len = s->place->moved_len};
+
+	memcpy(plan.old, s->place->old, sizeof(plan.old));
+	return plan;
+}
+
+static bool is_replaced(const struct undo *u, const struct site *s, const uint8_t *bytes)
+{
+	const struct patch_plan plan = plan_of(s);
+	const uint64_t to = patch_leads_to(&plan, bytes);
+	uint8_t code[PATCH_TRAMPOLINE_BYTES];
+
+	return to && attach_space_read(&u->space, to, code, sizeof(code)) &&
+	       patch_is_moved(&plan, bytes, code, to);
+}
+
+static enum kind look(const struct undo *u, const struct site *s)
+{
+	uint8_t bytes[PATCH_SITE_BYTES] = {0};
+
+	if (!attach_space_read(&u->space, s->address, bytes, s->place->len))
+		return OTHER;
+	if (memcmp(bytes, s->place->old, s->place->len) == 0)
+		return AS_BEFORE;
+	if (memchr(bytes, INT3, s->place->len) && !is_replaced(u, s, bytes))
+		return BREAKPOINT;
+	return is_replaced(u, s, bytes) ? REPLACED : OTHER;
+}
+
+static void look_at_all(struct undo *u)
+{
+	memset(u->seen, 0, sizeof(u->seen));
+	for (size_t i = 0; i < u->nr; i++)
+		u->seen[look(u, &u->site[i])]++;
+}
+
+/* No thread runs. */
+static void put_back(void *arg)
+{
+	struct undo *u = arg;
+
+	look_at_all(u);
+	for (size_t i = 0; i < u->nr; i++)
+		u->written += look(u, &u->site[i]) == REPLACED &&
+			      attach_space_write(&u->space, u->site[i].address,
+						 u->site[i].place->old, u->site[i].place->len);
+}
+
+/* --- the whole */
+
+static int undo(struct undo *u, pid_t pid)
+{
+	int rc;
+
+	look_at_all(u);
+	if (!u->seen[REPLACED])
+		return 0;
+	rc = attach_while_still(pid, put_back, u);
+	return rc ?: u->written < u->seen[REPLACED] ? -EIO : 0;
+}
+
+int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
+	       struct hooks_undone *out)
+{
+	struct undo u = {.nr = 0};
+	int rc = attach_space_open(&u.space, pid);
+
+	if (rc)
+		return rc == -EACCES ? -EPERM : rc;
+	rc = find_sites(&u, files, nr) ?: undo(&u, pid);
+	out->nr += u.written;
+	out->breakpoints += u.seen[BREAKPOINT];
+	out->others += u.seen[OTHER];
+	mem_free(u.site);
+	attach_space_close(&u.space);
+	return rc;
+}

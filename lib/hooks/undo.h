@@ -1,0 +1,30 @@
+/*
+ * Puts back, in processes that go on, the instructions which the agent has replaced
+ * (agent/functions/places.c). While no thread of a process runs the recorder writes into its
+ * memory: no code of the process is needed for that. The code to which the replaced instructions
+ * led stays mapped, as threads may be in it.
+ *
+ * Only what is proved to be the agent's is written over: bytes that lead to code as it is made for
+ * this place. A breakpoint there is another tool's, or one that the kernel left, and stays.
+ */
+#ifndef HOOKS_UNDO_H
+#define HOOKS_UNDO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct wire_functions_file;
+
+struct hooks_undone {
+	size_t nr;          /* places that are as they were */
+	size_t breakpoints; /* places with one, which stay */
+	size_t others;      /* with something else, which stays */
+};
+
+/* Where the files' places are in the process. *out is added to. 0, also if nothing was replaced;
+ * -errno: what is replaced stays: -EPERM, -EAGAIN as attach_while_still; -ESRCH: it has ended. */
+int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
+	       struct hooks_undone *out);
+
+#endif
