@@ -134,6 +134,15 @@ static bool split_parameter(struct word w, struct word *name, struct word *type)
 	return is_identifier(*name) && is_identifier(*type);
 }
 
+#define RESULT "result"
+
+/* A sample of a call has its duration, and a result has a name. */
+static bool is_taken(const struct functions_signature *s, const char *name)
+{
+	return strcmp(name, FUNCTIONS_DURATION) == 0 ||
+	       ARRAY_ANY(v, s->value, s->nr, strcmp(v->name, name) == 0);
+}
+
 static int add(struct functions_signature *s, struct functions_value v, struct word name,
 	       struct err *e)
 {
@@ -144,6 +153,11 @@ static int add(struct functions_signature *s, struct functions_value v, struct w
 	}
 	snprintf(v.name, sizeof(v.name), "%.*s", (int)(name.len < sizeof(v.name) ? name.len : 0),
 		 name.at);
+	if (is_taken(s, v.name)) {
+		err_set(e, -EINVAL, "two values of a call would have the name \"%s\"", v.name);
+		err_hint(e, "use another name: it need not be that of the source");
+		return -EINVAL;
+	}
 	if (!*v.name)
 		return err_set(e, -EINVAL, "the name of an argument is longer than %d bytes",
 			       FUNCTIONS_VALUE_NAME_BYTES - 1);
@@ -182,7 +196,7 @@ static int add_parameter(struct functions_signature *s, struct word w, uint32_t 
 
 static int add_result(struct functions_signature *s, struct word w, struct err *e)
 {
-	static const char name[] = "result";
+	static const char name[] = RESULT;
 	const struct type *t;
 	int rc = find_type(w, &t, e);
 
@@ -274,13 +288,18 @@ const char *functions_signature_make(const struct elf_parameters *p,
 		v.where = used < NR_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK;
 		v.number = used < NR_REGISTERS ? used : used - NR_REGISTERS;
 		used++;
+		if (!*p->item[i].name && is_taken(out, v.name))
+			snprintf(v.name, sizeof(v.name), "?%zu", i + 1);
+		if (is_taken(out, v.name) || (has_result && strcmp(v.name, RESULT) == 0))
+			return "two values of its calls would have the same name: name them "
+			       "yourself";
 		out->value[out->nr++] = v;
 	}
 	if (has_result) {
 		struct functions_value v = value_of(&p->result);
 
 		v.where = FUNCTIONS_RESULT;
-		snprintf(v.name, sizeof(v.name), "result");
+		snprintf(v.name, sizeof(v.name), RESULT);
 		out->value[out->nr++] = v;
 	}
 	return out->nr ? NULL : "it has no argument and no result that can be recorded";

@@ -23,6 +23,9 @@ enum {
 	FUNCTIONS_VALUE_NAME_BYTES = 40,
 };
 
+/* What a call that is sampled when it ends has besides its values. */
+#define FUNCTIONS_DURATION "duration_ns"
+
 enum functions_kind {
 	FUNCTIONS_UNSIGNED,
 	FUNCTIONS_SIGNED,

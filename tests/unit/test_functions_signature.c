@@ -145,7 +145,7 @@ TEST(of_file)
 	assert_true(s.value[2].where == FUNCTIONS_RESULT && s.value[2].bytes == 4);
 	p.nr = ELF_MAX_PARAMETERS;
 	for (size_t i = 0; i < p.nr; i++)
-		p.item[i] = (struct elf_parameter){"n", ELF_PARAMETER_SIGNED, 4};
+		p.item[i] = (struct elf_parameter){"", ELF_PARAMETER_SIGNED, 4};
 	assert_null(functions_signature_make(&p, &s));
 	assert_true(s.nr == FUNCTIONS_MAX_VALUES &&
 		    s.value[6].where == (6 < IN_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK));
@@ -157,4 +157,34 @@ TEST(of_file)
 	assert_non_null(strstr(functions_signature_make(&p, &s), "returns a structure"));
 	p.is_known = false;
 	assert_non_null(strstr(functions_signature_make(&p, &s), "no debug information"));
+}
+
+/* A row has each name once, and so has an object of JSON. */
+TEST(names_are_different)
+{
+	static const char *const texts[] = {"f(duration_ns:int)", "f(x:int, y:int, x:ptr)",
+					    "f(result:int)>int"};
+	struct elf_parameters p = {.is_known = true,
+				   .item = {{"", ELF_PARAMETER_SIGNED, 4},
+					    {"", ELF_PARAMETER_SIGNED, 4},
+					    {"n", ELF_PARAMETER_SIGNED, 4}},
+				   .nr = 3};
+	struct functions_signature s;
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct err e = {0};
+
+		assert_int_equal(functions_signature_parse(texts[i], &len, &s, &e), -EINVAL);
+		assert_non_null(strstr(e.msg, "two values of a call would have the name"));
+	}
+	assert_int_equal(functions_signature_parse("f(result:int)", &len, &s, NULL), 0);
+	assert_null(functions_signature_make(&p, &s));
+	assert_string_equal(s.value[0].name, "?");
+	assert_string_equal(s.value[1].name, "?2");
+	p.item[1] = p.item[2];
+	assert_non_null(strstr(functions_signature_make(&p, &s), "the same name"));
+	p.nr = 0;
+	p.item[p.nr++] = (struct elf_parameter){"duration_ns", ELF_PARAMETER_SIGNED, 4};
+	assert_non_null(strstr(functions_signature_make(&p, &s), "the same name"));
 }
