@@ -290,9 +290,10 @@ static int look_at_events(const struct options *o)
 	    machine_init(&m, asked_model(o), &e))
 		return fail(EXIT_FAILED, &e);
 	spec_init(&spec);
-	if (settle_target(o, &spec, &e)) {
+	if (settle_target(o, &spec, &e) || wanted_choose_functions(o, &spec, &e)) {
 		status = fail(EXIT_USAGE, &e);
 	} else {
+		m.events.catalogue.functions = &spec.functions;
 		wanted_name_objects(o, &spec, &m.objects);
 		status = o->list_events.is      ? list_events(o, &m.events.catalogue)
 			 : o->list_functions.is ? list_functions(o, &m.events.catalogue)

@@ -739,8 +739,15 @@ static int set_override(const struct opt_row *row, const char *value, void *targ
 	struct options *o = target;
 
 	(void)e;
-	o->overrides[row->offset] = value;
+	o->overrides[row->offset] = row->arg == OPT_NONE ? "true" : value;
 	return 0;
+}
+
+/* One that is true or false has no argument: the option is true. */
+static bool is_option(const struct key_row *row)
+{
+	return key_find_option(key_option(row)) == row &&
+	       (row->metavar || (row->type == KEY_BOOL && row->option));
 }
 
 /* Key "buffer_size_in_mb" becomes option "buffer-size-in-mb". */
@@ -753,7 +760,7 @@ static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
 		name[i] = from[i] == '_' ? '-' : from[i];
 	*out = (struct opt_row){.name = name,
 				.letter = key_rows[key].letter,
-				.arg = OPT_REQUIRED,
+				.arg = key_rows[key].metavar ? OPT_REQUIRED : OPT_NONE,
 				.metavar = key_rows[key].metavar,
 				.section = "Overrides of the spec's keys",
 				.help = key_rows[key].description,
@@ -805,8 +812,7 @@ const struct opt_table *cpuperf_options(void)
 		return &table;
 	memcpy(rows, before, sizeof(before));
 	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++)
-		if (key_find_option(key_option(&key_rows[key])) == &key_rows[key] &&
-		    key_rows[key].metavar)
+		if (is_option(&key_rows[key]))
 			make_override(key, names[key], &rows[nr++]);
 	memcpy(rows + nr, after, sizeof(after));
 	table.nr_rows = nr + NR_AFTER;

@@ -18,7 +18,7 @@ struct reload;
 struct spec_callgraph;
 struct target_command;
 
-enum { OPTIONS_MAX_OVERRIDES = 32 };
+enum { OPTIONS_MAX_OVERRIDES = 48 };
 
 /* An output format of --list-events only: group:name per line; opens nothing. For completion. */
 #define OPTIONS_FORMAT_NAMES "names"

@@ -39,31 +39,46 @@ static int check_model(struct spec *spec, const char *source, struct err *e)
 	return rc;
 }
 
+/* Sets the key of that row. */
+static int apply_override(const struct options *o, size_t key, struct spec *spec, struct err *e)
+{
+	char name[OPT_MAX_ORIGIN], origin[OPT_MAX_ORIGIN];
+	const char *source;
+	int rc;
+
+	snprintf(name, sizeof(name), "%s", key_option(&key_rows[key]));
+	for (char *p = name; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	source = opt_origin(cpuperf_options(), name, o->overrides[key], origin);
+	rc = spec_override(spec, key_option(&key_rows[key]), o->overrides[key], source, e);
+	if (rc == 0 && strcmp(key_rows[key].name, "model_name") == 0)
+		rc = check_model(spec, source, e);
+	return rc;
+}
+
 static int apply_overrides(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	int rc = 0;
 
 	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++) {
-		char name[OPT_MAX_ORIGIN], origin[OPT_MAX_ORIGIN];
 		struct err e = {0}, *slot;
-		const char *source;
-		int one;
+		int one = o->overrides[key] ? apply_override(o, key, spec, &e) : 0;
 
-		if (!o->overrides[key])
-			continue;
-		snprintf(name, sizeof(name), "%s", key_option(&key_rows[key]));
-		for (char *p = name; *p; p++)
-			*p = *p == '_' ? '-' : *p;
-		source = opt_origin(cpuperf_options(), name, o->overrides[key], origin);
-		one =
-		    spec_override(spec, key_option(&key_rows[key]), o->overrides[key], source, &e);
-		if (one == 0 && strcmp(key_rows[key].name, "model_name") == 0)
-			one = check_model(spec, source, &e);
 		slot = one ? err_list_add(errs) : NULL;
 		if (slot)
 			*slot = e;
 		rc = rc ? rc : one;
 	}
+	return rc;
+}
+
+int wanted_choose_functions(const struct options *o, struct spec *spec, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES && rc == 0; key++)
+		if (o->overrides[key] && key_rows[key].level == KEY_FUNCTIONS)
+			rc = apply_override(o, key, spec, e);
 	return rc;
 }
 
@@ -518,6 +533,7 @@ int wanted_read(struct wanted *w, struct err_list *errs)
 		return EXIT_FAILED;
 	}
 	w->has_machine = true;
+	w->m.events.catalogue.functions = &w->spec.functions;
 	if (status == EXIT_DONE)
 		status = complete_spec(&w->o, &w->m.events.catalogue, &w->m.objects, &w->spec,
 				       &w->saved, &w->held, errs);

@@ -45,6 +45,8 @@ bool wanted_has_target(const struct options *o, const struct spec *spec);
 /* What excludes a command, or has no meaning without one: 0, or -EINVAL with *e. */
 int wanted_check_target(const struct options *o, struct err *e);
 /* The files whose probes the names of events mean; borrowed from both. */
+/* What options say of which functions are measured. 0 or -errno with *e. */
+int wanted_choose_functions(const struct options *o, struct spec *spec, struct err *e);
 void wanted_name_objects(const struct options *o, const struct spec *spec,
 			 struct event_objects *out);
 

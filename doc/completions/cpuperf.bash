@@ -268,6 +268,24 @@ _cpuperf() {
 	--function-way)
 		return
 		;;
+	--functions-include)
+		return
+		;;
+	--functions-exclude)
+		return
+		;;
+	--functions-min-instructions)
+		return
+		;;
+	--functions-min-size)
+		return
+		;;
+	--functions-callers-of)
+		return
+		;;
+	--functions-depth)
+		return
+		;;
 	--compression)
 		return
 		;;
@@ -293,7 +311,7 @@ _cpuperf() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --trace= --frequency= --period= --callgraph --pid= --comm= --cgroup= --run-spec-command --no-children --attach --memory-map --short-tasks --wait-children --regions --cpu= --versus= --sweep= --causal --speedup= --progress= --until= --at-most= --by= --setup= --prepare= --cleanup= --input= --ignore-status --verdict-only --fail-over= --hosts= --hosts-program= --send --hosts-timeout= --output= --save-spec= --save-alerts= --check-spec --control= --strict --live --top --no-live --no-sync --output-format= --output-file= --trace-marker --metrics-listen --metrics-things= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --list-events --list-functions --describe-event= --list-specs --doctor --manual --config-name= --model-name= --flight-recorder= --buffer-size-in-mb= --duration= --num-iterations= --runs= --windows= --delay= --sync-period= --region-counts= --region-counts-every= --retain= --flush-interval= --max-own-cpu= --dump-file= --untouched= --function-way= --compression= --output-path-prefix= --session-result-spec-path= --manifest= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --trace= --frequency= --period= --callgraph --pid= --comm= --cgroup= --run-spec-command --no-children --attach --memory-map --short-tasks --wait-children --regions --cpu= --versus= --sweep= --causal --speedup= --progress= --until= --at-most= --by= --setup= --prepare= --cleanup= --input= --ignore-status --verdict-only --fail-over= --hosts= --hosts-program= --send --hosts-timeout= --output= --save-spec= --save-alerts= --check-spec --control= --strict --live --top --no-live --no-sync --output-format= --output-file= --trace-marker --metrics-listen --metrics-things= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --list-events --list-functions --describe-event= --list-specs --doctor --manual --config-name= --model-name= --flight-recorder= --buffer-size-in-mb= --duration= --num-iterations= --runs= --windows= --delay= --sync-period= --region-counts= --region-counts-every= --retain= --flush-interval= --max-own-cpu= --dump-file= --untouched= --function-way= --functions-include= --functions-exclude= --functions-min-instructions= --functions-min-size= --functions-loops --functions-callers-of= --functions-depth= --compression= --output-path-prefix= --session-result-spec-path= --manifest= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf cpuperf

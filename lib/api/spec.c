@@ -17,6 +17,7 @@ static int load_machine(struct cpuperf_spec *s, struct cpuperf_error *error)
 	if (host_load(&root_live, &s->host, &e))
 		return api_fail(error, &e);
 	api_catalogue_init(&s->events, &s->host, s->spec.model_name);
+	s->events.catalogue.functions = &s->spec.functions;
 	return 0;
 }
 

@@ -21,6 +21,7 @@ struct catalogue {
 	const char *model;       /* libpfm4's name of the CPU model to use; NULL: this machine's */
 	const struct event_objects
 	    *objects; /* whose probes are meant (event/usdt.h); NULL: the machine */
+	const struct spec_functions *functions; /* those that are measured; NULL: all */
 };
 
 /* Finds an event by its exact name or alias. -ENOENT with *e: "Unknown event: group:name", the last

@@ -18,11 +18,13 @@
 #include "event/catalogue.h"
 #include "event/usdt.h"
 #include "event/usdt_files.h"
+#include "functions/criteria.h"
 #include "functions/ends.h"
 #include "functions/list.h"
 #include "functions/pattern.h"
 #include "functions/signature.h"
 #include "host/host.h"
+#include "spec/spec.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -183,6 +185,36 @@ static const char *why_unsigned(const struct functions_list *l, const struct elf
 		     "omit the signature";
 }
 
+static struct functions_patterns patterns_of(const struct spec_list *list)
+{
+	return (struct functions_patterns){list->item, list->nr};
+}
+
+/* Of the file's places, from that number on. 0 or -ENOMEM. */
+static int apply_criteria(struct search *s, const struct functions_list *l, size_t first)
+{
+	const struct spec_functions *asked = s->c->functions;
+	struct functions_criteria c;
+	int rc;
+
+	if (!asked || s->found.nr == first)
+		return 0;
+	c = (struct functions_criteria){.include = patterns_of(&asked->include),
+					.exclude = patterns_of(&asked->exclude),
+					.callers_of = patterns_of(&asked->callers_of),
+					.min_instructions = asked->min_instructions,
+					.min_bytes = asked->min_size,
+					.has_loop = asked->has_loops,
+					.depth = asked->depth};
+	if (!functions_criteria_are_set(&c))
+		return 0;
+	rc = functions_criteria_apply(&c, l, s->found.place + first, s->found.nr - first);
+	s->found.nr_refused = 0;
+	for (size_t i = 0; i < s->found.nr; i++)
+		s->found.nr_refused += s->found.place[i].refused != NULL;
+	return rc;
+}
+
 static int read_file(struct search *s, const struct elf_file *f, const struct usdt_file *file)
 {
 	const size_t first = s->found.nr;
@@ -203,6 +235,7 @@ static int read_file(struct search *s, const struct elf_file *f, const struct us
 	if (list.names != FUNCTIONS_ALL && elf_file_is_truncated(f))
 		s->truncated = s->path;
 	rc = functions_list_each(&list, &s->pattern, add_place, s) ?: note_nearest(s, &list);
+	rc = rc ?: apply_criteria(s, &list, first);
 	if (rc == 0 && s->signature && s->signature->is_of_file && s->found.nr > first)
 		rc =
 		    set_signatures(s, list.debug ?: f, s->found.place + first, s->found.nr - first);
@@ -482,7 +515,7 @@ static char *make_format(const struct catalogue *c, const struct event_functions
 	size_t nr_texts = 0;
 	BUF_AUTO(text, MAX_DETAIL_BYTES);
 
-	buf_adds(&text, "\tfield:u64 duration_ns;\toffset:0;\tsize:8;\tsigned:0;\n");
+	buf_adds(&text, "\tfield:u64 " FUNCTIONS_DURATION ";\toffset:0;\tsize:8;\tsigned:0;\n");
 	for (size_t i = 0; s && i < s->nr; i++) {
 		const struct functions_value *v = &s->value[i];
 

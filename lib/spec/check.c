@@ -238,7 +238,7 @@ static bool is_same_choice(const struct spec_choice *a, const struct spec_choice
 	return true;
 }
 
-static bool is_same(const struct spec_event *a, const struct spec_event *b)
+bool spec_is_same_event(const struct spec_event *a, const struct spec_event *b)
 {
 	return is_same_choice(&a->choice, &b->choice) && a->rate == b->rate &&
 	       a->frequency == b->frequency && a->flags == b->flags &&
@@ -250,7 +250,7 @@ static bool is_same(const struct spec_event *a, const struct spec_event *b)
 static void check_repeated(const struct spec *s, const struct spec_event *e, struct err_list *errs)
 {
 	for (const struct spec_event *a = s->events; a < e; a++) {
-		if (!is_same(a, e))
+		if (!spec_is_same_event(a, e))
 			continue;
 		err_hint(diag_at(errs, s->source, e->pos,
 				 "%s:%s appears twice with the same rate and flags: first at %u:%u",
@@ -471,6 +471,47 @@ static void check_pattern(const struct spec *s, struct err_list *errs)
 				 e->event_name);
 }
 
+/* A name is missing; what it means is not known here. */
+static void check_patterns(const struct spec *s, const char *key, const struct spec_list *list,
+			   struct spec_pos pos, struct err_list *errs)
+{
+	for (size_t i = 0; i < list->nr; i++) {
+		const char *colon = strrchr(list->item[i], ':');
+
+		if (!colon || colon[1])
+			continue;
+		err_hint(diag_at(errs, s->source, pos,
+				 "functions.%s: \"%s\" is not of the form [OBJECT:]GLOB", key,
+				 list->item[i]),
+			 "for example parse_* or libfoo.so:*");
+	}
+}
+
+static bool has_criteria(const struct spec_functions *f)
+{
+	return f->include.nr || f->exclude.nr || f->callers_of.nr || f->min_instructions ||
+	       f->min_size || f->has_loops;
+}
+
+static void check_functions(const struct spec *s, struct err_list *errs)
+{
+	const struct spec_functions *f = &s->functions;
+
+	check_patterns(s, "include", &f->include, f->include_pos, errs);
+	check_patterns(s, "exclude", &f->exclude, f->exclude_pos, errs);
+	check_patterns(s, "callers_of", &f->callers_of, f->callers_pos, errs);
+	if (f->depth && !f->callers_of.nr)
+		err_hint(diag_at(errs, s->source, f->depth_pos,
+				 "functions.depth (--functions-depth) requires callers_of"),
+			 "name what is called: --functions-callers-of=PATTERN");
+	if (has_criteria(f) && s->nr_events &&
+	    !ARRAY_ANY(e, s->events, s->nr_events, strcmp(e->group_name, "function") == 0))
+		err_hint(diag_at(errs, s->source, s->functions_pos,
+				 "functions (--functions-...) selects functions, but no event is "
+				 "one of the group function"),
+			 "add one: -e 'function:*'");
+}
+
 int spec_check(const struct spec *s, struct err_list *errs)
 {
 	size_t errors = diag_count(errs);
@@ -504,6 +545,7 @@ int spec_check(const struct spec *s, struct err_list *errs)
 				 "remove every: the event is read at each snapshot");
 	}
 	check_pattern(s, errs);
+	check_functions(s, errs);
 	check_events(s, errs);
 	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == KEY_SPEC && key_rows[i].suffix)

@@ -17,6 +17,8 @@ enum {
 /* Reports every rule that the events of s break, at its place in the text. */
 void check_events(const struct spec *s, struct err_list *errs);
 
+/* Whether two events would be the same column. */
+bool spec_is_same_event(const struct spec_event *a, const struct spec_event *b);
 /* True if the kernel can add the samples of such an event up, as it is. */
 bool check_may_aggregate(const struct spec_event *e);
 /* Whether the event is a wait of which a sample may stand for several. */

@@ -40,21 +40,23 @@ static const char *const experiment_quantities[] = {CPSESSION_WALL, CPSESSION_TH
 
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 
-#define SPEC_FIELD(f)     .level = KEY_SPEC, .offset = offsetof(struct spec, f)
-#define EVENT_FIELD(f)    .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
-#define SAMPLING_FIELD(f) .level = KEY_SAMPLING, .offset = offsetof(struct spec_event, f)
-#define TARGET_FIELD(f)   .level = KEY_TARGET, .offset = offsetof(struct spec_target, f)
-#define FLIGHT_FIELD(f)   .level = KEY_FLIGHT, .offset = offsetof(struct spec_flight, f)
-#define RETAIN_FIELD(f)   .level = KEY_RETAIN, .offset = offsetof(struct spec_retain, f)
-#define REGIONS_FIELD(f)  .level = KEY_REGIONS, .offset = offsetof(struct spec_regions, f)
-#define REMOVED_FIELD(f)  .level = KEY_REMOVED, .offset = offsetof(struct cpsession_removed, f)
-#define MADE_FIELD(f)     .level = KEY_EXPERIMENTS, .offset = offsetof(struct cpsession_experiments, f)
-#define TRIED_FIELD(f)    .level = KEY_EXPERIMENT, .offset = offsetof(struct cpsession_experiment, f)
-#define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
-#define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
-#define SPEC_POS(f)       .pos_offset = offsetof(struct spec, f)
-#define EVENT_POS(f)      .pos_offset = offsetof(struct spec_event, f)
-#define METRIC_POS(f)     .pos_offset = offsetof(struct spec_metric, f)
+#define SPEC_FIELD(f)      .level = KEY_SPEC, .offset = offsetof(struct spec, f)
+#define EVENT_FIELD(f)     .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
+#define SAMPLING_FIELD(f)  .level = KEY_SAMPLING, .offset = offsetof(struct spec_event, f)
+#define TARGET_FIELD(f)    .level = KEY_TARGET, .offset = offsetof(struct spec_target, f)
+#define FLIGHT_FIELD(f)    .level = KEY_FLIGHT, .offset = offsetof(struct spec_flight, f)
+#define RETAIN_FIELD(f)    .level = KEY_RETAIN, .offset = offsetof(struct spec_retain, f)
+#define REGIONS_FIELD(f)   .level = KEY_REGIONS, .offset = offsetof(struct spec_regions, f)
+#define FUNCTIONS_FIELD(f) .level = KEY_FUNCTIONS, .offset = offsetof(struct spec_functions, f)
+#define FUNCTIONS_POS(f)   .pos_offset = offsetof(struct spec_functions, f)
+#define REMOVED_FIELD(f)   .level = KEY_REMOVED, .offset = offsetof(struct cpsession_removed, f)
+#define MADE_FIELD(f)      .level = KEY_EXPERIMENTS, .offset = offsetof(struct cpsession_experiments, f)
+#define TRIED_FIELD(f)     .level = KEY_EXPERIMENT, .offset = offsetof(struct cpsession_experiment, f)
+#define METRIC_FIELD(f)    .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
+#define SESSION_FIELD(f)   .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
+#define SPEC_POS(f)        .pos_offset = offsetof(struct spec, f)
+#define EVENT_POS(f)       .pos_offset = offsetof(struct spec_event, f)
+#define METRIC_POS(f)      .pos_offset = offsetof(struct spec_metric, f)
 
 /* In the order of the schema, and of written documents. */
 const struct key_row key_rows[] = {
@@ -381,6 +383,101 @@ const struct key_row key_rows[] = {
 	    "replacing their first instructions (x86-64), in what is loaded when the command "
 	    "starts.",
 	.metavar = "WHO",
+    },
+    {
+	SPEC_FIELD(functions),
+	SPEC_POS(functions_pos),
+	.name = "functions",
+	.type = KEY_OBJECT,
+	.inner = KEY_FUNCTIONS,
+	.description =
+	    "Which functions events of the group function measure, of those that their names "
+	    "mean: those for which each key of this object holds. cpuperf --list-functions with "
+	    "the options of the same names lists them, and why the others are omitted.",
+    },
+    {
+	FUNCTIONS_FIELD(include),
+	FUNCTIONS_POS(include_pos),
+	.name = "include",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 64,
+	.item = "pattern",
+	.description = "Measure only functions that one of these patterns means, [OBJECT:]GLOB as "
+		       "in the name of an event.",
+	.metavar = "PATTERNS",
+	.option = "functions_include",
+    },
+    {
+	FUNCTIONS_FIELD(exclude),
+	FUNCTIONS_POS(exclude_pos),
+	.name = "exclude",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 64,
+	.item = "pattern",
+	.description = "Measure no function that one of these patterns means.",
+	.metavar = "PATTERNS",
+	.option = "functions_exclude",
+    },
+    {
+	FUNCTIONS_FIELD(min_instructions),
+	.name = "min_instructions",
+	.type = KEY_INTEGER,
+	.min = 0,
+	.max = 1000000,
+	.default_text = "0",
+	.description = "Measure only functions of at least so many instructions; one whose code is "
+		       "not understood is measured.",
+	.metavar = "N",
+	.option = "functions_min_instructions",
+    },
+    {
+	FUNCTIONS_FIELD(min_size),
+	.name = "min_size",
+	.type = KEY_INTEGER,
+	.min = 0,
+	.max = 1000000000,
+	.default_text = "0",
+	.unit = "bytes",
+	.description = "Measure only functions whose code has at least so many bytes.",
+	.metavar = "BYTES",
+	.option = "functions_min_size",
+    },
+    {
+	FUNCTIONS_FIELD(has_loops),
+	.name = "loops",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "Measure only functions with a loop: their code jumps back within itself.",
+	.option = "functions_loops",
+    },
+    {
+	FUNCTIONS_FIELD(callers_of),
+	FUNCTIONS_POS(callers_pos),
+	.name = "callers_of",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 64,
+	.item = "pattern",
+	.description =
+	    "Measure only functions that call one which these patterns mean, by direct calls "
+	    "within its file: pointers to functions, and calls of other files, are not followed.",
+	.metavar = "PATTERNS",
+	.option = "functions_callers_of",
+    },
+    {
+	FUNCTIONS_FIELD(depth),
+	FUNCTIONS_POS(depth_pos),
+	.name = "depth",
+	.type = KEY_INTEGER,
+	.min = 0,
+	.max = 1000,
+	.default_text = "0",
+	.description = "Of callers_of: over at most so many calls, 1 for those that call it "
+		       "themselves. 0: over any number.",
+	.metavar = "N",
+	.option = "functions_depth",
     },
     {
 	SPEC_FIELD(compression),

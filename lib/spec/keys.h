@@ -21,6 +21,7 @@ enum key_level {
 	KEY_FLIGHT,
 	KEY_RETAIN,
 	KEY_REGIONS,
+	KEY_FUNCTIONS,
 	KEY_SESSION,
 	KEY_REMOVED,
 	KEY_EXPERIMENTS,
@@ -110,10 +111,10 @@ bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 uint64_t key_default(const struct key_row *row);
 
 /* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET),
- * spec_flight (KEY_FLIGHT), spec_retain (KEY_RETAIN), spec_regions (KEY_REGIONS), cpsession
- * (KEY_SESSION), cpsession_removed (KEY_REMOVED), cpsession_experiments (KEY_EXPERIMENTS) or
- * cpsession_experiment (KEY_EXPERIMENT) to the defaults of the table; those without one become ""
- * and 0. Strings are static. */
+ * spec_flight (KEY_FLIGHT), spec_retain (KEY_RETAIN), spec_regions (KEY_REGIONS), spec_functions
+ * (KEY_FUNCTIONS), cpsession (KEY_SESSION), cpsession_removed (KEY_REMOVED), cpsession_experiments
+ * (KEY_EXPERIMENTS) or cpsession_experiment (KEY_EXPERIMENT) to the defaults of the table; those
+ * without one become "" and 0. Strings are static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

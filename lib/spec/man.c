@@ -99,6 +99,7 @@ void keys_to_man(struct buf *out)
 	level(out, KEY_FLIGHT, "Keys of flight_recorder");
 	level(out, KEY_RETAIN, "Keys of retain");
 	level(out, KEY_REGIONS, "Keys of regions");
+	level(out, KEY_FUNCTIONS, "Keys of functions");
 	level(out, KEY_METRIC, "Keys of a metric");
 	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
 	level(out, KEY_REMOVED, "Keys of removed");

@@ -95,6 +95,16 @@ static int set_word(struct spec *s, const struct key_row *row, const char *value
 	return 0;
 }
 
+/* The struct of the row's key: the spec, or an object in it. */
+static void *model_of(struct spec *s, const struct key_row *row)
+{
+	const struct key_row *owner =
+	    ARRAY_FIND(x, key_rows, key_nr_rows,
+		       x->level == KEY_SPEC && x->type == KEY_OBJECT && x->inner == row->level);
+
+	return (char *)s + (owner ? owner->offset : 0);
+}
+
 static int set_bool(struct spec *s, const struct key_row *row, const char *value,
 		    const char *source, struct err *e)
 {
@@ -105,7 +115,7 @@ static int set_bool(struct spec *s, const struct key_row *row, const char *value
 			   value);
 		return -EINVAL;
 	}
-	memcpy((char *)s + row->offset, &is_true, sizeof(is_true));
+	memcpy((char *)model_of(s, row) + row->offset, &is_true, sizeof(is_true));
 	return 0;
 }
 
@@ -186,8 +196,8 @@ static int scan_item(struct spec *s, const struct key_row *row, const char *list
 
 	if (!len)
 		return err_set_at(e, -EINVAL, source, 1, column,
-				  "%s: the name of an %s is missing in \"%.*s\"", key_option(row),
-				  row->item, diag_cut(list), list);
+				  "%s: the name of %s %s is missing in \"%.*s\"", key_option(row),
+				  *row->item == 'e' ? "an" : "a", row->item, diag_cut(list), list);
 	if (!str_is_utf8(list + at, len))
 		return err_set_at(e, -EINVAL, source, 1, column, "%s must be UTF-8",
 				  key_option(row));
@@ -201,16 +211,6 @@ static int scan_item(struct spec *s, const struct key_row *row, const char *list
 				  key_option(row), copy);
 	*out = copy;
 	return 0;
-}
-
-/* The struct of the row's key: the spec, or an object in it. */
-static void *model_of(struct spec *s, const struct key_row *row)
-{
-	const struct key_row *owner =
-	    ARRAY_FIND(x, key_rows, key_nr_rows,
-		       x->level == KEY_SPEC && x->type == KEY_OBJECT && x->inner == row->level);
-
-	return (char *)s + (owner ? owner->offset : 0);
 }
 
 /* "page_faults,software:task_clock". Replaces the list of the file, and its place. */
@@ -424,6 +424,12 @@ static int append(struct spec *s, struct spec_event event)
 	return 0;
 }
 
+/* Two events that differed in what is set now would be one: the second stays. */
+static bool has_before(const struct spec *s, size_t nr, const struct spec_event *event)
+{
+	return ARRAY_ANY(e, s->events, nr, spec_is_same_event(e, event));
+}
+
 /* Changes the events of the event's name to it, or adds it. is_further: those that an option names
  * already stay. */
 static int name_event(struct spec *s, const struct spec_event *event, bool is_further)
@@ -438,14 +444,17 @@ static int name_event(struct spec *s, const struct spec_event *event, bool is_fu
 		is_alike |= is_same && spec_event_is_sampled(e) == is_sampled;
 	}
 	for (size_t i = 0; i < s->nr_events; i++) {
-		struct spec_event *e = &s->events[i];
+		struct spec_event *e = &s->events[i], now;
 
 		if (!is_same_name(e, event) || (is_further && e->is_named) ||
 		    (is_alike && spec_event_is_sampled(e) != is_sampled))
 			continue;
-		set_pace(e, event->rate, event->frequency);
-		e->longer_ns = event->longer_ns;
-		e->is_named = true;
+		now = *e;
+		set_pace(&now, event->rate, event->frequency);
+		now.longer_ns = event->longer_ns;
+		now.is_named = true;
+		if (!has_before(s, i, &now))
+			*e = now;
 	}
 	return is_any ? 0 : append(s, *event);
 }

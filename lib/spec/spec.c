@@ -28,6 +28,7 @@ void spec_init(struct spec *s)
 	keys_set_defaults(KEY_FLIGHT, &s->flight);
 	keys_set_defaults(KEY_RETAIN, &s->retain);
 	keys_set_defaults(KEY_REGIONS, &s->regions);
+	keys_set_defaults(KEY_FUNCTIONS, &s->functions);
 }
 
 void spec_fini(struct spec *s)

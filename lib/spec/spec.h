@@ -135,6 +135,16 @@ struct spec_regions {
 	struct spec_pos counts_pos;
 };
 
+/* Which functions of events of function are measured, of those that their names mean: all of these
+ * hold. Patterns are as those of the events, [OBJECT:]GLOB. */
+struct spec_functions {
+	struct spec_list include, exclude, callers_of;
+	uint64_t min_instructions, min_size; /* 0: any */
+	bool has_loops;
+	uint64_t depth; /* of callers_of: at most so many calls away; 0: any number */
+	struct spec_pos include_pos, exclude_pos, callers_pos, depth_pos;
+};
+
 enum spec_clock { SPEC_REALTIME, SPEC_PROCESS_CPUTIME };
 
 /* Cycles of waiting and measuring, on a clock. */
@@ -164,6 +174,7 @@ struct spec {
 	const char *windows;     /* as spec_windows reads it; "": none. Never NULL */
 	uint64_t delay_ns;
 	struct spec_regions regions;
+	struct spec_functions functions;
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
 	uint64_t max_own_cpu;                 /* of a CPU, in 1e-9 percent; 0: any */
@@ -177,7 +188,7 @@ struct spec {
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos, windows_pos, delay_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
-	struct spec_pos flight_pos, retain_pos, untouched_pos, manifest_kind_pos;
+	struct spec_pos flight_pos, retain_pos, untouched_pos, manifest_kind_pos, functions_pos;
 };
 
 enum {

@@ -41,6 +41,19 @@ int main(int argc, char **argv) { return argc > 5 ? change(argc) : 0; }
 """
 
 
+CHOSEN = """
+#define OUT __attribute__((noinline, noclone))
+volatile int sink;
+OUT int leaf_one(int x) { sink = x; return x + 1; }
+OUT int leaf_loop(int x) { int s = 0; for (int i = 0; i < x; i++) { sink = i; s += sink; } return s; }
+OUT int leaf_branch(int x) { if (x > 3) sink = x; sink = 2; return x; }
+OUT int calls_one(int x) { int r = leaf_one(x); sink = r; return r; }
+OUT int calls_two(int x) { int r = calls_one(x) * 3; sink = r; return r; }
+OUT int calls_tail(int x) { sink = x; return leaf_one(x + 2); }
+int main(int c, char **v) { return calls_two(c) + leaf_loop(c) + leaf_branch(c) + calls_tail(c) > 1000; }
+"""
+
+
 def build(folder, text, *options, name="prog", compiler="cc"):
     source = os.path.join(folder, name + (".cc" if compiler == "c++" else ".c"))
     with open(source, "w", encoding="utf-8") as f:
@@ -120,6 +133,33 @@ def check_spelled(folder):
     os.chdir(folder)
     text = output(CPUPERF, "--check-spec", "-e", "function:./prog:ns::*,software:page_faults", "--", "./prog")
     assert "function:./prog:ns::*" in text and "software:page_faults" in text, text
+
+
+def check_criteria(folder):
+    """Of names, of code, of calls; each that is omitted has its reason."""
+    program = build(folder, CHOSEN)
+
+    def chosen(*options):
+        return {name for name, row in listed(program, what="*_*", options=options).items() if row["measured"] != "omitted"}
+
+    every = {"leaf_one", "leaf_loop", "leaf_branch", "calls_one", "calls_two", "calls_tail"}
+    sizes = {name: row["size"] for name, row in listed(program, what="*_*").items() if name in every}
+    most = max(sizes.values())
+    assert chosen() == every
+    for options, expected in (
+            (["--functions-include=calls_*,leaf_one"], {"leaf_one", "calls_one", "calls_two", "calls_tail"}),
+            (["--functions-exclude=calls_*"], {"leaf_one", "leaf_loop", "leaf_branch"}), (["--functions-loops"], {"leaf_loop"}),
+            (["--functions-callers-of=leaf_one"], {"calls_one", "calls_two", "calls_tail"}),
+            (["--functions-callers-of=leaf_one", "--functions-depth=1"], {"calls_one", "calls_tail"}),
+            ([f"--functions-min-size={most}"], {name for name in sizes if sizes[name] == most}),
+            (["--functions-min-instructions=1000"], set()), (["--functions-min-instructions=2"], every),
+            (["--functions-callers-of=leaf_one", "--functions-exclude=*two"], {"calls_one", "calls_tail"})):
+        assert chosen(*options) == expected, (options, chosen(*options))
+    assert listed(program, what="leaf_*", options=["--functions-loops"])["leaf_one"]["reason"] == "it has no loop (functions.loops)"
+    text = refused("-e", "function:leaf_one", "--functions-loops", "--", program)
+    assert "leaf_one is not measured: it has no loop" in text, text
+    text = refused("-e", "task_clock", "--functions-loops", "--", program)
+    assert "no event is one of the group function" in text, text
 
 
 def check_coroutines(folder):

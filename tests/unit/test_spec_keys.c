@@ -42,7 +42,8 @@ TEST(rows_are_whole)
 		/* an option for each scalar of the spec but flags, and each list of names */
 		assert_int_equal(
 		    row->metavar != NULL,
-		    (row->level == KEY_SPEC || row->level == KEY_REGIONS) &&
+		    (row->level == KEY_SPEC || row->level == KEY_REGIONS ||
+		     row->level == KEY_FUNCTIONS) &&
 			row->type != KEY_EVENTS && row->type != KEY_DEFAULTS &&
 			row->type != KEY_METRICS && row->type != KEY_BOOL &&
 			(row->type != KEY_OBJECT || row->option_key || row->inner == KEY_RETAIN));

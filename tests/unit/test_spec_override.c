@@ -590,3 +590,68 @@ TEST(callgraphs)
 	}
 	spec_fini(&s);
 }
+
+/* Two events that differ in what is set stay two: the first one is changed. */
+TEST(named_stay_different)
+{
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\",\"rate\":5},"
+		   "{\"group_name\":\"function\",\"event_name\":\"a\",\"rate\":7}]}");
+	assert_int_equal(spec_name_longer(&s, "function", "a", 1000), 0);
+	assert_int_equal(s.nr_events, 2);
+	assert_int_equal(s.events[0].longer_ns, 1000);
+	assert_int_equal(s.events[0].rate, 1);
+	assert_int_equal(s.events[1].longer_ns, 0);
+	assert_int_equal(s.events[1].rate, 7);
+	assert_int_equal(spec_check(&s, &errs), 0);
+	assert_int_equal(spec_name_longer(&s, "function", "a", 2000), 0);
+	assert_int_equal(s.events[1].longer_ns, 2000);
+	spec_fini(&s);
+}
+
+/* Keys of functions are options, too. */
+TEST(functions)
+{
+	static const struct {
+		const char *key, *value, *error;
+	} wrong[] = {
+	    {"functions_include", "a,,b",
+	     "o:1:3: functions_include: the name of a pattern is missing"},
+	    {"functions_min_size", "x", "o: min_size must be an integer"},
+	    {"functions_depth", "1001", "o: depth must be an integer"},
+	    {"functions_loops", "maybe", "o: loops: \"maybe\" is not true or false"},
+	};
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\"}],"
+		   "\"functions\":{\"exclude\":[\"x\"],\"min_size\":9}}");
+	assert_int_equal(spec_override(&s, "functions_include", "a*,lib.so:b", "o", NULL), 0);
+	assert_int_equal(spec_override(&s, "functions_loops", "true", "o", NULL), 0);
+	assert_int_equal(spec_override(&s, "functions_depth", "3", "o", NULL), 0);
+	assert_int_equal(s.functions.include.nr, 2);
+	assert_string_equal(s.functions.include.item[1], "lib.so:b");
+	assert_string_equal(s.functions.exclude.item[0], "x");
+	assert_int_equal(s.functions.min_size, 9);
+	assert_true(s.functions.has_loops && s.functions.depth == 3);
+	assert_int_equal(spec_check(&s, &errs), -EINVAL);
+	assert_non_null(strstr(errs.item[0].msg, "requires callers_of"));
+	assert_int_equal(spec_override(&s, "functions_callers_of", "c", "o", NULL), 0);
+	errs.nr = 0;
+	assert_int_equal(spec_check(&s, &errs), 0);
+	s.events[0].group_name = "software";
+	assert_int_equal(spec_check(&s, &errs), -EINVAL);
+	assert_non_null(strstr(errs.item[0].msg, "no event is one of the group function"));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char text[512];
+		struct err e = {0};
+
+		assert_int_not_equal(spec_override(&s, wrong[i].key, wrong[i].value, "o", &e), 0);
+		err_format(&e, text, sizeof(text));
+		assert_non_null(strstr(text, strchr(wrong[i].error, ' ') + 1));
+		assert_memory_equal(text, wrong[i].error, strcspn(wrong[i].error, " "));
+	}
+	spec_fini(&s);
+}
