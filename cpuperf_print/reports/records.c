@@ -132,6 +132,7 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 	    .machine = r->input->facts->head.machine,
 	    .vdso = r->input->vdso,
 	    .find_made = report_find_made,
+	    .find_method = report_find_method,
 	    .arg = r->input->symbols,
 	};
 	int rc = unwinder_new(&config, &r->unwinder);

@@ -4,14 +4,16 @@
  */
 #include "profile/compiled.h"
 
+#include "base/array.h"
 #include "base/cover.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "profile/codes.h"
 #include "profile/processes_internal.h"
 #include "trace/trace.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum { MAX_CHANGES = (1 << 22) + (1 << 12) }; /* more than the recorder writes */
 /* What a time means changes when there are more changes: an odd number of any one. */
@@ -23,32 +25,92 @@ struct profile_compiled_process {
 	const struct profile_compiled *first; /* borrowed */
 	size_t nr;
 	struct cover cover;
+	bool has_frames;
 };
 
-int profile_compiled_add(struct profile_compiled_table *t, const struct trace_compiled *c)
+/* A number that no recorder writes, as it is an address with hashes there. */
+static uint64_t number_of(size_t nr)
 {
-	struct profile_compiled *to;
-	const char *name = "";
+	return UINT64_C(1) << 63 | nr;
+}
+
+/* As what an interpreter of scripts interprets. */
+static int add_code(struct profile_codes *codes, const struct trace_compiled *c, uint64_t number)
+{
+	struct trace_code code = {.number = number,
+				  .pid = c->pid,
+				  .language = TRACE_LANGUAGE_JAVA,
+				  .first_line = c->first_line,
+				  .table = TRACE_LINES_BYTES,
+				  .lines = c->data,
+				  .lines_bytes = c->data_bytes};
+
+	if (c->data_bytes > TRACE_CODE_LINES_BYTES)
+		code.lines_bytes = 0;
+	memcpy(code.name, c->name, strnlen(c->name, sizeof(code.name) - 1));
+	memcpy(code.file, c->file, strlen(c->file));
+	return profile_codes_add(codes, &code);
+}
+
+/* No changes apply from then on. */
+static int skip(struct profile_compiled_table *t, const struct trace_compiled *c)
+{
+	if (!t->is_full || c->time_ns < t->full_ns)
+		t->full_ns = c->time_ns;
+	t->is_full = true;
+	return -EFBIG;
+}
+
+/* Of a name or what is beside it. "", NULL: it has none. False: there is no room. */
+static bool keep_texts(struct profile_compiled_table *t, const struct trace_compiled *c,
+		       struct profile_compiled *to)
+{
+	const uint32_t nr = c->data_bytes / sizeof(uint32_t);
+
+	to->name = "";
+	if (*c->name)
+		to->name = arena_strdup(&t->names, c->name);
+	if (c->kind == TRACE_COMPILED_INTERPRETED || !nr)
+		return to->name;
+	to->points =
+	    (const uint8_t *)arena_strndup(&t->names, (const char *)c->data, nr * sizeof(uint32_t));
+	to->nr_points = nr;
+	return to->name && to->points;
+}
+
+int profile_compiled_add(struct profile_compiled_table *t, struct profile_codes *codes,
+			 const struct trace_compiled *c)
+{
+	struct profile_compiled draft = {.time_ns = c->time_ns,
+					 .start = c->start,
+					 .end = c->end,
+					 .pid = c->pid,
+					 .order = (uint32_t)t->nr,
+					 .kind = c->kind,
+					 .frame_bytes = c->frame_bytes,
+					 .frame_from = c->frame_from,
+					 .codes = c->codes,
+					 .codes_bytes = c->codes_bytes},
+				*to;
+	int rc = 0;
 
 	if (!t->names.max_bytes)
 		arena_init(&t->names, max_name_bytes);
-	if (*c->name)
-		name = arena_strdup(&t->names, c->name);
-	if (!name || t->nr == MAX_CHANGES) {
-		if (!t->is_full || c->time_ns < t->full_ns)
-			t->full_ns = c->time_ns;
-		t->is_full = true;
-		return -EFBIG;
+	if (t->nr == MAX_CHANGES)
+		return skip(t, c);
+	if (c->kind == TRACE_COMPILED_INTERPRETED) {
+		draft.code = number_of(t->nr);
+		draft.name = "";
+		rc = add_code(codes, c, draft.code);
+		if (rc)
+			return rc;
+	} else if (!keep_texts(t, c, &draft)) {
+		return skip(t, c);
 	}
 	to = MEM_ADD(t->item, t->nr, t->room);
 	if (!to)
 		return -ENOMEM;
-	*to = (struct profile_compiled){.time_ns = c->time_ns,
-					.start = c->start,
-					.end = c->end,
-					.pid = c->pid,
-					.order = (uint32_t)t->nr - 1,
-					.name = name};
+	*to = draft;
 	return 0;
 }
 
@@ -85,6 +147,7 @@ static int add_process(struct profile_compiled_table *t, size_t first, size_t nr
 		return -ENOMEM;
 	*p = (struct profile_compiled_process){
 	    .pid = t->item[first].pid, .first = &t->item[first], .nr = nr};
+	p->has_frames = ARRAY_ANY(c, p->first, nr, c->kind != TRACE_COMPILED_UNKNOWN);
 	return cover_make(&p->cover, nr, range_of, p->first);
 }
 
@@ -143,6 +206,13 @@ const struct profile_compiled *profile_compiled_find(const struct profile_proces
 			 : COVER_NONE;
 
 	return i == COVER_NONE ? NULL : &of->first[i];
+}
+
+bool profile_compiled_has_frames(const struct profile_processes *p, uint32_t pid)
+{
+	const struct profile_compiled_process *of = p ? find(p, pid) : NULL;
+
+	return of && of->has_frames;
 }
 
 uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)

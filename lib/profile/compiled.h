@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct profile_codes;
 struct profile_processes;
 struct trace_compiled;
 
@@ -18,6 +19,12 @@ struct profile_compiled {
 	uint64_t time_ns, start, end;
 	uint32_t pid, order; /* of the frames */
 	const char *name;    /* safe to show; "": nothing that is known */
+	/* as in trace_compiled */
+	uint32_t kind, frame_bytes, frame_from, codes_bytes;
+	uint64_t codes;
+	uint64_t code;         /* of what is interpreted: its number (profile/codes.h) */
+	const uint8_t *points; /* borrowed from the table: of the code, a u32 each */
+	uint32_t nr_points;
 };
 
 /* What was at an address; NULL: the process has no change there until then. */
@@ -26,6 +33,9 @@ const struct profile_compiled *profile_compiled_find(const struct profile_proces
 						     uint64_t time_ns);
 /* While this is the same, so is what addresses of the process mean. */
 uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
+
+/* Whether it is known how frames of what the process has compiled lead to their callers. */
+bool profile_compiled_has_frames(const struct profile_processes *p, uint32_t pid);
 
 /* The table of them. Zeroes are an empty one. */
 struct profile_compiled_table {
@@ -37,8 +47,9 @@ struct profile_compiled_table {
 	struct profile_compiled_process *process; /* owned; by number */
 	size_t nr_processes;
 };
-/* Copies it. 0; -EFBIG: skipped; -ENOMEM. */
-int profile_compiled_add(struct profile_compiled_table *t, const struct trace_compiled *c);
+/* Copies it; what is interpreted becomes one of the codes, too. 0; -EFBIG: skipped; -ENOMEM. */
+int profile_compiled_add(struct profile_compiled_table *t, struct profile_codes *codes,
+			 const struct trace_compiled *c);
 /* After some were added: they are found then. 0 or -ENOMEM. */
 int profile_compiled_make(struct profile_compiled_table *t);
 void profile_compiled_fini(struct profile_compiled_table *t);

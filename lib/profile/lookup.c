@@ -39,6 +39,11 @@ void profile_lookup_free(struct profile_lookup *l)
 	mem_free(l);
 }
 
+const struct profile_processes *profile_lookup_processes(const struct profile_lookup *l)
+{
+	return l->p;
+}
+
 /* Life i; NULL if it is another pid's, or none. */
 static const struct profile_process *find_life(const struct profile_processes *p, size_t i,
 					       uint32_t pid)

@@ -334,7 +334,7 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_COMPILED:
 		rc = trace_decode_compiled(f, &compiled)
-			 ?: profile_compiled_add(&l->p->compiled, &compiled);
+			 ?: profile_compiled_add(&l->p->compiled, &l->p->codes, &compiled);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_FILE_PARTS:

@@ -194,6 +194,7 @@ const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p,
 struct profile_lookup;
 struct profile_lookup *profile_lookup_new(const struct profile_processes *p); /* NULL: no memory */
 void profile_lookup_free(struct profile_lookup *l);                           /* NULL is fine */
+const struct profile_processes *profile_lookup_processes(const struct profile_lookup *l);
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			 struct profile_task *out);

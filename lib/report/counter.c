@@ -898,6 +898,7 @@ static int init(struct report_counter *c)
 	    .machine = facts->head.machine,
 	    .vdso = in->vdso,
 	    .find_made = report_find_made,
+	    .find_method = report_find_method,
 	    .arg = in->symbols,
 	};
 	const bool needs_none = run->sink->ignores_frames && !has_part(c, REPORT_BY_STACK) &&

@@ -23,6 +23,7 @@ const char *report_end_name(enum report_end end)
 	    [REPORT_END_UNSEEN] = "of waits ending at a function with a frame pointer",
 	    [REPORT_END_REGS] = "without known registers",
 	    [REPORT_END_DEPTH] = "deeper than reports can hold",
+	    [REPORT_END_UNPROVEN] = "ending at methods whose callers are not certain",
 	};
 
 	return names[end];

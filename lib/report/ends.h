@@ -25,6 +25,7 @@ enum report_end {
 	REPORT_END_UNSEEN,   /* unwinding: a function needs a register that /proc did not show */
 	REPORT_END_REGS,     /* unwinding: registers of an unknown kind (32-bit ARM) */
 	REPORT_END_DEPTH,    /* deeper than a report can hold */
+	REPORT_END_UNPROVEN, /* unwinding: a method of Java, whose caller is not certain */
 	REPORT_NR_ENDS
 };
 /* The text after "stacks": "truncated at kernel.perf_event_max_stack" … */

@@ -4,6 +4,7 @@
 #include "report/stack.h"
 
 #include "base/array.h"
+#include "profile/compiled.h"
 #include "profile/processes.h"
 #include "profile/samples.h"
 #include "symbol/symbols.h"
@@ -144,7 +145,7 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 	    [UNWIND_WHOLE] = REPORT_END_WHOLE,       [UNWIND_NO_REGS] = REPORT_END_REGS,
 	    [UNWIND_TRUNCATED] = REPORT_END_BYTES,   [UNWIND_NO_TABLE] = REPORT_END_TABLE,
 	    [UNWIND_INVALID] = REPORT_END_INVALID,   [UNWIND_MAX] = REPORT_END_DEPTH,
-	    [UNWIND_NO_POINTER] = REPORT_END_UNSEEN,
+	    [UNWIND_NO_POINTER] = REPORT_END_UNSEEN, [UNWIND_UNPROVEN] = REPORT_END_UNPROVEN,
 	};
 	const bool is_piece = s->end == REPORT_END_PIECE;
 	const size_t has_ended = is_of_ended(sample);
@@ -157,7 +158,8 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 	reason = is_piece && end == UNWIND_TRUNCATED ? REPORT_END_PIECE : ends[end];
 	if (is_piece || !(sample->record.has & TRACE_HAS_CALLCHAIN))
 		s->end = reason;
-	if (end != UNWIND_WHOLE && nr + has_ended <= s->nr - s->nr_kernel)
+	if (end != UNWIND_WHOLE && nr + has_ended <= s->nr - s->nr_kernel &&
+	    (is_piece || !unwinder_is_shaped(u)))
 		return;
 	s->end = nr + has_ended > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : reason;
 	s->nr = s->nr_kernel;
@@ -320,6 +322,16 @@ static bool find_mapping(void *lookup, const void *process, uint64_t address, ui
 	return true;
 }
 
+/* Where the shapes of a machine's code are known, what has none has no known frame. */
+static bool may_guess(void *lookup, const void *process, const struct unwind_mapping *m)
+{
+	const struct profile_mapping *of = m ? m->of : NULL;
+
+	(void)process;
+	return !of || m->kind != UNWIND_OBJECT_MEMORY ||
+	       !profile_compiled_has_frames(profile_lookup_processes(lookup), of->pid);
+}
+
 static void want_file(void *lookup, const struct unwind_mapping *m, struct unwind_file *out)
 {
 	const struct profile_object *o = ((const struct profile_mapping *)m->of)->object;
@@ -335,7 +347,26 @@ static void want_file(void *lookup, const struct unwind_mapping *m, struct unwin
 
 struct unwind_maps report_stack_maps(struct profile_lookup *lookup)
 {
-	return (struct unwind_maps){.find = find_mapping, .want = want_file, .arg = lookup};
+	return (struct unwind_maps){
+	    .find = find_mapping, .want = want_file, .may_guess = may_guess, .arg = lookup};
+}
+
+static struct unwind_shape shape_of(const struct profile_compiled *c)
+{
+	static const enum unwind_shape_kind kinds[] = {
+	    [TRACE_COMPILED_METHOD] = UNWIND_SHAPE_METHOD,
+	    [TRACE_COMPILED_INTERPRETER] = UNWIND_SHAPE_INTERPRETER,
+	    [TRACE_COMPILED_STUB] = UNWIND_SHAPE_STUB,
+	};
+
+	if (!c || c->kind >= ARRAY_NR(kinds))
+		return (struct unwind_shape){.kind = UNWIND_SHAPE_NONE};
+	return (struct unwind_shape){.kind = kinds[c->kind],
+				     .start = c->start,
+				     .frame_bytes = c->frame_bytes,
+				     .frame_from = c->frame_from,
+				     .points = c->points,
+				     .nr_points = c->nr_points};
 }
 
 bool report_find_made(void *symbols, const struct unwind_mapping *mapping, uint64_t address,
@@ -349,6 +380,15 @@ bool report_find_made(void *symbols, const struct unwind_mapping *mapping, uint6
 				    .address = made.address,
 				    .table = made.table,
 				    .table_len = made.table_len,
-				    .table_address = made.table_address};
+				    .table_address = made.table_address,
+				    .shape = shape_of(made.compiled)};
 	return true;
+}
+
+bool report_find_method(void *symbols, const struct unwind_mapping *mapping, uint64_t method,
+			uint64_t bcp, uint64_t time_ns, uint64_t *address)
+{
+	const struct profile_mapping *m = mapping->of;
+
+	return symbols_method(symbols, m->pid, method, bcp, time_ns, address);
 }

@@ -72,5 +72,8 @@ struct unwind_maps report_stack_maps(struct profile_lookup *lookup);
 /* unwinder_config.find_made, with arg a struct symbols. */
 bool report_find_made(void *symbols, const struct unwind_mapping *mapping, uint64_t address,
 		      uint64_t time_ns, struct unwind_made *out);
+/* unwinder_config.find_method, with the same arg. */
+bool report_find_method(void *symbols, const struct unwind_mapping *mapping, uint64_t method,
+			uint64_t bcp, uint64_t time_ns, uint64_t *address);
 
 #endif

@@ -15,10 +15,12 @@
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "proc/memory.h"
-#include "runtimes/vmstructs.h"
+#include "runtimes/jvm.h"
+#include "runtimes/methods.h"
+#include "runtimes/points.h"
 #include "trace/trace.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,10 +33,12 @@ enum {
 	MAX_SEGMENTS = 16 << 20,  /* of a heap */
 	MAX_BLOCKS = 1 << 18,     /* that are looked at; what is beyond has no names */
 	MAX_ALL_BLOCKS = 1 << 21, /* of all processes; 128 MiB */
-	HEAD_BYTES = 512,         /* of a block, with all members that are read */
-	NR_HEADS = 64,            /* that are read with one call */
+	MAX_CODE_BYTES = 1 << 20, /* of a method; what is longer has no known calls */
+	MAX_FRAME_WORDS = 1 << 16,
+	MAX_POINTS = TRACE_COMPILED_BYTES / sizeof(uint32_t),
+	HEAD_BYTES = 512, /* of a block, with all members that are read */
+	NR_HEADS = 64,    /* that are read with one call */
 	BLOB_NAME_BYTES = 64,
-	SYMBOL_BYTES = 240, /* a longer one is truncated */
 };
 
 /* What a block says of its code. */
@@ -55,8 +59,7 @@ struct heap {
 };
 
 struct hotspot {
-	uint32_t pid;
-	struct vmstructs at;
+	struct jvm jvm;
 	struct hotspot_shared *shared;
 	struct hotspot_codes known; /* at the last look */
 	bool has_looked;
@@ -66,100 +69,52 @@ struct hotspot {
 	uint64_t block[NR_HEADS];    /* whose heads are asked for */
 	size_t nr_blocks, nr_looked;
 	uint8_t head[NR_HEADS][HEAD_BYTES];
+	uint64_t low, high;           /* of all heaps, in which calls of Java lead */
+	uint64_t call_stub;           /* where that of C++ returns to; 0: not known */
+	struct methods *methods;      /* owned; NULL: those that are interpreted are not read */
 	struct trace_compiled change; /* in the making */
 };
 
 /* --- reading */
 
-static bool load(const struct hotspot *h, uint64_t address, void *to, size_t bytes)
-{
-	return proc_memory_read(h->pid, address, to, bytes);
-}
-
 /* As much of it as can be read, of a half, a quarter …: it may be at the end of a mapping. How
  * much. */
 static size_t load_some(const struct hotspot *h, uint64_t address, void *to, size_t bytes)
 {
-	while (bytes && !load(h, address, to, bytes))
+	while (bytes && !jvm_load(&h->jvm, address, to, bytes))
 		bytes /= 2;
 	return bytes;
-}
-
-static uint64_t number(const uint8_t *p, uint32_t bytes)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, bytes < sizeof(v) ? bytes : sizeof(v));
-	return v;
 }
 
 /* A member of a structure that was copied; false: it is beyond. */
 static bool member(const struct hotspot *h, const uint8_t *structure, size_t bytes,
 		   enum vmstructs_field f, uint64_t *out)
 {
-	const struct vmstructs_place *p = &h->at.field[f];
+	const struct vmstructs_place *p = &h->jvm.at.field[f];
 
 	if (!p->bytes || p->at + p->bytes > bytes)
 		return false;
-	*out = number(structure + p->at, p->bytes);
-	return true;
-}
-
-/* The same of one in the process. */
-static bool follow(const struct hotspot *h, uint64_t structure, enum vmstructs_field f,
-		   uint64_t *out)
-{
-	const struct vmstructs_place *p = &h->at.field[f];
-	uint8_t bytes[sizeof(uint64_t)];
-
-	if (!structure || p->bytes > sizeof(bytes) || !load(h, structure + p->at, bytes, p->bytes))
-		return false;
-	*out = number(bytes, p->bytes);
+	*out = jvm_number(structure + p->at, p->bytes);
 	return true;
 }
 
 /* --- names */
 
-static bool load_symbol(const struct hotspot *h, uint64_t symbol, char out[SYMBOL_BYTES])
-{
-	uint64_t len;
-
-	if (!follow(h, symbol, VMSTRUCTS_SYMBOL_LENGTH, &len) || !len)
-		return false;
-	if (len > SYMBOL_BYTES - 1)
-		len = SYMBOL_BYTES - 1;
-	out[len] = '\0';
-	return load(h, symbol + h->at.field[VMSTRUCTS_SYMBOL_BODY].at, out, len);
-}
-
-/* "java/lang/String" is java.lang.String; "A$$Lambda+0x00007f", whose number differs from run to
- * run, is A$$Lambda. */
-static void spell(char *class)
-{
-	char *end = strstr(class, "+0x");
-
-	if (!end)
-		end = strstr(class, "/0x");
-	if (end)
-		*end = '\0';
-	while ((class = strchr(class, '/')))
-		*class = '.';
-}
-
 static bool name_method(const struct hotspot *h, uint64_t method, char *out, size_t size)
 {
 	uint64_t constant, pool, index, holder, class, symbol;
-	char of_class[SYMBOL_BYTES], of_method[SYMBOL_BYTES];
+	char of_class[JVM_SYMBOL_BYTES], of_method[JVM_SYMBOL_BYTES];
 
-	if (!follow(h, method, VMSTRUCTS_METHOD_CONST, &constant) ||
-	    !follow(h, constant, VMSTRUCTS_CONST_POOL, &pool) ||
-	    !follow(h, constant, VMSTRUCTS_CONST_NAME, &index) ||
-	    !follow(h, pool, VMSTRUCTS_POOL_HOLDER, &holder) ||
-	    !follow(h, holder, VMSTRUCTS_CLASS_NAME, &class) ||
-	    !load(h, pool + h->at.pool_bytes + index * sizeof(symbol), &symbol, sizeof(symbol)) ||
-	    !load_symbol(h, class, of_class) || !load_symbol(h, symbol, of_method))
+	if (!jvm_follow(&h->jvm, method, VMSTRUCTS_METHOD_CONST, &constant) ||
+	    !jvm_follow(&h->jvm, constant, VMSTRUCTS_CONST_POOL, &pool) ||
+	    !jvm_follow(&h->jvm, constant, VMSTRUCTS_CONST_NAME, &index) ||
+	    !jvm_follow(&h->jvm, pool, VMSTRUCTS_POOL_HOLDER, &holder) ||
+	    !jvm_follow(&h->jvm, holder, VMSTRUCTS_CLASS_NAME, &class) ||
+	    !jvm_load(&h->jvm, pool + h->jvm.at.pool_bytes + index * sizeof(symbol), &symbol,
+		      sizeof(symbol)) ||
+	    !jvm_symbol(&h->jvm, class, of_class) || !jvm_symbol(&h->jvm, symbol, of_method))
 		return false;
-	spell(of_class);
+	jvm_spell(of_class);
 	snprintf(out, size, "%s.%s", of_class, of_method);
 	return true;
 }
@@ -183,16 +138,17 @@ static bool is_method(const char *blob)
 static bool decode(const struct hotspot *h, uint64_t block, const uint8_t *head, size_t bytes,
 		   struct hotspot_code *out, uint64_t *segments)
 {
-	const bool has_offsets = vmstructs_has(&h->at, VMSTRUCTS_BLOB_BEGIN_OFFSET);
-	const uint64_t at = block + h->at.block_bytes;
-	const uint8_t *blob = head + h->at.block_bytes;
+	const bool has_offsets = vmstructs_has(&h->jvm.at, VMSTRUCTS_BLOB_BEGIN_OFFSET);
+	const uint64_t at = block + h->jvm.at.block_bytes;
+	const uint8_t *blob = head + h->jvm.at.block_bytes;
 	uint64_t used, begin, end;
 
 	*out = (struct hotspot_code){.block = block};
-	if (h->at.block_bytes >= bytes || !member(h, head, bytes, VMSTRUCTS_BLOCK_USED, &used) ||
-	    !used || !member(h, head, bytes, VMSTRUCTS_BLOCK_LENGTH, segments))
+	if (h->jvm.at.block_bytes >= bytes ||
+	    !member(h, head, bytes, VMSTRUCTS_BLOCK_USED, &used) || !used ||
+	    !member(h, head, bytes, VMSTRUCTS_BLOCK_LENGTH, segments))
 		return false;
-	bytes -= h->at.block_bytes;
+	bytes -= h->jvm.at.block_bytes;
 	if (!member(h, blob, bytes,
 		    has_offsets ? VMSTRUCTS_BLOB_BEGIN_OFFSET : VMSTRUCTS_BLOB_BEGIN, &begin) ||
 	    !member(h, blob, bytes, has_offsets ? VMSTRUCTS_BLOB_END_OFFSET : VMSTRUCTS_BLOB_END,
@@ -203,8 +159,9 @@ static bool decode(const struct hotspot *h, uint64_t block, const uint8_t *head,
 	out->end = has_offsets ? at + end : end;
 	/* the machine's own code has none of these: they are what lies there */
 	(void)member(h, blob, bytes,
-		     vmstructs_has(&h->at, VMSTRUCTS_NMETHOD_METHOD) ? VMSTRUCTS_NMETHOD_METHOD
-								     : VMSTRUCTS_COMPILED_METHOD,
+		     vmstructs_has(&h->jvm.at, VMSTRUCTS_NMETHOD_METHOD)
+			 ? VMSTRUCTS_NMETHOD_METHOD
+			 : VMSTRUCTS_COMPILED_METHOD,
 		     &out->method);
 	(void)member(h, blob, bytes, VMSTRUCTS_NMETHOD_ID, &out->id);
 	return true;
@@ -252,8 +209,8 @@ static int read_heads(struct hotspot *h, const struct heap *heap)
 		remote[i] = (struct iovec){(void *)(uintptr_t)h->block[i], bytes};
 	}
 	while (done < nr) { /* one that fails ends the call, which may have read a part of it */
-		ssize_t n = process_vm_readv((pid_t)h->pid, local + done, nr - done, remote + done,
-					     nr - done, 0);
+		ssize_t n = process_vm_readv((pid_t)h->jvm.pid, local + done, nr - done,
+					     remote + done, nr - done, 0);
 
 		if (n < 0 && errno == ESRCH)
 			return -ESRCH;
@@ -291,7 +248,7 @@ static int read_heap(struct hotspot *h, const struct heap *heap)
 	if (!map)
 		return -ENOMEM;
 	h->shared->map = map;
-	if (!load(h, heap->map, map, heap->nr_map))
+	if (!jvm_load(&h->jvm, heap->map, map, heap->nr_map))
 		return errno == ESRCH ? -ESRCH : 0;
 	for (uint64_t i = 0; i < heap->nr_map && h->nr_looked < max_blocks && rc == 0; i++) {
 		if (map[i])
@@ -306,17 +263,17 @@ static int read_heap(struct hotspot *h, const struct heap *heap)
 
 static bool find_space(const struct hotspot *h, uint64_t space, uint64_t *low, uint64_t *high)
 {
-	return follow(h, space, VMSTRUCTS_SPACE_LOW, low) &&
-	       follow(h, space, VMSTRUCTS_SPACE_HIGH, high) && *low < *high;
+	return jvm_follow(&h->jvm, space, VMSTRUCTS_SPACE_LOW, low) &&
+	       jvm_follow(&h->jvm, space, VMSTRUCTS_SPACE_HIGH, high) && *low < *high;
 }
 
 static bool find_heap(const struct hotspot *h, uint64_t at, struct heap *out)
 {
 	uint64_t shift, map_high;
 
-	if (!follow(h, at, VMSTRUCTS_HEAP_SHIFT, &shift) || shift > MAX_SHIFT ||
-	    !find_space(h, at + h->at.field[VMSTRUCTS_HEAP_MEMORY].at, &out->low, &out->high) ||
-	    !find_space(h, at + h->at.field[VMSTRUCTS_HEAP_SEGMENTS].at, &out->map, &map_high))
+	if (!jvm_follow(&h->jvm, at, VMSTRUCTS_HEAP_SHIFT, &shift) || shift > MAX_SHIFT ||
+	    !find_space(h, at + h->jvm.at.field[VMSTRUCTS_HEAP_MEMORY].at, &out->low, &out->high) ||
+	    !find_space(h, at + h->jvm.at.field[VMSTRUCTS_HEAP_SEGMENTS].at, &out->map, &map_high))
 		return false;
 	out->shift = (uint32_t)shift;
 	out->nr_map = (out->high - out->low) >> shift;
@@ -331,17 +288,21 @@ static int read_heaps(struct hotspot *h)
 	int rc = 0;
 
 	h->shared->now.nr = h->nr_looked = h->nr_blocks = 0;
-	if (!load(h, h->at.field[VMSTRUCTS_HEAPS].at, &list, sizeof(list)))
+	if (!jvm_load(&h->jvm, h->jvm.at.field[VMSTRUCTS_HEAPS].at, &list, sizeof(list)))
 		return -ESRCH;
 	/* the machine is about to make them */
-	if (!follow(h, list, VMSTRUCTS_LIST_LEN, &nr) || nr > MAX_HEAPS ||
-	    !follow(h, list, VMSTRUCTS_LIST_DATA, &data) || !load(h, data, at, nr * sizeof(*at)))
+	if (!jvm_follow(&h->jvm, list, VMSTRUCTS_LIST_LEN, &nr) || nr > MAX_HEAPS ||
+	    !jvm_follow(&h->jvm, list, VMSTRUCTS_LIST_DATA, &data) ||
+	    !jvm_load(&h->jvm, data, at, nr * sizeof(*at)))
 		return 0;
 	for (uint64_t i = 0; i < nr && rc == 0; i++) {
 		struct heap heap;
 
-		if (find_heap(h, at[i], &heap))
-			rc = read_heap(h, &heap);
+		if (!find_heap(h, at[i], &heap))
+			continue;
+		h->low = heap.low < h->low ? heap.low : h->low;
+		h->high = heap.high > h->high ? heap.high : h->high;
+		rc = read_heap(h, &heap);
 	}
 	return rc;
 }
@@ -392,15 +353,88 @@ static bool overlaps(const struct hotspot_codes *c, const struct hotspot_code *c
 	return i < c->nr && c->item[i].start < code->end;
 }
 
-/* Whether the block says the same as before. */
-static bool is_still(const struct hotspot *h, const struct hotspot_code *c)
+/* Whether the block says the same as before; then the size of its frames is known, too. */
+static bool is_still(struct hotspot *h, const struct hotspot_code *c)
 {
 	uint8_t head[HEAD_BYTES] = {0};
 	const size_t bytes = load_some(h, c->block, head, HEAD_BYTES);
-	uint64_t segments;
+	const uint8_t *blob = head + h->jvm.at.block_bytes;
+	uint64_t segments, words, from;
 	struct hotspot_code now;
 
-	return decode(h, c->block, head, bytes, &now, &segments) && is_same(&now, c);
+	if (!decode(h, c->block, head, bytes, &now, &segments) || !is_same(&now, c))
+		return false;
+	if (member(h, blob, bytes - h->jvm.at.block_bytes, VMSTRUCTS_BLOB_FRAME_SIZE, &words) &&
+	    words <= MAX_FRAME_WORDS &&
+	    member(h, blob, bytes - h->jvm.at.block_bytes, VMSTRUCTS_BLOB_FRAME_COMPLETE, &from)) {
+		h->change.frame_bytes = (uint32_t)words * sizeof(uint64_t);
+		h->change.frame_from = from < c->end - c->start ? (uint32_t)from : 0;
+	}
+	return true;
+}
+
+/* --- shapes: how frames lead to their callers */
+
+static void add_point(void *arg, size_t distance, enum trace_compiled_point point)
+{
+	struct hotspot *h = arg;
+	struct hotspot_shared *s = h->shared;
+	const uint32_t word = htole32((uint32_t)distance << 2 | point);
+	uint8_t *to =
+	    h->change.data_bytes / sizeof(word) < MAX_POINTS
+		? mem_grow(s->points, h->change.data_bytes + sizeof(word), &s->points_room, 1)
+		: NULL;
+
+	if (!to)
+		return;
+	s->points = to;
+	memcpy(to + h->change.data_bytes, &word, sizeof(word));
+	h->change.data_bytes += sizeof(word);
+}
+
+static void find_points(struct hotspot *h, const struct hotspot_code *c)
+{
+	struct hotspot_shared *s = h->shared;
+	const size_t bytes = c->end - c->start;
+	uint8_t *code = bytes <= MAX_CODE_BYTES ? mem_grow(s->code, bytes, &s->code_room, 1) : NULL;
+	const struct points_of of = {.start = c->start,
+				     .low = h->low,
+				     .high = h->high,
+				     .frame_bytes = h->change.frame_bytes,
+				     .frame_from = h->change.frame_from};
+
+	if (!code)
+		return;
+	s->code = code;
+	if (jvm_load(&h->jvm, c->start, code, bytes))
+		points_find(&of, code, bytes, add_point, h);
+}
+
+/* The stub by which C++ calls Java is known by where these calls return to. */
+static void find_call_stub(struct hotspot *h, const struct hotspot_code *c)
+{
+	if (h->call_stub >= c->start && h->call_stub < c->end)
+		add_point(h, h->call_stub - c->start, TRACE_POINT_RETURN);
+}
+
+static void find_shape(struct hotspot *h, const struct hotspot_code *c)
+{
+	struct trace_compiled *to = &h->change;
+
+	if (c->is_method) {
+		to->kind = TRACE_COMPILED_METHOD;
+		find_points(h, c);
+	} else {
+		to->kind = strcmp(to->name, "Interpreter") == 0 ? TRACE_COMPILED_INTERPRETER
+								: TRACE_COMPILED_STUB;
+		find_call_stub(h, c);
+	}
+	to->data = h->shared->points;
+}
+
+static void clear(struct hotspot *h)
+{
+	h->change = (struct trace_compiled){.pid = h->jvm.pid};
 }
 
 /* Sets the name of the change. False: it cannot be read now. */
@@ -410,6 +444,7 @@ static bool find_name(struct hotspot *h, struct hotspot_code *c)
 
 	if (!name_blob(h, c->name, blob))
 		return false;
+	clear(h);
 	c->is_method = is_method(blob);
 	if (c->is_method) {
 		if (!name_method(h, c->method, h->change.name, sizeof(h->change.name)))
@@ -417,13 +452,15 @@ static bool find_name(struct hotspot *h, struct hotspot_code *c)
 	} else {
 		snprintf(h->change.name, sizeof(h->change.name), "%s", blob);
 	}
-	return is_still(h, c);
+	if (!is_still(h, c))
+		return false;
+	find_shape(h, c);
+	return !c->is_method || is_still(h, c);
 }
 
 static void pass(struct hotspot *h, const struct hotspot_code *c, uint64_t time_ns, hotspot_fn *fn,
 		 void *arg)
 {
-	h->change.pid = h->pid;
 	h->change.time_ns = time_ns;
 	h->change.start = c->start;
 	h->change.end = c->end;
@@ -435,7 +472,7 @@ static bool pass_gone(struct hotspot *h, hotspot_fn *fn, void *arg)
 {
 	bool is_any = false;
 
-	h->change.name[0] = '\0';
+	clear(h);
 	for (size_t i = 0; i < h->known.nr; i++) {
 		const struct hotspot_code *c = &h->known.item[i];
 
@@ -451,6 +488,7 @@ static bool pass_gone(struct hotspot *h, hotspot_fn *fn, void *arg)
  * have been there before. */
 static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_fn *fn, void *arg)
 {
+	const uint64_t began_ns = clock_thread_cpu_ns();
 	struct hotspot_codes *now = &h->shared->now;
 	bool is_any = false;
 	size_t nr = 0;
@@ -471,25 +509,18 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 		now->item[nr++] = c;
 	}
 	now->nr = nr;
+	if (is_any)
+		h->shared->once_ns += clock_thread_cpu_ns() - began_ns;
 	return is_any;
-}
-
-/* How often it has collected garbage. */
-static bool count_collections(const struct hotspot *h, uint64_t *out)
-{
-	uint64_t objects;
-
-	return load(h, h->at.field[VMSTRUCTS_OBJECTS].at, &objects, sizeof(objects)) &&
-	       follow(h, objects, VMSTRUCTS_COLLECTIONS, out);
 }
 
 /* After exec its addresses would be those of another program. */
 static bool is_same_program(const struct hotspot *h)
 {
-	uint8_t head[sizeof(h->at.head)];
+	uint8_t head[sizeof(h->jvm.at.head)];
 
-	return load(h, h->at.base, head, sizeof(head)) &&
-	       memcmp(head, h->at.head, sizeof(head)) == 0;
+	return jvm_load(&h->jvm, h->jvm.at.base, head, sizeof(head)) &&
+	       memcmp(head, h->jvm.at.head, sizeof(head)) == 0;
 }
 
 /* So that what is found can be kept. */
@@ -523,8 +554,14 @@ int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed
 {
 	const uint64_t began_ns = clock_monotonic_ns();
 	uint64_t ended_ns, before = 0, after = 0;
-	bool is_counted = count_collections(h, &before), frees;
-	int rc = read_heaps(h);
+	bool is_counted = jvm_collections(&h->jvm, &before), frees;
+	int rc;
+
+	h->low = UINT64_MAX;
+	h->high = h->call_stub = 0;
+	(void)jvm_load(&h->jvm, h->jvm.at.field[VMSTRUCTS_CALL_STUB_RETURN].at, &h->call_stub,
+		       sizeof(h->call_stub));
+	rc = read_heaps(h);
 
 	if (rc == 0 && !is_same_program(h))
 		rc = -ESRCH;
@@ -532,7 +569,7 @@ int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed
 	rc = rc ?: make_room(h);
 	if (rc)
 		return rc;
-	is_counted = is_counted && count_collections(h, &after);
+	is_counted = is_counted && jvm_collections(&h->jvm, &after);
 	ended_ns = clock_monotonic_ns();
 	h->frees = pass_gone(h, fn, arg);
 	frees = h->has_looked && (h->frees || !is_counted || after != h->collections);
@@ -542,16 +579,18 @@ int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed
 	h->began_ns = began_ns;
 	h->ended_ns = ended_ns;
 	h->collections = before;
-	return 0;
+	return h->methods ? methods_look(h->methods, fn, arg, has_changed) : 0;
 }
 
-void hotspot_leave(const struct hotspot *h, hotspot_fn *fn, void *arg)
+void hotspot_leave(struct hotspot *h, hotspot_fn *fn, void *arg)
 {
 	const struct trace_compiled gone = {.time_ns =
 						h->frees ? h->ended_ns : clock_monotonic_ns(),
 					    .end = UINT64_MAX,
-					    .pid = h->pid};
+					    .pid = h->jvm.pid};
 
+	if (h->methods)
+		methods_leave(h->methods, fn, arg);
 	fn(arg, &gone);
 }
 
@@ -567,9 +606,16 @@ int hotspot_open(struct hotspot_shared *shared, uint32_t pid, uint64_t since_ns,
 	if (rc || !h)
 		return rc ?: -ENOMEM;
 	h->shared = shared;
-	h->pid = pid;
-	h->at = at;
+	h->jvm.pid = pid;
+	h->jvm.at = at;
 	h->ended_ns = since_ns;
+	rc = shared->wants_methods && vmstructs_has_methods(&at)
+		 ? methods_new(&h->jvm, shared, since_ns, &h->methods)
+		 : 0;
+	if (rc) {
+		mem_free(h);
+		return rc;
+	}
 	*out = h;
 	return 0;
 }
@@ -580,6 +626,7 @@ void hotspot_close(struct hotspot *h)
 		return;
 	h->shared->nr_blocks -= h->known.room;
 	mem_free(h->known.item);
+	methods_free(h->methods);
 	mem_free(h);
 }
 
@@ -587,4 +634,6 @@ void hotspot_shared_fini(struct hotspot_shared *s)
 {
 	mem_free(s->now.item);
 	mem_free(s->map);
+	mem_free(s->code);
+	mem_free(s->points);
 }

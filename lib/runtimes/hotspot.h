@@ -31,6 +31,9 @@ typedef void hotspot_fn(void *arg, const struct trace_compiled *change);
 /* What looks at all processes share, of one thread. Zeroes at first. */
 struct hotspot_shared {
 	atomic_bool is_left; /* by any thread: a look ends soon */
+	bool wants_methods;  /* also those that are interpreted (runtimes/methods.h) */
+	bool is_last;        /* looks read all that is left */
+	uint64_t once_ns;    /* CPU time of looks for what is read once; grows */
 	/* private */
 	struct hotspot_codes {
 		struct hotspot_code *item; /* owned; by address, without overlaps */
@@ -39,6 +42,8 @@ struct hotspot_shared {
 	size_t nr_blocks; /* for which there is memory, of all processes */
 	uint8_t *map;     /* owned */
 	size_t map_room;
+	uint8_t *code, *points; /* owned: of the code that is named */
+	size_t code_room, points_room;
 };
 void hotspot_shared_fini(struct hotspot_shared *s);
 
@@ -53,6 +58,6 @@ void hotspot_close(struct hotspot *h); /* NULL is fine */
 int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed);
 /* There will be no more looks, as the machine has ended: passes until when its names apply. If it
  * was about to free code, to the last look; else to now. */
-void hotspot_leave(const struct hotspot *h, hotspot_fn *fn, void *arg);
+void hotspot_leave(struct hotspot *h, hotspot_fn *fn, void *arg);
 
 #endif

@@ -19,6 +19,12 @@ static const struct remote_page *find_page(struct remote *r, uint64_t address)
 	return p->is_kept ? p : NULL;
 }
 
+void remote_forget(struct remote *r)
+{
+	for (size_t i = 0; i < REMOTE_NR_PAGES; i++)
+		r->page[i].is_kept = false;
+}
+
 bool remote_copy(struct remote *r, uint64_t address, void *to, size_t bytes)
 {
 	uint8_t *out = to;

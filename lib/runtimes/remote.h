@@ -19,6 +19,8 @@ struct remote {
 	} page[REMOTE_NR_PAGES];
 };
 
+/* From now on pages are read again. */
+void remote_forget(struct remote *r);
 /* As proc_memory_read, by pages that are kept. */
 bool remote_copy(struct remote *r, uint64_t address, void *to, size_t bytes);
 /* Text that ends with a NUL within size bytes. False: it does not, or cannot be read. */

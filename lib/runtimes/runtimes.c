@@ -31,7 +31,7 @@ enum {
 	LAST_MS = 2000,           /* for the last look */
 	MAX_PROCESSES = 1 << 16,
 	MAX_RUNTIMES = 256,
-	CHANGE_BYTES = 64, /* and its name */
+	CHANGE_BYTES = 100, /* and its texts and data */
 };
 /* Of changes: a process may compile for ever. What it runs later has no name. */
 static const uint64_t max_bytes = 256 << 20, max_process_bytes = 64 << 20;
@@ -267,7 +267,8 @@ static bool has_lost(struct runtimes *r)
 static void pass(void *arg, const struct trace_compiled *change)
 {
 	struct runtimes *r = arg;
-	const uint64_t bytes = CHANGE_BYTES + strlen(change->name);
+	const uint64_t bytes =
+	    CHANGE_BYTES + strlen(change->name) + strlen(change->file) + change->data_bytes;
 
 	r->current->bytes += bytes;
 	r->bytes += bytes;
@@ -349,10 +350,11 @@ static void look(struct runtimes *r, struct process *p)
 		p->look_pause_ns = longer(has_changed ? 0 : p->look_pause_ns, MAX_LOOK_PAUSE_MS);
 }
 
-/* What has only the look of a runtime is asked ever more rarely: pauses after it grow, too. */
+/* What has only the look of a runtime is asked ever more rarely: pauses after it grow, too. What is
+ * read once, which has a limit, is no price. */
 static void attend(struct runtimes *r, struct process *p)
 {
-	const uint64_t began_ns = clock_thread_cpu_ns();
+	const uint64_t began_ns = clock_thread_cpu_ns(), once_ns = r->shared.once_ns;
 	bool is_first;
 	int rc = 0;
 
@@ -362,7 +364,8 @@ static void attend(struct runtimes *r, struct process *p)
 	is_first = p->hotspot && !p->has_looked;
 	if (p->hotspot)
 		look(r, p);
-	p->due_ns = next_due(began_ns, p->hotspot ? p->look_pause_ns : p->ask_pause_ns);
+	p->due_ns = next_due(began_ns + (r->shared.once_ns - once_ns),
+			     p->hotspot ? p->look_pause_ns : p->ask_pause_ns);
 	if (is_first && p->hotspot) /* it reads all names, once */
 		p->due_ns = clock_monotonic_ns() + p->look_pause_ns;
 	p->has_looked |= is_first;
@@ -409,6 +412,7 @@ static uint64_t do_due(struct runtimes *r)
 
 static void look_last(struct runtimes *r)
 {
+	r->shared.is_last = true;
 	for (size_t i = 0; i < r->processes.nr; i++) {
 		struct process *p = dict_at(&r->processes, (uint32_t)i);
 
@@ -471,6 +475,7 @@ int runtimes_start(struct runtimes **out, const struct runtimes_of *of, runtimes
 	r->max_process_bytes = of->max_process_bytes ?: max_process_bytes;
 	r->has_children = of->has_children;
 	r->is_told = of->is_told;
+	r->shared.wants_methods = of->wants_methods;
 	r->add = add;
 	r->arg = arg;
 	rc = copy_ids(r, of) ?: thread_start_blocked(&r->thread, run, r);

@@ -35,6 +35,7 @@ struct runtimes_of {
 	size_t nr_ids;              /* 0: all processes */
 	bool has_children;          /* also what these have started */
 	bool is_told;               /* by runtimes_see: they are listed once */
+	bool wants_methods;         /* also those that are interpreted */
 	uint64_t max_process_bytes; /* of changes of one; 0: as many as is usual */
 };
 

@@ -60,10 +60,10 @@ static const char *const variables[NR_VARIABLES] = {
 
 static const struct wanted {
 	const char *type, *field;
-	bool is_optional;
+	bool is_optional, is_static;
 } wanted[VMSTRUCTS_NR_FIELDS] = {
-    [VMSTRUCTS_HEAPS] = {"CodeCache", "_heaps"},
-    [VMSTRUCTS_OBJECTS] = {"Universe", "_collectedHeap"},
+    [VMSTRUCTS_HEAPS] = {"CodeCache", "_heaps", .is_static = true},
+    [VMSTRUCTS_OBJECTS] = {"Universe", "_collectedHeap", .is_static = true},
     [VMSTRUCTS_COLLECTIONS] = {"CollectedHeap", "_total_collections"},
     [VMSTRUCTS_LIST_LEN] = {"GrowableArrayBase", "_len"},
     [VMSTRUCTS_LIST_DATA] = {"GrowableArray<int>", "_data"},
@@ -90,17 +90,48 @@ static const struct wanted {
     [VMSTRUCTS_CLASS_NAME] = {"Klass", "_name"},
     [VMSTRUCTS_SYMBOL_LENGTH] = {"Symbol", "_length"},
     [VMSTRUCTS_SYMBOL_BODY] = {"Symbol", "_body[0]"},
+    [VMSTRUCTS_BLOB_FRAME_SIZE] = {"CodeBlob", "_frame_size", true},
+    [VMSTRUCTS_BLOB_FRAME_COMPLETE] = {"CodeBlob", "_frame_complete_offset", true},
+    [VMSTRUCTS_CALL_STUB_RETURN] = {"StubRoutines", "_call_stub_return_address", true, true},
+    [VMSTRUCTS_LOADERS] = {"ClassLoaderDataGraph", "_head", true, true},
+    [VMSTRUCTS_VERSION] = {"Abstract_VM_Version", "_vm_major_version", true, true},
+    [VMSTRUCTS_LOADER_NEXT] = {"ClassLoaderData", "_next", true},
+    [VMSTRUCTS_LOADER_CLASSES] = {"ClassLoaderData", "_klasses", true},
+    [VMSTRUCTS_CLASS_NEXT] = {"Klass", "_next_link", true},
+    [VMSTRUCTS_CLASS_LAYOUT] = {"Klass", "_layout_helper", true},
+    [VMSTRUCTS_CLASS_STATE] = {"InstanceKlass", "_init_state", true},
+    [VMSTRUCTS_CLASS_METHODS] = {"InstanceKlass", "_methods", true},
+    [VMSTRUCTS_CLASS_POOL] = {"InstanceKlass", "_constants", true},
+    [VMSTRUCTS_POOL_FILE] = {"ConstantPool", "_source_file_name_index", true},
+    [VMSTRUCTS_POOL_LENGTH] = {"ConstantPool", "_length", true},
+    [VMSTRUCTS_METHODS_LENGTH] = {"Array<int>", "_length", true},
+    [VMSTRUCTS_METHODS_DATA] = {"Array<Method*>", "_data", true},
+    [VMSTRUCTS_CONST_SIZE] = {"ConstMethod", "_constMethod_size", true},
+    [VMSTRUCTS_CONST_FLAGS] = {"ConstMethod", "_flags", true},
+    [VMSTRUCTS_CONST_WIDE_FLAGS] = {"ConstMethod", "_flags._flags", true},
+    [VMSTRUCTS_CONST_CODE_SIZE] = {"ConstMethod", "_code_size", true},
 };
 
 /* Integers of its members by the names of their types; pointers end in an asterisk. */
 static const struct {
 	const char *name;
 	uint32_t bytes;
-} types[] = {{"int", 4},     {"unsigned int", 4}, {"uint32_t", 4}, {"u4", 4},
-	     {"size_t", 8},  {"address", 8},      {"u2", 2},       {"uint16_t", 2},
-	     {"int16_t", 2}, {"u1", 1},           {"bool", 1}};
-/* What is not read as a number: a structure within another one. */
-static const char *const structures[] = {"VirtualSpace"};
+} types[] = {{"int", 4},
+	     {"unsigned int", 4},
+	     {"uint32_t", 4},
+	     {"u4", 4},
+	     {"size_t", 8},
+	     {"address", 8},
+	     {"u2", 2},
+	     {"uint16_t", 2},
+	     {"int16_t", 2},
+	     {"u1", 1},
+	     {"bool", 1},
+	     {"jint", 4},
+	     {"InstanceKlass::ClassState", 1}};
+/* What is not read as a number: a structure within another one, and where an array begins, whose
+ * kind the tables do not say. */
+static const char *const structures[] = {"VirtualSpace", ""};
 
 /* --- symbols */
 
@@ -216,6 +247,16 @@ static bool load_text(struct tables *t, uint64_t record, enum variable member, c
 	       remote_text(t->memory, at, out, TEXT_BYTES);
 }
 
+/* Of the member's type; "": it has none. */
+static bool load_kind(struct tables *t, uint64_t record, char out[TEXT_BYTES])
+{
+	uint64_t at;
+
+	*out = '\0';
+	return load_word(t, record, STRUCT_KIND, &at) &&
+	       (!at || remote_text(t->memory, at, out, TEXT_BYTES));
+}
+
 static uint32_t bytes_of(const char *type)
 {
 	const size_t len = strlen(type);
@@ -235,10 +276,10 @@ static void add_field(struct tables *t, uint64_t record, const char *type, const
 	uint64_t at;
 
 	for (size_t i = 0; i < VMSTRUCTS_NR_FIELDS; i++) {
-		const bool is_static = i == VMSTRUCTS_HEAPS || i == VMSTRUCTS_OBJECTS;
+		const bool is_static = wanted[i].is_static;
 
 		if (strcmp(type, wanted[i].type) == 0 && strcmp(field, wanted[i].field) == 0 &&
-		    load_text(t, record, STRUCT_KIND, kind) &&
+		    load_kind(t, record, kind) &&
 		    load_word(t, record, is_static ? STRUCT_ADDRESS : STRUCT_OFFSET, &at) &&
 		    (is_static || at < MAX_OFFSET))
 			out->field[i] = (struct vmstructs_place){at, bytes_of(kind)};
@@ -261,16 +302,21 @@ static void load_fields(struct tables *t, struct vmstructs *out)
 
 static void load_sizes(struct tables *t, struct vmstructs *out)
 {
+	const struct {
+		const char *name;
+		uint64_t *bytes;
+	} sizes[] = {{"HeapBlock", &out->block_bytes},
+		     {"ConstantPool", &out->pool_bytes},
+		     {"Method", &out->method_bytes},
+		     {"ConstMethod", &out->const_bytes}};
 	uint64_t record = t->variable[TYPES];
 	char type[TEXT_BYTES];
 
 	for (size_t n = 0; n < MAX_RECORDS && load_text(t, record, TYPE_NAME, type);
-	     n++, record += t->variable[TYPE_STRIDE]) {
-		if (strcmp(type, "HeapBlock") == 0)
-			(void)load_word(t, record, TYPE_SIZE, &out->block_bytes);
-		else if (strcmp(type, "ConstantPool") == 0)
-			(void)load_word(t, record, TYPE_SIZE, &out->pool_bytes);
-	}
+	     n++, record += t->variable[TYPE_STRIDE])
+		for (size_t i = 0; i < ARRAY_NR(sizes); i++)
+			if (strcmp(type, sizes[i].name) == 0)
+				(void)load_word(t, record, TYPE_SIZE, sizes[i].bytes);
 }
 
 /* All that is needed: of members of which each version has one, that one. */
@@ -286,6 +332,18 @@ static bool is_whole(const struct vmstructs *l)
 		vmstructs_has(l, VMSTRUCTS_NMETHOD_METHOD)) &&
 	       l->block_bytes && l->block_bytes < MAX_OFFSET && l->pool_bytes &&
 	       l->pool_bytes < MAX_OFFSET;
+}
+
+bool vmstructs_has_methods(const struct vmstructs *l)
+{
+	for (size_t i = VMSTRUCTS_LOADERS; i < VMSTRUCTS_NR_FIELDS; i++)
+		if (i != VMSTRUCTS_CONST_FLAGS && i != VMSTRUCTS_CONST_WIDE_FLAGS &&
+		    !vmstructs_has(l, i))
+			return false;
+	return (vmstructs_has(l, VMSTRUCTS_CONST_FLAGS) ||
+		vmstructs_has(l, VMSTRUCTS_CONST_WIDE_FLAGS)) &&
+	       l->method_bytes && l->method_bytes < MAX_OFFSET && l->const_bytes &&
+	       l->const_bytes < MAX_OFFSET;
 }
 
 /* --- the process */

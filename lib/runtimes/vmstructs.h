@@ -38,23 +38,51 @@ enum vmstructs_field {
 	VMSTRUCTS_CLASS_NAME,
 	VMSTRUCTS_SYMBOL_LENGTH,
 	VMSTRUCTS_SYMBOL_BODY,
+	/* for callers, each may be missing: of frames, in words; where code has set up its frame;
+	 * the address of a pointer: where the stub that calls Java returns to */
+	VMSTRUCTS_BLOB_FRAME_SIZE,
+	VMSTRUCTS_BLOB_FRAME_COMPLETE,
+	VMSTRUCTS_CALL_STUB_RETURN,
+	/* for methods that are interpreted, each may be missing; addresses: of a pointer to the
+	 * first class loader's data, and of the version */
+	VMSTRUCTS_LOADERS,
+	VMSTRUCTS_VERSION,
+	VMSTRUCTS_LOADER_NEXT,
+	VMSTRUCTS_LOADER_CLASSES,
+	VMSTRUCTS_CLASS_NEXT,
+	VMSTRUCTS_CLASS_LAYOUT,
+	VMSTRUCTS_CLASS_STATE,
+	VMSTRUCTS_CLASS_METHODS,
+	VMSTRUCTS_CLASS_POOL,
+	VMSTRUCTS_POOL_FILE,
+	VMSTRUCTS_POOL_LENGTH,
+	VMSTRUCTS_METHODS_LENGTH,
+	VMSTRUCTS_METHODS_DATA,
+	VMSTRUCTS_CONST_SIZE, /* in words, with what follows it */
+	VMSTRUCTS_CONST_FLAGS,
+	VMSTRUCTS_CONST_WIDE_FLAGS, /* or these */
+	VMSTRUCTS_CONST_CODE_SIZE,
 	VMSTRUCTS_NR_FIELDS,
 };
 
 struct vmstructs {
 	struct vmstructs_place {
-		uint64_t at;    /* offset in the structure; of the first two the address */
+		uint64_t at;    /* offset in the structure; of what is no member the address */
 		uint32_t bytes; /* 0: this version has no such member */
 	} field[VMSTRUCTS_NR_FIELDS];
 	uint64_t block_bytes, pool_bytes; /* sizes of the structures */
-	uint64_t base;                    /* where the library begins, */
-	uint8_t head[64];                 /* with what */
+	uint64_t method_bytes, const_bytes;
+	uint64_t base;    /* where the library begins, */
+	uint8_t head[64]; /* with what */
 };
 
 static inline bool vmstructs_has(const struct vmstructs *l, enum vmstructs_field f)
 {
 	return l->field[f].bytes;
 }
+
+/* Whether it says all that methods are read by (runtimes/methods.h). */
+bool vmstructs_has_methods(const struct vmstructs *l);
 
 /* 0; -ENXIO: the process has no libjvm.so; -ENOENT: it is not loaded yet; -ENOTSUP: it is of a
  * version that is not known; -EPERM: it may not be read; -ENOMEM. */

@@ -445,6 +445,16 @@ static bool has_side_bands(const struct sampling *g)
 	return !ARRAY_ANY(s, g->samplers, g->nr_cpus, !s->side_band.base);
 }
 
+/* Interpreted methods are found in these alone. */
+static bool keeps_stacks(const struct plan *p)
+{
+	for (size_t i = 0; i < p->nr_events; i++)
+		if (spec_event_is_sampled(p->events[i].asked) &&
+		    p->events[i].asked->flags & SPEC_USER_STACK)
+			return true;
+	return false;
+}
+
 /* Without it code that runtimes compile has no names. */
 static void start_runtimes(struct sampling *g)
 {
@@ -453,7 +463,8 @@ static void start_runtimes(struct sampling *g)
 				       .ids = t->ids,
 				       .nr_ids = t->nr_ids,
 				       .has_children = !t->is_process_only,
-				       .is_told = !t->nr_ids && has_side_bands(g)};
+				       .is_told = !t->nr_ids && has_side_bands(g),
+				       .wants_methods = keeps_stacks(g->plan)};
 
 	if (!g->common.file || t->is_cgroup || g->counters->probe.pmu != &pmu_kernel_ops)
 		return;

@@ -74,9 +74,8 @@ static uint32_t line_of_locations(const struct profile_code *c, int32_t instruct
 }
 
 /* Each pair of bytes: so many bytes of instructions later the line is so many further. */
-static uint32_t line_of_steps(const struct profile_code *c, int32_t instruction)
+static uint32_t line_of_bytes(const struct profile_code *c, int64_t at)
 {
-	const int64_t at = (int64_t)instruction * INSTRUCTION_BYTES;
 	int64_t line = c->first_line, covered = 0;
 
 	for (uint32_t i = 0; i + 1 < c->lines_bytes; i += 2) {
@@ -86,6 +85,16 @@ static uint32_t line_of_steps(const struct profile_code *c, int32_t instruction)
 		line += (int8_t)c->lines[i + 1];
 	}
 	return line_or_none(line);
+}
+
+static uint32_t line_of_steps(const struct profile_code *c, int32_t instruction)
+{
+	return line_of_bytes(c, (int64_t)instruction * INSTRUCTION_BYTES);
+}
+
+static uint32_t line_of_single_bytes(const struct profile_code *c, int32_t instruction)
+{
+	return line_of_bytes(c, instruction);
 }
 
 /* Each pair: the line is so many further, for so many bytes of instructions. */
@@ -111,7 +120,8 @@ static const struct {
 	uint32_t (*line_at)(const struct profile_code *c, int32_t instruction);
 } tables[] = {{TRACE_LINES_LOCATIONS, line_of_locations},
 	      {TRACE_LINES_STEPS, line_of_steps},
-	      {TRACE_LINES_RANGES, line_of_ranges}};
+	      {TRACE_LINES_RANGES, line_of_ranges},
+	      {TRACE_LINES_BYTES, line_of_single_bytes}};
 
 uint32_t symbol_codes_line_at(const struct profile_code *code, int32_t instruction)
 {

@@ -329,6 +329,9 @@ bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint
 		return false;
 	*out = (struct symbol_made){.address = address};
 	out->function = find_made(s, mapping, address, time_ns, &at);
+	if (out->function && !at.dump)
+		out->compiled =
+		    profile_compiled_find(s->config.processes, mapping->pid, address, time_ns);
 	if (at.dump) {
 		out->address = at.address;
 		out->table = symbol_dumped_table(&s->dumps, &at);
@@ -336,6 +339,20 @@ bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint
 		out->table_address = jitdump_table_address(at.code);
 	}
 	return out->function;
+}
+
+bool symbols_method(struct symbols *s, uint32_t pid, uint64_t method, uint64_t bcp,
+		    uint64_t time_ns, uint64_t *address)
+{
+	const struct profile_compiled *c =
+	    profile_compiled_find(s->config.processes, pid, method, time_ns);
+
+	if (!c || c->kind != TRACE_COMPILED_INTERPRETED || c->start != method ||
+	    (c->codes_bytes && bcp - c->codes >= c->codes_bytes))
+		return false;
+	*address = profile_code_address(s->config.processes, c->code,
+					c->codes_bytes ? (int32_t)(bcp - c->codes) : -1);
+	return true;
 }
 
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,

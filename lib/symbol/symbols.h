@@ -16,6 +16,7 @@ struct elf_file;
 struct elf_finder;
 struct elf_rights;
 struct err;
+struct profile_compiled;
 struct profile_mapping;
 struct profile_process;
 struct profile_processes;
@@ -133,11 +134,17 @@ struct symbol_made {
 	uint64_t address;     /* as loaded, of what was looked up */
 	const uint8_t *table; /* its unwind table (.eh_frame), borrowed; NULL: none */
 	size_t table_len;
-	uint64_t table_address; /* as loaded */
+	uint64_t table_address;                  /* as loaded */
+	const struct profile_compiled *compiled; /* borrowed: as the recorder read it; NULL: not */
 };
 /* False: the address is in no such code that has a name. */
 bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		  uint64_t time_ns, struct symbol_made *out);
+/* The method that is described at an address of the process, which a machine interprets, if it has
+ * a bytecode at bcp, or is native. *address: that of a frame of it (profile/codes.h). False: none
+ * is known there. */
+bool symbols_method(struct symbols *s, uint32_t pid, uint64_t method, uint64_t bcp,
+		    uint64_t time_ns, uint64_t *address);
 /* The object and the offset in its file that have the code at an address: the mapping's, or those
  * of a jitdump. NULL: no file has it; then *offset is the address. */
 const struct profile_object *symbols_place(struct symbols *s, const struct profile_mapping *mapping,

@@ -612,6 +612,7 @@ int trace_decode_compiled(const struct trace_frame *f, struct trace_compiled *ou
 	if (rc || c.start >= c.end)
 		return -EINVAL;
 	str_disarm(c.name);
+	str_disarm(c.file);
 	*out = c;
 	return 0;
 }

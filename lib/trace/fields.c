@@ -41,6 +41,11 @@
 		.type = TRACE_FIELD_BYTES32, .at = offsetof(struct s, m), .len_at = AT(s, len, 4), \
 		.max = (most)                                                                      \
 	}
+/* At the end of what earlier versions wrote. */
+#define MORE(of_type, place, ...)                                                                  \
+	{                                                                                          \
+		.type = TRACE_FIELD_##of_type, .at = (place), .is_optional = true, __VA_ARGS__     \
+	}
 #define END                                                                                        \
 	{                                                                                          \
 		.type = TRACE_FIELD_NONE                                                           \
@@ -236,6 +241,16 @@ static const struct trace_field compiled_fields[] = {
     U32(trace_compiled, pid),
     ZERO32,
     CHARS16(trace_compiled, name, TRACE_COMPILED_NAME_BYTES),
+    MORE(U32, AT(trace_compiled, kind, 4)),
+    MORE(U32, AT(trace_compiled, frame_bytes, 4)),
+    MORE(U32, AT(trace_compiled, frame_from, 4)),
+    MORE(U32, AT(trace_compiled, codes_bytes, 4)),
+    MORE(U64, AT(trace_compiled, codes, 8)),
+    MORE(U32, AT(trace_compiled, first_line, 4)),
+    MORE(CHARS16, AT(trace_compiled, file, TRACE_COMPILED_FILE_BYTES),
+	 .max = TRACE_COMPILED_FILE_BYTES),
+    MORE(BYTES32, offsetof(struct trace_compiled, data),
+	 .len_at = AT(trace_compiled, data_bytes, 4), .max = TRACE_COMPILED_BYTES),
     END,
 };
 

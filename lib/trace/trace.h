@@ -397,12 +397,13 @@ struct trace_marks {
 /* Code that an interpreter interprets, in the common file: numbers of it are in samples
  * (trace/interpreted.h). */
 enum { TRACE_CODE_NAME_BYTES = 256, TRACE_CODE_FILE_BYTES = 1024, TRACE_CODE_LINES_BYTES = 16384 };
-enum trace_language { TRACE_LANGUAGE_PYTHON = 1 };
+enum trace_language { TRACE_LANGUAGE_PYTHON = 1, TRACE_LANGUAGE_JAVA = 8 };
 enum trace_line_table {
 	TRACE_LINES_NONE = 0,
 	TRACE_LINES_LOCATIONS = 1, /* co_linetable of CPython 3.11 and later */
 	TRACE_LINES_STEPS = 2,     /* co_lnotab of 3.6 to 3.9 */
 	TRACE_LINES_RANGES = 3,    /* co_linetable of 3.10 */
+	TRACE_LINES_BYTES = 8,     /* as STEPS, by single bytes of instructions */
 };
 struct trace_code {
 	uint64_t number; /* unique in the session */
@@ -417,12 +418,45 @@ struct trace_code {
 };
 
 /* Code that a runtime compiled while the process ran, in the common file: from a time on, what is
- * at addresses of the process. */
-enum { TRACE_COMPILED_NAME_BYTES = 512 };
+ * at addresses of the process. Its kind says how its frames lead to their callers. */
+enum {
+	TRACE_COMPILED_NAME_BYTES = 512,
+	TRACE_COMPILED_FILE_BYTES = 256,
+	TRACE_COMPILED_BYTES = 1 << 20
+};
+enum trace_compiled_kind {
+	TRACE_COMPILED_UNKNOWN = 0,
+	TRACE_COMPILED_METHOD = 1,
+	TRACE_COMPILED_INTERPRETER = 2, /* of HotSpot */
+	TRACE_COMPILED_STUB = 3,
+	/* No code: at the addresses is what describes a method that is interpreted, to which its
+	 * frames point. Its data is a table of lines. */
+	TRACE_COMPILED_INTERPRETED = 4,
+};
+enum trace_compiled_point {
+	TRACE_POINT_RETURN = 0, /* a call returns here */
+	/* from here on the frame is whole, but for its frame pointer before frame_from; it is its
+	 * frame pointer and the return address; it is the return address alone */
+	TRACE_POINT_WHOLE = 1,
+	TRACE_POINT_POINTER = 2,
+	TRACE_POINT_ADDRESS = 3,
+};
 struct trace_compiled {
 	uint64_t time_ns, start, end;
 	uint32_t pid;
 	char name[TRACE_COMPILED_NAME_BYTES]; /* "": not known, and no older name applies */
+	uint32_t kind;                        /* enum trace_compiled_kind */
+	uint32_t frame_bytes;                 /* with the return address; 0: not known */
+	uint32_t frame_from;  /* how far from the start on instructions have the frame */
+	uint32_t codes_bytes; /* of bytecodes; 0: none */
+	uint64_t codes;       /* where they are */
+	uint32_t first_line;
+	char file[TRACE_COMPILED_FILE_BYTES];
+	/* Points of the code in ascending order, each a u32: how far from the start, times 4, and
+	 * enum trace_compiled_point; or, as pairs of bytes: so many bytecodes later the line is so
+	 * many (int8_t) further. */
+	const uint8_t *data;
+	uint32_t data_bytes;
 };
 
 /* Latencies that ended in the iteration, over all CPUs; in trace 0. Of an event of the heap:

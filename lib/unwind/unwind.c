@@ -7,6 +7,7 @@
 #include "trace/record.h"
 #include "unwind/machine.h"
 #include "unwind/made.h"
+#include "unwind/shape.h"
 #include "unwind/tables.h"
 
 #include <errno.h>
@@ -18,7 +19,10 @@ struct unwinder {
 	struct unwind_maps maps;
 	struct unwind_tables *tables; /* owned */
 	unwind_find_made_fn *find_made;
+	unwind_find_method_fn *find_method;
+	bool keeps_interpreter;
 	void *arg;
+	bool is_shaped; /* the last stack */
 };
 
 /* One unwinding of one sample. */
@@ -31,6 +35,8 @@ struct walk {
 	/* what the last row was made of, where the code was made at run time */
 	struct cfi_rules rules;
 	struct cfi_row row;
+	uint64_t method; /* what stands for the interpreted method of the last frame; 0: none */
+	bool is_unproven;
 };
 
 const char *unwind_end_name(enum unwind_end end)
@@ -43,6 +49,7 @@ const char *unwind_end_name(enum unwind_end end)
 	    [UNWIND_INVALID] = "invalid",
 	    [UNWIND_MAX] = "too deep",
 	    [UNWIND_NO_POINTER] = "frame pointer not known",
+	    [UNWIND_UNPROVEN] = "caller not certain",
 	};
 
 	return end < sizeof(names) / sizeof(names[0]) ? names[end] : "unknown";
@@ -61,6 +68,8 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **out)
 	u->machine = m;
 	u->maps = config->maps;
 	u->find_made = config->find_made;
+	u->find_method = config->find_method;
+	u->keeps_interpreter = config->keeps_interpreter;
 	u->arg = config->arg;
 	u->tables = unwind_tables_new(config->finder, &config->maps, config->vdso, m);
 	if (!u->tables) {
@@ -77,6 +86,11 @@ void unwinder_free(struct unwinder *u)
 		return;
 	unwind_tables_free(u->tables);
 	mem_free(u);
+}
+
+bool unwinder_is_shaped(const struct unwinder *u)
+{
+	return u->is_shaped;
 }
 
 static bool find_mapping(const struct walk *w, uint64_t address, struct unwind_mapping *out)
@@ -143,8 +157,8 @@ static enum cfi_end guess_step(struct walk *w, const struct unwind_mapping *m)
 {
 	const struct unwind_maps *maps = &w->u->maps;
 
-	return maps->may_guess && !maps->may_guess(maps->arg, w->process, m) ? CFI_NO_TABLE
-									     : step_by_pointer(w);
+	w->is_unproven = maps->may_guess && !maps->may_guess(maps->arg, w->process, m);
+	return w->is_unproven ? CFI_NO_TABLE : step_by_pointer(w);
 }
 
 static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
@@ -177,28 +191,52 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 }
 
 /* Finds the row in the unwind tables of the mapped file, or, for code made at run time, in its
- * dump's. */
+ * dump's; *shape: its shape is known. */
 static const struct cfi_row *find_row(struct walk *w, const struct unwind_mapping *m,
-				      uint64_t address, struct unwind_at *at)
+				      uint64_t address, struct unwind_at *at,
+				      struct unwind_shape *shape)
 {
 	const struct unwinder *u = w->u;
 	const struct cfi_row *row = unwind_tables_find(u->tables, w->frame.machine, m, address, at);
 	struct unwind_made made;
 
+	shape->kind = UNWIND_SHAPE_NONE;
 	if (row->kind != CFI_ROW_UNKNOWN || !u->find_made ||
-	    !u->find_made(u->arg, m, address, w->time_ns, &made) ||
-	    !unwind_made_rules(&made, &w->frame, &w->rules))
+	    !u->find_made(u->arg, m, address, w->time_ns, &made))
+		return row;
+	*shape = made.shape;
+	if (!unwind_made_rules(&made, &w->frame, &w->rules))
 		return row;
 	cfi_rules_row(&w->rules, w->frame.machine, &w->row);
 	return &w->row;
 }
 
+static enum cfi_end step_by_shape(struct walk *w, const struct unwind_mapping *m,
+				  const struct unwind_shape *shape)
+{
+	const struct unwinder *u = w->u;
+	const struct unwind_shapes shapes = {.maps = u->maps,
+					     .find_made = u->find_made,
+					     .find_method = u->find_method,
+					     .arg = u->arg,
+					     .process = w->process,
+					     .time_ns = w->time_ns};
+	const enum cfi_end end = unwind_shape_step(&shapes, m, shape, &w->frame, &w->method);
+
+	w->u->is_shaped = true;
+	w->is_unproven = end == CFI_NO_TABLE;
+	return end;
+}
+
 static enum cfi_end step(struct walk *w)
 {
 	uint64_t address = cfi_frame_lookup(&w->frame);
+	const struct cfi_row *row;
+	struct unwind_shape shape;
 	struct unwind_mapping m;
 	struct unwind_at at;
 
+	w->method = 0;
 	if (!find_mapping(w, address, &m))
 		return guess_step(w, NULL);
 	/* Only a handler's return address points into the vdso. */
@@ -206,7 +244,10 @@ static enum cfi_end step(struct walk *w)
 		return cfi_frame_by_sigframe(&w->frame);
 	if (w->frame.machine == &cfi_machine_i386 && m.kind == UNWIND_OBJECT_VDSO)
 		return check_step(w, cfi_frame_by_vdso32(&w->frame));
-	return step_by_row(w, &m, find_row(w, &m, address, &at), &at);
+	row = find_row(w, &m, address, &at, &shape);
+	if (shape.kind != UNWIND_SHAPE_NONE)
+		return step_by_shape(w, &m, &shape);
+	return step_by_row(w, &m, row, &at);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -232,6 +273,7 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 	uint64_t fp;
 	size_t nr = 0;
 
+	u->is_shaped = false;
 	if (exact)
 		memset(exact, 0, (max + 63) / 64 * sizeof(*exact));
 	if (!unwind_machine_frame(u->machine, layout, sample, &w.frame)) {
@@ -244,6 +286,10 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 			mark(exact, nr);
 		nr++;
 		last = step(&w);
+		if (w.method && !u->keeps_interpreter) {
+			out[nr - 1] = w.method;
+			mark(exact, nr - 1);
+		}
 		if (last == CFI_GOES_ON)
 			restore_return(&w);
 		if (last == CFI_GOES_ON && w.frame.is_exact)
@@ -252,7 +298,8 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 			    nr -
 				1); /* the return address of a handler is the start of a function */
 	}
-	*end = ends[last];
+	u->is_shaped |= w.is_unproven;
+	*end = w.is_unproven ? UNWIND_UNPROVEN : ends[last];
 	if (sample->is_seen && !cfi_frame_reg(&w.frame, w.frame.machine->fp, &fp) &&
 	    (last == CFI_INVALID || last == CFI_NO_TABLE))
 		*end = UNWIND_NO_POINTER;
@@ -279,12 +326,13 @@ static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 {
 	uint64_t address = cfi_frame_lookup(&w->frame);
 	const struct cfi_row *row;
+	struct unwind_shape ignored;
 	struct unwind_mapping m;
 	struct unwind_at at;
 
 	if (!find_mapping(w, address, &m))
 		return CFI_NO_TABLE;
-	row = find_row(w, &m, address, &at);
+	row = find_row(w, &m, address, &at, &ignored);
 	if (row->is_signal || is_in_chain(w, row, pointed))
 		return CFI_NO_TABLE;
 	return step_by_row(w, &m, row, &at);

@@ -66,7 +66,7 @@ struct whole_life {
 	uint64_t ready_ns; /* of an exec: when the kernel had mapped all; UINT64_MAX: not yet */
 	uint64_t to_ns;    /* UINT64_MAX: it has not ended */
 	bool is_known;     /* its first mappings are known, too */
-	bool has_dump;     /* of code made at run time, which has tables */
+	bool has_dump;     /* of code made at run time, which has tables; or is a machine of Java */
 	uint64_t asked_ns; /* when a map of such code was looked for */
 	bool has_map;
 };
@@ -432,6 +432,14 @@ static bool is_dump(const char *path)
 	return name && begins(name, "/jit-") && strstr(name, ".dump");
 }
 
+/* Of Java, whose code has frames that a reader knows. */
+static bool is_machine(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && begins(name, "/libjvm.so");
+}
+
 static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool is_made)
 {
 	struct whole_life *life = any_life(s, r->pid, r->time_ns);
@@ -452,7 +460,7 @@ static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool
 		return;
 	}
 	life->is_known |= is_made;
-	life->has_dump |= is_dump(r->name);
+	life->has_dump |= is_dump(r->name) || is_machine(r->name);
 	add_map(space, &m);
 	if (life->ready_ns == UINT64_MAX && (is_made || strcmp(r->name, "[vdso]") == 0))
 		life->ready_ns = r->time_ns;

@@ -555,6 +555,7 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 	    [UNWIND_INVALID] = WHOLE_END_INVALID,
 	    [UNWIND_MAX] = 0,
 	    [UNWIND_NO_POINTER] = 0,
+	    [UNWIND_UNPROVEN] = 0,
 	};
 	const struct whole_life *process;
 	struct trace_record r;

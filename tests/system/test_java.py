@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Methods of Java have names without an option of the program: of a command, of a process that runs already, and of code
-that is freed and replaced, of which no sample has a wrong name: the program says itself what ran when. The process does
-nothing for it. What only looks like a Java machine does no harm. Needs java and javac from 17 on; the environment's
-JAVA_BIN is the folder of another one."""
+that is freed and replaced, of which no sample has a wrong name: the program says itself what ran when. With -g their callers
+are right, by the program's own graph of calls, and interpreted ones have names and lines. The process does nothing for it.
+What only looks like a Java machine does no harm. Needs java from 17 on, which has the compiler as a module; the
+environment's JAVA_BIN is the folder of another one."""
 import collections
 import json
 import os
@@ -27,6 +28,39 @@ public class Work {
     }
 }
 """
+# Each method has known callers, and each call a line of its own.
+CALLS = """
+public class Calls {
+    static volatile long sink;
+    interface Op { long run(int n); }
+    static class A implements Op { public long run(int n) { return leaf(n) + leaf(n + 1); } }
+    static class B implements Op {
+        public long run(int n) {
+            return recur(n, 6);
+        }
+    }
+    static long leaf(int n) { long s = 0; for (int i = 0; i < n; i++) s += i * (long) i % 7; return s; }
+    static long recur(int n, int deep) { return deep == 0 ? last(n) : recur(n + 1, deep - 1) + 1; }
+    static long last(int n) { byte[] a = new byte[n + 64]; System.arraycopy(a, 0, a, 1, n); return a[n / 2] + tiny(n); }
+    static long tiny(int n) { return n * 31L + 7; }
+    static void turn(Op[] ops, int n) {
+        for (Op o : ops)
+            for (int i = 0; i < 100; i++)
+                sink += o.run(n + i);
+        sink += leaf(n);
+    }
+    public static void main(String[] a) {
+        Op[] ops = {new A(), new B()};
+        for (long i = 0; ; i++) {
+            turn(ops, 300);
+            if (i == Long.parseLong(a[0])) System.out.println("here");
+        }
+    }
+}
+"""
+CALLERS = {"Calls.leaf": {"Calls$A.run", "Calls.turn"}, "Calls.recur": {"Calls.recur", "Calls$B.run"},
+           "Calls.last": {"Calls.recur"}, "Calls.tiny": {"Calls.last"}, "Calls$A.run": {"Calls.turn"},
+           "Calls$B.run": {"Calls.turn"}, "Calls.turn": {"Calls.main"}}
 # A class with another name each time, that is loaded, runs, and is freed with its code.
 SPIN = """
 public class Spin000 {
@@ -50,12 +84,12 @@ public class Moves extends ClassLoader {
     public static void main(String[] a) throws Throwable {
         byte[] spin = Moves.class.getResourceAsStream("Spin000.class").readAllBytes();
         StringBuilder out = new StringBuilder();
-        for (int i = 1; i <= 25; i++) {
+        for (int i = 1; i <= 10; i++) {
             String digits = String.format("%03d", i);
             MethodHandle m = MethodHandles.publicLookup().findStatic(new Moves().define(spin.clone(), digits),
                 "spin" + digits, MethodType.methodType(long.class, int.class));
-            long since = System.nanoTime(), span = i == 1 ? 300000000L : 30000000L;
-            while (System.nanoTime() < since + span) { long ignored = (long) m.invoke(20000); }
+            long since = System.nanoTime();
+            for (int k = Integer.parseInt(a[i == 1 ? 0 : 1]); k > 0; k--) { long ignored = (long) m.invoke(20000); }
             out.append("Spin" + digits + " " + since + " " + System.nanoTime() + "\\n");
             m = null;
             System.gc();
@@ -78,8 +112,10 @@ def build(folder, **sources):
     for name, text in sources.items():
         with open(f"{folder}/{name}.java", "w", encoding="ascii") as f:
             f.write(text)
-    run(tool("javac"), "-J-XX:TieredStopAtLevel=1", "-J-Xshare:auto", *(f"{name}.java" for name in sources), cwd=folder)
-    return [tool("java"), "-XX:-UsePerfData", "-cp", folder]
+    java = tool("java")
+    run(java, "-XX:TieredStopAtLevel=1", "-m", "jdk.compiler/com.sun.tools.javac.Main",
+        *(f"{name}.java" for name in sources), cwd=folder)
+    return [java, "-XX:-UsePerfData", "-cp", folder]
 
 
 def samples(folder):
@@ -141,22 +177,80 @@ def check_names(folder):
         assert p.stdout.read() == ""
 
 
-def check_moved(folder):
-    """Code of several classes has one address by turns."""
+def assert_moved(folder, turns, *options):
+    """Code, and what describes methods, of several classes have one address by turns. They run by work and not by time, which
+    leaves as much of it to who reads names, however busy the machine is."""
     java = build(folder, Moves=MOVES, Spin000=SPIN)
-    text = record(folder, "--", *java, "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=3m", "Moves").stdout
+    text = record(folder, "-g", "--", *java, "-XX:+UseSerialGC", *options, "Moves", str(5 * turns), str(turns)).stdout
     ran = {name: (int(since), int(until)) for name, since, until in re.findall(r"^(Spin\d+) (\d+) (\d+)$", text, re.M)}
-    assert len(ran) == 25, text
+    assert len(ran) == 10, text
     named, wrong = collections.Counter(), []
     for r in samples(folder):
-        found = re.fullmatch(r"(Spin\d+)\.spin\d+", r["function"])
-        if found:
-            since, until = ran[found[1]]
-            named[found[1]] += 1
-            if not since <= r["monotonic_ns"] <= until:
-                wrong.append((r["function"], r["monotonic_ns"] - since, until - since))
+        for frame in r.get("stack", []):
+            found = re.fullmatch(r"(Spin\d+)\.spin\d+", frame["function"])
+            if found:
+                since, until = ran[found[1]]
+                named[found[1], frame["object"]] += 1
+                if not since <= r["monotonic_ns"] <= until:
+                    wrong.append((frame["function"], r["monotonic_ns"] - since, until - since))
     assert not wrong, (len(wrong), wrong[:5])
-    assert named["Spin001"], named
+    return named
+
+
+def check_moved(folder):
+    named = assert_moved(folder, 2000, "-XX:ReservedCodeCacheSize=3m")
+    assert named["Spin001", "[JIT]"], named
+
+
+def check_moved_interpreted(folder):
+    named = assert_moved(folder, 80, "-Xint")
+    assert named["Spin001", "Spin001.java"], named
+
+
+def assert_callers(folder, turns, *options):
+    """No method has a caller that does not call it; and stacks are whole: from main on they lead through the stub by which
+    C++ calls Java to the start of the thread."""
+    java = build(folder, Calls=CALLS)
+    with subprocess.Popen([*java, *options, "Calls", str(turns)], stdout=subprocess.PIPE, text=True) as p:
+        try:
+            assert p.stdout.readline() == "here\n"
+            record(folder, "-g", f"--pid={p.pid}", "--duration=300ms")
+        finally:
+            p.kill()
+    wrong, whole, cut = collections.Counter(), 0, 0
+    for r in samples(folder):
+        stack = [f["function"] for f in r.get("stack", [])]
+        if not any(f in CALLERS for f in stack):
+            continue
+        wrong.update((f, by) for f, by in zip(stack, stack[1:]) if f in CALLERS and by not in CALLERS[f])
+        whole += "Calls.main" in stack and stack[-1] in ("clone3", "__clone", "start_thread")
+        cut += stack[-1] in CALLERS or stack[-1] == "Interpreter"
+        if "Calls.main" in stack:
+            assert stack.count("Calls.main") == 1 and "StubRoutines" in stack[stack.index("Calls.main") + 1], stack
+    assert not wrong, wrong
+    assert whole > cut, (whole, cut)
+
+
+def check_callers(folder):
+    assert_callers(folder, 5000, "-XX:-Inline")
+
+
+def check_interpreted(folder):
+    assert_callers(folder, 20, "-Xint")
+    text = CALLS.splitlines()
+    rows = output(PRINT, "--quiet", f"{folder}/s", "--report=flat", "--sort=function,line", "--output-format=ndjson")
+    lines = collections.defaultdict(set)
+    for row in map(json.loads, rows.splitlines()):
+        if row.get("function", "").startswith("Calls"):
+            lines[row["function"]].add(row["line"])
+    for function, found in lines.items():
+        name = function.rsplit(".", 1)[1]
+        for place in found:
+            file, line = place.split(":")
+            assert file == "Calls.java", place
+            # of a method of one line, that one
+            assert f" {name}(" in text[int(line) - 1] or function in ("Calls.turn", "Calls$B.run", "Calls.main"), place
+    assert {"Calls.java:" + str(text.index(t) + 1) for t in text if "o.run(n + i)" in t} <= lines["Calls.turn"], lines
 
 
 # A library with the tables of a machine, which are as wrong as the first argument of the compiler says.

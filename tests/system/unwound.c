@@ -86,7 +86,8 @@ static void open_reader(void)
 	const struct elf_finder_config finder = {.sysroot = NULL};
 	struct symbols_config symbols = {.is_same_boot = true};
 	struct unwinder_config config = {.machine = facts->head.machine,
-					 .find_made = report_find_made};
+					 .find_made = report_find_made,
+					 .find_method = report_find_method};
 
 	all.vdso = elf_vdso_open();
 	check(elf_finder_new(&finder, &all.finder), "files");

@@ -17,7 +17,7 @@ static void add(uint32_t pid, uint64_t time_ns, uint64_t start, uint64_t end, co
 	struct trace_compiled c = {.time_ns = time_ns, .start = start, .end = end, .pid = pid};
 
 	snprintf(c.name, sizeof(c.name), "%s", name);
-	assert_int_equal(profile_compiled_add(&all.compiled, &c), 0);
+	assert_int_equal(profile_compiled_add(&all.compiled, &all.codes, &c), 0);
 }
 
 static const char *name_at(uint32_t pid, uint64_t address, uint64_t time_ns)
@@ -30,6 +30,7 @@ static const char *name_at(uint32_t pid, uint64_t address, uint64_t time_ns)
 HOOK(after_each)
 {
 	profile_compiled_fini(&all.compiled);
+	profile_codes_fini(&all.codes);
 }
 
 TEST(by_time)
@@ -92,6 +93,50 @@ TEST(grows)
 	assert_string_equal(name_at(7, 100, 12), "");
 }
 
+/* What a machine interprets is one of the codes, with lines of its own bytes; points of code are
+ * kept with its name. */
+TEST(interpreted)
+{
+	static const uint8_t bytes[] = {1, 0, 0, 0, 9, 0, 0, 0};
+	struct trace_compiled c = {.time_ns = 10,
+				   .start = 0x7000,
+				   .end = 0x7001,
+				   .pid = 7,
+				   .name = "A.a",
+				   .kind = TRACE_COMPILED_INTERPRETED,
+				   .codes = 0x9000,
+				   .codes_bytes = 5,
+				   .first_line = 3,
+				   .file = "A.java",
+				   .data = bytes,
+				   .data_bytes = sizeof(bytes)};
+	const struct profile_compiled *found;
+	const struct profile_code *code;
+
+	assert_int_equal(profile_compiled_add(&all.compiled, &all.codes, &c), 0);
+	c.start = 100;
+	c.end = 150;
+	c.kind = TRACE_COMPILED_METHOD;
+	assert_int_equal(profile_compiled_add(&all.compiled, &all.codes, &c), 0);
+	add(8, 1, 100, 150, "D.d");
+	profile_codes_sort(&all.codes);
+	assert_int_equal(profile_compiled_make(&all.compiled), 0);
+	found = profile_compiled_find(&all, 7, 0x7000, 10);
+	assert_int_equal(found->kind, TRACE_COMPILED_INTERPRETED);
+	assert_int_equal(found->nr_points, 0);
+	code = profile_code_at(&all, profile_code_address(&all, found->code, 4));
+	assert_string_equal(code->name, "A.a");
+	assert_string_equal(code->file, "A.java");
+	assert_int_equal(code->first_line, 3);
+	assert_int_equal(code->lines_bytes, sizeof(bytes));
+	found = profile_compiled_find(&all, 7, 100, 10);
+	assert_int_equal(found->nr_points, 2);
+	assert_memory_equal(found->points, bytes, sizeof(bytes));
+	assert_true(profile_compiled_has_frames(&all, 7));
+	assert_false(profile_compiled_has_frames(&all, 8));
+	assert_int_equal(all.codes.nr, 1);
+}
+
 /* What is beyond the limit may end a name, so that none applies from its time on. */
 TEST(full)
 {
@@ -104,7 +149,7 @@ TEST(full)
 	assert_int_equal(profile_compiled_make(&all.compiled), 0);
 	assert_string_equal(name_at(7, 100, 20), "A.a");
 	before = profile_compiled_epoch(&all, 7, 20);
-	assert_int_equal(profile_compiled_add(&all.compiled, &more), -EFBIG);
+	assert_int_equal(profile_compiled_add(&all.compiled, &all.codes, &more), -EFBIG);
 	assert_int_equal(profile_compiled_make(&all.compiled), 0);
 	assert_string_equal(name_at(7, 100, 19), "A.a");
 	assert_string_equal(name_at(7, 100, 20), "-");

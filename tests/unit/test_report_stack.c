@@ -29,8 +29,13 @@ struct unwinder {
 	uint64_t exact; /* of the first 64 */
 	enum unwind_end end;
 	uint64_t leaf_caller;
-	bool is_lacking_whole;
+	bool is_lacking_whole, is_shaped;
 };
+
+bool unwinder_is_shaped(const struct unwinder *u)
+{
+	return u->is_shaped;
+}
 
 size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
@@ -398,7 +403,7 @@ static const struct {
 	size_t nr, nr_kernel;
 	bool is_unwound;
 	unsigned nr_leaf_asked;
-	bool is_lacking_whole;
+	bool is_lacking_whole, is_shaped;
 } dumps[] = {
     {"dump alone",
      {0},
@@ -513,6 +518,22 @@ static const struct {
      0,
      true,
      0},
+    {"in place of a longer chain by chance, of Java",
+     {USER, U + 1, U + 2, U + 3},
+     PERF_RECORD_MISC_USER,
+     0,
+     8000,
+     2,
+     1,
+     UNWIND_UNPROVEN,
+     0,
+     {U + 10, U + 19},
+     2,
+     0,
+     true,
+     0,
+     false,
+     true},
     {"behind the kernel's part",
      {KERNEL, K + 1, K + 2, USER, U + 1},
      PERF_RECORD_MISC_KERNEL,
@@ -664,7 +685,8 @@ static struct unwinder answers_of(size_t i)
 			     .exact = dumps[i].exact,
 			     .end = dumps[i].end,
 			     .leaf_caller = dumps[i].leaf_caller,
-			     .is_lacking_whole = dumps[i].is_lacking_whole};
+			     .is_lacking_whole = dumps[i].is_lacking_whole,
+			     .is_shaped = dumps[i].is_shaped};
 
 	for (size_t k = 0; k < u.nr; k++)
 		u.address[k] = U + 10 * (k + 1);

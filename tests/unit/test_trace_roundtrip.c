@@ -769,9 +769,26 @@ TEST(cmdline)
 
 TEST(compiled)
 {
-	static const struct trace_compiled
-	    written = {.time_ns = 11, .start = 1000, .end = 1100, .pid = 7, .name = "A.a"},
-	    invalid = {.time_ns = 11, .start = 1000, .end = 1000, .pid = 7, .name = "A.\033b"};
+	static const uint8_t data[] = {1, 2, 3, 4, 5};
+	static const struct trace_compiled written = {.time_ns = 11,
+						      .start = 1000,
+						      .end = 1100,
+						      .pid = 7,
+						      .name = "A.a",
+						      .kind = TRACE_COMPILED_METHOD,
+						      .frame_bytes = 32,
+						      .frame_from = 9,
+						      .codes_bytes = 12,
+						      .codes = 5000,
+						      .first_line = 3,
+						      .file = "A.java",
+						      .data = data,
+						      .data_bytes = sizeof(data)},
+					   invalid = {.time_ns = 11,
+						      .start = 1000,
+						      .end = 1000,
+						      .pid = 7,
+						      .name = "A.\033b"};
 	struct trace_writer *w = trace_writer_new();
 	const struct trace_head head = {.nr_traces = 1};
 	struct trace_compiled out = {.pid = 99};
@@ -791,9 +808,17 @@ TEST(compiled)
 	assert_int_equal(out.pid, 99);
 	f = next_of_kind(r, TRACE_FRAME_COMPILED);
 	assert_int_equal(trace_decode_compiled(&f, &out), 0);
+	assert_memory_equal(out.data, data, sizeof(data));
+	out.data = written.data;
 	assert_memory_equal(&out, &written, sizeof(out));
 	f.length--;
 	assert_int_equal(trace_decode_compiled(&f, &out), -EINVAL);
+	/* earlier versions wrote no more than this */
+	f.length = 3 * 8 + 2 * 4 + 2 + strlen(written.name);
+	assert_int_equal(trace_decode_compiled(&f, &out), 0);
+	assert_string_equal(out.name, "A.a");
+	assert_int_equal(out.kind, TRACE_COMPILED_UNKNOWN);
+	assert_int_equal(out.data_bytes, 0);
 	trace_reader_close(r);
 	trace_writer_free(w);
 	folder_fini(&folder);

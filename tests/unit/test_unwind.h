@@ -223,6 +223,7 @@ struct test_unwind {
 	struct profile_process process;
 	/* of unwinder_config; NULL: none */
 	unwind_find_made_fn *find_made;
+	unwind_find_method_fn *find_method;
 	uint64_t chain[TEST_MAX_CHAIN], exact[TEST_MAX_CHAIN / 64];
 	size_t nr;
 	enum unwind_end end;
@@ -239,6 +240,7 @@ static inline int test_unwind_open(struct test_unwind *t, const char *machine)
 	config.finder = t->finder;
 	config.vdso = t->vdso;
 	config.find_made = t->find_made;
+	config.find_method = t->find_method;
 	config.arg = t;
 	rc = unwinder_new(&config, &t->u);
 	if (rc < 0)

@@ -48,6 +48,8 @@ static int make_unwinder(struct stacks *s, const struct input *o)
 	    .machine = o->facts->head.machine,
 	    .vdso = o->vdso,
 	    .find_made = report_find_made,
+	    .find_method = report_find_method,
+	    .keeps_interpreter = true,
 	    .arg = s->symbols,
 	};
 	int rc = unwinder_new(&config, &s->unwinder);
