@@ -410,13 +410,18 @@ static uint64_t do_due(struct runtimes *r)
 	return next_ns;
 }
 
+/* Of a target, which has few processes, also at those that were not asked lately. */
 static void look_last(struct runtimes *r)
 {
 	r->shared.is_last = true;
+	if (!r->list_pause_ns)
+		list_processes(r);
 	for (size_t i = 0; i < r->processes.nr; i++) {
 		struct process *p = dict_at(&r->processes, (uint32_t)i);
 
 		r->current = p;
+		if (!p->hotspot && r->nr_ids && !p->is_over)
+			ask(r, p);
 		if (p->hotspot)
 			look(r, p);
 	}

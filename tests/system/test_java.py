@@ -107,14 +107,26 @@ def tool(name):
     return found
 
 
-def build(folder, **sources):
-    """Compiles the classes. The command that runs them, without what it would share with others."""
-    for name, text in sources.items():
-        with open(f"{folder}/{name}.java", "w", encoding="ascii") as f:
-            f.write(text)
+SOURCES = {"Work": WORK, "Moves": MOVES, "Spin000": SPIN, "Calls": CALLS}
+classes = {}  # the files of all of them, once they are compiled
+
+
+def build(folder):
+    """Puts the classes there. The command that runs them, without what it would share with others."""
     java = tool("java")
-    run(java, "-XX:TieredStopAtLevel=1", "-m", "jdk.compiler/com.sun.tools.javac.Main",
-        *(f"{name}.java" for name in sources), cwd=folder)
+    if not classes:
+        for name, text in SOURCES.items():
+            with open(f"{folder}/{name}.java", "w", encoding="ascii") as f:
+                f.write(text)
+        run(java, "-XX:TieredStopAtLevel=1", "-m", "jdk.compiler/com.sun.tools.javac.Main",
+            *(f"{name}.java" for name in SOURCES), cwd=folder)
+        for name in os.listdir(folder):
+            if name.endswith(".class"):
+                with open(f"{folder}/{name}", "rb") as f:
+                    classes[name] = f.read()
+    for name, code in classes.items():
+        with open(f"{folder}/{name}", "wb") as f:
+            f.write(code)
     return [java, "-XX:-UsePerfData", "-cp", folder]
 
 
@@ -138,7 +150,7 @@ def assert_named(folder):
 
 
 def check_names(folder):
-    java = build(folder, Work=WORK)
+    java = build(folder)
     shown = record(folder, "--", *java, "Work", "600").stdout
     assert "here\nend\n" in shown and "Picked up" not in shown, shown
     assert_named(folder)
@@ -180,7 +192,7 @@ def check_names(folder):
 def assert_moved(folder, turns, *options):
     """Code, and what describes methods, of several classes have one address by turns. They run by work and not by time, which
     leaves as much of it to who reads names, however busy the machine is."""
-    java = build(folder, Moves=MOVES, Spin000=SPIN)
+    java = build(folder)
     text = record(folder, "-g", "--", *java, "-XX:+UseSerialGC", *options, "Moves", str(5 * turns), str(turns)).stdout
     ran = {name: (int(since), int(until)) for name, since, until in re.findall(r"^(Spin\d+) (\d+) (\d+)$", text, re.M)}
     assert len(ran) == 10, text
@@ -210,7 +222,7 @@ def check_moved_interpreted(folder):
 def assert_callers(folder, turns, *options):
     """No method has a caller that does not call it; and stacks are whole: from main on they lead through the stub by which
     C++ calls Java to the start of the thread."""
-    java = build(folder, Calls=CALLS)
+    java = build(folder)
     with subprocess.Popen([*java, *options, "Calls", str(turns)], stdout=subprocess.PIPE, text=True) as p:
         try:
             assert p.stdout.readline() == "here\n"
@@ -296,7 +308,7 @@ PLACE(TypeEntryArrayStride, sizeof(struct type)); PLACE(TypeEntryTypeNameOffset,
 static void burn(void) {
   struct timespec t = {0};
   volatile unsigned x = 0;
-  while (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), t.tv_nsec < 60000000 && !t.tv_sec)
+  while (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), t.tv_nsec < BURN_MS * 1000000 && !t.tv_sec)
     for (int i = 0; i < 10000; i++) x++;
 }
 __attribute__((constructor)) static void fill(void) {
@@ -311,7 +323,7 @@ __attribute__((constructor)) static void fill(void) {
 int main(void) { burn(); return 0; }
 """
 RIGHT = {"SHIFT": 6, "NR": 1, "END_AT": 16, "LAST": 0, "POOL": 8, "STRIDE": "sizeof(struct field)", "LENGTH": 1,
-         "NAME": '"nmethod"', "METHOD": "(uint64_t)w", "HEAPS": "&of_list"}
+         "NAME": '"nmethod"', "METHOD": "(uint64_t)w", "HEAPS": "&of_list", "BURN_MS": 60}
 FAKES = [{"SHIFT": 0}, {"SHIFT": 60}, {"NR": 8}, {"NR": -1}, {"END_AT": 65535}, {"POOL": 65535}, {"STRIDE": 1},
          {"LAST": '"Symbol"'}, {"LENGTH": "UINT64_MAX"}, {"NAME": "-1"}, {"METHOD": "i"}, {"METHOD": "(uint64_t)-8"},
          {"HEAPS": "(void *)4096"}]
@@ -321,7 +333,7 @@ def check_hostile(folder):
     """What is no machine, and has its tables all the same."""
     with open(f"{folder}/fake.c", "w", encoding="ascii") as f:
         f.write(FAKE)
-    for i, wrong in enumerate([{"NAME": '"aBlobOfThis"'}, *stride(FAKES, 3)]):
+    for i, wrong in enumerate([{"NAME": '"aBlobOfThis"', "BURN_MS": 400}, *stride(FAKES, 3)]):
         os.mkdir(f"{folder}/{i}")
         where = f"{folder}/{i}/libjvm.so"
         defines = [f"-D{name}={value}" for name, value in {**RIGHT, **wrong}.items()]
