@@ -276,6 +276,7 @@ static const struct {
 } of_runtimes[] = {
     {"java", "java -XX:+PreserveFramePointer", REPORT_END_POINTERS},
     {"java", "java -XX:+PreserveFramePointer, and -g=fp", REPORT_END_TABLE},
+    {"java", "java -XX:+PreserveFramePointer, and -g=fp", REPORT_END_UNPROVEN},
     {"node", "-g=fp: code that node makes has frame pointers", REPORT_END_TABLE},
     {"dotnet", "-g=fp: code that dotnet makes has frame pointers", REPORT_END_TABLE},
     {"python", "a Python built with -fno-omit-frame-pointer", REPORT_END_POINTERS},
