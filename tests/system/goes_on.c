@@ -1,7 +1,8 @@
 /*
  * Goes on after it was measured, and checks itself: threads and children call functions, and know
- * their results. For each line it prints how many bytes of its code are not those of its file, and
- * how many calls were wrong; at the end of its input it ends. One child calls only then.
+ * their results. For each line it prints how many bytes of its code, and of its children's, are not
+ * those of its file, how many calls were wrong, and the calls. At the end of its input it ends. One
+ * child calls only then.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,13 +16,16 @@
 #include <unistd.h>
 
 #define OUT __attribute__((noinline, noclone))
-enum { THREADS = 3 };
+enum { THREADS = 3, CHILDREN = 2 };
 
 extern const unsigned char __executable_start[], etext[];
 static volatile int sink;
 static struct {
 	atomic_int has_ended;
 	atomic_long calls, wrong;
+	/* A question that each child answers. */
+	atomic_int question, answered[CHILDREN];
+	atomic_long changed[CHILDREN];
 } * shared;
 
 OUT int work_once(int x)
@@ -54,15 +58,6 @@ static void check(int i)
 	shared->calls++;
 }
 
-static void *work(void *arg)
-{
-	for (int i = 0; !shared->has_ended; i = (i + 1) % 1000) {
-		check(i);
-		usleep(20000);
-	}
-	return arg;
-}
-
 /* A copy of what its file has: the kernel sets breakpoints in each mapping. */
 static unsigned char *file;
 
@@ -73,6 +68,38 @@ static long count_changed(void)
 	for (const unsigned char *at = __executable_start; at < etext; at++)
 		nr += *at != file[at - __executable_start];
 	return nr;
+}
+
+static void answer(int child)
+{
+	const int question = shared->question;
+
+	if (shared->answered[child] == question)
+		return;
+	shared->changed[child] = count_changed();
+	shared->answered[child] = question;
+}
+
+static long ask(void)
+{
+	const int question = ++shared->question;
+	long sum = 0;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		while (shared->answered[i] != question)
+			usleep(500);
+		sum += shared->changed[i];
+	}
+	return sum + count_changed();
+}
+
+static void *work(void *arg)
+{
+	for (int i = 0; !shared->has_ended; i = (i + 1) % 1000) {
+		check(i);
+		usleep(20000);
+	}
+	return arg;
 }
 
 static pid_t start_child(void (*run)(void))
@@ -88,13 +115,20 @@ static pid_t start_child(void (*run)(void))
 
 static void call_always(void)
 {
-	work(NULL);
+	for (int i = 0; !shared->has_ended; i = (i + 1) % 1000) {
+		if (i % 10 == 0)
+			check(i);
+		answer(0);
+		usleep(2000);
+	}
 }
 
 static void call_at_the_end(void)
 {
-	while (!shared->has_ended)
-		usleep(1000);
+	while (!shared->has_ended) {
+		answer(1);
+		usleep(2000);
+	}
 	if (count_changed())
 		shared->wrong++;
 	check(5);
@@ -120,7 +154,7 @@ int main(void)
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
-		printf("%ld %ld %ld\n", count_changed(), atomic_load(&shared->wrong),
+		printf("%ld %ld %ld\n", ask(), atomic_load(&shared->wrong),
 		       atomic_load(&shared->calls));
 		fflush(stdout);
 	}

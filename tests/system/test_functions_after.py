@@ -14,7 +14,8 @@ from kit import CPUPERF, PRINT, programs_missing, run, run_checks, skip
 BUILT = tempfile.TemporaryDirectory(prefix="cpuperf-test.")  # once for all checks
 os.chmod(BUILT.name, 0o755)
 EVENT = "function:work_*"
-MOST_S = 15  # what would never happen
+PROCESSES = 3  # a breakpoint is a byte in each
+MOST_S = 60  # what would never happen
 
 
 def built():
@@ -38,7 +39,7 @@ def stop(folder, name):
 
 
 def ask(p):
-    """Bytes that are changed, wrong calls, calls."""
+    """Bytes that are changed in the program and its children, wrong calls, calls."""
     p.stdin.write("\n")
     p.stdin.flush()
     return [int(x) for x in p.stdout.readline().split()]
@@ -83,7 +84,7 @@ def follow(folder, way):
         assert wait_until(p, lambda now: now[0] == 0)[1] == 0
         err = finish(p)
     found = calls_of(folder, way)
-    assert set(found) == {"work_once", "work_thrice", "work_deep"} and found["work_once"] == 3 * found["work_thrice"] > 0, found
+    assert set(found) == {"work_once", "work_thrice", "work_deep"} and min(found.values()) > 0, found
     assert "The command went on unmeasured: exit status 0" in err and "keeps its patched" not in err, err
 
 
@@ -108,7 +109,6 @@ def check_a_process_that_ran_before(folder):
             finish(measuring)
         assert wait_until(p, lambda now: now[0] == 0)[1] == 0
         finish(p)
-    assert calls_of(folder, "pid")["work_once"] > 0
 
 
 def check_a_breakpoint_of_another_tool(folder):
@@ -117,13 +117,13 @@ def check_a_breakpoint_of_another_tool(folder):
     with subprocess.Popen([built()], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
         pid = p.stdout.readline().split()[1]
         with start(folder, "other", "-e", "function:work_deep", pid=pid) as other:
-            one = wait_until(p, lambda now: now[0] > 0)[0]
+            wait_until(p, lambda now: now[0] == PROCESSES)
             with start(folder, "own", "-e", EVENT, pid=pid) as own:
-                wait_until(p, lambda now: now[0] > one)
+                wait_until(p, lambda now: now[0] > PROCESSES)
                 stop(folder, "own")
                 err = finish(own)
             assert "still has breakpoints in 1 measured functions, as work_deep: another tool" in err, err
-            assert ask(p)[:2] == [one, 0]
+            assert ask(p)[:2] == [PROCESSES, 0]
             stop(folder, "other")
             assert "still has breakpoints" not in finish(other)
         assert wait_until(p, lambda now: now[0] == 0)[1] == 0
@@ -141,9 +141,9 @@ def check_no_breakpoint_is_patched(folder):
             wait_until(p, lambda now: now[0] > 0)
             with start(folder, "program", "--function-way=program", "-e", EVENT, command=[built()]) as own:
                 own.stdout.readline()
-                assert wait_until(own, lambda now: now[0] > 1)[1] == 0
+                assert wait_until(own, lambda now: now[0] > PROCESSES)[1] == 0
                 stop(folder, "program")
-                assert wait_until(own, lambda now: now[0] == 1)[1] == 0
+                assert wait_until(own, lambda now: now[0] == PROCESSES)[1] == 0
                 stop(folder, "all")
                 finish(other)
                 assert wait_until(own, lambda now: now[0] == 0)[1] == 0
