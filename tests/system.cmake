@@ -128,6 +128,10 @@ function(declare_system_test name kind script tree)
   if(name MATCHES "_export_parquet$")
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK export_parquet)
   endif()
+  # One replaces instructions of the C library in its programs, where the others would set breakpoints: which is refused.
+  if(name MATCHES "_(functions_patched|functions_report|functions_compiled|function_values|calls|calls_longer|ready_calls)$")
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK entries_of_functions)
+  endif()
   # Each takes all CPUs for some seconds, by a real-time priority.
   if(name MATCHES "_causal(_attach|_coz)?$")
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK all_cpus)

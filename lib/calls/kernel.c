@@ -17,6 +17,7 @@
 #include "plan/notes.h"
 #include "plan/plan.h"
 #include "proc/family.h"
+#include "proc/list.h"
 #include "proc/proc.h"
 #include "trace/trace.h"
 
@@ -59,15 +60,22 @@ static void close_way(void *way)
 	mem_free(k);
 }
 
+static const struct functions_place **list_places(const struct calls_list *list)
+{
+	const struct functions_place **place = mem_calloc(list->nr + 1, sizeof(*place));
+
+	for (size_t i = 0; place && i < list->nr; i++)
+		place[i] = list->function[i].place;
+	return place;
+}
+
 /* One that other tools do not have is the kernel's. */
 static void warn_of_breakpoints(const struct kernel_way *k, uint32_t pid)
 {
-	MEM_AUTO const struct functions_place **place = mem_calloc(k->list->nr + 1, sizeof(*place));
+	MEM_AUTO const struct functions_place **place = list_places(k->list);
 	BUF_AUTO(name, MAX_NAME_BYTES);
 	size_t first = 0, nr;
 
-	for (size_t i = 0; place && i < k->list->nr; i++)
-		place[i] = k->list->function[i].place;
 	nr = place ? functions_find_breakpoints(pid, place, k->list->nr, &first) : 0;
 	if (!nr)
 		return;
@@ -217,6 +225,40 @@ static bool has_returns(const struct plan *plan, const struct calls_list *list)
 	return false;
 }
 
+struct patched {
+	const struct kernel_way *k;
+	const struct functions_place **place;
+	struct err *e;
+};
+
+static int refuse_patched(uint32_t pid, void *arg)
+{
+	const struct patched *p = arg;
+	BUF_AUTO(name, MAX_NAME_BYTES);
+	size_t first = 0;
+
+	if (!functions_are_patched(pid, p->place, p->k->list->nr, &first))
+		return 0;
+	proc_add_name(PROC(&root_live, pid), &name);
+	return err_set(
+	    p->e, -ENOTSUP,
+	    "process %s has a patched entry of %.100s, of another session or one that was "
+	    "killed: a breakpoint there would end it",
+	    buf_str(&name), p->place[first]->name);
+}
+
+/* A breakpoint is set in each process that maps the file, or in one alone. */
+static int check_patched(const struct kernel_way *k, pid_t only, struct err *e)
+{
+	MEM_AUTO const struct functions_place **place = list_places(k->list);
+	struct patched p = {k, place, e};
+
+	if (!place)
+		return -ENOMEM;
+	return only ? refuse_patched((uint32_t)only, &p)
+		    : proc_each(&root_live, refuse_patched, &p);
+}
+
 static int start(struct kernel_way *k, const struct plan *plan, struct calls_list *list,
 		 struct err *e)
 {
@@ -236,7 +278,7 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 	    .follow = plan_follow(plan),
 	    .cpus = plan->has_all_cpus ? NULL : &plan->cpus,
 	};
-	int rc = hits_open(&config, &k->hits, e);
+	int rc = check_patched(k, config.process, e) ?: hits_open(&config, &k->hits, e);
 
 	if (rc)
 		return rc;

@@ -2,14 +2,17 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/root.h"
 #include "functions/functions.h"
 #include "proc/maps.h"
 #include "proc/memory.h"
 #include "proc/proc.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_MAPS_BYTES = 64 << 20, MAX_BYTES = 4 };
 
@@ -47,6 +50,75 @@ static bool is_of(const struct functions_place *p, const struct proc_mapping *m)
 	       p->offset - m->offset < m->end - m->start && strlen(p->path) == m->name_len &&
 	       memcmp(p->path, m->name, m->name_len) == 0;
 }
+
+/* --- patched entries */
+
+enum { BEFORE = 4, BEHIND = 6 }; /* bytes of a breakpoint that a jump may have */
+
+struct patched {
+	uint32_t pid;
+	const char *path; /* of the file that is open; NULL: none */
+	int file;
+};
+
+static bool open_file(struct patched *p, const char *path)
+{
+	if (p->path && strcmp(p->path, path) == 0)
+		return p->file >= 0;
+	io_close(&p->file);
+	p->path = path;
+	p->file = open(path, O_RDONLY | O_CLOEXEC);
+	return p->file >= 0;
+}
+
+/* A breakpoint is no difference. */
+static bool is_changed(struct patched *p, const struct functions_place *place,
+		       const struct proc_mapping *m)
+{
+	const uint64_t at = place->offset - m->offset, first = at < BEFORE ? 0 : at - BEFORE;
+	uint8_t own[BEFORE + BEHIND] = {0}, its[BEFORE + BEHIND] = {0};
+	const size_t len = (size_t)(at - first) + BEHIND;
+
+	if (!open_file(p, place->path) ||
+	    pread(p->file, its, len, (off_t)(m->offset + first)) != (ssize_t)len ||
+	    !proc_memory_read(p->pid, m->start + first, own, len) ||
+	    has_sign(p->pid, m->start + at, place->entry))
+		return false;
+	return memcmp(own, its, len) != 0;
+}
+
+static bool has_agent(const char *at, const char *end)
+{
+	static const char name[] = "/libcpuperf-functions.so";
+
+	return memmem(at, (size_t)(end - at), name, sizeof(name) - 1);
+}
+
+bool functions_are_patched(uint32_t pid, const struct functions_place *const *places, size_t nr,
+			   size_t *first)
+{
+	struct patched p = {.pid = pid, .file = -1};
+	BUF_AUTO(text, MAX_MAPS_BYTES);
+	const char *at, *end;
+	struct proc_mapping m;
+	bool is = false;
+
+	if (proc_load(PROC(&root_live, pid), "maps", &text))
+		return false;
+	at = buf_str(&text);
+	end = at + text.len;
+	if (!has_agent(at, end))
+		return false;
+	while (!is && proc_maps_next(&at, end, &m))
+		for (size_t i = 0; i < nr && !is; i++) {
+			is = is_of(places[i], &m) && is_changed(&p, places[i], &m);
+			*first = is ? i : *first;
+		}
+	io_close(&p.file);
+	return is;
+}
+
+/* --- breakpoints */
 
 size_t functions_find_breakpoints(uint32_t pid, const struct functions_place *const *places,
 				  size_t nr, size_t *first)

@@ -94,6 +94,24 @@ def check_patched(folder):
     follow(folder, "program")
 
 
+def check_no_breakpoint_where_it_is_patched(folder):
+    """The kernel would execute what the file has, and go on amid the jump."""
+    need_kernel()
+    if os.uname().machine != "x86_64":
+        skip("x86-64 alone")
+    with start(folder, "program", "--function-way=program", "-e", EVENT, command=[built()]) as p:
+        pid = p.stdout.readline().split()[1]
+        wait_until(p, lambda now: now[0] > 0)
+        for target in ([f"--pid={pid}", "-d", "1"], ["--", "true"]):
+            done = run(CPUPERF, "--strict", "-e", f"function:{built()}:work_deep", *target, cwd=folder, code=None)
+            assert "has a patched entry of work_deep" in done.stderr, done.stderr
+        stop(folder, "program")
+        assert wait_until(p, lambda now: now[0] == 0)[1] == 0
+        run(CPUPERF, "--strict", "-e", f"function:{built()}:work_deep", f"--pid={pid}", "-d", "0.01", cwd=folder)
+        assert wait_until(p, lambda now: now[0] == 0)[1] == 0
+        finish(p)
+
+
 def check_breakpoints(folder):
     need_kernel()
     follow(folder, "kernel")
