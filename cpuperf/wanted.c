@@ -15,6 +15,7 @@
 #include "spec/cpsession.h"
 #include "spec/keys.h"
 #include "target/command.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -464,16 +465,28 @@ static int limit_cpus(struct plan *plan, const struct options *o, struct err *e)
 	return rc;
 }
 
-/* Also "env python3 x.py" and "timeout 5 ./x.py". */
-static bool is_interpreted(char *const *argv)
+static bool ends_with(const char *text, const char *end)
 {
-	for (; argv && *argv; argv++) {
-		const size_t len = strlen(*argv);
+	const size_t len = strlen(text), of_end = strlen(end);
 
-		if (strstr(*argv, "python") || (len > 3 && strcmp(*argv + len - 3, ".py") == 0))
-			return true;
-	}
-	return false;
+	return len > of_end && strcmp(text + len - of_end, end) == 0;
+}
+
+/* Languages that a command is in by what it is called, also "env python3 x.py" and "timeout 5
+ * ./x.py". */
+static uint32_t find_languages(char *const *argv)
+{
+	static const struct {
+		const char *program, *suffix;
+		enum trace_language language;
+	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON}};
+	uint32_t found = 0;
+
+	for (; argv && *argv; argv++)
+		for (size_t i = 0; i < ARRAY_NR(rows); i++)
+			if (strstr(*argv, rows[i].program) || ends_with(*argv, rows[i].suffix))
+				found |= 1u << rows[i].language;
+	return found;
 }
 
 /* All but the tasks. */
@@ -488,7 +501,7 @@ static void describe_target(struct plan *plan, const struct options *o)
 					    .is_user_only = wanted_has_target(o, plan->spec) &&
 							    !t->cgroups.nr &&
 							    pmu_is_user_only(&pmu_kernel_ops),
-					    .is_interpreted = is_interpreted(o->command_argv),
+					    .languages = find_languages(o->command_argv),
 					    .has_agent = t->attaches};
 	plan->has_control = o->control;
 	plan->starts_disabled = o->starts_disabled;

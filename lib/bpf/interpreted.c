@@ -22,6 +22,7 @@ struct interpreted {
 	struct interpreted_bpf *programs; /* owned; has the maps */
 	struct interpreted_bpf *asking;   /* owned, like walk: share them; NULL: not needed yet */
 	struct interpreted_bpf *walk;
+	uint32_t languages, tried;             /* that it walks over; that it was to */
 	pthread_mutex_t mutex;                 /* of walk, and of the users */
 	struct interpreted_user *users;        /* borrowed */
 	struct ring_buffer *messages;          /* owned */
@@ -164,9 +165,9 @@ void interpreted_remove(struct interpreted *i, const struct interpreted_user *u)
 		*at = u->next;
 }
 
-bool interpreted_has_begun(const struct interpreted *i)
+uint32_t interpreted_languages(const struct interpreted *i)
 {
-	return i->walk;
+	return i->languages;
 }
 
 int interpreted_walk(const struct interpreted *i)
@@ -174,17 +175,20 @@ int interpreted_walk(const struct interpreted *i)
 	return i->walk ? bpf_program__fd(i->walk->progs.interpreted_walk) : -1;
 }
 
-/* Loads one of the programs. */
-static int load_program(const struct interpreted *i, bool walks, struct interpreted_bpf **out)
+/* Loads one of the programs. languages: that it walks over; 0: the one that asks. */
+static int load_program(const struct interpreted *i, uint32_t languages,
+			struct interpreted_bpf **out)
 {
 	struct interpreted_bpf *p = NULL;
 	int rc = loading_open(&interpreted_programs, &p);
 
 	if (rc)
 		return rc;
-	bpf_program__set_autoload(walks ? p->progs.interpreted_walk : p->progs.interpreted, true);
+	p->rodata->languages = languages;
+	bpf_program__set_autoload(languages ? p->progs.interpreted_walk : p->progs.interpreted,
+				  true);
 	rc = bpf_map__reuse_fd(p->maps.walks, bpf_map__fd(i->programs->maps.walks))
-		 ?: interpreted_share(i, p->obj, walks) ?: loading_load(p->skeleton);
+		 ?: interpreted_share(i, p->obj, languages) ?: loading_load(p->skeleton);
 	if (rc)
 		loading_close(p);
 	else
@@ -192,24 +196,36 @@ static int load_program(const struct interpreted *i, bool walks, struct interpre
 	return rc;
 }
 
-static int load_walk(struct interpreted *i)
+/* In the place of the one before, whose maps it has. */
+static int load_walk(struct interpreted *i, uint32_t languages)
 {
+	struct interpreted_bpf *before = i->walk, *walk = NULL;
+	int rc = load_program(i, languages, &walk), fd;
 	const uint32_t first = 0;
-	int rc = load_program(i, true, &i->walk), fd = interpreted_walk(i);
 
-	return rc
-		   ?: bpf_map_update_elem(bpf_map__fd(i->programs->maps.walks), &first, &fd,
-					  BPF_ANY);
+	if (rc)
+		return rc;
+	fd = bpf_program__fd(walk->progs.interpreted_walk);
+	rc = bpf_map_update_elem(bpf_map__fd(i->programs->maps.walks), &first, &fd, BPF_ANY);
+	if (rc) {
+		loading_close(walk);
+		return rc;
+	}
+	i->walk = walk;
+	i->languages = languages;
+	loading_close(before);
+	return 0;
 }
 
-int interpreted_begin(struct interpreted *i, struct err *e)
+int interpreted_begin(struct interpreted *i, uint32_t languages, struct err *e)
 {
 	int rc = 0;
 
 	interpreted_lock(i);
-	if (!i->walk) {
+	if (languages & ~i->tried) {
+		i->tried |= languages;
 		loading_begin();
-		rc = load_walk(i);
+		rc = load_walk(i, i->languages | languages);
 		if (rc)
 			rc = loading_refuse(rc, e);
 		loading_end();
@@ -224,7 +240,7 @@ int interpreted_program(struct interpreted *i)
 {
 	loading_begin();
 	if (!i->asking)
-		(void)load_program(i, false, &i->asking);
+		(void)load_program(i, 0, &i->asking);
 	loading_end();
 	return i->asking ? bpf_program__fd(i->asking->progs.interpreted) : -1;
 }

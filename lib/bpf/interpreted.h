@@ -5,9 +5,9 @@
  * each code is called: both are messages, which a thread of the recorder reads. The record of a
  * sample goes into the ring of the CPU's events, by an event of the CPU that is connected.
  *
- * What walks over frames takes the verifier 10 ms in each program that does it, and few programs
- * have an interpreter: it is loaded when one is found (interpreted_begin), here and in programs
- * that share the maps (struct interpreted_user).
+ * What walks over frames takes the verifier 10 ms for each language in each program that does it,
+ * and few programs have an interpreter: it is loaded when one is found (interpreted_begin), for the
+ * languages that were found, here and in programs that share the maps (struct interpreted_user).
  */
 #ifndef BPF_INTERPRETED_H
 #define BPF_INTERPRETED_H
@@ -27,10 +27,13 @@ struct interpreted;
 int interpreted_open(struct interpreted **out, struct err *e);
 void interpreted_close(struct interpreted *i); /* NULL is fine */
 
-/* Loads what walks, and has the users begin; once. 0 or -errno with *e, as interpreted_open. */
-int interpreted_begin(struct interpreted *i, struct err *e);
+/* Loads what walks over frames of these languages, 1 << BPF_INTERPRETED_PYTHON and so on, and of
+ * those before, and has the users begin; nothing if it does so already. 0 or -errno with *e, as
+ * interpreted_open: then those before are walked over as ever, and these are not tried again. */
+int interpreted_begin(struct interpreted *i, uint32_t languages, struct err *e);
 
-/* Other programs that interpret. begin is called by the thread of interpreted_begin. */
+/* Other programs that interpret. begin is called by the thread of interpreted_begin, each time that
+ * there are more languages. */
 struct interpreted_user {
 	void (*begin)(struct interpreted_user *u);
 	struct interpreted_user *next; /* set by interpreted_add */
@@ -40,11 +43,12 @@ void interpreted_lock(struct interpreted *i);
 void interpreted_unlock(struct interpreted *i);
 /* While it is locked. The program that walks, for the same kind of event; -1: not yet. */
 int interpreted_walk(const struct interpreted *i);
-/* begin is not called if interpreted_has_begun. The user is borrowed until
+/* begin is not called for languages that are there already. The user is borrowed until
  * interpreted_remove, which may be called of one that was not added. */
 void interpreted_add(struct interpreted *i, struct interpreted_user *u);
 void interpreted_remove(struct interpreted *i, const struct interpreted_user *u);
-bool interpreted_has_begun(const struct interpreted *i);
+/* What the constant languages of programs that walk must be; 0: none was found yet. */
+uint32_t interpreted_languages(const struct interpreted *i);
 
 /* Before they are loaded: has other programs that include programs/interpreted.bpf.h use the maps
  * of these; walks: and make those that a walk needs. NULL: they do not interpret, and need none. 0

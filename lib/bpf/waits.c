@@ -33,7 +33,7 @@
 
 struct waits {
 	struct waits_bpf *programs;      /* owned */
-	struct waits_bpf *interpreting;  /* owned; has another on_exit; NULL: that of programs */
+	struct waits_bpf *interpreting;  /* owned; has the last on_exit; NULL: that of programs */
 	struct waits_bpf *lasting;       /* owned; has sample_tasks; NULL: not needed yet */
 	struct interpreted *interpreted; /* borrowed; NULL: nothing */
 	struct interpreted_user user;
@@ -204,7 +204,8 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.selected, c->selects);
 	p->rodata->has_exit = is_sampled;
 	w->interpreted = is_sampled ? c->interpreted : NULL;
-	p->rodata->interprets = w->interpreted && interpreted_has_begun(w->interpreted);
+	p->rodata->languages = w->interpreted ? interpreted_languages(w->interpreted) : 0;
+	p->rodata->interprets = p->rodata->languages;
 	p->rodata->asks = w->interpreted;
 	p->rodata->interprets_asleep = p->rodata->interprets && c->interprets_asleep;
 	configure_reading(p, c, is_sampled);
@@ -274,8 +275,9 @@ static int open_again(const struct waits *w, struct waits_bpf **out)
 	return rc;
 }
 
-/* on_exit anew, which interprets. */
-static int load_interpreting(struct waits *w)
+/* on_exit anew, which interprets. The one before stays attached until then: for a moment both are,
+ * and the second finds that nothing is due. */
+static int load_interpreting(const struct waits *w, struct waits_bpf **out)
 {
 	struct waits_bpf *p = NULL;
 	int rc = open_again(w, &p);
@@ -283,12 +285,15 @@ static int load_interpreting(struct waits *w)
 	if (rc)
 		return rc;
 	p->rodata->interprets = true;
+	p->rodata->languages = interpreted_languages(w->interpreted);
 	bpf_program__set_autoload(p->progs.on_exit, true);
 	rc = interpreted_share(w->interpreted, p->obj, true) ?: loading_load(p->skeleton);
+	if (rc == 0 && w->is_started)
+		rc = loading_attach(p->skeleton);
 	if (rc)
 		loading_close(p);
 	else
-		w->interpreting = p;
+		*out = p;
 	return rc;
 }
 
@@ -308,16 +313,10 @@ static int load_lasting(struct waits *w)
 	return rc;
 }
 
-/* For a moment both are attached: the second finds that nothing is due. */
-static int replace_on_exit(struct waits *w)
+static void detach_first(struct waits *w)
 {
-	int rc = loading_attach(w->interpreting->skeleton);
-
-	if (rc)
-		return rc;
 	bpf_link__destroy(w->programs->links.on_exit);
 	w->programs->links.on_exit = NULL;
-	return 0;
 }
 
 /* What is selected goes on there. */
@@ -336,11 +335,16 @@ static int add_walk(const struct waits *w)
 static void begin_interpreting(struct interpreted_user *u)
 {
 	struct waits *w = (struct waits *)((char *)u - offsetof(struct waits, user));
+	struct waits_bpf *p = NULL;
 
 	loading_begin();
 	(void)add_walk(w);
-	if (load_interpreting(w) == 0 && w->is_started)
-		(void)replace_on_exit(w);
+	if (load_interpreting(w, &p) == 0) {
+		if (w->is_started)
+			detach_first(w);
+		loading_close(w->interpreting);
+		w->interpreting = p;
+	}
 	loading_end();
 }
 
@@ -369,7 +373,7 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 	if (rc == 0 && w->programs->rodata->interprets)
 		(void)add_walk(w);
 	loading_end();
-	if (rc == 0 && w->interpreted && !w->programs->rodata->interprets)
+	if (rc == 0 && w->interpreted)
 		interpreted_add(w->interpreted, &w->user);
 	interpreted_unlock(config->interpreted);
 	if (rc) {
@@ -443,8 +447,11 @@ int waits_start(struct waits *w, struct err *e)
 	loading_begin();
 	if (!w->is_started)
 		rc = loading_attach(w->programs->skeleton);
-	if (rc == 0 && !w->is_started && w->interpreting)
-		rc = replace_on_exit(w);
+	if (rc == 0 && !w->is_started && w->interpreting) {
+		rc = loading_attach(w->interpreting->skeleton);
+		if (rc == 0)
+			detach_first(w);
+	}
 	loading_end();
 	w->is_started |= rc == 0;
 	interpreted_unlock(w->interpreted);

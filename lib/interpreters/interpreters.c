@@ -11,8 +11,8 @@
 #include "base/root.h"
 #include "base/thread.h"
 #include "bpf/interpreted.h"
-#include "interpreters/far.h"
 #include "interpreters/judge.h"
+#include "interpreters/language.h"
 #include "proc/proc.h"
 #include "trace/trace.h"
 
@@ -88,11 +88,11 @@ struct interpreted *interpreters_programs(const struct interpreters *i)
 	return i->programs;
 }
 
-void interpreters_expect(struct interpreters *i)
+void interpreters_expect(struct interpreters *i, uint32_t languages)
 {
 	struct err e = {0};
 
-	if (interpreted_begin(i->programs, &e))
+	if (interpreted_begin(i->programs, languages, &e))
 		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
 }
 
@@ -161,7 +161,7 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 		return;
 	code->number = c->code;
 	code->pid = c->process;
-	code->language = TRACE_LANGUAGE_PYTHON;
+	code->language = c->language;
 	code->first_line = c->first_line;
 	code->table = c->line_table;
 	copy_text(&c->name, c->name_text, code->name, sizeof(code->name));
@@ -174,11 +174,14 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 
 static void on_far(void *arg, const struct bpf_interpreted_far *far)
 {
-	struct bpf_interpreted_process process;
+	struct bpf_interpreted_process is;
 	struct interpreters *i = arg;
+	const struct interpreters_language *l = NULL;
 
-	if (interpreted_find(i->programs, far->process, &process) &&
-	    interpreters_far_read(far, &process, &i->far))
+	if (interpreted_find(i->programs, far->process, &is) && is.state == BPF_INTERPRETED_IS &&
+	    is.space == far->space)
+		l = interpreters_find_language(is.language);
+	if (l && l->far && l->far(far, &is, &i->far))
 		on_code(i, &i->far);
 }
 
@@ -195,18 +198,18 @@ static void on_who(void *arg, const struct bpf_interpreted_who *who)
 	for (uint32_t n = 0; n < who->nr_asked && pause_ms < LAST_RETRY_MS; n++)
 		pause_ms *= 2;
 	if (is.state == BPF_INTERPRETED_IS)
-		interpreters_expect(i);
+		interpreters_expect(i, 1u << is.language);
 	is.nr_asked = who->nr_asked + 1;
 	is.until_ns = clock_monotonic_ns() + pause_ms * 1000000;
 	(void)interpreted_set(i->programs, who->process, &is); /* asked again */
 }
 
-bool interpreters_has(struct interpreters *i, uint32_t process)
+uint32_t interpreters_has(struct interpreters *i, uint32_t process)
 {
 	struct bpf_interpreted_process is = {0};
 
 	interpreters_judge_process(i->judge, process, true, &is);
-	return is.state == BPF_INTERPRETED_IS;
+	return is.state == BPF_INTERPRETED_IS ? 1u << is.language : 0;
 }
 
 /* --- the thread */

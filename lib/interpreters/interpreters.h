@@ -10,7 +10,6 @@
 #ifndef INTERPRETERS_INTERPRETERS_H
 #define INTERPRETERS_INTERPRETERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -27,11 +26,13 @@ void interpreters_close(struct interpreters *i);
 int interpreters_program(struct interpreters *i);
 /* What other programs of the kernel share; borrowed. */
 struct interpreted *interpreters_programs(const struct interpreters *i);
-/* A process is expected that has one: it is read from its first sample on. Otherwise reading begins
- * some 20 ms after a process was found. */
-void interpreters_expect(struct interpreters *i);
-/* Whether a process has one now that is known. Call it before interpreters_start. */
-bool interpreters_has(struct interpreters *i, uint32_t process);
+/* A process is expected that has one of these languages, 1 << BPF_INTERPRETED_PYTHON and so on: it
+ * is read from its first sample on. Otherwise reading begins some 20 ms after a process was found.
+ */
+void interpreters_expect(struct interpreters *i, uint32_t languages);
+/* Which of them a process has now, as interpreters_expect; 0: none that is known. Call it before
+ * interpreters_start. */
+uint32_t interpreters_has(struct interpreters *i, uint32_t process);
 /* As interpreted_connect. */
 int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd);
 

@@ -6,10 +6,12 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "elf/file.h"
 #include "elf/reader.h"
+#include "interpreters/language.h"
 #include "proc/maps.h"
 #include "proc/proc.h"
 
@@ -23,28 +25,50 @@ enum {
 	MAX_FILES = 1024,   /* that are remembered */
 	MAX_LOOKED_AT = 16, /* of a process */
 	MAX_SYMBOLS = 1 << 18,
+	MAX_LANGUAGES = BPF_INTERPRETED_NR,
+	MAX_WANTED_BYTES = 16384, /* their names */
 };
 
-struct interpreters_version {
-	unsigned major, minor;
-	struct bpf_interpreted_offsets at;
-};
-#include "interpreters/generated/versions.h"
-
-/* What a file says. version 0: it is no interpreter. */
+/* What a file says. language NULL: it is no interpreter. */
 struct file {
 	uint32_t major, minor;
 	uint64_t inode;
-	uint32_t version;
-	uint64_t runtime, code_type, loop_begin, loop_end; /* addresses in it */
-	uint64_t bias; /* the address of offset 0 of its first mapping */
+	const struct interpreters_language *language;
+	struct bpf_interpreted_process is; /* with addresses in the file */
+	uint64_t bias;                     /* the address of offset 0 of its first mapping */
+};
+
+/* A symbol that a language is interested in. */
+struct wanted {
+	const char *name;
+	size_t at; /* of its language, in the symbols that are found */
 };
 
 struct interpreters_judge {
 	struct elf_reader *reader; /* owned */
 	struct file *file;         /* owned */
 	size_t nr, room;
+	struct dict wanted; /* of struct wanted */
+	struct interpreters_symbol found[MAX_LANGUAGES * INTERPRETERS_MAX_SYMBOLS];
 };
+
+static int want_symbols(struct interpreters_judge *j)
+{
+	dict_init_texts(&j->wanted, sizeof(struct wanted), MAX_LANGUAGES * INTERPRETERS_MAX_SYMBOLS,
+			MAX_WANTED_BYTES);
+	for (size_t i = 0; interpreters_languages[i]; i++) {
+		const char *const *name = interpreters_languages[i]->symbols;
+
+		for (size_t s = 0; name[s]; s++) {
+			struct wanted *w = dict_get(&j->wanted, name[s]);
+
+			if (!w)
+				return -ENOMEM;
+			w->at = i * INTERPRETERS_MAX_SYMBOLS + s;
+		}
+	}
+	return 0;
+}
 
 int interpreters_judge_new(struct interpreters_judge **out)
 {
@@ -54,7 +78,7 @@ int interpreters_judge_new(struct interpreters_judge **out)
 
 	if (!j)
 		return -ENOMEM;
-	rc = elf_reader_new(&config, &j->reader);
+	rc = want_symbols(j) ?: elf_reader_new(&config, &j->reader);
 	if (rc)
 		interpreters_judge_free(j);
 	else
@@ -67,78 +91,24 @@ void interpreters_judge_free(struct interpreters_judge *j)
 	if (!j)
 		return;
 	elf_reader_free(j->reader);
+	dict_fini(&j->wanted);
 	mem_free(j->file);
 	mem_free(j);
 }
 
 /* --- a file */
 
-static bool is_named(const struct elf_section *texts, uint32_t at, const char *name)
+static void look_at_symbol(struct interpreters_judge *j, const struct elf_section *texts,
+			   const Elf64_Sym *s)
 {
-	const size_t len = strlen(name) + 1;
+	const struct wanted *w;
 
-	return at < texts->size && texts->size - at >= len &&
-	       memcmp(texts->data + at, name, len) == 0;
-}
-
-/* The first versions with these functions, which none has without those before: up to 3.10 no
- * data says which it is. */
-static const struct {
-	const char *name;
-	uint32_t version;
-} since[] = {{"PyCode_NewWithPosOnlyArgs", 0x308},
-	     {"PyFrame_GetCode", 0x309},
-	     {"PyModule_AddObjectRef", 0x30a}};
-
-/* Py_Version: 0x030b02f0 is 3.11.2. */
-static uint32_t version_at(const struct elf_file *f, uint64_t address)
-{
-	size_t len = 0;
-	const uint8_t *p = elf_file_bytes(f, address, 4, &len);
-
-	return p && len >= 4 ? (uint32_t)p[3] << 8 | p[2] : 0;
-}
-
-/* From 3.13 on the runtime begins with offsets of its own. A build without the lock of the
- * interpreter has objects of another form. */
-static bool is_free_threaded(const struct elf_file *f, const struct file *found)
-{
-	static const char cookie[] =
-	    "xdebugpy"; /* then 64 bits: its version, and what is asked for */
-	enum { COOKIE = 8, FREE_AT = 16, BYTES = 24, SINCE = 0x30d };
-	size_t len = 0;
-	const uint8_t *p;
-
-	if (found->version < SINCE)
-		return false;
-	p = elf_file_bytes(f, found->runtime, BYTES, &len);
-	return !p || len < BYTES || memcmp(p, cookie, COOKIE) != 0 || p[FREE_AT];
-}
-
-static void look_at_function(const struct elf_section *texts, const Elf64_Sym *s, struct file *out)
-{
-	for (size_t i = 0; i < ARRAY_NR(since); i++)
-		if (out->version < since[i].version && is_named(texts, s->st_name, since[i].name))
-			out->version = since[i].version;
-}
-
-static void look_at_symbol(const struct elf_file *f, const struct elf_section *texts,
-			   const Elf64_Sym *s, struct file *out)
-{
-	if (s->st_shndx == SHN_UNDEF)
+	if (s->st_shndx == SHN_UNDEF || s->st_name >= texts->size ||
+	    !memchr(texts->data + s->st_name, 0, texts->size - s->st_name))
 		return;
-	if (is_named(texts, s->st_name, "_PyRuntime")) {
-		out->runtime = s->st_value;
-	} else if (is_named(texts, s->st_name, "_PyEval_EvalFrameDefault")) {
-		out->loop_begin = s->st_value;
-		out->loop_end = s->st_value + s->st_size;
-	} else if (is_named(texts, s->st_name, "PyCode_Type")) {
-		out->code_type = s->st_value;
-	} else if (is_named(texts, s->st_name, "Py_Version")) {
-		out->version = version_at(f, s->st_value);
-	} else {
-		look_at_function(texts, s, out);
-	}
+	w = dict_at(&j->wanted, dict_find(&j->wanted, texts->data + s->st_name));
+	if (w)
+		j->found[w->at] = (struct interpreters_symbol){s->st_value, s->st_size};
 }
 
 static bool find_table(const struct elf_file *f, const char *name, struct elf_section *table,
@@ -149,7 +119,7 @@ static bool find_table(const struct elf_file *f, const char *name, struct elf_se
 	       table->size >= sizeof(Elf64_Sym);
 }
 
-static void look_at_symbols(const struct elf_file *f, struct file *out)
+static bool find_symbols(struct interpreters_judge *j, const struct elf_file *f)
 {
 	struct elf_section table, texts;
 	size_t nr;
@@ -158,14 +128,22 @@ static void look_at_symbols(const struct elf_file *f, struct file *out)
 	if (!elf_file_is_64(f) || elf_file_machine(f) != EM_X86_64 ||
 	    (!find_table(f, ".dynsym", &table, &texts) &&
 	     !find_table(f, ".symtab", &table, &texts)))
-		return;
+		return false;
+	memset(j->found, 0, sizeof(j->found));
 	nr = table.size / sizeof(s);
 	for (size_t i = 0; i < nr && i < MAX_SYMBOLS; i++) {
 		memcpy(&s, table.data + i * sizeof(s), sizeof(s));
-		look_at_symbol(f, &texts, &s, out);
+		look_at_symbol(j, &texts, &s);
 	}
-	if (!out->runtime || !out->loop_begin || !out->code_type || is_free_threaded(f, out))
-		out->version = 0;
+	return true;
+}
+
+static void find_language(struct interpreters_judge *j, const struct elf_file *f, struct file *out)
+{
+	for (size_t i = 0; interpreters_languages[i] && !out->language; i++)
+		if (interpreters_languages[i]->read(f, j->found + i * INTERPRETERS_MAX_SYMBOLS,
+						    &out->is))
+			out->language = interpreters_languages[i];
 }
 
 static void read_file(struct interpreters_judge *j, uint32_t process, const struct proc_mapping *m,
@@ -181,8 +159,9 @@ static void read_file(struct interpreters_judge *j, uint32_t process, const stru
 	if (proc_path(PROC(&root_live, process), name, path, sizeof(path)) < 0 ||
 	    elf_file_open_as(j->reader, &where, &f, &st, NULL))
 		return;
-	look_at_symbols(f, out);
-	if (out->version && elf_file_mapping_address(f, 0, false, &address))
+	if (find_symbols(j, f))
+		find_language(j, f, out);
+	if (out->language && elf_file_mapping_address(f, 0, false, &address))
 		out->bias = address;
 	elf_file_close(f);
 }
@@ -208,39 +187,47 @@ static const struct file *find_file(struct interpreters_judge *j, uint32_t proce
 
 /* --- a process */
 
-static const struct interpreters_version *find_version(uint32_t version)
+/* Whether its file's name has that of a language. */
+static bool is_called_so(const struct proc_mapping *m)
 {
-	return ARRAY_FIND(it, versions, ARRAY_NR(versions),
-			  it->major == version >> 8 && it->minor == (version & 0xff));
+	for (size_t i = 0; interpreters_languages[i]; i++) {
+		const char *name = interpreters_languages[i]->file;
+
+		if (memmem(m->name, m->name_len, name, strlen(name)))
+			return true;
+	}
+	return false;
 }
 
 /* The program itself, whatever its name, and libraries whose name says what they are. */
 static bool may_be(const struct proc_mapping *m, bool is_program)
 {
 	return m->inode && !m->offset && m->name_len && m->name[0] == '/' &&
-	       (is_program || memmem(m->name, m->name_len, "python", 6));
+	       (is_program || is_called_so(m));
 }
 
-static void set(const struct file *f, const struct interpreters_version *v, uint64_t start,
-		struct bpf_interpreted_process *out)
+static void set(const struct file *f, uint64_t start, struct bpf_interpreted_process *out)
 {
+	const struct bpf_interpreted_process before = *out;
 	const uint64_t base = start - f->bias;
 
+	*out = f->is;
+	out->space = before.space;
+	out->until_ns = before.until_ns;
+	out->nr_asked = before.nr_asked;
 	out->state = BPF_INTERPRETED_IS;
-	out->at = v->at;
-	out->runtime = base + f->runtime;
-	out->code_type = base + f->code_type;
-	out->loop_begin = base + f->loop_begin;
-	out->loop_end = base + f->loop_end;
+	out->language = f->language->number;
+	out->loop_begin += base;
+	out->loop_end += base;
+	f->language->move(out, base);
 }
 
 bool interpreters_judge_process(struct interpreters_judge *j, uint32_t process, bool is_thorough,
 				struct bpf_interpreted_process *out)
 {
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
-	const struct interpreters_version *v;
 	struct proc_mapping m;
-	bool is_called_so = false;
+	bool may_become = false;
 	size_t nr = 0;
 	const char *at;
 
@@ -253,12 +240,11 @@ bool interpreters_judge_process(struct interpreters_judge *j, uint32_t process, 
 		    may_be(&m, is_thorough && !nr) ? find_file(j, process, &m) : NULL;
 
 		nr += f != NULL;
-		is_called_so |= f && may_be(&m, false);
-		v = f && f->version ? find_version(f->version) : NULL;
-		if (!v)
+		may_become |= f && may_be(&m, false);
+		if (!f || !f->language)
 			continue;
-		set(f, v, m.start, out);
+		set(f, m.start, out);
 		return false;
 	}
-	return is_called_so;
+	return may_become;
 }

@@ -71,7 +71,7 @@ struct plan_target {
 	bool is_process_only; /* without the processes that the tasks create */
 	bool until_end;       /* the iteration lasts until the target ends */
 	bool is_user_only;    /* this user may not measure in the kernel */
-	bool is_interpreted;  /* a command that is called like a program of an interpreter */
+	uint32_t languages; /* of a command, by what it is called; each 1 << enum trace_language */
 	/* The agent of the heap will be loaded into these processes, though they run already. */
 	bool has_agent;
 	const pid_t *agents; /* borrowed */

@@ -71,16 +71,18 @@ void profile_codes_fini(struct profile_codes *c)
 	*c = (struct profile_codes){.item = NULL};
 }
 
-uint64_t profile_code_address(const struct profile_processes *p, uint64_t number,
+uint64_t profile_code_address(const struct profile_processes *p, uint32_t language, uint64_t number,
 			      int32_t instruction)
 {
 	const struct profile_code *found =
 	    p->codes.nr ? bsearch(&(struct profile_code){.number = number}, p->codes.item,
 				  p->codes.nr, sizeof(*p->codes.item), compare)
 			: NULL;
-	const uint64_t place = found ? (uint64_t)(found - p->codes.item) + 1 : 0;
 
-	return PROFILE_CODE_ADDRESSES | place << PLACE_SHIFT | (uint32_t)(instruction + 1);
+	if (!found)
+		return PROFILE_CODE_ADDRESSES | language;
+	return PROFILE_CODE_ADDRESSES | ((uint64_t)(found - p->codes.item) + 1) << PLACE_SHIFT |
+	       (uint32_t)(instruction + 1);
 }
 
 const struct profile_code *profile_code_at(const struct profile_processes *p, uint64_t address)

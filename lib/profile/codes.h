@@ -28,11 +28,16 @@ static inline bool profile_is_code(uint64_t address)
 }
 
 /* The address of a frame: the code of that number, known or not, at an instruction (-1: before the
- * first). */
-uint64_t profile_code_address(const struct profile_processes *p, uint64_t number,
+ * first). language: enum trace_language. */
+uint64_t profile_code_address(const struct profile_processes *p, uint32_t language, uint64_t number,
 			      int32_t instruction);
 /* The code at such an address; NULL: it is not known. */
 const struct profile_code *profile_code_at(const struct profile_processes *p, uint64_t address);
+/* The language of code that is not known. */
+static inline uint32_t profile_code_language(uint64_t address)
+{
+	return (uint32_t)address;
+}
 static inline int32_t profile_code_instruction(uint64_t address)
 {
 	return (int32_t)((uint32_t)address - 1);

@@ -67,7 +67,7 @@ static void add_interpreted(struct merge *m)
 {
 	const struct trace_interpreted_frame *f = &m->of->frame[m->next++];
 
-	add(m, profile_code_address(m->processes, f->code, f->instruction), 0);
+	add(m, profile_code_address(m->processes, m->of->language, f->code, f->instruction), 0);
 }
 
 /* Up to the frame that native code entered. */

@@ -8,6 +8,7 @@
 #include "base/perf_abi.h"
 #include "bpf/selected.h"
 #include "interpreters/interpreters.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -187,22 +188,23 @@ static bool may_interpret(const struct counters *c, size_t i)
 	       (c->uses.of_event[i] ? event_wait(&p->event) >= 0 : event_is_perf(&p->event));
 }
 
-/* Waits that last are those of a process that was there before; those of a command last seldom
- * beyond its end. */
-static bool may_last_interpreted(const struct counters *c)
+/* Languages whose waits are read while they last: of processes that were there before. Those of a
+ * command last seldom beyond its end. */
+static uint32_t find_lasting(const struct counters *c)
 {
 	const struct plan_target *t = &c->plan->target;
-	bool may = t->nr_ids == 0 || t->is_cgroup;
+	uint32_t found = t->nr_ids == 0 || t->is_cgroup ? 1u << TRACE_LANGUAGE_PYTHON : 0;
 
-	for (size_t i = 0; i < t->nr_ids && !may && !t->is_command; i++)
-		may = interpreters_has(c->interpreters, (uint32_t)t->ids[i]);
-	return may;
+	for (size_t i = 0; i < t->nr_ids && !t->is_cgroup && !t->is_command; i++)
+		found |= interpreters_has(c->interpreters, (uint32_t)t->ids[i]);
+	return found;
 }
 
 void counters_open_interpreters(struct counters *c)
 {
 	struct err e = {0};
 	bool is_needed = false;
+	uint32_t lasting;
 
 	for (size_t i = 0; i < c->plan->nr_events; i++)
 		is_needed |= may_interpret(c, i);
@@ -215,9 +217,10 @@ void counters_open_interpreters(struct counters *c)
 	if (!c->interpreters)
 		return;
 	c->uses.core.interpreted = interpreters_programs(c->interpreters);
-	c->uses.core.interprets_asleep = may_last_interpreted(c);
-	if (c->uses.core.interprets_asleep || c->plan->target.is_interpreted)
-		interpreters_expect(c->interpreters);
+	lasting = find_lasting(c);
+	c->uses.core.interprets_asleep = lasting != 0;
+	if (lasting | c->plan->target.languages)
+		interpreters_expect(c->interpreters, lasting | c->plan->target.languages);
 }
 
 static int reopen_selected(struct counters *c)

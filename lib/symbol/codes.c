@@ -135,16 +135,23 @@ uint32_t symbol_codes_line_at(const struct profile_code *code, int32_t instructi
 
 /* --- functions */
 
-static const struct symbol_function *find_unknown(struct symbol_functions *f)
+static const struct symbol_function *find_unknown(struct symbol_functions *f, uint32_t language)
 {
-	static const struct symbol_function_key key = {.space = (uint64_t)SPACE_CODE << 32};
-	static const struct symbol_function draft = {
-	    .name = "[unknown] (python)",
-	    .object = "[python]",
-	    .object_path = "[python]",
-	};
+	const char *name = trace_language_name(language);
+	char unknown[64], object[64];
+	const struct symbol_function_key key = {.space = (uint64_t)SPACE_CODE << 32,
+						.linkage = object};
+	const struct symbol_function *fn;
+	struct symbol_function draft = {.name = unknown};
 
-	return symbol_functions_add_key(f, &draft, &key);
+	snprintf(unknown, sizeof(unknown), "[unknown] (%s)", name);
+	snprintf(object, sizeof(object), "[%s]", name);
+	fn = symbol_functions_find(f, &key);
+	if (fn)
+		return fn;
+	draft.object = draft.object_path = symbol_functions_text(f, object, strlen(object));
+	return draft.object ? symbol_functions_add_key(f, &draft, &key)
+			    : symbol_functions_get(f, 0);
 }
 
 static const char *name_of_file(const char *path)
@@ -154,12 +161,19 @@ static const char *name_of_file(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* What is installed with Python, and packages beside it; frozen: in the interpreter's file. */
-static bool is_of_library(const char *path)
+/* What is installed with an interpreter, and packages beside it. */
+static bool is_of_library(const struct profile_code *c)
 {
-	static const char frozen[] = "<frozen ";
+	static const struct {
+		enum trace_language language;
+		const char *begins, *has; /* NULL: no matter */
+	} rows[] = {{TRACE_LANGUAGE_PYTHON, NULL, "/lib/python"},
+		    {TRACE_LANGUAGE_PYTHON, "<frozen ", NULL}}; /* in the interpreter's file */
 
-	return strstr(path, "/lib/python") || strncmp(path, frozen, sizeof(frozen) - 1) == 0;
+	return ARRAY_ANY(r, rows, ARRAY_NR(rows),
+			 r->language == c->language &&
+			     (!r->begins || strncmp(c->file, r->begins, strlen(r->begins)) == 0) &&
+			     (!r->has || strstr(c->file, r->has)));
 }
 
 /* The same function is made as code again by each process, and by each exec of its text. */
@@ -169,7 +183,7 @@ static const struct symbol_function *find(struct symbol_functions *f, const stru
 	const struct symbol_function_key key = {
 	    .space = (uint64_t)SPACE_CODE << 32, .address = c->first_line, .linkage = linkage};
 	struct symbol_function draft = {
-	    .name = c->name, .is_known = true, .is_script = !is_of_library(c->file)};
+	    .name = c->name, .is_known = true, .is_script = !is_of_library(c)};
 	const struct symbol_function *fn;
 
 	snprintf(linkage, sizeof(linkage), "%s\n%s", c->file, c->name);
@@ -190,7 +204,9 @@ const struct symbol_function *symbol_codes_function(struct symbol_functions *f,
 {
 	const struct profile_code *c = profile_code_at(p, address);
 
-	return c && *c->name ? find(f, c) : find_unknown(f);
+	if (c && *c->name)
+		return find(f, c);
+	return find_unknown(f, c ? c->language : profile_code_language(address));
 }
 
 void symbol_codes_line(struct symbol_functions *f, const struct profile_processes *p,

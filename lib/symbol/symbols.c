@@ -350,7 +350,7 @@ bool symbols_method(struct symbols *s, uint32_t pid, uint64_t method, uint64_t b
 	if (!c || c->kind != TRACE_COMPILED_INTERPRETED || c->start != method ||
 	    (c->codes_bytes && bcp - c->codes >= c->codes_bytes))
 		return false;
-	*address = profile_code_address(s->config.processes, c->code,
+	*address = profile_code_address(s->config.processes, TRACE_LANGUAGE_JAVA, c->code,
 					c->codes_bytes ? (int32_t)(bcp - c->codes) : -1);
 	return true;
 }

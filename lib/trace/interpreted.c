@@ -3,12 +3,23 @@
  */
 #include "trace/interpreted.h"
 
+#include "base/array.h"
 #include "base/cursor.h"
 #include "base/perf_abi.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 
 enum { IS_ENTRY = 1 };
+
+const char *trace_language_name(uint32_t language)
+{
+	static const char *const names[] = {[TRACE_LANGUAGE_PYTHON] = "python",
+					    [TRACE_LANGUAGE_JAVASCRIPT] = "javascript",
+					    [TRACE_LANGUAGE_PHP] = "php"};
+
+	return language < ARRAY_NR(names) && names[language] ? names[language] : "interpreted";
+}
 
 int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpreted *out)
 {

@@ -397,7 +397,14 @@ struct trace_marks {
 /* Code that an interpreter interprets, in the common file: numbers of it are in samples
  * (trace/interpreted.h). */
 enum { TRACE_CODE_NAME_BYTES = 256, TRACE_CODE_FILE_BYTES = 1024, TRACE_CODE_LINES_BYTES = 16384 };
-enum trace_language { TRACE_LANGUAGE_PYTHON = 1, TRACE_LANGUAGE_JAVA = 8 };
+enum trace_language {
+	TRACE_LANGUAGE_PYTHON = 1,
+	TRACE_LANGUAGE_JAVASCRIPT = 2,
+	TRACE_LANGUAGE_PHP = 3,
+	TRACE_LANGUAGE_JAVA = 8,
+};
+/* "python"; of a number that has none: "interpreted". */
+const char *trace_language_name(uint32_t language);
 enum trace_line_table {
 	TRACE_LINES_NONE = 0,
 	TRACE_LINES_LOCATIONS = 1, /* co_linetable of CPython 3.11 and later */

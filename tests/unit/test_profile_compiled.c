@@ -124,7 +124,8 @@ TEST(interpreted)
 	found = profile_compiled_find(&all, 7, 0x7000, 10);
 	assert_int_equal(found->kind, TRACE_COMPILED_INTERPRETED);
 	assert_int_equal(found->nr_points, 0);
-	code = profile_code_at(&all, profile_code_address(&all, found->code, 4));
+	code =
+	    profile_code_at(&all, profile_code_address(&all, TRACE_LANGUAGE_JAVA, found->code, 4));
 	assert_string_equal(code->name, "A.a");
 	assert_string_equal(code->file, "A.java");
 	assert_int_equal(code->first_line, 3);

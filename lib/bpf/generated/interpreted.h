@@ -15,6 +15,7 @@ struct interpreted_bpf {
 		struct bpf_map *threads;
 		struct bpf_map *seen;
 		struct bpf_map *messages;
+		struct bpf_map *rodata;
 	} maps;
 	struct {
 		struct bpf_program *interpreted;
@@ -24,6 +25,9 @@ struct interpreted_bpf {
 		struct bpf_link *interpreted;
 		struct bpf_link *interpreted_walk;
 	} links;
+	struct interpreted_bpf__rodata {
+		__u32 languages;
+	} *rodata;
 };
 
 extern const char interpreted_object[], interpreted_object_end[];
@@ -39,6 +43,7 @@ static const struct loading_programs interpreted_programs = {
 	"threads",
 	"seen",
 	"messages",
+	"interpre.rodata",
 	NULL},
 .programs = (const char *const[]){
 	"interpreted",

@@ -68,6 +68,7 @@ struct waits_bpf {
 		_Bool is_followed;
 		char __pad0[5];
 		__u64 cgroup_id;
+		__u32 languages;
 		_Bool has_callchain;
 		__u32 stack_bytes;
 		__u32 regs_bytes;
@@ -76,7 +77,6 @@ struct waits_bpf {
 		__u16 reg_at[16];
 		__u32 nr_regs;
 		__u32 sp_reg;
-		char __pad1[4];
 		__u64 reg_bits;
 		_Bool has_wakers;
 		__u16 call_at;
@@ -84,7 +84,7 @@ struct waits_bpf {
 		__u16 mode_at;
 		__u32 mode_64;
 		__u32 futex_call;
-		char __pad2[4];
+		char __pad1[4];
 		__u64 mean_ns[2];
 		__u32 max_in_span[2];
 		_Bool counts_wakeups;

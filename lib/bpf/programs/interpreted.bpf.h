@@ -19,11 +19,12 @@
 
 #include "bpf/interpreted_shared.h"
 
+/* Those of which a process was found: the others cost the verifier nothing. */
+const volatile __u32 languages;
+
 enum {
-	MAX_THREADS = 4096,
-	MAX_INTERPRETERS = 16,
 	RETRY_NS = 20000000, /* a thread that the interpreter does not have, or not yet */
-	FRAME_BYTES = 128,
+	WORK_BYTES = 256,
 	OF_KERNEL =
 	    0x4010, /* PF_USER_WORKER, PF_IO_WORKER: has the memory of a thread, and its fsbase */
 };
@@ -80,7 +81,7 @@ struct {
 /* Two, since the kernel limits a value to 32 KiB. */
 struct work {
 	struct bpf_interpreted_code code;
-	__u8 frame[FRAME_BYTES], object[BPF_INTERPRETED_OBJECT_BYTES];
+	__u8 frame[WORK_BYTES / 2], object[WORK_BYTES]; /* for a walk */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -108,16 +109,6 @@ struct interpreter_walk {
 	bool is_later; /* not in the innermost of these */
 };
 
-struct thread_search {
-	const struct interpreter_walk *k;
-	__u64 interpreter, state, number, found;
-};
-
-static __u64 word_of_frame(const __u8 *frame, __u16 at)
-{
-	return *(const __u64 *)(frame + (at & (FRAME_BYTES - 8)));
-}
-
 /* Once; later samples try again. */
 static __attribute__((noinline)) void ask_for_code(struct interpreter_walk *k, __u64 number,
 						   __u64 code)
@@ -130,28 +121,15 @@ static __attribute__((noinline)) void ask_for_code(struct interpreter_walk *k, _
 		bpf_map_update_elem(&seen, &number, &asked, BPF_ANY);
 }
 
-/* A frame around those of one call, which stands for nothing else. */
-static bool is_shim(const struct bpf_interpreted_process *p, const __u8 *frame)
+/* Sends a definition. It has fewer lines_bytes than fit. */
+static void send_code(const struct bpf_interpreted_code *c)
 {
-	return p->at.frame_owner != BPF_INTERPRETED_NOWHERE &&
-	       frame[p->at.frame_owner & (FRAME_BYTES - 1)] >= p->at.owner_shim;
-}
+	const __u32 said = 1, bytes = c->lines_bytes & (BPF_INTERPRETED_LINES_BYTES - 1);
 
-static bool is_entry(const struct bpf_interpreted_process *p, const __u8 *frame)
-{
-	if (p->at.frame_entry == BPF_INTERPRETED_NOWHERE)
-		return p->at.frame_owner == BPF_INTERPRETED_NOWHERE;
-	return frame[p->at.frame_entry & (FRAME_BYTES - 1)];
-}
-
-static __s32 instruction_of(const struct bpf_interpreted_process *p, const __u8 *frame, __u64 code)
-{
-	if (p->at.frame_reached != BPF_INTERPRETED_NOWHERE)
-		return *(const __s32 *)(frame + (p->at.frame_reached & (FRAME_BYTES - 4))) >>
-		       (p->at.reached_shift & 31);
-	return (__s64)(word_of_frame(frame, p->at.frame_instruction) - code -
-		       p->at.code_instructions) >>
-	       1;
+	if (bpf_ringbuf_output(&messages, (void *)c,
+			       __builtin_offsetof(struct bpf_interpreted_code, lines) + bytes,
+			       0) == 0)
+		bpf_map_update_elem(&seen, &c->code, &said, BPF_ANY);
 }
 
 /* Asks for what the process is. Until the answer comes, one that was forked is as its parent: what

@@ -9,38 +9,44 @@
 #include "bpf/programs/interpreted.bpf.h"
 #include "bpf/programs/lasting.bpf.h"
 
-#define READ_ASLEEP        read_asleep
-#define load               load_asleep
-#define copy_text          copy_text_asleep
-#define define             define_asleep
-#define code_number        code_number_asleep
-#define leave_call         leave_call_asleep
-#define give_up            give_up_asleep
-#define leave_entry        leave_entry_asleep
-#define step_out           step_out_asleep
-#define search_thread      search_thread_asleep
-#define search_interpreter search_interpreter_asleep
-#define find_thread        find_thread_asleep
-#define state_of           state_of_asleep
-#define find_frame         find_frame_asleep
-#define walk_out           walk_out_asleep
+#define READ_ASLEEP read_asleep
+#define load        load_asleep
+#define is_of       is_of_asleep
+#define walk_out    walk_out_asleep
+
+/* Python */
+#define python_copy_text          python_copy_text_asleep
+#define python_define             python_define_asleep
+#define python_code_number        python_code_number_asleep
+#define python_leave_call         python_leave_call_asleep
+#define python_give_up            python_give_up_asleep
+#define python_leave_entry        python_leave_entry_asleep
+#define python_step_out           python_step_out_asleep
+#define python_search_thread      python_search_thread_asleep
+#define python_search_interpreter python_search_interpreter_asleep
+#define python_find_thread        python_find_thread_asleep
+#define python_state_of           python_state_of_asleep
+#define python_find_frame         python_find_frame_asleep
+#define python_walk_out           python_walk_out_asleep
 
 #include "bpf/programs/interpreted_walk.bpf.h"
 
-#undef load
-#undef copy_text
-#undef define
-#undef code_number
-#undef leave_call
-#undef give_up
-#undef leave_entry
-#undef step_out
-#undef search_thread
-#undef search_interpreter
-#undef find_thread
-#undef state_of
-#undef find_frame
-#undef walk_out
 #undef READ_ASLEEP
+#undef load
+#undef is_of
+#undef walk_out
+#undef python_copy_text
+#undef python_define
+#undef python_code_number
+#undef python_leave_call
+#undef python_give_up
+#undef python_leave_entry
+#undef python_step_out
+#undef python_search_thread
+#undef python_search_interpreter
+#undef python_find_thread
+#undef python_state_of
+#undef python_find_frame
+#undef python_walk_out
 
 #endif

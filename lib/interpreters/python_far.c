@@ -1,8 +1,12 @@
 /*
+ * Code of Python whose name the kernel's program could not read, since its page was not in memory:
+ * names of modules that are compiled into the interpreter. Read from outside, where reading brings
+ * the page.
+ *
  * The process runs meanwhile. What was read is of the code that was asked for if its number is the
  * same before and after.
  */
-#include "interpreters/far.h"
+#include "interpreters/language.h"
 
 #include "proc/memory.h"
 
@@ -15,24 +19,23 @@ static bool load(const struct bpf_interpreted_far *far, void *to, size_t bytes, 
 }
 
 /* The number that was asked for may be without the hash, which could not be read. */
-static bool is_it(const struct bpf_interpreted_far *far, const struct bpf_interpreted_offsets *at,
-		  uint8_t object[BPF_INTERPRETED_OBJECT_BYTES])
+static bool is_it(const struct bpf_interpreted_far *far, const struct bpf_python_offsets *at,
+		  uint8_t object[BPF_PYTHON_OBJECT_BYTES])
 {
-	struct bpf_interpreted_place place = {
+	struct bpf_python_place place = {
 	    .space = far->space, .address = far->address, .process = far->process};
 
-	if (!load(far, object, at->code_bytes & (BPF_INTERPRETED_OBJECT_BYTES - 1), far->address))
+	if (!load(far, object, at->code_bytes & (BPF_PYTHON_OBJECT_BYTES - 1), far->address))
 		return false;
-	if (bpf_interpreted_number(&place, object, at) == far->code)
+	if (bpf_python_number(&place, object, at) == far->code)
 		return true;
 	return load(far, &place.hash, sizeof(place.hash),
-		    bpf_interpreted_word(object, at->code_name) + at->text_hash) &&
-	       bpf_interpreted_number(&place, object, at) == far->code;
+		    bpf_python_word(object, at->code_name) + at->text_hash) &&
+	       bpf_python_number(&place, object, at) == far->code;
 }
 
-static bool copy_text(const struct bpf_interpreted_far *far,
-		      const struct bpf_interpreted_offsets *at, uint64_t text,
-		      struct bpf_interpreted_text *out, uint8_t *to)
+static bool copy_text(const struct bpf_interpreted_far *far, const struct bpf_python_offsets *at,
+		      uint64_t text, struct bpf_interpreted_text *out, uint8_t *to)
 {
 	const uint64_t most = (BPF_INTERPRETED_NAME_BYTES - 1) & ~3u;
 	uint64_t length, bytes, from;
@@ -41,10 +44,10 @@ static bool copy_text(const struct bpf_interpreted_far *far,
 	if (!load(far, &length, sizeof(length), text + at->text_length) ||
 	    !load(far, &state, sizeof(state), text + at->text_state))
 		return false;
-	width = bpf_interpreted_width(state);
-	if (!width || length > BPF_INTERPRETED_MAX_LENGTH)
+	width = bpf_python_width(state);
+	if (!width || length > BPF_PYTHON_MAX_LENGTH)
 		return false;
-	from = text + (bpf_interpreted_is_ascii(state) ? at->text_ascii : at->text_other);
+	from = text + (bpf_python_is_ascii(state) ? at->text_ascii : at->text_other);
 	bytes = length * width;
 	if (bytes > most) {
 		from += bytes - most;
@@ -54,21 +57,20 @@ static bool copy_text(const struct bpf_interpreted_far *far,
 	return !bytes || load(far, to, bytes, from);
 }
 
-bool interpreters_far_read(const struct bpf_interpreted_far *far,
-			   const struct bpf_interpreted_process *process,
-			   struct bpf_interpreted_code *out)
+bool interpreters_python_far(const struct bpf_interpreted_far *far,
+			     const struct bpf_interpreted_process *process,
+			     struct bpf_interpreted_code *out)
 {
-	const struct bpf_interpreted_offsets *at = &process->at;
-	uint8_t object[BPF_INTERPRETED_OBJECT_BYTES] = {0};
+	const struct bpf_python_offsets *at = &process->python.at;
+	uint8_t object[BPF_PYTHON_OBJECT_BYTES] = {0};
 	uint64_t lines, bytes;
 
-	if (process->state != BPF_INTERPRETED_IS || process->space != far->space ||
-	    !is_it(far, at, object))
+	if (!is_it(far, at, object))
 		return false;
-	lines = bpf_interpreted_word(object, at->code_lines);
-	if (!copy_text(far, at, bpf_interpreted_word(object, at->code_file), &out->file,
+	lines = bpf_python_word(object, at->code_lines);
+	if (!copy_text(far, at, bpf_python_word(object, at->code_file), &out->file,
 		       out->file_text) ||
-	    !copy_text(far, at, bpf_interpreted_word(object, at->code_name), &out->name,
+	    !copy_text(far, at, bpf_python_word(object, at->code_name), &out->name,
 		       out->name_text) ||
 	    !load(far, &bytes, sizeof(bytes), lines + at->bytes_length))
 		return false;
@@ -79,6 +81,7 @@ bool interpreters_far_read(const struct bpf_interpreted_far *far,
 		return false;
 	out->lines_bytes = (uint32_t)bytes;
 	out->line_table = at->line_table;
+	out->language = BPF_INTERPRETED_PYTHON;
 	out->process = far->process;
 	out->code = far->code;
 	memcpy(&out->first_line, object + (at->code_first_line & (sizeof(object) - 4)),

@@ -1,6 +1,6 @@
-/* Made by scripts/generate of versions.tsv. */
+/* Made by scripts/generate of python.tsv. */
 /* clang-format off */
-static const struct interpreters_version versions[] = {
+static const struct python_version python_versions[] = {
 	{3, 8, {
 		.runtime_interpreters = 32,
 		.interpreter_next = 0,

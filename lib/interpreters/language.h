@@ -1,0 +1,51 @@
+/*
+ * A language: how an interpreter of it is recognised, and where it has what a program of the kernel
+ * reads (bpf/programs/interpreted_NAME.bpf.h). Private to interpreters/.
+ */
+#ifndef INTERPRETERS_LANGUAGE_H
+#define INTERPRETERS_LANGUAGE_H
+
+#include "bpf/interpreted_shared.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct elf_file;
+
+enum { INTERPRETERS_MAX_SYMBOLS = 128 }; /* of a language */
+
+/* Its address in the file, and its bytes. value 0: the file does not define it. */
+struct interpreters_symbol {
+	uint64_t value, size;
+};
+
+struct interpreters_language {
+	uint32_t number;            /* BPF_INTERPRETED_…, which is that of enum trace_language */
+	const char *file;           /* is in the names of its programs and libraries */
+	const char *const *symbols; /* that read is interested in; ends with NULL */
+	/* By what was found of each of the symbols: fills the part of *out that is the language's,
+	 * loop_begin and loop_end, with addresses in the file. False: it is no interpreter, or one
+	 * that is not known. */
+	bool (*read)(const struct elf_file *f, const struct interpreters_symbol *found,
+		     struct bpf_interpreted_process *out);
+	/* Adds base to the addresses of the language's part. */
+	void (*move)(struct bpf_interpreted_process *p, uint64_t base);
+	/* Fills *out, as the kernel's program does. False: it cannot be read, or other code is
+	 * there now. NULL: the kernel's program reads all. */
+	bool (*far)(const struct bpf_interpreted_far *far,
+		    const struct bpf_interpreted_process *process,
+		    struct bpf_interpreted_code *out);
+};
+
+extern const struct interpreters_language interpreters_python;
+
+/* All of them; ends with NULL. */
+extern const struct interpreters_language *const interpreters_languages[];
+/* NULL: there is none. */
+const struct interpreters_language *interpreters_find_language(uint32_t number);
+
+bool interpreters_python_far(const struct bpf_interpreted_far *far,
+			     const struct bpf_interpreted_process *process,
+			     struct bpf_interpreted_code *out);
+
+#endif
