@@ -479,7 +479,8 @@ static uint32_t find_languages(char *const *argv)
 	static const struct {
 		const char *program, *suffix;
 		enum trace_language language;
-	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON}};
+	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON},
+		    {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT}};
 	uint32_t found = 0;
 
 	for (; argv && *argv; argv++)

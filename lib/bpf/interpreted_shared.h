@@ -26,6 +26,7 @@ static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
 	return h ^ h >> 29;
 }
 
+#include "bpf/interpreted_javascript.h"
 #include "bpf/interpreted_python.h"
 
 enum {
@@ -43,6 +44,7 @@ struct bpf_interpreted_process {
 	__u64 loop_begin, loop_end; /* the function that interprets */
 	union {                     /* by language */
 		struct bpf_python python;
+		struct bpf_javascript javascript;
 	};
 };
 
@@ -52,8 +54,13 @@ enum {
 };
 struct bpf_interpreted_frame {
 	__u64 code; /* the number of its code: of a definition */
-	__s32 instruction;
-	__u32 flags;
+	union {
+		struct {
+			__s32 instruction;
+			__u32 flags;
+		};
+		__u64 at; /* of JavaScript: the address in its own native frame; 0: not known */
+	};
 };
 struct bpf_interpreted_stack {
 	__u32 language;

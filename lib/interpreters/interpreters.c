@@ -94,6 +94,8 @@ void interpreters_expect(struct interpreters *i, uint32_t languages)
 
 	if (interpreted_begin(i->programs, languages, &e))
 		log_verbose(1, "functions of interpreters have no names: %s", e.msg);
+	else
+		log_verbose(2, "interpreted languages are read: %#x", languages);
 }
 
 int interpreters_connect(struct interpreters *i, uint32_t cpu, int fd)
@@ -153,6 +155,7 @@ static uint32_t find_owner(uint32_t pid)
 
 static void on_code(void *arg, const struct bpf_interpreted_code *c)
 {
+	const struct interpreters_language *l = interpreters_find_language(c->language);
 	struct interpreters *i = arg;
 	struct trace_code *code = &i->code;
 
@@ -169,6 +172,8 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 	code->lines = c->lines;
 	code->lines_bytes = c->lines_bytes;
 	code->owner = find_owner(c->process);
+	if (l && l->name)
+		l->name(code);
 	i->add(i->arg, code);
 }
 

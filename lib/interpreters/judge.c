@@ -119,17 +119,14 @@ static bool find_table(const struct elf_file *f, const char *name, struct elf_se
 	       table->size >= sizeof(Elf64_Sym);
 }
 
-static bool find_symbols(struct interpreters_judge *j, const struct elf_file *f)
+static bool find_symbols(struct interpreters_judge *j, const struct elf_file *f, const char *name)
 {
 	struct elf_section table, texts;
 	size_t nr;
 	Elf64_Sym s;
 
-	if (!elf_file_is_64(f) || elf_file_machine(f) != EM_X86_64 ||
-	    (!find_table(f, ".dynsym", &table, &texts) &&
-	     !find_table(f, ".symtab", &table, &texts)))
+	if (!find_table(f, name, &table, &texts))
 		return false;
-	memset(j->found, 0, sizeof(j->found));
 	nr = table.size / sizeof(s);
 	for (size_t i = 0; i < nr && i < MAX_SYMBOLS; i++) {
 		memcpy(&s, table.data + i * sizeof(s), sizeof(s));
@@ -138,12 +135,28 @@ static bool find_symbols(struct interpreters_judge *j, const struct elf_file *f)
 	return true;
 }
 
-static void find_language(struct interpreters_judge *j, const struct elf_file *f, struct file *out)
+static const struct interpreters_language *find_language(struct interpreters_judge *j,
+							 const struct elf_file *f,
+							 struct bpf_interpreted_process *out)
 {
-	for (size_t i = 0; interpreters_languages[i] && !out->language; i++)
-		if (interpreters_languages[i]->read(f, j->found + i * INTERPRETERS_MAX_SYMBOLS,
-						    &out->is))
-			out->language = interpreters_languages[i];
+	const struct interpreters_language *const *l = interpreters_languages;
+
+	for (size_t i = 0; l[i]; i++)
+		if (l[i]->read(f, j->found + i * INTERPRETERS_MAX_SYMBOLS, out))
+			return l[i];
+	return NULL;
+}
+
+static void look_at_file(struct interpreters_judge *j, const struct elf_file *f, struct file *out)
+{
+	if (!elf_file_is_64(f) || elf_file_machine(f) != EM_X86_64)
+		return;
+	memset(j->found, 0, sizeof(j->found));
+	if (!find_symbols(j, f, ".dynsym") && !find_symbols(j, f, ".symtab"))
+		return;
+	out->language = find_language(j, f, &out->is);
+	if (out->language && out->language->has_local && find_symbols(j, f, ".symtab"))
+		out->language = find_language(j, f, &out->is);
 }
 
 static void read_file(struct interpreters_judge *j, uint32_t process, const struct proc_mapping *m,
@@ -159,8 +172,7 @@ static void read_file(struct interpreters_judge *j, uint32_t process, const stru
 	if (proc_path(PROC(&root_live, process), name, path, sizeof(path)) < 0 ||
 	    elf_file_open_as(j->reader, &where, &f, &st, NULL))
 		return;
-	if (find_symbols(j, f))
-		find_language(j, f, out);
+	look_at_file(j, f, out);
 	if (out->language && elf_file_mapping_address(f, 0, false, &address))
 		out->bias = address;
 	elf_file_close(f);
@@ -217,8 +229,10 @@ static void set(const struct file *f, uint64_t start, struct bpf_interpreted_pro
 	out->nr_asked = before.nr_asked;
 	out->state = BPF_INTERPRETED_IS;
 	out->language = f->language->number;
-	out->loop_begin += base;
-	out->loop_end += base;
+	if (out->loop_end) {
+		out->loop_begin += base;
+		out->loop_end += base;
+	}
 	f->language->move(out, base);
 }
 

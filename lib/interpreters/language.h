@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct elf_file;
+struct trace_code;
 
 enum { INTERPRETERS_MAX_SYMBOLS = 128 }; /* of a language */
 
@@ -23,6 +24,7 @@ struct interpreters_language {
 	uint32_t number;            /* BPF_INTERPRETED_…, which is that of enum trace_language */
 	const char *file;           /* is in the names of its programs and libraries */
 	const char *const *symbols; /* that read is interested in; ends with NULL */
+	bool has_local;             /* some of them are only in files that are not stripped */
 	/* By what was found of each of the symbols: fills the part of *out that is the language's,
 	 * loop_begin and loop_end, with addresses in the file. False: it is no interpreter, or one
 	 * that is not known. */
@@ -30,6 +32,8 @@ struct interpreters_language {
 		     struct bpf_interpreted_process *out);
 	/* Adds base to the addresses of the language's part. */
 	void (*move)(struct bpf_interpreted_process *p, uint64_t base);
+	/* Changes names to what people write; NULL: they are. */
+	void (*name)(struct trace_code *code);
 	/* Fills *out, as the kernel's program does. False: it cannot be read, or other code is
 	 * there now. NULL: the kernel's program reads all. */
 	bool (*far)(const struct bpf_interpreted_far *far,
@@ -37,7 +41,7 @@ struct interpreters_language {
 		    struct bpf_interpreted_code *out);
 };
 
-extern const struct interpreters_language interpreters_python;
+extern const struct interpreters_language interpreters_javascript, interpreters_python;
 
 /* All of them; ends with NULL. */
 extern const struct interpreters_language *const interpreters_languages[];

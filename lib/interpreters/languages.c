@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-const struct interpreters_language *const interpreters_languages[] = {&interpreters_python, NULL};
+const struct interpreters_language *const interpreters_languages[] = {
+    &interpreters_python, &interpreters_javascript, NULL};
 
 const struct interpreters_language *interpreters_find_language(uint32_t number)
 {

@@ -638,6 +638,37 @@ static const struct profile_mapping *interpreter_of(struct report_counter *c,
 					    s->time_ns);
 }
 
+static enum report_code code_at(void *arg, uint64_t address)
+{
+	struct report_counter *c = arg;
+	struct report_frame frames[REPORT_MAX_INLINED];
+	const struct profile_mapping *m =
+	    profile_lookup_mapping(c->lookup, c->place.process, address, c->place.time_ns);
+
+	if (m && profile_object_is_file(m->object))
+		return REPORT_CODE_OF_FILE;
+	return report_resolver_frames(c->resolver, &c->place, false, address, frames) &&
+		       frames[0].function->is_known
+		   ? REPORT_CODE_NAMED
+		   : REPORT_CODE_WITHOUT_NAME;
+}
+
+static void put_interpreted(struct report_counter *c, const struct profile_sample *s,
+			    bool with_callers)
+{
+	const struct profile_processes *processes = c->all->input->processes;
+	const struct report_placing placing = {.processes = processes,
+					       .with_native = c->all->run->with_native,
+					       .code = code_at,
+					       .arg = c};
+
+	if (s->interpreted->language == TRACE_LANGUAGE_JAVASCRIPT)
+		report_stack_place(&placing, s->interpreted, with_callers, &c->stack);
+	else
+		report_stack_merge(processes, s->interpreted, interpreter_of(c, s), with_callers,
+				   &c->stack);
+}
+
 static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
 	const bool is_wait = s->layout->is_wait && !s->layout->is_by_switches;
@@ -658,8 +689,7 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 	}
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
 	if (s->interpreted)
-		report_stack_merge(c->all->input->processes, s->interpreted, interpreter_of(c, s),
-				   counts_end, st);
+		put_interpreted(c, s, counts_end);
 	c->program->nr[st->end] += counts_end && st->has_callers ? s->samples : 0;
 	if (!c->all->run->sink->entry && !c->singles)
 		return 0;

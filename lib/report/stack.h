@@ -65,6 +65,24 @@ void report_stack_merge(const struct profile_processes *processes,
 			const struct profile_mapping *own, bool with_callers,
 			struct report_stack *s);
 
+/* What is at an address of the process. */
+enum report_code {
+	REPORT_CODE_OF_FILE,
+	REPORT_CODE_NAMED, /* made at run time, and a dump or a map names it */
+	REPORT_CODE_WITHOUT_NAME,
+};
+typedef enum report_code report_code_fn(void *arg, uint64_t address);
+struct report_placing {
+	const struct profile_processes *processes;
+	bool with_native; /* what the interpreter itself does stays */
+	report_code_fn *code;
+	void *arg; /* of code */
+};
+/* The same for a language whose functions have native frames (JavaScript): puts each in the place
+ * of its own, unless that has a name. */
+void report_stack_place(const struct report_placing *c, const struct trace_interpreted *interpreted,
+			bool with_callers, struct report_stack *s);
+
 /* unwinder_config.maps: what the session says of the processes (struct profile_process) that the
  * lookup, borrowed, finds. */
 struct unwind_maps report_stack_maps(struct profile_lookup *lookup);

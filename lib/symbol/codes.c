@@ -168,7 +168,9 @@ static bool is_of_library(const struct profile_code *c)
 		enum trace_language language;
 		const char *begins, *has; /* NULL: no matter */
 	} rows[] = {{TRACE_LANGUAGE_PYTHON, NULL, "/lib/python"},
-		    {TRACE_LANGUAGE_PYTHON, "<frozen ", NULL}}; /* in the interpreter's file */
+		    {TRACE_LANGUAGE_PYTHON, "<frozen ", NULL}, /* in the interpreter's file */
+		    {TRACE_LANGUAGE_JAVASCRIPT, "node:", NULL},
+		    {TRACE_LANGUAGE_JAVASCRIPT, NULL, "/node_modules/"}};
 
 	return ARRAY_ANY(r, rows, ARRAY_NR(rows),
 			 r->language == c->language &&

@@ -16,7 +16,8 @@ const char *trace_language_name(uint32_t language)
 {
 	static const char *const names[] = {[TRACE_LANGUAGE_PYTHON] = "python",
 					    [TRACE_LANGUAGE_JAVASCRIPT] = "javascript",
-					    [TRACE_LANGUAGE_PHP] = "php"};
+					    [TRACE_LANGUAGE_PHP] = "php",
+					    [TRACE_LANGUAGE_JAVA] = "java"};
 
 	return language < ARRAY_NR(names) && names[language] ? names[language] : "interpreted";
 }
@@ -43,7 +44,11 @@ int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpre
 	for (uint32_t i = 0; i < nr; i++) {
 		struct trace_interpreted_frame *f = &out->frame[i];
 
-		f->code = cursor_le64(&c);
+		*f = (struct trace_interpreted_frame){.code = cursor_le64(&c), .instruction = -1};
+		if (out->language == TRACE_LANGUAGE_JAVASCRIPT) {
+			f->at = cursor_le64(&c);
+			continue;
+		}
 		f->instruction = (int32_t)cursor_le32(&c);
 		f->is_entry = cursor_le32(&c) & IS_ENTRY;
 	}

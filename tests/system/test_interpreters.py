@@ -3,14 +3,10 @@
 that comes and goes at one address, deep recursion, threads, generators, calls through C; of a command and of a process
 that runs already. Needs the right to load programs into the kernel, and Debian's Python, or another one, whose path is
 the environment's INTERPRETER."""
-import contextlib
-import csv
-import io
 import os
 import re
-import sqlite3
-import subprocess
 
+from interpreted import count_calls, folded, rows, running, sampled_stacks
 from kit import CPUPERF, PRINT, finish, need_programs, output, run, run_checks, skip, start, wait_until_recorded
 
 # Each function waits for its own CPU time, so that shares are known whatever else runs.
@@ -129,11 +125,6 @@ def record(folder, text, *options):
     run(CPUPERF, *(options or [*EVENT, "-g"]), "--output=s", "--", PYTHON, path, cwd=folder)
 
 
-def rows(folder, *options):
-    text = output(PRINT, "--quiet", f"{folder}/s", "--output-format=csv", "--top=0", *options)
-    return list(csv.DictReader(io.StringIO(text)))
-
-
 def totals(folder, *options):
     """CPU time below each function, in ns."""
     found = rows(folder, "--report=flat", *options)
@@ -143,9 +134,7 @@ def totals(folder, *options):
 def read_stacks(folder):
     """The program's, and the weight of each: not those of the interpreter's start, which takes a few milliseconds; so
     may the recorder, until it has found out what the process is."""
-    text = output(PRINT, "--quiet", f"{folder}/s", "--output-format=folded")
-    found = [re.fullmatch(r"(.*) (\d+)", line).groups() for line in text.splitlines()]
-    return [(stack.split(";"), int(weight)) for stack, weight in found if "Py_InitializeFromConfig" not in stack]
+    return [(stack, weight) for stack, weight in folded(folder) if "Py_InitializeFromConfig" not in stack]
 
 
 def assert_named(folder):
@@ -227,32 +216,10 @@ def check_frame_pointers(folder):
     assert_callers(folder)
 
 
-def sampled_stacks(folder):
-    """The time of each sample, and the names of its functions."""
-    output(PRINT, "--quiet", f"{folder}/s", "--output-format=sqlite", f"--output-file={folder}/s.sqlite")
-    with contextlib.closing(sqlite3.connect(f"{folder}/s.sqlite")) as d:
-        parents = {stack: (parent, name) for stack, parent, name in d.execute(
-            "SELECT stack, parent, name FROM stacks JOIN functions USING (function)")}
-        for time_ns, stack in d.execute("SELECT time_ns, stack FROM samples ORDER BY time_ns").fetchall():
-            names = set()
-            while stack in parents:
-                stack, name = parents[stack]
-                names.add(name)
-            yield time_ns, names
-
-
 def assert_made(folder):
     """Functions at one address by turns: each sample has the one that ran at its time by the program's own account, or none
     where it was just called or had returned, or the process was not recognised yet."""
-    with open(f"{folder}/calls", encoding="ascii") as f:
-        calls = [(int(a), int(b), name) for a, b, name in map(str.split, f)]
-    right = wrong = neither = 0
-    for time_ns, names in sampled_stacks(folder):
-        ran = next((name for a, b, name in calls if a <= time_ns <= b), None)
-        found = names & {"f_even", "f_odd"}
-        wrong += ran is not None and bool(found - {ran})
-        right += found == {ran}
-        neither += right > 0 and ran is not None and not found
+    right, wrong, neither = count_calls(folder, sampled_stacks(folder))
     assert wrong == 0 and right > 100 and neither <= right / 10, (right, wrong, neither)
 
 
@@ -298,21 +265,16 @@ exec(code); named_{name}()""" for name in ("own", "secret"))
     assert shown == {"named_own"}, found
 
 
-@contextlib.contextmanager
-def running(folder, text):
-    """The program, which has said that it is there."""
+def waiting(folder, text):
     path = f"{folder}/{PROGRAM}"
     with open(path, "w", encoding="ascii") as f:
         f.write(text)
-    with subprocess.Popen([PYTHON, path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as program:
-        assert program.stdout.readline() == "here\n"
-        yield program
+    return running(PYTHON, path)
 
 
 def check_running(folder):
     """A process that runs already."""
-    with running(folder, WAITING) as program:
+    with waiting(folder, WAITING) as program:
         with start(folder, *EVENT, "-g", "--output=s", f"--pid={program.pid}") as session:
             wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
             finish(program)
@@ -324,7 +286,7 @@ def check_running(folder):
 
 def check_hung(folder):
     """Waits that last are read while the threads are asleep, also of those that have not run since the session began."""
-    with running(folder, HUNG) as program:
+    with waiting(folder, HUNG) as program:
         run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--output=s", f"--pid={program.pid}", "--duration=0.4s",
             cwd=folder)
         finish(program)

@@ -9,6 +9,8 @@ enum { MAX_BYTES = 65536 };
 
 static struct trace_interpreted out;
 
+static uint32_t language = 1;
+
 static void add_record(struct buf *b, uint32_t nr, uint32_t nr_there)
 {
 	buf_le32(b, 9); /* PERF_RECORD_SAMPLE, and its size, which is not read again */
@@ -18,7 +20,7 @@ static void add_record(struct buf *b, uint32_t nr, uint32_t nr_there)
 	buf_le32(b, 13);
 	buf_le64(b, 7777);
 	buf_le32(b, 40 + 16 * nr_there + 4);
-	buf_le32(b, 1);
+	buf_le32(b, language);
 	buf_le32(b, nr);
 	buf_le32(b, 1);
 	buf_le32(b, 0);
@@ -93,5 +95,24 @@ TEST(a_number_of_frames_is_not_believed)
 	add_record(&b, TRACE_INTERPRETED_MAX_FRAMES, TRACE_INTERPRETED_MAX_FRAMES);
 	assert_int_equal(decode(&b, b.len), 0);
 	assert_int_equal(out.nr, TRACE_INTERPRETED_MAX_FRAMES);
+	buf_fini(&b);
+}
+
+/* Of JavaScript an address is where the instruction and the flags of Python are. */
+TEST(a_frame_of_javascript_has_its_address)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	language = 2;
+	add_record(&b, 2, 2);
+	language = 1;
+	assert_int_equal(decode(&b, b.len), 0);
+	assert_int_equal(out.nr, 2);
+	assert_int_equal(out.frame[1].code, 101);
+	assert_int_equal(out.frame[0].at, UINT32_MAX);
+	assert_int_equal(out.frame[1].at, UINT64_C(1) << 32);
+	assert_int_equal(out.frame[1].instruction, -1);
+	assert_false(out.frame[1].is_entry);
 	buf_fini(&b);
 }

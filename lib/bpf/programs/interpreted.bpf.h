@@ -21,10 +21,12 @@
 
 /* Those of which a process was found: the others cost the verifier nothing. */
 const volatile __u32 languages;
+#define HAS_LANGUAGE(name) (languages & 1u << BPF_INTERPRETED_##name)
 
 enum {
 	RETRY_NS = 20000000, /* a thread that the interpreter does not have, or not yet */
 	WORK_BYTES = 256,
+	SCRATCH_BYTES = 1280,
 	OF_KERNEL =
 	    0x4010, /* PF_USER_WORKER, PF_IO_WORKER: has the memory of a thread, and its fsbase */
 };
@@ -82,6 +84,7 @@ struct {
 struct work {
 	struct bpf_interpreted_code code;
 	__u8 frame[WORK_BYTES / 2], object[WORK_BYTES]; /* for a walk */
+	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -104,8 +107,10 @@ struct interpreter_walk {
 	struct bpf_interpreted_stack *stack;
 	struct bpf_interpreted_process *p;
 	__u64 frame, space;
-	__u64 calls; /* the interpreter's own frame, in which it was entered (_PyCFrame) */
-	__u32 process;
+	/* Of Python: the interpreter's own frame, in which it was entered (_PyCFrame). Of
+	 * JavaScript: where the thread is in the frame. */
+	__u64 calls;
+	__u32 process, thread;
 	bool is_later; /* not in the innermost of these */
 };
 

@@ -11,7 +11,6 @@
 
 #define READ_ASLEEP read_asleep
 #define load        load_asleep
-#define is_of       is_of_asleep
 #define walk_out    walk_out_asleep
 
 /* Python */
@@ -33,7 +32,6 @@
 
 #undef READ_ASLEEP
 #undef load
-#undef is_of
 #undef walk_out
 #undef python_copy_text
 #undef python_define

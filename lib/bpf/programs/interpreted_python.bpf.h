@@ -289,8 +289,6 @@ static void python_walk_out(struct interpreter_walk *k, struct task_struct___int
 {
 	__u64 state = python_state_of(k, task, tid);
 
-	k->stack->loop_begin = k->p->loop_begin;
-	k->stack->loop_end = k->p->loop_end;
 	if (state && python_find_frame(k, state))
 		bpf_loop(BPF_INTERPRETED_MAX_FRAMES, python_step_out, k, 0);
 }

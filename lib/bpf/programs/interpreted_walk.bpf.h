@@ -18,22 +18,25 @@ static bool load(const struct interpreter_walk *k, void *to, __u32 bytes, __u64 
 #endif
 }
 
+#include "bpf/programs/interpreted_javascript.bpf.h"
 #include "bpf/programs/interpreted_python.bpf.h"
-
-static bool is_of(const struct interpreter_walk *k, __u32 language)
-{
-	return languages & 1u << language && k->p->language == language;
-}
 
 /* Fills k->stack. Returns the number of frames. */
 static __u32 walk_out(struct interpreter_walk *k, struct task_struct___interpreted *task, __u32 tid)
 {
+	const __u32 language = k->p->language;
 	__u32 nr;
 
-	k->stack->language = k->p->language;
+	k->stack->language = language;
 	k->stack->nr = k->stack->is_partial = k->stack->pad = 0;
-	if (is_of(k, BPF_INTERPRETED_PYTHON))
+	k->stack->loop_begin = k->p->loop_begin;
+	k->stack->loop_end = k->p->loop_end;
+	if (HAS_LANGUAGE(PYTHON) && language == BPF_INTERPRETED_PYTHON)
 		python_walk_out(k, task, tid);
+#ifndef READ_ASLEEP
+	else if (HAS_LANGUAGE(JAVASCRIPT) && language == BPF_INTERPRETED_JAVASCRIPT)
+		javascript_walk_out(k, tid);
+#endif
 	nr = k->stack->nr;
 	return nr <= BPF_INTERPRETED_MAX_FRAMES ? nr : 0;
 }
