@@ -12,7 +12,7 @@
 #include "report/stack.h"
 
 #include "profile/codes.h"
-#include "trace/interpreted.h"
+#include "profile/samples.h"
 
 #include <string.h>
 

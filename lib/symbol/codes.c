@@ -219,6 +219,7 @@ void symbol_codes_line(struct symbol_functions *f, const struct profile_processe
 	*out = (struct symbol_line){.function = symbol_codes_function(f, p, address)};
 	if (!c)
 		return;
-	out->file = symbol_functions_text(f, c->file, strlen(c->file));
+	if (c->first_line)
+		out->file = symbol_functions_text(f, c->file, strlen(c->file));
 	out->line = symbol_codes_line_at(c, profile_code_instruction(address));
 }

@@ -45,6 +45,9 @@ enum {
 	JS_SCOPE_FIRST = 3,  /* scope_variables of those that have it not */
 	JS_SCOPE_MAX = 1 << 16,
 
+	JS_SAID = 1, /* in seen; above it: how often it was tried */
+	JS_MAX_TRIES = 4,
+
 	JS_CHUNK_BYTES = 8192,
 	JS_MAX_CHUNKS = 32, /* of a source, up to where a function begins */
 	JS_BLOCK_BYTES = 64,
@@ -330,6 +333,7 @@ static long js_find_source(__u32 i, struct interpreter_walk *k)
 	struct js_work *t = js_work_of(k);
 	const __s32 type = js_read(k, t->is.source, JS_TEXT_BYTES);
 
+	t->character = 0;
 	if (!js_is_text(k, type))
 		return 1;
 	t->character = type & JS_ONE_BYTE ? 1 : 2;
@@ -354,29 +358,44 @@ static long js_find_source(__u32 i, struct interpreter_walk *k)
 	return 1;
 }
 
-/* The line of the position; 0: not known. */
-static __attribute__((noinline)) __u32 js_line_of(struct interpreter_walk *k)
+/* The line of the position; 0: its source is nowhere that is known, or too far from its begin; -1:
+ * it cannot be read now. */
+static __attribute__((noinline)) int js_line_of(struct interpreter_walk *k)
 {
 	struct js_work *t = js_work_of(k);
 
 	t->from = t->left = t->is_failed = t->lines = 0;
+	t->character = 0;
 	bpf_loop(4, js_find_source, k, 0);
-	if (!t->from || t->is.position > t->left)
-		return 0;
+	if (!t->from)
+		return t->character ? 0 : -1;
+	if (t->is.position > t->left)
+		return -1;
 	t->left = (__u64)t->is.position * t->character;
 	bpf_loop(JS_MAX_CHUNKS, js_count_chunk, k, 0);
-	if (t->is_failed || t->left)
-		return 0;
-	return t->lines + t->is.line + 1;
+	if (t->is_failed)
+		return -1;
+	return t->left ? 0 : (t->lines + t->is.line + 1) & 0x7fffffff;
 }
 
 /* --- functions */
+
+/* The collector may be at work: a later sample finds more. */
+static bool js_tries_again(__u64 number)
+{
+	const __u32 *said = bpf_map_lookup_elem(&seen, &number);
+	const __u32 tries = said && *said > JS_SAID ? *said + 1 : JS_SAID + 1;
+
+	bpf_map_update_elem(&seen, &number, &tries, BPF_ANY);
+	return tries < JS_SAID + JS_MAX_TRIES;
+}
 
 /* Says once what a function is called, if all of it can be read. */
 static long js_define_next(__u32 i, struct interpreter_walk *k)
 {
 	struct bpf_interpreted_code *c = &k->w->code;
 	struct js_work *t = js_work_of(k);
+	int line;
 
 	if (i >= t->nr_new)
 		return 1;
@@ -387,7 +406,10 @@ static long js_define_next(__u32 i, struct interpreter_walk *k)
 	c->language = BPF_INTERPRETED_JAVASCRIPT;
 	c->lines_bytes = c->is_cut = c->line_table = c->pad = 0;
 	/* in this order: each may use the room of what comes later */
-	c->first_line = js_line_of(k);
+	line = js_line_of(k);
+	if (line < 0 && js_tries_again(t->is.number))
+		return 0;
+	c->first_line = line < 0 ? 0 : line;
 	if (js_copy_text(k, t->is.file, &c->file, 0) &&
 	    js_copy_text(k, t->is.name, &c->name, BPF_INTERPRETED_NAME_BYTES))
 		send_code(c);
@@ -526,7 +548,7 @@ static __attribute__((noinline)) __u64 js_number_of(struct interpreter_walk *k, 
 	is_said = bpf_map_lookup_elem(&seen, &number);
 	t->number = t->is.number = number;
 	t->is.position = t->begin >> 32;
-	if (!is_said && t->nr_new < JS_MAX_NEW)
+	if (!(is_said && *is_said == JS_SAID) && t->nr_new < JS_MAX_NEW)
 		t->new[t->nr_new++ & (JS_MAX_NEW - 1)] = t->is;
 	return number;
 }
