@@ -480,7 +480,8 @@ static uint32_t find_languages(char *const *argv)
 		const char *program, *suffix;
 		enum trace_language language;
 	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON},
-		    {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT}};
+		    {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT},
+		    {"php", ".php", TRACE_LANGUAGE_PHP}};
 	uint32_t found = 0;
 
 	for (; argv && *argv; argv++)

@@ -29,6 +29,7 @@
 #define PYTHON      "python3 -X perf (3.12 or later)"
 #define OLD_PYTHON  "Python 3.12 or later, with -X perf (this one has no such option)"
 
+#define PHP     "functions of PHP 7.4, 8.2 and 8.4 without threads are named where root records"
 #define UNNAMED "functions of its scripts are not named, only those of the interpreter"
 
 /* object: how its name begins. program: what people call it. interpreter: the function that runs a
@@ -51,9 +52,9 @@ static const struct runtime {
     {"libperl.so", "perl", "Perl_runops_standard", NULL, UNNAMED},
     {"ruby", "ruby", "rb_vm_exec", NULL, UNNAMED},
     {"libruby-", "ruby", "rb_vm_exec", NULL, UNNAMED},
-    {"php", "php", "execute_ex", NULL, UNNAMED},
-    {"php-fpm", "php", "execute_ex", NULL, UNNAMED},
-    {"libphp", "php", "execute_ex", NULL, UNNAMED},
+    {"php", "php", "execute_ex", NULL, PHP},
+    {"php-fpm", "php", "execute_ex", NULL, PHP},
+    {"libphp", "php", "execute_ex", NULL, PHP},
 };
 enum { NR_RUNTIMES = ARRAY_NR(runtimes) };
 

@@ -27,6 +27,7 @@ static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
 }
 
 #include "bpf/interpreted_javascript.h"
+#include "bpf/interpreted_php.h"
 #include "bpf/interpreted_python.h"
 
 enum {
@@ -43,6 +44,7 @@ struct bpf_interpreted_process {
 	__u32 language, pad;
 	__u64 loop_begin, loop_end; /* the function that interprets */
 	union {                     /* by language */
+		struct bpf_php php;
 		struct bpf_python python;
 		struct bpf_javascript javascript;
 	};
@@ -84,6 +86,7 @@ struct bpf_interpreted_far {
 	__u32 message, process;
 	__u64 code, address, space;
 };
+enum { BPF_INTERPRETED_UTF8 = 8 }; /* in place of a width */
 struct bpf_interpreted_text {
 	__u32 bytes;
 	__u32 width; /* of a character, in bytes; 1: Latin-1 */

@@ -132,6 +132,17 @@ static size_t add_utf8(char *to, uint32_t c)
 	return n + 1;
 }
 
+/* Up to a zero byte, behind which PHP has what nobody reads. */
+static void copy_bytes(const struct bpf_interpreted_text *text, const uint8_t *from, char *to,
+		       size_t size)
+{
+	const size_t len = strnlen((const char *)from, text->bytes);
+	const size_t bytes = len < size ? len : size - 1;
+
+	memcpy(to, from, bytes);
+	to[bytes] = '\0';
+}
+
 /* A character has at most 4 bytes. */
 static void copy_text(const struct bpf_interpreted_text *text, const uint8_t *from, char *to,
 		      size_t size)
@@ -139,6 +150,10 @@ static void copy_text(const struct bpf_interpreted_text *text, const uint8_t *fr
 	const uint32_t width = text->width == 2 || text->width == 4 ? text->width : 1;
 	size_t len = 0;
 
+	if (text->width == BPF_INTERPRETED_UTF8) {
+		copy_bytes(text, from, to, size);
+		return;
+	}
 	for (uint32_t at = 0; at + width <= text->bytes && len + 4 < size; at += width)
 		len += add_utf8(to + len, character_at(from, at, width));
 	to[len] = '\0';

@@ -41,13 +41,17 @@ struct interpreters_language {
 		    struct bpf_interpreted_code *out);
 };
 
-extern const struct interpreters_language interpreters_javascript, interpreters_python;
+extern const struct interpreters_language interpreters_javascript, interpreters_php,
+    interpreters_python;
 
 /* All of them; ends with NULL. */
 extern const struct interpreters_language *const interpreters_languages[];
 /* NULL: there is none. */
 const struct interpreters_language *interpreters_find_language(uint32_t number);
 
+bool interpreters_php_far(const struct bpf_interpreted_far *far,
+			  const struct bpf_interpreted_process *process,
+			  struct bpf_interpreted_code *out);
 bool interpreters_python_far(const struct bpf_interpreted_far *far,
 			     const struct bpf_interpreted_process *process,
 			     struct bpf_interpreted_code *out);

@@ -115,12 +115,19 @@ static uint32_t line_of_ranges(const struct profile_code *c, int32_t instruction
 	return 0;
 }
 
+static uint32_t line_of_frame(const struct profile_code *c, int32_t instruction)
+{
+	(void)c;
+	return line_or_none(instruction);
+}
+
 static const struct {
 	enum trace_line_table table;
 	uint32_t (*line_at)(const struct profile_code *c, int32_t instruction);
 } tables[] = {{TRACE_LINES_LOCATIONS, line_of_locations},
 	      {TRACE_LINES_STEPS, line_of_steps},
 	      {TRACE_LINES_RANGES, line_of_ranges},
+	      {TRACE_LINES_OF_FRAMES, line_of_frame},
 	      {TRACE_LINES_BYTES, line_of_single_bytes}};
 
 uint32_t symbol_codes_line_at(const struct profile_code *code, int32_t instruction)
@@ -170,7 +177,8 @@ static bool is_of_library(const struct profile_code *c)
 	} rows[] = {{TRACE_LANGUAGE_PYTHON, NULL, "/lib/python"},
 		    {TRACE_LANGUAGE_PYTHON, "<frozen ", NULL}, /* in the interpreter's file */
 		    {TRACE_LANGUAGE_JAVASCRIPT, "node:", NULL},
-		    {TRACE_LANGUAGE_JAVASCRIPT, NULL, "/node_modules/"}};
+		    {TRACE_LANGUAGE_JAVASCRIPT, NULL, "/node_modules/"},
+		    {TRACE_LANGUAGE_PHP, "[php]", NULL}}; /* of C */
 
 	return ARRAY_ANY(r, rows, ARRAY_NR(rows),
 			 r->language == c->language &&
@@ -219,7 +227,7 @@ void symbol_codes_line(struct symbol_functions *f, const struct profile_processe
 	*out = (struct symbol_line){.function = symbol_codes_function(f, p, address)};
 	if (!c)
 		return;
-	if (c->first_line)
-		out->file = symbol_functions_text(f, c->file, strlen(c->file));
 	out->line = symbol_codes_line_at(c, profile_code_instruction(address));
+	if (out->line)
+		out->file = symbol_functions_text(f, c->file, strlen(c->file));
 }

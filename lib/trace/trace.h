@@ -410,6 +410,7 @@ enum trace_line_table {
 	TRACE_LINES_LOCATIONS = 1, /* co_linetable of CPython 3.11 and later */
 	TRACE_LINES_STEPS = 2,     /* co_lnotab of 3.6 to 3.9 */
 	TRACE_LINES_RANGES = 3,    /* co_linetable of 3.10 */
+	TRACE_LINES_OF_FRAMES = 4, /* what a frame has as its instruction is the line; 0: none */
 	TRACE_LINES_BYTES = 8,     /* as STEPS, by single bytes of instructions */
 };
 struct trace_code {

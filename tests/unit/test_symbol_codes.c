@@ -78,6 +78,15 @@ TEST(each_instruction_has_its_line_by_older_tables)
 	assert_int_equal(symbol_codes_line_at(&by_ranges, 22), 0);
 }
 
+TEST(a_frame_may_have_its_line)
+{
+	const struct profile_code code = code_of(TRACE_LINES_OF_FRAMES, NULL, 0);
+
+	assert_int_equal(symbol_codes_line_at(&code, 17), 17);
+	assert_int_equal(symbol_codes_line_at(&code, 0), 0);
+	assert_int_equal(symbol_codes_line_at(&code, INT32_MAX), INT32_MAX);
+}
+
 TEST(a_range_may_have_no_line)
 {
 	/* a long one has several pairs, as have lines far apart */

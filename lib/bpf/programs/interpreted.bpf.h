@@ -80,11 +80,23 @@ struct {
 	__uint(max_entries, 1 << 20);
 } messages SEC(".maps");
 
+enum { PHP_FRAME_BYTES = 64, PHP_TEXT_BYTES = 64 }; /* text: the head or the end of a string */
+struct php_work {
+	bool has_registers, is_in_loop, is_frame; /* is_frame: the loop's is the innermost */
+	bool is_missing, is_found;
+	__u64 opline;
+	__u64 generator, delegate, outermost; /* of the last frame; the next; the last of these */
+	struct bpf_php_function is, said;     /* said: with numbers of texts */
+	__u32 bytes[BPF_PHP_NR_TEXTS];
+	__u8 frame[PHP_FRAME_BYTES], function[BPF_PHP_OBJECT_BYTES], text[PHP_TEXT_BYTES];
+};
+
 /* Two, since the kernel limits a value to 32 KiB. */
 struct work {
 	struct bpf_interpreted_code code;
 	__u8 frame[WORK_BYTES / 2], object[WORK_BYTES]; /* for a walk */
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
+	struct php_work php;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -13,6 +13,27 @@
 #define load        load_asleep
 #define walk_out    walk_out_asleep
 
+/* PHP */
+#define php_find_class      php_find_class_asleep
+#define php_number_end      php_number_end_asleep
+#define php_number_string   php_number_string_asleep
+#define php_number_text     php_number_text_asleep
+#define php_copy_string     php_copy_string_asleep
+#define php_copy_text       php_copy_text_asleep
+#define php_define          php_define_asleep
+#define php_load_function   php_load_function_asleep
+#define php_number          php_number_asleep
+#define php_is_compiled     php_is_compiled_asleep
+#define php_has_opcode      php_has_opcode_asleep
+#define php_opline          php_opline_asleep
+#define php_line            php_line_asleep
+#define php_search_delegate php_search_delegate_asleep
+#define php_leave_delegate  php_leave_delegate_asleep
+#define php_step_over       php_step_over_asleep
+#define php_step_out        php_step_out_asleep
+#define php_is_there        php_is_there_asleep
+#define php_walk_out        php_walk_out_asleep
+
 /* Python */
 #define python_copy_text          python_copy_text_asleep
 #define python_define             python_define_asleep
@@ -33,6 +54,25 @@
 #undef READ_ASLEEP
 #undef load
 #undef walk_out
+#undef php_find_class
+#undef php_number_end
+#undef php_number_string
+#undef php_number_text
+#undef php_copy_string
+#undef php_copy_text
+#undef php_define
+#undef php_load_function
+#undef php_number
+#undef php_is_compiled
+#undef php_has_opcode
+#undef php_opline
+#undef php_line
+#undef php_search_delegate
+#undef php_leave_delegate
+#undef php_step_over
+#undef php_step_out
+#undef php_is_there
+#undef php_walk_out
 #undef python_copy_text
 #undef python_define
 #undef python_code_number

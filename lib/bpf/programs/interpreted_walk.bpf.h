@@ -19,6 +19,7 @@ static bool load(const struct interpreter_walk *k, void *to, __u32 bytes, __u64 
 }
 
 #include "bpf/programs/interpreted_javascript.bpf.h"
+#include "bpf/programs/interpreted_php.bpf.h"
 #include "bpf/programs/interpreted_python.bpf.h"
 
 /* Fills k->stack. Returns the number of frames. */
@@ -33,6 +34,8 @@ static __u32 walk_out(struct interpreter_walk *k, struct task_struct___interpret
 	k->stack->loop_end = k->p->loop_end;
 	if (HAS_LANGUAGE(PYTHON) && language == BPF_INTERPRETED_PYTHON)
 		python_walk_out(k, task, tid);
+	else if (HAS_LANGUAGE(PHP) && language == BPF_INTERPRETED_PHP)
+		php_walk_out(k, tid);
 #ifndef READ_ASLEEP
 	else if (HAS_LANGUAGE(JAVASCRIPT) && language == BPF_INTERPRETED_JAVASCRIPT)
 		javascript_walk_out(k, tid);
