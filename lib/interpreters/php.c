@@ -87,16 +87,15 @@ static void move(struct bpf_interpreted_process *p, uint64_t base)
 	p->php.globals += base;
 }
 
-/* The name of the class is where lines would be; that of one without a name has what tells it from
- * others behind a zero byte. */
+/* The name of the class is where lines would be, up to a zero byte: behind that is what tells a
+ * class without a name from others. */
 static void name_code(struct trace_code *code)
 {
-	const char *class = (const char *)code->lines;
-	const int class_bytes = class ? (int)strnlen(class, code->lines_bytes) : 0;
+	const int bytes = (int)code->lines_bytes;
 	char name[2 * sizeof(code->name)] = "";
 
-	snprintf(name, sizeof(name), "%.*s%s%s", class_bytes, class ? class : "",
-		 class_bytes ? "::" : "", *code->name ? code->name : "<main>");
+	snprintf(name, sizeof(name), "%.*s%s%s", bytes, bytes ? (const char *)code->lines : "",
+		 bytes ? "::" : "", *code->name ? code->name : "<main>");
 	memcpy(code->name, name, sizeof(code->name) - 1);
 	if (!*code->file)
 		snprintf(code->file, sizeof(code->file), "[php]");
