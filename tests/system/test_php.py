@@ -12,6 +12,7 @@ import os
 import re
 import sqlite3
 import subprocess
+import time
 
 from kit import (CPUPERF, PRINT, finish, free_port, need_programs, output, run, run_checks, skip, start,
                  wait_until_recorded)
@@ -296,11 +297,15 @@ def check_made(folder):
 @contextlib.contextmanager
 def serving(folder, port):
     """PHP's own server, which serves the files of the folder in one process."""
-    with subprocess.Popen([PHP, "-S", f"127.0.0.1:{port}", "-t", folder], stdout=subprocess.DEVNULL, cwd=folder,
-                          stderr=subprocess.PIPE, text=True) as server:
-        assert any("started" in line for line in server.stderr)
-        yield server
-        server.kill()
+    with open(f"{folder}/log", "w", encoding="ascii") as log, \
+         subprocess.Popen([PHP, "-S", f"127.0.0.1:{port}", "-t", folder], stdout=log, stderr=log, cwd=folder) as server:
+        try:
+            while "started" not in open(f"{folder}/log", encoding="ascii").read():
+                assert server.poll() is None, open(f"{folder}/log", encoding="ascii").read()
+                time.sleep(0.01)
+            yield server
+        finally:
+            server.kill()
 
 
 def check_requests(folder):
