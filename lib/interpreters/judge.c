@@ -199,13 +199,17 @@ static const struct file *find_file(struct interpreters_judge *j, uint32_t proce
 
 /* --- a process */
 
-/* Whether its file's name has that of a language. */
+/* Whether its file's name has that of a language. Folders are called so, too, in which it has
+ * dozens of other libraries (/usr/lib/php/20220829). */
 static bool is_called_so(const struct proc_mapping *m)
 {
+	const char *slash = memrchr(m->name, '/', m->name_len);
+	const char *file = slash ? slash + 1 : m->name;
+
 	for (size_t i = 0; interpreters_languages[i]; i++) {
 		const char *name = interpreters_languages[i]->file;
 
-		if (memmem(m->name, m->name_len, name, strlen(name)))
+		if (memmem(file, (size_t)(m->name + m->name_len - file), name, strlen(name)))
 			return true;
 	}
 	return false;

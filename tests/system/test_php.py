@@ -340,10 +340,9 @@ def check_deep(folder):
     assert depths == {"down": {901}, "tree": {10}}, depths
 
 
-def check_running(folder):
-    """A process that runs already."""
+def assert_runs(folder, *command):
     write(f"{folder}/{PROGRAM}", WAITING)
-    with subprocess.Popen([PHP, f"{folder}/{PROGRAM}"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([*command, f"{folder}/{PROGRAM}"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as program:
         assert program.stdout.readline() == "here\n"
         with start(folder, *EVENT, "-g", "--output=s", f"--pid={program.pid}") as session:
@@ -353,6 +352,22 @@ def check_running(folder):
     sums = totals(folder)
     assert_named(folder)
     assert sums["burn"] > sums["<main>"] * 0.9, sums
+
+
+def check_running(folder):
+    """A process that runs already."""
+    assert_runs(folder, PHP)
+
+
+def check_behind_modules(folder):
+    """A process that runs already, in which PHP is mapped as a library is: behind its modules, in a folder of its name."""
+    loader, modules = "/lib64/ld-linux-x86-64.so.2", output(PHP, "-r", "echo ini_get('extension_dir');")
+    with open(PHP, "rb") as f:
+        if f.read(4) != b"\x7fELF" or not os.path.exists(loader):
+            print("skip: check_behind_modules: no program that the loader may be asked to start")
+            return
+    print(len(os.listdir(modules)), "modules are installed")
+    assert_runs(folder, loader, os.path.realpath(PHP))
 
 
 def check_other_program(folder):
