@@ -430,7 +430,7 @@ static const struct opt_row rows[] = {
     {.name = "native",
      .arg = OPT_NONE,
      .section = "Names and stacks",
-     .help = "Show the functions of an interpreter (of Python, of JavaScript) itself. Else what "
+     .help = "Show the functions of an interpreter (Python, JavaScript, PHP) itself. Else what "
 	     "they do is in the "
 	     "function that is interpreted.",
      .set = opt_set_flag,
