@@ -100,8 +100,10 @@ burn(0.02);
 WHOLE = 0.06 + 0.02 + 0.02 + 0.02 + 0.02 + 0.02
 EXPECTED = {"alpha": 0.06, "Work::gamma": 0.02, "Work::__destruct": 0.02, "through_c": 0.02, "array_map": 0.02,
             "negative": 0.02, "Work::made": 0, "closure": 0.02}
-# Each text is code of its own, which is freed when it was run.
+# Each text is code of its own, which is freed when it was run. At first for as long as it may take to find out what the
+# process is.
 MADE = CLOCK + """
+burn(0.15);
 $calls = "";
 for ($i = 0; $i < 160; $i++) {
     $since = hrtime(true);
@@ -122,7 +124,7 @@ file_put_contents("calls", "$since " . hrtime(true) . " NAME\\n", FILE_APPEND);
 SLEEPS = """<?php
 function slept()
 {
-    for ($i = 0; $i < 200; $i++) {
+    for ($i = 0; $i < 400; $i++) {
         usleep(1000);
     }
 }
@@ -312,13 +314,14 @@ def check_requests(folder):
     """Requests of one process, each of which has its functions where those of the one before were."""
     for name, seconds in (("even", "0.003"), ("odds", "0.001")):
         write(f"{folder}/{name}.php", SERVED.replace("NAME", name).replace("SECONDS", seconds))
+    write(f"{folder}/first.php", CLOCK + "burn(0.15);")
     port = free_port()
     with serving(folder, port) as server:
         with start(folder, *EVENT, "-g", "--output=s", f"--pid={server.pid}") as session:
             wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
-            for i in range(160):
+            for path in ["/first.php"] + ["/even.php", "/odds.php"] * 80:
                 connection = http.client.HTTPConnection("127.0.0.1", port)
-                connection.request("GET", "/even.php" if i % 2 == 0 else "/odds.php")
+                connection.request("GET", path)
                 assert connection.getresponse().status == 200
                 connection.close()
             server.kill()
