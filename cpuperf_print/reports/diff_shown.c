@@ -335,12 +335,19 @@ static void add_largest(struct diff_comparison *c, const struct diff_row *row)
 		buf_printf(b, " %s", report_state_names[c->state]);
 }
 
-/* Significant ones are first, by their size. */
+static double difference_of(const struct diff_row *row)
+{
+	return fabs(row->side[IS].weight - row->side[WAS].weight);
+}
+
+/* Significant ones are first, by their size. What is a fiftieth of the first explains nothing. */
 static void add_all_largest(struct diff_comparison *c, const struct diff_result *r)
 {
-	enum { MOST = 3 };
+	enum { MOST = 3, LEAST_PART = 50 };
 
-	for (size_t i = 0; i < r->nr_rows && i < MOST && r->rows[i].is_significant; i++)
+	for (size_t i = 0; i < r->nr_rows && i < MOST && r->rows[i].is_significant &&
+			   LEAST_PART * difference_of(&r->rows[i]) > difference_of(r->rows);
+	     i++)
 		add_largest(c, &r->rows[i]);
 }
 
