@@ -27,6 +27,7 @@ enum {
 	MAX_SYMBOLS = 1 << 18,
 	MAX_LANGUAGES = BPF_INTERPRETED_NR,
 	MAX_WANTED_BYTES = 16384, /* their names */
+	MAX_NAME_BYTES = 128,     /* of one, with its NUL */
 };
 
 /* What a file says. language NULL: it is no interpreter. */
@@ -102,9 +103,12 @@ static void look_at_symbol(struct interpreters_judge *j, const struct elf_sectio
 			   const Elf64_Sym *s)
 {
 	const struct wanted *w;
+	size_t left;
 
-	if (s->st_shndx == SHN_UNDEF || s->st_name >= texts->size ||
-	    !memchr(texts->data + s->st_name, 0, texts->size - s->st_name))
+	if (s->st_shndx == SHN_UNDEF || s->st_name >= texts->size)
+		return;
+	left = texts->size - s->st_name;
+	if (!memchr(texts->data + s->st_name, 0, left < MAX_NAME_BYTES ? left : MAX_NAME_BYTES))
 		return;
 	w = dict_at(&j->wanted, dict_find(&j->wanted, texts->data + s->st_name));
 	if (w)
