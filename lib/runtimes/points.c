@@ -23,6 +23,7 @@ enum {
 	ADD_RSP = 0xc4,
 	SUB_RSP = 0xec,
 	MAX_BEHIND = 16, /* bytes of what makes the frame, behind sub */
+	MAX_QUESTIONS = 4,
 };
 
 struct code {
@@ -134,8 +135,8 @@ static size_t end_at(const struct code *c, size_t at)
 
 	if (c->p[at] != POP_RBP || at < c->of->frame_from || !is_behind_add(c, at))
 		return 0;
-	while ((len = skip_any(c, to, questions, ARRAY_NR(questions))))
-		to += len;
+	for (size_t i = 0; i < MAX_QUESTIONS; i++)
+		to += skip_any(c, to, questions, ARRAY_NR(questions));
 	len = skip_any(c, to, leaves, ARRAY_NR(leaves));
 	return len ? to + len - at : 0;
 }

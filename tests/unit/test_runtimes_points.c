@@ -110,6 +110,20 @@ TEST(without_an_end)
 	assert_int_equal(nr_found, 2);
 }
 
+/* What is no end, however often it asks. */
+TEST(asks_for_ever)
+{
+	uint8_t asks[64] = {0x5d};
+	size_t at = 1;
+
+	for (; at + 7 < sizeof(asks); at += 7)
+		memcpy(asks + at, (uint8_t[]){0x49, 0x3b, 0xa7, 0, 0, 0, 0}, 7);
+	asks[at] = 0xc3;
+	from = 0;
+	find(asks, at + 1, 16);
+	assert_int_equal(nr_found, 0);
+}
+
 /* A frame of no words of its own; and at each length. */
 TEST(empty_frame)
 {
