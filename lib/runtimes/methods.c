@@ -24,12 +24,13 @@ enum {
 	MAX_METHODS = 1 << 16, /* of a class */
 	MAX_COMPARED = 64,     /* classes of a loader after a collection of garbage */
 	MAX_CONST_WORDS = 1 << 15,
-	MAX_BYTES = 16 << 20,  /* of what is passed; later classes have no names */
-	CHANGE_BYTES = 100,    /* and its texts and data */
-	MAX_LOOK_NS = 5000000, /* CPU time for classes that are read */
-	LINKED = 2,            /* states of classes */
-	IN_ERROR = 6,          /* the last one */
-	HAS_LINES = 1,         /* a flag */
+	MAX_BYTES = 16 << 20,        /* of what is passed; later classes have no names */
+	CHANGE_BYTES = 100,          /* and its texts and data */
+	MAX_LOOK_NS = 5000000,       /* CPU time for classes that are read */
+	MAX_IN_VAIN_NS = 1000000000, /* the same, where none can be */
+	LINKED = 2,                  /* states of classes */
+	IN_ERROR = 6,                /* the last one */
+	HAS_LINES = 1,               /* a flag */
 };
 
 struct class
@@ -452,8 +453,8 @@ static bool name_classes(struct methods *m, uint32_t nr_before, uint64_t collect
 		if (!c->is_read && !c->is_array)
 			is_any |= name_class(m, c, collections, fn, arg);
 		is_over = atomic_load(&m->shared->is_left) ||
-			  (is_any && !m->shared->is_last &&
-			   clock_thread_cpu_ns() - began_ns > MAX_LOOK_NS);
+			  (!m->shared->is_last && clock_thread_cpu_ns() - began_ns >
+						      (is_any ? MAX_LOOK_NS : MAX_IN_VAIN_NS));
 	}
 	if (is_any)
 		m->shared->once_ns += clock_thread_cpu_ns() - began_ns;
