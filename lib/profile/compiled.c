@@ -103,7 +103,7 @@ int profile_compiled_add(struct profile_compiled_table *t, struct profile_codes 
 		draft.name = "";
 		rc = add_code(codes, c, draft.code);
 		if (rc)
-			return rc;
+			return rc == -EFBIG ? skip(t, c) : rc;
 	} else if (!keep_texts(t, c, &draft)) {
 		return skip(t, c);
 	}
