@@ -88,6 +88,7 @@ function all()
     Work::made()();
     include __DIR__ . "/part.php";
 }
+burn(0.15);
 for ($i = 0; $i < 4; $i++) {
     all();
 }
@@ -215,7 +216,8 @@ def assert_callers(folder):
 
 
 def assert_lines(folder):
-    """Each of these functions has one line that calls; it is at its first one for the moment that it begins."""
+    """Each of these functions has one line that calls; it is at its first one for the moment that it begins, and at its last
+    one for that in which it ends."""
     lines = {}
     for r in rows(folder, "--report=flat", "--sort=function,object,line"):
         if r["function"] == "<main>":
@@ -227,7 +229,7 @@ def assert_lines(folder):
         number = next(i for i, line in enumerate(text, 1) if line.strip().startswith(call))
         right = lines[name].get(f"{folder}/{PROGRAM}:{number}", 0)
         assert right >= 0.99 * sum(lines[name].values()), (name, lines[name])
-    assert set(lines["part.php"]) == {f"{folder}/part.php:3"}, lines
+    assert lines["part.php"][f"{folder}/part.php:3"] >= 0.95 * sum(lines["part.php"].values()), lines["part.php"]
     assert_loop(lines["burn"], folder)
 
 
@@ -235,7 +237,7 @@ def assert_loop(lines, folder):
     """The loop's turns, of which the interpreter has the line in a register only, and not its begin, nor the call before."""
     place = {text: next(f"{folder}/{PROGRAM}:{i}" for i, line in enumerate(SHARES.splitlines(), 1) if line.strip() == text)
              for text in ("$end = now() + $seconds;", "while (now() < $end) {", "$i = 0;", "$i < 3000;", "$i++")}
-    assert set(lines) <= set(place.values()), (lines, place)
+    assert sum(lines.get(at, 0) for at in place.values()) >= 0.99 * sum(lines.values()), (lines, place)
     turns = lines.get(place["$i < 3000;"], 0) + lines.get(place["$i++"], 0)
     assert turns > 0.7 * sum(lines.values()) and lines.get(place["$i = 0;"], 0) < 0.02 * turns, (lines, place)
 
