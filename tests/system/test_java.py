@@ -215,7 +215,7 @@ def check_moved(folder):
 
 
 def check_moved_interpreted(folder):
-    named = assert_moved(folder, 80, "-Xint")
+    named = assert_moved(folder, 300, "-Xint")
     assert named["Spin001", "Spin001.java"], named
 
 
