@@ -16,6 +16,7 @@ enum {
 	AT_METHOD = -3 * WORD,
 	AT_BYTECODE = -8 * WORD,
 	MAX_PLACES = 3,
+	NR_POINTS = 4, /* kinds, each once at a distance */
 };
 
 /* A caller, as it would be. */
@@ -52,9 +53,10 @@ static size_t first_point(const struct unwind_shape *s, uint64_t distance)
 static bool has_return(const struct unwind_shape *s, uint64_t pc)
 {
 	const uint64_t distance = pc - s->start;
+	const size_t first = first_point(s, distance);
 
-	for (size_t i = first_point(s, distance);
-	     i < s->nr_points && point_at(s, i) / 4 == distance; i++)
+	for (size_t i = first;
+	     i < s->nr_points && i - first < NR_POINTS && point_at(s, i) / 4 == distance; i++)
 		if (point_at(s, i) % 4 == UNWIND_POINT_RETURN)
 			return true;
 	return false;
