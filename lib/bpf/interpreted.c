@@ -217,19 +217,36 @@ static int load_walk(struct interpreted *i, uint32_t languages)
 	return 0;
 }
 
+/* One that the kernel refuses does not take the others. 0: all are there. */
+static int load_languages(struct interpreted *i, uint32_t languages)
+{
+	const uint32_t new = languages & ~i->languages;
+	int rc = load_walk(i, i->languages | new);
+
+	if (rc == 0 || !(new &(new - 1)))
+		return rc;
+	rc = 0;
+	for (uint32_t left = new; left; left &= left - 1)
+		rc = load_walk(i, i->languages | (left & -left)) ?: rc;
+	return rc;
+}
+
 int interpreted_begin(struct interpreted *i, uint32_t languages, struct err *e)
 {
+	uint32_t before;
 	int rc = 0;
 
 	interpreted_lock(i);
+	before = i->languages;
 	if (languages & ~i->tried) {
 		i->tried |= languages;
 		loading_begin();
-		rc = load_walk(i, i->languages | languages);
+		rc = load_languages(i, languages);
 		if (rc)
 			rc = loading_refuse(rc, e);
 		loading_end();
-		for (struct interpreted_user *u = i->users; u && rc == 0; u = u->next)
+		for (struct interpreted_user *u = i->users; u && i->languages != before;
+		     u = u->next)
 			u->begin(u);
 	}
 	interpreted_unlock(i);

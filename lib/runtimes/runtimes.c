@@ -51,7 +51,7 @@ struct process {
 
 struct runtimes {
 	pthread_mutex_t passing; /* while add runs, which has locks of its own */
-	pthread_mutex_t lock;    /* before passing; never held while others' locks are waited for */
+	pthread_mutex_t lock;    /* taken before passing; short, but at the end */
 	pthread_cond_t changed;
 	bool is_stopping, has_ended;
 	bool is_new;  /* the target is another one */

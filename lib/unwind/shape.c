@@ -9,13 +9,12 @@
 
 enum {
 	WORD = 8,
-	R13 =
-	    13, /* DWARF number: of the interpreter the bytecode, of its callees the sender's sp */
+	/* DWARF's number: in the interpreter the bytecode, in its callees the sender's sp */
+	R13 = 13,
 	/* of a frame of the interpreter, from its frame pointer on */
 	AT_SENDER_SP = -1 * WORD,
 	AT_METHOD = -3 * WORD,
 	AT_BYTECODE = -8 * WORD,
-	MAX_PLACES = 3,
 	NR_POINTS = 4, /* kinds, each once at a distance */
 };
 

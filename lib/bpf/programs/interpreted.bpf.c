@@ -2,8 +2,8 @@
 /*
  * Writes what a thread interprets beside each of its samples: runs at each overflow of an event,
  * before the kernel writes the sample, and lets it write. The walk over frames takes the verifier
- * 10 ms, and few programs have an interpreter: it is a program of its own, loaded when one is
- * found. The other one asks, for events that no program selects from (waits.bpf.c).
+ * 10 ms for each language, and few programs have an interpreter: it is a program of its own, loaded
+ * when one is found. The other one asks, for events that no program selects from (waits.bpf.c).
  */
 #include <stdbool.h>
 
