@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,20 +27,17 @@ enum { MAX_LEFT_OUT = 16 }; /* that are named in an iteration */
 struct seen {
 	struct calls_sums sums;
 	uint64_t *bucket; /* owned; NULL: none of its calls had ended */
+	/* Of one that is measured no longer; the first one is written last, by the watch. */
 	atomic_bool is_left_out;
-	bool is_part; /* what was left out is in a trace */
+	uint64_t rate;  /* calls a second */
+	double cpu;     /* the part of a CPU that they cost */
+	bool is_part;   /* what was left out is in a trace */
+	bool is_unsaid; /* and in no note */
 };
 
 /* A value of a call. */
 struct seen_value {
 	uint64_t calls, timed, wall_ns, sum;
-};
-
-/* A function that is measured no longer. */
-struct left_out {
-	size_t function;
-	uint64_t rate; /* calls a second */
-	double cpu;    /* the part of a CPU that they cost */
 };
 
 struct calls {
@@ -74,11 +70,7 @@ struct calls {
 		uint64_t count, lost;
 	} * counts; /* owned */
 
-	/* By the thread of the watch. */
-	pthread_mutex_t lock;
-	struct left_out left_out[MAX_LEFT_OUT];
-	size_t nr_left_out;
-	bool has_left_out; /* ever; not of that thread */
+	bool has_left_out; /* ever */
 };
 
 /* The list's number of the plan's event; CALLS_MAX_EVENTS: none. */
@@ -106,12 +98,9 @@ static void on_left_out(void *arg, size_t function, uint64_t rate, double cpu)
 {
 	struct calls *c = arg;
 
+	c->seen[function].rate = rate;
+	c->seen[function].cpu = cpu;
 	atomic_store(&c->seen[function].is_left_out, true);
-	pthread_mutex_lock(&c->lock);
-	if (c->nr_left_out < MAX_LEFT_OUT)
-		c->left_out[c->nr_left_out] = (struct left_out){function, rate, cpu};
-	c->nr_left_out++;
-	pthread_mutex_unlock(&c->lock);
 }
 
 /* The spec's, in 1e-9 percent; else 5 %. */
@@ -152,6 +141,8 @@ static void leave(struct source_use *u)
 	c->way->leave(c->opened);
 	calls_watch_free(c->watch);
 	c->watch = NULL;
+	if (c->way->look_back)
+		c->way->look_back(c->opened);
 }
 
 static void close_calls(struct source_use *u)
@@ -170,7 +161,6 @@ static void close_calls(struct source_use *u)
 	mem_free(c->value);
 	mem_free(c->seen_value);
 	calls_list_fini(&c->list);
-	pthread_mutex_destroy(&c->lock);
 	source_use_clear(u);
 }
 
@@ -180,7 +170,6 @@ static int open_calls(struct source_use *u, struct err *e)
 	int rc;
 
 	c->way = u->source == &calls_agent_source ? &calls_agent_way : &calls_kernel_way;
-	pthread_mutex_init(&c->lock, NULL);
 	rc = calls_list_make(&c->list, u->plan, u->source, e) ?: make_memory(c);
 	rc = rc ?: c->way->open(u->plan, &c->list, &c->opened, e) ?: start_watch(c);
 	c->start_ns = c->end_ns = clock_monotonic_ns();
@@ -295,6 +284,7 @@ static int add_function(struct calls *c, size_t function)
 		return 0;
 	if (now.wall_ns != s->sums.wall_ns)
 		rc = add_buckets(c, function, &nr);
+	s->is_unsaid |= is_part && !s->is_part;
 	s->is_part = is_part;
 	rc = rc ?: add_items(c, function, &now, nr);
 	c->calls += now.calls - s->sums.calls;
@@ -458,29 +448,31 @@ static size_t call_values(struct source_use *u, const struct trace_value **out)
 
 /* --- notes ----------------------------------------------------------------------------------- */
 
+/* Of what the last reading has as a part: what was left out since then is whole in it, and the last
+ * reading of all may be followed by no other. */
 static void note_left_out(struct calls *c, struct notes *notes)
 {
-	struct left_out out[MAX_LEFT_OUT];
-	size_t nr, nr_named;
+	size_t nr = 0;
 
-	pthread_mutex_lock(&c->lock);
-	nr = c->nr_left_out;
-	nr_named = nr < MAX_LEFT_OUT ? nr : MAX_LEFT_OUT;
-	memcpy(out, c->left_out, nr_named * sizeof(*out));
-	c->nr_left_out = 0;
-	pthread_mutex_unlock(&c->lock);
-	c->has_left_out |= nr > 0;
-	for (size_t i = 0; i < nr_named; i++)
-		notes_add(notes, 0,
-			  "%.200s is counted no longer: its %" PRIu64
-			  " calls a second cost %.3g %% of a CPU, and all may cost %.3g %% "
-			  "(max_own_cpu; the flag \"unsafe\" measures it all the same)",
-			  c->list.function[out[i].function].place->name, out[i].rate,
-			  out[i].cpu * 100, limit_of(c->use.plan) * 100);
-	if (nr > nr_named)
+	for (size_t i = 0; i < c->list.nr; i++) {
+		struct seen *s = &c->seen[i];
+
+		if (!s->is_unsaid)
+			continue;
+		s->is_unsaid = false;
+		c->has_left_out = true;
+		if (nr++ < MAX_LEFT_OUT)
+			notes_add(notes, 0,
+				  "%.200s is counted no longer: its %" PRIu64
+				  " calls a second cost %.3g %% of a CPU, and all may cost %.3g %% "
+				  "(max_own_cpu; the flag \"unsafe\" measures it all the same)",
+				  c->list.function[i].place->name, s->rate, s->cpu * 100,
+				  limit_of(c->use.plan) * 100);
+	}
+	if (nr > MAX_LEFT_OUT)
 		notes_add(notes, 0,
 			  "%zu other functions are counted no longer, for the same reason",
-			  nr - nr_named);
+			  nr - MAX_LEFT_OUT);
 }
 
 /* The mean of what lies within a call's time. */

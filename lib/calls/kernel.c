@@ -87,13 +87,19 @@ static void warn_of_breakpoints(const struct kernel_way *k, uint32_t pid)
 	    buf_str(&name), nr, place[first]->name);
 }
 
-/* Where processes are measured, these are looked at. */
 static void leave(void *way)
+{
+	const struct kernel_way *k = way;
+
+	hits_stop(k->hits);
+}
+
+/* Where processes are measured, these are looked at. */
+static void look_back(const void *way)
 {
 	const struct kernel_way *k = way;
 	struct proc_family family = {.nr = 0};
 
-	hits_stop(k->hits);
 	for (size_t i = 0; i < k->target->nr_ids && !k->target->is_cgroup; i++)
 		(void)proc_family_add(&family, (uint32_t)k->target->ids[i]);
 	(void)proc_family_grow(&family, &root_live);
@@ -441,6 +447,7 @@ const struct calls_way calls_kernel_way = {
     .open = open_way,
     .close = close_way,
     .leave = leave,
+    .look_back = look_back,
     .connect = connect_output,
     .enable = enable,
     .leave_out = leave_out,

@@ -79,6 +79,9 @@ struct calls_way {
 	/* Takes back what was set in the target's programs, which go on; before close. Nothing is
 	 * read from then on. May be called again. */
 	void (*leave)(void *way);
+	/* Then, when leave_rest is done, too: warns of what could not be taken back. NULL: leave
+	 * does. */
+	void (*look_back)(const void *way);
 	/* Events are named by their number in the list. NULL: none is sampled; boundaries alone
 	 * divide what is counted. */
 	int (*connect)(void *way, size_t event, uint32_t cpu, int fd);
