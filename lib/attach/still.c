@@ -98,6 +98,8 @@ static int add_thread(uint32_t tid, void *arg)
 
 	if (ARRAY_ANY(x, s->thread, s->nr, x->tid == (pid_t)tid))
 		return 0;
+	if (is_late(s)) /* threads that need no stop are waited for, too */
+		return -EAGAIN;
 	while ((rc = halt((pid_t)tid, &t)) == 0 && !is_late(s))
 		nanosleep(&pause, NULL);
 	if (rc <= 0)
@@ -157,8 +159,11 @@ static int halt_all(struct still *s)
 
 	do {
 		nr = s->nr + s->nr_pids;
-		for (size_t i = 0; i < s->nr_pids && rc == 0; i++)
+		for (size_t i = 0; i < s->nr_pids && rc == 0; i++) {
 			rc = proc_each_thread(PROC(&root_live, (uint32_t)s->pid[i]), add_thread, s);
+			if (i && (rc == -ENOENT || rc == -ESRCH)) /* a child may have ended */
+				rc = 0;
+		}
 		for (size_t i = 0; i < s->nr && rc == 0; i++)
 			rc = look_at_children(s, &s->thread[i]);
 	} while (rc == 0 && s->nr + s->nr_pids != nr);
@@ -166,6 +171,17 @@ static int halt_all(struct still *s)
 }
 
 /* --- the whole */
+
+/* What has made it by vfork has its memory, and threads. */
+static pid_t find_first(pid_t pid)
+{
+	uint64_t parent;
+
+	while (proc_status_number(PROC(&root_live, (uint32_t)pid), "PPid", &parent) && parent &&
+	       syscall(SYS_kcmp, pid, (pid_t)parent, KCMP_VM, 0, 0) == 0)
+		pid = (pid_t)parent;
+	return pid;
+}
 
 struct job {
 	pid_t pid;
@@ -179,7 +195,7 @@ static void *run(void *arg)
 	struct job *j = arg;
 	struct still s = {.start_ns = clock_monotonic_ns()};
 
-	j->rc = add_process(&s, j->pid) ?: halt_all(&s);
+	j->rc = add_process(&s, find_first(j->pid)) ?: halt_all(&s);
 	if (j->rc == -ENOENT || (j->rc == 0 && !s.nr))
 		j->rc = -ESRCH;
 	if (j->rc == 0)

@@ -37,6 +37,17 @@ struct state {
 
 /* --- waiting */
 
+/* The status of a stop. False: it stops no more; its end, which may come meanwhile, remains. */
+static bool take_stop(pid_t tid, int *status)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | __WALL) || info.si_pid != tid)
+		return false;
+	*status = info.si_status << 8 | 0x7f; /* as waitpid has it */
+	return true;
+}
+
 /* The status, within the time. The end of a process remains for its parent, which may be this one.
  * 0; -EAGAIN: it does not stop; -ESRCH: it has ended. */
 static int await(pid_t tid, uint64_t limit_ns, int *status)
@@ -55,8 +66,8 @@ static int await(pid_t tid, uint64_t limit_ns, int *status)
 		if (info.si_pid == tid && info.si_code != CLD_TRAPPED &&
 		    info.si_code != CLD_STOPPED)
 			return -ESRCH;
-		if (info.si_pid == tid && waitpid(tid, status, __WALL | WNOHANG) == tid)
-			return WIFSTOPPED(*status) ? 0 : -ESRCH;
+		if (info.si_pid == tid && take_stop(tid, status))
+			return 0;
 		past = clock_monotonic_ns() - start;
 		if (past > limit_ns)
 			return -EAGAIN;
