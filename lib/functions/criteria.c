@@ -158,6 +158,7 @@ struct calls {
 	struct call *call; /* owned */
 	size_t nr, room;
 	uint32_t *distance; /* owned; of each symbol; NOT_A_CALLER: none is known */
+	bool *is_direct;    /* owned; of each symbol: it calls what is meant itself */
 	uint32_t from;      /* whose code is read */
 };
 
@@ -209,6 +210,8 @@ static void find_callers(struct calls *c, const struct functions_criteria *of)
 	for (size_t i = 0; i < c->l->nr; i++)
 		if (is_meant(&of->callers_of, c->l->path, c->l->symbol[i].name))
 			c->distance[find_symbol(c->l, c->l->symbol[i].address)] = 0;
+	for (size_t i = 0; i < c->nr; i++)
+		c->is_direct[c->call[i].from] |= c->distance[c->call[i].to] == 0;
 	for (uint32_t round = 1; is_more && (!of->depth || round <= of->depth); round++) {
 		is_more = false;
 		for (size_t i = 0; i < c->nr; i++)
@@ -225,9 +228,9 @@ static bool is_caller(const struct calls *c, uint64_t address)
 {
 	const uint32_t i = find_symbol(c->l, address);
 
-	if (i == NOT_A_CALLER || c->distance[i])
-		return i != NOT_A_CALLER && c->distance[i] != NOT_A_CALLER;
-	return ARRAY_ANY(x, c->call, c->nr, x->from == i && c->distance[x->to] == 0);
+	if (i == NOT_A_CALLER)
+		return false;
+	return c->distance[i] ? c->distance[i] != NOT_A_CALLER : c->is_direct[i];
 }
 
 /* --- the whole */
@@ -261,7 +264,8 @@ int functions_criteria_apply(const struct functions_criteria *c, const struct fu
 
 	if (c->callers_of.nr) {
 		calls.distance = mem_calloc(l->nr + 1, sizeof(*calls.distance));
-		rc = calls.distance ? read_calls(&calls) : -ENOMEM;
+		calls.is_direct = mem_calloc(l->nr + 1, sizeof(*calls.is_direct));
+		rc = calls.distance && calls.is_direct ? read_calls(&calls) : -ENOMEM;
 		if (rc == 0)
 			find_callers(&calls, c);
 	}
@@ -269,6 +273,7 @@ int functions_criteria_apply(const struct functions_criteria *c, const struct fu
 		if (!places[i].refused)
 			places[i].refused = judge(c, l, &calls, &places[i]);
 	mem_free(calls.distance);
+	mem_free(calls.is_direct);
 	mem_free(calls.call);
 	return rc;
 }
