@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, NR_COUNTERS = THREADS + 1, LOOKS = 200 };
+enum { THREADS = 4, NR_COUNTERS = THREADS + 1, LOOKS = 200, TRIES = 10 };
 
 /* Shared with the child. */
 static struct {
@@ -107,11 +107,11 @@ static void look(void *arg)
 /* On a busy machine it may take longer than is waited. */
 static int look_while_still(pid_t pid, int *seen)
 {
-	int rc;
+	int rc = -EAGAIN;
 
 	*seen = 0;
-	while ((rc = attach_while_still(pid, look, seen)) == -EAGAIN)
-		usleep(1000);
+	for (int i = 0; i < TRIES && rc == -EAGAIN; i++)
+		rc = attach_while_still(pid, look, seen);
 	return rc;
 }
 
