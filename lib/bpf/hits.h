@@ -85,8 +85,8 @@ struct hits_config {
 /* Loads the programs, by the first way that works here. 0 or -errno with *e: -EPERM: not permitted;
  * -ENOTSUP: this kernel, or this build, cannot do it; -ENOMEM. One thread. */
 int hits_open(const struct hits_config *config, struct hits **out, struct err *e);
-/* Takes the breakpoints back, for good; what was counted stays. Of a hits_leave_out beside it, the
- * breakpoints are gone when that returns. The kernel waits at each until nobody runs its programs,
+/* Takes the breakpoints back, for good; what was counted stays. Of a hits_leave_out beside it, they
+ * are gone when hits_leave_rest returns. The kernel waits at each until nobody runs its programs,
  * on a busy machine for seconds. */
 void hits_stop(struct hits *h);
 void hits_close(struct hits *h); /* the same, and the end of it; NULL is fine */

@@ -395,11 +395,33 @@ static int read_text(struct search *s, const char *text, struct err *e)
 	return rc;
 }
 
+static int check_patterns(const char *key, const struct spec_list *list, struct err *e)
+{
+	const struct functions_patterns p = patterns_of(list);
+	const size_t i = functions_patterns_check(&p);
+
+	if (i == p.nr)
+		return 0;
+	err_set(e, -EINVAL, "functions.%s: \"%.60s\" is not of the form [OBJECT:]GLOB%s", key,
+		p.item[i], strlen(p.item[i]) > 60 ? ", or too long" : "");
+	err_hint(e, "for example parse_* or libfoo.so:*");
+	return -EINVAL;
+}
+
+static int check_criteria(const struct spec_functions *asked, struct err *e)
+{
+	if (!asked)
+		return 0;
+	return check_patterns("include", &asked->include, e)
+	       ?: check_patterns("exclude", &asked->exclude, e)
+	       ?: check_patterns("callers_of", &asked->callers_of, e);
+}
+
 int event_functions_find(const struct catalogue *c, const char *text, struct event_functions *out,
 			 struct err *e)
 {
 	struct search s = {.c = c};
-	int rc = read_text(&s, text, e);
+	int rc = check_criteria(c->functions, e) ?: read_text(&s, text, e);
 
 	if (rc)
 		return rc;

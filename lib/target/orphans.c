@@ -100,6 +100,20 @@ void target_orphans_free(struct target_orphans *o)
 	mem_free(o);
 }
 
+bool target_is_end(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+	       info->si_code == CLD_DUMPED;
+}
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) ||
+	       (info.si_pid && target_is_end(&info));
+}
+
 /* Reaps the orphans that have ended; returns one that runs, or 0. */
 static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t maker,
 			  struct rusage *usage)
@@ -116,7 +130,8 @@ static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t m
 		if (pid == command || pid == maker ||
 		    ARRAY_ANY(x, o->before, o->nr_before, *x == pid))
 			continue;
-		ended = wait4(pid, &status, WNOHANG, &used);
+		/* a stop is waited for by who traces it, which may be a thread of ours */
+		ended = has_ended(pid) ? wait4(pid, &status, WNOHANG, &used) : 0;
 		if (ended == pid && !WIFSTOPPED(status))
 			target_usage_add(usage, &used);
 		else if (ended >= 0)
@@ -133,20 +148,6 @@ static pid_t reap_all(const struct target_orphans *o, pid_t command, pid_t maker
 	pid_t alive = reap_orphans(o, command, maker, usage);
 
 	return alive ? alive : reap_orphans(o, command, maker, usage);
-}
-
-bool target_is_end(const siginfo_t *info)
-{
-	return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
-	       info->si_code == CLD_DUMPED;
-}
-
-static bool has_ended(pid_t pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) ||
-	       (info.si_pid && target_is_end(&info));
 }
 
 /* Until the process has ended, or max_ms later; -1: without a limit. True: it has ended, though it

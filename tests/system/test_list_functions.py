@@ -158,6 +158,8 @@ def check_criteria(folder):
     assert listed(program, what="leaf_*", options=["--functions-loops"])["leaf_one"]["reason"] == "it has no loop (functions.loops)"
     text = refused("-e", "function:leaf_one", "--functions-loops", "--", program)
     assert "leaf_one is not measured: it has no loop" in text, text
+    text = refused("-e", "function:*", f"--functions-exclude={3000 * 'x'}", "--", program)  # it would exclude nothing
+    assert "functions.exclude: " in text and "or too long" in text, text
     text = refused("-e", "task_clock", "--functions-loops", "--", program)
     assert "no event is one of the group function" in text, text
 
