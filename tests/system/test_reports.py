@@ -587,7 +587,7 @@ def check_tally(session, folder):
     for name in stride(("records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads"), 3):
         done = run(f"--session={tally}", f"--report={name}")
         assert done.returncode == 1 and not done.stdout, done
-        assert done.stderr.count("error:") == 1 and "reports of counts: summary, hosts, imbalance, heat, memory, regions, series, latency, functions, values, changes, top-down;" in done.stderr, done
+        assert done.stderr.count("error:") == 1 and "reports of counts: summary, hosts, imbalance, heat, causal, memory, regions, series, latency, functions, values, changes, top-down;" in done.stderr, done
         assert f"{tally}: error: has counts only: --report={name} requires samples" in done.stderr, done
     done = run(f"--session={tally}", "--output-format=folded")
     assert done.returncode == 1 and "counts only: --output-format=folded requires samples" in done.stderr, done
