@@ -51,23 +51,12 @@ static size_t count_entries(const struct trace_interpreted *of)
 	return nr;
 }
 
-static void add(struct merge *m, uint64_t address, uint8_t moved)
-{
-	struct report_stack *s = m->to;
-
-	if (s->nr == REPORT_MAX_DEPTH) {
-		s->end = REPORT_END_DEPTH;
-		return;
-	}
-	s->moved[s->nr] = moved;
-	s->address[s->nr++] = address;
-}
-
 static void add_interpreted(struct merge *m)
 {
 	const struct trace_interpreted_frame *f = &m->of->frame[m->next++];
 
-	add(m, profile_code_address(m->processes, m->of->language, f->code, f->instruction), 0);
+	report_stack_add(
+	    m->to, profile_code_address(m->processes, m->of->language, f->code, f->instruction), 0);
 }
 
 /* Up to the frame that native code entered. */
@@ -93,7 +82,7 @@ static bool is_part(const struct merge *m, size_t i)
 static void add_native(struct merge *m, size_t i)
 {
 	if (!is_part(m, i))
-		add(m, m->address[i], m->moved[i]);
+		report_stack_add(m->to, m->address[i], m->moved[i]);
 }
 
 /* Each native frame has its part. A function may just have been called, and not have its frame. */

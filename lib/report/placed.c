@@ -26,18 +26,6 @@ struct place {
 	size_t first, after; /* functions whose place is not found yet: from first on */
 };
 
-static void add(struct place *p, uint64_t address, uint8_t moved)
-{
-	struct report_stack *s = p->to;
-
-	if (s->nr == REPORT_MAX_DEPTH) {
-		s->end = REPORT_END_DEPTH;
-		return;
-	}
-	s->moved[s->nr] = moved;
-	s->address[s->nr++] = address;
-}
-
 /* The address of a function that is known; 0: the native frame says more. */
 static uint64_t find_code(const struct place *p, size_t i)
 {
@@ -53,7 +41,7 @@ static bool add_function(struct place *p, size_t i)
 	const uint64_t address = find_code(p, i);
 
 	if (address)
-		add(p, address, 0);
+		report_stack_add(p->to, address, 0);
 	return address;
 }
 
@@ -68,7 +56,7 @@ static void add_natives(struct place *p, size_t end)
 {
 	for (; p->at < end; p->at++)
 		if (!is_part(p, p->at))
-			add(p, p->address[p->at], p->moved[p->at]);
+			report_stack_add(p->to, p->address[p->at], p->moved[p->at]);
 }
 
 /* The function whose address is not known: code without a name, directly before the place. */
@@ -106,7 +94,7 @@ static void meet(struct place *p, size_t i, size_t n)
 	p->first = p->after = i + 1;
 	p->at = n + 1;
 	if (p->c->code(p->c->arg, p->address[n]) == REPORT_CODE_NAMED || !add_function(p, i))
-		add(p, p->address[n], p->moved[n]);
+		report_stack_add(p->to, p->address[n], p->moved[n]);
 }
 
 /* What is behind the last place. Functions without one are called by the last native frame if the
@@ -119,7 +107,7 @@ static void add_rest(struct place *p)
 		p->after = p->first;
 	for (; p->at < p->nr; p->at++)
 		if (p->first == p->after || !is_part(p, p->at))
-			add(p, p->address[p->at], p->moved[p->at]);
+			report_stack_add(p->to, p->address[p->at], p->moved[p->at]);
 	for (; p->first < p->after; p->first++)
 		(void)add_function(p, p->first);
 }

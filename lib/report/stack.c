@@ -228,6 +228,16 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 	out->has_callers = has_callers && out->nr > out->nr_kernel;
 }
 
+void report_stack_add(struct report_stack *s, uint64_t address, uint8_t moved)
+{
+	if (s->nr == REPORT_MAX_DEPTH) {
+		s->end = REPORT_END_DEPTH;
+		return;
+	}
+	s->moved[s->nr] = moved;
+	s->address[s->nr++] = address;
+}
+
 void report_stack_remove(struct report_stack *s, size_t nr)
 {
 	s->nr -= nr;

@@ -41,6 +41,8 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 		       const struct profile_sample *sample, bool with_callers,
 		       struct report_stack *out);
 
+/* Adds the next caller; of one beyond the limit nothing but the end is said. */
+void report_stack_add(struct report_stack *s, uint64_t address, uint8_t moved);
 /* Removes the innermost nr addresses, which are the kernel's. */
 void report_stack_remove(struct report_stack *s, size_t nr);
 
