@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "proc/call.h"
 #include "proc/keys.h"
 #include "proc/list.h"
@@ -660,16 +661,11 @@ static void *trace(void *arg)
 static int begin_alone(struct job *j, struct err *e)
 {
 	struct tracer t = {.job = j, .e = e};
-	sigset_t all, before;
 	pthread_t thread;
-	int rc;
+	int rc = thread_start_blocked(&thread, trace, &t);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, trace, &t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc)
-		return err_set(e, -rc, "no thread can be made: %s", strerror(rc));
+		return err_set(e, rc, "no thread can be made: %s", strerror(-rc));
 	pthread_join(thread, NULL);
 	return t.rc;
 }

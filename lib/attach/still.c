@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/thread.h"
 #include "proc/call.h"
 #include "proc/keys.h"
 #include "proc/list.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -210,16 +210,11 @@ static void *run(void *arg)
 int attach_while_still(pid_t pid, void (*fn)(void *arg), void *arg)
 {
 	struct job j = {.pid = pid, .fn = fn, .arg = arg};
-	sigset_t all, before;
 	pthread_t thread;
-	int rc;
+	int rc = thread_start_blocked(&thread, run, &j);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, run, &j);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc)
-		return -rc;
+		return rc;
 	pthread_join(thread, NULL);
 	return j.rc;
 }

@@ -751,8 +751,8 @@ int hits_start(struct hits *h, struct err *e)
 	return rc;
 }
 
-/* *links becomes those that are to be closed: these where all has been stopped. They are closed
- * without the lock, as that may last. */
+/* Exchanges the links with *links. Once all has been stopped, nothing changes. In either case
+ * *links is to be closed then, without the lock, as that may last. */
 static void replace_links(struct hits *h, struct links *links, bool stops)
 {
 	struct links before;
