@@ -123,22 +123,13 @@ def compare_own(profile, folder, iteration, name="session", code=0):
     compare_same(profile, *own(folder, iteration, name, code), iteration)
 
 
-def by_object(weights):
-    """Code without names is named by where its function begins, or by the address itself where its file did not answer in
-    time, as while a session records on a busy machine: one row for each file."""
-    found = collections.Counter()
-    for stack, weight in weights.items():
-        found[tuple(re.sub(r"^(\[unknown\] \(.*)\+0x[0-9a-f]+\)$", r"\1)", name) for name in stack)] += weight
-    return found
-
-
 def compare_same(profile, weights, threads, iteration):
     if ("cpu_clock", "nanoseconds") not in weights:
         print(f"iteration {iteration}: the programs had no CPU", flush=True)
     assert weights.keys() >= {k for k, v in profile.weights.items() if v}, (iteration, weights.keys(), profile.weights.keys())
     for key in weights:
-        ours, pushed = by_object(weights[key]), by_object(profile.weights[key])
-        differ = [(s, ours[s], pushed[s]) for s in {**ours, **pushed} if ours[s] != pushed[s]]
+        differ = [(s, weights[key][s], profile.weights[key][s]) for s in {**weights[key], **profile.weights[key]}
+                  if weights[key][s] != profile.weights[key][s]]
         assert not differ, (iteration, key, len(differ), differ[:3])
     assert {k: v for k, v in profile.threads.items() if v} == threads, (iteration, profile.threads, threads)
 
