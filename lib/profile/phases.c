@@ -281,10 +281,11 @@ static int end_phase(struct phases *p, struct thread *t, uint64_t to_ns, bool in
 	return 0;
 }
 
+/* What was recorded before the iteration says what the thread does, and is no time of it. */
 static void begin_phase(const struct phases *p, struct thread *t, enum phase phase, uint64_t ns)
 {
 	t->phase = phase;
-	t->since_ns = ns;
+	t->since_ns = ns > p->start_ns ? ns : p->start_ns;
 	t->seen_ns = 0;
 	t->losses = p->losses;
 }
@@ -449,7 +450,7 @@ int phases_add_task(struct phases *p, const struct trace_record *r)
 	if (rc || (r->kind == PERF_RECORD_COMM && (!is_exec || t->phase != NOT_KNOWN)))
 		return rc;
 	if (r->time_ns < p->start_ns) { /* it may have run since */
-		begin_phase(p, t, NOT_KNOWN, p->start_ns);
+		begin_phase(p, t, NOT_KNOWN, r->time_ns);
 		return 0;
 	}
 	begin_phase(p, t, is_exec ? RUNS : IS_NEW, r->time_ns);

@@ -170,6 +170,15 @@ static bool is_over(const struct maker *m, const struct profile_merged_item *ite
 	       (item->trace && item->trace->head.iteration > p->iteration);
 }
 
+/* It was recorded when the iteration before had ended and its events still counted: in the gap up
+ * to the current one, where what came after it is not known. */
+static bool is_of_gap(const struct maker *m, const struct profile_merged_item *item)
+{
+	const struct part *p = current(m);
+
+	return item->trace->head.iteration < p->iteration && item->item->time_ns < p->start_ns;
+}
+
 static int add_item(struct maker *m, const struct profile_merged_item *item)
 {
 	const struct profile_trace *trace = item->trace;
@@ -184,9 +193,10 @@ static int add_item(struct maker *m, const struct profile_merged_item *item)
 	if (rc == 0 && item->item->kind == PROFILE_READING &&
 	    item->item->reading.flags & READING_OF_THREAD)
 		return phases_add_reading(&m->phases, &item->item->reading);
-	if (rc || item->item->kind != PROFILE_RECORD || !current(m))
+	if (rc || item->item->kind != PROFILE_RECORD || !current(m) ||
+	    (trace && is_of_gap(m, item)))
 		return rc;
-	if (rc == 0 && !m->has_begun)
+	if (!m->has_begun)
 		rc = begin_part(m);
 	if (trace)
 		add_count(m, trace);

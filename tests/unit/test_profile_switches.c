@@ -177,6 +177,7 @@ static void write_common(struct folder *folder, const struct event *from, size_t
 
 static uint64_t counted_ns; /* by the clock in the first iteration; 0: it has no readings */
 static uint64_t gap_ns;     /* at the begin of each iteration */
+static uint64_t tail_ns;    /* at its end: its events still count */
 static bool is_command;     /* the target */
 
 static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trace,
@@ -190,7 +191,7 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 	const uint64_t from_ns = iteration * 10000ull;
 	const struct trace_target target = {.pid = PID, .flags = TRACE_TARGET_IS_COMMAND};
 	const struct trace_totals totals = {.start_ns = from_ns + gap_ns,
-					    .end_ns = (iteration + 1) * 10000ull};
+					    .end_ns = (iteration + 1) * 10000ull - tail_ns};
 	struct trace_writer *w = trace_writer_new();
 	struct err e = {0};
 	struct buf b;
@@ -199,7 +200,8 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 	buf_init(&b, MAX_BYTES);
 	for (size_t i = 0; i < nr; i++)
 		if (from[i].cpu == trace &&
-		    (is_hostile || (from[i].ns > from_ns && from[i].ns <= totals.end_ns)) &&
+		    (is_hostile ||
+		     (from[i].ns > from_ns && from[i].ns <= totals.end_ns + tail_ns)) &&
 		    from[i].kind < DELAY && !is_of_tasks(&from[i]))
 			add_event(&b, &from[i]);
 	snprintf(name, sizeof(name), "s.%u.%u.cpuperf", iteration, trace);
@@ -373,6 +375,30 @@ TEST(gaps)
 	gap_ns = 2000;
 	check(from, NR(from), 2, made, NR(made));
 	gap_ns = 0;
+}
+
+/* What is recorded between two iterations is no time of either: by events that count before the
+ * begin of one it is known what a thread does there; after the end of one it may have done anything
+ * since.
+ */
+TEST(records_of_gaps)
+{
+	static const struct event from[] = {
+	    SWITCH(0, 1, 1000, OUT),  SWITCH(0, 1, 3000, 0),    SWITCH(0, 1, 9700, OUT),
+	    SWITCH(0, 2, 9800, OUT),  SWITCH(1, 3, 10500, OUT), SWITCH(1, 3, 13000, 0),
+	    SWITCH(0, 1, 14000, OUT), SWITCH(0, 1, 14100, 0),   SWITCH(0, 2, 15000, 0),
+	};
+	static const struct made made[] = {
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 1000, 0},
+	    {1, OFF, 1, TRACE_WAIT_BOTH, 100, 0},
+	    {1, OFF, 2, TRACE_WAIT_BOTH, 3000, 0},
+	    {1, OFF, 3, TRACE_WAIT_BOTH, 1000, 0},
+	};
+
+	gap_ns = 2000;
+	tail_ns = 500;
+	check(from, NR(from), 2, made, NR(made));
+	gap_ns = tail_ns = 0;
 }
 
 /* What a command's process waited before exec is no time of the command; after exec in a gap it is.
