@@ -265,12 +265,19 @@ static const char *find_calls(struct attach_space *s, struct job *j)
 		   : "has a C library without a return from signals that is known";
 }
 
+/* One whose file was removed or replaced since, by an upgrade, still has to end its session. */
+static bool is_agent(const struct attach_object *o, const struct job *j)
+{
+	const char *name = str_base_name(j->library), *of = str_base_name(o->name);
+	const size_t len = strlen(name);
+
+	return o->kind == ATTACH_AGENT && strncmp(of, name, len) == 0 &&
+	       (!of[len] || (j->what == DO_END && strcmp(of + len, " (deleted)") == 0));
+}
+
 static bool find_agent(struct attach_space *s, struct job *j)
 {
-	const char *name = str_base_name(j->library);
-	struct attach_object *agent =
-	    ARRAY_FIND(o, s->object, s->nr_objects,
-		       o->kind == ATTACH_AGENT && strcmp(str_base_name(o->name), name) == 0);
+	struct attach_object *agent = ARRAY_FIND(o, s->object, s->nr_objects, is_agent(o, j));
 
 	if (!agent)
 		return false;

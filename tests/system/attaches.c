@@ -1,5 +1,6 @@
 /*
- * Loads the agent into a process again and again: attaches PID LIBRARY TIMES. Prints, each time,
+ * Loads the agent into a process again and again: attaches PID LIBRARY TIMES [NEW]. NEW: while it
+ * is attached, this file takes the place of the library. Prints, each time,
  * the ms for which a thread was stopped and the attempts, or why the process was refused; then how
  * often it could be attached to, and what the last one allocated meanwhile.
  * NOLINTBEGIN(cert-err34-c)
@@ -55,14 +56,14 @@ int main(int argc, char **argv)
 					   .heap_added = on_heap,
 					   .heap_dump = on_dump,
 					   .may_connect = may_connect};
-	pid_t pid = argc == 4 ? atoi(argv[1]) : 0;
+	pid_t pid = argc >= 4 ? atoi(argv[1]) : 0;
 	struct attach_figures begin, end;
 	struct wire_heap_sums sums = {0};
 	struct wire *wire = NULL;
 	struct err e = {0};
 	int nr = 0, rc;
 
-	if (argc != 4 || attach_check(pid, argv[2], &e))
+	if (argc < 4 || attach_check(pid, argv[2], &e))
 		return fail("check", &e);
 	for (int i = 0; i < atoi(argv[3]); i++) {
 		const struct timespec pause = {0, (i % 8) * 1000000};
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
 		if (rc && rc != -EAGAIN)
 			return fail("begin", &e);
 		nr += rc == 0;
+		if (argc > 4 && rc == 0 && rename(argv[4], argv[2]))
+			return 1;
 		nanosleep(&pause, NULL);
 		if (heap)
 			wire_heap_sums(heap, &sums);

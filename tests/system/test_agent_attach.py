@@ -234,6 +234,20 @@ def check_threads(_):
             assert p.process.wait() == 0
 
 
+def check_replaced(folder):
+    """An agent whose file is replaced meanwhile, as by an upgrade, ends its session."""
+    library, new = f"{folder}/libcpuperf-agent.so", f"{folder}/new"
+    shutil.copy(AGENT, library)
+    shutil.copy(AGENT, new)
+    with Program(ATTACHED, "registers") as p:
+        text = ""
+        while "attached 1 " not in text:
+            text = run(ATTACHES, str(p.pid), library, "1", new).stdout
+        with open(f"/proc/{p.pid}/maps", encoding="utf-8") as maps:
+            assert f"{library} (deleted)" in maps.read()
+        assert p.end() == "end\n"
+
+
 def check_killed(folder):
     """cpuperf may die at any moment: the program goes on, and can be attached to again."""
     for what, most in stride((("registers", 6), ("threads", 2)), 1):
