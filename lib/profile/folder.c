@@ -211,9 +211,7 @@ static bool is_last(const struct profile_folder *f, uint64_t iteration)
 	return iteration + 1 == f->nr_iterations;
 }
 
-/* The manifest's last iteration may not be written yet. Later ones are written while the folder is
- * read: of a file that was made meanwhile it may have the name, and not those of files before. */
-static int gap_code(const struct profile_folder *f, uint64_t iteration)
+int profile_folder_gap_code(const struct profile_folder *f, uint64_t iteration)
 {
 	bool is_listed = !f->nr_listed || iteration + 1 < f->nr_listed;
 
@@ -245,7 +243,7 @@ static void report_empty(const struct profile_folder *f, profile_problem_fn *pro
 		next = at + 1;
 	}
 	if (r.nr) {
-		err_set(&e, r.nr > 1 ? -ENOENT : gap_code(f, gap),
+		err_set(&e, r.nr > 1 ? -ENOENT : profile_folder_gap_code(f, gap),
 			"no traces of iteration %s (of %" PRIu64 "-%" PRIu64 ")", buf_str(&r.text),
 			f->nr_removed, f->nr_iterations - 1);
 		hint_if_last(f, gap, &e);
@@ -272,7 +270,7 @@ static bool report_gap(const struct profile_folder *f, size_t from, size_t to,
 			add_range(&r, next, at - 1);
 		next = at + 1;
 	}
-	err_set(&e, gap_code(f, f->file[from].iteration),
+	err_set(&e, profile_folder_gap_code(f, f->file[from].iteration),
 		"iteration %" PRIu32 " has no trace %s (of 0-%" PRIu64 ")", f->file[from].iteration,
 		buf_str(&r.text), f->nr_traces - 1);
 	hint_if_last(f, f->file[from].iteration, &e);

@@ -39,6 +39,10 @@ int profile_folder_add(struct profile_folder *f, const struct profile_file *file
  * duplicates of numbers. 0 or -ENOMEM. */
 int profile_folder_order(struct profile_folder *f);
 void profile_folder_fini(struct profile_folder *f);
+/* Of a trace that is not there: -ENODATA if it may not be written yet, else -ENOENT. The manifest's
+ * last iteration may not be written. Later ones are written while the folder is read: of a file
+ * that was made meanwhile it may have the name, and not those of files before. */
+int profile_folder_gap_code(const struct profile_folder *f, uint64_t iteration);
 /* Reports what is missing, in a bounded number of lines. */
 void profile_folder_report(const struct profile_folder *f, profile_problem_fn *problem, void *arg);
 

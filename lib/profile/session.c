@@ -553,6 +553,8 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 		err_hint(&e, "%s", hint);
 	if (rc == -ENOENT) /* its owner may remove it, or has not created it yet */
 		e.code = -ENODATA;
+	if (r && !is_of_session(s, trace_reader_head(r))) /* of an older one: not replaced yet */
+		e.code = profile_folder_gap_code(&s->folder, file->iteration);
 	profile_faults_report((void *)f, true, &e);
 	trace_reader_close(r);
 	return 0;

@@ -475,6 +475,38 @@ TEST(traces_made_meanwhile_are_no_loss)
 	}
 }
 
+/* The same of what an older session left, up to the moment when the file is written anew. */
+TEST(older_traces_are_no_loss_in_progress)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const bool is_last = i % 2, is_in_progress = i / 2;
+		const struct profile_manifest m = {.path = manifest_path,
+						   .output_path_prefix = "s",
+						   .num_iterations = NR_ITERATIONS,
+						   .num_traces = NR_TRACES,
+						   .session_id = ID_1,
+						   .is_recording = is_in_progress,
+						   .is_in_progress = is_in_progress};
+		struct told told = {0};
+		struct profile_session *s;
+		struct profile_iterator *it;
+		struct profile_trace t;
+
+		make_session();
+		if (is_last)
+			mix_sessions();
+		else
+			replace_first();
+		assert_int_equal(profile_session_open(&m, take, &told, &s, NULL), 0);
+		it = profile_iterator_new(s);
+		while (profile_iterator_next(it, &t) == 1)
+			;
+		assert_int_equal(told.nr_losses > 0, !is_last || !is_in_progress);
+		profile_iterator_free(it);
+		profile_session_close(s);
+	}
+}
+
 /* A session with this many iterations removed; is_recording: it may remove more. */
 static struct profile_session *open_removed(uint64_t nr_removed, bool is_recording,
 					    struct told *told)
