@@ -178,13 +178,15 @@ static void open_selected(struct counters *c)
 		log_verbose(1, "functions of interpreters in short tasks have no names");
 }
 
-/* Samples of these are written to the ring by the kernel, or by its programs of waits. */
+/* Samples of these say where the program is, and are written to the ring by the kernel, or by its
+ * programs of waits. */
 static bool may_interpret(const struct counters *c, size_t i)
 {
 	const struct plan_event *p = &c->plan->events[i];
 
 	return (p->set == PLAN_SAMPLING || p->set == PLAN_TIMEBASE) &&
 	       spec_event_is_sampled(p->asked) && !p->asked->is_aggregated &&
+	       p->asked->flags & (SPEC_PC | SPEC_CALLCHAIN | SPEC_USER_STACK) &&
 	       (c->uses.of_event[i] ? event_wait(&p->event) >= 0 : event_is_perf(&p->event));
 }
 

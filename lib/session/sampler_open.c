@@ -90,6 +90,17 @@ static bool is_maximum(const struct perf_event_attr *a)
 	return perf_abi_heap_is_maximum(perf_abi_heap(a->type, a->config, a->config1));
 }
 
+/* What is selected has a program, and the samples of what only paces have no place. */
+static bool is_interpreted(const struct kernel_probe *p, uint32_t part)
+{
+	const struct perf_event_attr *attr = p->attrs[part];
+
+	return p->interpreters && !p->uses[p->plan->parts[part].event] &&
+	       !event_attr_is_selected(attr) &&
+	       attr->sample_type &
+		   (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER);
+}
+
 /* Each sampling event writes into the same ring, but for those without one. */
 static int attach(struct sampler *s, const struct kernel_probe *p, const struct pmu_member *m,
 		  uint64_t id, uint64_t ring_bytes)
@@ -101,9 +112,7 @@ static int attach(struct sampler *s, const struct kernel_probe *p, const struct 
 
 	if (rc)
 		return rc;
-	/* What is selected has a program. */
-	if (p->interpreters && is_in_ring && !p->uses[p->plan->parts[m->event].event] &&
-	    !event_attr_is_selected(p->attrs[m->event]))
+	if (is_in_ring && is_interpreted(p, m->event))
 		(void)s->pmu->ioctl(m->fd, PERF_EVENT_IOC_SET_BPF,
 				    (unsigned long)interpreters_program(p->interpreters));
 	while (i < s->scan.nr_events && s->events[i].part != m->event)

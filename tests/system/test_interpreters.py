@@ -305,6 +305,17 @@ def check_found_late(folder):
         assert found.get(name, 0) > max(found.values()) / 2, (name, found)
 
 
+def check_only_pace(folder):
+    """Samples that only pace the readings of others have no functions."""
+    with open(f"{folder}/pace.cpspec", "w", encoding="ascii") as f:
+        f.write("""{ "events": [
+            { "group_name": "software", "event_name": "cpu_clock", "rate": 1000000, "flags": [ "timebase" ] },
+            { "group_name": "software", "event_name": "page_faults" } ] }""")
+    record(folder, LATE, "--spec-file=pace.cpspec")
+    found = {r["function"] for r in rows(folder, "--report=flat")}
+    assert found <= {"[no address]"}, found
+
+
 def check_other_program(folder):
     """One that only looks like an interpreter has no frames, and no harm."""
     with open(f"{folder}/a.c", "w", encoding="ascii") as f:
