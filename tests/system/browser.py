@@ -168,6 +168,10 @@ class Browser:
                 "document.activeElement.outerHTML"), self.run("[scrollX, scrollY]"))
             self.settle()
 
+    def assert_quiet(self):
+        problems = self.problems()
+        assert problems == [], problems
+
     def problems(self):
         """What went wrong: exceptions, errors and warnings of the console and of the browser."""
         return [e["params"] for e in self.events

@@ -83,7 +83,7 @@ def check_page(folder):
         for session in f"{folder}/r", write_manifest(f"{folder}/s", made):
             output(PRINT, "--quiet", session, "--output-format=html", f"--output-file={folder}/page.html")
             page.open(f"{folder}/page.html")
-            assert page.problems() == [], page.problems()
+            page.assert_quiet()
             assert not page.run("document.getElementById('experiments').hidden")
             assert page.run("[...document.querySelectorAll('#curves h3')].map((e) => e.textContent)") == ["f", "<b>"]
             first = page.run("document.querySelector('#curves .chart tbody').innerText").split()
@@ -97,7 +97,8 @@ def check_page(folder):
         run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/t", "-e", "cpu_clock@100Hz", "--", "true")
         output(PRINT, "--quiet", f"{folder}/t", "--output-format=html", f"--output-file={folder}/page.html")
         page.open(f"{folder}/page.html")
-        assert page.run("document.getElementById('experiments').hidden") and page.problems() == []
+        assert page.run("document.getElementById('experiments').hidden")
+        page.assert_quiet()
 
 
 def check_alone(folder):

@@ -576,20 +576,32 @@ def numbers(lines, of_callers):
                        and (of_callers or not name.startswith("total"))])
 
 
+def computed(programs, seconds):
+    """Waits until each has had a CPU for so long."""
+    def cpu_ns(p):
+        with open(f"/proc/{p.pid}/schedstat", encoding="ascii") as f:
+            return int(f.read().split()[0])
+
+    ends = [cpu_ns(p) + 1e9 * seconds for p in programs]
+    while any(cpu_ns(p) < end for p, end in zip(programs, ends)):
+        time.sleep(0.01)
+
+
 def check_lost(folder):
     """What found no room is said, as perf says it: this time it has a warning."""
     user_stack = event("software:cpu_clock", rate=RATE, flags=["user_stack"], stack_bytes=32768)
-    with sampled.Busy():
-        session = sampled.start(folder, [user_stack], duration=60, buffer_size_in_mb=1)
-        time.sleep(0.4)  # it has looked through /proc by then
+    with sampled.Busy() as programs:
+        session = sampled.start(folder, [user_stack], f"--pid={','.join(str(p.pid) for p in programs)}", duration=60,
+                                buffer_size_in_mb=1)
+        computed(programs, 0.1)
         session.send_signal(signal.SIGSTOP)
-        time.sleep(0.5)
+        computed(programs, 0.3)
         for what in (signal.SIGCONT, signal.SIGINT):
             session.send_signal(what)
         sampled.finish(session)
     lost = sum(i["lost"] for t in sampled.traces(folder) for i in t.sampling["items"])
     printer(f"--session={folder}/s.cpsession", "--output-format=perf-data",
-            f"--output-file={folder}/out.data", "--comm=mix")
+            f"--output-file={folder}/out.data")
     text, error = run(*sampled.perf_reader(), "perf", "report", "--stdio", "--no-inline", "-i",
                       f"{folder}/out.data")
     assert lost > 100 and f"# Total Lost Samples: {lost}" in text, (lost, text[:500])

@@ -265,7 +265,7 @@ def check_html(folder):
         output(PRINT, "--quiet", f"--session={now}", *args, "--output-format=html", f"--output-file={folder}/page.html")
         with browser.Browser() as page:
             page.open(f"{folder}/page.html")
-            assert page.problems() == []
+            page.assert_quiet()
             assert page.run("[...document.querySelectorAll('#charts .chart h3')].map((e) => e.textContent)") == ["App*"]
             data = page.run("window.cpuperf.page.data.latencies")
             assert [x["what"] for x in data] == ["", "App::work(int)"] + [f"f{i:02}" for i in range(29, 10, -1)], data

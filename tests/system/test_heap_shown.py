@@ -78,7 +78,7 @@ def check_page(folder):
         assert page.run("document.getElementById('event').selectedOptions[0].textContent").startswith("allocated ")
         shown = {(r["name"], r["object"]): r["self"][0] for r in page.run("cpuperf.functions()") if r["self"][0]}
         assert "called what allocates" in page.run("document.getElementById('counted').textContent")
-        assert page.problems() == []
+        page.assert_quiet()
     found = {(r["function"], r["object"]): int(r["allocated"]) for r in rows(folder, "--top=0")}
     assert shown == found and "xmalloc" not in {name for name, _ in found}, (shown, found)
 

@@ -138,7 +138,7 @@ def check_manual_is_searched(_folder):
         assert page.run("document.querySelector('[aria-current]').textContent") == "What does it wait for?"
         assert page.run("document.querySelector('main h1').textContent") == "What does it wait for?"
         assert all(url.startswith("file:///") for url in page.requests()), page.requests()
-        assert page.problems() == []
+        page.assert_quiet()
 
 
 def check_short_help(_folder):

@@ -192,7 +192,7 @@ def check_html(folder):
         output(PRINT, "--quiet", *args, "--output-format=html", "--output-file=page.html", cwd=folder)
         with browser.Browser() as page:
             page.open(f"{folder}/page.html")
-            assert page.problems() == []
+            page.assert_quiet()
             titles = page.run("[...document.querySelectorAll('#charts .chart h3')].map((e) => e.textContent)")
             assert titles == [f"syscall.{c}" for c in CALLS], titles
             data = page.run("window.cpuperf.page.data.latencies")
@@ -218,7 +218,7 @@ def check_html(folder):
                      " s.dispatchEvent(new Event('change')); })()")
             said = page.run("document.querySelector('#charts .chart .hint').textContent")
             assert said.startswith(f"{NR}, mean "), said
-            assert page.problems() == []
+            page.assert_quiet()
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def check_page(folder):
         assert {f"{r['holder']} {r['holder share']}" for r in shown if r["kind"] == "mutex" and r["function"] == "take"} == {"update 100.0 %", "log 100.0 %"}, shown
         page.search("table_lock")
         page.until("document.querySelectorAll('#report tbody tr').length === 1")
-        assert page.problems() == []
+        page.assert_quiet()
 
 
 def check_wakers(folder):

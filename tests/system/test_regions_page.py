@@ -169,7 +169,7 @@ def check_browser(folder):
     path, data = page(folder)
     with browser.Browser() as b:
         b.open(path)
-        assert b.problems() == [], b.problems()
+        b.assert_quiet()
         paths = b.run("cpuperf.values().region.map(([path]) => path)")
         # in the last one nothing is done: beside others a sample may still fall into it
         assert [p for p in paths if p != "open"] == ["request", "request > parse", "-"], paths
