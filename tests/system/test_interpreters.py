@@ -306,14 +306,14 @@ def check_found_late(folder):
 
 
 def check_only_pace(folder):
-    """Samples that only pace the readings of others have no functions."""
+    """Samples that only pace the readings of others have no functions; those of another clock have."""
     with open(f"{folder}/pace.cpspec", "w", encoding="ascii") as f:
         f.write("""{ "events": [
             { "group_name": "software", "event_name": "cpu_clock", "rate": 1000000, "flags": [ "timebase" ] },
-            { "group_name": "software", "event_name": "page_faults" } ] }""")
+            { "group_name": "software", "event_name": "task_clock", "rate": 1000000, "flags": [ "pc" ] } ] }""")
     record(folder, LATE, "--spec-file=pace.cpspec")
-    found = {r["function"] for r in rows(folder, "--report=flat")}
-    assert found <= {"[no address]"}, found
+    found = {event: {r["function"] for r in rows(folder, "--report=flat", f"--event={event}")} for event in ("cpu_clock", "task_clock")}
+    assert found["cpu_clock"] <= {"[no address]"} and "burns" in found["task_clock"], found
 
 
 def check_other_program(folder):
