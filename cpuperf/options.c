@@ -197,7 +197,8 @@ static const struct opt_row before[] = {
 	     "EVENT@997Hz samples it 997 times per second, EVENT@10000 each 10,000 events (of a "
 	     "clock: nanoseconds). EVENT@0.1s reads an event of misc or gpu ten times per second, "
 	     "also between iterations. EVENT@>10ms samples each call of an event of function that "
-	     "lasted longer. Without a spec, nothing else is measured; in a spec, an event "
+	     "lasted longer, EVENT@size>=4KiB each that meets the condition. Without a spec, "
+	     "nothing else is measured; in a spec, an event "
 	     "of this name is changed, or one is added. May be repeated.",
      .set = opt_add_string,
      .offset = offsetof(struct options, events)},

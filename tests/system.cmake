@@ -129,7 +129,7 @@ function(declare_system_test name kind script tree)
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK export_parquet)
   endif()
   # One replaces instructions of the C library in its programs, where the others would set breakpoints: which is refused.
-  if(name MATCHES "_(functions_patched|manual|functions_report|functions_compiled|function_values|calls|calls_longer|ready_calls)$")
+  if(name MATCHES "_(functions_patched|manual|functions_report|functions_compiled|function_values|calls|calls_longer|calls_when|ready_calls)$")
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK entries_of_functions)
   endif()
   # Each takes all CPUs for some seconds, by a real-time priority.

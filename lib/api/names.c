@@ -39,10 +39,15 @@ static int name_event(struct spec *spec, const struct event *ev, const char *spe
 {
 	const char *colon = strchr(spelled, ':'), *name = colon ? colon + 1 : spelled;
 
+	const char *when =
+	    asked->when ? arena_strndup(&spec->arena, asked->when, asked->when_len) : NULL;
+
 	if (asked->every_ns)
 		return spec_name_misc(spec, ev->group->name, name, asked->every_ns);
-	if (asked->longer_ns)
-		return spec_name_longer(spec, ev->group->name, name, asked->longer_ns);
+	if (asked->when && !when)
+		return -ENOMEM;
+	if (asked->longer_ns || when)
+		return spec_name_ended(spec, ev->group->name, name, asked->longer_ns, when);
 	return spec_name_event(spec, ev->group->name, name, asked->rate, asked->frequency);
 }
 

@@ -38,6 +38,7 @@ _Static_assert((int)HITS_MAX_EVENTS == (int)BPF_HITS_NR_SLOTS &&
 _Static_assert((int)HITS_MAX_FIELDS == (int)BPF_HITS_MAX_FIELDS &&
 		   (int)HITS_STRING == (int)BPF_HITS_STRING &&
 		   (int)HITS_RESULT == (int)BPF_HITS_RESULT &&
+		   (int)HITS_MAX_CONDITIONS == (int)BPF_HITS_MAX_CONDITIONS &&
 		   (int)HITS_NR_VALUE_KINDS == (int)BPF_HITS_NR_VALUE_KINDS,
 	       "values");
 _Static_assert((int)offsetof(struct bpf_hits_ended, word) == (int)PERF_ABI_ENDED_WORDS &&
@@ -154,9 +155,12 @@ static int configure(struct hits *h, struct err *e)
 	choose_sizes(h, nr);
 	for (size_t i = 0; i < c->nr_events; i++) {
 		b->rodata->rates[i] = c->rates[i];
-		b->rodata->longer_ns[i] = c->longer_ns ? c->longer_ns[i] : 0;
-		b->rodata->ended_events |= b->rodata->longer_ns[i] ? 1ULL << i : 0;
+		if (!(c->ended >> i & 1))
+			continue;
+		b->rodata->duration_low[i] = c->durations[i].low;
+		b->rodata->duration_span[i] = c->durations[i].span;
 	}
+	b->rodata->ended_events = c->ended;
 	b->rodata->has_target = c->follow.has_target;
 	b->rodata->has_children = c->follow.has_children;
 	b->rodata->is_followed = c->follow.is_command;
@@ -240,11 +244,20 @@ static void describe_captures(struct hits *h)
 	for (size_t i = 0; i < h->config.nr_captures; i++) {
 		const struct hits_capture *from = &h->config.captures[i];
 
-		to[i] = (struct bpf_hits_capture){.events = from->events, .nr = (uint32_t)from->nr};
+		to[i] = (struct bpf_hits_capture){.events = from->events,
+						  .wanted = from->events | from->wanted,
+						  .nr = (uint32_t)from->nr};
 		for (size_t k = 0; k < from->nr; k++) {
 			to[i].field[k] = describe_field(&from->field[k], to[i].nr_texts);
 			to[i].nr_texts += from->field[k].type == HITS_STRING;
 		}
+		for (size_t k = 0; k < from->nr_conditions; k++) {
+			const struct hits_condition *c = &from->condition[k];
+
+			to[i].condition[k] = (struct bpf_hits_condition){
+			    c->event, c->field, {c->range.low, c->range.span}};
+		}
+		to[i].nr_conditions = (uint32_t)from->nr_conditions;
 	}
 }
 

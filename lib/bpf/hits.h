@@ -30,6 +30,7 @@ enum {
 	HITS_MAX_PLACES = 1 << 16,
 	HITS_MAX_CAPTURES = 1024, /* functions whose arguments or results are taken */
 	HITS_MAX_FIELDS = 8,
+	HITS_MAX_CONDITIONS = 16, /* of a function's values, of all events that have it */
 	HITS_MAX_PERF = 256, /* where breakpoints are set one by one: removing one takes 0.1 s */
 };
 
@@ -53,10 +54,22 @@ struct hits_field {
 	uint32_t number; /* of a register: below 6 on x86-64, below 8 on arm64 */
 	uint32_t bytes;  /* 1, 2, 4 or 8 */
 };
+/* A word w is meant if w - low <= span, without a sign. */
+struct hits_range {
+	uint64_t low, span;
+};
+/* Of the event only calls count of which the field is in the range, as its type has 64 bits. */
+struct hits_condition {
+	uint32_t event, field;
+	struct hits_range range;
+};
 struct hits_capture {
-	uint64_t events; /* calls that count for one of them are taken */
+	uint64_t events; /* calls that count for one of them are counted by value */
+	uint64_t wanted; /* events whose samples, or conditions, have the values as well */
 	struct hits_field field[HITS_MAX_FIELDS];
 	size_t nr;
+	struct hits_condition condition[HITS_MAX_CONDITIONS]; /* of events of hits_config.ended */
+	size_t nr_conditions;
 };
 
 /* How entries and returns are seen. */
@@ -65,9 +78,11 @@ enum hits_way { HITS_SESSION, HITS_MULTI, HITS_PERF };
 struct hits_config {
 	size_t nr_events;
 	const uint64_t *rates; /* per event: calls per sample; 0: not sampled */
-	/* Per event: only calls that lasted longer count, when they end, and their samples have the
-	 * data of PERF_ABI_ENDED; 0: all do, when they begin. NULL: all, of all events. */
-	const uint64_t *longer_ns;
+	/* A bit for each event that counts calls when they end, those whose duration in ns is in
+	 * the event's range, and whose values meet the conditions; their samples have the data of
+	 * PERF_ABI_ENDED. Of others all count, when they begin. */
+	uint64_t ended;
+	const struct hits_range *durations; /* per event; NULL: none is ended */
 	bool has_returns;                /* samples have the return addresses that are replaced */
 	const struct hits_place *places; /* no two of one file and offset; borrowed, as above */
 	size_t nr_places;

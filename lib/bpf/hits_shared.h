@@ -22,6 +22,7 @@ enum {
 	BPF_HITS_MAX_FIELDS = 8,
 	BPF_HITS_TEXT_BYTES = 120,
 	BPF_HITS_MAX_EXACT = 256, /* values of a field that are told apart */
+	BPF_HITS_MAX_CONDITIONS = 16,
 };
 #define BPF_HITS_NR_BUCKETS(bits) ((BPF_HITS_MAX_LOG2 - (bits) + 1U) << (bits))
 
@@ -47,12 +48,26 @@ struct bpf_hits_field {
 	__u32 offset; /* of the register in struct pt_regs, or above the stack pointer */
 };
 
+/* A word w is in it if w - low <= span. */
+struct bpf_hits_range {
+	__u64 low, span;
+};
+
+/* Of the event only calls count of which the field is in the range. */
+struct bpf_hits_condition {
+	__u32 event, field;
+	struct bpf_hits_range range;
+};
+
 /* What is taken of a function's calls. */
 struct bpf_hits_capture {
-	__u64 events; /* those that ask for it */
+	__u64 events; /* those that ask for it: their calls are counted by value */
+	__u64 wanted; /* these, and those whose samples or conditions have values */
 	__u32 nr, nr_texts;
 	struct bpf_hits_field field[BPF_HITS_MAX_FIELDS];
 	__u32 nr_exact[BPF_HITS_MAX_FIELDS];
+	struct bpf_hits_condition condition[BPF_HITS_MAX_CONDITIONS];
+	__u64 nr_conditions;
 };
 
 enum bpf_hits_value_kind {
@@ -90,6 +105,9 @@ struct bpf_hits_open_values {
 	__u64 number[BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS];
 	__u64
 	    word[BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS]; /* the value itself, or where the text is */
+	/* Per call: the events that were enabled when it began, 0 if no values were taken; and a
+	 * bit for each field that could not be read. */
+	__u64 events[BPF_HITS_DEPTH], unread[BPF_HITS_DEPTH];
 };
 
 /* Of the function's calls on some CPUs; cumulative. A cache line. */

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "calls/watch.h"
 #include "calls/way.h"
+#include "calls/when.h"
 #include "functions/functions.h"
 #include "functions/signature.h"
 #include "hooks/hooks.h"
@@ -556,7 +557,6 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 {
 	const char *name = p->event.row->name;
 
-	(void)pos;
 	if (p->source != &calls_source && p->source != &calls_agent_source)
 		return 0;
 	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {
@@ -568,12 +568,14 @@ static int check(const struct plan *plan, const struct plan_event *p, struct spe
 		return source_refuse_sampling(p, ", or with --function-way=kernel", e);
 	if (p == plan->timebase)
 		return source_refuse_timebase(p, e);
-	if (p->asked->longer_ns && !has_times(p)) {
+	if (spec_event_is_of_ended(p->asked) && !has_times(p)) {
 		err_set(e, -EINVAL, "function:%s: how long its calls last is not known: %s", name,
 			p->event.row->functions[0].reason ?: "their ends are not seen");
-		err_hint(e, "count them: omit @>TIME (the key longer_than)");
+		err_hint(e, "count them: omit what is behind @ (the keys longer_than and when)");
 		return -EINVAL;
 	}
+	if (p->asked->when && calls_when_check(p, pos, e))
+		return -EINVAL;
 	return p->asked->frequency
 		   ? err_set(e, -EINVAL,
 			     "function:%s has no frequency: its rate is the calls per sample", name)

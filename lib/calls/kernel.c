@@ -10,6 +10,7 @@
 #include "base/root.h"
 #include "bpf/hits.h"
 #include "calls/way.h"
+#include "calls/when.h"
 #include "functions/breakpoints.h"
 #include "functions/functions.h"
 #include "functions/signature.h"
@@ -108,12 +109,41 @@ static void look_back(const void *way)
 	proc_family_fini(&family);
 }
 
-static void add_capture(struct kernel_way *k, const struct calls_list *list, size_t function)
+/* Those of all events that have the function. 0, or -ENOTSUP with *e. */
+static int add_conditions(struct hits_capture *to, const struct plan *plan,
+			  const struct calls_list *list, const struct calls_function *f,
+			  struct err *e)
+{
+	for (uint32_t i = 0; i < list->nr_events; i++) {
+		struct calls_condition c[CALLS_WHEN_MAX];
+		size_t nr =
+		    f->events >> i & 1
+			? calls_when_conditions(plan->events[list->event[i]].asked, f->signature, c)
+			: 0;
+
+		if (to->nr_conditions + nr > HITS_MAX_CONDITIONS)
+			return err_set(e, -ENOTSUP,
+				       "the conditions of all events that have %.100s have more "
+				       "than %d comparisons",
+				       f->place->name, HITS_MAX_CONDITIONS);
+		for (size_t j = 0; j < nr; j++)
+			to->condition[to->nr_conditions++] = (struct hits_condition){
+			    i, c[j].field, {c[j].range.low, c[j].range.span}};
+	}
+	return 0;
+}
+
+static int add_capture(struct kernel_way *k, const struct plan *plan, const struct calls_list *list,
+		       size_t function, struct err *e)
 {
 	const struct calls_function *f = &list->function[function];
 	struct hits_capture *c = &k->captures[k->nr_captures];
 
-	*c = (struct hits_capture){.events = 1ULL << f->signed_by, .nr = f->signature->nr};
+	*c = (struct hits_capture){.events = 1ULL << f->signed_by,
+				   .wanted = f->events & list->ended,
+				   .nr = f->signature->nr};
+	if (add_conditions(c, plan, list, f, e))
+		return -ENOTSUP;
 	for (size_t i = 0; i < f->signature->nr; i++) {
 		const struct functions_value *v = &f->signature->value[i];
 
@@ -124,12 +154,15 @@ static void add_capture(struct kernel_way *k, const struct calls_list *list, siz
 	}
 	k->function[k->nr_captures++] = (uint32_t)function;
 	k->places[function].capture = (uint32_t)k->nr_captures;
+	return 0;
 }
 
 /* 0 or -errno with *e. */
-static int make_captures(struct kernel_way *k, const struct calls_list *list, struct err *e)
+static int make_captures(struct kernel_way *k, const struct plan *plan,
+			 const struct calls_list *list, struct err *e)
 {
 	size_t nr = 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < list->nr; i++)
 		nr += list->function[i].signature != NULL;
@@ -142,10 +175,10 @@ static int make_captures(struct kernel_way *k, const struct calls_list *list, st
 	k->function = mem_calloc(nr + 1, sizeof(*k->function));
 	if (!k->captures || !k->function)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->nr; i++)
+	for (size_t i = 0; i < list->nr && rc == 0; i++)
 		if (list->function[i].signature)
-			add_capture(k, list, i);
-	return 0;
+			rc = add_capture(k, plan, list, i, e);
+	return rc;
 }
 
 static int make_places(struct kernel_way *k, const struct calls_list *list)
@@ -269,10 +302,12 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 		 struct err *e)
 {
 	const struct plan_target *t = &plan->target;
+	struct hits_range durations[CALLS_MAX_EVENTS];
 	const struct hits_config config = {
 	    .nr_events = list->nr_events,
 	    .rates = list->rate,
-	    .longer_ns = list->longer_ns,
+	    .ended = list->ended,
+	    .durations = durations,
 	    .has_returns = has_returns(plan, list),
 	    .places = k->places,
 	    .nr_places = list->nr,
@@ -284,8 +319,11 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 	    .follow = plan_follow(plan),
 	    .cpus = plan->has_all_cpus ? NULL : &plan->cpus,
 	};
-	int rc = check_patched(k, config.process, e) ?: hits_open(&config, &k->hits, e);
+	int rc;
 
+	for (size_t i = 0; i < list->nr_events; i++)
+		durations[i] = (struct hits_range){list->duration[i].low, list->duration[i].span};
+	rc = check_patched(k, config.process, e) ?: hits_open(&config, &k->hits, e);
 	if (rc)
 		return rc;
 	set_prices(k, list);
@@ -303,7 +341,7 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 		k->target = &plan->target;
 		k->list = list;
 	}
-	rc = rc ?: make_captures(k, list, e) ?: start(k, plan, list, e);
+	rc = rc ?: make_captures(k, plan, list, e) ?: start(k, plan, list, e);
 	if (rc && k)
 		close_way(k);
 	if (rc == 0)

@@ -23,6 +23,11 @@ enum {
 	CALLS_MAX_OF_FUNCTION = 8, /* events that have it */
 };
 
+/* A word w is meant if w - low <= span. */
+struct calls_range {
+	uint64_t low, span;
+};
+
 /* A function of the plan; each once. */
 struct calls_function {
 	const struct functions_place *place; /* borrowed from the plan */
@@ -41,9 +46,11 @@ struct calls_function {
 struct calls_list {
 	struct calls_function *function; /* owned */
 	size_t nr, room;
-	uint32_t event[CALLS_MAX_EVENTS];     /* of the plan */
-	uint64_t rate[CALLS_MAX_EVENTS];      /* calls per sample; 0: not sampled */
-	uint64_t longer_ns[CALLS_MAX_EVENTS]; /* only calls that lasted longer count; 0: all */
+	uint32_t event[CALLS_MAX_EVENTS]; /* of the plan */
+	uint64_t rate[CALLS_MAX_EVENTS];  /* calls per sample; 0: not sampled */
+	/* A bit for each that counts calls when they end, if they lasted as long. */
+	uint64_t ended;
+	struct calls_range duration[CALLS_MAX_EVENTS];
 	size_t nr_events;
 };
 

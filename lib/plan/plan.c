@@ -478,12 +478,19 @@ static const char *pace_name(const struct spec_event *e, char *buf, size_t size)
 	return buf;
 }
 
-/* The heading of the event's column: its label or name, with group or mode if another column would
- * have the same; of a GPU with its group, as power or busy alone could be anybody's. */
+/* The condition of calls of an event without a label; else "". */
+static const char *when_of(const struct spec_event *e)
+{
+	return e->when && !e->label ? e->when : "";
+}
+
+/* The heading of the event's column: its label or name, with its condition, and with group or mode
+ * if another column would have the same; of a GPU with its group, as power or busy alone could be
+ * anybody's. */
 static const char *make_label(struct plan *plan, size_t i)
 {
 	const struct plan_event *p = &plan->events[i];
-	const char *column = spec_event_column(p->asked), *modes = "";
+	const char *column = spec_event_column(p->asked), *modes = "", *when = when_of(p->asked);
 	bool other_group = !p->asked->label && p->event.group->id == EVENT_GROUP_GPU;
 	bool same_event = false;
 	char pace[32];
@@ -492,22 +499,24 @@ static const char *make_label(struct plan *plan, size_t i)
 		const struct plan_event *q = &plan->events[j];
 
 		if (i == j || p->asked->label || q->asked->label ||
-		    strcmp(column, spec_event_column(q->asked)) != 0)
+		    strcmp(column, spec_event_column(q->asked)) != 0 ||
+		    strcmp(when, when_of(q->asked)) != 0)
 			continue;
 		if (is_same_event(p, q))
 			same_event = true;
 		else
 			other_group = true;
 	}
-	if (!same_event && !other_group)
+	if (!same_event && !other_group && !*when)
 		return column;
 	if (same_event)
 		modes = modes_name(&plan->arena, p->asked);
 	if (!modes)
 		return NULL;
-	return arena_printf(&plan->arena, "%s%s%s%s%s%s", other_group ? p->asked->group_name : "",
-			    other_group ? ":" : "", column, same_event ? ":" : "", modes,
-			    same_event ? pace_name(p->asked, pace, sizeof(pace)) : "");
+	return arena_printf(
+	    &plan->arena, "%s%s%s%s%s%s%s%s", other_group ? p->asked->group_name : "",
+	    other_group ? ":" : "", column, same_event ? ":" : "", modes,
+	    same_event ? pace_name(p->asked, pace, sizeof(pace)) : "", *when ? " when " : "", when);
 }
 
 static int make_labels(struct plan *plan, struct err_list *errs)

@@ -263,7 +263,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,
 		    .is_by_switches = plan_is_by_switches(plan, p),
-		    .is_of_ended = p->asked->longer_ns,
+		    .is_of_ended = spec_event_is_of_ended(p->asked),
 		    .has_switches = plan_is_by_switches(plan, p) && !has_switches,
 		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
 		};

@@ -77,7 +77,7 @@ _Static_assert((int)TRACE_EVENT_OS == (int)SPEC_OS && (int)TRACE_EVENT_HOST == (
 static bool has_fields(const struct plan_event *p)
 {
 	return spec_event_is_sampled(p->asked) &&
-	       (p->asked->longer_ns || !event_is_function(&p->event));
+	       (spec_event_is_of_ended(p->asked) || !event_is_function(&p->event));
 }
 
 void recorder_describe(const struct counters *c, size_t i, struct trace_event *out)

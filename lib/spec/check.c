@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "spec/diag.h"
+#include "spec/when.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -70,6 +71,21 @@ static bool longer_has_no_rate(const struct spec_event *e)
 static bool longer_is_aggregated(const struct spec_event *e)
 {
 	return e->longer_ns && e->is_aggregated;
+}
+
+static bool other_has_condition(const struct spec_event *e)
+{
+	return e->when && strcmp(e->group_name, "function") != 0;
+}
+
+static bool condition_has_no_rate(const struct spec_event *e)
+{
+	return e->when && !other_has_condition(e) && !e->rate && !e->frequency;
+}
+
+static bool condition_is_aggregated(const struct spec_event *e)
+{
+	return e->when && e->is_aggregated;
 }
 
 static bool has_rate_and_frequency(const struct spec_event *e)
@@ -175,6 +191,12 @@ static const struct rule {
      "remove rate: then each call that lasted longer is a sample"},
     {longer_is_aggregated, AT(aggregate_pos), 0, "calls with longer_than cannot be added up",
      "remove aggregate, or longer_than"},
+    {other_has_condition, AT(when_pos), 0, "only events of function have when",
+     "remove when: what single calls are is known of functions alone"},
+    {condition_has_no_rate, AT(when_pos), 0, "when needs a rate greater than 0",
+     "remove rate: then each call that meets the condition is a sample"},
+    {condition_is_aggregated, AT(aggregate_pos), 0, "calls with when cannot be added up",
+     "remove aggregate, or when"},
     {has_rate_and_frequency, AT(frequency_pos), 0, "rate and frequency are mutually exclusive",
      "remove one: rate is the number of events between samples, frequency "
      "the number of samples per second"},
@@ -208,6 +230,20 @@ static const char *first_flag(unsigned flags)
 	return flags ? spec_flag_name(flags & -flags) : "";
 }
 
+/* What its names mean is known with the signature: calls/when.c. */
+static void check_condition(const struct spec *s, const struct spec_event *e, struct err_list *errs)
+{
+	struct spec_when when;
+	struct err why = {0};
+	size_t at;
+
+	if (!e->when || spec_when_parse(e->when, &when, &at, &why) == 0)
+		return;
+	err_hint(diag_at(errs, s->source, spec_when_pos(e, at), "%s:%s: when: %s", e->group_name,
+			 e->event_name, why.msg),
+		 "%s", why.hint);
+}
+
 static void check_event(const struct spec *s, const struct spec_event *e, struct err_list *errs)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
@@ -221,6 +257,7 @@ static void check_event(const struct spec *s, const struct spec_event *e, struct
 				 e->event_name, flag, *flag ? ": " : "", rules[i].what),
 			 "%s", rules[i].hint);
 	}
+	check_condition(s, e, errs);
 	if (e->choice.key && !is_misc(e))
 		err_hint(diag_at(errs, s->source, e->choice.pos,
 				 "%s:%s: only events of misc and gpu have %s", e->group_name,
@@ -238,12 +275,18 @@ static bool is_same_choice(const struct spec_choice *a, const struct spec_choice
 	return true;
 }
 
+static bool is_same_text(const char *a, const char *b)
+{
+	return strcmp(a ?: "", b ?: "") == 0;
+}
+
 bool spec_is_same_event(const struct spec_event *a, const struct spec_event *b)
 {
 	return is_same_choice(&a->choice, &b->choice) && a->rate == b->rate &&
 	       a->frequency == b->frequency && a->flags == b->flags &&
-	       a->longer_ns == b->longer_ns && a->stack_bytes == b->stack_bytes &&
-	       a->branch_filter == b->branch_filter && strcmp(a->group_name, b->group_name) == 0 &&
+	       a->longer_ns == b->longer_ns && is_same_text(a->when, b->when) &&
+	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter &&
+	       strcmp(a->group_name, b->group_name) == 0 &&
 	       strcmp(a->event_name, b->event_name) == 0;
 }
 

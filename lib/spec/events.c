@@ -18,8 +18,13 @@ static int read_event(struct doc *d, const json_t *value, int node, struct spec_
 	char is[128];
 
 	*event = (struct spec_event){.pos = scan_node(&d->scan, node)->value_pos};
-	if (json_is_object(value))
-		return doc_read(d, value, node, KEY_EVENT, event);
+	if (json_is_object(value)) {
+		int rc = doc_read(d, value, node, KEY_EVENT, event);
+
+		if (event->when)
+			event->when_has_escapes = doc_has_escapes(d, node, "when", event->when);
+		return rc;
+	}
 	diag_value(value, is, sizeof(is));
 	diag_at(d->errs, d->source, event->pos, "an event must be an object, not %s", is);
 	return 0;
@@ -62,8 +67,8 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 /* Nothing of sampling that the text has for the event. Events of misc have no samples. */
 static void inherit(const struct spec_event *from, struct spec_event *event)
 {
-	bool is_sampled = event->is_sampled || spec_event_is_sampled(event) || event->longer_ns ||
-			  event->flags & CHECK_SAMPLE_FLAGS;
+	bool is_sampled = event->is_sampled || spec_event_is_sampled(event) ||
+			  spec_event_is_of_ended(event) || event->flags & CHECK_SAMPLE_FLAGS;
 
 	if (!is_sampled || spec_group_is_misc(event->group_name))
 		return;
@@ -92,7 +97,8 @@ void doc_complete_events(struct spec *s)
 		struct spec_event *event = &s->events[i];
 
 		inherit(&s->sampling, event);
-		if (event->longer_ns && !event->rate_pos.line && !event->frequency_pos.line) {
+		if (spec_event_is_of_ended(event) && !event->rate_pos.line &&
+		    !event->frequency_pos.line) {
 			event->rate = 1;
 			event->frequency = 0;
 		}

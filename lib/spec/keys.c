@@ -747,6 +747,23 @@ const struct key_row key_rows[] = {
 	    "of functions that have times. --event=NAME@>10ms is this key.",
     },
     {
+	EVENT_FIELD(when),
+	EVENT_POS(when_pos),
+	.name = "when",
+	.type = KEY_NAME,
+	.min = 1,
+	.max = 255,
+	.groups = "function",
+	.modes = "sampling",
+	.description =
+	    "Only calls that meet this condition count, and become samples, when they end, as "
+	    "with longer_than: \"size >= 4KiB and return < 0 and duration > 10ms\". Compared "
+	    "with <, <=, >, >=, == or != are arguments of the event's signature by their names, "
+	    "return, and duration, of which constants have a unit; up to eight comparisons are "
+	    "joined by and. Of a text only whether it is NULL. The table of functions has all "
+	    "calls. --event='NAME@size>=4KiB' is this key.",
+    },
+    {
 	EVENT_FIELD(choice),
 	.name = "devices",
 	.type = KEY_CHOICE,

@@ -11,16 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* True if the text of the expression has no escapes, so that offsets are those of the file. */
-static bool has_escapes(const struct doc *d, int node, const char *expr)
-{
-	int child = scan_member(&d->scan, node, "expr");
-	const char *text = d->scan.text + scan_node(&d->scan, child)->value_offset + 1;
-	size_t len = strlen(expr);
-
-	return strncmp(text, expr, len) != 0 || text[len] != '"';
-}
-
 static int read_metric(struct doc *d, const json_t *value, int node, struct spec_metric *m)
 {
 	char is[128];
@@ -34,7 +24,7 @@ static int read_metric(struct doc *d, const json_t *value, int node, struct spec
 		return 0;
 	}
 	rc = doc_read(d, value, node, KEY_METRIC, m);
-	m->has_escapes = rc == 0 && *m->expr && has_escapes(d, node, m->expr);
+	m->has_escapes = rc == 0 && *m->expr && doc_has_escapes(d, node, "expr", m->expr);
 	return rc;
 }
 
@@ -140,17 +130,9 @@ static const char *nearest_event(struct spec *s, const char *name)
 	return best;
 }
 
-/* The position of a byte of the expression; of its start if it has escapes. */
 static struct spec_pos place(const struct spec_metric *m, size_t offset)
 {
-	struct spec_pos pos = m->expr_pos;
-
-	if (m->has_escapes)
-		return pos;
-	pos.column++; /* the quote */
-	for (size_t i = 0; i < offset; i++)
-		pos.column += ((unsigned char)m->expr[i] & 0xc0) != 0x80;
-	return pos;
+	return diag_within(m->expr_pos, m->expr, m->has_escapes, offset);
 }
 
 static void report_unknown(struct spec *s, const struct spec_metric *m,

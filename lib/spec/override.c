@@ -10,6 +10,7 @@
 #include "spec/diag.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
+#include "spec/when.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -160,17 +161,18 @@ static int step_of(const char *text, size_t at, int depth)
 }
 
 /* Up to the next comma, or the end; terms contain commas, and so do the parameters of a function,
- * "function:f(int, int)". */
+ * "function:f(int, int)". Behind an '@' the signs are those of a condition. */
 static size_t spelled_len(const char *text)
 {
 	const bool with_terms = has_terms(text), with_parameters = is_function(text);
-	bool is_in_terms = false;
+	bool is_in_terms = false, is_behind = false;
 	int depth = 0;
 	size_t len = 0;
 
 	for (; text[len] && (is_in_terms || depth > 0 || text[len] != ','); len++) {
 		is_in_terms ^= text[len] == '/' && with_terms;
-		if (with_parameters)
+		is_behind |= text[len] == '@' && depth == 0;
+		if (with_parameters && !(is_behind && strchr("<>", text[len])))
 			depth += step_of(text, len, depth);
 	}
 	return len;
@@ -344,6 +346,28 @@ static int scan_pace(const char *text, const char *end, struct spec_spelled *out
 	return 0;
 }
 
+/* Reports at the column of the option. */
+static int check_spelled_when(const char *list, const struct spec_spelled *event,
+			      const char *source, struct err *e)
+{
+	const struct key_row *row = key_find(KEY_EVENT, "when");
+	const size_t begin = (size_t)(event->when - list);
+	char text[256];
+	struct err why = {0};
+	struct spec_when when;
+	size_t at;
+
+	if (event->when_len > row->max || event->when_len >= sizeof(text))
+		return err_set_at(e, -EINVAL, source, 1, column_of(list, begin),
+				  "a condition is longer than %" PRIu64 " bytes", row->max);
+	snprintf(text, sizeof(text), "%.*s", (int)event->when_len, event->when);
+	if (spec_when_parse(text, &when, &at, &why) == 0)
+		return 0;
+	err_set_at(e, -EINVAL, source, 1, column_of(list, begin + at), "%s", why.msg);
+	err_hint(e, "%s", why.hint);
+	return -EINVAL;
+}
+
 int spec_scan_event(const char *list, size_t *at, const char *source, struct spec_spelled *out,
 		    struct err *e)
 {
@@ -356,22 +380,31 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 	len = next.len = spelled_len(next.name);
 	next.column = column_of(list, *at);
 	sign = memrchr(next.name, '@', len);
-	/* of "function:work@@VER_2" the version */
-	if (sign && is_function(next.name) && isalpha((unsigned char)sign[1]))
-		sign = NULL;
+	if (sign && is_function(next.name) && (isalpha((unsigned char)sign[1]) || sign[1] == '_')) {
+		next.when_len = (size_t)(next.name + len - sign) - 1;
+		if (spec_when_is_spelled(sign + 1, next.when_len))
+			next.when = sign + 1;
+		else
+			sign = NULL; /* of "function:work@@VER_2" the version */
+	}
 	if (sign)
 		next.len = (size_t)(sign - next.name);
 	if (!next.len)
 		return err_set_at(e, -EINVAL, source, 1, next.column,
 				  "the name of an event is missing in \"%.*s\"", diag_cut(list),
 				  list);
-	if (sign && scan_pace(sign + 1, next.name + len, &next)) {
+	if (next.when && check_spelled_when(list, &next, source, e))
+		return -EINVAL;
+	if (next.when)
+		next.rate = 1;
+	if (sign && !next.when && scan_pace(sign + 1, next.name + len, &next)) {
 		err_set_at(e, -EINVAL, source, 1, column_of(list, *at + next.len + 1),
 			   "\"%.*s\" is neither a rate nor a frequency nor a time",
 			   (int)(len - next.len - 1), sign + 1);
 		err_hint(e, "@997Hz: samples per second; @10000: events between two samples; "
 			    "@0.1s, from 1ms to 1h: the time between two readings of misc or gpu; "
-			    "@>10ms, from 1us: each call of function that lasted longer");
+			    "@>10ms, from 1us: each call of function that lasted longer; "
+			    "@size>=4KiB: each that meets the condition");
 		return -EINVAL;
 	}
 	*out = next;
@@ -452,6 +485,8 @@ static int name_event(struct spec *s, const struct spec_event *event, bool is_fu
 		now = *e;
 		set_pace(&now, event->rate, event->frequency);
 		now.longer_ns = event->longer_ns;
+		now.when = event->when;
+		now.when_pos = event->when_pos;
 		now.is_named = true;
 		if (!has_before(s, i, &now))
 			*e = now;
@@ -463,7 +498,8 @@ static int name_once(struct spec *s, const struct spec_event *event)
 {
 	if (ARRAY_ANY(e, s->events, s->nr_events,
 		      e->is_named && is_same_name(e, event) && e->rate == event->rate &&
-			  e->frequency == event->frequency && e->longer_ns == event->longer_ns))
+			  e->frequency == event->frequency && e->longer_ns == event->longer_ns &&
+			  strcmp(e->when ?: "", event->when ?: "") == 0))
 		return -EEXIST;
 	return name_event(s, event, true);
 }
@@ -480,12 +516,14 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 	return name_once(s, &event);
 }
 
-int spec_name_longer(struct spec *s, const char *group, const char *name, uint64_t longer_ns)
+int spec_name_ended(struct spec *s, const char *group, const char *name, uint64_t longer_ns,
+		    const char *when)
 {
 	const struct spec_event event = {.group_name = group,
 					 .event_name = name,
 					 .rate = 1,
 					 .longer_ns = longer_ns,
+					 .when = when,
 					 .is_named = true};
 
 	return name_once(s, &event);

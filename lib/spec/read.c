@@ -26,6 +26,15 @@ static struct spec_pos value_pos(const struct doc *d, int node)
 	return scan_node(&d->scan, node)->value_pos;
 }
 
+bool doc_has_escapes(const struct doc *d, int node, const char *member, const char *value)
+{
+	int child = scan_member(&d->scan, node, member);
+	const char *text = d->scan.text + scan_node(&d->scan, child)->value_offset + 1;
+	size_t len = strlen(value);
+
+	return strncmp(text, value, len) != 0 || text[len] != '"';
+}
+
 void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node)
 {
 	char is[128], wanted[128];

@@ -174,6 +174,8 @@ static const struct implication of_events[] = {
      "{\"properties\": {\"group_name\": {\"enum\": [\"misc\", \"gpu\"]}}}"},
     {"{\"required\": [\"longer_than\"]}",
      "{\"properties\": {\"group_name\": {\"const\": \"function\"}, \"rate\": {\"minimum\": 1}}}"},
+    {"{\"required\": [\"when\"]}",
+     "{\"properties\": {\"group_name\": {\"const\": \"function\"}, \"rate\": {\"minimum\": 1}}}"},
     {"{\"required\": [\"frequency\"]}", "{\"properties\": {\"rate\": {\"maximum\": 0}}}"},
 };
 
@@ -208,7 +210,7 @@ static void sample_flags_implication(struct json_writer *w)
 	jsonw_raw(w, "then",
 		  "{\"anyOf\": [{\"required\": [\"rate\"], \"properties\": {\"rate\": "
 		  "{\"minimum\": 1}}}, {\"required\": [\"frequency\"]}, "
-		  "{\"required\": [\"longer_than\"]}]}");
+		  "{\"required\": [\"longer_than\"]}, {\"required\": [\"when\"]}]}");
 }
 
 static void write_implications(struct json_writer *w, const struct implication *all, size_t nr)

@@ -198,6 +198,17 @@ const char *spec_flag_name(enum spec_flag f)
 	return "?";
 }
 
+bool spec_event_is_of_ended(const struct spec_event *e)
+{
+	return e->longer_ns || e->when;
+}
+
+struct spec_pos spec_when_pos(const struct spec_event *e, size_t offset)
+{
+	return e->when_pos.line ? diag_within(e->when_pos, e->when, e->when_has_escapes, offset)
+				: e->when_pos;
+}
+
 const char *spec_event_column(const struct spec_event *e)
 {
 	return e->label ? e->label : e->event_name;

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "estimate/metric.h"
+#include "spec/when.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,6 +72,7 @@ struct spec_event {
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	uint64_t every_ns;      /* of misc and gpu: between two readings; 0: no pace of its own */
 	uint64_t longer_ns;     /* of function: only calls that lasted longer; 0: all */
+	const char *when;       /* of function: only calls that meet it (spec/when.h); NULL: all */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
 	const char *paced_by; /* the option that set rate or frequency; NULL: the spec's text did */
@@ -78,13 +80,15 @@ struct spec_event {
 	bool is_sampled;      /* the text says only that; false once its defaults are set */
 	bool is_aggregated;   /* the kernel adds its samples up by stack */
 	bool is_unwound;      /* the recorder unwinds its stacks, and drops their bytes */
+	bool when_has_escapes; /* offsets in it are not offsets in the file */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
 	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
-	struct spec_pos aggregate_pos, unwind_pos, max_frequency_pos, every_pos, longer_pos;
+	struct spec_pos aggregate_pos, unwind_pos, max_frequency_pos, every_pos, longer_pos,
+	    when_pos;
 };
 
 /* A metric as written in the spec. */
@@ -234,8 +238,8 @@ int spec_parse_stored(const char *json, size_t nr_events, struct spec *s, struct
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e);
 
-/* An event as the option --event spells it: NAME, NAME@997Hz, NAME@10000, NAME@0.1s or
- * NAME@>10ms. */
+/* An event as the option --event spells it: NAME, NAME@997Hz, NAME@10000, NAME@0.1s, NAME@>10ms
+ * or NAME@size>=4096. */
 struct spec_spelled {
 	const char *name; /* len bytes of the list; not terminated */
 	size_t len;
@@ -243,10 +247,13 @@ struct spec_spelled {
 	uint64_t rate, frequency; /* both 0: it is counted */
 	uint64_t every_ns;        /* 0: no pace of its own */
 	uint64_t longer_ns;       /* 0: calls of any duration */
+	const char *when;         /* when_len bytes of the list; NULL: all calls */
+	size_t when_len;
 };
 
 /* Reads the event at list[*at] of a list separated by commas, and advances *at. 1: read; 0: end;
- * -EINVAL with *e: no name, or no rate, frequency or time after "@". source names the option. */
+ * -EINVAL with *e: no name, or no rate, frequency, time or condition after "@". source names the
+ * option. */
 int spec_scan_event(const char *list, size_t *at, const char *source, struct spec_spelled *out,
 		    struct err *e);
 
@@ -259,9 +266,10 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 /* Names an event of misc or gpu, which is not sampled, as spec_name_event does. every_ns: 0 leaves
  * the pace of the spec's event. */
 int spec_name_misc(struct spec *s, const char *group, const char *name, uint64_t every_ns);
-/* Names an event of function, as spec_name_event does, of which each call that lasted longer is a
- * sample. */
-int spec_name_longer(struct spec *s, const char *group, const char *name, uint64_t longer_ns);
+/* Names an event of function, as spec_name_event does, of which each call that lasted longer, or
+ * that meets the condition, is a sample. longer_ns 0, when NULL: all; when is borrowed. */
+int spec_name_ended(struct spec *s, const char *group, const char *name, uint64_t longer_ns,
+		    const char *when);
 
 /* Sets how sampled clocks and cycles are sampled: key is "rate" or "frequency". If there are none,
  * group:name is added, borrowed. 0 or -errno with *e. */
@@ -322,6 +330,10 @@ bool spec_has_samples(const struct spec *s);
 bool spec_is_sampling(const struct spec *s);
 /* The name of one flag; "?" if it is not a flag. */
 const char *spec_flag_name(enum spec_flag f);
+/* The event counts calls when they end: those that a key chooses. */
+bool spec_event_is_of_ended(const struct spec_event *e);
+/* Where a byte of the event's condition is; of one that an option has: nowhere. */
+struct spec_pos spec_when_pos(const struct spec_event *e, size_t offset);
 /* The heading of the event's column: its label, else its name. */
 const char *spec_event_column(const struct spec_event *e);
 

@@ -101,6 +101,7 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 	if (strcmp(row->name, "flight_recorder") == 0 ||
 	    strcmp(row->name, "max_frequency") == 0 || /* of waits: in the corpus */
 	    strcmp(row->name, "longer_than") == 0 ||   /* of function: as well */
+	    strcmp(row->name, "when") == 0 ||
 	    (row->level == KEY_EVENT && strcmp(row->name, "every") == 0)) /* of misc: as well */
 		return true;
 	if (strcmp(row->name, "runs") == 0)

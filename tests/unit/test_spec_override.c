@@ -300,6 +300,7 @@ TEST(spelled_events)
 		unsigned nr, column;
 		const char *name;
 		uint64_t rate, frequency, every_ns, longer_ns;
+		const char *when;
 	} cases[] = {
 	    {"a", 0, 1, 1, "a", 0, 0},
 	    {"a,b:c@997Hz", 0, 2, 3, "b:c", 0, 997},
@@ -330,6 +331,15 @@ TEST(spelled_events)
 	    {"a@0.1", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"function:f(a:int, b:str)>int@>10ms", 0, 1, 1, "function:f(a:int, b:str)>int", 1, 0, 0,
 	     10000000},
+	    {"function:f(a:int, b:str)>int@a<5 and return >= -1,b@7", 0, 2, 51, "b", 7, 0},
+	    {"b,function:f(a:int, b:str)>int@a<5 and return >= -1", 0, 2, 3,
+	     "function:f(a:int, b:str)>int", 1, 0, 0, 0, "a<5 and return >= -1"},
+	    {"function:work@@VER_2@_a!=0", 0, 1, 1, "function:work@@VER_2", 1, 0, 0, 0, "_a!=0"},
+	    {"function:o<int>@duration>1us", 0, 1, 1, "function:o<int>", 1, 0, 0, 0,
+	     "duration>1us"},
+	    {"function:f(a:int)@a>5x", -EINVAL, 0, 21, NULL},
+	    {"b,function:f(a:int)@a>5 or a<3", -EINVAL, 1, 25, NULL},
+	    {"a@b>5", -EINVAL, 0, 3, NULL},
 	    {"a@>1us,b", 0, 2, 8, "b", 0, 0, 0, 0},
 	    {"a@>999ns", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"a@>5", -EINVAL, 0, 3, NULL, 0, 0, 0},
@@ -373,6 +383,10 @@ TEST(spelled_events)
 		assert_int_equal(last.frequency, cases[i].frequency);
 		assert_int_equal(last.every_ns, cases[i].every_ns);
 		assert_int_equal(last.longer_ns, cases[i].longer_ns);
+		assert_int_equal(last.when ? last.when_len : 0,
+				 cases[i].when ? strlen(cases[i].when) : 0);
+		if (cases[i].when)
+			assert_memory_equal(last.when, cases[i].when, last.when_len);
 	}
 }
 
@@ -449,10 +463,18 @@ TEST(named_durations)
 	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\","
 		   "\"longer_than\":7,\"flags\":[\"callchain\"]}]}");
 	assert_int_equal(s.events[0].rate, 1);
-	assert_int_equal(spec_name_longer(&s, "function", "a", 1000), 0);
-	assert_int_equal(spec_name_longer(&s, "function", "a", 1000), -EEXIST);
-	assert_int_equal(spec_name_longer(&s, "function", "a", 2000), 0);
+	assert_int_equal(spec_name_ended(&s, "function", "a", 1000, NULL), 0);
+	assert_int_equal(spec_name_ended(&s, "function", "a", 1000, NULL), -EEXIST);
+	assert_int_equal(spec_name_ended(&s, "function", "a", 2000, NULL), 0);
 	assert_int_equal(s.nr_events, 2);
+	assert_int_equal(spec_name_ended(&s, "function", "c", 0, "return<0"), 0);
+	assert_int_equal(spec_name_ended(&s, "function", "c", 0, "return<0"), -EEXIST);
+	assert_int_equal(spec_name_ended(&s, "function", "c", 0, "return<1"), 0);
+	assert_int_equal(s.nr_events, 4);
+	assert_string_equal(s.events[2].when, "return<0");
+	assert_string_equal(s.events[3].when, "return<1");
+	assert_int_equal(spec_check(&s, &errs), 0);
+	s.nr_events = 2;
 	assert_int_equal(s.events[0].longer_ns, 1000);
 	assert_true(s.events[0].flags & SPEC_CALLCHAIN);
 	assert_int_equal(s.events[1].longer_ns, 2000);
@@ -599,14 +621,14 @@ TEST(named_stay_different)
 
 	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\",\"rate\":5},"
 		   "{\"group_name\":\"function\",\"event_name\":\"a\",\"rate\":7}]}");
-	assert_int_equal(spec_name_longer(&s, "function", "a", 1000), 0);
+	assert_int_equal(spec_name_ended(&s, "function", "a", 1000, NULL), 0);
 	assert_int_equal(s.nr_events, 2);
 	assert_int_equal(s.events[0].longer_ns, 1000);
 	assert_int_equal(s.events[0].rate, 1);
 	assert_int_equal(s.events[1].longer_ns, 0);
 	assert_int_equal(s.events[1].rate, 7);
 	assert_int_equal(spec_check(&s, &errs), 0);
-	assert_int_equal(spec_name_longer(&s, "function", "a", 2000), 0);
+	assert_int_equal(spec_name_ended(&s, "function", "a", 2000, NULL), 0);
 	assert_int_equal(s.events[1].longer_ns, 2000);
 	spec_fini(&s);
 }

@@ -58,7 +58,8 @@ struct hits_bpf {
 		char __pad1[7];
 		__u64 measured_cpus[128];
 		__u64 ended_events;
-		__u64 longer_ns[64];
+		__u64 duration_low[64];
+		__u64 duration_span[64];
 	} *rodata;
 	struct hits_bpf__bss {
 		__u32 nr_values;

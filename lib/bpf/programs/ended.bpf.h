@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Events that count calls when they end, those that lasted longer than the event says, for
- * hits.bpf.c. What a call lasted is not known before, so the sample is of its end: its registers
- * and its stack are the caller's, and its data has the function, the duration, and the arguments
- * and the result that were taken.
+ * Events that count calls when they end, those whose duration, arguments and result the event
+ * means, for hits.bpf.c. What a call lasted and returns is not known before, so the sample is of
+ * its end: its registers and its stack are the caller's, and its data has the function, the
+ * duration, and the arguments and the result that were taken.
  *
  * The data is made in memory of the task: on the CPU another task may be hit meanwhile.
  */
@@ -19,7 +19,8 @@ struct {
 
 static const char no_text[] = "NULL", not_readable[] = "[not readable]";
 const volatile __u64 ended_events; /* a bit for each that counts calls when they end */
-const volatile __u64 longer_ns[BPF_HITS_NR_SLOTS];
+/* The range of durations that each means, as of struct bpf_hits_range. */
+const volatile __u64 duration_low[BPF_HITS_NR_SLOTS], duration_span[BPF_HITS_NR_SLOTS];
 
 /* What bpf_loop passes on. */
 struct ending {
@@ -37,9 +38,24 @@ static long select_ended(__u64 i, struct ending *w)
 
 	if (!w->events)
 		return 1;
-	if (w->wall > longer_ns[slot])
+	if (w->wall - duration_low[slot] <= duration_span[slot])
 		w->due |= w->events & -w->events;
 	w->events &= w->events - 1;
+	return 0;
+}
+
+/* A value that could not be read meets none. */
+static long check_condition(__u64 i, struct ending *w)
+{
+	struct bpf_hits_condition *c = &w->capture->condition[i & (BPF_HITS_MAX_CONDITIONS - 1)];
+	__u64 event = 1ULL << (c->event & (BPF_HITS_NR_SLOTS - 1));
+	__u32 at = w->depth & (BPF_HITS_DEPTH - 1), field = c->field & (BPF_HITS_MAX_FIELDS - 1);
+
+	if (i >= w->capture->nr_conditions)
+		return 1;
+	if (!w->open || w->open->unread[at] >> field & 1 ||
+	    w->open->word[open_slot(at, field)] - c->range.low > c->range.span)
+		w->due &= ~event;
 	return 0;
 }
 
@@ -100,18 +116,30 @@ static long send_ended(__u64 i, struct ending *w)
 	return 0;
 }
 
+/* And drops the events whose conditions they do not meet, or that were disabled when the call
+ * began. */
+static __attribute__((noinline)) void find_values(struct ending *w, struct task_struct *t,
+						  __u32 capture)
+{
+	__u32 number = capture - 1;
+
+	w->capture = capture ? bpf_map_lookup_elem(&captures, &number) : NULL;
+	w->open = w->capture ? bpf_task_storage_get(&open_values, t, NULL, 0) : NULL;
+	if (w->open)
+		w->due &= w->open->events[w->depth & (BPF_HITS_DEPTH - 1)];
+	if (w->capture && w->capture->nr_conditions)
+		bpf_loop(BPF_HITS_MAX_CONDITIONS, check_condition, w, 0);
+}
+
 /* What is known of the call beside its duration. nr: of the task's calls that are still open. */
 static __attribute__((noinline)) void describe_ended(struct ending *w, struct task_struct *t,
-						     __u32 capture, __u64 nr)
+						     __u64 nr)
 {
 	enum { TEXTS = offsetof(struct bpf_hits_ended, text), ITEM = 16 };
 	enum { OPEN = offsetof(struct bpf_hits_ended, returns.open) };
 	struct bpf_hits_returns *r;
-	__u32 number = capture - 1;
 
 	w->bytes = TEXTS;
-	w->capture = capture ? bpf_map_lookup_elem(&captures, &number) : NULL;
-	w->open = w->capture ? bpf_task_storage_get(&open_values, t, NULL, 0) : NULL;
 	if (w->open && w->capture && w->to) {
 		bpf_loop(BPF_HITS_MAX_FIELDS, copy_field, w, 0);
 		w->bytes += w->capture->nr_texts * BPF_HITS_TEXT_BYTES;
@@ -138,11 +166,14 @@ static __attribute__((noinline)) void count_ended(void *ctx, struct bpf_hits_pla
 	bpf_loop(BPF_HITS_OF_PLACE, select_ended, &w, 0);
 	if (!w.due || !is_on_measured_cpu(w.cpu))
 		return;
+	find_values(&w, t, place->capture);
+	if (!w.due)
+		return;
 	w.to = bpf_task_storage_get(&ended, t, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (w.to) {
 		w.to->duration_ns = wall;
 		w.to->address = call->address;
-		describe_ended(&w, t, place->capture, nr);
+		describe_ended(&w, t, nr);
 	}
 	bpf_loop(BPF_HITS_OF_PLACE, send_ended, &w, 0);
 }

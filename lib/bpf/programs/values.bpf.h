@@ -111,7 +111,7 @@ struct taking {
 	__u64 stack, wall;
 	__u64 text;          /* that of an argument, to be read at the return; or 0 */
 	__u32 number, depth; /* of the capture; of the call */
-	bool is_return;
+	bool is_return, is_counted;
 };
 
 static bool read_word(const struct taking *w, const struct bpf_hits_field *f, __u64 *out)
@@ -163,6 +163,8 @@ static __attribute__((noinline)) __u64 take_value(struct taking *w, struct bpf_h
 
 	if (!read_word(w, f, &v)) {
 		note_word(w, at, 0);
+		if (w->open)
+			w->open->unread[w->depth & (BPF_HITS_DEPTH - 1)] |= 1ULL << at;
 		key.kind = BPF_HITS_UNREADABLE;
 	} else if (f->type == BPF_HITS_STRING) {
 		note_word(w, at, v);
@@ -177,6 +179,8 @@ static __attribute__((noinline)) __u64 take_value(struct taking *w, struct bpf_h
 		*(__u64 *)key.text = v;
 		note_word(w, at, v);
 	}
+	if (!w->is_counted)
+		return 0;
 	number = find_number(&key, &w->capture->nr_exact[at & (BPF_HITS_MAX_FIELDS - 1)], f->type);
 	i = number - 1;
 	x = number ? bpf_map_lookup_elem(&value_sums, &i) : NULL;
@@ -231,24 +235,37 @@ static __always_inline void take_arguments(void *ctx, __u64 stack, __u32 capture
 	struct taking w = {.ctx = ctx, .stack = stack, .number = capture - 1, .depth = depth};
 
 	w.capture = bpf_map_lookup_elem(&captures, &w.number);
-	if (!w.capture || !(w.capture->events & events))
+	if (!w.capture)
 		return;
+	if (!(w.capture->wanted & events))
+		events = 0;
+	w.is_counted = w.capture->events & events;
 	if (is_open)
 		w.open = bpf_task_storage_get(&open_values, bpf_get_current_task_btf(), NULL,
 					      BPF_LOCAL_STORAGE_GET_F_CREATE);
-	bpf_loop(BPF_HITS_MAX_FIELDS, take_next, &w, 0);
+	if (w.open) {
+		w.open->events[depth & (BPF_HITS_DEPTH - 1)] = events;
+		w.open->unread[depth & (BPF_HITS_DEPTH - 1)] = 0;
+	}
+	if (events)
+		bpf_loop(BPF_HITS_MAX_FIELDS, take_next, &w, 0);
 }
 
 static __always_inline void take_result(void *ctx, __u32 capture, __u32 depth, __u64 wall)
 {
 	struct taking w = {
 	    .ctx = ctx, .number = capture - 1, .depth = depth, .wall = wall, .is_return = true};
+	__u64 events;
 
 	w.capture = bpf_map_lookup_elem(&captures, &w.number);
 	if (!w.capture)
 		return;
 	w.open = bpf_task_storage_get(&open_values, bpf_get_current_task_btf(), NULL, 0);
-	if (w.open)
+	if (!w.open)
+		return;
+	events = w.open->events[depth & (BPF_HITS_DEPTH - 1)];
+	w.is_counted = w.capture->events & events;
+	if (events)
 		bpf_loop(BPF_HITS_MAX_FIELDS, take_next, &w, 0);
 }
 

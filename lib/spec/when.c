@@ -1,0 +1,285 @@
+#include "spec/when.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What an operator means of the values from least to most: those below the constant, the constant,
+ * those above it. Two that begin alike: the longer one first. */
+static const struct operator_row {
+	const char *name;
+	bool below, equal, above;
+} operators[] = {
+    {"<=", true, true, false}, {">=", false, true, true}, {"==", false, true, false},
+    {"!=", true, false, true}, {"<", true, false, false}, {">", false, false, true},
+    {"=", false, true, false},
+};
+
+#define FORM                                                                                       \
+	"write NAME OPERATOR VALUE, joined by and: size >= 4KiB and return < 0 and duration > "    \
+	"10ms"
+
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static const char *skip_spaces(const char *at)
+{
+	return at + strspn(at, " ");
+}
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(at, word, len) == 0;
+}
+
+/* Of what an error shows: a word, or a few bytes. */
+static int word_len(const char *at)
+{
+	size_t len = strcspn(at, " ");
+
+	return (int)(len ? (len < 32 ? len : 32) : *at != '\0');
+}
+
+static int refuse(struct err *e, const char *at, const char *what)
+{
+	if (*at)
+		err_set(e, -EINVAL, "\"%.*s\" is not %s", word_len(at), at, what);
+	else
+		err_set(e, -EINVAL, "%s is missing at the end", what);
+	err_hint(e, FORM);
+	return -EINVAL;
+}
+
+static int scan_name(const char **at, struct spec_comparison *c, struct err *e)
+{
+	const char *p = *at;
+
+	while (is_of_name(*p))
+		p++;
+	if (p == *at || isdigit((unsigned char)**at))
+		return refuse(e, *at, "the name of an argument, return or duration");
+	c->name = *at;
+	c->len = (size_t)(p - *at);
+	c->is_duration = is_word(c->name, c->len, "duration");
+	c->is_result = is_word(c->name, c->len, "return") || is_word(c->name, c->len, "result");
+	*at = p;
+	return 0;
+}
+
+static int scan_operator(const char **at, struct spec_comparison *c, struct err *e)
+{
+	const struct operator_row *o = ARRAY_FIND(x, operators, ARRAY_NR(operators),
+						  strncmp(*at, x->name, strlen(x->name)) == 0);
+
+	if (!o || (o[0].name[1] == '\0' && (*at)[1] && strchr("<>=!", (*at)[1])))
+		return refuse(e, *at, "an operator (<, <=, >, >=, ==, !=)");
+	c->row = (unsigned)(o - operators);
+	*at += strlen(o->name);
+	return 0;
+}
+
+static int parse_hex(const char *text, uint64_t *out)
+{
+	const char *end = text + strlen(text), *p = text + 2;
+
+	if (strncmp(text, "0x", 2) != 0)
+		return -EINVAL;
+	return str_scan_hex(&p, end, out) || p != end ? -EINVAL : 0;
+}
+
+/* A number alone is no time. */
+static int parse_time(const char *text, uint64_t *out)
+{
+	return *text && islower((unsigned char)text[strlen(text) - 1])
+		   ? str_parse_duration_ns(text, out)
+		   : -EINVAL;
+}
+
+static int parse_null(const char *text, uint64_t *out)
+{
+	if (strcmp(text, "NULL") != 0)
+		return -EINVAL;
+	*out = 0;
+	return 0;
+}
+
+static int scan_value(const char **at, const char *text, struct spec_comparison *c, struct err *e)
+{
+	static const struct {
+		int (*parse)(const char *text, uint64_t *out);
+		enum spec_when_unit unit;
+	} forms[] = {
+	    {str_parse_bytes, SPEC_WHEN_NUMBER},
+	    {parse_hex, SPEC_WHEN_NUMBER},
+	    {parse_null, SPEC_WHEN_NUMBER},
+	    {parse_time, SPEC_WHEN_TIME},
+	};
+	size_t len = strcspn(*at, " &"), i = 0;
+	char value[40];
+
+	c->value_at = (size_t)(*at - text);
+	c->is_negative = **at == '-';
+	if (len >= sizeof(value) || len == c->is_negative)
+		return refuse(e, *at, "a number");
+	snprintf(value, sizeof(value), "%.*s", (int)(len - c->is_negative), *at + c->is_negative);
+	while (i < ARRAY_NR(forms) && forms[i].parse(value, &c->number))
+		i++;
+	if (i == ARRAY_NR(forms)) {
+		err_set(e, -EINVAL, "\"%.*s\" is not a value", word_len(*at), *at);
+		err_hint(e, "a value is a number (4096, -1, 0x1f, 4KiB, NULL), or of duration a "
+			    "time (10ms)");
+		return -EINVAL;
+	}
+	c->unit = forms[i].unit;
+	c->is_null = *value == 'N';
+	*at += len;
+	return 0;
+}
+
+/* Of durations. */
+static int check_unit(const struct spec_comparison *c, struct err *e)
+{
+	const struct operator_row *o = &operators[c->row];
+
+	if (c->is_duration && (c->unit != SPEC_WHEN_TIME || c->is_negative)) {
+		err_set(e, -EINVAL, "duration is compared with a time, which has a unit");
+		err_hint(e, "for example duration > 10ms; an argument of this name needs another "
+			    "one in the signature");
+		return -EINVAL;
+	}
+	if (!c->is_duration && c->unit == SPEC_WHEN_TIME) {
+		err_set(e, -EINVAL, "only duration is compared with a time");
+		err_hint(e, "write a number without a unit, or duration");
+		return -EINVAL;
+	}
+	if (c->is_duration && o->below == o->above) {
+		err_set(e, -EINVAL, "a duration is measured in ns: no two are equal");
+		err_hint(e, "use <, <=, > or >=");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int scan_comparison(const char **at, const char *text, struct spec_comparison *c,
+			   struct err *e)
+{
+	const char *begin;
+	int rc;
+
+	*c = (struct spec_comparison){.len = 0};
+	*at = skip_spaces(*at);
+	rc = scan_name(at, c, e);
+	if (rc)
+		return rc;
+	*at = skip_spaces(*at);
+	rc = scan_operator(at, c, e);
+	if (rc)
+		return rc;
+	begin = *at = skip_spaces(*at);
+	rc = scan_value(at, text, c, e) ?: check_unit(c, e);
+	if (rc)
+		*at = begin;
+	return rc;
+}
+
+static int scan_and(const char **at, struct err *e)
+{
+	size_t len = strncmp(*at, "&&", 2) == 0 ? 2 : strcspn(*at, " ");
+
+	if (!is_word(*at, len, "and") && !is_word(*at, len, "&&")) {
+		err_set(e, -EINVAL, "\"%.*s\" is not \"and\"", word_len(*at), *at);
+		err_hint(e, is_word(*at, len, "or") || is_word(*at, len, "||")
+				? "for \"or\" name the event twice, once with each condition"
+				: "comparisons are joined by and; a value and its unit have no "
+				  "space between them");
+		return -EINVAL;
+	}
+	*at += len;
+	return 0;
+}
+
+int spec_when_parse(const char *text, struct spec_when *out, size_t *at, struct err *e)
+{
+	struct spec_when w = {.nr = 0};
+	const char *p = text;
+	int rc = 0;
+
+	do {
+		if (w.nr == SPEC_WHEN_MAX)
+			rc = err_set(e, -EINVAL, "more than %d comparisons", SPEC_WHEN_MAX);
+		else if (w.nr)
+			rc = scan_and(&p, e);
+		rc = rc ?: scan_comparison(&p, text, &w.item[w.nr++], e);
+		if (rc == 0)
+			p = skip_spaces(p);
+	} while (rc == 0 && *p);
+	*at = (size_t)(p - text);
+	if (rc == 0)
+		*out = w;
+	return rc;
+}
+
+/* Of the type: as 64 bits hold them. */
+static uint64_t least_of(uint32_t bytes, bool is_signed)
+{
+	return is_signed ? -(UINT64_C(1) << (8 * bytes - 1)) : 0;
+}
+
+static uint64_t most_of(uint32_t bytes, bool is_signed)
+{
+	return UINT64_MAX >> (64 - 8 * bytes + is_signed);
+}
+
+/* Numbers are shown as the type has them. */
+static int refuse_number(const struct spec_comparison *c, uint64_t least, uint64_t most,
+			 struct err *e)
+{
+	err_set(e, -EINVAL, "%.*s is from %" PRId64 " to %" PRIu64, (int)c->len, c->name,
+		(int64_t)least, most);
+	err_hint(e, "compare it with one of these");
+	return -EINVAL;
+}
+
+int spec_when_range(const struct spec_comparison *c, uint32_t bytes, bool is_signed,
+		    struct spec_when_range *out, struct err *e)
+{
+	const struct operator_row *o = &operators[c->row];
+	const uint64_t least = least_of(bytes, is_signed), most = most_of(bytes, is_signed);
+	const uint64_t v = c->is_negative ? -c->number : c->number;
+	const uint64_t low = o->equal ? v : v + 1;
+
+	if (c->is_negative ? c->number > -least : c->number > most)
+		return refuse_number(c, least, most, e);
+	if (o->below && o->above) /* all but this one, around the end */
+		*out = (struct spec_when_range){v + 1, UINT64_MAX - 1};
+	else if (o->below)
+		*out = (struct spec_when_range){least, v - least - !o->equal};
+	else if (o->above)
+		*out = (struct spec_when_range){low, most - low};
+	else
+		*out = (struct spec_when_range){v, 0};
+	if ((o->below && !o->above && !o->equal && v == least) ||
+	    (o->above && !o->below && !o->equal && v == most)) {
+		err_set(e, -EINVAL, "no value of %.*s is %s that", (int)c->len, c->name,
+			o->below ? "below" : "above");
+		err_hint(e, "compare it with another number, or remove the comparison");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+bool spec_when_is_spelled(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (strchr("<>=!", text[i]))
+			return true;
+	return false;
+}

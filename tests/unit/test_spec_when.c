@@ -1,0 +1,159 @@
+/* Conditions on calls: which words of a value they mean, and what is refused, at which byte. */
+#include "kit.h"
+
+#include "base/err.h"
+#include "spec/when.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_meant(const struct spec_when_range *r, uint64_t word)
+{
+	return word - r->low <= r->span;
+}
+
+/* Words that a comparison means, and some at its border that it does not, of a type. */
+TEST(ranges)
+{
+	static const struct {
+		const char *text;
+		uint32_t bytes;
+		bool is_signed;
+		size_t nr, nr_not;
+		int64_t is[4], is_not[4];
+	} cases[] = {
+	    {"a>5", 8, false, 3, 3, {6, 7, -1}, {5, 4, 0}},
+	    {"a >= 5", 4, false, 3, 2, {5, 6, UINT32_MAX}, {4, 0}},
+	    {"a<5", 4, false, 3, 3, {0, 1, 4}, {5, 6, UINT32_MAX}},
+	    {"a<=5", 1, false, 3, 2, {0, 4, 5}, {6, 255}},
+	    {"a==5", 1, false, 1, 3, {5}, {4, 6, 0}},
+	    {"a=5", 1, false, 1, 3, {5}, {4, 6, 0}},
+	    {"a!=5", 1, false, 4, 1, {4, 6, 0, 255}, {5}},
+	    {"a!=0", 8, false, 3, 1, {1, -1, 7}, {0}},
+	    {"a<0", 4, true, 3, 3, {-1, -2, INT32_MIN}, {0, 1, INT32_MAX}},
+	    {"a<=-1", 8, true, 2, 3, {-1, INT64_MIN}, {0, 1, INT64_MAX}},
+	    {"a>-2", 8, true, 4, 3, {-1, 0, 1, INT64_MAX}, {-2, -3, INT64_MIN}},
+	    {"a>=-2", 1, true, 4, 2, {-2, -1, 0, 127}, {-3, -128}},
+	    {"a!=-1", 2, true, 4, 1, {-2, 0, 32767, -32768}, {-1}},
+	    {"a<=-9223372036854775808", 8, true, 1, 3, {INT64_MIN}, {-1, 0, INT64_MAX}},
+	    {"a>=4KiB", 8, false, 2, 2, {4096, 4097}, {4095, 0}},
+	    {"a==0x1f", 8, false, 1, 2, {31}, {30, 32}},
+	    {"a==NULL", 8, false, 1, 2, {0}, {1, -1}},
+	    {"a!=NULL", 8, false, 2, 1, {1, -1}, {0}},
+	    {"duration>10ms", 8, false, 2, 2, {10000001, INT64_MAX}, {10000000, 0}},
+	    {"duration<=1.5us", 8, false, 3, 2, {1500, 1, 0}, {1501, -1}},
+	    {"a>=0", 4, false, 3, 0, {0, 1, UINT32_MAX}, {0}},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct spec_when_range r;
+		struct err e = {0};
+		struct spec_when w;
+		size_t at;
+
+		assert_int_equal(spec_when_parse(cases[i].text, &w, &at, &e), 0);
+		assert_int_equal(w.nr, 1);
+		assert_int_equal(at, strlen(cases[i].text));
+		assert_int_equal(
+		    spec_when_range(&w.item[0], cases[i].bytes, cases[i].is_signed, &r, &e), 0);
+		for (size_t k = 0; k < cases[i].nr; k++)
+			if (!is_meant(&r, (uint64_t)cases[i].is[k]))
+				fail_msg("%s: not %" PRId64, cases[i].text, cases[i].is[k]);
+		for (size_t k = 0; k < cases[i].nr_not; k++)
+			if (is_meant(&r, (uint64_t)cases[i].is_not[k]))
+				fail_msg("%s: %" PRId64, cases[i].text, cases[i].is_not[k]);
+	}
+}
+
+TEST(joined)
+{
+	static const char text[] = "  size >= 4KiB and return<0 && duration > 10ms and p!=NULL ";
+	struct err e = {0};
+	struct spec_when w;
+	size_t at;
+
+	assert_int_equal(spec_when_parse(text, &w, &at, &e), 0);
+	assert_int_equal(w.nr, 4);
+	assert_memory_equal(w.item[0].name, "size", w.item[0].len);
+	assert_true(w.item[1].is_result && !w.item[1].is_duration);
+	assert_true(w.item[2].is_duration && w.item[2].unit == SPEC_WHEN_TIME);
+	assert_int_equal(w.item[2].number, 10000000);
+	assert_true(w.item[3].is_null);
+	assert_ptr_equal(w.item[3].name, strstr(text, "p!"));
+}
+
+/* Each with the byte at which it is wrong. */
+TEST(refused)
+{
+	static const struct {
+		const char *text;
+		size_t at;
+		const char *message;
+	} cases[] = {
+	    {"", 0, "is missing at the end"},
+	    {"5>a", 0, "\"5>a\" is not the name"},
+	    {"a", 1, "an operator (<, <=, >, >=, ==, !=) is missing at the end"},
+	    {"a 5", 2, "\"5\" is not an operator"},
+	    {"a=<5", 1, "\"=<5\" is not an operator"},
+	    {"a!5", 1, "is not an operator"},
+	    {"a>", 2, "a number is missing at the end"},
+	    {"a> -", 3, "\"-\" is not a number"},
+	    {"a>5x", 2, "\"5x\" is not a value"},
+	    {"a>0x", 2, "\"0x\" is not a value"},
+	    {"a>18446744073709551616", 2, "is not a value"},
+	    {"a>5 ms", 4, "\"ms\" is not \"and\""},
+	    {"a>5 or b<3", 4, "\"or\" is not \"and\""},
+	    {"a>5 and", 7, "is missing at the end"},
+	    {"a>5 && && b>1", 7, "\"&&\" is not the name"},
+	    {"a>10ms", 2, "only duration is compared with a time"},
+	    {"duration>10", 9, "duration is compared with a time"},
+	    {"duration > -1ms", 11, "duration is compared with a time"},
+	    {"duration==1ms", 10, "no two are equal"},
+	    {"a>1 and a>2 and a>3 and a>4 and a>5 and a>6 and a>7 and a>8 and a>9", 60,
+	     "more than 8 comparisons"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err e = {0};
+		struct spec_when w;
+		size_t at = 1000;
+
+		assert_int_equal(spec_when_parse(cases[i].text, &w, &at, &e), -EINVAL);
+		if (at != cases[i].at || !strstr(e.msg, cases[i].message))
+			fail_msg("\"%s\": at %zu: %s", cases[i].text, at, e.msg);
+		assert_true(*e.hint || strstr(e.msg, "more than"));
+	}
+}
+
+/* What the type cannot have. */
+TEST(out_of_range)
+{
+	static const struct {
+		const char *text;
+		uint32_t bytes;
+		bool is_signed;
+		const char *message;
+	} cases[] = {
+	    {"a>-1", 4, false, "a is from 0 to 4294967295"},
+	    {"a<256", 1, false, "a is from 0 to 255"},
+	    {"a>128", 1, true, "a is from -128 to 127"},
+	    {"a>-129", 1, true, "a is from -128 to 127"},
+	    {"a<0", 8, false, "no value of a is below that"},
+	    {"a>18446744073709551615", 8, false, "no value of a is above that"},
+	    {"a<-9223372036854775808", 8, true, "no value of a is below that"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct spec_when_range r;
+		struct err e = {0};
+		struct spec_when w;
+		size_t at;
+
+		assert_int_equal(spec_when_parse(cases[i].text, &w, &at, &e), 0);
+		assert_int_equal(
+		    spec_when_range(&w.item[0], cases[i].bytes, cases[i].is_signed, &r, &e),
+		    -EINVAL);
+		assert_string_equal(e.msg, cases[i].message);
+		assert_true(*e.hint);
+	}
+}
