@@ -142,6 +142,8 @@ static __u32 open_slot(__u32 depth, __u32 field)
 	__u32 slot = (depth & (BPF_HITS_DEPTH - 1)) * BPF_HITS_MAX_FIELDS +
 		     (field & (BPF_HITS_MAX_FIELDS - 1));
 
+	/* The compiler would drop the mask, without which Linux 6.1 knows no limit of it. */
+	barrier_var(slot);
 	return slot & (BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS - 1);
 }
 
