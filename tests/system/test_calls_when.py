@@ -7,6 +7,7 @@ import subprocess
 
 from kit import CPUPERF, need_programs, run, run_checks, show
 from sampled import event, write_spec
+from waited import Control
 
 # Call i of handle has the size 8 * i, the factor 1 or -1, and returns size * factor, or -1 without a path.
 SOURCE = r"""
@@ -22,14 +23,21 @@ int main(void)
 	return 0;
 }
 """
+# Call i is open from its number to the line that it reads.
+STEPS = r"""
+#include <stdio.h>
+static volatile int sink;
+__attribute__((noinline)) int serve(unsigned size) { char line[8]; printf("%u\n", size); fflush(stdout); sink++; return fgets(line, 8, stdin) ? 1 : 0; }
+int main(void) { unsigned i = 0; while (serve(i)) i++; return 0; }
+"""
 HANDLE = "handle(path:str, size:u32, factor:s8)>int"
 CALLS = [(i % 10 > 0, i * 8, 1 if i & 1 else -1) for i in range(300)] + [(True, i, 1) for i in range(20)]
 CALLS = [(has_path, size, factor, size * factor if has_path else -1) for has_path, size, factor in CALLS]
 
 
-def build(folder):
+def build(folder, source=SOURCE):
     with open(f"{folder}/calls.c", "w", encoding="ascii") as f:
-        f.write(SOURCE)
+        f.write(source)
     run("cc", "-O1", "-g", "-fno-optimize-sibling-calls", "-fcf-protection=none", "-o", f"{folder}/calls", f"{folder}/calls.c")
     return f"{folder}/calls"
 
@@ -82,6 +90,27 @@ def check_rate(folder):
     nr, found = count(folder, "some"), samples(folder, "some")
     assert nr == sum(c[2] > 0 for c in CALLS) and all(f["factor"] == 1 for f in found), (nr, found)
     assert 0 <= nr - 7 * len(found) <= 7 * os.cpu_count(), (nr, found)  # by CPU
+
+
+def check_control(folder):
+    """A call counts if the event was enabled when it began and when it ended; values are taken for it where the event that counts
+    them is disabled, and are not counted then."""
+    name, control = "function:serve(size:u32)>int", Control()
+    spec = write_spec(folder, [event(name, label="first", when="size>=2", flags=["pc"]), event(name, label="second")])
+    with subprocess.Popen([CPUPERF, spec, "--delay=-1", *control.options, "--", build(folder, STEPS)], cwd=folder, text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, **control.how) as p:
+        control.ask("ping")
+        for i, request in enumerate(("enable", "ping", "ping", "disable second", "ping", "disable first", "enable second", "enable first", "ping")):
+            assert p.stdout.readline() == f"{i}\n"  # the call has begun
+            control.ask(request)
+            print(file=p.stdin, flush=True)
+        p.stdin.close()
+        p.stdout.read()
+    assert p.returncode == 0, p.returncode
+    assert [f["size"] for f in samples(folder, "first")] == [2, 3, 4, 8, 9], samples(folder, "first")
+    assert (count(folder, "first"), count(folder, "second")) == (5, 6)
+    values = {int(r["value"]): int(r["calls"]) for r in rows(folder, "values") if r.get("argument") == "size"}
+    assert values == {i: 1 for i in (1, 2, 3, 7, 8, 9)}, values
 
 
 def check_refused(folder):
