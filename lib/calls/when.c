@@ -35,6 +35,23 @@ static const struct functions_value *find_value(const struct spec_comparison *c,
 	return NULL;
 }
 
+static int refuse_float(const struct spec_comparison *c, const struct functions_place *f,
+			struct err *e)
+{
+	err_set(e, -EINVAL, "%.*s of %.100s is floating-point: " FUNCTIONS_NO_FLOATS,
+		(int)(c->len < 40 ? c->len : 40), c->name, f->name);
+	err_hint(e, "compare an integer or a pointer, or duration");
+	return -EINVAL;
+}
+
+static bool is_float(const struct spec_comparison *c, const struct functions_signature *s)
+{
+	static const char result[] = "result";
+
+	return s && (c->is_result ? functions_signature_has_float(s, result, sizeof(result) - 1)
+				  : functions_signature_has_float(s, c->name, c->len));
+}
+
 static int refuse_name(const struct spec_comparison *c, const struct functions_place *f,
 		       struct err *e)
 {
@@ -66,7 +83,7 @@ static int make_condition(const struct spec_comparison *c, const struct function
 	const struct functions_value *v = find_value(c, f->signature);
 
 	if (!v)
-		return refuse_name(c, f, e);
+		return is_float(c, f->signature) ? refuse_float(c, f, e) : refuse_name(c, f, e);
 	if (v->kind == FUNCTIONS_TEXT && !c->is_null) {
 		err_set(e, -EINVAL, "%s of %.100s is a text, which is compared with NULL alone",
 			v->name, f->name);

@@ -16,6 +16,24 @@ enum { NR_REGISTERS = 6 };
 enum { NR_REGISTERS = 8 };
 #endif
 
+enum { NR_FLOAT_REGISTERS = 8 };
+
+/* What the arguments so far have taken: registers of both kinds, and words of the stack, which
+ * those of both kinds share in their order. */
+struct places {
+	uint32_t registers, floats, words;
+};
+
+static void put(struct places *p, struct functions_value *v)
+{
+	const bool is_float = v->kind == FUNCTIONS_FLOAT;
+	uint32_t *used = is_float ? &p->floats : &p->registers;
+	const bool is_register = *used < (is_float ? NR_FLOAT_REGISTERS : NR_REGISTERS);
+
+	v->where = is_register ? FUNCTIONS_REGISTER : FUNCTIONS_STACK;
+	v->number = is_register ? (*used)++ : p->words++;
+}
+
 /* As in C on Linux of 64 bits, and by width. */
 static const struct type {
 	const char *name;
@@ -33,7 +51,8 @@ static const struct type {
     {"size_t", FUNCTIONS_UNSIGNED, 8}, {"ssize_t", FUNCTIONS_SIGNED, 8},
     {"ptr", FUNCTIONS_POINTER, 8},     {"str", FUNCTIONS_TEXT, 8},
     {"skip", FUNCTIONS_SKIPPED, 8},    {"float", FUNCTIONS_FLOAT, 4},
-    {"double", FUNCTIONS_FLOAT, 8},
+    {"double", FUNCTIONS_FLOAT, 8},    {"f32", FUNCTIONS_FLOAT, 4},
+    {"f64", FUNCTIONS_FLOAT, 8},
 };
 
 /* A part of the text. */
@@ -67,7 +86,7 @@ static int find_type(struct word w, const struct type **out, struct err *e)
 		return 0;
 	err_set(e, -EINVAL, "\"%.*s\" is no type of a value", (int)(w.len < 64 ? w.len : 64), w.at);
 	err_hint(e, "use u8 to u64, s8 to s64, bool, char, int, long, size_t, ptr, str, or skip, "
-		    "float and double, which are not recorded");
+		    "float (f32) and double (f64), which are not recorded");
 	return -EINVAL;
 }
 
@@ -165,9 +184,31 @@ static int add(struct functions_signature *s, struct functions_value v, struct w
 	return 0;
 }
 
-static int add_parameter(struct functions_signature *s, struct word w, uint32_t *used,
+static void add_float(struct functions_signature *s, const char *name, size_t len)
+{
+	const size_t at = strlen(s->floats);
+
+	if (len < FUNCTIONS_VALUE_NAME_BYTES && at + len + 1 < sizeof(s->floats))
+		snprintf(s->floats + at, sizeof(s->floats) - at, " %.*s", (int)len, name);
+}
+
+bool functions_signature_has_float(const struct functions_signature *s, const char *name,
+				   size_t len)
+{
+	for (const char *at = s->floats; *at;) {
+		const size_t has = strcspn(++at, " ");
+
+		if (has == len && memcmp(at, name, len) == 0)
+			return true;
+		at += has;
+	}
+	return false;
+}
+
+static int add_parameter(struct functions_signature *s, struct word w, struct places *used,
 			 struct err *e)
 {
+	struct functions_value v = {.bytes = 0};
 	struct word name, type;
 	const struct type *t;
 	int rc;
@@ -179,19 +220,14 @@ static int add_parameter(struct functions_signature *s, struct word w, uint32_t 
 		return -EINVAL;
 	}
 	rc = find_type(type, &t, e);
-	if (rc || t->kind == FUNCTIONS_FLOAT)
+	if (rc)
 		return rc;
-	rc = t->kind == FUNCTIONS_SKIPPED
-		 ? 0
-		 : add(s,
-		       (struct functions_value){
-			   .kind = t->kind,
-			   .bytes = t->bytes,
-			   .where = *used < NR_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK,
-			   .number = *used < NR_REGISTERS ? *used : *used - NR_REGISTERS},
-		       name, e);
-	++*used;
-	return rc;
+	v.kind = t->kind;
+	v.bytes = t->bytes;
+	put(used, &v);
+	if (t->kind == FUNCTIONS_FLOAT)
+		add_float(s, name.at, name.len);
+	return t->kind < FUNCTIONS_SKIPPED ? add(s, v, name, e) : 0;
 }
 
 static int add_result(struct functions_signature *s, struct word w, struct err *e)
@@ -201,8 +237,10 @@ static int add_result(struct functions_signature *s, struct word w, struct err *
 	int rc = find_type(w, &t, e);
 
 	if (rc == 0 && t->kind >= FUNCTIONS_SKIPPED) {
-		err_set(e, -EINVAL, "a result of type %s is not recorded", t->name);
-		err_hint(e, "omit >%s", t->name);
+		err_set(e, -EINVAL, "a result of type %s is not recorded%s", t->name,
+			t->kind == FUNCTIONS_FLOAT ? ": " FUNCTIONS_NO_FLOATS : "");
+		err_hint(e, "omit >%s: calls, times and the other values are recorded without it",
+			 t->name);
 		return -EINVAL;
 	}
 	return rc
@@ -218,7 +256,7 @@ int functions_signature_parse(const char *text, size_t *len, struct functions_si
 	struct functions_signature s = {.nr = 0};
 	struct word name, type;
 	struct parts p;
-	uint32_t used = 0;
+	struct places used = {0};
 	int rc = 0;
 
 	*len = strlen(text);
@@ -241,9 +279,8 @@ int functions_signature_parse(const char *text, size_t *len, struct functions_si
 	if (rc)
 		return rc;
 	if (!s.nr)
-		return err_set(e, -EINVAL,
-			       "no value of a call is recorded: all are skipped, or "
-			       "floating-point");
+		return err_set(e, -EINVAL, "no value of a call is recorded: all are skipped%s",
+			       *s.floats ? ", or floating-point: " FUNCTIONS_NO_FLOATS : "");
 	*len = p.len;
 	*out = s;
 	return 0;
@@ -270,7 +307,7 @@ const char *functions_signature_make(const struct elf_parameters *p,
 				     struct functions_signature *out)
 {
 	const bool has_result = p->has_result && p->result.kind < ELF_PARAMETER_FLOAT;
-	uint32_t used = 0;
+	struct places used = {0};
 
 	*out = (struct functions_signature){.nr = 0};
 	if (!p->is_known)
@@ -283,11 +320,11 @@ const char *functions_signature_make(const struct elf_parameters *p,
 	     i++) {
 		struct functions_value v = value_of(&p->item[i]);
 
-		if (v.kind == FUNCTIONS_FLOAT)
+		put(&used, &v);
+		if (v.kind == FUNCTIONS_FLOAT) {
+			add_float(out, p->item[i].name, strlen(p->item[i].name));
 			continue;
-		v.where = used < NR_REGISTERS ? FUNCTIONS_REGISTER : FUNCTIONS_STACK;
-		v.number = used < NR_REGISTERS ? used : used - NR_REGISTERS;
-		used++;
+		}
 		if (!*p->item[i].name && is_taken(out, v.name))
 			snprintf(v.name, sizeof(v.name), "?%zu", i + 1);
 		if (is_taken(out, v.name) || (has_result && strcmp(v.name, RESULT) == 0))
@@ -295,6 +332,8 @@ const char *functions_signature_make(const struct elf_parameters *p,
 			       "yourself";
 		out->value[out->nr++] = v;
 	}
+	if (p->has_result && p->result.kind == ELF_PARAMETER_FLOAT)
+		add_float(out, RESULT, sizeof(RESULT) - 1);
 	if (has_result) {
 		struct functions_value v = value_of(&p->result);
 

@@ -21,6 +21,7 @@ enum {
 	FUNCTIONS_MAX_VALUES = 8,
 	FUNCTIONS_MAX_PARAMETERS = 24,
 	FUNCTIONS_VALUE_NAME_BYTES = 40,
+	FUNCTIONS_FLOATS_BYTES = 128,
 };
 
 /* What a call that is sampled when it ends has besides its values. */
@@ -32,7 +33,7 @@ enum functions_kind {
 	FUNCTIONS_POINTER,
 	FUNCTIONS_TEXT,    /* a pointer to text that ends with a 0 */
 	FUNCTIONS_SKIPPED, /* not recorded, as the user wants */
-	FUNCTIONS_FLOAT,   /* in registers that breakpoints do not show: not recorded */
+	FUNCTIONS_FLOAT,   /* in registers that programs of the kernel cannot read: not recorded */
 };
 
 enum functions_where { FUNCTIONS_REGISTER, FUNCTIONS_STACK, FUNCTIONS_RESULT };
@@ -50,6 +51,9 @@ struct functions_signature {
 	struct functions_value value[FUNCTIONS_MAX_VALUES];
 	size_t nr;
 	bool is_of_file; /* "handle(...)": the file's debug information has them */
+	/* Names of floating-point values, which are not recorded, each behind a space; as many as
+	 * fit. */
+	char floats[FUNCTIONS_FLOATS_BYTES];
 };
 
 /* Finds the signature at the end of a pattern. *len: of what is before it; without one that is all,
@@ -60,5 +64,13 @@ int functions_signature_parse(const char *text, size_t *len, struct functions_si
  * nothing is recorded; constant. */
 const char *functions_signature_make(const struct elf_parameters *p,
 				     struct functions_signature *out);
+
+/* Why values of these are not recorded: follows "is floating-point: ". */
+#define FUNCTIONS_NO_FLOATS                                                                        \
+	"such values are in registers that programs of the kernel cannot read, and the agent in "  \
+	"programs records none"
+/* The signature has a floating-point value of this name, or result. */
+bool functions_signature_has_float(const struct functions_signature *s, const char *name,
+				   size_t len);
 
 #endif

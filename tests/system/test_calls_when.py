@@ -16,8 +16,11 @@ SOURCE = r"""
 static volatile long sink;
 OUT int handle(const char *path, unsigned size, signed char factor) { sink += size; return path ? (int)size * factor : -1; }
 OUT long outer(unsigned char low, long high) { sink += low; long n = handle("a", low, 1); sink += n; return high; }
+OUT double scale(int a, double b, float c, double d, double e, double f, double g, double h, double i, double j, int k, int l, int m,
+	int n, int o, int p, int q) { sink += a + k + l + m + n + o + p + q; return b + c + d + e + f + g + h + i + j; }
 int main(void)
 {
+	for (int i = 0; i < 5; i++) sink += (long)scale(i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, i * 10, i - 3);
 	for (unsigned i = 0; i < 300; i++) sink += handle(i % 10 ? "x" : NULL, i * 8, i & 1 ? 1 : -1);
 	for (unsigned i = 0; i < 20; i++) sink += outer(i, (long)i - 10);
 	return 0;
@@ -90,6 +93,20 @@ def check_rate(folder):
     nr, found = count(folder, "some"), samples(folder, "some")
     assert nr == sum(c[2] > 0 for c in CALLS) and all(f["factor"] == 1 for f in found), (nr, found)
     assert 0 <= nr - 7 * len(found) <= 7 * os.cpu_count(), (nr, found)  # by CPU
+
+
+def check_floats(folder):
+    """They are not recorded, and said to be; integers behind them are where the compiler has put them, also on the stack."""
+    program = build(folder)
+    signature = "scale(a:int, b:f64, c:f32, d:f64, e:f64, f:f64, g:f64, h:f64, i:f64, j:f64, k:skip, l:skip, m:skip, n:skip, o:int, p:int, q:int)"
+    for name, values in (signature, ("a", "o", "p", "q")), ("scale(...)", ("a", "k", "l", "m", "n", "o", "p", "q")):
+        run(CPUPERF, write_spec(folder, [event(f"function:{name}", when="q >= -1", label="behind", flags=["pc"])]), "--", program, cwd=folder)
+        expected = [{**dict(zip("aklmno", (i, 1, 2, 3, 4, 5))), "p": i * 10, "q": i - 3} for i in (2, 3, 4)]
+        found = [{v: f[v] for v in values} for f in samples(folder, "behind")]
+        assert found == [{v: c[v] for v in values} for c in expected], (name, found)
+        for value in ("j", "return") if name == "scale(...)" else ("j",):
+            done = subprocess.run([CPUPERF, f"--event=function:{name}@{value} > 1", "--", program], capture_output=True, text=True, check=False)
+            assert done.returncode != 0 and f"{value} of scale is floating-point: such values are in registers that" in done.stderr, done
 
 
 def check_control(folder):

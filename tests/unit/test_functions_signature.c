@@ -81,6 +81,30 @@ TEST(stack)
 	}
 }
 
+/* Floating-point arguments have registers of their own, and share the stack's words beyond them. */
+TEST(floats)
+{
+	static const char text[] =
+	    "f(a:int,x:f32,b:skip,c:skip,d:skip,e:skip,f:skip,p:f64,q:f64,r:f64,"
+	    "s:f64,t:f64,u:f64,v:f64,w:f64,g:skip,h:skip,z:double,i:int)>long";
+	struct functions_signature s;
+	struct err e = {0};
+	size_t len;
+
+	assert_int_equal(functions_signature_parse(text, &len, &s, &e), 0);
+	assert_int_equal(s.nr, 3);
+	assert_true(s.value[0].where == FUNCTIONS_REGISTER && s.value[0].number == 0);
+	/* below it are w and z, and of integers those that had no register */
+	assert_int_equal(s.value[1].where, FUNCTIONS_STACK);
+	assert_int_equal(s.value[1].number, 2 + 8 - IN_REGISTERS);
+	assert_string_equal(s.floats, " x p q r s t u v w z");
+	assert_true(functions_signature_has_float(&s, "x", 1));
+	assert_true(functions_signature_has_float(&s, "z", 1));
+	assert_false(functions_signature_has_float(&s, "a", 1));
+	assert_false(functions_signature_has_float(&s, "", 0));
+	assert_false(functions_signature_has_float(&s, "p q", 3));
+}
+
 TEST(refused)
 {
 	static const struct {
@@ -91,8 +115,11 @@ TEST(refused)
 	    {"f(a:int,)>int", NULL},
 	    {"f(a:u65)", "\"u65\" is no type"},
 	    {"f(a:int)>inta", "\"inta\" is no type"},
-	    {"f()>double", "a result of type double is not recorded"},
-	    {"f(a:double)", "no value of a call"},
+	    {"f()>double",
+	     "a result of type double is not recorded: such values are in registers that"},
+	    {"f()>f32", "a result of type f32 is not recorded: such values are in registers that"},
+	    {"f()>skip", "a result of type skip is not recorded"},
+	    {"f(a:f64)", "all are skipped, or floating-point: such values are in registers that"},
 	    {"f(a:skip)", "no value of a call"},
 	    {"f(a:int,b:int,c:int,d:int,e:int,f:int,g:int,h:int,i:int)", "more than 8 values"},
 	    {"f(a:int,b:int,c:int,d:int,e:int,f:int,g:int,h:int)>int", "more than 8 values"},
