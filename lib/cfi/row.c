@@ -24,6 +24,7 @@ enum cfi_end cfi_row_apply(const struct cfi_row *r, struct cfi_frame *f)
 {
 	struct cfi_arrival a = {.known = f->known & f->machine->callee_saved,
 				.is_signal = r->is_signal};
+	const uint64_t sp = f->reg[f->machine->sp];
 	enum cfi_end end = CFI_GOES_ON;
 
 	if (!cfi_frame_reg(f, r->cfa_reg, &a.sp))
@@ -38,13 +39,14 @@ enum cfi_end cfi_row_apply(const struct cfi_row *r, struct cfi_frame *f)
 		return end;
 
 	/* A register beyond the recorded bytes becomes unknown: few callers need it. One whose slot
-	 * is below the stack pointer was restored already, at the end of the function. Tables do
-	 * not describe that, because the slot still holds the value. */
+	 * is below the stack pointer was restored already, at the end of the function, of which a
+	 * signal has overwritten the slot if it came there. Tables do not describe that, because
+	 * the slot still holds the value. */
 	for (unsigned i = 0; i < r->nr_saved; i++) {
 		uint64_t bit = 1ull << r->saved_reg[i];
 		uint64_t at = a.sp + (uint64_t)(int64_t)r->saved_off[i];
 
-		if (at < f->stack.start && f->is_exact)
+		if (at < sp && f->is_exact)
 			continue;
 		a.known &= ~bit;
 		if (cfi_frame_word(f, at, &f->reg[r->saved_reg[i]]) == CFI_GOES_ON)

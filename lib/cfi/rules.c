@@ -75,7 +75,8 @@ struct step {
 /* A register may have been restored already: see cfi_row_apply. */
 static enum cfi_end load(const struct step *s, unsigned reg, uint64_t at, uint64_t *out)
 {
-	if (at < s->old.stack.start && s->old.is_exact && cfi_frame_reg(&s->old, reg, out))
+	if (at < s->old.reg[s->old.machine->sp] && s->old.is_exact &&
+	    cfi_frame_reg(&s->old, reg, out))
 		return CFI_GOES_ON;
 	return cfi_frame_word(&s->old, at, out);
 }

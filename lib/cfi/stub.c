@@ -189,3 +189,22 @@ bool cfi_stub_find(const struct cfi_code *c, const struct cfi_machine *m, uint64
 	return (m->lr != CFI_NO_REG ? jumps_arm(c, at) : jumps(c, at)) &&
 	       cfi_stub_rules(c, m, at, out);
 }
+
+bool cfi_stub_init_rules(const struct cfi_code *c, const struct cfi_machine *m, uint64_t at,
+			 struct cfi_rules *out)
+{
+	static const uint8_t first[] = {0x48, 0x83, 0xec, 8}; /* sub $8, %rsp */
+	static const uint8_t last[] = {0x48, 0x83, 0xc4, 8, 0xc3};
+	const uint64_t has_endbr = c->len > 4 && find_instruction(c->bytes, c->len) ? 4 : 0;
+	const uint64_t from = has_endbr + sizeof(first), to = c->len - 1;
+	const struct cfi_rule saved = {.kind = CFI_RULE_SAVED, .off = -8};
+
+	if (m != &cfi_machine_x86_64 || c->len < from + sizeof(last) || at >= c->len ||
+	    memcmp(c->bytes + has_endbr, first, sizeof(first)) != 0 ||
+	    memcmp(c->bytes + c->len - sizeof(last), last, sizeof(last)) != 0)
+		return false;
+	*out = (struct cfi_rules){.cfa = {.kind = CFI_RULE_REG, .off = m->sp}, .ra = m->ra};
+	out->cfa.plus = at >= from && at < to ? 16 : 8;
+	out->reg[m->ra] = saved;
+	return true;
+}

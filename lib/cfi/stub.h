@@ -22,4 +22,9 @@ bool cfi_stub_rules(const struct cfi_code *c, const struct cfi_machine *m, uint6
 bool cfi_stub_find(const struct cfi_code *c, const struct cfi_machine *m, uint64_t at,
 		   struct cfi_rules *out);
 
+/* The rules of the code of a whole section .init or .fini, whose parts are those of several files:
+ * the first makes room on the stack, the last returns. Only of x86-64. False: not such code. */
+bool cfi_stub_init_rules(const struct cfi_code *c, const struct cfi_machine *m, uint64_t at,
+			 struct cfi_rules *out);
+
 #endif

@@ -1,5 +1,6 @@
 /*
- * Stubs stand in sections of their own, which have names.
+ * Stubs stand in sections of their own, which have names. So does what the C library runs before
+ * and after main, whose parts are written in assembly without tables.
  */
 #include "unwind/stubs.h"
 
@@ -7,14 +8,20 @@
 #include "cfi/stub.h"
 #include "elf/file.h"
 
-/* The section of stubs that holds the address. */
-static bool find_section(const struct elf_file *file, uint64_t address, struct elf_section *out)
-{
-	static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
+typedef bool make_rules_fn(const struct cfi_code *c, const struct cfi_machine *m, uint64_t at,
+			   struct cfi_rules *out);
 
-	return ARRAY_ANY(name, names, ARRAY_NR(names),
-			 elf_file_load_section(file, *name, out) && address >= out->address &&
-			     address - out->address < out->size);
+static const struct {
+	const char *name;
+	make_rules_fn *make;
+} sections[] = {
+    {".plt", cfi_stub_rules},  {".plt.sec", cfi_stub_rules},   {".plt.got", cfi_stub_rules},
+    {".iplt", cfi_stub_rules}, {".init", cfi_stub_init_rules}, {".fini", cfi_stub_init_rules},
+};
+
+static bool covers(const struct elf_section *s, uint64_t address)
+{
+	return address >= s->address && address - s->address < s->size;
 }
 
 bool unwind_stub_rules(const struct elf_file *file, const struct cfi_machine *m, uint64_t address,
@@ -22,6 +29,8 @@ bool unwind_stub_rules(const struct elf_file *file, const struct cfi_machine *m,
 {
 	struct elf_section s;
 
-	return find_section(file, address, &s) &&
-	       cfi_stub_rules(&(struct cfi_code){s.data, s.size}, m, address - s.address, out);
+	return ARRAY_ANY(
+	    x, sections, ARRAY_NR(sections),
+	    elf_file_load_section(file, x->name, &s) && covers(&s, address) &&
+		x->make(&(struct cfi_code){s.data, s.size}, m, address - s.address, out));
 }

@@ -137,6 +137,22 @@ TEST(saved)
 	}
 }
 
+/* Of a function that a signal interrupted, what is below its stack pointer is the handler's. */
+TEST(saved_before_signal)
+{
+	for (int i = 0; i < 2; i++) {
+		struct cfi_frame from = frame_of(&cfi_machine_x86_64, true);
+		struct cfi_rules r = rules_of(&cfi_machine_x86_64);
+		struct cfi_frame f;
+
+		cfi_frame_set(&from, RSP, START + 16);
+		r.reg[RBX] = (struct cfi_rule){.kind = CFI_RULE_SAVED, .off = -16};
+		f = step(&r, &from, i);
+		assert_int_equal(f.pc, FIRST_WORD + 2);
+		assert_int_equal(f.reg[RBX], 100 + RBX);
+	}
+}
+
 /* A call preserves these registers, by the psABIs; the others are unknown in the caller. */
 TEST(callee_saved)
 {

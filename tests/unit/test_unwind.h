@@ -102,28 +102,47 @@ static inline void test_map(struct profile_lookup *l, uint64_t start, uint64_t e
 	    .start = start, .end = end, .offset = offset, .prot = prot, .object = &l->object[same]};
 }
 
+/* A line of maps in /proc. */
+struct test_line {
+	uint64_t start, end, offset;
+	const char *prot, *path; /* rwxp; may be empty */
+};
+
+/* start-end prot offset device inode path; cuts the text. */
+static inline struct test_line test_parse_line(char *text)
+{
+	struct test_line l;
+	char *prot, *at;
+
+	l.start = strtoull(text, &at, 16);
+	l.end = strtoull(at + 1, &prot, 16);
+	l.offset = strtoull(prot + 6, &at, 16);
+	assert_true(l.start < l.end && *prot == ' ' && *at == ' ');
+	for (unsigned i = 0; i < 2; i++) {
+		at += strspn(at, " ");
+		at += strcspn(at, " \n");
+	}
+	at += strspn(at, " ");
+	at[strcspn(at, "\n")] = '\0';
+	l.prot = prot + 1;
+	l.path = at;
+	return l;
+}
+
 /* What is mapped in this program now. */
 static inline void test_map_self(struct profile_lookup *l)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
-	char line[4096];
+	char text[4096];
 
 	assert_non_null(f);
 	l->nr = 0;
-	while (fgets(line, sizeof(line), f)) { /* start-end prot offset device inode path */
-		char *prot, *at;
-		uint64_t start = strtoull(line, &at, 16), end = strtoull(at + 1, &prot, 16);
-		uint64_t offset = strtoull(prot + 6, &at, 16);
+	while (fgets(text, sizeof(text), f)) {
+		const struct test_line line = test_parse_line(text);
 
-		assert_true(start < end && *prot == ' ' && *at == ' ');
-		for (unsigned i = 0; i < 2; i++) {
-			at += strspn(at, " ");
-			at += strcspn(at, " \n");
-		}
-		at += strspn(at, " ");
-		at[strcspn(at, "\n")] = '\0';
-		if (prot[3] == 'x')
-			test_map(l, start, end, offset, PROT_READ | PROT_EXEC, at);
+		if (line.prot[2] == 'x')
+			test_map(l, line.start, line.end, line.offset, PROT_READ | PROT_EXEC,
+				 line.path);
 	}
 	fclose(f);
 }
