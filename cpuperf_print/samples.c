@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/perf_abi.h"
 #include "base/str.h"
 #include "numbers.h"
 #include "pool.h"
@@ -250,8 +251,12 @@ bool samples_miss_short_tasks(const struct job *j, const struct report_stats *st
 	       !layout.is_selected;
 }
 
-/* If stack bytes were recorded already. */
-static const char with_pointers[] = "programs and libraries built with -fno-omit-frame-pointer";
+/* What brings more if the remedy was applied already: stack bytes, or as many as there can be. */
+static const char *const second_remedies[REPORT_NR_ENDS] = {
+    [REPORT_END_POINTERS] = "programs and libraries built with -fno-omit-frame-pointer",
+    [REPORT_END_BYTES] = ("programs and libraries built with -fno-omit-frame-pointer, "
+			  "sysctl kernel.perf_event_max_stack=1024 before recording"),
+};
 /* What to record instead, of sessions and of perf.data. NULL: nothing helps. */
 static const struct {
 	const char *session, *import;
@@ -359,17 +364,29 @@ static const char *remedy_of_runtime(const struct job *j, const struct report_pr
 	return NULL;
 }
 
+/* Whether an event copies as much of stacks as the kernel can. */
+static bool has_all_bytes(const struct trace_event *ev)
+{
+	enum { MOST = 65528 };
+	struct perf_event_attr attr = {.size = 0};
+
+	memcpy(&attr, ev->attr, ev->attr_bytes < sizeof(attr) ? ev->attr_bytes : sizeof(attr));
+	return attr.sample_type & PERF_SAMPLE_STACK_USER && attr.sample_stack_user >= MOST;
+}
+
 static void put_remedies(const struct job *j, const struct report_program **list, size_t nr,
 			 uint64_t all, samples_line_fn *line, void *arg)
 {
-	bool has_bytes = false;
+	bool has[REPORT_NR_ENDS] = {false}; /* what the remedy would bring */
 	char text[256];
 
-	for (uint32_t i = 0; i < job_input(j)->facts->nr_events; i++)
-		has_bytes |= !!(job_event(j, i)->flags & TRACE_EVENT_USER_STACK);
+	for (uint32_t i = 0; i < job_input(j)->facts->nr_events; i++) {
+		has[REPORT_END_POINTERS] |= !!(job_event(j, i)->flags & TRACE_EVENT_USER_STACK);
+		has[REPORT_END_BYTES] |= has_all_bytes(job_event(j, i));
+	}
 	for (int end = 0; end < REPORT_NR_ENDS; end++) {
-		const char *remedy = has_bytes && end == REPORT_END_POINTERS ? with_pointers
-				     : job_input(j)->import                  ? remedies[end].import
+		const char *remedy = has[end]               ? second_remedies[end]
+				     : job_input(j)->import ? remedies[end].import
 							    : remedies[end].session;
 		uint64_t nr_stacks = 0;
 

@@ -82,6 +82,7 @@ enum cfi_end cfi_frame_by_pointer(struct cfi_frame *f)
 
 enum cfi_end cfi_frame_by_sigframe(struct cfi_frame *f)
 {
+	struct cfi_frame caller = *f;
 	uint64_t at = 0, value = 0;
 
 	if (!cfi_frame_reg(f, f->machine->sp, &at))
@@ -93,8 +94,9 @@ enum cfi_end cfi_frame_by_sigframe(struct cfi_frame *f)
 		if (end != CFI_GOES_ON)
 			return end;
 		if (i < f->machine->nr_regs)
-			cfi_frame_set(f, i, value);
+			cfi_frame_set(&caller, i, value);
 	}
+	*f = caller;
 	f->pc = value;
 	f->is_exact = true;
 	return CFI_GOES_ON;

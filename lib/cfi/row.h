@@ -29,7 +29,7 @@ struct cfi_row {
 	int32_t saved_off[CFI_MAX_SAVED]; /* … the CFA plus this */
 };
 
-/* Steps to the caller by a plain row. If it fails, *f is invalid. */
+/* Steps to the caller by a plain row. If it fails, *f is invalid; after CFI_TRUNCATED as before. */
 enum cfi_end cfi_row_apply(const struct cfi_row *r, struct cfi_frame *f);
 
 /* The last part of a step: f->reg has the loaded registers. CFI_INVALID unless the stack pointer

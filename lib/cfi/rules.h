@@ -32,7 +32,7 @@ struct cfi_rules {
 
 /* Converts the rules: CFI_ROW_PLAIN, CFI_ROW_OUTERMOST, or CFI_ROW_HARD if they do not fit. */
 void cfi_rules_row(const struct cfi_rules *r, const struct cfi_machine *m, struct cfi_row *out);
-/* Steps to the caller by any rules. If it fails, *f is invalid. */
+/* Steps to the caller by any rules. If it fails, *f is as before. */
 enum cfi_end cfi_rules_apply(const struct cfi_rules *r, struct cfi_frame *f);
 
 #endif

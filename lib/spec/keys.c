@@ -649,8 +649,8 @@ const struct key_row key_rows[] = {
 	    "true unwinds the stacks of the flag user_stack while they are recorded, by the "
 	    "unwind tables of the programs: the trace has the addresses of all callers, which is "
 	    "a hundredth of the bytes, and reports need not unwind. A sample whose stack cannot "
-	    "be unwound to its start (code made at run time, a stack longer than stack_bytes, a "
-	    "file that cannot be read) keeps its bytes; with "
+	    "be unwound to its start (code made at run time, a file that cannot be read) keeps "
+	    "its bytes, unless it reaches beyond them; with "
 	    "aggregate it has the callers by frame pointers. Needs the flags callchain and "
 	    "user_stack.",
     },
@@ -694,7 +694,9 @@ const struct key_row key_rows[] = {
 	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description =
-	    "The largest piece of the program's stack that a sample holds. Needs the flag "
+	    "The largest piece of the program's stack that a sample holds; a record has at most "
+	    "65,535 bytes with all else. Where a stack reaches beyond it, the frame pointers of "
+	    "the flag callchain complete it, as far as functions have them. Needs the flag "
 	    "user_stack.",
     },
     {

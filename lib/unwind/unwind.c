@@ -4,6 +4,7 @@
 #include "unwind/unwind.h"
 
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "trace/record.h"
 #include "unwind/machine.h"
 #include "unwind/made.h"
@@ -256,6 +257,101 @@ static void mark(uint64_t *exact, size_t i)
 		exact[i / 64] |= 1ull << i % 64;
 }
 
+/* --- beyond the bytes */
+
+/* The user's part of a callchain. */
+struct chain {
+	const uint8_t *words;
+	size_t nr;
+};
+
+static bool find_chain(const struct trace_record *r, struct chain *out)
+{
+	size_t from = 0, to;
+
+	while (from < r->nr_callchain && trace_word(r->callchain, from) != PERF_CONTEXT_USER)
+		from++;
+	for (to = ++from; to < r->nr_callchain; to++)
+		if (trace_word(r->callchain, to) >= PERF_CONTEXT_MAX)
+			break;
+	*out = (struct chain){r->callchain + from * sizeof(uint64_t), to - from};
+	return r->has & TRACE_HAS_CALLCHAIN && from < r->nr_callchain;
+}
+
+/* Whether the chain is that of the frame pointers in the bytes, from fp on, and the first one that
+ * is not there is the last frame's. *at: which address of the chain that one leads to. */
+static bool leads_beyond(const struct walk *w, const struct chain *c, uint64_t fp, size_t *at)
+{
+	const struct cfi_frame *f = &w->frame;
+	uint64_t ra, next, last;
+
+	for (size_t i = 1; i < c->nr; i++, fp = next) {
+		switch (cfi_frame_word(f, fp + f->machine->word_bytes, &ra)) {
+		case CFI_GOES_ON:
+			if ((ra & f->machine->address_bits) != trace_word(c->words, i) ||
+			    cfi_frame_word(f, fp, &next) != CFI_GOES_ON)
+				return false;
+			continue;
+		case CFI_TRUNCATED:
+			*at = i;
+			return cfi_frame_reg(f, f->machine->fp, &last) && last == fp;
+		default:
+			return false;
+		}
+	}
+	return false;
+}
+
+/* Whether the frame pointer of the function leads to its return address. */
+static bool keeps_pointer(const struct cfi_row *row, const struct cfi_machine *m)
+{
+	if (row->kind != CFI_ROW_PLAIN || row->cfa_reg != m->fp || row->ra_reg != CFI_NO_REG ||
+	    row->cfa_off + row->ra_off != m->word_bytes)
+		return false;
+	for (unsigned i = 0; i < row->nr_saved; i++)
+		if (row->saved_reg[i] == m->fp)
+			return row->cfa_off + row->saved_off[i] == 0;
+	return false;
+}
+
+/*
+ * The bytes end within the stack. The kernel has read the frame pointers behind them, too: as long
+ * as tables say that a function keeps its frame pointer, the next address of the chain is that of
+ * its caller. Adds those to the nr addresses in out.
+ */
+static size_t complete(struct walk *w, const struct trace_layout *layout,
+		       const struct trace_record *sample, uint64_t *out, size_t nr, size_t max,
+		       enum cfi_end *end)
+{
+	const struct cfi_row *row = NULL;
+	struct cfi_frame first;
+	struct unwind_mapping m;
+	struct unwind_shape shape;
+	struct unwind_at where;
+	struct chain c;
+	uint64_t fp, address;
+	size_t at;
+
+	if (layout->has_returns || !find_chain(sample, &c) ||
+	    !unwind_machine_frame(w->u->machine, layout, sample, &first) ||
+	    trace_word(c.words, 0) != first.pc || !cfi_frame_reg(&first, first.machine->fp, &fp) ||
+	    !leads_beyond(w, &c, fp, &at))
+		return nr;
+	for (;; at++) {
+		address = cfi_frame_lookup(&w->frame);
+		row =
+		    find_mapping(w, address, &m) ? find_row(w, &m, address, &where, &shape) : NULL;
+		if (!row || !keeps_pointer(row, w->frame.machine) || at == c.nr || nr == max)
+			break;
+		w->frame.pc = trace_word(c.words, at);
+		w->frame.is_exact = false;
+		out[nr++] = w->frame.pc;
+	}
+	if (row && row->kind == CFI_ROW_OUTERMOST)
+		*end = CFI_WHOLE;
+	return nr;
+}
+
 size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
@@ -298,6 +394,8 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 			    nr -
 				1); /* the return address of a handler is the start of a function */
 	}
+	if (last == CFI_TRUNCATED && nr < max)
+		nr = complete(&w, layout, sample, out, nr, max, &last);
 	u->is_shaped |= w.is_unproven;
 	*end = w.is_unproven ? UNWIND_UNPROVEN : ends[last];
 	if (sample->is_seen && !cfi_frame_reg(&w.frame, w.frame.machine->fp, &fp) &&

@@ -77,7 +77,8 @@ enum unwind_end {
 	UNWIND_WHOLE,      /* the outermost function was reached */
 	UNWIND_NO_REGS,    /* the sample has no registers or stack, as for a kernel
 			      thread */
-	UNWIND_TRUNCATED,  /* the stack continues beyond the recorded bytes */
+	UNWIND_TRUNCATED,  /* the stack continues beyond the recorded bytes, and beyond the
+			      functions with frame pointers behind them */
 	UNWIND_NO_TABLE,   /* no unwind table, and no valid frame pointer */
 	UNWIND_INVALID,    /* no progress toward the stack's start, or outside the stack */
 	UNWIND_MAX,        /* more frames than fit */
@@ -94,8 +95,10 @@ void unwinder_free(struct unwinder *u); /* NULL is fine */
  * process: as the maps know it. The user part of the callchain: the sampled address, then return
  * addresses (look names up at address - 1). Exact addresses are marked in exact (bit i % 64 of word
  * i / 64; zeroed first; may be NULL): the sampled address, that of a frame that a signal
- * interrupted, the return address of a handler, and what stands for an interpreted method. Returns
- * the number of addresses; *end: why it ended.
+ * interrupted, the return address of a handler, and what stands for an interpreted method. Where
+ * the bytes end, the sample's callchain by frame pointers, if it has one, completes the stack as
+ * far as the tables say that functions keep theirs. Returns the number of addresses; *end: why it
+ * ended.
  */
 size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,

@@ -1,10 +1,14 @@
 /*
  * deep DEPTH MS: recurses DEPTH times and works there, for MS milliseconds of a CPU's time. Built
- * with frame pointers and without.
+ * with frame pointers and without; ROOM: how many bytes a frame has at least.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+
+#ifndef ROOM
+#define ROOM 64
+#endif
 
 /* What comes back is used, so that the call is not the last thing that is done. */
 #define KEEP(x) __asm__ volatile("" : "+r"(x)::"memory")
@@ -20,7 +24,7 @@ __attribute__((noinline)) uint64_t spin(uint64_t x)
 
 __attribute__((noinline)) uint64_t rec(uint64_t x, int left)
 {
-	volatile char room[64]; /* a frame of 80 bytes or more */
+	volatile char room[ROOM];
 
 	room[0] = (char)x;
 	x = left > 1 ? rec(x, left - 1) : spin(x);

@@ -11,6 +11,7 @@
 #include "test_unwind.h"
 
 #if defined(__x86_64__)
+#include "base/perf_abi.h"
 #include "elf/file.h"
 #include "elf/vdso.h"
 #include "paths.h"
@@ -73,7 +74,7 @@ static struct {
 	size_t nr_calls, nr_handlers, nr_base;
 	uint64_t base[TEST_MAX_CHAIN]; /* who called what the first trap was in */
 	bool is_from_start, is_leaving, is_sigreturn, is_mapping;
-	size_t nr_steps, nr_own, nr_compared, nr_without, nr_signals, nr_wrong;
+	size_t nr_steps, nr_own, nr_compared, nr_without, nr_completed, nr_signals, nr_wrong;
 	struct {
 		uint64_t start, end;
 	} stack[TEST_MAX_MAPPINGS]; /* what is writable */
@@ -394,6 +395,46 @@ static void compare_step(void)
 	run.nr_compared++;
 }
 
+/* The chain by frame pointers, as the kernel reads it. */
+static size_t follow_pointers(uint64_t *chain, size_t max)
+{
+	const size_t bytes = word_bytes();
+	uint64_t fp = run.regs.rbp, word[2];
+	size_t nr = 0;
+
+	chain[nr++] = PERF_CONTEXT_USER;
+	chain[nr++] = run.regs.rip;
+	while (nr < max && fp >= run.regs.rsp && fp - run.regs.rsp < sample.stack_len &&
+	       sample.stack_len - (fp - run.regs.rsp) >= 2 * bytes) {
+		memset(word, 0, sizeof(word));
+		memcpy(&word[0], sample.stack + (fp - run.regs.rsp), bytes);
+		memcpy(&word[1], sample.stack + (fp - run.regs.rsp) + bytes, bytes);
+		chain[nr++] = word[1];
+		fp = word[0];
+	}
+	return nr;
+}
+
+/* With a part of the bytes, and the chain by frame pointers, less is found, and nothing wrong. */
+static void compare_cut(void)
+{
+	uint64_t truth[TEST_MAX_CHAIN], exact[TEST_MAX_CHAIN / 64], chain[TEST_MAX_CHAIN];
+	size_t nr, nr_short;
+
+	(void)make_truth(truth, exact, &nr);
+	sample.record.stack_len = (run.nr_steps * 8) % (sample.stack_len + 8);
+	test_unwind_run(&unwind, &sample);
+	nr_short = unwind.nr;
+	sample.record.has |= TRACE_HAS_CALLCHAIN;
+	sample.record.callchain = (const uint8_t *)chain;
+	sample.record.nr_callchain = follow_pointers(chain, NR(chain));
+	test_unwind_run(&unwind, &sample);
+	if (unwind.nr < nr_short || unwind.nr > nr ||
+	    memcmp(truth, unwind.chain, unwind.nr * sizeof(*truth)) != 0)
+		tell(truth, nr, "another chain of cut bytes");
+	run.nr_completed += unwind.nr > nr_short;
+}
+
 /* --- stepping */
 
 /* Whether it stopped at the begin of a handler, which got where the program was. */
@@ -467,8 +508,10 @@ static void step_through(unsigned nr_traps, size_t every)
 		sig = step(sig);
 		if (run.is_mapping)
 			read_maps();
-		if (!run.is_leaving && !is_unknown())
-			compare_step();
+		if (run.is_leaving || is_unknown())
+			continue;
+		compare_step();
+		compare_cut();
 	}
 	fail_msg("%s %s: no end", run.build->cc, run.build->flags);
 }
@@ -514,12 +557,15 @@ static void run_build(const struct build *b, bool is_long)
 	step_through(run.is_from_start, run.is_from_start ? 0 : every);
 	end_program();
 	test_unwind_close(&unwind);
-	print_message("%s %s: of %zu instructions and %zu signals %zu compared\n", b->cc, b->flags,
-		      run.nr_steps, run.nr_signals, run.nr_compared);
+	print_message("%s %s: of %zu instructions and %zu signals %zu compared, %zu completed\n",
+		      b->cc, b->flags, run.nr_steps, run.nr_signals, run.nr_compared,
+		      run.nr_completed);
 	if (run.nr_wrong)
 		fail_msg("%zu wrong", run.nr_wrong);
 	assert_true(run.nr_compared > 1000 && run.nr_signals >= 2);
 	assert_in_range(run.nr_without, 0, MAX_WITHOUT);
+	if (strstr(b->flags, "-O0") || strstr(b->flags, "no-omit"))
+		assert_true(run.nr_completed > 100);
 }
 
 TEST(builds)

@@ -5,6 +5,8 @@
 #include "kit.h"
 #include "test_unwind.h"
 
+#include "base/perf_abi.h"
+
 #include <dlfcn.h>
 
 static struct test_sample sample;
@@ -478,6 +480,113 @@ TEST(join)
 	check_join(bare_caller, 2, (uint64_t)bare_caller_ret);
 	check_join(framed_leaf, 0, 0);
 }
+
+#if defined(__x86_64__)
+/* Between functions with frame pointers: one that has none, and one that only saves its caller's.
+ * And a leaf that uses the register for the address of something else. */
+void bare_between(void (*f)(void)), bare_saving(void (*f)(void)), bare_other(void);
+__asm__(".text\n"
+	".globl bare_between\nbare_between:\n.cfi_startproc\nsub $24, "
+	"%rsp\n.cfi_adjust_cfa_offset 24\ncall *%rdi\nadd $24, %rsp\n.cfi_adjust_cfa_offset "
+	"-24\nret\n.cfi_endproc\n"
+	".globl bare_saving\nbare_saving:\n.cfi_startproc\npush %rbp\n.cfi_adjust_cfa_offset "
+	"8\n.cfi_rel_offset %rbp, 0\ncall *%rdi\npop %rbp\n.cfi_adjust_cfa_offset "
+	"-8\nret\n.cfi_endproc\n"
+	".globl bare_other\nbare_other:\n.cfi_startproc\npush %rbp\n.cfi_adjust_cfa_offset "
+	"8\n.cfi_rel_offset %rbp, 0\nlea 200(%rsp), %rbp\nint3\npop "
+	"%rbp\n.cfi_adjust_cfa_offset "
+	"-8\nret\n.cfi_endproc\n");
+
+static void (*volatile innermost)(void);
+
+OWN static void framed_behind(void)
+{
+	framed_recursion(4, innermost);
+	sink++;
+}
+
+OWN static void framed_between(void (*between)(void (*f)(void)))
+{
+	KEEP_FRAME();
+	between(framed_behind);
+	sink++;
+}
+
+static void unwind_cut(const uint64_t *chain, size_t nr, size_t len)
+{
+	sample.record.has |= TRACE_HAS_CALLCHAIN;
+	sample.record.callchain = (const uint8_t *)chain;
+	sample.record.nr_callchain = nr;
+	sample.record.stack_len = len;
+	test_unwind_run(&unwind, &sample);
+}
+
+/* Chains that are another's, or not the user's, complete nothing. */
+static void check_others(uint64_t *chain, size_t nr_chain, size_t len, size_t nr)
+{
+	static const struct {
+		size_t i;
+		uint64_t by;
+	} changes[] = {{0, PERF_CONTEXT_USER ^ PERF_CONTEXT_KERNEL}, {1, 1}};
+
+	for (size_t i = 0; i < NR(changes); i++) {
+		chain[changes[i].i] ^= changes[i].by;
+		unwind_cut(chain, nr_chain, len);
+		assert_int_equal(unwind.nr, nr);
+		chain[changes[i].i] ^= changes[i].by;
+	}
+	for (size_t max = nr; max <= nr + 1; max++)
+		assert_int_equal(unwind_user(unwind.u, &unwind.process, 0, &sample.layout,
+					     &sample.record, unwind.chain, max, unwind.exact,
+					     &unwind.end),
+				 max);
+}
+
+static const struct {
+	const char *what;
+	void (*between)(void (*f)(void));
+	void (*innermost)(void);
+	size_t most; /* addresses that are completed */
+} beyond[] = {
+    {"no frame pointer between", bare_between, bare_leaf, 5},
+    {"one that is saved", bare_saving, framed_leaf, 5},
+    {"a register with another address", bare_between, bare_other, 0},
+};
+
+/* The kernel's chain goes on where the bytes end, as far as it is known to be that of callers. */
+TEST(beyond)
+{
+	for (size_t i = 0; i < NR(beyond); i++) {
+		uint64_t chain[TEST_MAX_CHAIN] = {PERF_CONTEXT_USER}, whole[TEST_MAX_CHAIN];
+		size_t nr_whole, nr_chain, most = 0;
+
+		nr_truth = 0;
+		innermost = beyond[i].innermost;
+		framed_between(beyond[i].between);
+		test_unwind_run(&unwind, &sample);
+		assert_int_equal(unwind.end, UNWIND_WHOLE);
+		nr_whole = unwind.nr;
+		memcpy(whole, unwind.chain, nr_whole * sizeof(*whole));
+		chain[1] = whole[0];
+		nr_chain = 2 + by_pointers(chain + 2, NR(chain) - 2);
+		for (size_t len = sample.stack_len & ~7ull; len; len -= 8) {
+			size_t nr;
+
+			unwind_cut(chain, 0, len);
+			nr = unwind.nr;
+			unwind_cut(chain, nr_chain, len);
+			assert_in_range(unwind.nr, nr, nr_whole);
+			assert_memory_equal(unwind.chain, whole, unwind.nr * sizeof(*whole));
+			if (unwind.nr - nr > most && unwind.chain[nr - 1] != whole[0])
+				most = unwind.nr - nr;
+			if (unwind.nr > nr)
+				check_others(chain, nr_chain, len, nr);
+		}
+		print_message("%s: %zu\n", beyond[i].what, most);
+		assert_true(beyond[i].most ? most >= beyond[i].most : !most);
+	}
+}
+#endif
 
 struct all {
 	struct test_unwind t;
