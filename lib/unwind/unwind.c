@@ -271,11 +271,13 @@ static bool find_chain(const struct trace_record *r, struct chain *out)
 
 	while (from < r->nr_callchain && trace_word(r->callchain, from) != PERF_CONTEXT_USER)
 		from++;
+	if (!(r->has & TRACE_HAS_CALLCHAIN) || from == r->nr_callchain)
+		return false;
 	for (to = ++from; to < r->nr_callchain; to++)
 		if (trace_word(r->callchain, to) >= PERF_CONTEXT_MAX)
 			break;
 	*out = (struct chain){r->callchain + from * sizeof(uint64_t), to - from};
-	return r->has & TRACE_HAS_CALLCHAIN && from < r->nr_callchain;
+	return to > from;
 }
 
 /* Whether the chain is that of the frame pointers in the bytes, from fp on, and the first one that

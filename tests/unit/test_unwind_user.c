@@ -535,6 +535,9 @@ static void check_others(uint64_t *chain, size_t nr_chain, size_t len, size_t nr
 		assert_int_equal(unwind.nr, nr);
 		chain[changes[i].i] ^= changes[i].by;
 	}
+	unwind_cut(chain, 1, len);
+	assert_int_equal(unwind.nr, nr);
+	unwind_cut(chain, nr_chain, len);
 	for (size_t max = nr; max <= nr + 1; max++)
 		assert_int_equal(unwind_user(unwind.u, &unwind.process, 0, &sample.layout,
 					     &sample.record, unwind.chain, max, unwind.exact,
