@@ -30,6 +30,8 @@ enum {
 	/* The largest page size: 4 KiB … 64 KiB (arm64). A segment's mapping begins at a page. */
 	MAX_PAGE_BYTES = 64 << 10,
 	BLOCK_BYTES = 16 << 10, /* of the image; a power of 2 */
+	CHECKED_BYTES = 1 << 20,
+	MAX_CHECKS = 3, /* of a file whose time of change moves while it is read */
 };
 
 static const uint64_t max_file_bytes = (uint64_t)64 << 30;
@@ -128,6 +130,65 @@ static int fill(const struct elf_file *f, size_t from, size_t to)
 	return rc;
 }
 
+/* Whether the bytes that are here are those of the file as it is now. buf has CHECKED_BYTES. */
+static bool has_same_bytes(const struct elf_file *f, struct elf_reader_file *now, void *buf)
+{
+	const size_t most = CHECKED_BYTES / BLOCK_BYTES, nr = nr_blocks(f->len);
+
+	for (size_t from = 0, to; from < nr; from = to) {
+		size_t at = from * BLOCK_BYTES, len;
+
+		to = from;
+		while (to < nr && to - from < most && has_block(f->image, to))
+			to++;
+		len = (to * BLOCK_BYTES < f->len ? to * BLOCK_BYTES : f->len) - at;
+		if (to == from)
+			to++;
+		else if (elf_reader_read(f->image->reader, now, at, len, buf) ||
+			 memcmp(buf, f->data + at, len) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_same_but_ctime(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Whether a file that changed has the bytes that it had: another link to it, as perf's cache and
+ * packagers make, or another mode moves its time of change (ctime), as writing does. */
+static bool is_unchanged(const struct elf_file *f)
+{
+	struct elf_reader_file *source = &f->image->source, now = *source;
+	void *buf;
+	bool is_same;
+
+	now.is_known = false;
+	buf =
+	    elf_reader_look(f->image->reader, &now) == 0 && is_same_but_ctime(&now.st, &source->st)
+		? mem_alloc(CHECKED_BYTES)
+		: NULL;
+	is_same = buf && has_same_bytes(f, &now, buf);
+	mem_free(buf);
+	source->bytes = now.bytes;
+	source->ns = now.ns;
+	source->credit_ns = now.credit_ns;
+	if (is_same)
+		source->st.st_ctim = now.st.st_ctim;
+	return is_same;
+}
+
+static int fill_checked(const struct elf_file *f, size_t from, size_t to)
+{
+	int rc = fill(f, from, to);
+
+	for (int i = 0; i < MAX_CHECKS && rc == -ESTALE && is_unchanged(f); i++)
+		rc = fill(f, from, to);
+	return rc;
+}
+
 /* The first block, if these are all of its bytes. */
 static void put_first(const struct elf_file *f, const uint8_t *first, uint64_t got)
 {
@@ -175,7 +236,7 @@ static bool have(const struct elf_file *f, uint64_t offset, uint64_t len)
 	if (atomic_load(&f->image->rc))
 		return false;
 	pthread_mutex_lock(&f->image->lock);
-	rc = fill(f, from, to);
+	rc = fill_checked(f, from, to);
 	pthread_mutex_unlock(&f->image->lock);
 	if (rc)
 		end_reading(f, rc);
@@ -634,6 +695,8 @@ bool elf_file_crc32(const struct elf_file *f, uint32_t *out)
 		return false;
 	pthread_mutex_lock(&f->image->lock);
 	rc = elf_reader_crc32(f->image->reader, &f->image->source, out);
+	if (rc == -ESTALE && is_unchanged(f))
+		rc = elf_reader_crc32(f->image->reader, &f->image->source, out);
 	pthread_mutex_unlock(&f->image->lock);
 	if (rc)
 		end_reading(f, rc);

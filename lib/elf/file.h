@@ -1,8 +1,9 @@
 /*
  * An ELF file: segments, sections, bytes by address. Files are hostile: all accesses are checked,
  * and work is bounded. A reader copies ranges on first use; they stay valid if the file changes, so
- * threads may share it. After a read error or an exceeded budget, later calls find nothing; the
- * reader's problem function receives the reason, once. Source: the gABI.
+ * threads may share it; more is read of it only while its bytes are those that were read before.
+ * After a read error or an exceeded budget, later calls find nothing; the reader's problem function
+ * receives the reason, once. Source: the gABI.
  */
 #ifndef ELF_FILE_H
 #define ELF_FILE_H
