@@ -324,7 +324,7 @@ def check_beside_perf(folder):
         return
     program = f"{optimized()[0]}/p"
     data = f"{folder}/perf.data"
-    run("perf", "record", "-q", "-e", "cpu-clock", "-c", "200000", "-o", data, program, "20")
+    run("perf", "record", "-qN", "-e", "cpu-clock", "-c", "200000", "-o", data, program, "20")
     text = output(PRINT, "--quiet", f"--perf-data={data}", "--report=annotate", "--asm", "--output-format=csv")
     found = [r for r in csv.DictReader(io.StringIO(text)) if r["object"] == "p"]
     if not has_instructions(found):

@@ -613,7 +613,7 @@ def check_of_perf(folder):
     event in their middle."""
     whole, ms = (["-a"], "100") if may_sample("whole CPUs by perf") else (["--sample-cpu"], "300")
     for more in (["-e", "cpu-clock"], ["-F", "997"]):
-        run("perf", "record", "-q", "--buildid-mmap", *whole, "-g", "-F", "999", *more, "-o",
+        run("perf", "record", "-qN", "--buildid-mmap", *whole, "-g", "-F", "999", *more, "-o",
             f"{folder}/perf.data", os.environ["MIX"], "cpu_ms", ms)
         printer(f"--perf-data={folder}/perf.data", "--output-format=perf-data",
                 f"--output-file={folder}/out.data")

@@ -270,7 +270,7 @@ def check_perf(folder):
     command = jit(folder)
     event = ["-e", "cpu-clock", "-c", "200000"]
     for name, clock in (("mono", ["-k", "mono"]), ("other", [])):
-        run("perf", "record", "-q", *clock, "-o", f"{folder}/{name}.data", *event, *command, cwd=folder)
+        run("perf", "record", "-qN", *clock, "-o", f"{folder}/{name}.data", *event, *command, cwd=folder)
     run(*sampled.perf_reader(), "perf", "inject", "-j", "-i", f"{folder}/mono.data", "-o", f"{folder}/done.data", cwd=folder)
     sums, said = {}, {}
     for name in ("mono", "other", "done"):

@@ -37,11 +37,12 @@ def run(*args, **how):
 
 
 def perf_record(folder, name, *args, work=tuple(WORK), to_pipe=False):
-    """The file's path, or None where this perf or kernel cannot do it."""
+    """The file's path, or None where this perf or kernel cannot do it. Without its cache (-N), of links to files of the
+    machine: each moves a file's time of change, which tells others beside this test that it may be another one."""
     path = f"{folder}/{name}.data"
     for _ in range(3):  # perf 6.1 at times ends with "stack smashing detected"
         with open(path if to_pipe else os.devnull, "wb") as out:
-            done = subprocess.run(["perf", "record", *args, "-o", "-" if to_pipe else path, "--",
+            done = subprocess.run(["perf", "record", "-N", *args, "-o", "-" if to_pipe else path, "--",
                                    *work], stdout=out, stderr=subprocess.PIPE, check=False)
         if b"smashing" not in done.stderr:
             break

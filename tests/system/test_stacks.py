@@ -177,7 +177,7 @@ def record(folder, programs):
               for name, keys in MODES.items()]
     # --buildid-mmap: while a session asks for build-ids in mappings, as cpuperf does, Linux marks the
     # mappings of other sessions as if they had some too, of which perf dies.
-    peer = ["perf", "record", "-q", "--buildid-mmap", "-e", "cpu-clock", "-c", str(PERF_RATE), "--call-graph",
+    peer = ["perf", "record", "-qN", "--buildid-mmap", "-e", "cpu-clock", "-c", str(PERF_RATE), "--call-graph",
             "dwarf,8192", "-o", f"{folder}/perf.data"] if sampled.have("perf") else []
     session = sampled.start(folder, events, duration=60, buffer_size_in_mb=32)
     subprocess.run([*peer, *share_out(folder, programs)], check=True, timeout=600)
