@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, need_programs, on_terminal, output, PRINT, run, run_checks
+from kit import CPUPERF, hidden_turns, need_programs, on_terminal, output, PRINT, run, run_checks
 from patience import PATIENCE_S
 import sampled
 import sys
@@ -152,13 +152,17 @@ def check_samples(folder):
 
 
 def check_cut_to_times(folder):
-    """Of a wait that is only partly in the times of a report, that part counts; of a flight recorder, what it held."""
-    measure(folder, "sched:off_cpu_time@1000000", "sleep", "1", options=["-g"])
-
+    """Of a wait that is only partly in the times of a report, that part counts; of a flight recorder, what it held. The
+    kernel may hide the end of its one wait."""
     def slept(*times):
         return sum(int(r["count"]) for r in rows(folder, "--report=stacks", "--event=off_cpu_time", *times)
                    if "nanosleep" in r["stack"])
-    whole = slept()
+    for _ in range(10):
+        turns = hidden_turns()
+        measure(folder, "sched:off_cpu_time@1000000", "sleep", "1", options=["-g"])
+        whole = slept()
+        if whole or hidden_turns() == turns:
+            break
     assert whole >= 1e9, whole
     assert abs(slept("--to=0.5") + slept("--from=0.5") - whole) <= 2, whole
     assert abs(slept("--from=0.6", "--to=0.9") - 3e8) <= 2, whole  # it begins long before
@@ -325,6 +329,11 @@ def check_reasons(folder):
     assert not missing, (missing, reasons)
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
 def check_wakers(folder):
     """A thread that unlocks, one that writes, a child that ends, main that returns, and a timer. As in check_reasons, a wait may have
     no sample."""
@@ -345,7 +354,12 @@ def check_wakers(folder):
             break
     assert not missing, (missing, found)
     total = sum(int(r["self_count"]) for r in found)
-    run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "--duration=100ms", "-o", "lasts.session", f"--pid={os.getppid()}", cwd=folder)
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        while sampled.comm(sleeper.pid) != "sleep\n" or state_of(sleeper.pid) != "S":
+            time.sleep(0.01)
+        run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "--duration=100ms", "-o", "lasts.session", f"--pid={sleeper.pid}",
+            cwd=folder)
+        sleeper.kill()
     lasts = rows(folder, "--report=waits", "lasts.session")
     assert "[not woken yet]" in {r["waker"] for r in lasts if r["state"] == "blocked"}, lasts
     lines = output(PRINT, "--quiet", "--output-format=folded", "--wakers", "wakers.session",
