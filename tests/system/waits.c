@@ -1,6 +1,6 @@
 /*
- * A program that waits in known ways. waits naps|short: threads that sleep, and that wait for each
- * other's mutex. Prints what it found itself: "threads N life_ns N naps_ns N", of all threads
+ * A program that waits in known ways. waits naps|many|short: threads that sleep, and that wait for
+ * each other's mutex. Prints what it found itself: "threads N life_ns N naps_ns N", of all threads
  * together, and of all calls of nap(). waits busy: two threads that compute on one CPU; prints how
  * long these ran, and how long they did not. waits crowd NUMBER: as many threads at once, each of
  * which sleeps once. waits long: waits of 0.3 s each in a sleep, for a mutex and for a pipe.
@@ -189,6 +189,8 @@ int main(int argc, char **argv)
 		return waits_long();
 	if (argc > 2 && strcmp(argv[1], "crowd") == 0)
 		return crowd(strtoul(argv[2], NULL, 10));
+	if (argc > 1 && strcmp(argv[1], "many") == 0)
+		nr_naps = 60;
 	if (argc > 1 && strcmp(argv[1], "short") == 0) {
 		nr_naps = 1000;
 		nap_ns = 50000;
