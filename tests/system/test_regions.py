@@ -77,10 +77,10 @@ def check_known_times(folder):
 def check_samples_have_regions(folder):
     measure(folder, build(), "threads")
     rows = regions(folder)
-    # 1 ms of each request in parse, 1.5 ms in the three levels of recurse
+    # 1 ms of each request in parse, 1.5 ms in the three levels of recurse; five errors are one in a million
     share = rows["request > parse"]
     error = (share["cpu_clock_high"] - share["cpu_clock_low"]) / 2 / 1.96
-    assert abs(share["cpu_clock"] - 40) <= 4 * error, share
+    assert abs(share["cpu_clock"] - 40) <= 5 * error, share
     flat = output(PRINT, "--quiet", "--report=flat", "--sort=region", "--output-format=csv", cwd=folder)
     named = {r["region"]: float(r["self"]) for r in csv.DictReader(io.StringIO(flat, newline=""))
              if r["event"] == "cpu_clock"}
