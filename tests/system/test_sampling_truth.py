@@ -201,7 +201,7 @@ def check_profile(folder):
             with sampled.mix("cpu_ms", 400, 4) as four:
                 four.communicate()
             later.append(four.pid)
-            work_more(one, 0.7)
+            work_more(one, 0.4)
 
         traces, common = session(folder, [event("software:cpu_clock", rate=RATE,
                                                 flags=["pc", "callchain"])], act)
@@ -426,7 +426,7 @@ def check_user_stack(folder):
     with sampled.Busy() as one:
         traces, common = session(folder, [event("software:cpu_clock", rate=RATE, stack_bytes=1024,
                                                 flags=["pc", "user_stack"])],
-                                 lambda _: work_more(one, 0.3))
+                                 lambda _: work_more(one, 0.15))
         maps = sampled.mappings(common)
         if any(p.pid not in maps for p in one):
             raise Doubt("the session ended before the mappings were read")
