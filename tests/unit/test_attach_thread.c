@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -84,6 +85,22 @@ static void wait_for_child(void)
 	shared->result = 0;
 }
 
+/* As /proc says: S, or D where nothing wakes it. */
+static char state_of(pid_t pid)
+{
+	char path[32], text[256] = "";
+	const char *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	assert_true(f && fgets(text, sizeof(text), f));
+	fclose(f);
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : '\0';
+}
+
+/* Once it waits. */
 static pid_t start(void (*run)(void))
 {
 	pid_t pid;
@@ -99,9 +116,9 @@ static pid_t start(void (*run)(void))
 		atomic_store(&shared->is_done, 1);
 		_exit(0);
 	}
-	while (!atomic_load(&shared->is_ready))
+	while (!atomic_load(&shared->is_ready) ||
+	       state_of(pid) != (run == wait_for_child ? 'D' : 'S'))
 		usleep(1000);
-	usleep(50000);
 	return pid;
 }
 
