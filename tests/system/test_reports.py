@@ -4,7 +4,7 @@
 in all formats, and does the program behave on terminals, in pipes and with options that make no
 sense? CPUPERF, CPUPERF_PRINT and MIX name the programs.
 
-Shares are a matter of chance: they may be off by four standard deviations.
+Shares are a matter of chance: they may be off by five standard deviations, which is one in a million.
 """
 import collections
 import csv
@@ -31,7 +31,7 @@ from sampled import COUNTED, counted, CPUS, event, finish
 
 PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
 SHARES = {"work_a": 70, "work_b": 20, "work_c": 10}
-SIGMAS = 4 / 1.96
+SIGMAS = 5 / 1.96
 ODD_NAME = 'a"b,c\nd'
 SHOWN_NAME = 'a"b,c?d'  # what a terminal may obey is not shown
 # A pager that goes on for a while: whose child is it then?
