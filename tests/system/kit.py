@@ -135,10 +135,16 @@ def wait_until_measuring(p, folder):
 
 def wait_until_recorded(p, path):
     """The same of the session of this manifest."""
-    wait_for(p, path)
-    while '"recording"' not in open(path, encoding="utf-8").read():
+    while not is_recording(path):
         assert p.poll() is None, (path, p.communicate())
         time.sleep(0.01)
+
+
+def is_recording(path):
+    """Whether the manifest says so. One of an earlier session may be replaced at any moment."""
+    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as f:
+        return '"recording"' in f.read()
+    return False
 
 
 def start(folder, *options, command=()):

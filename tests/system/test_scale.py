@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, may_count_faults, may_sample, output, own_uid, PRINT, run, run_checks
+from kit import CPUPERF, is_recording, may_count_faults, may_sample, output, own_uid, PRINT, run, run_checks
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -49,7 +49,7 @@ def watch(p):
 
 def wait_until_measuring(folder):
     path = f"{folder}/s/cpuperf.cpsession"
-    while not (os.path.exists(path) and '"recording"' in open(path, encoding="utf-8").read()):
+    while not is_recording(path):
         time.sleep(0.01)
 
 

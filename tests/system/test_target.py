@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, may_count_faults, output, own_uid, PRINT, run, run_checks, wait_until_named
+from kit import CPUPERF, is_recording, may_count_faults, output, own_uid, PRINT, run, run_checks, wait_until_named
 import sampled
 
 # Waits for SIGUSR1; then uses this much CPU time in a thread that was there, in one that is new and
@@ -119,7 +119,7 @@ def start(folder, *options):
 def wait_until_measuring(folder, name="cpuperf.session"):
     """The manifest is written when everything is open and enabled."""
     path = f"{folder}/{name}/cpuperf.cpsession"
-    while not (os.path.exists(path) and '"recording"' in open(path, encoding="utf-8").read()):
+    while not is_recording(path):
         time.sleep(0.01)
     time.sleep(0.1)
 
