@@ -313,13 +313,15 @@ def check_cpus(folder):
 
 def check_one_reading(folder):
     """Counts of CPUs and histograms are of the same moment, however fast they grow."""
-    work = "import os\nwhile True: os.getppid()"
-    programs = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(2)]
+    work = "import os\nprint(flush=True)\nwhile True: os.getppid()"
+    programs = [subprocess.Popen([sys.executable, "-c", work], stdout=subprocess.PIPE) for _ in range(2)]
+    for p in programs:
+        p.stdout.readline()
     events = "latency:syscall.getppid,latency:run_queue,latency:softirq"
     run(CPUPERF, f"--event={events}", "--duration=50ms", "--num-iterations=12", cwd=folder)
     for p in programs:
         p.kill()
-        p.wait()
+        p.communicate()
     counted = {}
     for r in rows(folder, "--report=summary"):
         if r["state"] == "ok" and not r["trace"]:
