@@ -177,7 +177,7 @@ def check_a_session_that_ends_first(folder):
                 "(now.tv_nsec - begin.tv_nsec) < 2e9);\nCPUPERF_END;\n}\n")
     program = os.path.join(folder, "long")
     run("cc", "-O1", INCLUDE, "-o", program, source)
-    times_asked = ("-d", "0.3", "-n", "2"), ("--windows=realtime:0.2:0.3:2",)
+    times_asked = ("-d", "0.6", "-n", "2"), ("--windows=realtime:0.2:0.3:2",)
     for options, times in stride(itertools.product((SAMPLED, ("-e", "page_faults")), times_asked), 1):
         run(CPUPERF, "--regions", *options, *times, "--", program, cwd=folder, code=None)
         row = regions(folder)["long"]
