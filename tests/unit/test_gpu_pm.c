@@ -104,6 +104,7 @@ TEST(values_and_times)
 	struct things_one thing;
 	struct err e = {0};
 	uint64_t last_ns = 0, nr = 0, nr_clocks = 0;
+	double worst = 0, unsure = 0;
 	void *state;
 
 	setenv("CPUPERF_STANDIN", "offset=5000000000000,ppm=200", 1);
@@ -122,10 +123,8 @@ TEST(values_and_times)
 			assert_int_equal(s.number, 0);
 			assert_int_equal(s.has, 1);
 			assert_true(s.time_ns > last_ns && s.time_ns <= until_ns);
-			/* the value has whole microseconds, and the clocks are read within some */
-			if (fabs(microseconds_off(&s, OFFSET * UINT64_C(1000000000), 200)) > 100)
-				fail_msg("%f us off",
-					 microseconds_off(&s, OFFSET * UINT64_C(1000000000), 200));
+			worst = fmax(
+			    worst, fabs(microseconds_off(&s, OFFSET * UINT64_C(1000000000), 200)));
 			last_ns = s.time_ns;
 			nr++;
 		}
@@ -134,9 +133,13 @@ TEST(values_and_times)
 		while (pm_source.clock(state, until_ns + 100 * MS, &c)) {
 			assert_false(c.is_arrival);
 			assert_true(c.before_ns <= c.after_ns);
+			unsure = fmax(unsure, (double)(c.after_ns - c.before_ns) / 2e3);
 			nr_clocks++;
 		}
 	}
+	/* the value has whole microseconds; between a clock's two times others may run */
+	if (worst > 100 + unsure)
+		fail_msg("%f us off, of clocks within %f us", worst, unsure);
 	assert_true(nr > 300 && nr_clocks >= 4); /* of the start, and of each reading */
 	assert_int_equal(pm_source.read(state), 0);
 	pm_source.get(state, 0, &thing);
