@@ -121,11 +121,41 @@ void btf_types_close(struct btf_types *t)
 	*t = (struct btf_types){.data = NULL};
 }
 
+static int search_mapped(const struct btf_types *t, const char *pattern, size_t length)
+{
+	struct btf_header h;
+
+	if (t->len < sizeof(h))
+		return -EINVAL;
+	memcpy(&h, t->data, sizeof(h));
+	if (h.magic != BTF_MAGIC || h.hdr_len < sizeof(h) ||
+	    (uint64_t)h.hdr_len + h.str_off + h.str_len > t->len)
+		return -EINVAL;
+	return memmem((const char *)t->data + h.hdr_len + h.str_off, h.str_len, pattern, length) !=
+	       NULL;
+}
+
+/* Reads no more than is searched where the types cannot be mapped. */
+static int search_file(int fd, const char *pattern, size_t length)
+{
+	struct btf_types mapped = {.data = NULL};
+	uint64_t at = 0, end = 0;
+	struct stat st;
+	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+
+	if (rc == 0 && st.st_size > 0 && st.st_size <= MAX_BYTES)
+		mapped.len = (size_t)st.st_size;
+	if (!mapped.len || !map(fd, &mapped))
+		return find_strings(fd, &at, &end) ?: search(fd, at, end, pattern, length);
+	rc = search_mapped(&mapped, pattern, length);
+	btf_types_close(&mapped);
+	return rc;
+}
+
 int btf_types_have_name(const struct root *root, const char *name)
 {
 	const size_t length = strlen(name);
 	char pattern[MAX_NAME + 1] = ""; /* between two ends */
-	uint64_t at = 0, end = 0;
 	int fd, rc;
 
 	if (length >= MAX_NAME)
@@ -134,7 +164,7 @@ int btf_types_have_name(const struct root *root, const char *name)
 	fd = root_open(root, PATH);
 	if (fd < 0)
 		return fd;
-	rc = find_strings(fd, &at, &end) ?: search(fd, at, end, pattern, length + 2);
+	rc = search_file(fd, pattern, length + 2);
 	sys()->close(fd);
 	return rc;
 }

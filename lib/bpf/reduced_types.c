@@ -1,7 +1,7 @@
 /*
- * One pass over the kernel's strings finds where the names of the program stand among them, one
- * over its types which have such a name. From then on names are compared by their places. What is
- * kept is numbered in the order in which it is met, and written in that order.
+ * One pass over the kernel's types finds which have a name of the program; it reads their names'
+ * first bytes, and of functions only if one is looked for. What is kept is numbered in the order in
+ * which it is met, and written in that order.
  */
 #include "bpf/reduced_types.h"
 
@@ -29,7 +29,6 @@ struct view {
 struct name {
 	const char *text; /* not terminated; NULL: a free slot */
 	uint32_t len;
-	uint32_t at;     /* among the kernel's strings; 0: it is not there */
 	uint32_t out_at; /* among those written; 0: not yet */
 	bool is_type;
 };
@@ -37,9 +36,8 @@ struct name {
 struct reducer {
 	struct view kernel;
 	struct name *name;    /* by hash; owned, like all below */
-	uint32_t *at;         /* of names, by hash of their place: their slot + 1 */
 	uint64_t may_be[512]; /* a bit for each hash of a name: most of the kernel's have none */
-	uint32_t mask;        /* of slots of both */
+	uint32_t mask;        /* of slots */
 	uint32_t *place;      /* of the types EACH, 2 * EACH …: bytes */
 	size_t nr_places, places_room;
 	uint32_t nr_types;    /* of the kernel */
@@ -101,37 +99,40 @@ static uint32_t read_type(const struct view *v, uint32_t at, struct btf_type *t)
 		return 0;
 	memcpy(t, v->types + at, sizeof(*t));
 	kind = BTF_INFO_KIND(t->info);
+	if (kind == BTF_KIND_FUNC) /* half of all: where the next one is needs no looking up */
+		return (uint32_t)end;
 	if (kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[kind].is_known)
 		return 0;
 	end += kinds[kind].fixed + (uint64_t)kinds[kind].each * BTF_INFO_VLEN(t->info);
 	return end <= v->types_len ? (uint32_t)end : 0;
 }
 
-static bool is_composite(uint32_t kind)
-{
-	return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION;
-}
-
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* From the length, the first bytes and the last. */
-static uint32_t hash_text(const char *text, uint32_t len)
-{
-	uint64_t first = 0, last = 0;
+enum { HEAD = 8 };
 
-	if (len >= sizeof(first)) {
-		memcpy(&first, text, sizeof(first));
-		memcpy(&last, text + len - sizeof(last), sizeof(last));
-	} else {
-		for (uint32_t i = 0; i < len; i++)
-			first = first << 8 | (uint8_t)text[i];
-	}
-	return (uint32_t)((first ^ last << 1 ^ len) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+/* The first bytes, up to the end of the string. room: bytes that may be read. */
+static uint64_t head_of(const char *text, size_t room)
+{
+	const uint64_t low = UINT64_C(0x0101010101010101);
+	uint64_t head = 0, ends;
+
+	memcpy(&head, text, room < HEAD ? room : HEAD);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	head = __builtin_bswap64(head);
+#endif
+	ends = (head - low) & ~head & low << 7; /* the lowest bit is that of the first 0 */
+	return ends ? head & (((ends & -ends) >> 7) - 1) : head;
 }
 
-static uint32_t hash_place(uint32_t at)
+static uint32_t hash_head(uint64_t head)
 {
-	return at * UINT32_C(0x9e3779b1) >> 8;
+	return (uint32_t)(head * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static uint64_t bit_of(uint32_t hash)
+{
+	return UINT64_C(1) << (hash >> 17 & 63);
 }
 
 /* Its slot, or the free one for it. */
@@ -148,22 +149,29 @@ static struct name *find_slot(const struct reducer *r, const char *text, uint32_
 
 static struct name *add_name(struct reducer *r, const char *text, uint32_t len)
 {
-	const uint32_t hash = hash_text(text, len);
+	const uint32_t hash = hash_head(head_of(text, len));
 	struct name *n = find_slot(r, text, len, hash);
 
-	r->may_be[hash >> 17 >> 6] |= UINT64_C(1) << (hash >> 17 & 63);
+	r->may_be[hash >> 17 >> 6] |= bit_of(hash);
 	n->text = text;
 	n->len = len;
 	return n;
 }
 
-/* NULL: no such name was added. */
+/* The name at that place of the kernel's strings. NULL: no such name was added. */
 static struct name *find_name(const struct reducer *r, uint32_t at)
 {
-	for (uint32_t i = hash_place(at) & r->mask; r->at[i]; i = (i + 1) & r->mask)
-		if (r->name[r->at[i] - 1].at == at)
-			return &r->name[r->at[i] - 1];
-	return NULL;
+	const char *text = r->kernel.strings + at;
+	struct name *n;
+	uint32_t hash;
+
+	if (at >= r->kernel.strings_len)
+		return NULL;
+	hash = hash_head(head_of(text, r->kernel.strings_len - at));
+	if (!(r->may_be[hash >> 17 >> 6] & bit_of(hash)))
+		return NULL;
+	n = find_slot(r, text, (uint32_t)strlen(text), hash);
+	return n->text ? n : NULL;
 }
 
 /* Of a type of the program, up to what makes it another one than the kernel's. */
@@ -184,8 +192,7 @@ static int alloc_names(struct reducer *r, const struct view *program, size_t nr_
 		nr_slots *= 2;
 	r->mask = (uint32_t)nr_slots - 1;
 	r->name = mem_calloc(nr_slots, sizeof(*r->name));
-	r->at = mem_calloc(nr_slots, sizeof(*r->at));
-	return r->name && r->at ? 0 : -ENOMEM;
+	return r->name ? 0 : -ENOMEM;
 }
 
 static int add_names(struct reducer *r, const struct view *program,
@@ -214,38 +221,11 @@ static int add_names(struct reducer *r, const struct view *program,
 	return 0;
 }
 
-/* Where the names stand among the kernel's. */
-static void place_names(struct reducer *r)
-{
-	const char *begin = r->kernel.strings, *end = begin + r->kernel.strings_len;
-	uint32_t len;
-
-	for (const char *p = begin + 1; p < end; p += len + 1) {
-		struct name *n;
-		uint32_t i, hash;
-
-		len = (uint32_t)strlen(p);
-		hash = hash_text(p, len);
-		if (!(r->may_be[hash >> 17 >> 6] >> (hash >> 17 & 63) & 1))
-			continue;
-		n = find_slot(r, p, len, hash);
-		if (!n->text || n->at)
-			continue;
-		n->at = (uint32_t)(p - begin);
-		i = hash_place(n->at) & r->mask;
-		while (r->at[i])
-			i = (i + 1) & r->mask;
-		r->at[i] = (uint32_t)(n - r->name) + 1;
-	}
-}
-
 /* --- types ----------------------------------------------------------------------------------- */
 
-static bool is_root(uint32_t kind)
-{
-	return is_composite(kind) || kind == BTF_KIND_ENUM || kind == BTF_KIND_TYPEDEF ||
-	       kind == BTF_KIND_INT;
-}
+/* A bit for each kind that a program names. */
+static const uint32_t roots = 1u << BTF_KIND_STRUCT | 1u << BTF_KIND_UNION | 1u << BTF_KIND_ENUM |
+			      1u << BTF_KIND_TYPEDEF | 1u << BTF_KIND_INT;
 
 static int keep(struct reducer *r, uint32_t number)
 {
@@ -271,12 +251,28 @@ static void find_number(struct reduced_types_number *number, size_t nr, const st
 			number[i].number = found;
 }
 
+/* Functions follow each other, and have names anywhere. */
+static void prefetch_name(const struct view *v, uint32_t at)
+{
+	enum { AHEAD = 12 * sizeof(struct btf_type) };
+	uint32_t name;
+
+	if (at + AHEAD + sizeof(name) > v->types_len)
+		return;
+	memcpy(&name, v->types + at + AHEAD, sizeof(name));
+	if (name < v->strings_len)
+		__builtin_prefetch(v->strings + name);
+}
+
 /* Finds what has a name of the program, and notes where types are. */
 static int find_types(struct reducer *r, struct reduced_types_number *number, size_t nr_numbers)
 {
+	uint32_t named = roots;
 	struct btf_type t;
 	int rc = 0;
 
+	for (size_t i = 0; i < nr_numbers; i++)
+		named |= 1u << number[i].kind;
 	for (uint32_t at = 0, next, i = 1; at < r->kernel.types_len && rc == 0; at = next, i++) {
 		const struct name *n;
 
@@ -291,11 +287,14 @@ static int find_types(struct reducer *r, struct reduced_types_number *number, si
 				return -ENOMEM;
 			*place = at;
 		}
-		n = t.name_off ? find_name(r, t.name_off) : NULL;
+		if (!t.name_off || !(named >> BTF_INFO_KIND(t.info) & 1))
+			continue;
+		prefetch_name(&r->kernel, at);
+		n = find_name(r, t.name_off);
 		if (!n)
 			continue;
 		find_number(number, nr_numbers, n, BTF_INFO_KIND(t.info), i);
-		if (n->is_type && is_root(BTF_INFO_KIND(t.info)))
+		if (n->is_type && roots >> BTF_INFO_KIND(t.info) & 1)
 			rc = keep(r, i);
 	}
 	return rc;
@@ -450,7 +449,6 @@ static int put_all(struct reducer *r, struct buf *out)
 static void fini(struct reducer *r)
 {
 	mem_free(r->name);
-	mem_free(r->at);
 	mem_free(r->place);
 	mem_free(r->new_number);
 	mem_free(r->kept);
@@ -476,7 +474,6 @@ int reduced_types_make(const void *kernel, size_t kernel_len, const void *progra
 	    mem_calloc(r.kernel.types_len / sizeof(struct btf_type) + 1, sizeof(*r.new_number));
 	rc = r.new_number ? add_names(&r, &view, number, nr_numbers) : -ENOMEM;
 	if (rc == 0) {
-		place_names(&r);
 		rc = find_types(&r, number, nr_numbers) ?: out ? put_all(&r, out) : 0;
 	}
 	for (size_t i = 0; i < nr_numbers && rc == 0; i++)
