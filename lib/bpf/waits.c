@@ -181,6 +181,17 @@ static void configure_reading(struct waits_bpf *p, const struct waits_config *c,
 	p->rodata->stack_bytes = c->stack_bytes;
 }
 
+/* One of the two that end waits is loaded. */
+static void configure_exit(struct waits_bpf *p, const struct waits_config *c, bool is_sampled)
+{
+	bool is_plain = !p->rodata->interprets;
+
+	for (int kind = 0; kind < BPF_NR_WAITS; kind++)
+		is_plain &= !c->is_added_up[kind];
+	bpf_program__set_autoload(p->progs.on_exit, is_sampled && !is_plain);
+	bpf_program__set_autoload(p->progs.on_plain_exit, is_sampled && is_plain);
+}
+
 static uint32_t max_in_span(uint64_t max_hz)
 {
 	const uint64_t nr = max_hz * (UINT64_C(1) << BPF_WAITS_SPAN_BITS) / 1000000000;
@@ -200,7 +211,6 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 			       "waits can be counted but not sampled: the kernel has no tracepoint "
 			       "sched_exit_tp");
 	}
-	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
 	bpf_program__set_autoload(p->progs.selected, c->selects);
 	p->rodata->has_exit = is_sampled;
 	w->interpreted = is_sampled ? c->interpreted : NULL;
@@ -208,6 +218,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->interprets = p->rodata->languages;
 	p->rodata->asks = w->interpreted;
 	p->rodata->interprets_asleep = p->rodata->interprets && c->interprets_asleep;
+	configure_exit(p, c, is_sampled);
 	configure_reading(p, c, is_sampled);
 	configure_futexes(p, c);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
@@ -315,8 +326,11 @@ static int load_lasting(struct waits *w)
 
 static void detach_first(struct waits *w)
 {
-	bpf_link__destroy(w->programs->links.on_exit);
-	w->programs->links.on_exit = NULL;
+	struct waits_bpf *p = w->programs;
+
+	bpf_link__destroy(p->links.on_exit);
+	bpf_link__destroy(p->links.on_plain_exit);
+	p->links.on_exit = p->links.on_plain_exit = NULL;
 }
 
 /* What is selected goes on there. */

@@ -37,6 +37,7 @@ struct waits_bpf {
 		struct bpf_program *on_wakeup;
 		struct bpf_program *on_new;
 		struct bpf_program *on_exit;
+		struct bpf_program *on_plain_exit;
 		struct bpf_program *selected;
 		struct bpf_program *on_move;
 		struct bpf_program *read_tasks;
@@ -51,6 +52,7 @@ struct waits_bpf {
 		struct bpf_link *on_wakeup;
 		struct bpf_link *on_new;
 		struct bpf_link *on_exit;
+		struct bpf_link *on_plain_exit;
 		struct bpf_link *selected;
 		struct bpf_link *on_move;
 		struct bpf_link *read_tasks;
@@ -138,6 +140,7 @@ static const struct loading_programs waits_programs = {
 	"on_wakeup",
 	"on_new",
 	"on_exit",
+	"on_plain_exit",
 	"selected",
 	"on_move",
 	"read_tasks",

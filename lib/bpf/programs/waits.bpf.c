@@ -580,9 +580,11 @@ static bool thin(struct bpf_waits_sums *sum, enum bpf_wait which, __u64 *word)
 	return true;
 }
 
-/* The task that has been switched to runs again: here its stack is that of the wait. */
-static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *sum,
-		   enum bpf_wait which, void *to)
+/* The task that has been switched to runs again: here its stack is that of the wait. is_plain: a
+ * constant; samples are neither added up nor interpreted. */
+static __always_inline void sample_wait(void *ctx, struct bpf_waits_task *s,
+					struct bpf_waits_sums *sum, enum bpf_wait which, void *to,
+					bool is_plain)
 {
 	struct bpf_waits_sample out = {.version = 0};
 	__u64 ns;
@@ -593,11 +595,11 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 	if (!ns)
 		return;
 	s->left[which] = draw(mean_ns[which]);
-	if (is_added_up[which] && add_up(ctx, which, ns, mean_ns[which]))
+	if (!is_plain && is_added_up[which] && add_up(ctx, which, ns, mean_ns[which]))
 		return;
 	if (!thin(sum, which, &ns))
 		return;
-	if (interprets)
+	if (!is_plain && interprets)
 		interpret(ctx);
 	else if (asks)
 		is_interpreted();
@@ -614,9 +616,22 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, BPF_WAITS_PLAIN_BYTES);
 }
 
+static __attribute__((noinline)) void sample(void *ctx, struct bpf_waits_task *s,
+					     struct bpf_waits_sums *sum, enum bpf_wait which,
+					     void *to)
+{
+	sample_wait(ctx, s, sum, which, to, false);
+}
+
+static __attribute__((noinline)) void sample_plain(void *ctx, struct bpf_waits_task *s,
+						   struct bpf_waits_sums *sum, enum bpf_wait which,
+						   void *to)
+{
+	sample_wait(ctx, s, sum, which, to, true);
+}
+
 /* Also finds a task to which no sched_switch was reported: see is_unseen_wakeup. */
-SEC("?cpuperf_trace/sched_exit_tp")
-int BPF_PROG(on_exit, bool is_switch)
+static __always_inline int end_wait(void *ctx, bool is_plain)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct bpf_waits_sums *sum = sums_of(bpf_get_smp_processor_id());
@@ -632,13 +647,30 @@ int BPF_PROG(on_exit, bool is_switch)
 			wake_late(t, s, sum, now);
 		run(t, s, sum, now);
 	}
-	if (s && sum->due && s->phase == RUNS) {
+	if (s && sum->due && s->phase == RUNS && is_plain) {
+		sample_plain(ctx, s, sum, BPF_WAIT_OFF_CPU, &off_cpu);
+		sample_plain(ctx, s, sum, BPF_WAIT_RUN_QUEUE, &run_queue);
+	} else if (s && sum->due && s->phase == RUNS) {
 		sample(ctx, s, sum, BPF_WAIT_OFF_CPU, &off_cpu);
 		sample(ctx, s, sum, BPF_WAIT_RUN_QUEUE, &run_queue);
 	}
 	sum->due = 0;
 	sum->pid = t->pid;
 	return 0;
+}
+
+SEC("?cpuperf_trace/sched_exit_tp")
+int BPF_PROG(on_exit, bool is_switch)
+{
+	return end_wait(ctx, false);
+}
+
+/* The same without what adds up and interprets, which the verifier reads in vain for a session that
+ * does neither. */
+SEC("?cpuperf_trace/sched_exit_tp")
+int BPF_PROG(on_plain_exit, bool is_switch)
+{
+	return end_wait(ctx, true);
 }
 
 /* Selects the samples of the target's tasks from those of a CPU's event, as selected.bpf.c does,
