@@ -47,6 +47,9 @@ set(CPACK_RPM_BASE_PACKAGE_DESCRIPTION
 waits, the heap, regions that the program marks. It stores what the kernel
 returned in files, and prints an answer. cpuperf_print reads the files, now or
 years later, on this machine or another.")
+# loaded: events of CPU models
+set(CPACK_RPM_BASE_PACKAGE_REQUIRES "libpfm.so.4()(64bit)")
+set(CPACK_RPM_LIBRARY_PACKAGE_REQUIRES "libpfm.so.4()(64bit)")
 set(CPACK_RPM_LIBRARY_PACKAGE_NAME cpuperf-libs)
 set(CPACK_RPM_LIBRARY_PACKAGE_SUMMARY "Performance counters of a program's own threads")
 set(CPACK_RPM_LIBRARY_PACKAGE_DESCRIPTION

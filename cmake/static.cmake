@@ -8,7 +8,7 @@ foreach(library JANSSON ZSTD ELF DW LZMA ZLIB XXHASH NCURSESW SQLITE BPF)
   endif()
 endforeach()
 # What the archives need, in this order, behind them.
-foreach(name bz2 lzma elf z zstd tinfo microhttpd capstone)
+foreach(name bz2 lzma elf z zstd tinfo microhttpd capstone pfm)
   find_library(STATIC_${name} ${name} REQUIRED)
 endforeach()
 set_property(TARGET PkgConfig::DW APPEND PROPERTY INTERFACE_LINK_LIBRARIES

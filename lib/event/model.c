@@ -8,11 +8,10 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "event/catalogue.h"
+#include "event/libpfm.h"
 #include "host/host.h"
 
 #include <errno.h>
-#include <perfmon/pfmlib.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,33 +83,19 @@ static const struct {
     {"xgene", "arm_xgene"},
 };
 
-/* Enables the tables of other CPUs. libpfm4 reads the environment once; the variable is removed
- * again so that child processes do not inherit it. */
-static void start_libpfm4(void)
-{
-	static const char inactive[] = "LIBPFM_ENCODE_INACTIVE";
-	bool was_set = getenv(inactive) != NULL;
-
-	setenv(inactive, "1", 0);
-	(void)pfm_initialize(); /* libpfm4 without a table for this CPU is not an error */
-	if (!was_set)
-		unsetenv(inactive);
-}
-
 /* The number of the first CPU model after pmu, or -1. Skips libpfm4's generic tables, and Intel's
  * architectural events, which the group arch has. The end is the loaded library's: PFM_PMU_MAX is
  * that of the header. */
 static int next_model(int pmu, pfm_pmu_info_t *info)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct libpfm *pfm = libpfm();
 
-	pthread_once(&once, start_libpfm4);
-	while (++pmu < MAX_PMUS) {
+	while (pfm && ++pmu < MAX_PMUS) {
 		int rc;
 
 		memset(info, 0, sizeof(*info));
 		info->size = sizeof(*info);
-		rc = pfm_get_pmu_info((pfm_pmu_t)pmu, info);
+		rc = pfm->get_pmu_info((pfm_pmu_t)pmu, info);
 		if (rc != PFM_SUCCESS && rc != PFM_ERR_NOTSUPP)
 			break;
 		if (rc == PFM_SUCCESS && info->name && info->type == PFM_PMU_TYPE_CORE &&
@@ -154,6 +139,8 @@ static const char *why_no_table(const char *canonical)
 		is_listed |= strcasecmp(aliases[i].model, canonical) == 0;
 	if (!is_listed)
 		return NULL;
+	if (!libpfm())
+		return "libpfm.so.4 cannot be loaded";
 	for (int pmu = next_model(-1, &info); pmu >= 0; pmu = next_model(pmu, &info))
 		if (is_arm(info.name) == is_arm(canonical))
 			return "it is older than that CPU, or uses another name";

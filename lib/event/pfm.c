@@ -5,16 +5,14 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/perf_abi.h"
 #include "event/catalogue.h"
+#include "event/libpfm.h"
 #include "event/model.h"
 #include "event/parts.h"
 #include "host/host.h"
 
 #include <errno.h>
 #include <inttypes.h>
-/* after the kernel's header, so that libpfm4 does not define its copy */
-#include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +43,7 @@ static int get_models(const struct catalogue *c, struct models *out)
 	out->nr = event_model_select(c, pmus);
 	for (size_t i = 0; i < out->nr; i++) {
 		out->info[i].size = sizeof(out->info[i]);
-		(void)pfm_get_pmu_info((pfm_pmu_t)pmus[i], &out->info[i]);
+		(void)libpfm()->get_pmu_info((pfm_pmu_t)pmus[i], &out->info[i]);
 	}
 	if (!out->nr || !event_model_is_foreign(c))
 		return 0;
@@ -57,14 +55,14 @@ static void get_event(int idx, pfm_event_info_t *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
-	(void)pfm_get_event_info(idx, PFM_OS_PERF_EVENT_EXT, out);
+	(void)libpfm()->get_event_info(idx, PFM_OS_PERF_EVENT_EXT, out);
 }
 
 static void get_attr(const pfm_event_info_t *event, int i, pfm_event_attr_info_t *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
-	(void)pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, out);
+	(void)libpfm()->get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, out);
 }
 
 static bool is_spelled(const char *name, const char *text, size_t len)
@@ -161,11 +159,11 @@ static int encode(const struct models *m, const pfm_pmu_info_t *model, struct re
 	int rc;
 
 	snprintf(full, sizeof(full), "%s::%s", model->name, r->name);
-	rc = pfm_get_os_event_encoding(full, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &arg);
+	rc = libpfm()->get_os_event_encoding(full, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &arg);
 	if (rc == PFM_ERR_UMASK)
 		return refuse_masks(&r->event, "needs a unit mask", e);
 	if (rc != PFM_SUCCESS)
-		return err_set(e, -ENOENT, "libpfm4 rejects it: %s", pfm_strerror(rc));
+		return err_set(e, -ENOENT, "libpfm4 rejects it: %s", libpfm()->strerror(rc));
 	/* on ARM the PMU's own type, where libpfm4 may return PERF_TYPE_RAW */
 	pmu = m->missing ? NULL : event_model_core_pmu(m->c->host, model->name, attr.type);
 	r->part = (struct event_part){
@@ -187,7 +185,7 @@ static int resolve(const struct models *m, const pfm_pmu_info_t *model, const ch
 	int rc = -ENOENT;
 
 	memset(out, 0, sizeof(*out));
-	for (int i = model->first_event; i >= 0 && rc; i = pfm_get_event_next(i)) {
+	for (int i = model->first_event; i >= 0 && rc; i = libpfm()->get_event_next(i)) {
 		get_event(i, &out->event);
 		rc = is_spelled(out->event.name, name, len) ? 0 : -ENOENT;
 	}
@@ -382,7 +380,7 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 
 	for (; w.model < m.nr && rc == 0; w.model++)
 		for (int i = m.info[w.model].first_event; i >= 0 && rc == 0;
-		     i = pfm_get_event_next(i)) {
+		     i = libpfm()->get_event_next(i)) {
 			pfm_event_info_t event;
 
 			get_event(i, &event);

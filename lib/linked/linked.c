@@ -19,7 +19,9 @@
 /* Weak: a program has those that it links. */
 #pragma weak linked_capstone
 #pragma weak linked_microhttpd
-static const struct linked_library *const libraries[] = {&linked_capstone, &linked_microhttpd};
+#pragma weak linked_pfm
+static const struct linked_library *const libraries[] = {&linked_capstone, &linked_microhttpd,
+							 &linked_pfm};
 
 static const char *error;
 

@@ -18,7 +18,7 @@ struct linked_library {
 	size_t nr;
 };
 
-extern const struct linked_library linked_capstone, linked_microhttpd;
+extern const struct linked_library linked_capstone, linked_microhttpd, linked_pfm;
 
 /* A row for the table of functions. What a function is does not matter here: its address does. */
 #define LINKED_FUNCTION(symbol)                                                                    \

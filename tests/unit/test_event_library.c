@@ -1,23 +1,17 @@
 /*
- * Other builds of libpfm4 than the one installed: older, newer, for another architecture. The two
- * functions below replace the library's.
+ * Other builds of libpfm4 than the one installed: older, newer, for another architecture; and none.
+ * The functions below replace the library's.
  */
 #include "kit.h"
 
 #include "base/err.h"
+#include "event/libpfm.h"
 #include "event/model.h"
-
-#include <perfmon/pfmlib.h>
 
 static const char *const *loaded; /* names by number, NULL where there is none */
 static int nr_loaded;
 
-pfm_err_t pfm_initialize(void)
-{
-	return PFM_SUCCESS;
-}
-
-pfm_err_t pfm_get_pmu_info(pfm_pmu_t pmu, pfm_pmu_info_t *info)
+static pfm_err_t get_pmu_info(pfm_pmu_t pmu, pfm_pmu_info_t *info)
 {
 	int i = (int)pmu;
 
@@ -30,6 +24,13 @@ pfm_err_t pfm_get_pmu_info(pfm_pmu_t pmu, pfm_pmu_info_t *info)
 	return PFM_SUCCESS;
 }
 
+const struct libpfm *libpfm(void)
+{
+	static const struct libpfm library = {.get_pmu_info = get_pmu_info};
+
+	return loaded ? &library : NULL;
+}
+
 static const char *const old_x86[] = {NULL, "core", "nhm", NULL, "snb"};
 static const char *const old_arm[] = {NULL, "arm_ac8", "arm_ac57"};
 static const char *const none[] = {NULL};
@@ -39,6 +40,7 @@ static const char *const new_x86[PFM_PMU_MAX + 3] = {[5] = "skl", [PFM_PMU_MAX +
 #define OLD    "it is older than that CPU, or uses another name"
 #define NO_ARM "it is built without ARM CPUs"
 #define NO_X86 "it is built without x86 CPUs"
+#define ABSENT "libpfm.so.4 cannot be loaded"
 
 TEST(reasons)
 {
@@ -61,6 +63,8 @@ TEST(reasons)
 	    {new_x86, NR(new_x86), "alderlake", NULL},
 	    {new_x86, NR(new_x86), "zen5", OLD},
 	    {new_x86, NR(new_x86), "cortex-a57", NO_ARM},
+	    {NULL, 0, "skylake", ABSENT},
+	    {NULL, 0, "neoverse-n1", ABSENT},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
