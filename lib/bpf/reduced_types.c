@@ -182,43 +182,64 @@ static uint32_t essential_len(const char *text)
 	return (uint32_t)(flavor && flavor != text ? (size_t)(flavor - text) : strlen(text));
 }
 
-static int alloc_names(struct reducer *r, const struct view *program, size_t nr_numbers)
+/* Adds the names of a type of the program; the first time, with no table, counts them. */
+static int visit_names(struct reducer *r, const struct view *program, const struct btf_type *t,
+		       const uint8_t *rest, size_t *nr)
 {
-	size_t nr = nr_numbers, nr_slots = 64;
+	const bool is_composite =
+	    BTF_INFO_KIND(t->info) == BTF_KIND_STRUCT || BTF_INFO_KIND(t->info) == BTF_KIND_UNION;
+	const uint32_t nr_members = is_composite ? BTF_INFO_VLEN(t->info) : 0;
+	const char *text = program->strings + t->name_off;
+	struct btf_member m;
 
-	for (uint32_t i = 0; i < program->strings_len; i++)
-		nr += 2 * !program->strings[i]; /* also without what follows "___" */
-	while (nr_slots < 2 * nr)
-		nr_slots *= 2;
-	r->mask = (uint32_t)nr_slots - 1;
-	r->name = mem_calloc(nr_slots, sizeof(*r->name));
-	return r->name ? 0 : -ENOMEM;
+	if (t->name_off >= program->strings_len)
+		return -EINVAL;
+	*nr += 2 + nr_members; /* also without what follows "___" */
+	if (r->name && *text) {
+		add_name(r, text, (uint32_t)strlen(text));
+		add_name(r, text, essential_len(text))->is_type = true;
+	}
+	for (uint32_t i = 0; i < nr_members; i++) {
+		memcpy(&m, rest + i * sizeof(m), sizeof(m));
+		text = program->strings + m.name_off;
+		if (m.name_off >= program->strings_len)
+			return -EINVAL;
+		if (r->name && *text)
+			add_name(r, text, (uint32_t)strlen(text));
+	}
+	return 0;
+}
+
+static int visit_program(struct reducer *r, const struct view *program, size_t *nr)
+{
+	struct btf_type t;
+	int rc = 0;
+
+	for (uint32_t at = 0, next; at < program->types_len && rc == 0; at = next) {
+		next = read_type(program, at, &t);
+		rc = next ? visit_names(r, program, &t, program->types + at + sizeof(t), nr)
+			  : -EINVAL;
+	}
+	return rc;
 }
 
 static int add_names(struct reducer *r, const struct view *program,
 		     const struct reduced_types_number *number, size_t nr_numbers)
 {
-	const char *p = program->strings, *end = p + program->strings_len;
-	struct btf_type t;
+	size_t nr = nr_numbers, nr_slots = 64;
+	int rc = visit_program(r, program, &nr);
 
-	if (alloc_names(r, program, nr_numbers))
+	if (rc)
+		return rc;
+	while (nr_slots < 2 * nr)
+		nr_slots *= 2;
+	r->mask = (uint32_t)nr_slots - 1;
+	r->name = mem_calloc(nr_slots, sizeof(*r->name));
+	if (!r->name)
 		return -ENOMEM;
-	for (; p < end; p += strlen(p) + 1)
-		if (*p)
-			add_name(r, p, (uint32_t)strlen(p));
 	for (size_t i = 0; i < nr_numbers; i++)
 		add_name(r, number[i].name, (uint32_t)strlen(number[i].name));
-	for (uint32_t at = 0, next; at < program->types_len; at = next) {
-		const char *text;
-
-		next = read_type(program, at, &t);
-		if (!next || t.name_off >= program->strings_len)
-			return -EINVAL;
-		text = program->strings + t.name_off;
-		if (*text)
-			add_name(r, text, essential_len(text))->is_type = true;
-	}
-	return 0;
+	return visit_program(r, program, &nr);
 }
 
 /* --- types ----------------------------------------------------------------------------------- */
