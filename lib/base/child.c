@@ -10,6 +10,7 @@
 #include "base/privilege.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -219,9 +220,31 @@ int child_start(struct child *c, int type, const char *name, child_fn *run, cons
 	return 0;
 }
 
-void child_end(struct child *c, unsigned ms)
+/* It has been killed. The kernel may have no descriptor for it, or a signal may come: then it is
+ * asked each ms. */
+static bool wait_for_end(pid_t pid, unsigned ms)
 {
 	const struct timespec one = {.tv_nsec = NS_PER_MS};
+	struct pollfd p = {.fd = ms ? sys()->pidfd_open(pid) : -1, .events = POLLIN};
+	bool has;
+
+	if (p.fd >= 0 && poll(&p, 1, (int)ms) >= 0)
+		ms = 0;
+	io_close(&p.fd);
+	has = has_ended(pid);
+	for (unsigned i = 0; !has && !(has = has_ended(pid)) && i < ms; i++)
+		nanosleep(&one, NULL);
+	return has;
+}
+
+void child_kill(const struct child *c)
+{
+	if (c->fd >= 0)
+		kill(c->pid, SIGKILL); /* it has not been reaped: the pid is its own */
+}
+
+void child_end(struct child *c, unsigned ms)
+{
 	bool has;
 
 	if (c->fd < 0)
@@ -231,8 +254,7 @@ void child_end(struct child *c, unsigned ms)
 		kill(c->pid, SIGKILL);
 	io_close(&c->fd);
 	io_close(&c->alive);
-	for (unsigned i = 0; !has && !(has = has_ended(c->pid)) && i < ms; i++)
-		nanosleep(&one, NULL);
+	has = has || wait_for_end(c->pid, ms);
 	reap(has ? 0 : c->pid);
 	*c = CHILD_NONE;
 }

@@ -31,6 +31,8 @@ typedef void child_fn(int fd, const void *arg);
 /* type: SOCK_STREAM, SOCK_SEQPACKET; name: of the process, at most 15 bytes. 0 or -errno, with *c
  * unchanged; -EAGAIN: 64 earlier children cannot be killed. Thread-safe. */
 int child_start(struct child *c, int type, const char *name, child_fn *run, const void *arg);
+/* Kills the child, so that child_end, which must follow, need not wait long. */
+void child_kill(const struct child *c);
 /* Kills the child and waits up to ms for its exit. A child that cannot be killed yet is reaped when
  * another starts or ends. Sets *c to CHILD_NONE, which is allowed too. */
 void child_end(struct child *c, unsigned ms);

@@ -38,6 +38,8 @@ int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *co
 
 void surveyor_fini(struct surveyor *s)
 {
+	if (s->has_reader)
+		survey_reader_fini(&s->reader);
 	buf_fini(&s->silent);
 	buf_fini(&s->late);
 	mapped_fini(&s->mapped);
@@ -301,11 +303,12 @@ static void *run(void *arg)
 		rc = survey_reader_survey(&s->reader, &s->tasks);
 		s->nr_silent = survey_reader_note(&s->reader, 0, &s->silent);
 	}
+	s->has_reader = init == 0;
 	note_failure(&s->tasks, rc, "tasks");
 	atomic_store(&s->is_surveyed, true);
 	if (init == 0) {
 		identify_mapped(s);
-		survey_reader_fini(&s->reader);
+		survey_reader_stop(&s->reader); /* its end need not be waited for now */
 	}
 	trace_packer_free(s->files);
 	return NULL;

@@ -44,6 +44,7 @@ struct surveyor {
 
 	/* owned by the thread until its end */
 	struct survey_reader reader;
+	bool has_reader;
 	struct survey_identify_question question;
 	struct trace_packer *symbols, *files; /* owned; NULL: no memory */
 	unsigned nr_silent;

@@ -57,6 +57,11 @@ static void abandon(struct survey_reader *r, const struct survey_at *at)
 		r->skipped[r->nr_skipped++] = at->key;
 }
 
+void survey_reader_stop(const struct survey_reader *r)
+{
+	child_kill(&r->child);
+}
+
 void survey_reader_fini(struct survey_reader *r)
 {
 	child_end(&r->child, END_MS);

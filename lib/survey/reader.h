@@ -61,6 +61,8 @@ struct survey_reader {
 
 /* 0 or -ENOMEM, with nothing owned. */
 int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config);
+/* Kills the child: nothing more is asked, and survey_reader_fini, which must follow, waits less. */
+void survey_reader_stop(const struct survey_reader *r);
 /* Ends or abandons the child. */
 void survey_reader_fini(struct survey_reader *r);
 

@@ -120,6 +120,25 @@ TEST(no_zombies)
 	assert_int_equal(errno, ECHILD);
 }
 
+/* One that was killed is there, until it is reaped. */
+TEST(killed)
+{
+	struct child c = CHILD_NONE;
+	siginfo_t info = {0};
+
+	child_kill(&c); /* none */
+	assert_int_equal(child_start(&c, SOCK_STREAM, "x", hang, NULL), 0);
+	assert_true(answers(&c));
+	child_kill(&c);
+	assert_true(goes(c.pid));
+	assert_int_equal(waitid(P_PID, (id_t)c.pid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL),
+			 0);
+	assert_int_equal(info.si_pid, c.pid);
+	child_end(&c, 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
 /* Started by a thread that ends: it goes on. By a process that is killed: it ends, though it does
  * not look at its socket. */
 static void *start_one(void *arg)
