@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -68,42 +69,75 @@ static char **make_environment(int next)
 	return to;
 }
 
-static void become_printer(const char *printer, char *const *options, int fd, int next,
-			   char **environment)
+/* With capabilities to drop: a copy of this process drops them. */
+static pid_t fork_printer(const char *printer, char *const *argv, int fd, int next,
+			  char **environment)
 {
-	char json[] = "--log-format=json", *argv[PRINTER_MAX_OPTIONS + 3] = {(char *)printer};
-	size_t nr = 1;
+	pid_t pid = fork();
 
-	while (*options && nr <= PRINTER_MAX_OPTIONS)
-		argv[nr++] = *options++;
-	if (log_is_json())
-		argv[nr] = json;
+	if (pid)
+		return pid < 0 ? -errno : pid;
 	privilege_drop();
 	if (dup2(fd, STDOUT_FILENO) >= 0 && (next < 0 || fcntl(next, F_SETFD, 0) == 0))
 		execve(printer, argv, environment);
 	_exit(EXIT_NOT_FOUND);
 }
 
-int ask_printer(const char *printer, char *const *options, int fd, int next)
+/* Copies no memory, of which this process has much when the session has ended. */
+static pid_t spawn_printer(const char *printer, char *const *argv, int fd, int next,
+			   char **environment)
+{
+	posix_spawn_file_actions_t files;
+	pid_t pid = 0;
+	int rc = posix_spawn_file_actions_init(&files);
+
+	if (rc)
+		return -rc;
+	rc = posix_spawn_file_actions_adddup2(&files, fd, STDOUT_FILENO);
+	if (rc == 0 && next >= 0)
+		rc = posix_spawn_file_actions_adddup2(&files, next, next);
+	if (rc == 0)
+		rc = posix_spawn(&pid, printer, &files, NULL, argv, environment);
+	posix_spawn_file_actions_destroy(&files);
+	return rc ? -rc : pid;
+}
+
+/* As ask_printer; returns its pid, or -errno. */
+static pid_t start_printer(const char *printer, char *const *options, int fd, int next)
 {
 	char **environment = make_environment(next); /* before: malloc may be locked after it */
-	int status = 0, rc;
+	char json[] = "--log-format=json", *argv[PRINTER_MAX_OPTIONS + 3] = {(char *)printer};
+	size_t nr = 1;
 	pid_t pid;
 
+	while (*options && nr <= PRINTER_MAX_OPTIONS)
+		argv[nr++] = *options++;
+	if (log_is_json())
+		argv[nr] = json;
 	fflush(NULL);
-	pid = fork();
-	rc = pid < 0 ? -errno : 0;
-	if (pid == 0)
-		become_printer(printer, options, fd, next, environment);
+	pid = (privilege_is_held() ? fork_printer : spawn_printer)(printer, argv, fd, next,
+								   environment);
 	if (environment != rights_environment())
 		mem_free(environment);
-	if (rc)
-		return rc;
+	return pid;
+}
+
+static int wait_for_printer(pid_t pid)
+{
+	int status = 0;
+
+	if (pid < 0)
+		return pid;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!WIFEXITED(status))
 		return EXIT_FAILED;
 	return WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
+}
+
+int ask_printer(const char *printer, char *const *options, int fd, int next)
+{
+	return wait_for_printer(start_printer(printer, options, fd, next));
 }
 
 /* It may be of another installation. */
@@ -257,7 +291,10 @@ bool print_answer(const struct answer *a)
 		snprintf(top, sizeof(top), "--rows=%u", rows);
 	if (place.len && pipe2(fds, O_CLOEXEC))
 		fds[0] = fds[1] = -1;
-	rc = rc ? rc : ask_printer(printer, options, a->fd, fds[1]);
+	rc = rc ? rc : start_printer(printer, options, a->fd, fds[1]);
+	if (rc > 0 && a->meanwhile)
+		a->meanwhile(a->arg);
+	rc = wait_for_printer(rc);
 	read_next(fds, next, sizeof(next));
 	if (rc < 0) {
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");

@@ -83,9 +83,11 @@ struct answer {
 	int fd; /* to print to; where the session is saved is printed on standard error */
 	const char *after; /* what will be printed after it */
 	bool has_samples;
-	bool has_calls;   /* of functions */
-	bool is_saved;    /* else nothing is printed of where it is */
-	const char *full; /* the folder without room for it; or NULL */
+	bool has_calls;               /* of functions */
+	bool is_saved;                /* else nothing is printed of where it is */
+	const char *full;             /* the folder without room for it; or NULL */
+	void (*meanwhile)(void *arg); /* called while it is made; or NULL */
+	void *arg;
 };
 /* Prints a session with cpuperf_print. False: it failed; warns if it cannot be executed. */
 bool print_answer(const struct answer *a);

@@ -20,6 +20,12 @@ static bool has_calls(const struct recorder *r)
 	return ARRAY_ANY(ev, p->events, p->nr_events, ev->id >> 11 == EVENT_GROUP_FUNCTION);
 }
 
+/* It takes some ms, and nothing is measured any more. */
+static void release(void *arg)
+{
+	session_release(((struct recorder *)arg)->session);
+}
+
 void recorder_answer(struct recorder *r)
 {
 	bool has_target = r->command || r->attached;
@@ -34,7 +40,9 @@ void recorder_answer(struct recorder *r)
 			   .has_samples = spec_has_samples(r->plan->spec),
 			   .has_calls = has_calls(r),
 			   .is_saved = !r->options->held,
-			   .full = r->options->full};
+			   .full = r->options->full,
+			   .meanwhile = release,
+			   .arg = r};
 
 	if (!*a.session || r->options->is_silent)
 		return;

@@ -114,13 +114,22 @@ static void close_aggregates(struct counters *c)
 	}
 }
 
+void counters_release(struct counters *c)
+{
+	for (uint32_t t = 0; t < c->nr_cpus; t++)
+		session_cpu_close(&c->cpus[t]);
+	close_aggregates(c);
+	selected_close(c->selected);
+	c->selected = NULL;
+	source_uses_release(&c->uses);
+}
+
 void counters_fini(struct counters *c)
 {
+	counters_release(c);
 	for (uint32_t t = 0; t < c->nr_cpus; t++)
 		session_cpu_fini(&c->cpus[t]);
 	free_attrs(c);
-	close_aggregates(c);
-	selected_close(c->selected);
 	source_uses_fini(&c->uses); /* waits are in a list of interpreters until then */
 	interpreters_close(c->interpreters);
 	mem_free(c->aggregates);

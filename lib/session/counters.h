@@ -26,6 +26,8 @@ struct counters {
 
 /* Memory only. 0 or -ENOMEM; also then counters_fini frees what is owned. */
 int counters_init(struct counters *c, const struct plan *plan, const struct pmu_ops *pmu);
+/* Closes events and programs in the kernel; what is known of them remains. */
+void counters_release(struct counters *c);
 /* Closes what is open. Zeroes are fine. */
 void counters_fini(struct counters *c);
 

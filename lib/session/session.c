@@ -358,6 +358,14 @@ void session_leave(struct session *s)
 	source_uses_leave(&s->counters.uses);
 }
 
+void session_release(struct session *s)
+{
+	paced_stop(&s->paced);
+	sampling_free(s->sampling);
+	s->sampling = NULL;
+	counters_release(&s->counters);
+}
+
 void session_close(struct session *s)
 {
 	if (!s)

@@ -132,6 +132,9 @@ struct session_event {
  * cannot be opened are no error: see session_event. */
 int session_open(const struct session_config *config, struct session **out, struct err *e);
 void session_close(struct session *s); /* NULL is fine */
+/* After session_run: closes the events, rings and programs in the kernel. What is known of the
+ * session and its events remains until session_close, which otherwise does it. */
+void session_release(struct session *s);
 
 const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);

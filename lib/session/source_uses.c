@@ -89,12 +89,17 @@ static void close_use(struct source_use *u)
 	u->is_open = false;
 }
 
+void source_uses_release(struct source_uses *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		close_use(s->use[i]);
+}
+
 void source_uses_fini(struct source_uses *s)
 {
-	for (size_t i = 0; i < s->nr; i++) {
-		close_use(s->use[i]);
+	source_uses_release(s);
+	for (size_t i = 0; i < s->nr; i++)
 		mem_free(s->use[i]);
-	}
 	mem_free(s->use);
 	mem_free(s->of_event);
 	*s = (struct source_uses){0};

@@ -21,6 +21,8 @@ struct source_uses {
 
 /* Memory only. 0 or -ENOMEM. */
 int source_uses_init(struct source_uses *s, const struct plan *plan);
+/* Closes all that are open. What is known of them remains. */
+void source_uses_release(struct source_uses *s);
 void source_uses_fini(struct source_uses *s);
 /* Opens those that are not, and were not refused. 0; -ENOMEM; -errno with *e, of one that is wanted
  * without events. */
