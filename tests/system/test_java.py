@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
-from kit import CPUPERF, PRINT, output, run, run_checks, skip, stride
+from kit import CPUPERF, PRINT, finish, output, run, run_checks, skip, stride, wait_until_recorded
+import sampled
 
 # heavy has three times the work of light.
 WORK = """
@@ -142,6 +144,16 @@ def record(folder, *whom):
     return run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", *whom, cwd=folder)
 
 
+def record_running(folder, p, *options):
+    """Of a process that runs already, until it had a CPU for so long that each of its methods has samples."""
+    with subprocess.Popen([CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", *options, f"--pid={p.pid}", "--duration=600s",
+                           "-n", "1"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as session:
+        wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
+        sampled.wait_for_cpu_time([p], sampled.user_seconds(p.pid) + 0.3)
+        session.send_signal(signal.SIGINT)
+        finish(session)
+
+
 def assert_named(folder):
     counts = collections.Counter(r["function"] for r in samples(folder))
     heavy, light = counts["Work.heavy"], counts["Work.light"]
@@ -175,7 +187,7 @@ def check_names(folder):
         try:
             assert p.stdout.readline() == "here\n"
             threads = set(os.listdir(f"/proc/{p.pid}/task"))
-            record(folder, f"--pid={p.pid}", "--duration=300ms")
+            record_running(folder, p)
             assert_named(folder)
             names = set()
             for tid in set(os.listdir(f"/proc/{p.pid}/task")) - threads:
@@ -226,7 +238,7 @@ def assert_callers(folder, turns, *options):
     with subprocess.Popen([*java, *options, "Calls", str(turns)], stdout=subprocess.PIPE, text=True) as p:
         try:
             assert p.stdout.readline() == "here\n"
-            record(folder, "-g", f"--pid={p.pid}", "--duration=300ms")
+            record_running(folder, p, "-g")
         finally:
             p.kill()
     wrong, whole, cut = collections.Counter(), 0, 0
