@@ -26,6 +26,13 @@ while not select.select([0], [], [], 0)[0]:
     sum(range(20000))
 print(time.process_time_ns())
 """
+# Says so once it had a CPU for 0.1 s since its begin, and goes on.
+SPIN_AND_SAY = """
+import sys, time
+while time.process_time() < 0.1:
+    sum(range(20000))
+print("begun", flush=True)
+""" + SPIN
 # 20,000 page faults for each line of its standard input.
 BURSTS = """
 import mmap, sys
@@ -120,8 +127,8 @@ def check_snapshots(folder):
 def check_without_snapshot(folder):
     """SIGUSR1 ends an iteration without samples: they are in the next snapshot, if they still are in its
     span."""
-    p = start(folder, "-e", CLOCK, "--flight-recorder=1h", command=[sys.executable, "-c", SPIN])
-    time.sleep(0.3)
+    p = start(folder, "-e", CLOCK, "--flight-recorder=1h", command=[sys.executable, "-c", SPIN_AND_SAY])
+    assert p.stdout.readline() == "begun\n"
     snapshot(p, folder, 0, signal.SIGUSR1)
     snapshot(p, folder, 1)
     finish(p)
@@ -203,7 +210,7 @@ def check_failure(folder):
     One that exits is none, unless the key exits says so, nor is one of another program."""
     if not may_see_failures(folder, "processes that fail"):
         return
-    crash = [os.environ["PHASES"], "0.3"]
+    crash = [os.environ["PHASES"], "cpu", "0.1"]
     script = 'sh -c "exit 7"; "$0" "$@"; read end; exit 0'
     p = start(folder, "-e", CLOCK, "--flight-recorder=100s", command=["sh", "-c", script, *crash])
     run(*crash, code=-signal.SIGSEGV)
@@ -247,7 +254,7 @@ def check_attached_failure(folder):
     """The same of a process that was running before, and of one that it creates."""
     if not may_see_failures(folder, "attached processes that fail"):
         return
-    with subprocess.Popen(["sh", "-c", 'read a; "$0" "$@"; read b', os.environ["PHASES"], "0.3"],
+    with subprocess.Popen(["sh", "-c", 'read a; "$0" "$@"; read b', os.environ["PHASES"], "cpu", "0.1"],
                           stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as target:
         p = start(folder, "-e", CLOCK, "--flight-recorder=100s", f"--pid={target.pid}")
         target.stdin.write(b"\n")
@@ -263,11 +270,13 @@ def check_machine(folder):
     """The whole machine, until it is stopped: the end is a snapshot too."""
     if not may_sample("a flight recorder of the machine"):
         return
-    p = start(folder, "-e", f"{CLOCK},context_switches", "--flight-recorder=0.5s")
-    time.sleep(0.2)
-    snapshot(p, folder, 0)
-    p.send_signal(signal.SIGINT)
-    finish(p)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:  # an idle machine has no samples
+        p = start(folder, "-e", f"{CLOCK},context_switches", "--flight-recorder=60s")
+        sampled.wait_for_cpu_time([busy], sampled.user_seconds(busy.pid) + 0.1)
+        snapshot(p, folder, 0)
+        p.send_signal(signal.SIGINT)
+        finish(p)
+        busy.kill()
     assert [c for c, in sql(folder, "SELECT cause FROM iterations ORDER BY iteration")] == ["request", "end"]
     assert sql(folder, "SELECT count(*) FROM samples WHERE iteration = 0")[0][0] > 0
     sampled.check_sound(f"{folder}/{SESSION}")
