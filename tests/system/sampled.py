@@ -395,16 +395,20 @@ def wait_for_mappings(p, path, pids):
         time.sleep(0.02)
 
 
-def finish_when(p, folder, programs, seconds):
+def finish_when(p, folder, programs, seconds, threads=()):
     """Ends a session of many iterations once the second has begun, the mappings of each of the programs were read, and
-    each had a CPU for so long."""
+    each had a CPU for so long; and so had each of the threads, (pid, tid)."""
     until = [(program, user_seconds(program.pid) + seconds) for program in programs]
+    of_threads = [(thread, user_seconds(*thread) + seconds) for thread in threads]
     while not os.path.exists(f"{folder}/t.1.0.cpuperf"):
         assert p.poll() is None, p.communicate()
         time.sleep(0.01)
     wait_for_mappings(p, f"{folder}/t.common.cpuperf", [program.pid for program in programs])
     for program, end in until:
         wait_for_cpu_time([program], end)
+    for thread, end in of_threads:
+        while user_seconds(*thread) < end:
+            time.sleep(0.02)
     p.send_signal(signal.SIGINT)
     return finish(p)
 
@@ -443,8 +447,9 @@ def wait_for_cpu_time(programs, seconds):
             time.sleep(0.02)
 
 
-def user_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+def user_seconds(pid, tid=None):
+    """Of a process, or of one of its threads."""
+    with open(f"/proc/{pid}/task/{tid}/stat" if tid else f"/proc/{pid}/stat", encoding="ascii") as f:
         return int(f.read().rpartition(")")[2].split()[11]) / os.sysconf("SC_CLK_TCK")
 
 

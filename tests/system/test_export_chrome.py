@@ -46,13 +46,14 @@ def export(folder, *args, **keys):
 
 
 def record(folder, events, *args, **keys):
-    """A session while programs run; the pid of the one with three threads, that of the other and of
+    """A session while programs run, until each had a CPU; the pid of the one with three threads, that of the other and of
     its second thread."""
     with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix, \
             subprocess.Popen([sys.executable, "-c", TWO_NAMES], stdout=subprocess.PIPE) as two:
         try:
             tids = {int(two.stdout.readline()) for _ in range(2)}
-            sampled.finish(sampled.start(folder, events, *args, **keys))
+            p = sampled.start(folder, events, *args, num_iterations=10000, **keys)
+            sampled.finish_when(p, folder, [mix, two], 0.1, [(two.pid, tid) for tid in tids])
         finally:
             mix.kill()
             two.kill()
@@ -90,7 +91,7 @@ def check_samples(folder, out):
     labels = [e["label"] for e in sampled.traces(folder)[0].events]
     expected = collections.Counter(
         (s["time"] - start, t.cpu, *map(known, s["tid"]), labels[s["event"]])
-        for i in range(2) for t in sampled.traces(folder, i) for s in t.samples())
+        for i in range(sampled.nr_iterations(folder)) for t in sampled.traces(folder, i) for s in t.samples())
     assert start == min(t.end[0] for t in sampled.traces(folder))
     found = collections.Counter((round(s["ts"] * 1000), s["cpu"], s["pid"], s["tid"], s["name"])
                                 for s in out["samples"])
@@ -241,8 +242,7 @@ def main():
             event("software:cpu_clock", rate=1000000, flags=["callchain"]),
             event("software:context_switches", rate=1, flags=["callchain"]),
             event("software:page_faults"), event("misc:cpu_utilization", label="busy"),
-            event("misc:memory_free")], "--duration=400ms", num_iterations=2,
-                      config_name="odd \\ name", metrics=[METRIC])
+            event("misc:memory_free")], "--duration=300ms", config_name="odd \\ name", metrics=[METRIC])
         check_all(sampling, *pids)
         lose(sampling, 7)
         told = check_losses(sampling, export(sampling))

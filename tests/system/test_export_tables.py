@@ -18,7 +18,7 @@ import time
 
 import kit
 import sampled
-from sampled import CPUS, event, finish
+from sampled import CPUS, event
 
 PRINT, MIX, SOURCE = (os.environ[name] for name in ("CPUPERF_PRINT", "MIX", "SOURCE_DIR"))
 ODD_COMM, SHOWN_COMM = 'c,"d\ne', 'c,"d?e'  # what a terminal may obey is not shown
@@ -239,11 +239,12 @@ def record(folder, programs, **keys):
         sampled.wait_for_cpu_time(running, 0.02)
         while "c," not in sampled.comm(running[1].pid):
             time.sleep(0.01)
-        finish(sampled.start(folder, [
+        p = sampled.start(folder, [
             event("software:cpu_clock", rate=1000000, flags=["callchain"]),
             event("software:task_clock", rate=5000000),
             sampled.counted(), event("misc:memory_used")],
-            "--duration=150ms", num_iterations=2, **keys))
+            "--duration=150ms", num_iterations=10000, **keys)
+        sampled.finish_when(p, folder, running, 0.1)
     finally:
         for p in running:
             p.kill()
