@@ -297,7 +297,7 @@ def measure_first(folder, what, *options):
     run("rm", "-rf", f"{folder}/s")
     with start(folder, f"--output={folder}/s", *options, "--duration=600", command=[HEAP, what]) as p:
         line = p.stdout.readline()
-        p.send_signal(signal.SIGUSR1)
+        end_iteration(p, folder, 0)
         finish(p)
     return line
 
