@@ -161,11 +161,12 @@ def check_times(folder):
 def check_iterations(folder):
     """No call falls between two, and none is in both."""
     program = build(folder)
-    found, _ = measure(folder, names(program, "leaf", "sleeper"), program, "count", "sleep", "count", "sleep",
-                       duration=0.01, num_iterations=0)
+    turns = 10  # 0.4 s at least: also beside a load some iterations
+    found, _ = measure(folder, names(program, "leaf", "sleeper"), program, *["count", "sleep"] * turns, duration=0.01,
+                       num_iterations=0)
     assert sum(1 for t in traces(folder) for p in t.of(FUNCTION)) > 4
-    leaf, nr = found["leaf"], 2 * (THREADS + 1) * N + 2
-    assert (leaf["calls"], leaf["ended"], found["sleeper"]["ended"]) == (nr, nr, 4), found
+    leaf, nr = found["leaf"], turns * ((THREADS + 1) * N + 1)
+    assert (leaf["calls"], leaf["ended"], found["sleeper"]["ended"]) == (nr, nr, 2 * turns), found
     assert leaf["self"] == leaf["wall"], leaf
 
 

@@ -81,7 +81,7 @@ def check_cgroup_moves(folder):
             other, one = Program(program, "burn", "100000"), Program(program, "sleep", str(threads), "60000")
             move(other, groups.at)  # does not wait; the session goes on while it is there
             one.go()
-            time.sleep(0.1)
+            one.wait_until_asleep(threads)
             with measuring(folder, f"--cgroup={groups.name}", "-e", SAMPLED, *options):
                 for to in (groups.at, groups.folders[2], groups.folders[1], groups.folders[2]):
                     time.sleep(0.15)
@@ -137,6 +137,7 @@ def check_control(folder):
     program, control = build(folder), Control()
     sleeper, napper = Program(program, "sleep", "2", "60000"), Program(program, "nap", "2")
     sleeper.go()
+    sleeper.wait_until_asleep(2)
     with measuring(folder, "-e", EVENTS.replace("sched:off_cpu_time", SAMPLED), 
                    f"--pid={sleeper.pid},{napper.pid}", *control.options, **control.how):
         control.ask("ping")
@@ -170,6 +171,7 @@ def check_control_samples(folder):
     program, control = build(folder), Control()
     sleeper = Program(program, "sleep", "2", "60000")
     sleeper.go()
+    sleeper.wait_until_asleep(2)
     with measuring(folder, "-e", SAMPLED, "--delay=-1", f"--pid={sleeper.pid}", *control.options, **control.how):
         times = [control.ask(text) for text in ("ping", "enable", "disable") if not time.sleep(0.15)]
         time.sleep(0.3)
@@ -211,7 +213,7 @@ def check_delay(folder):
         os.mkdir(folder)
         sleeper = Program(program, "sleep", "2", "60000")
         sleeper.go()
-        time.sleep(0.1)
+        sleeper.wait_until_asleep(2)
         options = [CPUPERF, "-e", SAMPLED, f"--pid={sleeper.pid}", "-d", "60", *options]
         with subprocess.Popen(options[:-3] if "--windows" in options[-1] else options, cwd=folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:

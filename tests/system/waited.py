@@ -47,6 +47,16 @@ class Program:
         self.p.stdin.write(b"\n")
         self.p.stdin.flush()
 
+    def wait_until_asleep(self, nr):
+        """Until so many threads are there, and each waits."""
+        states = []
+        while states != nr * ["S"]:
+            time.sleep(0.002)
+            states = []
+            for tid in os.listdir(f"/proc/{self.pid}/task"):
+                with open(f"/proc/{self.pid}/task/{tid}/stat", encoding="ascii") as f:
+                    states.append(f.read().rpartition(")")[2].split()[0])
+
     def slept(self):
         text = self.p.communicate()[0]
         return int(text)
