@@ -69,9 +69,11 @@ def sums(cells, *keys):
     return [sum(int(c[key] or 0) for c in cells) for key in keys]
 
 
+SKIPPED = 0.005  # of switches: on a busy machine the kernel (6.18) was seen to skip the end of one, and so a sample
+
+
 def is_whole(raw, weight):
-    """On a busy machine the kernel (6.18) was seen to skip the end of a switch, and so a sample."""
-    return 0 <= raw - weight <= raw / 200
+    return 0 <= raw - weight <= raw * SKIPPED
 
 
 def stacks_of(session, iteration="*"):
@@ -111,7 +113,7 @@ def check_each_once(folder):
     naps, ns = sums(dozed, "samples", "count")
     turns = hidden_turns() - turns
     print(f"{said['switches']} naps, {naps} found, some in parts; {turns} turns of tasks that the kernel may hide")
-    assert said["switches"] * 0.995 - turns <= naps <= number + parts and ns <= said["dozed_ns"], (naps, ns, said, turns)
+    assert said["switches"] * (1 - SKIPPED) - turns <= naps <= number + parts and ns <= said["dozed_ns"], (naps, ns, said, turns)
     # a wait that ends while its stack is read is sampled at its end
     assert not [r for r in rows(session, "--report=stacks", "--comm=faults", "--top=0") if "[no address]" in r["stack"]]
     # no wait is left to chance
@@ -129,7 +131,8 @@ def check_reports_agree(folder):
     assert sums(waits, "self_samples", "self_count") == [samples, ns], (summary, waits)
     assert {r["state"] for r in waits} == {"on CPU", "waiting for a CPU", "blocked"}, waits
     asleep, = [r for r in waits if (r["state"], r["reason"], r["comm"]) == ("blocked", "sleep", "faults")]
-    assert said["switches"] - (hidden_turns() - turns) <= int(asleep["self_samples"]) <= 1000, (asleep, said)
+    least = said["switches"] * (1 - SKIPPED) - (hidden_turns() - turns)
+    assert least <= int(asleep["self_samples"]) <= 1000, (asleep, said)
     flat = rows(session, "--report=flat", "--top=0")
     assert sums(flat, "self_samples", "self_count") == [samples, ns]
     tree = output(PRINT, "--quiet", "--report=tree", "--group-by=state", "--output-format=ndjson", session)
@@ -232,7 +235,7 @@ def check_crowd(folder):
     assert lost == 0 and is_whole(raw, weight), (raw, weight, lost)
     asleep = [r for r in rows(session, "--report=waits", "--top=0", "--event=sched:off_cpu_time")
               if r["reason"] == "sleep"]
-    assert number - turns <= len({r["tid"] for r in asleep}) <= number, (turns, len(asleep))
+    assert number * (1 - SKIPPED) - turns <= len({r["tid"] for r in asleep}) <= number, (turns, len(asleep))
     # a thread that waits for a CPU while it falls asleep is blocked for less
     assert all(int(r["self_samples"]) == 1 and 0 < int(r["self_count"]) for r in asleep)
     assert sum(int(r["self_count"]) > 400e6 for r in asleep) > number * 0.9
