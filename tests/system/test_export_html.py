@@ -71,15 +71,19 @@ def compile_program(folder):
     return path
 
 
-def record(folder, events, programs, *args, **keys):
-    """A session, while the programs run. Their input ends when it begins to measure."""
+def record(folder, events, programs, *args, seconds=None, **keys):
+    """A session, while the programs run; until each had a CPU for so long, if that is said. Their input ends when it begins
+    to measure."""
     os.mkdir(folder)
     running = [subprocess.Popen(p, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for p in programs]
     try:
         session = sampled.start(folder, events, *args, **keys)
         for p in running:
             p.stdin.close()
-        sampled.finish(session)
+        if seconds:
+            sampled.finish_when(session, folder, running, seconds)
+        else:
+            sampled.finish(session)
     finally:
         for p in running:
             p.kill()
@@ -905,8 +909,9 @@ def mixes(slower):
 
 def check_diff(folder):
     events = [event("software:cpu_clock", rate=200000, flags=["callchain"])]
-    was, pids = record(f"{folder}/was", events, mixes(0), "--duration=100ms", num_iterations=8)
-    now, more = record(f"{folder}/is", events, mixes(150), "--duration=100ms", num_iterations=8)
+    # as many samples beside a load: of 8 iterations on a machine that does nothing else
+    was, pids = record(f"{folder}/was", events, mixes(0), "--duration=100ms", seconds=0.8, num_iterations=10000)
+    now, more = record(f"{folder}/is", events, mixes(150), "--duration=100ms", seconds=0.8, num_iterations=10000)
     only = "--pid=" + ",".join(map(str, pids + more))
     path = make_page(now, f"{folder}/diff.html", f"--diff={was}", only)
     certain = {(r["function"], r["object"]): r for r in report(now, "diff", f"--diff={was}", only)
