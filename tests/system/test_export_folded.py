@@ -50,11 +50,11 @@ def folded(folder, *args, **keys):
 
 
 def record(folder, programs, events, *args, **keys):
-    """A session while programs run; what each printed first."""
+    """A session while programs run, until each had a CPU; what each printed first."""
     running = [subprocess.Popen(p, stdout=subprocess.PIPE, text=True) for p in programs]
     first = [p.stdout.readline() if p.args[0] == sys.executable else "" for p in running]
     try:
-        sampled.finish(sampled.start(folder, events, *args, **keys))
+        sampled.finish_when(sampled.start(folder, events, *args, num_iterations=10000, **keys), folder, running, 0.3)
     finally:
         for p in running:
             p.kill()
@@ -167,7 +167,7 @@ def main():
                 base, [[MIX, "ms", "60000", "2"], *odd],
                 [event("software:cpu_clock", rate=PERIOD, flags=["callchain"]),
                  sampled.counted(rate=1, flags=["callchain"])],
-                "--duration=700ms", num_iterations=2)
+                "--duration=300ms")
             check_reports(base, f"--pid={','.join(map(str, pids))}")
             check_one_event(base, pids[0])
             check_odd_names(base)
