@@ -430,16 +430,19 @@ def check_peak_before_exec(folder):
 
 
 def check_life(folder):
-    """How long its threads existed together, and were on a CPU: two sleeps of 0.3 s, and who waits for them."""
-    shown = measure(folder, "sh", "-c", "sleep 0.3 & sleep 0.3 & wait").stderr
+    """How long its threads existed together, and were on a CPU: sleeps of 0.3 s, and who waits for them. Of so many one wait
+    may be missing (kit.hidden_turns)."""
+    nr = 10
+    shown = measure(folder, "sh", "-c", f"for i in $(seq {nr}); do sleep 0.3 & done; wait").stderr
     wall = in_ns(re.search(r"(\S+ m?s) wall", shown)[1])
-    line = re.search(r"\n  (\S+ m?s) of 3 threads: ([\d.]+ % on CPU, .*)\n", shown)
-    assert line and 0.999 * 0.9e9 < in_ns(line[1]) < 1.001 * 3 * wall, shown  # as printed, with four digits
-    states = {name: float(share) for share, name in re.findall(r"([\d.]+) % ([\w ]+)", line[2])}
+    line = re.search(r"\n  (\S+ m?s) of (\d+) threads: ([\d.]+ % on CPU, .*)\n", shown)
+    assert line and int(line[2]) == nr + 2, shown  # and seq
+    assert 0.999 * (nr + 1) * 0.3e9 < in_ns(line[1]) < 1.001 * (nr + 2) * wall, shown  # as printed, with four digits
+    states = {name: float(share) for share, name in re.findall(r"([\d.]+) % ([\w ]+)", line[3])}
     assert 99.7 < sum(states.values()) < 100.3, shown  # with what was not seen as they began and ended
     # who may not load programs into the kernel, and has no records of switches, knows less
     blocked = sum(states.get(name, 0) for name in ("blocked", "blocked or waiting for a CPU"))
-    assert blocked / 100 * in_ns(line[1]) > 0.59e9, shown  # who waits for both may begin to when they have nearly ended
+    assert blocked / 100 * in_ns(line[1]) > (nr - 1.1) * 0.3e9, shown  # who waits for them may begin to when they have ended
     # without samples of waits it says how to have them
     shown = measure(folder, "sleep", "0.2", options=["-e", "cpu_clock@99Hz"]).stderr
     assert re.search(r"% on CPU, [\d.]+ % blocked or waiting for a CPU \(--spec-file=wall samples where\)\n", shown), shown
