@@ -323,13 +323,17 @@ def check_facts(folder, trace, before, after):
 
 # ---- sessions
 
+def names_of_threads(pid):
+    return {sampled.comm(f"{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")}
+
+
 def record(folder, events, *args, **keys):
     """The pids of mix, and of a process whose threads are called otherwise."""
     with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix, \
             subprocess.Popen([sys.executable, "-c", TWO_NAMES]) as two:
         try:
             sampled.wait_for_cpu_time([mix], 0.02)
-            while sampled.comm(two.pid) != "first\n":
+            while names_of_threads(two.pid) != {"first\n", "other\n"}:
                 time.sleep(0.01)
             sampled.finish(sampled.start(folder, events, *args, **keys))
         finally:
