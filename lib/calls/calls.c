@@ -72,6 +72,7 @@ struct calls {
 	} * counts; /* owned */
 
 	bool has_left_out; /* ever */
+	bool has_said_timeless;
 };
 
 /* The list's number of the plan's event; CALLS_MAX_EVENTS: none. */
@@ -476,6 +477,28 @@ static void note_left_out(struct calls *c, struct notes *notes)
 			  nr - MAX_LEFT_OUT);
 }
 
+/* Once: what may never count, of what is counted where calls end. */
+static void note_timeless(struct calls *c, struct notes *notes)
+{
+	const struct calls_function *first = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->list.nr && !c->has_said_timeless; i++) {
+		const struct calls_function *f = &c->list.function[i];
+
+		if (!(f->events & c->list.ended) || f->place->ret == FUNCTIONS_RETURN_REPLACED)
+			continue;
+		first = first ? first : f;
+		nr++;
+	}
+	c->has_said_timeless = true;
+	if (nr)
+		notes_add(notes, 0,
+			  "the ends of calls of %.200s%s are not seen: none of them meets a "
+			  "condition or a shortest duration (--list-functions says why)",
+			  first->place->name, nr > 1 ? " and of others" : "");
+}
+
 /* The mean of what lies within a call's time. */
 static double inside_us(const struct calls *c)
 {
@@ -526,6 +549,7 @@ static void add_notes(struct source_use *u, struct notes *notes)
 		notes_add(notes, 0, "the calls of functions could not be read: out of memory");
 	c->has_failed = false;
 	note_left_out(c, notes);
+	note_timeless(c, notes);
 	note_cost(c, notes);
 	if (c->way->notes)
 		c->way->notes(c->opened, notes);

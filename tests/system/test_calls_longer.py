@@ -3,6 +3,7 @@
 its arguments and its result, and nothing else is. CPUPERF names the program; needs root and a kernel with uprobes."""
 import json
 import os
+import re
 import subprocess
 
 from kit import CPUPERF, need_programs, run, run_checks, show
@@ -105,6 +106,12 @@ def check_many(folder):
     run(CPUPERF, f"--event=function:{name}@>1us", "--output=s.cpsession", "--", build(folder), "brief", cwd=folder)
     found = sorted((r["fields"]["n"], r["fields"]["text"], r["fields"]["result"]) for r in samples(folder, name))
     assert found == [(-1, "[not readable]", 1)] + [(i * 1000, f"t{i}", -i * 1000) for i in range(400)], found
+
+
+def check_without_ends(folder):
+    """Of several functions some have no times: they are named."""
+    done = run(CPUPERF, "--event=function:libc.so.6:*fork@>1h", "--output=s.cpsession", "--", "true", cwd=folder)
+    assert re.search("the ends of calls of _*vfork are not seen", show(folder)), done
 
 
 def check_refused(folder):
