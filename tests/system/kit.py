@@ -19,6 +19,7 @@ import sys
 import tempfile
 import termios
 import time
+import zlib
 
 import sampled
 from patience import PATIENCE_S
@@ -31,10 +32,13 @@ os.environ["PATH"] = ":".join(d for d in os.environ["PATH"].split(":") if os.acc
 
 
 def own_uid():
-    """A user of this test alone: the kernel limits locked memory, of rings, per user, and tests run beside
-    each other. Nobody's processes and files have it."""
-    tests = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "test_*.py")))
-    return 61000 + tests.index(TEST)
+    """A user of this test, build and checkout alone: the kernel limits locked memory, of rings, per user, and tests run
+    beside each other, also one with both builds. Nobody's processes and files have it."""
+    folder = os.path.dirname(TEST)
+    tests = sorted(glob.glob(f"{folder}/test_*.py"))
+    is_installed = "/tested/" in CPUPERF
+    checkout = zlib.crc32(folder.encode()) % (4500 // (2 * len(tests)))
+    return 61000 + (2 * checkout + is_installed) * len(tests) + tests.index(TEST)
 
 
 os.environ["CPUPERF_COLUMNS"] = "100000"  # no sentence is broken in a pipe: each is found
