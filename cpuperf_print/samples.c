@@ -370,7 +370,9 @@ static bool has_all_bytes(const struct trace_event *ev)
 	enum { MOST = 65528 };
 	struct perf_event_attr attr = {.size = 0};
 
-	memcpy(&attr, ev->attr, ev->attr_bytes < sizeof(attr) ? ev->attr_bytes : sizeof(attr));
+	if (ev->attr_bytes) /* an event of perf_event */
+		memcpy(&attr, ev->attr,
+		       ev->attr_bytes < sizeof(attr) ? ev->attr_bytes : sizeof(attr));
 	return attr.sample_type & PERF_SAMPLE_STACK_USER && attr.sample_stack_user >= MOST;
 }
 
