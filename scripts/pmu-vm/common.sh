@@ -112,6 +112,7 @@ make_image() {
 	cp -L "$loader" "$root/lib/"
 	install -D -m 644 "$terminfo" "$root/lib/terminfo/x/xterm"
 	add_libraries "$root" "$1"/bin/* "$1"/lib/cpuperf/*.so
+	cp -L "$(find_library libpfm.so.4)" "$root/lib/" # loaded when a CPU model is looked for
 	[[ ! -d $1/narrow ]] || more+=("$1/narrow") # programs of 32 bits
 	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so* "$1/lib/cpuperf" "${more[@]}"; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
