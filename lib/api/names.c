@@ -38,7 +38,6 @@ static int name_event(struct spec *spec, const struct event *ev, const char *spe
 		      const struct spec_spelled *asked)
 {
 	const char *colon = strchr(spelled, ':'), *name = colon ? colon + 1 : spelled;
-
 	const char *when =
 	    asked->when ? arena_strndup(&spec->arena, asked->when, asked->when_len) : NULL;
 

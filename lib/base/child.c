@@ -231,8 +231,7 @@ static bool wait_for_end(pid_t pid, unsigned ms)
 	if (p.fd >= 0 && poll(&p, 1, (int)ms) >= 0)
 		ms = 0;
 	io_close(&p.fd);
-	has = has_ended(pid);
-	for (unsigned i = 0; !has && !(has = has_ended(pid)) && i < ms; i++)
+	for (unsigned i = 0; !(has = has_ended(pid)) && i < ms; i++)
 		nanosleep(&one, NULL);
 	return has;
 }
