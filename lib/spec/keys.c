@@ -759,11 +759,11 @@ const struct key_row key_rows[] = {
 	.modes = "sampling",
 	.description =
 	    "Only calls that meet this condition count, and become samples, when they end, as "
-	    "with longer_than: \"size >= 4KiB and return < 0 and duration > 10ms\". Compared "
-	    "with <, <=, >, >=, == or != are arguments of the event's signature by their names, "
-	    "return, and duration, of which constants have a unit; up to eight comparisons are "
-	    "joined by and. Of a text only whether it is NULL. The table of functions has all "
-	    "calls. --event='NAME@size>=4KiB' is this key.",
+	    "with longer_than: \"size >= 4KiB and return < 0 and duration > 10ms\". It compares "
+	    "arguments, by their names in the event's signature, return and duration, by <, <=, "
+	    ">, >=, == or !=, with a number; a duration with a time that has a unit, a text only "
+	    "with NULL. Up to eight comparisons are joined by and. The table of functions has "
+	    "all calls. --event='NAME@size>=4KiB' is this key.",
     },
     {
 	EVENT_FIELD(choice),
