@@ -576,26 +576,17 @@ def numbers(lines, of_callers):
                        and (of_callers or not name.startswith("total"))])
 
 
-def computed(programs, seconds):
-    """Waits until each has had a CPU for so long."""
-    def cpu_ns(p):
-        with open(f"/proc/{p.pid}/schedstat", encoding="ascii") as f:
-            return int(f.read().split()[0])
-
-    ends = [cpu_ns(p) + 1e9 * seconds for p in programs]
-    while any(cpu_ns(p) < end for p, end in zip(programs, ends)):
-        time.sleep(0.01)
-
-
 def check_lost(folder):
     """What found no room is said, as perf says it: this time it has a warning."""
     user_stack = event("software:cpu_clock", rate=RATE, flags=["user_stack"], stack_bytes=32768)
     with sampled.Busy() as programs:
         session = sampled.start(folder, [user_stack], f"--pid={','.join(str(p.pid) for p in programs)}", duration=60,
                                 buffer_size_in_mb=1)
-        computed(programs, 0.1)
+        computed = max(sampled.user_seconds(p.pid) for p in programs)
+        sampled.wait_for_cpu_time(programs, computed + 0.1)
         session.send_signal(signal.SIGSTOP)
-        computed(programs, 0.3)
+        computed = max(sampled.user_seconds(p.pid) for p in programs)
+        sampled.wait_for_cpu_time(programs, computed + 0.3)
         for what in (signal.SIGCONT, signal.SIGINT):
             session.send_signal(what)
         sampled.finish(session)
