@@ -483,9 +483,7 @@ static void note_timeless(struct calls *c, struct notes *notes)
 	const struct calls_function *first = NULL;
 	size_t nr = 0;
 
-	if (c->has_said_timeless)
-		return;
-	for (size_t i = 0; i < c->list.nr; i++) {
+	for (size_t i = 0; i < c->list.nr && !c->has_said_timeless; i++) {
 		const struct calls_function *f = &c->list.function[i];
 
 		if (!(f->events & c->list.ended) || f->place->ret == FUNCTIONS_RETURN_REPLACED)

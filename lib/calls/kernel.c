@@ -115,7 +115,7 @@ static int add_conditions(struct hits_capture *to, const struct plan *plan,
 			  struct err *e)
 {
 	for (uint32_t i = 0; i < list->nr_events; i++) {
-		struct calls_condition c[SPEC_WHEN_MAX];
+		struct calls_condition c[CALLS_WHEN_MAX];
 		size_t nr =
 		    f->events >> i & 1
 			? calls_when_conditions(plan->events[list->event[i]].asked, f->signature, c)

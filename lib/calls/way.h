@@ -5,8 +5,6 @@
 #ifndef CALLS_WAY_H
 #define CALLS_WAY_H
 
-#include "spec/when.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +21,11 @@ struct source;
 enum {
 	CALLS_MAX_EVENTS = 64,
 	CALLS_MAX_OF_FUNCTION = 8, /* events that have it */
+};
+
+/* A word w is meant if w - low <= span. */
+struct calls_range {
+	uint64_t low, span;
 };
 
 /* A function of the plan; each once. */
@@ -47,7 +50,7 @@ struct calls_list {
 	uint64_t rate[CALLS_MAX_EVENTS];  /* calls per sample; 0: not sampled */
 	/* A bit for each that counts calls when they end, if they lasted as long. */
 	uint64_t ended;
-	struct spec_when_range duration[CALLS_MAX_EVENTS];
+	struct calls_range duration[CALLS_MAX_EVENTS];
 	size_t nr_events;
 };
 

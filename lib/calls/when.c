@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+_Static_assert((int)CALLS_WHEN_MAX == (int)SPEC_WHEN_MAX, "comparisons of a condition");
+
 enum { TIME_BYTES = 8 };
 
 /* Both bounds are meant. */
@@ -173,19 +175,19 @@ static size_t parse(const struct spec_event *asked, struct spec_when *out)
 	return out->nr;
 }
 
-struct spec_when_range calls_when_duration(const struct spec_event *asked)
+struct calls_range calls_when_duration(const struct spec_event *asked)
 {
 	struct spec_when when;
 	struct bounds b;
 
 	(void)parse(asked, &when);
 	(void)find_durations(asked, &when, &b);
-	return (struct spec_when_range){b.least, b.most - b.least};
+	return (struct calls_range){b.least, b.most - b.least};
 }
 
 size_t calls_when_conditions(const struct spec_event *asked,
 			     const struct functions_signature *signature,
-			     struct calls_condition out[SPEC_WHEN_MAX])
+			     struct calls_condition out[CALLS_WHEN_MAX])
 {
 	struct spec_when when;
 	size_t nr = 0;
@@ -201,7 +203,7 @@ size_t calls_when_conditions(const struct spec_event *asked,
 			continue;
 		out[nr++] = (struct calls_condition){
 		    .field = (uint32_t)(v - signature->value),
-		    .range = r,
+		    .range = {r.low, r.span},
 		};
 	}
 	return nr;

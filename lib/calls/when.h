@@ -5,17 +5,17 @@
 #ifndef CALLS_WHEN_H
 #define CALLS_WHEN_H
 
-#include "spec/when.h"
+#include "calls/way.h"
 
-struct functions_signature;
-struct plan_event;
 struct spec_event;
 struct spec_pos;
+
+enum { CALLS_WHEN_MAX = 8 };
 
 /* A value of the signature, by its number, has to be in the range. */
 struct calls_condition {
 	uint32_t field;
-	struct spec_when_range range;
+	struct calls_range range;
 };
 
 /* Refuses a condition that does not fit all functions of the event, or that no call can meet. 0;
@@ -23,10 +23,10 @@ struct calls_condition {
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e);
 
 /* Of an event that was checked, with what calls have to have lasted by the key longer_than. */
-struct spec_when_range calls_when_duration(const struct spec_event *asked);
+struct calls_range calls_when_duration(const struct spec_event *asked);
 /* Their number. signature is that of the event's functions, or NULL. */
 size_t calls_when_conditions(const struct spec_event *asked,
 			     const struct functions_signature *signature,
-			     struct calls_condition out[SPEC_WHEN_MAX]);
+			     struct calls_condition out[CALLS_WHEN_MAX]);
 
 #endif

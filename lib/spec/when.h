@@ -39,7 +39,6 @@ struct spec_when {
 	size_t nr;
 };
 
-/* A word w is meant if w - low <= span. */
 struct spec_when_range {
 	uint64_t low, span;
 };
