@@ -5,9 +5,14 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "base/root.h"
 #include "base/thread.h"
 #include "plan/notes.h"
 #include "plan/plan.h"
+#include "proc/keys.h"
+#include "proc/proc.h"
 #include "session/common.h"
 #include "survey/symbols.h"
 #include "trace/file.h"
@@ -137,7 +142,7 @@ void surveyor_add_programs(struct surveyor *s)
 		(void)survey_run(&config, &ignored); /* without it some have no names */
 }
 
-/* Of one process: its files are asked for like those that the kernel reports. */
+/* Without build-ids: files are asked for like those that the kernel reports. */
 static int add_files(const void *records, size_t len, void *arg)
 {
 	struct surveyor *s = arg;
@@ -150,13 +155,79 @@ void surveyor_add_process(struct surveyor *s, uint32_t pid)
 {
 	const struct survey_config config = {.root = &s->plan->host->root,
 					     .wants_tasks = true,
-					     .pid = pid,
+					     .pids = &pid,
+					     .nr_pids = 1,
 					     .records = add_files,
 					     .arg = s};
 	struct survey_result ignored;
 
 	(void)survey_run(&config, &ignored); /* without it its functions have no names */
 }
+
+/* --- the target */
+
+/* Processes that run already. Those of a cgroup are found among all. */
+static bool names_processes(const struct plan_target *t)
+{
+	return t->nr_ids && !t->is_command && !t->is_cgroup;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	return order_u64(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* A thread is that of its process. Returns how many there are. */
+static size_t list_target(const struct surveyor *s, uint32_t *pid)
+{
+	const struct plan_target *t = &s->plan->target;
+	uint64_t process;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr_ids; i++)
+		if (proc_status_number(PROC(&s->plan->host->root, (uint32_t)t->ids[i]), "Tgid",
+				       &process))
+			pid[nr++] = (uint32_t)process;
+	order_sort(pid, nr, sizeof(*pid), compare_pids);
+	return nr;
+}
+
+static int survey_processes(struct surveyor *s, const uint32_t *pid, size_t nr)
+{
+	const struct survey_reader_config config = {.root = &s->plan->host->root,
+						    .pids = pid,
+						    .nr_pids = nr,
+						    .records = add_files,
+						    .arg = s};
+	struct survey_reader reader;
+	int rc = survey_reader_init(&reader, &config);
+
+	if (rc)
+		return rc;
+	rc = survey_reader_survey(&reader, &s->target);
+	(void)survey_reader_note(&reader, 0, &s->silent);
+	survey_reader_fini(&reader);
+	return rc;
+}
+
+/* Not stopped: however short the session is, without its mappings nothing of the target has a name,
+ * and a busy machine's other processes may take longer than that. */
+static int survey_target(struct surveyor *s)
+{
+	const struct plan_target *t = &s->plan->target;
+	MEM_AUTO uint32_t *pid = NULL;
+	size_t nr;
+
+	if (!names_processes(t))
+		return 0;
+	pid = mem_alloc(t->nr_ids * sizeof(*pid));
+	if (!pid)
+		return -ENOMEM;
+	nr = list_target(s, pid);
+	return nr ? survey_processes(s, pid, nr) : 0;
+}
+
+/* --- files */
 
 static int add_build_id(struct surveyor *s, const struct survey_identify_answer *a)
 {
@@ -297,10 +368,13 @@ static void *run(void *arg)
 
 	(void)setpriority(PRIO_PROCESS, 0, s->nice);
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
+	note_failure(&s->target, survey_target(s), "tasks");
 	s->files = trace_packer_new(0);
 	init = rc = survey_reader_init(&s->reader, &config);
-	if (rc == 0 && !config.has_no_tasks) {
+	if (rc == 0 && !config.has_no_tasks)
 		rc = survey_reader_survey(&s->reader, &s->tasks);
+	if (rc == 0 && !config.has_no_tasks) {
+		buf_reset(&s->silent); /* the target's are among these */
 		s->nr_silent = survey_reader_note(&s->reader, 0, &s->silent);
 	}
 	s->has_reader = init == 0;
@@ -355,8 +429,11 @@ void surveyor_stop(struct surveyor *s)
 
 void surveyor_notes(const struct surveyor *s, const char *notes[SURVEYOR_NR_NOTES])
 {
+	const struct plan_target *t = &s->plan->target;
+
 	notes[0] = s->kernel.note;
-	notes[1] = s->plan->target.nr_ids ? "" : s->tasks.note; /* others' processes */
+	/* not others' processes */
+	notes[1] = t->nr_ids && !t->is_cgroup ? s->target.note : s->tasks.note;
 	notes[2] = buf_str(&s->silent);
 	notes[3] = buf_str(&s->late);
 }

@@ -39,7 +39,7 @@ struct surveyor {
 	atomic_bool stop, is_surveyed;
 
 	/* owned by the thread until is_surveyed or its end */
-	struct survey_result kernel, tasks;
+	struct survey_result kernel, target, tasks;
 	struct buf silent; /* text: what did not answer in the survey */
 
 	/* owned by the thread until its end */

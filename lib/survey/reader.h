@@ -32,9 +32,11 @@ enum {
 struct survey_reader_config {
 	const struct root *root; /* of /proc */
 	bool has_no_tasks;       /* only files and command lines will be asked for */
-	uint32_t max_tasks;      /* as struct survey_config's */
-	unsigned patience_ms;    /* 0: SURVEY_READER_PATIENCE_MS */
-	uint64_t until_ns;       /* 0, or CLOCK_MONOTONIC, after which all are silent */
+	uint32_t max_tasks;      /* as struct survey_config's, like these: */
+	const uint32_t *pids;
+	size_t nr_pids;
+	unsigned patience_ms; /* 0: SURVEY_READER_PATIENCE_MS */
+	uint64_t until_ns;    /* 0, or CLOCK_MONOTONIC, after which all are silent */
 	int (*records)(const void *records, size_t len, void *arg); /* as struct survey_config's */
 	int (*cmdline)(const struct survey_cmdline *c, void *arg);  /* the same; may be NULL */
 	/* NULL, or receives the parts of each file that is to be stored (files.h), borrowed. As

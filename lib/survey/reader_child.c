@@ -155,6 +155,8 @@ static void survey_tasks(struct child_side *c)
 	    .nr_skipped = r->nr_skipped,
 	    .is_careful = r->nr_abandoned >= SURVEY_READER_MAX_CHILDREN / 2,
 	    .max_tasks = r->config.max_tasks,
+	    .pids = r->config.pids,
+	    .nr_pids = r->config.nr_pids,
 	    .max_bytes = SURVEY_READER_RECORDS_BYTES,
 	    .records = send_records,
 	    .cmdline = r->config.cmdline ? send_cmdline : NULL,

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -262,7 +263,7 @@ struct maps {
 
 static void add_mapping(struct survey *s, const struct proc_mapping *m, struct maps *maps)
 {
-	const bool wants_file = !s->config->pid;
+	const bool wants_file = !s->config->nr_pids;
 	const struct proc_mapping *read = m;
 	struct proc_mapping beside, copy;
 
@@ -408,6 +409,13 @@ static bool is_done(struct survey *s, uint32_t pid)
 	return order <= 0;
 }
 
+static bool is_wanted(const struct survey_config *c, uint32_t pid)
+{
+	const size_t at = ORDER_FIRST(i, c->nr_pids, c->pids[i] >= pid);
+
+	return !c->nr_pids || (at < c->nr_pids && c->pids[at] == pid);
+}
+
 /* The time is read first: later changes then have records of the kernel with later times, which
  * take precedence. */
 static int visit_process(uint32_t pid, void *arg)
@@ -417,7 +425,7 @@ static int visit_process(uint32_t pid, void *arg)
 
 	if (is_over(s) || !has_room_for_task(s))
 		return is_over(s);
-	if (s->config->pid && s->config->pid != pid)
+	if (!is_wanted(s->config, pid))
 		return 0;
 	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
 	s->is_denied = false;

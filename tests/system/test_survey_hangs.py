@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +30,22 @@ def run(folder, deaf, note):
     assert made[os.getpid()], "a survey that ended there"
 
 
+def stop_early(folder):
+    """The target's mappings do not wait for those of others: a session of it that is ended while the survey hangs has them."""
+    loop = "print(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", loop], stdout=subprocess.PIPE) as target:
+        try:
+            target.stdout.readline()
+            p = sampled.start(folder, [CLOCK], f"--pid={target.pid}", "--duration=60")
+            sampled.wait_for_cpu_time([target], sampled.user_seconds(target.pid) + 0.1)
+            p.send_signal(signal.SIGINT)
+            sampled.finish(p)
+        finally:
+            target.kill()
+    made = sampled.mappings(sampled.common(folder))[target.pid]
+    assert any("/libc.so" in m.name and m.is_made for m in made), made
+
+
 def stop(folder, number):
     """A session that is ended while its survey hangs; the next has the lock at once."""
     p = sampled.start(folder, [CLOCK], "--duration=60")
@@ -43,6 +60,7 @@ def check(how, note):
     with sampled.deaf(folder, *how) as (number, why):
         if number:
             run(folder, number, note)
+            stop_early(folder)
             stop(folder, signal.SIGTERM)
             stop(folder, signal.SIGINT)
     shutil.rmtree(folder)

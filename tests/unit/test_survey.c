@@ -757,6 +757,33 @@ TEST(no_proc)
 	tree_remove(&r);
 }
 
+/* Those that are there, without the others, and without a look at their files. */
+TEST(some_processes)
+{
+	static const uint32_t pids[] = {7, 9, 10, 12};
+	struct root r = tree_make();
+	struct tape t;
+
+	for (int pid = 8; pid < 14; pid++) {
+		put_process(&r, pid, "a", 1, EXE);
+		put_mapped(&r, pid, "400000-401000", "i");
+	}
+	tape_init(&t);
+	t.pids = pids;
+	t.nr_pids = 4;
+	assert_int_equal(tape_run(&t, &r, false), 0);
+	assert_int_equal(t.result.nr_build_ids, 0);
+	tape_expect(&t, 0,
+		    "fork 10/10 of 1/1\ncomm 10/10 a\n"
+		    "mmap2 10/10 400000+1000 @1000 fd:0 77 5 2 /bin/a\n"
+		    "fork 12/12 of 1/1\ncomm 12/12 a\n"
+		    "mmap2 12/12 400000+1000 @1000 fd:0 77 5 2 /bin/a\n"
+		    "fork 9/9 of 1/1\ncomm 9/9 a\n"
+		    "mmap2 9/9 400000+1000 @1000 fd:0 77 5 2 /bin/a\n");
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
 static int count(const void *data, size_t len, void *arg)
 {
 	assert_non_null(data);

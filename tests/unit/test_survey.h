@@ -22,6 +22,8 @@ struct tape {
 	int fail_rc;
 	atomic_bool stop;
 	uint32_t max_tasks;
+	const uint32_t *pids;
+	size_t nr_pids;
 	uint64_t start_ns, end_ns;
 	struct survey_result result;
 };
@@ -75,6 +77,8 @@ static inline int tape_run(struct tape *t, const struct root *r, bool wants_kern
 	    .wants_kernel = wants_kernel,
 	    .wants_tasks = true,
 	    .max_tasks = t->max_tasks,
+	    .pids = t->pids,
+	    .nr_pids = t->nr_pids,
 	    .records = tape_records,
 	    .kallsyms = tape_kallsyms,
 	    .arg = t,
