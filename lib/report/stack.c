@@ -11,9 +11,7 @@
 
 #include <string.h>
 
-/* Stack bytes up to this length were recorded for the leaf's caller only. */
 enum {
-	HYBRID_STACK_BYTES = 1024,
 	MAX_MISSING = 64,
 	AGENT_MAX_STACK = 1024,  /* HEAP_MAX_FRAMES of wire/heap_memory.h */
 	DEFAULT_MAX_STACK = 127, /* PERF_MAX_STACK_DEPTH; other recorders may not store the limit */
@@ -201,7 +199,7 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 	if (!(r->has & TRACE_HAS_USER_STACK) || !r->stack_len)
 		return;
 	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel + is_of_ended(sample) &&
-	    r->stack_len <= HYBRID_STACK_BYTES)
+	    r->stack_len <= REPORT_PIECE_BYTES)
 		add_missing(s, u, p, sample);
 	else
 		unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1);

@@ -18,7 +18,10 @@ struct profile_processes;
 struct profile_sample;
 struct trace_interpreted;
 
-enum { REPORT_MAX_DEPTH = 1024 }; /* addresses per stack; deeper ones are dropped */
+enum {
+	REPORT_MAX_DEPTH = 1024,   /* addresses per stack; deeper ones are dropped */
+	REPORT_PIECE_BYTES = 1024, /* so few were recorded for the leaf's caller only */
+};
 
 /* Addresses, the sampled one first, as names are looked up: return addresses are moved back into
  * their calls. */

@@ -242,11 +242,12 @@ static void run_batch(void)
 	buf_reset(&all.batch);
 }
 
-/* Samples with a stack, in the order of the file. */
+/* Samples with a stack, in the order of the file. Of one with few bytes a report takes the chain by
+ * frame pointers first. */
 static bool next_sample(struct profile_samples *from, struct profile_sample *s)
 {
 	while (profile_samples_next(from, s) == 1)
-		if (s->record.stack_len && !s->is_rest && s->samples == 1)
+		if (s->record.stack_len > REPORT_PIECE_BYTES && !s->is_rest && s->samples == 1)
 			return true;
 	return false;
 }
