@@ -375,18 +375,28 @@ def switches(session):
         yield f"{names[nr % len(names)]}: switches, {nr}", rewrite(names[nr % len(names)], change), False
 
 
+def nr_waits(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
+
+
 def make_switches(folder, program):
     """Waits of processes that run already, by records of their switches: no programs can be loaded."""
     events = [event("software:cpu_clock", rate=2000000, flags=["callchain"]),
               event("sched:off_cpu_time", rate=1000000), event("sched:run_queue_time", rate=1000000)]
     os.mkdir(folder)
-    with subprocess.Popen([program, "plain", "900"]) as child, \
+    with subprocess.Popen([program, "plain", "600000"]) as child, \
             subprocess.Popen(["sh", "-c", "while :; do sleep 0.001; done"], start_new_session=True) as other:
         try:
-            sampled.finish(sampled.start(folder, events, f"--pid={child.pid},{other.pid}",
-                                         "--duration=150ms", "--num-iterations=2",
-                                         prefix=("setpriv", "--bounding-set", "-bpf,-sys_admin")))
+            session = sampled.start(folder, events, f"--pid={child.pid},{other.pid}", "--duration=150ms",
+                                    num_iterations=10000, prefix=("setpriv", "--bounding-set", "-bpf,-sys_admin"))
+            enough = nr_waits(other.pid) + 10
+            while nr_waits(other.pid) < enough:
+                assert session.poll() is None, session.communicate()
+                time.sleep(0.01)
+            sampled.finish_when(session, folder, [child], 0.1)
         finally:
+            child.kill()
             os.killpg(other.pid, signal.SIGKILL)
 
 
@@ -407,10 +417,11 @@ def make_session(folder, program):
     child = subprocess.Popen([program, "plain", "600000"])  # its mappings are read beside the measuring
     while os.readlink(f"/proc/{child.pid}/exe") != os.path.realpath(program):  # before exec it is this test
         time.sleep(0.001)
-    enough = 0
-    while sampled.user_seconds(child.pid) <= enough:  # again, if others had the CPUs
-        enough = sampled.user_seconds(child.pid) + 0.02
-        sampled.finish(sampled.start(folder, events, "--duration=300ms", *([] if IS_LONG else [f"--pid={child.pid}"])))
+    session = sampled.start(folder, events, "--duration=600", *([] if IS_LONG else [f"--pid={child.pid}"]))
+    sampled.wait_for_mappings(session, f"{folder}/t.common.cpuperf", [child.pid])
+    sampled.wait_for_cpu_time([child], sampled.user_seconds(child.pid) + 0.2)
+    session.send_signal(signal.SIGINT)
+    sampled.finish(session)
     child.kill()
     child.wait()
     with open(f"{folder}/cut.elf", "wb") as f:

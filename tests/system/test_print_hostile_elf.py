@@ -11,6 +11,7 @@ import lzma
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -105,11 +106,14 @@ class Case:
         os.mkdir(f"{folder}/bin")
         hostile.compile_to(self.program, "-g", "-Wl,--build-id")
         os.mkdir(f"{folder}/session")
-        child = subprocess.Popen([self.program, "plain", "600"])
-        sampled.finish(sampled.start(f"{folder}/session",
-                                     [sampled.event("software:cpu_clock", rate=2000000,
-                                                    flags=["callchain"])], "--duration=300ms"))
-        child.wait()
+        with subprocess.Popen([self.program, "plain", "600000"]) as child:
+            session = sampled.start(f"{folder}/session", [sampled.event("software:cpu_clock", rate=2000000, flags=["callchain"])],
+                                    "--duration=600")
+            sampled.wait_for_mappings(session, f"{folder}/session/t.common.cpuperf", [child.pid])
+            sampled.wait_for_cpu_time([child], sampled.user_seconds(child.pid) + 0.2)
+            session.send_signal(signal.SIGINT)
+            sampled.finish(session)
+            child.kill()
         self.pid = child.pid
         self.forms, self.linked, self.debug = make_forms(folder, self.program)
 
