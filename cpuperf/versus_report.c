@@ -207,11 +207,15 @@ static void put_command(const struct versus_verdict *v, const char *option,
 			struct json_writer *json)
 {
 	BUF_AUTO(old, MAX_TEXT_BYTES);
+	BUF_AUTO(by, MAX_TEXT_BYTES);
 
 	buf_printf(&old, "--versus=%s", v->old);
+	buf_printf(&by, "--by=%s", versus_measure_name(v->rule.by));
 	JSONW_ARRAY(json, NULL) {
 		jsonw_text(json, NULL, "cpuperf");
 		jsonw_text(json, NULL, buf_str(&old));
+		if (v->rule.by != VERSUS_WALL)
+			jsonw_text(json, NULL, buf_str(&by));
 		jsonw_text(json, NULL, option);
 		jsonw_text(json, NULL, "--");
 		for (char *const *word = v->new_argv; *word; word++)
