@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, hidden_turns, need_programs, on_terminal, output, PRINT, run, run_checks
+from kit import CPUPERF, despite_hidden_turns, hidden_turns, need_programs, on_terminal, output, PRINT, run, run_checks
 from patience import PATIENCE_S
 import sampled
 import sys
@@ -75,6 +75,7 @@ def write_event(folder, name, **keys):
         json.dump({"events": [event_of(name, **keys)]}, out)
 
 
+@despite_hidden_turns
 def check_adds_up(folder):
     """Blocked, waiting for a CPU and running are all that a thread does."""
     program = build(folder)
@@ -86,6 +87,7 @@ def check_adds_up(folder):
     assert said["asked_ns"] * 0.8 <= parts["off_cpu_time"], (parts, said)
 
 
+@despite_hidden_turns
 def check_conclusion(folder):
     """What one thread waits for most of the time stands above the answer."""
     lines = run(CPUPERF, "--", "sleep", "0.3", cwd=folder).stderr.splitlines()
@@ -138,6 +140,7 @@ def check_delayed(folder):
     assert 0.3 * int(cell["span_ns"]) < int(cell["value"]) < 2.5 * int(cell["span_ns"]), cell
 
 
+@despite_hidden_turns
 def check_samples(folder):
     """Long waits are all sampled, at their stack, which begins where the program waits."""
     program = build(folder)
@@ -213,6 +216,7 @@ def check_thinned(folder):
 STATES = ["on CPU", "waiting for a CPU", "blocked"]
 
 
+@despite_hidden_turns
 def check_one_tree(folder):
     """The three states in one tree: the sum of what the events have, which is all that threads do."""
     program = build(folder)
@@ -435,6 +439,7 @@ def process_times(pid):
     return time.monotonic_ns(), time.clock_gettime_ns(~pid << 3 | 2)  # as clock_getcpuclockid()
 
 
+@despite_hidden_turns
 def check_sums_of_states(folder):
     """Of several runs, of --pid and of --cgroup: the shares of what was counted, which add up."""
     program = build(folder)

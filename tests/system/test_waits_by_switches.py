@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, on_terminal, ordinary_user, output, PRINT, programs_missing, run, run_checks, show, skip
+from kit import CPUPERF, despite_hidden_turns, on_terminal, ordinary_user, output, PRINT, programs_missing, run, run_checks, show, skip
 from sampled import event, write_spec
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -204,6 +204,7 @@ def check_two_ways(folder):
         assert ("waits were found in two ways" in done.stderr) == said, (before, done.stderr)
 
 
+@despite_hidden_turns
 def check_sleeps(folder):
     """20 sleeps of 10 ms, which are not waiting for a CPU, however busy the machine is: of the thread that ends
     last, /proc shows how long it waited for one."""
@@ -250,6 +251,7 @@ def check_divided(folder):
     assert 61 * 5e6 <= found["blocked"] + both, found
 
 
+@despite_hidden_turns
 def check_seen(folder):
     """Long waits are looked at while they last: each has its own reason and stack, though the thread had no sample
     before, and was blocked all that time; also of a process that waited before the session."""
@@ -301,10 +303,11 @@ select.poll().poll(400)
 """
 
 
+@despite_hidden_turns
 def check_reasons(folder):
     """One word for one reason, whoever measures; in rows that are further divided, too."""
     user = User(folder)
-    os.mkdir(f"{folder}/root")
+    os.makedirs(f"{folder}/root", exist_ok=True)
     with open(f"{folder}/wall.cpspec", "w", encoding="utf-8") as f:
         json.dump({"config_name": "wall", "sampling": {"flags": ["callchain", "user_stack"]},
                    "events": [{"group_name": e.split(":")[0], "event_name": e.split(":")[1].split("@")[0],
