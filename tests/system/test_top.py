@@ -251,7 +251,8 @@ def check_machine(folder):
     if os.geteuid() != 0:
         print("skip: machine: needs root", flush=True)
         return
-    idle = r"(?m)(halt|_idle|mwait\w*|cpuidle\w*|swapper\S*)$"  # a busy scheduler has other functions of idle CPUs
+    # what idle CPUs are in; a busy scheduler has other functions of that name
+    idle = r"(?m)(halt| \w*(cpu|do|default|mwait|intel|acpi\w*)_idle|mwait\w*|cpuidle\w*|swapper\S*)$"
     with working() as pid, Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top"], 100, 24) as t:
         os.setpriority(os.PRIO_PROCESS, pid, -20)  # on a busy machine it must be among the first, too
         t.wait(r"work_a$")
@@ -304,8 +305,8 @@ def check_later(folder):
         t.wait(r"work_a$")
         text = t.wait(r" ENDED$")
         said = {row["function"]: row for row in flat(f"{folder}/s")}
-        # a share that is known within 10 % or worse has one digit
-        assert abs(rows(text)["work_a"][0] - float(said["work_a"]["self"])) <= 0.05, (text, said)
+        # a share that is known within 10 % or worse has one digit; that of the report is rounded to two
+        assert abs(rows(text)["work_a"][0] - float(said["work_a"]["self"])) < 0.0551, (text, said)
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
 
