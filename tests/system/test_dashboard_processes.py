@@ -179,7 +179,7 @@ def check_killed(folder):
         t.keys("-l", s.word)
         t.wait(rf"^ {s.pid} py")
         t.keys("Enter")
-        t.press("Enter", rf"profiling process {s.pid}: [34] s left")
+        t.press("Enter", rf"profiling process {s.pid}: [1-4] s left")
         pid = int(subprocess.run(["pgrep", "-P", str(t.pid()), "cpuperf"], check=True, stdout=subprocess.PIPE,
                                  text=True).stdout)
         inner = [p for p in subprocess.run(["pgrep", "-P", str(pid)], check=True, stdout=subprocess.PIPE, text=True)
