@@ -58,19 +58,6 @@ def faults():
 
 
 def check_lower_step_by_step(folder):
-    """Again if others had page faults while the recorder had no CPU between a reading and the end of its samples."""
-    for left in (2, 1, 0):
-        os.mkdir(f"{folder}/{left}")
-        try:
-            lower_step_by_step(f"{folder}/{left}")
-            return
-        except AssertionError as error:
-            if not left:
-                raise
-            print(f"{str(error)[:2000]}; {left} tries left", flush=True)
-
-
-def lower_step_by_step(folder):
     p = start(folder, SAMPLED + MORE, duration=0.1, num_iterations=NR, max_own_cpu=TINY)
     while p.poll() is None:
         faults()
