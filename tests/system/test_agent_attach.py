@@ -54,14 +54,19 @@ class Program:
         return self.process.stdout.read()
 
 
-def attach(folder, pid, *options, code=0, events=EVENTS):
-    """A session of cpuperf, again if no thread could be asked."""
+def attach_again(*command, **how):
+    """What a session was that attaches, and ends by itself; again if a thread could not be asked."""
+    output = next(word.partition("=")[2] for word in command if word.startswith("--output="))
     for _ in range(50):  # each asks for 2 s, in which none may have a CPU
-        shutil.rmtree(f"{folder}/s", ignore_errors=True)
-        done = run(CPUPERF, f"--pid={pid}", "--attach", f"--event={events}", f"--output={folder}/s", *options, cwd=folder,
-                   code=None)
+        shutil.rmtree(output, ignore_errors=True)
+        done = run(*command, code=None, **how)
         if CANNOT_YET not in done.stderr:
             break
+    return done
+
+
+def attach(folder, pid, *options, code=0, events=EVENTS):
+    done = attach_again(CPUPERF, f"--pid={pid}", "--attach", f"--event={events}", f"--output={folder}/s", *options, cwd=folder)
     assert done.returncode == code, done.stderr
     return done.stderr
 
@@ -396,7 +401,8 @@ def check_users(folder):
     os.chown(f"{folder}/his", own_uid(), own_uid())
     options = ("--attach", f"--event={EVENTS}", "--duration=50ms")
     with Program(attached, "pause", **who) as p:
-        run(program, f"--pid={p.pid}", *options, f"--output={folder}/his/s", cwd=f"{folder}/his", **who)
+        done = attach_again(program, f"--pid={p.pid}", *options, f"--output={folder}/his/s", cwd=f"{folder}/his", **who)
+        assert done.returncode == 0, done.stderr
         assert counts(f"{folder}/his")["live"] == 0
     os.chmod(attached, 0o711)  # what may not be read may not be traced
     for how in ({}, who):
@@ -414,7 +420,7 @@ def check_users(folder):
     with open(path, encoding="ascii") as f:
         scope = int(f.read())
     with Program(attached, "pause", **who) as p:
-        done = run(program, f"--pid={p.pid}", *options, f"--output={folder}/his/u", cwd=f"{folder}/his", code=None, **who)
+        done = attach_again(program, f"--pid={p.pid}", *options, f"--output={folder}/his/u", cwd=f"{folder}/his", **who)
         assert (done.returncode == 0) == (scope == 0) and (scope == 0 or "ptrace_scope" in done.stderr), (scope, done.stderr)
 
 
@@ -508,7 +514,8 @@ def check_named(folder):
         for nr, way in stride(enumerate([*ways, None]), 1):
             with Program(program, "pause") as one, Program(program, "pause") as other:
                 way = way or [f"--pid={one.pid},{other.pid},{sealed.pid}", "--attach", "--event=heap:live"]
-                done = run(CPUPERF, *way, "--duration=50ms", f"--output={folder}/s{nr}")
+                done = attach_again(CPUPERF, *way, "--duration=50ms", f"--output={folder}/s{nr}")
+                assert done.returncode == 0, done.stderr
                 assert re.findall(r"warning: --attach: process (\d+) is in a sandbox", done.stderr) == [str(sealed.pid)], done.stderr
                 assert "heap and descriptors of 2 of 3 from when cpuperf attached" in done.stderr, done.stderr
                 assert has_agent(one.pid) and has_agent(other.pid) and not has_agent(sealed.pid), done.stderr
@@ -541,8 +548,9 @@ def check_cgroup(folder):
             for pid, place in ((one.pid, ""), (other.pid, "/below"), (sealed.pid, "/below")):
                 with open(f"{group2[0]}/{name}{place}/cgroup.procs", "w", encoding="ascii") as f:
                     f.write(str(pid))
-            done = run(CPUPERF, f"--cgroup={name}", "--attach", f"--event={EVENTS},task_clock", "--duration=100ms",
-                       f"--output={folder}/s")
+            done = attach_again(CPUPERF, f"--cgroup={name}", "--attach", f"--event={EVENTS},task_clock", "--duration=100ms",
+                                f"--output={folder}/s")
+            assert done.returncode == 0, done.stderr
             assert f"warning: --attach: process {sealed.pid} is in a sandbox" in done.stderr, done.stderr
             assert "heap and descriptors of 2 of 3" in done.stderr and "task_clock" in done.stderr, done.stderr
             assert has_agent(one.pid) and has_agent(other.pid) and not has_agent(sealed.pid), done.stderr
