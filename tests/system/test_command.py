@@ -637,8 +637,9 @@ def check_wait_children(folder):
 
 def check_duration(folder):
     """Measuring may end before the command, which goes on."""
-    done = measure(folder, "sh", "-c", "sleep 1; echo late; exit 6", options=["--duration=100ms"],
-                   code=6)
+    manifest = f"{folder}/{FOLDER}/cpuperf.cpsession"  # says until the end of the measuring that it goes on
+    script = f"until [ -s {manifest} ] && ! grep -q '\"state\"' {manifest}; do sleep 0.05; done; echo late; exit 6"
+    done = measure(folder, "sh", "-c", script, options=["--duration=100ms"], code=6)
     assert done.stdout == "late\n" and "still running when the measuring ended" in done.stderr, done
     assert re.search(r"went on unmeasured: exit status 6 after \d+\.\d+ s, of which \d+\.\d+ s user, \d+\.\d+ s system\n",
                      done.stderr), done
