@@ -28,7 +28,7 @@ enum {
 	MAX_ASK_PAUSE_MS = 60000, /* until a process is asked again that has none */
 	TREE_ASK_PAUSE_MS = 1000, /* the same of a target, which has few */
 	PRICE = 50,               /* a pause is so many times as long as what it follows took */
-	LAST_MS = 2000,           /* for the last look */
+	LAST_MS = 2000,           /* as usual */
 	MAX_PROCESSES = 1 << 16,
 	MAX_RUNTIMES = 256,
 	CHANGE_BYTES = 100, /* and its texts and data */
@@ -75,6 +75,7 @@ struct runtimes {
 	size_t nr_runtimes;
 	uint64_t list_due_ns, list_pause_ns;
 	uint64_t bytes, max_process_bytes; /* of changes */
+	uint64_t last_ns;                  /* for the last look */
 	struct list list;
 };
 
@@ -478,6 +479,7 @@ int runtimes_start(struct runtimes **out, const struct runtimes_of *of, runtimes
 	init_processes(r);
 	r->root = *of->root;
 	r->max_process_bytes = of->max_process_bytes ?: max_process_bytes;
+	r->last_ns = of->last_ns ?: (uint64_t)LAST_MS * NS_PER_MS;
 	r->has_children = of->has_children;
 	r->is_told = of->is_told;
 	r->shared.wants_methods = of->wants_methods;
@@ -521,13 +523,16 @@ void runtimes_lose(struct runtimes *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void runtimes_stop(struct runtimes *r)
+int runtimes_stop(struct runtimes *r)
 {
-	const uint64_t until_ns = clock_monotonic_ns() + (uint64_t)LAST_MS * NS_PER_MS;
+	uint64_t until_ns;
+	pthread_t thread;
 	bool has_ended;
 
 	if (!r)
-		return;
+		return 0;
+	until_ns = clock_monotonic_ns() + r->last_ns;
+	thread = r->thread; /* one that is left frees *r */
 	pthread_mutex_lock(&r->lock);
 	r->is_stopping = true;
 	pthread_cond_broadcast(&r->changed);
@@ -539,9 +544,10 @@ void runtimes_stop(struct runtimes *r)
 	pthread_mutex_unlock(&r->passing);
 	pthread_mutex_unlock(&r->lock);
 	if (!has_ended) {
-		pthread_detach(r->thread);
-		return;
+		pthread_detach(thread);
+		return -ETIMEDOUT;
 	}
-	pthread_join(r->thread, NULL);
+	pthread_join(thread, NULL);
 	free_all(r);
+	return 0;
 }

@@ -37,6 +37,7 @@ struct runtimes_of {
 	bool is_told;               /* by runtimes_see: they are listed once */
 	bool wants_methods;         /* also those that are interpreted */
 	uint64_t max_process_bytes; /* of changes of one; 0: as many as is usual */
+	uint64_t last_ns;           /* for the last look; 0: two seconds */
 };
 
 typedef void runtimes_fn(void *arg, const struct trace_compiled *change);
@@ -50,7 +51,9 @@ void runtimes_follow(struct runtimes *r, pid_t id);
 void runtimes_see(struct runtimes *r, uint32_t pid, const char *path);
 /* What was mapped is not known in part: the processes are listed again. Any thread. */
 void runtimes_lose(struct runtimes *r);
-/* Has the thread look a last time, and ends it; frees all. NULL is fine. */
-void runtimes_stop(struct runtimes *r);
+/* Has the thread look a last time, and ends it; frees all. 0; -ETIMEDOUT: the look took too long,
+ * and what was compiled last has no name. The thread then passes nothing more, and ends by itself.
+ * NULL is fine. */
+int runtimes_stop(struct runtimes *r);
 
 #endif

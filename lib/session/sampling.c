@@ -309,17 +309,21 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 static int finish_common(struct sampling *g, struct err *e)
 {
 	enum { MAX_NOTES = 64 };
-	const char *notes[SURVEYOR_NR_NOTES + MAX_NOTES];
+	const char *notes[SURVEYOR_NR_NOTES + MAX_NOTES + 1];
+	bool is_late;
 	size_t nr;
 
 	paced_stop(g->paced);
 	if (g->counters->interpreters)
 		interpreters_stop(g->counters->interpreters);
 	mapped_listen(&g->surveyor.mapped, NULL, NULL);
-	runtimes_stop(g->runtimes);
+	is_late = runtimes_stop(g->runtimes) != 0;
 	g->runtimes = NULL;
 	surveyor_end(&g->surveyor);
 	nr = source_uses_end(&g->counters->uses, notes + SURVEYOR_NR_NOTES, MAX_NOTES);
+	if (is_late)
+		notes[SURVEYOR_NR_NOTES + nr++] = "methods of Java that were compiled last have no "
+						  "names: to read them took too long";
 	if (!g->common.file)
 		return 0;
 	for (size_t i = 0; i < nr; i++)

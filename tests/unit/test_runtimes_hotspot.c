@@ -347,6 +347,13 @@ TEST(is_left)
 /* --- the thread */
 
 enum { NOWHERE = 8 };
+/* Of the library's. */
+struct field {
+	const char *type, *name, *kind;
+	int is_static;
+	uint64_t offset;
+	void *address;
+};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static size_t nr_reads; /* of where nothing is */
@@ -403,12 +410,7 @@ static void wait_until(const size_t *number, size_t is)
  * at least. */
 TEST(no_heaps)
 {
-	struct field {
-		const char *type, *name, *kind;
-		int is_static;
-		uint64_t offset;
-		void *address;
-	} *field = dlsym(library, "fields");
+	struct field *field = dlsym(library, "fields");
 	void *const was = field->address;
 	const uint64_t began_ns = clock_monotonic_ns();
 	uint64_t took_ns;
@@ -418,10 +420,34 @@ TEST(no_heaps)
 	r = start(0);
 	wait_until(&nr_reads, 4);
 	took_ns = clock_monotonic_ns() - began_ns;
-	runtimes_stop(r);
+	assert_int_equal(runtimes_stop(r), 0);
 	field->address = was;
 	assert_true(took_ns >= 70000000);
 	assert_int_equal(nr_changes, 0); /* nothing was named */
+}
+
+/* A look that does not end is left, which is said, and passes nothing. */
+TEST(left)
+{
+	const pid_t ids[] = {getpid()};
+	const struct runtimes_of of = {
+	    .root = &root_live, .ids = ids, .nr_ids = 1, .last_ns = 10000000};
+	struct field *field = dlsym(library, "fields");
+	void *const was = field->address;
+	struct runtimes *r;
+	int rc;
+
+	put(0, "nmethod", 0, 1);
+	nr_changes = nr_reads = 0;
+	field->address = (void *)(uintptr_t)NOWHERE;
+	assert_int_equal(runtimes_start(&r, &of, on_thread_change, NULL), 0);
+	pthread_mutex_lock(&lock); /* at its next reading there, the thread waits for this */
+	rc = runtimes_stop(r);
+	pthread_mutex_unlock(&lock);
+	wait_until(&nr_reads, 1);
+	field->address = was;
+	assert_int_equal(rc, -ETIMEDOUT);
+	assert_int_equal(nr_changes, 0);
 }
 
 /* Of a machine only processes are asked that were there at first, and those of which it is told
