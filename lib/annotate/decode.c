@@ -13,7 +13,6 @@
 #include "base/str.h"
 
 #include <capstone/capstone.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,28 +56,16 @@ struct annotate_decoder {
 /* Remains loaded. */
 static int load(struct err *e)
 {
-	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	const struct {
-		const char *name;
-		void *at;
-	} functions[] = {
+	const struct library_function functions[] = {
 #define PLACE(name) {"cs_" #name, &cs.name},
 	    FUNCTIONS(PLACE)};
+	const char *why = library_load(library, functions, ARRAY_NR(functions));
 
-	for (size_t i = 0; i < ARRAY_NR(functions); i++) {
-		void *function = handle ? dlsym(handle, functions[i].name) : NULL;
-
-		if (!function) {
-			const char *why = dlerror();
-
-			err_set(e, -ENOTSUP, "instructions cannot be shown: %s",
-				why ? why : library);
-			err_hint(e, LIBRARY_HINT("capstone"));
-			return -ENOTSUP;
-		}
-		memcpy(functions[i].at, &function, sizeof(function));
-	}
-	return 0;
+	if (!why)
+		return 0;
+	err_set(e, -ENOTSUP, "instructions cannot be shown: %s", why);
+	err_hint(e, LIBRARY_HINT("capstone"));
+	return -ENOTSUP;
 }
 
 static int open_handle(struct annotate_decoder *d)

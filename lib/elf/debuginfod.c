@@ -3,11 +3,11 @@
  */
 #include "elf/debuginfod.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/library.h"
 #include "base/mem.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,33 +19,25 @@ typedef int find_source_fn(void *client, const unsigned char *id, int len, const
 			   char **path);
 
 struct elf_debuginfod {
-	void *library;
 	void *client;
 	void (*end)(void *client);
 	find_fn *find[2]; /* by enum elf_debuginfod_what */
 	find_source_fn *find_source;
 };
 
-/* POSIX permits converting dlsym's result to a function pointer; ISO C does not. */
-static bool resolve(const struct elf_debuginfod *d, const char *name, void *function)
-{
-	void *p = dlsym(d->library, name);
-
-	memcpy(function, &p, sizeof(p));
-	return p != NULL;
-}
-
 static bool begin(struct elf_debuginfod *d)
 {
 	void *(*client_begin)(void);
 
-	/* NODELETE: the libraries that it loads hold memory, which would be reported as leaked */
-	d->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!d->library || !resolve(d, "debuginfod_begin", &client_begin) ||
-	    !resolve(d, "debuginfod_end", &d->end) ||
-	    !resolve(d, "debuginfod_find_executable", &d->find[ELF_DEBUGINFOD_CODE]) ||
-	    !resolve(d, "debuginfod_find_debuginfo", &d->find[ELF_DEBUGINFOD_DEBUG]) ||
-	    !resolve(d, "debuginfod_find_source", &d->find_source))
+	const struct library_function functions[] = {
+	    {"debuginfod_begin", &client_begin},
+	    {"debuginfod_end", &d->end},
+	    {"debuginfod_find_executable", &d->find[ELF_DEBUGINFOD_CODE]},
+	    {"debuginfod_find_debuginfo", &d->find[ELF_DEBUGINFOD_DEBUG]},
+	    {"debuginfod_find_source", &d->find_source},
+	};
+
+	if (library_load("libdebuginfod.so.1", functions, ARRAY_NR(functions)))
 		return false;
 	d->client = client_begin();
 	return d->client != NULL;
@@ -80,8 +72,6 @@ void elf_debuginfod_close(struct elf_debuginfod *d)
 		return;
 	if (d->client)
 		d->end(d->client);
-	if (d->library)
-		dlclose(d->library);
 	mem_free(d);
 }
 

@@ -1,12 +1,11 @@
 #include "event/libpfm.h"
 
 #include "base/array.h"
+#include "base/library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char library[] = "libpfm.so.4";
 static struct libpfm loaded;
@@ -14,22 +13,11 @@ static bool is_loaded;
 
 static bool load(void)
 {
-	const struct {
-		const char *name;
-		void *at;
-	} functions[] = {
+	const struct library_function functions[] = {
 #define PLACE(name) {"pfm_" #name, &loaded.name},
 	    LIBPFM_FUNCTIONS(PLACE)};
-	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
-	for (size_t i = 0; i < ARRAY_NR(functions); i++) {
-		void *function = handle ? dlsym(handle, functions[i].name) : NULL;
-
-		if (!function)
-			return false;
-		memcpy(functions[i].at, &function, sizeof(function));
-	}
-	return true;
+	return !library_load(library, functions, ARRAY_NR(functions));
 }
 
 /* Enables the tables of other CPUs. libpfm4 reads the environment once; the variable is removed

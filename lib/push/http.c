@@ -17,7 +17,6 @@
 #define CURL_DISABLE_TYPECHECK
 #define CURL_DISABLE_DEPRECATION /* of options whose successors older libraries lack */
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,27 +60,18 @@ struct push_http {
 /* Remains loaded. */
 static int load(struct err *e)
 {
-	const struct {
-		const char *name;
-		void *at;
-	} functions[] = {
+	const struct library_function functions[] = {
 #define PLACE(name) {"curl_" #name, &curl.name},
 	    FUNCTIONS(PLACE)};
-	void *handle = NULL;
+	const char *why = libraries[0];
 
-	for (size_t i = 0; i < ARRAY_NR(libraries) && !handle; i++)
-		handle = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; i < ARRAY_NR(functions); i++) {
-		void *function = handle ? dlsym(handle, functions[i].name) : NULL;
-
-		if (!function) {
-			err_set(e, -ENOTSUP, "--push: %s", dlerror());
-			err_hint(e, LIBRARY_HINT("libcurl"));
-			return -ENOTSUP;
-		}
-		memcpy(functions[i].at, &function, sizeof(function));
-	}
-	return 0;
+	for (size_t i = 0; i < ARRAY_NR(libraries) && why; i++)
+		why = library_load(libraries[i], functions, ARRAY_NR(functions));
+	if (!why)
+		return 0;
+	err_set(e, -ENOTSUP, "--push: %s", why);
+	err_hint(e, LIBRARY_HINT("libcurl"));
+	return -ENOTSUP;
 }
 
 static size_t add_answer(char *data, size_t size, size_t nr, void *arg)

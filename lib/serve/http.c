@@ -46,7 +46,6 @@ struct http_response *http_response_refusal(const char *text)
 #include "serve/door.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -106,25 +105,16 @@ static int fail(const struct http *h, struct err *e, int rc, const char *address
 /* Remains loaded. */
 static int load(const struct http *h, const char *address, struct err *e)
 {
-	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	const struct {
-		const char *name;
-		void *at;
-	} functions[] = {
+	const struct library_function functions[] = {
 #define PLACE(name) {"MHD_" #name, &mhd.name},
 	    FUNCTIONS(PLACE)};
+	const char *why = library_load(library, functions, ARRAY_NR(functions));
 
-	for (size_t i = 0; i < ARRAY_NR(functions); i++) {
-		void *function = handle ? dlsym(handle, functions[i].name) : NULL;
-
-		if (!function) {
-			fail(h, e, -ENOTSUP, address, dlerror());
-			err_hint(e, LIBRARY_HINT("libmicrohttpd"));
-			return -ENOTSUP;
-		}
-		memcpy(functions[i].at, &function, sizeof(function));
-	}
-	return 0;
+	if (!why)
+		return 0;
+	fail(h, e, -ENOTSUP, address, why);
+	err_hint(e, LIBRARY_HINT("libmicrohttpd"));
+	return -ENOTSUP;
 }
 
 /* --- answers --------------------------------------------------------------------------------- */
