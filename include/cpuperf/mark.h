@@ -216,6 +216,11 @@ struct cpuperf_mark_own {
 		int32_t fd;  /* + 1; 0: none */
 		uint32_t id; /* of the counter: the descriptor is closed only if it is still this */
 	} counters[CPUPERF_MARK_MAX_SLOTS];
+	/* Where connections were that have ended, of which the earlier one is used next. */
+	struct {
+		char *at; /* NULL: none */
+		size_t bytes;
+	} left[2];
 };
 
 /* What a thread knows, per object. */
@@ -574,9 +579,24 @@ CPUPERF_MARK_RARE size_t cpuperf_mark_bytes(const struct cpuperf_mark_header *h)
 	return h->slots_offset + (size_t)cpuperf_mark_nr_slots(h) * CPUPERF_MARK_SLOT_BYTES;
 }
 
+/* At the addresses of the connection before the last, if it fits there: else each connection would
+ * take addresses for good. */
+CPUPERF_MARK_RARE void *cpuperf_mark_map_again(struct cpuperf_mark_own *own, size_t bytes, int fd)
+{
+	const int how = MAP_SHARED | (own->left[0].bytes >= bytes ? MAP_FIXED : 0);
+	void *at = mmap(how & MAP_FIXED ? own->left[0].at : NULL, bytes, PROT_READ | PROT_WRITE,
+			how, fd, 0);
+
+	if (at == MAP_FAILED || !(how & MAP_FIXED))
+		return at;
+	own->left[0].at = NULL;
+	own->left[0].bytes = 0;
+	return at;
+}
+
 /* Maps the header and as many slots as fit into a quarter of the address space that the program may
  * have. Memory that can shrink would kill the program. */
-CPUPERF_MARK_RARE struct cpuperf_mark_header *cpuperf_mark_map(int fd)
+CPUPERF_MARK_RARE struct cpuperf_mark_header *cpuperf_mark_map(struct cpuperf_mark_own *own, int fd)
 {
 	struct cpuperf_mark_header h, *mapped;
 	struct rlimit limit;
@@ -595,8 +615,7 @@ CPUPERF_MARK_RARE struct cpuperf_mark_header *cpuperf_mark_map(int fd)
 	for (uint32_t nr = h.nr_slots; at == MAP_FAILED && nr; nr /= 2) {
 		h.nr_mapped = nr;
 		if (limit.rlim_cur == RLIM_INFINITY || cpuperf_mark_bytes(&h) <= limit.rlim_cur / 4)
-			at = mmap(NULL, cpuperf_mark_bytes(&h), PROT_READ | PROT_WRITE, MAP_SHARED,
-				  fd, 0);
+			at = cpuperf_mark_map_again(own, cpuperf_mark_bytes(&h), fd);
 	}
 	if (at == MAP_FAILED)
 		return NULL;
@@ -666,6 +685,7 @@ CPUPERF_MARK_RARE void cpuperf_mark_unmap_pages(struct cpuperf_mark_own *own, ui
 CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
 {
 	struct cpuperf_mark_header *h = state->shared;
+	const size_t bytes = h ? cpuperf_mark_bytes(h) : 0;
 
 	if (!h)
 		return;
@@ -674,8 +694,13 @@ CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
 	state->connected = 0;
 	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++)
 		cpuperf_mark_close_counters(state->own, i);
-	(void)mmap(h, cpuperf_mark_bytes(h), PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
+	if (mmap(h, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1,
+		 0) == MAP_FAILED)
+		return;
+	state->own->left[0] = state->own->left[1];
+	state->own->left[1].at = (char *)h;
+	state->own->left[1].bytes = bytes;
 }
 
 CPUPERF_MARK_RARE struct cpuperf_mark_own *cpuperf_mark_make_own(void)
@@ -710,7 +735,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state, uin
 	if (!number || !state->own || cpuperf_mark_ask(number, &hello, fds) < 0)
 		return -1;
 	if (fds[0] >= 0)
-		shared = cpuperf_mark_map(fds[0]);
+		shared = cpuperf_mark_map(state->own, fds[0]);
 	for (int i = 0; fds[i] >= 0; i++)
 		close(fds[i]);
 	if (!shared) {
