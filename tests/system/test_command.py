@@ -508,14 +508,16 @@ def target_frames(folder):
 
 def check_from_exec(folder):
     """What the process of the command did before it became the command is in none of its counts. Those of wait4
-    include exec itself: the pages of the arguments, and a switch or so."""
+    include exec itself: the pages of the arguments and of the environment, and some more: 5 to 9 were seen, and 50 of
+    before."""
     if not may_count_faults("page faults before exec"):
         return
+    most = 20 + sum(len(k) + len(v) + 2 for k, v in os.environb.items()) // 4096
     for _ in range(3 if IS_LONG else 1):
         measure(folder, "true", options=["-e", "page_faults"])
         event, (target,) = counted(folder)["page_faults"], target_frames(folder)
         faults = target["minor_faults"] + target["major_faults"]
-        assert event <= faults <= event + 8, (event, target)
+        assert event <= faults <= event + most, (event, target)
 
 
 def sleeper(folder):
