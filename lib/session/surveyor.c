@@ -157,6 +157,7 @@ void surveyor_add_process(struct surveyor *s, uint32_t pid)
 					     .wants_tasks = true,
 					     .pids = &pid,
 					     .nr_pids = 1,
+					     .has_no_ids = true,
 					     .records = add_files,
 					     .arg = s};
 	struct survey_result ignored;
@@ -177,54 +178,46 @@ static int compare_pids(const void *a, const void *b)
 	return order_u64(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* A thread is that of its process. Returns how many there are. */
-static size_t list_target(const struct surveyor *s, uint32_t *pid)
+/* Sets how many there are; a thread is that of its process. 0 or -ENOMEM. */
+static int list_target(const struct surveyor *s, uint32_t **pid, size_t *nr)
 {
 	const struct plan_target *t = &s->plan->target;
 	uint64_t process;
-	size_t nr = 0;
 
+	*nr = 0;
+	if (!names_processes(t))
+		return 0;
+	*pid = mem_alloc(t->nr_ids * sizeof(**pid));
+	if (!*pid)
+		return -ENOMEM;
 	for (size_t i = 0; i < t->nr_ids; i++)
 		if (proc_status_number(PROC(&s->plan->host->root, (uint32_t)t->ids[i]), "Tgid",
 				       &process))
-			pid[nr++] = (uint32_t)process;
-	order_sort(pid, nr, sizeof(*pid), compare_pids);
-	return nr;
+			(*pid)[(*nr)++] = (uint32_t)process;
+	order_sort(*pid, *nr, sizeof(**pid), compare_pids);
+	return 0;
 }
 
-static int survey_processes(struct surveyor *s, const uint32_t *pid, size_t nr)
+/* Not stopped: however short the session is, without its mappings nothing of the target has a name,
+ * and files, and a busy machine's other processes, may take longer than that. */
+static int survey_target(struct surveyor *s, const uint32_t *pid, size_t nr)
 {
 	const struct survey_reader_config config = {.root = &s->plan->host->root,
 						    .pids = pid,
 						    .nr_pids = nr,
+						    .has_no_ids = true,
 						    .records = add_files,
+						    .cmdline = add_cmdline,
 						    .arg = s};
 	struct survey_reader reader;
-	int rc = survey_reader_init(&reader, &config);
+	int rc = nr ? survey_reader_init(&reader, &config) : 0;
 
-	if (rc)
+	if (rc || !nr)
 		return rc;
 	rc = survey_reader_survey(&reader, &s->target);
 	(void)survey_reader_note(&reader, 0, &s->silent);
 	survey_reader_fini(&reader);
 	return rc;
-}
-
-/* Not stopped: however short the session is, without its mappings nothing of the target has a name,
- * and a busy machine's other processes may take longer than that. */
-static int survey_target(struct surveyor *s)
-{
-	const struct plan_target *t = &s->plan->target;
-	MEM_AUTO uint32_t *pid = NULL;
-	size_t nr;
-
-	if (!names_processes(t))
-		return 0;
-	pid = mem_alloc(t->nr_ids * sizeof(*pid));
-	if (!pid)
-		return -ENOMEM;
-	nr = list_target(s, pid);
-	return nr ? survey_processes(s, pid, nr) : 0;
 }
 
 /* --- files */
@@ -344,10 +337,10 @@ static void note_failure(struct survey_result *r, int rc, const char *what)
 			 rc == -ECANCELED ? "stopped" : strerror(-rc));
 }
 
-/* A command's tasks begin after the session, and nothing names others' but who wakes them. */
-static bool needs_tasks(const struct plan *plan)
+/* Whether anything has a name by other tasks than those of the target: who wakes them. */
+static bool needs_others(const struct plan *plan)
 {
-	bool needs = !plan->target.is_command;
+	bool needs = !plan->target.nr_ids || plan->target.is_cgroup;
 
 	for (size_t i = 0; i < plan->nr_events && !needs; i++)
 		needs = plan->events[i].asked->flags & SPEC_WAKER;
@@ -357,24 +350,30 @@ static bool needs_tasks(const struct plan *plan)
 static void *run(void *arg)
 {
 	struct surveyor *s = arg;
-	const struct survey_reader_config config = {.root = &s->plan->host->root,
-						    .has_no_tasks = !needs_tasks(s->plan),
-						    .records = add_records,
-						    .cmdline = add_cmdline,
-						    .file = add_file,
-						    .arg = s,
-						    .stop = &s->stop};
+	struct survey_reader_config config = {.root = &s->plan->host->root,
+					      .records = add_records,
+					      .cmdline = add_cmdline,
+					      .file = add_file,
+					      .arg = s,
+					      .stop = &s->stop};
+	const bool has_others = needs_others(s->plan);
+	MEM_AUTO uint32_t *pid = NULL;
 	int rc, init;
+	size_t nr;
 
 	(void)setpriority(PRIO_PROCESS, 0, s->nice);
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
-	note_failure(&s->target, survey_target(s), "tasks");
+	rc = list_target(s, &pid, &nr);
+	note_failure(&s->target, rc ? rc : survey_target(s, pid, nr), "tasks");
+	config.has_no_tasks = !has_others && !nr; /* a command's begin after the session */
+	config.pids = pid;
+	config.nr_pids = has_others ? 0 : nr;
 	s->files = trace_packer_new(0);
 	init = rc = survey_reader_init(&s->reader, &config);
 	if (rc == 0 && !config.has_no_tasks)
 		rc = survey_reader_survey(&s->reader, &s->tasks);
 	if (rc == 0 && !config.has_no_tasks) {
-		buf_reset(&s->silent); /* the target's are among these */
+		buf_reset(&s->silent); /* those of before are among these */
 		s->nr_silent = survey_reader_note(&s->reader, 0, &s->silent);
 	}
 	s->has_reader = init == 0;

@@ -35,6 +35,7 @@ struct survey_reader_config {
 	uint32_t max_tasks;      /* as struct survey_config's, like these: */
 	const uint32_t *pids;
 	size_t nr_pids;
+	bool has_no_ids;
 	unsigned patience_ms; /* 0: SURVEY_READER_PATIENCE_MS */
 	uint64_t until_ns;    /* 0, or CLOCK_MONOTONIC, after which all are silent */
 	int (*records)(const void *records, size_t len, void *arg); /* as struct survey_config's */

@@ -157,6 +157,7 @@ static void survey_tasks(struct child_side *c)
 	    .max_tasks = r->config.max_tasks,
 	    .pids = r->config.pids,
 	    .nr_pids = r->config.nr_pids,
+	    .has_no_ids = r->config.has_no_ids,
 	    .max_bytes = SURVEY_READER_RECORDS_BYTES,
 	    .records = send_records,
 	    .cmdline = r->config.cmdline ? send_cmdline : NULL,

@@ -263,7 +263,7 @@ struct maps {
 
 static void add_mapping(struct survey *s, const struct proc_mapping *m, struct maps *maps)
 {
-	const bool wants_file = !s->config->nr_pids;
+	const bool wants_file = !s->config->has_no_ids;
 	const struct proc_mapping *read = m;
 	struct proc_mapping beside, copy;
 

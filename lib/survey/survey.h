@@ -48,10 +48,10 @@ struct survey_config {
 	bool wants_kernel;       /* symbols and BPF programs, before the tasks */
 	bool wants_programs;     /* BPF programs alone */
 	bool wants_tasks;
-	/* Borrowed: only these processes, in ascending order, and without build-ids, as their files
-	 * may not answer. None: all. */
+	/* Borrowed: only these processes, in ascending order. None: all. */
 	const uint32_t *pids;
 	size_t nr_pids;
+	bool has_no_ids; /* nothing is asked of files, which may not answer */
 	/* Where an earlier survey blocked: continue after it, skipping these files. NULL: start at
 	 * the beginning. */
 	const struct survey_at *after;

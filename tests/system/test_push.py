@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import protos
-from kit import CPUPERF, PRINT, finish, free_port, output, run, run_checks, skip, start, stride
+from kit import CPUPERF, PRINT, finish, free_port, output, programs_missing, run, run_checks, skip, start, stride
 from receiver import Answer, Reader, Receiver, PATHS
 from sampled import deaf, event, is_root, may_measure_kernel
 
@@ -45,10 +45,13 @@ class Measured:
     """Known programs, of whose files nobody makes others meanwhile: one that computes now and then, and one whose
     children have page faults. Little of each, because senders take their time. options: of cpuperf, to measure them."""
 
+    def __init__(self, of=None):
+        self.of = of or events()
+
     def __enter__(self):
         scripts = "while :; do i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; sleep 0.02; done", "while :; do sleep 0.02; done"
         self.programs = [subprocess.Popen(["/bin/sh", "-c", s]) for s in scripts]  # pylint: disable=consider-using-with
-        self.options = [*events(), "--no-live", f"--pid={','.join(str(p.pid) for p in self.programs)}"]
+        self.options = [*self.of, "--no-live", f"--pid={','.join(str(p.pid) for p in self.programs)}"]
         return self
 
     def __exit__(self, *_):
@@ -57,11 +60,11 @@ class Measured:
             p.wait()
 
 
-def record(folder, *options, name="session", nr=2, receiver=None, **how):
+def record(folder, *options, name="session", nr=2, receiver=None, of=None, **how):
     """A session of iterations of 200 ms, and what the recorder says. Beside others a program may have had no CPU in
     one, of which nothing is pushed where both had none: another try, and what was pushed to the receiver goes."""
     while True:
-        with Measured() as m:
+        with Measured(of) as m:
             done = run(CPUPERF, *m.options, "-d", "200ms", "-n", str(nr), "-o", f"{folder}/{name}", *options, cwd=folder,
                        **how)
         text = output(PRINT, "--quiet", f"{folder}/{name}", "--report=flat", "--sort=iteration", "--output-format=csv")
@@ -284,15 +287,20 @@ def check_state_folder(folder):
 
 
 def check_surveyed(folder):
-    """Iterations wait for the survey, which here waits for a file: without it mappings are missing."""
-    if not is_root():
-        print("skip: surveyed: needs root to mount")
+    """Iterations wait for the survey, which here waits for a file of another process, as who wakes the target needs it:
+    without it mappings are missing."""
+    if not is_root() or programs_missing():
+        print("skip: surveyed: needs root to mount, and programs in the kernel")
         return
+    wakers = {"events": [*USER_EVENTS, event("sched:off_cpu_time", rate=1000000, flags=["callchain", "waker"])]}
+    with open(f"{folder}/wakers.cpspec", "w", encoding="utf-8") as out:
+        json.dump(wakers, out)
     with deaf(folder, "overlay") as (number, why), Receiver("parca") as r:
         if not number:
             print(f"skip: surveyed: {why}")
             return
-        done = record(folder, f"--push={r.url}", f"--push-spool={folder}/spool", "--push-wait=60s", receiver=r)
+        done = record(folder, f"--push={r.url}", f"--push-spool={folder}/spool", "--push-wait=60s", receiver=r,
+                      of=(f"--spec-file={folder}/wakers.cpspec", "-g=fp"))
     assert "do not answer" in done.stderr and len(r.requests) == 2, (done.stderr, len(r.requests))
     for i, request in enumerate(r.requests):
         compare_own(READER.parca(request), folder, i)

@@ -24,6 +24,7 @@ struct tape {
 	uint32_t max_tasks;
 	const uint32_t *pids;
 	size_t nr_pids;
+	bool has_no_ids;
 	uint64_t start_ns, end_ns;
 	struct survey_result result;
 };
@@ -79,6 +80,7 @@ static inline int tape_run(struct tape *t, const struct root *r, bool wants_kern
 	    .max_tasks = t->max_tasks,
 	    .pids = t->pids,
 	    .nr_pids = t->nr_pids,
+	    .has_no_ids = t->has_no_ids,
 	    .records = tape_records,
 	    .kallsyms = tape_kallsyms,
 	    .arg = t,
