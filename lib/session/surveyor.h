@@ -1,7 +1,7 @@
 /*
- * The thread that adds what the rings do not contain to the common file: at the start the existing
- * tasks and the kernel's symbols (survey/), then, until the session ends, the build-ids of mapped
- * files.
+ * The thread that adds what the rings do not contain to the common file: at the start the kernel's
+ * symbols and the existing tasks (survey/), those of the target first, and no others unless they
+ * may have woken it; then, until the session ends, the build-ids of mapped files.
  *
  * The kernel's symbols (kallsyms) are stored packed, in parts of 128 KiB, each behind the range of
  * its addresses, so that a report unpacks only the parts that have an address which it asks for
@@ -32,7 +32,7 @@ struct surveyor {
 	struct common *common;
 	struct notes *notes;
 	struct whole *whole;  /* gets what the survey finds; may be NULL */
-	struct mapped mapped; /* the session's thread adds, this thread queries */
+	struct mapped mapped; /* the session's thread adds, this one, too, and queries */
 	pthread_t thread;
 	int nice; /* the thread's niceness */
 	bool is_running, is_reported;
