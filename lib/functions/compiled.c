@@ -199,22 +199,6 @@ static bool is_x86(const struct elf_file *f)
 	return elf_file_machine(f) == EM_X86_64;
 }
 
-/* Whether it is loaded with libraries: no agent is loaded into others. */
-static bool needs_libraries(const struct elf_file *f)
-{
-	struct elf_section s;
-	Elf64_Dyn d;
-
-	if (!elf_file_load_section(f, ".dynamic", &s))
-		return false;
-	for (size_t i = 0; i < s.size / sizeof(d); i++) {
-		memcpy(&d, s.data + i * sizeof(d), sizeof(d));
-		if (d.d_tag == DT_NEEDED)
-			return true;
-	}
-	return false;
-}
-
 int functions_compiled_load(const struct elf_file *f, struct functions_compiled *out)
 {
 	struct functions_compiled c = {.nr = 0};
@@ -224,7 +208,7 @@ int functions_compiled_load(const struct elf_file *f, struct functions_compiled 
 	*out = c;
 	if (!elf_file_is_64(f))
 		return 0;
-	if (is_x86(f) && needs_libraries(f)) {
+	if (is_x86(f)) {
 		c.has_nops = elf_file_find_section(f, "__patchable_function_entries", &entries);
 		c.has_sleds = elf_file_find_section(f, "xray_instr_map", &entries);
 	}
