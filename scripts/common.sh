@@ -82,7 +82,18 @@ configure() {
 	cmake --preset "$1" -B "$2" "${configure_options[@]}" || { forget_stale "$2" && return 1; }
 }
 
-# logged FOLDER WHAT COMMAND...: quiet when all is well; the whole log when it is not.
+# 20 lines of a log: from the first that says what failed, or the last ones.
+say_failure() { # LOG
+	local said i from
+	mapfile -t said <"$1"
+	from=$((${#said[@]} > 20 ? ${#said[@]} - 20 : 0))
+	for i in "${!said[@]}"; do
+		[[ ${said[i]} != 'FAILED: '* ]] || { from=$i && break; }
+	done
+	printf '%s\n' "${said[@]:from:20}"
+}
+
+# logged FOLDER WHAT COMMAND...: quiet when all is well; what failed first when it is not, or the last lines.
 logged() {
 	local folder=$1 what=$2 log=$1/build.log
 	shift 2
@@ -90,7 +101,7 @@ logged() {
 	[[ -w $folder ]] ||
 		die "$folder is not writable (made by another user?): remove it or fix its owner"
 	if ! "$@" 2>&1 | tee "$log" | progress; then
-		cat "$log" >&2
+		say_failure "$log" >&2
 		die "$what (log: $log)"
 	fi
 }
