@@ -4,6 +4,7 @@
 #include "attach/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -69,7 +70,9 @@ static void wait_for_signal(void)
 	shared->error = errno;
 }
 
-/* Its parent sleeps where nothing wakes it, until the child executes. */
+static int to_go_on[2]; /* a pipe */
+
+/* Its parent sleeps where nothing wakes it, until the child ends: when it is told to go on. */
 static void wait_for_child(void)
 {
 	pid_t pid;
@@ -77,12 +80,17 @@ static void wait_for_child(void)
 	atomic_store(&shared->is_ready, 1);
 	pid = vfork();
 	if (pid == 0) {
-		const struct timespec t = {1, 0};
+		char byte;
 
-		(void)syscall(SYS_nanosleep, &t, NULL);
-		_exit(0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(syscall(SYS_read, to_go_on[0], &byte, 1) != 1);
 	}
 	shared->result = 0;
+}
+
+static void go_on(void)
+{
+	assert_int_equal(write(to_go_on[1], "", 1), 1);
 }
 
 /* As /proc says: S, or D where nothing wakes it. */
@@ -227,31 +235,47 @@ static void *stop_late(void *arg)
 	return NULL;
 }
 
+static pid_t start_with_child(void)
+{
+	assert_int_equal(pipe2(to_go_on, O_CLOEXEC), 0);
+	return start(wait_for_child);
+}
+
+static void end_with_child(pid_t pid)
+{
+	end_well(pid);
+	close(to_go_on[0]);
+	close(to_go_on[1]);
+}
+
 /* A thread that cannot stop is left when the tracing thread ends: it does not stand still later. */
 TEST(late)
 {
-	pid_t pid = start(wait_for_child);
+	pid_t pid = start_with_child();
 	pthread_t thread;
 	int rc = pid;
 
 	assert_int_equal(pthread_create(&thread, NULL, stop_late, &rc), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, -EAGAIN);
-	end_well(pid);
+	go_on();
+	end_with_child(pid);
 }
 
 /* The same thread tries again: it is not refused as one that is traced. */
 TEST(late_again)
 {
-	pid_t pid = start(wait_for_child);
+	pid_t pid = start_with_child();
 	struct attach_thread t;
-	int rc, nr_late = 0;
+	int rc;
 
-	while ((rc = attach_thread_stop(&t, pid)) == -EAGAIN && nr_late < 1000)
-		nr_late++;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(attach_thread_stop(&t, pid), -EAGAIN);
+	go_on();
+	while ((rc = attach_thread_stop(&t, pid)) == -EAGAIN)
+		usleep(1000);
 	assert_true(rc == 0 || rc == -ESRCH);
-	assert_true(nr_late > 0);
 	if (rc == 0)
 		attach_thread_release(&t);
-	end_well(pid);
+	end_with_child(pid);
 }
