@@ -100,7 +100,7 @@ def check_counts_add_up(folder):
 
 
 def check_memory_that_grows(folder):
-    """Each reading of a process is what it had at that time."""
+    """Each reading of a process is what it had at that time, or until the next one."""
     p = subprocess.Popen([sys.executable, "-c", GROWS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     spec = {"duration": 600, "events": [
         {"group_name": "misc", "event_name": "process_rss", "pids": [p.pid], "every": 0.01},
@@ -116,13 +116,14 @@ def check_memory_that_grows(folder):
     finish(session)
     p.communicate()
     steps = [tuple(map(int, line.split())) for line in out.splitlines()]
-    seen = [(int(x["monotonic_ns"]), float(x["value"])) for x in series(folder, session=SESSION)
-            if x["event"] == "process_rss" and x["thing"]]
+    seen = sorted((int(x["monotonic_ns"]), float(x["value"])) for x in series(folder, session=SESSION)
+                  if x["event"] == "process_rss" and x["thing"])
     base, nr = None, 0
     for k, (_, done) in enumerate(steps):
         until = steps[k + 1][0] if k + 1 < len(steps) else done + 200_000_000
-        for ns, value in seen:
-            if done < ns < until:
+        # it is read after its time, before that of the next one: in between the recorder may have had no CPU
+        for (ns, value), (later, _) in zip(seen, seen[1:]):
+            if done < ns and later < until:
                 base = value - (k + 1 << 25) if base is None else base
                 assert abs(value - base - (k + 1 << 25)) < 4 << 20, (k, ns, value, base)
                 nr += 1
