@@ -87,7 +87,7 @@ def check_counts_add_up(folder):
     for p in series(folder):
         if p["raw"]:
             of[p["event"], int(p["iteration"]), p["cpu"]].append((int(p["raw"]), int(p["base"] or 0)))
-    assert len(of["context_switches", 0, "all"]) > 5
+    assert max(len(of["context_switches", i, "all"]) for i in range(4)) > 5  # for one the recorder may have had no CPU
     rows = list(csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--session=s", "--output-format=csv", cwd=folder))))
     for i in range(4):
         whole = [int(r["raw"]) for r in rows
