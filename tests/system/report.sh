@@ -13,6 +13,10 @@ add_test(quick true)
 set_tests_properties(quick PROPERTIES LABELS unit)
 add_test(slow true)
 set_tests_properties(slow PROPERTIES LABELS "fuzz;extra")
+add_test(unlucky sh -c "echo 19 >costs/unlucky")
+add_test(slower sh -c "echo 21 >costs/slower")
+add_test(fails sh -c "echo 1 >costs/fails; false")
+set_tests_properties(unlucky slower fails PROPERTIES LABELS system)
 END
 
 # case_of NAME SECONDS STATUS OUTPUT [ELEMENT]
@@ -22,7 +26,7 @@ case_of() {
 }
 
 mkdir "$work/costs"
-printf '# head\nquick\t15.0\tcpu\nother\t7.0\twaits\n' >"$work/table"
+printf '# head\nquick\t15.0\tcpu\nother\t7.0\twaits\nunlucky\t10.0\tcpu\nslower\t10.0\tcpu\n' >"$work/table"
 export CPUPERF_COSTS=$work/table CPUPERF_TEST_LONG=0
 reference=$(sed -n 's/^REFERENCE = //p' "$top/scripts/test-report")
 
@@ -54,13 +58,20 @@ took quick 29
 expect "a test below it" 0 'quick +29.0 +15.0 +1.5' 0 "$quick"
 took quick 31
 expect "a test above it" 1 'quick took 31.0' 0 "$quick"
+took unlucky 25
+expect "one that is unlucky once" 0 'unlucky took 25.0 .*; once more, alone: 19.0 s' 0 "$(case_of unlucky 1 run x)"
+took slower 25
+expect "one that is not" 1 'FAILED: slower took 25.0 s of CPU, more than twice its budget of 10.0' 0 "$(case_of slower 1 run x)"
+took fails 25
+expect "one that fails then" 1 'FAILED: fails took 25.0 s' 0 "$(case_of fails 1 run x)"
+rm "$work"/costs/{unlucky,slower,fails}
 after=$(awk '{ print 2 * $1 }' <<<"$reference") expect "a slower machine" 0 'quick +31.0 +30.0' 0 "$quick"
 took slow 9.9
 expect "a small test has no budget" 0 'slow +9.9 +1.0' 0 "$slow"
 took slow 161
 CPUPERF_TEST_LONG=1 expect "the whole of it" 0 'slow +161' 0 "$slow"
 CPUPERF_RENEW=1 expect "the table is renewed" 0 'slow +161' 0 "$quick" "$slow"
-diff "$work/table" - <<<$'# head\nother\t7.0\twaits\nquick\t31.0\tcpu\nslow\t161.0\tcpu' || failed=1
+diff "$work/table" - <<<$'# head\nother\t7.0\twaits\nquick\t31.0\tcpu\nslow\t161.0\tcpu\nslower\t10.0\tcpu\nunlucky\t10.0\tcpu' || failed=1
 rm "$work/costs/slow"
 expect "nothing ran" 1 'no test ran' 0 ''
 expect "all skipped" 1 'no test ran' 0 "$(case_of slow 0 notrun 'skip: no PMU' '<skipped/>')"
