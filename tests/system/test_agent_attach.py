@@ -219,7 +219,7 @@ def print_figures(what, text):
 
 def check_threads(_):
     """Threads that are in malloc and dlopen all the time, and look at their memory and their results."""
-    nr, most = (1000, 1000) if IS_LONG else (2, 20)
+    nr, most = (1000, 1000) if IS_LONG else (2, 200)
     for what in stride(("threads", "busy"), 1):
         with Program(ATTACHED, what) as p:
             times = tried = 0
