@@ -196,26 +196,32 @@ TEST(as_proc)
 	end_tree();
 }
 
-/* The same processes, with the same names: those of the kernel have longer ones. */
+/* The same processes, with the same names: those of the kernel have longer ones. Others begin, end
+ * and exec between the two readings, and more of them where this process has no CPU there. */
 TEST(same_names)
 {
+	enum { TRIES = 50 };
 	void *s = start_kernel(NULL, BIT(PROCESS_RSS) | BIT(PROCESS_PEAK_RSS)),
 	     *files = start(&root_live, NULL, BIT(PROCESS_RSS) | BIT(PROCESS_PEAK_RSS));
-	size_t nr_same = 0, nr_all;
+	size_t nr_same = 0, nr_all = 1;
 
-	read_all(s);
-	read_all(files);
-	nr_all = source->nr(s);
-	for (size_t i = 0; i < nr_all; i++) {
-		struct things_one ours, other;
+	for (int i = 0; i < TRIES && 10 * nr_same < 8 * nr_all; i++) {
+		read_all(s);
+		read_all(files);
+		nr_same = 0;
+		nr_all = source->nr(s);
+		for (size_t k = 0; k < nr_all; k++) {
+			struct things_one ours, other;
 
-		source->get(s, i, &ours);
-		if (!find(files, (unsigned)strtoul(ours.name, NULL, 10), &other))
-			continue;
-		nr_same += strcmp(ours.name, other.name) == 0 && ours.has == other.has;
+			source->get(s, k, &ours);
+			if (!find(files, (unsigned)strtoul(ours.name, NULL, 10), &other))
+				continue;
+			nr_same += strcmp(ours.name, other.name) == 0 && ours.has == other.has;
+		}
+		print_message("%zu of %zu\n", nr_same, nr_all);
+		assert_true(nr_all > 2);
 	}
-	print_message("%zu of %zu\n", nr_same, nr_all);
-	assert_true(nr_all > 2 && 10 * nr_same >= 8 * nr_all); /* others begin, end and exec */
+	assert_true(10 * nr_same >= 8 * nr_all);
 	source->close(s);
 	source->close(files);
 }
