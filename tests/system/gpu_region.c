@@ -1,7 +1,7 @@
 /*
  * A program with regions of NVTX, in which it "computes on the GPU": it writes the times of each to
- * the file of its argument, from which tests/cuda/standin.c makes values. By NVTX's published ABI,
- * as guests_nvtx.c.
+ * the file of its first argument, from which tests/cuda/standin.c makes values, and to that of its
+ * second one since when the first of them stands there. By NVTX's published ABI, as guests_nvtx.c.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	const char *path = getenv("NVTX_INJECTION64_PATH");
 	void *lib = path ? dlopen(path, RTLD_LAZY) : NULL;
 	int (*init)(const void *(*)(uint32_t)) = NULL;
-	FILE *f = argc == 2 ? fopen(argv[1], "w") : NULL;
+	FILE *f = argc == 3 ? fopen(argv[1], "w") : NULL, *since = f ? fopen(argv[2], "w") : NULL;
 
 	for (int i = 1; i < 16; i++) {
 		core_table[i] = &core[i];
@@ -60,18 +60,19 @@ int main(int argc, char **argv)
 	}
 	if (lib)
 		*(void **)&init = dlsym(lib, "InitializeInjectionNvtx2");
-	if (!f || !init || !init(get_export_table) || !core[RANGE_PUSH])
+	if (!since || !init || !init(get_export_table) || !core[RANGE_PUSH])
 		return 1;
 	for (int i = 0; i < NR; i++) {
 		nap_ms(40);
 		((int (*)(const char *))core[RANGE_PUSH])("kernel");
 		fprintf(f, "%llu", now_ns());
 		fflush(f);
+		fprintf(since, "%llu\n", now_ns());
 		nap_ms(60);
 		fprintf(f, " %llu\n", now_ns());
 		fflush(f);
 		((int (*)(void))core[RANGE_POP])();
 	}
 	nap_ms(100);
-	return fclose(f) ? 1 : 0;
+	return fclose(f) || fclose(since) ? 1 : 0;
 }

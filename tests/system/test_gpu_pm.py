@@ -303,7 +303,7 @@ def check_regions_of_nvtx(folder):
     need_sampling()
     program = os.path.join(folder, "prog")
     run("cc", "-O1", "-o", program, f"{HERE}/gpu_region.c", "-ldl")
-    run(CPUPERF, "--regions", f"--event={TENSOR}@0.001s", "--", program, f"{folder}/times", cwd=folder,
+    run(CPUPERF, "--regions", f"--event={TENSOR}@0.001s", "--", program, f"{folder}/times", f"{folder}/since", cwd=folder,
         env=with_gpu(f"ppm={PPM},file={folder}/times"))
     common, = glob.glob(f"{folder}/cpuperf.session/*.common.cpuperf")
     regions = regions_of(common)
@@ -312,9 +312,9 @@ def check_regions_of_nvtx(folder):
               for trace in [sampled.Trace(path)]]
     places = [i for i, e in enumerate(events[0].events) if e["name"].startswith("pm/")]
     samples = [s for trace in events for s in ticks(trace, places[0])]
-    # what the program wrote is within its marks, between which it may have had no CPU
-    with open(f"{folder}/times", encoding="ascii") as f:
-        used = [tuple(map(int, line.split())) for line in f]
+    # what the program wrote is within its marks, between which it may have had no CPU, nor before the time was in the file
+    with open(f"{folder}/times", encoding="ascii") as f, open(f"{folder}/since", encoding="ascii") as since:
+        used = [(int(begin), int(line.split()[1])) for line, begin in zip(f, since)]
     assert len(used) == 5 and all(a <= c < d <= b for (a, b), (c, d) in zip(regions, used)), (regions, used)
     inside = [v for at, v in samples if any(a + 2 * MS < at < b - 2 * MS for a, b in used)]
     outside = [v for at, v in samples if not any(a - 2 * MS < at < b + 2 * MS for a, b in regions)]
