@@ -13,6 +13,8 @@
 #include "gpu/nvidia_driver.h"
 #include "gpu/pm_clock.h"
 #include "gpu/pm_link.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 #include "things/things.h"
 
 #include <errno.h>
@@ -26,6 +28,7 @@ enum {
 	START_MS = 30000, /* CUDA may start the driver first */
 	ASKED_MS = 2000,
 	POLL_MS = 100,
+	MAX_READY = 10, /* times ASKED_MS: for a CPU, or in a loop */
 	END_MS = 1000,
 	NS_PER_MS = 1000000,
 	MAX_WORDS = 8 << 20, /* of a list: 64 MiB */
@@ -582,15 +585,29 @@ static int pm_read(void *state)
 	return things_done(&p->things, 0);
 }
 
+/* Whether the process has a CPU, or waits for one. */
+static bool is_ready(const struct pm *p)
+{
+	char text[PROC_STAT_BYTES];
+	struct proc_stat s;
+
+	return proc_stat_load(PROC(&root_live, (uint32_t)p->child.pid), text, &s, NULL, 0) == 0 &&
+	       s.state == 'R';
+}
+
 static void pm_flush(void *state)
 {
 	struct pm *p = state;
-	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)asked_ms * NS_PER_MS;
-	int rc = 0;
+	unsigned blocked_ms = 0, ready_ms = 0;
 
 	pthread_mutex_lock(&p->lock);
-	while (!p->has_ended && p->flushed != p->asked && rc != -ETIMEDOUT)
-		rc = thread_cond_wait(&p->flushed_changed, &p->lock, until_ns);
+	while (!p->has_ended && p->flushed != p->asked && blocked_ms < asked_ms &&
+	       ready_ms < MAX_READY * asked_ms) {
+		uint64_t until_ns = clock_monotonic_ns() + (uint64_t)POLL_MS * NS_PER_MS;
+
+		if (thread_cond_wait(&p->flushed_changed, &p->lock, until_ns))
+			*(is_ready(p) ? &ready_ms : &blocked_ms) += POLL_MS;
+	}
 	if (p->flushed != p->asked)
 		end(p, "does not answer");
 	pthread_mutex_unlock(&p->lock);

@@ -17,9 +17,9 @@
  * (paced_take_samples), which writes it as a reading between boundaries. Of a boundary is the
  * newest sample that had arrived.
  *
- * If the process dies or does not answer for 2 s, a note says so and the events fail. The first
- * samples show whether they are by the clock that CUPTI reads; if not, they have the times of
- * their arrival, and a note says that.
+ * If the process dies or does not answer for 2 s, or for 20 s in which it has a CPU or waits for
+ * one, a note says so and the events fail. The first samples show whether they are by the clock
+ * that CUPTI reads; if not, they have the times of their arrival, and a note says that.
  */
 #ifndef GPU_PM_H
 #define GPU_PM_H
@@ -34,8 +34,8 @@ extern const struct things_source pm_source;
  * name that a metric may have. */
 extern const struct event_maker collect_pm_maker;
 
-/* How long the process may be silent: at the start, and later when it was asked (tests only). 0: as
- * usual. */
+/* How long the process may be silent: at the start, and later when it was asked, ten times as long
+ * while it has a CPU or waits for one (tests only). 0: as usual. */
 void pm_set_patience(unsigned start_ms, unsigned ms);
 struct root;
 /* Borrowed: whose files name the GPUs (tests only). NULL: this machine's. */

@@ -14,6 +14,7 @@
  *   gap=N         the Nth decoding lacks samples as with overflow, but does not say so
  *   CALL=CODE     that call returns it (of decoding: from=N calls on)
  *   hang=CALL, crash=CALL  (from=N)
+ *   busy=N        the Nth decoding computes for a second first
  *   overflow=N    the Nth decoding finds that samples were lost: all but the newest
  *   image=N       a data image has room for so many samples
  *   samples=N     the times of samples are by another clock, which is so much ahead
@@ -127,6 +128,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 #else
 
 enum { MAX_DEVICES = 16, IMAGE_BYTES = 64, MAGIC = 0x50e5, MAX_SPANS = 256 };
+enum { SECOND_NS = 1000000000 };
 enum { NO_STATE, ENABLED, CONFIGURED, STARTED, STOPPED };
 
 struct host {
@@ -442,6 +444,9 @@ int cuptiPmSamplingDecodeData(struct cupti_decode *p)
 
 	REQUIRE(s, CUPTI_INVALID_OPERATION);
 	s->nr_decodings++;
+	if (s->nr_decodings == number_of("busy", 0))
+		for (uint64_t begun_ns = monotonic_ns(); monotonic_ns() < begun_ns + SECOND_NS;)
+			;
 	rc = begin("cuptiPmSamplingDecodeData", &p->size, 45, s->nr_decodings);
 	REQUIRE(rc == CUPTI_OK, rc);
 	REQUIRE(i->magic == MAGIC, CUPTI_INVALID_PARAMETER);

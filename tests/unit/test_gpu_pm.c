@@ -430,6 +430,32 @@ TEST(it_ends)
 	check_end("cuptiPmSamplingDecodeData=9,from=4", "nvidia0: the GPU is lost");
 }
 
+/* One that computes answers later, as one that has no CPU does. */
+TEST(it_is_busy)
+{
+	struct things_one thing = {0};
+	struct things_sample s;
+	struct err e = {0};
+	uint64_t last_ns = 0;
+	void *state;
+
+	setenv("CPUPERF_STANDIN", "busy=4", 1); /* for a second */
+	pm_set_patience(0, 600);
+	assert_int_equal(open_busy(&state, &e), 0);
+	for (uint64_t begun_ns = clock_monotonic_ns(); last_ns < begun_ns + 1500 * MS;) {
+		nap_ms(30);
+		assert_int_equal(pm_source.read(state), 0);
+		assert_null(pm_source.note(state));
+		pm_source.flush(state);
+		while (pm_source.sample(state, UINT64_MAX, &s))
+			last_ns = s.time_ns;
+	}
+	assert_int_equal(pm_source.read(state), 0);
+	pm_source.get(state, 0, &thing);
+	assert_int_equal(thing.failed, 0);
+	pm_source.close(state);
+}
+
 TEST(overflow)
 {
 	struct things_sample s;
