@@ -72,8 +72,8 @@ def hidden_turns():
 
 
 def despite_hidden_turns(check):
-    """A check that fails where a single wait of its program is missing. It is tried again, twice at most, where there were
-    hidden turns meanwhile; without one it has failed."""
+    """A check that fails where a single wait of its program is missing. It is tried again, twice at most and in an empty
+    folder, where there were hidden turns meanwhile; without one it has failed."""
     @functools.wraps(check)
     def tries(folder):
         for left in (2, 1, 0):
@@ -84,8 +84,18 @@ def despite_hidden_turns(check):
                 if not left or hidden_turns() == turns:
                     raise
                 print(f"{check.__name__}: {str(error)[:2000]}; there were hidden turns: {left} tries left", flush=True)
+            empty(folder)
         return None
     return tries
+
+
+def empty(folder):
+    """Removes what is in it, and not itself: it may be where the test is."""
+    for entry in list(os.scandir(folder)):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry)
+        else:
+            os.unlink(entry)
 
 
 def read_words(path):

@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from kit import CPUPERF, need_programs, run, run_checks, wait_for
+from kit import CPUPERF, despite_hidden_turns, need_programs, run, run_checks, wait_for
 from patience import PATIENCE_S
 from waited import Control, counts, Groups, has_cgroups, measuring, move, Program, rows, samples
 
@@ -30,6 +30,7 @@ def histogram(folder, event):
 
 # --- control groups ---
 
+@despite_hidden_turns
 def check_cgroup(folder):
     """Counts, samples and latencies of the group and of what is below it, of nobody beside it."""
     if not has_cgroups():
@@ -69,6 +70,7 @@ def check_cgroup(folder):
     assert found["run_queue_time"] > 0, found
 
 
+@despite_hidden_turns
 def check_cgroup_moves(folder):
     """Waits are divided where their process is moved, with all its threads; also if readings come between."""
     if not has_cgroups():
@@ -100,6 +102,7 @@ def check_cgroup_moves(folder):
                 (options, least, sampled, most, one.pid)
 
 
+@despite_hidden_turns
 def check_cgroup_created_in(folder):
     """What a process of the group creates is in it; what is created in another group, is not."""
     if not has_cgroups():
@@ -132,6 +135,7 @@ def check_cgroup_created_in(folder):
 EVENTS = "sched:off_cpu_time,sched:run_queue_time,sched:wakeups,latency:syscall.clock_nanosleep,latency:run_queue"
 
 
+@despite_hidden_turns
 def check_control(folder):
     """What lies between disable and enable is neither counted nor sampled, in waits that last and in short ones."""
     program, control = build(folder), Control()
@@ -166,6 +170,7 @@ def check_control(folder):
     assert 2 * least <= sampled[sleeper.pid] <= 2 * most, (sampled, sleeper.pid, least, most)
 
 
+@despite_hidden_turns
 def check_control_samples(folder):
     """A wait that lasts over a gap is sampled without it."""
     program, control = build(folder), Control()
@@ -187,6 +192,7 @@ def check_control_samples(folder):
     assert set(sampled) == {sleeper.pid} and least <= sampled[sleeper.pid] <= most, (least, sampled, most)
 
 
+@despite_hidden_turns
 def check_never_enabled(folder):
     """Its state is disabled, as of other events; others are measured."""
     program, control = build(folder), Control()
@@ -205,6 +211,7 @@ def check_never_enabled(folder):
     assert 10 <= found["wakeups"] <= 30 and not histogram(folder, "run_queue"), found
 
 
+@despite_hidden_turns
 def check_delay(folder):
     """A wait that began before is counted and sampled from the end of the delay on; so with windows."""
     program = build(folder)
@@ -229,6 +236,7 @@ def check_delay(folder):
 
 # --- on which CPU ---
 
+@despite_hidden_turns
 def check_cpus(folder):
     """A wait counts where the task runs again; latencies where they end; samples are of chosen CPUs, too."""
     if os.cpu_count() < 2:

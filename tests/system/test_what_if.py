@@ -7,7 +7,7 @@ import io
 import json
 import os
 
-from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
+from kit import CPUPERF, despite_hidden_turns, need_programs, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -76,6 +76,7 @@ def refused(folder):
     assert "no command ended" in refused_with("m")
 
 
+@despite_hidden_turns  # that of main for the long thread
 def check_what_if(folder):
     need_programs()
     measure(folder)
