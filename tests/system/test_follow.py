@@ -281,7 +281,9 @@ def check_aggregated(folder):
         for one, where in zip((inside, below, beside), groups.folders):
             move(one, where)
         with measuring(folder, *event, f"--cgroup={groups.name}"):
-            time.sleep(0.5)
+            for one, end in [(one, one.cpu_ns() + 50 * MS) for one in (inside, below, beside)]:
+                while one.cpu_ns() < end:
+                    time.sleep(0.01)
             for one in (inside, below, beside):
                 one.close()
     by_pid = {}

@@ -57,6 +57,9 @@ class Program:
                 with open(f"/proc/{self.pid}/task/{tid}/stat", encoding="ascii") as f:
                     states.append(f.read().rpartition(")")[2].split()[0])
 
+    def cpu_ns(self):
+        return time.clock_gettime_ns(~self.pid << 3 | 2)  # as clock_getcpuclockid()
+
     def slept(self):
         text = self.p.communicate()[0]
         return int(text)
