@@ -2,13 +2,14 @@
  * follow sleep THREADS MS: waits for a byte; then each of THREADS threads, the first one among
  * them, sleeps MS; prints how long they slept together, in ns. follow nap MS [CPU]: for each byte
  * it reads, sleeps MS, and answers with a byte; on that CPU. follow burn MS: computes that long.
- * follow exec MS: three threads wait; after MS one of them starts this program anew, which sleeps
- * MS.
+ * follow exec MS: two threads wait, and then a third one; after MS that one starts this program
+ * anew, which sleeps MS.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,16 +88,38 @@ static __attribute__((noinline)) void burn(void)
 		;
 }
 
+static atomic_int pausing; /* the thread that pauses */
+
 static __attribute__((noinline)) void *pause_there(void *arg)
 {
+	pausing = gettid();
 	pause();
 	return arg;
+}
+
+static void wait_until_asleep(int tid)
+{
+	char path[64], text[256], *state;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	do {
+		FILE *f = fopen(path, "re");
+
+		state = f && fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+		if (f)
+			fclose(f);
+		sched_yield();
+	} while (!state || strncmp(state, ") S", 3) != 0);
 }
 
 static __attribute__((noinline)) void *start_anew(void *arg)
 {
 	char text[32];
 
+	while (!pausing)
+		sched_yield();
+	wait_until_asleep(pausing);
+	wait_until_asleep(getpid());
 	snprintf(text, sizeof(text), "%ld", ms);
 	nap();
 	execl(self, self, "last", text, NULL);
