@@ -248,7 +248,7 @@ def check_filters(session):
     for part in parts:
         assert sum(weight(*args) for args in part) == total, part
     # bursts of samples widen the intervals, however long ago the machine was started
-    assert rows(session) == rows(session, "--to=1000s")
+    assert rows(session, session.ours) == rows(session, session.ours, "--to=1000s")
     assert weight("--iteration=1-2") > 0 and weight("--from=500ms", "--to=0.9s") > 0
     by_comm = sums(rows(session, "--sort=comm"), lambda r: r["comm"])
     for name in (SHOWN_NAME, "mix"):
@@ -668,7 +668,7 @@ def check_diff(session, again, alone):
 
 def check_untested(session, again):
     """Nothing that could be certain is no success, whatever the format."""
-    args = [f"--session={session.file}", f"--diff={again.file}"]
+    args = [f"--session={session.file}", f"--diff={again.file}", session.ours]  # the files of others may be gone meanwhile
     filters = ((["--iteration=0"], "nothing was tested: a test needs two iterations with samples"),
                (["--comm=nobody"], "nothing was compared: there are no samples"), (["--to=1us"], "nothing was"))
     for (more, text), form in stride(itertools.product(filters, ("text", "csv", "ndjson")), 3):
