@@ -143,7 +143,8 @@ def check_counts(folder):
             sides[side].append(f"{folder}/{i}.{side}")
             record_work(sides[side][-1], slower)
     changes, relative, _ = diff_of(sides[1], sides[0], "--counts")
-    assert abs(sum(changes.values())) > 0.01, changes  # shares would make up for each other
+    if abs(sum(changes.values())) < 0.01:  # as shares do each time, and a machine that became faster by as much may once
+        raise Doubt(changes)
     against = (1 + relative["work_a"] / 100) / (1 + relative["work_b"] / 100)
     if not 1.03 < against < 1.17:
         raise Doubt(against)
