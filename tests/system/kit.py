@@ -225,6 +225,16 @@ def peer(name):
     return found
 
 
+def own_libraries(folder, program):
+    """A folder with copies of the program's libraries: valgrind ends at a breakpoint that a test beside this one has
+    set in them."""
+    own = f"{folder}/own"
+    os.makedirs(own, exist_ok=True)
+    for path in re.findall(r"=> (/\S+)", output("ldd", program)):
+        shutil.copy(path, own)
+    return own
+
+
 def skip(reason):
     print(f"skip: {reason}")
     sys.exit(77)

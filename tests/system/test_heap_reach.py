@@ -7,9 +7,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 
-from kit import CPUPERF, PRINT, output, run, run_checks
+from kit import CPUPERF, PRINT, output, own_libraries, run, run_checks
 
 HEAP = os.environ["HEAP"]
 LOST = {"lost_direct": 20 * 5008, "lost_chain": 1040, "lost_cycle": 208, "lost_large": 1 << 20, "lost_last": 6000,
@@ -85,7 +84,7 @@ def check_refused(folder):
 
 
 def compare_with_valgrind(folder, valgrind, *what):
-    done = subprocess.run([valgrind, "--leak-check=full", HEAP, *what], capture_output=True, text=True, check=False)
+    done = run(valgrind, "--leak-check=full", HEAP, *what, env={"LD_LIBRARY_PATH": own_libraries(folder, HEAP)}, code=None)
     found = {m[1]: int(m[2].replace(",", "")) for m in
              re.finditer(r"(definitely lost|indirectly lost|possibly lost|still reachable): ([\d,]+) bytes", done.stderr)}
     measure(folder, HEAP, *what)

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from kit import output, run, run_checks, skip
+from kit import output, own_libraries, run, run_checks, skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOOKED = os.environ["HOOKED"]
@@ -263,16 +263,6 @@ def check_little_address_space(folder):
 
 
 # --- beside callgrind
-
-def own_libraries(folder, program):
-    """A folder with copies of the program's libraries: valgrind ends at a breakpoint that a test beside this one has
-    set in them."""
-    own = os.path.join(folder, "own")
-    os.makedirs(own, exist_ok=True)
-    for path in re.findall(r"=> (/\S+)", output("ldd", program)):
-        shutil.copy(path, own)
-    return own
-
 
 def by_callgrind(folder, program, code):
     """Calls of each function of the program, as callgrind's file has them."""
