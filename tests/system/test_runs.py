@@ -106,7 +106,7 @@ def check_counts(folder):
                      done.stderr, re.M)
     spans = iterations(folder, "start_ns, end_ns")
     lengths = [end - start for start, end in spans]
-    assert 0 < in_ns(wall.group(1)) <= sum(lengths) / 4, (wall.group(0), lengths)
+    assert 0 < in_ns(wall.group(1)) <= 1.0005 * sum(lengths) / 4, (wall.group(0), lengths)  # it is rounded to four digits
     assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), spans
     assert iterations(folder, "cause, is_cut") == [("run", 0)] * 4
     text = output(PRINT, "--quiet", "--output-format=raw", cwd=folder)
@@ -282,8 +282,10 @@ def check_diff(folder):
     row = [r for r in found if r["comm"] == "known"][0]
     assert row["certain"] == "true" and row["scope"] == "" and float(row["change"]) > 5, found
     diff("is", "--fail-over=5", "--counts", code=3)
-    # the time in the run queue is the machine's, not the program's
-    diff("same", "--fail-over=300", "--counts", "--event=*_clock", "--event=page_faults")
+    # the time in the run queue is the machine's, not the program's, and so is the wall time
+    done = diff("same", "--fail-over=300", "--counts", "--event=*_clock", "--event=page_faults", "--output-format=csv", code=None)
+    found = [r for r in csv.DictReader(io.StringIO(done.stdout)) if r["certain"] == "true" and float(r["relative"] or 301) > 300]
+    assert {r["event"] for r in found} <= {"wall_time"} and done.returncode == (3 if found else 0), done
     script = f"echo x >> n; [ $(wc -l < n) = 4 ] && kill -9 $$; {WORK % (20000, 30)}"
     measure(folder, "sh", "-c", script, options=["-r9", "-F", "4999", "-o", "killed"], code=137)
     text = diff("killed").stdout
