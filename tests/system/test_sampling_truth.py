@@ -197,11 +197,12 @@ def check_profile(folder):
     with sampled.Busy() as one:
         later = []
 
-        def act(_):
+        def act(p):
             with sampled.mix("cpu_ms", 400, 4) as four:
                 four.communicate()
             later.append(four.pid)
             work_more(one, 0.4)
+            sampled.wait_for_mappings(p, f"{folder}/t.common.cpuperf", [of.pid for of in one])
 
         traces, common = session(folder, [event("software:cpu_clock", rate=RATE,
                                                 flags=["pc", "callchain"])], act)
@@ -424,12 +425,13 @@ def check_user_stack(folder):
     the frame of run and the address in run to which it returns."""
     program = Program(MIX)
     with sampled.Busy() as one:
+        def act(p):
+            work_more(one, 0.15)
+            sampled.wait_for_mappings(p, f"{folder}/t.common.cpuperf", [of.pid for of in one])
+
         traces, common = session(folder, [event("software:cpu_clock", rate=RATE, stack_bytes=1024,
-                                                flags=["pc", "user_stack"])],
-                                 lambda _: work_more(one, 0.15))
+                                                flags=["pc", "user_stack"])], act)
         maps = sampled.mappings(common)
-        if any(p.pid not in maps for p in one):
-            raise Doubt("the session ended before the mappings were read")
         deep = nr = 0
         for trace in traces:
             for s in check_sums(trace):
