@@ -535,6 +535,12 @@ static void obey(struct host *h, struct hosts_frame *f)
 		fail_host(h, "it answered in another protocol");
 }
 
+static void drop_read(struct host *h, size_t len)
+{
+	memmove(h->in.data, h->in.data + len, h->in.len - len);
+	buf_cut(&h->in, h->in.len - len);
+}
+
 /* It has no cpuperf, and asks for one before all else, or may be about to. */
 static bool is_asking(struct host *h)
 {
@@ -549,11 +555,12 @@ static bool is_asking(struct host *h)
 	if (!end)
 		return true;
 	h->sent = hosts_send_find(h->job->send, text + len, (size_t)(end - text) - len);
-	if (!h->sent)
+	if (!h->sent) {
 		fail_host(h, "it asked for what is not sent");
-	else
-		buf_reset(&h->in);
-	return true;
+		return true;
+	}
+	drop_read(h, (size_t)(end - text) + 1);
+	return !h->in.len; /* what is behind that is no question */
 }
 
 /* What a shell prints when it starts would stand before the greeting. */
@@ -607,8 +614,7 @@ static void read_host(struct host *h)
 	}
 	if (n < 0)
 		fail_host(h, "it answered in another protocol");
-	memmove(h->in.data, h->in.data + used, h->in.len - used);
-	buf_cut(&h->in, h->in.len - used);
+	drop_read(h, used);
 }
 
 static void read_errors(struct host *h)

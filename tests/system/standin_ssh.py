@@ -150,10 +150,10 @@ def centuries():
         part.say(PONG, data + struct.pack("<Q", (1 << 63) - 1))
 
 
-def asks_for(machine, times=1):
+def asks_for(machine, times=1, at_once=1):
     def run():
         for _ in range(times):
-            sys.stdout.buffer.write(b"cpuperf send " + machine + b"\n")
+            sys.stdout.buffer.write((b"cpuperf send " + machine + b"\n") * at_once)
             sys.stdout.buffer.flush()
             time.sleep(0.2)  # not in one read
         time.sleep(1000)
@@ -190,6 +190,7 @@ PARTS = {
     "other_machine": asks_for(b"../x86_64"),
     "no_name": asks_for(b""),
     "twice_asks": asks_for(os.uname().machine.encode(), 2),
+    "at_once_asks": asks_for(os.uname().machine.encode(), 1, 2),
     "long_asks": asks_for(b"x" * 100),
     "skewed": skewed,
     "late": late,

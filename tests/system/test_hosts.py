@@ -165,7 +165,7 @@ def check_send_fails(folder):
     sent = make_sent(folder)
     reasons = {"garbled": "did not arrive whole", "other_machine": "it asked for what is not sent",
                "no_name": "it asked for what is not sent", "twice_asks": "something else answered", "dropped": "",
-               "long_asks": "something else answered"}
+               "at_once_asks": "something else answered", "long_asks": "something else answered"}
     measure(folder, ",".join(reasons), LONG, f"--send={sent}", "-e", "page_faults", "--", "true", code=125)
     for name, part in parts(folder).items():
         assert part["status"] == "failed" and reasons[name] in part["reason"], part
