@@ -144,8 +144,9 @@ function completionsOf(text, values) {
 	const before = text.slice(0, text.length - last.length);
 	const [, field, part] = /^([a-z-]+):(.*)$/s.exec(last) || [null, '', last];
 	const wanted = part.replace(/[*"]/g, '').toLowerCase();
+	const isWhole = ([value]) => `${value}`.toLowerCase() === wanted; /* 123 before 1234, which has more samples */
 	const of = (name, most) => (values[name] || []).filter(([value, about]) => `${value} ${about}`.toLowerCase().includes(wanted))
-		.slice(0, most).map(([value, about]) => ({ name: name ? `${name}:${value}` : value, about,
+		.sort((a, b) => isWhole(b) - isWhole(a)).slice(0, most).map(([value, about]) => ({ name: name ? `${name}:${value}` : value, about,
 			text: `${before}${name ? `${name}:${quoted(value)} ` : value}` }));
 
 	if (field in FIELDS)

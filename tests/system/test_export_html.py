@@ -494,7 +494,16 @@ def check_time(page, session):
     same(page, flat(session))
 
 
+def check_whole_first(page):
+    """What is typed whole is the first to be chosen, also where others have it within them, and more samples."""
+    with open(f"{os.path.dirname(os.path.abspath(__file__))}/../../cpuperf_print/web/query.js", encoding="utf-8") as f:
+        names = page.run(f"(() => {{ {f.read()}; return completionsOf('pid:12', {{ pid: [[3124, 'c'], [123, 'b'], [12, 'a']] }})"
+                         ".map((item) => item.name); })()")
+    assert names == ["pid:12", "pid:3124", "pid:123"], names
+
+
 def check_choices(page, session, pid):
+    check_whole_first(page)
     comm = "</b><i>&lt;"
     page.run("document.getElementById('search').focus()")
     page.type(f"pid:{pid}")
