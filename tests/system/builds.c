@@ -27,13 +27,24 @@ __attribute__((noinline)) static void work_b(long nr)
 		sink ^= (unsigned long)i;
 }
 
+/* Rounds are of random length, so that no sampling clock can fall into step with them. */
+static long next_turns(void)
+{
+	static unsigned long long random = 1;
+
+	random = random * 6364136223846793005u + 1442695040888963407u;
+	return 500 + (long)((random >> 32) % 1000);
+}
+
 int main(int argc, char **argv)
 {
 	long long end = cpu_ns() + (argc > 1 ? atoll(argv[1]) : 100) * 1000000LL;
 
 	while (cpu_ns() < end) {
-		work_a(1000L * WORK_A);
-		work_b(1000L * (100 - WORK_A));
+		const long turns = next_turns();
+
+		work_a(turns * WORK_A);
+		work_b(turns * (100 - WORK_A));
 	}
 	return 0;
 }
