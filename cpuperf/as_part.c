@@ -308,8 +308,7 @@ static void read_starter(struct supervisor *s)
 	}
 	if (n < 0)
 		lose_starter(s);
-	memmove(s->in.data, s->in.data + used, s->in.len - used);
-	buf_cut(&s->in, s->in.len - used);
+	buf_drop(&s->in, used);
 }
 
 static void write_starter(struct supervisor *s)
@@ -323,8 +322,7 @@ static void write_starter(struct supervisor *s)
 		return;
 	}
 	s->sent_ns = clock_monotonic_ns();
-	memmove(s->out.data, s->out.data + len, s->out.len - (size_t)len);
-	buf_cut(&s->out, s->out.len - (size_t)len);
+	buf_drop(&s->out, (size_t)len);
 }
 
 static bool has_room(const struct supervisor *s)

@@ -535,12 +535,6 @@ static void obey(struct host *h, struct hosts_frame *f)
 		fail_host(h, "it answered in another protocol");
 }
 
-static void drop_read(struct host *h, size_t len)
-{
-	memmove(h->in.data, h->in.data + len, h->in.len - len);
-	buf_cut(&h->in, h->in.len - len);
-}
-
 /* It has no cpuperf, and asks for one before all else, or may be about to. */
 static bool is_asking(struct host *h)
 {
@@ -559,7 +553,7 @@ static bool is_asking(struct host *h)
 		fail_host(h, "it asked for what is not sent");
 		return true;
 	}
-	drop_read(h, (size_t)(end - text) + 1);
+	buf_drop(&h->in, (size_t)(end - text) + 1);
 	return !h->in.len; /* what is behind that is no question */
 }
 
@@ -614,7 +608,7 @@ static void read_host(struct host *h)
 	}
 	if (n < 0)
 		fail_host(h, "it answered in another protocol");
-	drop_read(h, used);
+	buf_drop(&h->in, used);
 }
 
 static void read_errors(struct host *h)
@@ -659,8 +653,7 @@ static void write_host(struct host *h)
 	}
 	if (is_file)
 		return;
-	memmove(h->out.data, h->out.data + len, h->out.len - (size_t)len);
-	buf_cut(&h->out, h->out.len - (size_t)len);
+	buf_drop(&h->out, (size_t)len);
 }
 
 void host_expect(const struct host *h, struct pollfd p[HOST_NR_FDS])

@@ -212,12 +212,6 @@ static int begin_growth(struct inputs *in, struct input *o)
 	return in->growth ? 0 : -ENOMEM;
 }
 
-static void remove_first(struct buf *b, size_t len)
-{
-	memmove(b->data, b->data + len, b->len - len);
-	buf_cut(b, b->len - len);
-}
-
 static int grow(struct inputs *in, struct input *o, uint64_t unused_ns, struct err *e)
 {
 	const size_t before = o->kallsyms.len;
@@ -236,7 +230,7 @@ static int grow(struct inputs *in, struct input *o, uint64_t unused_ns, struct e
 	if (rc == 0 && o->symbols && o->kallsyms.len == before)
 		return symbols_renew(o->symbols);
 	if (rc == 1 && before) /* it was read again */
-		remove_first(&o->kallsyms, before);
+		buf_drop(&o->kallsyms, before);
 	symbols_free(o->symbols);
 	o->symbols = NULL;
 	rc = load_symbols(in, o, e);

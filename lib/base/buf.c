@@ -72,6 +72,14 @@ void *buf_reserve(struct buf *b, size_t len)
 	return b->error ? NULL : b->data + b->len;
 }
 
+void buf_drop(struct buf *b, size_t len)
+{
+	if (!len)
+		return; /* it may have no memory yet */
+	memmove(b->data, b->data + len, b->len - len);
+	buf_cut(b, b->len - len);
+}
+
 void buf_fill(struct buf *b, char c, size_t n)
 {
 	void *p = buf_reserve(b, n);

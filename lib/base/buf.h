@@ -65,6 +65,8 @@ static inline void buf_cut(struct buf *b, size_t len)
 	b->len = len;
 	b->data[len] = '\0';
 }
+/* Removes the first len bytes, of at least so many. */
+void buf_drop(struct buf *b, size_t len);
 void buf_fill(struct buf *b, char c, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));

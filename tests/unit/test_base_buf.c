@@ -283,3 +283,20 @@ TEST(cut)
 	assert_string_equal(buf_str(&b), "");
 	buf_fini(&b);
 }
+
+TEST(drop)
+{
+	struct buf b;
+
+	buf_init(&b, 10);
+	buf_drop(&b, 0);
+	buf_adds(&b, "abcdef");
+	buf_drop(&b, 2);
+	assert_string_equal(buf_str(&b), "cdef");
+	assert_int_equal(b.len, 4);
+	buf_drop(&b, 4);
+	assert_string_equal(buf_str(&b), "");
+	buf_adds(&b, "g");
+	assert_string_equal(buf_str(&b), "g");
+	buf_fini(&b);
+}
