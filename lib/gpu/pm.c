@@ -585,19 +585,10 @@ static int pm_read(void *state)
 	return things_done(&p->things, 0);
 }
 
-/* Whether the process has a CPU, or waits for one. */
-static bool is_ready(const struct pm *p)
-{
-	char text[PROC_STAT_BYTES];
-	struct proc_stat s;
-
-	return proc_stat_load(PROC(&root_live, (uint32_t)p->child.pid), text, &s, NULL, 0) == 0 &&
-	       s.state == 'R';
-}
-
 static void pm_flush(void *state)
 {
 	struct pm *p = state;
+	const struct proc *process = PROC(&root_live, (uint32_t)p->child.pid);
 	unsigned blocked_ms = 0, ready_ms = 0;
 
 	pthread_mutex_lock(&p->lock);
@@ -606,7 +597,7 @@ static void pm_flush(void *state)
 		uint64_t until_ns = clock_monotonic_ns() + (uint64_t)POLL_MS * NS_PER_MS;
 
 		if (thread_cond_wait(&p->flushed_changed, &p->lock, until_ns))
-			*(is_ready(p) ? &ready_ms : &blocked_ms) += POLL_MS;
+			*(proc_is_ready(process) ? &ready_ms : &blocked_ms) += POLL_MS;
 	}
 	if (p->flushed != p->asked)
 		end(p, "does not answer");

@@ -52,3 +52,11 @@ int proc_stat_load(const struct proc *p, char text[PROC_STAT_BYTES], struct proc
 	return proc_load_text(p, "stat", text, PROC_STAT_BYTES)
 		   ?: proc_stat_parse(text, strlen(text), out, numbers, nr);
 }
+
+bool proc_is_ready(const struct proc *p)
+{
+	char text[PROC_STAT_BYTES];
+	struct proc_stat s;
+
+	return proc_stat_load(p, text, &s, NULL, 0) == 0 && s.state == 'R';
+}

@@ -48,6 +48,8 @@ int proc_stat_parse(const char *text, size_t len, struct proc_stat *out,
 /* The same of the process's file. text: what *out borrows from. Also -errno. */
 int proc_stat_load(const struct proc *p, char text[PROC_STAT_BYTES], struct proc_stat *out,
 		   const struct proc_number *numbers, size_t nr);
+/* Whether the process, or a thread of it, has a CPU or waits for one; false if it has ended. */
+bool proc_is_ready(const struct proc *p);
 
 /* A zombie, or already dead. */
 static inline bool proc_stat_has_ended(const struct proc_stat *s)

@@ -168,14 +168,10 @@ static bool is_stopped(const struct survey_reader *r)
 	return r->config.stop && atomic_load(r->config.stop);
 }
 
-/* Whether the child has a CPU, or waits for one: then it does not wait for what it reads. */
+/* Whether the child does not wait for what it reads. */
 static bool is_ready(const struct survey_reader *r)
 {
-	char text[PROC_STAT_BYTES];
-	struct proc_stat s;
-
-	return proc_stat_load(PROC(&root_live, (uint32_t)r->child.pid), text, &s, NULL, 0) == 0 &&
-	       s.state == 'R';
+	return proc_is_ready(PROC(&root_live, (uint32_t)r->child.pid));
 }
 
 /* 0; -ECANCELED; -ETIMEDOUT: the child is silent. */
