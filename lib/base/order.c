@@ -7,6 +7,11 @@ int order_numbers(const void *a, const void *b)
 	return order_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
+int order_ids(const void *a, const void *b)
+{
+	return order_u64(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
 int order_reals(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -16,6 +16,8 @@ static inline int order_u64(uint64_t a, uint64_t b)
 
 /* Items that are uint64_t; for order_sort. */
 int order_numbers(const void *a, const void *b);
+/* Items that are uint32_t. */
+int order_ids(const void *a, const void *b);
 /* Items that are double, none of them NaN. */
 int order_reals(const void *a, const void *b);
 

@@ -73,13 +73,6 @@ static int add_all(struct proc_ids *ids, int fd)
 	return rc;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return order_u64(*x, *y);
-}
-
 /* /proc lists processes in order, but threads in the order of their creation; other file systems
  * have their own order. */
 static void sort(struct proc_ids *ids)
@@ -90,7 +83,7 @@ static void sort(struct proc_ids *ids)
 		i++;
 	if (i >= ids->nr)
 		return;
-	qsort(ids->list, ids->nr, sizeof(*ids->list), by_number);
+	qsort(ids->list, ids->nr, sizeof(*ids->list), order_ids);
 	for (i = 0; i < ids->nr; i++)
 		if (!nr || ids->list[nr - 1] != ids->list[i])
 			ids->list[nr++] = ids->list[i];

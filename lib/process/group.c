@@ -83,13 +83,6 @@ static int add_group(struct process_group *g, int parent, const char *name, unsi
 	return rc;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int process_group_read(struct process_group *g, int folder)
 {
 	int rc;
@@ -99,7 +92,7 @@ int process_group_read(struct process_group *g, int folder)
 	if (rc)
 		g->nr = 0;
 	else if (g->nr)
-		qsort(g->list, g->nr, sizeof(*g->list), compare);
+		qsort(g->list, g->nr, sizeof(*g->list), order_ids);
 	return rc;
 }
 

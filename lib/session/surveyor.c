@@ -173,11 +173,6 @@ static bool names_processes(const struct plan_target *t)
 	return t->nr_ids && !t->is_command && !t->is_cgroup;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-	return order_u64(*(const uint32_t *)a, *(const uint32_t *)b);
-}
-
 /* Sets how many there are; a thread is that of its process. 0 or -ENOMEM. */
 static int list_target(const struct surveyor *s, uint32_t **pid, size_t *nr)
 {
@@ -194,7 +189,7 @@ static int list_target(const struct surveyor *s, uint32_t **pid, size_t *nr)
 		if (proc_status_number(PROC(&s->plan->host->root, (uint32_t)t->ids[i]), "Tgid",
 				       &process))
 			(*pid)[(*nr)++] = (uint32_t)process;
-	order_sort(*pid, *nr, sizeof(**pid), compare_pids);
+	order_sort(*pid, *nr, sizeof(**pid), order_ids);
 	return 0;
 }
 
