@@ -685,10 +685,11 @@ CPUPERF_MARK_RARE void cpuperf_mark_unmap_pages(struct cpuperf_mark_own *own, ui
 CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
 {
 	struct cpuperf_mark_header *h = state->shared;
-	const size_t bytes = h ? cpuperf_mark_bytes(h) : 0;
+	size_t bytes;
 
 	if (!h)
 		return;
+	bytes = cpuperf_mark_bytes(h);
 	__atomic_store_n(&state->shared, (struct cpuperf_mark_header *)NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&state->own->alive, 0, __ATOMIC_RELEASE);
 	state->connected = 0;

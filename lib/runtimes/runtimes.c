@@ -28,7 +28,7 @@ enum {
 	MAX_ASK_PAUSE_MS = 60000, /* until a process is asked again that has none */
 	TREE_ASK_PAUSE_MS = 1000, /* the same of a target, which has few */
 	PRICE = 50,               /* a pause is so many times as long as what it follows took */
-	LAST_MS = 2000,           /* as usual */
+	LAST_MS = 2000,           /* for the last look, where nothing else is asked for */
 	MAX_PROCESSES = 1 << 16,
 	MAX_RUNTIMES = 256,
 	CHANGE_BYTES = 100, /* and its texts and data */
