@@ -68,6 +68,7 @@ struct causal_result {
 	double latency;            /* seconds, the same; 0: the point is no region */
 	size_t nr_used, nr_unused; /* rounds; not used: threads waited for a CPU, or marks were lost
 				    */
+	size_t nr_late;            /* used, but their latency is not known */
 	size_t nr_runs;            /* of the command, with a point */
 	double seconds;
 	uint64_t seed;         /* of amounts that are drawn by chance; 0: they are fixed */

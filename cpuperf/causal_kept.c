@@ -221,6 +221,7 @@ static int store(const struct causal_result *r, struct cpsession *s)
 	    .rate = store_real(s, r->point ? r->rate : NAN),
 	    .latency_ns = ns_of(r->latency),
 	    .unused = r->nr_unused,
+	    .untimed = r->nr_late,
 	    .has_fixed_rounds = r->rule.nr_pairs,
 	    .is_known = r->is_known,
 	    .is_cut = r->is_cut,

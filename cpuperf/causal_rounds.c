@@ -173,9 +173,10 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 static void compare_looks(const struct look *a, const struct look *b, bool has_latency,
 			  struct causal_round *out)
 {
-	const bool is_timed = has_latency && !causal_flow_is_late(b->visits.looks - a->visits.looks,
-								  b->visits.late - a->visits.late);
-	const double nr_timed = is_timed ? b->visits.nr_timed - a->visits.nr_timed : 0;
+	const bool is_late = has_latency && causal_flow_is_late(b->visits.looks - a->visits.looks,
+								b->visits.late - a->visits.late);
+	const double nr_timed =
+	    has_latency && !is_late ? b->visits.nr_timed - a->visits.nr_timed : 0;
 
 	*out = (struct causal_round){
 	    .middle_s = ((double)a->at_ns + (double)b->at_ns) / 2e9,
@@ -183,7 +184,8 @@ static void compare_looks(const struct look *a, const struct look *b, bool has_l
 	    .delayed_s = seconds(a->all_ns, b->all_ns),
 	    .visits = b->visits.nr > a->visits.nr ? (double)(b->visits.nr - a->visits.nr) : 0,
 	    .latency_s =
-		nr_timed > 0 ? seconds(a->visits.timed_ns, b->visits.timed_ns) / nr_timed : 0};
+		nr_timed > 0 ? seconds(a->visits.timed_ns, b->visits.timed_ns) / nr_timed : 0,
+	    .is_late = is_late};
 	out->is_used =
 	    b->visits.lost == a->visits.lost &&
 	    !causal_round_is_disturbed(out->real_s, seconds(a->sampled_ns, b->sampled_ns),
@@ -238,6 +240,7 @@ static int add_block(struct rounds *r, const struct causal_block *b)
 	for (size_t i = 0; i < b->nr; i++) {
 		result->nr_used += b->round[i].is_used;
 		result->nr_unused += !b->round[i].is_used;
+		result->nr_late += b->round[i].is_used && b->round[i].is_late;
 		if (!b->arm[i])
 			add_base(r, &b->round[i]);
 	}

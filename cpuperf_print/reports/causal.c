@@ -373,6 +373,9 @@ static void put_doubts(const struct report *r, struct grid *g)
 		     "%" PRIu64 " more rounds are not used: threads waited for a CPU for more than "
 		     "%.0f %% of the time",
 		     x->unused, 100 * SOME);
+	if (x->untimed)
+		NOTE(g, "The latency is not known in %" PRIu64 " rounds: cpuperf waited for a CPU",
+		     x->untimed);
 	if (x->unslowed)
 		NOTE(g, "%" PRIu64 " threads could not be slowed down: what is saved is uncertain",
 		     x->unslowed);
@@ -504,6 +507,7 @@ static struct grid *make_grid(const struct report *r)
 	     .kind = GRID_PERCENT,
 	     .audience = GRID_ONLY_MACHINES},
 	    {.name = "differs", .kind = GRID_FLAG, .audience = GRID_ONLY_MACHINES},
+	    {.name = "rounds_without_latency", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
 	};
 
 	return reports_grid(r->j, columns, ARRAY_NR(columns));
@@ -555,6 +559,7 @@ static void put_row(const struct report *r, const struct causal_row *row, struct
 	put_percent(g, row->replayed.low);
 	put_percent(g, row->replayed.high);
 	grid_flag(g, row->differs);
+	grid_count(g, r->made->untimed);
 }
 
 /* For people, without a row. */

@@ -56,7 +56,7 @@ struct cpsession_experiments {
 	uint64_t wall_ns, spent_ns, rounds, functions;
 	struct metric_limit until, confidence, queued;
 	struct metric_limit rate; /* of passes of the progress point; without text: there is none */
-	uint64_t latency_ns, unused;
+	uint64_t latency_ns, unused, untimed;
 	bool has_fixed_rounds, is_known, is_cut;
 	uint64_t unslowed, seed;
 	struct key_objects row; /* of struct cpsession_experiment */

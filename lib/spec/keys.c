@@ -1341,6 +1341,15 @@ const struct key_row key_rows[] = {
 	.description = "Rounds in which threads waited for a CPU for too long, or marks were lost.",
     },
     {
+	MADE_FIELD(untimed),
+	.name = "rounds_without_latency",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = INT64_MAX,
+	.description =
+	    "Used rounds of which the latency is not known, as the recorder had to wait for a CPU.",
+    },
+    {
 	MADE_FIELD(unslowed),
 	.name = "threads_not_slowed_down",
 	.type = KEY_INTEGER,

@@ -110,6 +110,8 @@ def check_alone(folder):
     open_end = {key: value for key, value in ROW.items() if key not in ("saves_low", "saves_high", "on_cpu", "rounds")}
     text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "known": False, "rows": [open_end]}), "--report=causal")
     assert "no function is known to save any of 2.000 s" in text and "4 % [?]" in text and "Not each is known within 1 %" in text, text
+    text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "rounds_without_latency": 3, "rows": [ROW]}), "--report=causal")
+    assert "The latency is not known in 3 rounds: cpuperf waited for a CPU" in text, text
     none = write_manifest(f"{folder}/s", {"command": "prog", "why_none": "prog is linked statically"})
     text = output(PRINT, "--no-pager", none, "--report=causal")
     assert text == "prog: no experiments: prog is linked statically\nNor does the recorded run say it: no run was recorded\n", text
