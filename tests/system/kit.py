@@ -71,6 +71,12 @@ def hidden_turns():
     return turns
 
 
+def again(check, why):
+    """Says that a check, by its name, is tried again: scripts/test-report lists that. For what the machine was seen to
+    disturb, and for nothing else."""
+    print(f"again: {check}: {' '.join(str(why).split())[:500]}", flush=True)
+
+
 def despite_hidden_turns(check):
     """A check that fails where a single wait of its program is missing. It is tried again, twice at most and in an empty
     folder, where there were hidden turns meanwhile; without one it has failed."""
@@ -83,7 +89,7 @@ def despite_hidden_turns(check):
             except AssertionError as error:
                 if not left or hidden_turns() == turns:
                     raise
-                print(f"{check.__name__}: {str(error)[:2000]}; there were hidden turns: {left} tries left", flush=True)
+                again(check.__name__, f"there were hidden turns: {error}")
             empty(folder)
         return None
     return tries

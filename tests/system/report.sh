@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scripts/test-report must fail when it should: a test or a label over its budget, nothing ran, skipped without
-# a reason. And the table of costs that it writes.
+# a reason. And what it lists, and the table of costs that it writes.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/cpuperf-report.XXXXXX")
@@ -101,6 +101,11 @@ skip: no gold
 expect "a part of a script" 0 'quick: sampling: no permission' 0 "$(case_of quick 1 run '
   skip: sampling: no permission
 check_other: ok')"
+expect "nothing was tried again" 0 $'wall s\nquick [^\n]*$' 0 "$(case_of quick 1 run 'not again: x
+again:')"
+expect "what was tried again" 0 $'tried again: 2\n  quick: check_a: turns\n  quick: check_b: late' 0 "$(case_of quick 1 run '
+again: check_a: turns
+  again: check_b: late')"
 expect "unknown label" 1 'label none has no budget' 0 "$(case_of other 1 run x)"
 rm -f "$work/test.xml"
 "$top/scripts/test-report" "$work/nothing.xml" "$work" 1 0 0 1 1 2>/dev/null && failed=1

@@ -16,7 +16,7 @@ import sys
 import time
 
 from attaching import CANNOT_YET, got_entries
-from kit import CPUPERF, PRINT, can_execute, output, own_uid, run, run_checks, stride
+from kit import again, CPUPERF, PRINT, can_execute, output, own_uid, run, run_checks, stride
 
 ATTACHED, ATTACHES, AGENT = (os.environ[name] for name in ("ATTACHED", "ATTACHES", "AGENT"))
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -57,11 +57,12 @@ class Program:
 def attach_again(*command, **how):
     """What a session was that attaches, and ends by itself; again if a thread could not be asked."""
     output = next(word.partition("=")[2] for word in command if word.startswith("--output="))
-    for _ in range(50):  # each asks for 2 s, in which none may have a CPU
+    for left in reversed(range(50)):  # each asks for 2 s, in which none may have a CPU
         shutil.rmtree(output, ignore_errors=True)
         done = run(*command, code=None, **how)
-        if CANNOT_YET not in done.stderr:
+        if CANNOT_YET not in done.stderr or not left:
             break
+        again("attach_again", CANNOT_YET)
     return done
 
 
@@ -95,6 +96,7 @@ class Session:
                     return self
             self.process.wait()
             assert CANNOT_YET in self.said, self.said
+            again("Session", CANNOT_YET)
         raise AssertionError(self.said)
 
     def __exit__(self, *_):

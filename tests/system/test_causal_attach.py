@@ -18,7 +18,7 @@ import sys
 import time
 
 from attaching import CANNOT_YET, got_entries
-from kit import CPUPERF, can_execute, own_uid, programs_missing, run, run_checks, stride
+from kit import again, CPUPERF, can_execute, own_uid, programs_missing, run, run_checks, stride
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ATTACHED = os.environ["ATTACHED"]
@@ -101,6 +101,7 @@ def experiment(pid, *options, progress="nothing"):
                               capture_output=True, text=True)
         if CANNOT_YET not in done.stderr:
             return done
+        again("experiment", CANNOT_YET)
     raise AssertionError(done)
 
 
@@ -123,6 +124,7 @@ class Experiments:
             said = self.process.communicate()[1]
             # (timers miss threads that take turns between ticks: clock.c)
             assert CANNOT_YET in said or "nothing was in a function" in said, said
+            again("Experiments", said)
         raise AssertionError(said)
 
     def __exit__(self, *_):

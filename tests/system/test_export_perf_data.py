@@ -32,7 +32,7 @@ import subprocess
 import tempfile
 import time
 
-from kit import may_sample
+from kit import again, may_sample
 import perf_data_file as pd
 import sampled
 from sampled import event
@@ -60,6 +60,7 @@ def run(*command, code=0, env=None):
                               env=env, check=False)
         if "perf" not in command or "smashing" not in done.stderr:
             break
+        again("run", "perf crashed")
     assert done.returncode == code, (command, done.returncode, done.stderr)
     return done.stdout, done.stderr
 

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
+from kit import again, CPUPERF, need_programs, output, PRINT, run, run_checks
 import sampled
 from waited import Control, Groups, has_cgroups, measuring, move, rows
 
@@ -31,9 +31,10 @@ def repeated(check):
             os.mkdir(f"{folder}/{i}")
             try:
                 return check(f"{folder}/{i}")
-            except AssertionError:
+            except AssertionError as error:
                 if i == 3:
                     raise
+                again(check.__name__, error)
     return tries
 
 

@@ -21,7 +21,7 @@ import pages
 import protos
 import receiver
 import store
-from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, show
+from kit import again, CPUPERF, PRINT, need_sampling, output, run, run_checks, show
 from patience import PATIENCE_S
 from sampled import Trace, check_sound, event, finish, start, write_spec
 
@@ -113,6 +113,7 @@ def record_undisturbed(folder):
         if done.returncode == 0:
             return
         assert "invalid: skipped" in done.stderr, done.stderr
+        again("record_undisturbed", done.stderr)
     raise AssertionError(done.stderr)
 
 

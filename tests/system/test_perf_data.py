@@ -46,6 +46,7 @@ def perf_record(folder, name, *args, work=tuple(WORK), to_pipe=False):
                                    *work], stdout=out, stderr=subprocess.PIPE, check=False)
         if b"smashing" not in done.stderr:
             break
+        kit.again(name, "perf crashed")
     if done.returncode:
         why = [line for line in done.stderr.decode().splitlines() if line not in ("", "Error:")]
         print(f"skip: recording {name}: perf: {why[0] if why else 'no message'}")
@@ -66,6 +67,7 @@ def perf_script(path, has_cpu, has_time=True):
                    "--no-inline", "-f", "--max-stack=1024")
         if done.returncode >= 0:
             break
+        kit.again(os.path.basename(path), "perf crashed")
     if done.returncode < 0:
         return None
     samples = []

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+from kit import again
 import sampled
 
 PRINT = os.environ["CPUPERF_PRINT"]
@@ -166,9 +167,9 @@ def main():
             try:
                 return check(folder)
             except Doubt as why:
-                print(f"  again: {why}")
                 if not left:
                     raise
+                again("check", why)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from kit import need_sampling
+from kit import again, need_sampling
 import sampled
 from sampled import Program, event, find_mapping, finish
 
@@ -455,9 +455,9 @@ def repeat(check, folder):
         try:
             return check(folder)
         except Doubt as why:
-            print(f"  again: {why}")
             if not left:
                 raise
+            again(check.__name__, why)
 
 
 def main():
