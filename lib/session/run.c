@@ -249,6 +249,8 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 		counters_drop_values(&s->counters, c->start);
 		return;
 	}
+	if (s->sampling)
+		sampling_begin_cpu(s->sampling, c->trace);
 	notes_add(&s->notes, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
 		  (unsigned long long)s->nr_done);
 }

@@ -239,8 +239,14 @@ void sampling_close_rings(struct sampling *g)
 
 int sampling_reopen(struct sampling *g, uint32_t trace)
 {
-	sampler_close(&g->samplers[trace]);
-	return sampler_open(&g->samplers[trace], &g->counters->probe, g->ring_bytes);
+	struct sampler *m = &g->samplers[trace];
+	int rc;
+
+	sampler_close(m);
+	rc = sampler_open(m, &g->counters->probe, g->ring_bytes);
+	if (rc == 0)
+		sampler_hold(m);
+	return rc;
 }
 
 void sampling_hold(struct sampling *g)
@@ -360,19 +366,23 @@ void sampling_enable(const struct sampling *g, uint32_t trace)
 	sampler_enable(&g->samplers[trace]);
 }
 
-/* The end of the iteration for the CPU: when its samplers were read; without samplers, the
- * boundary. */
-uint64_t sampling_cut_ns(const struct sampling *g, uint32_t trace)
+/* When the CPU's samplers were read for these readings; without samplers, the boundary. */
+static uint64_t read_ns(const struct sampling *g, uint32_t trace, const struct reading *readings)
 {
 	const struct sampler *m = &g->samplers[trace];
 	uint64_t latest_ns = 0;
 
 	for (uint32_t i = 0; i < m->scan.nr_events; i++) {
-		uint64_t ns = m->cpu->end[m->events[i].part].time_ns;
+		uint64_t ns = readings[m->events[i].part].time_ns;
 
 		latest_ns = ns > latest_ns ? ns : latest_ns;
 	}
 	return latest_ns ? latest_ns : g->boundary_ns;
+}
+
+uint64_t sampling_cut_ns(const struct sampling *g, uint32_t trace)
+{
+	return read_ns(g, trace, g->samplers[trace].cpu->end);
 }
 
 /* While a target does not run, it is not idle, and its clock stands still. */
@@ -386,17 +396,31 @@ void sampling_read_idle(struct sampling *g)
 		    has_target ? UINT64_MAX : idle_since(&g->idle, t, g->counters->cpus[t].cpu);
 }
 
+/* Drops what the CPU recorded before these readings. What is added up was held for them. */
+static int drop_before(struct sampling *g, uint32_t trace, const struct reading *readings,
+		       struct err *e)
+{
+	struct sampler *m = &g->samplers[trace];
+	int rc = sampler_cut(m, read_ns(g, trace, readings), false, e);
+
+	sampler_resume(m);
+	return rc;
+}
+
 /* Drops what was recorded before the CPUs' end readings. */
 static int drop_earlier(struct sampling *g, struct err *e)
 {
 	int rc = 0;
 
 	sampling_read_idle(g);
-	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
-		rc = sampler_cut(&g->samplers[t], sampling_cut_ns(g, t), false, e);
-		sampler_resume(&g->samplers[t]);
-	}
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
+		rc = drop_before(g, t, g->counters->cpus[t].end, e);
 	return rc;
+}
+
+void sampling_begin_cpu(struct sampling *g, uint32_t trace)
+{
+	(void)drop_before(g, trace, g->counters->cpus[trace].start, &g->error);
 }
 
 int sampling_restart(struct sampling *g, struct err *e)

@@ -57,8 +57,12 @@ void sampling_close_rings(struct sampling *g);
 bool sampling_is_unrecorded(const struct sampling *g);
 /* Then: stores what /proc shows of the process. Any thread. */
 void sampling_add_process(struct sampling *g, uint32_t pid);
-/* The same for a CPU whose events were opened again; under the lock. */
+/* The same for a CPU whose events were opened again; under the lock. What is added up is held until
+ * the CPU begins. */
 int sampling_reopen(struct sampling *g, uint32_t trace);
+/* Call when these events count and have a start reading. Drops earlier records, which no iteration
+ * counts. An error sticks (sampling_failed). */
+void sampling_begin_cpu(struct sampling *g, uint32_t trace);
 
 /* Call before anything is measured. Allocates what files need, and the common file's; nothing if
  * the session saves no traces. 0 or -errno with *e. */

@@ -55,11 +55,12 @@ static struct fake_pmu {
 	unsigned nr_torn;                /* so many reads of groups of several are refused */
 	uint64_t max_ring_bytes;         /* of data; more: EPERM */
 	int side_band_refusals;          /* so many side-band events say EINVAL */
-	unsigned samples_per_read; /* that an event writes when its group is read or enabled */
-	bool no_format_lost;       /* a kernel before 6.0 */
-	bool has_tasks;            /* events may be of tasks, on any CPU */
-	bool is_attached;          /* events are enabled when they are opened */
-	unsigned fail_call;        /* this call (from 1) fails once with fail_error; 0: none */
+	unsigned samples_per_read;       /* that an event writes when its group is read */
+	unsigned samples_per_enable;     /* and when it is enabled */
+	bool no_format_lost;             /* a kernel before 6.0 */
+	bool has_tasks;                  /* events may be of tasks, on any CPU */
+	bool is_attached;                /* events are enabled when they are opened */
+	unsigned fail_call; /* this call (from 1) fails once with fail_error; 0: none */
 	int fail_error;
 	bool fail_fired;
 	/* what happened */
@@ -285,9 +286,9 @@ static inline void fake_sample(struct fake_event *e, uint32_t pid, uint64_t time
 	e->nr_lost++;
 }
 
-static inline void fake_take_samples(struct fake_event *e)
+static inline void fake_take_samples(struct fake_event *e, unsigned nr)
 {
-	for (unsigned i = 0; i < fake.samples_per_read && fake_is_sampled(e); i++)
+	for (unsigned i = 0; i < nr && fake_is_sampled(e); i++)
 		fake_sample(e, 100 + i, fake_now_ns());
 }
 
@@ -370,7 +371,7 @@ static inline ssize_t fake_read(int fd, void *buf, size_t len)
 		if (has_lost)
 			words[3 + nr++] = m->nr_lost;
 		if (!m->is_detached)
-			fake_take_samples(m);
+			fake_take_samples(m, fake.samples_per_read);
 	}
 	return (ssize_t)((3 + nr) * sizeof(*words));
 }
@@ -409,6 +410,7 @@ static inline int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 		if (fake_is_member(&fake.events[i], leader) && !fake.events[i].is_counting) {
 			fake.events[i].is_counting = true;
 			fake.events[i].since_ns = fake_now_ns();
+			fake_take_samples(&fake.events[i], fake.samples_per_enable);
 		}
 	if (e)
 		e->is_in_error = fake.no_room_for_pinned && e->attr.pinned;
