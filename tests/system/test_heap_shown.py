@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The report heap, and the answer of a session that measures the heap, of programs whose heap is known."""
+import collections
 import contextlib
 import csv
 import gzip
@@ -49,14 +50,16 @@ def check_amounts(folder):
 
 def expect_mostly(trial, nr, least):
     """Of intervals of 95 %: in nr trials at least that share of them holds the truth. Chance alone may miss that: then
-    that of four times as many decides, or of twenty: of 100 intervals fewer than 80 do once in 10^8. trial() returns
-    which did."""
-    held = []
+    that of four times as many decides, or of twenty: of 100 intervals fewer than 80 do once in 10^8. trial() yields
+    of what each is, and whether it did; those of one thing are counted together."""
+    held = collections.defaultdict(list)
     for times in (1, 3, 16):
-        held += [h for _ in range(times * nr) for h in trial()]
-        if sum(held) >= least * len(held):
+        for _ in range(times * nr):
+            for what, is_held in trial():
+                held[what].append(is_held)
+        if all(sum(h) >= least * len(h) for h in held.values()):
             return
-    raise AssertionError(held)
+    raise AssertionError({what: (sum(h), len(h)) for what, h in held.items()})
 
 
 def check_without_samples(folder):
@@ -172,17 +175,16 @@ def check_peak_of_samples(folder):
     their sum. Of a forked child, whose blocks of before are not known, it is; which is said."""
     for program in ("plateau", "waves"):
         truth, all_, _, _ = peaks(folder, program, 1)
-        held, nr = {"a": 0, "b": 0, "total": 0}, 0
-        while nr < 12 or 12 <= nr < 48 and not (nr == 12 and min(held.values()) >= 9):  # more, where chance missed it
-            nr += 1
+
+        def trial(program=program, truth=truth, all_=all_):
             found, total, half, said = peaks(folder, program, 65536)
             assert "largest estimate" not in said, said
             for name in "ab":
                 r = found.get(name)
                 true = float(truth[name]["peak"])
-                held[name] += float(r["peak_low"]) <= true <= float(r["peak_high"]) if r else true < 3.7 * 65536
-            held["total"] += abs(total - all_) <= half * total
-        assert min(held.values()) >= 0.75 * nr, (program, nr, held)
+                yield name, float(r["peak_low"]) <= true <= float(r["peak_high"]) if r else true < 3.7 * 65536
+            yield "total", abs(total - all_) <= half * total
+        expect_mostly(trial, 12, 0.75)
     said = peaks(folder, "forked", 65536)[3]
     assert "moment is that of the largest estimate" in " ".join(said.split()), said
 
@@ -235,7 +237,7 @@ def check_growth(folder):
         record(folder, HEAP, "dumps", "1000", rate=30000)
         r = growth(folder, "--iteration=1", "--diff=@0")["live", "between_dumps"]
         assert 0 < float(r["change_half"]) < 1500000, r
-        yield abs(int(r["change"]) - 3000000) <= float(r["change_half"])
+        yield "between_dumps", abs(int(r["change"]) - 3000000) <= float(r["change_half"])
     expect_mostly(trial, 5, 0.8)
 
 
@@ -355,7 +357,7 @@ def check_sizes(folder):
         for low, true in truth.items():
             r = found[low]
             assert float(r["allocated_low"]) < int(r["allocated"]) < float(r["allocated_high"]), r
-            yield float(r["allocated_low"]) <= true <= float(r["allocated_high"])
+            yield "sizes", float(r["allocated_low"]) <= true <= float(r["allocated_high"])
     expect_mostly(trial, 5, 0.8)
 
 
@@ -422,7 +424,7 @@ def check_samples(folder):
             r = found[name]
             assert float(r["allocated_low"]) < float(r["allocated"]) < float(r["allocated_high"]), r
             assert r["allocations"] == "", r
-            yield float(r["allocated_low"]) <= true <= float(r["allocated_high"])
+            yield "shares", float(r["allocated_low"]) <= true <= float(r["allocated_high"])
     expect_mostly(trial, 10, 0.8)
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap")
     assert "±" in text.splitlines()[1] and " samples)" in text.splitlines()[1], text
