@@ -22,7 +22,7 @@ import sampled
 from sampled import Program, event, find_mapping, finish
 
 MIX, KNOWN, PRINT = os.environ["MIX"], os.environ["KNOWN"], os.environ["CPUPERF_PRINT"]
-TRIES = 3
+TRIES = 5
 RATE = 1000000  # ns: 1 kHz
 WINDOW_NS = 100 * RATE
 SHARES = {"work_a": 0.7, "work_b": 0.2, "work_c": 0.1}
