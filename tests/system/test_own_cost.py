@@ -70,7 +70,7 @@ def check_lower_step_by_step(folder):
     check_sound(folder)
     found = all_traces(folder)
     assert len({i for i, _ in found}) == NR
-    now, carried, doubts = {}, {}, {}
+    now, carried, doubts, before, dropped, delay = {}, {}, {}, {}, {}, {}
     for (iteration, t), trace in sorted(found.items()):
         by = [1, *(n for i, n in steps if i <= iteration)][-1]
         page, clock, _ = trace.events
@@ -81,15 +81,23 @@ def check_lower_step_by_step(folder):
         item = next(i for i in trace.sampling["items"] if i["event"] == 0)
         assert item["weight"] == RATE * by * item["samples"], item
         assert (len(trace.of(19)) == 1) == (t == 0 and iteration in dict(steps)), "a gap is named"
-        if now.get(t) != by:  # opened anew: the count begins at 0
-            now[t], carried[t], doubts[t] = by, 0, 0
-        carried[t] += trace.readings[1, 0][1] - trace.readings[0, 0][1] - item["weight"]
+        begin, end = trace.readings[0, 0], trace.readings[1, 0]
+        # Samples are divided where the last event is read: by as many us as that is later than this one, in which there is a
+        # fault at most, samples may be ahead. A count is taken later than its time by as long as others have the CPU.
+        ahead, behind = ((trace.readings[b, 1][0] - trace.readings[b, 0][0]) // 1000 for b in (1, 0))
+        if now.get(t) != by:  # opened anew: the count begins at 0, and so does the first period
+            now[t], carried[t], doubts[t], delay[t] = by, 0, 0, [begin[2] - begin[0]]
+            before[t], dropped[t] = begin[1], max(behind, 0)
+        carried[t] += end[1] - begin[1] - item["weight"]
+        delay[t].append(end[2] - end[0])
+        late = (delay[t][-1] - min(delay[t][-3:])) // 1000
         # a sample of the moment of a reading may be on either side of it
         is_whole = not item["throttled"] and not trace.sampling["lost"]
-        low, high = (-1 - 2 * doubts[t]) * RATE * by, (2 + doubts[t]) * RATE * by
-        assert not is_whole or low < carried[t] < high, (iteration, t, carried, doubts, item)
+        low = min((-1 - 2 * doubts[t]) * RATE * by, -before[t]) - max(ahead, 0)
+        high = (2 + doubts[t]) * RATE * by + late + dropped[t]
+        assert not is_whole or low <= carried[t] < high, (iteration, t, low, carried, high, ahead, late, before, dropped, item)
         if not is_whole:  # how much of a period it left over is not known
-            carried[t], doubts[t] = 0, 1
+            carried[t], doubts[t], before[t] = 0, 1, late
     notes = [n for trace in found.values() for n in trace.notes if ", rates are " in n]
     assert len(notes) == len(steps), notes
 
