@@ -225,13 +225,13 @@ def check_live(folder):
     if not have_tmux():
         print("skip: functions that come later: no tmux", flush=True)
         return
-    command = jit(folder)
-    command[2] = "10000"
-    with subprocess.Popen(command) as p:
+    # rounds so short that there are many, also where others have the CPU
+    with subprocess.Popen([*jit(folder)[:2], "100000", str(ALPHA // 10), str(BETA // 10)]) as p:
         try:
             with Terminal([CPUPERF, "--top", f"--pid={p.pid}", f"--output={folder}/s"], 120, 40) as t:
                 t.wait(r"beta$")
                 t.press("t", "t all")
+                sampled.wait_for_cpu_time([p], sampled.user_seconds(p.pid) + 0.5)
                 deadline = time.monotonic() + PATIENCE_S
                 while True:
                     text = t.text()
