@@ -32,6 +32,7 @@ import subprocess
 import tempfile
 import time
 
+import kit
 from kit import again, may_sample
 import perf_data_file as pd
 import sampled
@@ -400,13 +401,15 @@ def check_several(folder):
     assert names == [sampled.COUNTED, "task", "cpu_clock", "dummy"], names
 
 
-def last_counts(folder, iteration):
+def last_counts(folder):
     """label: what the last sample of each CPU has of it."""
-    out = collections.Counter()
-    for trace in sampled.traces(folder, iteration):
-        *_, last = trace.samples()
+    last, out = {}, collections.Counter()
+    for trace in (t for i in range(sampled.nr_iterations(folder)) for t in sampled.traces(folder, i)):
+        for sample in trace.samples():
+            last[trace.cpu] = trace, sample
+    for trace, sample in last.values():
         group = [e for e, *_ in trace.ids.values()]
-        for place, (count, *_) in zip(group, last["read"][1]):
+        for place, (count, *_) in zip(group, sample["read"][1]):
             out[trace.events[place]["label"]] += count
     return out
 
@@ -415,8 +418,10 @@ def check_group(folder):
     """A timebase with counts in its samples, in several iterations."""
     events = [event("software:cpu_clock", rate=RATE, flags=["pc", "timebase"]),
               event("software:page_faults", flags=sampled.USER), sampled.counted()]
-    with sampled.Busy():
-        sampled.finish(sampled.start(folder, events, "--duration=200ms", num_iterations=2))
+    with sampled.Busy() as programs:
+        session = sampled.start(folder, events, "--duration=200ms", num_iterations=1000)
+        kit.wait_for(session, f"{folder}/t.2.0.cpuperf")
+        sampled.finish_when(session, folder, programs, 0.1)
     path = export(folder)
     told = check_silent(folder, path)
     names = [line.partition(":")[0] for line in told.splitlines()]
@@ -427,7 +432,7 @@ def check_group(folder):
         totals = collections.Counter()
         for (name, _), (_, period) in totals_of_perf(folder, path).items():
             totals[name] += period
-        assert totals == last_counts(folder, 1), (totals, last_counts(folder, 1))
+        assert totals == last_counts(folder), (totals, last_counts(folder))
     assert "anon group" in perf(folder, "report", "--stdio", "--group", "-i", path)
     # read back, what each event of the group counted are samples of it, too, as perf has it
     own, read = (sorted((row["function"], row["pid"], row["self_samples"]) for row in csv.DictReader(
