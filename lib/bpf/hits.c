@@ -38,7 +38,8 @@ _Static_assert((int)HITS_MAX_EVENTS == (int)BPF_HITS_NR_SLOTS &&
 _Static_assert((int)HITS_MAX_FIELDS == (int)BPF_HITS_MAX_FIELDS &&
 		   (int)HITS_STRING == (int)BPF_HITS_STRING &&
 		   (int)HITS_RESULT == (int)BPF_HITS_RESULT &&
-		   (int)HITS_MAX_CONDITIONS == (int)BPF_HITS_MAX_CONDITIONS &&
+		   (int)HITS_MAX_TERMS == (int)BPF_HITS_MAX_TERMS &&
+		   (int)HITS_TEXT_BYTES == (int)BPF_HITS_TEXT_BYTES - 2 &&
 		   (int)HITS_NR_VALUE_KINDS == (int)BPF_HITS_NR_VALUE_KINDS,
 	       "values");
 _Static_assert((int)offsetof(struct bpf_hits_ended, word) == (int)PERF_ABI_ENDED_WORDS &&
@@ -64,7 +65,7 @@ struct hits {
 	struct hits_bpf *programs; /* owned */
 	const struct way *way;
 	struct hits_config config;
-	struct mapping counts, sums, places, buckets, captures, values, value_sums;
+	struct mapping counts, sums, places, buckets, captures, values, value_sums, whens, patterns;
 	uint32_t nr_cpus, nr_blocks, nr_buckets;
 	uint32_t *order;      /* owned; the places by file */
 	pthread_mutex_t lock; /* of the two that follow, from hits_start on */
@@ -153,13 +154,8 @@ static int configure(struct hits *h, struct err *e)
 		return err_set(e, -ENOTSUP, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	b->rodata->nr_cpus = h->nr_cpus;
 	choose_sizes(h, nr);
-	for (size_t i = 0; i < c->nr_events; i++) {
+	for (size_t i = 0; i < c->nr_events; i++)
 		b->rodata->rates[i] = c->rates[i];
-		if (!(c->ended >> i & 1))
-			continue;
-		b->rodata->duration_low[i] = c->durations[i].low;
-		b->rodata->duration_span[i] = c->durations[i].span;
-	}
 	b->rodata->ended_events = c->ended;
 	b->rodata->has_target = c->follow.has_target;
 	b->rodata->has_children = c->follow.has_children;
@@ -173,6 +169,8 @@ static int configure(struct hits *h, struct err *e)
 		   ?: bpf_map__set_max_entries(b->maps.counts, nr_counts)
 		   ?: bpf_map__set_max_entries(b->maps.outputs, nr_counts)
 		   ?: bpf_map__set_max_entries(b->maps.places, nr)
+		   ?: bpf_map__set_max_entries(b->maps.whens, (uint32_t)c->nr_whens ?: 1)
+		   ?: bpf_map__set_max_entries(b->maps.patterns, (uint32_t)c->nr_patterns ?: 1)
 		   ?: bpf_map__set_max_entries(b->maps.sums, nr * h->nr_blocks)
 		   ?: bpf_map__set_max_entries(b->maps.buckets, nr) ?: size_values(h)
 		   ?: bpf_map__set_value_size(b->maps.buckets,
@@ -207,6 +205,8 @@ static int map_all(struct hits *h)
 		   ?: map_memory(h->programs->maps.buckets, PROT_READ, &h->buckets)
 		   ?: map_memory(h->programs->maps.places, PROT_READ | PROT_WRITE, &h->places)
 		   ?: map_memory(h->programs->maps.captures, PROT_READ | PROT_WRITE, &h->captures)
+		   ?: map_memory(h->programs->maps.whens, PROT_READ | PROT_WRITE, &h->whens)
+		   ?: map_memory(h->programs->maps.patterns, PROT_READ | PROT_WRITE, &h->patterns)
 		   ?: map_memory(h->programs->maps.values, PROT_READ, &h->values)
 		   ?: map_memory(h->programs->maps.value_sums, PROT_READ, &h->value_sums);
 }
@@ -251,14 +251,42 @@ static void describe_captures(struct hits *h)
 			to[i].field[k] = describe_field(&from->field[k], to[i].nr_texts);
 			to[i].nr_texts += from->field[k].type == HITS_STRING;
 		}
-		for (size_t k = 0; k < from->nr_conditions; k++) {
-			const struct hits_condition *c = &from->condition[k];
-
-			to[i].condition[k] = (struct bpf_hits_condition){
-			    c->event, c->field, {c->range.low, c->range.span}};
-		}
-		to[i].nr_conditions = (uint32_t)from->nr_conditions;
 	}
+}
+
+static void describe_when(const struct hits_when *from, struct bpf_hits_when *to)
+{
+	*to = (struct bpf_hits_when){.nr = (uint32_t)from->nr};
+	for (size_t i = 0; i < from->nr; i++) {
+		const struct hits_term *t = &from->term[i];
+
+		to->term[i] = (struct bpf_hits_term){
+		    .event = (uint8_t)t->event,
+		    .field = (uint8_t)t->field,
+		    .is_last = t->is_last,
+		    .is_result = t->is_result,
+		    .pattern = t->pattern,
+		    .range = {t->range.low, t->range.span},
+		};
+		to->nr_patterns += t->pattern != 0;
+	}
+}
+
+/* The 0 behind a text that is meant whole is compared, too. */
+static void describe_pattern(const struct hits_pattern *from, struct bpf_hits_pattern *to)
+{
+	*to = (struct bpf_hits_pattern){.mask = {0}};
+	memcpy(to->word, from->text, from->len);
+	memset(to->mask, 0xff, from->len + !from->is_begin);
+}
+
+static void describe_whens(struct hits *h)
+{
+	for (size_t i = 0; i < h->config.nr_whens; i++)
+		describe_when(&h->config.whens[i], (struct bpf_hits_when *)h->whens.base + i);
+	for (size_t i = 0; i < h->config.nr_patterns; i++)
+		describe_pattern(&h->config.patterns[i],
+				 (struct bpf_hits_pattern *)h->patterns.base + i);
 }
 
 static void describe_places(struct hits *h)
@@ -271,7 +299,8 @@ static void describe_places(struct hits *h)
 		to[i] = (struct bpf_hits_place){.events = from->events,
 						.is_timed = from->is_timed,
 						.cost_ns = from->cost_ns,
-						.capture = from->capture};
+						.capture = from->capture,
+						.when = from->when};
 	}
 	for (size_t i = 0; i < HITS_NR_KINDS; i++)
 		to[h->config.nr_places + i] = (struct bpf_hits_place){.is_timed = 1, .is_own = 1};
@@ -286,6 +315,7 @@ static int load(struct hits *h, struct err *e)
 	if (rc == 0) {
 		describe_places(h);
 		describe_captures(h);
+		describe_whens(h);
 	}
 	return rc;
 }
@@ -297,6 +327,8 @@ static void unload(struct hits *h)
 	unmap(&h->places);
 	unmap(&h->buckets);
 	unmap(&h->captures);
+	unmap(&h->whens);
+	unmap(&h->patterns);
 	unmap(&h->values);
 	unmap(&h->value_sums);
 	loading_close(h->programs);

@@ -30,8 +30,9 @@ enum {
 	HITS_MAX_PLACES = 1 << 16,
 	HITS_MAX_CAPTURES = 1024, /* functions whose arguments or results are taken */
 	HITS_MAX_FIELDS = 8,
-	HITS_MAX_CONDITIONS = 16, /* of a function's values, of all events that have it */
-	HITS_MAX_PERF = 256, /* where breakpoints are set one by one: removing one takes 0.1 s */
+	HITS_MAX_TERMS = 32,   /* of a function, of all events that have it */
+	HITS_TEXT_BYTES = 118, /* of a text that another one is compared with */
+	HITS_MAX_PERF = 256,   /* where breakpoints are set one by one: removing one takes 0.1 s */
 };
 
 /* A function. The path is borrowed until it is closed. */
@@ -42,6 +43,7 @@ struct hits_place {
 	bool is_timed;
 	uint32_t cost_ns; /* of a call, on the machine where hits_price was measured */
 	uint32_t capture; /* what is taken of its calls: a number from 1; 0: nothing */
+	uint32_t when; /* of hits_config.whens, from 1, if an event of hits_config.ended has it */
 };
 
 /* A value of a call: an argument of the calling convention, by its number among those in registers
@@ -58,18 +60,36 @@ struct hits_field {
 struct hits_range {
 	uint64_t low, span;
 };
-/* Of the event only calls count of which the field is in the range, as its type has 64 bits. */
-struct hits_condition {
-	uint32_t event, field;
-	struct hits_range range;
-};
 struct hits_capture {
 	uint64_t events; /* calls that count for one of them are counted by value */
 	uint64_t wanted; /* events whose samples, or conditions, have the values as well */
 	struct hits_field field[HITS_MAX_FIELDS];
 	size_t nr;
-	struct hits_condition condition[HITS_MAX_CONDITIONS]; /* of events of hits_config.ended */
-	size_t nr_conditions;
+};
+
+/* A text, which is borrowed until it is opened, and has no 0. */
+struct hits_pattern {
+	const char *text;
+	size_t len;    /* at most HITS_TEXT_BYTES */
+	bool is_begin; /* what begins with it is like it, too */
+};
+
+enum { HITS_DURATION = HITS_MAX_FIELDS };
+/* A comparison of the duration in ns, or of a field of the function's capture as its type has 64
+ * bits. What could not be read is in no range. */
+struct hits_term {
+	uint32_t event;
+	uint32_t field;   /* or HITS_DURATION */
+	uint32_t pattern; /* from 1: 1 is compared if the field's text is like it, and else 0 */
+	bool is_last;     /* of terms that have to hold together: an alternative */
+	bool is_result;   /* the field is the result; of a pattern */
+	struct hits_range range;
+};
+/* Of each event of hits_config.ended that has the function, in turn: its calls count that meet all
+ * terms of one alternative. */
+struct hits_when {
+	struct hits_term term[HITS_MAX_TERMS];
+	size_t nr;
 };
 
 /* How entries and returns are seen. */
@@ -78,11 +98,13 @@ enum hits_way { HITS_SESSION, HITS_MULTI, HITS_PERF };
 struct hits_config {
 	size_t nr_events;
 	const uint64_t *rates; /* per event: calls per sample; 0: not sampled */
-	/* A bit for each event that counts calls when they end, those whose duration in ns is in
-	 * the event's range, and whose values meet the conditions; their samples have the data of
-	 * PERF_ABI_ENDED. Of others all count, when they begin. */
+	/* A bit for each event that counts calls when they end, those that meet its terms; their
+	 * samples have the data of PERF_ABI_ENDED. Of others all count, when they begin. */
 	uint64_t ended;
-	const struct hits_range *durations; /* per event; NULL: none is ended */
+	const struct hits_when *whens;
+	size_t nr_whens;
+	const struct hits_pattern *patterns;
+	size_t nr_patterns;
 	bool has_returns;                /* samples have the return addresses that are replaced */
 	const struct hits_place *places; /* no two of one file and offset; borrowed, as above */
 	size_t nr_places;

@@ -22,7 +22,8 @@ enum {
 	BPF_HITS_MAX_FIELDS = 8,
 	BPF_HITS_TEXT_BYTES = 120,
 	BPF_HITS_MAX_EXACT = 256, /* values of a field that are told apart */
-	BPF_HITS_MAX_CONDITIONS = 16,
+	BPF_HITS_TEXT_WORDS = BPF_HITS_TEXT_BYTES / 8,
+	BPF_HITS_MAX_TERMS = 32, /* comparisons of a function */
 };
 #define BPF_HITS_NR_BUCKETS(bits) ((BPF_HITS_MAX_LOG2 - (bits) + 1U) << (bits))
 
@@ -35,6 +36,8 @@ struct bpf_hits_place {
 	__u32 cost_ns, inside_ns;
 	__u32 entry_ns; /* what one costs whose return is not seen */
 	__u32 capture;  /* its number in captures, from 1; 0: no values are taken */
+	__u32 when;     /* in whens, from 1; 0: no event counts its calls when they end */
+	__u32 zero;
 };
 
 enum { BPF_HITS_UNSIGNED, BPF_HITS_SIGNED, BPF_HITS_POINTER, BPF_HITS_STRING };
@@ -53,10 +56,25 @@ struct bpf_hits_range {
 	__u64 low, span;
 };
 
-/* Of the event only calls count of which the field is in the range. */
-struct bpf_hits_condition {
-	__u32 event, field;
+/* What a text is compared with: the bits of the masks are the same in both. */
+struct bpf_hits_pattern {
+	__u64 word[BPF_HITS_TEXT_WORDS], mask[BPF_HITS_TEXT_WORDS];
+};
+
+/* A comparison: the field's word is in the range. Of a pattern the word is 1 if the text there is
+ * like it, and 0 if it is not. */
+struct bpf_hits_term {
+	__u8 event, field; /* BPF_HITS_MAX_FIELDS: the duration */
+	__u8 is_last;      /* of an alternative, all terms of which have to hold */
+	__u8 is_result;
+	__u32 pattern; /* from 1; 0: none */
 	struct bpf_hits_range range;
+};
+
+/* The alternatives of the events of a function, one behind the other. */
+struct bpf_hits_when {
+	__u32 nr, nr_patterns; /* of terms; of these that have a pattern */
+	struct bpf_hits_term term[BPF_HITS_MAX_TERMS];
 };
 
 /* What is taken of a function's calls. */
@@ -66,8 +84,6 @@ struct bpf_hits_capture {
 	__u32 nr, nr_texts;
 	struct bpf_hits_field field[BPF_HITS_MAX_FIELDS];
 	__u32 nr_exact[BPF_HITS_MAX_FIELDS];
-	struct bpf_hits_condition condition[BPF_HITS_MAX_CONDITIONS];
-	__u64 nr_conditions;
 };
 
 enum bpf_hits_value_kind {
@@ -106,8 +122,9 @@ struct bpf_hits_open_values {
 	__u64
 	    word[BPF_HITS_DEPTH * BPF_HITS_MAX_FIELDS]; /* the value itself, or where the text is */
 	/* Per call: the events that were enabled when it began, 0 if no values were taken; and a
-	 * bit for each field that could not be read. */
-	__u64 events[BPF_HITS_DEPTH], unread[BPF_HITS_DEPTH];
+	 * bit for each field that could not be read. And of each term whose pattern was compared
+	 * when it began: whether it was; in the lower half, whether the text is like it. */
+	__u64 events[BPF_HITS_DEPTH], unread[BPF_HITS_DEPTH], texts[BPF_HITS_DEPTH];
 };
 
 /* Of the function's calls on some CPUs; cumulative. A cache line. */

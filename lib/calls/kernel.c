@@ -2,6 +2,7 @@
  * Calls measured by programs in the kernel (bpf/hits.h): of any program, also one that runs. The
  * table of prices (functions/) is scaled by what a call of ours costs on this machine.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -36,6 +37,7 @@ _Static_assert((int)FUNCTIONS_TEXT == (int)HITS_STRING &&
 		   (int)FUNCTIONS_MAX_VALUES == (int)PERF_ABI_ENDED_MAX_WORDS &&
 		   (int)HITS_NR_VALUE_KINDS == (int)TRACE_VALUE_NR_KINDS,
 	       "values of calls");
+_Static_assert((int)HITS_TEXT_BYTES == (int)SPEC_WHEN_TEXT_BYTES, "texts of conditions");
 
 enum { MAX_NAME_BYTES = 64 };
 
@@ -47,6 +49,10 @@ struct kernel_way {
 	struct hits_capture *captures; /* owned */
 	uint32_t *function;            /* owned; of each capture */
 	size_t nr_captures;
+	struct hits_when *whens; /* owned */
+	size_t nr_whens, when_room;
+	struct hits_pattern *patterns; /* owned */
+	size_t nr_patterns, pattern_room;
 	uint64_t lost; /* values: as was said */
 };
 
@@ -58,6 +64,8 @@ static void close_way(void *way)
 	mem_free(k->places);
 	mem_free(k->captures);
 	mem_free(k->function);
+	mem_free(k->whens);
+	mem_free(k->patterns);
 	mem_free(k);
 }
 
@@ -109,32 +117,115 @@ static void look_back(const void *way)
 	proc_family_fini(&family);
 }
 
-/* Those of all events that have the function. 0, or -ENOTSUP with *e. */
-static int add_conditions(struct hits_capture *to, const struct plan *plan,
-			  const struct calls_list *list, const struct calls_function *f,
-			  struct err *e)
+/* The number of the text, from 1; each once. 0: there is no memory. */
+static uint32_t add_pattern(struct kernel_way *k, const struct calls_term *t)
 {
-	for (uint32_t i = 0; i < list->nr_events; i++) {
-		struct calls_condition c[CALLS_WHEN_MAX];
-		size_t nr =
-		    f->events >> i & 1
-			? calls_when_conditions(plan->events[list->event[i]].asked, f->signature, c)
-			: 0;
+	const struct hits_pattern new = {t->text, t->len, t->is_begin};
+	struct hits_pattern *p =
+	    ARRAY_FIND(x, k->patterns, k->nr_patterns,
+		       x->len == new.len &&
+			   x->is_begin == new.is_begin &&memcmp(x->text, new.text, new.len) == 0);
 
-		if (to->nr_conditions + nr > HITS_MAX_CONDITIONS)
-			return err_set(e, -ENOTSUP,
-				       "the conditions of all events that have %.100s have more "
-				       "than %d comparisons",
-				       f->place->name, HITS_MAX_CONDITIONS);
-		for (size_t j = 0; j < nr; j++)
-			to->condition[to->nr_conditions++] = (struct hits_condition){
-			    i, c[j].field, {c[j].range.low, c[j].range.span}};
+	p = p ?: MEM_ADD(k->patterns, k->nr_patterns, k->pattern_room);
+	if (!p)
+		return 0;
+	*p = new;
+	return (uint32_t)(p - k->patterns) + 1;
+}
+
+/* Those of one event. */
+static int add_terms(struct kernel_way *k, struct hits_when *to, uint32_t event,
+		     const struct calls_term *terms, size_t nr, const struct calls_function *f)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct calls_term *t = &terms[i];
+		struct hits_term *term = &to->term[to->nr++];
+
+		*term = (struct hits_term){
+		    .event = event,
+		    .field = t->field == CALLS_DURATION ? HITS_DURATION : t->field,
+		    .is_last = t->is_last,
+		    .range = {t->range.low, t->range.span},
+		};
+		if (!t->text)
+			continue;
+		term->is_result = f->signature->value[t->field].where == FUNCTIONS_RESULT;
+		term->pattern = add_pattern(k, t);
+		if (!term->pattern)
+			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int add_capture(struct kernel_way *k, const struct plan *plan, const struct calls_list *list,
-		       size_t function, struct err *e)
+/* Of all events that have the function. 0 or -errno with *e. */
+static int make_when(struct kernel_way *k, const struct plan *plan, const struct calls_list *list,
+		     const struct calls_function *f, struct hits_when *to, struct err *e)
+{
+	int rc = 0;
+
+	to->nr = 0;
+	for (uint32_t i = 0; i < list->nr_events && rc == 0; i++) {
+		struct calls_term terms[CALLS_WHEN_MAX];
+		size_t nr;
+
+		if (!(f->events & list->ended & 1ULL << i))
+			continue;
+		nr = calls_when_terms(plan->events[list->event[i]].asked, f->signature, terms);
+		if (to->nr + nr > HITS_MAX_TERMS)
+			return err_set(e, -ENOTSUP,
+				       "the conditions of all events that have %.100s have more "
+				       "than %d comparisons",
+				       f->place->name, HITS_MAX_TERMS);
+		rc = add_terms(k, to, i, terms, nr, f);
+	}
+	return rc;
+}
+
+static bool is_same_term(const struct hits_term *a, const struct hits_term *b)
+{
+	return a->event == b->event && a->field == b->field && a->is_last == b->is_last &&
+	       a->is_result == b->is_result && a->pattern == b->pattern &&
+	       a->range.low == b->range.low && a->range.span == b->range.span;
+}
+
+static bool is_same_when(const struct hits_when *a, const struct hits_when *b)
+{
+	for (size_t i = 0; i < a->nr && i < b->nr; i++)
+		if (!is_same_term(&a->term[i], &b->term[i]))
+			return false;
+	return a->nr == b->nr;
+}
+
+/* Functions that have the same one share it. */
+static int add_when(struct kernel_way *k, const struct plan *plan, const struct calls_list *list,
+		    size_t function, struct err *e)
+{
+	struct hits_when new, *when;
+	int rc = make_when(k, plan, list, &list->function[function], &new, e);
+
+	if (rc)
+		return rc;
+	when = ARRAY_FIND(w, k->whens, k->nr_whens, is_same_when(w, &new));
+	when = when ?: MEM_ADD(k->whens, k->nr_whens, k->when_room);
+	if (!when)
+		return -ENOMEM;
+	*when = new;
+	k->places[function].when = (uint32_t)(when - k->whens) + 1;
+	return 0;
+}
+
+static int make_whens(struct kernel_way *k, const struct plan *plan, const struct calls_list *list,
+		      struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < list->nr && rc == 0; i++)
+		if (list->function[i].events & list->ended)
+			rc = add_when(k, plan, list, i, e);
+	return rc;
+}
+
+static void add_capture(struct kernel_way *k, const struct calls_list *list, size_t function)
 {
 	const struct calls_function *f = &list->function[function];
 	struct hits_capture *c = &k->captures[k->nr_captures];
@@ -142,8 +233,6 @@ static int add_capture(struct kernel_way *k, const struct plan *plan, const stru
 	*c = (struct hits_capture){.events = 1ULL << f->signed_by,
 				   .wanted = f->events & list->ended,
 				   .nr = f->signature->nr};
-	if (add_conditions(c, plan, list, f, e))
-		return -ENOTSUP;
 	for (size_t i = 0; i < f->signature->nr; i++) {
 		const struct functions_value *v = &f->signature->value[i];
 
@@ -154,15 +243,12 @@ static int add_capture(struct kernel_way *k, const struct plan *plan, const stru
 	}
 	k->function[k->nr_captures++] = (uint32_t)function;
 	k->places[function].capture = (uint32_t)k->nr_captures;
-	return 0;
 }
 
 /* 0 or -errno with *e. */
-static int make_captures(struct kernel_way *k, const struct plan *plan,
-			 const struct calls_list *list, struct err *e)
+static int make_captures(struct kernel_way *k, const struct calls_list *list, struct err *e)
 {
 	size_t nr = 0;
-	int rc = 0;
 
 	for (size_t i = 0; i < list->nr; i++)
 		nr += list->function[i].signature != NULL;
@@ -175,10 +261,10 @@ static int make_captures(struct kernel_way *k, const struct plan *plan,
 	k->function = mem_calloc(nr + 1, sizeof(*k->function));
 	if (!k->captures || !k->function)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->nr && rc == 0; i++)
+	for (size_t i = 0; i < list->nr; i++)
 		if (list->function[i].signature)
-			rc = add_capture(k, plan, list, i, e);
-	return rc;
+			add_capture(k, list, i);
+	return 0;
 }
 
 static int make_places(struct kernel_way *k, const struct calls_list *list)
@@ -302,28 +388,27 @@ static int start(struct kernel_way *k, const struct plan *plan, struct calls_lis
 		 struct err *e)
 {
 	const struct plan_target *t = &plan->target;
-	struct hits_range durations[CALLS_MAX_EVENTS];
 	const struct hits_config config = {
 	    .nr_events = list->nr_events,
 	    .rates = list->rate,
 	    .ended = list->ended,
-	    .durations = durations,
 	    .has_returns = has_returns(plan, list),
 	    .places = k->places,
 	    .nr_places = list->nr,
 	    .captures = k->captures,
 	    .nr_captures = k->nr_captures,
+	    .whens = k->whens,
+	    .nr_whens = k->nr_whens,
+	    .patterns = k->patterns,
+	    .nr_patterns = k->nr_patterns,
 	    .process = only_process(t),
 	    .pmu = pmu_of(plan->host),
 	    .cpu = (uint32_t)cpuset_next(&plan->cpus, 0),
 	    .follow = plan_follow(plan),
 	    .cpus = plan->has_all_cpus ? NULL : &plan->cpus,
 	};
-	int rc;
+	int rc = check_patched(k, config.process, e) ?: hits_open(&config, &k->hits, e);
 
-	for (size_t i = 0; i < list->nr_events; i++)
-		durations[i] = (struct hits_range){list->duration[i].low, list->duration[i].span};
-	rc = check_patched(k, config.process, e) ?: hits_open(&config, &k->hits, e);
 	if (rc)
 		return rc;
 	set_prices(k, list);
@@ -341,7 +426,8 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 		k->target = &plan->target;
 		k->list = list;
 	}
-	rc = rc ?: make_captures(k, plan, list, e) ?: start(k, plan, list, e);
+	rc = rc ?: make_captures(k, list, e) ?: make_whens(k, plan, list, e);
+	rc = rc ?: start(k, plan, list, e);
 	if (rc && k)
 		close_way(k);
 	if (rc == 0)

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "calls/way.h"
-#include "calls/when.h"
 #include "functions/functions.h"
 #include "functions/signature.h"
 #include "plan/plan.h"
@@ -38,10 +37,8 @@ static int add_event(struct calls_list *l, const struct plan *plan, size_t event
 					     .is_kept = p->asked->flags & SPEC_UNSAFE};
 	}
 	l->rate[l->nr_events] = plan_rate(plan, p);
-	if (spec_event_is_of_ended(p->asked)) {
+	if (spec_event_is_of_ended(p->asked))
 		l->ended |= 1ULL << l->nr_events;
-		l->duration[l->nr_events] = calls_when_duration(p->asked);
-	}
 	l->event[l->nr_events++] = (uint32_t)event;
 	return 0;
 }

@@ -48,9 +48,8 @@ struct calls_list {
 	size_t nr, room;
 	uint32_t event[CALLS_MAX_EVENTS]; /* of the plan */
 	uint64_t rate[CALLS_MAX_EVENTS];  /* calls per sample; 0: not sampled */
-	/* A bit for each that counts calls when they end, if they lasted as long. */
+	/* A bit for each that counts calls when they end, those that meet its condition. */
 	uint64_t ended;
-	struct calls_range duration[CALLS_MAX_EVENTS];
 	size_t nr_events;
 };
 

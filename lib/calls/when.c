@@ -1,5 +1,6 @@
 #include "calls/when.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "functions/functions.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)CALLS_WHEN_MAX == (int)SPEC_WHEN_MAX, "comparisons of a condition");
+_Static_assert((int)CALLS_WHEN_MAX == 2 * (int)SPEC_WHEN_MAX, "terms of a condition");
 
 enum { TIME_BYTES = 8 };
 
@@ -76,22 +77,53 @@ static int refuse_name(const struct spec_comparison *c, const struct functions_p
 	return -EINVAL;
 }
 
-/* Of a text there is where it is. */
-static int make_condition(const struct spec_comparison *c, const struct functions_place *f,
-			  struct spec_when_range *out, struct err *e)
+/* A value is compared with a constant of its kind; NULL is an address. */
+static int check_kind(const struct spec_comparison *c, const struct functions_value *v,
+		      const struct functions_place *f, struct err *e)
+{
+	const bool is_text = v->kind == FUNCTIONS_TEXT;
+
+	if (is_text && c->unit != SPEC_WHEN_TEXT && !c->is_null) {
+		err_set(e, -EINVAL,
+			"%s of %.100s is a text, which is compared with one in quotes, or NULL",
+			v->name, f->name);
+		err_hint(e, "%s == \"TEXT\", %s ~ \"BEGIN*\", or %s != NULL", v->name, v->name,
+			 v->name);
+		return -EINVAL;
+	}
+	if (!is_text && c->unit == SPEC_WHEN_TEXT) {
+		err_set(e, -EINVAL, "%s of %.100s is %s, which is compared with a number", v->name,
+			f->name, v->kind == FUNCTIONS_POINTER ? "an address" : "an integer");
+		err_hint(e, "what has the type str in a signature is compared with a text");
+		return -EINVAL;
+	}
+	if (c->unit == SPEC_WHEN_FRACTION) {
+		err_set(e, -EINVAL, "%s of %.100s is an integer, which has no fraction", v->name,
+			f->name);
+		err_hint(e, "compare it with an integer");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int make_range(const struct spec_comparison *c, const struct functions_value *v,
+		      struct spec_when_range *out, struct err *e)
+{
+	if (c->unit != SPEC_WHEN_TEXT)
+		return spec_when_range(c, v->bytes, v->kind == FUNCTIONS_SIGNED, out, e);
+	*out = spec_when_text_range(c);
+	return 0;
+}
+
+static int check_value(const struct spec_comparison *c, const struct functions_place *f,
+		       struct err *e)
 {
 	const struct functions_value *v = find_value(c, f->signature);
+	struct spec_when_range unused;
 
 	if (!v)
 		return is_float(c, f->signature) ? refuse_float(c, f, e) : refuse_name(c, f, e);
-	if (v->kind == FUNCTIONS_TEXT && !c->is_null) {
-		err_set(e, -EINVAL, "%s of %.100s is a text, which is compared with NULL alone",
-			v->name, f->name);
-		err_hint(e, "%s == NULL, or %s != NULL; the log has the texts of all calls",
-			 v->name, v->name);
-		return -EINVAL;
-	}
-	return spec_when_range(c, v->bytes, v->kind == FUNCTIONS_SIGNED, out, e);
+	return check_kind(c, v, f, e) ?: make_range(c, v, &unused, e);
 }
 
 /* What is measured: refused functions are behind these. */
@@ -104,7 +136,7 @@ static int check_comparison(const struct plan_event *p, const struct spec_compar
 	if (c->is_duration)
 		return spec_when_range(c, TIME_BYTES, false, &range, e);
 	for (uint32_t i = 0; i < p->event.row->nr_functions && rc == 0; i++)
-		rc = make_condition(c, &p->event.row->functions[i], &range, e);
+		rc = check_value(c, &p->event.row->functions[i], e);
 	return rc;
 }
 
@@ -115,14 +147,23 @@ static bool narrow(struct bounds *b, const struct spec_when_range *r)
 	return b->least <= b->most;
 }
 
-/* False: none lasts so long and so short. */
+/* Behind the alternative that begins with item i. */
+static size_t end_of(const struct spec_when *when, size_t i)
+{
+	do
+		i++;
+	while (i < when->nr && !when->item[i].is_alternative);
+	return i;
+}
+
+/* Of the alternative that is items begin to end. False: none lasts so long and so short. */
 static bool find_durations(const struct spec_event *asked, const struct spec_when *when,
-			   struct bounds *out)
+			   size_t begin, size_t end, struct bounds *out)
 {
 	bool is_any = true;
 
 	*out = (struct bounds){asked->longer_ns ? asked->longer_ns + 1 : 0, UINT64_MAX};
-	for (size_t i = 0; i < when->nr; i++) {
+	for (size_t i = begin; i < end; i++) {
 		struct spec_when_range r;
 
 		if (when->item[i].is_duration &&
@@ -132,12 +173,22 @@ static bool find_durations(const struct spec_event *asked, const struct spec_whe
 	return is_any;
 }
 
+/* The item with which an alternative begins that no duration meets; their number: there is none. */
+static size_t find_impossible(const struct spec_event *asked, const struct spec_when *when)
+{
+	struct bounds unused;
+	size_t i = 0;
+
+	while (i < when->nr && find_durations(asked, when, i, end_of(when, i), &unused))
+		i = end_of(when, i);
+	return i;
+}
+
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e)
 {
 	const struct spec_event *asked = p->asked;
 	struct spec_when when = {.nr = 0};
-	struct bounds durations;
-	size_t at = 0;
+	size_t at = 0, impossible;
 	int rc = spec_when_parse(asked->when, &when, &at, e); /* spec/ has checked it */
 
 	for (size_t i = 0; i < when.nr && rc == 0; i++) {
@@ -152,59 +203,74 @@ int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct er
 			why.msg);
 		err_hint(e, "%s", why.hint);
 	}
-	if (rc == 0 && !find_durations(asked, &when, &durations)) {
-		at = 0;
+	impossible = rc ? when.nr : find_impossible(asked, &when);
+	if (impossible < when.nr) {
+		at = (size_t)(when.item[impossible].name - asked->when);
 		rc =
 		    err_set(e, -EINVAL, "function:%s: when %s: no duration is as short and as long",
 			    p->event.row->name, asked->when);
-		err_hint(e,
-			 "name the event twice for \"or\"; longer_than (@>TIME) has to hold, too");
+		err_hint(e, "join what need not both be with or; longer_than (@>TIME) has to hold, "
+			    "too");
 	}
 	if (rc && asked->when_pos.line)
 		*pos = spec_when_pos(asked, at);
 	return rc;
 }
 
-static size_t parse(const struct spec_event *asked, struct spec_when *out)
+static bool has_values(const struct spec_when *when, size_t begin, size_t end)
 {
-	size_t at;
-
-	*out = (struct spec_when){.nr = 0};
-	if (asked->when)
-		(void)spec_when_parse(asked->when, out, &at, NULL);
-	return out->nr;
+	return ARRAY_ANY(c, when->item + begin, end - begin, !c->is_duration);
 }
 
-struct calls_range calls_when_duration(const struct spec_event *asked)
+/* What the duration has to be, if it is bounded or all that is compared. */
+static size_t add_duration(const struct spec_event *asked, const struct spec_when *when,
+			   size_t begin, size_t end, struct calls_term *out)
 {
-	struct spec_when when;
 	struct bounds b;
 
-	(void)parse(asked, &when);
-	(void)find_durations(asked, &when, &b);
-	return (struct calls_range){b.least, b.most - b.least};
+	(void)find_durations(asked, when, begin, end, &b);
+	if (!b.least && b.most == UINT64_MAX && has_values(when, begin, end))
+		return 0;
+	*out = (struct calls_term){.field = CALLS_DURATION, .range = {b.least, b.most - b.least}};
+	return 1;
 }
 
-size_t calls_when_conditions(const struct spec_event *asked,
-			     const struct functions_signature *signature,
-			     struct calls_condition out[CALLS_WHEN_MAX])
+/* 0: it is of the duration. */
+static size_t add_value(const struct spec_comparison *c,
+			const struct functions_signature *signature, struct calls_term *out)
 {
-	struct spec_when when;
-	size_t nr = 0;
+	const struct functions_value *v = find_value(c, signature);
+	struct spec_when_range r;
 
-	(void)parse(asked, &when);
-	for (size_t i = 0; i < when.nr; i++) {
-		const struct spec_comparison *c = &when.item[i];
-		const struct functions_value *v = find_value(c, signature);
-		struct spec_when_range r;
+	if (c->is_duration || !v || make_range(c, v, &r, NULL))
+		return 0;
+	*out = (struct calls_term){
+	    .field = (uint32_t)(v - signature->value),
+	    .text = c->unit == SPEC_WHEN_TEXT ? c->text : NULL,
+	    .len = c->text_len,
+	    .is_begin = c->is_begin,
+	    .range = {r.low, r.span},
+	};
+	return 1;
+}
 
-		if (c->is_duration || !v ||
-		    spec_when_range(c, v->bytes, v->kind == FUNCTIONS_SIGNED, &r, NULL))
-			continue;
-		out[nr++] = (struct calls_condition){
-		    .field = (uint32_t)(v - signature->value),
-		    .range = {r.low, r.span},
-		};
-	}
+/* What costs least is first. */
+size_t calls_when_terms(const struct spec_event *asked, const struct functions_signature *signature,
+			struct calls_term out[CALLS_WHEN_MAX])
+{
+	struct spec_when when = {.nr = 0};
+	size_t nr = 0, begin = 0, at;
+
+	if (asked->when)
+		(void)spec_when_parse(asked->when, &when, &at, NULL);
+	do {
+		const size_t end = when.nr ? end_of(&when, begin) : 0;
+
+		nr += add_duration(asked, &when, begin, end, &out[nr]);
+		for (size_t i = begin; i < end; i++)
+			nr += add_value(&when.item[i], signature, &out[nr]);
+		out[nr - 1].is_last = true;
+		begin = end;
+	} while (begin < when.nr);
 	return nr;
 }

@@ -1,6 +1,11 @@
 /*
  * What the condition of an event means for the calls of a function: the names in it are those of
  * the function's signature. Private to calls/.
+ *
+ * A condition is a list of alternatives, one behind the other, each of which is a list of terms. A
+ * term compares a word with a range, whether the word is a value, the duration, or says that a text
+ * is the one that is meant; so what evaluates them has one loop, and no operators. What is longer
+ * by the key longer_than is a term of each alternative.
  */
 #ifndef CALLS_WHEN_H
 #define CALLS_WHEN_H
@@ -10,11 +15,18 @@
 struct spec_event;
 struct spec_pos;
 
-enum { CALLS_WHEN_MAX = 8 };
+enum {
+	CALLS_WHEN_MAX = 32, /* comparisons of an event, and a duration for each alternative */
+	CALLS_DURATION = UINT32_MAX,
+};
 
-/* A value of the signature, by its number, has to be in the range. */
-struct calls_condition {
-	uint32_t field;
+struct calls_term {
+	uint32_t field;   /* of the signature, by its number, or CALLS_DURATION */
+	bool is_last;     /* of its alternative */
+	const char *text; /* NULL: the value is in the range. Else 1 is, if the value is this
+			   * text, and 0 if it is not. len bytes, borrowed from the event */
+	size_t len;
+	bool is_begin; /* if the value begins with this text */
 	struct calls_range range;
 };
 
@@ -22,11 +34,9 @@ struct calls_condition {
  * -EINVAL with *e, and the place in *pos if the condition is in a text. */
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e);
 
-/* Of an event that was checked, with what calls have to have lasted by the key longer_than. */
-struct calls_range calls_when_duration(const struct spec_event *asked);
-/* Their number. signature is that of the event's functions, or NULL. */
-size_t calls_when_conditions(const struct spec_event *asked,
-			     const struct functions_signature *signature,
-			     struct calls_condition out[CALLS_WHEN_MAX]);
+/* Of an event that was checked, and counts calls when they end: their number, at least one.
+ * signature is that of the event's functions, or NULL. */
+size_t calls_when_terms(const struct spec_event *asked, const struct functions_signature *signature,
+			struct calls_term out[CALLS_WHEN_MAX]);
 
 #endif

@@ -166,12 +166,17 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 	}
 }
 
+bool diag_is_escaped(char c)
+{
+	return c == '"' || c == '\\';
+}
+
 struct spec_pos diag_within(struct spec_pos pos, const char *s, bool has_escapes, size_t offset)
 {
 	if (has_escapes)
 		return pos;
 	pos.column++; /* the quote */
 	for (size_t i = 0; i < offset; i++)
-		pos.column += ((unsigned char)s[i] & 0xc0) != 0x80;
+		pos.column += (((unsigned char)s[i] & 0xc0) != 0x80) + diag_is_escaped(s[i]);
 	return pos;
 }

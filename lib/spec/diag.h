@@ -28,7 +28,9 @@ void diag_value(const json_t *value, char *buf, size_t size);
 void diag_wanted(const struct key_row *row, char *buf, size_t size);
 /* The words of a key: "any, call and call_stack". */
 void diag_words(const struct key_row *row, char *buf, size_t size);
-/* The position of a byte of a string whose value is at pos; of its start if it has escapes. */
+/* The position of a byte of a string whose value is at pos; of its start if it has escapes, beside
+ * those of the signs that are always escaped: diag_is_escaped. */
+bool diag_is_escaped(char c);
 struct spec_pos diag_within(struct spec_pos pos, const char *s, bool has_escapes, size_t offset);
 /* The number of bytes of s to show ("%.*s"): whole characters only. */
 int diag_cut(const char *s);

@@ -36,8 +36,8 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target);
 int doc_read_metrics(struct doc *d, const json_t *array, int node, void *target);
 /* Sets what events have from the key sampling, and their other defaults. */
 void doc_complete_events(struct spec *s);
-/* The text of the member, a string that was read as value, has escapes: offsets in value are not
- * those of the file. */
+/* The text of the member, a string that was read as value, has escapes, beside \" and \\ alone:
+ * offsets in value are not those of the file (diag_within). */
 bool doc_has_escapes(const struct doc *d, int node, const char *member, const char *value);
 /* Reports "must be …, not …" at the node's value. */
 void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node);

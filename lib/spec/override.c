@@ -161,17 +161,25 @@ static int step_of(const char *text, size_t at, int depth)
 }
 
 /* Up to the next comma, or the end; terms contain commas, and so do the parameters of a function,
- * "function:f(int, int)". Behind an '@' the signs are those of a condition. */
-static size_t spelled_len(const char *text)
+ * "function:f(int, int)". Behind an '@' the signs are those of a condition, and its texts may
+ * contain any. *sign: the last '@' outside of them; NULL: none. */
+static size_t spelled_len(const char *text, const char **sign)
 {
 	const bool with_terms = has_terms(text), with_parameters = is_function(text);
 	bool is_in_terms = false, is_behind = false;
+	char quote = '\0';
 	int depth = 0;
 	size_t len = 0;
 
-	for (; text[len] && (is_in_terms || depth > 0 || text[len] != ','); len++) {
+	*sign = NULL;
+	for (; text[len] && (is_in_terms || quote || depth > 0 || text[len] != ','); len++) {
+		if (quote || (with_parameters && is_behind && strchr("\"'", text[len]))) {
+			quote = !quote ? text[len] : quote == text[len] ? '\0' : quote;
+			continue;
+		}
 		is_in_terms ^= text[len] == '/' && with_terms;
 		is_behind |= text[len] == '@' && depth == 0;
+		*sign = text[len] == '@' ? text + len : *sign;
 		if (with_parameters && !(is_behind && strchr("<>", text[len])))
 			depth += step_of(text, len, depth);
 	}
@@ -191,7 +199,8 @@ static unsigned column_of(const char *list, size_t at)
 static int scan_item(struct spec *s, const struct key_row *row, const char *list, size_t at,
 		     const char *source, const char **out, struct err *e)
 {
-	size_t len = spelled_len(list + at);
+	const char *sign;
+	size_t len = spelled_len(list + at, &sign);
 	unsigned column = column_of(list, at);
 	char *copy;
 	uint64_t v;
@@ -377,9 +386,8 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 
 	if (*at > strlen(list))
 		return 0;
-	len = next.len = spelled_len(next.name);
+	len = next.len = spelled_len(next.name, &sign);
 	next.column = column_of(list, *at);
-	sign = memrchr(next.name, '@', len);
 	if (sign && is_function(next.name) && (isalpha((unsigned char)sign[1]) || sign[1] == '_')) {
 		next.when_len = (size_t)(next.name + len - sign) - 1;
 		if (spec_when_is_spelled(sign + 1, next.when_len))

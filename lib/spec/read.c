@@ -30,9 +30,13 @@ bool doc_has_escapes(const struct doc *d, int node, const char *member, const ch
 {
 	int child = scan_member(&d->scan, node, member);
 	const char *text = d->scan.text + scan_node(&d->scan, child)->value_offset + 1;
-	size_t len = strlen(value);
 
-	return strncmp(text, value, len) != 0 || text[len] != '"';
+	for (; *value; value++) {
+		text += diag_is_escaped(*value) && *text == '\\';
+		if (*text++ != *value)
+			return true;
+	}
+	return *text != '"';
 }
 
 void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node)

@@ -15,14 +15,21 @@
 static const struct operator_row {
 	const char *name;
 	bool below, equal, above;
+	bool is_begin; /* of texts alone: the begin is compared */
 } operators[] = {
-    {"<=", true, true, false}, {">=", false, true, true}, {"==", false, true, false},
-    {"!=", true, false, true}, {"<", true, false, false}, {">", false, false, true},
+    {"<=", true, true, false},
+    {">=", false, true, true},
+    {"==", false, true, false},
+    {"!=", true, false, true},
+    {"!~", true, false, true, .is_begin = true},
+    {"~", false, true, false, .is_begin = true},
+    {"<", true, false, false},
+    {">", false, false, true},
     {"=", false, true, false},
 };
 
 #define FORM                                                                                       \
-	"write NAME OPERATOR VALUE, joined by and: size >= 4KiB and return < 0 and duration > "    \
+	"write NAME OPERATOR VALUE, joined by and, or: size >= 4KiB and return < 0 or duration > " \
 	"10ms"
 
 static bool is_of_name(char c)
@@ -62,12 +69,18 @@ static int scan_name(const char **at, struct spec_comparison *c, struct err *e)
 {
 	const char *p = *at;
 
+	if (*p == '(') {
+		err_set(e, -EINVAL, "conditions have no parentheses");
+		err_hint(e, "and binds closer than or: a and (b or c) is a and b or a and c");
+		return -EINVAL;
+	}
 	while (is_of_name(*p))
 		p++;
-	if (p == *at || isdigit((unsigned char)**at))
-		return refuse(e, *at, "the name of an argument, return or duration");
 	c->name = *at;
 	c->len = (size_t)(p - *at);
+	if (!c->len || isdigit((unsigned char)**at) || is_word(c->name, c->len, "and") ||
+	    is_word(c->name, c->len, "or"))
+		return refuse(e, *at, "the name of an argument, return or duration");
 	c->is_duration = is_word(c->name, c->len, "duration");
 	c->is_result = is_word(c->name, c->len, "return") || is_word(c->name, c->len, "result");
 	*at = p;
@@ -79,8 +92,8 @@ static int scan_operator(const char **at, struct spec_comparison *c, struct err 
 	const struct operator_row *o = ARRAY_FIND(x, operators, ARRAY_NR(operators),
 						  strncmp(*at, x->name, strlen(x->name)) == 0);
 
-	if (!o || (o[0].name[1] == '\0' && (*at)[1] && strchr("<>=!", (*at)[1])))
-		return refuse(e, *at, "an operator (<, <=, >, >=, ==, !=)");
+	if (!o || (o[0].name[1] == '\0' && (*at)[1] && strchr("<>=!~", (*at)[1])))
+		return refuse(e, *at, "an operator (<, <=, >, >=, ==, !=, ~, !~)");
 	c->row = (unsigned)(o - operators);
 	*at += strlen(o->name);
 	return 0;
@@ -111,31 +124,101 @@ static int parse_null(const char *text, uint64_t *out)
 	return 0;
 }
 
-static int scan_value(const char **at, const char *text, struct spec_comparison *c, struct err *e)
+/* Without a unit and an exponent, which is enough to know what is meant. */
+static int parse_fraction(const char *text, uint64_t *out)
+{
+	static const char digits[] = "0123456789";
+	const size_t before = strspn(text, digits);
+	const size_t after = text[before] == '.' ? strspn(text + before + 1, digits) : 0;
+
+	if (!after || text[before + 1 + after])
+		return -EINVAL;
+	*out = 0;
+	return 0;
+}
+
+static bool is_printable(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (iscntrl((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
+/* The begin of a text has a star behind it, and no other one. */
+static int check_begin(struct spec_comparison *c, struct err *e)
+{
+	const char *star = memchr(c->text, '*', c->text_len);
+
+	if (!star || star != c->text + c->text_len - 1) {
+		err_set(e, -EINVAL, "%s compares the begin of a text, which ends with its only *",
+			operators[c->row].name);
+		err_hint(e, "for example path ~ \"/etc/*\"; == and != compare all of a text");
+		return -EINVAL;
+	}
+	if (c->text_len == 1) {
+		err_set(e, -EINVAL, "every text begins so");
+		err_hint(e, "name what it begins with, or write %.*s != NULL", (int)c->len,
+			 c->name);
+		return -EINVAL;
+	}
+	c->is_begin = true;
+	c->text_len--;
+	return 0;
+}
+
+/* Between quotes of either kind, which the text then has not. */
+static int scan_text(const char **at, struct spec_comparison *c, struct err *e)
+{
+	const char *end = strchr(*at + 1, **at);
+
+	if (!end) {
+		err_set(e, -EINVAL, "the text has no end: %c is missing", **at);
+		err_hint(e, "a text with one kind of quotes in it is written between the other");
+		return -EINVAL;
+	}
+	c->unit = SPEC_WHEN_TEXT;
+	c->text = *at + 1;
+	c->text_len = (size_t)(end - c->text);
+	if (!is_printable(c->text, c->text_len)) {
+		err_set(e, -EINVAL, "the text has a control character");
+		err_hint(e, "compare what is before it: NAME ~ \"BEGIN*\"");
+		return -EINVAL;
+	}
+	if (operators[c->row].is_begin && check_begin(c, e))
+		return -EINVAL;
+	if (c->text_len > SPEC_WHEN_TEXT_BYTES) {
+		err_set(e, -EINVAL, "the text is longer than %d bytes", SPEC_WHEN_TEXT_BYTES);
+		err_hint(e, "compare its begin: NAME ~ \"BEGIN*\"");
+		return -EINVAL;
+	}
+	*at = end + 1;
+	return 0;
+}
+
+static int scan_number(const char **at, struct spec_comparison *c, struct err *e)
 {
 	static const struct {
 		int (*parse)(const char *text, uint64_t *out);
 		enum spec_when_unit unit;
 	} forms[] = {
-	    {str_parse_bytes, SPEC_WHEN_NUMBER},
-	    {parse_hex, SPEC_WHEN_NUMBER},
-	    {parse_null, SPEC_WHEN_NUMBER},
-	    {parse_time, SPEC_WHEN_TIME},
+	    {str_parse_bytes, SPEC_WHEN_NUMBER},  {parse_hex, SPEC_WHEN_NUMBER},
+	    {parse_null, SPEC_WHEN_NUMBER},       {parse_time, SPEC_WHEN_TIME},
+	    {parse_fraction, SPEC_WHEN_FRACTION},
 	};
-	size_t len = strcspn(*at, " &"), i = 0;
+	size_t len = strcspn(*at, " &|"), i = 0;
 	char value[40];
 
-	c->value_at = (size_t)(*at - text);
 	c->is_negative = **at == '-';
 	if (len >= sizeof(value) || len == c->is_negative)
-		return refuse(e, *at, "a number");
+		return refuse(e, *at, "a value");
 	snprintf(value, sizeof(value), "%.*s", (int)(len - c->is_negative), *at + c->is_negative);
 	while (i < ARRAY_NR(forms) && forms[i].parse(value, &c->number))
 		i++;
 	if (i == ARRAY_NR(forms)) {
 		err_set(e, -EINVAL, "\"%.*s\" is not a value", word_len(*at), *at);
-		err_hint(e, "a value is a number (4096, -1, 0x1f, 4KiB, NULL), or of duration a "
-			    "time (10ms)");
+		err_hint(e, "a value is a number (4096, -1, 0x1f, 4KiB, NULL), of duration a time "
+			    "(10ms), of a text one in quotes (\"x\" or 'x')");
 		return -EINVAL;
 	}
 	c->unit = forms[i].unit;
@@ -144,11 +227,15 @@ static int scan_value(const char **at, const char *text, struct spec_comparison 
 	return 0;
 }
 
-/* Of durations. */
 static int check_unit(const struct spec_comparison *c, struct err *e)
 {
 	const struct operator_row *o = &operators[c->row];
 
+	if (o->is_begin && c->unit != SPEC_WHEN_TEXT) {
+		err_set(e, -EINVAL, "%s compares a text, which has quotes", o->name);
+		err_hint(e, "for example path ~ \"/etc/*\"");
+		return -EINVAL;
+	}
 	if (c->is_duration && (c->unit != SPEC_WHEN_TIME || c->is_negative)) {
 		err_set(e, -EINVAL, "duration is compared with a time, which has a unit");
 		err_hint(e, "for example duration > 10ms; an argument of this name needs another "
@@ -165,16 +252,19 @@ static int check_unit(const struct spec_comparison *c, struct err *e)
 		err_hint(e, "use <, <=, > or >=");
 		return -EINVAL;
 	}
+	if (c->unit == SPEC_WHEN_TEXT && o->below != o->above) {
+		err_set(e, -EINVAL, "texts are compared by ==, !=, ~ and !~ alone");
+		err_hint(e, "for example path == \"/etc/passwd\", or path ~ \"/etc/*\"");
+		return -EINVAL;
+	}
 	return 0;
 }
 
-static int scan_comparison(const char **at, const char *text, struct spec_comparison *c,
-			   struct err *e)
+static int scan_comparison(const char **at, struct spec_comparison *c, struct err *e)
 {
 	const char *begin;
 	int rc;
 
-	*c = (struct spec_comparison){.len = 0};
 	*at = skip_spaces(*at);
 	rc = scan_name(at, c, e);
 	if (rc)
@@ -184,26 +274,35 @@ static int scan_comparison(const char **at, const char *text, struct spec_compar
 	if (rc)
 		return rc;
 	begin = *at = skip_spaces(*at);
-	rc = scan_value(at, text, c, e) ?: check_unit(c, e);
+	rc = *begin == '"' || *begin == '\'' ? scan_text(at, c, e) : scan_number(at, c, e);
+	rc = rc ?: check_unit(c, e);
 	if (rc)
 		*at = begin;
 	return rc;
 }
 
-static int scan_and(const char **at, struct err *e)
+static int scan_join(const char **at, struct spec_comparison *c, struct err *e)
 {
-	size_t len = strncmp(*at, "&&", 2) == 0 ? 2 : strcspn(*at, " ");
+	static const struct {
+		const char *word;
+		bool is_or, is_sign;
+	} joins[] = {
+	    {"and", false, false}, {"&&", false, true}, {"or", true, false}, {"||", true, true}};
 
-	if (!is_word(*at, len, "and") && !is_word(*at, len, "&&")) {
-		err_set(e, -EINVAL, "\"%.*s\" is not \"and\"", word_len(*at), *at);
-		err_hint(e, is_word(*at, len, "or") || is_word(*at, len, "||")
-				? "for \"or\" name the event twice, once with each condition"
-				: "comparisons are joined by and; a value and its unit have no "
-				  "space between them");
-		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_NR(joins); i++) {
+		const size_t len = strlen(joins[i].word);
+
+		if (strncmp(*at, joins[i].word, len) != 0 ||
+		    (!joins[i].is_sign && (*at)[len] && (*at)[len] != ' '))
+			continue;
+		c->is_alternative = joins[i].is_or;
+		*at += len;
+		return 0;
 	}
-	*at += len;
-	return 0;
+	err_set(e, -EINVAL, "\"%.*s\" is neither \"and\" nor \"or\"", word_len(*at), *at);
+	err_hint(e, "comparisons are joined by and, or; a value and its unit have no space between "
+		    "them");
+	return -EINVAL;
 }
 
 int spec_when_parse(const char *text, struct spec_when *out, size_t *at, struct err *e)
@@ -213,11 +312,15 @@ int spec_when_parse(const char *text, struct spec_when *out, size_t *at, struct 
 	int rc = 0;
 
 	do {
+		struct spec_comparison c = {.len = 0};
+
 		if (w.nr == SPEC_WHEN_MAX)
 			rc = err_set(e, -EINVAL, "more than %d comparisons", SPEC_WHEN_MAX);
 		else if (w.nr)
-			rc = scan_and(&p, e);
-		rc = rc ?: scan_comparison(&p, text, &w.item[w.nr++], e);
+			rc = scan_join(&p, &c, e);
+		rc = rc ?: scan_comparison(&p, &c, e);
+		if (rc == 0)
+			w.item[w.nr++] = c;
 		if (rc == 0)
 			p = skip_spaces(p);
 	} while (rc == 0 && *p);
@@ -276,10 +379,15 @@ int spec_when_range(const struct spec_comparison *c, uint32_t bytes, bool is_sig
 	return 0;
 }
 
+struct spec_when_range spec_when_text_range(const struct spec_comparison *c)
+{
+	return (struct spec_when_range){operators[c->row].equal, 0};
+}
+
 bool spec_when_is_spelled(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (strchr("<>=!", text[i]))
+		if (strchr("<>=!~", text[i]))
 			return true;
 	return false;
 }

@@ -135,11 +135,11 @@ def check_refused(folder):
     program = build(folder)
     for name, when, words, column in (
             (HANDLE, "siez > 4", "no value of handle that is recorded has the name \"siez\"", 1),
-            (HANDLE, "size>4 and path > 5", "path of handle is a text, which is compared with NULL alone", 12),
+            (HANDLE, "size>4 and path > 5", "path of handle is a text, which is compared with one in quotes, or NULL", 12),
             (HANDLE, "factor < 128", "factor is from -128 to 127", 1),
             (HANDLE, "duration < 1ms and duration > 2ms", "no duration is as short and as long", 1),
             ("handle", "size > 4", "handle has no signature, so no \"size\" is known", 1),
-            (HANDLE, "size > 4 or size < 2", "\"or\" is not \"and\"", 10)):
+            (HANDLE, "size > 4 nor size < 2", "\"nor\" is neither \"and\" nor \"or\"", 10)):
         done = subprocess.run([CPUPERF, f"--event=function:{name}@{when}", "--", program], capture_output=True, text=True, check=False)
         assert done.returncode != 0 and words in done.stderr and "hint: " in done.stderr, (when, done)
         with open(f"{folder}/bad.cpspec", "w", encoding="ascii") as f:

@@ -5,6 +5,7 @@
 #include "spec/when.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_meant(const struct spec_when_range *r, uint64_t word)
@@ -82,6 +83,92 @@ TEST(joined)
 	assert_ptr_equal(w.item[3].name, strstr(text, "p!"));
 }
 
+/* An alternative begins behind "or", and has what "and" joins. */
+TEST(alternatives)
+{
+	static const char text[] =
+	    "a>1 and b<2||c==3&&d!=4 or duration>1s and path ~ \"/a and 'b' || c*\"and e=5";
+	static const struct {
+		const char *name;
+		bool is_alternative;
+	} expected[] = {{"a", false},       {"b", false},    {"c", true}, {"d", false},
+			{"duration", true}, {"path", false}, {"e", false}};
+	struct err e = {0};
+	struct spec_when w;
+	size_t at;
+
+	assert_int_equal(spec_when_parse(text, &w, &at, &e), 0);
+	assert_int_equal(w.nr, NR(expected));
+	for (size_t i = 0; i < NR(expected); i++) {
+		assert_int_equal(w.item[i].len, strlen(expected[i].name));
+		assert_memory_equal(w.item[i].name, expected[i].name, w.item[i].len);
+		assert_int_equal(w.item[i].is_alternative, expected[i].is_alternative);
+	}
+}
+
+/* What is compared, and whether it or another one is meant. */
+TEST(texts)
+{
+	static const struct {
+		const char *text, *constant;
+		bool is_begin, is_other;
+	} cases[] = {
+	    {"p == \"/etc/passwd\"", "/etc/passwd", false, false},
+	    {"p='say \"no\"'", "say \"no\"", false, false},
+	    {"p == \"\"", "", false, false},
+	    {"p == \"a*\"", "a*", false, false},
+	    {"p != 'x'", "x", false, true},
+	    {"p ~ \"/etc/*\"", "/etc/", true, false},
+	    {"p!~\" *\"", " ", true, true},
+	    {"p == \"\xc3\xa4\"", "\xc3\xa4", false, false},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err e = {0};
+		struct spec_when w;
+		size_t at;
+
+		assert_int_equal(spec_when_parse(cases[i].text, &w, &at, &e), 0);
+		assert_int_equal(w.nr, 1);
+		assert_int_equal(w.item[0].unit, SPEC_WHEN_TEXT);
+		assert_int_equal(w.item[0].text_len, strlen(cases[i].constant));
+		assert_memory_equal(w.item[0].text, cases[i].constant, w.item[0].text_len);
+		assert_int_equal(w.item[0].is_begin, cases[i].is_begin);
+		for (uint64_t is = 0; is < 2; is++) {
+			const struct spec_when_range r = spec_when_text_range(&w.item[0]);
+
+			assert_int_equal(is_meant(&r, is), is != cases[i].is_other);
+		}
+	}
+}
+
+/* The longest text, with what begins so, and one that is longer. */
+TEST(long_texts)
+{
+	for (size_t len = SPEC_WHEN_TEXT_BYTES; len <= SPEC_WHEN_TEXT_BYTES + 1; len++) {
+		for (int is_begin = 0; is_begin < 2; is_begin++) {
+			char text[256], constant[SPEC_WHEN_TEXT_BYTES + 2];
+			struct err e = {0};
+			struct spec_when w;
+			size_t at;
+			int rc;
+
+			memset(constant, 'x', len);
+			constant[len] = '\0';
+			snprintf(text, sizeof(text), is_begin ? "p ~ '%s*'" : "p == '%s'",
+				 constant);
+			rc = spec_when_parse(text, &w, &at, &e);
+			assert_int_equal(rc, len > SPEC_WHEN_TEXT_BYTES ? -EINVAL : 0);
+			if (rc == 0) {
+				assert_int_equal(w.item[0].text_len, len);
+				continue;
+			}
+			assert_string_equal(e.msg, "the text is longer than 118 bytes");
+			assert_int_equal(at, strchr(text, '\'') - text);
+		}
+	}
+}
+
 /* Each with the byte at which it is wrong. */
 TEST(refused)
 {
@@ -92,25 +179,54 @@ TEST(refused)
 	} cases[] = {
 	    {"", 0, "is missing at the end"},
 	    {"5>a", 0, "\"5>a\" is not the name"},
-	    {"a", 1, "an operator (<, <=, >, >=, ==, !=) is missing at the end"},
+	    {"a", 1, "an operator (<, <=, >, >=, ==, !=, ~, !~) is missing at the end"},
 	    {"a 5", 2, "\"5\" is not an operator"},
 	    {"a=<5", 1, "\"=<5\" is not an operator"},
 	    {"a!5", 1, "is not an operator"},
-	    {"a>", 2, "a number is missing at the end"},
-	    {"a> -", 3, "\"-\" is not a number"},
+	    {"a>", 2, "a value is missing at the end"},
+	    {"a> -", 3, "\"-\" is not a value"},
 	    {"a>5x", 2, "\"5x\" is not a value"},
 	    {"a>0x", 2, "\"0x\" is not a value"},
 	    {"a>18446744073709551616", 2, "is not a value"},
-	    {"a>5 ms", 4, "\"ms\" is not \"and\""},
-	    {"a>5 or b<3", 4, "\"or\" is not \"and\""},
+	    {"a>5 ms", 4, "\"ms\" is neither \"and\" nor \"or\""},
+	    {"a>5 android<3", 4, "\"android<3\" is neither"},
+	    {"a>5 | b<3", 4, "\"|\" is neither"},
+	    {"a>5 or", 6, "is missing at the end"},
+	    {"a>5 or or b<3", 7, "\"or\" is not the name"},
+	    {"or a>5", 0, "\"or\" is not the name"},
+	    {"a>5 and and>3", 8, "\"and>3\" is not the name"},
+	    {"(a>5 or b<3)", 0, "conditions have no parentheses"},
+	    {"a>5 and (b<3 or c<3)", 8, "conditions have no parentheses"},
+	    {"a>5)", 2, "\"5)\" is not a value"},
+	    {"a>1.", 2, "\"1.\" is not a value"},
+	    {"a>1.5.2", 2, "\"1.5.2\" is not a value"},
+	    {"duration > 0.5", 11, "duration is compared with a time"},
+	    {"p == /etc", 5, "\"/etc\" is not a value"},
+	    {"p == \"x", 5, "the text has no end: \" is missing"},
+	    {"p == 'x\"", 5, "the text has no end: ' is missing"},
+	    {"p == \"x\ty\"", 5, "a control character"},
+	    {"p == 'x' y", 9, "\"y\" is neither"},
+	    {"p ~ /etc/*", 4, "\"/etc/*\" is not a value"},
+	    {"p ~ 5", 4, "~ compares a text, which has quotes"},
+	    {"p !~ NULL", 5, "!~ compares a text, which has quotes"},
+	    {"p ~ \"x\"", 4, "~ compares the begin of a text, which ends with its only *"},
+	    {"p !~ \"*x*\"", 5, "!~ compares the begin of a text, which ends with its only *"},
+	    {"p ~ \"\"", 4, "~ compares the begin of a text, which ends with its only *"},
+	    {"p ~ \"*\"", 4, "every text begins so"},
+	    {"p < \"x\"", 4, "texts are compared by ==, !=, ~ and !~ alone"},
+	    {"p >= \"x\"", 5, "texts are compared by ==, !=, ~ and !~ alone"},
+	    {"p =~ \"x*\"", 2, "\"=~\" is not an operator"},
+	    {"p ~= \"x*\"", 2, "\"~=\" is not an operator"},
+	    {"duration == \"x\"", 12, "duration is compared with a time"},
 	    {"a>5 and", 7, "is missing at the end"},
 	    {"a>5 && && b>1", 7, "\"&&\" is not the name"},
 	    {"a>10ms", 2, "only duration is compared with a time"},
 	    {"duration>10", 9, "duration is compared with a time"},
 	    {"duration > -1ms", 11, "duration is compared with a time"},
 	    {"duration==1ms", 10, "no two are equal"},
-	    {"a>1 and a>2 and a>3 and a>4 and a>5 and a>6 and a>7 and a>8 and a>9", 60,
-	     "more than 8 comparisons"},
+	    {"a>1&&a>2&&a>3&&a>4&&a>5&&a>6&&a>7&&a>8||a>1&&a>2&&a>3&&a>4&&a>5&&a>6&&a>7&&a>8||"
+	     "a>9",
+	     78, "more than 16 comparisons"},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {

@@ -13,6 +13,8 @@ struct hits_bpf {
 		struct bpf_map *values;
 		struct bpf_map *value_sums;
 		struct bpf_map *open_values;
+		struct bpf_map *whens;
+		struct bpf_map *patterns;
 		struct bpf_map *counts;
 		struct bpf_map *outputs;
 		struct bpf_map *places;
@@ -58,8 +60,6 @@ struct hits_bpf {
 		char __pad1[7];
 		__u64 measured_cpus[128];
 		__u64 ended_events;
-		__u64 duration_low[64];
-		__u64 duration_span[64];
 	} *rodata;
 	struct hits_bpf__bss {
 		__u32 nr_values;
@@ -81,6 +81,8 @@ static const struct loading_programs hits_programs = {
 	"values",
 	"value_sums",
 	"open_values",
+	"whens",
+	"patterns",
 	"counts",
 	"outputs",
 	"places",

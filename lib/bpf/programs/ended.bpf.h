@@ -19,8 +19,6 @@ struct {
 
 static const char no_text[] = "NULL", not_readable[] = "[not readable]";
 const volatile __u64 ended_events; /* a bit for each that counts calls when they end */
-/* The range of durations that each means, as of struct bpf_hits_range. */
-const volatile __u64 duration_low[BPF_HITS_NR_SLOTS], duration_span[BPF_HITS_NR_SLOTS];
 
 /* What bpf_loop passes on. */
 struct ending {
@@ -28,36 +26,9 @@ struct ending {
 	struct bpf_hits_ended *to;
 	struct bpf_hits_capture *capture;
 	struct bpf_hits_open_values *open;
-	__u64 events, due, wall, bytes;
+	__u64 due, bytes;
 	__u32 depth, cpu;
 };
-
-static long select_ended(__u64 i, struct ending *w)
-{
-	__u32 slot = bpf_log2(w->events & -w->events) & (BPF_HITS_NR_SLOTS - 1);
-
-	if (!w->events)
-		return 1;
-	if (w->wall - duration_low[slot] <= duration_span[slot])
-		w->due |= w->events & -w->events;
-	w->events &= w->events - 1;
-	return 0;
-}
-
-/* A value that could not be read meets none. */
-static long check_condition(__u64 i, struct ending *w)
-{
-	struct bpf_hits_condition *c = &w->capture->condition[i & (BPF_HITS_MAX_CONDITIONS - 1)];
-	__u64 event = 1ULL << (c->event & (BPF_HITS_NR_SLOTS - 1));
-	__u32 at = w->depth & (BPF_HITS_DEPTH - 1), field = c->field & (BPF_HITS_MAX_FIELDS - 1);
-
-	if (i >= w->capture->nr_conditions)
-		return 1;
-	if (!w->open || w->open->unread[at] >> field & 1 ||
-	    w->open->word[open_slot(at, field)] - c->range.low > c->range.span)
-		w->due &= ~event;
-	return 0;
-}
 
 /* As it was when the call began, if that is stored. */
 static void copy_text(char *to, __u64 number, __u64 from)
@@ -116,19 +87,18 @@ static long send_ended(__u64 i, struct ending *w)
 	return 0;
 }
 
-/* And drops the events whose conditions they do not meet, or that were disabled when the call
- * began. */
+/* The events that mean the call of those that are due, if they were enabled when it began, too. */
 static __attribute__((noinline)) void find_values(struct ending *w, struct task_struct *t,
-						  __u32 capture)
+						  struct bpf_hits_place *place, __u64 wall)
 {
-	__u32 number = capture - 1;
+	__u32 number = place->capture - 1;
 
-	w->capture = capture ? bpf_map_lookup_elem(&captures, &number) : NULL;
+	w->capture = place->capture ? bpf_map_lookup_elem(&captures, &number) : NULL;
 	w->open = w->capture ? bpf_task_storage_get(&open_values, t, NULL, 0) : NULL;
 	if (w->open)
 		w->due &= w->open->events[w->depth & (BPF_HITS_DEPTH - 1)];
-	if (w->capture && w->capture->nr_conditions)
-		bpf_loop(BPF_HITS_MAX_CONDITIONS, check_condition, w, 0);
+	if (w->due)
+		w->due &= find_met(w->open, place->when, w->depth, wall);
 }
 
 /* What is known of the call beside its duration. nr: of the task's calls that are still open. */
@@ -158,15 +128,13 @@ static __attribute__((noinline)) void count_ended(void *ctx, struct bpf_hits_pla
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct ending w = {.ctx = ctx,
-			   .events = place->events & ended_events & ~disabled,
-			   .wall = wall,
+			   .due = place->events & ended_events & ~disabled,
 			   .depth = nr,
 			   .cpu = bpf_get_smp_processor_id()};
 
-	bpf_loop(BPF_HITS_OF_PLACE, select_ended, &w, 0);
 	if (!w.due || !is_on_measured_cpu(w.cpu))
 		return;
-	find_values(&w, t, place->capture);
+	find_values(&w, t, place, wall);
 	if (!w.due)
 		return;
 	w.to = bpf_task_storage_get(&ended, t, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);

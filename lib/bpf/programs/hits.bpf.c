@@ -413,7 +413,7 @@ static __always_inline bool enter(struct pt_regs *ctx)
 		add_cost(s, place->cost_ns);
 	if (!max_values || !place->capture)
 		return is_open;
-	take_arguments(ctx, ctx->sp, place->capture, events, s->nr - 1, is_open);
+	take_arguments(ctx, ctx->sp, place, events, s->nr - 1, is_open);
 	if (is_open && s->nr)
 		top(s)->start_ns = bpf_ktime_get_ns();
 	return is_open;

@@ -230,11 +230,14 @@ static long take_next(__u64 i, struct taking *w)
 	return 0;
 }
 
+#include "bpf/programs/when.bpf.h"
+
 /* is_open: the return of the call, which is the last that is open, will be seen. */
-static __always_inline void take_arguments(void *ctx, __u64 stack, __u32 capture, __u64 events,
-					   __u32 depth, bool is_open)
+static __always_inline void take_arguments(void *ctx, __u64 stack, struct bpf_hits_place *place,
+					   __u64 events, __u32 depth, bool is_open)
 {
-	struct taking w = {.ctx = ctx, .stack = stack, .number = capture - 1, .depth = depth};
+	struct taking w = {
+	    .ctx = ctx, .stack = stack, .number = place->capture - 1, .depth = depth};
 
 	w.capture = bpf_map_lookup_elem(&captures, &w.number);
 	if (!w.capture)
@@ -249,8 +252,11 @@ static __always_inline void take_arguments(void *ctx, __u64 stack, __u32 capture
 		w.open->events[depth & (BPF_HITS_DEPTH - 1)] = events;
 		w.open->unread[depth & (BPF_HITS_DEPTH - 1)] = 0;
 	}
-	if (events)
-		bpf_loop(BPF_HITS_MAX_FIELDS, take_next, &w, 0);
+	if (!events)
+		return;
+	bpf_loop(BPF_HITS_MAX_FIELDS, take_next, &w, 0);
+	if (place->when && w.open)
+		compare_texts(w.open, place->when, depth);
 }
 
 static __always_inline void take_result(void *ctx, __u32 capture, __u32 depth, __u64 wall)
