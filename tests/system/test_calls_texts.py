@@ -168,6 +168,10 @@ def check_refused(folder):
         at = len('{ "when": ') + len(json.dumps(when[:column - 1]))
         assert done.returncode != 0 and f"bad.cpspec:2:{at}: " in done.stderr, (when, at, done)
         assert words in done.stderr and "hint: " in done.stderr, (when, done)
+    sixteen = "&&".join(f"id!={i}" for i in range(16))
+    spec = write_spec(folder, [event(f"function:visit_a{SIGNATURE}", when=f"{sixteen[:-2]}{i}", flags=["pc"]) for i in range(3)])
+    done = subprocess.run([CPUPERF, spec, "--", *program], cwd=folder, capture_output=True, text=True, check=False)
+    assert "the conditions of all events that have visit_a have more than 32 comparisons" in done.stderr + done.stdout, done
 
 
 need_programs()
