@@ -199,16 +199,16 @@ int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct er
 		if (rc == 0)
 			continue;
 		at = (size_t)(c->name - asked->when);
-		err_set(e, rc, "function:%s: when %s: %s", p->event.row->name, asked->when,
+		err_set(e, rc, "function:%.120s: when %.160s: %s", p->event.row->name, asked->when,
 			why.msg);
 		err_hint(e, "%s", why.hint);
 	}
 	impossible = rc ? when.nr : find_impossible(asked, &when);
 	if (impossible < when.nr) {
 		at = (size_t)(when.item[impossible].name - asked->when);
-		rc =
-		    err_set(e, -EINVAL, "function:%s: when %s: no duration is as short and as long",
-			    p->event.row->name, asked->when);
+		rc = err_set(e, -EINVAL,
+			     "function:%.120s: when %.160s: no duration is as short and as long",
+			     p->event.row->name, asked->when);
 		err_hint(e, "join what need not both be with or; longer_than (@>TIME) has to hold, "
 			    "too");
 	}

@@ -98,7 +98,6 @@ static bool holds(const struct meeting *w, const struct bpf_hits_term *t, __u32 
 {
 	__u32 at = w->depth & (BPF_HITS_DEPTH - 1), field = t->field & (BPF_HITS_MAX_FIELDS - 1);
 	__u64 word, texts;
-	int is_like;
 
 	if (t->field >= BPF_HITS_MAX_FIELDS)
 		return is_in(&t->range, w->wall);
@@ -110,8 +109,7 @@ static bool holds(const struct meeting *w, const struct bpf_hits_term *t, __u32 
 	texts = w->open->texts[at];
 	if (was_compared(texts, number))
 		return is_in(&t->range, texts >> number & 1);
-	is_like = compare_text(t->pattern, word);
-	return is_like >= 0 && is_in(&t->range, is_like);
+	return is_in(&t->range, compare_text(t->pattern, word)); /* -1 is in none */
 }
 
 static long meet_next(__u64 i, struct meeting *w)
