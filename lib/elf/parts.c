@@ -23,12 +23,22 @@ enum {
 	MAX_NOTE_BYTES = 64 << 10,
 };
 
-/* In the order in which they get room: a table of symbols with its names. */
+/* In the order in which they get room: a table of symbols with its names. Go has another, whose
+ * addresses are in a section of their own. */
 static const char *const wanted[][2] = {
-    {".gnu_debuglink", NULL},    {".gnu_debugaltlink", NULL}, {".symtab", ".strtab"},
-    {".dynsym", ".dynstr"},      {".gnu_debugdata", NULL},    {".eh_frame_hdr", ".eh_frame"},
-    {".debug_frame", NULL},      {".plt", ".plt.sec"},        {".plt.got", ".iplt"},
-    {".rela.plt", ".rela.iplt"}, {".rela.dyn", NULL},
+    {".gnu_debuglink", NULL},
+    {".gnu_debugaltlink", NULL},
+    {".symtab", ".strtab"},
+    {".dynsym", ".dynstr"},
+    {".gnu_debugdata", NULL},
+    {".gopclntab", ".go.module"},
+    {".data.rel.ro.gopclntab", NULL},
+    {".eh_frame_hdr", ".eh_frame"},
+    {".debug_frame", NULL},
+    {".plt", ".plt.sec"},
+    {".plt.got", ".iplt"},
+    {".rela.plt", ".rela.iplt"},
+    {".rela.dyn", NULL},
 };
 
 struct search {

@@ -9,6 +9,7 @@
 #include "elf/file.h"
 #include "elf/finder.h"
 #include "elf/inlined.h"
+#include "elf/pclntab.h"
 #include "elf/unpack.h"
 #include "functions/entry.h"
 #include "functions/pattern.h"
@@ -222,6 +223,33 @@ static int unpack(struct functions_list *l)
 	return rc == -ENOMEM ? rc : 0;
 }
 
+/* A program of Go has the names that its runtime needs, though it is stripped. */
+static int add_go(struct functions_list *l, bool *has)
+{
+	struct elf_pclntab_function fn;
+	struct elf_section text = {.size = 0};
+	struct elf_pclntab t;
+
+	if (!elf_pclntab_open(l->code, &t) ||
+	    !elf_file_pay(l->code, t.nr * sizeof(struct functions_symbol)))
+		return 0;
+	text.data = t.names.data;
+	text.size = t.names.len;
+	for (size_t i = 0; i < t.nr; i++) {
+		const char *name =
+		    elf_pclntab_function(&t, i, &fn) ? find_name(&text, fn.name) : NULL;
+		struct functions_symbol *s = name ? MEM_ADD(l->symbol, l->nr, l->room) : NULL;
+
+		if (name && !s)
+			return -ENOMEM;
+		if (s)
+			*s = (struct functions_symbol){
+			    .address = fn.start, .size = fn.end - fn.start, .name = name};
+	}
+	*has = true;
+	return 0;
+}
+
 static const struct elf_file *find_debug(struct functions_list *l, struct elf_reader *reader)
 {
 	const struct elf_finder_config config = {.reader = reader};
@@ -246,6 +274,8 @@ static int add_all(struct functions_list *l, struct elf_reader *reader)
 		rc = unpack(l);
 	if (rc == 0 && l->unpacked)
 		rc = add_table(l, l->unpacked, SHT_SYMTAB, &has);
+	if (rc == 0 && !has)
+		rc = add_go(l, &has);
 	l->names = has ? FUNCTIONS_ALL : FUNCTIONS_NO_NAMES;
 	/* what is packed, or was left by strip --keep-symbol, has no names that are exported */
 	if (rc == 0)

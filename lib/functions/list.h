@@ -1,6 +1,7 @@
 /*
- * The functions of a file, from its table of symbols, or its debug file's; without these, those
- * that it exports. Several names at one address are one function. Files are hostile.
+ * The functions of a file, from its table of symbols, or its debug file's, or that of Go's runtime;
+ * without these, those that it exports. Several names at one address are one function. Files are
+ * hostile.
  */
 #ifndef FUNCTIONS_LIST_H
 #define FUNCTIONS_LIST_H

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "elf/file.h"
+#include "elf/pclntab.h"
 #include "elf/unpack.h"
 #include "symbol/word.h"
 
@@ -203,6 +204,34 @@ static int add_unpacked(struct symbol_elf *s, const struct elf_file *code)
 	return n < 0 ? (int)n : 0;
 }
 
+/* A program of Go has the names that its runtime needs, though it is stripped. */
+static int add_go(struct symbol_elf *s, const struct elf_file *code)
+{
+	enum { RANK = 2 }; /* of a local function */
+	struct elf_pclntab_function fn;
+	struct elf_pclntab t;
+	int rc = 0;
+
+	if (s->is_data || s->nr_texts == SYMBOL_ELF_MAX_TEXTS || !elf_pclntab_open(code, &t) ||
+	    !elf_file_pay(code, (uint64_t)t.nr * SYMBOL_ENTRY_COST))
+		return 0;
+	s->text[s->nr_texts++] = (struct symbol_elf_text){(const char *)t.names.data, t.names.len};
+	s->part = SYMBOL_ELF_ALL;
+	for (size_t i = 0; i < t.nr && rc == 0; i++) {
+		struct symbol_entry e = {.source = (uint8_t)(s->nr_texts - 1), .rank = RANK};
+
+		if (!elf_pclntab_function(&t, i, &fn))
+			continue;
+		e.start = fn.start;
+		e.size =
+		    fn.end - fn.start < UINT32_MAX ? (uint32_t)(fn.end - fn.start) : UINT32_MAX;
+		e.name = fn.name;
+		e.is_open = !fn.is_exact;
+		rc = symbol_table_add(&s->table, &e);
+	}
+	return rc;
+}
+
 /* .symtab contains all symbols of .dynsym. */
 static int add_all(struct symbol_elf *s, const struct elf_file *code, const struct elf_file *debug)
 {
@@ -219,6 +248,8 @@ static int add_all(struct symbol_elf *s, const struct elf_file *code, const stru
 	if (n == 0) {
 		int rc = add_unpacked(s, code);
 
+		if (rc == 0 && s->part == SYMBOL_ELF_NO_NAMES)
+			rc = add_go(s, code);
 		n = rc ? rc : add_table(s, code, code, SHT_DYNSYM);
 	}
 	return n < 0 ? (int)n : 0;

@@ -1,6 +1,7 @@
 /*
  * The functions, or the variables, of an ELF file: from .symtab or .dynsym, .gnu_debugdata, its
- * separate debug file, and its PLT stubs. Addresses are those of the file. Thread-safe once loaded.
+ * separate debug file, the table of Go's runtime, and its PLT stubs. Addresses are those of the
+ * file. Thread-safe once loaded.
  */
 #ifndef SYMBOL_ELF_SYMBOLS_H
 #define SYMBOL_ELF_SYMBOLS_H

@@ -1,6 +1,6 @@
 /*
- * Source lines and inlined functions, from DWARF. One lock, because libdw is not thread-safe.
- * Caches all answers.
+ * Source lines and inlined functions, from DWARF, and where that has none from the table that Go's
+ * runtime has. One lock, because libdw is not thread-safe. Caches all answers.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -8,6 +8,7 @@
 #include "elf/demangle.h"
 #include "elf/dwarf.h"
 #include "elf/finder.h"
+#include "elf/pclntab.h"
 #include "profile/processes.h"
 #include "symbol/dwarf_units.h"
 #include "symbol/room.h"
@@ -39,6 +40,9 @@ struct dwarf_file {
 	struct elf_rights rights;       /* of debug and shared */
 	struct elf_dwarf dwarf, shared; /* shared: the file in .gnu_debugaltlink */
 	struct symbol_units units;
+	bool has_asked_go; /* whether go is usable */
+	bool is_go;
+	struct elf_pclntab go;
 };
 
 struct answer {
@@ -152,13 +156,13 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 	if (!d)
 		return NULL;
 	d->object = object;
-	d->rights = elf_file_rights(o->debug);
-	d->is_usable = open_dwarf(l, o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
-		       symbol_units_load(&(struct symbol_splits){.config = l->config,
-								 .debug = o->debug,
-								 .code = o->code,
-								 .dwarf = &d->dwarf},
-					 &d->units) == 0;
+	d->rights = elf_file_rights(symbol_object_lines_file(o));
+	d->is_usable =
+	    o->debug && open_dwarf(l, o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
+	    symbol_units_load(
+		&(struct symbol_splits){
+		    .config = l->config, .debug = o->debug, .code = o->code, .dwarf = &d->dwarf},
+		&d->units) == 0;
 	d->next = *head;
 	*head = d;
 	d->older = l->newest;
@@ -236,9 +240,8 @@ static const char *linkage_name(Dwarf_Die *die)
 	return name;
 }
 
-static const struct symbol_function *inlined_function(struct question *q, Dwarf_Die *die)
+static const struct symbol_function *inlined_function(struct question *q, const char *linkage)
 {
-	const char *linkage = linkage_name(die);
 	const struct symbol_function_key key = {
 	    .space = symbol_space(SPACE_INLINED, q->object->number),
 	    .linkage = linkage ? linkage : "[unknown]",
@@ -268,7 +271,7 @@ static void unroll(struct question *q, Dwarf_Die *inlined, size_t nr,
 
 	set_line(q, &line);
 	while (nr-- && q->nr + 1 < q->max) {
-		line.function = inlined_function(q, &inlined[nr]);
+		line.function = inlined_function(q, linkage_name(&inlined[nr]));
 		q->out[q->nr++] = line;
 		line = (struct symbol_line){0};
 		set_call(q, &inlined[nr], &line);
@@ -305,6 +308,43 @@ static bool find_unit(struct question *q, const struct elf_file *payer)
 	return q->u->has_lines;
 }
 
+/* --- the table of Go's runtime --- */
+
+static bool open_go(struct dwarf_file *d, const struct symbol_object *o)
+{
+	if (!d->has_asked_go && elf_pclntab_open(o->code, &d->go)) {
+		d->is_go = true;
+		elf_pclntab_find_calls(&d->go);
+		d->rights = elf_rights_of_both(d->rights, elf_file_rights(o->code));
+	}
+	d->has_asked_go = true;
+	return d->is_go;
+}
+
+/* False: it has no answer. */
+static bool ask_go(struct question *q, const struct symbol_object *o,
+		   const struct symbol_function *function)
+{
+	const uint64_t start_ns = clock_thread_cpu_ns();
+	struct elf_pclntab_line line[ELF_PCLNTAB_MAX_LINES];
+	size_t nr = 0;
+
+	if (o->is_go && q->file && elf_file_spend(o->code, 0) && open_go(q->file, o))
+		nr = elf_pclntab_lines(&q->file->go, q->address, q->with_inlined, line);
+	if (o->is_go)
+		elf_file_spend(o->code, clock_thread_cpu_ns() - start_ns);
+	for (size_t i = 0; i < nr && q->nr < q->max; i++) {
+		const char *file = line[i].file;
+
+		q->out[q->nr++] = (struct symbol_line){
+		    .function = line[i].function ? inlined_function(q, line[i].function) : function,
+		    .file =
+			file ? symbol_functions_text(q->l->functions, file, strlen(file)) : NULL,
+		    .line = line[i].line};
+	}
+	return nr;
+}
+
 static void ask(struct question *q, const struct symbol_object *o,
 		const struct symbol_function *function)
 {
@@ -314,7 +354,8 @@ static void ask(struct question *q, const struct symbol_object *o,
 	if (q->file)
 		symbol_units_begin(&q->file->units);
 	if (!find_unit(q, o->debug)) {
-		q->out[q->nr++] = (struct symbol_line){.function = function};
+		if (!ask_go(q, o, function))
+			q->out[q->nr++] = (struct symbol_line){.function = function};
 	} else {
 		if (q->with_inlined)
 			nr = symbol_units_inlined(&q->file->units, q->u, &q->unit, q->address,
@@ -400,7 +441,7 @@ size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *ob
 struct elf_rights symbol_lines_rights(struct symbol_lines *l, const struct profile_object *object,
 				      const struct symbol_object *o)
 {
-	struct elf_rights rights = elf_file_rights(o->debug);
+	struct elf_rights rights = elf_file_rights(symbol_object_lines_file(o));
 	const struct dwarf_file *d;
 
 	pthread_mutex_lock(&l->lock);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "elf/demangle.h"
 #include "elf/finder.h"
+#include "elf/pclntab.h"
 #include "profile/processes.h"
 #include "symbol/room.h"
 
@@ -65,6 +66,7 @@ struct symbol_object *symbol_object_new(const struct symbols_config *config,
 		elf_frame_table_init(&o->frames, o->code);
 	else if (o->debug)
 		find_code_pages(o);
+	o->is_go = o->code && elf_pclntab_is_there(o->code);
 	return o;
 }
 
@@ -150,6 +152,11 @@ static const struct symbol_function *find_unknown(struct symbol_object *o,
 		return fn;
 	snprintf(name, sizeof(name), "[unknown] (%.400s+0x%" PRIx64 ")", object->name, key.address);
 	return symbol_functions_add_key(f, &draft, &key);
+}
+
+const struct elf_file *symbol_object_lines_file(const struct symbol_object *o)
+{
+	return o->debug ? o->debug : o->is_go ? o->code : NULL;
 }
 
 bool symbol_object_extent(const struct symbol_object *o, uint64_t address, uint64_t *start,

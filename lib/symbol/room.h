@@ -40,6 +40,7 @@ struct symbol_object {
 	struct symbol_elf symbols;
 	_Atomic(struct symbol_elf *) variables; /* owned; NULL: not asked for */
 	struct elf_frame_table frames;
+	bool is_go; /* the code has the table of functions of Go, and with it lines */
 	/* without code: the pages that the code's mapping would have, from the debug file */
 	uint64_t code_start, code_end;
 };
@@ -53,6 +54,8 @@ const struct symbol_elf *symbol_object_load_variables(struct symbol_object *o);
 /* The address in the file. False: unknown; then *out is the file offset. */
 bool symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
 			   uint64_t address, uint64_t *out);
+/* The file that has source lines; NULL: none can have. */
+const struct elf_file *symbol_object_lines_file(const struct symbol_object *o);
 /* The function at an address in the file. */
 bool symbol_object_extent(const struct symbol_object *o, uint64_t address, uint64_t *start,
 			  uint64_t *end);
@@ -184,12 +187,12 @@ const uint8_t *symbol_dumped_table(struct symbol_dumps *d, const struct symbol_d
 size_t symbol_dumped_read(struct symbol_dumps *d, const struct symbol_dumped *at, void *to,
 			  size_t len);
 
-/* Source lines, from DWARF. */
+/* Source lines, from DWARF, else from the table of functions of Go. */
 struct symbol_lines;
 struct symbol_lines *symbol_lines_new(const struct symbols_config *config,
 				      struct symbol_functions *functions); /* NULL: no memory */
 void symbol_lines_free(struct symbol_lines *l);                            /* NULL is fine */
-/* As symbols_lines. function: from the symbol table. */
+/* As symbols_lines, of an object that may have lines. function: from the symbol table. */
 size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *object,
 			 const struct symbol_object *o, uint64_t address, bool with_inlined,
 			 const struct symbol_function *function, struct symbol_line *out,

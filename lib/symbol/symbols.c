@@ -465,7 +465,7 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	if (!object || object->number >= s->nr_objects || !profile_object_is_file(object))
 		return 1;
 	o = load_object(s, object);
-	if (!o || !o->debug || !symbol_object_address(o, mapping, address, &at))
+	if (!o || !symbol_object_lines_file(o) || !symbol_object_address(o, mapping, address, &at))
 		return 1;
 	return symbol_lines_find(s->lines, object, o, at, s->config.with_inlined, fn, out, max);
 }
@@ -566,7 +566,7 @@ size_t symbols_code_lines(struct symbols *s, const struct symbol_code *code, uin
 		out[0] = (struct symbol_line){.function = symbol_dumped_function(&s->dumps, &at)};
 		return symbol_dumped_line(&s->dumps, &at, &out[0]);
 	}
-	if (!o || !o->debug || !max)
+	if (!o || !symbol_object_lines_file(o) || !max)
 		return 0;
 	fn = symbol_object_named(o, &s->functions, object, address, &start);
 	return symbol_lines_find(s->lines, object, o, address, true, fn, out, max);
@@ -579,7 +579,7 @@ struct elf_rights symbols_rights(struct symbols *s, const struct profile_object 
 
 	if (!s->config.finder)
 		return rights;
-	if (o && o->debug)
+	if (o && symbol_object_lines_file(o))
 		rights = symbol_lines_rights(s->lines, object, o);
 	else if (object)
 		symbol_dumps_rights(&s->dumps, object->number, &rights);

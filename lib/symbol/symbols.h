@@ -1,8 +1,7 @@
 /*
  * From an address to its function, by symbol tables of ELF files, PLT stubs, .gnu_debugdata,
- * separate debug files, the vdso, the recorded kernel symbols, jitdumps and JIT maps. Answers are
- * cached.
- * Thread-safe.
+ * separate debug files, the table of Go's runtime, the vdso, the recorded kernel symbols, jitdumps
+ * and JIT maps. Answers are cached. Thread-safe.
  */
 #ifndef SYMBOL_SYMBOLS_H
 #define SYMBOL_SYMBOLS_H
@@ -118,7 +117,7 @@ struct symbol_line {
 };
 enum { SYMBOL_MAX_LINES = 32 };
 /* The functions inlined at the address, innermost first, then the function itself: 1 to max. From
- * DWARF; slow, cached. */
+ * DWARF, or what Go's runtime has; slow, cached. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     uint64_t time_ns, struct symbol_line *out, size_t max);
 /* The variable at an address of a process that has this mapping, which may be another part of the

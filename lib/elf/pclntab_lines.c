@@ -1,0 +1,201 @@
+/*
+ * The values of the file and the line at an address are counted up from the function's start. Where
+ * calls were inlined, a third value is the number of a record: the name of the function, and a
+ * place in the code that is of the line of the call. The same is asked of that place, up to the
+ * function itself. If a record is not as it should be, none is used.
+ */
+#include "base/array.h"
+#include "elf/file.h"
+#include "elf/layout.h"
+#include "elf/pclntab_internal.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum {
+	MAX_FUNCTION_BYTES = 64 << 20,
+	MAX_TEXT_BYTES = 4096,
+	CALLS_TABLE = 2, /* of the further tables: numbers of records of inlined calls */
+	CALLS_DATA = 3,  /* of what is behind them: offset of the records */
+};
+
+/* A function, and a place in it. */
+struct place {
+	const uint8_t *record;
+	size_t left; /* bytes of the table from the record on */
+	uint64_t len;
+	uint64_t offset;
+};
+
+static bool find_place(const struct elf_pclntab *t, uint64_t address, struct place *out)
+{
+	size_t low = 0, n = t->nr, left = 0;
+	const uint8_t *record;
+	uint64_t start;
+
+	/* the last function that begins at or before the address */
+	while (n) {
+		const size_t half = n / 2;
+
+		if (elf_pclntab_start(t, low + half) <= address) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	if (!low)
+		return false;
+	start = elf_pclntab_start(t, low - 1);
+	record = elf_pclntab_record(t, low - 1, &left);
+	*out = (struct place){record, left, elf_pclntab_start(t, low) - start, address - start};
+	return record && out->len <= MAX_FUNCTION_BYTES && out->offset < out->len;
+}
+
+/* Of the record, behind the address. */
+static uint32_t field(const struct elf_pclntab *t, const struct place *p, unsigned at)
+{
+	return (uint32_t)elf_load(p->record + t->layout->word + at, 4);
+}
+
+/* The value at the place; -1: it has none. */
+static int32_t find_value(const struct elf_pclntab *t, const struct place *p, uint32_t table)
+{
+	struct elf_pclntab_values v;
+
+	elf_pclntab_values_begin(t, table, &v);
+	while (elf_pclntab_values_next(&v))
+		if (p->offset < v.until)
+			return v.value;
+	return -1;
+}
+
+/* NULL: it is empty, or does not end. */
+static const char *find_text(const struct elf_pclntab_part *part, uint64_t at)
+{
+	const size_t left = at < part->len ? part->len - at : 0;
+	const char *text = left ? (const char *)part->data + at : NULL;
+
+	return text && *text && memchr(text, '\0', left < MAX_TEXT_BYTES ? left : MAX_TEXT_BYTES)
+		   ? text
+		   : NULL;
+}
+
+/* Up to Go 1.15 there is one list of files for all, whose first number is how many there are. */
+static const char *find_file(const struct elf_pclntab *t, const struct place *p)
+{
+	const int32_t number = find_value(t, p, field(t, p, ELF_PCLNTAB_FILE));
+	const bool has_units = t->layout->first_part;
+	const uint64_t from = has_units ? field(t, p, ELF_PCLNTAB_UNIT) : 0;
+
+	if (number < !has_units || (from + (uint64_t)number + 1) * 4 > t->units.len)
+		return NULL;
+	return find_text(&t->files, elf_load(t->units.data + (from + (uint64_t)number) * 4, 4));
+}
+
+static void set_line(const struct elf_pclntab *t, const struct place *p,
+		     struct elf_pclntab_line *out)
+{
+	const int32_t line = find_value(t, p, field(t, p, ELF_PCLNTAB_LINE));
+
+	*out = (struct elf_pclntab_line){.file = find_file(t, p)};
+	if (line > 0 && out->file)
+		out->line = (uint32_t)line;
+}
+
+/* --- inlined calls --- */
+
+/* The number of the call's record at the place; -1: none. *data: the offset of the records. */
+static int32_t find_call(const struct elf_pclntab *t, const struct place *p, uint64_t *data)
+{
+	const uint64_t nr_tables = field(t, p, ELF_PCLNTAB_NR_TABLES);
+	const uint64_t tables = t->layout->nr_data + UINT64_C(1), at = tables + 4 * nr_tables;
+
+	if (nr_tables <= CALLS_TABLE || at + 4 * (CALLS_DATA + 1) > p->left ||
+	    p->record[t->layout->nr_data] <= CALLS_DATA)
+		return -1;
+	*data = elf_load(p->record + at + UINT64_C(4) * CALLS_DATA, 4);
+	if (*data == UINT32_MAX)
+		return -1;
+	return find_value(t, p,
+			  (uint32_t)elf_load(p->record + tables + UINT64_C(4) * CALLS_TABLE, 4));
+}
+
+/* The name of the inlined function; *parent: the place of its call. NULL: invalid. */
+static const char *read_call(const struct elf_pclntab *t, const struct place *p, uint64_t address,
+			     uint64_t *parent)
+{
+	const struct elf_pclntab_layout *l = t->layout;
+	size_t len = 0;
+	const uint8_t *call = elf_file_bytes(t->file, address, l->call_bytes, &len);
+	uint64_t name;
+
+	if (!call || len < l->call_bytes)
+		return NULL;
+	name = elf_load(call + l->call_name, 4);
+	*parent = elf_load(call + l->call_parent, 4);
+	if (*parent >= p->len || !name || name >= t->names.len || t->names.data[name - 1])
+		return NULL;
+	return find_text(&t->names, name);
+}
+
+/* Adds the inlined functions at the place, which becomes the outermost call's. False: a record is
+ * invalid, or there are too many. */
+static bool unroll(const struct elf_pclntab *t, struct place *p,
+		   struct elf_pclntab_line out[ELF_PCLNTAB_MAX_LINES], size_t *nr)
+{
+	uint64_t data, parent;
+	int32_t call;
+
+	while ((call = find_call(t, p, &data)) >= 0) {
+		if (*nr == ELF_PCLNTAB_MAX_LINES - 1)
+			return false;
+		set_line(t, p, &out[*nr]);
+		out[*nr].function = read_call(
+		    t, p, t->calls + data + (uint64_t)call * t->layout->call_bytes, &parent);
+		if (!out[(*nr)++].function)
+			return false;
+		p->offset = parent;
+	}
+	return true;
+}
+
+size_t elf_pclntab_lines(const struct elf_pclntab *t, uint64_t address, bool with_inlined,
+			 struct elf_pclntab_line out[ELF_PCLNTAB_MAX_LINES])
+{
+	struct place p, outer;
+	size_t nr = 0;
+
+	if (!find_place(t, address, &p))
+		return 0;
+	outer = p;
+	if (with_inlined && t->calls && unroll(t, &outer, out, &nr))
+		p = outer;
+	else
+		nr = 0;
+	set_line(t, &p, &out[nr]);
+	return nr + 1;
+}
+
+static bool is_in_section(const struct elf_file *f, uint64_t address)
+{
+	struct elf_section s;
+
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
+		if (elf_file_section(f, i, &s) && s.is_held && s.flags & SHF_ALLOC &&
+		    address >= s.address && address - s.address < s.size)
+			return true;
+	return false;
+}
+
+/* Of one version, the word that another has there is a small number. */
+void elf_pclntab_find_calls(struct elf_pclntab *t)
+{
+	const uint64_t module = t->layout->nr_data ? elf_pclntab_module(t, false) : 0;
+
+	for (size_t i = 0; i < ARRAY_NR(t->layout->calls) && module && !t->calls; i++)
+		if (!t->layout->calls[i] ||
+		    !elf_pclntab_word(t->file, module + t->layout->calls[i], &t->calls) ||
+		    !is_in_section(t->file, t->calls))
+			t->calls = 0;
+}
