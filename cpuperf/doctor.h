@@ -42,6 +42,7 @@ struct doctor_program {
 	const char *name; /* as it was asked for; borrowed */
 	struct loadable_judged judged;
 	bool is_read, is_truncated, has_symbols, has_exports, has_lines, is_debug_apart;
+	bool is_of_go; /* and has names and lines, as its runtime needs them */
 	enum elf_pointers pointers;
 	struct elf_prologues prologues;
 	unsigned nr_libraries, nr_without; /* of these: without frame pointers */

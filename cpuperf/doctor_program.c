@@ -8,6 +8,7 @@
 #include "doctor.h"
 #include "elf/file.h"
 #include "elf/finder.h"
+#include "elf/pclntab.h"
 #include "event/usdt.h"
 #include "event/usdt_files.h"
 #include "parts.h"
@@ -43,11 +44,14 @@ static void look_at_debug(const struct elf_file *f, const char *path, struct doc
 
 static void look_at_program(const struct elf_file *f, const char *path, struct doctor_program *out)
 {
+	struct elf_pclntab table;
+
 	out->is_read = true;
 	out->is_truncated = elf_file_is_truncated(f);
 	out->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
 	out->has_exports = has_section(f, ".dynsym");
 	out->has_lines = has_section(f, ".debug_line");
+	out->is_of_go = elf_pclntab_open(f, &table);
 	out->pointers = elf_prologues_count(f, &out->prologues);
 	if (!out->has_symbols || !out->has_lines)
 		look_at_debug(f, path, out);
@@ -160,6 +164,8 @@ static void try_symbols(struct doctor *d, struct doctor_finding *out)
 			   p->is_debug_apart ? "its table of symbols is in a debug file of its own"
 					     : "it has its table of symbols",
 			   "");
+	else if (p->is_of_go)
+		doctor_set(out, DOCTOR_YES, "it is stripped, but has what Go's runtime needs", "");
 	else if (p->has_exports)
 		doctor_set(out, DOCTOR_PARTLY, "it is stripped: it names only what it exports",
 			   get);
@@ -171,6 +177,8 @@ static void try_lines(struct doctor *d, struct doctor_finding *out)
 {
 	if (d->program.has_lines)
 		doctor_set(out, DOCTOR_YES, "it has DWARF with lines", "");
+	else if (d->program.is_of_go)
+		doctor_set(out, DOCTOR_YES, "it has no DWARF, but what Go's runtime needs", "");
 	else
 		doctor_set(out, DOCTOR_NO, "it has no DWARF, nor a debug file",
 			   "build it with -g, or install its debug package");

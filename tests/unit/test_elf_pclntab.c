@@ -7,8 +7,13 @@
 #include "stride.h"
 
 #include "elf/file.h"
+#include "elf/parts.h"
 #include "elf/pclntab.h"
+#include "elf/reader.h"
 #include "symbol/elf_symbols.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const struct go_version *const go_1_24 = &go_versions[3];
 
@@ -155,6 +160,41 @@ TEST(symbols)
 	}
 }
 
+/* What is stored of a program that is deleted has the names, and the lines. */
+TEST(stored)
+{
+	for (size_t i = 0; i < NR(go_versions); i++) {
+		const bool is_merged = strcmp(go_versions[i].section, ".data.rel.ro") == 0;
+		int fd = memfd_create("go", MFD_CLOEXEC);
+		uint8_t bytes[GO_BYTES], *to = bytes;
+		struct elf_file_parts from = {.bytes = bytes, .file_bytes = GO_BYTES};
+		struct elf_reader *reader;
+		struct elf_pclntab t;
+		struct elf_parts p;
+		struct elf_file *file;
+		struct go_file f;
+
+		go_make(&f, &go_versions[i]);
+		assert_true(fd >= 0 && write(fd, f.bytes, GO_BYTES) == GO_BYTES);
+		assert_int_equal(elf_parts_find(fd, GO_BYTES, &p), 0);
+		for (size_t k = 0; k < p.nr; to += p.part[k++].len)
+			memcpy(to, f.bytes + p.part[k].offset, p.part[k].len);
+		from.part = p.part;
+		from.nr = p.nr;
+		assert_int_equal(elf_reader_new(&(struct elf_reader_config){0}, &reader), 0);
+		assert_int_equal(elf_file_open_parts(reader, &from, "go", &file, NULL), 0);
+		assert_int_equal(elf_pclntab_open(file, &t), !is_merged);
+		if (!is_merged) {
+			expect_functions(&t);
+			elf_pclntab_find_calls(&t);
+			expect_lines(&t, false, true); /* these are in other sections */
+		}
+		elf_file_close(file);
+		elf_reader_free(reader);
+		close(fd);
+	}
+}
+
 /* A change of the file, of Go 1.24: so many bytes at an offset. */
 struct change {
 	size_t at;
@@ -270,12 +310,14 @@ TEST(calls)
 			fail_msg("change %zu is not noticed", i);
 		assert_int_equal(l[0].line, 3);
 	}
-	/* tables that the record has not */
-	for (unsigned k = 0; k < 2; k++) {
-		go_make(&f, go_1_24);
-		go_put(&f, f.records[1] + (k ? 28 : 43), k ? 2 : 3, 1);
-		assert_int_equal(ask(&f, 0x19, l), 1);
-	}
+	/* a record has no such table, or nothing behind it: what is there is another's */
+	go_make(&f, go_1_24);
+	go_put(&f, f.records[1] + 28, 2, 4);
+	go_put(&f, f.records[1] + 44 + 4 * 5, 0, 4);
+	assert_int_equal(ask(&f, 0x19, l), 1);
+	go_make(&f, go_1_24);
+	go_put(&f, f.records[1] + 43, 3, 1);
+	assert_int_equal(ask(&f, 0x19, l), 1);
 }
 
 static void look_at_all(const struct go_file *f)

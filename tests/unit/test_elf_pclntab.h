@@ -25,7 +25,8 @@ enum {
 	GO_RELOCATIONS = 0x2a00,
 	GO_NAMES = 0x2c00,
 	GO_SECTIONS = 0x2d00,
-	GO_NR_SECTIONS = 7,
+	GO_NR_SECTIONS = 8,
+	GO_MERGED = 0x40, /* bytes before the table, if it is in a section with others */
 	GO_BYTES = GO_SECTIONS + GO_NR_SECTIONS * 64,
 };
 
@@ -53,6 +54,8 @@ static const struct go_version go_versions[] = {
     {"1.24 arm64", 0xfffffff1, EM_AARCH64, 4, 4, true, true, false, 320, GO_PLAIN, false, false},
     {"1.24 by another linker", 0xfffffff1, EM_X86_64, 1, 4, true, true, false, 320,
      ".data.rel.ro.gopclntab", ".noptrdata", false, true},
+    {"1.24 among other data", 0xfffffff1, EM_X86_64, 1, 4, true, true, false, 320, ".data.rel.ro",
+     ".noptrdata", false, true},
     {"1.26", 0xfffffff1, EM_X86_64, 1, 4, true, true, false, 320, ".gopclntab", ".go.module", true,
      false},
     {"1.27 by another linker", 0xfffffff1, EM_AARCH64, 4, 4, true, true, false, 344, ".gopclntab",
@@ -350,8 +353,10 @@ static inline void go_put_module(struct go_file *f, const struct go_version *v)
 	go_put_address(f, v, GO_MODULE + 160, text);
 	go_put_address(f, v, GO_MODULE + 168, text + GO_TEXT_BYTES);
 	go_put_address(f, v, GO_MODULE + 176, text);
-	/* what other versions have there: a number of sections; an offset */
-	go_put(f, GO_MODULE + (v->calls_at == 344 ? 320 : 344), 1, 8);
+	/* what other versions have there: a number of sections; an offset, which may look like an
+	 * address */
+	go_put(f, GO_MODULE + (v->calls_at == 344 ? 320 : 344),
+	       v->calls_at == 344 ? GO_BASE + 64 : 1, 8);
 	go_put_address(f, v, GO_MODULE + v->calls_at, GO_BASE + GO_CALLS);
 }
 
@@ -377,6 +382,7 @@ static inline void go_put_section(struct go_file *f, size_t i, const char *name,
 static inline void go_put_elf(struct go_file *f, const struct go_version *v)
 {
 	static const uint8_t ident[] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+	const size_t before = strcmp(v->section, ".data.rel.ro") == 0 ? GO_MERGED : 0;
 
 	memcpy(f->bytes, ident, sizeof(ident));
 	go_put(f, 16, ET_DYN | (uint64_t)v->machine << 16 | (uint64_t)1 << 32, 8);
@@ -391,13 +397,17 @@ static inline void go_put_elf(struct go_file *f, const struct go_version *v)
 	go_put(f, 64 + 48, 4096, 8);
 	go_put_section(f, 1, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, GO_TEXT,
 		       GO_TEXT_BYTES);
-	go_put_section(f, 2, v->section, SHT_PROGBITS, SHF_ALLOC, GO_TABLE, GO_TABLE_BYTES);
+	go_put_section(f, 2, v->section, SHT_PROGBITS, SHF_ALLOC, GO_TABLE - before,
+		       before + GO_TABLE_BYTES);
+	/* the begin of a header, with no table behind it */
+	go_put(f, GO_TABLE - before, v->magic | (uint64_t)v->quantum << 48 | (uint64_t)8 << 56, 8);
 	go_put_section(f, 3, ".rodata", SHT_PROGBITS, SHF_ALLOC, GO_CALLS, 0x40);
 	go_put_section(f, 4, v->module, SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, GO_MODULE,
 		       GO_MODULE_BYTES);
 	go_put_section(f, 5, ".rela.dyn", SHT_RELA, SHF_ALLOC, GO_RELOCATIONS,
 		       24 * f->nr_relocations);
-	go_put_section(f, 6, ".shstrtab", SHT_STRTAB, 0, GO_NAMES, GO_SECTIONS - GO_NAMES);
+	go_put_section(f, 6, ".go.buildinfo", SHT_PROGBITS, SHF_ALLOC, GO_MODULE, 8);
+	go_put_section(f, 7, ".shstrtab", SHT_STRTAB, 0, GO_NAMES, GO_SECTIONS - GO_NAMES);
 }
 
 static inline void go_make(struct go_file *f, const struct go_version *v)
