@@ -21,8 +21,8 @@ enum {
 	HEADER_BYTES = 72, /* the longest */
 	WORDS_AT = 8,      /* where the header's words begin */
 	MAX_FUNCTIONS = 1 << 22,
-	MAX_TRIED = 8,            /* what looks like a header */
-	STEPS_PER_FUNCTION = 256, /* on average, to find its end */
+	MAX_TRIED = 8,           /* what looks like a header */
+	STEPS_PER_FUNCTION = 32, /* on average, to find its end; real programs have less than 10 */
 };
 
 static const struct elf_pclntab_layout layouts[] = {

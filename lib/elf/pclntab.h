@@ -2,7 +2,7 @@
  * The table of functions that Go's linker puts into each program for its runtime (.gopclntab), so
  * that a stripped one has it, too: names, source files, lines, and which calls were inlined.
  * Addresses are those of the file. Of x86-64 and arm64, from Go 1.2 on. Files are hostile: each
- * offset is checked, and a query takes no more steps than the function has instructions. What is
+ * offset is checked, and the steps of each query are bounded. What is
  * not surely right is not returned.
  */
 #ifndef ELF_PCLNTAB_H

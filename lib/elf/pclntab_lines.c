@@ -14,6 +14,7 @@
 
 enum {
 	MAX_FUNCTION_BYTES = 64 << 20,
+	MAX_STEPS = 1 << 17, /* of a table; the largest functions have ten thousand */
 	MAX_TEXT_BYTES = 4096,
 	CALLS_TABLE = 2, /* of the further tables: numbers of records of inlined calls */
 	CALLS_DATA = 3,  /* of what is behind them: offset of the records */
@@ -64,7 +65,7 @@ static int32_t find_value(const struct elf_pclntab *t, const struct place *p, ui
 	struct elf_pclntab_values v;
 
 	elf_pclntab_values_begin(t, table, &v);
-	while (elf_pclntab_values_next(&v))
+	for (size_t i = 0; i < MAX_STEPS && elf_pclntab_values_next(&v); i++)
 		if (p->offset < v.until)
 			return v.value;
 	return -1;

@@ -1,11 +1,13 @@
 /*
- * Any bytes as an ELF file: segments, sections, symbols, stubs, where code begins, probes, and what
- * libdw is given of it. Nothing outside of the file is touched; what is found makes sense. What is
- * stored of it (elf/parts.h) is as in the file, and what can be read there, too.
+ * Any bytes as an ELF file: segments, sections, symbols, stubs, where code begins, functions of Go,
+ * probes, and what libdw is given of it. Nothing outside of the file is touched; what is found
+ * makes sense. What is stored of it (elf/parts.h) is as in the file, and what can be read there,
+ * too.
  */
 #include "elf/build_id.h"
 #include "elf/dwarf.h"
 #include "elf/parts.h"
+#include "elf/pclntab.h"
 #include "elf/probes.h"
 #include "elf/reader.h"
 #include "symbol/room.h"
@@ -82,6 +84,36 @@ static void check_frames(const struct elf_file *f)
 
 		require(!elf_frame_table_find(&t, at, &start) || start <= at);
 	}
+}
+
+/* The functions of Go are in order, and what is found at them is text of the file. */
+static void check_go(const struct elf_file *f)
+{
+	struct elf_pclntab_line line[ELF_PCLNTAB_MAX_LINES];
+	struct elf_pclntab_function fn;
+	struct elf_pclntab t;
+	size_t nr_chars = 0;
+	uint64_t end = 0;
+
+	if (!elf_pclntab_open(f, &t))
+		return;
+	elf_pclntab_find_calls(&t);
+	for (size_t i = 0; i < t.nr; i++) {
+		size_t nr;
+
+		if (!elf_pclntab_function(&t, i, &fn))
+			continue;
+		require(fn.start >= end && fn.start < fn.end && fn.name < t.names.len);
+		end = fn.end;
+		nr = elf_pclntab_lines(&t, fn.start + (fn.end - fn.start) / 2, true, line);
+		require(nr <= ELF_PCLNTAB_MAX_LINES);
+		for (size_t k = 0; k < nr; k++) {
+			require(!line[k].function == (k == nr - 1));
+			nr_chars += line[k].function ? strlen(line[k].function) : 0;
+			nr_chars += line[k].file ? strlen(line[k].file) : 0;
+		}
+	}
+	require(nr_chars <= t.all.len * t.nr * ELF_PCLNTAB_MAX_LINES * 2);
 }
 
 /* libdw's own parser is not what is tried here: only what it may be given. */
@@ -194,6 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_addresses(f, data, size);
 	check_symbols(f);
 	check_frames(f);
+	check_go(f);
 	check_dwarf(f);
 	require(elf_probes_each(f, check_probe, &size) == 0);
 	require(elf_probes_in_notes(f, data, size, size, check_probe, &size) == 0);
