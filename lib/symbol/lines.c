@@ -325,6 +325,7 @@ static bool open_go(struct dwarf_file *d, const struct symbol_object *o)
 static bool ask_go(struct question *q, const struct symbol_object *o,
 		   const struct symbol_function *function)
 {
+	_Static_assert((int)ELF_PCLNTAB_MAX_LINES <= (int)SYMBOL_MAX_LINES, "the last is not lost");
 	const uint64_t start_ns = clock_thread_cpu_ns();
 	struct elf_pclntab_line line[ELF_PCLNTAB_MAX_LINES];
 	size_t nr = 0;
