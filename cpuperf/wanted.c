@@ -481,7 +481,8 @@ static uint32_t find_languages(char *const *argv)
 		enum trace_language language;
 	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON},
 		    {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT},
-		    {"php", ".php", TRACE_LANGUAGE_PHP}};
+		    {"php", ".php", TRACE_LANGUAGE_PHP},
+		    {"ruby", ".rb", TRACE_LANGUAGE_RUBY}};
 	uint32_t found = 0;
 
 	for (; argv && *argv; argv++)

@@ -17,7 +17,8 @@ enum {
 	BPF_INTERPRETED_PYTHON = 1,
 	BPF_INTERPRETED_JAVASCRIPT = 2,
 	BPF_INTERPRETED_PHP = 3,
-	BPF_INTERPRETED_NR = 4, /* languages, and 0 */
+	BPF_INTERPRETED_RUBY = 4,
+	BPF_INTERPRETED_NR = 5, /* languages, and 0 */
 };
 
 static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
@@ -29,6 +30,7 @@ static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
 #include "bpf/interpreted_javascript.h"
 #include "bpf/interpreted_php.h"
 #include "bpf/interpreted_python.h"
+#include "bpf/interpreted_ruby.h"
 
 enum {
 	BPF_INTERPRETED_ASKED = 1, /* what the process is has been asked for */
@@ -47,6 +49,7 @@ struct bpf_interpreted_process {
 		struct bpf_php php;
 		struct bpf_python python;
 		struct bpf_javascript javascript;
+		struct bpf_ruby ruby;
 	};
 };
 

@@ -42,7 +42,7 @@ struct interpreters_language {
 };
 
 extern const struct interpreters_language interpreters_javascript, interpreters_php,
-    interpreters_python;
+    interpreters_python, interpreters_ruby;
 
 /* All of them; ends with NULL. */
 extern const struct interpreters_language *const interpreters_languages[];
@@ -55,5 +55,8 @@ bool interpreters_php_far(const struct bpf_interpreted_far *far,
 bool interpreters_python_far(const struct bpf_interpreted_far *far,
 			     const struct bpf_interpreted_process *process,
 			     struct bpf_interpreted_code *out);
+bool interpreters_ruby_far(const struct bpf_interpreted_far *far,
+			   const struct bpf_interpreted_process *process,
+			   struct bpf_interpreted_code *out);
 
 #endif

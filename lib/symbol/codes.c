@@ -178,7 +178,10 @@ static bool is_of_library(const struct profile_code *c)
 		    {TRACE_LANGUAGE_PYTHON, "<frozen ", NULL}, /* in the interpreter's file */
 		    {TRACE_LANGUAGE_JAVASCRIPT, "node:", NULL},
 		    {TRACE_LANGUAGE_JAVASCRIPT, NULL, "/node_modules/"},
-		    {TRACE_LANGUAGE_PHP, "[php]", NULL}}; /* of C */
+		    {TRACE_LANGUAGE_PHP, "[php]", NULL},       /* of C */
+		    {TRACE_LANGUAGE_RUBY, "<internal:", NULL}, /* the same */
+		    {TRACE_LANGUAGE_RUBY, NULL, "/lib/ruby/"},
+		    {TRACE_LANGUAGE_RUBY, NULL, "/gems/"}};
 
 	return ARRAY_ANY(r, rows, ARRAY_NR(rows),
 			 r->language == c->language &&

@@ -17,6 +17,7 @@ const char *trace_language_name(uint32_t language)
 	static const char *const names[] = {[TRACE_LANGUAGE_PYTHON] = "python",
 					    [TRACE_LANGUAGE_JAVASCRIPT] = "javascript",
 					    [TRACE_LANGUAGE_PHP] = "php",
+					    [TRACE_LANGUAGE_RUBY] = "ruby",
 					    [TRACE_LANGUAGE_JAVA] = "java"};
 
 	return language < ARRAY_NR(names) && names[language] ? names[language] : "interpreted";

@@ -401,6 +401,7 @@ enum trace_language {
 	TRACE_LANGUAGE_PYTHON = 1,
 	TRACE_LANGUAGE_JAVASCRIPT = 2,
 	TRACE_LANGUAGE_PHP = 3,
+	TRACE_LANGUAGE_RUBY = 4,
 	TRACE_LANGUAGE_JAVA = 8,
 };
 /* "python"; of a number that has none: "interpreted". */

@@ -27,6 +27,8 @@ enum {
 	RETRY_NS = 20000000, /* a thread that the interpreter does not have, or not yet */
 	WORK_BYTES = 256,
 	SCRATCH_BYTES = 1280,
+	TEXT_BYTES = 64,
+	MAX_TEXTS = 4,
 	OF_KERNEL =
 	    0x4010, /* PF_USER_WORKER, PF_IO_WORKER: has the memory of a thread, and its fsbase */
 };
@@ -80,15 +82,23 @@ struct {
 	__uint(max_entries, 1 << 20);
 } messages SEC(".maps");
 
-enum { PHP_FRAME_BYTES = 64, PHP_TEXT_BYTES = 64 }; /* text: the head or the end of a string */
+enum { PHP_FRAME_BYTES = 64 };
 struct php_work {
 	bool has_registers, is_in_loop, is_frame; /* is_frame: the loop's is the innermost */
 	bool is_missing, is_found;
 	__u64 opline;
 	__u64 generator, delegate, outermost; /* of the last frame; the next; the last of these */
 	struct bpf_php_function is, said;     /* said: with numbers of texts */
-	__u32 bytes[BPF_PHP_NR_TEXTS];
-	__u8 frame[PHP_FRAME_BYTES], function[BPF_PHP_OBJECT_BYTES], text[PHP_TEXT_BYTES];
+	__u8 frame[PHP_FRAME_BYTES], function[BPF_PHP_OBJECT_BYTES];
+};
+
+enum { RUBY_FRAME_BYTES = 128 };
+struct ruby_work {
+	bool is_missing;
+	__u64 context, innermost;
+	struct bpf_ruby_code is, said; /* said: with numbers of texts */
+	struct bpf_ruby_text text;
+	__u8 frame[RUBY_FRAME_BYTES], object[BPF_RUBY_OBJECT_BYTES], body[BPF_RUBY_OBJECT_BYTES];
 };
 
 /* Two, since the kernel limits a value to 32 KiB. */
@@ -97,6 +107,9 @@ struct work {
 	__u8 frame[WORK_BYTES / 2], object[WORK_BYTES]; /* for a walk */
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 	struct php_work php;
+	struct ruby_work ruby;
+	__u32 bytes[MAX_TEXTS]; /* of the texts of a definition */
+	__u8 text[TEXT_BYTES];  /* the head or the end of one */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -120,11 +133,20 @@ struct interpreter_walk {
 	struct bpf_interpreted_process *p;
 	__u64 frame, space;
 	/* Of Python: the interpreter's own frame, in which it was entered (_PyCFrame). Of
-	 * JavaScript: where the thread is in the frame. */
+	 * JavaScript: where the thread is in the frame. Of Ruby: where frames end. */
 	__u64 calls;
 	__u32 process, thread;
 	bool is_later; /* not in the innermost of these */
 };
+
+/* Of the program, of which the kernel has them: at an offset in struct pt_regs. */
+static __u64 read_register(const void *registers, __u16 at)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), registers + at);
+	return value;
+}
 
 /* Once; later samples try again. */
 static __attribute__((noinline)) void ask_for_code(struct interpreter_walk *k, __u64 number,

@@ -9,13 +9,14 @@
 #include "bpf/programs/interpreted.bpf.h"
 #include "bpf/programs/lasting.bpf.h"
 
-#define READ_ASLEEP read_asleep
-#define load        load_asleep
-#define walk_out    walk_out_asleep
+#define READ_ASLEEP     read_asleep
+#define load            load_asleep
+#define walk_out        walk_out_asleep
+#define number_text_end number_text_end_asleep
+#define copy_text_part  copy_text_part_asleep
 
 /* PHP */
 #define php_find_class      php_find_class_asleep
-#define php_number_end      php_number_end_asleep
 #define php_number_string   php_number_string_asleep
 #define php_number_text     php_number_text_asleep
 #define php_copy_string     php_copy_string_asleep
@@ -49,13 +50,30 @@
 #define python_find_frame         python_find_frame_asleep
 #define python_walk_out           python_walk_out_asleep
 
+/* Ruby */
+#define ruby_find_text      ruby_find_text_asleep
+#define ruby_number_text    ruby_number_text_asleep
+#define ruby_copy_text      ruby_copy_text_asleep
+#define ruby_define         ruby_define_asleep
+#define ruby_number         ruby_number_asleep
+#define ruby_find_entry     ruby_find_entry_asleep
+#define ruby_line           ruby_line_asleep
+#define ruby_is_context     ruby_is_context_asleep
+#define ruby_find_block     ruby_find_block_asleep
+#define ruby_search_context ruby_search_context_asleep
+#define ruby_find_context   ruby_find_context_asleep
+#define ruby_add_frame      ruby_add_frame_asleep
+#define ruby_step_out       ruby_step_out_asleep
+#define ruby_walk_out       ruby_walk_out_asleep
+
 #include "bpf/programs/interpreted_walk.bpf.h"
 
 #undef READ_ASLEEP
 #undef load
 #undef walk_out
+#undef number_text_end
+#undef copy_text_part
 #undef php_find_class
-#undef php_number_end
 #undef php_number_string
 #undef php_number_text
 #undef php_copy_string
@@ -86,5 +104,19 @@
 #undef python_state_of
 #undef python_find_frame
 #undef python_walk_out
+#undef ruby_find_text
+#undef ruby_number_text
+#undef ruby_copy_text
+#undef ruby_define
+#undef ruby_number
+#undef ruby_find_entry
+#undef ruby_line
+#undef ruby_is_context
+#undef ruby_find_block
+#undef ruby_search_context
+#undef ruby_find_context
+#undef ruby_add_frame
+#undef ruby_step_out
+#undef ruby_walk_out
 
 #endif

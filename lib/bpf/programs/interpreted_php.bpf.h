@@ -18,28 +18,20 @@ static __u64 php_word(const __u8 *frame, __u16 at)
 	return *(const __u64 *)(frame + (at & (PHP_FRAME_BYTES - 8)));
 }
 
-static __u64 php_register(const void *registers, __u16 at)
-{
-	__u64 value = 0;
-
-	bpf_probe_read_kernel(&value, sizeof(value), registers + at);
-	return value;
-}
-
 /* What registers say. False: PHP runs in another thread. */
 static bool php_read_registers(struct interpreter_walk *k, __u64 bailout)
 {
 	const struct bpf_interpreted_process *p = k->p;
 	const void *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	struct php_work *w = &k->w->php;
-	__u64 at = php_register(registers, p->php.registers.instruction);
+	__u64 at = read_register(registers, p->php.registers.instruction);
 
 	w->has_registers = true;
 	w->is_in_loop = at >= p->loop_begin && at < p->loop_end;
-	w->is_frame = php_register(registers, p->php.registers.frame) == k->frame;
-	w->opline = php_register(registers, p->php.registers.opline);
+	w->is_frame = read_register(registers, p->php.registers.frame) == k->frame;
+	w->opline = read_register(registers, p->php.registers.opline);
 	return !bailout ||
-	       bailout - php_register(registers, p->php.registers.stack) < PHP_MAX_STACK_BYTES;
+	       bailout - read_register(registers, p->php.registers.stack) < PHP_MAX_STACK_BYTES;
 }
 
 #endif
@@ -54,20 +46,6 @@ static bool php_find_class(const struct interpreter_walk *k, struct bpf_php_func
 	return !*class || load(k, class, sizeof(*class), *class + k->p->php.at.class_name);
 }
 
-/* What the end of a string says, as a number. 0: it is not in memory. */
-static __u64 php_number_end(const struct interpreter_walk *k, __u64 data, __u64 length)
-{
-	__u64 bytes = length < PHP_TEXT_BYTES ? length : PHP_TEXT_BYTES - 1, h = length;
-	__u8 *text = k->w->php.text;
-
-	__builtin_memset(text, 0, PHP_TEXT_BYTES);
-	if (!load(k, text, bytes & (PHP_TEXT_BYTES - 1), data + length - bytes))
-		return 0;
-	for (__u32 i = 0; i < PHP_TEXT_BYTES; i += 8)
-		h = bpf_interpreted_mix(h, *(const __u64 *)(text + i));
-	return h;
-}
-
 /* What a string says, as a number: its hash, if it has one. 0: it is not in memory. */
 static __u64 php_number_string(const struct interpreter_walk *k, __u64 string)
 {
@@ -80,7 +58,7 @@ static __u64 php_number_string(const struct interpreter_walk *k, __u64 string)
 		return hash;
 	if (!load(k, &length, sizeof(length), string + at->text_length))
 		return 0;
-	return php_number_end(k, string + at->text_data, length);
+	return number_text_end(k, string + at->text_data, length);
 }
 
 static long php_number_text(__u32 i, const struct interpreter_walk *k)
@@ -97,20 +75,13 @@ static long php_number_text(__u32 i, const struct interpreter_walk *k)
 	return w->is_missing;
 }
 
-/* A long text keeps its end if it is a path, and else its beginning. */
 static bool php_copy_string(const struct interpreter_walk *k, __u32 i, __u64 string)
 {
 	const struct bpf_php_offsets *at = &k->p->php.at;
-	__u64 length, bytes, from = string + at->text_data;
+	__u64 length;
 
-	if (!load(k, &length, sizeof(length), string + at->text_length))
-		return false;
-	bytes = length < BPF_INTERPRETED_NAME_BYTES ? length : BPF_INTERPRETED_NAME_BYTES - 1;
-	if (i == BPF_PHP_FILE)
-		from += length - bytes;
-	bytes &= BPF_INTERPRETED_NAME_BYTES - 1;
-	k->w->php.bytes[i] = bytes;
-	return load(k, k->w->code.file_text + i * BPF_INTERPRETED_NAME_BYTES, bytes, from);
+	return load(k, &length, sizeof(length), string + at->text_length) &&
+	       copy_text_part(k, i, string + at->text_data, length);
 }
 
 /* The texts follow each other in a definition; that of the class is where lines are. */
@@ -124,7 +95,7 @@ static long php_copy_text(__u32 i, const struct interpreter_walk *k)
 
 	if (i >= BPF_PHP_NR_TEXTS)
 		return 1;
-	w->bytes[i] = 0;
+	k->w->bytes[i] = 0;
 	w->is_missing = w->is.text[i] && !php_copy_string(k, i, w->is.text[i]);
 	return w->is_missing;
 }
@@ -148,9 +119,9 @@ static bool php_define(const struct interpreter_walk *k, __u64 number)
 	if (w->is_missing)
 		return false;
 	c->file.width = c->name.width = BPF_INTERPRETED_UTF8;
-	c->file.bytes = w->bytes[BPF_PHP_FILE];
-	c->name.bytes = w->bytes[BPF_PHP_NAME];
-	c->lines_bytes = w->bytes[BPF_PHP_CLASS];
+	c->file.bytes = k->w->bytes[BPF_PHP_FILE];
+	c->name.bytes = k->w->bytes[BPF_PHP_NAME];
+	c->lines_bytes = k->w->bytes[BPF_PHP_CLASS];
 	send_code(c);
 	return true;
 }

@@ -18,9 +18,39 @@ static bool load(const struct interpreter_walk *k, void *to, __u32 bytes, __u64 
 #endif
 }
 
+/* What the end of a text says, as a number. 0: it is not in memory. */
+static __u64 number_text_end(const struct interpreter_walk *k, __u64 data, __u64 length)
+{
+	__u64 bytes = length < TEXT_BYTES ? length : TEXT_BYTES - 1, h = length;
+	__u8 *text = k->w->text;
+
+	__builtin_memset(text, 0, TEXT_BYTES);
+	if (!load(k, text, bytes & (TEXT_BYTES - 1), data + length - bytes))
+		return 0;
+	for (__u32 i = 0; i < TEXT_BYTES; i += 8)
+		h = bpf_interpreted_mix(h, *(const __u64 *)(text + i));
+	return h;
+}
+
+/* Copies a text into the definition, in which the first one is a path: of that a long one keeps its
+ * end, and else its beginning. */
+static bool copy_text_part(const struct interpreter_walk *k, __u32 i, __u64 data, __u64 length)
+{
+	__u64 bytes = length < BPF_INTERPRETED_NAME_BYTES ? length : BPF_INTERPRETED_NAME_BYTES - 1;
+
+	if (i >= MAX_TEXTS)
+		return false;
+	if (!i)
+		data += length - bytes;
+	bytes &= BPF_INTERPRETED_NAME_BYTES - 1;
+	k->w->bytes[i] = bytes;
+	return load(k, k->w->code.file_text + i * BPF_INTERPRETED_NAME_BYTES, bytes, data);
+}
+
 #include "bpf/programs/interpreted_javascript.bpf.h"
 #include "bpf/programs/interpreted_php.bpf.h"
 #include "bpf/programs/interpreted_python.bpf.h"
+#include "bpf/programs/interpreted_ruby.bpf.h"
 
 /* Fills k->stack. Returns the number of frames. */
 static __u32 walk_out(struct interpreter_walk *k, struct task_struct___interpreted *task, __u32 tid)
@@ -36,6 +66,8 @@ static __u32 walk_out(struct interpreter_walk *k, struct task_struct___interpret
 		python_walk_out(k, task, tid);
 	else if (HAS_LANGUAGE(PHP) && language == BPF_INTERPRETED_PHP)
 		php_walk_out(k, tid);
+	else if (HAS_LANGUAGE(RUBY) && language == BPF_INTERPRETED_RUBY)
+		ruby_walk_out(k, task);
 #ifndef READ_ASLEEP
 	else if (HAS_LANGUAGE(JAVASCRIPT) && language == BPF_INTERPRETED_JAVASCRIPT)
 		javascript_walk_out(k, tid);
