@@ -32,8 +32,8 @@ struct bpf_ruby {
 	/* Where the number is that the file has among those with variables of threads; 0: it is the
 	 * program's, 1. */
 	__u64 module;
-	__u32 local, nr_locals; /* which of its words may be the address of the context */
-	__u32 instruction;      /* in struct pt_regs */
+	__u32 local, nr_locals;   /* which of its words may be the address of the context */
+	__u16 instruction, stack; /* in struct pt_regs */
 	__u32 pad;
 	struct bpf_ruby_offsets at;
 };

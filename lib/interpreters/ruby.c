@@ -31,7 +31,8 @@ static const char *const symbols[] = {
     [LOCAL] = "ruby_current_ec",    NULL};
 
 enum {
-	INSTRUCTION_AT = 128, /* in struct pt_regs */
+	INSTRUCTION_AT = 128, /* in struct pt_regs of x86-64 */
+	STACK_AT = 152,
 	MAX_LOCALS = 16,
 	WORD = 8,
 	MAX_RELOCATIONS = 1 << 20,
@@ -121,7 +122,8 @@ static bool read_file(const struct elf_file *f, const struct interpreters_symbol
 
 	if (!v || !loop->value)
 		return false;
-	out->ruby = (struct bpf_ruby){.at = v->at, .instruction = INSTRUCTION_AT};
+	out->ruby =
+	    (struct bpf_ruby){.at = v->at, .instruction = INSTRUCTION_AT, .stack = STACK_AT};
 	if (v->at.thread_number == BPF_RUBY_NOWHERE) {
 		out->ruby.module = find_module(f);
 		find_locals(f, &found[LOCAL], &out->ruby);

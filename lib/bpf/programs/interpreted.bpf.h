@@ -94,9 +94,13 @@ struct php_work {
 
 enum { RUBY_FRAME_BYTES = 128 };
 struct ruby_work {
-	bool is_missing;
-	__u64 context, innermost;
+	bool is_missing, is_found;
+	__u64 base, block; /* of the thread, and of its variables */
+	__u64 innermost;
+	__u64 handler, handler_before; /* of the instruction at pc, and of the one before */
 	struct bpf_ruby_code is, said; /* said: with numbers of texts */
+	/* The texts of the frame before, and what they say as numbers. */
+	__u64 before[BPF_RUBY_NR_TEXTS], number[BPF_RUBY_NR_TEXTS];
 	struct bpf_ruby_text text;
 	__u8 frame[RUBY_FRAME_BYTES], object[BPF_RUBY_OBJECT_BYTES], body[BPF_RUBY_OBJECT_BYTES];
 };

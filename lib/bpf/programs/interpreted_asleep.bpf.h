@@ -58,6 +58,7 @@
 #define ruby_number         ruby_number_asleep
 #define ruby_find_entry     ruby_find_entry_asleep
 #define ruby_line           ruby_line_asleep
+#define ruby_find_frames    ruby_find_frames_asleep
 #define ruby_is_context     ruby_is_context_asleep
 #define ruby_find_block     ruby_find_block_asleep
 #define ruby_search_context ruby_search_context_asleep
@@ -111,6 +112,7 @@
 #undef ruby_number
 #undef ruby_find_entry
 #undef ruby_line
+#undef ruby_find_frames
 #undef ruby_is_context
 #undef ruby_find_block
 #undef ruby_search_context

@@ -11,6 +11,7 @@ enum {
 	RUBY_MAX_STEPS = 4 * BPF_INTERPRETED_MAX_FRAMES, /* frames, with those of C */
 	RUBY_MAX_LOCALS = 16,                            /* words that a thread has in its block */
 	RUBY_MAX_MODULE = 65536,
+	RUBY_MAX_STACK_WORDS = 1 << 27,
 	RUBY_BLOCK_AT =
 	    8, /* behind the base of a thread is where the addresses of its blocks are */
 	RUBY_BLOCK_BYTES = 16,
@@ -26,9 +27,10 @@ enum {
 	RUBY_PART_RANKS_AT = 8,
 	RUBY_PART_RANK_BITS = 9,
 	RUBY_PART_BITS_AT = 16,
-	/* An instruction and its operands; and the code that does one. */
-	RUBY_MAX_WORDS = 8,
+	RUBY_MAX_WORDS = 8, /* of an instruction with its operands */
 	RUBY_MAX_HANDLER_BYTES = 4096,
+	RUBY_MAX_LOOP_BYTES = 1 << 20,
+	RUBY_STACK_WORDS = 128, /* that are looked at */
 };
 
 static __u32 ruby_count_bits(__u64 word)
@@ -38,27 +40,54 @@ static __u32 ruby_count_bits(__u64 word)
 	return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56;
 }
 
+/* What does an instruction, whose address it is, and what does the one before it, which has
+ * operands behind it. False: there is none. */
+static bool ruby_find_handlers(const struct interpreter_walk *k, __u64 pc, __u64 position)
+{
+	struct ruby_work *w = &k->w->ruby;
+	const __u64 *word = (const void *)w->object;
+
+	if (bpf_probe_read_user(w->object, (RUBY_MAX_WORDS + 1) * sizeof(*word),
+				(void *)(pc - RUBY_MAX_WORDS * sizeof(*word))))
+		return false;
+	w->handler = word[RUBY_MAX_WORDS];
+	w->handler_before = 0;
+	for (__u32 i = 0; i < RUBY_MAX_WORDS; i++)
+		if (RUBY_MAX_WORDS - i <= position &&
+		    word[i] - w->handler + RUBY_MAX_LOOP_BYTES < 2 * RUBY_MAX_LOOP_BYTES)
+			w->handler_before = word[i];
+	return w->handler_before;
+}
+
+/* Whether the code at the address does one of these; sets is_found: not that before. */
+static bool ruby_is_of_handler(struct ruby_work *w, __u64 at)
+{
+	const __u64 here = at - w->handler, before = at - w->handler_before;
+
+	w->is_found = here < before;
+	return here < RUBY_MAX_HANDLER_BYTES || before < RUBY_MAX_HANDLER_BYTES;
+}
+
 /* Whether the loop does the instruction at pc. Else it does the one before: pc is beyond it as soon
- * as it has begun, but for instructions that call nothing. An instruction is the address of what
- * does it, and only one of those directly before pc is before the register. */
+ * as it has begun, but for instructions that call no method. The loop is where the thread is, or
+ * where what it calls returns to. */
 static bool ruby_is_at(const struct interpreter_walk *k, __u64 pc, __u64 position)
 {
 	const void *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	const __u64 at = read_register(registers, k->p->ruby.instruction);
-	const __u64 *word = (const void *)k->w->ruby.object;
-	__u64 least = RUBY_MAX_HANDLER_BYTES;
-	bool is_at = false;
+	const __u64 *word = (const void *)k->w->scratch;
+	struct ruby_work *w = &k->w->ruby;
 
-	if (bpf_probe_read_user(k->w->ruby.object, (RUBY_MAX_WORDS + 1) * sizeof(*word),
-				(void *)(pc - RUBY_MAX_WORDS * sizeof(*word))))
+	if (!ruby_find_handlers(k, pc, position))
 		return false;
-	for (__u32 i = 0; i <= RUBY_MAX_WORDS; i++) {
-		if (RUBY_MAX_WORDS - i > position || at - word[i] >= least)
-			continue;
-		least = at - word[i];
-		is_at = i == RUBY_MAX_WORDS;
-	}
-	return is_at;
+	if (ruby_is_of_handler(w, read_register(registers, k->p->ruby.instruction)))
+		return w->is_found;
+	if (bpf_probe_read_user(k->w->scratch, RUBY_STACK_WORDS * sizeof(*word),
+				(void *)read_register(registers, k->p->ruby.stack)))
+		return false;
+	for (__u32 i = 0; i < RUBY_STACK_WORDS; i++)
+		if (ruby_is_of_handler(w, word[i]))
+			return w->is_found;
+	return false;
 }
 #endif
 
@@ -79,15 +108,21 @@ static bool ruby_find_text(const struct interpreter_walk *k, __u64 address)
 	return bpf_ruby_find_text(object, path ? path : address, at, &k->w->ruby.text);
 }
 
+/* Frames after each other often have the same file. */
 static long ruby_number_text(__u32 i, const struct interpreter_walk *k)
 {
 	struct ruby_work *w = &k->w->ruby;
 
 	if (i >= BPF_RUBY_NR_TEXTS)
 		return 1;
-	w->said.text[i] =
-	    ruby_find_text(k, w->is.text[i]) ? number_text_end(k, w->text.data, w->text.length) : 0;
-	w->is_missing = !w->said.text[i];
+	if (w->is.text[i] != w->before[i]) {
+		w->before[i] = w->is.text[i];
+		w->number[i] = ruby_find_text(k, w->is.text[i])
+				   ? number_text_end(k, w->text.data, w->text.length)
+				   : 0;
+	}
+	w->said.text[i] = w->number[i];
+	w->is_missing = !w->number[i];
 	return w->is_missing;
 }
 
@@ -252,8 +287,22 @@ static long ruby_step_out(__u32 i, struct interpreter_walk *k)
 	return 0;
 }
 
-/* Whether there is a context of the thread, which points back to it. */
-static bool ruby_is_context(const struct interpreter_walk *k, __u64 context, __u64 base)
+/* Sets where frames begin and end: the outermost one stands for nothing. */
+static bool ruby_find_frames(struct interpreter_walk *k, __u64 context)
+{
+	const struct bpf_ruby_offsets *at = &k->p->ruby.at;
+	__u64 begin = 0, words = 0;
+
+	if (!load(k, &begin, sizeof(begin), context + at->context_stack) ||
+	    !load(k, &words, sizeof(words), context + at->context_words) ||
+	    !load(k, &k->frame, sizeof(k->frame), context + at->context_frame))
+		return false;
+	k->calls = begin + words * 8 - at->frame_bytes;
+	return words < RUBY_MAX_STACK_WORDS && k->frame > begin && k->frame <= k->calls;
+}
+
+/* Whether there is a context of the thread, which points back to it, and has frames. */
+static bool ruby_is_context(struct interpreter_walk *k, __u64 context, __u64 base)
 {
 	const struct bpf_ruby_offsets *at = &k->p->ruby.at;
 	__u64 thread = 0, back = 0, number = base;
@@ -262,7 +311,7 @@ static bool ruby_is_context(const struct interpreter_walk *k, __u64 context, __u
 	       load(k, &back, sizeof(back), thread + at->thread_context) && back == context &&
 	       (at->thread_number == BPF_RUBY_NOWHERE ||
 		load(k, &number, sizeof(number), thread + at->thread_number)) &&
-	       number == base;
+	       number == base && ruby_find_frames(k, context);
 }
 
 /* Where variables of the thread are that Ruby has; 0: it has none. */
@@ -281,50 +330,42 @@ static __u64 ruby_find_block(const struct interpreter_walk *k, __u64 base)
 static long ruby_search_context(__u32 i, struct interpreter_walk *k)
 {
 	struct ruby_work *w = &k->w->ruby;
+	__u64 context;
 
 	if (i >= k->p->ruby.nr_locals ||
-	    !load(k, &w->context, sizeof(w->context), k->frame + k->p->ruby.local + i * 8))
+	    !load(k, &context, sizeof(context), w->block + k->p->ruby.local + i * 8))
 		return 1;
-	if (ruby_is_context(k, w->context, k->calls))
-		return 1;
-	w->context = 0;
-	return 0;
+	w->is_found = ruby_is_context(k, context, w->base);
+	return w->is_found;
 }
 
-/* Sets the context in the work; 0: Ruby does not run in the thread. */
-static void ruby_find_context(struct interpreter_walk *k, __u64 base)
+/* Sets where frames begin and end. False: Ruby does not run in the thread. */
+static bool ruby_find_context(struct interpreter_walk *k, __u64 base)
 {
 	struct ruby_work *w = &k->w->ruby;
+	__u64 context;
 
-	w->context = 0;
-	if (k->p->ruby.context) {
-		if (!load(k, &w->context, sizeof(w->context), k->p->ruby.context) ||
-		    !ruby_is_context(k, w->context, base))
-			w->context = 0;
-		return;
-	}
-	k->calls = base;
-	k->frame = ruby_find_block(k, base);
-	if (k->frame)
+	if (k->p->ruby.context)
+		return load(k, &context, sizeof(context), k->p->ruby.context) &&
+		       ruby_is_context(k, context, base);
+	w->base = base;
+	w->block = ruby_find_block(k, base);
+	w->is_found = false;
+	if (w->block)
 		bpf_loop(RUBY_MAX_LOCALS, ruby_search_context, k, 0);
+	return w->is_found;
 }
 
-/* Fills k->stack. The outermost frame stands for nothing. */
+/* Fills k->stack. */
 static void ruby_walk_out(struct interpreter_walk *k, struct task_struct___interpreted *task)
 {
-	const struct bpf_ruby_offsets *at = &k->p->ruby.at;
 	struct ruby_work *w = &k->w->ruby;
-	__u64 begin = 0, words = 0;
 
-	ruby_find_context(k, BPF_CORE_READ(task, thread.fsbase));
-	if (!w->context || !load(k, &begin, sizeof(begin), w->context + at->context_stack) ||
-	    !load(k, &words, sizeof(words), w->context + at->context_words) ||
-	    !load(k, &k->frame, sizeof(k->frame), w->context + at->context_frame))
-		return;
-	k->calls = begin + words * 8 - at->frame_bytes;
-	if (k->frame < begin || k->frame >= k->calls)
+	if (!ruby_find_context(k, BPF_CORE_READ(task, thread.fsbase)))
 		return;
 	w->innermost = k->frame;
+	__builtin_memset(w->before, 0, sizeof(w->before));
+	__builtin_memset(w->number, 0, sizeof(w->number));
 	bpf_loop(RUBY_MAX_STEPS, ruby_step_out, k, 0);
 	k->stack->is_partial |= k->frame < k->calls;
 }
