@@ -297,7 +297,7 @@ def check_waits(folder):
     """The sample of a wait is taken when it is over, and still in the function that waited."""
     record(folder, SLEEPS, "-e", "sched:off_cpu_time@50000", "-g")
     found = [(r["function"], r["line"]) for r in rows(folder, "--report=waits", "--sort=function,line")]
-    assert found[0] == ("block in slept", f"{folder}/{PROGRAM}:4"), found
+    assert ("block in slept", f"{folder}/{PROGRAM}:4") in found[:2], found  # Ruby 3.3 has a thread that waits, too
 
 
 def check_deep(folder):

@@ -126,8 +126,9 @@ TEST(versions_are_known_by_their_numbers)
 		uint32_t major, minor;
 		bool is;
 		uint16_t frame_bytes;
-	} cases[] = {{2, 7, true, 56}, {3, 1, true, 64},  {3, 3, true, 56},
-		     {1, 8, false, 0}, {3, 99, false, 0}, {99, 1, false, 0}};
+	} cases[] = {{2, 7, true, 56}, {3, 0, true, 56},  {3, 1, true, 64},
+		     {3, 2, true, 64}, {3, 3, true, 56},  {1, 8, false, 0},
+		     {2, 6, false, 0}, {3, 99, false, 0}, {99, 1, false, 0}};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct bpf_interpreted_process is;
