@@ -430,8 +430,8 @@ static const struct opt_row rows[] = {
     {.name = "native",
      .arg = OPT_NONE,
      .section = "Names and stacks",
-     .help = "Show the functions of an interpreter (Python, JavaScript, PHP) itself. Else what "
-	     "they do is in the "
+     .help = "Show the functions of an interpreter (Python, JavaScript, PHP, Ruby) itself. Else "
+	     "what they do is in the "
 	     "function that is interpreted.",
      .set = opt_set_flag,
      .offset = AT(native)},

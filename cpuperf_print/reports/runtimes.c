@@ -30,6 +30,7 @@
 #define OLD_PYTHON  "Python 3.12 or later, with -X perf (this one has no such option)"
 
 #define PHP     "functions of PHP 7.4, 8.2 and 8.4 without threads are named where root records"
+#define RUBY    "functions of Ruby 2.7 to 3.3 are named where root records"
 #define UNNAMED "functions of its scripts are not named, only those of the interpreter"
 
 /* object: how its name begins. program: what people call it. interpreter: the function that runs a
@@ -50,8 +51,8 @@ static const struct runtime {
     {"libpython3", "python", INTERPRETER, "py::", PYTHON, 12, OLD_PYTHON},
     {"perl", "perl", "Perl_runops_standard", NULL, UNNAMED},
     {"libperl.so", "perl", "Perl_runops_standard", NULL, UNNAMED},
-    {"ruby", "ruby", "rb_vm_exec", NULL, UNNAMED},
-    {"libruby-", "ruby", "rb_vm_exec", NULL, UNNAMED},
+    {"ruby", "ruby", "rb_vm_exec", NULL, RUBY},
+    {"libruby-", "ruby", "rb_vm_exec", NULL, RUBY},
     {"php", "php", "execute_ex", NULL, PHP},
     {"php-fpm", "php", "execute_ex", NULL, PHP},
     {"libphp", "php", "execute_ex", NULL, PHP},

@@ -344,7 +344,8 @@ TEST(lines_say_where_the_time_is)
 	    {{{"perl", "Perl_runops_standard", 8, 97}, {"perl", "f", 92, 92}},
 	     "perl: 97.0 % below the interpreter Perl_runops_standard: " SCRIPTS},
 	    {{{"libruby-3.1.so.3.1.2", "rb_vm_exec", 14, 95}, {"libc.so.6", "f", 86, 86}},
-	     "ruby: 95.0 % below the interpreter rb_vm_exec: " SCRIPTS},
+	     "ruby: 95.0 % below the interpreter rb_vm_exec: functions of Ruby 2.7 to 3.3 are "
+	     "named where root records\n"},
 	    {{{"php8.2", "execute_ex", 15, 94}, {"libc.so.6", "f", 85, 85}},
 	     "php: 94.0 % below the interpreter execute_ex: functions of PHP 7.4, 8.2 and 8.4 "
 	     "without threads are named where root records\n"},
