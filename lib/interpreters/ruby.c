@@ -36,6 +36,7 @@ enum {
 	MAX_LOCALS = 16,
 	WORD = 8,
 	MAX_RELOCATIONS = 1 << 20,
+	MAX_LINE = (1 << 30) - 1, /* up to Ruby 3.1 they have 31 bits */
 };
 
 static const struct ruby_version *read_version(const struct elf_file *f,
@@ -144,9 +145,12 @@ static void move(struct bpf_interpreted_process *p, uint64_t base)
 		p->ruby.module += base;
 }
 
+/* What a template makes may begin before its first line: at no line. */
 static void name_code(struct trace_code *code)
 {
 	code->table = TRACE_LINES_OF_FRAMES;
+	if (code->first_line > MAX_LINE)
+		code->first_line = 0;
 }
 
 const struct interpreters_language interpreters_ruby = {

@@ -415,3 +415,16 @@ TEST(lines_are_those_of_frames)
 	assert_int_equal(c.table, TRACE_LINES_OF_FRAMES);
 	assert_string_equal(c.name, "f");
 }
+
+TEST(negative_lines_are_none)
+{
+	struct trace_code first = {.first_line = 7}, whole = {.first_line = (uint32_t)-9},
+			  short_one = {.first_line = (uint32_t)-9 >> 1};
+
+	interpreters_ruby.name(&first);
+	assert_int_equal(first.first_line, 7);
+	interpreters_ruby.name(&whole);
+	assert_int_equal(whole.first_line, 0);
+	interpreters_ruby.name(&short_one);
+	assert_int_equal(short_one.first_line, 0);
+}
