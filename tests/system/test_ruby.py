@@ -151,6 +151,14 @@ def literals(n)
 end
 literals(8_000_000)
 """
+# Names that end alike, of one line, and have as many bytes.
+ALIKE = CLOCK + """
+burn(0.15)
+tail = "t" * 100
+Object.class_eval "def a#{tail}; burn(0.06); end", "made.rb", 1
+Object.class_eval "def b#{tail}; burn(0.02); end", "made.rb", 1
+5.times { send("a#{tail}"); send("b#{tail}") }
+"""
 EVENT = ["-e", "cpu_clock@1997Hz"]
 RUBY, PROGRAM = os.environ.get("RUBY", "/usr/bin/ruby"), "program.rb"
 
@@ -293,6 +301,13 @@ def check_made(folder):
         neither += ran is not None and not found
     assert wrong == 0 and right > 100 and neither <= right / 10, (right, wrong, neither)
     assert_named(folder)
+
+
+def check_alike(folder):
+    record(folder, ALIKE)
+    found = {r["function"]: int(r["total_count"]) for r in rows(folder, "--report=flat") if r["object"] == "made.rb"}
+    long, short = (found.get(letter + "t" * 100, 0) for letter in "ab")
+    assert len(found) == 2 and abs(short / (long + short) - 0.25) < 0.08, found
 
 
 def check_waits(folder):

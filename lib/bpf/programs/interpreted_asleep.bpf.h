@@ -9,11 +9,12 @@
 #include "bpf/programs/interpreted.bpf.h"
 #include "bpf/programs/lasting.bpf.h"
 
-#define READ_ASLEEP     read_asleep
-#define load            load_asleep
-#define walk_out        walk_out_asleep
-#define number_text_end number_text_end_asleep
-#define copy_text_part  copy_text_part_asleep
+#define READ_ASLEEP      read_asleep
+#define load             load_asleep
+#define walk_out         walk_out_asleep
+#define number_bytes     number_bytes_asleep
+#define number_text_ends number_text_ends_asleep
+#define copy_text_part   copy_text_part_asleep
 
 /* PHP */
 #define php_find_class      php_find_class_asleep
@@ -72,7 +73,8 @@
 #undef READ_ASLEEP
 #undef load
 #undef walk_out
-#undef number_text_end
+#undef number_bytes
+#undef number_text_ends
 #undef copy_text_part
 #undef php_find_class
 #undef php_number_string

@@ -58,7 +58,7 @@ static __u64 php_number_string(const struct interpreter_walk *k, __u64 string)
 		return hash;
 	if (!load(k, &length, sizeof(length), string + at->text_length))
 		return 0;
-	return number_text_end(k, string + at->text_data, length);
+	return number_text_ends(k, string + at->text_data, length);
 }
 
 static long php_number_text(__u32 i, const struct interpreter_walk *k)

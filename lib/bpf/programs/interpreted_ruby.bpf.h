@@ -118,7 +118,7 @@ static long ruby_number_text(__u32 i, const struct interpreter_walk *k)
 	if (w->is.text[i] != w->before[i]) {
 		w->before[i] = w->is.text[i];
 		w->number[i] = ruby_find_text(k, w->is.text[i])
-				   ? number_text_end(k, w->text.data, w->text.length)
+				   ? number_text_ends(k, w->text.data, w->text.length)
 				   : 0;
 	}
 	w->said.text[i] = w->number[i];

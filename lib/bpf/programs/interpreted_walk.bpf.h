@@ -18,18 +18,27 @@ static bool load(const struct interpreter_walk *k, void *to, __u32 bytes, __u64 
 #endif
 }
 
-/* What the end of a text says, as a number. 0: it is not in memory. */
-static __u64 number_text_end(const struct interpreter_walk *k, __u64 data, __u64 length)
+/* Adds bytes to a number. 0: they are not in memory. */
+static __u64 number_bytes(const struct interpreter_walk *k, __u64 from, __u64 bytes, __u64 h)
 {
-	__u64 bytes = length < TEXT_BYTES ? length : TEXT_BYTES - 1, h = length;
 	__u8 *text = k->w->text;
 
 	__builtin_memset(text, 0, TEXT_BYTES);
-	if (!load(k, text, bytes & (TEXT_BYTES - 1), data + length - bytes))
+	if (!load(k, text, bytes & (TEXT_BYTES - 1), from))
 		return 0;
 	for (__u32 i = 0; i < TEXT_BYTES; i += 8)
 		h = bpf_interpreted_mix(h, *(const __u64 *)(text + i));
 	return h;
+}
+
+/* What a text says at its end and, if it is long, its beginning, as a number: names that are made
+ * often end alike. 0: it is not in memory. */
+static __u64 number_text_ends(const struct interpreter_walk *k, __u64 data, __u64 length)
+{
+	const __u64 bytes = length < TEXT_BYTES ? length : TEXT_BYTES - 1;
+	const __u64 h = number_bytes(k, data + length - bytes, bytes, length);
+
+	return h && length > bytes ? number_bytes(k, data, bytes, h) : h;
 }
 
 /* Copies a text into the definition, in which the first one is a path: of that a long one keeps its
