@@ -138,7 +138,8 @@ end
 burn(0.15)
 down(900)
 """
-# A string is made by an instruction that calls no method, with which its line begins.
+# A string is made by an instruction that calls no method, with which its line begins; and joined by one that may, with which
+# its line ends.
 LITERALS = """
 def literals(n)
   i = 0
@@ -149,7 +150,18 @@ def literals(n)
     i += 1
   end
 end
+
+def joins(n)
+  i = 0
+  a = "some"
+  while i < n
+    c = ["#{a} and so on, and on",
+         i]
+    i += 1
+  end
+end
 literals(8_000_000)
+joins(1_500_000)
 """
 # Names that end alike, of one line, and have as many bytes.
 ALIKE = CLOCK + """
@@ -159,6 +171,9 @@ Object.class_eval "def a#{tail}; burn(0.06); end", "made.rb", 1
 Object.class_eval "def b#{tail}; burn(0.02); end", "made.rb", 1
 5.times { send("a#{tail}"); send("b#{tail}") }
 """
+# Ruby finds the line of an instruction in one way for the first ones of a method, and in another for each 64 of the others.
+LONG = CLOCK + "burn(0.15)\ndef long\n  x = 0\n" + "".join(
+    "  burn(0.02)\n" if i % 29 == 28 else "  x += 1\n" for i in range(250)) + "end\nlong\n"
 EVENT = ["-e", "cpu_clock@1997Hz"]
 RUBY, PROGRAM = os.environ.get("RUBY", "/usr/bin/ruby"), "program.rb"
 
@@ -266,10 +281,20 @@ def check_shares(folder):
 def check_literals(folder):
     """Time belongs to the line of the instruction that runs, and not to that before."""
     record(folder, LITERALS)
-    lines = lines_of(folder)["literals"]
-    numbers = {text: f"{folder}/{PROGRAM}:{i}" for i, text in enumerate(map(str.strip, LITERALS.splitlines()), 1)}
-    made, copied = (lines.get(numbers[text], 0) for text in ('c = "abc"', "b = a"))
-    assert made > 0.4 * sum(lines.values()) and copied < 0.2 * sum(lines.values()), (lines, numbers)
+    lines, numbers = lines_of(folder), {}
+    for i, text in enumerate(LITERALS.splitlines(), 1):
+        numbers[text.strip()] = f"{folder}/{PROGRAM}:{i}"
+    for name, most, least in [("literals", 'c = "abc"', "b = a"), ("joins", 'c = ["#{a} and so on, and on",', "i]")]:
+        most, least = lines[name].get(numbers[most], 0), lines[name].get(numbers[least], 0)
+        assert most > 0.4 * sum(lines[name].values()) and least < 0.2 * sum(lines[name].values()), (lines, numbers)
+
+
+def check_long(folder):
+    record(folder, LONG)
+    lines = {int(line.rpartition(":")[2]): time for line, time in lines_of(folder)["long"].items()}
+    expected = {i for i, line in enumerate(LONG.splitlines(), 1) if line == "  burn(0.02)"}
+    right = sum(lines.get(i, 0) for i in expected)
+    assert right >= 0.99 * sum(lines.values()) and all(lines.get(i, 0) > right / 20 for i in expected), (lines, expected)
 
 
 def sampled_functions(folder):
