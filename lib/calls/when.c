@@ -184,6 +184,22 @@ static size_t find_impossible(const struct spec_event *asked, const struct spec_
 	return i;
 }
 
+/* Of what an error shows: the whole characters of its first bytes. */
+static int shown_len(const char *text, size_t most)
+{
+	size_t len = strnlen(text, most);
+
+	while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	return (int)len;
+}
+
+/* Begins a message about the event. */
+#define ABOUT "function:%.*s: when %.*s: "
+#define ABOUT_ARGS(p)                                                                              \
+	shown_len((p)->event.row->name, 120), (p)->event.row->name,                                \
+	    shown_len((p)->asked->when, 160), (p)->asked->when
+
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e)
 {
 	const struct spec_event *asked = p->asked;
@@ -199,16 +215,14 @@ int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct er
 		if (rc == 0)
 			continue;
 		at = (size_t)(c->name - asked->when);
-		err_set(e, rc, "function:%.120s: when %.160s: %s", p->event.row->name, asked->when,
-			why.msg);
+		err_set(e, rc, ABOUT "%s", ABOUT_ARGS(p), why.msg);
 		err_hint(e, "%s", why.hint);
 	}
 	impossible = rc ? when.nr : find_impossible(asked, &when);
 	if (impossible < when.nr) {
 		at = (size_t)(when.item[impossible].name - asked->when);
-		rc = err_set(e, -EINVAL,
-			     "function:%.120s: when %.160s: no duration is as short and as long",
-			     p->event.row->name, asked->when);
+		rc =
+		    err_set(e, -EINVAL, ABOUT "no duration is as short and as long", ABOUT_ARGS(p));
 		err_hint(e, "join what need not both be with or; longer_than (@>TIME) has to hold, "
 			    "too");
 	}

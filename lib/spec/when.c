@@ -47,12 +47,16 @@ static bool is_word(const char *at, size_t len, const char *word)
 	return strlen(word) == len && memcmp(at, word, len) == 0;
 }
 
-/* Of what an error shows: a word, or a few bytes. */
+/* Of what an error shows: a word, or the whole characters of its first bytes. */
 static int word_len(const char *at)
 {
 	size_t len = strcspn(at, " ");
 
-	return (int)(len ? (len < 32 ? len : 32) : *at != '\0');
+	if (len <= 32)
+		return (int)(len ?: *at != '\0');
+	for (len = 32; len && ((unsigned char)at[len] & 0xc0) == 0x80;)
+		len--;
+	return (int)len;
 }
 
 static int refuse(struct err *e, const char *at, const char *what)
@@ -78,8 +82,14 @@ static int scan_name(const char **at, struct spec_comparison *c, struct err *e)
 		p++;
 	c->name = *at;
 	c->len = (size_t)(p - *at);
-	if (!c->len || isdigit((unsigned char)**at) || is_word(c->name, c->len, "and") ||
-	    is_word(c->name, c->len, "or"))
+	if (is_word(c->name, c->len, "and") || is_word(c->name, c->len, "or")) {
+		err_set(e, -EINVAL, "\"%.*s\" is not the name of an argument, return or duration",
+			word_len(*at), *at);
+		err_hint(e, "it joins two comparisons; an argument of this name needs another one "
+			    "in the signature");
+		return -EINVAL;
+	}
+	if (!c->len || isdigit((unsigned char)**at))
 		return refuse(e, *at, "the name of an argument, return or duration");
 	c->is_duration = is_word(c->name, c->len, "duration");
 	c->is_result = is_word(c->name, c->len, "return") || is_word(c->name, c->len, "result");
@@ -137,12 +147,13 @@ static int parse_fraction(const char *text, uint64_t *out)
 	return 0;
 }
 
+/* What is not UTF-8 no manifest can hold. */
 static bool is_printable(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (iscntrl((unsigned char)text[i]))
 			return false;
-	return true;
+	return str_is_utf8(text, len);
 }
 
 /* The begin of a text has a star behind it, and no other one. */
@@ -181,7 +192,7 @@ static int scan_text(const char **at, struct spec_comparison *c, struct err *e)
 	c->text = *at + 1;
 	c->text_len = (size_t)(end - c->text);
 	if (!is_printable(c->text, c->text_len)) {
-		err_set(e, -EINVAL, "the text has a control character");
+		err_set(e, -EINVAL, "the text has a control character, or is not UTF-8");
 		err_hint(e, "compare what is before it: NAME ~ \"BEGIN*\"");
 		return -EINVAL;
 	}
@@ -314,9 +325,11 @@ int spec_when_parse(const char *text, struct spec_when *out, size_t *at, struct 
 	do {
 		struct spec_comparison c = {.len = 0};
 
-		if (w.nr == SPEC_WHEN_MAX)
+		if (w.nr == SPEC_WHEN_MAX) {
 			rc = err_set(e, -EINVAL, "more than %d comparisons", SPEC_WHEN_MAX);
-		else if (w.nr)
+			err_hint(e, "name the event twice, with a part of the alternatives each");
+		}
+		if (rc == 0 && w.nr)
 			rc = scan_join(&p, &c, e);
 		rc = rc ?: scan_comparison(&p, &c, e);
 		if (rc == 0)

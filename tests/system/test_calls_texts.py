@@ -156,21 +156,22 @@ def check_refused(folder):
             ("id > 4 or address ~ 'x*'", "address of visit_a is an address, which is compared with a number", 11),
             ("path == '\"' and id > 0.5", "id of visit_a is an integer, which has no fraction", 17),
             ("id > 4 or share > 0.5", "share of visit_a is floating-point: such values are in registers that programs of the kernel cannot read", 11),
+            (f"path == '{118 * 'x'}' or path == '{17 * chr(228)}' or id == 'x'", f"{9 * chr(228)}: id of visit_a is an integer", 164),
             ("id > 4 or path ~ \"x\"", "~ compares the begin of a text", 18),
             ("id > 4 or (id < 2)", "conditions have no parentheses", 11),
             ("id > 4 or duration > 2ms and duration < 1ms", "no duration is as short and as long", 11)):
         name = "function:visit_a(path:str, id:int, address:ptr, share:f64)"
-        done = subprocess.run([CPUPERF, f"--event={name}@{when}", "--", *program], capture_output=True, text=True, check=False)
+        done = subprocess.run([CPUPERF, f"--event={name}@{when}", "--", *program], capture_output=True, encoding="utf-8", check=False)
         assert done.returncode != 0 and words in done.stderr and "hint: " in done.stderr, (when, done)
-        with open(f"{folder}/bad.cpspec", "w", encoding="ascii") as f:
-            f.write(f'{{ "events": [\n{{ "when": {json.dumps(when)}, "group_name": "function", "event_name": "{name[9:]}" }} ] }}\n')
-        done = subprocess.run([CPUPERF, f"--spec-file={folder}/bad.cpspec", "--", *program], capture_output=True, text=True, check=False)
-        at = len('{ "when": ') + len(json.dumps(when[:column - 1]))
+        with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as f:
+            f.write(f'{{ "events": [\n{{ "when": {json.dumps(when, ensure_ascii=False)}, "group_name": "function", "event_name": "{name[9:]}" }} ] }}\n')
+        done = subprocess.run([CPUPERF, f"--spec-file={folder}/bad.cpspec", "--", *program], capture_output=True, encoding="utf-8", check=False)
+        at = len('{ "when": ') + len(json.dumps(when[:column - 1], ensure_ascii=False))
         assert done.returncode != 0 and f"bad.cpspec:2:{at}: " in done.stderr, (when, at, done)
         assert words in done.stderr and "hint: " in done.stderr, (when, done)
     sixteen = "&&".join(f"id!={i}" for i in range(16))
     spec = write_spec(folder, [event(f"function:visit_a{SIGNATURE}", when=f"{sixteen[:-2]}{i}", flags=["pc"]) for i in range(3)])
-    done = subprocess.run([CPUPERF, spec, "--", *program], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([CPUPERF, spec, "--", *program], cwd=folder, capture_output=True, encoding="utf-8", check=False)
     assert "the conditions of all events that have visit_a have more than 32 comparisons" in done.stderr + done.stdout, done
 
 
