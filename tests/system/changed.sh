@@ -6,8 +6,9 @@
 build=$1
 top=$PWD
 failed=0
-told=$(mktemp "${TMPDIR:-/tmp}/cpuperf-changed.XXXXXX")
-trap 'rm -f "$told"' EXIT
+work=$(mktemp -d "${TMPDIR:-/tmp}/cpuperf-changed.XXXXXX")
+told=$work/told
+trap 'rm -rf "$work"' EXIT
 known=$(names_of_tests "$build")
 
 # chosen FILE YES NO [SECONDS]: for a change of the file a test of the regex YES, and none of NO.
@@ -35,6 +36,43 @@ chosen tests/system/idle.c 'system_idle' 'system_push'
 chosen tests/system/marks.py 'system_guests' 'test_.*'
 chosen lib/report/counter.c 'check_names' 'system_.*' 1
 grep -q '^[0-9]* tests more can tell, in [0-9]* s of CPU: --all$' "$told" || { echo "FAILED: what is left is not told" && failed=1; }
+
+# What git says is changed, of a repository that has what is read here: chosen_of WHAT COMMIT YES [NO].
+repository=$work/repository
+in_repository() { git -C "$repository" -c init.defaultBranch=main -c user.name=test -c user.email=test@localhost "$@" &>/dev/null; }
+mkdir -p "$repository/lib/cfi" "$repository/lib/screen" "$repository/tests"
+cp -r "$top/scripts" "$repository"
+cp -r "$top"/tests/{costs.tsv,reach.tsv,mutations} "$repository/tests"
+cp "$top"/lib/screen/grid.[ch] "$repository/lib/screen"
+in_repository init -q
+in_repository add .
+in_repository commit -m first
+chosen_of() {
+	local got
+	got=$(timeout 60 "$repository/scripts/test-changed" "$build" "$2" 150 2>&1) || true
+	grep -qxE "$3" <<<"$got" || { echo "FAILED $1: no $3" && failed=1; }
+	! grep -qxE "${4:-none}" <<<"$got" || { echo "FAILED $1: $(grep -xE "$4" <<<"$got" | head -n 1)" && failed=1; }
+}
+chosen_of 'nothing, and no commit before' HEAD '.*no commit before it' '(check|test|system)_.*'
+in_repository commit --allow-empty -m second
+in_repository mv lib/screen/grid.c lib/cfi/grid.c
+chosen_of 'a renamed file' HEAD 'test_screen_.*' 'test_profile_.*'
+chosen_of 'its other name' HEAD 'test_cfi_.*'
+in_repository commit -m third
+chosen_of 'the last commit' HEAD 'test_screen_.*'
+chosen_of 'a range without it' HEAD~0 '' '(check|test|system)_.*'
+rm "$repository/lib/cfi/grid.c"
+chosen_of 'a deleted file' HEAD 'test_cfi_.*' 'test_screen_.*'
+in_repository checkout lib/cfi/grid.c
+printf '#include "screen/grid.h"\n' >"$repository/lib/screen/ring.h"
+printf '#include "screen/ring.h"\n' >"$repository/lib/screen/grid.h"
+in_repository add .
+in_repository commit -m fourth
+printf '#include "screen/ring.h"\n\n' >"$repository/lib/screen/grid.h"
+chosen_of 'headers that include each other' HEAD 'test_screen_.*' 'test_cfi_.*'
+in_repository checkout lib/screen/grid.h
+: >"$repository/lib/cfi/$(printf '\303\244 b.c')"
+chosen_of 'a new file with signs and spaces' HEAD 'test_cfi_.*' 'test_screen_.*'
 
 while IFS=$'\t' read -r folder tests; do
 	[[ -e $top/$folder ]] || { echo "FAILED tests/reach.tsv: there is no $folder" && failed=1; }
