@@ -1,8 +1,9 @@
 /*
- * The functions of this very program and of those of the machine, as readelf has them; and who can
- * throw.
+ * The functions of this very program and of those of the machine, as readelf has them; of a program
+ * of Go without symbols; and who can throw.
  */
 #include "kit.h"
+#include "test_elf_pclntab.h"
 
 #include "elf/file.h"
 #include "elf/reader.h"
@@ -12,6 +13,7 @@
 
 #include <glob.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Hidden, so local in the program; clang leaves no name of a static one that has an alias. */
 int list_of_this(int x);
@@ -152,6 +154,31 @@ TEST(within)
 	close_list(&o);
 }
 #endif
+
+/* A stripped program of Go has the names that its runtime needs. */
+TEST(go)
+{
+	char path[] = "/tmp/cpuperf-test.XXXXXX";
+	int fd = mkstemp(path);
+	struct go_file f;
+	struct open o;
+	struct seen s;
+
+	go_make(&f, &go_versions[3]);
+	assert_true(fd >= 0 && write(fd, f.bytes, sizeof(f.bytes)) == (ssize_t)sizeof(f.bytes));
+	assert_true(open_list(&o, path));
+	unlink(path);
+	close(fd);
+	assert_int_equal(o.list.names, FUNCTIONS_ALL);
+	assert_int_equal(o.list.nr, NR(go_functions));
+	assert_int_equal(look(&o.list, "main.*").nr, NR(go_functions));
+	s = look(&o.list, "main.*Two");
+	assert_int_equal(s.nr, 1);
+	assert_string_equal(s.name, "main.(*T).Two");
+	assert_int_equal(s.last.address, GO_BASE + GO_TEXT + 0x10);
+	assert_int_equal(s.last.size, 0x30);
+	close_list(&o);
+}
 
 static int stop(const struct functions_place *p, void *arg)
 {
