@@ -23,7 +23,7 @@ enum {
 	BPF_HITS_TEXT_BYTES = 120,
 	BPF_HITS_MAX_EXACT = 256, /* values of a field that are told apart */
 	BPF_HITS_TEXT_WORDS = BPF_HITS_TEXT_BYTES / 8,
-	BPF_HITS_MAX_TERMS = 32, /* comparisons of a function */
+	BPF_HITS_MAX_TERMS = 32, /* comparisons of a function: a word has two bits for each */
 };
 #define BPF_HITS_NR_BUCKETS(bits) ((BPF_HITS_MAX_LOG2 - (bits) + 1U) << (bits))
 

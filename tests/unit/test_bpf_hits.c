@@ -652,14 +652,59 @@ static void check_values(const struct hits *h)
 	assert_int_equal(hits_values_lost(h), 0);
 }
 
+/* Events that count when calls end, with what each means, and how many calls that are. */
+enum { FIRST_ENDED = 1, NR_ENDED = 4, ENDED_MASK = ((1 << NR_ENDED) - 1) << FIRST_ENDED };
+static const char long_text[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+				"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+_Static_assert(sizeof(long_text) - 1 == HITS_TEXT_BYTES, "as long as it may be");
+static const struct hits_pattern patterns[] = {
+    {"three", 5, false},
+    {long_text, HITS_TEXT_BYTES, true},
+    {long_text, HITS_TEXT_BYTES, false},
+    {"in no page so far", 17, false},
+};
+enum { P_THREE = 1, P_BEGIN, P_WHOLE, P_LATE };
+#define ANY 0, UINT64_MAX
+static const struct hits_when when = {.term = {{1, F_TEXT, P_THREE, true, false, {1, 0}},
+					       {2, F_TEXT, P_BEGIN, true, false, {1, 0}},
+					       {2, F_LATE, P_LATE, true, false, {1, 0}},
+					       {3, F_RESULT, 0, true, false, {77, 0}},
+					       {3, HITS_DURATION, 0, false, false, {ANY}},
+					       {3, F_N, 0, false, false, {1000, 9}},
+					       {3, F_SMALL, 0, true, false, {250, 0}},
+					       {4, F_TEXT, P_WHOLE, true, false, {1, 0}},
+					       {4, F_TEXT, P_BEGIN, false, false, {0, 0}},
+					       {4, F_N, 0, true, false, {(uint64_t)-5, 10}}},
+				      .nr = 10};
+/* The last one: those with n from -5 to 5 and a text that begins otherwise, or none. */
+static const uint64_t expected_ended[NR_ENDED] = {3, 2, 11, 4};
+
+static void check_ended(const struct hits *h)
+{
+	for (size_t i = 0; i < NR_ENDED; i++) {
+		uint64_t nr = 0, lost;
+
+		for (uint32_t cpu = 0; cpu < (uint32_t)sysconf(_SC_NPROCESSORS_CONF); cpu++)
+			nr += hits_count(h, FIRST_ENDED + i, cpu, &lost);
+		assert_int_equal(nr, expected_ended[i]);
+	}
+}
+
 static void check_way_of_values(uint32_t way)
 {
-	static const uint64_t rates[2];
+	static const uint64_t rates[FIRST_ENDED + NR_ENDED];
 	char path[64];
-	struct hits_place place = {.path = path, .events = 1, .is_timed = true, .capture = 1};
-	struct hits_capture capture = {.events = 1, .nr = sizeof(fields) / sizeof(*fields)};
-	struct hits_config c = {.nr_events = 2,
+	struct hits_place place = {
+	    .path = path, .events = 1 | ENDED_MASK, .is_timed = true, .capture = 1, .when = 1};
+	struct hits_capture capture = {
+	    .events = 1, .wanted = ENDED_MASK, .nr = sizeof(fields) / sizeof(*fields)};
+	struct hits_config c = {.nr_events = FIRST_ENDED + NR_ENDED,
 				.rates = rates,
+				.ended = ENDED_MASK,
+				.whens = &when,
+				.nr_whens = 1,
+				.patterns = patterns,
+				.nr_patterns = sizeof(patterns) / sizeof(*patterns),
 				.places = &place,
 				.nr_places = 1,
 				.captures = &capture,
@@ -688,6 +733,7 @@ static void check_way_of_values(uint32_t way)
 	assert_int_equal(hits_start(h, &e), 0);
 	call_valued();
 	check_values(h);
+	check_ended(h);
 	hits_switch(h, 0, false);
 	valued("three", -5, 250, 0x1234, 0, 0, -300, NULL);
 	check_values(h);
