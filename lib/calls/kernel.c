@@ -171,11 +171,14 @@ static int make_when(struct kernel_way *k, const struct plan *plan, const struct
 		if (!(f->events & list->ended & 1ULL << i))
 			continue;
 		nr = calls_when_terms(plan->events[list->event[i]].asked, f->signature, terms);
-		if (to->nr + nr > HITS_MAX_TERMS)
-			return err_set(e, -ENOTSUP,
-				       "the conditions of all events that have %.100s have more "
-				       "than %d comparisons",
-				       f->place->name, HITS_MAX_TERMS);
+		if (to->nr + nr > HITS_MAX_TERMS) {
+			err_set(e, -ENOTSUP,
+				"the conditions of all events that have %.100s have more than %d "
+				"comparisons",
+				f->place->name, HITS_MAX_TERMS);
+			err_hint(e, "measure some of these events in a session of their own");
+			return e->code;
+		}
 		rc = add_terms(k, to, i, terms, nr, f);
 	}
 	return rc;
