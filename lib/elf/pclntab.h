@@ -2,8 +2,8 @@
  * The table of functions that Go's linker puts into each program for its runtime (.gopclntab), so
  * that a stripped one has it, too: names, source files, lines, and which calls were inlined.
  * Addresses are those of the file. Of x86-64 and arm64, from Go 1.2 on. Files are hostile: each
- * offset is checked, and the steps of each query are bounded. What is
- * not surely right is not returned.
+ * offset is checked, and the steps of each query are bounded. What is not surely right is not
+ * returned.
  */
 #ifndef ELF_PCLNTAB_H
 #define ELF_PCLNTAB_H
@@ -37,7 +37,7 @@ struct elf_pclntab {
 	size_t nr_steps; /* to find ends of functions, so far */
 };
 
-/* Whether the file has a section of that name: cheap. */
+/* Whether the file may have one, by the names of its sections: cheap. */
 bool elf_pclntab_is_there(const struct elf_file *f);
 /* Loads and checks the table: its functions are in order, and in one section of code. False: there
  * is none, it is invalid, or it cannot be read. The file must outlive *out. */
