@@ -133,7 +133,7 @@ burn(0.4)
 """
 DEEP = CLOCK + """
 def down(n)
-  n > 0 ? down(n - 1) : burn(0.2)
+  n > 0 ? down(n - 1) : burn(0.3)
 end
 burn(0.15)
 down(900)
@@ -339,11 +339,13 @@ def check_waits(folder):
     """The sample of a wait is taken when it is over, and still in the function that waited."""
     record(folder, SLEEPS, "-e", "sched:off_cpu_time@50000", "-g")
     found = [(r["function"], r["line"]) for r in rows(folder, "--report=waits", "--sort=function,line")]
-    assert ("block in slept", f"{folder}/{PROGRAM}:4") in found[:2], found  # Ruby 3.3 has a thread that waits, too
+    found = [r for r in found if folder in r[1]]  # Ruby 3.3 has a thread that waits, too
+    assert found[0] == ("block in slept", f"{folder}/{PROGRAM}:4"), found
 
 
 def check_deep(folder):
-    record(folder, DEEP)
+    """Few samples: each is long, and a busy machine would lose them."""
+    record(folder, DEEP, "-e", "cpu_clock@197Hz", "-g")
     depths = {s.count("down") for s, _ in read_stacks(folder) if "down" in s and "burn" in s}
     assert depths == {901}, depths
 
