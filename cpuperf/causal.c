@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "causal_core.h"
 #include "causal_lines.h"
+#include "causal_regions.h"
 #include "causal_scope.h"
 #include "options.h"
 #include "parts.h"
@@ -89,6 +90,18 @@ static int parse_speedups(struct causal *c, const char *text, struct err *e)
 	}
 }
 
+struct places;
+
+/* What candidates are. */
+struct causal_kind {
+	const char *name, *all; /* all: the scope without one */
+	int (*find)(struct causal *c, struct err *e);
+	int (*add)(struct causal *c, struct places *places, struct err *e); /* of find_code */
+	int (*refuse)(struct causal *c, struct err *e);                     /* none has run */
+	void (*look)(struct causal *c);                                     /* NULL: all is known */
+	bool needs_marks;                                                   /* in all runs */
+};
+
 /* --- the functions */
 
 static int add_function(struct causal *c, const struct functions_place *p)
@@ -138,21 +151,87 @@ static int add_place(void *arg, const struct functions_place *p)
 	return 0;
 }
 
+static int add_functions(struct causal *c, struct places *places, struct err *e)
+{
+	(void)e;
+	return ARRAY_RUN(i, places->nr, add_function(c, &places->list[i]));
+}
+
+static int add_lines(struct causal *c, struct places *places, struct err *e)
+{
+	return causal_lines_add(places->list, places->nr, &c->strings, &c->candidates, e);
+}
+
+static int find_code(struct causal *c, struct err *e)
+{
+	struct places places = {.strings = &c->strings};
+	int rc = causal_scope_find(c->scope, &c->machine.events.catalogue, add_place, &places, e);
+
+	rc = rc ?: c->kind->add(c, &places, e);
+	mem_free(places.list);
+	return rc ?: c->candidates.nr ? 0 : err_set(e, -ENOENT, "--causal: no function is meant");
+}
+
+static int find_regions(struct causal *c, struct err *e)
+{
+	if (!*c->scope)
+		return err_set(e, -EINVAL, "--causal=%s: names no regions", c->o->versus.causal);
+	return causal_regions_add(&c->candidates);
+}
+
+static int refuse_code(struct causal *c, struct err *e)
+{
+	err_set_at(e, -ENODATA, c->subject, 0, 0,
+		   "of %.0f ms of CPU time nothing was in a function that is meant",
+		   (double)c->shared.at->sampled_ns / 1e6);
+	err_hint(e, "name others: --causal='libfoo*:*', or make the command run for longer");
+	return e->code;
+}
+
+static int refuse_regions(struct causal *c, struct err *e)
+{
+	return causal_regions_refuse(&c->candidates, c->scope, causal_point_has_marks(c->point),
+				     c->subject, e);
+}
+
+static void look_at_regions(struct causal *c)
+{
+	causal_regions_look(&c->shared, c->scope, &c->strings, &c->candidates);
+}
+
+/* By the name in the option, alone or before a colon and the scope; the last one has none. */
+static const struct causal_kind kinds[] = {
+    {"lines", "*", find_code, add_lines, refuse_code, NULL, false},
+    {"regions", "*", find_regions, NULL, refuse_regions, look_at_regions, true},
+    {"", NULL, find_code, add_functions, refuse_code, NULL, false},
+};
+
+/* NULL: the text is of another kind. */
+static const char *scope_of(const struct causal_kind *k, const char *text)
+{
+	const size_t len = strlen(k->name);
+
+	if (!len || strncmp(text, k->name, len) != 0)
+		return len ? NULL : text;
+	return !text[len] ? k->all : text[len] == ':' ? text + len + 1 : NULL;
+}
+
+static void set_kind(struct causal *c)
+{
+	c->kind = &kinds[ARRAY_NR(kinds) - 1];
+	for (size_t i = ARRAY_NR(kinds); i-- > 0 && c->o->versus.causal;) {
+		const char *scope = scope_of(&kinds[i], c->o->versus.causal);
+
+		c->kind = scope ? &kinds[i] : c->kind;
+		c->scope = scope ?: c->scope;
+	}
+}
+
 static int find_candidates(struct causal *c, struct err *e)
 {
-	const char *lines = causal_lines_scope(c->o->versus.causal);
-	struct places places = {.strings = &c->strings};
-	int rc = causal_scope_find(lines ?: c->o->versus.causal, &c->machine.events.catalogue,
-				   add_place, &places, e);
+	int rc = c->kind->find(c, e);
 
-	if (rc == 0 && lines)
-		rc = causal_lines_add(places.list, places.nr, &c->strings, &c->candidates, e);
-	else if (rc == 0)
-		rc = ARRAY_RUN(i, places.nr, add_function(c, &places.list[i]));
-	mem_free(places.list);
-	if (rc && !e->code)
-		err_set(e, rc, "--causal: %s", strerror(-rc));
-	return rc ?: c->candidates.nr ? 0 : err_set(e, -ENOENT, "--causal: no function is meant");
+	return rc && !e->code ? err_set(e, rc, "--causal: %s", strerror(-rc)) : rc;
 }
 
 /* --- the command's environment */
@@ -185,7 +264,8 @@ static int set_marks(struct causal *c, const char *socket, struct err *e)
 static int open_wire(struct causal *c, struct err *e)
 {
 	struct wire_config config = {.has_experiment = true, .experiment = c->shared.fd};
-	int rc = causal_point_open(c->o->versus.progress, &c->machine, &c->point, e);
+	int rc = causal_point_open(c->o->versus.progress, c->kind->needs_marks, &c->machine,
+				   &c->point, e);
 
 	if (rc)
 		return rc;
@@ -202,6 +282,13 @@ static int open_wire(struct causal *c, struct err *e)
 }
 
 /* --- what is tried */
+
+void causal_look_at_times(struct causal *c)
+{
+	causal_shared_times(&c->shared, &c->candidates);
+	if (c->kind->look)
+		c->kind->look(c);
+}
 
 static uint32_t longest(const struct causal *c)
 {
@@ -232,6 +319,7 @@ static void add_arms(struct causal *c, uint32_t number)
 		    .object = one->path,
 		    .source = one->source,
 		    .line = one->line,
+		    .region = one->region,
 		    .percent = c->percent[k]};
 	}
 	c->chosen[c->nr_chosen++] = number;
@@ -247,18 +335,14 @@ int causal_choose(struct causal *c, struct err *e)
 		add_arms(c, next);
 	if (c->nr_chosen)
 		return 0;
-	err_set_at(e, -ENODATA, c->subject, 0, 0,
-		   "of %.0f ms of CPU time nothing was in a function that is meant",
-		   (double)c->shared.at->sampled_ns / 1e6);
-	err_hint(e, "name others: --causal='libfoo*:*', or make the command run for longer");
-	return e->code;
+	return c->kind->refuse(c, e);
 }
 
 void causal_set_shares(struct causal *c)
 {
 	struct causal_result *r = &c->result;
 
-	causal_shared_times(&c->shared, &c->candidates);
+	causal_look_at_times(c);
 	for (size_t i = 0; i < r->nr && c->sampled_ns; i++) {
 		/* behind the rows of throughput are those of latency, of the same candidates */
 		const size_t at = i / (c->nr_percent ?: 1) % (c->nr_chosen ?: 1);
@@ -292,7 +376,7 @@ void causal_hint_points(struct causal *c, struct err *e)
 	BUF_AUTO(points, MAX_TEXT);
 	uint32_t most;
 
-	causal_shared_times(&c->shared, &c->candidates);
+	causal_look_at_times(c);
 	most = longest(c);
 	causal_points_list(c->point, &c->shared, &points);
 	if (points.len && buf_error(&points) == 0)
@@ -301,7 +385,9 @@ void causal_hint_points(struct causal *c, struct err *e)
 		err_hint(e,
 			 "it has passed no mark: name a function that is called for each piece of "
 			 "work: --progress=function:%.100s",
-			 most == CAUSAL_MEMORY_NONE ? "NAME" : c->candidates.list[most].name);
+			 most == CAUSAL_MEMORY_NONE || c->candidates.nr_regions
+			     ? "NAME"
+			     : c->candidates.list[most].name);
 }
 
 /* --- runs */
@@ -363,10 +449,13 @@ static int survey(struct turns *t, void *arg, struct err *e)
 
 	if (rc || turns_caught())
 		return rc;
-	causal_shared_times(&c->shared, &c->candidates);
+	causal_look_at_times(c);
 	add_run(c);
 	(void)t;
-	return causal_check_agent(c, e) ?: causal_choose(c, e) ?: set_marks(c, "", e);
+	return causal_check_agent(c, e)
+		   ?: causal_choose(c, e)
+		   ?: c->kind->needs_marks ? 0
+					   : set_marks(c, "", e);
 }
 
 static int begin_run(struct turns *t, size_t arm, void *arg, struct err *e)
@@ -561,6 +650,8 @@ static int measure_and_print(struct causal *c)
 		status = causal_kept_print(&c->result, t);
 	if (rc == 0)
 		warn_of_little(c);
+	if (rc == 0 && c->candidates.nr_regions)
+		causal_regions_warn(&c->candidates, c->scope);
 	turns_clean_up(t);
 	return rc ? fail(turns_status_of(&e), &e) : turns_status(status);
 }
@@ -589,6 +680,7 @@ int causal(struct options *o)
 		return EXIT_NOT_MEASURED;
 	}
 	c->o = o;
+	set_kind(c);
 	c->shared.fd = c->attached.fd = -1;
 	arena_init(&c->strings, MAX_STRINGS);
 	turns_catch_signals(&(struct turns){.runner = o->versus.runner});

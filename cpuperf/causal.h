@@ -9,6 +9,7 @@
  *   causal.c         the runs, the whole
  *   causal_scope.c   which functions are meant
  *   causal_lines.c   the source lines of these
+ *   causal_regions.c  regions of marks in their place
  *   causal_rounds.c  the rounds within a run (causal/rounds.h has their arithmetic)
  *   causal_attached.c  a process that runs already, in place of a command
  *   causal_points.c  progress points
@@ -44,11 +45,12 @@ enum causal_of {
 	CAUSAL_OF_LATENCY     /* the part of the region's time that is saved */
 };
 
-/* A function, or a line, at a speed-up. */
+/* A function, a line, or a region at a speed-up. */
 struct causal_row {
 	enum causal_of of;
 	const char *name, *linkage_name, *object; /* borrowed; of a line: a function that has it */
 	const char *source;                       /* of a line; NULL: it is of the function */
+	const char *region;                       /* NULL: it is of code; else the rest is "" */
 	unsigned line;
 	unsigned percent;    /* of its time that is cut */
 	double on_cpu;       /* its part of all CPU time */

@@ -14,15 +14,18 @@
 
 enum { CAUSAL_TEXT_BYTES = 256 };
 
+struct causal_kind;
 struct wire;
 
 struct causal {
 	const struct options *o;
+	const struct causal_kind *kind; /* what candidates are */
+	const char *scope;              /* which of them; NULL: those of the program */
 	struct turns turns;
 	struct machine machine;
 	bool has_machine;
 	struct causal_candidates candidates;
-	struct arena strings; /* of lines */
+	struct arena strings; /* of lines and regions */
 	struct causal_shared shared;
 	const char *subject;             /* what is measured, for messages */
 	struct causal_attached attached; /* of --pid; pid 0: a command is measured */
@@ -41,6 +44,8 @@ struct causal {
 	struct causal_result result;
 };
 
+/* Sets the times of the candidates, of all runs so far. */
+void causal_look_at_times(struct causal *c);
 /* Chooses what is tried: the candidates that ran most by their times, which are set. Sets the arms,
  * and makes their rows, of what is measured. 0, or -ENODATA with *e: nothing ran. */
 int causal_choose(struct causal *c, struct err *e);

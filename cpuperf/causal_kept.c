@@ -176,6 +176,7 @@ static int store_row(struct cpsession *s, const struct causal_result *r,
 
 	*to = (struct cpsession_experiment){
 	    .function = store_name(s, row->name, CPSESSION_MAX_NAME),
+	    .region = store_name(s, row->region, CPSESSION_MAX_NAME),
 	    .linkage_name = store_name(s, row->linkage_name, CPSESSION_MAX_NAME),
 	    .object = store_name(s, row->object, PATH_MAX - 1),
 	    .source = store_name(s, row->source, CPSESSION_MAX_NAME),
@@ -189,8 +190,10 @@ static int store_row(struct cpsession *s, const struct causal_result *r,
 	    .high = store_real(s, 100 * row->saved.high),
 	    .rounds = row->saved.nr,
 	};
-	return to->function && to->linkage_name && to->object && to->source && to->point ? 0
-											 : -ENOMEM;
+	return to->function && to->region && to->linkage_name && to->object && to->source &&
+		       to->point
+		   ? 0
+		   : -ENOMEM;
 }
 
 static uint64_t ns_of(double seconds)

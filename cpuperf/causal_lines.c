@@ -15,15 +15,6 @@
 enum { MAX_SOURCES = 1 << 16, MAX_SOURCES_BYTES = 16 << 20 };
 #define NAME "lines"
 
-const char *causal_lines_scope(const char *text)
-{
-	const size_t len = strlen(NAME);
-
-	if (!text || strncmp(text, NAME, len) != 0)
-		return NULL;
-	return !text[len] ? "*" : text[len] == ':' ? text + len + 1 : NULL;
-}
-
 struct source {
 	const char *path;
 };

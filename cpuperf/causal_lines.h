@@ -15,9 +15,6 @@
 struct causal_candidates;
 struct err;
 
-/* The scope behind "lines" or "lines:" ("*": the program's functions); NULL: functions are meant.
- * text may be NULL. */
-const char *causal_lines_scope(const char *text);
 /* Adds the lines of these functions, of which those of one file follow each other; sorts them.
  * Strings are of the arena. 0 or -errno with *e. */
 int causal_lines_add(struct functions_place *place, size_t nr, struct arena *strings,

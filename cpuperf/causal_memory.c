@@ -135,7 +135,8 @@ static int map(struct causal_shared *s, struct err *e)
 
 int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, struct err *e)
 {
-	struct causal_shared s = {.fd = -1, .nr_candidates = (uint32_t)c->nr};
+	struct causal_shared s = {
+	    .fd = -1, .nr_candidates = (uint32_t)c->nr, .nr_regions = c->nr_regions};
 	int rc;
 
 	sort_ranges(c);
@@ -145,7 +146,7 @@ int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, s
 	if (s.nr_objects > CAUSAL_MEMORY_OBJECTS)
 		return err_set(e, -E2BIG, "--causal: code of more than %d files is meant",
 			       CAUSAL_MEMORY_OBJECTS);
-	s.bytes = causal_memory_bytes(s.nr_objects, s.nr_ranges, s.nr_candidates);
+	s.bytes = causal_memory_bytes(s.nr_objects, s.nr_ranges, s.nr_candidates, s.nr_regions);
 	rc = map(&s, e);
 	if (rc) {
 		causal_shared_close(&s);
@@ -156,6 +157,7 @@ int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, s
 				   .nr_objects = s.nr_objects,
 				   .nr_ranges = s.nr_ranges,
 				   .nr_candidates = s.nr_candidates,
+				   .nr_regions = s.nr_regions,
 				   .experiment = causal_memory_experiment(CAUSAL_MEMORY_NONE, 0)};
 	write_ranges(c, &s);
 	guard(&s);
@@ -191,7 +193,8 @@ void causal_shared_reset(struct causal_shared *s)
 	causal_shared_try(s, CAUSAL_MEMORY_NONE, 0);
 	s->at->first_pid = s->at->nr_threads = s->at->nr_unsampled = 0;
 	s->at->all_ns = s->at->behind_ns = s->at->sampled_ns = s->at->queued_ns = 0;
-	memset((char *)s->at + points, 0, s->bytes - points);
+	memset((char *)s->at + points, 0,
+	       CAUSAL_MEMORY_POINTS * sizeof(struct causal_memory_point));
 }
 
 void causal_shared_try(struct causal_shared *s, uint32_t candidate, unsigned percent)
@@ -215,4 +218,11 @@ const struct causal_memory_point *causal_shared_points(const struct causal_share
 	return (const void *)((const char *)s->at + causal_memory_points_at(s->nr_objects,
 									    s->nr_ranges,
 									    s->nr_candidates));
+}
+
+const struct causal_memory_region *causal_shared_regions(const struct causal_shared *s)
+{
+	return (const void *)((const char *)s->at + causal_memory_regions_at(s->nr_objects,
+									     s->nr_ranges,
+									     s->nr_candidates));
 }

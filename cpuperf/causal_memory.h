@@ -11,17 +11,20 @@
 
 #include "wire/causal_memory.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct err;
 
-/* What may be made faster: code of a name. Strings are borrowed. */
+/* What may be made faster: code of a name, or what runs in a region. Strings are borrowed. */
 struct causal_candidate {
-	const char *path, *name; /* of the object, and of the symbol */
-	const char *source;      /* of a line; NULL: it is a function */
+	const char *path, *name; /* of the object, and of the symbol; of a region "" */
+	const char *source;      /* of a line; NULL: it is a function, or a region */
+	const char *region;      /* its name; NULL: it is code, or has not begun */
 	unsigned line;
-	uint64_t ns; /* CPU time of its samples, of all runs; causal_shared_times */
+	bool is_left_open; /* a region, or ended in another thread */
+	uint64_t ns;       /* CPU time of its samples, of all runs; causal_shared_times */
 };
 
 struct causal_range {
@@ -34,6 +37,7 @@ struct causal_candidates {
 	struct causal_candidate *list; /* owned */
 	struct causal_range *range;    /* owned */
 	size_t nr, room, nr_ranges, range_room;
+	uint32_t nr_regions; /* all are, and this is their room; 0: none is */
 };
 
 void causal_candidates_fini(struct causal_candidates *c);
@@ -46,7 +50,7 @@ struct causal_shared {
 	struct causal_memory *at; /* NULL: there is none */
 	int fd;
 	size_t bytes;
-	uint32_t nr_objects, nr_ranges, nr_candidates;
+	uint32_t nr_objects, nr_ranges, nr_candidates, nr_regions;
 };
 
 /* Sorts the ranges, and makes the memory. 0 or -errno with *e. */
@@ -62,5 +66,6 @@ void causal_shared_try(struct causal_shared *s, uint32_t candidate, unsigned per
 /* Sets the times of the candidates. */
 void causal_shared_times(const struct causal_shared *s, struct causal_candidates *c);
 const struct causal_memory_point *causal_shared_points(const struct causal_shared *s);
+const struct causal_memory_region *causal_shared_regions(const struct causal_shared *s);
 
 #endif

@@ -50,7 +50,8 @@ struct causal_point {
 	const char *name;
 	const struct causal_attached *attached;
 	struct marks marks;
-	bool has_marks;
+	bool has_marks;          /* they are received */
+	bool is_mark;            /* it is one, or coz's */
 	struct causal_flow flow; /* of coz's */
 	struct probes *probes;   /* owned; NULL: no function is counted */
 	struct probes_config probes_config;
@@ -68,7 +69,7 @@ static void add_name(void *arg, uint32_t number, const char *text)
 
 	pthread_mutex_lock(&p->marks.lock);
 	(void)dict_add(&p->marks.names, text);
-	if (strcmp(text, p->name) == 0)
+	if (p->is_mark && strcmp(text, p->name) == 0)
 		p->marks.wanted = number;
 	pthread_mutex_unlock(&p->marks.lock);
 }
@@ -165,6 +166,12 @@ static int open_marks(struct causal_point *p, const struct machine *machine, str
 	m->until_ns = UINT64_MAX;
 	p->has_marks = true;
 	return 0;
+}
+
+static int open_mark(struct causal_point *p, const struct machine *machine, struct err *e)
+{
+	p->is_mark = true;
+	return open_marks(p, machine, e);
 }
 
 /* --- functions */
@@ -272,7 +279,7 @@ uint64_t causal_point_look(struct causal_point *p, const struct causal_shared *s
 {
 	struct causal_visits ignored = {0};
 
-	if (p->has_marks)
+	if (p->is_mark)
 		read_regions(p, s, clock_monotonic_ns(), &ignored);
 	return ignored.looks ? causal_flow_next(&p->flow) : UINT64_MAX;
 }
@@ -283,11 +290,11 @@ static const struct {
 	const char *prefix;
 	int (*open)(struct causal_point *p, const struct machine *m, struct err *e);
 } kinds[] = {
-    {"function:", open_function}, {"", open_marks}, /* and coz's: the program says which it has */
+    {"function:", open_function}, {"", open_mark}, /* and coz's: the program says which it has */
 };
 
-int causal_point_open(const char *text, const struct machine *m, struct causal_point **out,
-		      struct err *e)
+int causal_point_open(const char *text, bool needs_marks, const struct machine *m,
+		      struct causal_point **out, struct err *e)
 {
 	struct causal_point *p = mem_zalloc(sizeof(*p));
 	size_t i = 0;
@@ -300,12 +307,26 @@ int causal_point_open(const char *text, const struct machine *m, struct causal_p
 	p->name = text ? text + strlen(kinds[i].prefix) : "";
 	rc = *p->name || !text ? kinds[i].open(p, m, e)
 			       : err_set(e, -EINVAL, "--progress=%s: names no point", text);
+	if (rc == 0 && needs_marks && !p->has_marks)
+		rc = open_marks(p, m, e);
 	if (rc) {
 		causal_point_close(p);
 		return rc;
 	}
 	*out = p;
 	return 0;
+}
+
+bool causal_point_has_marks(struct causal_point *p)
+{
+	bool has;
+
+	if (!p->has_marks)
+		return false;
+	pthread_mutex_lock(&p->marks.lock);
+	has = p->marks.names.nr;
+	pthread_mutex_unlock(&p->marks.lock);
+	return has;
 }
 
 void causal_point_close(struct causal_point *p)
@@ -357,10 +378,10 @@ uint64_t causal_point_read(struct causal_point *p, const struct causal_shared *s
 
 	*out = (struct causal_visits){0};
 	read_function(p, out);
-	if (p->has_marks) {
+	if (p->is_mark)
 		read_counters(p, s, now_ns, out);
+	if (p->has_marks)
 		read_marks(&p->marks, now_ns, out);
-	}
 	return now_ns;
 }
 

@@ -13,6 +13,7 @@
 #ifndef CPUPERF_CAUSAL_POINTS_H
 #define CPUPERF_CAUSAL_POINTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,9 +34,12 @@ struct causal_visits {
 	uint64_t lost;             /* marks, of any name */
 };
 
-/* text: of --progress, borrowed; NULL: it only sees which marks there are. 0 or -errno with *e. */
-int causal_point_open(const char *text, const struct machine *m, struct causal_point **out,
-		      struct err *e);
+/* text: of --progress, borrowed; NULL: it only sees which marks there are. needs_marks: they are
+ * received in any case. 0 or -errno with *e. */
+int causal_point_open(const char *text, bool needs_marks, const struct machine *m,
+		      struct causal_point **out, struct err *e);
+/* Whether the program has passed some mark so far. */
+bool causal_point_has_marks(struct causal_point *p);
 void causal_point_close(struct causal_point *p); /* NULL is fine */
 /* Sets what the point needs of the wire, and who may connect: also the processes of attached,
  * borrowed. */

@@ -386,7 +386,7 @@ static int choose(struct rounds *r, const uint64_t *before_ns, struct err *e)
 	struct causal *c = r->c;
 	int rc;
 
-	causal_shared_times(&c->shared, &c->candidates);
+	causal_look_at_times(c);
 	for (size_t i = 0; i < c->candidates.nr; i++)
 		c->candidates.list[i].ns -=
 		    before_ns[i] <= c->candidates.list[i].ns ? before_ns[i] : 0;
@@ -419,7 +419,7 @@ static int survey(struct rounds *r, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (!wait_for_point(r, &first))
 		return refuse_point(r, !is_time_over(r), e);
-	causal_shared_times(&c->shared, &c->candidates);
+	causal_look_at_times(c);
 	for (size_t i = 0; i < c->candidates.nr; i++)
 		before_ns[i] = c->candidates.list[i].ns;
 	do {

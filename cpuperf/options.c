@@ -359,7 +359,8 @@ static const struct opt_row before[] = {
 	 "In turns, one function is virtually sped up: while a thread runs it, all other threads "
 	 "are slowed down, which is subtracted from the time of the run. FUNCTIONS: "
 	 "[OBJECT:]GLOB, @SOURCE-GLOB, with ! what is excluded, separated by commas; by default "
-	 "those of the program. lines, or lines:FUNCTIONS: their source lines in place of them. "
+	 "those of the program. lines, or lines:FUNCTIONS: their source lines in place of them; "
+	 "regions, or regions:GLOB: the regions that the program marks, with what they call. "
 	 "The 5 that run most are tried. A run is recorded beside; all is kept in a session "
 	 "(--output), which "
 	 "cpuperf_print --report=causal prints. See cpuperf-waits(7), EXPERIMENTS.",

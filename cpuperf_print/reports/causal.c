@@ -65,11 +65,11 @@ static bool is_meant(const void *arg, const struct report_function *f)
 	       strcmp(str_base_name(f->object), str_base_name(row->object)) == 0;
 }
 
-/* Of experiments on lines and on progress points it says nothing. */
+/* Of experiments on lines, on regions and on progress points it says nothing. */
 static void replay(struct report *r, struct causal_row *row)
 {
 	row->replayed = (struct interval){NAN, NAN, NAN};
-	if (r->w && row->is_wall && !row->line)
+	if (r->w && row->is_wall && !row->line && !*row->region)
 		row->replayed = what_if_share(
 		    r->w, what_if_saved_by(r->w, is_meant, row, row->faster, false), row->faster);
 }
@@ -116,6 +116,7 @@ static int add_experiments(struct report *r)
 					   .object = x[i].object,
 					   .source = x[i].source,
 					   .line = x[i].line,
+					   .region = x[i].region,
 					   .quantity = x[i].quantity,
 					   .point = x[i].point,
 					   .is_wall = strcmp(x[i].quantity, CPSESSION_WALL) == 0,
@@ -162,6 +163,7 @@ static int add_functions(struct report *r)
 						    .linkage_name = f[i].is->linkage_name,
 						    .object = f[i].is->object,
 						    .source = "",
+						    .region = "",
 						    .quantity = CPSESSION_WALL,
 						    .point = "",
 						    .is_wall = true,
@@ -242,7 +244,9 @@ static void put_replayed(const struct causal_row *row, struct buf *out)
 
 static void put_function(const struct causal_row *row, struct buf *out)
 {
-	if (row->line)
+	if (*row->region)
+		buf_adds(out, row->region);
+	else if (row->line)
 		buf_printf(out, "%s:%" PRIu64, str_base_name(row->source), row->line);
 	else
 		buf_adds(out, row->function);
@@ -262,6 +266,11 @@ static const struct causal_row *find_most(const struct report *r)
 static bool is_throughput(const struct causal_row *row)
 {
 	return strcmp(row->quantity, CPSESSION_THROUGHPUT) == 0;
+}
+
+static bool has_regions(const struct report *r)
+{
+	return r->nr && *r->row[0].region; /* all are, or none is */
 }
 
 /* Of what it is a part. */
@@ -307,7 +316,7 @@ static void put_head(const struct report *r)
 		put_saved(best, &b);
 		buf_addc(&b, ' ');
 	} else {
-		buf_printf(&b, "no function is known to %s any ",
+		buf_printf(&b, "no %s is known to %s any ", has_regions(r) ? "region" : "function",
 			   is_throughput(&r->row[0]) ? "bring" : "save");
 	}
 	put_what(best ?: &r->row[0], r, &b);
@@ -407,18 +416,20 @@ static void put_reading(const struct report *r, struct grid *g)
 	const struct cpsession_experiments *x = r->made;
 
 	if (x->row.nr)
-		NOTE(g,
-		     "%s; together they hold with %g %%. Of the function's own code, without what "
-		     "it "
-		     "calls",
+		NOTE(g, "%s; together they hold with %g %%. %s",
 		     x->has_fixed_rounds
 			 ? "Intervals are of a number of rounds that was chosen before"
 			 : "Intervals hold at each look, though rounds end when enough "
 			   "is known",
-		     x->confidence.value);
+		     x->confidence.value,
+		     has_regions(r)
+			 ? "Of what runs while the region is open on a thread, with what it calls"
+			 : "Of the function's own code, without what it calls");
 	if (x->row.nr && x->functions > causal_nr_candidates(r->row, r->nr))
-		NOTE(g, "%" PRIu64 " more functions ran for less; name them: --causal=GLOB,...",
-		     x->functions - causal_nr_candidates(r->row, r->nr));
+		NOTE(g, "%" PRIu64 " more %s ran for less; name them: --causal=%s",
+		     x->functions - causal_nr_candidates(r->row, r->nr),
+		     has_regions(r) ? "regions" : "functions",
+		     has_regions(r) ? "regions:GLOB" : "GLOB,...");
 	if (x->seed)
 		NOTE(g,
 		     "Amounts were drawn by chance in each round, within 10 points of those above "
@@ -459,7 +470,9 @@ static struct grid *make_grid(const struct report *r)
 	const bool is_people = r->j->output->form == GRID_PEOPLE;
 	const bool has_points = ARRAY_ANY(x, r->row, r->nr, !x->is_wall);
 	const struct grid_column columns[] = {
-	    {.name = "function", .kind = GRID_TEXT},
+	    {.name = "function",
+	     .header = has_regions(r) && is_people ? "region" : NULL,
+	     .kind = GRID_TEXT},
 	    {.name = "linkage_name", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
 	    {.name = "object", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
 	    {.name = "source", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
@@ -508,6 +521,7 @@ static struct grid *make_grid(const struct report *r)
 	     .audience = GRID_ONLY_MACHINES},
 	    {.name = "differs", .kind = GRID_FLAG, .audience = GRID_ONLY_MACHINES},
 	    {.name = "rounds_without_latency", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES},
+	    {.name = "region", .kind = GRID_TEXT, .audience = GRID_ONLY_MACHINES},
 	};
 
 	return reports_grid(r->j, columns, ARRAY_NR(columns));
@@ -560,6 +574,7 @@ static void put_row(const struct report *r, const struct causal_row *row, struct
 	put_percent(g, row->replayed.high);
 	grid_flag(g, row->differs);
 	grid_count(g, r->made->untimed);
+	grid_text(g, row->region);
 }
 
 /* For people, without a row. */

@@ -23,8 +23,9 @@ struct scale {
 static bool is_same(const struct causal_row *a, const struct causal_row *b)
 {
 	return a->line == b->line && strcmp(a->function, b->function) == 0 &&
-	       strcmp(a->object, b->object) == 0 && strcmp(a->source, b->source) == 0 &&
-	       strcmp(a->quantity, b->quantity) == 0 && strcmp(a->point, b->point) == 0;
+	       strcmp(a->region, b->region) == 0 && strcmp(a->object, b->object) == 0 &&
+	       strcmp(a->source, b->source) == 0 && strcmp(a->quantity, b->quantity) == 0 &&
+	       strcmp(a->point, b->point) == 0;
 }
 
 static size_t nr_of_first(const struct causal_row *row, size_t nr)
@@ -88,7 +89,7 @@ static void put_curve(const struct scale *s, const struct causal_row *row, size_
 {
 	BUF_AUTO(head, LINE_BYTES);
 
-	buf_printf(&head, "%s", row->function);
+	buf_printf(&head, "%s", *row->region ? row->region : row->function);
 	if (row->line)
 		buf_printf(&head, ", line %" PRIu64, row->line);
 	grid_line(g, "");

@@ -17,12 +17,12 @@ function isNumber(x) {
 	return typeof x === 'number';
 }
 
-/* Rows of one function, or line, in the order of the amounts. */
+/* Rows of one function, line, or region, in the order of the amounts. */
 function curvesOf(rows) {
 	const curves = new Map();
 
 	for (const row of rows) {
-		const key = JSON.stringify([row.object, row.function, row.source, row.line, row.quantity, row.point]);
+		const key = JSON.stringify([row.object, row.function, row.region, row.source, row.line, row.quantity, row.point]);
 
 		curves.set(key, [...(curves.get(key) || []), row]);
 	}
@@ -53,7 +53,7 @@ class ExperimentChart {
 		this.page = page;
 		this.rows = rows;
 		this.range = range;
-		this.name = first.line ? `${first.function}, line ${first.line}` : first.function;
+		this.name = first.region ? `region ${first.region}` : first.line ? `${first.function}, line ${first.line}` : first.function;
 		this.card = element('article', undefined, 'chart');
 		this.canvas = element('canvas');
 		this.canvas.setAttribute('role', 'img');

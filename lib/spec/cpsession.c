@@ -36,6 +36,18 @@ void cpsession_fini(struct cpsession *s)
 	cpsession_init(s);
 }
 
+/* Each says what was sped up. */
+static void check_rows(struct doc *d, const struct cpsession *s)
+{
+	const struct cpsession_experiment *row = s->experiments.row.item;
+
+	for (size_t i = 0; i < s->experiments.row.nr; i++)
+		if (!*row[i].function && !*row[i].region)
+			(void)diag_at(d->errs, d->source, (struct spec_pos){0},
+				      "experiments: row %zu names neither a function nor a region",
+				      i + 1);
+}
+
 static int read_text(struct doc *d, const char *text, size_t len, struct cpsession *s)
 {
 	size_t errors = diag_count(d->errs);
@@ -44,6 +56,7 @@ static int read_text(struct doc *d, const char *text, size_t len, struct cpsessi
 	doc_close(d);
 	if (rc)
 		return rc;
+	check_rows(d, s);
 	return diag_count(d->errs) == errors ? 0 : -EINVAL;
 }
 

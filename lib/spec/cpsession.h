@@ -41,9 +41,10 @@ enum { CPSESSION_MAX_EXPERIMENTS = 256, CPSESSION_MAX_NAME = 1023 };
 /* An experiment of cpuperf --causal. Strings are never NULL; real numbers are percent, of which the
  * text is NULL if they are not known. */
 struct cpsession_experiment {
-	const char *function, *linkage_name, *object;
-	const char *source; /* of a line; "" */
-	uint64_t line;      /* 0: the function */
+	const char *function, *linkage_name, *object; /* function "": it is of a region */
+	const char *region;                           /* of marks; "" */
+	const char *source;                           /* of a line; "" */
+	uint64_t line;                                /* 0: the function */
 	const char *quantity, *point;
 	uint64_t speedup; /* percent */
 	struct metric_limit on_cpu, saves, low, high;

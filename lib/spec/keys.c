@@ -1266,8 +1266,8 @@ const struct key_row key_rows[] = {
 	.type = KEY_INTEGER,
 	.min = 1,
 	.max = 1000000000,
-	.description = "How many functions of those that were meant ran; of them the "
-		       "experiments are of those that ran most.",
+	.description = "How many functions (lines, regions) of those that were meant ran; of them "
+		       "the experiments are of those that ran most.",
     },
     {
 	MADE_FIELD(until),
@@ -1374,17 +1374,25 @@ const struct key_row key_rows[] = {
 	.item_bytes = sizeof(struct cpsession_experiment),
 	.max = CPSESSION_MAX_EXPERIMENTS,
 	.item = "experiment",
-	.description = "The experiments: a function, or a line, at a speed-up.",
+	.description = "The experiments: a function, a line, or a region at a speed-up.",
     },
 
     {
 	TRIED_FIELD(function),
 	.name = "function",
 	.type = KEY_NAME,
-	.required = true,
-	.min = 1,
 	.max = CPSESSION_MAX_NAME,
-	.description = "The function that was virtually sped up.",
+	.default_text = "",
+	.description = "The function that was virtually sped up; missing: it was a region.",
+    },
+    {
+	TRIED_FIELD(region),
+	.name = "region",
+	.type = KEY_NAME,
+	.max = CPSESSION_MAX_NAME,
+	.default_text = "",
+	.description = "The region of marks (cpuperf/mark.h) that was sped up in place of a "
+		       "function: what threads run while one of that name is open on them.",
     },
     {
 	TRIED_FIELD(linkage_name),

@@ -3,7 +3,8 @@
  * (lib/agent/causal) share. The recorder makes it, sealed against shrinking; each process of the
  * command asks for it at the recorder's socket, so nothing is left behind when the recorder is
  * killed. Behind the header are the objects, their ranges by address, the candidates (functions, or
- * lines) whose ranges these are, and the points.
+ * lines) whose ranges these are, the points, and the regions: where there is room for some, the
+ * candidates are those of the same numbers, as the program begins them, and there are no ranges.
  *
  * Which candidate is faster, and by how much, is one word: the recorder may change it while the
  * program runs, and the agent reads it once for each sample. A word of the recorder's thread is in
@@ -19,14 +20,16 @@
 #define CAUSAL_MEMORY_VARIABLE "CPUPERF_EXPERIMENT"
 
 enum {
-	CAUSAL_MEMORY_MAGIC = 0x324c5343, /* "CSL2" */
+	CAUSAL_MEMORY_MAGIC = 0x334c5343, /* "CSL3" */
 	CAUSAL_MEMORY_OBJECTS = 256,
 	CAUSAL_MEMORY_CANDIDATES = 1 << 17,
 	CAUSAL_MEMORY_RANGES = 1 << 20,
 	CAUSAL_MEMORY_POINTS = 64,
 	CAUSAL_MEMORY_NAME_BYTES = 104,
-	CAUSAL_MEMORY_NONE = UINT32_MAX, /* no candidate */
-	CAUSAL_MEMORY_DIED = 1 << 30,    /* FUTEX_OWNER_DIED */
+	CAUSAL_MEMORY_REGIONS = 1024,
+	CAUSAL_MEMORY_REGION_BYTES = 256, /* of a name: those of cpuperf/mark.h, and 0 */
+	CAUSAL_MEMORY_NONE = UINT32_MAX,  /* no candidate */
+	CAUSAL_MEMORY_DIED = 1 << 30,     /* FUTEX_OWNER_DIED */
 };
 
 struct causal_memory {
@@ -42,6 +45,8 @@ struct causal_memory {
 	uint64_t queued_ns;    /* for which threads that have ended waited for a CPU */
 	uint32_t nr_threads;   /* that are sampled */
 	uint32_t nr_unsampled; /* for which there is no timer, or no signal */
+	uint32_t nr_regions;   /* for which there is room; 0: the candidates are code */
+	uint32_t unused;
 };
 
 struct causal_memory_object {
@@ -73,6 +78,13 @@ struct causal_memory_point {
 	uint32_t unused_too;
 };
 
+/* Of marks. Written by the program, once; each name is there once. */
+struct causal_memory_region {
+	uint32_t kind;      /* CAUSAL_MEMORY_FREE, TAKEN or POINT: it has its name */
+	uint32_t left_open; /* how often it did not end in its thread, as far as is known */
+	char name[CAUSAL_MEMORY_REGION_BYTES];
+};
+
 static inline uint64_t causal_memory_experiment(uint32_t chosen, uint32_t percent)
 {
 	return (uint64_t)percent << 32 | chosen;
@@ -95,11 +107,18 @@ static inline uint64_t causal_memory_points_at(uint32_t nr_objects, uint32_t nr_
 	       nr_candidates * sizeof(struct causal_memory_candidate);
 }
 
-static inline uint64_t causal_memory_bytes(uint32_t nr_objects, uint32_t nr_ranges,
-					   uint32_t nr_candidates)
+static inline uint64_t causal_memory_regions_at(uint32_t nr_objects, uint32_t nr_ranges,
+						uint32_t nr_candidates)
 {
 	return causal_memory_points_at(nr_objects, nr_ranges, nr_candidates) +
 	       CAUSAL_MEMORY_POINTS * sizeof(struct causal_memory_point);
+}
+
+static inline uint64_t causal_memory_bytes(uint32_t nr_objects, uint32_t nr_ranges,
+					   uint32_t nr_candidates, uint32_t nr_regions)
+{
+	return causal_memory_regions_at(nr_objects, nr_ranges, nr_candidates) +
+	       nr_regions * sizeof(struct causal_memory_region);
 }
 
 #endif

@@ -14,11 +14,16 @@
  * connection for which the first thread waits in that way (poll, epoll_wait …). once_CHANNEL_WAY: a
  * thread says so by the channel (pipe, eventfd, pair, tcp), for which the first thread waits in
  * that way; talk_CHANNEL_WAY: a hundred times, and the first thread runs slack each time;
- * echo_CHANNEL_WAY: and answers by another one, for which is waited, so that both take turns. The
- * last arguments really cut the loops of critical, and of slack.
+ * echo_CHANNEL_WAY: and answers by another one, for which is waited, so that both take turns.
+ * regions: a thread runs critical for half of the whole in a region "outer", then both functions
+ * for the other half in ten regions "inner" in it; another one runs both for the part in a region
+ * "spare", and as much outside of one. open: in a region "outer" one that does not end ("lost"),
+ * and a region "passed" that another thread ends, then critical in "later". closed: the library
+ * $LOADED is loaded and unloaded while a thread runs critical in a region "outer". The last
+ * arguments really cut the loops of critical, and of slack.
  */
 #define _GNU_SOURCE
-#include "cpuperf/mark.h"
+#include "cpuperf/mark_keyed.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -472,6 +477,92 @@ static int wait_for_outside(const char *way, const struct work *w)
 	return 2;
 }
 
+/* --- regions */
+
+static void *run_outer(void *of)
+{
+	const struct work *w = of;
+
+	CPUPERF_BEGIN("outer");
+	(void)critical(w->nr / 2);
+	for (unsigned long i = 0; i < ROUNDS; i++) {
+		CPUPERF_BEGIN_NUMBER("inner", (int64_t)i);
+		(void)critical(w->nr / 4 / ROUNDS);
+		(void)slack(w->nr / 4 / ROUNDS);
+		CPUPERF_INT("so many", (int64_t)i);
+		CPUPERF_END;
+	}
+	CPUPERF_END;
+	return NULL;
+}
+
+static void *run_spare(void *of)
+{
+	const struct work *w = of;
+
+	CPUPERF_BEGIN("spare");
+	(void)critical(w->nr / 2);
+	(void)slack(w->nr / 2);
+	CPUPERF_END;
+	(void)slack(w->nr);
+	return NULL;
+}
+
+static int run_regions(struct work *w)
+{
+	pthread_t outer, spare;
+
+	if (pthread_create(&outer, NULL, run_outer, &w[0]) ||
+	    pthread_create(&spare, NULL, run_spare, &w[1]))
+		return 1;
+	return pthread_join(outer, NULL) || pthread_join(spare, NULL);
+}
+
+enum { KEY = 1 };
+
+static void *end_passed(void *of)
+{
+	cpuperf_keyed_end_anywhere(KEY);
+	return of;
+}
+
+static int leave_open(struct work *w)
+{
+	pthread_t other;
+	{
+		CPUPERF_REGION("outer");
+		CPUPERF_BEGIN("lost");
+		(void)critical(w->nr);
+	}
+	cpuperf_keyed_begin(KEY, "passed");
+	(void)critical(w->nr);
+	if (pthread_create(&other, NULL, end_passed, w) || pthread_join(other, NULL))
+		return 1;
+	cpuperf_keyed_begin(KEY + 1, "later");
+	(void)critical(w->nr);
+	cpuperf_keyed_end(KEY + 1);
+	return 0;
+}
+
+static int load_and_unload(struct work *w)
+{
+	pthread_t outer;
+	int status;
+
+	if (pthread_create(&outer, NULL, run_outer, w))
+		return 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		void *library = dlopen(getenv("LOADED"), RTLD_NOW);
+
+		(void)slack(w->nr / ROUNDS / 2);
+		if (!library || dlclose(library))
+			return 1;
+		(void)slack(w->nr / ROUNDS / 2);
+	}
+	status = pthread_join(outer, NULL);
+	return status ? 1 : 9;
+}
+
 static void *run_part(void *of)
 {
 	const struct work *w = of;
@@ -507,8 +598,9 @@ static int turn_over(struct work *w)
 static const struct {
 	const char *how;
 	int (*run)(struct work *w);
-} others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex}, {"socket", wait_for_socket},
-	      {"robust", lock_of_dead}, {"loaded", run_loaded},   {"turnover", turn_over}};
+} others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex},   {"socket", wait_for_socket},
+	      {"robust", lock_of_dead}, {"loaded", run_loaded},     {"turnover", turn_over},
+	      {"open", leave_open},     {"closed", load_and_unload}};
 
 int main(int argc, char **argv)
 {
@@ -530,6 +622,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(argv[1], others[i].how) == 0)
 			return others[i].run(&whole);
+	if (strcmp(argv[1], "regions") == 0)
+		return run_regions((struct work[]){whole, part});
 	if (strncmp(argv[1], "talk", 4) == 0)
 		return talk_as(argv[1] + 4, &whole, &part, TURNS, false);
 	if (strncmp(argv[1], "once", 4) == 0)

@@ -7,108 +7,20 @@ names the program, EXPERIMENTS the agent.
 """
 import csv
 import errno
-import fcntl
 import io
 import json
 import os
 import re
 import resource
 import signal
-import socket
 import struct
 import subprocess
-import threading
 import time
 
+from experiment_memory import build, DIED, HEADER, NAMES, NONE, Run, until
 from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEADER, OBJECT, RANGE, CANDIDATE, POINT = "=6I5Q2I", "=2Q2I", "=Q2I", "=Q", "=2QI104sI"  # lib/wire/causal_memory.h
-MAGIC, NR_POINTS, DIED, NONE = 0x324c5343, 64, 1 << 30, (1 << 32) - 1
-HELLO, ASK_EXPERIMENT = "=6I", 10  # cpuperf/mark.h
-NAMES = ("critical", "slack")
-
-
-def build(folder, name="causal", *options):
-    program = os.path.join(folder, name)
-    run("cc", "-O2", "-g", "-pthread", *options, f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/causal.c")
-    return program
-
-
-class Recorder:
-    """The recorder's socket, at which processes of the program ask for the memory."""
-
-    def __init__(self, memory):
-        self.name = f"cpuperf-marks-{os.urandom(4).hex()}"
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.bind("\0" + self.name)
-        self.socket.listen(64)
-        self.memory = memory
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def end(self):
-        self.socket.shutdown(socket.SHUT_RD)
-        self.thread.join()
-        self.socket.close()
-
-    def serve(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            with connection:
-                hello = struct.unpack(HELLO, connection.recv(64))
-                assert hello[2] == ASK_EXPERIMENT, hello
-                socket.send_fds(connection, [b"\0"], [self.memory])
-
-
-def make_memory(nr_bytes):
-    fd = os.memfd_create("experiment", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, nr_bytes)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    return fd
-
-
-class Run:
-    """A run of the program with the agent, in memory that is made here."""
-
-    def __init__(self, program, chosen, percent, *args, before=(), of=None, **how):
-        of = of or program
-        symbols = {name: (int(at, 16), int(size, 16)) for at, size, name in
-                   re.findall(r"^(\w+) (\w+) [tT] (\w+)$", subprocess.check_output(["nm", "-S", of], text=True), re.M)}
-        functions = sorted((*symbols[name], name) for name in NAMES)
-        order = [name for _, _, name in functions]
-        st = os.stat(of)
-        head = struct.pack(HEADER, MAGIC, 1, len(functions), len(functions), 1, 0, percent << 32 | order.index(chosen), 0, 0, 0, 0, 0, 0)
-        head += struct.pack(OBJECT, st.st_dev, st.st_ino, 0, len(functions))
-        for i, (at, size, _) in enumerate(functions):
-            head += struct.pack(RANGE, at, size, i)
-        times = len(head)
-        self.memory = make_memory(times + len(functions) * 8 + NR_POINTS * struct.calcsize(POINT))
-        os.pwrite(self.memory, head, 0)
-        recorder = Recorder(self.memory)
-        begin = time.monotonic_ns()
-        self.status = subprocess.run([*before, program, *args], check=False, **how, env={
-            **os.environ, "CPUPERF_EXPERIMENT": recorder.name, "LD_PRELOAD": os.environ["EXPERIMENTS"]}).returncode
-        self.wall = time.monotonic_ns() - begin
-        (_, _, _, _, _, self.pid, _, self.all, self.behind, self.sampled, self.queued, self.threads,
-         self.unsampled) = struct.unpack(HEADER, os.pread(self.memory, struct.calcsize(HEADER), 0))
-        self.ns = dict(zip(order, struct.unpack(f"={len(order)}Q", os.pread(self.memory, 8 * len(order), times))))
-        point = os.pread(self.memory, struct.calcsize(POINT), times + 8 * len(order))
-        self.point = struct.unpack(POINT, point)
-        os.close(self.memory)
-        recorder.end()
-
-
-def until(is_so, make):
-    """A run of which this is so: on a busy machine a thread may end before another one has begun."""
-    for _ in range(20):
-        r = make()
-        if is_so(r):
-            return
-    raise AssertionError(vars(r))
 
 
 def check_others_are_slowed_down(folder):

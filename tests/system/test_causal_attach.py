@@ -18,11 +18,11 @@ import sys
 import time
 
 from attaching import CANNOT_YET, got_entries
+from experiment_memory import HEADER
 from kit import again, CPUPERF, can_execute, own_uid, programs_missing, run, run_checks, stride
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ATTACHED = os.environ["ATTACHED"]
-HEADER = "=6I5Q2I"  # lib/wire/causal_memory.h
 CALLS = "sem_wait|sem_post|read|write|pthread_create|pthread_join|pthread_mutex_unlock|waitpid|syscall|dlopen|dlsym"
 
 
@@ -179,10 +179,10 @@ def check_begun_after_that(folder):
         with Experiments(p, progress="nothing") as e:
             e.process.kill()
             e.process.wait()
-            sampled, others = before = p.memory()[11:]
-            while sum(p.memory()[11:]) < sum(before) + 40:
+            sampled, others = before = p.memory()[11:13]
+            while sum(p.memory()[11:13]) < sum(before) + 40:
                 time.sleep(0.001)
-            after = p.memory()[11:]
+            after = p.memory()[11:13]
             # but four that were being made, one that made them, and a child
             assert after[0] <= sampled + 6 and after[1] > others, (before, after)
 
@@ -199,7 +199,7 @@ def check_by_timers(folder):
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
     with Program(build(folder), "serve", "300", "100", preexec_fn=limit) as p:
         with Experiments(p):
-            assert p.memory()[11:] == (2, 0) and p.timers() in (2, None) and not p.events(), (p.memory(), p.timers())
+            assert p.memory()[11:13] == (2, 0) and p.timers() in (2, None) and not p.events(), (p.memory(), p.timers())
         assert not p.timers(), p.timers()
 
 
@@ -260,7 +260,7 @@ def check_children(folder):
                 children = [int(n) for n in f.read().split()]
         try:
             with Experiments(p, speedup=10) as e:
-                assert p.memory()[11:] == (4, 0), p.memory()
+                assert p.memory()[11:13] == (4, 0), p.memory()
             with open(f"/proc/{children[0]}/maps", encoding="utf-8") as f:
                 text = f.read()
             assert "libcpuperf-causal.so" in text, text

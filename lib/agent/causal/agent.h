@@ -14,16 +14,17 @@
  * the present one is void: it begins again where it next passes here (agent_here), owing nothing.
  *
  * Files: connect.c (the memory), attach.c (sessions of a process that runs already), find.c (where
- * candidates are), points.c (coz's macros), clock.c (samples, sleeping), sources.c (what sends the
- * signals), hooks.c (what threads call to wait and to wake), streams.c (the same of pipes and
- * sockets), polls.c (waits for several of them), peers.c (who is at their other end), calls.c (the
- * same of system calls, and dlopen).
+ * candidates are), regions.c (which regions of marks a thread is in), points.c (coz's macros),
+ * clock.c (samples, sleeping), sources.c (what sends the signals), hooks.c (what threads call to
+ * wait and to wake), streams.c (the same of pipes and sockets), polls.c (waits for several of
+ * them), peers.c (who is at their other end), calls.c (the same of system calls, and dlopen).
  */
 #ifndef AGENT_CAUSAL_AGENT_H
 #define AGENT_CAUSAL_AGENT_H
 
 #include "agent/late/entries.h"
 #include "causal/debts.h"
+#include "causal/open.h"
 #include "wire/causal_memory.h"
 
 #include <fcntl.h>
@@ -64,7 +65,7 @@ struct agent_state {
 	bool is_beside;   /* it was loaded late (agent/late/entries.h) */
 	int signal;       /* 0: none is free */
 	uint32_t is_late; /* an object may have been loaded */
-	uint32_t nr_objects, nr_ranges, nr_candidates; /* as they were checked */
+	uint32_t nr_objects, nr_ranges, nr_candidates, nr_regions; /* as they were checked */
 };
 
 extern struct agent_state agent;
@@ -78,6 +79,19 @@ void agent_find_again(void);
 void agent_find_later(void);
 /* In a child by fork: no other thread looks. */
 void agent_find_forget(void);
+
+/* For agent.nr_regions of this session. Before it begins. */
+void agent_regions_init(void);
+/* Looks at what is loaded now, as agent_find_again, which calls it. */
+void agent_regions_find_again(void);
+/* In a child by fork: nobody else looks. */
+void agent_regions_forget(void);
+/* What this thread writes from now on counts, or, if it is older than the session, from when that
+ * began on. */
+void agent_regions_begin(const struct agent_thread *t, bool is_older);
+/* The candidates whose regions are open on this thread, each once; how many. Async-signal-safe. */
+uint32_t agent_regions_open(const struct agent_thread *t, uint32_t out[CAUSAL_OPEN_MAX]);
+
 static inline struct causal_memory_candidate *agent_candidates(void)
 {
 	return (void *)((char *)agent.shared +
@@ -153,6 +167,7 @@ bool agent_may_wake(int fd);
 /* Whether the program itself makes it readable. */
 bool agent_is_from_inside(int fd);
 enum {
+	AGENT_SOURCES = 1 << 13,
 	AGENT_SIGNALS = 256, /* of an event, that may be pending: twice as many */
 	AGENT_COOKIE = 0x43415355,
 };
@@ -164,6 +179,8 @@ struct agent_source *agent_source_open(pid_t tid, uint32_t session);
 void agent_sources_open(uint64_t blocked);
 /* NULL: nothing sends that thread signals. */
 struct agent_source *agent_source_find(pid_t tid);
+/* Below AGENT_SOURCES. */
+uint32_t agent_source_number(const struct agent_source *s);
 /* AGENT_SIGNALS more. Async-signal-safe. */
 void agent_source_allow(const struct agent_source *s);
 /* Closes what is this thread's, if it still is. The same. */

@@ -130,18 +130,32 @@ static uintptr_t where(const ucontext_t *context)
 #endif
 }
 
+/* The candidates that run at the address; how many. */
+static uint32_t find_candidates(const struct agent_thread *t, uintptr_t address,
+				uint32_t out[CAUSAL_OPEN_MAX])
+{
+	if (agent.nr_regions)
+		return agent_regions_open(t, out);
+	*out = agent_find(address);
+	return *out != CAUSAL_MEMORY_NONE;
+}
+
 static void sample(struct agent_thread *t, uintptr_t address)
 {
 	const uint64_t now = agent_now(CLOCK_THREAD_CPUTIME_ID), ns = now - t->cpu_ns;
 	const uint64_t experiment = __atomic_load_n(&agent.shared->experiment, __ATOMIC_RELAXED);
-	const uint32_t at = agent_find(address), percent = (uint32_t)(experiment >> 32);
+	const uint32_t percent = (uint32_t)(experiment >> 32);
+	uint32_t found[CAUSAL_OPEN_MAX];
+	const uint32_t nr = find_candidates(t, address, found);
+	bool is_tried = false;
 
 	t->cpu_ns = now;
 	__atomic_fetch_add(&agent.shared->sampled_ns, ns, __ATOMIC_RELAXED);
-	if (at != CAUSAL_MEMORY_NONE)
-		__atomic_fetch_add(&agent_candidates()[at].ns, ns, __ATOMIC_RELAXED);
-	if (at != CAUSAL_MEMORY_NONE && at == (uint32_t)experiment && percent <= MAX_PERCENT &&
-	    !agent_is_over())
+	for (uint32_t i = 0; i < nr; i++) {
+		__atomic_fetch_add(&agent_candidates()[found[i]].ns, ns, __ATOMIC_RELAXED);
+		is_tried |= found[i] == (uint32_t)experiment;
+	}
+	if (is_tried && percent <= MAX_PERCENT && !agent_is_over())
 		causal_debts_ran(&t->debt, &agent.shared->all_ns, ns, percent);
 }
 
@@ -276,6 +290,8 @@ void agent_clock_begin(uint64_t paid_ns)
 	t->debt.paid_ns = paid_ns;
 	t->source =
 	    agent_may_begin() ? agent_source_open((pid_t)syscall(SYS_gettid), t->session) : NULL;
+	if (t->source)
+		agent_regions_begin(t, false);
 	t->is_on = t->source;
 	if (t->is_on) {
 		agent_source_allow(t->source);
@@ -301,6 +317,7 @@ void agent_clock_renew(struct agent_thread *t)
 		agent_source_allow(t->source);
 		t->cpu_ns = agent_now(CLOCK_THREAD_CPUTIME_ID);
 		t->debt = (struct causal_debt){causal_debts_all(&agent.shared->all_ns), 0};
+		agent_regions_begin(t, true);
 		t->is_on = true;
 	}
 	t->session = session;

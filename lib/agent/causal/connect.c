@@ -24,7 +24,9 @@ static bool is_valid(const struct causal_memory *m, uint64_t bytes)
 
 	if (m->magic != CAUSAL_MEMORY_MAGIC || m->nr_objects > CAUSAL_MEMORY_OBJECTS ||
 	    m->nr_ranges > CAUSAL_MEMORY_RANGES || m->nr_candidates > CAUSAL_MEMORY_CANDIDATES ||
-	    causal_memory_bytes(m->nr_objects, m->nr_ranges, m->nr_candidates) > bytes)
+	    m->nr_regions > m->nr_candidates ||
+	    causal_memory_bytes(m->nr_objects, m->nr_ranges, m->nr_candidates, m->nr_regions) >
+		bytes)
 		return false;
 	for (uint32_t i = 0; i < m->nr_objects; i++)
 		if (o[i].first > m->nr_ranges || o[i].nr > m->nr_ranges - o[i].first)
@@ -102,7 +104,9 @@ bool agent_connect(uint32_t number)
 		agent.nr_objects = m->nr_objects;
 		agent.nr_ranges = m->nr_ranges;
 		agent.nr_candidates = m->nr_candidates;
+		agent.nr_regions = m->nr_regions;
 		agent.shared = m;
+		agent_regions_init();
 	}
 	return m != NULL;
 }
@@ -125,6 +129,7 @@ static void in_child(void)
 	agent_thread.is_first = false;
 	agent_clock_forget();
 	agent_find_forget();
+	agent_regions_forget();
 	agent_sources_forget();
 	if (agent_may_begin())
 		agent_clock_begin(t ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns));

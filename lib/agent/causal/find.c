@@ -74,6 +74,7 @@ void agent_find_again(void)
 	__atomic_store_n(&agent.is_late, 0, __ATOMIC_RELAXED);
 	tables[next].nr = 0;
 	dl_iterate_phdr(add_object, &tables[next]);
+	agent_regions_find_again();
 	__atomic_store_n(&current, next, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_changing, 0, __ATOMIC_RELEASE);
 	errno = error;

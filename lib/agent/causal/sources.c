@@ -26,7 +26,6 @@
 enum {
 	INTERVAL_NS = 1000000,
 	MAX_FD = 1 << 16,
-	MAX_SOURCES = 1 << 13,
 	MAX_SIGNAL = 64,
 	MAX_TID_BYTES = 16,
 	STATUS_BYTES = 16384,
@@ -34,7 +33,7 @@ enum {
 	EVENT_ROOM = 64, /* pending signals, for each event */
 };
 
-static struct agent_source sources[MAX_SOURCES];
+static struct agent_source sources[AGENT_SOURCES];
 static uint32_t nr_sources; /* that were used */
 static uint32_t nr_at_work; /* threads that change one */
 static int64_t room;        /* for signals that may be pending */
@@ -158,7 +157,7 @@ void agent_source_leave(struct agent_source *s)
 
 static struct agent_source *take_source(pid_t tid)
 {
-	for (uint32_t i = 0; i < MAX_SOURCES; i++) {
+	for (uint32_t i = 0; i < AGENT_SOURCES; i++) {
 		uint32_t none = 0, nr = __atomic_load_n(&nr_sources, __ATOMIC_RELAXED);
 
 		if (!__atomic_compare_exchange_n(&sources[i].tid, &none, (uint32_t)tid, false,
@@ -170,6 +169,11 @@ static struct agent_source *take_source(pid_t tid)
 		return &sources[i];
 	}
 	return NULL;
+}
+
+uint32_t agent_source_number(const struct agent_source *s)
+{
+	return (uint32_t)(s - sources);
 }
 
 struct agent_source *agent_source_find(pid_t tid)

@@ -1,0 +1,439 @@
+/*
+ * Which regions of marks (cpuperf/mark.h) a thread is in. Each object of the process with marks has
+ * a ring for each thread, which the recorder empties; what was written stays there for a while. At
+ * a sample the thread reads in its own rings what it wrote since the sample before, in order of
+ * time: so a mark costs the program nothing more, and whatever was built with the header can be
+ * measured. Where something is missing (a ring was full, or was written all round), nothing is
+ * taken as open until the next beginning.
+ *
+ * The objects are found by their ELF notes. Their memory is never unmapped, nor what is private to
+ * the connection; only the object's own state goes with it, so nobody looks there during dlclose.
+ */
+#include "agent/causal/agent.h"
+
+#define CPUPERF_MARK_LATE /* for the layout alone */
+#include "cpuperf/mark.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+enum { MAX_OBJECTS = CAUSAL_OPEN_OBJECTS, NO_ROOM = 0xffff, NR_CLOCKS = 2 };
+
+/* Of a thread and an object. */
+struct ring {
+	const struct cpuperf_mark_header *shared;
+	const struct cpuperf_mark_slot *slot; /* NULL: the thread has none so far */
+	uint64_t seen, head;                  /* units that were read, and that are there */
+	uint64_t lost;
+	uint32_t object; /* of the connection */
+};
+
+struct thread {
+	uint32_t tid;
+	uint64_t begin[NR_CLOCKS]; /* what is older is another thread's, by clock */
+	struct ring ring[MAX_OBJECTS];
+	struct causal_open open;
+};
+
+static struct thread *threads;                               /* by the number of their source */
+static const struct cpuperf_mark_state *states[MAX_OBJECTS]; /* NULL: free, or gone */
+static uint32_t nr_looking, nr_closing; /* threads that look at states, and those in dlclose */
+static uint64_t begin[NR_CLOCKS];       /* of the session */
+/* By object and number of a name: the low half of the connection's number, and 1 + the candidate,
+ * or NO_ROOM. */
+static uint32_t known[MAX_OBJECTS][CPUPERF_MARK_NR_NAMES];
+static bool is_any_known;
+
+static void read_clocks(uint64_t now[NR_CLOCKS])
+{
+	for (uint32_t clock = 0; clock < NR_CLOCKS; clock++)
+		now[clock] = cpuperf_mark_now(clock);
+}
+
+void agent_regions_init(void)
+{
+	if (!agent.nr_regions)
+		return;
+	if (!threads)
+		threads = agent_pages(AGENT_SOURCES * sizeof(*threads));
+	if (is_any_known) /* candidates of the session before */
+		memset(known, 0, sizeof(known));
+	is_any_known = false;
+	read_clocks(begin);
+}
+
+void agent_regions_forget(void)
+{
+	__atomic_store_n(&nr_looking, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&nr_closing, 0, __ATOMIC_SEQ_CST);
+}
+
+static struct thread *thread_of(const struct agent_thread *a)
+{
+	return threads && agent.nr_regions ? &threads[agent_source_number(a->source)] : NULL;
+}
+
+void agent_regions_begin(const struct agent_thread *a, bool is_older)
+{
+	struct thread *t = thread_of(a);
+
+	if (!t)
+		return;
+	memset(t, 0, sizeof(*t));
+	t->tid = __atomic_load_n(&a->source->tid, __ATOMIC_RELAXED);
+	if (is_older)
+		memcpy(t->begin, begin, sizeof(begin));
+	else
+		read_clocks(t->begin);
+}
+
+/* --- objects */
+
+static bool has_word(const struct dl_phdr_info *info, uintptr_t at)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uintptr_t from = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_W && at >= from &&
+		    at - from < p->p_memsz &&
+		    p->p_memsz - (at - from) >= sizeof(struct cpuperf_mark_state))
+			return true;
+	}
+	return false;
+}
+
+static void add_state(const struct cpuperf_mark_state *state)
+{
+	uint32_t free_one = MAX_OBJECTS;
+
+	if (state->magic != CPUPERF_MARK_MAGIC || state->version != CPUPERF_MARK_VERSION)
+		return;
+	for (uint32_t i = MAX_OBJECTS; i-- > 0;) {
+		if (states[i] == state)
+			return;
+		free_one = states[i] ? free_one : i;
+	}
+	if (free_one < MAX_OBJECTS)
+		__atomic_store_n(&states[free_one], state, __ATOMIC_RELEASE);
+}
+
+/* As cpuperf/mark.h writes it: behind the name a version, 0, and the distance to the state. */
+struct note {
+	ElfW(Nhdr) head;
+	char name[8];
+	uint32_t version, zero;
+	int64_t distance;
+} __attribute__((packed));
+
+static void read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
+{
+	const char *const all = (const char *)(info->dlpi_addr + p->p_vaddr);
+	struct note n;
+
+	for (size_t at = 0; at + sizeof(n.head) <= p->p_memsz;) {
+		const size_t left = p->p_memsz - at;
+
+		memcpy(&n, all + at, left < sizeof(n) ? left : sizeof(n));
+		if (left >= sizeof(n) && n.head.n_type == CPUPERF_MARK_NOTE &&
+		    n.head.n_namesz == sizeof(n.name) && n.head.n_descsz == sizeof(n) - 20 &&
+		    memcmp(n.name, "cpuperf", sizeof(n.name)) == 0) {
+			const uintptr_t state = (uintptr_t)all + at +
+						offsetof(struct note, distance) +
+						(uintptr_t)n.distance;
+
+			if (has_word(info, state))
+				add_state((const void *)state);
+		}
+		if (n.head.n_namesz > left || n.head.n_descsz > left)
+			return;
+		at += sizeof(n.head) + ((n.head.n_namesz + 3) & ~(size_t)3) +
+		      ((n.head.n_descsz + 3) & ~(size_t)3);
+	}
+}
+
+static int add_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_NOTE)
+			read_notes(info, &info->dlpi_phdr[i]);
+	return 0;
+}
+
+void agent_regions_find_again(void)
+{
+	if (agent.nr_regions && !__atomic_load_n(&nr_closing, __ATOMIC_SEQ_CST))
+		dl_iterate_phdr(add_object, NULL);
+}
+
+/* --- dlclose */
+
+static int (*real_dlclose)(void *handle);
+AGENT_EXPORTED int dlclose(void *handle);
+
+/* Meanwhile nobody knows an object; afterwards those that are there. A thread looks in a handler,
+ * for microseconds. */
+AGENT_EXPORTED int dlclose(void *handle)
+{
+	int rc, error;
+
+	if (!AGENT_BEHIND(dlclose))
+		return -1;
+	if (!agent.nr_regions)
+		return real_dlclose(handle);
+	__atomic_fetch_add(&nr_closing, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&nr_looking, __ATOMIC_SEQ_CST))
+		(void)syscall(SYS_sched_yield);
+	for (uint32_t i = 0; i < MAX_OBJECTS; i++)
+		__atomic_store_n(&states[i], NULL, __ATOMIC_RELEASE);
+	rc = real_dlclose(handle);
+	error = errno;
+	__atomic_fetch_sub(&nr_closing, 1, __ATOMIC_SEQ_CST);
+	agent_find_again();
+	errno = error;
+	return rc;
+}
+
+/* The memory of the object's connection; NULL: there is none in this process. */
+static const struct cpuperf_mark_header *connection_of(uint32_t i)
+{
+	const struct cpuperf_mark_state *s = __atomic_load_n(&states[i], __ATOMIC_ACQUIRE);
+	const struct cpuperf_mark_header *h =
+	    s ? __atomic_load_n(&s->shared, __ATOMIC_ACQUIRE) : NULL;
+
+	return h && s->own && __atomic_load_n(&s->own->alive, __ATOMIC_RELAXED) == s->generation &&
+		       h->clock < NR_CLOCKS
+		   ? h
+		   : NULL;
+}
+
+/* --- names */
+
+/* Another thread or process writes the name that it took: who needs it looks again at its next
+ * sample. */
+static uint32_t find_region(const char *text, uint32_t len)
+{
+	struct causal_memory_region *r =
+	    (void *)((char *)agent.shared + causal_memory_regions_at(agent.nr_objects,
+								     agent.nr_ranges,
+								     agent.nr_candidates));
+
+	for (uint32_t i = 0; i < agent.nr_regions; i++) {
+		uint32_t kind = CAUSAL_MEMORY_FREE;
+
+		if (__atomic_compare_exchange_n(&r[i].kind, &kind, CAUSAL_MEMORY_TAKEN, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+			memcpy(r[i].name, text, len);
+			__atomic_store_n(&r[i].kind, CAUSAL_MEMORY_POINT, __ATOMIC_RELEASE);
+			return i;
+		}
+		if (kind == CAUSAL_MEMORY_TAKEN)
+			return CAUSAL_MEMORY_NONE;
+		if (strncmp(r[i].name, text, len) == 0 && !r[i].name[len])
+			return i;
+	}
+	return NO_ROOM - 1;
+}
+
+static uint32_t look_up(const struct cpuperf_mark_header *h, uint32_t name)
+{
+	const uint32_t *index = (const void *)((const char *)h + h->names_offset);
+	const uint32_t at = __atomic_load_n(&index[name - 1], __ATOMIC_ACQUIRE) - 1;
+	const char *text = (const char *)h + h->text_offset + at;
+	const uint32_t room = CPUPERF_MARK_TEXT_BYTES - (uint32_t)sizeof(uint32_t);
+	uint32_t len;
+
+	if (at > room)
+		return CAUSAL_MEMORY_NONE;
+	memcpy(&len, text, sizeof(len));
+	return len < CAUSAL_MEMORY_REGION_BYTES && len <= room - at
+		   ? find_region(text + sizeof(len), len)
+		   : CAUSAL_MEMORY_NONE;
+}
+
+static uint32_t candidate_of(const struct ring *ring, uint32_t object, uint32_t name)
+{
+	const uint32_t high = ring->object << 16;
+	uint32_t *at, now;
+
+	if (!name || name > CPUPERF_MARK_NR_NAMES || !ring->shared)
+		return CAUSAL_MEMORY_NONE;
+	at = &known[object][name - 1];
+	now = __atomic_load_n(at, __ATOMIC_RELAXED);
+	if ((now & 0xffff) == 0 || now - (now & 0xffff) != high) {
+		now = look_up(ring->shared, name);
+		if (now == CAUSAL_MEMORY_NONE)
+			return now;
+		now = high | (now + 1);
+		__atomic_store_n(at, now, __ATOMIC_RELAXED);
+		is_any_known = true;
+	}
+	now = (now & 0xffff) - 1;
+	return now < agent.nr_regions ? now : CAUSAL_MEMORY_NONE;
+}
+
+/* --- marks */
+
+static const struct cpuperf_mark_unit *unit_at(const struct ring *r)
+{
+	const struct cpuperf_mark_unit *units =
+	    (const void *)((const char *)r->slot + CPUPERF_MARK_SLOT_HEAD_BYTES);
+
+	return &units[r->seen % CPUPERF_MARK_NR_UNITS];
+}
+
+static bool is_slot_of(const struct cpuperf_mark_slot *slot, uint32_t tid)
+{
+	return __atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&slot->tid, __ATOMIC_RELAXED) == tid;
+}
+
+/* Slots are taken from the first on: one that was never used ends the search. */
+static const struct cpuperf_mark_slot *find_slot(const struct cpuperf_mark_header *h, uint32_t tid)
+{
+	for (uint32_t i = 0; i < h->nr_slots && (!h->nr_mapped || i < h->nr_mapped); i++) {
+		const struct cpuperf_mark_slot *slot =
+		    (const void *)((const char *)h + h->slots_offset +
+				   (size_t)i * CPUPERF_MARK_SLOT_BYTES);
+
+		if (is_slot_of(slot, tid))
+			return slot;
+		if (!__atomic_load_n(&slot->is_owned, __ATOMIC_RELAXED) &&
+		    !__atomic_load_n(&slot->head, __ATOMIC_RELAXED))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* What a thread wrote that had the slot before is older. */
+static void take_slot(const struct thread *t, struct ring *r)
+{
+	const uint64_t from = t->begin[r->shared->clock];
+
+	r->slot = find_slot(r->shared, t->tid);
+	if (!r->slot)
+		return;
+	r->head = __atomic_load_n(&r->slot->head, __ATOMIC_ACQUIRE);
+	r->lost = __atomic_load_n(&r->slot->lost, __ATOMIC_RELAXED);
+	r->seen = r->head > CPUPERF_MARK_NR_UNITS ? r->head - CPUPERF_MARK_NR_UNITS : 0;
+	while (r->seen < r->head && (!unit_at(r)->kind || unit_at(r)->time < from))
+		r->seen++;
+}
+
+/* What is there by now. */
+static void look_at_ring(struct thread *t, uint32_t i)
+{
+	const struct cpuperf_mark_header *h = connection_of(i);
+	struct ring *r = &t->ring[i];
+	uint64_t lost;
+
+	r->head = r->seen;
+	if (!h)
+		return;
+	if (h != r->shared || h->object != r->object || (r->slot && !is_slot_of(r->slot, t->tid))) {
+		causal_open_leave(&t->open, i);
+		*r = (struct ring){.shared = h, .object = h->object};
+	}
+	if (!r->slot) {
+		take_slot(t, r);
+		return;
+	}
+	r->head = __atomic_load_n(&r->slot->head, __ATOMIC_ACQUIRE);
+	lost = __atomic_load_n(&r->slot->lost, __ATOMIC_RELAXED);
+	if (lost == r->lost && r->head - r->seen <= CPUPERF_MARK_NR_UNITS)
+		return;
+	causal_open_forget(&t->open);
+	r->lost = lost;
+	r->seen =
+	    r->head - r->seen > CPUPERF_MARK_NR_UNITS ? r->head - CPUPERF_MARK_NR_UNITS : r->seen;
+}
+
+/* Those from the first on have not ended in their thread. */
+static void count_left_open(const struct thread *t, uint32_t first, uint32_t end)
+{
+	struct causal_memory_region *all =
+	    (void *)((char *)agent.shared + causal_memory_regions_at(agent.nr_objects,
+								     agent.nr_ranges,
+								     agent.nr_candidates));
+
+	for (; first < end; first++) {
+		const struct causal_open_region *r = &t->open.region[first];
+		const uint32_t at = candidate_of(&t->ring[r->object], r->object, r->name);
+
+		if (at != CAUSAL_MEMORY_NONE)
+			__atomic_fetch_add(&all[at].left_open, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void follow(struct thread *t, uint32_t i, const struct cpuperf_mark_unit *u)
+{
+	const uint32_t kind = u->kind & ~(uint32_t)CPUPERF_MARK_COUNTED, before = t->open.nr;
+	bool is_matched;
+	uint32_t keep;
+
+	if (kind == CPUPERF_MARK_BEGIN || kind == CPUPERF_MARK_BEGIN_NUMBER) {
+		keep = causal_open_begin(&t->open, i, u->depth);
+		count_left_open(t, keep, before);
+		causal_open_push(&t->open, i, u->name);
+	} else if (kind == CPUPERF_MARK_END_REGION) {
+		keep = causal_open_end(&t->open, i, u->depth, &is_matched);
+		count_left_open(t, keep + is_matched, before);
+	}
+}
+
+/* The ring with the next mark of all; MAX_OBJECTS: there is none. A unit of no kind is the value of
+ * the mark before it. */
+static uint32_t find_next(struct thread *t)
+{
+	uint32_t next = MAX_OBJECTS;
+
+	for (uint32_t i = 0; i < MAX_OBJECTS; i++) {
+		struct ring *r = &t->ring[i];
+
+		while (r->seen < r->head && !unit_at(r)->kind)
+			r->seen++;
+		if (r->seen < r->head &&
+		    (next == MAX_OBJECTS || unit_at(r)->time < unit_at(&t->ring[next])->time))
+			next = i;
+	}
+	return next;
+}
+
+static void read_marks(struct thread *t)
+{
+	uint32_t next;
+
+	__atomic_fetch_add(&nr_looking, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&nr_closing, __ATOMIC_SEQ_CST))
+		for (uint32_t i = 0; i < MAX_OBJECTS; i++)
+			look_at_ring(t, i);
+	__atomic_fetch_sub(&nr_looking, 1, __ATOMIC_SEQ_CST);
+	while ((next = find_next(t)) < MAX_OBJECTS) {
+		follow(t, next, unit_at(&t->ring[next]));
+		t->ring[next].seen++;
+	}
+}
+
+uint32_t agent_regions_open(const struct agent_thread *a, uint32_t out[CAUSAL_OPEN_MAX])
+{
+	struct thread *t = thread_of(a);
+	uint32_t nr = 0;
+
+	if (!t)
+		return 0;
+	read_marks(t);
+	for (uint32_t i = 0; i < t->open.nr; i++) {
+		const struct causal_open_region *r = &t->open.region[i];
+		const uint32_t at = candidate_of(&t->ring[r->object], r->object, r->name);
+		uint32_t k = 0;
+
+		while (k < nr && out[k] != at)
+			k++;
+		if (at != CAUSAL_MEMORY_NONE && k == nr)
+			out[nr++] = at;
+	}
+	return nr;
+}
