@@ -19,8 +19,10 @@
  * for the other half in ten regions "inner" in it; another one runs both for the part in a region
  * "spare", and as much outside of one. open: in a region "outer" one that does not end ("lost"),
  * and a region "passed" that another thread ends, then critical in "later". closed: the library
- * $LOADED is loaded and unloaded while a thread runs critical in a region "outer". The last
- * arguments really cut the loops of critical, and of slack.
+ * $LOADED is loaded and unloaded ten times; each time its critical runs in a region "library", and
+ * then slack, while a thread runs the region "outer". full: as many
+ * marks as a ring holds in a region "outer", then critical. The last arguments really cut the loops
+ * of critical, and of slack.
  */
 #define _GNU_SOURCE
 #include "cpuperf/mark_keyed.h"
@@ -66,6 +68,18 @@ CRITICAL __attribute__((noinline)) unsigned long critical(unsigned long nr)
 		__asm__ volatile("" : "+r"(x));
 	return x;
 }
+
+#ifdef LIBRARY
+unsigned long within(unsigned long nr)
+{
+	unsigned long x;
+
+	CPUPERF_BEGIN("library");
+	x = critical(nr);
+	CPUPERF_END;
+	return x;
+}
+#endif
 
 static __attribute__((noinline)) unsigned long slack(unsigned long nr)
 {
@@ -502,7 +516,9 @@ static void *run_spare(void *of)
 
 	CPUPERF_BEGIN("spare");
 	(void)critical(w->nr / 2);
+	CPUPERF_BEGIN("spare");
 	(void)slack(w->nr / 2);
+	CPUPERF_END;
 	CPUPERF_END;
 	(void)slack(w->nr);
 	return NULL;
@@ -544,23 +560,35 @@ static int leave_open(struct work *w)
 	return 0;
 }
 
+/* More marks than a ring holds, of a region around them, whose end is lost. */
+static int fill_ring(struct work *w)
+{
+	CPUPERF_BEGIN("outer");
+	for (int i = 0; i < CPUPERF_MARK_NR_UNITS; i++)
+		CPUPERF_INSTANT("one of many");
+	CPUPERF_END;
+	(void)critical(w->nr);
+	return 0;
+}
+
 static int load_and_unload(struct work *w)
 {
 	pthread_t outer;
-	int status;
 
 	if (pthread_create(&outer, NULL, run_outer, w))
 		return 1;
 	for (int i = 0; i < ROUNDS; i++) {
 		void *library = dlopen(getenv("LOADED"), RTLD_NOW);
 
-		(void)slack(w->nr / ROUNDS / 2);
-		if (!library || dlclose(library))
+		*(void **)&w->function = library ? dlsym(library, "within") : NULL;
+		if (!w->function)
 			return 1;
-		(void)slack(w->nr / ROUNDS / 2);
+		(void)w->function(w->nr / ROUNDS);
+		if (dlclose(library))
+			return 1;
+		(void)slack(w->nr / ROUNDS);
 	}
-	status = pthread_join(outer, NULL);
-	return status ? 1 : 9;
+	return pthread_join(outer, NULL) ? 1 : 9;
 }
 
 static void *run_part(void *of)
@@ -598,9 +626,9 @@ static int turn_over(struct work *w)
 static const struct {
 	const char *how;
 	int (*run)(struct work *w);
-} others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex},   {"socket", wait_for_socket},
-	      {"robust", lock_of_dead}, {"loaded", run_loaded},     {"turnover", turn_over},
-	      {"open", leave_open},     {"closed", load_and_unload}};
+} others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex},    {"socket", wait_for_socket},
+	      {"robust", lock_of_dead}, {"loaded", run_loaded},      {"turnover", turn_over},
+	      {"open", leave_open},     {"closed", load_and_unload}, {"full", fill_ring}};
 
 int main(int argc, char **argv)
 {

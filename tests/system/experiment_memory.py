@@ -14,8 +14,9 @@ from kit import run
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER, OBJECT, RANGE, CANDIDATE, POINT, REGION = "=6I5Q4I", "=2Q2I", "=Q2I", "=Q", "=2QI104sI", "=2I256s"
 MAGIC, NR_POINTS, DIED, NONE = 0x334c5343, 64, 1 << 30, (1 << 32) - 1
-HELLO, ASK_MEMORY, ASK_EXPERIMENT = "=6I", 1, 10  # cpuperf/mark.h
+HELLO, ASK_NOTHING, ASK_MEMORY, ASK_EXPERIMENT = "=6I", 0, 1, 10  # cpuperf/mark.h
 MARKS, MARKS_MAGIC, NR_SLOTS, SLOT_BYTES = "=2IQ10I", 0x4b524d43, 16, 4096 + (512 << 10)
+TEXT_USED = 128  # of struct cpuperf_mark_header
 NAMES = ("critical", "slack")
 FREE, NAMED = 0, 2
 
@@ -34,12 +35,19 @@ def make_memory(nr_bytes):
 
 
 def make_marks(number):
-    """The memory of an object's marks: as lib/wire/memory.c makes it."""
+    """The memory of an object's marks, as lib/wire/memory.c makes it. A thread that has ended had the first slot, and left a
+    region "stale" open."""
     names = 4096
     text = names + 4096 * 4
     slots = text + (256 << 10)
     fd = make_memory(slots + NR_SLOTS * SLOT_BYTES)
     os.pwrite(fd, struct.pack(MARKS, MARKS_MAGIC, 2, slots + NR_SLOTS * SLOT_BYTES, 0, NR_SLOTS, names, text, slots, 0, number, 0, 0, 0), 0)
+    stale = struct.pack("=I8s", 5, b"stale")
+    os.pwrite(fd, struct.pack("=I", len(stale)), TEXT_USED)
+    os.pwrite(fd, struct.pack("=I", 1), names)
+    os.pwrite(fd, stale, text)
+    os.pwrite(fd, struct.pack("=Q120xQ", 1, 1), slots)  # its head and tail
+    os.pwrite(fd, struct.pack("=QI2H", 1, 1, 1, 0), slots + 4096)  # a beginning
     return fd
 
 
@@ -68,14 +76,14 @@ class Recorder:
                 return
             with connection:
                 hello = struct.unpack(HELLO, connection.recv(64))
-                assert hello[2] in (ASK_MEMORY, ASK_EXPERIMENT), hello
+                assert hello[2] in (ASK_NOTHING, ASK_MEMORY, ASK_EXPERIMENT), hello
                 if hello[2] == ASK_EXPERIMENT:
                     socket.send_fds(connection, [b"\0"], [self.memory])
-                    continue
-                self.nr_objects += 1
-                marks = make_marks(self.nr_objects)
-                socket.send_fds(connection, [b"\0"], [marks])
-                os.close(marks)
+                elif hello[2] == ASK_MEMORY:
+                    self.nr_objects += 1
+                    marks = make_marks(self.nr_objects)
+                    socket.send_fds(connection, [b"\0"], [marks])
+                    os.close(marks)
 
 
 class Run:

@@ -156,6 +156,16 @@ def check_nothing_remains(folder):
         assert p.end() == ("", -signal.SIGTERM)
 
 
+def check_regions(folder):
+    """Those that begin after cpuperf has come; of another cpuperf, whose regions have other numbers, too."""
+    with Program(build(folder), "serve", "300", "100") as p:
+        for scope in "regions:handle", "regions":
+            with Experiments(p, scope):
+                pass
+        assert "no region matches" in experiment(p.pid, "-d1", "--causal=regions:nothing", progress="handle").stderr
+        assert p.process.poll() is None and p.end() == ("", -signal.SIGTERM)
+
+
 def check_recorder_is_killed(folder):
     """Nobody is slowed down any more, each thread ends what samples it, and the next cpuperf restores the rest."""
     with Program(build(folder), "serve", "300", "100") as p:

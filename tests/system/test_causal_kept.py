@@ -76,7 +76,9 @@ def check_page(folder):
         print("skip: the page: no Chromium here")
         return
     rows = [{**ROW, "speedup": percent, "saves": percent / 10, "saves_low": 0.0, "saves_high": percent / 5} for percent in (25, 75)]
-    made = {**MADE, "rows": [*rows, {**ROW, "function": "<b>", "saves_low": -200.0}]}
+    region = {key: value for key, value in ROW.items() if key not in ("function", "linkage_name", "object")}
+    regions = [{**region, "region": name, "speedup": percent} for name in ("<i>", "r") for percent in (50, 75)]
+    made = {**MADE, "rows": [*rows, {**ROW, "function": "<b>", "saves_low": -200.0}, *regions]}
     run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/r", "-e", "cpu_clock@100Hz", "--", "true")
     add_experiments(f"{folder}/r", made)
     with browser.Browser() as page:
@@ -85,7 +87,8 @@ def check_page(folder):
             page.open(f"{folder}/page.html")
             page.assert_quiet()
             assert not page.run("document.getElementById('experiments').hidden")
-            assert page.run("[...document.querySelectorAll('#curves h3')].map((e) => e.textContent)") == ["f", "<b>"]
+            assert page.run("[...document.querySelectorAll('#curves h3')].map((e) => e.textContent)") == [
+                "f", "<b>", "region <i>", "region r"]
             first = page.run("document.querySelector('#curves .chart tbody').innerText").split()
             assert first == "25.0 % 2.5 % 0.0 % to 5.0 % 75.0 % 7.5 % 0.0 % to 15.0 %".split(), first
             assert "What f would save" in page.run("document.querySelector('#curves canvas').ariaLabel")
@@ -119,6 +122,7 @@ def check_alone(folder):
     # what is no experiment, and a session without one
     for wrong, message in [({**MADE, "rows": 1}, "rows must be an array"), ({**MADE, "rows": [1]}, "must be an object"),
                            ({**MADE, "rows": [{**ROW, "speedup": 0}]}, "speedup must be"), ({"rows": [{}]}, "is missing"),
+                           ({**MADE, "rows": [ROW, {**ROW, "function": ""}]}, "row 2 names neither a function nor a region"),
                            ({**MADE, "rows": 257 * [ROW]}, "at most 256"), ({"rows": [{**ROW, "function": "\x1b"}]}, "unprintable"),
                            ({**MADE, "rows": [{**ROW, "quantity": "joy"}]}, "quantity must be"),
                            ({**MADE, "rows": [{**ROW, "saves": "much"}]}, "saves must be"), ({"what": 1}, "unknown key")]:

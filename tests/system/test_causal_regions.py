@@ -36,15 +36,24 @@ def check_others_are_slowed_down(folder):
 
 
 def check_left_open(folder):
-    """What does not end in its thread is counted; what another thread ends, ends there with the next mark."""
+    """What does not end in its thread is counted; what another thread ends, ends there with the next mark. What a thread before
+    it left open in the same slot is not this one's."""
     program = build(folder)
 
     def one():
-        r = Run(program, "later", 100, "open", "30", "0", regions=("later", "outer", "lost", "passed"))
-        assert r.status == 0 and abs(r.all - r.ns["later"]) < 1000, vars(r)
+        r = Run(program, "later", 100, "open", "30", "0", regions=("later", "outer", "lost", "passed", "stale"))
+        assert r.status == 0 and abs(r.all - r.ns["later"]) < 1000 and not r.ns["stale"], vars(r)
         return r
 
-    until(lambda r: r.left_open == {"later": 0, "outer": 0, "lost": 1, "passed": 1} and all(r.ns.values()), one)
+    until(lambda r: r.left_open == {"later": 0, "outer": 0, "lost": 1, "passed": 1, "stale": 0} and
+          all(r.ns[name] for name in ("later", "outer", "lost", "passed")), one)
+
+
+def check_lost_marks(folder):
+    """Where an end may be lost, nothing is open any more."""
+    program = build(folder)
+    until(lambda r: r.status == 0 and r.ns["outer"] < r.sampled / 2,
+          lambda: Run(program, "outer", 50, "full", "60", "0", regions=("outer",)))
 
 
 def check_names(folder):
@@ -57,12 +66,17 @@ def check_names(folder):
 
 
 def check_unloaded(folder):
-    """A library with marks that is loaded and unloaded meanwhile is not looked at any more."""
+    """A library with marks that is loaded and unloaded again and again, mostly at one place."""
     library = build(folder, "libloaded.so", "-shared", "-fPIC", "-DLIBRARY")
     program = build(folder)
     os.environ["LOADED"] = library
-    r = Run(program, "outer", 20, "closed", "60", "0", regions=("outer", "inner"))
-    assert r.status == 9 and abs(r.all - r.ns["outer"] / 5) < 1000, vars(r)
+
+    def one():
+        r = Run(program, "library", 20, "closed", "80", "0", regions=("library", "outer", "inner"))
+        assert r.status == 9 and abs(r.all - r.ns["library"] / 5) < 1000, vars(r)
+        return r
+
+    until(lambda r: 0.3 < r.ns["library"] / (r.sampled - r.ns["outer"]) < 0.7, one)
     del os.environ["LOADED"]
 
 
@@ -84,7 +98,7 @@ def check_command(folder):
         made = json.load(f)["experiments"]
     assert made["functions"] == 3 and all(r["region"] and "function" not in r for r in made["rows"]), made
     text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal")
-    assert text.count("\nouter\n") == 1 and "\nregion " in text and "while the region is open on a thread" in text, text
+    assert all(text.count(f"\n{name}\n") == 1 for name in REGIONS) and "\nregion " in text and "while the region is open on a thread" in text, text
     assert {r["region"] for r in rows_of(program, "regions:[is]*")} == {"inner", "spare"}
     assert rows_of(program, "critical")[0]["region"] == ""
 

@@ -100,8 +100,8 @@ TEST(deep)
 	struct causal_open o = {.nr = 0};
 	bool is_matched;
 
-	for (uint16_t i = 0; i < CAUSAL_OPEN_MAX + 5; i++)
-		begin(&o, 0, i, i);
+	for (uint32_t i = 0; i < CAUSAL_OPEN_MAX + 5; i++)
+		begin(&o, 0, (uint16_t)i, i);
 	assert_int_equal(o.nr, CAUSAL_OPEN_MAX);
 	for (uint16_t i = CAUSAL_OPEN_MAX + 5; i-- > 3;)
 		(void)causal_open_end(&o, 0, i, &is_matched);

@@ -84,8 +84,6 @@ void agent_find_forget(void);
 void agent_regions_init(void);
 /* Looks at what is loaded now, as agent_find_again, which calls it. */
 void agent_regions_find_again(void);
-/* In a child by fork: nobody else looks. */
-void agent_regions_forget(void);
 /* What this thread writes from now on counts, or, if it is older than the session, from when that
  * began on. */
 void agent_regions_begin(const struct agent_thread *t, bool is_older);

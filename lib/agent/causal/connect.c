@@ -129,7 +129,6 @@ static void in_child(void)
 	agent_thread.is_first = false;
 	agent_clock_forget();
 	agent_find_forget();
-	agent_regions_forget();
 	agent_sources_forget();
 	if (agent_may_begin())
 		agent_clock_begin(t ? t->debt.paid_ns : causal_debts_all(&agent.shared->all_ns));

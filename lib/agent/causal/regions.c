@@ -6,27 +6,30 @@
  * measured. Where something is missing (a ring was full, or was written all round), nothing is
  * taken as open until the next beginning.
  *
- * The objects are found by their ELF notes. Their memory is never unmapped, nor what is private to
- * the connection; only the object's own state goes with it, so nobody looks there during dlclose.
+ * The objects, of which there may be CAUSAL_OPEN_OBJECTS, are found by their ELF notes. An object's
+ * state goes with it, in dlclose, so it is read by a system call until it has a connection, whose
+ * memory is never unmapped.
  */
 #include "agent/causal/agent.h"
 
 #define CPUPERF_MARK_LATE /* for the layout alone */
 #include "cpuperf/mark.h"
 
-#include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/uio.h>
 
 enum { MAX_OBJECTS = CAUSAL_OPEN_OBJECTS, NO_ROOM = 0xffff, NR_CLOCKS = 2 };
 
 /* Of a thread and an object. */
 struct ring {
-	const struct cpuperf_mark_header *shared;
-	const struct cpuperf_mark_slot *slot; /* NULL: the thread has none so far */
-	uint64_t seen, head;                  /* units that were read, and that are there */
+	const struct cpuperf_mark_own *own;
+	const struct cpuperf_mark_header *shared; /* NULL: it has no connection */
+	const struct cpuperf_mark_slot *slot;     /* NULL: the thread has none so far */
+	uint64_t seen, head;                      /* units that were read, and that are there */
 	uint64_t lost;
-	uint32_t object; /* of the connection */
+	uint32_t object, generation; /* of the connection */
+	uint32_t nr_finds;           /* when the connection was found, or found again */
 };
 
 struct thread {
@@ -37,9 +40,9 @@ struct thread {
 };
 
 static struct thread *threads;                               /* by the number of their source */
-static const struct cpuperf_mark_state *states[MAX_OBJECTS]; /* NULL: free, or gone */
-static uint32_t nr_looking, nr_closing; /* threads that look at states, and those in dlclose */
-static uint64_t begin[NR_CLOCKS];       /* of the session */
+static const struct cpuperf_mark_state *states[MAX_OBJECTS]; /* NULL: free */
+static uint32_t nr_finds;                                    /* so often they were looked for */
+static uint64_t begin[NR_CLOCKS];                            /* of the session */
 /* By object and number of a name: the low half of the connection's number, and 1 + the candidate,
  * or NO_ROOM. */
 static uint32_t known[MAX_OBJECTS][CPUPERF_MARK_NR_NAMES];
@@ -61,12 +64,6 @@ void agent_regions_init(void)
 		memset(known, 0, sizeof(known));
 	is_any_known = false;
 	read_clocks(begin);
-}
-
-void agent_regions_forget(void)
-{
-	__atomic_store_n(&nr_looking, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&nr_closing, 0, __ATOMIC_SEQ_CST);
 }
 
 static struct thread *thread_of(const struct agent_thread *a)
@@ -104,19 +101,17 @@ static bool has_word(const struct dl_phdr_info *info, uintptr_t at)
 	return false;
 }
 
-static void add_state(const struct cpuperf_mark_state *state)
-{
-	uint32_t free_one = MAX_OBJECTS;
+/* Those that are there now. */
+struct found {
+	const struct cpuperf_mark_state *state[MAX_OBJECTS];
+	uint32_t nr;
+};
 
-	if (state->magic != CPUPERF_MARK_MAGIC || state->version != CPUPERF_MARK_VERSION)
-		return;
-	for (uint32_t i = MAX_OBJECTS; i-- > 0;) {
-		if (states[i] == state)
-			return;
-		free_one = states[i] ? free_one : i;
-	}
-	if (free_one < MAX_OBJECTS)
-		__atomic_store_n(&states[free_one], state, __ATOMIC_RELEASE);
+static void add_state(struct found *f, const struct cpuperf_mark_state *state)
+{
+	if (state->magic == CPUPERF_MARK_MAGIC && state->version == CPUPERF_MARK_VERSION &&
+	    state != &cpuperf_mark_state_2 && f->nr < MAX_OBJECTS)
+		f->state[f->nr++] = state;
 }
 
 /* As cpuperf/mark.h writes it: behind the name a version, 0, and the distance to the state. */
@@ -127,7 +122,7 @@ struct note {
 	int64_t distance;
 } __attribute__((packed));
 
-static void read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
+static void read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * p, struct found *f)
 {
 	const char *const all = (const char *)(info->dlpi_addr + p->p_vaddr);
 	struct note n;
@@ -144,7 +139,7 @@ static void read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 						(uintptr_t)n.distance;
 
 			if (has_word(info, state))
-				add_state((const void *)state);
+				add_state(f, (const void *)state);
 		}
 		if (n.head.n_namesz > left || n.head.n_descsz > left)
 			return;
@@ -156,58 +151,108 @@ static void read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 static int add_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	(void)arg;
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_NOTE)
-			read_notes(info, &info->dlpi_phdr[i]);
+			read_notes(info, &info->dlpi_phdr[i], arg);
 	return 0;
 }
 
+static bool is_among(const struct cpuperf_mark_state *state, const struct found *f)
+{
+	for (uint32_t i = 0; i < f->nr; i++)
+		if (f->state[i] == state)
+			return true;
+	return false;
+}
+
+static void set_state(uint32_t i, const struct cpuperf_mark_state *state)
+{
+	__atomic_store_n(&states[i], state, __ATOMIC_RELAXED);
+}
+
+/* One that stays keeps its place. */
 void agent_regions_find_again(void)
 {
-	if (agent.nr_regions && !__atomic_load_n(&nr_closing, __ATOMIC_SEQ_CST))
-		dl_iterate_phdr(add_object, NULL);
-}
+	struct found f = {.nr = 0};
 
-/* --- dlclose */
-
-static int (*real_dlclose)(void *handle);
-AGENT_EXPORTED int dlclose(void *handle);
-
-/* Meanwhile nobody knows an object; afterwards those that are there. A thread looks in a handler,
- * for microseconds. */
-AGENT_EXPORTED int dlclose(void *handle)
-{
-	int rc, error;
-
-	if (!AGENT_BEHIND(dlclose))
-		return -1;
 	if (!agent.nr_regions)
-		return real_dlclose(handle);
-	__atomic_fetch_add(&nr_closing, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&nr_looking, __ATOMIC_SEQ_CST))
-		(void)syscall(SYS_sched_yield);
+		return;
+	dl_iterate_phdr(add_object, &f);
 	for (uint32_t i = 0; i < MAX_OBJECTS; i++)
-		__atomic_store_n(&states[i], NULL, __ATOMIC_RELEASE);
-	rc = real_dlclose(handle);
-	error = errno;
-	__atomic_fetch_sub(&nr_closing, 1, __ATOMIC_SEQ_CST);
-	agent_find_again();
-	errno = error;
-	return rc;
+		if (states[i] && !is_among(states[i], &f))
+			set_state(i, NULL);
+	for (uint32_t i = 0; i < f.nr; i++) {
+		uint32_t at = 0;
+
+		while (at < MAX_OBJECTS && states[at] != f.state[i])
+			at++;
+		for (uint32_t k = 0; k < MAX_OBJECTS && at == MAX_OBJECTS; k++)
+			at = states[k] ? at : k;
+		if (at < MAX_OBJECTS)
+			set_state(at, f.state[i]);
+	}
+	__atomic_fetch_add(&nr_finds, 1, __ATOMIC_RELEASE);
 }
 
-/* The memory of the object's connection; NULL: there is none in this process. */
-static const struct cpuperf_mark_header *connection_of(uint32_t i)
+/* Where there was an object that is gone, there may be nothing, or something else. */
+static bool read_state(const struct cpuperf_mark_state *from, struct cpuperf_mark_state *to)
 {
-	const struct cpuperf_mark_state *s = __atomic_load_n(&states[i], __ATOMIC_ACQUIRE);
-	const struct cpuperf_mark_header *h =
-	    s ? __atomic_load_n(&s->shared, __ATOMIC_ACQUIRE) : NULL;
+	const struct iovec here = {to, sizeof(*to)}, there = {(void *)(uintptr_t)from, sizeof(*to)};
 
-	return h && s->own && __atomic_load_n(&s->own->alive, __ATOMIC_RELAXED) == s->generation &&
-		       h->clock < NR_CLOCKS
-		   ? h
-		   : NULL;
+	return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0) ==
+		   (long)sizeof(*to) &&
+	       to->magic == CPUPERF_MARK_MAGIC && to->version == CPUPERF_MARK_VERSION;
+}
+
+static bool is_connected(const struct ring *r)
+{
+	return r->shared && __atomic_load_n(&r->own->alive, __ATOMIC_RELAXED) == r->generation &&
+	       __atomic_load_n(&r->shared->object, __ATOMIC_RELAXED) == r->object;
+}
+
+static bool is_slot_of(const struct cpuperf_mark_slot *slot, uint32_t tid)
+{
+	return __atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&slot->tid, __ATOMIC_RELAXED) == tid;
+}
+
+/* The object's connection; none is in a child by fork before its first mark. */
+static struct ring find_connection(uint32_t i, uint32_t finds)
+{
+	const struct cpuperf_mark_state *from = __atomic_load_n(&states[i], __ATOMIC_RELAXED);
+	const struct ring none = {.nr_finds = finds};
+	struct cpuperf_mark_state s;
+	struct ring r;
+
+	if (!from || !read_state(from, &s) || !s.shared || !s.own ||
+	    s.shared->magic != CPUPERF_MARK_MAGIC || s.shared->clock >= NR_CLOCKS)
+		return none;
+	r = (struct ring){.own = s.own,
+			  .shared = s.shared,
+			  .object = s.shared->object,
+			  .generation = s.generation,
+			  .nr_finds = finds};
+	return is_connected(&r) ? r : none;
+}
+
+/* Again when another object may have been loaded, which may be at the place of one that is gone. */
+static bool connect_ring(struct thread *t, uint32_t i)
+{
+	const uint32_t finds = __atomic_load_n(&nr_finds, __ATOMIC_ACQUIRE);
+	struct ring *r = &t->ring[i], now;
+
+	if (is_connected(r) && r->nr_finds == finds && (!r->slot || is_slot_of(r->slot, t->tid)))
+		return true;
+	now = find_connection(i, finds);
+	if (now.shared && now.shared == r->shared && now.object == r->object &&
+	    (!r->slot || is_slot_of(r->slot, t->tid))) {
+		r->nr_finds = finds;
+		return true;
+	}
+	if (r->shared)
+		causal_open_leave(&t->open, i);
+	*r = now;
+	return now.shared;
 }
 
 /* --- names */
@@ -285,12 +330,6 @@ static const struct cpuperf_mark_unit *unit_at(const struct ring *r)
 	return &units[r->seen % CPUPERF_MARK_NR_UNITS];
 }
 
-static bool is_slot_of(const struct cpuperf_mark_slot *slot, uint32_t tid)
-{
-	return __atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&slot->tid, __ATOMIC_RELAXED) == tid;
-}
-
 /* Slots are taken from the first on: one that was never used ends the search. */
 static const struct cpuperf_mark_slot *find_slot(const struct cpuperf_mark_header *h, uint32_t tid)
 {
@@ -326,17 +365,12 @@ static void take_slot(const struct thread *t, struct ring *r)
 /* What is there by now. */
 static void look_at_ring(struct thread *t, uint32_t i)
 {
-	const struct cpuperf_mark_header *h = connection_of(i);
 	struct ring *r = &t->ring[i];
 	uint64_t lost;
 
 	r->head = r->seen;
-	if (!h)
+	if (!connect_ring(t, i))
 		return;
-	if (h != r->shared || h->object != r->object || (r->slot && !is_slot_of(r->slot, t->tid))) {
-		causal_open_leave(&t->open, i);
-		*r = (struct ring){.shared = h, .object = h->object};
-	}
 	if (!r->slot) {
 		take_slot(t, r);
 		return;
@@ -384,36 +418,33 @@ static void follow(struct thread *t, uint32_t i, const struct cpuperf_mark_unit 
 	}
 }
 
-/* The ring with the next mark of all; MAX_OBJECTS: there is none. A unit of no kind is the value of
- * the mark before it. */
-static uint32_t find_next(struct thread *t)
+/* A unit of no kind is the value of the mark before it. */
+static bool has_more(struct ring *r)
 {
-	uint32_t next = MAX_OBJECTS;
-
-	for (uint32_t i = 0; i < MAX_OBJECTS; i++) {
-		struct ring *r = &t->ring[i];
-
-		while (r->seen < r->head && !unit_at(r)->kind)
-			r->seen++;
-		if (r->seen < r->head &&
-		    (next == MAX_OBJECTS || unit_at(r)->time < unit_at(&t->ring[next])->time))
-			next = i;
-	}
-	return next;
+	while (r->seen < r->head && !unit_at(r)->kind)
+		r->seen++;
+	return r->seen < r->head;
 }
 
 static void read_marks(struct thread *t)
 {
-	uint32_t next;
+	uint32_t with_more[MAX_OBJECTS], nr = 0;
 
-	__atomic_fetch_add(&nr_looking, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&nr_closing, __ATOMIC_SEQ_CST))
-		for (uint32_t i = 0; i < MAX_OBJECTS; i++)
-			look_at_ring(t, i);
-	__atomic_fetch_sub(&nr_looking, 1, __ATOMIC_SEQ_CST);
-	while ((next = find_next(t)) < MAX_OBJECTS) {
-		follow(t, next, unit_at(&t->ring[next]));
-		t->ring[next].seen++;
+	for (uint32_t i = 0; i < MAX_OBJECTS; i++) {
+		look_at_ring(t, i);
+		if (has_more(&t->ring[i]))
+			with_more[nr++] = i;
+	}
+	while (nr) {
+		uint32_t *next = with_more;
+
+		for (uint32_t *one = with_more + 1; one < with_more + nr; one++)
+			if (unit_at(&t->ring[*one])->time < unit_at(&t->ring[*next])->time)
+				next = one;
+		follow(t, *next, unit_at(&t->ring[*next]));
+		t->ring[*next].seen++;
+		if (!has_more(&t->ring[*next]))
+			*next = with_more[--nr];
 	}
 }
 
