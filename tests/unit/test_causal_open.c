@@ -85,7 +85,11 @@ TEST(objects)
 	assert_true(is_matched);
 	assert_int_equal(causal_open_end(&o, 0, 0, &is_matched), 0);
 	assert_int_equal(o.nr, 0);
+	begin(&o, 1, 0, 9);
+	assert_int_equal(o.level, 1);
 	causal_open_leave(&o, 1);
+	assert_int_equal(o.nr, 0);
+	assert_int_equal(o.level, 0);
 	begin(&o, 1, 0, 7);
 	begin(&o, 0, 0, 8);
 	causal_open_forget(&o);
