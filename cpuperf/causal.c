@@ -13,6 +13,7 @@
 #include "causal_lines.h"
 #include "causal_regions.h"
 #include "causal_scope.h"
+#include "guests.h"
 #include "options.h"
 #include "parts.h"
 #include "program.h"
@@ -190,8 +191,10 @@ static int refuse_code(struct causal *c, struct err *e)
 
 static int refuse_regions(struct causal *c, struct err *e)
 {
-	return causal_regions_refuse(&c->candidates, c->scope, causal_point_has_marks(c->point),
-				     c->subject, e);
+	const struct causal_regions_marks marks = {causal_point_has_marks(c->point),
+						   causal_point_lost(c->point)};
+
+	return causal_regions_refuse(&c->candidates, c->scope, &marks, c->subject, e);
 }
 
 static void look_at_regions(struct causal *c)
@@ -254,10 +257,16 @@ static int load_agent(struct causal *c, struct err *e)
 						 e);
 }
 
+static int set_variable(void *arg, const char *name, const char *value, struct err *e)
+{
+	struct causal *c = arg;
+
+	return versus_runner_set_variable(c->turns.runner, c->o->command_argv, name, value, e);
+}
+
 static int set_marks(struct causal *c, const char *socket, struct err *e)
 {
-	return versus_runner_set_variable(c->turns.runner, c->o->command_argv, "CPUPERF_MARKS",
-					  socket, e);
+	return set_variable(c, "CPUPERF_MARKS", socket, e);
 }
 
 /* Marks are received in the first run also without a point: they could be one. */
@@ -278,7 +287,8 @@ static int open_wire(struct causal *c, struct err *e)
 		return err_set(e, rc, "no thread can be started: %s", strerror(-rc));
 	if (c->attached.pid)
 		return 0;
-	return load_agent(c, e) ?: config.marks ? set_marks(c, wire_name(c->wire), e) : 0;
+	rc = load_agent(c, e) ?: config.marks ? set_marks(c, wire_name(c->wire), e) : 0;
+	return rc ?: c->kind->needs_marks ? guests_set_variables(set_variable, c, e) : 0;
 }
 
 /* --- what is tried */
@@ -651,7 +661,7 @@ static int measure_and_print(struct causal *c)
 	if (rc == 0)
 		warn_of_little(c);
 	if (rc == 0 && c->candidates.nr_regions)
-		causal_regions_warn(&c->candidates, c->scope);
+		causal_regions_warn(&c->candidates, c->scope, causal_point_lost(c->point));
 	turns_clean_up(t);
 	return rc ? fail(turns_status_of(&e), &e) : turns_status(status);
 }

@@ -39,6 +39,7 @@ struct marks {
 	struct dict open;
 	uint64_t until_ns; /* marks from that time on are of the next reading */
 	uint64_t passed_ns;
+	uint64_t nr_lost;
 	struct causal_visits before, later;
 };
 
@@ -113,6 +114,7 @@ static void add_marks(void *arg, const struct wire_marks *marks)
 
 	pthread_mutex_lock(&m->lock);
 	m->before.lost += marks->lost;
+	m->nr_lost += marks->lost;
 	region_stream_add(&m->stream, marks);
 	pthread_mutex_unlock(&m->lock);
 }
@@ -327,6 +329,18 @@ bool causal_point_has_marks(struct causal_point *p)
 	has = p->marks.names.nr;
 	pthread_mutex_unlock(&p->marks.lock);
 	return has;
+}
+
+uint64_t causal_point_lost(struct causal_point *p)
+{
+	uint64_t nr;
+
+	if (!p->has_marks)
+		return 0;
+	pthread_mutex_lock(&p->marks.lock);
+	nr = p->marks.nr_lost;
+	pthread_mutex_unlock(&p->marks.lock);
+	return nr;
 }
 
 void causal_point_close(struct causal_point *p)

@@ -40,6 +40,8 @@ int causal_point_open(const char *text, bool needs_marks, const struct machine *
 		      struct causal_point **out, struct err *e);
 /* Whether the program has passed some mark so far. */
 bool causal_point_has_marks(struct causal_point *p);
+/* How many were lost so far, of all runs. */
+uint64_t causal_point_lost(struct causal_point *p);
 void causal_point_close(struct causal_point *p); /* NULL is fine */
 /* Sets what the point needs of the wire, and who may connect: also the processes of attached,
  * borrowed. */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_TEXT = 1 << 16 };
@@ -81,8 +82,9 @@ static int refuse_names(const struct causal_candidates *c, const char *glob, con
 	return e->code;
 }
 
-int causal_regions_refuse(const struct causal_candidates *c, const char *glob, bool has_marks,
-			  const char *subject, struct err *e)
+int causal_regions_refuse(const struct causal_candidates *c, const char *glob,
+			  const struct causal_regions_marks *marks, const char *subject,
+			  struct err *e)
 {
 	BUF_AUTO(left, MAX_TEXT);
 
@@ -94,7 +96,13 @@ int causal_regions_refuse(const struct causal_candidates *c, const char *glob, b
 				  buf_str(&left));
 	if (c->nr_regions && c->list[0].region)
 		return refuse_names(c, glob, subject, e);
-	if (has_marks) {
+	if (marks->nr_lost) {
+		err_set_at(e, -ENODATA, subject, 0, 0,
+			   "%" PRIu64 " marks were lost, so no thread is known to have been in a "
+			   "region",
+			   marks->nr_lost);
+		err_hint(e, "it writes them faster than they can be received: mark larger parts");
+	} else if (marks->has_any) {
 		err_set_at(e, -ENODATA, subject, 0, 0, "no thread ran within a region");
 		err_hint(e, "make the command run for longer, or mark larger parts of it");
 	} else {
@@ -106,7 +114,7 @@ int causal_regions_refuse(const struct causal_candidates *c, const char *glob, b
 	return e->code;
 }
 
-void causal_regions_warn(const struct causal_candidates *c, const char *glob)
+void causal_regions_warn(const struct causal_candidates *c, const char *glob, uint64_t nr_lost)
 {
 	BUF_AUTO(left, MAX_TEXT);
 
@@ -115,4 +123,8 @@ void causal_regions_warn(const struct causal_candidates *c, const char *glob)
 		log_warning("--causal=regions: not tried, as they end in other threads than they "
 			    "begin in, or are left open: %.300s",
 			    buf_str(&left));
+	if (nr_lost)
+		log_warning("%" PRIu64 " marks were lost: a thread wrote them faster than they "
+			    "could be received; until its next region it counts as in none",
+			    nr_lost);
 }

@@ -20,11 +20,17 @@ int causal_regions_add(struct causal_candidates *out);
  * glob, or were left open, the time is 0. Strings are of the arena. */
 void causal_regions_look(const struct causal_shared *s, const char *glob, struct arena *strings,
 			 struct causal_candidates *c);
-/* None has a time: -ENODATA with *e, which says why, and a hint. has_marks: the program
- * has some marks. */
-int causal_regions_refuse(const struct causal_candidates *c, const char *glob, bool has_marks,
-			  const char *subject, struct err *e);
-/* Warns of those that match and were left open. */
-void causal_regions_warn(const struct causal_candidates *c, const char *glob);
+/* What the program is known to have written. */
+struct causal_regions_marks {
+	bool has_any;
+	uint64_t nr_lost;
+};
+
+/* None has a time: -ENODATA with *e, which says why, and a hint. */
+int causal_regions_refuse(const struct causal_candidates *c, const char *glob,
+			  const struct causal_regions_marks *marks, const char *subject,
+			  struct err *e);
+/* Warns of those that match and were left open, and of marks that were lost. */
+void causal_regions_warn(const struct causal_candidates *c, const char *glob, uint64_t nr_lost);
 
 #endif

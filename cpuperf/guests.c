@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "parts.h"
-#include "target/command.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -32,7 +31,8 @@ static const char *find_own(size_t i, const char **value)
 	return *value && **value ? guests[i].older : NULL;
 }
 
-int guests_set_variables(struct target_command *c, struct err *e)
+int guests_set_variables(int (*set)(void *arg, const char *name, const char *value, struct err *e),
+			 void *arg, struct err *e)
 {
 	char path[PATH_MAX];
 	int rc = 0;
@@ -44,7 +44,7 @@ int guests_set_variables(struct target_command *c, struct err *e)
 			 parts[PART_MARKS].name, parts[PART_MARKS].package);
 		return 0;
 	}
-	rc = target_command_set_variable(c, "CPUPERF_MARKS_LIBRARY", path, e); /* bindings/ */
+	rc = set(arg, "CPUPERF_MARKS_LIBRARY", path, e); /* bindings/ */
 	for (size_t i = 0; i < sizeof(guests) / sizeof(*guests) && rc == 0; i++) {
 		const char *value, *own = find_own(i, &value);
 
@@ -52,7 +52,7 @@ int guests_set_variables(struct target_command *c, struct err *e)
 			log_warning("%s is set, to %s: marks of %s go there, not into this session",
 				    own, value, guests[i].marks);
 		else if (!own)
-			rc = target_command_set_variable(c, guests[i].variable, path, e);
+			rc = set(arg, guests[i].variable, path, e);
 	}
 	return rc;
 }

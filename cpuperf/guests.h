@@ -7,10 +7,9 @@
 
 #include "base/err.h"
 
-struct target_command;
-
-/* Sets the variables that the user has not set. Without the library none is. 0 or -errno with
- * *e. */
-int guests_set_variables(struct target_command *c, struct err *e);
+/* Has set set the variables that the user has not set. Without the library none is. 0 or -errno
+ * with *e, which may be that of set. */
+int guests_set_variables(int (*set)(void *arg, const char *name, const char *value, struct err *e),
+			 void *arg, struct err *e);
 
 #endif

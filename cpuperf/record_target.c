@@ -154,6 +154,11 @@ static void take_memory(struct recorder *r, struct trace_target *out)
 	r->memory = NULL;
 }
 
+static int set_variable(void *arg, const char *name, const char *value, struct err *e)
+{
+	return target_command_set_variable(arg, name, value, e);
+}
+
 int recorder_on_start(void *arg, struct err *e)
 {
 	struct recorder *r = arg;
@@ -173,7 +178,7 @@ int recorder_on_start(void *arg, struct err *e)
 	if (session_socket(r->session, "CPUPERF_MARKS")) {
 		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",
 						     session_socket(r->session, "CPUPERF_MARKS"), e)
-			     ?: guests_set_variables(r->command, e);
+			     ?: guests_set_variables(set_variable, r->command, e);
 
 		if (rc)
 			return rc;

@@ -21,8 +21,8 @@
  * and a region "passed" that another thread ends, then critical in "later". closed: the library
  * $LOADED is loaded and unloaded ten times; each time its critical runs in a region "library", and
  * then slack, while a thread runs the region "outer". full: as many
- * marks as a ring holds in a region "outer", then critical. The last arguments really cut the loops
- * of critical, and of slack.
+ * marks as a ring holds in a region "outer", then critical. tool: critical in a region of Kokkos,
+ * "tool's". The last arguments really cut the loops of critical, and of slack.
  */
 #define _GNU_SOURCE
 #include "cpuperf/mark_keyed.h"
@@ -571,6 +571,24 @@ static int fill_ring(struct work *w)
 	return 0;
 }
 
+/* As Kokkos does. */
+static int run_in_tool(struct work *w)
+{
+	void *tool = dlopen(getenv("KOKKOS_TOOLS_LIBS"), RTLD_NOW);
+	void (*push)(const char *) = NULL, (*pop)(void) = NULL;
+
+	if (!tool)
+		return 1;
+	*(void **)&push = dlsym(tool, "kokkosp_push_profile_region");
+	*(void **)&pop = dlsym(tool, "kokkosp_pop_profile_region");
+	if (!push || !pop)
+		return 1;
+	push("tool's");
+	(void)critical(w->nr);
+	pop();
+	return 0;
+}
+
 static int load_and_unload(struct work *w)
 {
 	pthread_t outer;
@@ -628,7 +646,8 @@ static const struct {
 	int (*run)(struct work *w);
 } others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex},    {"socket", wait_for_socket},
 	      {"robust", lock_of_dead}, {"loaded", run_loaded},      {"turnover", turn_over},
-	      {"open", leave_open},     {"closed", load_and_unload}, {"full", fill_ring}};
+	      {"open", leave_open},     {"closed", load_and_unload}, {"full", fill_ring},
+	      {"tool", run_in_tool}};
 
 int main(int argc, char **argv)
 {

@@ -104,6 +104,13 @@ def check_command(folder):
     assert rows_of(program, "critical")[0]["region"] == ""
 
 
+def check_other_tools(folder):
+    """Marks of Kokkos, whose library connects at its first one."""
+    row, = csv.DictReader(io.StringIO(output(CPUPERF, "-o", "-", "--causal=regions", "-r2", "--output-format=csv", "--", build(folder),
+                                             "tool", "60", "0")))
+    assert "tool's" in row["region"] and float(row["on_cpu"]) > 50, row
+
+
 def check_errors(folder):
     program = build(folder)
     for scope, how, messages in [

@@ -36,6 +36,7 @@ struct thread {
 	uint32_t tid;
 	uint64_t begin[NR_CLOCKS]; /* what is older is another thread's, by clock */
 	struct ring ring[MAX_OBJECTS];
+	bool has_lost; /* some of the marks that are read now, it is not known where */
 	struct causal_open open;
 };
 
@@ -348,7 +349,7 @@ static const struct cpuperf_mark_slot *find_slot(const struct cpuperf_mark_heade
 }
 
 /* What a thread wrote that had the slot before is older. */
-static void take_slot(const struct thread *t, struct ring *r)
+static void take_slot(struct thread *t, struct ring *r)
 {
 	const uint64_t from = t->begin[r->shared->clock];
 
@@ -357,6 +358,7 @@ static void take_slot(const struct thread *t, struct ring *r)
 		return;
 	r->head = __atomic_load_n(&r->slot->head, __ATOMIC_ACQUIRE);
 	r->lost = __atomic_load_n(&r->slot->lost, __ATOMIC_RELAXED);
+	t->has_lost |= r->lost > 0;
 	r->seen = r->head > CPUPERF_MARK_NR_UNITS ? r->head - CPUPERF_MARK_NR_UNITS : 0;
 	while (r->seen < r->head && (!unit_at(r)->kind || unit_at(r)->time < from))
 		r->seen++;
@@ -379,7 +381,7 @@ static void look_at_ring(struct thread *t, uint32_t i)
 	lost = __atomic_load_n(&r->slot->lost, __ATOMIC_RELAXED);
 	if (lost == r->lost && r->head - r->seen <= CPUPERF_MARK_NR_UNITS)
 		return;
-	causal_open_forget(&t->open);
+	t->has_lost = true;
 	r->lost = lost;
 	r->seen =
 	    r->head - r->seen > CPUPERF_MARK_NR_UNITS ? r->head - CPUPERF_MARK_NR_UNITS : r->seen;
@@ -393,7 +395,7 @@ static void count_left_open(const struct thread *t, uint32_t first, uint32_t end
 								     agent.nr_ranges,
 								     agent.nr_candidates));
 
-	for (; first < end; first++) {
+	for (; first < end && !t->has_lost; first++) {
 		const struct causal_open_region *r = &t->open.region[first];
 		const uint32_t at = candidate_of(&t->ring[r->object], r->object, r->name);
 
@@ -430,11 +432,14 @@ static void read_marks(struct thread *t)
 {
 	uint32_t with_more[MAX_OBJECTS], nr = 0;
 
+	t->has_lost = false;
 	for (uint32_t i = 0; i < MAX_OBJECTS; i++) {
 		look_at_ring(t, i);
 		if (has_more(&t->ring[i]))
 			with_more[nr++] = i;
 	}
+	if (t->has_lost)
+		causal_open_forget(&t->open);
 	while (nr) {
 		uint32_t *next = with_more;
 
@@ -446,6 +451,8 @@ static void read_marks(struct thread *t)
 		if (!has_more(&t->ring[*next]))
 			*next = with_more[--nr];
 	}
+	if (t->has_lost)
+		causal_open_forget(&t->open);
 }
 
 uint32_t agent_regions_open(const struct agent_thread *a, uint32_t out[CAUSAL_OPEN_MAX])
