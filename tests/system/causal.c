@@ -20,9 +20,9 @@
  * "spare", and as much outside of one. open: in a region "outer" one that does not end ("lost"),
  * and a region "passed" that another thread ends, then critical in "later". closed: the library
  * $LOADED is loaded and unloaded ten times; each time its critical runs in a region "library", and
- * then slack, while a thread runs the region "outer". full: as many
- * marks as a ring holds in a region "outer", then critical. tool: critical in a region of Kokkos,
- * "tool's". The last arguments really cut the loops of critical, and of slack.
+ * then slack, while a thread runs the region "outer". full: critical, for a fourth of the whole,
+ * and as many marks as a ring holds in a region "outer", then critical. tool: critical in a region
+ * of Kokkos, "tool's". The last arguments really cut the loops of critical, and of slack.
  */
 #define _GNU_SOURCE
 #include "cpuperf/mark_keyed.h"
@@ -564,6 +564,7 @@ static int leave_open(struct work *w)
 static int fill_ring(struct work *w)
 {
 	CPUPERF_BEGIN("outer");
+	(void)critical(w->nr / 4);
 	for (int i = 0; i < CPUPERF_MARK_NR_UNITS; i++)
 		CPUPERF_INSTANT("one of many");
 	CPUPERF_END;
