@@ -320,10 +320,10 @@ TEST(a_short_text_is_in_its_object)
 	struct made m;
 
 	make_code(&m, "/srv/w.rb", "");
-	m.label = (struct object){{TEXT | 5 << LENGTH_SHIFT, 0}};
-	memcpy(&m.label.word[2], "alpha, and more", 15);
+	m.label = (struct object){{TEXT | 8 << LENGTH_SHIFT, 0}};
+	memcpy(&m.label.word[2], "gammaray, more", 14);
 	assert_true(read_code(&m));
-	assert_text(&code.name, code.name_text, "alpha");
+	assert_text(&code.name, code.name_text, "gammaray");
 }
 
 TEST(a_path_is_the_whole_one_if_there_is_a_file)
