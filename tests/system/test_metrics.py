@@ -166,7 +166,8 @@ def check_text(folder):
     # used: whole from 1,000 MB on, less has decimals
     assert re.search(r"\| *-(\d{1,3}(,\d{3})+|\d{1,3}\.\d+)\|", recorded), recorded
     assert " (low)" in recorded, recorded
-    assert shown.count("  low\n") == recorded.count(" (low)"), (recorded, shown)
+    # of what a short iteration has not counted everywhere: (partial, low)
+    assert shown.count("  low\n") == recorded.count("low)"), (recorded, shown)
     assert shown.count("All traces") == 3
     for line in ("warning: idle: below 200 on CPU", "warning: used per ns: above -0.5 over all CPUs"):
         assert recorded.count(line) == 1 and shown.count(line) == 1, recorded
