@@ -131,6 +131,19 @@ puts "here"
 gets
 burn(0.4)
 """
+HUNG = """
+$stdout.sync = true
+def stuck(queue)
+  queue.pop
+end
+def reader
+  puts "here"
+  gets
+end
+other = Thread.new { stuck(Queue.new) }
+Thread.pass until other.stop?
+reader
+"""
 DEEP = CLOCK + """
 def down(n)
   n > 0 ? down(n - 1) : burn(0.3)
@@ -350,12 +363,29 @@ def check_deep(folder):
     assert depths == {901}, depths
 
 
-def check_running(folder):
-    """A process that runs already."""
-    write(f"{folder}/{PROGRAM}", WAITING)
+@contextlib.contextmanager
+def running(folder, text):
+    """The program, when it has said that it is there."""
+    write(f"{folder}/{PROGRAM}", text)
     with subprocess.Popen([RUBY, f"{folder}/{PROGRAM}"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as program:
         assert program.stdout.readline() == "here\n"
+        yield program
+
+
+def check_hung(folder):
+    """Waits that last are read while the threads are asleep; before Ruby 3.0 of the thread that was the last one to run."""
+    with running(folder, HUNG) as program:
+        run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--output=s", f"--pid={program.pid}", "--duration=2s",
+            cwd=folder)
+        finish(program)
+    found, is_old = totals(folder), output(RUBY, "-e", "print RUBY_VERSION") < "3"
+    assert found["reader"] and (found["stuck"] or is_old), found
+
+
+def check_running(folder):
+    """A process that runs already."""
+    with running(folder, WAITING) as program:
         with start(folder, *EVENT, "-g", "--output=s", f"--pid={program.pid}") as session:
             wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
             finish(program)

@@ -12,8 +12,7 @@ enum {
 	RUBY_MAX_LOCALS = 16,                            /* words that a thread has in its block */
 	RUBY_MAX_MODULE = 65536,
 	RUBY_MAX_STACK_WORDS = 1 << 27,
-	RUBY_BLOCK_AT =
-	    8, /* behind the base of a thread is where the addresses of its blocks are */
+	RUBY_BLOCK_AT = 8, /* behind a thread's base: where the addresses of its blocks are */
 	RUBY_BLOCK_BYTES = 16,
 	/* The index of positions: numbers of 7 bits for the first ones, each 9 in a word; then
 	 * parts of 512 bits, which have how many were set before, the same of each word but for the
