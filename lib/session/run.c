@@ -243,14 +243,14 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 		return;
 	enable_cpu(s, c, false);
 	session_cpu_read(c, c->start);
+	if (s->sampling)
+		sampling_begin_cpu(s->sampling, c->trace);
 	if (!counters_get_values(&s->counters, c->trace, c->cpu, c->start)) {
 		/* /proc was read before it came back */
 		session_cpu_leave(c, c->start);
 		counters_drop_values(&s->counters, c->start);
 		return;
 	}
-	if (s->sampling)
-		sampling_begin_cpu(s->sampling, c->trace);
 	notes_add(&s->notes, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
 		  (unsigned long long)s->nr_done);
 }
