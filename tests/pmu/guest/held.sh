@@ -78,7 +78,7 @@ machine() {
 		$C["coverage"] != "" { bad("a flight recorder has no coverage") }
 		{ raw[cpu] += $C["raw"]; enabled[cpu] += $C["enabled_ns"]; weight[cpu] += $C["weight"]
 		  first = first ? first : $C["start_ns"]; last = $C["end_ns"] }
-		# Until CPU 3 left, it was enabled, not all the time; a reading may take 20 ms there.
+		# CPU 3 leaves before the iteration ends; its first reading may take 20 ms beside the loop.
 		cpu == 3 && at == 0 { most = ($C["raw"] > $C["enabled_ns"] ? $C["raw"] : $C["enabled_ns"]) + 30e6
 				      if ($C["weight"] > most) bad("too many samples"); next }
 		{ span[cpu] += $C["span_ns"]; of_span[cpu] += $C["weight"] }
