@@ -332,6 +332,13 @@ static size_t word_len(const struct decoder *d)
 	return d->operand_size && !d->wide ? 2 : 4;
 }
 
+/* Behind 0x66 and a repetition decoders differ in its length. */
+static bool skip_word(struct decoder *d)
+{
+	cursor_skip(&d->c, word_len(d));
+	return word_len(d) == 4 || !(d->rep || d->repne);
+}
+
 static bool read_rest(struct decoder *d)
 {
 	bool has_operand =
@@ -346,10 +353,11 @@ static bool read_rest(struct decoder *d)
 		return true;
 	case MODRM_WORD:
 	case WORD:
-		cursor_skip(&d->c, word_len(d));
-		return true;
+		return skip_word(d);
 	case FULL_WORD:
-		cursor_skip(&d->c, d->wide ? 8 : word_len(d));
+		if (!d->wide)
+			return skip_word(d);
+		cursor_skip(&d->c, 8);
 		return true;
 	case TWO_BYTES:
 		cursor_skip(&d->c, 2);

@@ -120,6 +120,8 @@ static const struct {
     {"jmp of 16 bits, for some makers", B(0x66, 0xe9, 1, 0, 0, 0)},
     {"je of 16 bits", B(0x66, 0x0f, 0x84, 1, 0, 0, 0)},
     {"ret of 16 bits", B(0x66, 0xc3)},
+    {"data16 rep push $1, of 16 bits or of 32", B(0x66, 0xf3, 0x68, 1, 0, 0, 0)},
+    {"repne data16 mov $1, %ax", B(0xf2, 0x66, 0xb8, 1, 0, 0, 0)},
     {"push %es", B(0x06)},
     {"in", B(0xe4, 1)},
     {"cli", B(0xfa)},
