@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -178,14 +179,10 @@ void versus_put_value(enum versus_measure m, double value, struct buf *out)
 
 void versus_put_name(const char *name, struct buf *out)
 {
-	const size_t len = strlen(name);
-	size_t shown = len;
+	const size_t shown = str_whole(name, NAME_BYTES);
 
-	if (len > NAME_BYTES)
-		for (shown = NAME_BYTES; (name[shown] & 0xc0) == 0x80;) /* within a character */
-			shown--;
 	buf_shown(out, name, shown);
-	if (shown < len)
+	if (name[shown])
 		buf_adds(out, "…");
 }
 

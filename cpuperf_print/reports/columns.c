@@ -4,6 +4,7 @@
 #include "reports/columns.h"
 #include "base/array.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "report/functions.h"
 #include "report/states.h"
 #include "trace/record.h"
@@ -61,12 +62,10 @@ static const char *line_name(struct place *p, enum report_column c)
 static const char *cmdline_text(struct place *p, enum report_column c)
 {
 	const char *text = text_of(p, c);
-	size_t len = strlen(text);
+	const size_t len = str_whole(text, CMDLINE_BYTES);
 
-	if (p->j->output->form != GRID_PEOPLE || len <= CMDLINE_BYTES)
+	if (p->j->output->form != GRID_PEOPLE || !text[len])
 		return text;
-	for (len = CMDLINE_BYTES; len && (text[len] & 0xc0) == 0x80;) /* within a character */
-		len--;
 	snprintf(p->text, sizeof(p->text), "%.*s…", (int)len, text);
 	return p->text;
 }

@@ -63,14 +63,9 @@ static const struct grid_column columns[] = {
 /* For people, in a column that leaves room for the others. */
 static void add_text(struct buf *b, const char *text, bool is_begin)
 {
-	size_t len = strlen(text);
+	const size_t len = str_whole(text, SHOWN_BYTES);
 
-	if (len > SHOWN_BYTES) {
-		is_begin = true;
-		for (len = SHOWN_BYTES; len && ((unsigned char)text[len] & 0xc0) == 0x80;)
-			len--; /* the first byte of a character */
-	}
-	buf_printf(b, "\"%.*s\"%s", (int)len, text, is_begin ? "…" : "");
+	buf_printf(b, "\"%.*s\"%s", (int)len, text, is_begin || text[len] ? "…" : "");
 }
 
 static void add_value(struct buf *b, const struct report *r, const struct counts_value *v)

@@ -58,11 +58,8 @@ static void put_end(struct json_writer *json, const struct summary *s)
 static void put_command(struct json_writer *json, const char *command)
 {
 	char text[TEXT_BYTES];
-	size_t len = strlen(command);
+	const size_t len = str_whole(command, sizeof(text) - 1);
 
-	if (len >= sizeof(text))
-		for (len = sizeof(text) - 1; len && ((unsigned char)command[len] & 0xc0) == 0x80;)
-			len--;
 	memcpy(text, command, len);
 	text[len] = '\0';
 	jsonw_text(json, "command", text);

@@ -288,6 +288,15 @@ size_t str_visible(const char *s, size_t left)
 	return len;
 }
 
+size_t str_whole(const char *s, size_t most)
+{
+	size_t len = strnlen(s, most);
+
+	while (len && ((unsigned char)s[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
 bool str_is_utf8(const char *s, size_t len)
 {
 	while (len) {

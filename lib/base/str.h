@@ -68,6 +68,9 @@ void str_clean_lines(char *s, size_t len);
 /* Length of the UTF-8 character at s, which has len bytes; 0: invalid, or NUL. */
 size_t str_character(const char *s, size_t len);
 
+/* How many of the first most bytes of a text are whole UTF-8 characters: all, if it is shorter. */
+size_t str_whole(const char *s, size_t most);
+
 /* Valid UTF-8 without NUL. */
 bool str_is_utf8(const char *s, size_t len);
 

@@ -184,21 +184,11 @@ static size_t find_impossible(const struct spec_event *asked, const struct spec_
 	return i;
 }
 
-/* Of what an error shows: the whole characters of its first bytes. */
-static int shown_len(const char *text, size_t most)
-{
-	size_t len = strnlen(text, most);
-
-	while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
-		len--;
-	return (int)len;
-}
-
 /* Begins a message about the event. */
 #define ABOUT "function:%.*s: when %.*s: "
 #define ABOUT_ARGS(p)                                                                              \
-	shown_len((p)->event.row->name, 120), (p)->event.row->name,                                \
-	    shown_len((p)->asked->when, 160), (p)->asked->when
+	(int)str_whole((p)->event.row->name, 120), (p)->event.row->name,                           \
+	    (int)str_whole((p)->asked->when, 160), (p)->asked->when
 
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e)
 {

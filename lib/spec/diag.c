@@ -3,6 +3,8 @@
  */
 #include "spec/diag.h"
 
+#include "base/str.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -42,14 +44,7 @@ size_t diag_count(const struct err_list *errs)
 
 int diag_cut(const char *s)
 {
-	size_t len = strlen(s);
-
-	if (len <= SHOWN_BYTES)
-		return (int)len;
-	len = SHOWN_BYTES;
-	while (len && ((unsigned char)s[len] & 0xc0) == 0x80)
-		len--;
-	return (int)len;
+	return (int)str_whole(s, SHOWN_BYTES);
 }
 
 void diag_string(const char *s, char *buf, size_t size)

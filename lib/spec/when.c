@@ -52,11 +52,7 @@ static int word_len(const char *at)
 {
 	size_t len = strcspn(at, " ");
 
-	if (len <= 32)
-		return (int)(len ?: *at != '\0');
-	for (len = 32; len && ((unsigned char)at[len] & 0xc0) == 0x80;)
-		len--;
-	return (int)len;
+	return (int)(len > 32 ? str_whole(at, 32) : len ?: *at != '\0');
 }
 
 static int refuse(struct err *e, const char *at, const char *what)

@@ -236,6 +236,17 @@ TEST(glob)
 			fail_msg("%s %s", rows[i].pattern, rows[i].text);
 }
 
+TEST(whole_characters)
+{
+	assert_int_equal(str_whole("", 3), 0);
+	assert_int_equal(str_whole("ab", 3), 2);
+	assert_int_equal(str_whole("abcd", 3), 3);
+	assert_int_equal(str_whole("a\xc3\xa9", 2), 1);
+	assert_int_equal(str_whole("a\xc3\xa9", 3), 3);
+	assert_int_equal(str_whole("\xf0\x9f\x98\x80", 3), 0);
+	assert_int_equal(str_whole("\xbf\xbf\xbf", 2), 0); /* not before its start */
+}
+
 TEST(utf8)
 {
 	static const struct {
