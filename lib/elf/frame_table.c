@@ -4,6 +4,7 @@
  */
 #include "elf/frame_table.h"
 
+#include "base/order.h"
 #include "elf/file.h"
 
 #include <elf.h>
@@ -64,21 +65,12 @@ void elf_frame_table_at(const struct elf_frame_table *t, uint32_t i, uint64_t *s
 static bool find(const struct elf_frame_table *t, uint64_t address, uint64_t *start,
 		 uint32_t *code_len)
 {
-	uint32_t low = 0, n = t->entry ? t->nr : 0;
+	const size_t next =
+	    ORDER_FIRST(i, t->entry ? t->nr : 0, address_at(t, (uint32_t)i, 0) > address);
 
-	while (n) {
-		uint32_t half = n / 2;
-
-		if (address_at(t, low + half, 0) <= address) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	if (!low)
+	if (!next)
 		return false;
-	elf_frame_table_at(t, low - 1, start, code_len);
+	elf_frame_table_at(t, (uint32_t)next - 1, start, code_len);
 	return *code_len == UINT32_MAX || address - *start < *code_len;
 }
 

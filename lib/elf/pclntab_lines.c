@@ -5,6 +5,7 @@
  * function itself. If a record is not as it should be, none is used.
  */
 #include "base/array.h"
+#include "base/order.h"
 #include "elf/file.h"
 #include "elf/layout.h"
 #include "elf/pclntab_internal.h"
@@ -30,26 +31,16 @@ struct place {
 
 static bool find_place(const struct elf_pclntab *t, uint64_t address, struct place *out)
 {
-	size_t low = 0, n = t->nr, left = 0;
+	const size_t next = ORDER_FIRST(i, t->nr, elf_pclntab_start(t, i) > address);
 	const uint8_t *record;
+	size_t left = 0;
 	uint64_t start;
 
-	/* the last function that begins at or before the address */
-	while (n) {
-		const size_t half = n / 2;
-
-		if (elf_pclntab_start(t, low + half) <= address) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	if (!low)
+	if (!next)
 		return false;
-	start = elf_pclntab_start(t, low - 1);
-	record = elf_pclntab_record(t, low - 1, &left);
-	*out = (struct place){record, left, elf_pclntab_start(t, low) - start, address - start};
+	start = elf_pclntab_start(t, next - 1);
+	record = elf_pclntab_record(t, next - 1, &left);
+	*out = (struct place){record, left, elf_pclntab_start(t, next) - start, address - start};
 	return record && out->len <= MAX_FUNCTION_BYTES && out->offset < out->len;
 }
 
