@@ -117,14 +117,18 @@ static void look_back(const void *way)
 	proc_family_fini(&family);
 }
 
+static bool is_same_pattern(const struct hits_pattern *a, const struct hits_pattern *b)
+{
+	return a->len == b->len && a->is_begin == b->is_begin &&
+	       memcmp(a->text, b->text, a->len) == 0;
+}
+
 /* The number of the text, from 1; each once. 0: there is no memory. */
 static uint32_t add_pattern(struct kernel_way *k, const struct calls_term *t)
 {
 	const struct hits_pattern new = {t->text, t->len, t->is_begin};
 	struct hits_pattern *p =
-	    ARRAY_FIND(x, k->patterns, k->nr_patterns,
-		       x->len == new.len &&
-			   x->is_begin == new.is_begin &&memcmp(x->text, new.text, new.len) == 0);
+	    ARRAY_FIND(x, k->patterns, k->nr_patterns, is_same_pattern(x, &new));
 
 	p = p ?: MEM_ADD(k->patterns, k->nr_patterns, k->pattern_room);
 	if (!p)
