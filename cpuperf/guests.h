@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Has set set the variables that the user has not set. Without the library none is. 0 or -errno
+/* Calls set for each variable that the user has not set; without the library for none. 0 or -errno
  * with *e, which may be that of set. */
 int guests_set_variables(int (*set)(void *arg, const char *name, const char *value, struct err *e),
 			 void *arg, struct err *e);

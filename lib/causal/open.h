@@ -5,12 +5,9 @@
  * innermost region of the thread, whichever object began it. If the object's own region is around
  * those of others, these were left open.
  *
- *	before = o->nr;
- *	keep = causal_open_begin(o, object, depth);   those from keep on, up to before, were left
- *open causal_open_push(o, object, name);
- *
- *	keep = causal_open_end(o, object, depth, &is_matched);   that at keep has ended if
- *is_matched; those behind, up to before, were left open
+ * At a beginning, causal_open_begin returns from which region on those were left open that were
+ * there before; then causal_open_push adds the new one. At an end, causal_open_end returns which
+ * region has ended, if *is_matched; those behind it were left open.
  *
  * What is no longer open stays in the array until another region begins. Async-signal-safe; of one
  * thread.

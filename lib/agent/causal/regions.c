@@ -258,14 +258,18 @@ static bool connect_ring(struct thread *t, uint32_t i)
 
 /* --- names */
 
+static struct causal_memory_region *shared_regions(void)
+{
+	return (void *)((char *)agent.shared + causal_memory_regions_at(agent.nr_objects,
+									agent.nr_ranges,
+									agent.nr_candidates));
+}
+
 /* Another thread or process writes the name that it took: who needs it looks again at its next
  * sample. */
 static uint32_t find_region(const char *text, uint32_t len)
 {
-	struct causal_memory_region *r =
-	    (void *)((char *)agent.shared + causal_memory_regions_at(agent.nr_objects,
-								     agent.nr_ranges,
-								     agent.nr_candidates));
+	struct causal_memory_region *r = shared_regions();
 
 	for (uint32_t i = 0; i < agent.nr_regions; i++) {
 		uint32_t kind = CAUSAL_MEMORY_FREE;
@@ -390,10 +394,7 @@ static void look_at_ring(struct thread *t, uint32_t i)
 /* Those from the first on have not ended in their thread. */
 static void count_left_open(const struct thread *t, uint32_t first, uint32_t end)
 {
-	struct causal_memory_region *all =
-	    (void *)((char *)agent.shared + causal_memory_regions_at(agent.nr_objects,
-								     agent.nr_ranges,
-								     agent.nr_candidates));
+	struct causal_memory_region *all = shared_regions();
 
 	for (; first < end && !t->has_lost; first++) {
 		const struct causal_open_region *r = &t->open.region[first];
