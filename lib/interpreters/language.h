@@ -8,6 +8,7 @@
 #include "bpf/interpreted_shared.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct elf_file;
@@ -48,6 +49,14 @@ extern const struct interpreters_language interpreters_javascript, interpreters_
 extern const struct interpreters_language *const interpreters_languages[];
 /* NULL: there is none. */
 const struct interpreters_language *interpreters_find_language(uint32_t number);
+
+/* Reads memory of the process. False: not all of it can be read. */
+bool interpreters_far_load(const struct bpf_interpreted_far *far, void *to, size_t bytes,
+			   uint64_t at);
+/* Copies a UTF-8 text of length bytes to room for BPF_INTERPRETED_NAME_BYTES: a long one keeps its
+ * end if it is a path, and else its beginning. False: it cannot be read. */
+bool interpreters_far_text(const struct bpf_interpreted_far *far, uint64_t at, uint64_t length,
+			   bool is_path, struct bpf_interpreted_text *out, uint8_t *to);
 
 bool interpreters_php_far(const struct bpf_interpreted_far *far,
 			  const struct bpf_interpreted_process *process,

@@ -5,15 +5,8 @@
  */
 #include "interpreters/language.h"
 
-#include "proc/memory.h"
-
 #include <stdint.h>
 #include <string.h>
-
-static bool load(const struct bpf_interpreted_far *far, void *to, size_t bytes, uint64_t at)
-{
-	return proc_memory_read(far->process, at, to, bytes);
-}
 
 /* One of C is shorter. */
 static bool load_function(const struct bpf_interpreted_far *far, const struct bpf_php_offsets *at,
@@ -21,8 +14,10 @@ static bool load_function(const struct bpf_interpreted_far *far, const struct bp
 {
 	uint8_t object[BPF_PHP_OBJECT_BYTES] = {0};
 
-	if (!load(far, object, at->array_bytes & (sizeof(object) - 1), far->address) &&
-	    !(load(far, object, (at->function_class + 8) & (sizeof(object) - 1), far->address) &&
+	if (!interpreters_far_load(far, object, at->array_bytes & (sizeof(object) - 1),
+				   far->address) &&
+	    !(interpreters_far_load(far, object, (at->function_class + 8) & (sizeof(object) - 1),
+				    far->address) &&
 	      bpf_php_is_internal(object, at)))
 		return false;
 	*out = (struct bpf_php_function){
@@ -31,19 +26,15 @@ static bool load_function(const struct bpf_interpreted_far *far, const struct bp
 	return bpf_php_number(out) == far->code;
 }
 
-/* A long text keeps its end if it is a path, and else its beginning. Returns its length; -1: it
- * cannot be read. */
-static int copy_text(const struct bpf_interpreted_far *far, const struct bpf_php_offsets *at,
-		     uint64_t text, bool is_path, uint8_t *to)
+/* text 0: there is none. False: it cannot be read. */
+static bool copy_text(const struct bpf_interpreted_far *far, const struct bpf_php_offsets *at,
+		      uint64_t text, bool is_path, struct bpf_interpreted_text *out, uint8_t *to)
 {
-	uint64_t length = 0, bytes, from = text + at->text_data;
+	uint64_t length = 0;
 
-	if (text && !load(far, &length, sizeof(length), text + at->text_length))
-		return -1;
-	bytes = length < BPF_INTERPRETED_NAME_BYTES ? length : BPF_INTERPRETED_NAME_BYTES - 1;
-	if (is_path)
-		from += length - bytes;
-	return !bytes || load(far, to, bytes, from) ? (int)bytes : -1;
+	if (text && !interpreters_far_load(far, &length, sizeof(length), text + at->text_length))
+		return false;
+	return interpreters_far_text(far, text + at->text_data, length, is_path, out, to);
 }
 
 bool interpreters_php_far(const struct bpf_interpreted_far *far,
@@ -52,7 +43,7 @@ bool interpreters_php_far(const struct bpf_interpreted_far *far,
 {
 	const struct bpf_php_offsets *at = &process->php.at;
 	struct bpf_php_function f, now;
-	int file, name, class;
+	struct bpf_interpreted_text class;
 
 	if (!load_function(far, at, &f))
 		return false;
@@ -60,16 +51,15 @@ bool interpreters_php_far(const struct bpf_interpreted_far *far,
 					     .process = far->process,
 					     .code = far->code,
 					     .first_line = (uint32_t)f.lines};
-	if (f.text[BPF_PHP_CLASS] && !load(far, &f.text[BPF_PHP_CLASS], sizeof(f.text[0]),
-					   f.text[BPF_PHP_CLASS] + at->class_name))
+	if (f.text[BPF_PHP_CLASS] &&
+	    !interpreters_far_load(far, &f.text[BPF_PHP_CLASS], sizeof(f.text[0]),
+				   f.text[BPF_PHP_CLASS] + at->class_name))
 		return false;
-	file = copy_text(far, at, f.text[BPF_PHP_FILE], true, out->file_text);
-	name = copy_text(far, at, f.text[BPF_PHP_NAME], false, out->name_text);
-	class = copy_text(far, at, f.text[BPF_PHP_CLASS], false, out->lines);
-	if (file < 0 || name < 0 || class < 0 || !load_function(far, at, &now))
+	if (!copy_text(far, at, f.text[BPF_PHP_FILE], true, &out->file, out->file_text) ||
+	    !copy_text(far, at, f.text[BPF_PHP_NAME], false, &out->name, out->name_text) ||
+	    !copy_text(far, at, f.text[BPF_PHP_CLASS], false, &class, out->lines) ||
+	    !load_function(far, at, &now))
 		return false;
-	out->file = (struct bpf_interpreted_text){(uint32_t)file, BPF_INTERPRETED_UTF8};
-	out->name = (struct bpf_interpreted_text){(uint32_t)name, BPF_INTERPRETED_UTF8};
-	out->lines_bytes = (uint32_t) class;
+	out->lines_bytes = class.bytes;
 	return true;
 }

@@ -8,15 +8,8 @@
  */
 #include "interpreters/language.h"
 
-#include "proc/memory.h"
-
 #include <stdint.h>
 #include <string.h>
-
-static bool load(const struct bpf_interpreted_far *far, void *to, size_t bytes, uint64_t at)
-{
-	return proc_memory_read(far->process, at, to, bytes);
-}
 
 /* The number that was asked for may be without the hash, which could not be read. */
 static bool is_it(const struct bpf_interpreted_far *far, const struct bpf_python_offsets *at,
@@ -25,12 +18,13 @@ static bool is_it(const struct bpf_interpreted_far *far, const struct bpf_python
 	struct bpf_python_place place = {
 	    .space = far->space, .address = far->address, .process = far->process};
 
-	if (!load(far, object, at->code_bytes & (BPF_PYTHON_OBJECT_BYTES - 1), far->address))
+	if (!interpreters_far_load(far, object, at->code_bytes & (BPF_PYTHON_OBJECT_BYTES - 1),
+				   far->address))
 		return false;
 	if (bpf_python_number(&place, object, at) == far->code)
 		return true;
-	return load(far, &place.hash, sizeof(place.hash),
-		    bpf_python_word(object, at->code_name) + at->text_hash) &&
+	return interpreters_far_load(far, &place.hash, sizeof(place.hash),
+				     bpf_python_word(object, at->code_name) + at->text_hash) &&
 	       bpf_python_number(&place, object, at) == far->code;
 }
 
@@ -41,8 +35,8 @@ static bool copy_text(const struct bpf_interpreted_far *far, const struct bpf_py
 	uint64_t length, bytes, from;
 	uint32_t state, width;
 
-	if (!load(far, &length, sizeof(length), text + at->text_length) ||
-	    !load(far, &state, sizeof(state), text + at->text_state))
+	if (!interpreters_far_load(far, &length, sizeof(length), text + at->text_length) ||
+	    !interpreters_far_load(far, &state, sizeof(state), text + at->text_state))
 		return false;
 	width = bpf_python_width(state);
 	if (!width || length > BPF_PYTHON_MAX_LENGTH)
@@ -54,7 +48,7 @@ static bool copy_text(const struct bpf_interpreted_far *far, const struct bpf_py
 		bytes = most;
 	}
 	*out = (struct bpf_interpreted_text){(uint32_t)bytes, width};
-	return !bytes || load(far, to, bytes, from);
+	return !bytes || interpreters_far_load(far, to, bytes, from);
 }
 
 bool interpreters_python_far(const struct bpf_interpreted_far *far,
@@ -72,12 +66,12 @@ bool interpreters_python_far(const struct bpf_interpreted_far *far,
 		       out->file_text) ||
 	    !copy_text(far, at, bpf_python_word(object, at->code_name), &out->name,
 		       out->name_text) ||
-	    !load(far, &bytes, sizeof(bytes), lines + at->bytes_length))
+	    !interpreters_far_load(far, &bytes, sizeof(bytes), lines + at->bytes_length))
 		return false;
 	out->is_cut = bytes > BPF_INTERPRETED_LINES_BYTES - 1;
 	if (out->is_cut)
 		bytes = BPF_INTERPRETED_LINES_BYTES - 1;
-	if (bytes && !load(far, out->lines, bytes, lines + at->bytes_data))
+	if (bytes && !interpreters_far_load(far, out->lines, bytes, lines + at->bytes_data))
 		return false;
 	out->lines_bytes = (uint32_t)bytes;
 	out->line_table = at->line_table;

@@ -5,25 +5,18 @@
  */
 #include "interpreters/language.h"
 
-#include "proc/memory.h"
-
 #include <stdint.h>
 #include <string.h>
-
-static bool load(const struct bpf_interpreted_far *far, void *to, size_t bytes, uint64_t at)
-{
-	return proc_memory_read(far->process, at, to, bytes);
-}
 
 static bool load_code(const struct bpf_interpreted_far *far, const struct bpf_ruby_offsets *at,
 		      struct bpf_ruby_code *out)
 {
 	uint8_t object[BPF_RUBY_OBJECT_BYTES] = {0}, body[BPF_RUBY_OBJECT_BYTES] = {0};
 
-	if (!load(far, object, BPF_RUBY_HEAD_BYTES, far->address) ||
+	if (!interpreters_far_load(far, object, BPF_RUBY_HEAD_BYTES, far->address) ||
 	    !bpf_ruby_is_code(object, at) ||
-	    !load(far, body, at->body_bytes & (sizeof(body) - 1),
-		  bpf_ruby_word(object, at->code_body)))
+	    !interpreters_far_load(far, body, at->body_bytes & (sizeof(body) - 1),
+				   bpf_ruby_word(object, at->code_body)))
 		return false;
 	*out = (struct bpf_ruby_code){
 	    .space = far->space, .address = far->address, .process = far->process};
@@ -31,27 +24,21 @@ static bool load_code(const struct bpf_interpreted_far *far, const struct bpf_ru
 	return bpf_ruby_number(out) == far->code;
 }
 
-/* A long text keeps its end if it is a path, and else its beginning. False: it cannot be read. */
+/* False: it cannot be read. */
 static bool copy_text(const struct bpf_interpreted_far *far, const struct bpf_ruby_offsets *at,
 		      uint64_t address, bool is_path, struct bpf_interpreted_text *out, uint8_t *to)
 {
 	uint8_t object[BPF_RUBY_OBJECT_BYTES] = {0};
 	struct bpf_ruby_text text;
-	uint64_t path, bytes;
+	uint64_t path;
 
-	if (!load(far, object, BPF_RUBY_HEAD_BYTES, address))
+	if (!interpreters_far_load(far, object, BPF_RUBY_HEAD_BYTES, address))
 		return false;
 	path = bpf_ruby_path_of(object, at);
-	if (path && !load(far, object, BPF_RUBY_HEAD_BYTES, path))
+	if (path && !interpreters_far_load(far, object, BPF_RUBY_HEAD_BYTES, path))
 		return false;
-	if (!bpf_ruby_find_text(object, path ? path : address, at, &text))
-		return false;
-	bytes =
-	    text.length < BPF_INTERPRETED_NAME_BYTES ? text.length : BPF_INTERPRETED_NAME_BYTES - 1;
-	if (is_path)
-		text.data += text.length - bytes;
-	*out = (struct bpf_interpreted_text){(uint32_t)bytes, BPF_INTERPRETED_UTF8};
-	return !bytes || load(far, to, bytes, text.data);
+	return bpf_ruby_find_text(object, path ? path : address, at, &text) &&
+	       interpreters_far_text(far, text.data, text.length, is_path, out, to);
 }
 
 bool interpreters_ruby_far(const struct bpf_interpreted_far *far,
