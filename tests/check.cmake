@@ -2,7 +2,7 @@
 set(scripts ${CMAKE_SOURCE_DIR}/scripts)
 set(here ${CMAKE_CURRENT_SOURCE_DIR}/system)
 
-foreach(part format includes headers shell man names prefixes constants generated)
+foreach(part format includes headers shell man names prefixes constants syscalls generated)
   declare_test(check_${part} check ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
 endforeach()
 declare_test(check_tidy check extra ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)

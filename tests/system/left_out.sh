@@ -6,11 +6,14 @@
 build=$1
 may=$(names_of_tests "$build" -FA . -L '^(system|sanitized|pmu)$' | sort)
 failed=0
+newest=$(git log --since='1 day ago' --name-only --format= -- 'tests/system/test_*' |
+	sed -n 's|.*/test_\(.*\)\..*|sanitized_\1|p' | sed -n 1p)
 for seed in 0 31 62; do
 	left=$(CPUPERF_TEST_SEED=$seed scripts/test-left-out "$build" | sort)
 	for kind in system sanitized pmu; do
 		grep -q "^${kind}_" <<<"$left" || { echo "FAILED seed $seed: of $kind all run" && failed=1; }
 	done
+	[[ -n $newest ]] && grep -qxF "$newest" <<<"$left" && echo "FAILED seed $seed: left out: $newest, which changed last" && failed=1
 	other=$(comm -23 <(echo "$left") <(echo "$may"))
 	[[ -z $other ]] || { echo "FAILED seed $seed: left out: $other" && failed=1; }
 done

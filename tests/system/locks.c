@@ -265,7 +265,7 @@ static void *wait_for_second(void *arg)
 	atomic_store(&call_tids[1], own_tid());
 	while (!atomic_load(&second_word))
 		check_call(syscall(WAIT_CALL, &second_word, 0L, ~0UL >> 32, OF_32_BITS | PRIVATE,
-				   NULL, 0));
+				   NULL, 0L));
 	return NULL;
 }
 

@@ -70,7 +70,7 @@ void agent_disconnect(void)
 {
 	/* what is slept for in it is over: the recorder has said so, or has died */
 	const long at = syscall(SYS_mmap, agent.shared, agent.room, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0L);
 
 	if (at == (long)agent.shared)
 		__atomic_store_n(&agent.shared->owner, CAUSAL_MEMORY_DIED, __ATOMIC_RELAXED);

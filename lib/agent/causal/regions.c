@@ -200,7 +200,7 @@ static bool read_state(const struct cpuperf_mark_state *from, struct cpuperf_mar
 {
 	const struct iovec here = {to, sizeof(*to)}, there = {(void *)(uintptr_t)from, sizeof(*to)};
 
-	return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0) ==
+	return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0UL) ==
 		   (long)sizeof(*to) &&
 	       to->magic == CPUPERF_MARK_MAGIC && to->version == CPUPERF_MARK_VERSION;
 }
