@@ -300,17 +300,25 @@ SIGNALS = """
 static volatile long x;
 static volatile sig_atomic_t nr, sum;
 static sigjmp_buf away;
-__attribute__((noinline)) static void spin(void)
+static long now(clockid_t clock)
 {
 	struct timespec t;
-	long begin, now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	begin = now = t.tv_sec * 1000000000 + t.tv_nsec;
-	while (now < begin + 30000000) {
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+/* For 10 ticks of the kernel, by which timers of CPU time expire. */
+__attribute__((noinline)) static void spin(void)
+{
+	long before = now(CLOCK_MONOTONIC), tick = now(CLOCK_MONOTONIC_COARSE);
+	for (int ticks = 0; ticks < 10;) {
+		long is, at;
 		for (int i = 0; i < 10000; i++)
 			x += i;
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-		now = t.tv_sec * 1000000000 + t.tv_nsec;
+		is = now(CLOCK_MONOTONIC);
+		at = now(CLOCK_MONOTONIC_COARSE);
+		ticks += at != tick && is - before < 1000000;
+		before = is;
+		tick = at;
 	}
 }
 __attribute__((noinline)) void ignoring(void) { spin(); __asm__ volatile(""); }
