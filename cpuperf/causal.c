@@ -611,6 +611,7 @@ static int prepare(struct causal *c, struct err *e)
 	c->result.command = c->text;
 	c->result.point = o->versus.progress;
 	c->result.rule = c->turns.rule;
+	c->result.is_of_regions = c->kind->needs_marks;
 	rc = causal_kept_check(o, e);
 	if (rc)
 		return rc;

@@ -76,6 +76,7 @@ struct causal_result {
 	uint64_t seed;         /* of amounts that are drawn by chance; 0: they are fixed */
 	uint32_t nr_unsampled; /* threads, most of a run */
 	double queued;         /* for how much of their time threads waited for a CPU */
+	bool is_of_regions;    /* what is tried */
 	bool is_known, is_cut;
 };
 

@@ -95,11 +95,14 @@ int causal_kept_check(const struct options *o, struct err *e)
 /* --- the recording */
 
 /* 0, or -errno with *e: also if the command cannot be run. spec: NULL: that of commands. */
-static int record_run(struct turns *t, const char *folder, const char *spec, struct err *e)
+static int record_run(struct turns *t, const char *folder, const char *spec, bool with_regions,
+		      struct err *e)
 {
 	char output[PATH_MAX + 16], named[64], nowhere[] = "--output-file=/dev/null",
-					       quiet[] = "--quiet=2";
-	char *const options[] = {output, nowhere, quiet, spec ? named : NULL, NULL};
+					       quiet[] = "--quiet=2", regions[] = "--regions";
+	char *const more[] = {spec ? named : NULL, with_regions ? regions : NULL};
+	char *const options[] = {
+	    output, nowhere, quiet, more[0] ?: more[1], more[0] ? more[1] : NULL, NULL};
 	struct versus_run ended;
 	int rc;
 
@@ -122,7 +125,7 @@ static int load(const char *folder, struct cpsession *s)
 
 /* With who ended waits; where that is not permitted, as any command is recorded. False: neither
  * could be. */
-static bool record_any(struct turns *t, const char *folder, struct cpsession *s)
+static bool record_any(struct turns *t, const char *folder, bool with_regions, struct cpsession *s)
 {
 	static const char *const specs[] = {"wall", NULL};
 	BUF_AUTO(line, MAX_TEXT);
@@ -132,7 +135,7 @@ static bool record_any(struct turns *t, const char *folder, struct cpsession *s)
 
 		if (turns_show_progress(t))
 			dprintf(STDERR_FILENO, TURNS_ERASE "recording a run");
-		(void)record_run(t, folder, specs[i], &e);
+		(void)record_run(t, folder, specs[i], with_regions, &e);
 		if (turns_show_progress(t))
 			dprintf(STDERR_FILENO, TURNS_ERASE);
 		if (load(folder, s) == 0)
@@ -256,7 +259,8 @@ static int keep(const struct causal_result *r, struct turns *t, const char *fold
 	int rc;
 
 	cpsession_init(&s);
-	if (r->point || !record_any(t, folder, &s)) { /* what runs for ever is not recorded */
+	if (r->point ||
+	    !record_any(t, folder, r->is_of_regions, &s)) { /* what runs for ever is not recorded */
 		cpsession_fini(&s);
 		s.output_path_prefix = CPSESSION_FOLDER_PREFIX;
 	}

@@ -455,7 +455,8 @@ static const struct opt_row rows[] = {
      .section = "Report",
      .help =
 	 "what-if: if functions whose name matches GLOB, with what they call, took so much less "
-	 "time; without GLOB each function by itself (25%). May be repeated.",
+	 "time, or, as region:GLOB:PERCENT, what runs in regions that the program marked; without "
+	 "GLOB each function by itself, and each region (25%). May be repeated.",
      .set = opt_add_string,
      .offset = AT(speedups)},
     {.name = "live",

@@ -309,7 +309,8 @@ static const struct registry_row rows[] = {
      .lists_samples = true,
      .print = reports_locks},
     {.name = "what-if",
-     .help = "by how much the program would end earlier if a function were faster: --speedup",
+     .help =
+	 "by how much the program would end earlier if a function or region were faster: --speedup",
      .kind = REGISTRY_REPORT,
      .samples = REGISTRY_SAMPLES,
      .sessions = REGISTRY_EACH,
@@ -318,8 +319,9 @@ static const struct registry_row rows[] = {
      .lists_samples = true,
      .print = reports_what_if},
     {.name = "causal",
-     .help = "what a faster function would save: by the experiments of cpuperf --causal, and by "
-	     "the recorded run",
+     .help =
+	 "what a faster function or region would save: by experiments (cpuperf --causal), and by "
+	 "the recorded run",
      .kind = REGISTRY_REPORT,
      .samples = REGISTRY_SAMPLES_IF_ANY,
      .sessions = REGISTRY_EACH,

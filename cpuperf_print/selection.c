@@ -132,6 +132,15 @@ static int parse_limits(struct selection *s, const struct options *o, struct err
 	return rc;
 }
 
+/* "region:NAME", but not "region::name" of C++. What follows it, or text. */
+static const char *skip_region(const char *text)
+{
+	static const char region[] = "region:";
+	const size_t len = sizeof(region) - 1;
+
+	return strncmp(text, region, len) == 0 && text[len] != ':' ? text + len : text;
+}
+
 /* Names in C++ have colons, too: the last one is meant. */
 static int parse_speedup(struct selection *s, const char *text, struct err *e)
 {
@@ -149,14 +158,18 @@ static int parse_speedup(struct selection *s, const char *text, struct err *e)
 	if (len >= sizeof(percent) || colon == text ||
 	    parse_percent("speedup", percent, &x, &ignored) || x > 100 || x <= 0) {
 		err_set(e, -EINVAL, "--speedup=%s: not FUNCTION:PERCENT", text);
-		err_hint(e, "by how much less time it takes, at most 100 %%: --speedup=parse:50%%");
+		err_hint(e, "by how much less time it takes, at most 100 %%: --speedup=parse:50%%; "
+			    "a region: --speedup=region:NAME:50%%");
 		return -EINVAL;
 	}
 	if (colon) {
-		to->glob = mem_strdup(text);
+		const char *name = skip_region(text) < colon ? skip_region(text) : text;
+
+		to->is_region = name != text;
+		to->glob = mem_strdup(name);
 		if (!to->glob)
 			return err_set(e, -ENOMEM, "out of memory");
-		to->glob[colon - text] = '\0';
+		to->glob[colon - name] = '\0';
 	}
 	to->share = x / 100;
 	s->nr_speedups++;

@@ -19,8 +19,9 @@ enum { SELECTION_USUAL_ROWS = 24 };
 enum { SELECTION_MAX_SPEEDUPS = 16 };
 
 struct selection_speedup {
-	char *glob;   /* owned; NULL: each function */
-	double share; /* of its time that is cut, 0 to 1 */
+	char *glob;     /* owned; NULL: each function and region */
+	bool is_region; /* the glob is for regions, not functions */
+	double share;   /* of its time that is cut, 0 to 1 */
 };
 
 struct selection {

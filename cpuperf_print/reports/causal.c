@@ -65,13 +65,36 @@ static bool is_meant(const void *arg, const struct report_function *f)
 	       strcmp(str_base_name(f->object), str_base_name(row->object)) == 0;
 }
 
-/* Of experiments on lines, on regions and on progress points it says nothing. */
+/* NULL: the recorded run has none of that name. */
+static const struct what_if_region *find_region(const struct report *r, const char *name)
+{
+	size_t nr;
+	const struct what_if_region *all = what_if_regions(r->w, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(all[i].name, name) == 0)
+			return &all[i];
+	return NULL;
+}
+
+/* NAN: it is not known. */
+static double replay_row(struct report *r, const struct causal_row *row)
+{
+	const struct what_if_region *in;
+
+	if (!*row->region)
+		return what_if_saved_by(r->w, is_meant, row, row->faster, false);
+	in = find_region(r, row->region);
+	return in ? what_if_saved_in(r->w, in, row->faster) : NAN;
+}
+
+/* Of experiments on lines and on progress points it says nothing. */
 static void replay(struct report *r, struct causal_row *row)
 {
-	row->replayed = (struct interval){NAN, NAN, NAN};
-	if (r->w && row->is_wall && !row->line && !*row->region)
-		row->replayed = what_if_share(
-		    r->w, what_if_saved_by(r->w, is_meant, row, row->faster, false), row->faster);
+	const double saved = r->w && row->is_wall && !row->line ? replay_row(r, row) : NAN;
+
+	row->replayed = isfinite(saved) ? what_if_share(r->w, saved, row->faster)
+					: (struct interval){NAN, NAN, NAN};
 }
 
 /* Intervals of experiments hold together: so must those of the replay. */
@@ -141,7 +164,29 @@ static int by_replayed(const void *a, const void *b)
 	const struct causal_row *x = a, *y = b;
 
 	return order_reals(&y->replayed.share, &x->replayed.share)
-		   ?: report_function_compare(x->is, y->is);
+		   ?: x->is ? report_function_compare(x->is, y->is)
+			    : strcmp(x->region, y->region);
+}
+
+static double all_ran(const struct report *r)
+{
+	size_t nr;
+	const struct what_if_function *f = what_if_functions(r->w, &nr);
+	double ran = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		ran += (double)f[i].ns;
+	return ran;
+}
+
+static int add_alone(struct report *r, struct causal_row row)
+{
+	row.quantity = CPSESSION_WALL;
+	row.source = row.point = "";
+	row.is_wall = true;
+	row.faster = USUAL_PERCENT / 100.0;
+	row.saves = row.low = row.high = NAN;
+	return add_row(r, row);
 }
 
 /* Without experiments: of the functions that ran most. */
@@ -150,28 +195,48 @@ static int add_functions(struct report *r)
 	size_t nr;
 	const struct what_if_function *all = what_if_functions(r->w, &nr);
 	MEM_AUTO struct what_if_function *f = mem_calloc(nr + 1, sizeof(*f));
-	double ran = 0;
+	const double ran = all_ran(r);
 	int rc = f ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && rc == 0; i++)
-		ran += (double)(f[i] = all[i]).ns;
+		f[i] = all[i];
 	if (rc == 0)
 		order_sort(f, nr, sizeof(*f), by_own);
 	for (size_t i = 0; rc == 0 && i < nr && i < CANDIDATES && f[i].ns; i++)
-		rc = add_row(r, (struct causal_row){.is = f[i].is,
-						    .function = f[i].is->name,
-						    .linkage_name = f[i].is->linkage_name,
-						    .object = f[i].is->object,
-						    .source = "",
-						    .region = "",
-						    .quantity = CPSESSION_WALL,
-						    .point = "",
-						    .is_wall = true,
-						    .on_cpu = (double)f[i].ns / ran,
-						    .faster = USUAL_PERCENT / 100.0,
-						    .saves = NAN,
-						    .low = NAN,
-						    .high = NAN});
+		rc = add_alone(r, (struct causal_row){.is = f[i].is,
+						      .function = f[i].is->name,
+						      .linkage_name = f[i].is->linkage_name,
+						      .object = f[i].is->object,
+						      .region = "",
+						      .on_cpu = (double)f[i].ns / ran});
+	return rc;
+}
+
+/* The same of regions: they are recorded if these are tried. */
+static int add_regions(struct report *r)
+{
+	size_t nr;
+	const struct what_if_region *all = what_if_regions(r->w, &nr);
+	const double ran = all_ran(r);
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && i < CANDIDATES && rc == 0; i++)
+		if (all[i].ns)
+			rc = add_alone(r, (struct causal_row){.function = "",
+							      .linkage_name = "",
+							      .object = "",
+							      .region = all[i].name,
+							      .on_cpu = (double)all[i].ns / ran});
+	return rc;
+}
+
+/* All are of one kind. */
+static int add_replayed(struct report *r)
+{
+	int rc = add_regions(r);
+
+	if (rc == 0 && !r->nr)
+		rc = add_functions(r);
 	if (rc == 0)
 		order_sort(r->row, r->nr, sizeof(*r->row), by_replayed);
 	return rc;
@@ -200,7 +265,7 @@ static int make(struct report *r, struct err *e)
 	for (size_t i = 0; i < r->nr; i++)
 		r->row[i].differs = differs(&r->row[i], r->nr);
 	if (rc == 0 && r->w && !r->nr)
-		rc = add_functions(r);
+		rc = add_replayed(r);
 	return rc ? err_set(e, rc, "--report=causal: %s", strerror(-rc)) : 0;
 }
 
@@ -397,7 +462,7 @@ static void put_doubts(const struct report *r, struct grid *g)
 }
 
 /* Why there is no replay. */
-static void add_alone(const struct report *r, struct buf *out)
+static void put_alone(const struct report *r, struct buf *out)
 {
 	const struct profile_facts *f = job_input(r->j)->facts;
 	const char *why = strstr(r->why_not.msg, ": ");
@@ -409,6 +474,11 @@ static void add_alone(const struct report *r, struct buf *out)
 		buf_adds(out, why ? why + 2 : r->why_not.msg);
 	if (f->nr_events && !ARRAY_ANY(ev, f->events, f->nr_events, report_has_waker(ev)))
 		buf_adds(out, "; as root, --causal records it");
+}
+
+static bool has_replay(const struct report *r)
+{
+	return ARRAY_ANY(x, r->row, r->nr, isfinite(x->replayed.share));
 }
 
 static void put_reading(const struct report *r, struct grid *g)
@@ -435,10 +505,12 @@ static void put_reading(const struct report *r, struct grid *g)
 		     "Amounts were drawn by chance in each round, within 10 points of those above "
 		     "(--speedup=random:%" PRIu64 ")",
 		     x->seed);
+	if (r->w && has_regions(r) && !has_replay(r))
+		NOTE(g, "By experiments alone: the recorded run has none of these regions");
 	if (!r->w) {
 		BUF_AUTO(b, LINE_BYTES);
 
-		add_alone(r, &b);
+		put_alone(r, &b);
 		grid_line(g, buf_str(&b));
 	}
 }
@@ -464,9 +536,8 @@ static void put_notes(const struct report *r, struct grid *g)
 
 static struct grid *make_grid(const struct report *r)
 {
-	const bool has_replay = ARRAY_ANY(x, r->row, r->nr, isfinite(x->replayed.share));
 	const enum grid_audience made = r->made->row.nr ? GRID_ONLY_PEOPLE : GRID_ONLY_MACHINES,
-				 replayed = has_replay ? GRID_ONLY_PEOPLE : GRID_ONLY_MACHINES;
+				 replayed = has_replay(r) ? GRID_ONLY_PEOPLE : GRID_ONLY_MACHINES;
 	const bool is_people = r->j->output->form == GRID_PEOPLE;
 	const bool has_points = ARRAY_ANY(x, r->row, r->nr, !x->is_wall);
 	const struct grid_column columns[] = {
@@ -583,7 +654,7 @@ static int put_nothing(const struct report *r, struct err *e)
 	BUF_AUTO(b, LINE_BYTES);
 
 	put_head(r);
-	add_alone(r, &b);
+	put_alone(r, &b);
 	reports_headline(r->j, &b);
 	return output_flush(r->j->output, e);
 }

@@ -4,10 +4,12 @@
 #include "reports/what_if_graph.h"
 
 #include "base/array.h"
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "profile/records.h"
+#include "profile/region_calls.h"
 #include "registry.h"
 #include "report/functions.h"
 #include "report/stacks.h"
@@ -20,8 +22,16 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAX_NAME_BYTES = 64 << 20 };
+
+/* Where a thread ran: the mark of events on a CPU. */
+struct place {
+	uint32_t stack, region; /* key */
+};
+
 struct what_if {
 	struct job *j;
+	const struct input *input;    /* whose names are loaded; NULL: none */
 	struct report_stacks *stacks; /* owned */
 	struct report_stats stats;
 	struct causal_graph *graph; /* owned */
@@ -29,7 +39,11 @@ struct what_if {
 	uint64_t ran_ns, nr_ran;
 	struct what_if_function *functions; /* owned; by number of the function; those on CPUs */
 	size_t nr_functions, functions_room;
-	double *cut; /* owned; by stack */
+	struct dict places;         /* struct place */
+	struct dict regions;        /* struct what_if_region, by name */
+	uint32_t *region_of;        /* owned; its number there, by that of the path */
+	double *cut, *cut_of_stack; /* owned; by place, and by stack */
+	bool *within;               /* owned; by number of the path */
 };
 
 /* ---- what happened */
@@ -101,14 +115,41 @@ static uint32_t find_waiting(const struct what_if *r, uint32_t stack)
 	return stack;
 }
 
+/* Counts for each region that is open there once, however often it is. */
+static void count_in_regions(struct what_if *r, uint32_t path, uint64_t ns)
+{
+	for (uint32_t i = path; i != PROFILE_NO_REGION;
+	     i = profile_region(r->input->processes, i)->parent) {
+		struct what_if_region *region = dict_at(&r->regions, r->region_of[i]);
+
+		region->ns += region->last == path ? 0 : ns;
+		region->last = path;
+	}
+	for (uint32_t i = path; i != PROFILE_NO_REGION;
+	     i = profile_region(r->input->processes, i)->parent)
+		((struct what_if_region *)dict_at(&r->regions, r->region_of[i]))->last =
+		    PROFILE_NO_REGION;
+}
+
+/* What ran on a CPU: its mark. DICT_NONE: no memory. */
+static uint32_t place_of(struct what_if *r, const struct report_sample *s)
+{
+	const struct place place = {
+	    .stack = s->stack,
+	    .region = s->is_made ? PROFILE_NO_REGION
+				 : profile_region_at(r->input->processes, s->key.tid, s->time_ns)};
+
+	count_in_regions(r, place.region, s->weight);
+	return dict_add(&r->places, &place);
+}
+
 static int add_sample(struct what_if *r, const struct report_sample *s, enum report_state state)
 {
-	const struct causal_event ev = {.time_ns = s->time_ns,
-					.ns = s->weight,
-					.thread = s->key.tid,
-					.other = s->waker,
-					.mark = s->stack,
-					.kind = kind_of(r, s, state)};
+	struct causal_event ev = {.time_ns = s->time_ns,
+				  .ns = s->weight,
+				  .thread = s->key.tid,
+				  .other = s->waker,
+				  .kind = kind_of(r, s, state)};
 	struct what_if_function *f;
 
 	if (ev.kind == CAUSAL_UNKNOWN) {
@@ -118,7 +159,8 @@ static int add_sample(struct what_if *r, const struct report_sample *s, enum rep
 		f->unknown_ns += s->weight;
 	} else if (ev.kind == CAUSAL_RAN) {
 		f = function_at(r, s->stack);
-		if (!f)
+		ev.mark = place_of(r, s);
+		if (!f || ev.mark == DICT_NONE)
 			return -ENOMEM;
 		f->ns += s->weight;
 		r->ran_ns += s->weight;
@@ -202,24 +244,77 @@ const struct what_if_function *what_if_functions(const struct what_if *r, size_t
 	return r->functions;
 }
 
+const struct what_if_region *what_if_regions(const struct what_if *r, size_t *nr)
+{
+	*nr = r->regions.nr;
+	return r->regions.items;
+}
+
+const struct profile_processes *what_if_processes(const struct what_if *r)
+{
+	return r->input->processes;
+}
+
 double what_if_saved(struct what_if *r, const struct causal_cut *cut)
 {
 	return causal_saved(r->graph, cut, r->target.pid);
+}
+
+static const struct place *place_at(const struct what_if *r, uint32_t i)
+{
+	return dict_at(&r->places, i);
+}
+
+static double saved_by_places(struct what_if *r)
+{
+	return what_if_saved(r, &(struct causal_cut){.ran = r->cut, .nr = r->places.nr});
 }
 
 double what_if_saved_by(struct what_if *r, what_if_match_fn *is_meant, const void *arg,
 			double share, bool has_callees)
 {
 	const size_t nr = report_stacks_nr(r->stacks);
+	double *cut = r->cut_of_stack;
 
 	for (uint32_t i = 1; i < nr; i++) {
 		const struct report_stack_node *n = report_stacks_at(r->stacks, i);
 
-		r->cut[i] = is_meant(arg, n->frame.function) ? share
-			    : has_callees                    ? r->cut[n->parent]
-							     : 0;
+		cut[i] = is_meant(arg, n->frame.function) ? share
+			 : has_callees                    ? cut[n->parent]
+							  : 0;
 	}
-	return what_if_saved(r, &(struct causal_cut){.ran = r->cut, .nr = nr});
+	for (uint32_t i = 0; i < r->places.nr; i++)
+		r->cut[i] = cut[place_at(r, i)->stack];
+	return saved_by_places(r);
+}
+
+bool what_if_has(const struct what_if *r, what_if_match_fn *is_meant, const void *arg)
+{
+	const size_t nr = report_stacks_nr(r->stacks);
+
+	for (uint32_t i = 1; i < nr; i++)
+		if (is_meant(arg, report_stacks_at(r->stacks, i)->frame.function))
+			return true;
+	return false;
+}
+
+double what_if_saved_within(struct what_if *r, const bool *within, double share)
+{
+	for (uint32_t i = 0; i < r->places.nr; i++)
+		r->cut[i] = within[place_at(r, i)->region] ? share : 0;
+	return saved_by_places(r);
+}
+
+double what_if_saved_in(struct what_if *r, const struct what_if_region *region, double share)
+{
+	const struct profile_processes *p = r->input->processes;
+	const struct what_if_region *all = r->regions.items;
+	const size_t nr = profile_nr_regions(p);
+
+	for (uint32_t i = 1; i < nr; i++)
+		r->within[i] =
+		    &all[r->region_of[i]] == region || r->within[profile_region(p, i)->parent];
+	return what_if_saved_within(r, r->within, share);
 }
 
 struct interval what_if_share(const struct what_if *r, double ns, double share)
@@ -261,6 +356,55 @@ static int check(const struct what_if *r, struct err *e)
 	return 0;
 }
 
+static int count_closed(void *arg, const struct profile_region_event *ev)
+{
+	struct what_if *r = arg;
+	struct what_if_region *region = dict_at(&r->regions, r->region_of[ev->region]);
+
+	if (ev->kind == PROFILE_REGION_END && region)
+		region->nr_closed += ev->is_closed;
+	return 0;
+}
+
+/* Their names, by which they are one. */
+static int find_regions(struct what_if *r)
+{
+	static const struct profile_filter all;
+	const struct profile_processes *p = r->input->processes;
+	const size_t nr = profile_nr_regions(p);
+
+	r->within = mem_calloc(nr, sizeof(*r->within));
+	r->region_of = mem_calloc(nr, sizeof(*r->region_of));
+	if (!r->within || !r->region_of)
+		return -ENOMEM;
+	r->region_of[PROFILE_NO_REGION] = DICT_NONE;
+	for (uint32_t i = 1; i < nr; i++) {
+		r->region_of[i] = dict_add(&r->regions, profile_region(p, i)->name);
+		if (r->region_of[i] == DICT_NONE)
+			return -ENOMEM;
+	}
+	return profile_region_calls(p, &all, r->input->start_ns, count_closed, r);
+}
+
+/* The names stay until the end: those of regions are of the input. */
+static int load(struct what_if *r, struct err *e)
+{
+	struct input *o = &r->j->inputs->item[r->j->first];
+	int rc = inputs_begin_names(r->j->inputs, o, e);
+
+	if (rc)
+		return rc;
+	r->input = o;
+	return find_regions(r) ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+static int make_cuts(struct what_if *r)
+{
+	r->cut = mem_calloc(r->places.nr + 1, sizeof(*r->cut));
+	r->cut_of_stack = mem_calloc(report_stacks_nr(r->stacks), sizeof(*r->cut_of_stack));
+	return r->cut && r->cut_of_stack ? 0 : -ENOMEM;
+}
+
 static int read_all(struct what_if *r, struct err *e)
 {
 	const struct report_sink sink = {.parts = REPORT_BY_PID | REPORT_BY_TID | REPORT_BY_STACK |
@@ -270,6 +414,7 @@ static int read_all(struct what_if *r, struct err *e)
 					 .arg = r};
 	int rc = reports_each_trace(r->j, job_input(r->j), keep_target, r) ?:
 		 check(r, e) ?:
+		 load(r, e) ?:
 		 samples_read(r->j, r->j->first, 1, &sink, &r->stats, e);
 
 	if (rc == 0 && !r->nr_ran) {
@@ -280,9 +425,7 @@ static int read_all(struct what_if *r, struct err *e)
 	}
 	if (rc)
 		return rc;
-	rc = read_records(r) ?: causal_order(r->graph);
-	r->cut = rc ? NULL : mem_calloc(report_stacks_nr(r->stacks), sizeof(*r->cut));
-	rc = rc ?: r->cut ? 0 : -ENOMEM;
+	rc = read_records(r) ?: causal_order(r->graph) ?: make_cuts(r);
 	return rc == -EFBIG ? err_set(e, rc, "--report=%s: more than %d samples", r->j->row->name,
 				      CAUSAL_MAX_EVENTS)
 	       : rc         ? err_set(e, rc, "--report=%s: %s", r->j->row->name, strerror(-rc))
@@ -297,6 +440,9 @@ int what_if_new(struct job *j, struct what_if **out, struct err *e)
 	if (!r)
 		return err_set(e, -ENOMEM, "out of memory");
 	r->j = j;
+	dict_init(&r->places, sizeof(struct place), sizeof(struct place), CAUSAL_MAX_EVENTS);
+	dict_init_texts(&r->regions, sizeof(struct what_if_region), PROFILE_MAX_REGIONS,
+			MAX_NAME_BYTES);
 	r->stacks = report_stacks_new();
 	r->graph = causal_new();
 	rc = r->stacks && r->graph ? read_all(r, e) : err_set(e, -ENOMEM, "out of memory");
@@ -315,6 +461,13 @@ void what_if_free(struct what_if *r)
 	causal_free(r->graph);
 	report_stats_fini(&r->stats);
 	mem_free(r->functions);
+	if (r->input)
+		inputs_end_names(r->j->inputs, &r->j->inputs->item[r->j->first]);
+	dict_fini(&r->places);
+	dict_fini(&r->regions);
+	mem_free(r->region_of);
+	mem_free(r->within);
 	mem_free(r->cut);
+	mem_free(r->cut_of_stack);
 	mem_free(r);
 }

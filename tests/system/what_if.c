@@ -1,6 +1,10 @@
 /*
- * what_if: a thread that works long, one that works briefly, and main, which waits for both.
+ * what_if: a thread that works long, one that works briefly, and main, which waits for both. The
+ * work is in regions: "serial", "long", in which there is a "step", and a "step" by itself, with
+ * another one in it.
  */
+#include "cpuperf/mark.h"
+
 #include <pthread.h>
 #include <time.h>
 
@@ -41,13 +45,21 @@ __attribute__((noinline)) void brief_part(void)
 
 static void *work_long(void *arg)
 {
+	CPUPERF_BEGIN("long");
+	CPUPERF_BEGIN("step");
 	long_part();
+	CPUPERF_END;
+	CPUPERF_END;
 	return arg;
 }
 
 static void *work_briefly(void *arg)
 {
+	CPUPERF_BEGIN("step");
+	CPUPERF_BEGIN("step");
 	brief_part();
+	CPUPERF_END;
+	CPUPERF_END;
 	return arg;
 }
 
@@ -55,7 +67,9 @@ int main(void)
 {
 	pthread_t a, b;
 
+	CPUPERF_BEGIN("serial");
 	serial_part();
+	CPUPERF_END;
 	pthread_create(&a, NULL, work_long, NULL);
 	pthread_create(&b, NULL, work_briefly, NULL);
 	pthread_join(a, NULL);
