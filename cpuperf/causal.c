@@ -617,7 +617,7 @@ static int prepare(struct causal *c, struct err *e)
 		return rc;
 	if (!o->pids && !is_possible(c))
 		return o->versus.progress ? err_set(e, -ENOTSUP, "--causal: %s", c->why_none) : 0;
-	return find_candidates(c, e) ?: causal_shared_open(&c->candidates, &c->shared, e)
+	return find_candidates(c, e) ?: causal_shared_open(&c->candidates, o->versus.progress, &c->shared, e)
 					   ?: open_wire(c, e);
 }
 

@@ -68,6 +68,7 @@ struct causal_result {
 	const char *point;         /* NULL: runs were measured */
 	double rate;               /* visits in a second, without a delay */
 	double latency;            /* seconds, the same; 0: the point is no region */
+	bool is_by_looks;          /* it is by causal_flow */
 	size_t nr_used, nr_unused; /* rounds; not used: threads waited for a CPU, or marks were lost
 				    */
 	size_t nr_late;            /* used, but their latency is not known */

@@ -231,6 +231,7 @@ static int store(const struct causal_result *r, struct cpsession *s)
 	    .has_fixed_rounds = r->rule.nr_pairs,
 	    .is_known = r->is_known,
 	    .is_cut = r->is_cut,
+	    .is_by_looks = r->is_by_looks,
 	    .unslowed = r->nr_unsampled,
 	    .seed = r->seed,
 	    .row = {row, nr},

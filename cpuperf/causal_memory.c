@@ -133,10 +133,28 @@ static int map(struct causal_shared *s, struct err *e)
 	return 0;
 }
 
-int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, struct err *e)
+/* A point that is longer than any name of a mark is none. */
+static bool can_be_region(const char *point)
 {
+	return point && strlen(point) < CAUSAL_MEMORY_REGION_BYTES;
+}
+
+static void name_region(struct causal_shared *s, const char *name)
+{
+	struct causal_memory_region *r =
+	    (void *)((char *)s->at +
+		     causal_memory_regions_at(s->nr_objects, s->nr_ranges, s->nr_candidates));
+
+	memcpy(r->name, name, strlen(name));
+	r->kind = CAUSAL_MEMORY_POINT;
+}
+
+int causal_shared_open(struct causal_candidates *c, const char *point, struct causal_shared *out,
+		       struct err *e)
+{
+	const bool has_own = !c->nr_regions && can_be_region(point);
 	struct causal_shared s = {
-	    .fd = -1, .nr_candidates = (uint32_t)c->nr, .nr_regions = c->nr_regions};
+	    .fd = -1, .nr_candidates = (uint32_t)c->nr, .nr_regions = has_own ? 1 : c->nr_regions};
 	int rc;
 
 	sort_ranges(c);
@@ -158,8 +176,11 @@ int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, s
 				   .nr_ranges = s.nr_ranges,
 				   .nr_candidates = s.nr_candidates,
 				   .nr_regions = s.nr_regions,
+				   .are_regions = c->nr_regions > 0,
 				   .experiment = causal_memory_experiment(CAUSAL_MEMORY_NONE, 0)};
 	write_ranges(c, &s);
+	if (has_own)
+		name_region(&s, point);
 	guard(&s);
 	*out = s;
 	return 0;
@@ -225,4 +246,15 @@ const struct causal_memory_region *causal_shared_regions(const struct causal_sha
 	return (const void *)((const char *)s->at + causal_memory_regions_at(s->nr_objects,
 									     s->nr_ranges,
 									     s->nr_candidates));
+}
+
+uint64_t causal_shared_paid(const struct causal_shared *s, const char *name)
+{
+	const struct causal_memory_region *r = causal_shared_regions(s);
+
+	for (uint32_t i = 0; i < s->nr_regions; i++)
+		if (__atomic_load_n(&r[i].kind, __ATOMIC_ACQUIRE) == CAUSAL_MEMORY_POINT &&
+		    strncmp(r[i].name, name, sizeof(r[i].name)) == 0)
+			return __atomic_load_n(&r[i].paid_ns, __ATOMIC_RELAXED);
+	return 0;
 }

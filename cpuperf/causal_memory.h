@@ -53,8 +53,10 @@ struct causal_shared {
 	uint32_t nr_objects, nr_ranges, nr_candidates, nr_regions;
 };
 
-/* Sorts the ranges, and makes the memory. 0 or -errno with *e. */
-int causal_shared_open(struct causal_candidates *c, struct causal_shared *out, struct err *e);
+/* Sorts the ranges, and makes the memory; point: the name of a region, of which it is to be known
+ * what threads pay in it; NULL: of none, unless regions are the candidates. 0 or -errno with *e. */
+int causal_shared_open(struct causal_candidates *c, const char *point, struct causal_shared *out,
+		       struct err *e);
 /* From now on nobody is slowed down. */
 void causal_shared_end(struct causal_shared *s);
 /* at NULL and fd -1 are fine. */
@@ -67,5 +69,7 @@ void causal_shared_try(struct causal_shared *s, uint32_t candidate, unsigned per
 void causal_shared_times(const struct causal_shared *s, struct causal_candidates *c);
 const struct causal_memory_point *causal_shared_points(const struct causal_shared *s);
 const struct causal_memory_region *causal_shared_regions(const struct causal_shared *s);
+/* What threads have slept, or were spared, in regions of that name; of all runs. */
+uint64_t causal_shared_paid(const struct causal_shared *s, const char *name);
 
 #endif

@@ -390,7 +390,7 @@ uint64_t causal_point_read(struct causal_point *p, const struct causal_shared *s
 {
 	const uint64_t now_ns = clock_monotonic_ns();
 
-	*out = (struct causal_visits){0};
+	*out = (struct causal_visits){.paid_ns = p->has_marks ? causal_shared_paid(s, p->name) : 0};
 	read_function(p, out);
 	if (p->is_mark)
 		read_counters(p, s, now_ns, out);

@@ -30,6 +30,7 @@ struct causal_visits {
 	uint64_t nr;
 	double nr_timed; /* regions of that name that ended, and their latencies: */
 	uint64_t timed_ns;
+	uint64_t paid_ns;          /* of these, where each was measured: not of virtual time */
 	uint64_t looks, met, late; /* of causal_flow: by Little's law; 0: each was measured */
 	uint64_t lost;             /* marks, of any name */
 };

@@ -170,21 +170,35 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
+/* In virtual time: less what was paid within, or, of what was only looked at, as if delays lay
+ * evenly within all that goes on. NAN: it is not known. */
+static double latency_of(const struct causal_visits *a, const struct causal_visits *b,
+			 double real_s, double delayed_s)
+{
+	const double nr = b->nr_timed - a->nr_timed, paid_s = seconds(a->paid_ns, b->paid_ns),
+		     timed_s = seconds(a->timed_ns, b->timed_ns);
+
+	if (!(nr > 0) || !(real_s > 0))
+		return NAN;
+	return b->looks ? timed_s * (1 - delayed_s / real_s) / nr : (timed_s - paid_s) / nr;
+}
+
 static void compare_looks(const struct look *a, const struct look *b, bool has_latency,
 			  struct causal_round *out)
 {
 	const bool is_late = has_latency && causal_flow_is_late(b->visits.looks - a->visits.looks,
 								b->visits.late - a->visits.late);
-	const double nr_timed =
-	    has_latency && !is_late ? b->visits.nr_timed - a->visits.nr_timed : 0;
+	const double real_s = seconds(a->at_ns, b->at_ns),
+		     delayed_s = seconds(a->all_ns, b->all_ns);
 
 	*out = (struct causal_round){
 	    .middle_s = ((double)a->at_ns + (double)b->at_ns) / 2e9,
-	    .real_s = seconds(a->at_ns, b->at_ns),
-	    .delayed_s = seconds(a->all_ns, b->all_ns),
+	    .real_s = real_s,
+	    .delayed_s = delayed_s,
 	    .visits = b->visits.nr > a->visits.nr ? (double)(b->visits.nr - a->visits.nr) : 0,
-	    .latency_s =
-		nr_timed > 0 ? seconds(a->visits.timed_ns, b->visits.timed_ns) / nr_timed : 0,
+	    .latency_s = has_latency && !is_late
+			     ? latency_of(&a->visits, &b->visits, real_s, delayed_s)
+			     : NAN,
 	    .is_late = is_late};
 	out->is_used =
 	    b->visits.lost == a->visits.lost &&
@@ -216,8 +230,10 @@ static void add_base(struct rounds *r, const struct causal_round *round)
 		return;
 	r->visits += round->visits;
 	r->virtual_s += round->real_s - round->delayed_s;
+	if (isnan(round->latency_s))
+		return;
 	r->timed_s += round->latency_s * round->visits;
-	r->nr_timed += round->latency_s > 0 ? round->visits : 0;
+	r->nr_timed += round->visits;
 }
 
 static int add_difference(struct series *s, double value)
@@ -403,6 +419,7 @@ static void set_length(struct rounds *r, const struct look *first, const struct 
 	double visits = (double)(last->visits.nr - first->visits.nr);
 
 	r->has_latency = causal_flow_is_met(looks, met);
+	r->c->result.is_by_looks = looks > 0;
 	if (looks && r->has_latency)
 		visits = fmin(visits, (double)met);
 	r->length_s = causal_round_length(visits, seconds(first->at_ns, last->at_ns));

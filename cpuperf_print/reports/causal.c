@@ -333,6 +333,11 @@ static bool is_throughput(const struct causal_row *row)
 	return strcmp(row->quantity, CPSESSION_THROUGHPUT) == 0;
 }
 
+static bool is_latency(const struct causal_row *row)
+{
+	return strcmp(row->quantity, CPSESSION_LATENCY) == 0;
+}
+
 static bool has_regions(const struct report *r)
 {
 	return r->nr && *r->row[0].region; /* all are, or none is */
@@ -450,6 +455,12 @@ static void put_doubts(const struct report *r, struct grid *g)
 	if (x->untimed)
 		NOTE(g, "The latency is not known in %" PRIu64 " rounds: cpuperf waited for a CPU",
 		     x->untimed);
+	if (x->is_by_looks && ARRAY_ANY(row, r->row, r->nr, is_latency(row)))
+		NOTE(g,
+		     "The latency is by how many are under way, as if delays lay evenly within "
+		     "all that goes on: it is wrong where threads wait before or behind %s, and "
+		     "not in it. Of a region of cpuperf/mark.h each is measured",
+		     r->row[0].point);
 	if (x->unslowed)
 		NOTE(g, "%" PRIu64 " threads could not be slowed down: what is saved is uncertain",
 		     x->unslowed);

@@ -35,7 +35,7 @@ static double value_of(const struct causal_round *r, enum causal_measure m)
 		return NAN;
 	if (m == CAUSAL_THROUGHPUT)
 		return r->visits / left;
-	return r->latency_s > 0 ? r->latency_s * left / r->real_s : NAN;
+	return r->latency_s;
 }
 
 /* On the line through both ends of the block. */

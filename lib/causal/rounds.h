@@ -23,7 +23,7 @@ struct causal_round {
 	double real_s;    /* how long it lasted */
 	double delayed_s; /* by how much of that others were delayed */
 	double visits;
-	double latency_s; /* mean, in real time; 0: it has none, or is not known */
+	double latency_s; /* mean, in virtual time; NAN: it has none, or is not known */
 	bool is_late;     /* then: too many looks came late */
 	bool is_used;
 };

@@ -58,7 +58,7 @@ struct cpsession_experiments {
 	struct metric_limit until, confidence, queued;
 	struct metric_limit rate; /* of passes of the progress point; without text: there is none */
 	uint64_t latency_ns, unused, untimed;
-	bool has_fixed_rounds, is_known, is_cut;
+	bool has_fixed_rounds, is_known, is_cut, is_by_looks;
 	uint64_t unslowed, seed;
 	struct key_objects row; /* of struct cpsession_experiment */
 };

@@ -1334,6 +1334,16 @@ const struct key_row key_rows[] = {
 	    "The mean time of the region without a delay, where the progress point is one.",
     },
     {
+	MADE_FIELD(is_by_looks),
+	.name = "latency_by_looks",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description =
+	    "The latency is by how many are under way, as between COZ_BEGIN and COZ_END, "
+	    "with delays taken to lie evenly within all that goes on; else each is "
+	    "measured.",
+    },
+    {
 	MADE_FIELD(unused),
 	.name = "rounds_not_used",
 	.type = KEY_INTEGER,

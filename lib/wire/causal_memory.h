@@ -3,8 +3,9 @@
  * (lib/agent/causal) share. The recorder makes it, sealed against shrinking; each process of the
  * command asks for it at the recorder's socket, so nothing is left behind when the recorder is
  * killed. Behind the header are the objects, their ranges by address, the candidates (functions, or
- * lines) whose ranges these are, the points, and the regions: where there is room for some, the
- * candidates are those of the same numbers, as the program begins them, and there are no ranges.
+ * lines) whose ranges these are, the points, and the regions: if these are tried, the candidates
+ * are those of the same numbers, as the program begins them, and there are no ranges; else there is
+ * one at most, that of the progress point, whose name the recorder has written.
  *
  * Which candidate is faster, and by how much, is one word: the recorder may change it while the
  * program runs, and the agent reads it once for each sample. A word of the recorder's thread is in
@@ -20,7 +21,7 @@
 #define CAUSAL_MEMORY_VARIABLE "CPUPERF_EXPERIMENT"
 
 enum {
-	CAUSAL_MEMORY_MAGIC = 0x334c5343, /* "CSL3" */
+	CAUSAL_MEMORY_MAGIC = 0x344c5343, /* "CSL4" */
 	CAUSAL_MEMORY_OBJECTS = 256,
 	CAUSAL_MEMORY_CANDIDATES = 1 << 17,
 	CAUSAL_MEMORY_RANGES = 1 << 20,
@@ -45,8 +46,8 @@ struct causal_memory {
 	uint64_t queued_ns;    /* for which threads that have ended waited for a CPU */
 	uint32_t nr_threads;   /* that are sampled */
 	uint32_t nr_unsampled; /* for which there is no timer, or no signal */
-	uint32_t nr_regions;   /* for which there is room; 0: the candidates are code */
-	uint32_t unused;
+	uint32_t nr_regions;   /* for which there is room; 0: no marks are read */
+	uint32_t are_regions;  /* candidates; 0: they are code */
 };
 
 struct causal_memory_object {
@@ -78,10 +79,13 @@ struct causal_memory_point {
 	uint32_t unused_too;
 };
 
-/* Of marks. Written by the program, once; each name is there once. */
+/* Of marks. The name is written once; each is there once. */
 struct causal_memory_region {
 	uint32_t kind;      /* CAUSAL_MEMORY_FREE, TAKEN or POINT: it has its name */
 	uint32_t left_open; /* how often it did not end in its thread, as far as is known */
+	/* What threads slept, or were spared, while it was open on them, for each that was: by so
+	 * much less it has lasted in virtual time. */
+	uint64_t paid_ns;
 	char name[CAUSAL_MEMORY_REGION_BYTES];
 };
 

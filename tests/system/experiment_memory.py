@@ -12,8 +12,8 @@ import time
 from kit import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEADER, OBJECT, RANGE, CANDIDATE, POINT, REGION = "=6I5Q4I", "=2Q2I", "=Q2I", "=Q", "=2QI104sI", "=2I256s"
-MAGIC, NR_POINTS, DIED, NONE = 0x334c5343, 64, 1 << 30, (1 << 32) - 1
+HEADER, OBJECT, RANGE, CANDIDATE, POINT, REGION = "=6I5Q4I", "=2Q2I", "=Q2I", "=Q", "=2QI104sI", "=2IQ256s"
+MAGIC, NR_POINTS, DIED, NONE = 0x344c5343, 64, 1 << 30, (1 << 32) - 1
 HELLO, ASK_NOTHING, ASK_MEMORY, ASK_EXPERIMENT = "=6I", 0, 1, 10  # cpuperf/mark.h
 MARKS, MARKS_MAGIC, NR_SLOTS, SLOT_BYTES = "=2IQ10I", 0x4b524d43, 16, 4096 + (512 << 10)
 TEXT_USED = 128  # of struct cpuperf_mark_header
@@ -98,7 +98,7 @@ class Run:
         self.memory = make_memory(names + len(regions) * struct.calcsize(REGION))
         os.pwrite(self.memory, head, 0)
         for i, name in enumerate(regions):
-            os.pwrite(self.memory, struct.pack(REGION, NAMED if name else FREE, 0, name.encode()), names + i * struct.calcsize(REGION))
+            os.pwrite(self.memory, struct.pack(REGION, NAMED if name else FREE, 0, 0, name.encode()), names + i * struct.calcsize(REGION))
         recorder = Recorder(self.memory)
         begin = time.monotonic_ns()
         self.status = subprocess.run([*before, program, *args], check=False, **how, env={
@@ -109,8 +109,9 @@ class Run:
          _) = struct.unpack(HEADER, os.pread(self.memory, struct.calcsize(HEADER), 0))
         found = [struct.unpack(REGION, os.pread(self.memory, struct.calcsize(REGION), names + i * struct.calcsize(REGION)))
                  for i in range(len(regions))]
-        self.left_open = {name.rstrip(b"\0").decode(): left for kind, left, name in found if kind == NAMED}
-        order = [name.rstrip(b"\0").decode() for _, _, name in found] if regions else order
+        self.left_open = {name.rstrip(b"\0").decode(): left for kind, left, _, name in found if kind == NAMED}
+        self.paid = {name.rstrip(b"\0").decode(): paid for kind, _, paid, name in found if kind == NAMED}
+        order = [name.rstrip(b"\0").decode() for _, _, _, name in found] if regions else order
         self.ns = dict(zip(order, struct.unpack(f"={len(order)}Q", os.pread(self.memory, 8 * len(order), times))))
         self.point = struct.unpack(POINT, os.pread(self.memory, struct.calcsize(POINT), points))
         os.close(self.memory)
@@ -131,7 +132,7 @@ class Run:
 
     @staticmethod
     def of_regions(chosen, percent, regions):
-        return struct.pack(HEADER, MAGIC, 0, 0, len(regions), 1, 0, percent << 32 | regions.index(chosen), *[0] * 6, len(regions), 0), regions
+        return struct.pack(HEADER, MAGIC, 0, 0, len(regions), 1, 0, percent << 32 | regions.index(chosen), *[0] * 6, len(regions), 1), regions
 
 
 def until(is_so, make):

@@ -115,6 +115,11 @@ def check_alone(folder):
     assert "no function is known to save any of 2.000 s" in text and "4 % [?]" in text and "Not each is known within 1 %" in text, text
     text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "rounds_without_latency": 3, "rows": [ROW]}), "--report=causal")
     assert "The latency is not known in 3 rounds: cpuperf waited for a CPU" in text, text
+    latency = {**MADE, "rate": 9.0, "latency": 0.5, "rows": [{**ROW, "quantity": "latency", "point": "handled"}]}
+    said = "wrong where threads wait before or behind handled"
+    for looks in True, False:
+        text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**latency, "latency_by_looks": looks}), "--report=causal")
+        assert (said in " ".join(text.split())) == looks, text
     none = write_manifest(f"{folder}/s", {"command": "prog", "why_none": "prog is linked statically"})
     text = output(PRINT, "--no-pager", none, "--report=causal")
     assert text == "prog: no experiments: prog is linked statically\nNor does the recorded run say it: no run was recorded\n", text

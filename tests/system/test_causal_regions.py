@@ -26,10 +26,15 @@ def check_others_are_slowed_down(folder):
         assert abs(r.all - r.ns[chosen] / 2) < 1000 and not any(r.left_open.values()), vars(r)
         return r
 
+    def paid_within(r, chosen, other):
+        """Who runs the chosen one is spared that while it is open, and owes nothing; the other thread sleeps in its own."""
+        assert abs(r.paid[chosen] - r.all) < 1000, vars(r)
+        return r.paid[other] > 0
+
     # the thread that makes them waits for their end, so it is spared what they have paid
-    until(lambda r: 0 < r.all <= r.behind, lambda: one("outer"))
+    until(lambda r: 0 < r.all <= r.behind and paid_within(r, "outer", "spare"), lambda: one("outer"))
     # the inner one is half of it, and what follows the spare one as long as that
-    until(lambda r: 0.4 < r.ns["inner"] / r.ns["outer"] < 0.6 and 0 < r.all <= r.behind, lambda: one("inner"))
+    until(lambda r: 0.4 < r.ns["inner"] / r.ns["outer"] < 0.6 and 0 < r.all <= r.behind and r.paid["inner"] == r.paid["outer"], lambda: one("inner"))
     # nobody is: who runs the other one has slept, and would not have ended earlier
     until(lambda r: 0 < r.ns["spare"] < 0.7 * (r.sampled - r.ns["outer"]) and
           r.wall >= r.ns["outer"] + r.all <= r.ns["outer"] + r.behind, lambda: one("spare"))

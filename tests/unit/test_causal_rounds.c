@@ -25,8 +25,7 @@ static void run(struct causal_block *b, double growth)
 						    .real_s = real,
 						    .delayed_s = delayed,
 						    .visits = rate * (real - delayed),
-						    .latency_s = (1 - (double)b->arm[i] / 10) *
-								 real / (real - delayed),
+						    .latency_s = 1 - (double)b->arm[i] / 10,
 						    .is_used = true};
 		now += real + 0.1;
 	}
@@ -113,8 +112,12 @@ TEST(nothing_to_compare_with)
 	b.round[2].delayed_s = b.round[2].real_s + 1;
 	assert_false(causal_block_compare(&b, 1, CAUSAL_THROUGHPUT, &gain));
 	run(&b, 0);
-	b.round[1].latency_s = b.round[2].latency_s = 0;
+	b.round[1].latency_s = b.round[2].latency_s = NAN;
 	assert_false(causal_block_compare(&b, 1, CAUSAL_LATENCY, &gain));
+	/* all of it may be saved */
+	b.round[1].latency_s = b.round[2].latency_s = 0;
+	assert_true(causal_block_compare(&b, 1, CAUSAL_LATENCY, &gain));
+	assert_near(gain, 1);
 }
 
 TEST(length)

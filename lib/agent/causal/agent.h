@@ -65,7 +65,8 @@ struct agent_state {
 	bool is_beside;   /* it was loaded late (agent/late/entries.h) */
 	int signal;       /* 0: none is free */
 	uint32_t is_late; /* an object may have been loaded */
-	uint32_t nr_objects, nr_ranges, nr_candidates, nr_regions; /* as they were checked */
+	/* as they were checked */
+	uint32_t nr_objects, nr_ranges, nr_candidates, nr_regions, are_regions;
 };
 
 extern struct agent_state agent;
@@ -89,6 +90,9 @@ void agent_regions_find_again(void);
 void agent_regions_begin(const struct agent_thread *t, bool is_older);
 /* The candidates whose regions are open on this thread, each once; how many. Async-signal-safe. */
 uint32_t agent_regions_open(const struct agent_thread *t, uint32_t out[CAUSAL_OPEN_MAX]);
+/* The thread has slept so much, or was spared it: counts it for each region that is open on it.
+ * Async-signal-safe; only where is_busy is set. */
+void agent_regions_paid(const struct agent_thread *t, uint64_t ns);
 
 static inline struct causal_memory_candidate *agent_candidates(void)
 {

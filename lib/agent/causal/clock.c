@@ -68,10 +68,20 @@ static void sleep_until(uint64_t ns)
 	} while (rc == 0 || errno == EINTR || errno == EAGAIN);
 }
 
+/* It was behind by so much before. */
+static void count_paid(const struct agent_thread *t, uint64_t before_ns)
+{
+	const uint64_t now_ns = causal_debts_behind(&t->debt);
+
+	if (now_ns > before_ns && agent.nr_regions)
+		agent_regions_paid(t, now_ns - before_ns);
+}
+
 /* False: nothing was owed. */
 static bool pay(struct agent_thread *t)
 {
-	const uint64_t owed = causal_debts_owed(&t->debt, &agent.shared->all_ns);
+	const uint64_t before = causal_debts_behind(&t->debt),
+		       owed = causal_debts_owed(&t->debt, &agent.shared->all_ns);
 	uint64_t begin, slept;
 
 	if (!owed || agent_is_over())
@@ -80,6 +90,7 @@ static bool pay(struct agent_thread *t)
 	sleep_until(begin + owed);
 	slept = agent_now(CLOCK_MONOTONIC) - begin;
 	causal_debts_slept(&t->debt, owed, slept);
+	count_paid(t, before);
 	t->slept_ns += slept;
 	return true;
 }
@@ -111,11 +122,13 @@ void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns)
 	const int error = errno;
 	const uint64_t blocked = agent_now(CLOCK_MONOTONIC) - since_ns;
 	const uint64_t slept = t->slept_ns - slept_ns;
+	const uint64_t before = causal_debts_behind(&t->debt);
 
 	if (t->is_busy || !t->is_on || t->session != agent.session)
 		return;
 	t->is_busy = 1;
 	causal_debts_woken(&t->debt, &agent.shared->all_ns, blocked > slept ? blocked - slept : 0);
+	count_paid(t, before);
 	agent_publish(t);
 	t->is_busy = 0;
 	errno = error;
@@ -134,7 +147,7 @@ static uintptr_t where(const ucontext_t *context)
 static uint32_t find_candidates(const struct agent_thread *t, uintptr_t address,
 				uint32_t out[CAUSAL_OPEN_MAX])
 {
-	if (agent.nr_regions)
+	if (agent.are_regions)
 		return agent_regions_open(t, out);
 	*out = agent_find(address);
 	return *out != CAUSAL_MEMORY_NONE;
@@ -145,6 +158,7 @@ static void sample(struct agent_thread *t, uintptr_t address)
 	const uint64_t now = agent_now(CLOCK_THREAD_CPUTIME_ID), ns = now - t->cpu_ns;
 	const uint64_t experiment = __atomic_load_n(&agent.shared->experiment, __ATOMIC_RELAXED);
 	const uint32_t percent = (uint32_t)(experiment >> 32);
+	const uint64_t before = causal_debts_behind(&t->debt);
 	uint32_t found[CAUSAL_OPEN_MAX];
 	const uint32_t nr = find_candidates(t, address, found);
 	bool is_tried = false;
@@ -157,6 +171,7 @@ static void sample(struct agent_thread *t, uintptr_t address)
 	}
 	if (is_tried && percent <= MAX_PERCENT && !agent_is_over())
 		causal_debts_ran(&t->debt, &agent.shared->all_ns, ns, percent);
+	count_paid(t, before);
 }
 
 static bool is_ours(const struct agent_thread *t, const siginfo_t *info)

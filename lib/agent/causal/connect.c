@@ -24,7 +24,8 @@ static bool is_valid(const struct causal_memory *m, uint64_t bytes)
 
 	if (m->magic != CAUSAL_MEMORY_MAGIC || m->nr_objects > CAUSAL_MEMORY_OBJECTS ||
 	    m->nr_ranges > CAUSAL_MEMORY_RANGES || m->nr_candidates > CAUSAL_MEMORY_CANDIDATES ||
-	    m->nr_regions > m->nr_candidates ||
+	    (m->are_regions && m->nr_regions > m->nr_candidates) ||
+	    m->nr_regions > CAUSAL_MEMORY_REGIONS ||
 	    causal_memory_bytes(m->nr_objects, m->nr_ranges, m->nr_candidates, m->nr_regions) >
 		bytes)
 		return false;
@@ -105,6 +106,7 @@ bool agent_connect(uint32_t number)
 		agent.nr_ranges = m->nr_ranges;
 		agent.nr_candidates = m->nr_candidates;
 		agent.nr_regions = m->nr_regions;
+		agent.are_regions = m->are_regions;
 		agent.shared = m;
 		agent_regions_init();
 	}

@@ -476,3 +476,19 @@ uint32_t agent_regions_open(const struct agent_thread *a, uint32_t out[CAUSAL_OP
 	}
 	return nr;
 }
+
+void agent_regions_paid(const struct agent_thread *a, uint64_t ns)
+{
+	struct thread *t = thread_of(a);
+
+	if (!t)
+		return;
+	read_marks(t);
+	for (uint32_t i = 0; i < t->open.nr; i++) {
+		const struct causal_open_region *r = &t->open.region[i];
+		const uint32_t at = candidate_of(&t->ring[r->object], r->object, r->name);
+
+		if (at != CAUSAL_MEMORY_NONE)
+			__atomic_fetch_add(&shared_regions()[at].paid_ns, ns, __ATOMIC_RELAXED);
+	}
+}
