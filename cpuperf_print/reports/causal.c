@@ -438,15 +438,58 @@ static void put_difference(const struct report *r, const struct causal_row *row,
 	grid_line(g, buf_str(&b));
 }
 
+/* Halves of intervals shrink by the root of the time. NAN: some are not known at all. */
+static double seconds_needed(const struct report *r)
+{
+	const double until = part_of(&r->made->until);
+	double most = 0;
+
+	for (size_t i = 0; i < r->nr; i++) {
+		const double half = (r->row[i].high - r->row[i].low) / 2;
+
+		most = isfinite(half) ? fmax(most, half) : NAN;
+		if (isnan(most))
+			return NAN;
+	}
+	return (double)r->made->spent_ns / 1e9 * (most / until) * (most / until);
+}
+
+/* How long it would take until each is known, as --at-most has it. */
+static void put_more_time(const struct report *r, struct buf *out)
+{
+	enum { MINUTE = 60, HOUR = 3600, SOON = 100, MOST = 48 };
+	const double needed = seconds_needed(r);
+
+	buf_adds(out, "in the time that it had; ");
+	if (!isfinite(needed))
+		buf_adds(out, "allow more time: --at-most");
+	else if (needed > (double)MOST * HOUR)
+		buf_adds(out, "nor would it be in two days as it runs here");
+	else if (needed > (double)SOON * MINUTE)
+		buf_printf(out, "about so much would do: --at-most=%.0fh", ceil(needed / HOUR));
+	else
+		buf_printf(out, "about so much would do: --at-most=%.0fm", ceil(needed / MINUTE));
+}
+
+static void put_unknown(const struct report *r, struct grid *g)
+{
+	BUF_AUTO(b, LINE_BYTES);
+
+	buf_printf(&b, "Not each is known within %g %% ", r->made->until.value);
+	if (r->made->is_cut)
+		buf_adds(&b, "as it was stopped");
+	else
+		put_more_time(r, &b);
+	grid_line(g, buf_str(&b));
+}
+
 static void put_doubts(const struct report *r, struct grid *g)
 {
 	const struct cpsession_experiments *x = r->made;
 	const double queued = part_of(&x->queued);
 
 	if (x->row.nr && !x->is_known)
-		NOTE(g, "Not each is known within %g %% %s", x->until.value,
-		     x->is_cut ? "as it was stopped"
-			       : "in the time that it had; allow more time: --at-most");
+		put_unknown(r, g);
 	if (x->unused)
 		NOTE(g,
 		     "%" PRIu64 " more rounds are not used: threads waited for a CPU for more than "

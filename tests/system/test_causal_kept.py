@@ -113,6 +113,10 @@ def check_alone(folder):
     open_end = {key: value for key, value in ROW.items() if key not in ("saves_low", "saves_high", "on_cpu", "rounds")}
     text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "known": False, "rows": [open_end]}), "--report=causal")
     assert "no function is known to save any of 2.000 s" in text and "4 % [?]" in text and "Not each is known within 1 %" in text, text
+    for half, said in (2.0, "--at-most=4m"), (20.0, "--at-most=7h"), (90.0, "nor would it be in two days"):
+        rows = [ROW, {**ROW, "saves_low": 4 - half, "saves_high": 4 + half}]
+        text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "known": False, "rows": rows}), "--report=causal")
+        assert said in " ".join(text.split()), (half, text)
     text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "rounds_without_latency": 3, "rows": [ROW]}), "--report=causal")
     assert "The latency is not known in 3 rounds: cpuperf waited for a CPU" in text, text
     latency = {**MADE, "rate": 9.0, "latency": 0.5, "rows": [{**ROW, "quantity": "latency", "point": "handled"}]}
