@@ -145,10 +145,16 @@ static int add_regions(struct report *r, double share)
 
 /* ---- regions of an option */
 
+static bool is_trial(const char *name)
+{
+	return strcmp(name, PROFILE_REGION_TRIAL) == 0 ||
+	       strcmp(name, PROFILE_REGION_TRIAL_INNER) == 0;
+}
+
 static int refuse_region(const struct report *r, const char *glob, struct err *e)
 {
 	enum { NR_NAMES = 5 };
-	size_t nr;
+	size_t nr, nr_named = 0;
 	const struct what_if_region *all = what_if_regions(r->w, &nr);
 	const char *nearest = NULL;
 	size_t distance = 0;
@@ -160,16 +166,18 @@ static int refuse_region(const struct report *r, const char *glob, struct err *e
 		return e->code;
 	}
 	for (size_t i = 0; i < nr; i++) {
+		if (is_trial(all[i].name))
+			continue;
 		str_nearest_offer(glob, all[i].name, &nearest, &distance);
-		if (i < NR_NAMES)
-			buf_printf(&names, "%s%.100s", i ? ", " : "", all[i].name);
+		if (nr_named++ < NR_NAMES)
+			buf_printf(&names, "%s%.100s", names.len ? ", " : "", all[i].name);
 	}
 	err_set(e, -ENODATA, "--speedup=region:%.100s: no region matches", glob);
 	if (nearest)
-		err_hint(e, "did you mean \"%.100s\"? There are %.400s%s", nearest, buf_str(&names),
-			 nr > NR_NAMES ? " …" : "");
+		err_hint(e, "did you mean \"%.100s\"? There are %.520s%s", nearest, buf_str(&names),
+			 nr_named > NR_NAMES ? " …" : "");
 	else
-		err_hint(e, "there are %.400s%s", buf_str(&names), nr > NR_NAMES ? " …" : "");
+		err_hint(e, "there are %.520s%s", buf_str(&names), nr_named > NR_NAMES ? " …" : "");
 	return e->code;
 }
 
