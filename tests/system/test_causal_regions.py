@@ -91,14 +91,14 @@ def rows_of(program, scope, *args):
 
 
 def agrees_with_replay(session, rows):
-    """The other answer, by the run that was recorded with its marks: that of the report what-if."""
+    """The other answer, by the run that was recorded with its marks: that of the report what-if. It may be that none saves any:
+    where both threads end at once, neither has a region on which the end depends."""
     if programs_missing():
         assert all(r["recorded"] is None for r in rows), rows
         return
     options = [f"--speedup=region:{r['region']}:{r['speedup']}%" for r in rows]
     found = list(csv.DictReader(io.StringIO(output(PRINT, "--quiet", session, "--report=what-if", "--output-format=csv", *options))))
     assert [r["recorded"] for r in rows] == [float(r["saves_with_callees"]) for r in found], (rows, found)
-    assert any(r["recorded"] for r in rows), rows
 
 
 def check_command(folder):
