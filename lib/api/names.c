@@ -35,23 +35,27 @@ static int refuse_repeated(const char *spelled, bool is_sampled, bool can_be_sam
 }
 
 static int name_event(struct spec *spec, const struct event *ev, const char *spelled,
-		      const struct spec_spelled *asked)
+		      const struct spec_spelled *asked, const char *origin)
 {
 	const char *colon = strchr(spelled, ':'), *name = colon ? colon + 1 : spelled;
-	const char *when =
-	    asked->when ? arena_strndup(&spec->arena, asked->when, asked->when_len) : NULL;
+	struct spec_ended ended = {.longer_ns = asked->longer_ns,
+				   .when_column = asked->when_column};
 
+	if (asked->when) {
+		ended.when = arena_strndup(&spec->arena, asked->when, asked->when_len);
+		ended.when_source = arena_strndup(&spec->arena, origin, strlen(origin));
+		if (!ended.when || !ended.when_source)
+			return -ENOMEM;
+	}
 	if (asked->every_ns)
 		return spec_name_misc(spec, ev->group->name, name, asked->every_ns);
-	if (asked->when && !when)
-		return -ENOMEM;
-	if (asked->longer_ns || when)
-		return spec_name_ended(spec, ev->group->name, name, asked->longer_ns, when);
+	if (ended.longer_ns || ended.when)
+		return spec_name_ended(spec, ev->group->name, name, &ended);
 	return spec_name_event(spec, ev->group->name, name, asked->rate, asked->frequency);
 }
 
 static int add_event(const struct catalogue *c, struct spec *spec, const struct spec_spelled *asked,
-		     struct buf *found, struct err *e)
+		     const char *origin, struct buf *found, struct err *e)
 {
 	const char *spelled = arena_strndup(&spec->arena, asked->name, asked->len);
 	bool is_sampled = asked->rate || asked->frequency;
@@ -81,7 +85,7 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 		err_hint(e, "the events of latency have how long things took");
 		return -EINVAL;
 	}
-	rc = name_event(spec, &ev, spelled, asked);
+	rc = name_event(spec, &ev, spelled, asked, origin);
 	if (rc == -EEXIST)
 		return refuse_repeated(spelled, is_sampled, event_can_be_sampled(&ev), e);
 	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;
@@ -98,7 +102,7 @@ int api_names_add(const char *list, const char *origin, const struct catalogue *
 		struct err e = {0};
 
 		one = spec_scan_event(list, &at, origin, &asked, &e);
-		if (one > 0 && add_event(c, spec, &asked, found, &e)) {
+		if (one > 0 && add_event(c, spec, &asked, origin, found, &e)) {
 			snprintf(e.source, sizeof(e.source), "%s", origin);
 			e.line = 1;
 			e.column = asked.column;

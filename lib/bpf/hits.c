@@ -263,9 +263,9 @@ static void describe_when(const struct hits_when *from, struct bpf_hits_when *to
 		to->term[i] = (struct bpf_hits_term){
 		    .event = (uint8_t)t->event,
 		    .field = (uint8_t)t->field,
-		    .is_last = t->is_last,
+		    .next = {t->next[0], t->next[1]},
 		    .is_result = t->is_result,
-		    .pattern = t->pattern,
+		    .pattern = (uint16_t)t->pattern,
 		    .range = {t->range.low, t->range.span},
 		};
 		to->nr_patterns += t->pattern != 0;

@@ -74,19 +74,21 @@ struct hits_pattern {
 	bool is_begin; /* what begins with it is like it, too */
 };
 
-enum { HITS_DURATION = HITS_MAX_FIELDS };
+enum { HITS_DURATION = HITS_MAX_FIELDS, HITS_MEANT = 0x80 };
 /* A comparison of the duration in ns, or of a field of the function's capture as its type has 64
  * bits. What could not be read is in no range. */
 struct hits_term {
 	uint32_t event;
 	uint32_t field;   /* or HITS_DURATION */
 	uint32_t pattern; /* from 1: 1 is compared if the field's text is like it, and else 0 */
-	bool is_last;     /* of terms that have to hold together: an alternative */
-	bool is_result;   /* the field is the result; of a pattern */
+	/* By whether it holds: the number of the term that decides next, or with HITS_MEANT, if
+	 * the call counts, or without it, if it does not, of the next event's first one. */
+	uint8_t next[2];
+	bool is_result; /* the field is the result; of a pattern */
 	struct hits_range range;
 };
-/* Of each event of hits_config.ended that has the function, in turn: its calls count that meet all
- * terms of one alternative. */
+/* Of each event of hits_config.ended that has the function, in turn; each term leads to those
+ * behind it alone, and the first of each event is one that the event before leads to. */
 struct hits_when {
 	struct hits_term term[HITS_MAX_TERMS];
 	size_t nr;

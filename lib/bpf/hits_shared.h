@@ -24,6 +24,7 @@ enum {
 	BPF_HITS_MAX_EXACT = 256, /* values of a field that are told apart */
 	BPF_HITS_TEXT_WORDS = BPF_HITS_TEXT_BYTES / 8,
 	BPF_HITS_MAX_TERMS = 32, /* comparisons of a function: a word has two bits for each */
+	BPF_HITS_MEANT = 0x80,
 };
 #define BPF_HITS_NR_BUCKETS(bits) ((BPF_HITS_MAX_LOG2 - (bits) + 1U) << (bits))
 
@@ -65,13 +66,15 @@ struct bpf_hits_pattern {
  * like it, and 0 if it is not. */
 struct bpf_hits_term {
 	__u8 event, field; /* BPF_HITS_MAX_FIELDS: the duration */
-	__u8 is_last;      /* of an alternative, all terms of which have to hold */
-	__u8 is_result;
-	__u32 pattern; /* from 1; 0: none */
+	/* By whether it holds: the number of the next term, behind it. If the call is decided, this
+	 * is one of another event, or behind all; with BPF_HITS_MEANT the event counts the call. */
+	__u8 next[2];
+	__u8 is_result, zero;
+	__u16 pattern; /* from 1; 0: none */
 	struct bpf_hits_range range;
 };
 
-/* The alternatives of the events of a function, one behind the other. */
+/* The terms of the events of a function, one behind the other. */
 struct bpf_hits_when {
 	__u32 nr, nr_patterns; /* of terms; of these that have a pattern */
 	struct bpf_hits_term term[BPF_HITS_MAX_TERMS];

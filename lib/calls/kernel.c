@@ -137,10 +137,20 @@ static uint32_t add_pattern(struct kernel_way *k, const struct calls_term *t)
 	return (uint32_t)(p - k->patterns) + 1;
 }
 
+/* Of a term of nr that begin with the term first of all events. */
+static uint8_t number_of(unsigned next, size_t first, size_t nr)
+{
+	return (uint8_t)(next < CALLS_WHEN_MAX
+			     ? first + next
+			     : (first + nr) | (next == CALLS_YES ? HITS_MEANT : 0));
+}
+
 /* Those of one event. */
 static int add_terms(struct kernel_way *k, struct hits_when *to, uint32_t event,
 		     const struct calls_term *terms, size_t nr, const struct calls_function *f)
 {
+	const size_t first = to->nr;
+
 	for (size_t i = 0; i < nr; i++) {
 		const struct calls_term *t = &terms[i];
 		struct hits_term *term = &to->term[to->nr++];
@@ -148,7 +158,7 @@ static int add_terms(struct kernel_way *k, struct hits_when *to, uint32_t event,
 		*term = (struct hits_term){
 		    .event = event,
 		    .field = t->field == CALLS_DURATION ? HITS_DURATION : t->field,
-		    .is_last = t->is_last,
+		    .next = {number_of(t->next[0], first, nr), number_of(t->next[1], first, nr)},
 		    .range = {t->range.low, t->range.span},
 		};
 		if (!t->text)
@@ -190,9 +200,10 @@ static int make_when(struct kernel_way *k, const struct plan *plan, const struct
 
 static bool is_same_term(const struct hits_term *a, const struct hits_term *b)
 {
-	return a->event == b->event && a->field == b->field && a->is_last == b->is_last &&
-	       a->is_result == b->is_result && a->pattern == b->pattern &&
-	       a->range.low == b->range.low && a->range.span == b->range.span;
+	return a->event == b->event && a->field == b->field && a->next[0] == b->next[0] &&
+	       a->next[1] == b->next[1] && a->is_result == b->is_result &&
+	       a->pattern == b->pattern && a->range.low == b->range.low &&
+	       a->range.span == b->range.span;
 }
 
 static bool is_same_when(const struct hits_when *a, const struct hits_when *b)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)CALLS_WHEN_MAX == 2 * (int)SPEC_WHEN_MAX, "terms of a condition");
+_Static_assert((int)CALLS_WHEN_MAX == (int)SPEC_WHEN_MAX + 1, "terms of a condition");
 
 enum { TIME_BYTES = 8 };
 
@@ -147,40 +147,46 @@ static bool narrow(struct bounds *b, const struct spec_when_range *r)
 	return b->least <= b->most;
 }
 
-/* Behind the alternative that begins with item i. */
-static size_t end_of(const struct spec_when *when, size_t i)
+static struct bounds bounds_of(const struct spec_event *asked)
 {
-	do
-		i++;
-	while (i < when->nr && !when->item[i].is_alternative);
-	return i;
+	return (struct bounds){asked->longer_ns ? asked->longer_ns + 1 : 0, UINT64_MAX};
 }
 
-/* Of the alternative that is items begin to end. False: none lasts so long and so short. */
-static bool find_durations(const struct spec_event *asked, const struct spec_when *when,
-			   size_t begin, size_t end, struct bounds *out)
+/* False: no duration that is in the bounds meets it. */
+static bool narrow_by(struct bounds *b, const struct spec_comparison *c)
 {
-	bool is_any = true;
+	struct spec_when_range r;
 
-	*out = (struct bounds){asked->longer_ns ? asked->longer_ns + 1 : 0, UINT64_MAX};
-	for (size_t i = begin; i < end; i++) {
-		struct spec_when_range r;
+	return !c->is_duration || spec_when_range(c, TIME_BYTES, false, &r, NULL) != 0 ||
+	       narrow(b, &r);
+}
 
-		if (when->item[i].is_duration &&
-		    spec_when_range(&when->item[i], TIME_BYTES, false, &r, NULL) == 0)
-			is_any &= narrow(out, &r);
+/* All ways from item i on: *useful gets a bit for each item that holds on a way by which a call can
+ * be meant. held has those that hold on the way to i. At most 16 deep. */
+static void find_useful(const struct spec_when *when, unsigned i, struct bounds b, uint32_t held,
+			uint32_t *useful)
+{
+	struct bounds narrower = b;
+
+	if (i >= SPEC_WHEN_MAX) {
+		*useful |= i == SPEC_WHEN_YES ? held : 0;
+		return;
 	}
-	return is_any;
+	find_useful(when, when->item[i].next[false], b, held, useful);
+	if (narrow_by(&narrower, &when->item[i]))
+		find_useful(when, when->item[i].next[true], narrower, held | 1U << i, useful);
 }
 
-/* The item with which an alternative begins that no duration meets; their number: there is none. */
+/* The first item with which no call is meant, whatever it has; their number: there is none. */
 static size_t find_impossible(const struct spec_event *asked, const struct spec_when *when)
 {
-	struct bounds unused;
+	uint32_t useful = 0;
 	size_t i = 0;
 
-	while (i < when->nr && find_durations(asked, when, i, end_of(when, i), &unused))
-		i = end_of(when, i);
+	if (when->nr)
+		find_useful(when, 0, bounds_of(asked), 0, &useful);
+	while (i < when->nr && useful >> i & 1)
+		i++;
 	return i;
 }
 
@@ -189,6 +195,20 @@ static size_t find_impossible(const struct spec_event *asked, const struct spec_
 #define ABOUT_ARGS(p)                                                                              \
 	(int)str_whole((p)->event.row->name, 120), (p)->event.row->name,                           \
 	    (int)str_whole((p)->asked->when, 160), (p)->asked->when
+
+static void set_place(const struct spec_event *asked, size_t at, struct spec_pos *pos,
+		      struct err *e)
+{
+	const struct spec_pos where = spec_when_pos(asked, at);
+
+	if (where.line)
+		*pos = where;
+	if (!asked->when_source)
+		return;
+	snprintf(e->source, sizeof(e->source), "%s", asked->when_source);
+	e->line = where.line;
+	e->column = where.column;
+}
 
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e)
 {
@@ -216,65 +236,59 @@ int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct er
 		err_hint(e, "join what need not both be with or; longer_than (@>TIME) has to hold, "
 			    "too");
 	}
-	if (rc && asked->when_pos.line)
-		*pos = spec_when_pos(asked, at);
+	if (rc)
+		set_place(asked, at, pos, e);
 	return rc;
 }
 
-static bool has_values(const struct spec_when *when, size_t begin, size_t end)
+/* Of a checked comparison. */
+static struct calls_term make_term(const struct spec_comparison *c,
+				   const struct functions_signature *signature)
 {
-	return ARRAY_ANY(c, when->item + begin, end - begin, !c->is_duration);
-}
+	const struct functions_value *v = c->is_duration ? NULL : find_value(c, signature);
+	struct spec_when_range r = {UINT64_MAX, 0};
 
-/* What the duration has to be, if it is bounded or all that is compared. */
-static size_t add_duration(const struct spec_event *asked, const struct spec_when *when,
-			   size_t begin, size_t end, struct calls_term *out)
-{
-	struct bounds b;
-
-	(void)find_durations(asked, when, begin, end, &b);
-	if (!b.least && b.most == UINT64_MAX && has_values(when, begin, end))
-		return 0;
-	*out = (struct calls_term){.field = CALLS_DURATION, .range = {b.least, b.most - b.least}};
-	return 1;
-}
-
-/* 0: it is of the duration. */
-static size_t add_value(const struct spec_comparison *c,
-			const struct functions_signature *signature, struct calls_term *out)
-{
-	const struct functions_value *v = find_value(c, signature);
-	struct spec_when_range r;
-
-	if (c->is_duration || !v || make_range(c, v, &r, NULL))
-		return 0;
-	*out = (struct calls_term){
+	if (c->is_duration)
+		(void)spec_when_range(c, TIME_BYTES, false, &r, NULL);
+	if (!v)
+		return (struct calls_term){.field = CALLS_DURATION, .range = {r.low, r.span}};
+	(void)make_range(c, v, &r, NULL);
+	return (struct calls_term){
 	    .field = (uint32_t)(v - signature->value),
 	    .text = c->unit == SPEC_WHEN_TEXT ? c->text : NULL,
 	    .len = c->text_len,
 	    .is_begin = c->is_begin,
 	    .range = {r.low, r.span},
 	};
-	return 1;
 }
 
-/* What costs least is first. */
+/* before: the event's terms that are before the one of item 0. */
+static unsigned term_of(unsigned item, unsigned before)
+{
+	return item + (item < SPEC_WHEN_MAX ? before : CALLS_NO - SPEC_WHEN_NO);
+}
+
 size_t calls_when_terms(const struct spec_event *asked, const struct functions_signature *signature,
 			struct calls_term out[CALLS_WHEN_MAX])
 {
+	const struct bounds b = bounds_of(asked);
 	struct spec_when when = {.nr = 0};
-	size_t nr = 0, begin = 0, at;
+	unsigned before;
+	size_t nr = 0, at;
 
 	if (asked->when)
 		(void)spec_when_parse(asked->when, &when, &at, NULL);
-	do {
-		const size_t end = when.nr ? end_of(&when, begin) : 0;
-
-		nr += add_duration(asked, &when, begin, end, &out[nr]);
-		for (size_t i = begin; i < end; i++)
-			nr += add_value(&when.item[i], signature, &out[nr]);
-		out[nr - 1].is_last = true;
-		begin = end;
-	} while (begin < when.nr);
+	if (asked->longer_ns || !when.nr)
+		out[nr++] = (struct calls_term){
+		    .field = CALLS_DURATION,
+		    .next = {CALLS_NO, when.nr ? 1 : CALLS_YES},
+		    .range = {b.least, b.most - b.least},
+		};
+	before = (unsigned)nr;
+	for (size_t i = 0; i < when.nr; i++, nr++) {
+		out[nr] = make_term(&when.item[i], signature);
+		for (int k = 0; k < 2; k++)
+			out[nr].next[k] = term_of(when.item[i].next[k], before);
+	}
 	return nr;
 }

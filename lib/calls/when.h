@@ -16,13 +16,15 @@ struct spec_event;
 struct spec_pos;
 
 enum {
-	CALLS_WHEN_MAX = 32, /* comparisons of an event, and a duration for each alternative */
+	CALLS_WHEN_MAX = 17,       /* comparisons of an event, with the one of longer_than */
+	CALLS_NO = CALLS_WHEN_MAX, /* in place of the next term: it is decided */
+	CALLS_YES,
 	CALLS_DURATION = UINT32_MAX,
 };
 
 struct calls_term {
 	uint32_t field;   /* of the signature, by its number, or CALLS_DURATION */
-	bool is_last;     /* of its alternative */
+	unsigned next[2]; /* by whether it holds: a term behind it, CALLS_NO or CALLS_YES */
 	const char *text; /* NULL: the value is in the range. Else 1 is, if the value is this
 			   * text, and 0 if it is not. len bytes, borrowed from the event */
 	size_t len;
@@ -31,7 +33,7 @@ struct calls_term {
 };
 
 /* Refuses a condition that does not fit all functions of the event, or that no call can meet. 0;
- * -EINVAL with *e, and the place in *pos if the condition is in a text. */
+ * -EINVAL with *e, and the place in *pos, or in *e if an option has the condition. */
 int calls_when_check(const struct plan_event *p, struct spec_pos *pos, struct err *e);
 
 /* Of an event that was checked, and counts calls when they end: their number, at least one.

@@ -27,6 +27,13 @@ static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
 	return e->code;
 }
 
+/* Adds an error that has its place: of an option. */
+static int report_there(struct err *e, struct err_list *errs)
+{
+	err_list_insert(errs, e);
+	return e->code;
+}
+
 /* Of its rate or frequency, where that was set. */
 static int report_pace(const struct spec *spec, const struct spec_event *asked, struct err *e,
 		       struct err_list *errs)
@@ -35,8 +42,7 @@ static int report_pace(const struct spec *spec, const struct spec_event *asked, 
 		return report(spec, asked->frequency ? asked->frequency_pos : asked->rate_pos, e,
 			      errs);
 	snprintf(e->source, sizeof(e->source), "%s", asked->paced_by);
-	err_list_insert(errs, e);
-	return e->code;
+	return report_there(e, errs);
 }
 
 static enum plan_set counted_set(const struct plan_event *p)
@@ -358,7 +364,7 @@ static int check_sources(const struct plan *plan, const struct plan_event *p, st
 		struct err e = {0};
 
 		if ((*s)->check && (*s)->check(plan, p, &pos, &e))
-			return report(plan->spec, pos, &e, errs);
+			return e.line ? report_there(&e, errs) : report(plan->spec, pos, &e, errs);
 	}
 	return 0;
 }

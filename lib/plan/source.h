@@ -158,7 +158,8 @@ struct source {
 	/* A session has it without events if this is true; and does not work without it. */
 	bool (*is_wanted)(const struct plan *plan);
 	/* Refuses what the spec asks of an event, which may be another source's: of flags that are
-	 * for events of this one. *pos: where, at first the event's name. 0 or -errno with *e. */
+	 * for events of this one. *pos: where, at first the event's name; of what an option has, *e
+	 * has the place. 0 or -errno with *e. */
 	int (*check)(const struct plan *plan, const struct plan_event *p, struct spec_pos *pos,
 		     struct err *e);
 

@@ -239,8 +239,8 @@ static void check_condition(const struct spec *s, const struct spec_event *e, st
 
 	if (!e->when || spec_when_parse(e->when, &when, &at, &why) == 0)
 		return;
-	err_hint(diag_at(errs, s->source, spec_when_pos(e, at), "%s:%s: when: %s", e->group_name,
-			 e->event_name, why.msg),
+	err_hint(diag_at(errs, e->when_source ?: s->source, spec_when_pos(e, at), "%s:%s: when: %s",
+			 e->group_name, e->event_name, why.msg),
 		 "%s", why.hint);
 }
 

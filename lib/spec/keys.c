@@ -759,12 +759,13 @@ const struct key_row key_rows[] = {
 	.modes = "sampling",
 	.description =
 	    "Only calls that meet this condition count, and become samples, when they end, as "
-	    "with longer_than: \"size >= 4KiB and return < 0 or path ~ '/etc/*'\". It compares "
+	    "with longer_than: \"size >= 4KiB and (return < 0 or path ~ '/etc/*')\". It compares "
 	    "arguments, by their names in the event's signature, return and duration, by <, <=, "
 	    ">, >=, == or !=, with a number; a duration with a time that has a unit; a text by == "
 	    "and != with one in quotes of either kind or with NULL, and by ~ and !~ with what it "
 	    "begins with, and a *. Up to 16 comparisons are joined by and, which binds closer, "
-	    "and or. The table of functions has all calls. --event='NAME@size>=4KiB' is this key.",
+	    "or and parentheses. The table of functions has all calls. --event='NAME@size>=4KiB' "
+	    "is this key.",
     },
     {
 	EVENT_FIELD(choice),

@@ -388,7 +388,8 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 		return 0;
 	len = next.len = spelled_len(next.name, &sign);
 	next.column = column_of(list, *at);
-	if (sign && is_function(next.name) && (isalpha((unsigned char)sign[1]) || sign[1] == '_')) {
+	if (sign && is_function(next.name) &&
+	    (isalpha((unsigned char)sign[1]) || sign[1] == '_' || sign[1] == '(')) {
 		next.when_len = (size_t)(next.name + len - sign) - 1;
 		if (spec_when_is_spelled(sign + 1, next.when_len))
 			next.when = sign + 1;
@@ -403,8 +404,10 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 				  list);
 	if (next.when && check_spelled_when(list, &next, source, e))
 		return -EINVAL;
-	if (next.when)
+	if (next.when) {
+		next.when_column = column_of(list, (size_t)(next.when - list));
 		next.rate = 1;
+	}
 	if (sign && !next.when && scan_pace(sign + 1, next.name + len, &next)) {
 		err_set_at(e, -EINVAL, source, 1, column_of(list, *at + next.len + 1),
 			   "\"%.*s\" is neither a rate nor a frequency nor a time",
@@ -495,6 +498,8 @@ static int name_event(struct spec *s, const struct spec_event *event, bool is_fu
 		now.longer_ns = event->longer_ns;
 		now.when = event->when;
 		now.when_pos = event->when_pos;
+		now.when_source = event->when_source;
+		now.when_column = event->when_column;
 		now.is_named = true;
 		if (!has_before(s, i, &now))
 			*e = now;
@@ -524,14 +529,16 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 	return name_once(s, &event);
 }
 
-int spec_name_ended(struct spec *s, const char *group, const char *name, uint64_t longer_ns,
-		    const char *when)
+int spec_name_ended(struct spec *s, const char *group, const char *name,
+		    const struct spec_ended *ended)
 {
 	const struct spec_event event = {.group_name = group,
 					 .event_name = name,
 					 .rate = 1,
-					 .longer_ns = longer_ns,
-					 .when = when,
+					 .longer_ns = ended->longer_ns,
+					 .when = ended->when,
+					 .when_source = ended->when_source,
+					 .when_column = ended->when_column,
 					 .is_named = true};
 
 	return name_once(s, &event);

@@ -205,8 +205,15 @@ bool spec_event_is_of_ended(const struct spec_event *e)
 
 struct spec_pos spec_when_pos(const struct spec_event *e, size_t offset)
 {
-	return e->when_pos.line ? diag_within(e->when_pos, e->when, e->when_has_escapes, offset)
-				: e->when_pos;
+	struct spec_pos of_option = {1, e->when_column};
+
+	if (!e->when_source)
+		return e->when_pos.line
+			   ? diag_within(e->when_pos, e->when, e->when_has_escapes, offset)
+			   : e->when_pos;
+	for (size_t i = 0; i < offset; i++)
+		of_option.column += ((unsigned char)e->when[i] & 0xc0) != 0x80;
+	return of_option;
 }
 
 const char *spec_event_column(const struct spec_event *e)

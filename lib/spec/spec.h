@@ -76,11 +76,13 @@ struct spec_event {
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
 	const char *paced_by; /* the option that set rate or frequency; NULL: the spec's text did */
-	bool is_named;        /* an option names it, with its rate or frequency */
-	bool is_sampled;      /* the text says only that; false once its defaults are set */
-	bool is_aggregated;   /* the kernel adds its samples up by stack */
-	bool is_unwound;      /* the recorder unwinds its stacks, and drops their bytes */
-	bool when_has_escapes; /* offsets in it are not offsets in the file */
+	const char *when_source; /* the option that has the condition; NULL: the spec's text has */
+	unsigned when_column;    /* in the option */
+	bool is_named;           /* an option names it, with its rate or frequency */
+	bool is_sampled;         /* the text says only that; false once its defaults are set */
+	bool is_aggregated;      /* the kernel adds its samples up by stack */
+	bool is_unwound;         /* the recorder unwinds its stacks, and drops their bytes */
+	bool when_has_escapes;   /* offsets in it are not offsets in the file */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
@@ -249,6 +251,7 @@ struct spec_spelled {
 	uint64_t longer_ns;       /* 0: calls of any duration */
 	const char *when;         /* when_len bytes of the list; NULL: all calls */
 	size_t when_len;
+	unsigned when_column; /* in the list, from 1 */
 };
 
 /* Reads the event at list[*at] of a list separated by commas, and advances *at. 1: read; 0: end;
@@ -266,10 +269,16 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 /* Names an event of misc or gpu, which is not sampled, as spec_name_event does. every_ns: 0 leaves
  * the pace of the spec's event. */
 int spec_name_misc(struct spec *s, const char *group, const char *name, uint64_t every_ns);
-/* Names an event of function, as spec_name_event does, of which each call that lasted longer, or
- * that meets the condition, is a sample. longer_ns 0, when NULL: all; when is borrowed. */
-int spec_name_ended(struct spec *s, const char *group, const char *name, uint64_t longer_ns,
-		    const char *when);
+/* Which calls are samples: those that lasted longer, or that meet the condition. All borrowed. */
+struct spec_ended {
+	uint64_t longer_ns;      /* 0: of any duration */
+	const char *when;        /* NULL: any */
+	const char *when_source; /* the option that has the condition, for messages */
+	unsigned when_column;
+};
+/* Names an event of function, as spec_name_event does, with a sample for each of these calls. */
+int spec_name_ended(struct spec *s, const char *group, const char *name,
+		    const struct spec_ended *ended);
 
 /* Sets how sampled clocks and cycles are sampled: key is "rate" or "frequency". If there are none,
  * group:name is added, borrowed. 0 or -errno with *e. */
@@ -332,7 +341,7 @@ bool spec_is_sampling(const struct spec *s);
 const char *spec_flag_name(enum spec_flag f);
 /* The event counts calls when they end: those that a key chooses. */
 bool spec_event_is_of_ended(const struct spec_event *e);
-/* Where a byte of the event's condition is; of one that an option has: nowhere. */
+/* Where a byte of the event's condition is, in the spec's text or in the option that has it. */
 struct spec_pos spec_when_pos(const struct spec_event *e, size_t offset);
 /* The heading of the event's column: its label, else its name. */
 const char *spec_event_column(const struct spec_event *e);

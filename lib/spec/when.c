@@ -28,9 +28,11 @@ static const struct operator_row {
     {"=", false, true, false},
 };
 
+enum { MAX_DEPTH = 16 }; /* of parentheses */
+
 #define FORM                                                                                       \
-	"write NAME OPERATOR VALUE, joined by and, or: size >= 4KiB and return < 0 or duration > " \
-	"10ms"
+	"write NAME OPERATOR VALUE, joined by and, or, ( ): size >= 4KiB and (return < 0 or "      \
+	"duration > 10ms)"
 
 static bool is_of_name(char c)
 {
@@ -50,7 +52,7 @@ static bool is_word(const char *at, size_t len, const char *word)
 /* Of what an error shows: a word, or the whole characters of its first bytes. */
 static int word_len(const char *at)
 {
-	size_t len = strcspn(at, " ");
+	size_t len = strcspn(at, " ()");
 
 	return (int)(len > 32 ? str_whole(at, 32) : len ?: *at != '\0');
 }
@@ -69,11 +71,6 @@ static int scan_name(const char **at, struct spec_comparison *c, struct err *e)
 {
 	const char *p = *at;
 
-	if (*p == '(') {
-		err_set(e, -EINVAL, "conditions have no parentheses");
-		err_hint(e, "and binds closer than or: a and (b or c) is a and b or a and c");
-		return -EINVAL;
-	}
 	while (is_of_name(*p))
 		p++;
 	c->name = *at;
@@ -213,7 +210,7 @@ static int scan_number(const char **at, struct spec_comparison *c, struct err *e
 	    {parse_null, SPEC_WHEN_NUMBER},       {parse_time, SPEC_WHEN_TIME},
 	    {parse_fraction, SPEC_WHEN_FRACTION},
 	};
-	size_t len = strcspn(*at, " &|"), i = 0;
+	size_t len = strcspn(*at, " &|()"), i = 0;
 	char value[40];
 
 	c->is_negative = **at == '-';
@@ -288,7 +285,7 @@ static int scan_comparison(const char **at, struct spec_comparison *c, struct er
 	return rc;
 }
 
-static int scan_join(const char **at, struct spec_comparison *c, struct err *e)
+static int scan_join(const char **at, bool *is_or, struct err *e)
 {
 	static const struct {
 		const char *word;
@@ -300,9 +297,9 @@ static int scan_join(const char **at, struct spec_comparison *c, struct err *e)
 		const size_t len = strlen(joins[i].word);
 
 		if (strncmp(*at, joins[i].word, len) != 0 ||
-		    (!joins[i].is_sign && (*at)[len] && (*at)[len] != ' '))
+		    (!joins[i].is_sign && (*at)[len] && !strchr(" (", (*at)[len])))
 			continue;
-		c->is_alternative = joins[i].is_or;
+		*is_or = joins[i].is_or;
 		*at += len;
 		return 0;
 	}
@@ -312,30 +309,100 @@ static int scan_join(const char **at, struct spec_comparison *c, struct err *e)
 	return -EINVAL;
 }
 
+/* What is open: the condition, and each parenthesis in it. */
+struct level {
+	const char *begin; /* of a parenthesis */
+	size_t all_of;     /* the item with which the last alternative begins */
+};
+
+struct scan {
+	struct spec_when when;
+	struct level level[MAX_DEPTH + 1];
+	size_t depth;
+};
+
+static int scan_opening(const char **at, struct scan *s, struct err *e)
+{
+	for (*at = skip_spaces(*at); **at == '('; *at = skip_spaces(*at + 1)) {
+		if (s->depth == MAX_DEPTH) {
+			err_set(e, -EINVAL, "more than %d parentheses in one another", MAX_DEPTH);
+			err_hint(e, "remove those that are not needed: and binds closer than or");
+			return -EINVAL;
+		}
+		s->level[++s->depth] = (struct level){*at, s->when.nr};
+	}
+	return 0;
+}
+
+static int scan_closing(const char **at, struct scan *s, struct err *e)
+{
+	for (*at = skip_spaces(*at); **at == ')'; *at = skip_spaces(*at + 1)) {
+		if (!s->depth) {
+			err_set(e, -EINVAL, "this ) has no (");
+			err_hint(e, "remove it, or begin with (");
+			return -EINVAL;
+		}
+		s->depth--;
+	}
+	if (**at || !s->depth)
+		return 0;
+	*at = s->level[s->depth].begin;
+	err_set(e, -EINVAL, "this ( has no )");
+	err_hint(e, "remove it, or end with )");
+	return -EINVAL;
+}
+
+/* The next item decides where the items from begin on have decided so. What is before the last
+ * alternative goes on to that one if it does not hold. */
+static void go_on(struct spec_when *w, size_t begin, bool holds)
+{
+	for (size_t i = begin; i < w->nr; i++)
+		if (w->item[i].next[holds] >= SPEC_WHEN_MAX)
+			w->item[i].next[holds] = (unsigned)w->nr;
+}
+
+static int join(const char **at, struct scan *s, struct err *e)
+{
+	struct level *l = &s->level[s->depth];
+	bool is_or = false;
+	int rc = scan_join(at, &is_or, e);
+
+	if (rc)
+		return rc;
+	go_on(&s->when, l->all_of, !is_or);
+	l->all_of = is_or ? s->when.nr : l->all_of;
+	return 0;
+}
+
+static int add_comparison(const char **at, struct scan *s, struct err *e)
+{
+	struct spec_comparison c = {.next = {SPEC_WHEN_NO, SPEC_WHEN_YES}};
+	int rc;
+
+	if (s->when.nr == SPEC_WHEN_MAX) {
+		err_set(e, -EINVAL, "more than %d comparisons", SPEC_WHEN_MAX);
+		err_hint(e, "name the event twice, with a part of the alternatives each");
+		return -EINVAL;
+	}
+	rc = s->when.nr ? join(at, s, e) : 0;
+	rc = rc ?: scan_opening(at, s, e) ?: scan_comparison(at, &c, e);
+	if (rc == 0)
+		s->when.item[s->when.nr++] = c;
+	return rc ?: scan_closing(at, s, e);
+}
+
 int spec_when_parse(const char *text, struct spec_when *out, size_t *at, struct err *e)
 {
-	struct spec_when w = {.nr = 0};
+	struct scan s = {.depth = 0};
 	const char *p = text;
-	int rc = 0;
+	int rc;
 
-	do {
-		struct spec_comparison c = {.len = 0};
-
-		if (w.nr == SPEC_WHEN_MAX) {
-			rc = err_set(e, -EINVAL, "more than %d comparisons", SPEC_WHEN_MAX);
-			err_hint(e, "name the event twice, with a part of the alternatives each");
-		}
-		if (rc == 0 && w.nr)
-			rc = scan_join(&p, &c, e);
-		rc = rc ?: scan_comparison(&p, &c, e);
-		if (rc == 0)
-			w.item[w.nr++] = c;
-		if (rc == 0)
-			p = skip_spaces(p);
-	} while (rc == 0 && *p);
+	do
+		rc = add_comparison(&p, &s, e);
+	while (rc == 0 && *p);
 	*at = (size_t)(p - text);
 	if (rc == 0)
-		*out = w;
+		*out = s.when;
 	return rc;
 }
 

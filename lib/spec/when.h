@@ -1,8 +1,9 @@
 /*
- * Which calls of a function become samples: "size >= 4KiB and return < 0 or path ~ 'GET *'".
+ * Which calls of a function become samples: "size >= 4KiB and (return < 0 or path ~ 'GET *')".
  * Comparisons of an argument of the signature, of the result or of the duration with a constant,
- * joined by "and", which binds closer, and "or": a condition is a list of alternatives, each of
- * which is a list of comparisons. Parentheses would have to be multiplied out, so there are none.
+ * joined by "and", which binds closer, and "or", and by parentheses. Who evaluates a condition
+ * needs none of these: each comparison says which one decides next if it holds, and if it does
+ * not. That one is always behind it.
  *
  * Every comparison with a number is a range of 64-bit words that may wrap around, so who compares
  * needs no operator, and no sign: a word w is meant if w - low <= span, without a sign. Of a text
@@ -19,6 +20,8 @@ struct err;
 
 enum {
 	SPEC_WHEN_MAX = 16,
+	SPEC_WHEN_NO = SPEC_WHEN_MAX, /* in place of the next comparison: it is decided */
+	SPEC_WHEN_YES,
 	SPEC_WHEN_TEXT_BYTES = 118, /* of a constant: of a text more is not told apart */
 };
 
@@ -33,7 +36,7 @@ struct spec_comparison {
 	const char *name; /* len bytes of the text; not terminated */
 	size_t len;
 	bool is_duration, is_result;
-	bool is_alternative; /* "or" is before it, so that an alternative begins */
+	unsigned next[2]; /* by whether it holds: an item, SPEC_WHEN_NO or SPEC_WHEN_YES */
 	enum spec_when_unit unit;
 	bool is_null;     /* the constant is written NULL */
 	bool is_negative; /* number is its absolute value */

@@ -131,7 +131,13 @@ def check_alternatives(folder):
         "duration >= 0s or id == 4": lambda i: True, "id < 99 or id == 4": lambda i: True,
         "id == 1 or id == 2 or id == 3 or id == 4 or id == 5 or id == 6 or id == 7 or id == 8": lambda i: 1 <= i <= 8,
         "id!=1&&id!=2&&id!=3&&id!=4 or id==2": lambda i: not 1 <= i <= 4 or i == 2,
-        f"path ~ '{ETC}*' or path == '' or id == 11": lambda i: begins(ETC)(i) or TEXTS[i] == "" or i == 11})
+        f"path ~ '{ETC}*' or path == '' or id == 11": lambda i: begins(ETC)(i) or TEXTS[i] == "" or i == 11,
+        "id > 3 and (id == 1 or path ~ '/etc/*')": lambda i: i > 3 and begins("/etc/")(i),
+        "(id == 3 or id == 5 or id > 17) and id != 5": lambda i: i == 3 or i > 17,
+        f"(path == '{ETC}' or path == '/opt') and (id < 9 or return != NULL) or id == 2": lambda i: (etc(i) or opt(i)) and (i < 9 or i & 1) or i == 2,
+        "id > 1 and (id < 4 or (return == 'odd' and (id < 9 or path == NULL or id > 18)) or id == 12)":
+            lambda i: 1 < i < 4 or i & 1 and i > 1 and (i < 9 or TEXTS[i] is NULL or i > 18) or i == 12,
+        "(duration > 2h or id > 18) and (duration < 1h or id == 3)": lambda i: i > 18})
 
 
 def check_longer(folder):
@@ -158,11 +164,14 @@ def check_refused(folder):
             ("id > 4 or share > 0.5", "share of visit_a is floating-point: such values are in registers that programs of the kernel cannot read", 11),
             (f"path == '{118 * 'x'}' or path == '{17 * chr(228)}' or id == 'x'", f"{9 * chr(228)}: id of visit_a is an integer", 164),
             ("id > 4 or path ~ \"x\"", "~ compares the begin of a text", 18),
-            ("id > 4 or (id < 2)", "conditions have no parentheses", 11),
-            ("id > 4 or duration > 2ms and duration < 1ms", "no duration is as short and as long", 11)):
+            ("(id > 4 or id < 2", "this ( has no )", 1),
+            ("id > 4 and (id < 9 or path == 5)", "path of visit_a is a text, which is compared with one in quotes", 23),
+            ("id > 4 or duration > 2ms and duration < 1ms", "no duration is as short and as long", 11),
+            ("id > 4 and (duration > 2ms or id == 5) and duration < 1ms and duration > 0s", "no duration is as short and as long", 13)):
         name = "function:visit_a(path:str, id:int, address:ptr, share:f64)"
         done = subprocess.run([CPUPERF, f"--event={name}@{when}", "--", *program], capture_output=True, encoding="utf-8", check=False)
         assert done.returncode != 0 and words in done.stderr and "hint: " in done.stderr, (when, done)
+        assert f"--event:1:{len(name) + 1 + column}: " in done.stderr, (when, done)
         with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as f:
             f.write(f'{{ "events": [\n{{ "when": {json.dumps(when, ensure_ascii=False)}, "group_name": "function", "event_name": "{name[9:]}" }} ] }}\n')
         done = subprocess.run([CPUPERF, f"--spec-file={folder}/bad.cpspec", "--", *program], capture_output=True, encoding="utf-8", check=False)

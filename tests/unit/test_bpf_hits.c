@@ -665,17 +665,19 @@ static const struct hits_pattern patterns[] = {
 };
 enum { P_THREE = 1, P_BEGIN, P_WHOLE, P_LATE };
 #define ANY 0, UINT64_MAX
-static const struct hits_when when = {.term = {{1, F_TEXT, P_THREE, true, false, {1, 0}},
-					       {2, F_TEXT, P_BEGIN, true, false, {1, 0}},
-					       {2, F_LATE, P_LATE, true, false, {1, 0}},
-					       {3, F_RESULT, 0, true, false, {77, 0}},
-					       {3, HITS_DURATION, 0, false, false, {ANY}},
-					       {3, F_N, 0, false, false, {1000, 9}},
-					       {3, F_SMALL, 0, true, false, {250, 0}},
-					       {4, F_TEXT, P_WHOLE, true, false, {1, 0}},
-					       {4, F_TEXT, P_BEGIN, false, false, {0, 0}},
-					       {4, F_N, 0, true, false, {(uint64_t)-5, 10}}},
-				      .nr = 10};
+#define M   HITS_MEANT
+static const struct hits_when when = {
+    .term = {{1, F_TEXT, P_THREE, {1, M | 1}, false, {1, 0}},
+	     {2, F_TEXT, P_BEGIN, {2, M | 3}, false, {1, 0}},
+	     {2, F_LATE, P_LATE, {3, M | 3}, false, {1, 0}},
+	     {3, F_RESULT, 0, {4, M | 7}, false, {77, 0}},
+	     {3, HITS_DURATION, 0, {7, 5}, false, {ANY}},
+	     {3, F_N, 0, {7, 6}, false, {1000, 9}},
+	     {3, F_SMALL, 0, {7, M | 7}, false, {250, 0}},
+	     {4, F_TEXT, P_WHOLE, {8, M | 10}, false, {1, 0}},
+	     {4, F_TEXT, P_BEGIN, {10, 9}, false, {0, 0}},
+	     {4, F_N, 0, {10, M | 10}, false, {(uint64_t)-5, 10}}},
+    .nr = 10};
 /* The last one: those with n from -5 to 5 and a text that begins otherwise, or none. */
 static const uint64_t expected_ended[NR_ENDED] = {3, 2, 11, 4};
 

@@ -460,6 +460,18 @@ TEST(named_paces)
 	spec_fini(&s);
 }
 
+static int name_longer(struct spec *s, const char *name, uint64_t longer_ns)
+{
+	return spec_name_ended(s, "function", name, &(struct spec_ended){.longer_ns = longer_ns});
+}
+
+static int name_when(struct spec *s, const char *name, const char *when)
+{
+	const struct spec_ended ended = {.when = when, .when_source = "o", .when_column = 7};
+
+	return spec_name_ended(s, "function", name, &ended);
+}
+
 /* Another duration is another event; the spec's own takes that of the option. */
 TEST(named_durations)
 {
@@ -469,16 +481,18 @@ TEST(named_durations)
 	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\","
 		   "\"longer_than\":7,\"flags\":[\"callchain\"]}]}");
 	assert_int_equal(s.events[0].rate, 1);
-	assert_int_equal(spec_name_ended(&s, "function", "a", 1000, NULL), 0);
-	assert_int_equal(spec_name_ended(&s, "function", "a", 1000, NULL), -EEXIST);
-	assert_int_equal(spec_name_ended(&s, "function", "a", 2000, NULL), 0);
+	assert_int_equal(name_longer(&s, "a", 1000), 0);
+	assert_int_equal(name_longer(&s, "a", 1000), -EEXIST);
+	assert_int_equal(name_longer(&s, "a", 2000), 0);
 	assert_int_equal(s.nr_events, 2);
-	assert_int_equal(spec_name_ended(&s, "function", "c", 0, "return<0"), 0);
-	assert_int_equal(spec_name_ended(&s, "function", "c", 0, "return<0"), -EEXIST);
-	assert_int_equal(spec_name_ended(&s, "function", "c", 0, "return<1"), 0);
+	assert_int_equal(name_when(&s, "c", "return<0"), 0);
+	assert_int_equal(name_when(&s, "c", "return<0"), -EEXIST);
+	assert_int_equal(name_when(&s, "c", "return<1"), 0);
 	assert_int_equal(s.nr_events, 4);
 	assert_string_equal(s.events[2].when, "return<0");
 	assert_string_equal(s.events[3].when, "return<1");
+	assert_int_equal(spec_when_pos(&s.events[3], 6).line, 1);
+	assert_int_equal(spec_when_pos(&s.events[3], 6).column, 13);
 	assert_int_equal(spec_check(&s, &errs), 0);
 	s.nr_events = 2;
 	assert_int_equal(s.events[0].longer_ns, 1000);
@@ -627,14 +641,14 @@ TEST(named_stay_different)
 
 	parsed(&s, "{\"events\":[{\"group_name\":\"function\",\"event_name\":\"a\",\"rate\":5},"
 		   "{\"group_name\":\"function\",\"event_name\":\"a\",\"rate\":7}]}");
-	assert_int_equal(spec_name_ended(&s, "function", "a", 1000, NULL), 0);
+	assert_int_equal(name_longer(&s, "a", 1000), 0);
 	assert_int_equal(s.nr_events, 2);
 	assert_int_equal(s.events[0].longer_ns, 1000);
 	assert_int_equal(s.events[0].rate, 1);
 	assert_int_equal(s.events[1].longer_ns, 0);
 	assert_int_equal(s.events[1].rate, 7);
 	assert_int_equal(spec_check(&s, &errs), 0);
-	assert_int_equal(spec_name_ended(&s, "function", "a", 2000, NULL), 0);
+	assert_int_equal(name_longer(&s, "a", 2000), 0);
 	assert_int_equal(s.events[1].longer_ns, 2000);
 	spec_fini(&s);
 }

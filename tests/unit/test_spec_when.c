@@ -83,26 +83,70 @@ TEST(joined)
 	assert_ptr_equal(w.item[3].name, strstr(text, "p!"));
 }
 
-/* An alternative begins behind "or", and has what "and" joins. */
-TEST(alternatives)
+/* By the comparisons that decide, with the items by their names: a bit of values for each. */
+static bool is_met(const struct spec_when *w, unsigned values)
 {
-	static const char text[] =
-	    "a>1 and b<2||c==3&&d!=4 or duration>1s and path ~ \"/a and 'b' || c*\"and e=5";
-	static const struct {
-		const char *name;
-		bool is_alternative;
-	} expected[] = {{"a", false},       {"b", false},    {"c", true}, {"d", false},
-			{"duration", true}, {"path", false}, {"e", false}};
-	struct err e = {0};
-	struct spec_when w;
-	size_t at;
+	unsigned i = 0;
 
-	assert_int_equal(spec_when_parse(text, &w, &at, &e), 0);
-	assert_int_equal(w.nr, NR(expected));
-	for (size_t i = 0; i < NR(expected); i++) {
-		assert_int_equal(w.item[i].len, strlen(expected[i].name));
-		assert_memory_equal(w.item[i].name, expected[i].name, w.item[i].len);
-		assert_int_equal(w.item[i].is_alternative, expected[i].is_alternative);
+	while (i < w->nr) {
+		const unsigned next = w->item[i].next[values >> (*w->item[i].name - 'a') & 1];
+
+		assert_true(next > i);
+		i = next;
+	}
+	assert_true(i == SPEC_WHEN_NO || i == SPEC_WHEN_YES);
+	return i == SPEC_WHEN_YES;
+}
+
+#define V(letter) (values >> (#letter[0] - 'a') & 1)
+#define CASE(name, expression)                                                                     \
+	static bool name(unsigned values)                                                          \
+	{                                                                                          \
+		return expression;                                                                 \
+	}
+CASE(one, V(a))
+CASE(plain, (V(a) && V(b)) || (V(c) && V(d)) || V(e))
+CASE(behind, V(a) && (V(b) || V(c)))
+CASE(before, (V(a) || V(b)) && V(c))
+CASE(both, (V(a) || V(b)) && (V(c) || V(d)) && V(e))
+CASE(between, V(a) || (V(b) && (V(c) || V(d)) && V(e)) || V(f))
+CASE(nested, ((V(a) && (V(b) || (V(c) && (V(d) || V(e))))) || V(f)) && V(g))
+CASE(repeated, (V(a) || V(b)) && (V(b) || V(c)) && (V(c) || V(a)))
+
+/* All values of the comparisons, as C has the condition. */
+TEST(evaluated)
+{
+	static const struct {
+		const char *text;
+		size_t nr;
+		bool (*expected)(unsigned values);
+	} cases[] = {
+	    {"a>1", 1, one},
+	    {"((a>1))", 1, one},
+	    {"a>1 and b<2||c==3&&d!=4 or e ~ \"/a and ('b' || c*\"", 5, plain},
+	    {"(a>1 and(b<2))or(c>1&&d>1||e>1)", 5, plain},
+	    {"a > 3 and (b == 1 or c ~ \"/etc/*\")", 3, behind},
+	    {"( a>1 || b>1 ) && c>1", 3, before},
+	    {"(a>1 or b>1) and (c>1 or d>1) and e>1", 5, both},
+	    {"(a>1 or b>1) and ((c>1 or d>1) and e>1)", 5, both},
+	    {"a>1 or b>1 and (c>1 or d>1) and e>1 or f>1", 6, between},
+	    {"a>1 or (b>1 and (c>1 or d>1) and e>1 or f>1)", 6, between},
+	    {"(a>1 and (b>1 or c>1 and (d>1 or e>1)) or f>1) and g>1", 7, nested},
+	    {"(a>1||b>1)&&(b>1||c>1)&&(c>1||a>1)", 6, repeated},
+	    {"((((((((((((((((a>1 or b>1))))))))))))))) and c>1)", 3, before},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err e = {0};
+		struct spec_when w;
+		size_t at;
+
+		assert_int_equal(spec_when_parse(cases[i].text, &w, &at, &e), 0);
+		assert_int_equal(w.nr, cases[i].nr);
+		assert_int_equal(at, strlen(cases[i].text));
+		for (unsigned values = 0; values < 1U << 7; values++)
+			if (is_met(&w, values) != cases[i].expected(values))
+				fail_msg("%s: %#x", cases[i].text, values);
 	}
 }
 
@@ -199,9 +243,18 @@ TEST(refused)
 	    {"a>5 or or b<3", 7, "\"or\" is not the name"},
 	    {"or a>5", 0, "\"or\" is not the name"},
 	    {"a>5 and and>3", 8, "\"and>3\" is not the name"},
-	    {"(a>5 or b<3)", 0, "conditions have no parentheses"},
-	    {"a>5 and (b<3 or c<3)", 8, "conditions have no parentheses"},
-	    {"a>5)", 2, "\"5)\" is not a value"},
+	    {"a>5)", 3, "this ) has no ("},
+	    {"(a>5 or b<3) ) and c>1", 13, "this ) has no ("},
+	    {"(a>5", 0, "this ( has no )"},
+	    {"a>5 and ((b<3 or c<3)", 8, "this ( has no )"},
+	    {"a>5 and ()", 9, "\")\" is not the name"},
+	    {"a>5 and (", 9, "is missing at the end"},
+	    {"a>(5)", 2, "\"(\" is not a value"},
+	    {"a (>5)", 2, "\"(\" is not an operator"},
+	    {"(a>5) b<3", 6, "\"b<3\" is neither"},
+	    {"(a>5)(b<3)", 5, "\"(\" is neither"},
+	    {"(a>5x)", 3, "\"5x\" is not a value"},
+	    {"((((((((((((((((((a>5", 16, "more than 16 parentheses in one another"},
 	    {"a>1.", 2, "\"1.\" is not a value"},
 	    {"a>1.5.2", 2, "\"1.5.2\" is not a value"},
 	    {"duration > 0.5", 11, "duration is compared with a time"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Which calls an event means, for ended.bpf.h: the terms of all events that have the function are a
- * list, of alternatives whose last term has a mark, and one loop evaluates it. A term compares a
- * word with a range: the duration, a value that was taken, or whether a text is like a pattern.
+ * list, and one loop evaluates it. A term compares a word with a range (the duration, a value that
+ * was taken, or whether a text is like a pattern) and says which term behind it is next.
  *
  * The text of an argument is compared when the call begins, as the function may change it; if it is
  * not in memory then, when the call ends, as values.bpf.h says.
@@ -47,9 +47,9 @@ struct meeting {
 	struct bpf_hits_when *when;
 	struct bpf_hits_open_values *open; /* NULL: there are none */
 	__u64 wall;
-	__u64 met;     /* a bit for each event */
-	__u32 depth;   /* of the call */
-	bool is_unmet; /* a term of the alternative does not hold */
+	__u64 met;   /* a bit for each event */
+	__u32 depth; /* of the call */
+	__u32 next;  /* the term that decides next */
 };
 
 static bool is_in(const struct bpf_hits_range *range, __u64 word)
@@ -119,13 +119,12 @@ static long meet_next(__u64 i, struct meeting *w)
 
 	if (i >= w->when->nr)
 		return 1;
-	if (!w->is_unmet && !holds(w, t, number))
-		w->is_unmet = true;
-	if (!t->is_last)
+	if (i < w->next)
 		return 0;
-	if (!w->is_unmet)
+	w->next = holds(w, t, number) ? t->next[1] : t->next[0];
+	if (w->next & BPF_HITS_MEANT)
 		w->met |= 1ULL << (t->event & (BPF_HITS_NR_SLOTS - 1));
-	w->is_unmet = false;
+	w->next &= ~BPF_HITS_MEANT;
 	return 0;
 }
 
