@@ -541,6 +541,12 @@ static void note_cost(struct calls *c, struct notes *notes)
 			  digits(cpu * 100), cpu * 100, c->calls);
 }
 
+/* What events that choose calls by their ends have of those that have no times. */
+static const char *uncounted(const struct calls *c)
+{
+	return c->list.ended ? "; events with longer_than or when do not count them" : "";
+}
+
 static void add_notes(struct source_use *u, struct notes *notes)
 {
 	struct calls *c = (struct calls *)u;
@@ -556,14 +562,16 @@ static void add_notes(struct source_use *u, struct notes *notes)
 	if (c->skipped)
 		notes_add(notes, 0,
 			  "%" PRIu64 " %s no times: 64 calls of their task were open, and "
-			  "the kernel sees the return of no more; or it had changed its stack",
-			  c->skipped, str_plural(c->skipped, "call has", "calls have"));
+			  "the kernel sees the return of no more; or it had changed its stack%s",
+			  c->skipped, str_plural(c->skipped, "call has", "calls have"),
+			  uncounted(c));
 	if (c->left)
-		notes_add(notes, 0,
-			  "%" PRIu64
-			  " %s no times: left by longjmp, an exception or exec%s, not by a return",
-			  c->left, str_plural(c->left, "call has", "calls have"),
-			  c->has_left_out ? ", or open when functions were left out" : "");
+		notes_add(
+		    notes, 0,
+		    "%" PRIu64
+		    " %s no times: left by longjmp, an exception or exec%s, not by a return%s",
+		    c->left, str_plural(c->left, "call has", "calls have"),
+		    c->has_left_out ? ", or open when functions were left out" : "", uncounted(c));
 }
 
 /* --- what may be asked ----------------------------------------------------------------------- */

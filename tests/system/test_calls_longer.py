@@ -27,6 +27,7 @@ int main(int argc, char **argv)
 	static const char *const path[] = {"/slow", "/b", NULL};
 	char text[16];
 	(void)argv;
+	if (argc > 2) return deep(100) == 0;
 	if (argc > 1) {
 		for (long i = 0; i < 400; i++) { snprintf(text, sizeof(text), "t%ld", i); brief(text, i * 1000); }
 		brief((const char *)8, -1);
@@ -106,6 +107,16 @@ def check_many(folder):
     run(CPUPERF, f"--event=function:{name}@>1us", "--output=s.cpsession", "--", build(folder), "brief", cwd=folder)
     found = sorted((r["fields"]["n"], r["fields"]["text"], r["fields"]["result"]) for r in samples(folder, name))
     assert found == [(-1, "[not readable]", 1)] + [(i * 1000, f"t{i}", -i * 1000) for i in range(400)], found
+
+
+def check_deep(folder):
+    """What has no times the event does not count, which is said where it is so."""
+    for event_name, is_said in ("function:deep@>1h", True), ("function:deep@duration<1h", True), ("function:deep", False):
+        done = run(CPUPERF, f"--event={event_name}", "--output=s.cpsession", "--", build(folder), "very", "deep", cwd=folder)
+        note, = (n for n in done.stderr.splitlines() if "have no times" in n)
+        assert "37 calls have no times: 64 calls of their task were open" in note, note
+        assert note.endswith("; events with longer_than or when do not count them") == is_said, note
+    assert count(folder, "deep") == 101
 
 
 def check_without_ends(folder):
