@@ -207,6 +207,14 @@ static void *run(void *arg)
 	return NULL;
 }
 
+int attach_while_still_here(pid_t pid, void (*fn)(void *arg), void *arg)
+{
+	struct job j = {.pid = pid, .fn = fn, .arg = arg};
+
+	(void)run(&j);
+	return j.rc;
+}
+
 int attach_while_still(pid_t pid, void (*fn)(void *arg), void *arg)
 {
 	struct job j = {.pid = pid, .fn = fn, .arg = arg};

@@ -15,5 +15,7 @@
  * kernel does not list children; -EPERM: it may not be traced, or is already; -ESRCH: it has ended;
  * -ENOMEM; in all of these cases fn was not called. */
 int attach_while_still(pid_t pid, void (*fn)(void *arg), void *arg);
+/* The same in this thread, which should end soon: for where no thread can be made. */
+int attach_while_still_here(pid_t pid, void (*fn)(void *arg), void *arg);
 
 #endif

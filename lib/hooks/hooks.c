@@ -16,10 +16,10 @@
 #include "elf/file.h"
 #include "elf/reader.h"
 #include "functions/functions.h"
+#include "hooks/keeper.h"
 #include "hooks/plans.h"
 #include "hooks/undo.h"
 #include "proc/family.h"
-#include "proc/list.h"
 #include "proc/proc.h"
 #include "wire/functions.h"
 #include "wire/wire.h"
@@ -41,11 +41,11 @@ _Static_assert((int)PATCH_MOVED_BYTES == (int)WIRE_FUNCTIONS_MOVED, "bytes that 
 enum { MAX_PROCESSES = 1024, SOME_PROCESSES = 64, MAX_SOCKET_BYTES = 64, NOWHERE = UINT32_MAX };
 enum { MAX_NUMBERS = 1 << 22 }; /* of functions in processes, in all that live */
 enum {
-	MAX_ENVIRONMENT = 4 << 20,
 	MAX_NAME_BYTES = 64,
 	MAX_LOOKS = 16, /* for children that were made meanwhile */
 	PLACING_NS = 1000000000,
 	PLACING_PAUSE_NS = 200000,
+	KEEPER_MS = 1000,
 };
 
 struct spot {
@@ -96,6 +96,8 @@ struct hooks {
 	bool has_plans;                     /* programs are changed when they start */
 	bool has_left;
 	char socket[MAX_SOCKET_BYTES];
+	char variable[sizeof(HOOKS_VARIABLE) + 1 + MAX_SOCKET_BYTES]; /* with its value */
+	struct child keeper;
 	struct hooks_limits ended, all;
 
 	/* What the wire's thread changes: */
@@ -616,6 +618,16 @@ static int open_wire(struct hooks *h, struct err *e)
 	return rc ? err_set(e, rc, "cannot start a thread for functions: %s", strerror(-rc)) : 0;
 }
 
+/* Without it all works, but if this process is killed. */
+static void start_keeper(struct hooks *h)
+{
+	const struct hooks_kept kept = {h->wanted, h->nr_files, h->variable};
+	int rc = hooks_keeper_start(&kept, &h->keeper);
+
+	if (rc)
+		log_verbose(1, "if cpuperf is killed, patched entries stay: %s", strerror(-rc));
+}
+
 int hooks_open(const struct hooks_config *config, struct hooks **out, struct err *e)
 {
 	struct hooks *h = mem_zalloc(sizeof(*h));
@@ -624,6 +636,7 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 	if (!h)
 		return err_set(e, -ENOMEM, "no memory for functions");
 	h->config = *config;
+	h->keeper = CHILD_NONE;
 	pthread_mutex_init(&h->lock, NULL);
 	wire_functions_configure(&h->memory, config->has_times);
 	h->functions = mem_calloc(config->nr ?: 1, sizeof(*h->functions));
@@ -637,39 +650,22 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 	}
 	/* A program that is to be changed connects at its start; others when they call a place. */
 	snprintf(h->socket, sizeof(h->socket), "%s%s", wire_name(h->wire), h->has_plans ? "+" : "");
+	snprintf(h->variable, sizeof(h->variable), HOOKS_VARIABLE "=%s", h->socket);
+	if (h->has_plans)
+		start_keeper(h);
 	*out = h;
 	return rc;
 }
 
 /* --- the end, after which programs go on */
 
-struct search {
-	struct proc_family *to;
-	const char *variable; /* that those of the session have in their environment */
-};
-
-/* As it was executed: whatever the program does to its variables. */
-static int add_if_it_has(uint32_t pid, void *arg)
-{
-	const struct search *s = arg;
-	BUF_AUTO(text, MAX_ENVIRONMENT);
-
-	if (proc_load(PROC(&root_live, pid), "environ", &text) || !text.len ||
-	    !memmem(text.data, text.len, s->variable, strlen(s->variable) + 1))
-		return 0;
-	return proc_family_add(s->to, pid);
-}
-
 /* Without memory some are missing. */
-static void find_processes(struct hooks *h, const char *variable, struct proc_family *out)
+static void find_processes(struct hooks *h, struct proc_family *out)
 {
-	struct search s = {out, variable};
-
 	for (size_t i = 0; i < h->nr; i++)
 		if (!is_gone(&h->processes[i]))
 			(void)proc_family_add(out, h->processes[i].pid);
-	(void)proc_each(&root_live, add_if_it_has, &s);
-	(void)proc_family_grow(out, &root_live);
+	hooks_keeper_find(h->variable, out);
 }
 
 /* Those that replace instructions just now are waited for. */
@@ -706,12 +702,12 @@ static void report(uint32_t pid, int rc, const struct hooks_undone *found)
 
 /* The number of processes that were changed: a child that one of these has made before has its
  * code. */
-static size_t undo_all(struct hooks *h, const char *variable, struct proc_family *done)
+static size_t undo_all(struct hooks *h, struct proc_family *done)
 {
 	struct proc_family now = {.nr = 0};
 	size_t nr = 0;
 
-	find_processes(h, variable, &now);
+	find_processes(h, &now);
 	for (size_t i = 0; i < now.nr; i++) {
 		struct hooks_undone found = {0};
 		int rc = hooks_undo(h->wanted, h->nr_files, (pid_t)now.pid[i], &found);
@@ -727,7 +723,6 @@ static size_t undo_all(struct hooks *h, const char *variable, struct proc_family
 
 void hooks_leave(struct hooks *h)
 {
-	char variable[sizeof(HOOKS_VARIABLE) + 1 + MAX_SOCKET_BYTES];
 	struct proc_family done = {.nr = 0};
 
 	if (h->has_left || !h->wire)
@@ -735,11 +730,11 @@ void hooks_leave(struct hooks *h)
 	h->has_left = true;
 	wire_stop(h->wire);
 	end_placing(h);
-	snprintf(variable, sizeof(variable), HOOKS_VARIABLE "=%s", h->socket);
 	for (int i = 0; i < MAX_LOOKS && h->has_plans && h->nr_connected; i++)
-		if (!undo_all(h, variable, &done))
+		if (!undo_all(h, &done))
 			break;
 	proc_family_fini(&done);
+	child_end(&h->keeper, KEEPER_MS);
 }
 
 void hooks_close(struct hooks *h)

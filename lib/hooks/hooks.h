@@ -43,7 +43,8 @@ struct hooks_config {
 	void *arg;
 };
 
-/* 0 or -errno with *e. */
+/* 0 or -errno with *e. Where instructions are to be replaced a child of this process sleeps until
+ * the end, as hooks/keeper.h says. */
 int hooks_open(const struct hooks_config *config, struct hooks **out, struct err *e);
 /* The programs count no longer, and go on: what was replaced in them is as it was before. A warning
  * says of which processes it is not. Nothing is read from then on. May be called again. */

@@ -3,15 +3,19 @@
 #include "attach/space.h"
 #include "attach/still.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "patch/move.h"
 #include "wire/functions.h"
+#include "wire/functions_memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
+#include <time.h>
 
-enum { INT3 = 0xcc };
+enum { INT3 = 0xcc, PLACING_NS = 1000000000, PAUSE_NS = 200000 };
 
 /* A place in the process. */
 struct site {
@@ -125,32 +129,109 @@ static void put_back(void *arg)
 						 u->site[i].place->old, u->site[i].place->len);
 }
 
+/* --- the agent's memories, where no recorder is */
+
+/* What begins as one: of the agent, or of a program that has it from another session. */
+static bool is_memory(const struct attach_space *s, const struct attach_mapping *m)
+{
+	uint32_t begin[2] = {0};
+
+	return m->is_writable && !m->is_executable && !m->offset &&
+	       attach_space_read(s, m->start, begin, sizeof(begin)) &&
+	       begin[0] == FUNCTIONS_MEMORY_MAGIC && begin[1] == FUNCTIONS_MEMORY_VERSION;
+}
+
+static bool is_placing(const struct attach_space *s, const struct attach_mapping *m)
+{
+	uint32_t is = 0;
+
+	return attach_space_read(s, m->start + offsetof(struct functions_header, is_placing), &is,
+				 sizeof(is)) &&
+	       is;
+}
+
+/* After it nothing more is replaced: who begins sees the word. */
+static bool end_memory(const struct attach_space *s, const struct attach_mapping *m)
+{
+	const struct timespec pause = {0, PAUSE_NS};
+	const uint64_t start = clock_monotonic_ns();
+	const uint32_t is = 1;
+
+	if (!attach_space_write(s, m->start + offsetof(struct functions_header, is_closed), &is,
+				sizeof(is)))
+		return false;
+	while (is_placing(s, m) && clock_monotonic_ns() - start < PLACING_NS)
+		nanosleep(&pause, NULL);
+	return !is_placing(s, m);
+}
+
+/* False: there is none, and so nothing is replaced, or it is being replaced. */
+static bool end_memories(const struct attach_space *s)
+{
+	size_t nr = 0, ended = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (is_memory(s, &s->mapping[i])) {
+			nr++;
+			ended += end_memory(s, &s->mapping[i]);
+		}
+	return nr && ended == nr;
+}
+
 /* --- the whole */
 
-static int undo(struct undo *u, pid_t pid)
+typedef int still_fn(pid_t pid, void (*fn)(void *arg), void *arg);
+
+static int undo(struct undo *u, pid_t pid, still_fn *still)
 {
 	int rc;
 
 	look_at_all(u);
 	if (!u->seen[REPLACED])
 		return 0;
-	rc = attach_while_still(pid, put_back, u);
+	rc = still(pid, put_back, u);
 	return rc ?: u->written < u->seen[REPLACED] ? -EIO : 0;
+}
+
+static int undo_process(struct undo *u, const struct wire_functions_file *files, size_t nr,
+			pid_t pid, still_fn *still, struct hooks_undone *out)
+{
+	int rc = find_sites(u, files, nr) ?: undo(u, pid, still);
+
+	out->nr += u->written;
+	out->breakpoints += u->seen[BREAKPOINT];
+	out->others += u->seen[OTHER];
+	mem_free(u->site);
+	attach_space_close(&u->space);
+	return rc;
+}
+
+static int open_space(struct undo *u, pid_t pid)
+{
+	int rc = attach_space_open(&u->space, pid);
+
+	return rc == -EACCES ? -EPERM : rc;
 }
 
 int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
 	       struct hooks_undone *out)
 {
 	struct undo u = {.nr = 0};
-	int rc = attach_space_open(&u.space, pid);
+
+	return open_space(&u, pid) ?: undo_process(&u, files, nr, pid, attach_while_still, out);
+}
+
+int hooks_undo_left(const struct wire_functions_file *files, size_t nr, pid_t pid,
+		    struct hooks_undone *out)
+{
+	struct undo u = {.nr = 0};
+	int rc = open_space(&u, pid);
 
 	if (rc)
-		return rc == -EACCES ? -EPERM : rc;
-	rc = find_sites(&u, files, nr) ?: undo(&u, pid);
-	out->nr += u.written;
-	out->breakpoints += u.seen[BREAKPOINT];
-	out->others += u.seen[OTHER];
-	mem_free(u.site);
-	attach_space_close(&u.space);
-	return rc;
+		return rc;
+	if (!end_memories(&u.space)) {
+		attach_space_close(&u.space);
+		return -EAGAIN;
+	}
+	return undo_process(&u, files, nr, pid, attach_while_still_here, out);
 }

@@ -26,5 +26,10 @@ struct hooks_undone {
  * -errno: what is replaced stays: -EPERM, -EAGAIN as attach_while_still; -ESRCH: it has ended. */
 int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
 	       struct hooks_undone *out);
+/* The same if the recorder has left the process without a word: at first it is told to replace no
+ * more. -EAGAIN also: it replaces just now, for longer than 1 s, or has no memory of a recorder,
+ * and so nothing that is replaced. Makes no thread. */
+int hooks_undo_left(const struct wire_functions_file *files, size_t nr, pid_t pid,
+		    struct hooks_undone *out);
 
 #endif

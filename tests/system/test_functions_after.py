@@ -5,6 +5,7 @@ in its threads and children, and its results are right. A breakpoint of another 
 import csv
 import io
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -92,6 +93,19 @@ def check_patched(folder):
     if os.uname().machine != "x86_64":
         skip("x86-64 alone")
     follow(folder, "program")
+
+
+def check_killed(folder):
+    """Also when the recorder is killed, all at once."""
+    if os.uname().machine != "x86_64":
+        skip("x86-64 alone")
+    with start(folder, "killed", "--function-way=program", "-e", EVENT, command=[built()]) as p:
+        assert p.stdout.readline().startswith("ready")
+        assert wait_until(p, lambda now: now[0] > 0)[1] == 0
+        p.kill()
+        assert p.wait() == -signal.SIGKILL
+        assert wait_until(p, lambda now: now[0] == 0)[1] == 0
+        assert p.communicate()[0] == ""  # the program and its children have ended
 
 
 def check_no_breakpoint_where_it_is_patched(folder):

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "functions/functions.h"
 #include "hooks/hooks.h"
+#include "hooks/undo.h"
 #include "wire/functions_memory.h"
 
 #define CPUPERF_MARK_LATE
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -454,6 +456,54 @@ TEST(those_that_have_ended_leave_room)
 	hooks_limits(hooks, &l);
 	assert_int_equal(l.processes, 1061);
 	assert_int_equal(l.refused, 0);
+}
+
+/* A child with the memory, or without it. */
+static pid_t start_child(bool has_memory)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (has_memory)
+			(void)raise(SIGSTOP);
+		else
+			execl("/bin/sh", "sh", "-c", "kill -STOP $$", NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* By whoever comes after a recorder that was killed. */
+TEST(what_is_being_replaced_is_not_put_back)
+{
+	struct hooks_undone found = {0};
+	pid_t with, without;
+
+	after_each();
+	open_hooks(false); /* it is small */
+	shared = connect_to(hooks_socket(hooks));
+	assert_non_null(shared);
+	with = start_child(true);
+	without = start_child(false);
+	assert_int_equal(hooks_undo_left(NULL, 0, without, &found), -EAGAIN);
+	assert_int_equal(shared->is_closed, 0);
+	shared->is_placing = 1;
+	assert_int_equal(hooks_undo_left(NULL, 0, with, &found), -EAGAIN);
+	assert_int_equal(shared->is_closed, 1);
+	shared->is_placing = 0;
+	assert_int_equal(hooks_undo_left(NULL, 0, with, &found), 0);
+	end_child(with);
+	end_child(without);
 }
 
 TEST(counts_alone_have_no_buckets)

@@ -10,8 +10,9 @@
  * there, so a stack that is taken by a signal just then has no callers.
  *
  * Nothing is put back here: to write needs a moment in which no thread is in the bytes, which here
- * only the start has. The recorder does so when its session ends (hooks/undo.h). If it is killed
- * the code goes on counting in memory that nobody reads, which is harmless.
+ * only the start has. The recorder does so when its session ends (hooks/undo.h), and a child of it
+ * if it is killed (hooks/keeper.h). Where that one may not, the code goes on counting in memory
+ * that nobody reads, which is harmless.
  *
  * A thread counts in its slot (agent_words). After fork the only thread of the child has none, and
  * gets one at its first call. A child that was made without the C library (clone) counts in its
