@@ -131,7 +131,7 @@ static void put_back(void *arg)
 
 /* --- the agent's memories, where no recorder is */
 
-/* What begins as one: of the agent, or of a program that has it from another session. */
+/* What begins as one. */
 static bool is_memory(const struct attach_space *s, const struct attach_mapping *m)
 {
 	uint32_t begin[2] = {0};
@@ -165,8 +165,7 @@ static bool end_memory(const struct attach_space *s, const struct attach_mapping
 	return !is_placing(s, m);
 }
 
-/* False: there is none, and so nothing is replaced, or it is being replaced. */
-static bool end_memories(const struct attach_space *s)
+bool hooks_undo_ends(const struct attach_space *s)
 {
 	size_t nr = 0, ended = 0;
 
@@ -180,58 +179,46 @@ static bool end_memories(const struct attach_space *s)
 
 /* --- the whole */
 
-typedef int still_fn(pid_t pid, void (*fn)(void *arg), void *arg);
-
-static int undo(struct undo *u, pid_t pid, still_fn *still)
+/* is_left: by the recorder, which has said nothing to the process. */
+static int undo(struct undo *u, pid_t pid, bool is_left)
 {
 	int rc;
 
 	look_at_all(u);
 	if (!u->seen[REPLACED])
 		return 0;
-	rc = still(pid, put_back, u);
+	if (is_left && !hooks_undo_ends(&u->space))
+		return -EAGAIN;
+	rc = is_left ? attach_while_still_here(pid, put_back, u)
+		     : attach_while_still(pid, put_back, u);
 	return rc ?: u->written < u->seen[REPLACED] ? -EIO : 0;
 }
 
-static int undo_process(struct undo *u, const struct wire_functions_file *files, size_t nr,
-			pid_t pid, still_fn *still, struct hooks_undone *out)
+static int undo_process(const struct wire_functions_file *files, size_t nr, pid_t pid, bool is_left,
+			struct hooks_undone *out)
 {
-	int rc = find_sites(u, files, nr) ?: undo(u, pid, still);
+	struct undo u = {.nr = 0};
+	int rc = attach_space_open(&u.space, pid);
 
-	out->nr += u->written;
-	out->breakpoints += u->seen[BREAKPOINT];
-	out->others += u->seen[OTHER];
-	mem_free(u->site);
-	attach_space_close(&u->space);
+	if (rc)
+		return rc == -EACCES ? -EPERM : rc;
+	rc = find_sites(&u, files, nr) ?: undo(&u, pid, is_left);
+	out->nr += u.written;
+	out->breakpoints += u.seen[BREAKPOINT];
+	out->others += u.seen[OTHER];
+	mem_free(u.site);
+	attach_space_close(&u.space);
 	return rc;
-}
-
-static int open_space(struct undo *u, pid_t pid)
-{
-	int rc = attach_space_open(&u->space, pid);
-
-	return rc == -EACCES ? -EPERM : rc;
 }
 
 int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
 	       struct hooks_undone *out)
 {
-	struct undo u = {.nr = 0};
-
-	return open_space(&u, pid) ?: undo_process(&u, files, nr, pid, attach_while_still, out);
+	return undo_process(files, nr, pid, false, out);
 }
 
 int hooks_undo_left(const struct wire_functions_file *files, size_t nr, pid_t pid,
 		    struct hooks_undone *out)
 {
-	struct undo u = {.nr = 0};
-	int rc = open_space(&u, pid);
-
-	if (rc)
-		return rc;
-	if (!end_memories(&u.space)) {
-		attach_space_close(&u.space);
-		return -EAGAIN;
-	}
-	return undo_process(&u, files, nr, pid, attach_while_still_here, out);
+	return undo_process(files, nr, pid, true, out);
 }

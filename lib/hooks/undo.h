@@ -10,10 +10,12 @@
 #ifndef HOOKS_UNDO_H
 #define HOOKS_UNDO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+struct attach_space;
 struct wire_functions_file;
 
 struct hooks_undone {
@@ -26,10 +28,12 @@ struct hooks_undone {
  * -errno: what is replaced stays: -EPERM, -EAGAIN as attach_while_still; -ESRCH: it has ended. */
 int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
 	       struct hooks_undone *out);
-/* The same if the recorder has left the process without a word: at first it is told to replace no
- * more. -EAGAIN also: it replaces just now, for longer than 1 s, or has no memory of a recorder,
- * and so nothing that is replaced. Makes no thread. */
+/* The same if the recorder has died without a word: where something is replaced the agent is told
+ * at first, as hooks_undo_ends does; -EAGAIN also: that is false. Makes no thread. */
 int hooks_undo_left(const struct wire_functions_file *files, size_t nr, pid_t pid,
 		    struct hooks_undone *out);
+/* Tells the agent in the process that it is to replace no more. False: it does so just now, for
+ * longer than 1 s, or has no memory of a recorder. */
+bool hooks_undo_ends(const struct attach_space *s);
 
 #endif
