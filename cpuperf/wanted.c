@@ -482,7 +482,8 @@ static uint32_t find_languages(char *const *argv)
 	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON},
 		    {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT},
 		    {"php", ".php", TRACE_LANGUAGE_PHP},
-		    {"ruby", ".rb", TRACE_LANGUAGE_RUBY}};
+		    {"ruby", ".rb", TRACE_LANGUAGE_RUBY},
+		    {"perl", ".pl", TRACE_LANGUAGE_PERL}};
 	uint32_t found = 0;
 
 	for (; argv && *argv; argv++)

@@ -18,7 +18,8 @@ enum {
 	BPF_INTERPRETED_JAVASCRIPT = 2,
 	BPF_INTERPRETED_PHP = 3,
 	BPF_INTERPRETED_RUBY = 4,
-	BPF_INTERPRETED_NR = 5, /* languages, and 0 */
+	BPF_INTERPRETED_PERL = 5,
+	BPF_INTERPRETED_NR = 6, /* languages, and 0 */
 };
 
 static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
@@ -28,6 +29,7 @@ static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
 }
 
 #include "bpf/interpreted_javascript.h"
+#include "bpf/interpreted_perl.h"
 #include "bpf/interpreted_php.h"
 #include "bpf/interpreted_python.h"
 #include "bpf/interpreted_ruby.h"
@@ -50,12 +52,14 @@ struct bpf_interpreted_process {
 		struct bpf_python python;
 		struct bpf_javascript javascript;
 		struct bpf_ruby ruby;
+		struct bpf_perl perl;
 	};
 };
 
 /* The raw data of a record beside a sample: what the thread interpreted, the innermost first. */
 enum {
 	BPF_INTERPRETED_ENTRY = 1, /* the interpreter was called here, by native code */
+	BPF_INTERPRETED_FURTHER_ENTRY = 256, /* times how often it was once more, up to 255 */
 };
 struct bpf_interpreted_frame {
 	__u64 code; /* the number of its code: of a definition */

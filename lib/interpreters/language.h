@@ -42,8 +42,8 @@ struct interpreters_language {
 		    struct bpf_interpreted_code *out);
 };
 
-extern const struct interpreters_language interpreters_javascript, interpreters_php,
-    interpreters_python, interpreters_ruby;
+extern const struct interpreters_language interpreters_javascript, interpreters_perl,
+    interpreters_php, interpreters_python, interpreters_ruby;
 
 /* All of them; ends with NULL. */
 extern const struct interpreters_language *const interpreters_languages[];

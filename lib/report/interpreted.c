@@ -23,7 +23,8 @@ struct merge {
 	struct report_stack *to;
 	const uint64_t *address; /* of the native stack */
 	uint8_t moved[REPORT_MAX_DEPTH];
-	size_t nr, next; /* of the interpreted frames */
+	size_t nr, next;   /* of the interpreted frames */
+	size_t nr_further; /* native frames that are worth none: of the frame before next */
 };
 
 static bool is_loop(const struct merge *m, size_t i)
@@ -47,7 +48,7 @@ static size_t count_entries(const struct trace_interpreted *of)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < of->nr; i++)
-		nr += of->frame[i].is_entry;
+		nr += of->frame[i].nr_entries;
 	return nr;
 }
 
@@ -59,15 +60,22 @@ static void add_interpreted(struct merge *m)
 	    m->to, profile_code_address(m->processes, m->of->language, f->code, f->instruction), 0);
 }
 
-/* Up to the frame that native code entered. */
+/* Up to the frame that native code entered. It may have done so again while that frame did what has
+ * none of its own, as a block that compares. */
 static void add_entered(struct merge *m)
 {
+	if (m->nr_further) {
+		m->nr_further--;
+		return;
+	}
 	while (m->next < m->of->nr) {
-		const bool is_entry = m->of->frame[m->next].is_entry;
+		const size_t nr_entries = m->of->frame[m->next].nr_entries;
 
 		add_interpreted(m);
-		if (is_entry)
+		if (nr_entries) {
+			m->nr_further = nr_entries - 1;
 			return;
+		}
 	}
 }
 

@@ -10,15 +10,14 @@
 
 #include <errno.h>
 
-enum { IS_ENTRY = 1 };
+enum { IS_ENTRY = 1, MAX_FURTHER = 255, FURTHER_SHIFT = 8 };
 
 const char *trace_language_name(uint32_t language)
 {
-	static const char *const names[] = {[TRACE_LANGUAGE_PYTHON] = "python",
-					    [TRACE_LANGUAGE_JAVASCRIPT] = "javascript",
-					    [TRACE_LANGUAGE_PHP] = "php",
-					    [TRACE_LANGUAGE_RUBY] = "ruby",
-					    [TRACE_LANGUAGE_JAVA] = "java"};
+	static const char *const names[] = {
+	    [TRACE_LANGUAGE_PYTHON] = "python", [TRACE_LANGUAGE_JAVASCRIPT] = "javascript",
+	    [TRACE_LANGUAGE_PHP] = "php",       [TRACE_LANGUAGE_RUBY] = "ruby",
+	    [TRACE_LANGUAGE_PERL] = "perl",     [TRACE_LANGUAGE_JAVA] = "java"};
 
 	return language < ARRAY_NR(names) && names[language] ? names[language] : "interpreted";
 }
@@ -26,7 +25,7 @@ const char *trace_language_name(uint32_t language)
 int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpreted *out)
 {
 	struct cursor c;
-	uint32_t nr;
+	uint32_t nr, flags;
 
 	cursor_init(&c, p, len);
 	cursor_skip(&c, PERF_ABI_HEADER_BYTES + sizeof(uint64_t));
@@ -51,7 +50,8 @@ int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpre
 			continue;
 		}
 		f->instruction = (int32_t)cursor_le32(&c);
-		f->is_entry = cursor_le32(&c) & IS_ENTRY;
+		flags = cursor_le32(&c);
+		f->nr_entries = flags & IS_ENTRY ? 1 + (flags >> FURTHER_SHIFT & MAX_FURTHER) : 0;
 	}
 	out->nr = nr;
 	return cursor_ok(&c) ? 0 : -EINVAL;

@@ -21,7 +21,7 @@ enum {
 struct trace_interpreted_frame {
 	uint64_t code;       /* trace_code.number; 0: not known */
 	int32_t instruction; /* in units of the line table; may be -1: before the first one */
-	bool is_entry;       /* native code called the interpreter here */
+	uint32_t nr_entries; /* how often native code called the interpreter here; mostly 0 or 1 */
 	/* Of JavaScript, in place of both: the address in its native frame; 0: not known. Its
 	 * code is 0 where the frame is of something else. */
 	uint64_t at;

@@ -402,6 +402,7 @@ enum trace_language {
 	TRACE_LANGUAGE_JAVASCRIPT = 2,
 	TRACE_LANGUAGE_PHP = 3,
 	TRACE_LANGUAGE_RUBY = 4,
+	TRACE_LANGUAGE_PERL = 5,
 	TRACE_LANGUAGE_JAVA = 8,
 };
 /* "python"; of a number that has none: "interpreted". */

@@ -57,7 +57,7 @@ static void make_interpreted(const char *frames, struct trace_interpreted *out)
 	out->loop_end = LOOP_END;
 	for (; *frames; frames++) {
 		if (*frames == '!')
-			out->frame[out->nr - 1].is_entry = true;
+			out->frame[out->nr - 1].nr_entries = 1;
 		else
 			out->frame[out->nr++] = (struct trace_interpreted_frame){
 			    .code = 100 + (uint64_t)(*frames - '0'), .instruction = 3};
@@ -144,7 +144,7 @@ TEST(a_deep_stack_is_cut_at_the_limit)
 	interpreted.nr = TRACE_INTERPRETED_MAX_FRAMES;
 	for (size_t i = 0; i < interpreted.nr; i++)
 		interpreted.frame[i].code = 101;
-	interpreted.frame[interpreted.nr - 1].is_entry = true;
+	interpreted.frame[interpreted.nr - 1].nr_entries = 1;
 	report_stack_merge(processes, &interpreted, NULL, true, &stack);
 	assert_int_equal(stack.nr, REPORT_MAX_DEPTH);
 	assert_int_equal(stack.end, REPORT_END_DEPTH);

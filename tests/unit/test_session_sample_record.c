@@ -94,7 +94,7 @@ TEST(what_is_interpreted_comes_first)
 	assert_int_equal(found.nr, 1);
 	assert_int_equal(found.frame[0].code, 99);
 	assert_int_equal(found.frame[0].instruction, 7);
-	assert_true(found.frame[0].is_entry);
+	assert_int_equal(found.frame[0].nr_entries, 1);
 }
 
 TEST(all_fields)

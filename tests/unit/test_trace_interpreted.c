@@ -64,7 +64,7 @@ TEST(a_record_has_its_frames)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(out.frame[i].code, 100 + i);
 		assert_int_equal(out.frame[i].instruction, (int32_t)i - 1);
-		assert_int_equal(out.frame[i].is_entry, i % 2);
+		assert_int_equal(out.frame[i].nr_entries, i % 2);
 	}
 	buf_fini(&b);
 }
@@ -113,6 +113,6 @@ TEST(a_frame_of_javascript_has_its_address)
 	assert_int_equal(out.frame[0].at, UINT32_MAX);
 	assert_int_equal(out.frame[1].at, UINT64_C(1) << 32);
 	assert_int_equal(out.frame[1].instruction, -1);
-	assert_false(out.frame[1].is_entry);
+	assert_int_equal(out.frame[1].nr_entries, 0);
 	buf_fini(&b);
 }

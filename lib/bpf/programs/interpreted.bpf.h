@@ -105,6 +105,26 @@ struct ruby_work {
 	__u8 frame[RUBY_FRAME_BYTES], object[BPF_RUBY_OBJECT_BYTES], body[BPF_RUBY_OBJECT_BYTES];
 };
 
+enum { PERL_CONTEXT_BYTES = 128 };
+struct perl_text {
+	__u64 data, length;
+};
+struct perl_work {
+	bool is_found, is_whole;
+	/* is_unbegun: the frame that comes next has not begun with its first statement; is_at_call:
+	 * the innermost one may not have. */
+	bool is_at_call, is_unbegun;
+	bool is_pending; /* a loop was begun in the frame pending, if the next context says so */
+	__u32 pending, nr_loops;  /* nr_loops: that were begun in the frame that comes next */
+	__u64 catch, catch_frame; /* of evals: where they catch; 0: there was none */
+	__u64 contexts;           /* of the stack, of which those that are left are inside */
+	__u32 left, kind, first_line, pad;
+	__u64 cop, start; /* the statement that is done; the first one of a sub */
+	__u64 number;
+	struct perl_text text[BPF_PERL_NR_TEXTS];
+	__u8 context[PERL_CONTEXT_BYTES] __attribute__((aligned(8)));
+};
+
 /* Two, since the kernel limits a value to 32 KiB. */
 struct work {
 	struct bpf_interpreted_code code;
@@ -112,6 +132,7 @@ struct work {
 	__u8 scratch[SCRATCH_BYTES] __attribute__((aligned(8)));
 	struct php_work php;
 	struct ruby_work ruby;
+	struct perl_work perl;
 	__u32 bytes[MAX_TEXTS]; /* of the texts of a definition */
 	__u8 text[TEXT_BYTES];  /* the head or the end of one */
 };

@@ -16,6 +16,29 @@
 #define number_text_ends number_text_ends_asleep
 #define copy_text_part   copy_text_part_asleep
 
+/* Perl */
+#define perl_body             perl_body_asleep
+#define perl_search_end       perl_search_end_asleep
+#define perl_find_name        perl_find_name_asleep
+#define perl_find_file        perl_find_file_asleep
+#define perl_find_package     perl_find_package_asleep
+#define perl_find_sub         perl_find_sub_asleep
+#define perl_op_type          perl_op_type_asleep
+#define perl_is_statement     perl_is_statement_asleep
+#define perl_number_text      perl_number_text_asleep
+#define perl_copy_text        perl_copy_text_asleep
+#define perl_define           perl_define_asleep
+#define perl_number           perl_number_asleep
+#define perl_add_frame        perl_add_frame_asleep
+#define perl_begin_loop       perl_begin_loop_asleep
+#define perl_leave_eval       perl_leave_eval_asleep
+#define perl_leave_sub        perl_leave_sub_asleep
+#define perl_load_stack       perl_load_stack_asleep
+#define perl_leave_stack      perl_leave_stack_asleep
+#define perl_step_out         perl_step_out_asleep
+#define perl_find_interpreter perl_find_interpreter_asleep
+#define perl_walk_out         perl_walk_out_asleep
+
 /* PHP */
 #define php_find_class      php_find_class_asleep
 #define php_number_string   php_number_string_asleep
@@ -76,6 +99,27 @@
 #undef number_bytes
 #undef number_text_ends
 #undef copy_text_part
+#undef perl_body
+#undef perl_search_end
+#undef perl_find_name
+#undef perl_find_file
+#undef perl_find_package
+#undef perl_find_sub
+#undef perl_op_type
+#undef perl_is_statement
+#undef perl_number_text
+#undef perl_copy_text
+#undef perl_define
+#undef perl_number
+#undef perl_add_frame
+#undef perl_begin_loop
+#undef perl_leave_eval
+#undef perl_leave_sub
+#undef perl_load_stack
+#undef perl_leave_stack
+#undef perl_step_out
+#undef perl_find_interpreter
+#undef perl_walk_out
 #undef php_find_class
 #undef php_number_string
 #undef php_number_text

@@ -57,6 +57,7 @@ static bool copy_text_part(const struct interpreter_walk *k, __u32 i, __u64 data
 }
 
 #include "bpf/programs/interpreted_javascript.bpf.h"
+#include "bpf/programs/interpreted_perl.bpf.h"
 #include "bpf/programs/interpreted_php.bpf.h"
 #include "bpf/programs/interpreted_python.bpf.h"
 #include "bpf/programs/interpreted_ruby.bpf.h"
@@ -77,6 +78,8 @@ static __u32 walk_out(struct interpreter_walk *k, struct task_struct___interpret
 		php_walk_out(k, tid);
 	else if (HAS_LANGUAGE(RUBY) && language == BPF_INTERPRETED_RUBY)
 		ruby_walk_out(k, task);
+	else if (HAS_LANGUAGE(PERL) && language == BPF_INTERPRETED_PERL)
+		perl_walk_out(k, task, tid);
 #ifndef READ_ASLEEP
 	else if (HAS_LANGUAGE(JAVASCRIPT) && language == BPF_INTERPRETED_JAVASCRIPT)
 		javascript_walk_out(k, tid);

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The walk over the contexts of Perl, from the innermost stack of them on. Calls of subs and texts
+ * that are evaluated are frames; other contexts, as those of loops, belong to the frame around
+ * them. Where a statement begins is the control op (COP), which has its file and its line: the
+ * interpreter's own for the innermost frame, and that of a context for what is around it.
+ */
+#ifndef READ_ASLEEP
+enum {
+	PERL_MAX_STEPS = 8 * BPF_INTERPRETED_MAX_FRAMES, /* contexts, and stacks of them */
+	PERL_MAX_CONTEXTS = 1 << 24,                     /* of a stack */
+	PERL_MAX_CHUNKS = 64,                            /* of a file's name */
+	PERL_MAX_NAME_BYTES = 4096,
+	PERL_MAX_KEY = 1024,
+	PERL_MAX_LOOPS = 255, /* of a frame */
+	/* A thread's structure in glibc: 32 values, each behind a number, and then the addresses of
+	 * further parts with as many. */
+	PERL_VALUES_AT = 0x310,
+	PERL_VALUES = 32,
+	PERL_VALUE_BYTES = 16,
+	PERL_OP_TYPE_MASK = 511,
+	PERL_OBJECT_TYPE_MASK = 255,
+	PERL_FILE_PREFIX = 2, /* "_<", before the name of a file where it is that of a glob */
+	PERL_NUMBERED = 5,    /* "(eval 12)": what is before the number */
+};
+#define PERL_NUMBERED_WORD 0x206c61766528ull /* "(eval " */
+#define PERL_NUMBERED_MASK 0xffffffffffffull
+
+static __u64 perl_word(const struct perl_work *w, __u16 at)
+{
+	return *(const __u64 *)(w->context + (at & (PERL_CONTEXT_BYTES - 8)));
+}
+
+/* A loop of the interpreter was begun in the frame of that number, or in the one that comes next.
+ */
+static void perl_add_loop(struct interpreter_walk *k, __u32 nr)
+{
+	struct bpf_interpreted_frame *f = &k->stack->frame[nr & (BPF_INTERPRETED_MAX_FRAMES - 1)];
+
+	if (nr >= k->stack->nr)
+		k->w->perl.nr_loops++;
+	else if (f->flags & BPF_INTERPRETED_ENTRY)
+		f->flags += BPF_INTERPRETED_FURTHER_ENTRY;
+	else
+		f->flags = BPF_INTERPRETED_ENTRY;
+}
+#endif
+
+/* --- texts */
+
+/* Sets where the body of an object is. False: it has another type. */
+static bool perl_body(const struct interpreter_walk *k, __u64 object, __u32 type, __u64 *body)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	__u32 flags = 0;
+
+	return object && load(k, &flags, sizeof(flags), object + at->object_flags) &&
+	       (flags & PERL_OBJECT_TYPE_MASK) == type &&
+	       load(k, body, sizeof(*body), object + at->object_body);
+}
+
+/* One step of a search for the zero byte at the end of the file's name: parts of a page. */
+static long perl_search_end(__u32 i, struct interpreter_walk *k)
+{
+	struct perl_text *text = &k->w->perl.text[BPF_PERL_FILE];
+	const __u64 chunk = (text->data & -(__u64)TEXT_BYTES) + i * TEXT_BYTES;
+	const __u8 *bytes = k->w->text;
+
+	if (!load(k, k->w->text, TEXT_BYTES, chunk))
+		return 1;
+	for (__u32 n = 0; n < TEXT_BYTES; n++) {
+		if (!bytes[n] && chunk + n >= text->data) {
+			text->length = chunk + n - text->data;
+			k->w->perl.is_found = true;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Sets the text of a name (HEK). */
+static bool perl_find_name(const struct interpreter_walk *k, __u64 name, struct perl_text *out)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	__u32 length = 0;
+
+	if (!name || !load(k, &length, sizeof(length), name + at->key_length) ||
+	    length > PERL_MAX_NAME_BYTES)
+		return false;
+	out->data = name + at->key_text;
+	out->length = length;
+	return true;
+}
+
+/* Sets the text of the file in which the statement is: without threads it is the name of a glob.
+ * Texts that are evaluated have numbers, without which they are told apart by their lines. */
+static bool perl_find_file(struct interpreter_walk *k, __u64 cop)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	struct perl_work *w = &k->w->perl;
+	struct perl_text *text = &w->text[BPF_PERL_FILE];
+	__u64 file = 0, body = 0, begin = 0;
+
+	text->data = text->length = 0;
+	if (!cop || !load(k, &file, sizeof(file), cop + at->cop_file))
+		return false;
+	if (!file)
+		return true;
+	w->is_found = false;
+	if (k->p->perl.key) {
+		text->data = file;
+		bpf_loop(PERL_MAX_CHUNKS, perl_search_end, k, 0);
+	} else if (perl_body(k, file, at->type_glob, &body) &&
+		   load(k, &file, sizeof(file), body + at->glob_name) &&
+		   perl_find_name(k, file, text) && text->length >= PERL_FILE_PREFIX) {
+		text->data += PERL_FILE_PREFIX;
+		text->length -= PERL_FILE_PREFIX;
+		w->is_found = true;
+	}
+	if (text->length > PERL_NUMBERED && load(k, &begin, sizeof(begin), text->data) &&
+	    (begin & PERL_NUMBERED_MASK) == PERL_NUMBERED_WORD)
+		text->length = PERL_NUMBERED;
+	return w->is_found;
+}
+
+/* Sets the text of a package's name: the first of the names that its hash has. */
+static bool perl_find_package(struct interpreter_walk *k, __u64 package)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	__u64 body = 0, names, most = 0, name = 0;
+	__u32 flags = 0, nr = 0;
+
+	if (!perl_body(k, package, at->type_hash, &body) ||
+	    !load(k, &flags, sizeof(flags), package + at->object_flags) ||
+	    !(flags >> (at->flag_names & 31) & 1))
+		return false;
+	names = body + at->hash_names;
+	if (at->hash_names == BPF_PERL_NOWHERE) {
+		if (!load(k, &most, sizeof(most), body + at->hash_most) ||
+		    !load(k, &names, sizeof(names), package + at->object_array))
+			return false;
+		names += (most + 1) * 8;
+	}
+	if (!load(k, &name, sizeof(name), names + at->names_first) ||
+	    !load(k, &nr, sizeof(nr), names + at->names_nr) ||
+	    (nr && !load(k, &name, sizeof(name), name)))
+		return false;
+	return perl_find_name(k, name, &k->w->perl.text[BPF_PERL_PACKAGE]);
+}
+
+/* Sets the texts of a sub's names, and where it begins. What has lost its name has none. */
+static bool perl_find_sub(struct interpreter_walk *k, __u64 code)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	struct perl_work *w = &k->w->perl;
+	__u64 body = 0, name = 0, package = 0;
+	__u32 flags = 0;
+
+	w->start = 0;
+	if (!perl_body(k, code, at->type_code, &body) && !perl_body(k, code, at->type_form, &body))
+		return false;
+	if (!load(k, &flags, sizeof(flags), body + at->code_flags) ||
+	    !load(k, &name, sizeof(name), body + at->code_name) ||
+	    !load(k, &package, sizeof(package), body + at->code_package) ||
+	    !load(k, &w->start, sizeof(w->start), body + at->code_start))
+		return false;
+	if (!name)
+		return true;
+	if (!(flags >> (at->flag_named & 31) & 1) &&
+	    (!perl_body(k, name, at->type_glob, &body) ||
+	     !load(k, &package, sizeof(package), body + at->glob_package) ||
+	     !load(k, &name, sizeof(name), body + at->glob_name)))
+		return true;
+	if (perl_find_name(k, name, &w->text[BPF_PERL_NAME]))
+		perl_find_package(k, package);
+	return true;
+}
+
+/* --- code */
+
+static __u32 perl_op_type(const struct interpreter_walk *k, __u64 op)
+{
+	__u16 type = 0;
+
+	if (op && load(k, &type, sizeof(type), op + k->p->perl.at.op_type))
+		return type & PERL_OP_TYPE_MASK;
+	return 0;
+}
+
+static bool perl_is_statement(const struct interpreter_walk *k, __u64 op)
+{
+	const __u32 type = perl_op_type(k, op);
+
+	return type && (type == k->p->perl.at.op_state || type == k->p->perl.at.op_debug);
+}
+
+static long perl_number_text(__u32 i, struct interpreter_walk *k)
+{
+	struct perl_work *w = &k->w->perl;
+	__u64 h;
+
+	if (i >= BPF_PERL_NR_TEXTS)
+		return 1;
+	h = number_text_ends(k, w->text[i].data, w->text[i].length);
+	w->number = bpf_interpreted_mix(w->number, h);
+	return 0;
+}
+
+/* The texts follow each other in a definition; that of the package is where lines are. */
+_Static_assert(__builtin_offsetof(struct bpf_interpreted_code, lines) ==
+		   __builtin_offsetof(struct bpf_interpreted_code, file_text) +
+		       BPF_PERL_PACKAGE * BPF_INTERPRETED_NAME_BYTES,
+	       "texts follow each other");
+static long perl_copy_text(__u32 i, struct interpreter_walk *k)
+{
+	struct perl_work *w = &k->w->perl;
+
+	if (i >= BPF_PERL_NR_TEXTS)
+		return 1;
+	w->is_found = copy_text_part(k, i, w->text[i].data, w->text[i].length);
+	return !w->is_found;
+}
+
+/* Says once what the code is called. */
+static void perl_define(struct interpreter_walk *k)
+{
+	struct bpf_interpreted_code *c = &k->w->code;
+	struct perl_work *w = &k->w->perl;
+
+	c->message = BPF_INTERPRETED_CODE;
+	c->language = BPF_INTERPRETED_PERL;
+	c->process = k->process;
+	c->code = w->number;
+	c->first_line = w->first_line;
+	c->is_cut = 0;
+	c->line_table = w->kind;
+	bpf_loop(BPF_PERL_NR_TEXTS, perl_copy_text, k, 0);
+	if (!w->is_found)
+		return;
+	c->file.width = c->name.width = BPF_INTERPRETED_UTF8;
+	c->file.bytes = k->w->bytes[BPF_PERL_FILE];
+	c->name.bytes = k->w->bytes[BPF_PERL_NAME];
+	c->lines_bytes = k->w->bytes[BPF_PERL_PACKAGE];
+	send_code(c);
+}
+
+/* Sets the number of the code, by its file, its names and where it begins. False: it cannot be
+ * read. */
+static bool perl_number(struct interpreter_walk *k, __u64 code)
+{
+	struct perl_work *w = &k->w->perl;
+	__u32 *is_said;
+
+	__builtin_memset(w->text, 0, sizeof(w->text));
+	w->start = 0;
+	w->first_line = 0;
+	if (w->kind == BPF_PERL_IS_SUB && !perl_find_sub(k, code))
+		return false;
+	if (perl_is_statement(k, w->start))
+		load(k, &w->first_line, sizeof(w->first_line), w->start + k->p->perl.at.cop_line);
+	else
+		w->start = 0;
+	if (w->is_unbegun && w->start)
+		w->cop = w->start;
+	if (w->cop && !perl_find_file(k, w->cop))
+		return false;
+	w->number = bpf_interpreted_mix(k->space ^ k->process, w->first_line * 4ull + w->kind);
+	bpf_loop(BPF_PERL_NR_TEXTS, perl_number_text, k, 0);
+	is_said = bpf_map_lookup_elem(&seen, &w->number);
+	if (!(is_said && *is_said))
+		perl_define(k);
+	return true;
+}
+
+/* --- frames */
+
+/* Adds the frame of code that does the statement. */
+static bool perl_add_frame(struct interpreter_walk *k, __u64 code)
+{
+	struct bpf_interpreted_stack *s = k->stack;
+	struct perl_work *w = &k->w->perl;
+	__u32 nr = s->nr, line = 0, loops = w->nr_loops;
+
+	if (nr >= BPF_INTERPRETED_MAX_FRAMES || !perl_number(k, code))
+		return false;
+	if (w->cop)
+		load(k, &line, sizeof(line), w->cop + k->p->perl.at.cop_line);
+	nr &= BPF_INTERPRETED_MAX_FRAMES - 1;
+	s->frame[nr].code = w->number;
+	s->frame[nr].instruction = line;
+	if (loops > PERL_MAX_LOOPS)
+		loops = PERL_MAX_LOOPS;
+	s->frame[nr].flags =
+	    loops ? BPF_INTERPRETED_ENTRY + (loops - 1) * BPF_INTERPRETED_FURTHER_ENTRY : 0;
+	s->nr = nr + 1;
+	w->nr_loops = 0;
+	w->is_unbegun = false;
+	return true;
+}
+
+/* Native code has begun a loop within the frame that comes next. In it, the first eval that has to
+ * catch has begun another one, but for where that native code catches itself: the next context says
+ * so. */
+static void perl_begin_loop(struct interpreter_walk *k)
+{
+	struct perl_work *w = &k->w->perl;
+
+	w->is_pending = w->catch != 0;
+	w->pending = w->catch_frame;
+	w->catch = 0;
+	perl_add_loop(k, k->stack->nr);
+}
+
+/* What is evaluated is text, and a frame, or a block of the frame around it. */
+static bool perl_leave_eval(struct interpreter_walk *k, __u8 type)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	const bool is_text = type >> (at->flag_text & 7) & 1;
+	struct perl_work *w = &k->w->perl;
+	const __u64 catch = perl_word(w, at->context_catch);
+
+	if (w->catch && w->catch != catch)
+		perl_add_loop(k, w->catch_frame);
+	w->catch = catch;
+	w->catch_frame = k->stack->nr;
+	if (!is_text) {
+		if (!perl_word(w, at->context_next))
+			w->catch = 0;
+		return true;
+	}
+	if (!perl_word(w, at->context_next))
+		perl_begin_loop(k);
+	w->kind = BPF_PERL_IS_TEXT;
+	if (!perl_add_frame(k, 0))
+		return false;
+	w->cop = perl_word(w, at->context_cop);
+	return true;
+}
+
+/* A sub that was called just now has not begun with its first statement; one that returns has that
+ * of its caller again. */
+static bool perl_leave_sub(struct interpreter_walk *k, __u8 type)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	struct perl_work *w = &k->w->perl;
+
+	if (!perl_word(w, at->context_next))
+		perl_begin_loop(k);
+	if (type >> (at->flag_within & 7) & 1)
+		return true;
+	w->is_unbegun = w->is_at_call && !k->stack->nr && w->cop == perl_word(w, at->context_cop);
+	w->kind = BPF_PERL_IS_SUB;
+	if (!perl_add_frame(k, perl_word(w, at->context_code)))
+		return false;
+	w->cop = perl_word(w, at->context_cop);
+	return true;
+}
+
+static bool perl_load_stack(struct interpreter_walk *k)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	struct perl_work *w = &k->w->perl;
+	__s32 index = 0, most = 0;
+
+	if (!load(k, &w->contexts, sizeof(w->contexts), k->frame + at->stack_contexts) ||
+	    !load(k, &index, sizeof(index), k->frame + at->stack_index) ||
+	    !load(k, &most, sizeof(most), k->frame + at->stack_most))
+		return false;
+	w->left = (__u32)(index + 1);
+	return index >= -1 && index <= most && most < PERL_MAX_CONTEXTS && w->contexts;
+}
+
+/* Goes on with the stack of contexts before; the program itself is outside of the last one. */
+static long perl_leave_stack(struct interpreter_walk *k)
+{
+	struct perl_work *w = &k->w->perl;
+
+	if (!load(k, &k->frame, sizeof(k->frame), k->frame + k->p->perl.at.stack_previous))
+		return 1;
+	if (k->frame)
+		return !perl_load_stack(k);
+	perl_add_loop(k, k->stack->nr);
+	w->kind = BPF_PERL_IS_PROGRAM;
+	w->is_whole = perl_add_frame(k, 0);
+	return 1;
+}
+
+static long perl_step_out(__u32 i, struct interpreter_walk *k)
+{
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
+	struct perl_work *w = &k->w->perl;
+	bool is_catch;
+	__u32 kind;
+	__u8 type;
+
+	if (!w->left)
+		return perl_leave_stack(k);
+	w->left--;
+	if (!load(k, w->context, at->context_bytes & (PERL_CONTEXT_BYTES - 1),
+		  w->contexts + (__u64)w->left * at->context_bytes))
+		return 1;
+	type = w->context[at->context_type & (PERL_CONTEXT_BYTES - 1)];
+	kind = type & at->type_mask;
+	if (w->is_pending) {
+		is_catch = kind == at->type_eval && !(type >> (at->flag_text & 7) & 1) &&
+			   !perl_word(w, at->context_next);
+		if (!is_catch)
+			perl_add_loop(k, w->pending);
+		w->is_pending = false;
+	}
+	if (kind == at->type_sub || kind == at->type_format)
+		return !perl_leave_sub(k, type);
+	if (kind == at->type_eval)
+		return !perl_leave_eval(k, type);
+	if (kind == at->type_sort)
+		perl_begin_loop(k);
+	return 0;
+}
+
+/* The interpreter of the thread; 0: it has none. */
+static __u64 perl_find_interpreter(const struct interpreter_walk *k, __u64 thread)
+{
+	__u64 values = thread + PERL_VALUES_AT, interpreter = 0;
+	__u32 key = 0;
+
+	if (!load(k, &key, sizeof(key), k->p->perl.key) || key >= PERL_MAX_KEY)
+		return 0;
+	if (key >= PERL_VALUES) {
+		values += PERL_VALUES * PERL_VALUE_BYTES + key / PERL_VALUES * 8;
+		if (!load(k, &values, sizeof(values), values) || !values)
+			return 0;
+	}
+	values += key % PERL_VALUES * PERL_VALUE_BYTES + 8;
+	return load(k, &interpreter, sizeof(interpreter), values) ? interpreter : 0;
+}
+
+/* Fills k->stack. The op that begins a statement is its control op. */
+static void perl_walk_out(struct interpreter_walk *k, struct task_struct___interpreted *task,
+			  __u32 tid)
+{
+	const struct bpf_perl *p = &k->p->perl;
+	struct perl_work *w = &k->w->perl;
+	__u64 base = 0, op = 0;
+	__u32 type;
+
+	if (p->key)
+		base = perl_find_interpreter(k, BPF_CORE_READ(task, thread.fsbase));
+	if (p->key ? !base : tid != k->process)
+		return;
+	if (!load(k, &k->frame, sizeof(k->frame), base + p->stack) || !k->frame ||
+	    !load(k, &w->cop, sizeof(w->cop), base + p->cop) ||
+	    !load(k, &op, sizeof(op), base + p->op) || !perl_load_stack(k))
+		return;
+	type = perl_op_type(k, op);
+	if (type && (type == p->at.op_state || type == p->at.op_debug))
+		w->cop = op;
+	w->is_at_call = type && (type == p->at.op_call || type == p->at.op_return);
+	w->is_unbegun = w->is_pending = w->is_whole = false;
+	w->catch = w->catch_frame = w->pending = w->nr_loops = 0;
+	bpf_loop(PERL_MAX_STEPS, perl_step_out, k, 0);
+	k->stack->is_partial = !w->is_whole;
+}
