@@ -105,7 +105,7 @@ struct ruby_work {
 	__u8 frame[RUBY_FRAME_BYTES], object[BPF_RUBY_OBJECT_BYTES], body[BPF_RUBY_OBJECT_BYTES];
 };
 
-enum { PERL_CONTEXT_BYTES = 128 };
+enum { PERL_OBJECT_BYTES = 128 };
 struct perl_text {
 	__u64 data, length;
 };
@@ -118,11 +118,16 @@ struct perl_work {
 	__u32 pending, nr_loops;  /* nr_loops: that were begun in the frame that comes next */
 	__u64 catch, catch_frame; /* of evals: where they catch; 0: there was none */
 	__u64 contexts;           /* of the stack, of which those that are left are inside */
-	__u32 left, kind, first_line, pad;
-	__u64 cop, start; /* the statement that is done; the first one of a sub */
+	__u32 left, kind, first_line, line;
+	__u64 cop, start;       /* the statement that is done; the first one of a sub */
+	__u64 code, cop_before; /* of the frame before */
 	__u64 number;
 	struct perl_text text[BPF_PERL_NR_TEXTS];
-	__u8 context[PERL_CONTEXT_BYTES] __attribute__((aligned(8)));
+	/* Of an object: its flags, its array and where its body is. */
+	__u32 flags, pad;
+	__u64 array, at;
+	__u8 context[PERL_OBJECT_BYTES] __attribute__((aligned(8)));
+	__u8 object[PERL_OBJECT_BYTES] __attribute__((aligned(8)));
 };
 
 /* Two, since the kernel limits a value to 32 KiB. */

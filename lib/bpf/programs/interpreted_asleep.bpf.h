@@ -17,13 +17,13 @@
 #define copy_text_part   copy_text_part_asleep
 
 /* Perl */
-#define perl_body             perl_body_asleep
+#define perl_load_body        perl_load_body_asleep
 #define perl_search_end       perl_search_end_asleep
 #define perl_find_name        perl_find_name_asleep
 #define perl_find_file        perl_find_file_asleep
 #define perl_find_package     perl_find_package_asleep
 #define perl_find_sub         perl_find_sub_asleep
-#define perl_op_type          perl_op_type_asleep
+#define perl_load_op          perl_load_op_asleep
 #define perl_is_statement     perl_is_statement_asleep
 #define perl_number_text      perl_number_text_asleep
 #define perl_copy_text        perl_copy_text_asleep
@@ -99,13 +99,13 @@
 #undef number_bytes
 #undef number_text_ends
 #undef copy_text_part
-#undef perl_body
+#undef perl_load_body
 #undef perl_search_end
 #undef perl_find_name
 #undef perl_find_file
 #undef perl_find_package
 #undef perl_find_sub
-#undef perl_op_type
+#undef perl_load_op
 #undef perl_is_statement
 #undef perl_number_text
 #undef perl_copy_text

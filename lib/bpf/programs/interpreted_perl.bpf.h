@@ -22,13 +22,29 @@ enum {
 	PERL_OBJECT_TYPE_MASK = 255,
 	PERL_FILE_PREFIX = 2, /* "_<", before the name of a file where it is that of a glob */
 	PERL_NUMBERED = 5,    /* "(eval 12)": what is before the number */
+	/* That are read: of objects, of bodies, of names of a package, of ops, and of control ops.
+	 */
+	PERL_HEAD_BYTES = 24,
+	PERL_CODE_BYTES = 96,
+	PERL_GLOB_BYTES = 48,
+	PERL_NAMES_BYTES = 32,
+	PERL_HASH_BYTES = 32,
+	PERL_OP_BYTES = 40,
+	PERL_COP_BYTES = 56,
 };
 #define PERL_NUMBERED_WORD 0x206c61766528ull /* "(eval " */
 #define PERL_NUMBERED_MASK 0xffffffffffffull
+#define PERL_LOW_BITS      0x0101010101010101ull
+#define PERL_HIGH_BITS     0x8080808080808080ull
 
-static __u64 perl_word(const struct perl_work *w, __u16 at)
+static __u64 perl_word(const __u8 *object, __u16 at)
 {
-	return *(const __u64 *)(w->context + (at & (PERL_CONTEXT_BYTES - 8)));
+	return *(const __u64 *)(object + (at & (PERL_OBJECT_BYTES - 8)));
+}
+
+static __u32 perl_half(const __u8 *object, __u16 at)
+{
+	return *(const __u32 *)(object + (at & (PERL_OBJECT_BYTES - 4)));
 }
 
 /* A loop of the interpreter was begun in the frame of that number, or in the one that comes next.
@@ -48,15 +64,19 @@ static void perl_add_loop(struct interpreter_walk *k, __u32 nr)
 
 /* --- texts */
 
-/* Sets where the body of an object is. False: it has another type. */
-static bool perl_body(const struct interpreter_walk *k, __u64 object, __u32 type, __u64 *body)
+/* Reads the first bytes of an object's body into the work. False: the object has another type. */
+static bool perl_load_body(struct interpreter_walk *k, __u64 object, __u32 type, __u32 bytes)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
-	__u32 flags = 0;
+	struct perl_work *w = &k->w->perl;
 
-	return object && load(k, &flags, sizeof(flags), object + at->object_flags) &&
-	       (flags & PERL_OBJECT_TYPE_MASK) == type &&
-	       load(k, body, sizeof(*body), object + at->object_body);
+	if (!object || !load(k, w->object, PERL_HEAD_BYTES, object))
+		return false;
+	w->flags = perl_half(w->object, at->object_flags);
+	w->array = perl_word(w->object, at->object_array);
+	w->at = perl_word(w->object, at->object_body);
+	return (w->flags & PERL_OBJECT_TYPE_MASK) == type &&
+	       load(k, w->object, bytes & (PERL_OBJECT_BYTES - 1), w->at);
 }
 
 /* One step of a search for the zero byte at the end of the file's name: parts of a page. */
@@ -64,16 +84,24 @@ static long perl_search_end(__u32 i, struct interpreter_walk *k)
 {
 	struct perl_text *text = &k->w->perl.text[BPF_PERL_FILE];
 	const __u64 chunk = (text->data & -(__u64)TEXT_BYTES) + i * TEXT_BYTES;
-	const __u8 *bytes = k->w->text;
+	const __u64 before = text->data > chunk ? text->data - chunk : 0;
+	__u64 word;
 
 	if (!load(k, k->w->text, TEXT_BYTES, chunk))
 		return 1;
-	for (__u32 n = 0; n < TEXT_BYTES; n++) {
-		if (!bytes[n] && chunk + n >= text->data) {
-			text->length = chunk + n - text->data;
-			k->w->perl.is_found = true;
-			return 1;
-		}
+	for (__u32 n = 0; n < TEXT_BYTES; n += 8) {
+		word = *(const __u64 *)(k->w->text + n);
+		if (n + 8 <= before)
+			continue;
+		if (n < before)
+			word |= (1ull << (before - n) * 8) - 1;
+		if (!((word - PERL_LOW_BITS) & ~word & PERL_HIGH_BITS))
+			continue;
+		for (__u32 byte = 0; byte < 7 && word & 0xff; byte++, word >>= 8)
+			n++;
+		text->length = chunk + n - text->data;
+		k->w->perl.is_found = true;
+		return 1;
 	}
 	return 0;
 }
@@ -92,27 +120,24 @@ static bool perl_find_name(const struct interpreter_walk *k, __u64 name, struct 
 	return true;
 }
 
-/* Sets the text of the file in which the statement is: without threads it is the name of a glob.
- * Texts that are evaluated have numbers, without which they are told apart by their lines. */
-static bool perl_find_file(struct interpreter_walk *k, __u64 cop)
+/* Sets the text of a file: without threads it is the name of a glob. Texts that are evaluated have
+ * numbers, without which they are told apart by their lines. */
+static bool perl_find_file(struct interpreter_walk *k, __u64 file)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
 	struct perl_text *text = &w->text[BPF_PERL_FILE];
-	__u64 file = 0, body = 0, begin = 0;
+	__u64 begin = 0;
 
-	text->data = text->length = 0;
-	if (!cop || !load(k, &file, sizeof(file), cop + at->cop_file))
-		return false;
 	if (!file)
 		return true;
 	w->is_found = false;
 	if (k->p->perl.key) {
 		text->data = file;
 		bpf_loop(PERL_MAX_CHUNKS, perl_search_end, k, 0);
-	} else if (perl_body(k, file, at->type_glob, &body) &&
-		   load(k, &file, sizeof(file), body + at->glob_name) &&
-		   perl_find_name(k, file, text) && text->length >= PERL_FILE_PREFIX) {
+	} else if (perl_load_body(k, file, at->type_glob, PERL_GLOB_BYTES) &&
+		   perl_find_name(k, perl_word(w->object, at->glob_name), text) &&
+		   text->length >= PERL_FILE_PREFIX) {
 		text->data += PERL_FILE_PREFIX;
 		text->length -= PERL_FILE_PREFIX;
 		w->is_found = true;
@@ -127,25 +152,21 @@ static bool perl_find_file(struct interpreter_walk *k, __u64 cop)
 static bool perl_find_package(struct interpreter_walk *k, __u64 package)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
-	__u64 body = 0, names, most = 0, name = 0;
-	__u32 flags = 0, nr = 0;
+	struct perl_work *w = &k->w->perl;
+	__u64 names, name;
 
-	if (!perl_body(k, package, at->type_hash, &body) ||
-	    !load(k, &flags, sizeof(flags), package + at->object_flags) ||
-	    !(flags >> (at->flag_names & 31) & 1))
+	if (!perl_load_body(k, package, at->type_hash, PERL_HASH_BYTES) ||
+	    !(w->flags >> (at->flag_names & 31) & 1))
 		return false;
-	names = body + at->hash_names;
-	if (at->hash_names == BPF_PERL_NOWHERE) {
-		if (!load(k, &most, sizeof(most), body + at->hash_most) ||
-		    !load(k, &names, sizeof(names), package + at->object_array))
-			return false;
-		names += (most + 1) * 8;
-	}
-	if (!load(k, &name, sizeof(name), names + at->names_first) ||
-	    !load(k, &nr, sizeof(nr), names + at->names_nr) ||
-	    (nr && !load(k, &name, sizeof(name), name)))
+	names = at->hash_names == BPF_PERL_NOWHERE
+		    ? w->array + (perl_word(w->object, at->hash_most) + 1) * 8
+		    : w->at + at->hash_names;
+	if (!load(k, w->object, PERL_NAMES_BYTES, names))
 		return false;
-	return perl_find_name(k, name, &k->w->perl.text[BPF_PERL_PACKAGE]);
+	name = perl_word(w->object, at->names_first);
+	if (perl_half(w->object, at->names_nr) && !load(k, &name, sizeof(name), name))
+		return false;
+	return perl_find_name(k, name, &w->text[BPF_PERL_PACKAGE]);
 }
 
 /* Sets the texts of a sub's names, and where it begins. What has lost its name has none. */
@@ -153,24 +174,21 @@ static bool perl_find_sub(struct interpreter_walk *k, __u64 code)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
-	__u64 body = 0, name = 0, package = 0;
-	__u32 flags = 0;
+	__u64 name, package;
 
-	w->start = 0;
-	if (!perl_body(k, code, at->type_code, &body) && !perl_body(k, code, at->type_form, &body))
+	if (!perl_load_body(k, code, at->type_code, PERL_CODE_BYTES) &&
+	    ((w->flags & PERL_OBJECT_TYPE_MASK) != at->type_form ||
+	     !load(k, w->object, PERL_CODE_BYTES, w->at)))
 		return false;
-	if (!load(k, &flags, sizeof(flags), body + at->code_flags) ||
-	    !load(k, &name, sizeof(name), body + at->code_name) ||
-	    !load(k, &package, sizeof(package), body + at->code_package) ||
-	    !load(k, &w->start, sizeof(w->start), body + at->code_start))
-		return false;
-	if (!name)
-		return true;
-	if (!(flags >> (at->flag_named & 31) & 1) &&
-	    (!perl_body(k, name, at->type_glob, &body) ||
-	     !load(k, &package, sizeof(package), body + at->glob_package) ||
-	     !load(k, &name, sizeof(name), body + at->glob_name)))
-		return true;
+	w->start = perl_word(w->object, at->code_start);
+	name = perl_word(w->object, at->code_name);
+	package = perl_word(w->object, at->code_package);
+	if (!(perl_half(w->object, at->code_flags) >> (at->flag_named & 31) & 1)) {
+		if (!perl_load_body(k, name, at->type_glob, PERL_GLOB_BYTES))
+			return true;
+		package = perl_word(w->object, at->glob_package);
+		name = perl_word(w->object, at->glob_name);
+	}
 	if (perl_find_name(k, name, &w->text[BPF_PERL_NAME]))
 		perl_find_package(k, package);
 	return true;
@@ -178,30 +196,30 @@ static bool perl_find_sub(struct interpreter_walk *k, __u64 code)
 
 /* --- code */
 
-static __u32 perl_op_type(const struct interpreter_walk *k, __u64 op)
+/* Reads an op into the work. Returns its type; 0: it cannot be read. */
+static __u32 perl_load_op(struct interpreter_walk *k, __u64 op)
 {
-	__u16 type = 0;
+	struct perl_work *w = &k->w->perl;
 
-	if (op && load(k, &type, sizeof(type), op + k->p->perl.at.op_type))
-		return type & PERL_OP_TYPE_MASK;
-	return 0;
+	if (!op || !load(k, w->object, PERL_OP_BYTES, op))
+		return 0;
+	return perl_half(w->object, k->p->perl.at.op_type) & PERL_OP_TYPE_MASK;
 }
 
-static bool perl_is_statement(const struct interpreter_walk *k, __u64 op)
+static bool perl_is_statement(const struct interpreter_walk *k, __u32 type)
 {
-	const __u32 type = perl_op_type(k, op);
-
 	return type && (type == k->p->perl.at.op_state || type == k->p->perl.at.op_debug);
 }
 
 static long perl_number_text(__u32 i, struct interpreter_walk *k)
 {
 	struct perl_work *w = &k->w->perl;
-	__u64 h;
+	__u64 h = 0;
 
 	if (i >= BPF_PERL_NR_TEXTS)
 		return 1;
-	h = number_text_ends(k, w->text[i].data, w->text[i].length);
+	if (w->text[i].length)
+		h = number_text_ends(k, w->text[i].data, w->text[i].length);
 	w->number = bpf_interpreted_mix(w->number, h);
 	return 0;
 }
@@ -244,26 +262,38 @@ static void perl_define(struct interpreter_walk *k)
 	send_code(c);
 }
 
-/* Sets the number of the code, by its file, its names and where it begins. False: it cannot be
- * read. */
+/* Sets the number of the code, by its file, its names and where it begins, and the line of the
+ * statement. A sub that calls itself is the one before. False: it cannot be read. */
 static bool perl_number(struct interpreter_walk *k, __u64 code)
 {
+	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
+	const bool is_again = code && code == w->code && w->cop == w->cop_before;
 	__u32 *is_said;
+	__u64 file;
 
+	if (is_again && !w->is_unbegun)
+		return true;
+	w->code = code;
 	__builtin_memset(w->text, 0, sizeof(w->text));
-	w->start = 0;
-	w->first_line = 0;
-	if (w->kind == BPF_PERL_IS_SUB && !perl_find_sub(k, code))
+	w->first_line = w->line = w->start = 0;
+	if (code && !perl_find_sub(k, code))
 		return false;
-	if (perl_is_statement(k, w->start))
-		load(k, &w->first_line, sizeof(w->first_line), w->start + k->p->perl.at.cop_line);
+	if (perl_is_statement(k, perl_load_op(k, w->start)))
+		w->first_line = perl_half(w->object, at->cop_line);
 	else
 		w->start = 0;
 	if (w->is_unbegun && w->start)
 		w->cop = w->start;
-	if (w->cop && !perl_find_file(k, w->cop))
-		return false;
+	w->cop_before = w->cop;
+	if (w->cop) {
+		if (!load(k, w->object, PERL_COP_BYTES, w->cop))
+			return false;
+		w->line = perl_half(w->object, at->cop_line);
+		file = perl_word(w->object, at->cop_file);
+		if (!perl_find_file(k, file))
+			return false;
+	}
 	w->number = bpf_interpreted_mix(k->space ^ k->process, w->first_line * 4ull + w->kind);
 	bpf_loop(BPF_PERL_NR_TEXTS, perl_number_text, k, 0);
 	is_said = bpf_map_lookup_elem(&seen, &w->number);
@@ -279,15 +309,13 @@ static bool perl_add_frame(struct interpreter_walk *k, __u64 code)
 {
 	struct bpf_interpreted_stack *s = k->stack;
 	struct perl_work *w = &k->w->perl;
-	__u32 nr = s->nr, line = 0, loops = w->nr_loops;
+	__u32 nr = s->nr, loops = w->nr_loops;
 
 	if (nr >= BPF_INTERPRETED_MAX_FRAMES || !perl_number(k, code))
 		return false;
-	if (w->cop)
-		load(k, &line, sizeof(line), w->cop + k->p->perl.at.cop_line);
 	nr &= BPF_INTERPRETED_MAX_FRAMES - 1;
 	s->frame[nr].code = w->number;
-	s->frame[nr].instruction = line;
+	s->frame[nr].instruction = w->line;
 	if (loops > PERL_MAX_LOOPS)
 		loops = PERL_MAX_LOOPS;
 	s->frame[nr].flags =
@@ -315,25 +343,25 @@ static void perl_begin_loop(struct interpreter_walk *k)
 static bool perl_leave_eval(struct interpreter_walk *k, __u8 type)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
-	const bool is_text = type >> (at->flag_text & 7) & 1;
+	const bool is_text = !(type >> (at->flag_block & 7) & 1);
 	struct perl_work *w = &k->w->perl;
-	const __u64 catch = perl_word(w, at->context_catch);
+	const __u64 catch = perl_word(w->context, at->context_catch);
 
 	if (w->catch && w->catch != catch)
 		perl_add_loop(k, w->catch_frame);
 	w->catch = catch;
 	w->catch_frame = k->stack->nr;
 	if (!is_text) {
-		if (!perl_word(w, at->context_next))
+		if (!perl_word(w->context, at->context_next))
 			w->catch = 0;
 		return true;
 	}
-	if (!perl_word(w, at->context_next))
+	if (!perl_word(w->context, at->context_next))
 		perl_begin_loop(k);
 	w->kind = BPF_PERL_IS_TEXT;
 	if (!perl_add_frame(k, 0))
 		return false;
-	w->cop = perl_word(w, at->context_cop);
+	w->cop = perl_word(w->context, at->context_cop);
 	return true;
 }
 
@@ -344,15 +372,16 @@ static bool perl_leave_sub(struct interpreter_walk *k, __u8 type)
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
 
-	if (!perl_word(w, at->context_next))
+	if (!perl_word(w->context, at->context_next))
 		perl_begin_loop(k);
 	if (type >> (at->flag_within & 7) & 1)
 		return true;
-	w->is_unbegun = w->is_at_call && !k->stack->nr && w->cop == perl_word(w, at->context_cop);
+	w->is_unbegun =
+	    w->is_at_call && !k->stack->nr && w->cop == perl_word(w->context, at->context_cop);
 	w->kind = BPF_PERL_IS_SUB;
-	if (!perl_add_frame(k, perl_word(w, at->context_code)))
+	if (!perl_add_frame(k, perl_word(w->context, at->context_code)))
 		return false;
-	w->cop = perl_word(w, at->context_cop);
+	w->cop = perl_word(w->context, at->context_cop);
 	return true;
 }
 
@@ -396,14 +425,14 @@ static long perl_step_out(__u32 i, struct interpreter_walk *k)
 	if (!w->left)
 		return perl_leave_stack(k);
 	w->left--;
-	if (!load(k, w->context, at->context_bytes & (PERL_CONTEXT_BYTES - 1),
+	if (!load(k, w->context, at->context_bytes & (PERL_OBJECT_BYTES - 1),
 		  w->contexts + (__u64)w->left * at->context_bytes))
 		return 1;
-	type = w->context[at->context_type & (PERL_CONTEXT_BYTES - 1)];
+	type = w->context[at->context_type & (PERL_OBJECT_BYTES - 1)];
 	kind = type & at->type_mask;
 	if (w->is_pending) {
-		is_catch = kind == at->type_eval && !(type >> (at->flag_text & 7) & 1) &&
-			   !perl_word(w, at->context_next);
+		is_catch = kind == at->type_eval && type >> (at->flag_block & 7) & 1 &&
+			   !perl_word(w->context, at->context_next);
 		if (!is_catch)
 			perl_add_loop(k, w->pending);
 		w->is_pending = false;
@@ -451,12 +480,12 @@ static void perl_walk_out(struct interpreter_walk *k, struct task_struct___inter
 	    !load(k, &w->cop, sizeof(w->cop), base + p->cop) ||
 	    !load(k, &op, sizeof(op), base + p->op) || !perl_load_stack(k))
 		return;
-	type = perl_op_type(k, op);
-	if (type && (type == p->at.op_state || type == p->at.op_debug))
+	type = perl_load_op(k, op);
+	if (perl_is_statement(k, type))
 		w->cop = op;
 	w->is_at_call = type && (type == p->at.op_call || type == p->at.op_return);
 	w->is_unbegun = w->is_pending = w->is_whole = false;
-	w->catch = w->catch_frame = w->pending = w->nr_loops = 0;
+	w->catch = w->catch_frame = w->pending = w->nr_loops = w->code = 0;
 	bpf_loop(PERL_MAX_STEPS, perl_step_out, k, 0);
 	k->stack->is_partial = !w->is_whole;
 }
