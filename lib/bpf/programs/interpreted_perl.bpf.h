@@ -309,11 +309,10 @@ static bool perl_add_frame(struct interpreter_walk *k, __u64 code)
 {
 	struct bpf_interpreted_stack *s = k->stack;
 	struct perl_work *w = &k->w->perl;
-	__u32 nr = s->nr, loops = w->nr_loops;
+	__u32 nr = s->nr & (BPF_INTERPRETED_MAX_FRAMES - 1), loops = w->nr_loops;
 
-	if (nr >= BPF_INTERPRETED_MAX_FRAMES || !perl_number(k, code))
+	if (!perl_number(k, code))
 		return false;
-	nr &= BPF_INTERPRETED_MAX_FRAMES - 1;
 	s->frame[nr].code = w->number;
 	s->frame[nr].instruction = w->line;
 	if (loops > PERL_MAX_LOOPS)
@@ -422,6 +421,8 @@ static long perl_step_out(__u32 i, struct interpreter_walk *k)
 	__u32 kind;
 	__u8 type;
 
+	if (k->stack->nr >= BPF_INTERPRETED_MAX_FRAMES)
+		return 1;
 	if (!w->left)
 		return perl_leave_stack(k);
 	w->left--;
