@@ -430,9 +430,10 @@ static const struct opt_row rows[] = {
     {.name = "native",
      .arg = OPT_NONE,
      .section = "Names and stacks",
-     .help = "Show the functions of an interpreter (Python, JavaScript, PHP, Ruby) itself. Else "
-	     "what they do is in the "
-	     "function that is interpreted.",
+     .help =
+	 "Show the functions of an interpreter (Python, JavaScript, PHP, Ruby, Perl) itself. Else "
+	 "what they do is in the "
+	 "function that is interpreted.",
      .set = opt_set_flag,
      .offset = AT(native)},
     {.name = "wakers",

@@ -29,9 +29,9 @@
 #define PYTHON      "python3 -X perf (3.12 or later)"
 #define OLD_PYTHON  "Python 3.12 or later, with -X perf (this one has no such option)"
 
-#define PHP     "functions of PHP 7.4, 8.2 and 8.4 without threads are named where root records"
-#define RUBY    "functions of Ruby 2.7 to 3.3 are named where root records"
-#define UNNAMED "functions of its scripts are not named, only those of the interpreter"
+#define PHP  "functions of PHP 7.4, 8.2 and 8.4 without threads are named where root records"
+#define PERL "functions of Perl 5.32 to 5.40 are named where root records"
+#define RUBY "functions of Ruby 2.7 to 3.3 are named where root records"
 
 /* object: how its name begins. program: what people call it. interpreter: the function that runs a
  * program's functions, which then have no frames; NULL: they are compiled. shown: how the names of
@@ -49,8 +49,8 @@ static const struct runtime {
     {"libcoreclr.so", "dotnet", NULL, NULL, "DOTNET_PerfMapEnabled=1"},
     {"python3", "python", INTERPRETER, "py::", PYTHON, 12, OLD_PYTHON},
     {"libpython3", "python", INTERPRETER, "py::", PYTHON, 12, OLD_PYTHON},
-    {"perl", "perl", "Perl_runops_standard", NULL, UNNAMED},
-    {"libperl.so", "perl", "Perl_runops_standard", NULL, UNNAMED},
+    {"perl", "perl", "Perl_runops_standard", NULL, PERL},
+    {"libperl.so", "perl", "Perl_runops_standard", NULL, PERL},
     {"ruby", "ruby", "rb_vm_exec", NULL, RUBY},
     {"libruby-", "ruby", "rb_vm_exec", NULL, RUBY},
     {"php", "php", "execute_ex", NULL, PHP},

@@ -58,7 +58,7 @@ struct bpf_interpreted_process {
 
 /* The raw data of a record beside a sample: what the thread interpreted, the innermost first. */
 enum {
-	BPF_INTERPRETED_ENTRY = 1, /* the interpreter was called here, by native code */
+	BPF_INTERPRETED_ENTRY = 1,           /* the interpreter was called here, by native code */
 	BPF_INTERPRETED_FURTHER_ENTRY = 256, /* times how often it was once more, up to 255 */
 };
 struct bpf_interpreted_frame {

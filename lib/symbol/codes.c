@@ -181,7 +181,10 @@ static bool is_of_library(const struct profile_code *c)
 		    {TRACE_LANGUAGE_PHP, "[php]", NULL},       /* of C */
 		    {TRACE_LANGUAGE_RUBY, "<internal:", NULL}, /* the same */
 		    {TRACE_LANGUAGE_RUBY, NULL, "/lib/ruby/"},
-		    {TRACE_LANGUAGE_RUBY, NULL, "/gems/"}};
+		    {TRACE_LANGUAGE_RUBY, NULL, "/gems/"},
+		    {TRACE_LANGUAGE_PERL, NULL, "/perl5/"},
+		    {TRACE_LANGUAGE_PERL, NULL, "/perl/5."},
+		    {TRACE_LANGUAGE_PERL, NULL, "/perl-base/"}};
 
 	return ARRAY_ANY(r, rows, ARRAY_NR(rows),
 			 r->language == c->language &&

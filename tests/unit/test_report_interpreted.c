@@ -34,7 +34,8 @@ HOOK(after_each)
 
 /* A stack as words: 'n' a native function, 'i' one of the interpreter, 'L' the one that interprets,
  * 'k' the kernel's; digits
- * are interpreted code; frames are the same digits, with ! behind one that was entered. */
+ * are interpreted code; frames are the same digits, with ! behind one that was entered, as often as
+ * it was. */
 static void make_native(const char *words, enum report_end end)
 {
 	stack.nr = stack.nr_kernel = 0;
@@ -57,7 +58,7 @@ static void make_interpreted(const char *frames, struct trace_interpreted *out)
 	out->loop_end = LOOP_END;
 	for (; *frames; frames++) {
 		if (*frames == '!')
-			out->frame[out->nr - 1].nr_entries = 1;
+			out->frame[out->nr - 1].nr_entries++;
 		else
 			out->frame[out->nr++] = (struct trace_interpreted_frame){
 			    .code = 100 + (uint64_t)(*frames - '0'), .instruction = 3};
@@ -94,6 +95,9 @@ static const struct {
     /* native code calls it again */
     {"nLnLnn", "1!23!", "n1n23nn", .end = REPORT_END_WHOLE, .merged_end = REPORT_END_WHOLE},
     {"nLLn", "1!2!", "n12n", .end = REPORT_END_WHOLE, .merged_end = REPORT_END_WHOLE},
+    /* and so again within one frame: it stands for them all */
+    {"nLnLn", "12!!", "n12nn", .end = REPORT_END_WHOLE, .merged_end = REPORT_END_WHOLE},
+    {"nLnLnLn", "1!!2!", "n1nn2n", .end = REPORT_END_WHOLE, .merged_end = REPORT_END_WHOLE},
     /* it was just called: the function has no frame yet */
     {"LnLn", "12!", "n12n", .end = REPORT_END_WHOLE, .merged_end = REPORT_END_WHOLE},
     /* the kernel's part stays where it is */

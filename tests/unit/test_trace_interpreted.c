@@ -29,7 +29,7 @@ static void add_record(struct buf *b, uint32_t nr, uint32_t nr_there)
 	for (uint32_t i = 0; i < nr_there; i++) {
 		buf_le64(b, 100 + i);
 		buf_le32(b, i - 1);
-		buf_le32(b, i % 2);
+		buf_le32(b, i % 2 | i << 8);
 	}
 	buf_le32(b, 0);
 }
@@ -64,7 +64,7 @@ TEST(a_record_has_its_frames)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(out.frame[i].code, 100 + i);
 		assert_int_equal(out.frame[i].instruction, (int32_t)i - 1);
-		assert_int_equal(out.frame[i].nr_entries, i % 2);
+		assert_int_equal(out.frame[i].nr_entries, i % 2 ? 1 + i : 0);
 	}
 	buf_fini(&b);
 }
@@ -111,7 +111,7 @@ TEST(a_frame_of_javascript_has_its_address)
 	assert_int_equal(out.nr, 2);
 	assert_int_equal(out.frame[1].code, 101);
 	assert_int_equal(out.frame[0].at, UINT32_MAX);
-	assert_int_equal(out.frame[1].at, UINT64_C(1) << 32);
+	assert_int_equal(out.frame[1].at, UINT64_C(0x101) << 32);
 	assert_int_equal(out.frame[1].instruction, -1);
 	assert_int_equal(out.frame[1].nr_entries, 0);
 	buf_fini(&b);

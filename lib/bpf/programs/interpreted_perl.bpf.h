@@ -9,7 +9,7 @@
 enum {
 	PERL_MAX_STEPS = 8 * BPF_INTERPRETED_MAX_FRAMES, /* contexts, and stacks of them */
 	PERL_MAX_CONTEXTS = 1 << 24,                     /* of a stack */
-	PERL_MAX_CHUNKS = 64,                            /* of a file's name */
+	PERL_MAX_CHUNKS = 16,                            /* of a file's name */
 	PERL_MAX_NAME_BYTES = 4096,
 	PERL_MAX_KEY = 1024,
 	PERL_MAX_LOOPS = 255, /* of a frame */
