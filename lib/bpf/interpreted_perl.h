@@ -25,7 +25,7 @@ struct bpf_perl_offsets {
 	__u16 hash_most;
 	__u16 hash_names; /* NOWHERE: they are behind the array of the hash */
 	__u16 names_first, names_nr;
-	__u16 key_length, key_text;
+	__u16 key_hash, key_length, key_text;
 };
 enum { BPF_PERL_NOWHERE = 65535 };
 

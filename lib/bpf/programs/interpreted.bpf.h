@@ -107,7 +107,7 @@ struct ruby_work {
 
 enum { PERL_OBJECT_BYTES = 128 };
 struct perl_text {
-	__u64 data, length;
+	__u64 data, length, number; /* number: made of what it says */
 };
 struct perl_work {
 	bool is_found, is_whole;
@@ -123,6 +123,9 @@ struct perl_work {
 	__u64 code, cop_before; /* of the frame before */
 	__u64 number;
 	struct perl_text text[BPF_PERL_NR_TEXTS];
+	__u64 begin;   /* of the file's name */
+	__u64 package; /* of the frame before; 0: none */
+	struct perl_text of_package;
 	/* Of an object: its flags, its array and where its body is. */
 	__u32 flags, pad;
 	__u64 array, at;

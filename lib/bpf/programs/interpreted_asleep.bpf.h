@@ -25,7 +25,6 @@
 #define perl_find_sub         perl_find_sub_asleep
 #define perl_load_op          perl_load_op_asleep
 #define perl_is_statement     perl_is_statement_asleep
-#define perl_number_text      perl_number_text_asleep
 #define perl_copy_text        perl_copy_text_asleep
 #define perl_define           perl_define_asleep
 #define perl_number           perl_number_asleep
@@ -107,7 +106,6 @@
 #undef perl_find_sub
 #undef perl_load_op
 #undef perl_is_statement
-#undef perl_number_text
 #undef perl_copy_text
 #undef perl_define
 #undef perl_number

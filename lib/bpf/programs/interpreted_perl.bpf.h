@@ -12,6 +12,7 @@ enum {
 	PERL_MAX_CHUNKS = 16,                            /* of a file's name */
 	PERL_MAX_NAME_BYTES = 4096,
 	PERL_MAX_KEY = 1024,
+	PERL_PAGE_BYTES = 4096,
 	PERL_MAX_LOOPS = 255, /* of a frame */
 	/* A thread's structure in glibc: 32 values, each behind a number, and then the addresses of
 	 * further parts with as many. */
@@ -25,6 +26,7 @@ enum {
 	/* That are read: of objects, of bodies, of names of a package, of ops, and of control ops.
 	 */
 	PERL_HEAD_BYTES = 24,
+	PERL_KEY_BYTES = 8,
 	PERL_CODE_BYTES = 96,
 	PERL_GLOB_BYTES = 48,
 	PERL_NAMES_BYTES = 32,
@@ -79,44 +81,56 @@ static bool perl_load_body(struct interpreter_walk *k, __u64 object, __u32 type,
 	       load(k, w->object, bytes & (PERL_OBJECT_BYTES - 1), w->at);
 }
 
-/* One step of a search for the zero byte at the end of the file's name: parts of a page. */
+/* One step of a search for the zero byte at the end of the file's name, as far as the page goes.
+ * What it says is added to its number. */
 static long perl_search_end(__u32 i, struct interpreter_walk *k)
 {
 	struct perl_text *text = &k->w->perl.text[BPF_PERL_FILE];
-	const __u64 chunk = (text->data & -(__u64)TEXT_BYTES) + i * TEXT_BYTES;
-	const __u64 before = text->data > chunk ? text->data - chunk : 0;
+	const __u64 from = text->data + text->length, left = -from & (PERL_PAGE_BYTES - 1);
+	__u8 *bytes = k->w->text;
+	__u32 nr = TEXT_BYTES;
 	__u64 word;
 
-	if (!load(k, k->w->text, TEXT_BYTES, chunk))
+	__builtin_memset(bytes, 0, TEXT_BYTES);
+	if (left && left < TEXT_BYTES)
+		nr = left & (TEXT_BYTES - 1);
+	if (nr == TEXT_BYTES ? !load(k, bytes, TEXT_BYTES, from)
+			     : !load(k, bytes, nr & (TEXT_BYTES - 1), from))
 		return 1;
+	if (!i)
+		k->w->perl.begin = *(const __u64 *)bytes;
 	for (__u32 n = 0; n < TEXT_BYTES; n += 8) {
-		word = *(const __u64 *)(k->w->text + n);
-		if (n + 8 <= before)
+		word = *(const __u64 *)(bytes + n);
+		if (!((word - PERL_LOW_BITS) & ~word & PERL_HIGH_BITS)) {
+			text->number = bpf_interpreted_mix(text->number, word);
 			continue;
-		if (n < before)
-			word |= (1ull << (before - n) * 8) - 1;
-		if (!((word - PERL_LOW_BITS) & ~word & PERL_HIGH_BITS))
-			continue;
-		for (__u32 byte = 0; byte < 7 && word & 0xff; byte++, word >>= 8)
-			n++;
-		text->length = chunk + n - text->data;
-		k->w->perl.is_found = true;
-		return 1;
+		}
+		for (; word & 0xff; word >>= 8, n++)
+			text->number = bpf_interpreted_mix(text->number, word & 0xff);
+		k->w->perl.is_found = n < nr;
+		text->length += n < nr ? n : nr;
+		return k->w->perl.is_found;
 	}
+	text->length += TEXT_BYTES;
 	return 0;
 }
 
-/* Sets the text of a name (HEK). */
+/* Sets the text of a name (HEK), whose number is its hash and its length. Another object may then
+ * be in the work. */
 static bool perl_find_name(const struct interpreter_walk *k, __u64 name, struct perl_text *out)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
-	__u32 length = 0;
+	__u8 *object = k->w->perl.object;
+	__u32 length;
 
-	if (!name || !load(k, &length, sizeof(length), name + at->key_length) ||
-	    length > PERL_MAX_NAME_BYTES)
+	if (!name || !load(k, object, PERL_KEY_BYTES, name))
+		return false;
+	length = perl_half(object, at->key_length);
+	if (length > PERL_MAX_NAME_BYTES)
 		return false;
 	out->data = name + at->key_text;
 	out->length = length;
+	out->number = (__u64)length << 32 | perl_half(object, at->key_hash);
 	return true;
 }
 
@@ -127,11 +141,11 @@ static bool perl_find_file(struct interpreter_walk *k, __u64 file)
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
 	struct perl_text *text = &w->text[BPF_PERL_FILE];
-	__u64 begin = 0;
 
 	if (!file)
 		return true;
 	w->is_found = false;
+	w->begin = 0;
 	if (k->p->perl.key) {
 		text->data = file;
 		bpf_loop(PERL_MAX_CHUNKS, perl_search_end, k, 0);
@@ -140,21 +154,27 @@ static bool perl_find_file(struct interpreter_walk *k, __u64 file)
 		   text->length >= PERL_FILE_PREFIX) {
 		text->data += PERL_FILE_PREFIX;
 		text->length -= PERL_FILE_PREFIX;
+		load(k, &w->begin, sizeof(w->begin), text->data);
 		w->is_found = true;
 	}
-	if (text->length > PERL_NUMBERED && load(k, &begin, sizeof(begin), text->data) &&
-	    (begin & PERL_NUMBERED_MASK) == PERL_NUMBERED_WORD)
-		text->length = PERL_NUMBERED;
+	if (text->length > PERL_NUMBERED && (w->begin & PERL_NUMBERED_MASK) == PERL_NUMBERED_WORD)
+		text->length = text->number = PERL_NUMBERED;
 	return w->is_found;
 }
 
-/* Sets the text of a package's name: the first of the names that its hash has. */
+/* Sets the text of a package's name: the first of the names that its hash has. The frame before
+ * often has the same one. */
 static bool perl_find_package(struct interpreter_walk *k, __u64 package)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
+	struct perl_text *text = &w->text[BPF_PERL_PACKAGE];
 	__u64 names, name;
 
+	if (package == w->package) {
+		*text = w->of_package;
+		return true;
+	}
 	if (!perl_load_body(k, package, at->type_hash, PERL_HASH_BYTES) ||
 	    !(w->flags >> (at->flag_names & 31) & 1))
 		return false;
@@ -166,7 +186,11 @@ static bool perl_find_package(struct interpreter_walk *k, __u64 package)
 	name = perl_word(w->object, at->names_first);
 	if (perl_half(w->object, at->names_nr) && !load(k, &name, sizeof(name), name))
 		return false;
-	return perl_find_name(k, name, &w->text[BPF_PERL_PACKAGE]);
+	if (!perl_find_name(k, name, text))
+		return false;
+	w->package = package;
+	w->of_package = *text;
+	return true;
 }
 
 /* Sets the texts of a sub's names, and where it begins. What has lost its name has none. */
@@ -209,19 +233,6 @@ static __u32 perl_load_op(struct interpreter_walk *k, __u64 op)
 static bool perl_is_statement(const struct interpreter_walk *k, __u32 type)
 {
 	return type && (type == k->p->perl.at.op_state || type == k->p->perl.at.op_debug);
-}
-
-static long perl_number_text(__u32 i, struct interpreter_walk *k)
-{
-	struct perl_work *w = &k->w->perl;
-	__u64 h = 0;
-
-	if (i >= BPF_PERL_NR_TEXTS)
-		return 1;
-	if (w->text[i].length)
-		h = number_text_ends(k, w->text[i].data, w->text[i].length);
-	w->number = bpf_interpreted_mix(w->number, h);
-	return 0;
 }
 
 /* The texts follow each other in a definition; that of the package is where lines are. */
@@ -295,7 +306,8 @@ static bool perl_number(struct interpreter_walk *k, __u64 code)
 			return false;
 	}
 	w->number = bpf_interpreted_mix(k->space ^ k->process, w->first_line * 4ull + w->kind);
-	bpf_loop(BPF_PERL_NR_TEXTS, perl_number_text, k, 0);
+	for (__u32 i = 0; i < BPF_PERL_NR_TEXTS; i++)
+		w->number = bpf_interpreted_mix(w->number, w->text[i].number);
 	is_said = bpf_map_lookup_elem(&seen, &w->number);
 	if (!(is_said && *is_said))
 		perl_define(k);
@@ -486,7 +498,7 @@ static void perl_walk_out(struct interpreter_walk *k, struct task_struct___inter
 		w->cop = op;
 	w->is_at_call = type && (type == p->at.op_call || type == p->at.op_return);
 	w->is_unbegun = w->is_pending = w->is_whole = false;
-	w->catch = w->catch_frame = w->pending = w->nr_loops = w->code = 0;
+	w->catch = w->catch_frame = w->pending = w->nr_loops = w->code = w->package = 0;
 	bpf_loop(PERL_MAX_STEPS, perl_step_out, k, 0);
 	k->stack->is_partial = !w->is_whole;
 }
