@@ -79,12 +79,13 @@ static void add_entered(struct merge *m)
 	}
 }
 
-/* What the interpreter does for the function whose frame comes next. */
+/* What the interpreter does for the function whose frame comes next, or has not ended yet. */
 static bool is_part(const struct merge *m, size_t i)
 {
 	const uint64_t at = m->address[i];
 
-	return m->own && at >= m->own->start && at < m->own->end && m->next < m->of->nr;
+	return m->own && at >= m->own->start && at < m->own->end &&
+	       (m->next < m->of->nr || m->nr_further);
 }
 
 static void add_native(struct merge *m, size_t i)

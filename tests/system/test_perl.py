@@ -218,15 +218,18 @@ def assert_callers(folder):
     whole = {"Work::gamma": ["main::all", "Work::gamma"], "main::sorts": ["main::all", "main::sorts"],
              "main::compare": ["main::all", "main::sorts_by_name", "main::compare"],
              "main::catches": ["main::all", "main::catches"], "(eval)": ["main::all", "main::evaluates", "(eval)"],
-             "main::through_c": ["main::all", "main::through_c", "C", "main::__ANON__"],
+             "main::through_c": ["main::all", "main::through_c", "main::__ANON__"],
              "Work::__ANON__": ["main::all", "main::adds", "Work::__ANON__"], "main::matches": ["main::all", "main::matches"],
              "(require)": ["(require)"]}
     names = sum(whole.values(), [])
     for name, expected in whole.items():
         found = [s for s, _ in read_stacks(folder) if name in s and "main::burn" in s]
-        found = [["C" if "(Util.so" in f else f for f in s[s.index("<main>"):s.index("main::burn")]] for s in found]
-        found = [[f for f in s if f in names] for s in found]
+        found = [[f for f in s[s.index("<main>"):s.index("main::burn")] if f in names] for s in found]
         assert found and all(s == expected for s in found), (name, found)
+    through = [(s[s.index("main::through_c") + 1], weight) for s, weight in read_stacks(folder, "main::through_c") if
+               "main::burn" in s]
+    right = sum(weight for next_one, weight in through if "(Util.so" in next_one)
+    assert right >= 0.95 * sum(weight for _, weight in through), through
 
 
 def lines_of(folder):

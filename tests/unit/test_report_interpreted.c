@@ -161,7 +161,8 @@ static const struct {
     {"iiLii", "12!", "12ii", REPORT_END_WHOLE},    /* what called the first one stays */
     {"niLiiLi", "1!2!", "n12i", REPORT_END_WHOLE}, /* so does what another library does */
     {"kiLi", "1!", "k1i", REPORT_END_WHOLE},
-    {"iLLi", "1!", "1i", REPORT_END_WHOLE}, /* just called: it has no frame of its own yet */
+    {"iLiLiLi", "1!!!", "1i", REPORT_END_WHOLE}, /* it calls itself for that function */
+    {"iLLi", "1!", "1i", REPORT_END_WHOLE},      /* just called: it has no frame of its own yet */
     {"ii", "12!", "12", REPORT_END_POINTERS},
     {"iinL", "1!", "n1", REPORT_END_POINTERS},
     {"i", "", "i", REPORT_END_POINTERS}, /* nothing was interpreted */

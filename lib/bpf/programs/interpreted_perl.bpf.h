@@ -23,14 +23,13 @@ enum {
 	PERL_OBJECT_TYPE_MASK = 255,
 	PERL_FILE_PREFIX = 2, /* "_<", before the name of a file where it is that of a glob */
 	PERL_NUMBERED = 5,    /* "(eval 12)": what is before the number */
-	/* That are read: of objects, of bodies, of names of a package, of ops, and of control ops.
-	 */
+	/* That are read of objects, of names, of bodies and of ops. */
 	PERL_HEAD_BYTES = 24,
 	PERL_KEY_BYTES = 8,
 	PERL_CODE_BYTES = 96,
 	PERL_GLOB_BYTES = 48,
-	PERL_NAMES_BYTES = 32,
 	PERL_HASH_BYTES = 32,
+	PERL_NAMES_BYTES = 32, /* of a hash */
 	PERL_OP_BYTES = 40,
 	PERL_COP_BYTES = 56,
 };
@@ -49,8 +48,7 @@ static __u32 perl_half(const __u8 *object, __u16 at)
 	return *(const __u32 *)(object + (at & (PERL_OBJECT_BYTES - 4)));
 }
 
-/* A loop of the interpreter was begun in the frame of that number, or in the one that comes next.
- */
+/* A loop was begun in the frame of that number, or in the one that comes next. */
 static void perl_add_loop(struct interpreter_walk *k, __u32 nr)
 {
 	struct bpf_interpreted_frame *f = &k->stack->frame[nr & (BPF_INTERPRETED_MAX_FRAMES - 1)];
@@ -115,8 +113,8 @@ static long perl_search_end(__u32 i, struct interpreter_walk *k)
 	return 0;
 }
 
-/* Sets the text of a name (HEK), whose number is its hash and its length. Another object may then
- * be in the work. */
+/* Sets the text of a name (HEK), whose number is its hash and its length: it is then in the work in
+ * place of an object. */
 static bool perl_find_name(const struct interpreter_walk *k, __u64 name, struct perl_text *out)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
@@ -171,7 +169,7 @@ static bool perl_find_package(struct interpreter_walk *k, __u64 package)
 	struct perl_text *text = &w->text[BPF_PERL_PACKAGE];
 	__u64 names, name;
 
-	if (package == w->package) {
+	if (package && package == w->package) {
 		*text = w->of_package;
 		return true;
 	}
@@ -281,7 +279,6 @@ static bool perl_number(struct interpreter_walk *k, __u64 code)
 	struct perl_work *w = &k->w->perl;
 	const bool is_again = code && code == w->code && w->cop == w->cop_before;
 	__u32 *is_said;
-	__u64 file;
 
 	if (is_again && !w->is_unbegun)
 		return true;
@@ -301,8 +298,7 @@ static bool perl_number(struct interpreter_walk *k, __u64 code)
 		if (!load(k, w->object, PERL_COP_BYTES, w->cop))
 			return false;
 		w->line = perl_half(w->object, at->cop_line);
-		file = perl_word(w->object, at->cop_file);
-		if (!perl_find_file(k, file))
+		if (!perl_find_file(k, perl_word(w->object, at->cop_file)))
 			return false;
 	}
 	w->number = bpf_interpreted_mix(k->space ^ k->process, w->first_line * 4ull + w->kind);
@@ -415,6 +411,9 @@ static long perl_leave_stack(struct interpreter_walk *k)
 {
 	struct perl_work *w = &k->w->perl;
 
+	if (w->is_pending)
+		perl_add_loop(k, w->pending);
+	w->is_pending = false;
 	if (!load(k, &k->frame, sizeof(k->frame), k->frame + k->p->perl.at.stack_previous))
 		return 1;
 	if (k->frame)
