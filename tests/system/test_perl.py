@@ -55,7 +55,7 @@ sub compare { burn(0.02); $a <=> $b }
 sub sorts_by_name { my @x = sort compare 1, 2 }
 sub catches { eval { eval { burn(0.01); die "x" }; burn(0.01); die "y" }; 1 }
 sub evaluates { eval "\nburn(0.02); 1" or die }
-sub through_c { first { eval { burn(0.01) }; $_ > 1 } 1, 2 }
+sub through_c { first { eval { my @x = sort { eval { burn(0.01) }; 0 } 1, 2 }; $_ > 1 } 1, 2 }
 my $anonymous = sub { burn(0.02) };
 sub adds { my $x = Work->new; $x + 1 }
 sub matches { "a" =~ /a(?{ burn(0.02) })/ }
