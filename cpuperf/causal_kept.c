@@ -87,9 +87,7 @@ static int make_folder(const struct options *o, char path[PATH_MAX], struct err 
 
 int causal_kept_check(const struct options *o, struct err *e)
 {
-	char path[PATH_MAX];
-
-	return o->output && is_kept(o) ? make_folder(o, path, e) : 0;
+	return o->output && is_kept(o) ? session_folder_check(o->output, e) : 0;
 }
 
 /* --- the recording */

@@ -241,6 +241,17 @@ int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e
 	return rc;
 }
 
+int session_folder_check(const char *path, struct err *e)
+{
+	struct folder f;
+	int rc = open_session(&f, path, e);
+
+	if (rc == -ENOENT)
+		rc = make(&f, path, e) ?: sys()->unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+	close_session(&f);
+	return rc;
+}
+
 int session_folder_make_beside(const char *path, char beside[PATH_MAX], int *fd, struct err *e)
 {
 	enum { MAX_NUMBER = 99 };

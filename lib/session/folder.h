@@ -27,6 +27,10 @@ struct err;
  */
 int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e);
 
+/* Whether session_folder_make, without keeps_old, could make it now: 0 or -errno with *e. Changes
+ * nothing. */
+int session_folder_check(const char *path, struct err *e);
+
 /* Whether session_folder_make failed because of another user's folder, or of one in which this user
  * may not write. */
 bool session_folder_is_foreign(int rc);

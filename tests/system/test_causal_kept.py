@@ -70,6 +70,14 @@ def check_disagreement(folder):
     assert "needs all samples" in run(PRINT, f"{folder}/s", "--report=causal", "--cpu=0", code=1).stderr
 
 
+def check_refused(folder):
+    """Where nothing can be tried, the session of before is not replaced."""
+    run(CPUPERF, "--output-file=/dev/null", "-o", f"{folder}/s", "-e", "cpu_clock@100Hz", "--", "true")
+    before = sorted(os.listdir(f"{folder}/s"))
+    run(CPUPERF, "--causal=no_such_*", "-o", f"{folder}/s", "--", "true", code=125)
+    assert sorted(os.listdir(f"{folder}/s")) == before, before
+
+
 def check_page(folder):
     """A curve of each function, whose numbers are a table, too; also without a recording."""
     if not browser.find():

@@ -61,6 +61,8 @@ TEST(made)
 
 	place_init(&p);
 	umask(0);
+	assert_int_equal(session_folder_check(p.path, &e), 0);
+	assert_false(is_there(&p, "/s"));
 	assert_int_equal(make(&p, true, &e), 0);
 	assert_int_equal(stat(p.path, &st), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0700);
@@ -98,6 +100,8 @@ TEST(old)
 	assert_true(is_there(&p, "/s.old/cpuperf.7.0.cpuperf"));
 	assert_false(is_there(&p, "/s.old/cpuperf.cpsession"));
 	put_session(&p, "third"); /* a folder that was named is used again */
+	assert_int_equal(session_folder_check(p.path, &e), 0);
+	assert_true(is_there(&p, "/s/cpuperf.0.0.cpuperf"));
 	assert_int_equal(make(&p, false, &e), 0);
 	assert_true(is_there(&p, "/s"));
 	assert_false(is_there(&p, "/s/cpuperf.0.0.cpuperf"));
@@ -107,6 +111,10 @@ TEST(old)
 
 static void expect_refusal(struct place *p, int code, const char *why)
 {
+	struct err checked = {0};
+
+	assert_int_equal(session_folder_check(p->path, &checked), code);
+	assert_non_null(strstr(checked.msg, why));
 	for (int keeps_old = 0; keeps_old < 2; keeps_old++) {
 		struct err e;
 
