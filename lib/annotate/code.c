@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "elf/file.h"
 #include "symbol/symbols.h"
 #include "symbol/word.h"
@@ -196,19 +197,10 @@ static bool may_go_on(struct part *p)
 /* The row of the instruction at an address; NULL: none begins there. */
 static struct annotate_row *find_row(const struct part *p, uint64_t address)
 {
-	size_t low = p->first, n = p->c->nr - low;
+	const size_t at = p->first + ORDER_FIRST(i, p->c->nr - p->first,
+						 p->c->row[p->first + i].address >= address);
 
-	while (n) {
-		size_t half = n / 2;
-
-		if (p->c->row[low + half].address < address) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return low < p->c->nr && p->c->row[low].address == address ? &p->c->row[low] : NULL;
+	return at < p->c->nr && p->c->row[at].address == address ? &p->c->row[at] : NULL;
 }
 
 static void count_jumps(const struct part *p)

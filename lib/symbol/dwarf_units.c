@@ -100,18 +100,8 @@ static void sort_ranges(struct symbol_unit_ranges *r)
 static const struct symbol_unit_range *find(const struct symbol_unit_ranges *r, uint64_t address)
 {
 	const struct symbol_unit_range *best = NULL;
-	size_t low = 0, n = r->nr;
+	size_t low = ORDER_FIRST(i, r->nr, r->range[i].low > address);
 
-	while (n) {
-		size_t half = n / 2;
-
-		if (r->range[low + half].low <= address) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
 	for (int i = 0; i < MAX_BACK && low; i++) {
 		const struct symbol_unit_range *p = &r->range[--low];
 

@@ -226,20 +226,10 @@ void symbol_kernel_fini(struct symbol_kernel *k)
 static const struct profile_ksymbol *find_passing(const struct symbol_kernel *k, uint64_t address,
 						  uint64_t time_ns)
 {
-	size_t low = 0, n = k->nr_passing;
-	ptrdiff_t i;
+	/* the last that starts at or before the address */
+	ptrdiff_t i =
+	    (ptrdiff_t)ORDER_FIRST(at, k->nr_passing, k->passing[at]->start > address) - 1;
 
-	while (n) { /* low: the number of those that start at or before the address */
-		size_t half = n / 2;
-
-		if (k->passing[low + half]->start <= address) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	i = (ptrdiff_t)low - 1;
 	for (int steps = 0; i >= 0 && steps < MAX_STEPS && k->passing_last[i] >= address;
 	     i--, steps++) {
 		const struct profile_ksymbol *s = k->passing[i];

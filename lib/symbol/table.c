@@ -257,22 +257,12 @@ int symbol_table_seal(struct symbol_table *t, symbol_prefer_fn *prefer, const vo
 
 ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address)
 {
-	size_t low = 0, n = t->nr_spans;
+	/* how many spans start at or before the address */
+	const size_t nr = ORDER_FIRST(i, t->nr_spans, symbol_table_span(t, i).start > address);
 	struct symbol_span last;
 
-	/* the last span that starts at or before the address */
-	while (n) {
-		size_t half = n / 2;
-
-		if (symbol_table_span(t, low + half).start <= address) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	if (!low)
+	if (!nr)
 		return -1;
-	last = symbol_table_span(t, low - 1);
+	last = symbol_table_span(t, nr - 1);
 	return address < last.end && !t->entry[last.entry].is_nameless ? (ptrdiff_t)last.entry : -1;
 }

@@ -3,6 +3,8 @@
  */
 #include "unwind/shape.h"
 
+#include "base/order.h"
+
 #include <endian.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,17 +38,7 @@ static uint32_t point_at(const struct unwind_shape *s, size_t i)
 /* The first from a distance on; s->nr_points: none. */
 static size_t first_point(const struct unwind_shape *s, uint64_t distance)
 {
-	size_t low = 0, high = s->nr_points;
-
-	while (low < high) {
-		const size_t i = low + (high - low) / 2;
-
-		if (point_at(s, i) / 4 < distance)
-			low = i + 1;
-		else
-			high = i;
-	}
-	return low;
+	return ORDER_FIRST(i, s->nr_points, point_at(s, i) / 4 >= distance);
 }
 
 static bool has_return(const struct unwind_shape *s, uint64_t pc)
