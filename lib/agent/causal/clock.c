@@ -122,11 +122,12 @@ void agent_woken(struct agent_thread *t, uint64_t since_ns, uint64_t slept_ns)
 	const int error = errno;
 	const uint64_t blocked = agent_now(CLOCK_MONOTONIC) - since_ns;
 	const uint64_t slept = t->slept_ns - slept_ns;
-	const uint64_t before = causal_debts_behind(&t->debt);
+	uint64_t before;
 
 	if (t->is_busy || !t->is_on || t->session != agent.session)
 		return;
 	t->is_busy = 1;
+	before = causal_debts_behind(&t->debt);
 	causal_debts_woken(&t->debt, &agent.shared->all_ns, blocked > slept ? blocked - slept : 0);
 	count_paid(t, before);
 	agent_publish(t);
