@@ -614,14 +614,20 @@ static int open_wire(struct hooks *h, struct err *e)
 
 	if (rc)
 		return rc;
+	h->memory.recorder = wire_number(h->wire);
 	rc = wire_start(h->wire);
 	return rc ? err_set(e, rc, "cannot start a thread for functions: %s", strerror(-rc)) : 0;
+}
+
+static struct hooks_replaced replaced(const struct hooks *h)
+{
+	return (struct hooks_replaced){h->wanted, h->nr_files, h->memory.recorder};
 }
 
 /* Without it all works, but if this process is killed. */
 static void start_keeper(struct hooks *h)
 {
-	const struct hooks_kept kept = {h->wanted, h->nr_files, h->variable};
+	const struct hooks_kept kept = {replaced(h), h->variable};
 	int rc = hooks_keeper_start(&kept, &h->keeper);
 
 	if (rc)
@@ -704,13 +710,14 @@ static void report(uint32_t pid, int rc, const struct hooks_undone *found)
  * code. */
 static size_t undo_all(struct hooks *h, struct proc_family *done)
 {
+	const struct hooks_replaced what = replaced(h);
 	struct proc_family now = {.nr = 0};
 	size_t nr = 0;
 
 	find_processes(h, &now);
 	for (size_t i = 0; i < now.nr; i++) {
 		struct hooks_undone found = {0};
-		int rc = hooks_undo(h->wanted, h->nr_files, (pid_t)now.pid[i], &found);
+		int rc = hooks_undo(&what, (pid_t)now.pid[i], &found);
 
 		nr += found.nr != 0;
 		if (!ARRAY_ANY(x, done->pid, done->nr, *x == now.pid[i]))

@@ -2,7 +2,6 @@
 
 #include "base/buf.h"
 #include "base/root.h"
-#include "hooks/undo.h"
 #include "proc/family.h"
 #include "proc/list.h"
 #include "proc/proc.h"
@@ -17,6 +16,7 @@ enum {
 	MAX_ENVIRONMENT = 4 << 20,
 	MAX_LOOKS = 16, /* for children that were made meanwhile */
 	END_MS = 1000,
+	PLACING_NS = 1000000000,
 };
 
 /* --- which processes */
@@ -58,7 +58,7 @@ static size_t put_back(const struct hooks_kept *k)
 	for (size_t i = 0; i < now.nr; i++) {
 		struct hooks_undone found = {0};
 
-		(void)hooks_undo_left(k->files, k->nr, (pid_t)now.pid[i], &found);
+		(void)hooks_undo_left(&k->what, (pid_t)now.pid[i], PLACING_NS, &found);
 		nr += found.nr != 0;
 	}
 	proc_family_fini(&now);
@@ -85,9 +85,12 @@ static void keep(int fd, const void *arg)
 int hooks_keeper_start(const struct hooks_kept *kept, struct child *out)
 {
 	char ready;
+	ssize_t nr = 0;
 	int rc = child_start(out, SOCK_STREAM, "cpuperf-keeper", keep, kept);
 
-	if (rc == 0 && read(out->fd, &ready, 1) != 1) {
+	while (rc == 0 && (nr = read(out->fd, &ready, 1)) < 0 && errno == EINTR)
+		;
+	if (rc == 0 && nr != 1) {
 		child_end(out, END_MS);
 		rc = -ECHILD;
 	}

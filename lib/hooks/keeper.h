@@ -9,16 +9,13 @@
 #define HOOKS_KEEPER_H
 
 #include "base/child.h"
-
-#include <stddef.h>
+#include "hooks/undo.h"
 
 struct proc_family;
-struct wire_functions_file;
 
 /* All borrowed; the child has its own copy. */
 struct hooks_kept {
-	const struct wire_functions_file *files; /* nr, with the places that are replaced */
-	size_t nr;
+	struct hooks_replaced what;
 	const char *variable; /* NAME=VALUE, that processes of the session have */
 };
 

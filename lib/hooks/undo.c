@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { INT3 = 0xcc, PLACING_NS = 1000000000, PAUSE_NS = 200000 };
+enum { INT3 = 0xcc, PAUSE_NS = 200000 };
 
 /* A place in the process. */
 struct site {
@@ -129,16 +129,17 @@ static void put_back(void *arg)
 						 u->site[i].place->old, u->site[i].place->len);
 }
 
-/* --- the agent's memories, where no recorder is */
+/* --- the agent's memories */
 
-/* What begins as one. */
-static bool is_memory(const struct attach_space *s, const struct attach_mapping *m)
+/* Nothing else is read: that may be a device. */
+static bool is_memory(const struct attach_space *s, const struct attach_mapping *m,
+		      struct functions_header *out)
 {
-	uint32_t begin[2] = {0};
+	static const char name[] = "/memfd:" WIRE_FUNCTIONS_FILE;
 
-	return m->is_writable && !m->is_executable && !m->offset &&
-	       attach_space_read(s, m->start, begin, sizeof(begin)) &&
-	       begin[0] == FUNCTIONS_MEMORY_MAGIC && begin[1] == FUNCTIONS_MEMORY_VERSION;
+	return m->is_writable && !m->offset && strncmp(m->name, name, sizeof(name) - 1) == 0 &&
+	       attach_space_read(s, m->start, out, sizeof(*out)) &&
+	       out->magic == FUNCTIONS_MEMORY_MAGIC && out->version == FUNCTIONS_MEMORY_VERSION;
 }
 
 static bool is_placing(const struct attach_space *s, const struct attach_mapping *m)
@@ -151,7 +152,8 @@ static bool is_placing(const struct attach_space *s, const struct attach_mapping
 }
 
 /* After it nothing more is replaced: who begins sees the word. */
-static bool end_memory(const struct attach_space *s, const struct attach_mapping *m)
+static bool end_memory(const struct attach_space *s, const struct attach_mapping *m,
+		       uint64_t wait_ns)
 {
 	const struct timespec pause = {0, PAUSE_NS};
 	const uint64_t start = clock_monotonic_ns();
@@ -160,21 +162,33 @@ static bool end_memory(const struct attach_space *s, const struct attach_mapping
 	if (!attach_space_write(s, m->start + offsetof(struct functions_header, is_closed), &is,
 				sizeof(is)))
 		return false;
-	while (is_placing(s, m) && clock_monotonic_ns() - start < PLACING_NS)
+	while (is_placing(s, m) && clock_monotonic_ns() - start < wait_ns)
 		nanosleep(&pause, NULL);
 	return !is_placing(s, m);
 }
 
-bool hooks_undo_ends(const struct attach_space *s)
-{
-	size_t nr = 0, ended = 0;
+/* A process may have the memory of another recorder, or be one, which has those of others. */
+struct memories {
+	size_t own, others;
+};
 
-	for (size_t i = 0; i < s->nr; i++)
-		if (is_memory(s, &s->mapping[i])) {
-			nr++;
-			ended += end_memory(s, &s->mapping[i]);
-		}
-	return nr && ended == nr;
+/* is_left: each of the recorder's own is told. -EAGAIN: one did not end within wait_ns. */
+static int find_memories(const struct attach_space *s, uint32_t recorder, bool is_left,
+			 uint64_t wait_ns, struct memories *out)
+{
+	struct functions_header h;
+	int rc = 0;
+
+	*out = (struct memories){0};
+	for (size_t i = 0; i < s->nr; i++) {
+		if (!is_memory(s, &s->mapping[i], &h))
+			continue;
+		out->own += h.recorder == recorder;
+		out->others += h.recorder != recorder;
+		if (is_left && h.recorder == recorder && !end_memory(s, &s->mapping[i], wait_ns))
+			rc = -EAGAIN;
+	}
+	return rc;
 }
 
 /* --- the whole */
@@ -187,22 +201,23 @@ static int undo(struct undo *u, pid_t pid, bool is_left)
 	look_at_all(u);
 	if (!u->seen[REPLACED])
 		return 0;
-	if (is_left && !hooks_undo_ends(&u->space))
-		return -EAGAIN;
 	rc = is_left ? attach_while_still_here(pid, put_back, u)
 		     : attach_while_still(pid, put_back, u);
 	return rc ?: u->written < u->seen[REPLACED] ? -EIO : 0;
 }
 
-static int undo_process(const struct wire_functions_file *files, size_t nr, pid_t pid, bool is_left,
-			struct hooks_undone *out)
+static int undo_process(const struct hooks_replaced *what, pid_t pid, bool is_left,
+			uint64_t wait_ns, struct hooks_undone *out)
 {
 	struct undo u = {.nr = 0};
+	struct memories found;
 	int rc = attach_space_open(&u.space, pid);
 
 	if (rc)
 		return rc == -EACCES ? -EPERM : rc;
-	rc = find_sites(&u, files, nr) ?: undo(&u, pid, is_left);
+	rc = find_memories(&u.space, what->recorder, is_left, wait_ns, &found);
+	if (rc == 0 && (found.own || !(found.others || is_left)))
+		rc = find_sites(&u, what->files, what->nr) ?: undo(&u, pid, is_left);
 	out->nr += u.written;
 	out->breakpoints += u.seen[BREAKPOINT];
 	out->others += u.seen[OTHER];
@@ -211,14 +226,13 @@ static int undo_process(const struct wire_functions_file *files, size_t nr, pid_
 	return rc;
 }
 
-int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
-	       struct hooks_undone *out)
+int hooks_undo(const struct hooks_replaced *what, pid_t pid, struct hooks_undone *out)
 {
-	return undo_process(files, nr, pid, false, out);
+	return undo_process(what, pid, false, 0, out);
 }
 
-int hooks_undo_left(const struct wire_functions_file *files, size_t nr, pid_t pid,
+int hooks_undo_left(const struct hooks_replaced *what, pid_t pid, uint64_t wait_ns,
 		    struct hooks_undone *out)
 {
-	return undo_process(files, nr, pid, true, out);
+	return undo_process(what, pid, true, wait_ns, out);
 }

@@ -18,22 +18,27 @@
 struct attach_space;
 struct wire_functions_file;
 
+/* What a session replaces. Borrowed. */
+struct hooks_replaced {
+	const struct wire_functions_file *files; /* nr, with their places */
+	size_t nr;
+	uint32_t recorder; /* as the session's memories have it */
+};
+
 struct hooks_undone {
 	size_t nr;          /* places that are as they were */
 	size_t breakpoints; /* places with one, which stay */
 	size_t others;      /* with something else, which stays */
 };
 
-/* Where the files' places are in the process. *out is added to. 0, also if nothing was replaced;
- * -errno: what is replaced stays: -EPERM, -EAGAIN as attach_while_still; -ESRCH: it has ended. */
-int hooks_undo(const struct wire_functions_file *files, size_t nr, pid_t pid,
-	       struct hooks_undone *out);
-/* The same if the recorder has died without a word: where something is replaced the agent is told
- * at first, as hooks_undo_ends does; -EAGAIN also: that is false. Makes no thread. */
-int hooks_undo_left(const struct wire_functions_file *files, size_t nr, pid_t pid,
+/* Where the files' places are in the process. *out is added to. 0, also if nothing was replaced, or
+ * for another recorder alone; -errno: what is replaced stays: -EPERM, -EAGAIN as
+ * attach_while_still; -ESRCH: it has ended. */
+int hooks_undo(const struct hooks_replaced *what, pid_t pid, struct hooks_undone *out);
+/* The same if the recorder has died without a word: the agent is told at first, so that what it
+ * was about to replace stays as it is, too. -EAGAIN also: it has gone on replacing for wait_ns.
+ * Makes no thread. */
+int hooks_undo_left(const struct hooks_replaced *what, pid_t pid, uint64_t wait_ns,
 		    struct hooks_undone *out);
-/* Tells the agent in the process that it is to replace no more. False: it does so just now, for
- * longer than 1 s, or has no memory of a recorder. */
-bool hooks_undo_ends(const struct attach_space *s);
 
 #endif

@@ -157,7 +157,8 @@ static void fill_header(const struct wire_functions *f, const struct wire_functi
 					       .rows = ROWS,
 					       .octaves = OCTAVES,
 					       .chunks = CHUNKS,
-					       .frames = FRAMES};
+					       .frames = FRAMES,
+					       .recorder = config->recorder};
 }
 
 int wire_functions_new(const struct wire_functions_config *config, struct wire_functions **out,
@@ -172,7 +173,7 @@ int wire_functions_new(const struct wire_functions_config *config, struct wire_f
 		f->factor = config->factor;
 		f->slot_bytes = f->has_times ? SLOT_BYTES : OCTAVES;
 		f->bytes = SLOTS + FUNCTIONS_MEMORY_SLOTS * f->slot_bytes;
-		rc = wire_make_file("cpuperf-functions", f->bytes, &file);
+		rc = wire_make_file(WIRE_FUNCTIONS_FILE, f->bytes, &file);
 	}
 	if (rc == 0)
 		at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

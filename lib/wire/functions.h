@@ -19,10 +19,14 @@ enum { WIRE_FUNCTIONS_BUCKETS = 624, WIRE_FUNCTIONS_PATH = 472, WIRE_FUNCTIONS_M
 struct wire_functions;
 struct wire_functions_pages;
 
+/* Of the memory, as mappings show it. */
+#define WIRE_FUNCTIONS_FILE "cpuperf-functions"
+
 struct wire_functions_config {
-	uint32_t wants;  /* enum functions_memory_want */
-	uint64_t factor; /* ns of a unit of time, times 2^32 */
-	int wanted;      /* a descriptor of wire_functions_want, borrowed */
+	uint32_t wants;    /* enum functions_memory_want */
+	uint64_t factor;   /* ns of a unit of time, times 2^32 */
+	int wanted;        /* a descriptor of wire_functions_want, borrowed */
+	uint32_t recorder; /* as wire_number has it */
 };
 
 /* A file in which calls are measured, and where in it. */

@@ -59,7 +59,7 @@ struct functions_header {
 	uint64_t objects, places, addresses, slots, slot_bytes;
 	uint64_t rows, octaves, chunks, frames; /* without times rows alone */
 	uint32_t is_closed;                     /* by the recorder: it reads no more */
-	uint32_t unused;
+	uint32_t recorder;                      /* a random number: which one has made the memory */
 	uint8_t gap[32];
 	/* written by the program */
 	uint32_t nr_objects, nr_functions; /* may be beyond the limit */

@@ -4,10 +4,12 @@
 #include "kit.h"
 
 #include "attach/space.h"
+#include "base/array.h"
 #include "base/mem.h"
 #include "functions/functions.h"
 #include "hooks/hooks.h"
 #include "hooks/undo.h"
+#include "wire/functions.h"
 #include "wire/functions_memory.h"
 
 #define CPUPERF_MARK_LATE
@@ -484,20 +486,42 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static bool ends(pid_t pid)
+/* The first bytes of this program's code, which are not as the place says. */
+static struct wire_functions_file make_replaced(struct wire_functions_place *place)
 {
+	const struct attach_mapping *m;
 	struct attach_space s;
-	bool is;
 
-	assert_int_equal(attach_space_open(&s, pid), 0);
-	is = hooks_undo_ends(&s);
+	assert_int_equal(attach_space_open(&s, getpid()), 0);
+	m = ARRAY_FIND(x, s.mapping, s.nr, x->is_executable && x->inode == st.st_ino);
+	assert_non_null(m);
+	*place = (struct wire_functions_place){
+	    .site = m->offset, .len = 5, .moved_len = 5, .old = {1, 2, 3, 4, 5}};
 	attach_space_close(&s);
-	return is;
+	return (struct wire_functions_file){.path = self,
+					    .major = major(st.st_dev),
+					    .minor = minor(st.st_dev),
+					    .inode = st.st_ino,
+					    .place = place,
+					    .nr = 1};
 }
 
-/* By whoever comes after a recorder that was killed; what is of no session of it, not at all. */
+/* How many of its places were found and are not as they were. */
+static size_t undo_left(const struct hooks_replaced *what, pid_t pid, int expected)
+{
+	struct hooks_undone found = {0};
+
+	assert_int_equal(hooks_undo_left(what, pid, 0, &found), expected);
+	return found.others;
+}
+
+/* By whoever comes after a recorder that was killed: what is of no session of it, or of one of
+ * another recorder, is left alone. The agent is told at first, also of what is not yet replaced. */
 TEST(what_is_being_replaced_is_not_put_back)
 {
+	struct wire_functions_place place;
+	const struct wire_functions_file file = make_replaced(&place);
+	struct hooks_replaced what = {.files = &file, .nr = 1};
 	struct hooks_undone found = {0};
 	pid_t with, without;
 
@@ -505,16 +529,23 @@ TEST(what_is_being_replaced_is_not_put_back)
 	open_hooks(false); /* it is small */
 	shared = connect_to(hooks_socket(hooks));
 	assert_non_null(shared);
+	what.recorder = cpuperf_mark_number(hooks_socket(hooks));
 	with = start_child(true);
 	without = start_child(false);
-	assert_int_equal(hooks_undo_left(NULL, 0, with, &found), 0);
-	assert_false(ends(without));
+	assert_int_equal(undo_left(&what, without, 0), 0);
+	what.recorder++;
+	assert_int_equal(undo_left(&what, with, 0), 0);
+	assert_int_equal(hooks_undo(&what, with, &found), 0);
+	assert_int_equal(found.others, 0);
+	what.recorder--;
+	assert_int_equal(hooks_undo(&what, with, &found), 0);
+	assert_int_equal(found.others, 1);
 	assert_int_equal(shared->is_closed, 0);
 	shared->is_placing = 1;
-	assert_false(ends(with));
+	assert_int_equal(undo_left(&what, with, -EAGAIN), 0);
 	assert_int_equal(shared->is_closed, 1);
 	shared->is_placing = 0;
-	assert_true(ends(with));
+	assert_int_equal(undo_left(&what, with, 0), 1);
 	end_child(with);
 	end_child(without);
 }
