@@ -30,6 +30,9 @@ def measure(folder, point, *functions):
         print("skip: latency: the machine is busy")
         return None
     rows = json.loads(done.stdout)["reports"][0]["rows"]
+    if any(r["saves"] is None for r in rows):  # none of the rounds of one of them is used
+        print("skip: latency: the machine is busy")
+        return None
     if rows[0]["rounds_without_latency"] and "latency" not in {r["quantity"] for r in rows}:
         print(f"skip: latency: cpuperf waited for a CPU in {rows[0]['rounds_without_latency']} rounds")
         return None
