@@ -394,27 +394,27 @@ void io_set_nonblocking(int fd)
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Not by readdir, which needs libc's heap: children of base/child.h read /proc, too. */
 int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg)
 {
-	enum { ENTRIES_BYTES = 8 << 10 };
-	_Alignas(struct dirent64) char entries[ENTRIES_BYTES];
 	int fd = sys()->openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0), rc = 0;
-	ssize_t len = 1;
+	struct dirent *d;
+	DIR *dir;
 
 	if (fd < 0)
 		return fd;
-	while (rc == 0 && len > 0) {
-		len = getdents64(fd, entries, sizeof(entries));
-		rc = len < 0 ? -errno : 0;
-		for (ssize_t at = 0; at < len && rc == 0;) {
-			const struct dirent64 *d = (const void *)(entries + at);
-
-			rc = fn(d->d_name, arg);
-			at += d->d_reclen;
-		}
+	dir = fdopendir(fd);
+	if (!dir) {
+		sys()->close(fd);
+		return -ENOMEM;
 	}
-	sys()->close(fd);
+	while (rc == 0) {
+		errno = 0;
+		d = readdir(dir);
+		rc = d ? fn(d->d_name, arg) : -errno;
+		if (!d)
+			break;
+	}
+	closedir(dir);
 	return rc;
 }
 

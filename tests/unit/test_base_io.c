@@ -826,3 +826,27 @@ TEST(temporary)
 	assert_int_equal(open_temporary(NULL), 0);
 	tree_remove(&r);
 }
+
+static int count_name(const char *name, void *arg)
+{
+	(void)name;
+	++*(int *)arg;
+	return 0;
+}
+
+/* Who has one open that another one has removed finds it empty. */
+TEST(names_of_a_removed_folder)
+{
+	char path[] = "/tmp/cpuperf-test.XXXXXX";
+	int fd, nr = 0;
+
+	assert_non_null(mkdtemp(path));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(io_each_name(fd, count_name, &nr), 0);
+	assert_int_equal(nr, 2);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(io_each_name(fd, count_name, &nr), 0);
+	assert_int_equal(nr, 2);
+	close(fd);
+}
