@@ -56,6 +56,7 @@ struct rounds {
 	size_t nr_empty;          /* runs, one after the other, without a block */
 	bool has_latency;         /* what is under way is met often enough, if it is looked at */
 	double length_s;          /* of a round */
+	double latency_s;         /* without a delay, as far as is known; 0: of no region */
 	uint64_t over_ns;         /* when time is over */
 	double visits, virtual_s; /* of all rounds without a delay that were used */
 	double timed_s, nr_timed;
@@ -183,6 +184,28 @@ static double latency_of(const struct causal_visits *a, const struct causal_visi
 	return b->looks ? timed_s * (1 - delayed_s / real_s) / nr : (timed_s - paid_s) / nr;
 }
 
+static uint64_t virtual_ns(const struct rounds *r)
+{
+	return clock_monotonic_ns() - __atomic_load_n(&r->c->shared.at->all_ns, __ATOMIC_RELAXED);
+}
+
+/* What ends in a round began in it, or as it is: else the latency of one round has what was paid in
+ * another, and is less what is paid within those that have not ended. False: as wait_for. */
+static bool settle(struct rounds *r, bool *is_settled)
+{
+	const uint64_t least_ns = (uint64_t)(SETTLE * r->length_s * 1e9), from_ns = virtual_ns(r),
+		       most_ns = clock_monotonic_ns() + (uint64_t)(CAUSAL_ROUND_MAX_S * 1e9);
+
+	if (!wait_for(r, least_ns > settle_ns ? least_ns : settle_ns))
+		return false;
+	while (!(*is_settled =
+		     causal_round_is_settled(r->latency_s, seconds(from_ns, virtual_ns(r)))) &&
+	       clock_monotonic_ns() < most_ns)
+		if (!wait_for(r, settle_ns))
+			return false;
+	return true;
+}
+
 static void compare_looks(const struct look *a, const struct look *b, bool has_latency,
 			  struct causal_round *out)
 {
@@ -209,18 +232,18 @@ static void compare_looks(const struct look *a, const struct look *b, bool has_l
 /* False: the program has ended, or the time is over. */
 static bool run_round(struct rounds *r, size_t arm, struct causal_round *out)
 {
-	const uint64_t ns = (uint64_t)(r->length_s * 1e9),
-		       before_ns = (uint64_t)(SETTLE * r->length_s * 1e9);
+	const uint64_t ns = (uint64_t)(r->length_s * 1e9);
 	struct look begin, end;
+	bool is_settled;
 
 	causal_try(r->c, arm);
-	if (!wait_for(r, before_ns > settle_ns ? before_ns : settle_ns))
+	if (!settle(r, &is_settled))
 		return false;
 	take_look(r, &begin);
 	if (!wait_for(r, ns))
 		return false;
 	take_look(r, &end);
-	compare_looks(&begin, &end, r->has_latency, out);
+	compare_looks(&begin, &end, r->has_latency && is_settled, out);
 	return true;
 }
 
@@ -277,6 +300,8 @@ static int add_block(struct rounds *r, const struct causal_block *b)
 	r->number++;
 	r->length_s =
 	    fmax(r->length_s, causal_round_length(b->round[0].visits, b->round[0].real_s));
+	if (b->round[0].latency_s > 0)
+		r->latency_s = b->round[0].latency_s;
 	return rc;
 }
 
@@ -423,6 +448,10 @@ static void set_length(struct rounds *r, const struct look *first, const struct 
 	if (looks && r->has_latency)
 		visits = fmin(visits, (double)met);
 	r->length_s = causal_round_length(visits, seconds(first->at_ns, last->at_ns));
+	r->latency_s = r->has_latency ? fmax(latency_of(&first->visits, &last->visits,
+							seconds(first->at_ns, last->at_ns), 0),
+					     0)
+				      : 0;
 }
 
 /* Chooses what is tried. */

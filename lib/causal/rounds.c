@@ -104,6 +104,11 @@ double causal_round_length(double visits, double real_s)
 	return fmin(fmax(length, CAUSAL_ROUND_MIN_S), CAUSAL_ROUND_MAX_S);
 }
 
+bool causal_round_is_settled(double latency_s, double virtual_s)
+{
+	return virtual_s >= CAUSAL_SETTLE_LATENCIES * latency_s;
+}
+
 /* Of a program that hardly runs, the time itself is the measure. */
 bool causal_round_is_disturbed(double real_s, double ran_s, double queued_s)
 {

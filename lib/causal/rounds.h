@@ -77,6 +77,11 @@ enum { CAUSAL_ROUND_VISITS = 20 };
 #define CAUSAL_ROUND_MIN_S 0.2
 #define CAUSAL_ROUND_MAX_S 10.0
 double causal_round_length(double visits, double real_s);
+/* Before a round what is tried is changed, and some time passes. What began before the change has
+ * ended by then, but for a little: if regions last for latency_s on average, in virtual time (0:
+ * there are none). */
+bool causal_round_is_settled(double latency_s, double virtual_s);
+#define CAUSAL_SETTLE_LATENCIES 2
 
 /* Of this much real time, threads waited for a CPU for so long in all, and ran for so long: whether
  * that is too much. Then the threads ran in turns, and nothing is seen of what waits for what. */

@@ -128,6 +128,44 @@ TEST(length)
 	assert_near(causal_round_length(0, 1), CAUSAL_ROUND_MAX_S);
 }
 
+/* Four threads pay for half of a round's time, in regions that last for 1 s each, of which some end
+ * in each round: the latency is less what is paid within those that have not ended, too. What began
+ * before the change has to have ended: then both are alike. */
+static double latency_after(double wait_s)
+{
+	enum { THREADS = 4, STEPS_OF_S = 1000 };
+	int done[THREADS], age[THREADS], nr = 0;
+	double timed = 0, paid = 0, virtual_s = 0;
+	bool is_round = false;
+
+	for (int i = 0; i < THREADS; i++)
+		done[i] = 2 * (age[i] = i * STEPS_OF_S / THREADS);
+	for (int step = 0; nr < 2 * THREADS; step++) {
+		is_round |= causal_round_is_settled(wait_s, virtual_s);
+		virtual_s += step % 2 ? 1.0 / STEPS_OF_S : 0;
+		for (int i = 0; i < THREADS; i++) {
+			age[i]++;
+			done[i] += step % 2 ? 2 : 0;
+			paid += is_round && step % 2 == 0 ? 1.0 / STEPS_OF_S : 0;
+			if (done[i] < 2 * STEPS_OF_S)
+				continue;
+			timed += is_round ? (double)age[i] / STEPS_OF_S : 0;
+			nr += is_round;
+			done[i] = age[i] = 0;
+		}
+	}
+	return (timed - paid) / nr;
+}
+
+TEST(what_began_before_has_ended)
+{
+	assert_true(causal_round_is_settled(0, 0));
+	assert_false(causal_round_is_settled(1, 1.9));
+	assert_true(causal_round_is_settled(1, 2));
+	assert_true(fabs(latency_after(1) - 1) < 0.01);
+	assert_true(latency_after(0) < 0.9);
+}
+
 /* Each ms one begins, which lasts for 2.5 ms. */
 TEST(flow)
 {
