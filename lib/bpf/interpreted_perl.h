@@ -10,11 +10,11 @@
  * with their bodies, to which their objects point. */
 struct bpf_perl_offsets {
 	__u16 interpreter_stack, interpreter_cop, interpreter_op; /* of a build with threads */
-	__u16 stack_contexts, stack_previous, stack_index, stack_most;
+	__u16 stack_contexts, stack_previous, stack_index, stack_most, stack_sub;
 	__u16 context_bytes, context_type, context_cop, context_next, context_code, context_catch;
 	__u16 type_mask, type_sort, type_sub, type_format, type_eval; /* of a context */
 	__u16 flag_within, flag_block;                                /* numbers of its bits */
-	__u16 op_type, op_state, op_debug, op_call, op_return;
+	__u16 op_type, op_state, op_debug, op_call, op_return, op_leave;
 	__u16 cop_line, cop_file;
 	__u16 object_body, object_flags, object_array;
 	__u16 type_code, type_form, type_glob,

@@ -93,13 +93,21 @@ CALLS = CLOCK + r"""
 burn(0.15);
 do "./leaf.pl" or die;
 sub twice { leaf($_[0]) + leaf($_[0]) }
+my ($adds, $sum) = bless {}, "Adds";
 my $stop = now() + 0.4e9;
 while (now() < $stop) {
   twice($_) for 1 .. 200;
+  back($_) for 1 .. 100;
+  my @sorted = sort compare 1, 5, 2, 4, 3, 9, 8, 6;
+  $sum = $adds + $_ for 1 .. 50;
 }
 """
 LEAF = """
 sub leaf { $_[0] }
+sub back { return $_[0] }
+sub compare { $a <=> $b }
+package Adds;
+use overload '+' => sub { 1 };
 1;
 """
 # Each sub is code of its own, and the one before is freed. At first for as long as it may take to find out what the process is.
@@ -270,13 +278,16 @@ def check_shares(folder):
 
 
 def check_calls(folder):
-    """A sub is in its own file from its call to its return, and calls what it calls."""
+    """A sub is in its own file from its call to its return, also where C calls it, and calls what it calls; its place among the
+    contexts is nothing's before and after."""
     record(folder, CALLS)
     found = collections.Counter()
     for r in rows(folder, "--report=flat"):
         found[r["function"], r["object"]] += int(r["total_count"])
-    leaf, all_of_it = found["main::leaf", "leaf.pl"], found["main::twice", PROGRAM]
-    assert found["main::leaf", PROGRAM] <= leaf / 100 and leaf > all_of_it / 10, found
+    for name in ("main::leaf", "main::back", "main::compare", "Adds::__ANON__"):
+        assert found[name, PROGRAM] <= found[name, "leaf.pl"] / 100 and found[name, "leaf.pl"], (name, found)
+    assert found["main::leaf", "leaf.pl"] > found["main::twice", PROGRAM] / 10, found
+    assert not [key for key in found if key[0] == "__ANON__"], found
     bad = [s for s, _ in read_stacks(folder, "main::leaf") if s[s.index("main::leaf") - 1] != "main::twice"]
     assert not bad, bad
 

@@ -112,12 +112,14 @@ struct perl_text {
 struct perl_work {
 	bool is_found, is_whole;
 	/* is_unbegun: the frame that comes next has not begun with its first statement; is_at_call:
-	 * the innermost one may not have. */
-	bool is_at_call, is_unbegun;
+	 * the innermost one may not have; is_at_return: it may have ended. */
+	bool is_at_call, is_at_return, is_unbegun;
 	bool is_pending; /* a loop was begun in the frame pending, if the next context says so */
 	__u32 pending, nr_loops;  /* nr_loops: that were begun in the frame that comes next */
 	__u64 catch, catch_frame; /* of evals: where they catch; 0: there was none */
-	__u64 contexts;           /* of the stack, of which those that are left are inside */
+	/* Of the stack: those that are left are inside; the innermost sub of them, -1: none. */
+	__u64 contexts, previous;
+	__s32 sub;
 	__u32 left, kind, first_line, line;
 	__u64 cop, start;       /* the statement that is done; the first one of a sub */
 	__u64 code, cop_before; /* of the frame before */

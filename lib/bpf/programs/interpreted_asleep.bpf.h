@@ -31,6 +31,7 @@
 #define perl_add_frame        perl_add_frame_asleep
 #define perl_begin_loop       perl_begin_loop_asleep
 #define perl_leave_eval       perl_leave_eval_asleep
+#define perl_is_within        perl_is_within_asleep
 #define perl_leave_sub        perl_leave_sub_asleep
 #define perl_load_stack       perl_load_stack_asleep
 #define perl_leave_stack      perl_leave_stack_asleep
@@ -112,6 +113,7 @@
 #undef perl_add_frame
 #undef perl_begin_loop
 #undef perl_leave_eval
+#undef perl_is_within
 #undef perl_leave_sub
 #undef perl_load_stack
 #undef perl_leave_stack

@@ -23,7 +23,8 @@ enum {
 	PERL_OBJECT_TYPE_MASK = 255,
 	PERL_FILE_PREFIX = 2, /* "_<", before the name of a file where it is that of a glob */
 	PERL_NUMBERED = 5,    /* "(eval 12)": what is before the number */
-	/* That are read of objects, of names, of bodies and of ops. */
+	/* That are read of stacks, of objects, of names, of bodies and of ops. */
+	PERL_STACK_BYTES = 48,
 	PERL_HEAD_BYTES = 24,
 	PERL_KEY_BYTES = 8,
 	PERL_CODE_BYTES = 96,
@@ -372,19 +373,39 @@ static bool perl_leave_eval(struct interpreter_walk *k, __u8 type)
 	return true;
 }
 
-/* A sub that was called just now has not begun with its first statement; one that returns has that
- * of its caller again. */
+/* Whether the sub of the context runs. It is entered behind the number of contexts, and left before
+ * it: its place has another one's, or nothing. Who has called it is then the frame that comes
+ * next. */
+static bool perl_is_within(struct interpreter_walk *k)
+{
+	struct perl_work *w = &k->w->perl;
+	const bool is_entered = (__s32)w->left <= w->sub;
+
+	if (is_entered && perl_word(w->context, k->p->perl.at.context_code))
+		return true;
+	if (is_entered || w->is_at_return)
+		w->cop = perl_word(w->context, k->p->perl.at.context_cop);
+	w->is_at_call = false;
+	return false;
+}
+
+/* A sub that was called just now has not begun with its first statement; what native code calls has
+ * not, or has ended. */
 static bool perl_leave_sub(struct interpreter_walk *k, __u8 type)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
+	bool is_native;
 
-	if (!perl_word(w->context, at->context_next))
+	if (!perl_is_within(k))
+		return true;
+	is_native = !perl_word(w->context, at->context_next);
+	if (is_native)
 		perl_begin_loop(k);
 	if (type >> (at->flag_within & 7) & 1)
 		return true;
-	w->is_unbegun =
-	    w->is_at_call && !k->stack->nr && w->cop == perl_word(w->context, at->context_cop);
+	w->is_unbegun = (is_native || w->is_at_call) && !k->stack->nr &&
+			w->cop == perl_word(w->context, at->context_cop);
 	w->kind = BPF_PERL_IS_SUB;
 	if (!perl_add_frame(k, perl_word(w->context, at->context_code)))
 		return false;
@@ -396,12 +417,15 @@ static bool perl_load_stack(struct interpreter_walk *k)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
-	__s32 index = 0, most = 0;
+	__s32 index, most;
 
-	if (!load(k, &w->contexts, sizeof(w->contexts), k->frame + at->stack_contexts) ||
-	    !load(k, &index, sizeof(index), k->frame + at->stack_index) ||
-	    !load(k, &most, sizeof(most), k->frame + at->stack_most))
+	if (!load(k, w->object, PERL_STACK_BYTES, k->frame))
 		return false;
+	w->contexts = perl_word(w->object, at->stack_contexts);
+	w->previous = perl_word(w->object, at->stack_previous);
+	w->sub = perl_half(w->object, at->stack_sub);
+	index = perl_half(w->object, at->stack_index);
+	most = perl_half(w->object, at->stack_most);
 	w->left = (__u32)(index + 1);
 	return index >= -1 && index <= most && most < PERL_MAX_CONTEXTS && w->contexts;
 }
@@ -414,8 +438,7 @@ static long perl_leave_stack(struct interpreter_walk *k)
 	if (w->is_pending)
 		perl_add_loop(k, w->pending);
 	w->is_pending = false;
-	if (!load(k, &k->frame, sizeof(k->frame), k->frame + k->p->perl.at.stack_previous))
-		return 1;
+	k->frame = w->previous;
 	if (k->frame)
 		return !perl_load_stack(k);
 	perl_add_loop(k, k->stack->nr);
@@ -495,7 +518,8 @@ static void perl_walk_out(struct interpreter_walk *k, struct task_struct___inter
 	type = perl_load_op(k, op);
 	if (perl_is_statement(k, type))
 		w->cop = op;
-	w->is_at_call = type && (type == p->at.op_call || type == p->at.op_return);
+	w->is_at_call = type && type == p->at.op_call;
+	w->is_at_return = type && (type == p->at.op_return || type == p->at.op_leave);
 	w->is_unbegun = w->is_pending = w->is_whole = false;
 	w->catch = w->catch_frame = w->pending = w->nr_loops = w->code = w->package = 0;
 	bpf_loop(PERL_MAX_STEPS, perl_step_out, k, 0);
