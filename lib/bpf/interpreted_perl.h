@@ -14,13 +14,13 @@ struct bpf_perl_offsets {
 	__u16 context_bytes, context_type, context_cop, context_next, context_code, context_catch;
 	__u16 type_mask, type_sort, type_sub, type_format, type_eval; /* of a context */
 	__u16 flag_within, flag_block;                                /* numbers of its bits */
-	__u16 op_type, op_state, op_debug, op_call, op_return, op_leave;
+	__u16 op_type, op_state, op_debug, op_call, op_goto, op_return, op_leave;
 	__u16 cop_line, cop_file;
 	__u16 object_body, object_flags, object_array;
 	__u16 type_code, type_form, type_glob,
 	    type_hash; /* of an object: the first byte of flags */
 	__u16 flag_names;
-	__u16 code_package, code_start, code_name, code_flags, flag_named;
+	__u16 code_package, code_start, code_name, code_flags, flag_named, flag_lexical;
 	__u16 glob_name, glob_package;
 	__u16 hash_most;
 	__u16 hash_names; /* NOWHERE: they are behind the array of the hash */

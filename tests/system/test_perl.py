@@ -93,11 +93,13 @@ CALLS = CLOCK + r"""
 burn(0.15);
 do "./leaf.pl" or die;
 sub twice { leaf($_[0]) + leaf($_[0]) }
+sub jumps { goto &jumped }
+my sub inner { $_[0] }
 my ($adds, $sum) = bless {}, "Adds";
 my $stop = now() + 0.4e9;
 while (now() < $stop) {
   twice($_) for 1 .. 200;
-  back($_) for 1 .. 100;
+  back($_) + jumps($_) + inner($_) for 1 .. 100;
   my @sorted = sort compare 1, 5, 2, 4, 3, 9, 8, 6;
   $sum = $adds + $_ for 1 .. 50;
 }
@@ -105,6 +107,7 @@ while (now() < $stop) {
 LEAF = """
 sub leaf { $_[0] }
 sub back { return $_[0] }
+sub jumped { $_[0] }
 sub compare { $a <=> $b }
 package Adds;
 use overload '+' => sub { 1 };
@@ -287,7 +290,11 @@ def check_calls(folder):
     for name in ("main::leaf", "main::back", "main::compare", "Adds::__ANON__"):
         assert found[name, PROGRAM] <= found[name, "leaf.pl"] / 100 and found[name, "leaf.pl"], (name, found)
     assert found["main::leaf", "leaf.pl"] > found["main::twice", PROGRAM] / 10, found
+    assert found["inner", PROGRAM] and not found["main::inner", PROGRAM], found  # it is the block's
     assert not [key for key in found if key[0] == "__ANON__"], found
+    call = next(i for i, line in enumerate(CALLS.splitlines(), 1) if "jumps($_)" in line)
+    jumped = lines_of(folder)["main::jumped"]
+    assert jumped["./leaf.pl:4"] and f"{folder}/{PROGRAM}:{call}" not in jumped, jumped
     bad = [s for s, _ in read_stacks(folder, "main::leaf") if s[s.index("main::leaf") - 1] != "main::twice"]
     assert not bad, bad
 

@@ -192,12 +192,14 @@ static bool perl_find_package(struct interpreter_walk *k, __u64 package)
 	return true;
 }
 
-/* Sets the texts of a sub's names, and where it begins. What has lost its name has none. */
+/* Sets the texts of a sub's names, and where it begins. What has lost its name has none; one of a
+ * block has no package. */
 static bool perl_find_sub(struct interpreter_walk *k, __u64 code)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
 	__u64 name, package;
+	__u32 flags;
 
 	if (!perl_load_body(k, code, at->type_code, PERL_CODE_BYTES) &&
 	    ((w->flags & PERL_OBJECT_TYPE_MASK) != at->type_form ||
@@ -206,11 +208,14 @@ static bool perl_find_sub(struct interpreter_walk *k, __u64 code)
 	w->start = perl_word(w->object, at->code_start);
 	name = perl_word(w->object, at->code_name);
 	package = perl_word(w->object, at->code_package);
-	if (!(perl_half(w->object, at->code_flags) >> (at->flag_named & 31) & 1)) {
+	flags = perl_half(w->object, at->code_flags);
+	if (!(flags >> (at->flag_named & 31) & 1)) {
 		if (!perl_load_body(k, name, at->type_glob, PERL_GLOB_BYTES))
 			return true;
 		package = perl_word(w->object, at->glob_package);
 		name = perl_word(w->object, at->glob_name);
+	} else if (flags >> (at->flag_lexical & 31) & 1) {
+		package = 0;
 	}
 	if (perl_find_name(k, name, &w->text[BPF_PERL_NAME]))
 		perl_find_package(k, package);
@@ -518,7 +523,7 @@ static void perl_walk_out(struct interpreter_walk *k, struct task_struct___inter
 	type = perl_load_op(k, op);
 	if (perl_is_statement(k, type))
 		w->cop = op;
-	w->is_at_call = type && type == p->at.op_call;
+	w->is_at_call = type && (type == p->at.op_call || type == p->at.op_goto);
 	w->is_at_return = type && (type == p->at.op_return || type == p->at.op_leave);
 	w->is_unbegun = w->is_pending = w->is_whole = false;
 	w->catch = w->catch_frame = w->pending = w->nr_loops = w->code = w->package = 0;
