@@ -125,8 +125,9 @@ struct perl_work {
 	__u64 code, cop_before; /* of the frame before */
 	__u64 number;
 	struct perl_text text[BPF_PERL_NR_TEXTS];
-	__u64 begin;   /* of the file's name */
-	__u64 package; /* of the frame before; 0: none */
+	__u64 begin;     /* of the file's name */
+	__u32 nr_chunks; /* of files' names, that were read for the stack */
+	__u64 package;   /* of the frame before; 0: none */
 	struct perl_text of_package;
 	/* Of an object: its flags, its array and where its body is. */
 	__u32 flags, pad;

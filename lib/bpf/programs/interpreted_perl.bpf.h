@@ -10,6 +10,9 @@ enum {
 	PERL_MAX_STEPS = 8 * BPF_INTERPRETED_MAX_FRAMES, /* contexts, and stacks of them */
 	PERL_MAX_CONTEXTS = 1 << 24,                     /* of a stack */
 	PERL_MAX_CHUNKS = 16,                            /* of a file's name */
+	/* Of those of a stack: a walk of 1 ms would be too long for the machine, and for its
+	 * sample. */
+	PERL_MAX_CHUNKS_OF_STACK = 2 * BPF_INTERPRETED_MAX_FRAMES,
 	PERL_MAX_NAME_BYTES = 4096,
 	PERL_MAX_KEY = 1024,
 	PERL_PAGE_BYTES = 4096,
@@ -90,6 +93,8 @@ static long perl_search_end(__u32 i, struct interpreter_walk *k)
 	__u32 nr = TEXT_BYTES;
 	__u64 word;
 
+	if (k->w->perl.nr_chunks++ >= PERL_MAX_CHUNKS_OF_STACK)
+		return 1;
 	__builtin_memset(bytes, 0, TEXT_BYTES);
 	if (left && left < TEXT_BYTES)
 		nr = left & (TEXT_BYTES - 1);
@@ -527,6 +532,7 @@ static void perl_walk_out(struct interpreter_walk *k, struct task_struct___inter
 	w->is_at_return = type && (type == p->at.op_return || type == p->at.op_leave);
 	w->is_unbegun = w->is_pending = w->is_whole = false;
 	w->catch = w->catch_frame = w->pending = w->nr_loops = w->code = w->package = 0;
+	w->nr_chunks = 0;
 	bpf_loop(PERL_MAX_STEPS, perl_step_out, k, 0);
 	k->stack->is_partial = !w->is_whole;
 }
