@@ -1,7 +1,8 @@
 /*
  * Perl: its version says where it has what (perl.tsv). Each thread has an interpreter, which it
  * has by a key of pthreads; builds without threads have one, whose parts are variables. Builds for
- * debugging have some other offsets: what is found there is checked, as ever.
+ * debugging have the same offsets; those with numbers of 16 bytes have the package of a glob
+ * elsewhere, and subs without one.
  */
 #include "interpreters/language.h"
 

@@ -100,8 +100,8 @@ my $stop = now() + 0.4e9;
 while (now() < $stop) {
   twice($_) for 1 .. 200;
   back($_) + jumps($_) + inner($_) for 1 .. 100;
-  my @sorted = sort compare 1, 5, 2, 4, 3, 9, 8, 6;
-  $sum = $adds + $_ for 1 .. 50;
+  my @sorted = map { sort compare 1, 5, 2, 4, 3, 9, 8, 6 } 1 .. 10;
+  $sum = $adds + $_ for 1 .. 100;
 }
 """
 LEAF = """
