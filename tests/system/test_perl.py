@@ -90,18 +90,21 @@ EXPECTED = {"main::alpha": 0.12, "Work::gamma": 0.02, "main::sorts": 0.01, "main
             "Work::DESTROY": 0.04, "Work::__ANON__": 0.02, "main::matches": 0.02, "main::__ANON__": 0.04, "main::leaves": 0}
 # What two files do by turns, in calls that are short: most samples are where one begins or ends.
 CALLS = CLOCK + r"""
+use List::Util qw(first);
 burn(0.15);
 do "./leaf.pl" or die;
 sub twice { leaf($_[0]) + leaf($_[0]) }
 sub jumps { goto &jumped }
 my sub inner { $_[0] }
+sub seeks { first { $_ > 500 } 1 .. 501 }
 my ($adds, $sum) = bless {}, "Adds";
-my $stop = now() + 0.4e9;
+my $stop = now() + 0.6e9;
 while (now() < $stop) {
   twice($_) for 1 .. 200;
   back($_) + jumps($_) + inner($_) for 1 .. 100;
   my @sorted = map { sort compare 1, 5, 2, 4, 3, 9, 8, 6 } 1 .. 10;
   $sum = $adds + $_ for 1 .. 100;
+  seeks() for 1 .. 2;
 }
 """
 LEAF = """
@@ -295,6 +298,9 @@ def check_calls(folder):
     call = next(i for i, line in enumerate(CALLS.splitlines(), 1) if "jumps($_)" in line)
     jumped = lines_of(folder)["main::jumped"]
     assert jumped["./leaf.pl:4"] and f"{folder}/{PROGRAM}:{call}" not in jumped, jumped
+    inside = [(s, weight) for s, weight in read_stacks(folder, "main::seeks") if "(Util.so" in s[-1]]
+    right = sum(weight for s, weight in inside if "main::__ANON__" not in s)
+    assert right and right >= 0.95 * sum(weight for _, weight in inside), inside
     bad = [s for s, _ in read_stacks(folder, "main::leaf") if s[s.index("main::leaf") - 1] != "main::twice"]
     assert not bad, bad
 

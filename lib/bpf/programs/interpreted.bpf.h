@@ -114,6 +114,7 @@ struct perl_work {
 	/* is_unbegun: the frame that comes next has not begun with its first statement; is_at_call:
 	 * the innermost one may not have; is_at_return: it may have ended. */
 	bool is_at_call, is_at_return, is_unbegun;
+	bool is_idle;    /* the thread does no op: native code that has called some goes on */
 	bool is_pending; /* a loop was begun in the frame pending, if the next context says so */
 	__u32 pending, nr_loops;  /* nr_loops: that were begun in the frame that comes next */
 	__u64 catch, catch_frame; /* of evals: where they catch; 0: there was none */

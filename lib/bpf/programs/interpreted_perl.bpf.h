@@ -399,27 +399,32 @@ static bool perl_is_within(struct interpreter_walk *k)
 	return false;
 }
 
-/* A sub that was called just now has not begun with its first statement; what native code calls has
- * not, or has ended. */
+/* A sub that was called just now has not begun with its first statement. One that native code calls
+ * often is among the contexts between the calls, too, as one that compares: it is no frame then. */
 static bool perl_leave_sub(struct interpreter_walk *k, __u8 type)
 {
 	const struct bpf_perl_offsets *at = &k->p->perl.at;
 	struct perl_work *w = &k->w->perl;
-	bool is_native;
+	const __u64 cop = perl_word(w->context, at->context_cop);
+	bool is_unbegun;
 
 	if (!perl_is_within(k))
 		return true;
-	is_native = !perl_word(w->context, at->context_next);
-	if (is_native)
+	is_unbegun = !k->stack->nr && (w->is_idle || w->cop == cop);
+	if (!perl_word(w->context, at->context_next)) {
+		if (is_unbegun) {
+			w->cop = cop;
+			return true;
+		}
 		perl_begin_loop(k);
+	}
 	if (type >> (at->flag_within & 7) & 1)
 		return true;
-	w->is_unbegun = (is_native || w->is_at_call) && !k->stack->nr &&
-			w->cop == perl_word(w->context, at->context_cop);
+	w->is_unbegun = is_unbegun && w->is_at_call;
 	w->kind = BPF_PERL_IS_SUB;
 	if (!perl_add_frame(k, perl_word(w->context, at->context_code)))
 		return false;
-	w->cop = perl_word(w->context, at->context_cop);
+	w->cop = cop;
 	return true;
 }
 
@@ -486,7 +491,7 @@ static long perl_step_out(__u32 i, struct interpreter_walk *k)
 		return !perl_leave_sub(k, type);
 	if (kind == at->type_eval)
 		return !perl_leave_eval(k, type);
-	if (kind == at->type_sort)
+	if (kind == at->type_sort && (k->stack->nr || !w->is_idle))
 		perl_begin_loop(k);
 	return 0;
 }
@@ -528,6 +533,7 @@ static void perl_walk_out(struct interpreter_walk *k, struct task_struct___inter
 	type = perl_load_op(k, op);
 	if (perl_is_statement(k, type))
 		w->cop = op;
+	w->is_idle = !op;
 	w->is_at_call = type && (type == p->at.op_call || type == p->at.op_goto);
 	w->is_at_return = type && (type == p->at.op_return || type == p->at.op_leave);
 	w->is_unbegun = w->is_pending = w->is_whole = false;
