@@ -452,7 +452,7 @@ static long perl_leave_stack(struct interpreter_walk *k)
 
 	if (w->is_pending)
 		perl_add_loop(k, w->pending);
-	w->is_pending = false;
+	w->is_pending = w->is_idle = false;
 	k->frame = w->previous;
 	if (k->frame)
 		return !perl_load_stack(k);
