@@ -216,7 +216,8 @@ def assert_moved(folder, turns, *options):
                 since, until = ran[found[1]]
                 named[found[1], frame["object"]] += 1
                 if not since <= r["monotonic_ns"] <= until:
-                    wrong.append((frame["function"], r["monotonic_ns"] - since, until - since))
+                    wrong.append((frame["function"], r["monotonic_ns"] - since, until - since, r["tid"],
+                                  [(f["function"], f["object"]) for f in r["stack"]]))
     assert not wrong, (len(wrong), wrong[:5])
     return named
 
