@@ -148,6 +148,8 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     declare_system_test(system_${name} system ${script} ${tested_tree})
     if(CPUPERF_SANITIZE AND NOT name STREQUAL places) # which is of installed trees alone
       declare_system_test(sanitized_${name} sanitized ${script} ${CMAKE_BINARY_DIR})
+      # not at once: what the one does to the machine the other would see, as marks in the records of perf
+      set_property(TEST system_${name} sanitized_${name} APPEND PROPERTY RESOURCE_LOCK twins_of_${name})
     endif()
     if(CPUPERF_SANITIZE)
       set_tests_properties(system_${name} PROPERTIES FIXTURES_REQUIRED gcc)
