@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 
-from kit import CPUPERF, PRINT, output, own_libraries, run, run_checks
+from kit import again, CPUPERF, PRINT, output, own_libraries, run, run_checks
 
 HEAP = os.environ["HEAP"]
 LOST = {"lost_direct": 20 * 5008, "lost_chain": 1040, "lost_cycle": 208, "lost_large": 1 << 20, "lost_last": 6000,
@@ -83,14 +83,25 @@ def check_refused(folder):
         assert "heap:unreachable requires a rate of 1" in said, said
 
 
-def compare_with_valgrind(folder, valgrind, *what):
+def lost_by_valgrind(folder, valgrind, *what):
     done = run(valgrind, "--leak-check=full", HEAP, *what, env={"LD_LIBRARY_PATH": own_libraries(folder, HEAP)}, code=None)
-    found = {m[1]: int(m[2].replace(",", "")) for m in
-             re.finditer(r"(definitely lost|indirectly lost|possibly lost|still reachable): ([\d,]+) bytes", done.stderr)}
+    return {m[1]: int(m[2].replace(",", "")) for m in
+            re.finditer(r"(definitely lost|indirectly lost|possibly lost|still reachable): ([\d,]+) bytes", done.stderr)}
+
+
+def compare_with_valgrind(folder, valgrind, *what):
+    """Its heap begins at 78 million: any number of that size in the memory, of nanoseconds for one, is a pointer into a block
+    for it, from which more is reached; another run has others."""
     measure(folder, HEAP, *what)
     table = rows(folder)
     unreachable = sum(int(r["unreachable"]) for r in table.values())
-    assert found["definitely lost"] + found["indirectly lost"] == unreachable, (found, table)
+    for left in (2, 1, 0):
+        found = lost_by_valgrind(folder, valgrind, *what)
+        lost = found["definitely lost"] + found["indirectly lost"]
+        if lost >= unreachable or not left:
+            break
+        again("check_valgrind", f"{found}, {unreachable} bytes here")
+    assert lost == unreachable, (found, table)
     kept = sum(int(r["leaked"]) for r in table.values()) - unreachable
     assert abs(found["possibly lost"] + found["still reachable"] - kept) < 2000, (found, kept, table)
 
