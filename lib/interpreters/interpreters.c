@@ -114,7 +114,7 @@ static uint32_t character_at(const uint8_t *text, uint32_t at, uint32_t width)
 	return c;
 }
 
-static size_t add_utf8(char *to, uint32_t c)
+size_t interpreters_add_utf8(char *to, uint32_t c)
 {
 	static const struct {
 		uint32_t below;
@@ -125,7 +125,7 @@ static size_t add_utf8(char *to, uint32_t c)
 	while (n < 3 && c >= sizes[n].below)
 		n++;
 	if (c >= sizes[n].below)
-		return add_utf8(to, 0xfffd);
+		return interpreters_add_utf8(to, 0xfffd);
 	for (size_t i = n; i; i--, c >>= 6)
 		to[i] = (char)(0x80 | (c & 0x3f));
 	to[0] = (char)(sizes[n].mark | c);
@@ -155,7 +155,7 @@ static void copy_text(const struct bpf_interpreted_text *text, const uint8_t *fr
 		return;
 	}
 	for (uint32_t at = 0; at + width <= text->bytes && len + 4 < size; at += width)
-		len += add_utf8(to + len, character_at(from, at, width));
+		len += interpreters_add_utf8(to + len, character_at(from, at, width));
 	to[len] = '\0';
 }
 

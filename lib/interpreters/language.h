@@ -50,6 +50,10 @@ extern const struct interpreters_language *const interpreters_languages[];
 /* NULL: there is none. */
 const struct interpreters_language *interpreters_find_language(uint32_t number);
 
+/* Writes the character, 4 bytes at most, without a zero byte; what is none as U+FFFD. Returns how
+ * many bytes. */
+size_t interpreters_add_utf8(char *to, uint32_t c);
+
 /* Reads memory of the process. False: not all of it can be read. */
 bool interpreters_far_load(const struct bpf_interpreted_far *far, void *to, size_t bytes,
 			   uint64_t at);

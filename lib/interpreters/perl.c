@@ -85,13 +85,8 @@ static void add_text(const char *text, size_t len, char *to, size_t size)
 		snprintf(to + at, size - at, "%.*s", (int)len, text);
 		return;
 	}
-	for (size_t i = 0; i < len && text[i] && at + 2 < size; i++) {
-		const uint8_t c = (uint8_t)text[i];
-
-		if (c >= 0x80)
-			to[at++] = (char)(0xc0 | c >> 6);
-		to[at++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
-	}
+	for (size_t i = 0; i < len && text[i] && at + 2 < size; i++)
+		at += interpreters_add_utf8(to + at, (uint8_t)text[i]);
 	to[at] = '\0';
 }
 
