@@ -65,18 +65,6 @@ static bool is_meant(const void *arg, const struct report_function *f)
 	       strcmp(str_base_name(f->object), str_base_name(row->object)) == 0;
 }
 
-/* NULL: the recorded run has none of that name. */
-static const struct what_if_region *find_region(const struct report *r, const char *name)
-{
-	size_t nr;
-	const struct what_if_region *all = what_if_regions(r->w, &nr);
-
-	for (size_t i = 0; i < nr; i++)
-		if (strcmp(all[i].name, name) == 0)
-			return &all[i];
-	return NULL;
-}
-
 /* NAN: it is not known. */
 static double replay_row(struct report *r, const struct causal_row *row)
 {
@@ -84,7 +72,7 @@ static double replay_row(struct report *r, const struct causal_row *row)
 
 	if (!*row->region)
 		return what_if_saved_by(r->w, is_meant, row, row->faster, false);
-	in = find_region(r, row->region);
+	in = what_if_find_region(r->w, row->region);
 	return in ? what_if_saved_in(r->w, in, row->faster) : NAN;
 }
 

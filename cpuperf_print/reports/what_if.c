@@ -322,22 +322,11 @@ static void note(const struct report *r, struct grid *g, const struct buf *line)
 	problems_add(&r->j->output->problems, false, &e);
 }
 
-static const struct what_if_region *find_region(const struct report *r, const char *name)
-{
-	size_t nr;
-	const struct what_if_region *all = what_if_regions(r->w, &nr);
-
-	for (size_t i = 0; i < nr; i++)
-		if (strcmp(all[i].name, name) == 0)
-			return &all[i];
-	return NULL;
-}
-
 /* A function of an option: it may be none, and a region may have its name. */
 static void note_function(const struct report *r, struct grid *g, const struct row *row)
 {
 	const bool is_known = what_if_has(r->w, is_meant, row),
-		   is_region = find_region(r, row->glob);
+		   is_region = what_if_find_region(r->w, row->glob);
 	BUF_AUTO(b, LINE_BYTES);
 
 	if (!is_known)

@@ -250,6 +250,13 @@ const struct what_if_region *what_if_regions(const struct what_if *r, size_t *nr
 	return r->regions.items;
 }
 
+const struct what_if_region *what_if_find_region(const struct what_if *r, const char *name)
+{
+	const struct what_if_region *all = r->regions.items;
+
+	return ARRAY_FIND(it, all, r->regions.nr, strcmp(it->name, name) == 0);
+}
+
 const struct profile_processes *what_if_processes(const struct what_if *r)
 {
 	return r->input->processes;

@@ -41,6 +41,8 @@ double what_if_run_ns(const struct what_if *r);
 const struct what_if_function *what_if_functions(const struct what_if *r, size_t *nr);
 /* In the order in which they are first begun; nr 0: none was recorded. */
 const struct what_if_region *what_if_regions(const struct what_if *r, size_t *nr);
+/* NULL: none of that name was recorded. */
+const struct what_if_region *what_if_find_region(const struct what_if *r, const char *name);
 /* With the regions (profile/regions.h), as long as r is there. */
 const struct profile_processes *what_if_processes(const struct what_if *r);
 /* By how many ns the command ends earlier. */
