@@ -145,12 +145,6 @@ static int add_regions(struct report *r, double share)
 
 /* ---- regions of an option */
 
-static bool is_trial(const char *name)
-{
-	return strcmp(name, PROFILE_REGION_TRIAL) == 0 ||
-	       strcmp(name, PROFILE_REGION_TRIAL_INNER) == 0;
-}
-
 static int refuse_region(const struct report *r, const char *glob, struct err *e)
 {
 	enum { NR_NAMES = 5 };
@@ -166,7 +160,7 @@ static int refuse_region(const struct report *r, const char *glob, struct err *e
 		return e->code;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		if (is_trial(all[i].name))
+		if (profile_region_is_trial_name(all[i].name))
 			continue;
 		str_nearest_offer(glob, all[i].name, &nearest, &distance);
 		if (nr_named++ < NR_NAMES)

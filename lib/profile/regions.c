@@ -576,12 +576,15 @@ static struct region_place place_at(const struct profile_processes *p, uint32_t 
 	return place;
 }
 
-bool profile_region_is_trial(const struct profile_processes *p, uint32_t number)
+bool profile_region_is_trial_name(const char *name)
 {
-	const char *name = profile_region(p, number)->name;
-
 	return strcmp(name, PROFILE_REGION_TRIAL) == 0 ||
 	       strcmp(name, PROFILE_REGION_TRIAL_INNER) == 0;
+}
+
+bool profile_region_is_trial(const struct profile_processes *p, uint32_t number)
+{
+	return profile_region_is_trial_name(profile_region(p, number)->name);
 }
 
 uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint64_t time_ns)

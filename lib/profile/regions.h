@@ -55,6 +55,7 @@ const struct profile_region *profile_region(const struct profile_processes *p, u
  * no regions of the program: samples are of the region around them. */
 #define PROFILE_REGION_TRIAL       "[marks]"
 #define PROFILE_REGION_TRIAL_INNER "[mark]"
+bool profile_region_is_trial_name(const char *name);
 bool profile_region_is_trial(const struct profile_processes *p, uint32_t number);
 /* Appends the names of the path from the outermost on: "request > parse"; "[none]". */
 struct buf;
