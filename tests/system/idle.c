@@ -3,10 +3,12 @@
  * sleeps. When they have done so fifty times as long as the four took to begin to wait, the
  * program ends, without waking them.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER,
 		       queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t has_job = PTHREAD_COND_INITIALIZER;
 static int nr_jobs, nr_waiting;
+static pid_t waiting[NR_WORKERS];
 static atomic_bool is_end;
 
 static uint64_t now_ns(void)
@@ -35,7 +38,7 @@ static void nap(long ms)
 __attribute__((noinline)) static int next_job(void)
 {
 	pthread_mutex_lock(&queue_lock);
-	nr_waiting++;
+	waiting[nr_waiting++] = gettid();
 	while (!nr_jobs)
 		pthread_cond_wait(&has_job, &queue_lock);
 	nr_jobs--;
@@ -50,14 +53,31 @@ static void *work(void *arg)
 	return arg;
 }
 
-static int nr_workers_waiting(void)
+static bool is_asleep(pid_t tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		exit(1);
+	fclose(f);
+	return state == 'S';
+}
+
+/* All, and none of them still waits for a CPU on its way to sleep. */
+static bool are_workers_waiting(void)
 {
 	int nr;
 
 	pthread_mutex_lock(&queue_lock);
 	nr = nr_waiting;
 	pthread_mutex_unlock(&queue_lock);
-	return nr;
+	for (int i = 0; i < nr; i++)
+		if (!is_asleep(waiting[i]))
+			return false;
+	return nr == NR_WORKERS;
 }
 
 __attribute__((noinline)) static void take(void)
@@ -84,7 +104,7 @@ int main(void)
 	for (int i = 0; i < NR_WORKERS; i++)
 		if (pthread_create(&workers[i], NULL, work, NULL))
 			return 1;
-	while (nr_workers_waiting() < NR_WORKERS)
+	while (!are_workers_waiting())
 		nap(1);
 	start_ns = now_ns() - begin_ns;
 	for (int i = 0; i < NR_TAKERS; i++)
