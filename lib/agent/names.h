@@ -1,6 +1,6 @@
 /*
- * Texts of the interfaces: names of domains and ranges, kept for ever, in memory of our own, since
- * a mark may stand within the program's allocator. No lock: any thread, any time.
+ * Names of domains and ranges, as the interfaces of marks pass them: kept for ever, in memory of
+ * our own, since a mark may be set within the program's allocator. No lock: any thread, any time.
  */
 #ifndef AGENT_NAMES_H
 #define AGENT_NAMES_H

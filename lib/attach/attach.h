@@ -2,11 +2,11 @@
  * An agent (of the heap, or of experiments: agent/late/entries.h) in a process that runs already:
  * one of its threads is made to call dlopen, and then the agent, and goes on as before.
  *
- * That thread is one whose whole stack is understood, and is outside the C library, the loader and
- * allocators, but for a system call that waits, in a function that holds none of their locks. It
- * does not wait for the loader's lock: it comes back, and the attempt is repeated. Its registers,
- * and all else that a signal's handler would preserve, are in a frame on its stack as that of a
- * signal: it returns there by itself also if this process dies.
+ * The whole stack of that thread must be understood, and it must be outside the C library, the
+ * loader and allocators, except in a system call that waits, in a function that holds none of their
+ * locks. It does not wait for the loader's lock: it comes back, and the attempt is repeated. Its
+ * registers, and all else that a signal's handler would preserve, are in a frame on its stack, like
+ * that of a signal: so it returns by itself even if this process dies.
  *
  * Threads: any one at a time; it traces, so it must be the same until a call returns.
  *

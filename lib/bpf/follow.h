@@ -7,8 +7,8 @@
  * The tracepoint cgroup_attach_task divides waits at a move; a reading that sees the other groups
  * before the kernel reports the move divides them there.
  *
- * When events are enabled and disabled is a span of time per event in the programs' memory
- * (waits_switch), to which waits are cut; a latency counts if its event is enabled when it ends.
+ * For each event the programs' memory has the span of time in which it is enabled (waits_switch),
+ * to which waits are cut; a latency counts if its event is enabled when it ends.
  */
 #ifndef BPF_FOLLOW_H
 #define BPF_FOLLOW_H

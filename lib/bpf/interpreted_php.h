@@ -1,5 +1,5 @@
 /*
- * Of PHP without threads: what the program in the kernel and the recorder share.
+ * What the program in the kernel and the recorder share, for PHP without threads.
  */
 #ifndef BPF_INTERPRETED_PHP_H
 #define BPF_INTERPRETED_PHP_H

@@ -1,6 +1,6 @@
 /*
- * The entries of a file's DWARF, within the budget of the file: those at the top of each unit, and
- * below what the caller wants to be entered.
+ * Walks the entries of a file's DWARF, within the budget of the file: those at the top of each
+ * unit, and those below the entries that the caller wants to enter.
  */
 #ifndef ELF_ENTRIES_H
 #define ELF_ENTRIES_H

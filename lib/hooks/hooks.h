@@ -6,9 +6,9 @@
  * by what the program has mapped, and the places that are measured. Sums only grow, over all
  * processes of the session, also those that have ended: a boundary takes the difference.
  *
- * Who executes what is replaced is not only who has connected: a child by fork has its parent's
- * code, and connects when it calls. So at the end processes are also found by their environment,
- * and as children of others.
+ * Replaced code also runs in processes that have not connected: a child by fork has its parent's
+ * code, and connects at its first call. So at the end processes are also found by their
+ * environment, and as children of others.
  *
  * Threads: one at a time uses it, but for hooks_leave_out and hooks_look; connections come in the
  * thread of its wire.

@@ -1,5 +1,5 @@
 /*
- * Which processes are chosen: the words of the key pids.
+ * Which processes the words of the key pids choose.
  */
 #ifndef PROCESS_CHOICE_H
 #define PROCESS_CHOICE_H

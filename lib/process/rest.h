@@ -1,7 +1,8 @@
 /*
- * What is in no process's row. CPU time of the machine, or of a control group of version 2: that of
- * processes that ended between two readings, of interrupts, of processes that may not be seen. CPU
- * time or faults of a tree: of children that their parents have waited for.
+ * What is in no process's row. Of the CPU time of the machine, or of a control group of version 2,
+ * that is what was used by processes that ended between two readings, by interrupts, and by
+ * processes that may not be seen. Of the CPU time or faults of a tree, it is what was used by
+ * children that their parents have waited for.
  *
  * It is a thing like the others, with its own number: the whole less what the rows grew by. Its
  * readings have the flag REST, so the sum of an event with it is whole although things ended. Of a

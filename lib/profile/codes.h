@@ -1,8 +1,8 @@
 /*
- * Code that an interpreter interpreted in a session: what it is called, and its lines.
+ * Code that interpreters ran in a session: its names and its lines.
  *
- * A frame of it stands among the addresses of a stack as an address that no program has: which
- * code, and how far it had come. So whoever names addresses names it, too.
+ * Among the addresses of a stack, a frame of such code is an address that no program has: it says
+ * which code it is, and how far that had come. So whoever names addresses names it, too.
  */
 #ifndef PROFILE_CODES_H
 #define PROFILE_CODES_H

@@ -1,7 +1,8 @@
 /*
- * Stacks of programs that are interpreted. The native function that interprets has a frame for each
- * time that native code called it; from there on Python's functions call each other without one. So
- * a native frame is worth as many frames of Python as there are up to the one that was entered.
+ * Joins interpreted frames (Python's, for example) with the native frames of a sampled stack. The
+ * native function that interprets has a frame for each time that native code called it; from there
+ * on Python's functions call each other without one. So a native frame is worth as many frames of
+ * Python as there are up to the one that was entered.
  *
  * What else the interpreter's own file does for a function that it interprets, as to add or to
  * allocate, is that function's: those frames are left out, unless they are asked for. Frames of
