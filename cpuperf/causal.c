@@ -617,8 +617,10 @@ static int prepare(struct causal *c, struct err *e)
 		return rc;
 	if (!o->pids && !is_possible(c))
 		return o->versus.progress ? err_set(e, -ENOTSUP, "--causal: %s", c->why_none) : 0;
-	return find_candidates(c, e) ?: causal_shared_open(&c->candidates, o->versus.progress, &c->shared, e)
-					   ?: open_wire(c, e);
+	return find_candidates(c, e)
+		   ?: causal_shared_open(&c->candidates, causal_point_region(o->versus.progress),
+					 &c->shared, e)
+			      ?: open_wire(c, e);
 }
 
 /* A program without names may be fast where nothing is known of it. */

@@ -295,17 +295,29 @@ static const struct {
     {"function:", open_function}, {"", open_mark}, /* and coz's: the program says which it has */
 };
 
+static size_t find_kind(const char *text)
+{
+	size_t i = 0;
+
+	while (strncmp(text, kinds[i].prefix, strlen(kinds[i].prefix)) != 0)
+		i++;
+	return i;
+}
+
+const char *causal_point_region(const char *text)
+{
+	return text && kinds[find_kind(text)].open == open_mark ? text : NULL;
+}
+
 int causal_point_open(const char *text, bool needs_marks, const struct machine *m,
 		      struct causal_point **out, struct err *e)
 {
 	struct causal_point *p = mem_zalloc(sizeof(*p));
-	size_t i = 0;
+	const size_t i = find_kind(text ?: "");
 	int rc;
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	while (strncmp(text ?: "", kinds[i].prefix, strlen(kinds[i].prefix)) != 0)
-		i++;
 	p->name = text ? text + strlen(kinds[i].prefix) : "";
 	rc = *p->name || !text ? kinds[i].open(p, m, e)
 			       : err_set(e, -EINVAL, "--progress=%s: names no point", text);

@@ -35,6 +35,8 @@ struct causal_visits {
 	uint64_t lost;             /* marks, of any name */
 };
 
+/* The name of the region that the point of --progress may be, borrowed; NULL: it is none. */
+const char *causal_point_region(const char *text);
 /* text: of --progress, borrowed; NULL: it only sees which marks there are. needs_marks: they are
  * received in any case. 0 or -errno with *e. */
 int causal_point_open(const char *text, bool needs_marks, const struct machine *m,

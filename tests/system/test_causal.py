@@ -192,6 +192,23 @@ def check_recorder_is_killed(folder):
         os.kill(pid, signal.SIGKILL)
 
 
+def check_marks_are_read(folder):
+    """Of a point that may be a region, so that it has a latency; of a function for nothing."""
+    program = build(folder)
+    for point, nr in ("handle", 1), ("function:answer", 0):
+        if nr == 0 and programs_missing():
+            print(f"skip: a function as point: {programs_missing()}")
+            continue
+        recorder = subprocess.Popen([CPUPERF, "--causal=critical", f"--progress={point}", "-d120", "--", program, "serve", "300", "200"])
+        pid = find_command(recorder, program)
+        try:
+            assert look_into(pid)[13] == nr, (point, look_into(pid))
+        finally:
+            recorder.kill()
+            recorder.wait()
+            os.kill(pid, signal.SIGKILL)
+
+
 def in_rounds(program, *options, how="serve"):
     """The document of experiments in rounds, and what was said if threads waited too much for a CPU."""
     try:
