@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/opt_std.h"
 #include "base/str.h"
+#include "causal_calls.h"
 #include "causal_core.h"
 #include "causal_lines.h"
 #include "causal_regions.h"
@@ -29,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_TEXT = 1 << 20, MAX_STRINGS = 64 << 20, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
 /* Of the CPU time, in functions that are meant where none is named: less is said. */
@@ -381,23 +383,56 @@ int causal_check_agent(const struct causal *c, struct err *e)
 	return e->code;
 }
 
-void causal_hint_points(struct causal *c, struct err *e)
+pid_t causal_pid(const struct causal *c)
 {
-	BUF_AUTO(points, MAX_TEXT);
+	return c->attached.pid ?: versus_runner_pid(c->turns.runner);
+}
+
+bool causal_has_ended(const struct causal *c, uint64_t until_ns)
+{
+	return c->attached.pid ? causal_attached_has_ended(&c->attached, until_ns)
+			       : versus_runner_has_ended(c->turns.runner, until_ns);
+}
+
+/* Where calls cannot be counted: the one that runs most may be called often, or once. */
+static const char *function_that_runs_most(struct causal *c)
+{
 	uint32_t most;
 
 	causal_look_at_times(c);
 	most = longest(c);
+	return most == CAUSAL_MEMORY_NONE || c->candidates.nr_regions
+		   ? "NAME"
+		   : c->candidates.list[most].name;
+}
+
+void causal_hint_points(struct causal *c, struct err *e)
+{
+	BUF_AUTO(points, MAX_TEXT);
+	BUF_AUTO(calls, MAX_TEXT);
+	const char *passed = "";
+
 	causal_points_list(c->point, &c->shared, &points);
 	if (points.len && buf_error(&points) == 0)
-		err_hint(e, "what it has passed: %.300s", buf_str(&points));
+		passed = "what it has passed: ";
+	else
+		buf_reset(&points);
+	if (!causal_has_ended(c, 0) && !turns_caught())
+		causal_calls_put(c, &calls);
+	if (calls.len && buf_error(&calls) == 0)
+		err_hint(e,
+			 "%s%.150s%sfunctions by how often they are called in a second: %.250s "
+			 "(--progress=function:NAME)",
+			 passed, buf_str(&points), points.len ? "; " : "", buf_str(&calls));
+	else if (points.len)
+		err_hint(e, "%s%.300s", passed, buf_str(&points));
 	else
 		err_hint(e,
-			 "it has passed no mark: name a function that is called for each piece of "
-			 "work: --progress=function:%.100s",
-			 most == CAUSAL_MEMORY_NONE || c->candidates.nr_regions
-			     ? "NAME"
-			     : c->candidates.list[most].name);
+			 "name a function that is called for each piece of work: "
+			 "--progress=function:%.100s%s",
+			 function_that_runs_most(c),
+			 geteuid() ? "; as root it is counted here which ones are called how often"
+				   : "");
 }
 
 /* --- runs */
@@ -417,13 +452,13 @@ static void add_run(struct causal *c)
 
 static int refuse_endless(struct causal *c, struct err *e)
 {
-	versus_runner_signal(c->turns.runner, SIGKILL);
 	err_set_at(
 	    e, -ETIMEDOUT, c->subject, 0, 0,
 	    "did not end within %.3g s, and whole runs are measured: allow more (--at-most), or "
 	    "measure how often a point is passed: --progress=POINT",
 	    (double)c->turns.rule.at_most_ns / 1e9);
 	causal_hint_points(c, e);
+	versus_runner_signal(c->turns.runner, SIGKILL);
 	return e->code;
 }
 

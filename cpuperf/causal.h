@@ -13,6 +13,7 @@
  *   causal_rounds.c  the rounds within a run (causal/rounds.h has their arithmetic)
  *   causal_attached.c  a process that runs already, in place of a command
  *   causal_points.c  progress points
+ *   causal_calls.c   which functions could be one
  *   causal_memory.c  candidates, and the memory that is shared with the agent
  *   causal_kept.c    where results are kept, with a recorded run; cpuperf_print prints them
  *

@@ -53,7 +53,12 @@ int causal_choose(struct causal *c, struct err *e);
 void causal_set_shares(struct causal *c);
 /* -ENOTSUP with *e: the agent is not in the command. */
 int causal_check_agent(const struct causal *c, struct err *e);
-/* Nothing ends, or nothing was counted: adds what could be a point to *e. */
+/* The process that was started, or that ran already. */
+pid_t causal_pid(const struct causal *c);
+/* Whether it has ended, by that time (CLOCK_MONOTONIC) or until a signal comes. */
+bool causal_has_ended(const struct causal *c, uint64_t until_ns);
+/* Nothing ends, or nothing was counted: adds what could be a point to *e, while the program runs.
+ */
 void causal_hint_points(struct causal *c, struct err *e);
 /* Tries that arm from now on; 0: nothing. */
 void causal_try(struct causal *c, size_t arm);

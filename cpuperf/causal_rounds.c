@@ -75,17 +75,6 @@ static bool is_attached(const struct causal *c)
 	return c->attached.pid;
 }
 
-static pid_t pid_of(const struct causal *c)
-{
-	return is_attached(c) ? c->attached.pid : versus_runner_pid(c->turns.runner);
-}
-
-static bool has_ended(const struct causal *c, uint64_t until_ns)
-{
-	return is_attached(c) ? causal_attached_has_ended(&c->attached, until_ns)
-			      : versus_runner_has_ended(c->turns.runner, until_ns);
-}
-
 /* --- how long threads have waited for a CPU */
 
 struct tasks {
@@ -134,7 +123,7 @@ static void take_look(struct rounds *r, struct look *out)
 	out->all_ns = __atomic_load_n(&m->all_ns, __ATOMIC_RELAXED);
 	out->at_ns = causal_point_read(c->point, &c->shared, &out->visits);
 	out->sampled_ns = __atomic_load_n(&m->sampled_ns, __ATOMIC_RELAXED);
-	(void)add_process((uint32_t)pid_of(c), &tasks);
+	(void)add_process((uint32_t)causal_pid(c), &tasks);
 	out->queued_ns = tasks.delay_ns + __atomic_load_n(&m->queued_ns, __ATOMIC_RELAXED);
 }
 
@@ -160,7 +149,7 @@ static bool wait_for(struct rounds *r, uint64_t ns)
 	while (clock_monotonic_ns() < until_ns) {
 		const uint64_t next_ns = causal_point_look(r->c->point, &r->c->shared);
 
-		if (is_time_over(r) || has_ended(r->c, earlier(next_ns, last_ns)))
+		if (is_time_over(r) || causal_has_ended(r->c, earlier(next_ns, last_ns)))
 			return false;
 	}
 	return true;
@@ -528,7 +517,7 @@ static int begin_run(struct rounds *r, struct err *e)
 	if (rc)
 		return rc;
 	c->result.nr_runs++;
-	causal_point_begin_run(c->point, pid_of(c));
+	causal_point_begin_run(c->point, causal_pid(c));
 	for (size_t i = 1; i < c->attached.nr_in; i++)
 		causal_point_begin_run(c->point, c->attached.in[i]);
 	return 0;

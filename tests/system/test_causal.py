@@ -257,6 +257,23 @@ def check_points(folder):
         assert point != "nothing" or "has passed: request" in done.stderr or "not loaded" in done.stderr, done
 
 
+def check_functions_that_could_be_points(folder):
+    """Where nothing ends, or no point is passed: how often functions are called, counted while the program runs."""
+    if programs_missing():
+        print(f"skip: calls are counted: {programs_missing()}")
+        return
+    program = build(folder)
+    for how in "--at-most=200ms", "--progress=nothing":
+        for _ in range(20):  # a machine may be so busy that nothing is called in a second
+            done = run(CPUPERF, "--causal=critical", how, *(() if "at-most" in how else ("-d200ms",)), "--",
+                       program, "serve", "300", "100", code=125)
+            if re.search("called in a second: .*answer [0-9]", done.stderr):
+                break
+        else:
+            raise AssertionError(done)
+        assert "cpuperf_mark" not in done.stderr, done
+
+
 def check_command(folder):
     program = build(folder)
     os.environ["TMPDIR"] = folder
