@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/opt_std.h"
 #include "base/str.h"
+#include "causal/rounds.h"
 #include "causal_calls.h"
 #include "causal_core.h"
 #include "causal_lines.h"
@@ -514,19 +515,35 @@ static int begin_run(struct turns *t, size_t arm, void *arg, struct err *e)
 	return 0;
 }
 
-/* What threads were slowed down is not the program's time. */
+/* It is used by the same rule as a round. What threads were slowed down is not the program's time.
+ */
+static int add_whole_run(struct causal *c, size_t arm, double wall_s)
+{
+	const struct causal_memory *m = c->shared.at;
+	const size_t number = c->turns.nr_rounds * c->turns.nr_arms + arm;
+	struct causal_run *list = mem_grow(c->run, number, &c->run_room, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	c->run = list;
+	list[number] = (struct causal_run){
+	    .wall_s = wall_s - fmin((double)m->behind_ns / 1e9, wall_s),
+	    .is_used = !causal_round_is_disturbed(wall_s, (double)m->sampled_ns / 1e9,
+						  (double)m->queued_ns / 1e9)};
+	return 0;
+}
+
 static int end_run(struct turns *t, size_t arm, struct versus_run *run, void *arg, struct err *e)
 {
 	struct causal *c = arg;
 	int rc = causal_check_agent(c, e);
 
 	(void)t;
-	(void)arm;
 	if (rc)
 		return rc;
+	if (add_whole_run(c, arm, run->value[VERSUS_WALL]))
+		return err_set(e, -ENOMEM, "out of memory");
 	add_run(c);
-	run->value[VERSUS_WALL] -=
-	    fmin((double)c->shared.at->behind_ns / 1e9, run->value[VERSUS_WALL]);
 	return 0;
 }
 
@@ -540,41 +557,56 @@ double causal_half(const struct paired *saved)
 	return (saved->high - saved->low) / 2;
 }
 
+bool causal_is_row_known(const struct causal_result *r, const struct causal_row *row)
+{
+	return row->saved.nr >= PAIRED_MIN && causal_half(&row->saved) <= causal_close(r);
+}
+
 static bool is_known(const struct causal_result *r)
 {
 	if (r->rule.nr_pairs)
 		return r->nr_rounds >= r->rule.nr_pairs;
-	return r->nr_rounds >= PAIRED_MIN &&
-	       !ARRAY_ANY(x, r->row, r->nr, !(causal_half(&x->saved) <= causal_close(r)));
+	return r->nr_rounds && !ARRAY_ANY(x, r->row, r->nr, !causal_is_row_known(r, x));
 }
 
-/* Parts of the wall time of a run of the same round. */
-static int make_row(const struct turns *t, size_t i, double *saved, struct causal_result *r)
+static int make_row(const struct causal *c, size_t i, double *saved, struct causal_result *r)
 {
-	for (size_t k = 0; k < t->nr_rounds; k++) {
-		const struct versus_run *run = &t->run[k * t->nr_arms];
-		const double base = run[0].value[VERSUS_WALL];
+	const size_t nr = causal_runs_compare(c->run, r->nr_rounds, c->turns.nr_arms, 1 + i, saved);
 
-		saved[k] = base > 0 ? 1 - run[1 + i].value[VERSUS_WALL] / base : 0;
+	return nr ? paired_interval_of(saved, nr, 0, r->rule.nr_pairs, CAUSAL_ERROR / (double)r->nr,
+				       &r->row[i].saved)
+		  : 0;
+}
+
+static void count_runs(const struct causal *c, struct causal_result *r)
+{
+	const size_t nr_arms = c->turns.nr_arms;
+	double wall_s = 0;
+	size_t nr = 0;
+
+	r->nr_used = r->nr_unused = 0;
+	for (size_t i = 0; i < r->nr_rounds * nr_arms; i++) {
+		r->nr_used += c->run[i].is_used;
+		r->nr_unused += !c->run[i].is_used;
+		if (i % nr_arms || !c->run[i].is_used)
+			continue;
+		wall_s += c->run[i].wall_s;
+		nr++;
 	}
-	return paired_interval_of(saved, t->nr_rounds, 0, r->rule.nr_pairs,
-				  CAUSAL_ERROR / (double)r->nr, &r->row[i].saved);
+	r->wall = nr ? wall_s / (double)nr : 0;
 }
 
 static int look(struct turns *t, void *arg)
 {
 	struct causal *c = arg;
 	struct causal_result *r = &c->result;
-	double wall = 0;
 	MEM_AUTO double *saved = mem_calloc(t->nr_rounds ?: 1, sizeof(*saved));
 	int rc = saved ? 0 : -ENOMEM;
 
 	r->nr_rounds = t->nr_rounds;
 	r->seconds = t->seconds;
-	for (size_t k = 0; k < t->nr_rounds; k++)
-		wall += t->run[k * t->nr_arms].value[VERSUS_WALL];
-	r->wall = t->nr_rounds ? wall / (double)t->nr_rounds : 0;
-	rc = rc ? rc : ARRAY_RUN(i, r->nr, make_row(t, i, saved, r));
+	count_runs(c, r);
+	rc = rc ? rc : ARRAY_RUN(i, r->nr, make_row(c, i, saved, r));
 	if (rc)
 		return rc;
 	causal_set_shares(c);
@@ -588,11 +620,13 @@ static void put_status(const struct turns *t, const void *arg, struct buf *out)
 	double most = 0;
 
 	for (size_t i = 0; i < r->nr; i++)
-		most = fmax(most, causal_half(&r->row[i].saved));
+		most = fmax(most, r->row[i].saved.nr ? causal_half(&r->row[i].saved) : INFINITY);
 	buf_printf(out, "%zu runs of %zu experiments in %.0f s", t->nr_rounds, t->nr_arms,
 		   t->seconds);
 	if (t->nr_rounds && isfinite(most))
 		buf_printf(out, ": known within %.2g %%", 100 * most);
+	if (r->nr_unused)
+		buf_printf(out, " (%zu not used)", r->nr_unused);
 }
 
 /* --- the whole */
@@ -712,6 +746,7 @@ static void fini(struct causal *c)
 	causal_shared_close(&c->shared);
 	causal_candidates_fini(&c->candidates);
 	arena_fini(&c->strings);
+	mem_free(c->run);
 	if (c->has_machine)
 		machine_fini(&c->machine);
 	turns_fini(&c->turns);

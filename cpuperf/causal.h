@@ -64,14 +64,15 @@ struct causal_result {
 	struct versus_rule rule;
 	struct causal_row row[2 * CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
 	size_t nr, nr_ran;         /* rows; functions that were meant and ran */
-	double wall;               /* seconds, with the agent and without a delay; the mean */
+	double wall;               /* seconds, with the agent and without a delay: the mean of
+				    * those that are used; 0: there is none */
 	size_t nr_rounds;          /* of runs; with a point: blocks of rounds that were compared */
 	const char *point;         /* NULL: runs were measured */
 	double rate;               /* visits in a second, without a delay */
 	double latency;            /* seconds, the same; 0: the point is no region */
 	bool is_by_looks;          /* it is by causal_flow */
-	size_t nr_used, nr_unused; /* rounds; not used: threads waited for a CPU, or marks were lost
-				    */
+	size_t nr_used, nr_unused; /* rounds, or runs; not used: threads waited for a CPU, or marks
+				    * were lost */
 	size_t nr_late;            /* used, but their latency is not known */
 	size_t nr_runs;            /* of the command, with a point */
 	double seconds;

@@ -15,6 +15,7 @@
 enum { CAUSAL_TEXT_BYTES = 256 };
 
 struct causal_kind;
+struct causal_run;
 struct wire;
 
 struct causal {
@@ -37,6 +38,8 @@ struct causal {
 	uint32_t chosen[CAUSAL_MAX_FUNCTIONS]; /* the longest first */
 	size_t nr_chosen;
 	uint64_t sampled_ns, queued_ns; /* of all runs */
+	struct causal_run *run;         /* owned; whole runs, by their number in turns */
+	size_t run_room;
 	char name[CAUSAL_MAX_FUNCTIONS][ELF_MAX_NAME_BYTES];
 	struct turns_arm arm[1 + CAUSAL_MAX_FUNCTIONS * CAUSAL_MAX_SPEEDUPS];
 	char text[CAUSAL_TEXT_BYTES]; /* the command line */
@@ -51,6 +54,8 @@ void causal_look_at_times(struct causal *c);
 int causal_choose(struct causal *c, struct err *e);
 /* Of the rows, by the CPU time of all runs: the part of each. */
 void causal_set_shares(struct causal *c);
+/* Whether the interval of a row is narrow enough. */
+bool causal_is_row_known(const struct causal_result *r, const struct causal_row *row);
 /* -ENOTSUP with *e: the agent is not in the command. */
 int causal_check_agent(const struct causal *c, struct err *e);
 /* The process that was started, or that ran already. */

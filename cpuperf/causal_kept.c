@@ -186,9 +186,9 @@ static int store_row(struct cpsession *s, const struct causal_result *r,
 	    .point = store_name(s, r->point, CPSESSION_MAX_NAME),
 	    .speedup = row->percent,
 	    .on_cpu = store_real(s, 100 * row->on_cpu),
-	    .saves = store_real(s, 100 * row->saved.mean),
-	    .low = store_real(s, 100 * row->saved.low),
-	    .high = store_real(s, 100 * row->saved.high),
+	    .saves = store_real(s, row->saved.nr ? 100 * row->saved.mean : NAN),
+	    .low = store_real(s, row->saved.nr ? 100 * row->saved.low : NAN),
+	    .high = store_real(s, row->saved.nr ? 100 * row->saved.high : NAN),
 	    .rounds = row->saved.nr,
 	};
 	return to->function && to->region && to->linkage_name && to->object && to->source &&
@@ -210,7 +210,7 @@ static int store(const struct causal_result *r, struct cpsession *s)
 	int rc = row ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < r->nr && rc == 0; i++)
-		if (r->row[i].saved.nr)
+		if (r->row[i].saved.nr || !r->point) /* the recorded run may say it */
 			rc = store_row(s, r, &r->row[i], &row[nr++]);
 	*x = (struct cpsession_experiments){
 	    .command = store_name(s, r->command, PATH_MAX - 1),

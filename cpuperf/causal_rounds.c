@@ -308,13 +308,6 @@ static bool run_block(struct rounds *r, int *rc)
 
 /* --- what is known */
 
-static bool is_row_known(const struct rounds *r, const struct causal_row *row)
-{
-	const struct causal_result *result = &r->c->result;
-
-	return row->saved.nr >= PAIRED_MIN && causal_half(&row->saved) <= causal_close(result);
-}
-
 /* So many blocks that each arm was in that many, whether they were used or not. */
 static bool is_number_reached(const struct rounds *r)
 {
@@ -336,7 +329,7 @@ static int look_at_rows(struct rounds *r)
 		if (s->nr && paired_interval_of(s->value, s->nr, 0, result->rule.nr_pairs,
 						CAUSAL_ERROR / (double)result->nr, &row->saved))
 			return -ENOMEM;
-		is_known = is_known && is_row_known(r, row);
+		is_known = is_known && causal_is_row_known(result, row);
 	}
 	result->is_known = result->rule.nr_pairs ? is_number_reached(r) : is_known;
 	result->nr_rounds = r->number;

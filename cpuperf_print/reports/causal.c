@@ -336,7 +336,9 @@ static void put_what(const struct causal_row *row, const struct report *r, struc
 {
 	const struct cpsession_experiments *x = r->made;
 
-	if (row->is_wall)
+	if (row->is_wall && !x->wall_ns)
+		buf_adds(out, "time");
+	else if (row->is_wall)
 		buf_printf(out, "of %s", HUMAN((double)x->wall_ns, "ns"));
 	else if (is_throughput(row))
 		buf_printf(out, "more %s, of %.4g/s", row->point, x->rate.value);
@@ -471,6 +473,8 @@ static void put_unknown(const struct report *r, struct grid *g)
 	grid_line(g, buf_str(&b));
 }
 
+#define NOT_USED "are not used: threads waited for a CPU for more than %.0f %% of the time"
+
 static void put_doubts(const struct report *r, struct grid *g)
 {
 	const struct cpsession_experiments *x = r->made;
@@ -478,11 +482,11 @@ static void put_doubts(const struct report *r, struct grid *g)
 
 	if (x->row.nr && !x->is_known)
 		put_unknown(r, g);
-	if (x->unused)
-		NOTE(g,
-		     "%" PRIu64 " more rounds are not used: threads waited for a CPU for more than "
-		     "%.0f %% of the time",
-		     x->unused, 100 * SOME);
+	if (x->unused && r->nr && r->row[0].is_wall)
+		NOTE(g, "%" PRIu64 " of %" PRIu64 " runs " NOT_USED, x->unused,
+		     x->rounds * (r->nr + 1), 100 * SOME);
+	else if (x->unused)
+		NOTE(g, "%" PRIu64 " more rounds " NOT_USED, x->unused, 100 * SOME);
 	if (x->untimed)
 		NOTE(g, "The latency is not known in %" PRIu64 " rounds: cpuperf waited for a CPU",
 		     x->untimed);

@@ -114,3 +114,17 @@ bool causal_round_is_disturbed(double real_s, double ran_s, double queued_s)
 {
 	return queued_s > CAUSAL_QUEUED * fmax(real_s, ran_s + queued_s);
 }
+
+size_t causal_runs_compare(const struct causal_run *run, size_t nr_rounds, size_t nr_arms,
+			   size_t arm, double *saved)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < nr_rounds; i++) {
+		const struct causal_run *base = &run[i * nr_arms], *tried = base + arm;
+
+		if (base->is_used && tried->is_used && base->wall_s > 0)
+			saved[nr++] = 1 - tried->wall_s / base->wall_s;
+	}
+	return nr;
+}

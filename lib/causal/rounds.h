@@ -88,4 +88,15 @@ bool causal_round_is_settled(double latency_s, double virtual_s);
 #define CAUSAL_QUEUED 0.05
 bool causal_round_is_disturbed(double real_s, double ran_s, double queued_s);
 
+/* A whole run, of a program that ends. */
+struct causal_run {
+	double wall_s; /* in virtual time */
+	bool is_used;
+};
+/* Of runs in rounds, run[round * nr_arms + arm], of which arm 0 tries nothing: which part of the
+ * wall time the arm saves in each round of which both runs are used. saved has room for nr_rounds.
+ * Returns how many these are. */
+size_t causal_runs_compare(const struct causal_run *run, size_t nr_rounds, size_t nr_arms,
+			   size_t arm, double *saved);
+
 #endif

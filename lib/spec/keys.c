@@ -1350,7 +1350,9 @@ const struct key_row key_rows[] = {
 	.type = KEY_INTEGER,
 	.min = 1,
 	.max = INT64_MAX,
-	.description = "Rounds in which threads waited for a CPU for too long, or marks were lost.",
+	.description =
+	    "Rounds, or runs where these were measured, in which threads waited for a CPU for too "
+	    "long, or marks were lost.",
     },
     {
 	MADE_FIELD(untimed),
@@ -1478,9 +1480,8 @@ const struct key_row key_rows[] = {
 	.name = "saves",
 	.type = KEY_REAL,
 	.max = 1,
-	.required = true,
 	.unit = "percent",
-	.description = "By how much the quantity changed for the better.",
+	.description = "By how much the quantity changed for the better; missing: not known.",
     },
     {
 	TRIED_FIELD(low),

@@ -118,6 +118,18 @@ def check_alone(folder):
     text = output(PRINT, "--no-pager", made, "--report=causal")
     assert "prog: f in 50 % less time would save 4 % [3, 5] of 2.000 s (6 rounds of 2 experiments in 60.00 s)" in text, text
     assert "4 % [-1, 5]" in text and "together they hold with 95 %" in text and "no run was recorded" in text, text
+    text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "rows": [{**ROW, "region": name, "speedup": speedup} for name in (
+        "r", "s") for speedup in (50, 100)]}), "--report=causal")
+    assert all(text.count(f"\n{name}\n") == 1 for name in "rs") and len(re.findall(r"^ +(?:50|100) % .*-\*-", text, re.M)) == 4, text
+    assert "* by experiments" in text and all(len(line) <= 80 for line in text.splitlines() if re.match(" +[0-9]+ % ", line)), text
+    # of one nothing is known, as no run of it could be used
+    less = {key: value for key, value in ROW.items() if not key.startswith("saves") and key != "rounds"}
+    made = write_manifest(f"{folder}/s", {**MADE, "rounds_not_used": 7, "rows": [ROW, {**less, "function": "g"}]})
+    text = output(PRINT, "--no-pager", made, "--report=causal")
+    assert "7 of 18 runs are not used: threads waited for a CPU for more than 5 % of the time" in text, text
+    assert re.search(r"^g +10.00 % +50.00 %$", text, re.M), text
+    f, g = csv.DictReader(io.StringIO(output(PRINT, made, "--report=causal", "--output-format=csv")))
+    assert (f["saves"], f["rounds"], g["saves"], g["rounds"]) == ("4.000000", "6", "", ""), (f, g)
     open_end = {key: value for key, value in ROW.items() if key not in ("saves_low", "saves_high", "on_cpu", "rounds")}
     text = output(PRINT, "--no-pager", write_manifest(f"{folder}/s", {**MADE, "known": False, "rows": [open_end]}), "--report=causal")
     assert "no function is known to save any of 2.000 s" in text and "4 % [?]" in text and "Not each is known within 1 %" in text, text

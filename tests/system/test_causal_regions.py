@@ -116,7 +116,9 @@ def check_command(folder):
         made = json.load(f)["experiments"]
     assert made["functions"] == 3 and all(r["region"] and "function" not in r for r in made["rows"]), made
     text = output(PRINT, "--no-pager", f"{folder}/s", "--report=causal")
-    assert all(text.count(f"\n{name}\n") == 1 for name in REGIONS) and "\nregion " in text and "while the region is open on a thread" in text, text
+    # runs in which threads waited for a CPU are not used: all may be such
+    assert not any(r["rounds"] for r in rows) or all(text.count(f"\n{name}\n") == 1 for name in REGIONS), text
+    assert "\nregion " in text and "while the region is open on a thread" in text, text
     assert {r["region"] for r in rows_of(program, "regions:[is]*")} == {"inner", "spare"}
     assert rows_of(program, "critical")[0]["region"] == ""
 

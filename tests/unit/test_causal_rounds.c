@@ -211,3 +211,24 @@ TEST(disturbed)
 	assert_true(causal_round_is_disturbed(1, 4, 0.22));
 	assert_false(causal_round_is_disturbed(1, 0.001, 0.01)); /* it hardly ran */
 }
+
+TEST(whole_runs_are_compared_within_their_round)
+{
+	const struct causal_run run[] = {
+	    {2, true},  {1, true},   {3, true}, /* saves a half, and adds a half */
+	    {4, false}, {1, true},   {1, true}, /* the base waited for a CPU */
+	    {4, true},  {1, false},  {3, true}, /* an arm did */
+	    {0, true},  {0.5, true}, {1, true}, /* it was over at once */
+	    {10, true}, {1, true},   {10, true},
+	};
+	double saved[5];
+
+	assert_int_equal(causal_runs_compare(run, 5, 3, 1, saved), 2);
+	assert_near(saved[0], 0.5);
+	assert_near(saved[1], 0.9);
+	assert_int_equal(causal_runs_compare(run, 5, 3, 2, saved), 3);
+	assert_near(saved[0], -0.5);
+	assert_near(saved[1], 0.25);
+	assert_near(saved[2], 0);
+	assert_int_equal(causal_runs_compare(run, 0, 3, 1, saved), 0);
+}
