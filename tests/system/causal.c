@@ -239,6 +239,47 @@ static int wait_for_socket(struct work *w)
 	_exit(send(fds[1], "", 1, 0) != 1);
 }
 
+/* For how long a thread has waited for a CPU. */
+static unsigned long delay_of(long tid)
+{
+	unsigned long ran = 0, waited = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", tid);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%lu %lu", &ran, &waited) != 2)
+		abort();
+	fclose(f);
+	return waited;
+}
+
+static long runs_for_ever;
+
+static void *run_for_ever(void *of)
+{
+	const struct work *w = of;
+
+	runs_for_ever = syscall(SYS_gettid);
+	pthread_barrier_wait(&barrier);
+	for (;;)
+		(void)critical(w->nr / ROUNDS);
+	return NULL;
+}
+
+static int end_beside(struct work *w)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pthread_create(&thread, NULL, run_for_ever, w))
+		return 1;
+	pthread_barrier_wait(&barrier);
+	(void)slack(w->nr);
+	printf("%lu\n", delay_of(getpid()) + delay_of(runs_for_ever));
+	return 12;
+}
+
 static pthread_mutex_t robust;
 
 static void *end_with_lock(void *of)
@@ -648,7 +689,7 @@ static const struct {
 } others[] = {{"c11", join_of_c11},     {"futex", wait_by_futex},    {"socket", wait_for_socket},
 	      {"robust", lock_of_dead}, {"loaded", run_loaded},      {"turnover", turn_over},
 	      {"open", leave_open},     {"closed", load_and_unload}, {"full", fill_ring},
-	      {"tool", run_in_tool}};
+	      {"tool", run_in_tool},    {"beside", end_beside}};
 
 int main(int argc, char **argv)
 {

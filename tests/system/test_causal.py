@@ -62,6 +62,16 @@ def check_few_pending_signals(folder):
     assert r.status == 0 and r.threads + r.unsampled == 3, vars(r)
 
 
+def check_threads_that_are_left(folder):
+    """Two on one CPU wait for it in turns. One of them is left when the process ends: for how long it waited counts, too."""
+    cpu = min(os.sched_getaffinity(0))
+    with open(f"{folder}/waited", "w+", encoding="ascii") as f:
+        r = Run(build(folder), "critical", 0, "beside", "100", "0", stdout=f, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+        f.seek(0)
+        waited = int(f.read())
+    assert r.status == 12 and r.threads == 2 and 0 < waited <= r.queued, (waited, vars(r))
+
+
 def check_mutex_of_dead(folder):
     """Whose owner has ended with it is locked once."""
     r = Run(build(folder), "critical", 50, "robust", "0", "0")

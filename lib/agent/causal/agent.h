@@ -147,10 +147,11 @@ static inline struct agent_thread *agent_here(void)
 		agent_clock_renew(t);
 	return t->is_on ? t : NULL;
 }
-/* The thread ends: it pays. */
+/* The thread ends: it pays, and is no longer sampled. For how long it waited for a CPU is added up.
+ */
 void agent_clock_end(void);
-/* Adds up for how long the thread waited for a CPU. Once for each. */
-void agent_clock_count_queued(void);
+/* The process ends: the same of all threads that still are. */
+void agent_clock_end_all(void);
 /* Sleeps for what this thread owes, before it wakes another one. */
 void agent_pay(void);
 /* What the thread was blocked since the time, in which it had slept so much in all. */
@@ -185,6 +186,10 @@ struct agent_source *agent_source_find(pid_t tid);
 uint32_t agent_source_number(const struct agent_source *s);
 /* AGENT_SIGNALS more. Async-signal-safe. */
 void agent_source_allow(const struct agent_source *s);
+/* The thread of the next one that sends signals, from *at on, which moves behind it; 0: there is
+ * none.
+ */
+uint32_t agent_source_next(uint32_t *at);
 /* Closes what is this thread's, if it still is. The same. */
 void agent_source_leave(struct agent_source *s);
 /* Closes all, and gives the signal back, unless one is pending, or a thread changes its own. */

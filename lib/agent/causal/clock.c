@@ -30,6 +30,7 @@ enum {
 	LAST_SIGNAL = 40,
 	MAX_SLEEPS = 16,
 	MAX_PERCENT = 100,
+	DIGITS = 10, /* of a thread's number */
 };
 
 static uint32_t nr_inside; /* the handler */
@@ -341,16 +342,16 @@ void agent_clock_renew(struct agent_thread *t)
 	errno = error;
 }
 
-/* The second number of "cpu_ns queued_ns slices". */
-void agent_clock_count_queued(void)
+/* The second number of "cpu_ns queued_ns slices". 0: the thread has ended. */
+static uint64_t queued_ns(const char *path)
 {
 	char text[128] = "";
-	const int fd = agent_file_open(AT_FDCWD, "/proc/thread-self/schedstat", 0);
+	const int fd = agent_file_open(AT_FDCWD, path, 0);
 	const char *at = text;
 	uint64_t ns = 0;
 
 	if (fd < 0)
-		return;
+		return 0;
 	if (agent_file_read(fd, text, sizeof(text) - 1) > 0) {
 		while (*at && *at != ' ')
 			at++;
@@ -358,7 +359,27 @@ void agent_clock_count_queued(void)
 			ns = ns * 10 + (uint64_t)(*at - '0');
 	}
 	agent_file_close(fd);
-	__atomic_fetch_add(&agent.shared->queued_ns, ns, __ATOMIC_RELAXED);
+	return ns;
+}
+
+static void count_queued(const char *path)
+{
+	__atomic_fetch_add(&agent.shared->queued_ns, queued_ns(path), __ATOMIC_RELAXED);
+}
+
+static void count_queued_of(uint32_t tid)
+{
+	static const char before[] = "/proc/self/task/", behind[] = "/schedstat";
+	char path[sizeof(before) + DIGITS + sizeof(behind)], digits[DIGITS];
+	size_t nr = 0, at = sizeof(before) - 1;
+
+	for (; tid; tid /= 10)
+		digits[nr++] = (char)('0' + tid % 10);
+	memcpy(path, before, at);
+	while (nr)
+		path[at++] = digits[--nr];
+	memcpy(path + at, behind, sizeof(behind));
+	count_queued(path);
 }
 
 void agent_clock_end(void)
@@ -367,11 +388,19 @@ void agent_clock_end(void)
 
 	if (!t)
 		return;
-	agent_clock_count_queued();
 	agent_pay();
 	t = agent_here(); /* the session may have ended meanwhile */
 	if (!t)
 		return;
+	count_queued("/proc/thread-self/schedstat");
 	t->is_on = false;
 	agent_source_leave(t->source);
+}
+
+void agent_clock_end_all(void)
+{
+	uint32_t tid;
+
+	for (uint32_t at = 0; (tid = agent_source_next(&at)) != 0;)
+		count_queued_of(tid);
 }

@@ -179,5 +179,5 @@ __attribute__((destructor)) static void end(void)
 	else
 		agent_pay(); /* who waits for the process is woken */
 	agent_publish(t);
-	agent_clock_count_queued();
+	agent_clock_end_all();
 }

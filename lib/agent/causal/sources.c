@@ -184,6 +184,15 @@ struct agent_source *agent_source_find(pid_t tid)
 	return NULL;
 }
 
+uint32_t agent_source_next(uint32_t *at)
+{
+	uint32_t tid = 0;
+
+	while (!tid && *at < nr_sources)
+		tid = __atomic_load_n(&sources[(*at)++].tid, __ATOMIC_ACQUIRE);
+	return tid;
+}
+
 static void count_thread(bool is_sampled)
 {
 	__atomic_fetch_add(is_sampled ? &agent.shared->nr_threads : &agent.shared->nr_unsampled, 1,
