@@ -10,6 +10,7 @@
 #include "profile/about.h"
 #include "registry.h"
 #include "report/states.h"
+#include "report/waker.h"
 #include "reports/reports.h"
 #include "title.h"
 #include "trace/record.h"
@@ -119,6 +120,26 @@ static bool are_experiments(const struct inputs *in)
 	return in->nr == 1 && cpsession_is_causal(&in->item[0].manifest);
 }
 
+static int note_end(void *arg, const struct profile_trace *t)
+{
+	*(bool *)arg |= t->target && t->target->pid && t->target->end_ns > t->target->start_ns;
+	return 0;
+}
+
+/* A command that ended, with who ended waits. */
+static bool is_replayed(const struct inputs *in)
+{
+	const struct profile_facts *f = in->item[0].facts;
+	struct profile_about about;
+	bool has_ended = false;
+
+	if (in->nr != 1 || !ARRAY_ANY(x, f->events, f->nr_events, report_has_waker(x)))
+		return false;
+	(void)profile_about_read(&about, in->item[0].session, note_end, &has_ended);
+	profile_about_fini(&about);
+	return has_ended;
+}
+
 static bool are_regions(const struct inputs *in)
 {
 	return in->item[0].facts->has_regions;
@@ -156,7 +177,7 @@ static bool are_jobs(const struct inputs *in)
 	return in->nr_jobs > 0;
 }
 
-/* In the order of the page; so they are made ahead, too. */
+/* In the order in which they are made, also ahead. */
 static const struct {
 	struct facts_report report;
 	bool (*applies)(const struct inputs *in);
@@ -182,6 +203,8 @@ static const struct {
     {{"summary", {{NULL, NULL}}, false, true}, is_any},
     {{"series", {{NULL, NULL}}, false, false}, is_any},
     {{"top-down", {{"top", "2000"}}, false, true}, is_any},
+    /* the last: to know it takes longer */
+    {{"what-if", {{"top", "2000"}}, false, true}, is_replayed},
 };
 
 const struct facts_report *facts_report(const struct inputs *in, size_t i)

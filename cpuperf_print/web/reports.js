@@ -1,7 +1,7 @@
 /*
  * The reports of cpuperf_print as tables, each a view: of what is selected where a server is asked, else of all.
  */
-const REPORTS = { threads: 'Threads', waits: 'Waits', locks: 'Locks', causal: 'Experiments', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
+const REPORTS = { threads: 'Threads', waits: 'Waits', locks: 'Locks', causal: 'Experiments', 'what-if': 'What if', regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes', memory: 'Memory map',
 	latency: 'Latencies', functions: 'Calls of functions', diff: 'Changes', hosts: 'Hosts', sessions: 'By session', 'top-down': 'Top-down', summary: 'Counts' };
 const REPORT_ROWS = 200;
 const SUMMARY_FIELDS = ['label', 'total', 'mean', 'deviation', 'min', 'max'];
@@ -158,12 +158,12 @@ class ReportView {
 			byId('report').append(element('p', words ? `No row has “${page.query.words}”.` : 'Nothing was sampled or counted here.'));
 	}
 
-	/* Fields as columns, those that some row has, texts first; a number with its interval as one. */
+	/* Fields as columns, those that some row has, texts first; a number with its interval as one, a share without its time. */
 	table(rows, columns, event) {
 		const some = Object.assign({}, ...rows.map((r) => Object.fromEntries(
 			Object.entries(r).filter(([, value]) => value !== null && value !== ''))));
 		const keys = (this.shown === 'summary' ? SUMMARY_FIELDS : Object.keys(rows[0])).filter((key) => key in some && key !== 'report' && (key !== 'event' || !event) &&
-			!/_(low|high)(_ns)?$|_half$/.test(key));
+			!/_(low|high)(_ns)?$|_half$/.test(key) && !(key.endsWith('_ns') && columns.get(key.slice(0, -3))?.kind === 'share'));
 		const isText = (key) => typeof some[key] !== 'number';
 		const isName = (key) => isText(key) && key !== 'object';
 		const table = element('table');

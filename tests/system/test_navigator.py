@@ -707,6 +707,8 @@ def unit_of(row, field, events, report):
         return "B", 1
     if report == "locks" and field in ("time", "mean", "max"):
         return "ns", 1
+    if report == "what-if":
+        return ("ns" if field == "own_time" else "%"), 1
     return "%" if field == "holder_share" else "", 1
 
 
@@ -813,7 +815,7 @@ KEPT = [kept_samples, lambda _: (recorded(waits=True), "session"), kept_heap, ke
         *(lambda _, name=name: (f"{SOURCE}/tests/data/sessions", name)
           for name in ("samples.cpsession", "tally.cpsession", "things.cpsession", "samples.perf.data"))]
 MODES = ("icicle", "callers", "order", "sandwich", "flame")
-SHOWN = {"threads", "waits", "locks", "memory", "regions", "heap", "sizes", "lifetimes", "latency", "functions", "diff", "hosts", "summary"}
+SHOWN = {"threads", "waits", "locks", "what-if", "memory", "regions", "heap", "sizes", "lifetimes", "latency", "functions", "diff", "hosts", "summary"}
 
 
 def check_cells(folder):

@@ -7,6 +7,7 @@ import io
 import json
 import os
 
+import pages
 from kit import CPUPERF, despite_hidden_turns, need_programs, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -89,6 +90,23 @@ def regions(folder):
     assert 'No function in the samples matches "nothing"' in flat and flat.count("a region has that name") == 1, text
 
 
+def replayed_in_page(folder, session):
+    """Rows of the page's view; None: it has none."""
+    output(PRINT, "--quiet", session, "--output-format=html", f"--output-file={folder}/page.html", cwd=folder)
+    with open(f"{folder}/page.html", encoding="utf-8") as f:
+        found = [r["rows"] for r in pages.data_of(f.read())["reports"] if r["name"] == "what-if"]
+    assert len(found) < 2, found
+    return found[0] if found else None
+
+
+def page(folder):
+    """Functions and regions, as the report has them."""
+    wanted = [json.loads(line) for line in output(PRINT, "--quiet", "s", "--report=what-if", "--output-format=ndjson", "--top=200",
+                                                  cwd=folder).splitlines()]
+    shown = replayed_in_page(folder, "s")
+    assert shown == wanted and {"long", "step", "serial"} <= {r["region"] for r in shown}, (shown, wanted)
+
+
 def refused(folder):
     def refused_with(*args, code=1):
         return run(PRINT, "--report=what-if", *args, code=code, cwd=folder).stderr
@@ -106,6 +124,7 @@ def refused(folder):
     assert "--spec-file=wall" in refused_with("t")
     run(CPUPERF, "--spec-file=wall", "-d", "0.1", "-o", "m", cwd=folder)
     assert "no command ended" in refused_with("m")
+    assert replayed_in_page(folder, "t") is None and replayed_in_page(folder, "m") is None
     run(CPUPERF, "--spec-file=wall", "-o", "n", "--", os.path.join(folder, "what_if"), cwd=folder)
     said = refused_with("n", "--speedup=region:step:50%")
     assert "the session has no regions" in said and "--regions" in said, said
@@ -118,6 +137,7 @@ def check_what_if(folder):
     what_the_end_depends_on(folder)
     each_function(folder)
     regions(folder)
+    page(folder)
     refused(folder)
 
 
