@@ -162,16 +162,17 @@ static int step_of(const char *text, size_t at, int depth)
 
 /* Up to the next comma, or the end; terms contain commas, and so do the parameters of a function,
  * "function:f(int, int)". Behind an '@' the signs are those of a condition, and its texts may
- * contain any. *sign: the last '@' outside of them; NULL: none. */
-static size_t spelled_len(const char *text, const char **sign)
+ * contain any. *sign: the last '@' outside of them; NULL: none. *open: the outermost parenthesis of
+ * a function that is not closed; NULL: none. */
+static size_t spelled_len(const char *text, const char **sign, const char **open)
 {
 	const bool with_terms = has_terms(text), with_parameters = is_function(text);
 	bool is_in_terms = false, is_behind = false;
 	char quote = '\0';
-	int depth = 0;
+	int depth = 0, nr_open = 0;
 	size_t len = 0;
 
-	*sign = NULL;
+	*sign = *open = NULL;
 	for (; text[len] && (is_in_terms || quote || depth > 0 || text[len] != ','); len++) {
 		if (quote || (with_parameters && is_behind && strchr("\"'", text[len]))) {
 			quote = !quote ? text[len] : quote == text[len] ? '\0' : quote;
@@ -180,10 +181,26 @@ static size_t spelled_len(const char *text, const char **sign)
 		is_in_terms ^= text[len] == '/' && with_terms;
 		is_behind |= text[len] == '@' && depth == 0;
 		*sign = text[len] == '@' ? text + len : *sign;
+		*open = text[len] == '(' && !nr_open ? text + len : *open;
+		nr_open += text[len] == '(' ? 1 : -(text[len] == ')' && nr_open > 0);
 		if (with_parameters && !(is_behind && strchr("<>", text[len])))
 			depth += step_of(text, len, depth);
 	}
+	*open = with_parameters && nr_open ? *open : NULL;
 	return len;
+}
+
+/* A parenthesis that is not closed contains the events that follow. It may be meant in a glob. */
+static bool is_left_open(const char *text, size_t len, const char *sign, const char *open)
+{
+	const char *const end = text + len;
+
+	if (!open || (sign && open > sign))
+		return open && memchr(open, ',', (size_t)(end - open));
+	for (const char *at = open; at < end && at != sign; at++)
+		if (strchr("*?[", *at))
+			return false;
+	return true;
 }
 
 static unsigned column_of(const char *list, size_t at)
@@ -199,8 +216,8 @@ static unsigned column_of(const char *list, size_t at)
 static int scan_item(struct spec *s, const struct key_row *row, const char *list, size_t at,
 		     const char *source, const char **out, struct err *e)
 {
-	const char *sign;
-	size_t len = spelled_len(list + at, &sign);
+	const char *sign, *open;
+	size_t len = spelled_len(list + at, &sign, &open);
 	unsigned column = column_of(list, at);
 	char *copy;
 	uint64_t v;
@@ -377,17 +394,31 @@ static int check_spelled_when(const char *list, const struct spec_spelled *event
 	return -EINVAL;
 }
 
+static int refuse_open(const char *list, const char *open, const char *end, const char *source,
+		       struct err *e)
+{
+	const char *const comma = memchr(open, ',', (size_t)(end - open));
+
+	err_set_at(e, -EINVAL, source, 1, column_of(list, (size_t)(open - list)),
+		   "this \"(\" is never closed%s",
+		   comma ? ", so no event ends at a comma behind it" : "");
+	err_hint(e, "as function:NAME(path:str, size:u64)>int, or function:NAME alone");
+	return -EINVAL;
+}
+
 int spec_scan_event(const char *list, size_t *at, const char *source, struct spec_spelled *out,
 		    struct err *e)
 {
 	struct spec_spelled next = {.name = list + *at};
-	const char *sign;
+	const char *sign, *open;
 	size_t len;
 
 	if (*at > strlen(list))
 		return 0;
-	len = next.len = spelled_len(next.name, &sign);
+	len = next.len = spelled_len(next.name, &sign, &open);
 	next.column = column_of(list, *at);
+	if (is_left_open(next.name, len, sign, open))
+		return refuse_open(list, open, next.name + len, source, e);
 	if (sign && is_function(next.name) &&
 	    (isalpha((unsigned char)sign[1]) || sign[1] == '_' || sign[1] == '(')) {
 		next.when_len = (size_t)(next.name + len - sign) - 1;
