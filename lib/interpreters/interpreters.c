@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "bpf/interpreted.h"
 #include "interpreters/judge.h"
@@ -132,11 +133,38 @@ size_t interpreters_add_utf8(char *to, uint32_t c)
 	return n + 1;
 }
 
+/* Whether a character begins there that needs more than len bytes. */
+static bool is_begun(const char *text, size_t len)
+{
+	const uint8_t first = len ? (uint8_t)*text : 0;
+	const size_t needs = first < 0xc2 || first > 0xf4 ? 0
+			     : first < 0xe0               ? 2
+			     : first < 0xf0               ? 3
+							  : 4;
+
+	for (size_t i = 1; i < len; i++)
+		if (((uint8_t)text[i] & 0xc0) != 0x80)
+			return false;
+	return len < needs;
+}
+
+size_t interpreters_whole(const char *text, size_t len)
+{
+	size_t at = 0, n;
+
+	if (len < BPF_INTERPRETED_NAME_BYTES - 1)
+		return len;
+	while (at < len && (n = str_character(text + at, len - at)) != 0)
+		at += n;
+	return is_begun(text + at, len - at) ? at : len;
+}
+
 /* Up to a zero byte, behind which PHP has what nobody reads. */
 static void copy_bytes(const struct bpf_interpreted_text *text, const uint8_t *from, char *to,
 		       size_t size)
 {
-	const size_t len = strnlen((const char *)from, text->bytes);
+	const size_t len =
+	    interpreters_whole((const char *)from, strnlen((const char *)from, text->bytes));
 	const size_t bytes = len < size ? len : size - 1;
 
 	memcpy(to, from, bytes);

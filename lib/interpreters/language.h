@@ -53,6 +53,9 @@ const struct interpreters_language *interpreters_find_language(uint32_t number);
 /* Writes the character, 4 bytes at most, without a zero byte; what is none as U+FFFD. Returns how
  * many bytes. */
 size_t interpreters_add_utf8(char *to, uint32_t c);
+/* Of a text that the programs may have cut at its end, how many bytes are whole characters; all, if
+ * it is no UTF-8. */
+size_t interpreters_whole(const char *text, size_t len);
 
 /* Reads memory of the process. False: not all of it can be read. */
 bool interpreters_far_load(const struct bpf_interpreted_far *far, void *to, size_t bytes,

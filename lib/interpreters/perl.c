@@ -81,6 +81,7 @@ static void add_text(const char *text, size_t len, char *to, size_t size)
 {
 	size_t at = strlen(to);
 
+	len = interpreters_whole(text, len);
 	if (str_is_utf8(text, len)) {
 		snprintf(to + at, size - at, "%.*s", (int)len, text);
 		return;

@@ -168,3 +168,42 @@ TEST(long_names_are_cut)
 	assert_int_equal(strlen(code.name), sizeof(code.name) - 2);
 	assert_memory_equal(code.name + sizeof(code.name) - 4, "\xc3\xa4", 3);
 }
+
+/* The programs of the kernel cut after 255 bytes: of UTF-8 that may be within a character. */
+TEST(what_was_cut_ends_with_a_whole_character)
+{
+	static const struct {
+		const char *end, *is;
+	} cases[] = {
+	    {"\xc3", ""},
+	    {"\xe2\x82", ""},
+	    {"\xf0\x9f\x99", ""},
+	    {"\xc3\xa4", "\xc3\xa4"},
+	    {"a", "a"},
+	    {"\xe2\x82\xac", "\xe2\x82\xac"},
+	    /* of Latin-1: no UTF-8 would be so before it */
+	    {"\xe4\xc3", "\xc3\xa4\xc3\x83"},
+	    {"\xc3\xa4z\xff", "\xc3\x83\xc2\xa4z\xc3\xbf"},
+	};
+	static struct trace_code code;
+	static char package[256], is[512];
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const size_t len = strlen(cases[i].end);
+
+		memset(package, 'p', sizeof(package));
+		memcpy(package + 255 - len, cases[i].end, len);
+		snprintf(is, sizeof(is), "%.*s%s::f", (int)(255 - len), package, cases[i].is);
+		code = (struct trace_code){
+		    .name = "f", .lines = (const uint8_t *)package, .lines_bytes = 255};
+		interpreters_perl.name(&code);
+		assert_in_range(strlen(code.name), 253, 255);
+		assert_memory_equal(code.name, is, strlen(code.name));
+		code = (struct trace_code){.table = BPF_PERL_IS_SUB};
+		snprintf(code.name, sizeof(code.name), "%.255s", package);
+		interpreters_perl.name(&code);
+		assert_in_range(strlen(code.name), 252, 255);
+		assert_memory_equal(code.name, is, strlen(code.name));
+	}
+	assert_int_equal(interpreters_whole("\xc3", 1), 1);
+}
