@@ -41,6 +41,10 @@ static void note(const struct profile_regions_stats *s, region_notes_fn *line, v
 				    "ends of regions are without"));
 		line(arg, text);
 	}
+	if (s->has_unnamed)
+		line(arg, "names of regions beyond 64 MiB, or a million, are not read: regions "
+			  "with others are [unknown]; mark with fewer names (a number is none: "
+			  "CPUPERF_BEGIN_NUMBER)");
 	if (s->has_left_out)
 		line(arg, "regions beyond a limit are not told apart from those around them");
 }

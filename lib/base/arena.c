@@ -37,16 +37,25 @@ void arena_fini(struct arena *a)
 	a->used_bytes = 0;
 }
 
+static size_t aligned(size_t size)
+{
+	return (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+bool arena_has_room(const struct arena *a, size_t size)
+{
+	return size <= SIZE_MAX - ALIGN - sizeof(struct arena_chunk) &&
+	       aligned(size) <= a->max_bytes - a->used_bytes;
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_chunk *c = a->chunk;
 	void *p;
 
-	if (size > SIZE_MAX - ALIGN - sizeof(*c))
+	if (!arena_has_room(a, size))
 		return NULL;
-	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-	if (size > a->max_bytes - a->used_bytes)
-		return NULL;
+	size = aligned(size);
 	if (!c || size > c->size - c->used) {
 		size_t bytes = size < CHUNK_BYTES ? CHUNK_BYTES : size;
 

@@ -4,6 +4,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_chunk;
@@ -20,6 +21,8 @@ void arena_fini(struct arena *a);
 #define ARENA_AUTO(name, limit)                                                                    \
 	__attribute__((cleanup(arena_fini))) struct arena name = {.max_bytes = (limit)}
 
+/* Whether the limit allows one more object of that size. */
+bool arena_has_room(const struct arena *a, size_t size);
 /* Zeroed, aligned to 16 bytes; NULL beyond the limit or without memory. */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_calloc(struct arena *a, size_t nr, size_t size);

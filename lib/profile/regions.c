@@ -90,6 +90,13 @@ void profile_regions_free(struct profile_regions *r)
 	mem_free(r);
 }
 
+/* Whether what is stored has reached a limit, so that it cannot have that name. */
+static bool is_full(const struct profile_regions *r, const char *text)
+{
+	return r->texts.nr >= MAX_NAMES || r->names.nr >= MAX_NAMES ||
+	       !arena_has_room(&r->texts.texts, strlen(text) + 1);
+}
+
 /* A number that is named again keeps its name. */
 int profile_regions_name(struct profile_regions *r, const struct trace_mark_name *n)
 {
@@ -97,9 +104,10 @@ int profile_regions_name(struct profile_regions *r, const struct trace_mark_name
 	size_t nr = r->names.nr;
 	struct name *name = text == DICT_NONE ? NULL : dict_get(&r->names, &n->number);
 
-	if (!name)
-		return r->texts.nr >= MAX_NAMES || r->names.nr >= MAX_NAMES ? 0 : -ENOMEM;
-	if (r->names.nr > nr)
+	if (!name && !is_full(r, n->text))
+		return -ENOMEM;
+	r->stats.has_unnamed |= !name;
+	if (name && r->names.nr > nr)
 		name->text = text;
 	return 0;
 }

@@ -43,6 +43,7 @@ struct profile_regions_stats {
 	uint64_t nr_unmatched; /* ends without a beginning */
 	uint64_t nr_closed;    /* regions without an end of their own, whatever a filter selects */
 	bool has_left_out;     /* because of a limit */
+	bool has_unnamed;      /* the same of names: what has them is [unknown] */
 	bool has_counts;       /* events counted in some region */
 	/* What the recorder says of marks that it did not receive; safe to show. */
 	const char *notes[PROFILE_MAX_REGION_NOTES];

@@ -420,6 +420,27 @@ TEST(deep_nesting_is_bounded)
 	assert_int_equal(sum("a")->closed, 0);
 }
 
+/* In place of an end as if there were no memory: the limit is of their texts, 64 MiB. */
+TEST(names_beyond_a_limit_are_not_known)
+{
+	const uint32_t nr = (64 << 20) / TRACE_MARK_NAME_BYTES, last = NAMES + nr;
+	struct trace_mark_name name;
+
+	memset(name.text, 'n', sizeof(name.text) - 1);
+	name.text[sizeof(name.text) - 1] = '\0';
+	for (name.number = NAMES; name.number <= last; name.number++) {
+		snprintf(name.text, 11, "%010u", name.number);
+		name.text[10] = 'n';
+		assert_int_equal(profile_regions_name(p.regions, &name), 0);
+		assert_int_equal(profile_regions_stats(&p)->has_unnamed, name.number >= last - 1);
+	}
+	ADD(5, 1, {10, 0, last, B, 0}, {20, 0, 0, E, 0}, {30, 0, 1, B, 0}, {45, 0, 0, E, 0});
+	make(NULL, 0);
+	assert_true(profile_regions_stats(&p)->has_unnamed);
+	expect("[unknown]", 1, 0, 10, 10);
+	expect("a", 1, 0, 15, 15);
+}
+
 TEST(times_of_the_filter_cut_calls)
 {
 	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 2, B, 1}, {30, 0, 0, E, 1}, {40, 0, 2, B, 1},
