@@ -313,7 +313,7 @@ int page_regions_read(struct page *h, struct err *e)
 		h->has_regions |= profile_nr_regions(in->item[i].processes) > 1;
 		has_marks |= profile_regions_stats(in->item[i].processes)->nr_marks > 0;
 	}
-	if (rc || !has_marks)
+	if (rc || (!has_marks && !h->has_regions))
 		return rc;
 	h->regions = r = mem_zalloc(sizeof(*r));
 	if (!r)

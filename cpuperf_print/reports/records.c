@@ -58,8 +58,8 @@ static bool is_in_region(const struct records *r, const struct profile_item *ite
 {
 	const struct profile_processes *p = r->input->processes;
 
-	return !r->within_region ||
-	       r->within_region[profile_region_at(p, item->record.tid, item->time_ns)];
+	return !r->within_region || r->within_region[profile_region_of(
+					p, item->record.tid, item->time_ns, item->labels)];
 }
 
 static bool is_shown(void *arg, const struct profile_merged_item *m,

@@ -1,6 +1,7 @@
 /*
  * The report regions: what a program's marks (cpuperf/mark.h) say about it, with its samples in
- * them. Times of regions are measured, not sampled; those on CPU and of waits are.
+ * them. Times of regions are measured, not sampled; those on CPU and of waits are. Labels of
+ * goroutines are regions that only samples show: they have no calls, and no times of their own.
  */
 #include "base/array.h"
 #include "base/buf.h"
@@ -30,7 +31,8 @@ enum {
 	MAX_EVENTS = 8,
 	TEXT_BYTES = 64 << 10,
 	LABEL_BYTES = 128,
-	NAMES_FOR_PEOPLE = 10
+	NAMES_FOR_PEOPLE = 10,
+	NR_TIMES = 12 /* columns of calls */
 };
 
 /* A path by the number of its text. */
@@ -46,6 +48,9 @@ struct report {
 	struct reports_region_counts counts;
 	struct report_stats stats;
 	struct report_weight *weights; /* owned; of each sum and event, with regions inside */
+	size_t weights_room;           /* sums */
+	bool *within;                  /* owned; profile_regions_within */
+	bool has_labels;               /* among the sums */
 	struct dict keys;              /* struct key */
 	uint32_t *order;               /* owned; sums, sorted */
 	uint32_t *outer;               /* owned; of each sum: the one around it, or DICT_NONE */
@@ -70,7 +75,7 @@ static const struct report_region_thread *thread_of(const struct report *r, uint
 
 static struct report_weight *weight_of(const struct report *r, uint32_t sum, size_t event)
 {
-	return &r->weights[(size_t)sum * r->nr_events + event];
+	return &r->weights[(size_t)sum * (r->nr_events + 1) + event];
 }
 
 /* Of the innermost region with calls that were selected, from region outwards. */
@@ -83,15 +88,65 @@ static uint32_t find_sum(const struct report *r, uint32_t thread, uint32_t regio
 	return sum;
 }
 
+static bool is_label(const struct report *r, uint32_t region)
+{
+	return profile_region(r->processes, region)->is_label;
+}
+
+/* Of all sums, those that were added last begin without samples. False: no memory. */
+static bool make_weights(struct report *r)
+{
+	size_t before = r->weights_room;
+	void *grown = mem_grow(r->weights, r->sums.sums.nr, &r->weights_room,
+			       sizeof(*r->weights) * (r->nr_events + 1));
+
+	if (!grown)
+		return false;
+	r->weights = grown;
+	memset(r->weights + before * (r->nr_events + 1), 0,
+	       (r->weights_room - before) * (r->nr_events + 1) * sizeof(*r->weights));
+	return true;
+}
+
+/* The thread of a sample; 0: none. One that has labels alone is added. */
+static uint32_t find_thread(struct report *r, const struct report_entry *e, bool has_label)
+{
+	struct report_region_thread t = {
+	    .pid = e->key.pid, .tid = e->key.tid, .thread = e->key.thread};
+	uint32_t number = report_region_sums_thread(&r->sums, t.pid, t.tid);
+
+	if (number || !has_label)
+		return number;
+	snprintf(t.comm, sizeof(t.comm), "%s",
+		 report_functions_text(r->j->inputs->functions, e->key.comm));
+	return report_region_sums_add_thread(&r->sums, &t);
+}
+
+/* Labels have no calls: their sums are made here, with those around them. */
+static uint32_t add_label(struct report *r, uint32_t thread, uint32_t region)
+{
+	const uint32_t sum = report_region_sums_add(&r->sums, thread, region);
+
+	r->has_labels = true;
+	for (uint32_t i = region; i; i = profile_region(r->processes, i)->parent)
+		if (!r->within || r->within[i])
+			report_region_sums_add(&r->sums, thread, i);
+	return sum;
+}
+
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report *r = arg;
 	const struct key *key = dict_at(&r->keys, dict_find(&r->keys, &e->key.region));
-	uint32_t thread = r->by_thread ? report_region_sums_thread(&r->sums, e->key.pid, e->key.tid)
-				       : REPORT_ALL_THREADS;
-	uint32_t sum =
-	    !key || (r->by_thread && !thread) ? DICT_NONE : find_sum(r, thread, key->region);
+	const bool has_label = key && is_label(r, key->region);
+	uint32_t thread = r->by_thread ? find_thread(r, e, has_label) : REPORT_ALL_THREADS;
+	uint32_t sum = DICT_NONE;
 
+	if (key && (thread || !r->by_thread))
+		sum = has_label ? add_label(r, thread, key->region)
+				: find_sum(r, thread, key->region);
+	if (!make_weights(r))
+		return -ENOMEM;
 	for (size_t i = 0; sum != DICT_NONE && i < r->nr_events; i++)
 		if (r->events[i] == e->key.event)
 			report_weight_add(weight_of(r, sum, i), &e->weight);
@@ -141,7 +196,9 @@ static int compare(const void *a, const void *b, void *arg)
 
 	return order_u64(x->thread, y->thread)
 		   ?: order_u64(r->outer[i], r->outer[k])
-		   ?: -order_u64(x->wall_ns, y->wall_ns) ?: order_u64(x->region, y->region);
+		   ?: -order_u64(x->wall_ns, y->wall_ns)
+		   ?: -order_u64(weight_of(r, i, 0)->weight, weight_of(r, k, 0)->weight)
+		   ?: order_u64(x->region, y->region);
 }
 
 /* A region has the samples of those inside: add to the sums around it. */
@@ -150,17 +207,19 @@ static void add_inner(struct report *r, const struct report_weight *own)
 	for (uint32_t i = 0; i < r->sums.sums.nr; i++)
 		for (uint32_t to = r->outer[i]; to != DICT_NONE; to = r->outer[to])
 			for (size_t e = 0; e < r->nr_events; e++)
-				report_weight_add(weight_of(r, to, e), &own[i * r->nr_events + e]);
+				report_weight_add(weight_of(r, to, e),
+						  &own[i * (r->nr_events + 1) + e]);
 }
 
-/* The sums in order, and around each other. */
+/* Which sum is around each; then all in order. */
 static int make_order(struct report *r)
 {
-	size_t nr = r->sums.sums.nr;
+	const size_t nr = r->sums.sums.nr, bytes = (r->nr_events + 1) * sizeof(*r->weights);
+	MEM_AUTO struct report_weight *own = mem_calloc(nr + 1, bytes); /* without regions inside */
 
 	r->order = mem_calloc(nr + 1, sizeof(*r->order));
 	r->outer = mem_calloc(nr + 1, sizeof(*r->outer));
-	if (!r->order || !r->outer)
+	if (!own || !r->order || !r->outer)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct report_region_sum *s = sum_at(r, i);
@@ -169,6 +228,8 @@ static int make_order(struct report *r)
 		r->outer[i] =
 		    find_sum(r, s->thread, profile_region(r->processes, s->region)->parent);
 	}
+	memcpy(own, r->weights, nr * bytes);
+	add_inner(r, own);
 	qsort_r(r->order, nr, sizeof(*r->order), compare, r);
 	return 0;
 }
@@ -176,26 +237,18 @@ static int make_order(struct report *r)
 static int read_samples(struct report *r, struct err *e)
 {
 	const struct report_sink sink = {
-	    .parts = REPORT_BY_REGION | (r->by_thread ? REPORT_BY_PID | REPORT_BY_TID : 0),
+	    .parts = REPORT_BY_REGION |
+		     (r->by_thread ? REPORT_BY_PID | REPORT_BY_TID | REPORT_BY_COMM : 0),
 	    .entry = add_entry,
 	    .arg = r};
-	size_t nr = r->sums.sums.nr;
-	struct report_weight *own; /* without regions inside */
 	int rc = 0;
 
-	r->weights = mem_calloc(nr * r->nr_events + 1, sizeof(*r->weights));
-	own = mem_calloc(nr * r->nr_events + 1, sizeof(*own));
-	if (!r->weights || !own || make_order(r) || make_keys(r)) {
-		mem_free(own);
+	if (!make_weights(r) || make_keys(r))
 		return err_set(e, -ENOMEM, "out of memory");
-	}
 	if (job_input(r->j)->facts->is_sampling)
 		rc = samples_read(r->j, r->j->first, r->j->nr, &sink, &r->stats, e);
-	if (rc == 0) {
-		memcpy(own, r->weights, nr * r->nr_events * sizeof(*own));
-		add_inner(r, own);
-	}
-	mem_free(own);
+	if (rc == 0 && make_order(r))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	return rc;
 }
 
@@ -211,6 +264,9 @@ static int read_all(struct report *r, struct err *e)
 	r->processes = in->processes;
 	r->by_thread = r->j->selection->root == REPORT_ROOT_THREAD;
 	find_events(r);
+	r->within = profile_regions_within(r->processes, &filter.regions);
+	if (filter.regions.nr && !r->within)
+		return err_set(e, -ENOMEM, "out of memory");
 	filter.has_trials = true; /* for what marks cost */
 	if (report_region_sums_read(&r->sums, r->processes, &filter, in->start_ns, r->by_thread))
 		return err_set(e, -ENOMEM, "out of memory");
@@ -232,6 +288,11 @@ static void put_times(const struct report *r, struct grid *g, const struct repor
 	static const double quantiles[] = {0.5, 0.9, 0.99};
 	const bool is_timed = report_region_timed(s) > 0;
 
+	if (!s->calls && is_label(r, s->region)) {
+		for (size_t i = 0; i < NR_TIMES; i++)
+			grid_none(g);
+		return;
+	}
 	grid_count(g, s->calls);
 	grid_count(g, s->wall_ns);
 	grid_count(g, s->self_ns);
@@ -387,7 +448,7 @@ static size_t add_event_columns(struct report *r, struct grid_column *columns)
 
 static struct grid *make_grid(struct report *r)
 {
-	static const struct grid_column fixed[] = {
+	static const struct grid_column fixed[NR_TIMES] = {
 	    {"calls", NULL, NULL, GRID_COUNT, GRID_ALL},
 	    {"wall_ns", "wall", "ns", GRID_AMOUNT, GRID_ALL},
 	    {"self_ns", "self", "ns", GRID_AMOUNT, GRID_ALL},
@@ -409,8 +470,11 @@ static struct grid *make_grid(struct report *r)
 	struct grid_column columns[GRID_MAX_COLUMNS];
 	size_t nr = 0;
 
-	for (; nr < ARRAY_NR(fixed); nr++)
+	for (; nr < ARRAY_NR(fixed); nr++) {
 		columns[nr] = fixed[nr];
+		if (!r->sums.nr_threads) /* labels have no calls */
+			columns[nr].audience = GRID_ONLY_MACHINES;
+	}
 	nr += add_event_columns(r, &columns[nr]);
 	nr += reports_region_counts_columns(&r->counts, &columns[nr]);
 	r->nr_before = nr;
@@ -476,7 +540,7 @@ static void put_heading(const struct report *r)
 		put_unmatched(r);
 		return;
 	}
-	if (!s->nr_marks && !s->nr_lost) {
+	if (!s->nr_marks && !s->nr_lost && !profile_has_labels(r->processes)) {
 		buf_adds(text, "\nNo regions: the session was recorded without --regions, no "
 			       "program had marks, or another cpuperf received them\n");
 		return;
@@ -488,6 +552,8 @@ static void put_heading(const struct report *r)
 	if (r->sums.nr_threads)
 		buf_printf(text, "\nRegions of %" PRIu64 " thread%s, with the regions inside them",
 			   r->sums.nr_threads, r->sums.nr_threads == 1 ? "" : "s");
+	else if (r->has_labels)
+		buf_adds(text, "\nRegions by labels of goroutines, which samples alone show");
 	else
 		buf_printf(text, "\nNo regions: %s",
 			   r->sums.instants.sums.nr ? "instants and values alone"
@@ -510,7 +576,7 @@ static void put_heading(const struct report *r)
 	buf_addc(text, '\n');
 	for (size_t i = 0; i < s->nr_notes; i++)
 		buf_printf(text, "Note: %s\n", s->notes[i]);
-	if (r->sums.nr_threads)
+	if (r->sums.nr_threads || r->has_labels)
 		reports_region_counts_heading(&r->counts, text);
 	put_unmatched(r);
 }
@@ -534,7 +600,7 @@ static int put_tables(struct report *r, struct grid *g, struct err *e)
 	reports_rest_put(r->j, &rest, NULL, g);
 	if (!is_people)
 		rc = reports_region_instants_put(&instants, g, e);
-	if (is_people && !r->sums.nr_threads) { /* without its heading */
+	if (is_people && !r->sums.nr_threads && !r->has_labels) { /* without its heading */
 		grid_free(g);
 		rc = output_flush(r->j->output, e);
 	} else {
@@ -561,6 +627,7 @@ int reports_regions(struct job *j, struct err *e)
 	report_region_sums_fini(&r->sums);
 	dict_fini(&r->keys);
 	mem_free(r->weights);
+	mem_free(r->within);
 	mem_free(r->order);
 	mem_free(r->outer);
 	report_stats_fini(&r->stats);

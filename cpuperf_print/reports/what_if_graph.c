@@ -134,10 +134,7 @@ static void count_in_regions(struct what_if *r, uint32_t path, uint64_t ns)
 /* What ran on a CPU: its mark. DICT_NONE: no memory. */
 static uint32_t place_of(struct what_if *r, const struct report_sample *s)
 {
-	const struct place place = {
-	    .stack = s->stack,
-	    .region = s->is_made ? PROFILE_NO_REGION
-				 : profile_region_at(r->input->processes, s->key.tid, s->time_ns)};
+	const struct place place = {.stack = s->stack, .region = s->region};
 
 	count_in_regions(r, place.region, s->weight);
 	return dict_add(&r->places, &place);

@@ -19,7 +19,8 @@ enum {
 	BPF_INTERPRETED_PHP = 3,
 	BPF_INTERPRETED_RUBY = 4,
 	BPF_INTERPRETED_PERL = 5,
-	BPF_INTERPRETED_NR = 6, /* languages, and 0 */
+	BPF_INTERPRETED_GO = 6,
+	BPF_INTERPRETED_NR = 7, /* languages, and 0 */
 };
 
 static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
@@ -28,6 +29,7 @@ static inline __u64 bpf_interpreted_mix(__u64 h, __u64 word)
 	return h ^ h >> 29;
 }
 
+#include "bpf/interpreted_go.h"
 #include "bpf/interpreted_javascript.h"
 #include "bpf/interpreted_perl.h"
 #include "bpf/interpreted_php.h"
@@ -53,6 +55,7 @@ struct bpf_interpreted_process {
 		struct bpf_javascript javascript;
 		struct bpf_ruby ruby;
 		struct bpf_perl perl;
+		struct bpf_go go;
 	};
 };
 

@@ -44,7 +44,8 @@ struct interpreters {
 	void (*add)(void *arg, const struct trace_code *code);
 	void *arg;
 	uint64_t defined_bytes;
-	struct trace_code code; /* in the making */
+	struct trace_code code;                     /* in the making */
+	uint8_t lines[BPF_INTERPRETED_LINES_BYTES]; /* of the same */
 	struct bpf_interpreted_code far;
 };
 
@@ -216,7 +217,7 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 	code->lines_bytes = c->lines_bytes;
 	code->owner = find_owner(c->process);
 	if (l && l->name)
-		l->name(code);
+		l->name(code, i->lines);
 	i->add(i->arg, code);
 }
 

@@ -230,8 +230,9 @@ static void read_url(char *file)
 }
 
 /* As V8 itself and its profiler write what has none. */
-static void name(struct trace_code *code)
+static void name(struct trace_code *code, uint8_t lines[BPF_INTERPRETED_LINES_BYTES])
 {
+	(void)lines;
 	if (!*code->name)
 		snprintf(code->name, sizeof(code->name), "(anonymous)");
 	if (!*code->file)

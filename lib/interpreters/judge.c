@@ -35,6 +35,7 @@ struct file {
 	uint32_t major, minor;
 	uint64_t inode;
 	const struct interpreters_language *language;
+	bool is_whole;                     /* looked at for all languages */
 	struct bpf_interpreted_process is; /* with addresses in the file */
 	uint64_t bias;                     /* the address of offset 0 of its first mapping */
 };
@@ -146,14 +147,34 @@ static const struct interpreters_language *find_language(struct interpreters_jud
 	const struct interpreters_language *const *l = interpreters_languages;
 
 	for (size_t i = 0; l[i]; i++)
-		if (l[i]->read(f, j->found + i * INTERPRETERS_MAX_SYMBOLS, out))
+		if (!l[i]->section && l[i]->read(f, j->found + i * INTERPRETERS_MAX_SYMBOLS, out))
+			return l[i];
+	return NULL;
+}
+
+/* The language that has a section of this file; NULL: none. */
+static const struct interpreters_language *find_by_section(const struct elf_file *f)
+{
+	const struct interpreters_language *const *l = interpreters_languages;
+	struct elf_section s;
+
+	for (size_t i = 0; l[i]; i++)
+		if (l[i]->section && elf_file_find_section(f, l[i]->section, &s))
 			return l[i];
 	return NULL;
 }
 
 static void look_at_file(struct interpreters_judge *j, const struct elf_file *f, struct file *out)
 {
+	const struct interpreters_language *by_section;
+
 	if (!elf_file_is_64(f) || elf_file_machine(f) != EM_X86_64)
+		return;
+	by_section = find_by_section(f);
+	if (by_section && by_section->read(f, NULL, &out->is))
+		out->language = by_section;
+	out->is_whole |= by_section != NULL;
+	if (by_section || !out->is_whole)
 		return;
 	memset(j->found, 0, sizeof(j->found));
 	if (!find_symbols(j, f, ".dynsym") && !find_symbols(j, f, ".symtab"))
@@ -182,21 +203,29 @@ static void read_file(struct interpreters_judge *j, uint32_t process, const stru
 	elf_file_close(f);
 }
 
+/* is_whole: for all languages; else for those that a section shows. */
 static const struct file *find_file(struct interpreters_judge *j, uint32_t process,
-				    const struct proc_mapping *m)
+				    const struct proc_mapping *m, bool is_whole)
 {
 	struct file *f;
 
-	for (size_t i = 0; i < j->nr; i++)
-		if (j->file[i].inode == m->inode && j->file[i].major == m->major &&
-		    j->file[i].minor == m->minor)
-			return &j->file[i];
+	for (size_t i = 0; i < j->nr; i++) {
+		f = &j->file[i];
+		if (f->inode != m->inode || f->major != m->major || f->minor != m->minor)
+			continue;
+		if (is_whole && !f->is_whole) {
+			f->is_whole = true;
+			read_file(j, process, m, f);
+		}
+		return f;
+	}
 	if (j->nr == MAX_FILES)
 		j->nr = 0; /* they are read again */
 	f = MEM_ADD(j->file, j->nr, j->room);
 	if (!f)
 		return NULL;
-	*f = (struct file){.major = m->major, .minor = m->minor, .inode = m->inode};
+	*f = (struct file){
+	    .major = m->major, .minor = m->minor, .inode = m->inode, .is_whole = is_whole};
 	read_file(j, process, m, f);
 	return f;
 }
@@ -213,7 +242,8 @@ static bool is_called_so(const struct proc_mapping *m)
 	for (size_t i = 0; interpreters_languages[i]; i++) {
 		const char *name = interpreters_languages[i]->file;
 
-		if (memmem(file, (size_t)(m->name + m->name_len - file), name, strlen(name)))
+		if (name &&
+		    memmem(file, (size_t)(m->name + m->name_len - file), name, strlen(name)))
 			return true;
 	}
 	return false;
@@ -258,11 +288,12 @@ bool interpreters_judge_process(struct interpreters_judge *j, uint32_t process, 
 		return false;
 	at = buf_str(&maps);
 	while (nr < MAX_LOOKED_AT && proc_maps_next(&at, maps.data + maps.len, &m)) {
+		const bool is_so = may_be(&m, false);
 		const struct file *f =
-		    may_be(&m, is_thorough && !nr) ? find_file(j, process, &m) : NULL;
+		    may_be(&m, !nr) ? find_file(j, process, &m, is_so || is_thorough) : NULL;
 
 		nr += f != NULL;
-		may_become |= f && may_be(&m, false);
+		may_become |= f && is_so;
 		if (!f || !f->language)
 			continue;
 		set(f, m.start, out);

@@ -22,8 +22,11 @@ struct interpreters_symbol {
 };
 
 struct interpreters_language {
-	uint32_t number;            /* BPF_INTERPRETED_…, which is that of enum trace_language */
-	const char *file;           /* is in the names of its programs and libraries */
+	uint32_t number;  /* BPF_INTERPRETED_…, which is that of enum trace_language */
+	const char *file; /* is in the names of its programs and libraries; NULL: nothing */
+	/* Of each program with such a section: it is looked at when it is met first, and for no
+	 * other language. NULL: none has. */
+	const char *section;
 	const char *const *symbols; /* that read is interested in; ends with NULL */
 	bool has_local;             /* some of them are only in files that are not stripped */
 	/* By what was found of each of the symbols: fills the part of *out that is the language's,
@@ -33,8 +36,9 @@ struct interpreters_language {
 		     struct bpf_interpreted_process *out);
 	/* Adds base to the addresses of the language's part. */
 	void (*move)(struct bpf_interpreted_process *p, uint64_t base);
-	/* Changes names to what people write; NULL: they are. */
-	void (*name)(struct trace_code *code);
+	/* Changes names to what people write; NULL: they are. lines: room for others than the
+	 * program's. */
+	void (*name)(struct trace_code *code, uint8_t lines[BPF_INTERPRETED_LINES_BYTES]);
 	/* Fills *out, as the kernel's program does. False: it cannot be read, or other code is
 	 * there now. NULL: the kernel's program reads all. */
 	bool (*far)(const struct bpf_interpreted_far *far,
@@ -42,8 +46,8 @@ struct interpreters_language {
 		    struct bpf_interpreted_code *out);
 };
 
-extern const struct interpreters_language interpreters_javascript, interpreters_perl,
-    interpreters_php, interpreters_python, interpreters_ruby;
+extern const struct interpreters_language interpreters_go, interpreters_javascript,
+    interpreters_perl, interpreters_php, interpreters_python, interpreters_ruby;
 
 /* All of them; ends with NULL. */
 extern const struct interpreters_language *const interpreters_languages[];
@@ -65,6 +69,9 @@ bool interpreters_far_load(const struct bpf_interpreted_far *far, void *to, size
 bool interpreters_far_text(const struct bpf_interpreted_far *far, uint64_t at, uint64_t length,
 			   bool is_path, struct bpf_interpreted_text *out, uint8_t *to);
 
+bool interpreters_go_far(const struct bpf_interpreted_far *far,
+			 const struct bpf_interpreted_process *process,
+			 struct bpf_interpreted_code *out);
 bool interpreters_php_far(const struct bpf_interpreted_far *far,
 			  const struct bpf_interpreted_process *process,
 			  struct bpf_interpreted_code *out);

@@ -16,9 +16,13 @@
 
 #include <stddef.h>
 
-const struct interpreters_language *const interpreters_languages[] = {
-    &interpreters_python, &interpreters_javascript, &interpreters_php,
-    &interpreters_ruby,   &interpreters_perl,       NULL};
+const struct interpreters_language *const interpreters_languages[] = {&interpreters_python,
+								      &interpreters_javascript,
+								      &interpreters_php,
+								      &interpreters_ruby,
+								      &interpreters_perl,
+								      &interpreters_go,
+								      NULL};
 
 const struct interpreters_language *interpreters_find_language(uint32_t number)
 {

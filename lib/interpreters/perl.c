@@ -93,7 +93,7 @@ static void add_text(const char *text, size_t len, char *to, size_t size)
 
 /* As Perl's own traces call it. The name of the package is where lines would be; what the code is,
  * in place of their table. A text that is evaluated has a number in place of a file. */
-static void name_code(struct trace_code *code)
+static void name_code(struct trace_code *code, uint8_t lines[BPF_INTERPRETED_LINES_BYTES])
 {
 	static const char *const others[] = {[BPF_PERL_IS_SUB] = "__ANON__",
 					     [BPF_PERL_IS_TEXT] = "(require)",
@@ -102,6 +102,7 @@ static void name_code(struct trace_code *code)
 	const bool is_text = strcmp(code->file, "(eval") == 0;
 	char name[4 * sizeof(code->name)] = "";
 
+	(void)lines;
 	if (code->lines_bytes) {
 		add_text((const char *)code->lines, code->lines_bytes, name, sizeof(name));
 		add_text("::", 2, name, sizeof(name));

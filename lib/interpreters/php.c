@@ -89,11 +89,12 @@ static void move(struct bpf_interpreted_process *p, uint64_t base)
 
 /* The name of the class is where lines would be, up to a zero byte: behind that is what tells a
  * class without a name from others. */
-static void name_code(struct trace_code *code)
+static void name_code(struct trace_code *code, uint8_t lines[BPF_INTERPRETED_LINES_BYTES])
 {
 	const int bytes = (int)code->lines_bytes;
 	char name[2 * sizeof(code->name)] = "";
 
+	(void)lines;
 	snprintf(name, sizeof(name), "%.*s%s%s", bytes, bytes ? (const char *)code->lines : "",
 		 bytes ? "::" : "", *code->name ? code->name : "<main>");
 	memcpy(code->name, name, sizeof(code->name) - 1);

@@ -146,8 +146,9 @@ static void move(struct bpf_interpreted_process *p, uint64_t base)
 }
 
 /* What a template makes may begin before its first line: at no line. */
-static void name_code(struct trace_code *code)
+static void name_code(struct trace_code *code, uint8_t lines[BPF_INTERPRETED_LINES_BYTES])
 {
+	(void)lines;
 	code->table = TRACE_LINES_OF_FRAMES;
 	if (code->first_line > MAX_LINE)
 		code->first_line = 0;

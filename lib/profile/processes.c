@@ -329,7 +329,9 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_CODE:
-		rc = trace_decode_code(f, &code) ?: profile_codes_add(&l->p->codes, &code);
+		rc = trace_decode_code(f, &code)
+			 ?: profile_regions_add_labels(l->p->regions, &code)
+			 ?: profile_codes_add(&l->p->codes, &code);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_COMPILED:

@@ -183,6 +183,8 @@ int profile_regions_name(struct profile_regions *r, const struct trace_mark_name
 /* A note of the common file; ignored if it is of something else. */
 int profile_regions_note(struct profile_regions *r, const char *text);
 int profile_regions_add(struct profile_regions *r, const struct trace_marks *marks);
+/* A definition of labels; others are ignored. */
+int profile_regions_add_labels(struct profile_regions *r, const struct trace_code *code);
 /* The name with that number, as profile_regions_name added it; NULL: there is none. */
 const char *profile_regions_find_name(const struct profile_regions *r, uint32_t number);
 

@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "base/order.h"
 #include "profile/ids.h"
+#include "trace/interpreted.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ enum {
 /* A waiting item. */
 struct waiting {
 	uint64_t time_ns;
-	uint32_t at; /* in its run: the byte offset, or the number of the reading */
+	uint64_t labels; /* of a sample: profile_item.labels */
+	uint32_t at;     /* in its run: the byte offset, or the number of the reading */
 };
 
 /* Items from one place of a frame. */
@@ -67,10 +69,12 @@ struct profile_records {
 	size_t nr_spares;
 	size_t held_bytes; /* of all runs */
 	uint64_t next_place;
-	uint64_t newest_ns;      /* the newest item read */
-	uint64_t ring_newest_ns; /* of the current ring and CPU */
-	uint64_t last_ns;        /* the last record's */
-	uint64_t returned_ns;    /* the newest item returned */
+	uint64_t newest_ns;                    /* the newest item read */
+	uint64_t ring_newest_ns;               /* of the current ring and CPU */
+	uint64_t last_ns;                      /* the last record's */
+	uint64_t returned_ns;                  /* the newest item returned */
+	struct trace_interpreted *interpreted; /* owned; the last one; NULL: there was none */
+	bool has_interpreted;                  /* it belongs to no sample yet */
 	struct profile_records_stats stats;
 };
 
@@ -145,6 +149,7 @@ void profile_records_close(struct profile_records *r)
 		run_free(r->spare[--r->nr_spares]);
 	trace_reader_close(r->reader);
 	mem_free(r->runs.item);
+	mem_free(r->interpreted);
 	profile_ids_fini(&r->ids);
 	mem_free(r);
 }
@@ -263,14 +268,14 @@ struct filling {
 	bool is_unordered; /* insertion was abandoned: sort it at the end */
 };
 
-static int add(struct filling *f, uint64_t time_ns, size_t at)
+static int add(struct filling *f, uint64_t time_ns, size_t at, uint64_t labels)
 {
 	struct run *run = f->run;
 	struct waiting *item = MEM_ADD(run->item, run->nr, run->room);
 
 	if (!item)
 		return -ENOMEM;
-	*item = (struct waiting){time_ns, (uint32_t)at};
+	*item = (struct waiting){time_ns, labels, (uint32_t)at};
 	if (run->nr == 1 || item[-1].time_ns <= time_ns || f->is_unordered)
 		return 0;
 	f->nr_moves += settle(run);
@@ -305,21 +310,48 @@ static int close_run(struct profile_records *r, struct filling *f)
 	return 0;
 }
 
+/* The record is part of the sample that follows. */
+static void keep_interpreted(struct profile_records *r, const uint8_t *p, size_t len)
+{
+	if (!r->interpreted)
+		r->interpreted = mem_zalloc(sizeof(*r->interpreted));
+	r->has_interpreted =
+	    r->interpreted && trace_interpreted_decode(p, len, r->interpreted) == 0;
+}
+
+static uint64_t take_labels(struct profile_records *r, const struct trace_record *record,
+			    uint64_t time_ns)
+{
+	const struct trace_interpreted *i = r->interpreted;
+
+	if (record->kind != PERF_RECORD_SAMPLE || !r->has_interpreted || i->pid != record->pid ||
+	    i->tid != record->tid)
+		return 0;
+	r->has_interpreted = false;
+	return trace_interpreted_is_of(i, record->pid, record->tid, time_ns)
+		   ? trace_interpreted_labels(i)
+		   : 0;
+}
+
 /* Adds the record at this offset of the run; *size is 0 if no record can follow. */
 static int add_record(struct profile_records *r, struct filling *f, size_t at, size_t *size)
 {
 	struct profile_item item;
 	int rc = decode(r, r->ring, f->run->bytes + at, f->run->len - at, &item);
+	uint64_t time_ns;
 
 	*size = item.record.len;
 	if (rc) {
 		r->stats.nr_senseless++;
 		return 0;
 	}
-	if (item.id && item.id->event == TRACE_INTERPRETED)
-		return 0; /* part of the sample that follows */
+	if (item.id && item.id->event == TRACE_INTERPRETED) {
+		keep_interpreted(r, f->run->bytes + at, item.record.len);
+		return 0;
+	}
 	r->stats.nr_foreign += r->ring == TRACE_RING_SAMPLES && !item.id;
-	return add(f, note_time(r, &item.record), at);
+	time_ns = note_time(r, &item.record);
+	return add(f, time_ns, at, take_labels(r, &item.record, time_ns));
 }
 
 /* The end of the run may split the last record: the next run begins with it. */
@@ -398,7 +430,7 @@ static int read_readings(struct profile_records *r)
 
 		trace_decode_reading(&r->frame, r->at + i, reading);
 		if (reading->event < r->config.nr_events)
-			rc = add(&f, reading->time_ns, i);
+			rc = add(&f, reading->time_ns, i, 0);
 		else
 			r->stats.nr_foreign++;
 	}
@@ -555,6 +587,7 @@ static void return_item(struct profile_records *r, struct profile_item *out)
 
 	out->kind = run->kind;
 	out->time_ns = w->time_ns;
+	out->labels = w->labels;
 	out->offset = run->offset + w->at * run->step;
 	out->ring = run->ring;
 	out->cpu = run->cpu;

@@ -26,6 +26,7 @@ struct profile_item {
 	uint64_t offset;  /* in the file */
 
 	/* a record */
+	uint64_t labels; /* of a sample: as profile_sample.labels */
 	enum trace_ring ring;
 	uint32_t cpu;                      /* UINT32_MAX: a surveyed record */
 	const struct trace_id *id;         /* its event; NULL: none, or its id is unknown */

@@ -7,18 +7,22 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/str.h"
 #include "profile/region_streams.h"
 #include "profile/regions_internal.h"
 #include "trace/nesting.h"
 #include "trace/reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
 	MAX_NAMES = 1 << 20,
 	MAX_NAME_BYTES = 64 << 20,
 	STEPS_PER_PLACE = 64,
+	MAX_LABELS = 1 << 18, /* sets of them */
+	LABEL_BYTES = 1024,   /* a key and its value; safe to show they may be longer */
 };
 
 /* From this time on the process is paused, or not. */
@@ -40,12 +44,19 @@ struct path {
 	struct profile_region region;
 };
 
+/* A set of labels. */
+struct labels {
+	uint64_t number; /* key */
+	uint32_t path;
+};
+
 struct profile_regions {
 	struct dict names;             /* struct name, by number */
 	struct dict texts;             /* const char * */
 	struct dict notes;             /* const char * */
 	struct region_streams streams; /* only while it is made */
 	struct dict paths;             /* struct path; number - 1 */
+	struct dict labels;            /* struct labels */
 	struct region_thread *threads; /* owned; by tid */
 	size_t nr_threads, threads_room;
 	struct pause *pauses; /* owned; by pid, then time */
@@ -69,6 +80,7 @@ struct profile_regions *profile_regions_new(void)
 	dict_init_texts(&r->notes, sizeof(const char *), PROFILE_MAX_REGION_NOTES, MAX_NAME_BYTES);
 	region_streams_init(&r->streams);
 	dict_init(&r->paths, sizeof(struct path), DICT_KEY(struct path, name), PROFILE_MAX_REGIONS);
+	dict_init(&r->labels, sizeof(struct labels), DICT_KEY(struct labels, number), MAX_LABELS);
 	return r;
 }
 
@@ -81,6 +93,7 @@ void profile_regions_free(struct profile_regions *r)
 	dict_fini(&r->texts);
 	dict_fini(&r->notes);
 	dict_fini(&r->paths);
+	dict_fini(&r->labels);
 	for (size_t i = 0; i < r->nr_threads; i++) {
 		region_log_fini(&r->threads[i].log);
 		mem_free(r->threads[i].places);
@@ -180,9 +193,10 @@ const char *profile_regions_find_name(const struct profile_regions *r, uint32_t 
 	return text ? profile_regions_text(r, text) : NULL;
 }
 
-static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t number)
+/* name: the number of its text and 1. */
+static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t name)
 {
-	struct path key = {.parent = parent, .name = text_of(r, number)}, *path;
+	struct path key = {.parent = parent, .name = name}, *path;
 	size_t nr = r->paths.nr;
 	uint32_t at = dict_add(&r->paths, &key);
 
@@ -202,6 +216,55 @@ static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t n
 		};
 	}
 	return at + 1;
+}
+
+/* The region of a label in that one. False: no memory. */
+static bool add_label(struct profile_regions *r, const char *key, const char *value, uint32_t *path)
+{
+	char name[LABEL_BYTES];
+	const uint32_t parent = *path;
+	uint32_t text;
+
+	snprintf(name, sizeof(name), "%s=%s", key, value);
+	str_disarm(name);
+	text = dict_add(&r->texts, name);
+	if (text == DICT_NONE)
+		return false;
+	*path = find_path(r, parent, text + 1);
+	if (*path != parent)
+		((struct path *)dict_at(&r->paths, *path - 1))->region.is_label = true;
+	return true;
+}
+
+/* The end of a text with a zero byte behind it; NULL: it has none. */
+static const uint8_t *end_of(const uint8_t *text, const uint8_t *end)
+{
+	return text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+}
+
+int profile_regions_add_labels(struct profile_regions *r, const struct trace_code *code)
+{
+	const uint8_t *at = code->lines, *end = at + code->lines_bytes, *value, *next;
+	struct labels *l;
+	size_t nr = r->labels.nr, depth = 0;
+	bool is_full = false;
+
+	if (code->language != TRACE_LANGUAGE_GO)
+		return 0;
+	l = dict_get(&r->labels, &code->number);
+	if (!l || r->labels.nr == nr) { /* a number that is defined again has the same labels */
+		r->stats.has_left_out |= !l;
+		return l || nr >= MAX_LABELS ? 0 : -ENOMEM;
+	}
+	for (; (value = end_of(at, end)) != NULL && depth < NESTING_MAX && !is_full; depth++) {
+		next = end_of(++value, end);
+		if (!next)
+			break;
+		is_full = !add_label(r, (const char *)at, (const char *)value, &l->path);
+		at = next + 1;
+	}
+	r->stats.has_left_out |= is_full;
+	return !is_full || r->texts.nr >= MAX_NAMES ? 0 : -ENOMEM;
 }
 
 static uint32_t innermost(const struct thread *t)
@@ -273,7 +336,7 @@ static int begin_region(struct thread *t, const struct region_mark *m)
 		t->r->stats.has_left_out = true;
 		return 0;
 	}
-	path = find_path(t->r, parent, m->step.what);
+	path = find_path(t->r, parent, text_of(t->r, m->step.what));
 	if (path == parent) /* there are too many paths: it is part of its parent */
 		return 0;
 	rc = add_counts(t, parent) ?: nesting_push(&t->nest, m->object);
@@ -602,6 +665,20 @@ uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint
 	while (profile_region_is_trial(p, path))
 		path = profile_region(p, path)->parent;
 	return path;
+}
+
+uint32_t profile_region_of(const struct profile_processes *p, uint32_t tid, uint64_t time_ns,
+			   uint64_t labels)
+{
+	const struct labels *l =
+	    labels ? dict_at(&p->regions->labels, dict_find(&p->regions->labels, &labels)) : NULL;
+
+	return l && l->path ? l->path : profile_region_at(p, tid, time_ns);
+}
+
+bool profile_has_labels(const struct profile_processes *p)
+{
+	return p->regions->labels.nr > 0;
 }
 
 bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,

@@ -16,6 +16,10 @@
  * a sample by thread and time. region_calls.h reads the steps again as calls that a filter
  * selects, of which reports make sums (report/region_sums.h; of replicates
  * report/region_amounts.h) and exports slices.
+ *
+ * Labels of goroutines (pprof.Do of Go) are regions, too, without marks: each sample says which
+ * set its goroutine had. A set is a path, a region "key=value" for each label, by key. When it
+ * began and ended is not known, so these regions have samples and no calls.
  */
 #ifndef PROFILE_REGIONS_H
 #define PROFILE_REGIONS_H
@@ -35,6 +39,7 @@ struct profile_region {
 	uint32_t number;  /* from 1; PROFILE_NO_REGION: outside of all regions */
 	uint32_t parent;  /* less than number, or PROFILE_NO_REGION */
 	uint32_t depth;   /* 0: it has no parent */
+	bool is_label;    /* of a goroutine */
 	const char *name; /* safe to show */
 };
 
@@ -65,6 +70,12 @@ const struct profile_regions_stats *profile_regions_stats(const struct profile_p
 
 /* The innermost path of the thread at that time. */
 uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
+/* The same of a sample: of the labels that it has (profile_sample.labels; 0: none), if these are
+ * known, and else by marks. */
+uint32_t profile_region_of(const struct profile_processes *p, uint32_t tid, uint64_t time_ns,
+			   uint64_t labels);
+/* Whether some regions are labels. */
+bool profile_has_labels(const struct profile_processes *p);
 /* Whether the program paused the measuring of the thread or of its process. */
 bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,
 		       uint64_t time_ns);

@@ -363,19 +363,22 @@ static void keep_interpreted(struct profile_samples *s, const uint8_t *p, size_t
 }
 
 /* Of one sample: a later one without a record of its own has none. */
-static const struct trace_interpreted *take_interpreted(struct profile_samples *s,
-							const struct profile_sample *sample)
+static void take_interpreted(struct profile_samples *s, struct profile_sample *sample)
 {
 	const struct trace_interpreted *i = s->interpreted;
-	uint64_t apart_ns;
 
-	if (!s->has_interpreted || i->tid != sample->record.tid || i->pid != sample->record.pid)
-		return NULL;
+	sample->interpreted = NULL;
+	sample->labels = 0;
+	if (s->is_added_up || !s->has_interpreted || i->tid != sample->record.tid ||
+	    i->pid != sample->record.pid)
+		return;
 	s->has_interpreted = false;
-	/* kernels differ in whether the sample's time is taken before or after the program ran */
-	apart_ns = sample->time_ns > i->time_ns ? sample->time_ns - i->time_ns
-						: i->time_ns - sample->time_ns;
-	return apart_ns < TRACE_INTERPRETED_MAX_NS ? i : NULL;
+	if (!trace_interpreted_is_of(i, i->pid, i->tid, sample->time_ns))
+		return;
+	if (i->language == TRACE_LANGUAGE_GO)
+		sample->labels = trace_interpreted_labels(i);
+	else
+		sample->interpreted = i;
 }
 
 /* Reads the current record: true if it is a sample. */
@@ -416,7 +419,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
 	out->samples = 1;
-	out->interpreted = s->is_added_up ? NULL : take_interpreted(s, out);
+	take_interpreted(s, out);
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
 	/* A wait counts as itself and as others that were not sampled (base/wait_weight.h). Only

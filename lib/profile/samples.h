@@ -34,6 +34,7 @@ struct profile_sample {
 	uint64_t samples, end_ns;
 	/* What the thread interpreted at it; NULL: nothing, or it is not known. */
 	const struct trace_interpreted *interpreted;
+	uint64_t labels; /* of its goroutine: the number of the set (regions.h); 0: none */
 	uint64_t weight; /* its period, or 1 if that is unknown */
 	uint64_t unit;   /* how much of it an independent sample stands for: of a wait, which is
 			  * sampled the more surely the longer it is, the mean; 0: of one that

@@ -374,6 +374,7 @@ static int add_single(struct report_counter *c, uint32_t node, const struct prof
 					     .samples = s->samples,
 					     .weight = s->weight,
 					     .unit = s->unit,
+					     .region = c->region,
 					     .is_made = s->is_rest,
 					     .has_waker = c->has_waker && c->waker.is_known,
 					     .waker = c->waker.tid};
@@ -460,8 +461,9 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 		return false;
 	/* what was added up has no time, and so no region */
 	is_timed = !s->layout->is_heap && !s->is_rest;
-	c->region = is_timed ? profile_region_at(c->all->input->processes, r->tid, s->time_ns)
-			     : PROFILE_NO_REGION;
+	c->region = is_timed
+			? profile_region_of(c->all->input->processes, r->tid, s->time_ns, s->labels)
+			: PROFILE_NO_REGION;
 	if (c->all->within_region && !c->all->within_region[c->region])
 		return false;
 	if (is_timed && profile_is_paused(c->all->input->processes, r->pid, r->tid, s->time_ns)) {

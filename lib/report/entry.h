@@ -201,6 +201,7 @@ struct report_sample {
 	uint64_t weight; /* its period, or 1 if unknown; the sum */
 	uint64_t unit;   /* as of struct report_count */
 	uint32_t stack;  /* its number in the sink's stacks */
+	uint32_t region; /* around it: profile_region_of */
 	bool is_made;    /* by records of switches: profile_sample.is_rest */
 	/* Of a wait whose waker is known (REPORT_BY_WAKER): the thread that ended it;
 	 * TRACE_UNKNOWN: an interrupt did. Its frames follow the stack's, as report/waker.h says.

@@ -158,6 +158,26 @@ uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t th
 	return dict_find(&s->sums, &key);
 }
 
+uint32_t report_region_sums_add(struct report_region_sums *s, uint32_t thread, uint32_t region)
+{
+	const uint32_t sum = find_sum(s, thread, region);
+
+	s->is_full |= sum == DICT_NONE;
+	return sum;
+}
+
+uint32_t report_region_sums_add_thread(struct report_region_sums *s,
+				       const struct report_region_thread *t)
+{
+	const size_t nr = s->threads.nr;
+	const uint32_t number = dict_add(&s->threads, t);
+
+	s->is_full |= number == DICT_NONE;
+	if (s->threads.nr > nr)
+		*(struct report_region_thread *)dict_at(&s->threads, number) = *t;
+	return number + 1; /* DICT_NONE + 1 is 0 */
+}
+
 uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t pid, uint32_t tid)
 {
 	const struct report_region_thread key = {.pid = pid, .tid = tid};

@@ -57,6 +57,11 @@ void report_region_sums_fini(struct report_region_sums *s);
 /* The number of the sum, or DICT_NONE. */
 uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t thread,
 				 uint32_t region);
+/* The sum of a region that has samples and no calls (labels); DICT_NONE: no room. */
+uint32_t report_region_sums_add(struct report_region_sums *s, uint32_t thread, uint32_t region);
+/* The thread of such a region: its number; 0: no room. */
+uint32_t report_region_sums_add_thread(struct report_region_sums *s,
+				       const struct report_region_thread *t);
 /* Of one thread id and process; 0: it has no marks. */
 uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t pid, uint32_t tid);
 

@@ -17,7 +17,8 @@ const char *trace_language_name(uint32_t language)
 	static const char *const names[] = {
 	    [TRACE_LANGUAGE_PYTHON] = "python", [TRACE_LANGUAGE_JAVASCRIPT] = "javascript",
 	    [TRACE_LANGUAGE_PHP] = "php",       [TRACE_LANGUAGE_RUBY] = "ruby",
-	    [TRACE_LANGUAGE_PERL] = "perl",     [TRACE_LANGUAGE_JAVA] = "java"};
+	    [TRACE_LANGUAGE_PERL] = "perl",     [TRACE_LANGUAGE_GO] = "go",
+	    [TRACE_LANGUAGE_JAVA] = "java"};
 
 	return language < ARRAY_NR(names) && names[language] ? names[language] : "interpreted";
 }
@@ -55,4 +56,19 @@ int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpre
 	}
 	out->nr = nr;
 	return cursor_ok(&c) ? 0 : -EINVAL;
+}
+
+bool trace_interpreted_is_of(const struct trace_interpreted *i, uint32_t pid, uint32_t tid,
+			     uint64_t time_ns)
+{
+	/* kernels differ in whether the sample's time is taken before or after the program ran */
+	const uint64_t apart_ns =
+	    time_ns > i->time_ns ? time_ns - i->time_ns : i->time_ns - time_ns;
+
+	return i->tid == tid && i->pid == pid && apart_ns < TRACE_INTERPRETED_MAX_NS;
+}
+
+uint64_t trace_interpreted_labels(const struct trace_interpreted *i)
+{
+	return i->language == TRACE_LANGUAGE_GO && i->nr ? i->frame[0].code : 0;
 }

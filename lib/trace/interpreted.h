@@ -41,4 +41,11 @@ struct trace_interpreted {
 /* The record at p, of len bytes. 0 or -EINVAL: *out is then not valid. */
 int trace_interpreted_decode(const uint8_t *p, size_t len, struct trace_interpreted *out);
 
+/* Whether it belongs to a sample, if there was no other one of the thread between them. */
+bool trace_interpreted_is_of(const struct trace_interpreted *i, uint32_t pid, uint32_t tid,
+			     uint64_t time_ns);
+/* The number of the labels that the thread's goroutine had: a record of Go has nothing else. 0: it
+ * is none. */
+uint64_t trace_interpreted_labels(const struct trace_interpreted *i);
+
 #endif

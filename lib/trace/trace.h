@@ -403,6 +403,7 @@ enum trace_language {
 	TRACE_LANGUAGE_PHP = 3,
 	TRACE_LANGUAGE_RUBY = 4,
 	TRACE_LANGUAGE_PERL = 5,
+	TRACE_LANGUAGE_GO = 6, /* labels of goroutines */
 	TRACE_LANGUAGE_JAVA = 8,
 };
 /* "python"; of a number that has none: "interpreted". */

@@ -196,12 +196,12 @@ TEST(what_was_cut_ends_with_a_whole_character)
 		snprintf(is, sizeof(is), "%.*s%s::f", (int)(255 - len), package, cases[i].is);
 		code = (struct trace_code){
 		    .name = "f", .lines = (const uint8_t *)package, .lines_bytes = 255};
-		interpreters_perl.name(&code);
+		interpreters_perl.name(&code, NULL);
 		assert_in_range(strlen(code.name), 253, 255);
 		assert_memory_equal(code.name, is, strlen(code.name));
 		code = (struct trace_code){.table = BPF_PERL_IS_SUB};
 		snprintf(code.name, sizeof(code.name), "%.255s", package);
-		interpreters_perl.name(&code);
+		interpreters_perl.name(&code, NULL);
 		assert_in_range(strlen(code.name), 252, 255);
 		assert_memory_equal(code.name, is, strlen(code.name));
 	}

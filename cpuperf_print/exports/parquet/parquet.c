@@ -307,7 +307,6 @@ static int add_sample(struct addition *a, const struct report_sample *s)
 					: NULL;
 	enum report_state state =
 	    report_states_of(facts, job_filter(a->j, a->opened), s->key.event);
-	uint32_t region = profile_region_at(a->opened->processes, s->key.tid, s->time_ns);
 
 	STORE_PUT(a->store, STORE_SAMPLES, time_of(a, s->time_ns), parquet_u64(s->key.iteration),
 		  parquet_text(facts->events[s->key.event].label),
@@ -316,7 +315,7 @@ static int add_sample(struct addition *a, const struct report_sample *s)
 		  parquet_text(report_functions_text(a->j->inputs->functions, s->key.comm)),
 		  parquet_u64(report_sample_nr(s)), parquet_u64(s->weight),
 		  parquet_maybe(f, s->stack), parquet_text(f ? f->name : NULL),
-		  parquet_text(f ? f->object : NULL), parquet_text(region_of(a, region)));
+		  parquet_text(f ? f->object : NULL), parquet_text(region_of(a, s->region)));
 	return store_error(a->store, a->e) ?:
 	       a->error ?:
 	       report_weights_add(&a->weights[s->key.event], s->stack, report_sample_nr(s), s->weight);

@@ -234,8 +234,8 @@ static bool is_in_region(const struct perf_data *x, const struct profile_item *i
 {
 	const struct profile_processes *p = x->opened->processes;
 
-	return !x->within_region ||
-	       x->within_region[profile_region_at(p, item->record.tid, item->time_ns)];
+	return !x->within_region || x->within_region[profile_region_of(
+					p, item->record.tid, item->time_ns, item->labels)];
 }
 
 static bool is_wanted(const struct perf_data *x, const struct profile_item *item,

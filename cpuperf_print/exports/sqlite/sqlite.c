@@ -545,7 +545,6 @@ static int add_sample(struct database *d, const struct report_sample *s)
 {
 	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm, s->key.cmdline,
 				     s->key.thread};
-	uint32_t region = profile_region_at(d->opened->processes, s->key.tid, s->time_ns);
 	uint32_t task;
 	int rc = number(&d->task, &key, &task);
 
@@ -554,7 +553,8 @@ static int add_sample(struct database *d, const struct report_sample *s)
 	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
 		   sqlite_u64(s->key.iteration), known(s->key.cpu),
 		   sqlite_u64(d->whole->before.tasks + task), sqlite_u64(s->weight),
-		   stack_of(d, s->stack), sqlite_maybe(region, d->whole->before.regions + region),
+		   stack_of(d, s->stack),
+		   sqlite_maybe(s->region, d->whole->before.regions + s->region),
 		   sqlite_u64(report_sample_nr(s)));
 	return sqlite_file_error(d->file, d->e)
 		   ?: report_weights_add(&d->weights[s->key.event], s->stack, report_sample_nr(s),

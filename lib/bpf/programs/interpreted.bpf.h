@@ -137,6 +137,16 @@ struct perl_work {
 	__u8 object[PERL_OBJECT_BYTES] __attribute__((aligned(8)));
 };
 
+struct go_work {
+	bool is_missing;
+	__u32 nr;                                       /* labels */
+	__u64 nr_map;                                   /* of a map, as it says itself */
+	__u64 number;                                   /* of the set */
+	__u64 labels;                                   /* the address of the set */
+	struct bpf_go_text text[2 * BPF_GO_MAX_LABELS]; /* a key, and its value */
+	__u8 content[BPF_GO_VALUE_BYTES] __attribute__((aligned(8)));
+};
+
 /* Two, since the kernel limits a value to 32 KiB. */
 struct work {
 	struct bpf_interpreted_code code;
@@ -145,6 +155,7 @@ struct work {
 	struct php_work php;
 	struct ruby_work ruby;
 	struct perl_work perl;
+	struct go_work go;
 	__u32 bytes[MAX_TEXTS]; /* of the texts of a definition */
 	__u8 text[TEXT_BYTES];  /* the head or the end of one */
 };

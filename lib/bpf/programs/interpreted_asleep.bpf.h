@@ -16,6 +16,17 @@
 #define number_text_ends number_text_ends_asleep
 #define copy_text_part   copy_text_part_asleep
 
+/* Go */
+#define go_number_text go_number_text_asleep
+#define go_add_text    go_add_text_asleep
+#define go_define_text go_define_text_asleep
+#define go_define      go_define_asleep
+#define go_add_slot    go_add_slot_asleep
+#define go_read_map    go_read_map_asleep
+#define go_read_list   go_read_list_asleep
+#define go_find_labels go_find_labels_asleep
+#define go_walk_out    go_walk_out_asleep
+
 /* Perl */
 #define perl_load_body        perl_load_body_asleep
 #define perl_search_end       perl_search_end_asleep
@@ -99,6 +110,15 @@
 #undef number_bytes
 #undef number_text_ends
 #undef copy_text_part
+#undef go_number_text
+#undef go_add_text
+#undef go_define_text
+#undef go_define
+#undef go_add_slot
+#undef go_read_map
+#undef go_read_list
+#undef go_find_labels
+#undef go_walk_out
 #undef perl_load_body
 #undef perl_search_end
 #undef perl_find_name

@@ -56,6 +56,7 @@ static bool copy_text_part(const struct interpreter_walk *k, __u32 i, __u64 data
 	return load(k, k->w->code.file_text + i * BPF_INTERPRETED_NAME_BYTES, bytes, data);
 }
 
+#include "bpf/programs/interpreted_go.bpf.h"
 #include "bpf/programs/interpreted_javascript.bpf.h"
 #include "bpf/programs/interpreted_perl.bpf.h"
 #include "bpf/programs/interpreted_php.bpf.h"
@@ -80,6 +81,8 @@ static __u32 walk_out(struct interpreter_walk *k, struct task_struct___interpret
 		ruby_walk_out(k, task);
 	else if (HAS_LANGUAGE(PERL) && language == BPF_INTERPRETED_PERL)
 		perl_walk_out(k, task, tid);
+	else if (HAS_LANGUAGE(GO) && language == BPF_INTERPRETED_GO)
+		go_walk_out(k, task);
 #ifndef READ_ASLEEP
 	else if (HAS_LANGUAGE(JAVASCRIPT) && language == BPF_INTERPRETED_JAVASCRIPT)
 		javascript_walk_out(k, tid);
