@@ -5,7 +5,9 @@
 #include "unwind/tables.h"
 
 #include "base/mem.h"
+#include "elf/file.h"
 #include "elf/finder.h"
+#include "elf/pclntab.h"
 #include "unwind/machine.h"
 #include "unwind/object.h"
 #include "unwind/rows.h"
@@ -16,6 +18,7 @@ enum { MAX_OBJECTS = 1 << 20 };
 
 struct object {
 	bool is_tried, is_debug_tried;
+	bool is_go;                        /* of x86-64 */
 	const struct elf_file *file;       /* NULL: none that may be used */
 	struct unwind_object *tables;      /* owned */
 	const struct cfi_machine *machine; /* of file */
@@ -113,6 +116,7 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 	o->machine = m->cfi;
 	if (o->tables)
 		o->file = file;
+	o->is_go = o->machine == &cfi_machine_x86_64 && elf_pclntab_is_there(file);
 }
 
 /* Uses the separate debug file if the code has no entry. */
@@ -154,6 +158,20 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct c
 		t->last = (struct cfi_row){.kind = CFI_ROW_NONE};
 	row = unwind_rows_add(&t->rows, at->object, at->address, &t->last);
 	return row ? row : &t->last;
+}
+
+bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	/* mov %rdi, %rdx; mov (%rdi), %rdi; call *%rdi: what no compiler of Go makes */
+	static const uint8_t call[] = {0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7};
+	const struct object *o = &t->object[at->object];
+	const uint8_t *code;
+	size_t len;
+
+	if (!o->is_go)
+		return false;
+	code = elf_file_bytes(o->file, at->address + 1 - sizeof(call), sizeof(call), &len);
+	return code && len == sizeof(call) && memcmp(code, call, sizeof(call)) == 0;
 }
 
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,

@@ -7,6 +7,8 @@
 #include "cfi/row.h"
 #include "unwind/mapping.h"
 
+#include <stdbool.h>
+
 struct elf_file;
 struct elf_finder;
 struct unwind_machine;
@@ -30,6 +32,10 @@ struct unwind_at {
 const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct cfi_machine *m,
 					 const struct unwind_mapping *mapping, uint64_t address,
 					 struct unwind_at *at);
+/* Whether the call that returns behind an address, found at at, is that by which Go's runtime goes
+ * on with a stack of its own (runtime.systemstack, on x86-64). Tables do not lead back from there.
+ */
+bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwind_at *at);
 /* Steps to the caller by a hard row, found at at. As cfi_rules_apply. */
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,
 				struct cfi_frame *f);

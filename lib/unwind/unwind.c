@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* PERF_MAX_STACK_DEPTH of the kernel: of a chain whose limit is not known. */
+enum { DEFAULT_MAX_STACK = 127 };
+
 struct unwinder {
 	const struct unwind_machine *machine;
 	struct unwind_maps maps;
@@ -38,6 +41,7 @@ struct walk {
 	struct cfi_row row;
 	uint64_t method; /* what stands for the interpreted method of the last frame; 0: none */
 	bool is_unproven;
+	bool is_left; /* the last frame has left its stack for another one */
 };
 
 const char *unwind_end_name(enum unwind_end end)
@@ -248,6 +252,10 @@ static enum cfi_end step(struct walk *w)
 	row = find_row(w, &m, address, &at, &shape);
 	if (shape.kind != UNWIND_SHAPE_NONE)
 		return step_by_shape(w, &m, &shape);
+	w->is_left = !w->frame.is_exact && row->kind != CFI_ROW_UNKNOWN &&
+		     unwind_tables_leaves_stack(w->u->tables, &at);
+	if (w->is_left)
+		return CFI_TRUNCATED;
 	return step_by_row(w, &m, row, &at);
 }
 
@@ -354,6 +362,32 @@ static size_t complete(struct walk *w, const struct trace_layout *layout,
 	return nr;
 }
 
+/*
+ * Go's runtime works on a stack of its own, for a goroutine that has another one. All its functions
+ * have frame pointers, so the chain that the kernel has read leads back: from the same return
+ * address on. Adds what follows there to the nr addresses in out.
+ */
+static size_t rejoin(const struct trace_layout *layout, const struct trace_record *sample,
+		     uint64_t *out, size_t nr, size_t max, enum cfi_end *end)
+{
+	const uint64_t limit = layout->max_stack ? layout->max_stack : DEFAULT_MAX_STACK;
+	const uint64_t last = out[nr - 1];
+	struct chain c;
+	size_t at = 1;
+
+	if (!find_chain(sample, &c))
+		return nr;
+	while (at < c.nr && trace_word(c.words, at) != last)
+		at++;
+	if (at >= c.nr)
+		return nr;
+	for (at++; at < c.nr && nr < max; at++)
+		out[nr++] = trace_word(c.words, at);
+	if (c.nr < limit)
+		*end = CFI_WHOLE;
+	return nr;
+}
+
 size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
@@ -396,7 +430,9 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 			    nr -
 				1); /* the return address of a handler is the start of a function */
 	}
-	if (last == CFI_TRUNCATED && nr < max)
+	if (w.is_left)
+		nr = rejoin(layout, sample, out, nr, max, &last);
+	else if (last == CFI_TRUNCATED && nr < max)
 		nr = complete(&w, layout, sample, out, nr, max, &last);
 	u->is_shaped |= w.is_unproven;
 	*end = w.is_unproven ? UNWIND_UNPROVEN : ends[last];
