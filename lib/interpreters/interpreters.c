@@ -18,6 +18,7 @@
 #include "trace/trace.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
@@ -250,7 +251,10 @@ static void on_who(void *arg, const struct bpf_interpreted_who *who)
 		interpreters_expect(i, 1u << is.language);
 	is.nr_asked = who->nr_asked + 1;
 	is.until_ns = clock_monotonic_ns() + pause_ms * 1000000;
-	(void)interpreted_set(i->programs, who->process, &is); /* asked again */
+	if (interpreted_set(i->programs, who->process, &is) == 0 && /* else it is asked again */
+	    is.state == BPF_INTERPRETED_IS)
+		log_verbose(2, "process %" PRIu32 " is read: %s", who->process,
+			    trace_language_name(is.language));
 }
 
 uint32_t interpreters_has(struct interpreters *i, uint32_t process)

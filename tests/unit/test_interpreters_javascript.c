@@ -25,7 +25,7 @@ TEST(names_are_as_people_write_them)
 	for (size_t i = 0; i < NR(cases); i++) {
 		snprintf(code.name, sizeof(code.name), "%s", cases[i].name);
 		snprintf(code.file, sizeof(code.file), "%s", cases[i].file);
-		interpreters_javascript.name(&code);
+		interpreters_javascript.name(&code, NULL);
 		assert_string_equal(code.name, cases[i].shown);
 		assert_string_equal(code.file, cases[i].shown_file);
 	}

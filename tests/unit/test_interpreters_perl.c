@@ -147,7 +147,7 @@ TEST(code_has_the_name_of_a_trace)
 					   .lines_bytes = (uint32_t)strlen(cases[i].package)};
 		snprintf(code.name, sizeof(code.name), "%s", cases[i].name);
 		snprintf(code.file, sizeof(code.file), "%s", cases[i].file);
-		interpreters_perl.name(&code);
+		interpreters_perl.name(&code, NULL);
 		assert_string_equal(code.name, cases[i].is);
 		assert_string_equal(code.file, cases[i].in);
 		assert_int_equal(code.table, TRACE_LINES_OF_FRAMES);
@@ -164,7 +164,7 @@ TEST(long_names_are_cut)
 	memset(package, 0xe4, sizeof(package));
 	code = (struct trace_code){.lines = package, .lines_bytes = sizeof(package)};
 	memset(code.name, 0xe4, sizeof(code.name) - 1);
-	interpreters_perl.name(&code);
+	interpreters_perl.name(&code, NULL);
 	assert_int_equal(strlen(code.name), sizeof(code.name) - 2);
 	assert_memory_equal(code.name + sizeof(code.name) - 4, "\xc3\xa4", 3);
 }

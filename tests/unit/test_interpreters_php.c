@@ -333,7 +333,7 @@ TEST(functions_are_called_as_php_does)
 
 		strcpy(c.name, cases[i].name);
 		strcpy(c.file, cases[i].file);
-		interpreters_php.name(&c);
+		interpreters_php.name(&c, NULL);
 		assert_string_equal(c.name, cases[i].shown);
 		assert_string_equal(c.file, cases[i].shown_file);
 		assert_int_equal(c.lines_bytes, 0);
@@ -348,7 +348,7 @@ TEST(a_long_name_is_cut)
 
 	memset(class, 'c', sizeof(class));
 	memset(c.name, 'n', sizeof(c.name) - 1);
-	interpreters_php.name(&c);
+	interpreters_php.name(&c, NULL);
 	assert_int_equal(strlen(c.name), sizeof(c.name) - 1);
 	assert_int_equal(c.name[254], 'c');
 }

@@ -411,7 +411,7 @@ TEST(lines_are_those_of_frames)
 {
 	struct trace_code c = {.name = "f", .file = "/a.rb"};
 
-	interpreters_ruby.name(&c);
+	interpreters_ruby.name(&c, NULL);
 	assert_int_equal(c.table, TRACE_LINES_OF_FRAMES);
 	assert_string_equal(c.name, "f");
 }
@@ -421,10 +421,10 @@ TEST(negative_lines_are_none)
 	struct trace_code first = {.first_line = 7}, whole = {.first_line = (uint32_t)-9},
 			  short_one = {.first_line = (uint32_t)-9 >> 1};
 
-	interpreters_ruby.name(&first);
+	interpreters_ruby.name(&first, NULL);
 	assert_int_equal(first.first_line, 7);
-	interpreters_ruby.name(&whole);
+	interpreters_ruby.name(&whole, NULL);
 	assert_int_equal(whole.first_line, 0);
-	interpreters_ruby.name(&short_one);
+	interpreters_ruby.name(&short_one, NULL);
 	assert_int_equal(short_one.first_line, 0);
 }

@@ -482,6 +482,58 @@ TEST(a_region_is_chosen_by_name_or_path)
 	assert_non_null(sum_of(REPORT_ALL_THREADS, "a > b > c"));
 }
 
+static void add_labels(uint64_t number, uint32_t language, const char *texts, uint32_t bytes)
+{
+	const struct trace_code code = {.number = number,
+					.language = language,
+					.lines = (const uint8_t *)texts,
+					.lines_bytes = bytes};
+
+	assert_int_equal(profile_regions_add_labels(p.regions, &code), 0);
+}
+#define LABELS(number, language, texts) add_labels(number, language, texts, sizeof(texts))
+
+static void expect_path(uint32_t region, const char *expected)
+{
+	BUF_AUTO(text, 4096);
+
+	profile_region_text(&p, region, &text);
+	assert_string_equal(buf_str(&text), expected);
+}
+
+/* A sample has the labels that its goroutine has, whatever was marked, and else what was marked. */
+TEST(labels_are_paths)
+{
+	static const char longest[512] = "k\0v";
+	bool *within;
+
+	ADD(1, 1, {10, 0, 1, B, 0}, {20, 0, 0, E, 1});
+	assert_false(profile_has_labels(&p));
+	LABELS(5, TRACE_LANGUAGE_GO, "phase\0parse\0request\0a\033b"); /* and a NUL */
+	LABELS(6, TRACE_LANGUAGE_GO, "phase\0parse");
+	LABELS(6, TRACE_LANGUAGE_GO, "phase\0other");
+	LABELS(7, TRACE_LANGUAGE_PERL, "phase\0perl");
+	add_labels(8, TRACE_LANGUAGE_GO, "phase\0parse\0request\0cut", 23);
+	add_labels(9, TRACE_LANGUAGE_GO, "phase", 5);
+	add_labels(10, TRACE_LANGUAGE_GO, longest, sizeof(longest));
+	make(NULL, 0);
+	assert_true(profile_has_labels(&p));
+	expect_path(profile_region_of(&p, 1, 15, 5), "phase=parse > request=a?b");
+	expect_path(profile_region_of(&p, 1, 15, 6), "phase=parse");
+	expect_path(profile_region_of(&p, 1, 15, 7), "a");
+	expect_path(profile_region_of(&p, 1, 15, 8), "phase=parse");
+	expect_path(profile_region_of(&p, 1, 15, 9), "a");
+	expect_path(profile_region_of(&p, 1, 15, 0), "a");
+	expect_path(profile_region_of(&p, 1, 25, 0), "[none]");
+	assert_true(profile_region(&p, profile_region_of(&p, 1, 15, 5))->is_label);
+	assert_false(profile_region(&p, profile_region_of(&p, 1, 15, 0))->is_label);
+	filter.regions = (struct profile_globs){.item = {"request=*"}, .nr = 1};
+	within = profile_regions_within(&p, &filter.regions);
+	assert_true(within[profile_region_of(&p, 1, 15, 5)]);
+	assert_false(within[profile_region_of(&p, 1, 15, 6)]);
+	mem_free(within);
+}
+
 TEST(threads_have_sums_of_their_own)
 {
 	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0});

@@ -2,6 +2,7 @@
 #include "kit.h"
 
 #include "trace/interpreted.h"
+#include "trace/trace.h"
 
 #include "base/buf.h"
 
@@ -115,4 +116,26 @@ TEST(a_frame_of_javascript_has_its_address)
 	assert_int_equal(out.frame[1].instruction, -1);
 	assert_int_equal(out.frame[1].nr_entries, 0);
 	buf_fini(&b);
+}
+
+TEST(a_record_of_go_has_labels)
+{
+	out = (struct trace_interpreted){.pid = 12,
+					 .tid = 13,
+					 .time_ns = 5000000,
+					 .language = TRACE_LANGUAGE_GO,
+					 .nr = 1,
+					 .frame = {{.code = 7}}};
+	assert_int_equal(trace_interpreted_labels(&out), 7);
+	assert_true(trace_interpreted_is_of(&out, 12, 13, 5999999));
+	assert_true(trace_interpreted_is_of(&out, 12, 13, 4000001));
+	assert_false(trace_interpreted_is_of(&out, 12, 13, 6000000));
+	assert_false(trace_interpreted_is_of(&out, 12, 13, 4000000));
+	assert_false(trace_interpreted_is_of(&out, 12, 14, 5000000));
+	assert_false(trace_interpreted_is_of(&out, 11, 13, 5000000));
+	out.nr = 0;
+	assert_int_equal(trace_interpreted_labels(&out), 0);
+	out.nr = 1;
+	out.language = TRACE_LANGUAGE_PERL;
+	assert_int_equal(trace_interpreted_labels(&out), 0);
 }
