@@ -479,16 +479,16 @@ static uint32_t find_languages(char *const *argv)
 	static const struct {
 		const char *program, *suffix;
 		enum trace_language language;
-	} rows[] = {{"python", ".py", TRACE_LANGUAGE_PYTHON},
-		    {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT},
-		    {"php", ".php", TRACE_LANGUAGE_PHP},
-		    {"ruby", ".rb", TRACE_LANGUAGE_RUBY},
-		    {"perl", ".pl", TRACE_LANGUAGE_PERL}};
+	} rows[] = {
+	    {"python", ".py", TRACE_LANGUAGE_PYTHON}, {"node", ".js", TRACE_LANGUAGE_JAVASCRIPT},
+	    {"php", ".php", TRACE_LANGUAGE_PHP},      {"ruby", ".rb", TRACE_LANGUAGE_RUBY},
+	    {"perl", ".pl", TRACE_LANGUAGE_PERL},     {NULL, ".go", TRACE_LANGUAGE_GO}};
 	uint32_t found = 0;
 
 	for (; argv && *argv; argv++)
 		for (size_t i = 0; i < ARRAY_NR(rows); i++)
-			if (strstr(*argv, rows[i].program) || ends_with(*argv, rows[i].suffix))
+			if ((rows[i].program && strstr(*argv, rows[i].program)) ||
+			    ends_with(*argv, rows[i].suffix))
 				found |= 1u << rows[i].language;
 	return found;
 }

@@ -330,9 +330,10 @@ static const struct opt_row rows[] = {
      .metavar = "GLOB",
      .section = "Which samples",
      .help =
-	 "Only what happened within a region that the program marked (cpuperf/mark.h) and whose "
-	 "name, or whole path (\"request > parse\"), matches GLOB (\"request > *lex\": with any "
-	 "between them). A wait belongs to the region in which it began. May be repeated.",
+	 "Only what happened within a region that the program marked (cpuperf/mark.h; in Go also "
+	 "labels, \"request=checkout\") and whose name, or whole path (\"request > parse\"), "
+	 "matches GLOB (\"request > *lex\": with any between them). A wait belongs to the region "
+	 "in which it began. May be repeated.",
      .set = opt_add_string,
      .offset = AT(regions)},
     {.name = "subtract-marks",

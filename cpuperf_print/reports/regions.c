@@ -541,8 +541,9 @@ static void put_heading(const struct report *r)
 		return;
 	}
 	if (!s->nr_marks && !s->nr_lost && !profile_has_labels(r->processes)) {
-		buf_adds(text, "\nNo regions: the session was recorded without --regions, no "
-			       "program had marks, or another cpuperf received them\n");
+		buf_adds(text, "\nNo regions: the session was recorded without --regions (labels "
+			       "of Go: as root), no program had marks, or another cpuperf received "
+			       "them\n");
 		return;
 	}
 	for (uint32_t i = 0; i < r->sums.sums.nr; i++) {

@@ -1,5 +1,6 @@
 /*
- * What threads interpret, written by a program in the kernel beside each sample of a perf event.
+ * What threads interpret, and labels of goroutines, written by a program in the kernel beside each
+ * sample of a perf event.
  *
  * The program asks once what each process is (enum in bpf/interpreted_shared.h), and says once what
  * each code is called: both are messages, which a thread of the recorder reads. The record of a

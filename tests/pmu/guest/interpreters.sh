@@ -3,7 +3,7 @@
 # The kernel accepts what walks over the frames of each language, alone and all together: a command that is called like a
 # program of one has it loaded. Older verifiers refuse deep stacks of calls.
 . "${0%/*}/lib.sh"
-languages='python node php ruby perl'
+languages='python node php ruby perl x.go'
 release=$(uname -r)
 if [ "$(printf '%s\n' 5.17 "$release" | sort -V | head -n 1)" != 5.17 ]; then # without bpf_loop
 	found "$release: too old"
