@@ -230,8 +230,8 @@ def check_labels(folder):
         print("skip: labels: needs root: programs in the kernel", flush=True)
         return
     with running(build(LABELLED)[1]) as program:
-        with start(folder, "-e", "page_faults@1", "--output=s", f"--pid={program.pid}", "--verbose=2",
-                   "--log-file=log") as session:
+        with start(folder, "-e", "page_faults@1", "--output=s", f"--pid={program.pid}", "--duration=60s",
+                   "--verbose=2", "--log-file=log") as session:
             wait_until_recorded(session, f"{folder}/s/cpuperf.cpsession")
             while not is_in(f"{folder}/log", f"process {program.pid} is read: go"):
                 print("look", file=program.stdin, flush=True)
@@ -250,6 +250,9 @@ def check_labels(folder):
     of = {row["path"]: row for row in rows}
     inside = sum(int(pages) for _, _, pages, regions in account if regions.startswith("phase=parse"))
     assert int(of["phase=parse"]["page_faults_samples"]) >= 0.9 * inside and of["phase=parse"]["calls"] == "", of["phase=parse"]
+    log = output(PRINT, f"{folder}/s", "--quiet", "--report=records", "--region=request=checkout", "--output-format=ndjson")
+    inside = sum(int(pages) for _, _, pages, regions in account if "request=checkout" in regions)
+    assert log.count('"kind":"sample"') >= 0.9 * inside, (log[:500], inside)
 
 
 def check_callers_of_runtime(folder):
@@ -260,6 +263,7 @@ def check_callers_of_runtime(folder):
     stacks = [stack for stack, _ in folded(folder) if any(name.startswith("runtime.systemstack") for name in stack)]
     behind = [stack for stack in stacks if "main.main" in stack]
     roots = {stack[1] for stack in stacks if not stack[1].startswith("runtime.rt0_go")}
+    assert all(sum(name.startswith("runtime.systemstack") for name in stack) == 1 for stack in behind), behind[:3]
     assert behind and not any(root.startswith("runtime.systemstack") for root in roots), (roots, stacks[:3])
 
 
