@@ -322,15 +322,11 @@ static void keep_interpreted(struct profile_records *r, const uint8_t *p, size_t
 static uint64_t take_labels(struct profile_records *r, const struct trace_record *record,
 			    uint64_t time_ns)
 {
-	const struct trace_interpreted *i = r->interpreted;
-
-	if (record->kind != PERF_RECORD_SAMPLE || !r->has_interpreted || i->pid != record->pid ||
-	    i->tid != record->tid)
+	if (record->kind != PERF_RECORD_SAMPLE || !r->has_interpreted ||
+	    !trace_interpreted_is_of(r->interpreted, record->pid, record->tid, time_ns))
 		return 0;
 	r->has_interpreted = false;
-	return trace_interpreted_is_of(i, record->pid, record->tid, time_ns)
-		   ? trace_interpreted_labels(i)
-		   : 0;
+	return trace_interpreted_labels(r->interpreted);
 }
 
 /* Adds the record at this offset of the run; *size is 0 if no record can follow. */

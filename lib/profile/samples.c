@@ -369,12 +369,10 @@ static void take_interpreted(struct profile_samples *s, struct profile_sample *s
 
 	sample->interpreted = NULL;
 	sample->labels = 0;
-	if (s->is_added_up || !s->has_interpreted || i->tid != sample->record.tid ||
-	    i->pid != sample->record.pid)
+	if (s->is_added_up || !s->has_interpreted ||
+	    !trace_interpreted_is_of(i, sample->record.pid, sample->record.tid, sample->time_ns))
 		return;
 	s->has_interpreted = false;
-	if (!trace_interpreted_is_of(i, i->pid, i->tid, sample->time_ns))
-		return;
 	if (i->language == TRACE_LANGUAGE_GO)
 		sample->labels = trace_interpreted_labels(i);
 	else
