@@ -114,8 +114,9 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 		return;
 	o->tables = unwind_object_open(file);
 	o->machine = m->cfi;
-	if (o->tables)
-		o->file = file;
+	if (!o->tables)
+		return;
+	o->file = file;
 	o->is_go = o->machine == &cfi_machine_x86_64 && elf_pclntab_is_there(file);
 }
 
@@ -164,11 +165,11 @@ bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwi
 {
 	/* mov %rdi, %rdx; mov (%rdi), %rdi; call *%rdi: what no compiler of Go makes */
 	static const uint8_t call[] = {0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7};
-	const struct object *o = &t->object[at->object];
+	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
 	const uint8_t *code;
 	size_t len;
 
-	if (!o->is_go)
+	if (!o || !o->is_go)
 		return false;
 	code = elf_file_bytes(o->file, at->address + 1 - sizeof(call), sizeof(call), &len);
 	return code && len == sizeof(call) && memcmp(code, call, sizeof(call)) == 0;

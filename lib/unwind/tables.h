@@ -21,9 +21,11 @@ struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct 
 					const struct unwind_machine *m);
 void unwind_tables_free(struct unwind_tables *t); /* NULL is fine */
 
+enum { UNWIND_NO_OBJECT = UINT32_MAX };
+
 /* An address in an object. */
 struct unwind_at {
-	uint32_t object;  /* the object's number */
+	uint32_t object;  /* the object's number; not set of code that has none */
 	uint64_t address; /* in its file */
 };
 

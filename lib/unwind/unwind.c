@@ -239,7 +239,7 @@ static enum cfi_end step(struct walk *w)
 	const struct cfi_row *row;
 	struct unwind_shape shape;
 	struct unwind_mapping m;
-	struct unwind_at at;
+	struct unwind_at at = {.object = UNWIND_NO_OBJECT};
 
 	w->method = 0;
 	if (!find_mapping(w, address, &m))
@@ -252,8 +252,7 @@ static enum cfi_end step(struct walk *w)
 	row = find_row(w, &m, address, &at, &shape);
 	if (shape.kind != UNWIND_SHAPE_NONE)
 		return step_by_shape(w, &m, &shape);
-	w->is_left = !w->frame.is_exact && row->kind != CFI_ROW_UNKNOWN &&
-		     unwind_tables_leaves_stack(w->u->tables, &at);
+	w->is_left = !w->frame.is_exact && unwind_tables_leaves_stack(w->u->tables, &at);
 	if (w->is_left)
 		return CFI_TRUNCATED;
 	return step_by_row(w, &m, row, &at);
