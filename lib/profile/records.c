@@ -346,6 +346,8 @@ static int add_record(struct profile_records *r, struct filling *f, size_t at, s
 		return 0;
 	}
 	r->stats.nr_foreign += r->ring == TRACE_RING_SAMPLES && !item.id;
+	if (item.record.kind == PERF_RECORD_LOST) /* the sample of the last one may be among them */
+		r->has_interpreted = false;
 	time_ns = note_time(r, &item.record);
 	return add(f, time_ns, at, take_labels(r, &item.record, time_ns));
 }

@@ -391,6 +391,8 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 
 	s->at = size ? p + size : s->end;
 	s->nr_senseless += !size;
+	if (kind == PERF_RECORD_LOST) /* the sample of the last record may be among them */
+		s->has_interpreted = false;
 	if (!size || kind != PERF_RECORD_SAMPLE)
 		return false;
 	k = profile_ids_of_record(&s->ids, p, size) ?: s->ids.sharing;

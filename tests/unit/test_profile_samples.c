@@ -310,7 +310,7 @@ static const struct trace_id *with_interpreted(void)
 TEST(what_was_interpreted_belongs_to_the_sample_beside_it)
 {
 	enum { MS = 1000000 };
-	static const uint64_t codes[] = {41, 0, 0, 0, 42, 0};
+	static const uint64_t codes[] = {41, 0, 0, 0, 42, 0, 0};
 	struct profile_session *session;
 	struct profile_samples *r;
 	struct profile_sample sample;
@@ -330,6 +330,9 @@ TEST(what_was_interpreted_belongs_to_the_sample_beside_it)
 	add_plain(&b, 900, 5, 110 * MS + 7);  /* kernels differ in which is earlier */
 	add_interpreted(&b, 5, 120 * MS, 43); /* its sample is missing */
 	add_plain(&b, 900, 5, 125 * MS);
+	add_interpreted(&b, 5, 130 * MS, 44);
+	add_lost(&b); /* the sample */
+	add_plain(&b, 900, 5, 130 * MS + 9);
 	write_trace_of(&s, 0, false, &b, with_interpreted(), NR(ids) + 1);
 	assert_int_equal(open_session(&s, &told, &session), 0);
 	assert_int_equal(profile_samples_open(session, 0, take_problem, &told, &r), 1);
