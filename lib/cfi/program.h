@@ -20,6 +20,7 @@ struct cfi_cie {
 	int64_t data_align;
 	uint64_t ra;      /* the column of the return address */
 	uint8_t encoding; /* of pointers */
+	uint8_t data_encoding; /* of that to a function's table of landing pads, if has_data */
 	bool has_data, is_signal;
 	const uint8_t *program; /* run before the function's program */
 	size_t program_len;
@@ -29,6 +30,7 @@ struct cfi_cie {
 struct cfi_fde {
 	struct cfi_cie cie;
 	uint64_t start, len; /* addresses */
+	uint64_t pads;       /* the address of its table of landing pads; 0: it has none */
 	const uint8_t *program;
 	size_t program_len;
 };

@@ -78,7 +78,7 @@ static void read_augmentation(struct cursor *c, const char *letters, const struc
 			out->encoding = cursor_u8(&data);
 			break;
 		case 'L': /* of language-specific data */
-			cursor_u8(&data);
+			out->data_encoding = cursor_u8(&data);
 			break;
 		case 'P': /* the personality routine: skipped, so its pointer is not followed */
 			encoding = cursor_u8(&data);
@@ -102,7 +102,7 @@ static bool read_cie(const struct cfi_section *s, uint64_t offset, struct cfi_ci
 	uint8_t version;
 	struct entry e;
 
-	*out = (struct cfi_cie){0};
+	*out = (struct cfi_cie){.data_encoding = DW_EH_PE_omit};
 	if (!read_entry(s, offset, &e) || !e.is_cie)
 		return false;
 	version = cursor_u8(&e.c);
@@ -129,17 +129,36 @@ static bool read_cie(const struct cfi_section *s, uint64_t offset, struct cfi_ci
 	return cursor_ok(&e.c);
 }
 
+/* What cannot be read is none. A word of 0 is none, too, whatever it is relative to. */
+static uint64_t read_pads(const uint8_t *data, size_t len, uint8_t encoding,
+			  const struct cfi_base *base)
+{
+	struct cursor c, word;
+	uint64_t pads;
+
+	if (!data || encoding == DW_EH_PE_omit)
+		return 0;
+	cursor_init(&c, data, len);
+	word = c;
+	pads = cfi_pointer(&c, encoding, base);
+	return cursor_ok(&c) && cfi_pointer(&word, encoding & 0x0f, base) ? pads : 0;
+}
+
 static bool read_fde(const struct cfi_section *s, struct entry *e, struct cfi_fde *out)
 {
 	struct cfi_base base = cfi_section_base(s);
+	const uint8_t *data;
 	size_t len;
 
 	if (e->is_cie || !read_cie(s, e->cie, &out->cie))
 		return false;
 	out->start = cfi_pointer(&e->c, out->cie.encoding, &base);
 	out->len = cfi_pointer(&e->c, out->cie.encoding & 0x0f, &base);
-	if (out->cie.has_data)
-		cfi_block(&e->c, &len);
+	out->pads = 0;
+	if (out->cie.has_data) {
+		data = cfi_block(&e->c, &len);
+		out->pads = read_pads(data, len, out->cie.data_encoding, &base);
+	}
 	out->program = e->c.at;
 	out->program_len = e->c.left;
 	return cursor_ok(&e->c);

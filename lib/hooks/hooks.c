@@ -81,6 +81,7 @@ struct part {
 struct function {
 	struct part ended, all; /* of processes that have ended; of all, at the last reading */
 	const char *refused;    /* constant */
+	const char *untimed;    /* constant */
 };
 
 struct hooks {
@@ -94,6 +95,7 @@ struct hooks {
 	struct function *functions;         /* owned; of each place */
 	bool *is_out;                       /* owned; the same */
 	bool has_plans;                     /* programs are changed when they start */
+	bool has_times;                     /* of any place */
 	bool has_left;
 	char socket[MAX_SOCKET_BYTES];
 	char variable[sizeof(HOOKS_VARIABLE) + 1 + MAX_SOCKET_BYTES]; /* with its value */
@@ -165,12 +167,35 @@ static int compare_spots(const void *a, const void *b)
 	return x->at.offset < y->at.offset ? -1 : x->at.offset > y->at.offset;
 }
 
-static void set_plan(struct spot *s, const struct patch_plan *p)
+static int set_exits(struct spot *s, const struct hooks_plan *p)
 {
-	s->at.site = p->address - s->address + s->at.offset;
-	s->at.len = p->len;
-	s->at.moved_len = p->moved_len;
-	memcpy(s->at.old, p->old, sizeof(s->at.old));
+	struct wire_functions_exit *exit = mem_calloc(p->nr_exits, sizeof(*exit));
+
+	if (!exit)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nr_exits; i++) {
+		const struct patch_plan *from = &p->exits[i];
+
+		exit[i].site = from->address - s->address + s->at.offset;
+		exit[i].len = from->len;
+		exit[i].moved_len = from->moved_len;
+		memcpy(exit[i].old, from->old, sizeof(exit[i].old));
+	}
+	s->at.depth = p->plan.depth;
+	s->at.exit = exit;
+	s->at.nr_exits = p->nr_exits;
+	return 0;
+}
+
+static int set_plan(struct hooks *h, struct spot *s, const struct hooks_plan *p)
+{
+	s->at.site = p->plan.address - s->address + s->at.offset;
+	s->at.len = p->plan.len;
+	s->at.moved_len = p->plan.moved_len;
+	memcpy(s->at.old, p->plan.old, sizeof(s->at.old));
+	h->has_plans = true;
+	h->has_times |= p->nr_exits != 0;
+	return p->nr_exits ? set_exits(s, p) : 0;
 }
 
 /* What the compiler has not prepared is changed by the agent. */
@@ -187,19 +212,20 @@ static int plan_spots(struct hooks *h, const struct elf_file *elf, struct elf_re
 		plans[nr].place = h->config.place[f->spots[i].place];
 		nr += plans[nr].place->prepared == FUNCTIONS_PREPARED_NOT;
 	}
-	rc = nr ? hooks_plans_make(elf, f->path, reader, plans, nr) : 0;
+	rc = nr ? hooks_plans_make(elf, f->path, reader, h->config.has_times, plans, nr) : 0;
 	for (size_t i = 0, k = 0; i < f->nr && k < nr && rc == 0; i++) {
 		struct spot *s = &f->spots[i];
 
 		if (plans[k].place != h->config.place[s->place])
 			continue;
 		h->functions[s->place].refused = plans[k].refused;
-		h->has_plans |= !plans[k].refused;
+		h->functions[s->place].untimed = plans[k].untimed;
 		/* of several names of one begin, the last one has the calls (find_in_file) */
 		if (!plans[k].refused && (i + 1 == f->nr || s[1].at.offset != s->at.offset))
-			set_plan(s, &plans[k].plan);
+			rc = set_plan(h, s, &plans[k]);
 		k++;
 	}
+	hooks_plans_fini(plans, nr);
 	mem_free(plans);
 	return rc;
 }
@@ -328,9 +354,9 @@ static bool is_gone(const struct process *p)
 
 static int make_buckets(const struct hooks *h, struct part *p)
 {
-	if (h->config.has_times && !p->bucket)
+	if (h->has_times && !p->bucket)
 		p->bucket = mem_calloc(HOOKS_BUCKETS, sizeof(*p->bucket));
-	return h->config.has_times && !p->bucket ? -ENOMEM : 0;
+	return h->has_times && !p->bucket ? -ENOMEM : 0;
 }
 
 static void leave_out(const struct hooks *h, struct process *p)
@@ -383,6 +409,8 @@ static void add_limits(const struct process *p, struct hooks_limits *to)
 	to->patched += l.patched;
 	to->unpatched += l.unpatched;
 	to->placed += l.placed;
+	to->timed += l.timed;
+	to->half += l.half;
 	to->unplaced += l.unplaced;
 	if (l.unplaced)
 		to->unplaced_error = l.unplaced_error;
@@ -643,12 +671,20 @@ int hooks_open(const struct hooks_config *config, struct hooks **out, struct err
 		return err_set(e, -ENOMEM, "no memory for functions");
 	h->config = *config;
 	h->keeper = CHILD_NONE;
+	/* with those that are patched, as find_places finds them */
+	h->has_times = config->has_times &&
+		       (!config->patches || ARRAY_ANY(p, config->place, config->nr,
+						      (*p)->prepared == FUNCTIONS_PREPARED_BOTH));
 	pthread_mutex_init(&h->lock, NULL);
-	wire_functions_configure(&h->memory, config->has_times);
+	wire_functions_configure(&h->memory, false); /* as hooks_close expects */
 	h->functions = mem_calloc(config->nr ?: 1, sizeof(*h->functions));
 	h->is_out = mem_calloc(config->nr ?: 1, sizeof(*h->is_out));
 	h->pages = wire_functions_pages_new();
-	rc = h->functions && h->is_out && h->pages ? find_places(h) ?: want_places(h) : -ENOMEM;
+	rc = h->functions && h->is_out && h->pages ? find_places(h) : -ENOMEM;
+	if (rc == 0) {
+		wire_functions_configure(&h->memory, h->has_times);
+		rc = want_places(h);
+	}
 	rc = rc ? err_set(e, rc, "no memory for functions: %s", strerror(-rc)) : open_wire(h, e);
 	if (rc) {
 		hooks_close(h);
@@ -758,6 +794,8 @@ void hooks_close(struct hooks *h)
 		mem_free(h->functions[i].all.bucket);
 	}
 	for (size_t i = 0; i < h->nr_files; i++) {
+		for (size_t k = 0; k < h->files[i].nr; k++)
+			mem_free((void *)(uintptr_t)h->files[i].spots[k].at.exit);
 		mem_free(h->files[i].spots);
 		if (h->wanted)
 			mem_free((void *)(uintptr_t)h->wanted[i].place);
@@ -780,4 +818,14 @@ const char *hooks_socket(const struct hooks *h)
 const char *hooks_refused(const struct hooks *h, size_t place)
 {
 	return h->functions[place].refused;
+}
+
+const char *hooks_untimed(const struct hooks *h, size_t place)
+{
+	return h->functions[place].untimed;
+}
+
+bool hooks_has_times(const struct hooks *h)
+{
+	return h->has_times;
 }

@@ -35,7 +35,9 @@ struct hooks_config {
 	const struct functions_place *const *place;
 	size_t nr;
 	bool has_times; /* else calls are counted, which costs a fourth */
-	bool patches;   /* also counts what is not prepared, by replacing instructions */
+	/* Also measures what is not prepared, by replacing instructions: with times where these are
+	 * wanted and all ends of the function can be replaced, too. */
+	bool patches;
 	/* Whether the process is measured, as far as it connects; NULL: each is. */
 	bool (*is_wanted)(void *arg, uint32_t pid);
 	/* As wire_config.may_connect. */
@@ -55,9 +57,15 @@ void hooks_close(struct hooks *h);
 const char *hooks_socket(const struct hooks *h);
 /* Why a place that is not prepared is not measured; constant. NULL: it is. */
 const char *hooks_refused(const struct hooks *h, size_t place);
+/* Why calls of one that is measured by replacing instructions have no times; constant. NULL: they
+ * have, or it is not measured so. */
+const char *hooks_untimed(const struct hooks *h, size_t place);
+/* Whether the programs take times, of any place. */
+bool hooks_has_times(const struct hooks *h);
 
 /* From now on the places for which is_out is true are measured no longer, and the others again; a
- * place that was first called since the last reading follows at the next one. Any thread. */
+ * place that was first called since the last reading follows at the next one. One that is measured
+ * by replacing instructions is counted on, without times. Any thread. */
 void hooks_leave_out(struct hooks *h, const bool *is_out);
 
 /* Of one place, by all processes, until the last reading. */
@@ -89,6 +97,7 @@ struct hooks_limits {
 	uint32_t joined;             /* threads whose calls have no times: too many at a time */
 	uint32_t patched, unpatched; /* entries of NOPs, by the compiler */
 	uint32_t placed, unplaced;   /* other places that the agent was to change */
+	uint32_t timed, half;        /* of placed: with times; those that were to have some */
 	int unplaced_error;          /* why not, of one of them: as errno; 0: not known */
 	uint32_t large;              /* processes that said more than is read of them */
 	uint64_t nameless; /* calls of what is no place: of others, or of no known mapping */

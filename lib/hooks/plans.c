@@ -2,17 +2,20 @@
  * A function is what the unwind table has: it says where hand-written code ends, too, and a part
  * that the compiler has put elsewhere is a function of its own. Without an entry there the symbol
  * says it. Then all code of the file is looked through for branches into what would be replaced,
- * and so are symbols and relocations.
+ * and so are symbols, relocations and the tables of exceptions.
  */
 #include "hooks/plans.h"
 
 #include "base/array.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "cfi/pads.h"
 #include "cfi/section.h"
 #include "elf/file.h"
 #include "functions/functions.h"
 #include "functions/list.h"
+#include "patch/decode.h"
+#include "patch/exits.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -26,6 +29,9 @@ enum {
 	MAX_RELOCATIONS = 1 << 22,
 	MAX_SECTIONS = 1 << 12,      /* with code or relocations */
 	MAX_SCANNED_BYTES = 1 << 30, /* of all sections, which may overlap */
+	MAX_FOLLOWED_BYTES = 1 << 26, /* of functions that others jump to */
+	MAX_PADS_BYTES = 4 << 20,
+	NR_LINKS = 3,
 };
 
 struct code {
@@ -36,6 +42,9 @@ struct code {
 	struct cfi_fde *fde; /* owned; by address, without overlaps */
 	size_t nr, room;
 	struct functions_list symbols;
+	struct elf_section links[NR_LINKS]; /* the linker's jumps to other files; size 0: none */
+	uint64_t *cold;                     /* owned; parts of functions, by address */
+	uint64_t followed;                  /* bytes */
 };
 
 /* --- the file */
@@ -50,6 +59,36 @@ static void find_slots(struct code *c)
 			c->slots = c->slots ?: s.address;
 			c->slots_end = s.address + s.size;
 		}
+}
+
+static void find_links(struct code *c)
+{
+	static const char *const names[NR_LINKS] = {".plt", ".plt.sec", ".plt.got"};
+
+	for (size_t i = 0; i < NR_LINKS; i++)
+		if (!elf_file_find_section(c->file, names[i], &c->links[i]))
+			c->links[i].size = 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int find_cold(struct code *c)
+{
+	const size_t nr = c->symbols.nr_cold;
+
+	c->cold = mem_calloc(nr + 1, sizeof(*c->cold));
+	if (!c->cold)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		c->cold[i] = c->symbols.cold[i].address;
+	if (nr)
+		qsort(c->cold, nr, sizeof(*c->cold), by_number);
+	return 0;
 }
 
 static int by_start(const void *a, const void *b)
@@ -91,6 +130,11 @@ static int read_frames(struct code *c)
 	return 0;
 }
 
+static bool is_in(uint64_t address, uint64_t start, uint64_t size)
+{
+	return address >= start && address - start < size;
+}
+
 /* The number of the first one that begins behind the address. */
 static size_t find_behind(const struct code *c, uint64_t address)
 {
@@ -114,8 +158,9 @@ static uint64_t find_symbol_behind(const struct code *c, uint64_t address)
 /* --- one function */
 
 struct asked {
-	const struct code *code;
-	const struct cfi_fde *fde;
+	struct code *code;
+	const struct cfi_fde *fde; /* NULL: it has none */
+	uint64_t start, size;
 };
 
 static bool find_depth(void *arg, uint64_t address, int64_t *least, int64_t *most)
@@ -143,13 +188,126 @@ static size_t padding_of(const struct code *c, uint64_t end, size_t behind, size
 	return next - end < room ? (size_t)(next - end) : room;
 }
 
-static const char *decide(const struct code *c, struct hooks_plan *p)
+/* --- where its jumps lead to */
+
+static bool is_cold(const struct code *c, uint64_t address)
+{
+	return c->symbols.nr_cold &&
+	       bsearch(&address, c->cold, c->symbols.nr_cold, sizeof(address), by_number);
+}
+
+/* What is known of code that the function jumps to. */
+struct followed {
+	bool is_whole;  /* all of it is understood */
+	bool may_leave; /* and return, or lead to a third */
+	bool is_part;   /* it jumps into the function */
+};
+
+static void follow_one(const struct asked *a, const struct cfi_fde *to,
+		       const struct patch_instruction *i, uint64_t at, struct followed *out)
+{
+	const uint64_t target = at + i->len + (uint64_t)(int64_t)i->relative;
+
+	if (i->flow == PATCH_RETURNS || i->flow == PATCH_JUMPS_INDIRECT)
+		out->may_leave = true;
+	if (!patch_has_target(i) || i->flow == PATCH_CALLS || is_in(target, to->start, to->len))
+		return;
+	if (is_in(target, a->start, a->size))
+		out->is_part |= target != a->start;
+	else
+		out->may_leave = true;
+}
+
+static struct followed follow(const struct asked *a, const struct cfi_fde *to)
+{
+	struct followed out = {.is_whole = false};
+	struct patch_instruction i = {0};
+	bool goes_on = true;
+	size_t len, at = 0;
+	const uint8_t *bytes = elf_file_bytes(a->code->file, to->start, to->len, &len);
+
+	a->code->followed += to->len;
+	if (!bytes || len < to->len || a->code->followed > MAX_FOLLOWED_BYTES)
+		return out;
+	for (; at < len && patch_decode(bytes + at, len - at, &i); at += i.len) {
+		follow_one(a, to, &i, to->start + at, &out);
+		if (!i.is_nop)
+			goes_on = !patch_ends(&i) && i.flow != PATCH_CALLS;
+	}
+	out.is_whole = at == len;
+	out.may_leave |= goes_on;
+	return out;
+}
+
+static enum patch_leaving find_leaving(void *arg, uint64_t target)
+{
+	const struct asked *a = arg;
+	struct code *c = a->code;
+	const size_t behind = find_behind(c, target);
+	const struct cfi_fde *to = behind ? &c->fde[behind - 1] : NULL;
+	struct followed f;
+
+	if (ARRAY_ANY(l, c->links, NR_LINKS, is_in(target, l->address, l->size)))
+		return PATCH_LEAVES_FOR_GOOD;
+	if (!to || !is_in(target, to->start, to->len))
+		return PATCH_LEAVES_UNKNOWN;
+	f = follow(a, to);
+	if (f.is_whole && !f.may_leave)
+		return PATCH_LEAVES_NEVER;
+	return f.is_whole && !f.is_part && target == to->start && !is_cold(c, target)
+		   ? PATCH_LEAVES_FOR_GOOD
+		   : PATCH_LEAVES_UNKNOWN;
+}
+
+static void ignore_pad(void *arg, uint64_t address)
+{
+	(void)arg, (void)address;
+}
+
+static bool each_pad(const struct code *c, const struct cfi_fde *fde,
+		     void (*fn)(void *arg, uint64_t address), void *arg)
+{
+	const uint8_t *bytes;
+	size_t len;
+
+	if (!fde->pads)
+		return true;
+	bytes = elf_file_bytes(c->file, fde->pads, MAX_PADS_BYTES, &len);
+	return bytes && cfi_pads_each(fde, bytes, len, fn, arg);
+}
+
+/* 0 or -ENOMEM. */
+static int decide_exits(struct asked *asked, const struct patch_function *f, struct hooks_plan *p)
+{
+	struct patch_plan exits[PATCH_MAX_EXITS];
+	enum patch_untimed untimed;
+	size_t nr = 0;
+
+	if (asked->fde && !each_pad(asked->code, asked->fde, ignore_pad, NULL)) {
+		p->untimed = "its table of exceptions is not understood";
+		return 0;
+	}
+	untimed = patch_exits(f, &p->plan, exits, &nr);
+	if (untimed != PATCH_TIMED) {
+		p->untimed = patch_untimed_text(untimed);
+		return 0;
+	}
+	p->exits = mem_calloc(nr, sizeof(*p->exits));
+	if (!p->exits)
+		return -ENOMEM;
+	memcpy(p->exits, exits, nr * sizeof(*exits));
+	p->nr_exits = nr;
+	return 0;
+}
+
+static const char *decide(struct code *c, bool is_timed, struct hooks_plan *p, int *rc)
 {
 	const uint64_t start = p->place->address;
 	const size_t behind = find_behind(c, start);
 	const struct cfi_fde *before = behind ? &c->fde[behind - 1] : NULL;
-	struct asked asked = {.code = c};
+	struct asked asked = {.code = c, .start = start};
 	uint64_t size = p->place->size;
+	struct patch_function function;
 	enum patch_refusal refusal;
 	const uint8_t *bytes;
 	size_t len;
@@ -167,15 +325,20 @@ static const char *decide(const struct code *c, struct hooks_plan *p)
 	bytes = elf_file_bytes(c->file, start, size + MAX_PADDING, &len);
 	if (!bytes || len < size)
 		return "its code is not in the file";
-	refusal = patch_plan(
-	    &(struct patch_function){.code = {bytes, size, start},
-				     .padding_len = padding_of(c, start + size, behind, len - size),
-				     .slots = c->slots,
-				     .slots_end = c->slots_end,
-				     .depth = find_depth,
-				     .arg = &asked},
-	    &p->plan);
-	return refusal == PATCH_ACCEPTED ? NULL : patch_refusal_text(refusal);
+	asked.size = size;
+	function = (struct patch_function){.code = {bytes, size, start},
+					   .padding_len =
+					       padding_of(c, start + size, behind, len - size),
+					   .slots = c->slots,
+					   .slots_end = c->slots_end,
+					   .depth = find_depth,
+					   .leaves = find_leaving,
+					   .arg = &asked};
+	refusal = patch_plan(&function, &p->plan);
+	if (refusal != PATCH_ACCEPTED)
+		return patch_refusal_text(refusal);
+	*rc = is_timed ? decide_exits(&asked, &function, p) : 0;
+	return NULL;
 }
 
 /* --- what leads into what is replaced */
@@ -219,6 +382,18 @@ static void mark_relocations(const struct elf_section *s, struct patch_span *spa
 	}
 }
 
+struct marked {
+	struct patch_span *spans;
+	size_t nr;
+};
+
+static void mark_pad(void *arg, uint64_t address)
+{
+	const struct marked *m = arg;
+
+	patch_scan_mark(m->spans, m->nr, address);
+}
+
 /* False: there is too much of it, or it cannot be read. */
 static bool scan_all(const struct code *c, struct patch_span *spans, size_t nr)
 {
@@ -228,6 +403,8 @@ static bool scan_all(const struct code *c, struct patch_span *spans, size_t nr)
 
 	for (size_t i = 0; i < c->symbols.nr; i++)
 		patch_scan_mark(spans, nr, c->symbols.symbol[i].address);
+	for (size_t i = 0; i < c->nr; i++)
+		(void)each_pad(c, &c->fde[i], mark_pad, &(struct marked){spans, nr});
 	for (size_t i = 0; elf_file_section(c->file, i, &s); i++) {
 		if (!(s.flags & SHF_ALLOC) || !s.is_held ||
 		    !(s.flags & SHF_EXECINSTR || s.type == SHT_RELA))
@@ -276,17 +453,51 @@ static size_t drop_overlaps(struct patch_span *spans, size_t nr)
 	return kept;
 }
 
+static size_t add_spans(const struct hooks_plan *p, struct patch_span *to)
+{
+	size_t nr = 0;
+
+	if (p->refused)
+		return 0;
+	to[nr++] = p->plan.span;
+	for (size_t i = 0; i < p->nr_exits; i++)
+		to[nr++] = p->exits[i].span;
+	return nr;
+}
+
+static void drop_exits(struct hooks_plan *p)
+{
+	mem_free(p->exits);
+	p->exits = NULL;
+	p->nr_exits = 0;
+	p->plan.kind = PATCH_COUNTS;
+}
+
+static void refuse_if_entered(const struct patch_span *spans, size_t nr, struct hooks_plan *p)
+{
+	if (!p->refused && find_span(spans, nr, p->plan.span.from)->is_entered)
+		p->refused = patch_refusal_text(PATCH_IS_ENTERED);
+	if (p->refused || !ARRAY_ANY(x, p->exits, p->nr_exits,
+				     find_span(spans, nr, x->span.from)->is_entered))
+		return;
+	drop_exits(p);
+	p->untimed = patch_untimed_text(PATCH_EXIT_IS_ENTERED);
+}
+
 static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t nr)
 {
-	struct patch_span *spans = mem_calloc(nr + 1, sizeof(*spans));
+	struct patch_span *spans;
 	size_t nr_spans = 0;
 	bool is_seen;
 
+	for (size_t i = 0; i < nr; i++)
+		nr_spans += 1 + plans[i].nr_exits;
+	spans = mem_calloc(nr_spans + 1, sizeof(*spans));
 	if (!spans)
 		return -ENOMEM;
+	nr_spans = 0;
 	for (size_t i = 0; i < nr; i++)
-		if (!plans[i].refused)
-			spans[nr_spans++] = plans[i].plan.span;
+		nr_spans += add_spans(&plans[i], spans + nr_spans);
 	if (nr_spans)
 		qsort(spans, nr_spans, sizeof(*spans), by_from);
 	nr_spans = drop_overlaps(spans, nr_spans);
@@ -295,9 +506,7 @@ static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t
 		plans[i].refused =
 		    "other code of its file could not be read, which may lead into it";
 	for (size_t i = 0; i < nr; i++)
-		if (!plans[i].refused &&
-		    find_span(spans, nr_spans, plans[i].plan.span.from)->is_entered)
-			plans[i].refused = patch_refusal_text(PATCH_IS_ENTERED);
+		refuse_if_entered(spans, nr_spans, &plans[i]);
 	mem_free(spans);
 	return 0;
 }
@@ -312,29 +521,37 @@ static const char *refuse_file(const struct code *c)
 	return c->symbols.is_go ? "the stacks of Go's functions are too small for the agent" : NULL;
 }
 
-static int decide_all(struct code *c, struct hooks_plan *plans, size_t nr)
+static int decide_all(struct code *c, bool is_timed, struct hooks_plan *plans, size_t nr)
 {
 	const char *refused = refuse_file(c);
-	int rc = refused ? 0 : read_frames(c);
+	int rc = refused ? 0 : read_frames(c) ?: find_cold(c);
 
 	if (rc)
 		return rc;
 	find_slots(c);
-	for (size_t i = 0; i < nr; i++)
-		plans[i].refused = refused ?: decide(c, &plans[i]);
-	return refused ? 0 : refuse_entered(c, plans, nr);
+	find_links(c);
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		plans[i].refused = refused ?: decide(c, is_timed, &plans[i], &rc);
+	return rc ?: refused ? 0 : refuse_entered(c, plans, nr);
 }
 
 int hooks_plans_make(const struct elf_file *f, const char *path, struct elf_reader *reader,
-		     struct hooks_plan *plans, size_t nr)
+		     bool is_timed, struct hooks_plan *plans, size_t nr)
 {
 	struct code c = {.file = f};
 	int rc = functions_list_load(f, path, reader, &c.symbols);
 
 	if (rc)
 		return rc;
-	rc = decide_all(&c, plans, nr);
+	rc = decide_all(&c, is_timed, plans, nr);
 	functions_list_fini(&c.symbols);
+	mem_free(c.cold);
 	mem_free(c.fde);
 	return rc;
+}
+
+void hooks_plans_fini(struct hooks_plan *plans, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		mem_free(plans[i].exits);
 }

@@ -9,6 +9,8 @@
 
 #include "patch/plan.h"
 
+#include <stddef.h>
+
 struct elf_file;
 struct elf_reader;
 struct functions_place;
@@ -18,10 +20,16 @@ struct hooks_plan {
 	/* Out. Addresses are the file's. */
 	struct patch_plan plan;
 	const char *refused; /* why there is none; constant; NULL: there is one */
+	/* Where its calls end, which have times then: also replaced, all or none. */
+	struct patch_plan *exits; /* owned */
+	size_t nr_exits;
+	const char *untimed; /* why none is; constant; NULL: all are, or it is refused */
 };
 
-/* For all that are measured of the file. path: as it was opened by the reader. 0 or -ENOMEM. */
+/* For all that are measured of the file. path: as it was opened by the reader. is_timed: their ends
+ * are wanted. 0 or -ENOMEM. To be ended by hooks_plans_fini also then. */
 int hooks_plans_make(const struct elf_file *f, const char *path, struct elf_reader *reader,
-		     struct hooks_plan *plans, size_t nr);
+		     bool is_timed, struct hooks_plan *plans, size_t nr);
+void hooks_plans_fini(struct hooks_plan *plans, size_t nr);
 
 #endif

@@ -17,10 +17,11 @@
 
 enum { INT3 = 0xcc, PAUSE_NS = 200000 };
 
-/* A place in the process. */
+/* What is replaced, in the process: where a place begins, or ends. */
 struct site {
-	const struct wire_functions_place *place; /* borrowed */
 	uint64_t address;
+	const uint8_t *old; /* borrowed: WIRE_FUNCTIONS_MOVED of them */
+	uint8_t len, moved_len, depth, kind;
 };
 
 enum kind { AS_BEFORE, REPLACED, BREAKPOINT, OTHER, NR_KINDS };
@@ -42,25 +43,58 @@ static bool is_mapped(const struct wire_functions_file *f, const struct attach_m
 	       ((f->major == m->major && f->minor == m->minor) || strcmp(f->path, m->name) == 0);
 }
 
+/* Its address is an offset in the file. */
+static int add_site(struct undo *u, const struct attach_mapping *m, const struct site *from)
+{
+	const uint64_t bytes = m->end - m->start, distance = from->address - m->offset;
+	struct site *s;
+
+	if (!from->len || from->len > PATCH_SITE_BYTES || from->moved_len > PATCH_MOVED_BYTES ||
+	    distance >= bytes || bytes - distance < from->len)
+		return 0;
+	s = MEM_ADD(u->site, u->nr, u->room);
+	if (!s)
+		return -ENOMEM;
+	*s = *from;
+	s->address = m->start + distance;
+	return 0;
+}
+
+static int add_exit(struct undo *u, const struct attach_mapping *m,
+		    const struct wire_functions_exit *e)
+{
+	return add_site(u, m,
+			&(struct site){.address = e->site,
+				       .old = e->old,
+				       .len = e->len,
+				       .moved_len = e->moved_len,
+				       .kind = PATCH_ENDS});
+}
+
+/* Of a place that has ends the begin alone may have been replaced, to be counted. */
+static int add_begin(struct undo *u, const struct attach_mapping *m,
+		     const struct wire_functions_place *p)
+{
+	return add_site(u, m,
+			&(struct site){.address = p->site,
+				       .old = p->old,
+				       .len = p->len,
+				       .moved_len = p->moved_len,
+				       .depth = p->depth,
+				       .kind = p->nr_exits ? PATCH_BEGINS : PATCH_COUNTS});
+}
+
 static int add_sites(struct undo *u, const struct wire_functions_file *f,
 		     const struct attach_mapping *m)
 {
-	const uint64_t bytes = m->end - m->start;
+	int rc = 0;
 
-	for (size_t i = 0; i < f->nr; i++) {
+	for (size_t i = 0; i < f->nr && rc == 0; i++) {
 		const struct wire_functions_place *p = &f->place[i];
-		const uint64_t distance = p->site - m->offset;
-		struct site *s;
 
-		if (!p->len || p->len > PATCH_SITE_BYTES || p->moved_len > PATCH_MOVED_BYTES ||
-		    distance >= bytes || bytes - distance < p->len)
-			continue;
-		s = MEM_ADD(u->site, u->nr, u->room);
-		if (!s)
-			return -ENOMEM;
-		*s = (struct site){p, m->start + distance};
+		rc = add_begin(u, m, p) ?: ARRAY_RUN(k, p->nr_exits, add_exit(u, m, &p->exit[k]));
 	}
-	return 0;
+	return rc;
 }
 
 static int find_sites(struct undo *u, const struct wire_functions_file *files, size_t nr)
@@ -80,32 +114,39 @@ static int find_sites(struct undo *u, const struct wire_functions_file *files, s
 
 static struct patch_plan plan_of(const struct site *s)
 {
-	struct patch_plan plan = {
-	    .address = s->address, .len = s->place->len, .moved_len = s->place->moved_len};
+	struct patch_plan plan = {.address = s->address,
+				  .len = s->len,
+				  .moved_len = s->moved_len,
+				  .kind = s->kind,
+				  .depth = s->depth};
 
-	memcpy(plan.old, s->place->old, sizeof(plan.old));
+	memcpy(plan.old, s->old, sizeof(plan.old));
 	return plan;
 }
 
 static bool is_replaced(const struct undo *u, const struct site *s, const uint8_t *bytes)
 {
-	const struct patch_plan plan = plan_of(s);
+	struct patch_plan plan = plan_of(s);
 	const uint64_t to = patch_leads_to(&plan, bytes);
 	uint8_t code[PATCH_TRAMPOLINE_BYTES];
 
-	return to && attach_space_read(&u->space, to, code, sizeof(code)) &&
-	       patch_is_moved(&plan, bytes, code, to);
+	if (!to || !attach_space_read(&u->space, to, code, sizeof(code)))
+		return false;
+	if (patch_is_moved(&plan, bytes, code, to))
+		return true;
+	plan.kind = PATCH_COUNTS;
+	return s->kind == PATCH_BEGINS && patch_is_moved(&plan, bytes, code, to);
 }
 
 static enum kind look(const struct undo *u, const struct site *s)
 {
 	uint8_t bytes[PATCH_SITE_BYTES] = {0};
 
-	if (!attach_space_read(&u->space, s->address, bytes, s->place->len))
+	if (!attach_space_read(&u->space, s->address, bytes, s->len))
 		return OTHER;
-	if (memcmp(bytes, s->place->old, s->place->len) == 0)
+	if (memcmp(bytes, s->old, s->len) == 0)
 		return AS_BEFORE;
-	if (memchr(bytes, INT3, s->place->len) && !is_replaced(u, s, bytes))
+	if (memchr(bytes, INT3, s->len) && !is_replaced(u, s, bytes))
 		return BREAKPOINT;
 	return is_replaced(u, s, bytes) ? REPLACED : OTHER;
 }
@@ -125,8 +166,8 @@ static void put_back(void *arg)
 	look_at_all(u);
 	for (size_t i = 0; i < u->nr; i++)
 		u->written += look(u, &u->site[i]) == REPLACED &&
-			      attach_space_write(&u->space, u->site[i].address,
-						 u->site[i].place->old, u->site[i].place->len);
+			      attach_space_write(&u->space, u->site[i].address, u->site[i].old,
+						 u->site[i].len);
 }
 
 /* --- the agent's memories */

@@ -39,6 +39,35 @@ static const uint8_t counting[] = {
 };
 _Static_assert(sizeof(counting) == POPPED_AX, "the places of its parts");
 
+/* Where parts of the code are that sees begins and ends, and what its instructions have pushed. */
+enum {
+	HOOK_NUMBER_AT = 8,
+	HOOK_STACK_AT = 16,
+	HOOK_MEET_AT = 22,
+	HOOK_PUSHED = 4 * WORD,
+};
+static const uint8_t hook[] = {
+    0x50,                               /* push %rax */
+    0x9f,                               /* lahf */
+    0x0f, 0x90, 0xc0,                   /* seto %al */
+    0x51,                               /* push %rcx */
+    0x50,                               /* push %rax */
+    0x68, 0,    0,    0, 0,             /* push $number */
+    0x48, 0x8d, 0x8c, 0x24, 0, 0, 0, 0, /* lea stack(%rsp), %rcx */
+    0x48, 0xb8, 0,    0, 0, 0, 0, 0, 0, 0, /* movabs $meet, %rax */
+    0xff, 0xd0,                         /* call *%rax */
+    0x59,                               /* pop %rcx */
+    0x58,                               /* pop %rax */
+    0x59,                               /* pop %rcx */
+    0x04, 0x7f,                         /* add $127, %al: the overflow flag */
+    0x9e,                               /* sahf */
+    0x58,                               /* pop %rax */
+};
+static const struct {
+	uint8_t from, pushed;
+} hook_pushes[] = {{1, WORD},      {6, 2 * WORD},  {7, 3 * WORD}, {12, HOOK_PUSHED},
+		   {33, 3 * WORD}, {34, 2 * WORD}, {35, WORD},    {sizeof(hook), 0}};
+
 struct writer {
 	struct patch_trampoline *t;
 	int rc;
@@ -126,6 +155,24 @@ static void put_last(struct writer *w, const struct patch_counter *c)
 	put(w, (const uint8_t[]){0xeb, (uint8_t)(COUNTED_AT - (t->len + 2))}, 2);
 }
 
+/* --- begins and ends */
+
+/* The pushes of a redirected call are above it, too. */
+static void put_hook(struct writer *w, const struct patch_plan *p, const struct patch_counter *c)
+{
+	const int32_t call = p->moved_len ? 0 : WORD,
+		      stack = HOOK_PUSHED + call + p->depth - PATCH_STACK_LESS;
+	uint8_t *at = w->t->code + w->t->len;
+
+	if (c->number > MAX_NUMBER)
+		w->rc = -ERANGE;
+	w->t->hook_at = w->t->len;
+	put(w, hook, sizeof(hook));
+	memcpy(at + HOOK_NUMBER_AT, &c->number, sizeof(c->number));
+	memcpy(at + HOOK_STACK_AT, &stack, sizeof(stack));
+	memcpy(at + HOOK_MEET_AT, &c->meet, sizeof(c->meet));
+}
+
 /* --- moved instructions */
 
 /* Branches are written in their long form; its target is where it was. */
@@ -164,7 +211,7 @@ static void add_moved(struct patch_trampoline *t, size_t from)
 	t->moved[t->nr_moved].to = t->len;
 }
 
-static void put_all(struct writer *w, const struct patch_plan *p)
+static void put_all(struct writer *w, const struct patch_plan *p, const struct patch_counter *c)
 {
 	struct patch_trampoline *t = w->t;
 	struct patch_instruction i = {0};
@@ -172,12 +219,14 @@ static void put_all(struct writer *w, const struct patch_plan *p)
 
 	while (at < p->moved_len && t->nr_moved < PATCH_MAX_MOVED &&
 	       patch_decode(p->old + at, p->moved_len - at, &i)) {
+		if (p->kind == PATCH_ENDS && at + i.len == p->moved_len)
+			put_hook(w, p, c);
 		add_moved(t, at);
 		t->nr_moved++;
 		put_moved(w, p->old + at, &i, p->address + at);
 		at += i.len;
 	}
-	if (at != p->moved_len)
+	if (at != p->moved_len || (p->kind == PATCH_ENDS && !patch_ends(&i)))
 		w->rc = -EINVAL; /* it is no plan */
 	add_moved(t, at);
 	if (!patch_ends(&i))
@@ -217,15 +266,19 @@ static void make_replacement(struct writer *w, const struct patch_plan *p)
 int patch_move(const struct patch_plan *plan, const struct patch_counter *counter, uint64_t address,
 	       struct patch_trampoline *out)
 {
-	struct patch_trampoline t = {.address = address};
+	struct patch_trampoline t = {.address = address, .kind = plan->kind};
 	struct writer w = {.t = &t};
 
-	put_counting(&w, counter);
+	if (plan->kind == PATCH_COUNTS)
+		put_counting(&w, counter);
+	else if (plan->kind == PATCH_BEGINS)
+		put_hook(&w, plan, counter);
 	if (plan->moved_len)
-		put_all(&w, plan);
+		put_all(&w, plan, counter);
 	else
 		put_callee(&w, plan);
-	put_last(&w, counter);
+	if (plan->kind == PATCH_COUNTS)
+		put_last(&w, counter);
 	make_replacement(&w, plan);
 	if (w.rc == 0)
 		*out = t;
@@ -260,24 +313,47 @@ static struct patch_counter counter_of(const uint8_t *code, uint8_t shared_at)
 	return c;
 }
 
+static struct patch_counter hook_of(const uint8_t *hook_code)
+{
+	struct patch_counter c = {.number = 0};
+
+	memcpy(&c.number, hook_code + HOOK_NUMBER_AT, sizeof(c.number));
+	memcpy(&c.meet, hook_code + HOOK_MEET_AT, sizeof(c.meet));
+	return c;
+}
+
 bool patch_is_moved(const struct patch_plan *plan, const uint8_t bytes[PATCH_SITE_BYTES],
 		    const uint8_t code[PATCH_TRAMPOLINE_BYTES], uint64_t address)
 {
-	struct patch_counter c = counter_of(code, 0);
+	struct patch_counter c = {.number = 0};
 	struct patch_trampoline t;
 
+	if (plan->kind == PATCH_COUNTS)
+		c = counter_of(code, 0);
 	if (patch_move(plan, &c, address, &t))
 		return false;
-	c = counter_of(code, t.shared_at);
+	c = plan->kind == PATCH_COUNTS ? counter_of(code, t.shared_at) : hook_of(code + t.hook_at);
 	return c.meet && patch_move(plan, &c, address, &t) == 0 &&
 	       memcmp(t.code, code, t.len) == 0 && memcmp(t.replacement, bytes, plan->len) == 0;
 }
 
 /* --- addresses */
 
-/* By the counting code. */
+static uint8_t pushed_in_hook(uint64_t at)
+{
+	uint8_t pushed = 0;
+
+	for (size_t k = 0; k < sizeof(hook_pushes) / sizeof(hook_pushes[0]); k++)
+		if (hook_pushes[k].from <= at)
+			pushed = hook_pushes[k].pushed;
+	return pushed;
+}
+
+/* By the code that counts, or sees begins and ends. */
 static uint8_t pushed_at(const struct patch_trampoline *t, uint64_t at)
 {
+	if (t->kind != PATCH_COUNTS)
+		return at < t->hook_at ? 0 : pushed_in_hook(at - t->hook_at);
 	if (at >= t->shared_at)
 		return t->is_met && at - t->shared_at >= MEET_PUSHED &&
 			       at - t->shared_at < MEET_POPPED
@@ -304,6 +380,9 @@ uint64_t patch_original(const struct patch_plan *plan, const struct patch_trampo
 	for (size_t k = 0; k <= t->nr_moved && *pushed == 0; k++)
 		if (t->moved[k].to <= at)
 			from = t->moved[k].from;
+	/* until the last instruction has been executed */
+	if (t->kind == PATCH_ENDS && at >= t->hook_at)
+		from = t->moved[t->nr_moved - 1].from;
 	return plan->address + from;
 }
 

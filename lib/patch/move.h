@@ -17,6 +17,17 @@
  * or, so that such a thread can get a block, the last line is
  *	shared: push %rax; mov $number, %ecx; movabs $meet, %rax; call *%rax; pop %rax; jmp counted
  *
+ * Where begins and ends of calls are seen (enum patch_kind), what counts is in a function of the
+ * caller's, and this code passes it the number, as the word above its return address, and in %rcx
+ * the stack pointer of the function's begin, less two words:
+ *
+ *	push %rax; lahf; seto %al; push %rcx; push %rax; push $number; lea …(%rsp), %rcx
+ *	movabs $meet, %rax; call *%rax
+ *	pop %rcx; pop %rax; pop %rcx; add $127, %al; sahf; pop %rax
+ *
+ * At an end that is behind what was moved, but for the last instruction, which leaves: all that is
+ * below the stack pointer is used no longer there.
+ *
  * lahf was missing in the first processors of 64 bits (until 2006): the caller asks CPUID.
  */
 #ifndef PATCH_MOVE_H
@@ -24,14 +35,15 @@
 
 #include "patch/plan.h"
 
-enum { PATCH_TRAMPOLINE_BYTES = 112, PATCH_MAX_MOVED = 5 };
+enum { PATCH_TRAMPOLINE_BYTES = 112, PATCH_MAX_MOVED = 5, PATCH_STACK_LESS = 16 };
 
 struct patch_counter {
 	uint32_t number; /* of the function */
 	int32_t block;   /* where the thread-local pointer is, from %fs:0 */
 	uint64_t shared; /* address of the block for threads that have none */
 	uint64_t meet;   /* of what such a thread calls instead, which counts; 0: nothing. It keeps
-			    all   registers but %rax, %rcx and flags */
+			    all registers but %rax, %rcx and flags. Where begins and ends are seen,
+			    what each call calls; the other two are not used then */
 };
 
 struct patch_trampoline {
@@ -40,6 +52,8 @@ struct patch_trampoline {
 	uint8_t len;
 	uint8_t replacement[PATCH_SITE_BYTES]; /* what is written at the plan's address */
 	uint8_t shared_at;                     /* the last part */
+	uint8_t hook_at;                       /* where begins or ends are seen */
+	uint8_t kind;
 	bool is_met;
 	uint8_t nr_moved;
 	struct {

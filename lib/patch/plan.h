@@ -38,6 +38,20 @@ enum patch_refusal {
 	PATCH_NR_REFUSALS,
 };
 
+/* What the code does to which the bytes lead. */
+enum patch_kind {
+	PATCH_COUNTS, /* a call */
+	PATCH_BEGINS, /* it sees the begin of a call */
+	PATCH_ENDS,   /* and its end (patch/exits.h) */
+};
+
+/* Where code leads that leaves the function. */
+enum patch_leaving {
+	PATCH_LEAVES_UNKNOWN,
+	PATCH_LEAVES_FOR_GOOD, /* to another function, which returns in its place */
+	PATCH_LEAVES_NEVER,    /* to a part of it, or to another, from which nothing returns */
+};
+
 struct patch_function {
 	struct patch_code code;
 	size_t padding_len;        /* readable bytes behind the code that belong to no other */
@@ -46,6 +60,8 @@ struct patch_function {
 	 * most, which differ where the table counts from a frame pointer. False: unknown. NULL: of
 	 * no address. */
 	bool (*depth)(void *arg, uint64_t address, int64_t *least, int64_t *most);
+	/* For patch_exits alone. NULL: nothing is known. */
+	enum patch_leaving (*leaves)(void *arg, uint64_t target);
 	void *arg;
 };
 
@@ -53,6 +69,9 @@ struct patch_plan {
 	uint64_t address;  /* of what is replaced */
 	uint8_t len;       /* what is replaced: a jump, or a call */
 	uint8_t moved_len; /* of the instructions that are moved; 0: a call is redirected */
+	uint8_t kind;      /* enum patch_kind */
+	uint8_t depth;     /* how many bytes the stack has grown there since the function's begin;
+			      needed only where begins are seen */
 	uint8_t old[PATCH_MOVED_BYTES];
 	struct patch_span span; /* that nothing else may enter */
 };

@@ -24,7 +24,8 @@ static const uint64_t OBJECTS = 4096,
 		      PLACES = OBJECTS +
 			       PAGES(FUNCTIONS_MEMORY_OBJECTS * sizeof(struct functions_object)),
 		      ADDRESSES = PLACES + PAGES(FUNCTIONS_MEMORY_PLACES * sizeof(uint64_t)),
-		      SLOTS = ADDRESSES + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(uint64_t));
+		      UNTIMED = ADDRESSES + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(uint64_t)),
+		      SLOTS = UNTIMED + PAGES(FUNCTIONS_MEMORY_MAX);
 /* Of a slot. */
 static const uint64_t ROWS = 4096,
 		      OCTAVES = ROWS + PAGES(FUNCTIONS_MEMORY_MAX * sizeof(struct functions_row)),
@@ -45,7 +46,8 @@ _Static_assert(sizeof(struct functions_row) == 64 && sizeof(struct functions_oct
 _Static_assert(WIRE_FUNCTIONS_BUCKETS == FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_MEMORY_OCTAVE &&
 		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH &&
 		   (int)WIRE_FUNCTIONS_MOVED == (int)FUNCTIONS_MEMORY_MOVED &&
-		   sizeof(struct functions_wanted_place) == 48,
+		   sizeof(struct functions_wanted_place) == 64 &&
+		   sizeof(struct functions_wanted_exit) == 32,
 	       "buckets and paths");
 
 enum { MAX_LOOKS = 1 << 15, IS_EMPTY = 1, IS_WRITTEN = 2, STATE_BITS = 2 };
@@ -86,14 +88,42 @@ void wire_functions_configure(struct wire_functions_config *config, bool has_tim
 	    (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.cycles - from.cycles));
 }
 
-static void write_place(struct functions_wanted_place *to, const struct wire_functions_place *from)
+static void write_place(struct functions_wanted_place *to, const struct wire_functions_place *from,
+			uint64_t first_exit)
 {
 	*to = (struct functions_wanted_place){.offset = from->offset,
 					      .size = from->size,
 					      .site = from->site,
 					      .len = from->len,
-					      .moved_len = from->moved_len};
+					      .moved_len = from->moved_len,
+					      .depth = from->depth,
+					      .first_exit = first_exit,
+					      .nr_exits = from->nr_exits};
 	memcpy(to->old, from->old, sizeof(to->old));
+}
+
+static void write_exit(struct functions_wanted_exit *to, const struct wire_functions_exit *from)
+{
+	*to = (struct functions_wanted_exit){
+	    .site = from->site, .len = from->len, .moved_len = from->moved_len};
+	memcpy(to->old, from->old, sizeof(to->old));
+}
+
+static size_t nr_places(const struct wire_functions_file *files, size_t nr)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		sum += files[i].nr;
+	return sum;
+}
+
+static void write_one(struct functions_wanted *head, struct functions_wanted_place *place,
+		      struct functions_wanted_exit *end, const struct wire_functions_place *from)
+{
+	write_place(&place[head->nr_places++], from, head->nr_exits);
+	for (size_t i = 0; i < from->nr_exits; i++)
+		write_exit(&end[head->nr_exits++], &from->exit[i]);
 }
 
 static void write_wanted(void *at, const struct wire_functions_file *files, size_t nr)
@@ -101,6 +131,7 @@ static void write_wanted(void *at, const struct wire_functions_file *files, size
 	struct functions_wanted *head = at;
 	struct functions_wanted_file *file = (void *)(head + 1);
 	struct functions_wanted_place *place = (void *)(file + nr);
+	struct functions_wanted_exit *end = (void *)(place + nr_places(files, nr));
 
 	head->magic = FUNCTIONS_MEMORY_MAGIC;
 	head->nr_files = (uint32_t)nr;
@@ -113,7 +144,7 @@ static void write_wanted(void *at, const struct wire_functions_file *files, size
 		if (strlen(files[i].path) < sizeof(file[i].path))
 			memcpy(file[i].path, files[i].path, strlen(files[i].path));
 		for (size_t j = 0; j < files[i].nr; j++)
-			write_place(&place[head->nr_places++], &files[i].place[j]);
+			write_one(head, place, end, &files[i].place[j]);
 	}
 }
 
@@ -124,8 +155,10 @@ int wire_functions_want(const struct wire_functions_file *files, size_t nr, int 
 	int file = -1, rc;
 	void *to;
 
+	bytes += nr_places(files, nr) * sizeof(struct functions_wanted_place);
 	for (size_t i = 0; i < nr; i++)
-		bytes += files[i].nr * sizeof(struct functions_wanted_place);
+		for (size_t j = 0; j < files[i].nr; j++)
+			bytes += files[i].place[j].nr_exits * sizeof(struct functions_wanted_exit);
 	rc = wire_make_file("cpuperf-wanted", bytes, &file);
 	if (rc)
 		return rc;
@@ -158,6 +191,7 @@ static void fill_header(const struct wire_functions *f, const struct wire_functi
 					       .octaves = OCTAVES,
 					       .chunks = CHUNKS,
 					       .frames = FRAMES,
+					       .untimed = UNTIMED,
 					       .recorder = config->recorder};
 }
 
@@ -295,6 +329,7 @@ uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number)
 void wire_functions_leave_out(struct wire_functions *f, uint32_t number, bool is_out)
 {
 	uint64_t *places = (void *)((char *)f->header + PLACES);
+	uint8_t *untimed = (uint8_t *)f->header + UNTIMED;
 	const uint64_t *addresses = at(f, ADDRESSES);
 	const uint64_t address = number && number < FUNCTIONS_MEMORY_MAX
 				     ? READ_ACQUIRE(addresses[number])
@@ -303,6 +338,8 @@ void wire_functions_leave_out(struct wire_functions *f, uint32_t number, bool is
 		       word = key | (is_out ? (uint32_t)FUNCTIONS_MEMORY_OUT : number);
 	uint32_t at = functions_memory_place(address);
 
+	if (address) /* of another function nobody reads it */
+		__atomic_store_n(&untimed[number], is_out, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; address && i < FUNCTIONS_MEMORY_PLACES; i++) {
 		uint64_t found = READ(places[at]);
 
@@ -473,7 +510,9 @@ void wire_functions_limits(const struct wire_functions *f, struct wire_functions
 					      .patched = READ(h->nr_patched),
 					      .unpatched = READ(h->nr_unpatched),
 					      .placed = READ(h->nr_placed),
-					      .unplaced = READ(h->nr_unplaced)};
+					      .unplaced = READ(h->nr_unplaced),
+					      .timed = READ(h->nr_timed),
+					      .half = READ(h->nr_half)};
 	out->unplaced_error = (int)(READ(h->unplaced_error) & 0xfff);
 	for (uint32_t i = next_used(f, 0); i < nr; i = next_used(f, i + 1)) {
 		const struct functions_slot *slot = at(f, SLOTS + i * f->slot_bytes);

@@ -30,12 +30,21 @@ struct wire_functions_config {
 };
 
 /* A file in which calls are measured, and where in it. */
+/* Where calls of a place end, and what is replaced there. */
+struct wire_functions_exit {
+	uint64_t site;
+	uint8_t len, moved_len, old[WIRE_FUNCTIONS_MOVED];
+};
 struct wire_functions_place {
 	uint64_t offset, size; /* in the file; size 0: at the offset alone */
 	/* What is replaced, where the compiler has put no call (patch/plan.h): in the file. len 0:
 	 * nothing. */
 	uint64_t site;
 	uint8_t len, moved_len, old[WIRE_FUNCTIONS_MOVED];
+	/* Where calls have times: its ends, and how many bytes deeper the stack is at the site. */
+	uint8_t depth;
+	const struct wire_functions_exit *exit; /* borrowed */
+	size_t nr_exits;
 };
 struct wire_functions_file {
 	const char *path;
@@ -75,7 +84,8 @@ uint32_t wire_functions_nr(const struct wire_functions *f);
  * beginning of the function, or of a place behind it. */
 uint64_t wire_functions_address(const struct wire_functions *f, uint32_t number);
 
-/* The program measures the function no longer, or again. */
+/* The program measures the function no longer, or again. One whose instructions were replaced is
+ * counted on, without times. */
 void wire_functions_leave_out(struct wire_functions *f, uint32_t number, bool is_out);
 
 /* Of a function in all threads, cumulative. */
@@ -109,6 +119,7 @@ struct wire_functions_limits {
 	uint32_t joined;  /* threads whose calls have no times, as there were too many */
 	uint32_t patched, unpatched; /* entries that the compiler prepared */
 	uint32_t placed, unplaced;   /* places where instructions were replaced, and others */
+	uint32_t timed, half;        /* of placed: with all their ends; those that should be */
 	int unplaced_error;          /* why, of the last one: as errno; 0: not known */
 };
 void wire_functions_limits(const struct wire_functions *f, struct wire_functions_limits *out);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-	FUNCTIONS_MEMORY_VERSION = 3,
+	FUNCTIONS_MEMORY_VERSION = 4,
 	FUNCTIONS_MEMORY_MAGIC = 0x4b4e4643, /* "CFNK" */
 	FUNCTIONS_MEMORY_NUMBER_BITS = 16,   /* of a place's word, above it the address */
 	FUNCTIONS_MEMORY_MAX = 1 << 15,      /* functions */
@@ -58,9 +58,11 @@ struct functions_header {
 	/* Offsets. Of slots the first one, and of its parts from its beginning. */
 	uint64_t objects, places, addresses, slots, slot_bytes;
 	uint64_t rows, octaves, chunks, frames; /* without times rows alone */
+	/* A byte of each function, by the recorder: 1 of a replaced one that is only counted now. */
+	uint64_t untimed;
 	uint32_t is_closed;                     /* by the recorder: it reads no more */
 	uint32_t recorder;                      /* a random number: which one has made the memory */
-	uint8_t gap[32];
+	uint8_t gap[24];
 	/* written by the program */
 	uint32_t nr_objects, nr_functions; /* may be beyond the limit */
 	uint32_t nr_mapped;    /* slots for which the program has addresses; 0: it maps none yet */
@@ -79,6 +81,8 @@ struct functions_header {
 	/* Instructions are being replaced. Written before is_closed is read, as the recorder reads
 	 * it after it has written that: so one of both sees the other. */
 	uint32_t is_placing;
+	uint32_t nr_timed; /* of nr_placed: those whose ends were replaced, too */
+	uint32_t nr_half;  /* those whose ends could not be, as nr_unplaced; they are counted */
 };
 
 struct functions_slot {
@@ -114,18 +118,19 @@ struct functions_frame {
 	uint64_t begin, children; /* time */
 	uint64_t inner;           /* calls that have ended in it */
 	uintptr_t stack;          /* the stack pointer where the compiler's call is */
-	uintptr_t where;          /* which follows that call */
-	uintptr_t function;
+	/* Which follows that call, and the function's address. Of one whose instructions were
+	 * replaced both are its number. */
+	uintptr_t where, function;
 	uint32_t number;
 	uint32_t unused[3];
 };
 
 /* What is measured: a second file, which the recorder writes once, and all programs read. So what
  * is not measured costs next to nothing, and its time is that of its caller. It begins with this
- * head; then come the files, and the places of each by offset. */
+ * head; then come the files, the places of each by offset, and the ends of each place. */
 struct functions_wanted {
 	uint32_t magic, nr_files;
-	uint64_t nr_places;
+	uint64_t nr_places, nr_exits;
 };
 
 struct functions_wanted_file {
@@ -140,6 +145,16 @@ struct functions_wanted_place {
 	uint64_t offset, size; /* in the file */
 	/* What the agent replaces there, as patch/plan.h has it: what is in the file, and how many
 	 * bytes. len 0: nothing, as the compiler has put a call there. */
+	uint64_t site;
+	uint8_t len, moved_len;
+	uint8_t old[FUNCTIONS_MEMORY_MOVED];
+	uint8_t depth; /* of a place with ends */
+	uint8_t unused[2];
+	uint64_t first_exit, nr_exits; /* 0: its calls are only counted */
+};
+
+/* Where calls of a place end, likewise. */
+struct functions_wanted_exit {
 	uint64_t site;
 	uint8_t len, moved_len;
 	uint8_t old[FUNCTIONS_MEMORY_MOVED];

@@ -1,7 +1,7 @@
 /*
  * Counts the calls of a command by the agent of functions: hooked [-c] [-p] [-o NAME] OUT
  * FILE,FILE… COMMAND… FILEs have the functions. -c: without times. -p: the agent replaces
- * instructions; what it cannot is a line "refused". -o: of that function alone. OUT has a line
+ * instructions; what it cannot is a line "refused", or "untimed" if it only counts. -o: of that function alone. OUT has a line
  * for each function that was called: name, calls, ended, ns of wall, self, max and cost, and the
  * sum of the buckets' lower ends; then "limits" and those of the session. Returns what the command
  * returned, 128 and a signal, or 125. The agent is that of the variable HOOKS.
@@ -114,12 +114,15 @@ static void write_calls(const struct hooks *h, FILE *out)
 	fprintf(out,
 		"limits\tprocesses=%u\tmissed=%" PRIu64 "\tuntimed=%" PRIu64
 		"\tjoined=%u\tpatched=%u\tunpatched=%u\tnameless=%" PRIu64 "\tplaced=%u"
-		"\tunplaced=%u\n",
+		"\tunplaced=%u\ttimed=%u\thalf=%u\n",
 		l.processes, l.missed, l.untimed, l.joined, l.patched, l.unpatched, l.nameless,
-		l.placed, l.unplaced);
-	for (size_t i = 0; i < nr; i++)
+		l.placed, l.unplaced, l.timed, l.half);
+	for (size_t i = 0; i < nr; i++) {
 		if (hooks_refused(h, i))
 			fprintf(out, "refused\t%s\t%s\n", places[i].name, hooks_refused(h, i));
+		if (hooks_untimed(h, i))
+			fprintf(out, "untimed\t%s\t%s\n", places[i].name, hooks_untimed(h, i));
+	}
 }
 
 static int run(const struct hooks *h, char **command)

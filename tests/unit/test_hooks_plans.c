@@ -86,7 +86,7 @@ HOOK(before_all)
 		if (strncmp(list.symbol[i].name, "plan_", 5) == 0)
 			add(&list.symbol[i]);
 	functions_list_fini(&list);
-	assert_int_equal(hooks_plans_make(elf, path, reader, plans, nr), 0);
+	assert_int_equal(hooks_plans_make(elf, path, reader, true, plans, nr), 0);
 }
 
 HOOK(after_all)
@@ -160,7 +160,7 @@ TEST(other_files_are_refused)
 	struct elf_file *other;
 
 	assert_int_equal(elf_file_open_mem(arm, sizeof(arm), false, "arm", &other, NULL), 0);
-	assert_int_equal(hooks_plans_make(other, "arm", NULL, &p, 1), 0);
+	assert_int_equal(hooks_plans_make(other, "arm", NULL, true, &p, 1), 0);
 	assert_string_equal(p.refused, "only code of x86-64 is understood");
 	elf_file_close(other);
 }

@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "cfi/section.h"
 #include "elf/file.h"
-#include "patch/plan.h"
+#include "patch/exits.h"
 
 #include <elf.h>
 
@@ -38,6 +38,16 @@ static inline bool patch_depth(void *arg, uint64_t address, int64_t *least, int6
 	*least = rules.cfa.plus - WORD;
 	*most = rules.cfa.off == RSP ? *least : INT64_MAX;
 	return true;
+}
+
+/* To where a function begins, as the unwind table has it. */
+static inline enum patch_leaving patch_leaves(void *arg, uint64_t target)
+{
+	const struct patch_file *f = ((const void *const *)arg)[0];
+	size_t behind = ORDER_FIRST(i, f->nr, f->fde[i].start > target);
+
+	return behind && f->fde[behind - 1].start == target ? PATCH_LEAVES_FOR_GOOD
+							    : PATCH_LEAVES_UNKNOWN;
 }
 
 static inline int patch_by_start(const void *a, const void *b)
@@ -131,6 +141,7 @@ static inline bool patch_file_function(const struct patch_file *f, size_t i, con
 				       .slots = f->slots,
 				       .slots_end = f->slots_end,
 				       .depth = patch_depth,
+				       .leaves = patch_leaves,
 				       .arg = arg};
 	return true;
 }

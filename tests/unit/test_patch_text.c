@@ -1,7 +1,8 @@
 /*
  * The code of this machine's programs and libraries, by our decoder and by capstone: the same
- * lengths, flows and targets; and what is moved of each function that can be patched means the same
- * where it was moved to. Prints how many functions can be. PATCH_FILE: only this file.
+ * lengths, flows and targets; and what is moved of each function that can be patched, at its begin
+ * and at its ends, means the same where it was moved to. Prints how many functions can be.
+ * PATCH_FILE: only this file.
  */
 #include "test_patch.h"
 
@@ -17,6 +18,7 @@ static struct same_code same;
 struct counts {
 	size_t files, functions, refused[PATCH_NR_REFUSALS];
 	size_t redirected, entered, not_scanned;
+	size_t untimed[PATCH_NR_UNTIMED], exits;
 };
 
 static size_t accepted(const struct counts *c)
@@ -72,6 +74,55 @@ static void check_plan(const struct patch_plan *p)
 		fail_at(what, p->old, sizeof(p->old), p->address);
 }
 
+/* Whether the last instruction is one that leaves. */
+static void check_leaves(const struct patch_plan *p)
+{
+	struct patch_instruction i = {0};
+
+	for (size_t at = 0; at < p->moved_len; at += i.len)
+		assert_true(patch_decode(p->old + at, p->moved_len - at, &i));
+	assert_true(patch_ends(&i) && i.flow != PATCH_STOPS);
+}
+
+/* Each instruction that returns is one of the ends. */
+static void check_each_return(const struct patch_code *code, const struct patch_plan *exits,
+			      size_t nr)
+{
+	struct patch_instruction i;
+	size_t k = 0;
+
+	for (size_t at = 0; at < code->len && patch_decode(code->bytes + at, code->len - at, &i);
+	     at += i.len) {
+		if (i.flow != PATCH_RETURNS)
+			continue;
+		while (k < nr && exits[k].address + exits[k].moved_len < code->address + at + i.len)
+			k++;
+		assert_true(k < nr &&
+			    exits[k].address + exits[k].moved_len == code->address + at + i.len);
+	}
+}
+
+static void check_exits(const struct patch_function *f, struct patch_plan *begin, struct counts *c)
+{
+	struct patch_plan exits[PATCH_MAX_EXITS];
+	size_t nr = 0;
+	enum patch_untimed untimed = patch_exits(f, begin, exits, &nr);
+
+	c->untimed[untimed]++;
+	if (untimed != PATCH_TIMED)
+		return;
+	check_plan(begin);
+	check_each_return(&f->code, exits, nr);
+	for (size_t i = 0; i < nr; i++) {
+		check_plan(&exits[i]);
+		check_leaves(&exits[i]);
+		assert_true(exits[i].address >= begin->span.to);
+		assert_true(i == 0 || exits[i].address >= exits[i - 1].span.to);
+		assert_true(exits[i].span.to <= f->code.address + f->code.len + f->padding_len);
+	}
+	c->exits += nr;
+}
+
 /* --- files */
 
 static void scan_all(const struct patch_file *f, struct patch_span *spans, size_t nr,
@@ -115,6 +166,7 @@ static void check_file(const char *path, struct counts *c)
 		check_plan(&plan);
 		c->redirected += plan.moved_len == 0;
 		spans[nr++] = plan.span;
+		check_exits(&function, &plan, c);
 	}
 	if (stride_by(f.nr, MOST_FUNCTIONS) < 100)
 		scan_all(&f, spans, nr, c);
@@ -137,6 +189,13 @@ static void show(const char *what, const struct counts *c)
 				      patch_refusal_text((enum patch_refusal)i));
 	print_message("  %5.2f %% %s\n", 100. * (double)c->entered / (double)c->functions,
 		      "other code leads into its first instructions");
+	print_message("%5.1f %% can have times (%zu ends)\n",
+		      100. * (double)c->untimed[PATCH_TIMED] / (double)c->functions, c->exits);
+	for (int i = 1; i < PATCH_NR_UNTIMED; i++)
+		if (c->untimed[i])
+			print_message("  %5.2f %% %s\n",
+				      100. * (double)c->untimed[i] / (double)c->functions,
+				      patch_untimed_text((enum patch_untimed)i));
 }
 
 static size_t list_files(char *paths[MAX_FILES])

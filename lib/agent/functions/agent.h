@@ -36,7 +36,8 @@ struct agent_local {
 	uint8_t is_busy;     /* it connects */
 	uint8_t is_joined;   /* its slot is that of several threads */
 	uint8_t has_times, is_cycles; /* as the header's wants */
-	uint8_t is_meeting;           /* it is in agent_placed */
+	uint8_t is_meeting;           /* it connects, called by a place */
+	uint8_t is_timing;            /* it reads the clock, by a function that may be a place */
 	struct functions_row *rows;
 	struct functions_frame *frames, *top, *end; /* top: the next one */
 	struct functions_slot *slot;
@@ -51,6 +52,7 @@ struct agent_state {
 	const struct functions_wanted *wanted; /* NULL: nothing is */
 	bool has_places;                       /* instructions were replaced */
 	uint64_t *places;
+	const uint8_t *untimed;
 	uint64_t factor;
 };
 
@@ -79,6 +81,10 @@ static inline const struct functions_wanted_place *agent_places_of(const struct 
 	return (const void *)((const struct functions_wanted_file *)(const void *)(w + 1) +
 			      w->nr_files);
 }
+static inline const struct functions_wanted_exit *agent_exits_of(const struct functions_wanted *w)
+{
+	return (const void *)(agent_places_of(w) + w->nr_places);
+}
 /* What is called where a function begins, and changes no register. */
 #if defined(__x86_64__)
 #define AGENT_SAVES __attribute__((no_caller_saved_registers))
@@ -95,6 +101,15 @@ void agent_place_again(void);
 /* What is called by the code of places.c, with the number of the word in %ecx. Saves all but %rax,
  * %rcx and flags. */
 void agent_placed(void);
+/* The same where a function has times, with its number in the word above the return address, and in
+ * %rcx the stack pointer of its begin, less PATCH_STACK_LESS. */
+void agent_placed_begin(void);
+void agent_placed_end(void);
+/* A call of each, as that code does it, for the function of number 0. */
+void agent_try_begin(void);
+void agent_try_end(void);
+/* Whether the thread has rows. For a caller whose registers stay. */
+AGENT_SAVES bool agent_meet_placed(struct agent_local *t);
 #endif
 
 /* What the compiler calls. */

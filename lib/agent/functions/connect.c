@@ -366,7 +366,8 @@ static const struct functions_wanted *map_wanted(int fd)
 	return w->magic == FUNCTIONS_MEMORY_MAGIC &&
 		       (uint64_t)st.st_size ==
 			   sizeof(*w) + w->nr_files * sizeof(struct functions_wanted_file) +
-			       w->nr_places * sizeof(struct functions_wanted_place)
+			       w->nr_places * sizeof(struct functions_wanted_place) +
+			       w->nr_exits * sizeof(struct functions_wanted_exit)
 		   ? w
 		   : NULL;
 }
@@ -444,6 +445,7 @@ static bool connect_once(void)
 	}
 	agent.shared = new;
 	agent.places = (void *)((char *)new + new->places);
+	agent.untimed = (const uint8_t *)new + new->untimed;
 	agent.factor = new->factor;
 	if (old && !agent.has_places) /* another thread's code may count there */
 		munmap(old, old->slots + old->nr_mapped * old->slot_bytes);
@@ -498,31 +500,64 @@ static bool is_connected(void)
 	return is_there;
 }
 
+/* As most of what has times is measured. */
+static void try_begin(void)
+{
+#if defined(__x86_64__)
+	if (agent.wanted && agent.wanted->nr_exits) {
+		agent_try_begin();
+		return;
+	}
+#endif
+	__cyg_profile_func_enter((void *)(uintptr_t)agent_attach, NULL);
+}
+
+static void try_end(void)
+{
+#if defined(__x86_64__)
+	if (agent.wanted && agent.wanted->nr_exits) {
+		agent_try_end();
+		return;
+	}
+#endif
+	__cyg_profile_func_exit((void *)(uintptr_t)agent_attach, NULL);
+}
+
+enum { TRIED_CALLS = 16 };
+
+/* With a stack pointer below that of the call around them. */
+static AGENT_RARE void try_calls(void)
+{
+	for (int i = 0; i < TRIED_CALLS; i++) {
+		try_begin();
+		try_end();
+	}
+}
+
 /* What measuring costs, by calls of a function of our own within one of it. The fastest of some
  * rounds is the least disturbed one. */
-static AGENT_RARE void try_own(const struct agent_local *t)
+static AGENT_RARE void try_own(struct agent_local *t)
 {
-	enum { ROUNDS = 4, CALLS = 16 };
+	enum { ROUNDS = 4 };
 	struct functions_header *h = agent.shared;
 	const struct functions_row *row = t->rows;
-	void *own = (void *)(uintptr_t)agent_attach;
+	const uint8_t is_meeting = t->is_meeting;
 	uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
 
+	t->is_meeting = 0;
 	for (int i = 0; i < ROUNDS; i++) {
 		const uint64_t before = row->wall;
 		uint64_t inner, outer;
 
-		__cyg_profile_func_enter(own, NULL);
-		for (int j = 0; j < CALLS; j++) {
-			__cyg_profile_func_enter(own, NULL);
-			__cyg_profile_func_exit(own, NULL);
-		}
+		try_begin();
+		try_calls();
 		inner = row->wall - before;
-		__cyg_profile_func_exit(own, NULL);
-		outer = row->wall - before - inner - inner / CALLS;
+		try_end();
+		outer = row->wall - before - inner - inner / TRIED_CALLS;
 		least[0] = inner < least[0] ? inner : least[0];
 		least[1] = outer < least[1] ? outer : least[1];
 	}
+	t->is_meeting = is_meeting;
 	h->inner = least[0];
 	__atomic_store_n(&h->outer, least[1], __ATOMIC_RELEASE);
 }

@@ -144,23 +144,30 @@ AGENT_SAVES ENTRY void __fentry__(void);
 
 /* A thread's first call of a place; each of one that has no rows of its own. What connecting itself
  * calls may be such places, too, and is not the program's. */
-AGENT_SAVES __attribute__((used)) static void count_placed(uint32_t word)
+AGENT_SAVES AGENT_RARE bool agent_meet_placed(struct agent_local *t)
 {
-	struct agent_local *t = &agent_local;
+	bool has_rows;
 
-	if (agent.is_off || t->is_meeting)
-		return;
 	t->is_meeting = 1;
 	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
 		measure_state();
-	if (agent_is_ready(t) || agent_meet_saved((uintptr_t)agent_attach) < FUNCTIONS_MEMORY_MAX) {
-		uint64_t *words = (void *)t->rows;
-
-		if (!t->is_joined)
-			agent_words = words;
-		agent_count(t, &words[word]);
-	}
+	has_rows = agent_is_ready(t) ||
+		   agent_meet_saved((uintptr_t)agent_attach) < FUNCTIONS_MEMORY_MAX;
 	t->is_meeting = 0;
+	return has_rows;
+}
+
+AGENT_SAVES __attribute__((used)) static void count_placed(uint32_t word)
+{
+	struct agent_local *t = &agent_local;
+	uint64_t *words;
+
+	if (agent.is_off || t->is_meeting || !agent_meet_placed(t))
+		return;
+	words = (void *)t->rows;
+	if (!t->is_joined)
+		agent_words = words;
+	agent_count(t, &words[word]);
 }
 
 __asm__(".pushsection .text\n"

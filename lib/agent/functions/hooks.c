@@ -54,6 +54,13 @@ AGENT_OFTEN void cut(struct agent_local *t, struct functions_frame *f)
 	t->top = f;
 }
 
+/* Of a function whose instructions were replaced: nothing is inlined in it there, so two calls do
+ * not have one stack pointer. */
+AGENT_OFTEN bool is_number(uintptr_t where)
+{
+	return where < FUNCTIONS_MEMORY_MAX;
+}
+
 /* Of a call that begins: what it shows to be gone. */
 static AGENT_RARE void drop_gone(struct agent_local *t, uintptr_t stack, uintptr_t where)
 {
@@ -62,7 +69,7 @@ static AGENT_RARE void drop_gone(struct agent_local *t, uintptr_t stack, uintptr
 	while (f > t->frames && f[-1].stack < stack)
 		f--;
 	for (struct functions_frame *same = f; same > t->frames && same[-1].stack == stack; same--)
-		if (same[-1].where == where)
+		if (same[-1].where == where || (is_number(where) && is_number(same[-1].where)))
 			f = same - 1;
 	cut(t, f);
 }
@@ -299,4 +306,91 @@ void agent_end(void)
 		end(t, &e);
 	}
 }
+
+/* Places: where instructions were replaced. Which function it is the code says. */
+
+/* The clock may be a function of the C library, which may be a place, too. */
+AGENT_OFTEN bool take_clock(struct agent_local *t)
+{
+	if (AGENT_LIKELY(t->is_cycles))
+		return true;
+	if (t->is_timing)
+		return false;
+	t->is_timing = 1;
+	return true;
+}
+
+AGENT_SAVES __attribute__((used)) static void begin_place(uint32_t number, uintptr_t stack)
+{
+	struct agent_local *t = &agent_local;
+
+	if (agent.is_off || t->is_meeting)
+		return;
+	if (AGENT_UNLIKELY(!agent_is_ready(t)) && !agent_meet_placed(t))
+		return;
+	agent_count(t, &t->rows[number].calls);
+	if (!t->has_times || __atomic_load_n(&agent.untimed[number], __ATOMIC_RELAXED) ||
+	    !take_clock(t))
+		return;
+	begin(t, number, number, stack, number);
+	t->is_timing = 0;
+}
+
+/* What began before is not in the frames. */
+AGENT_SAVES __attribute__((used)) static void end_place(uint32_t number, uintptr_t stack)
+{
+	struct agent_local *t = &agent_local;
+	const struct end e = {number, stack, false};
+	const struct functions_frame *f;
+
+	if (agent.is_off || t->is_meeting || !agent_is_ready(t) || !t->has_times)
+		return;
+	for (f = t->top; f > t->frames && f[-1].stack < stack; f--)
+		;
+	if (f == t->frames || f[-1].stack != stack || f[-1].function != number || !take_clock(t))
+		return;
+	end(t, &e);
+	t->is_timing = 0;
+}
+
+/* The number is the third word above what is pushed here. */
+#define PLACE(name, function)                                                                      \
+	".hidden " name "\n"                                                                       \
+	".globl " name "\n"                                                                        \
+	".type " name ", @function\n" name ":\n"                                                   \
+	"	push %rdi\n"                                                                         \
+	"	push %rsi\n"                                                                         \
+	"	mov 24(%rsp), %edi\n"                                                                \
+	"	mov %rcx, %rsi\n"                                                                    \
+	"	call " function "\n"                                                                 \
+	"	pop %rsi\n"                                                                          \
+	"	pop %rdi\n"                                                                          \
+	"	ret\n"                                                                               \
+	".size " name ", . - " name "\n"
+
+/* As patch/move.h has it. */
+#define TRY(name, function)                                                                        \
+	".hidden " name "\n"                                                                       \
+	".globl " name "\n"                                                                        \
+	".type " name ", @function\n" name ":\n"                                                   \
+	"	push %rax\n"                                                                         \
+	"	lahf\n"                                                                              \
+	"	seto %al\n"                                                                          \
+	"	push %rcx\n"                                                                         \
+	"	push %rax\n"                                                                         \
+	"	push $0\n"                                                                           \
+	"	lea 16(%rsp), %rcx\n"                                                                \
+	"	call " function "\n"                                                                 \
+	"	pop %rcx\n"                                                                          \
+	"	pop %rax\n"                                                                          \
+	"	pop %rcx\n"                                                                          \
+	"	add $127, %al\n"                                                                     \
+	"	sahf\n"                                                                              \
+	"	pop %rax\n"                                                                          \
+	"	ret\n"                                                                               \
+	".size " name ", . - " name "\n"
+
+__asm__(".pushsection .text\n" PLACE("agent_placed_begin", "begin_place")
+	    PLACE("agent_placed_end", "end_place") TRY("agent_try_begin", "agent_placed_begin")
+		TRY("agent_try_end", "agent_placed_end") ".popsection\n");
 #endif

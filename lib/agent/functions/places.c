@@ -5,9 +5,11 @@
  *
  * In the constructor: one thread runs, no signal comes, and nobody stands in what is written, as
  * what runs is the loader and this. What was called before is not counted, and what is loaded later
- * is not changed. Return addresses stay as they are, so exceptions, longjmp, threads and unwinders
- * see no difference, but for the few instructions that were moved: no unwinder finds a function
- * there, so a stack that is taken by a signal just then has no callers.
+ * is not changed. Where a function has times, each of its ends is replaced, too (patch/exits.h), and
+ * hooks.c sees both; if one of them cannot be, it is counted. Return addresses stay as they are, so
+ * exceptions, longjmp, threads and unwinders see no difference, but for the few instructions that
+ * were moved: no unwinder finds a function there, so a stack that is taken by a signal just then
+ * has no callers.
  *
  * Nothing is put back here: to write needs a moment in which no thread is in the bytes, which here
  * only the start has. The recorder does so when its session ends (hooks/undo.h), and a child of it
@@ -59,7 +61,10 @@ static uint32_t nr_placed;
 
 struct placing {
 	struct patch_site *site;
-	size_t room, nr; /* nr: of the segment that is being changed */
+	size_t room;
+	/* Of the segment that is being changed: sites, functions, and of these those with ends. */
+	size_t nr, nr_functions, nr_timed;
+	uint8_t *code;
 	uint32_t number; /* the next one */
 };
 
@@ -126,45 +131,108 @@ static int compare(const uint8_t *code, const uint8_t *old, size_t len)
 	return 0;
 }
 
-/* One place, with its code at the address. 0 or an error. */
-static int make_place(struct placing *p, const struct functions_object *o,
-		      const struct functions_wanted_place *w, uint8_t *code)
+/* One site, with its code behind that of the others. 0 or an error. */
+static int add_site(struct placing *p, const struct patch_plan *plan)
 {
-	const uint64_t function = w->offset - o->offset + o->start;
-	struct patch_plan plan = {
-	    .address = w->site - o->offset + o->start, .len = w->len, .moved_len = w->moved_len};
-	const struct patch_counter counter = {.number = p->number * WORDS_OF_ROW,
-					      .block = block_offset(),
-					      .meet = (uintptr_t)agent_placed};
-	const size_t len = w->moved_len > w->len ? w->moved_len : w->len;
+	static void (*const seen[])(void) = {[PATCH_COUNTS] = agent_placed,
+					     [PATCH_BEGINS] = agent_placed_begin,
+					     [PATCH_ENDS] = agent_placed_end};
+	const struct patch_counter counter = {
+	    .number = plan->kind == PATCH_COUNTS ? p->number * WORDS_OF_ROW : p->number,
+	    .block = block_offset(),
+	    .meet = (uintptr_t)seen[plan->kind]};
+	const size_t len = plan->moved_len > plan->len ? plan->moved_len : plan->len;
+	uint8_t *code = p->code + p->nr * PATCH_TRAMPOLINE_BYTES;
 	struct patch_trampoline t;
 	int rc;
 
 	if (p->number >= FUNCTIONS_MEMORY_MAX || p->nr == p->room)
 		return ENOSPC;
-	memcpy(plan.old, w->old, sizeof(plan.old));
-	rc = compare((const uint8_t *)(uintptr_t)plan.address, plan.old, len);
+	rc = compare((const uint8_t *)(uintptr_t)plan->address, plan->old, len);
 	if (rc)
 		return rc;
-	rc = patch_move(&plan, &counter, (uintptr_t)code, &t);
+	rc = patch_move(plan, &counter, (uintptr_t)code, &t);
 	if (rc)
 		return -rc;
 	memcpy(code, t.code, t.len);
-	patch_site_init(&p->site[p->nr], &plan, &t);
-	placed[nr_placed + p->nr] = (struct placed){function, p->number};
+	patch_site_init(&p->site[p->nr], plan, &t);
 	p->nr++;
-	p->number++;
 	return 0;
+}
+
+static bool is_site(const struct functions_object *o, uint64_t site, uint8_t len, uint8_t moved_len)
+{
+	const uint64_t bytes = o->end - o->start;
+
+	return len && len <= PATCH_SITE_BYTES && moved_len <= FUNCTIONS_MEMORY_MOVED &&
+	       site >= o->offset && site - o->offset < bytes &&
+	       bytes - (site - o->offset) >= FUNCTIONS_MEMORY_MOVED + PATCH_SITE_BYTES;
 }
 
 static bool is_in(const struct functions_object *o, const struct functions_wanted_place *w)
 {
-	const uint64_t bytes = o->end - o->start;
+	return is_site(o, w->site, w->len, w->moved_len) && w->offset >= o->offset &&
+	       w->site >= w->offset;
+}
 
-	return w->len && w->len <= PATCH_SITE_BYTES && w->moved_len <= FUNCTIONS_MEMORY_MOVED &&
-	       w->offset >= o->offset && w->offset - o->offset < bytes && w->site >= w->offset &&
-	       w->site - o->offset < bytes &&
-	       bytes - (w->site - o->offset) >= FUNCTIONS_MEMORY_MOVED + PATCH_SITE_BYTES;
+static int add_begin(struct placing *p, const struct functions_object *o,
+		     const struct functions_wanted_place *w, enum patch_kind kind)
+{
+	struct patch_plan plan = {.address = w->site - o->offset + o->start,
+				  .len = w->len,
+				  .moved_len = w->moved_len,
+				  .kind = (uint8_t)kind,
+				  .depth = w->depth};
+
+	memcpy(plan.old, w->old, sizeof(plan.old));
+	return add_site(p, &plan);
+}
+
+static int add_end(struct placing *p, const struct functions_object *o,
+		   const struct functions_wanted_exit *w)
+{
+	struct patch_plan plan = {.address = w->site - o->offset + o->start,
+				  .len = w->len,
+				  .moved_len = w->moved_len,
+				  .kind = PATCH_ENDS};
+
+	if (!is_site(o, w->site, w->len, w->moved_len))
+		return ERANGE;
+	memcpy(plan.old, w->old, sizeof(plan.old));
+	return add_site(p, &plan);
+}
+
+/* The begin and all ends. 0 or an error: none is added. */
+static int add_timed(struct placing *p, const struct functions_object *o,
+		     const struct functions_wanted_place *w)
+{
+	const struct functions_wanted_exit *end = agent_exits_of(agent.wanted) + w->first_exit;
+	const size_t before = p->nr;
+	int rc = add_begin(p, o, w, PATCH_BEGINS);
+
+	for (uint64_t i = 0; i < w->nr_exits && rc == 0; i++)
+		rc = add_end(p, o, &end[i]);
+	if (rc)
+		p->nr = before;
+	return rc;
+}
+
+/* 0 or an error. */
+static int make_place(struct placing *p, const struct functions_object *o,
+		      const struct functions_wanted_place *w)
+{
+	const bool is_timed = w->nr_exits && add_timed(p, o, w) == 0;
+	int rc = is_timed ? 0 : add_begin(p, o, w, PATCH_COUNTS);
+
+	if (rc)
+		return rc;
+	placed[nr_placed + p->nr_functions] =
+	    (struct placed){w->offset - o->offset + o->start, p->number};
+	agent.shared->nr_half += w->nr_exits && !is_timed;
+	p->nr_timed += is_timed;
+	p->nr_functions++;
+	p->number++;
+	return 0;
 }
 
 /* There is one thread, which fetches anew what it has written itself. */
@@ -183,44 +251,44 @@ static void write_places(struct placing *p, const struct patch_text *text)
 	int rc = patch_write(&system, text, p->site, p->nr, false, PATCH_BY_TRAP);
 
 	if (rc < 0) {
-		p->number -= (uint32_t)p->nr;
-		refuse((uint32_t)p->nr, -rc);
+		p->number -= (uint32_t)p->nr_functions;
+		refuse((uint32_t)p->nr_functions, -rc);
 		return;
 	}
-	for (size_t i = 0; i < p->nr; i++)
+	for (size_t i = 0; i < p->nr_functions; i++)
 		addresses[placed[nr_placed + i].number] = placed[nr_placed + i].function;
-	nr_placed += (uint32_t)p->nr;
-	h->nr_placed += (uint32_t)p->nr;
+	nr_placed += (uint32_t)p->nr_functions;
+	h->nr_placed += (uint32_t)p->nr_functions;
+	h->nr_timed += (uint32_t)p->nr_timed;
 }
 
 static void place_mapping(struct placing *p, const struct functions_object *o,
 			  const struct functions_wanted_file *f, const struct patch_text *text)
 {
 	const struct functions_wanted_place *w = agent_places_of(agent.wanted) + f->first;
-	size_t nr = 0, bytes;
-	uint8_t *code;
+	size_t nr = 0, nr_sites = 0, bytes;
 
-	for (uint64_t i = 0; i < f->nr; i++)
+	for (uint64_t i = 0; i < f->nr; i++) {
 		nr += is_in(o, &w[i]);
-	bytes = (nr * PATCH_TRAMPOLINE_BYTES + PAGE - 1) & ~(size_t)(PAGE - 1);
-	code = nr ? get_near(o->start, bytes) : NULL;
-	if (!code) {
+		nr_sites += is_in(o, &w[i]) ? 1 + w[i].nr_exits : 0;
+	}
+	bytes = (nr_sites * PATCH_TRAMPOLINE_BYTES + PAGE - 1) & ~(size_t)(PAGE - 1);
+	p->code = nr ? get_near(o->start, bytes) : NULL;
+	if (!p->code) {
 		refuse((uint32_t)nr, nr ? ENOMEM : 0);
 		return;
 	}
-	p->nr = 0;
+	p->nr = p->nr_functions = p->nr_timed = 0;
 	for (uint64_t i = 0; i < f->nr; i++) {
-		int error = is_in(o, &w[i])
-				? make_place(p, o, &w[i], code + p->nr * PATCH_TRAMPOLINE_BYTES)
-				: 0;
+		int error = is_in(o, &w[i]) ? make_place(p, o, &w[i]) : 0;
 
 		if (error)
 			refuse(1, error);
 	}
-	if (mprotect(code, bytes, PROT_READ | PROT_EXEC)) {
-		refuse((uint32_t)p->nr, errno);
-		p->number -= (uint32_t)p->nr;
-		munmap(code, bytes);
+	if (mprotect(p->code, bytes, PROT_READ | PROT_EXEC)) {
+		refuse((uint32_t)p->nr_functions, errno);
+		p->number -= (uint32_t)p->nr_functions;
+		munmap(p->code, bytes);
 		return;
 	}
 	write_places(p, text);
@@ -275,13 +343,14 @@ static uint32_t nr_wanted(void)
 static void place_all(void)
 {
 	const uint32_t nr = nr_wanted();
-	struct placing p = {.room = nr, .number = agent.shared->nr_functions};
+	const size_t room = nr + (nr ? agent.wanted->nr_exits : 0);
+	struct placing p = {.room = room, .number = agent.shared->nr_functions};
 	const bool is_alone = !&__libc_single_threaded || __libc_single_threaded;
 
 	if (!nr)
 		return;
 	placed = get_pages(0, nr * sizeof(*placed));
-	p.site = get_pages(0, nr * sizeof(*p.site));
+	p.site = get_pages(0, room * sizeof(*p.site));
 	if (!placed || !p.site || !has_lahf() || !is_alone ||
 	    pthread_atfork(NULL, NULL, forget_words)) {
 		refuse(nr, is_alone ? ENOMEM : EBUSY);
@@ -290,7 +359,7 @@ static void place_all(void)
 	agent.has_places = true;
 	dl_iterate_phdr(place_object, &p);
 	__atomic_store_n(&agent.shared->nr_functions, p.number, __ATOMIC_RELEASE);
-	munmap(p.site, nr * sizeof(*p.site));
+	munmap(p.site, room * sizeof(*p.site));
 }
 
 void agent_place_all(void)
