@@ -6,8 +6,9 @@
  * does not know how long calls were on a CPU.
  *
  * An event is measured in one way. If only some of its functions are prepared, it is the kernel
- * that measures all of them, where it may; else those that are, and the others are counted by
- * replacing instructions (x86-64).
+ * that measures all of them, where it may; else those that are, and the others by replacing
+ * instructions (x86-64): where they begin and return, so that calls have times, or else where they
+ * begin. If that takes more than measuring may, their calls are counted on, without times.
  */
 #include "base/array.h"
 #include "base/buf.h"
@@ -111,7 +112,7 @@ bool calls_agent_has(const struct plan *plan, const struct plan_event *p)
 	struct err unused = {0};
 
 	if (strcmp(plan->spec->function_way, "any") != 0)
-		return strcmp(plan->spec->function_way, "program") == 0;
+		return strcmp(plan->spec->function_way, "kernel") != 0;
 	return (nr || HAS_PATCHES) && !find_obstacle(plan, p) &&
 	       (nr == p->event.row->nr_functions || calls_kernel_try(plan->host, &unused) != 0);
 }
@@ -154,6 +155,11 @@ static bool is_wanted(void *arg, uint32_t pid)
 	return !t->is_process_only || ARRAY_ANY(id, t->ids, t->nr_ids, *id == (pid_t)pid);
 }
 
+static bool is_count(const struct plan *plan)
+{
+	return strcmp(plan->spec->function_way, "count") == 0;
+}
+
 static int choose_places(struct agent_way *a, struct hooks_config *config)
 {
 	a->place = mem_calloc(a->list->nr + 1, sizeof(*a->place));
@@ -167,24 +173,45 @@ static int choose_places(struct agent_way *a, struct hooks_config *config)
 
 		if (f->place->prepared == FUNCTIONS_PREPARED_NOT)
 			f->way = TRACE_FUNCTION_PATCHED;
-		f->is_timed = f->place->prepared == FUNCTIONS_PREPARED_BOTH;
-		f->cost_ns = (uint32_t)functions_prepared_ns(f->way ? FUNCTIONS_PREPARED_ENTRY
-								    : f->place->prepared);
-		config->has_times |= f->is_timed;
 		a->number[i] = HOOKLESS;
 		a->is_patched &= f->way != 0;
-		f->is_kept |= f->way != 0; /* the code that counts stays */
 		if (f->way && !HAS_PATCHES)
 			continue;
 		a->number[i] = (uint32_t)config->nr;
 		a->place[config->nr++] = f->place;
 	}
 	a->nr = config->nr;
-	a->has_times = config->has_times;
+	config->has_times = !is_count(a->plan) &&
+			    (HAS_PATCHES || ARRAY_ANY(p, a->place, a->nr,
+						      (*p)->prepared == FUNCTIONS_PREPARED_BOTH));
 	a->calls = mem_calloc(a->nr + 1, sizeof(*a->calls));
 	config->place = a->place;
 	config->patches = HAS_PATCHES;
 	return a->calls ? 0 : -ENOMEM;
+}
+
+/* What was found out of each function. The code that counts stays. */
+static void set_timed(struct agent_way *a)
+{
+	a->has_times = hooks_has_times(a->hooks);
+	for (size_t i = 0; i < a->list->nr; i++) {
+		struct calls_function *f = &a->list->function[i];
+
+		if (f->way) {
+			f->is_timed = a->number[i] != HOOKLESS && a->has_times &&
+				      !hooks_refused(a->hooks, a->number[i]) &&
+				      !hooks_untimed(a->hooks, a->number[i]);
+			f->is_kept |= !f->is_timed;
+			f->is_counted_on = true;
+			f->counted_ns = (uint32_t)functions_patched_ns(f->is_timed, true);
+			f->cost_ns = (uint32_t)functions_patched_ns(f->is_timed, false);
+		} else {
+			f->is_timed =
+			    a->has_times && f->place->prepared == FUNCTIONS_PREPARED_BOTH;
+			f->cost_ns = (uint32_t)functions_prepared_ns(
+			    f->is_timed ? FUNCTIONS_PREPARED_BOTH : FUNCTIONS_PREPARED_ENTRY);
+		}
+	}
 }
 
 static const char *why_not(const struct plan *plan, const struct calls_list *list)
@@ -245,6 +272,7 @@ static int open_way(const struct plan *plan, struct calls_list *list, void **out
 		close_way(a);
 		return rc == -ENOMEM ? rc : -ENOTSUP; /* no right would help */
 	}
+	set_timed(a);
 	*out = a;
 	return 0;
 }
@@ -322,7 +350,7 @@ static void set_prices(struct agent_way *a, double cost_ns)
 	for (size_t i = 0; i < a->list->nr && cost_ns > 0; i++) {
 		struct calls_function *f = &a->list->function[i];
 
-		if (!f->way && f->is_timed == a->has_times)
+		if ((!f->way || f->is_timed) && f->is_timed == a->has_times && !f->is_untimed)
 			f->cost_ns = cost_ns < 1 ? 1 : (uint32_t)(cost_ns + 0.5);
 	}
 }
@@ -507,7 +535,7 @@ static uint32_t nr_buckets(const void *way)
 
 /* --- notes */
 
-enum { NR_LIMITS = 7 };
+enum { NR_LIMITS = 8 };
 
 /* Of processes whose code could not be changed, as a reason has been added. */
 static void note_unplaced(const struct agent_way *a, const struct hooks_limits *now,
@@ -572,6 +600,9 @@ static void note_limits(struct agent_way *a, struct notes *notes)
 	    {now.unpatched - was->unpatched,
 	     "functions have fewer than 5 bytes of NOPs where they begin, or lie where nothing may "
 	     "be written: their calls are not counted"},
+	    {now.half - was->half,
+	     "functions are counted, not timed, in a process: where they return, its code is not "
+	     "what the file has"},
 	    {now.refused - was->refused,
 	     "processes were not measured: there were more than the recorder has room for"},
 	    {now.late - was->late,
@@ -591,15 +622,30 @@ static void note_limits(struct agent_way *a, struct notes *notes)
 
 enum { MAX_NAMED = 4, MAX_NOTE_BYTES = 900, MAX_NAME_BYTES = 160 };
 
-/* Those that have the same reason as the function, if it is the first one of them. */
-static void note_same(const struct agent_way *a, size_t function, struct notes *notes)
+/* Why calls of one that is measured have no times. NULL: they have, or nobody has asked for them.
+ */
+static const char *untimed_of(const struct agent_way *a, size_t function)
 {
-	const char *why = refusal_of(a, function);
+	return a->number[function] == HOOKLESS ? NULL
+					       : hooks_untimed(a->hooks, a->number[function]);
+}
+
+/* What is said of functions that have the same reason. */
+struct saying {
+	const char *(*reason)(const struct agent_way *a, size_t function);
+	const char *text;
+};
+
+/* Those that have the same reason as the function, if it is the first one of them. */
+static void note_same(const struct agent_way *a, const struct saying *s, size_t function,
+		      struct notes *notes)
+{
+	const char *why = s->reason(a, function);
 	BUF_AUTO(names, MAX_NOTE_BYTES);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < a->list->nr; i++) {
-		const char *other = refusal_of(a, i);
+		const char *other = s->reason(a, i);
 
 		if (!other || strcmp(other, why) != 0)
 			continue;
@@ -611,24 +657,34 @@ static void note_same(const struct agent_way *a, size_t function, struct notes *
 	}
 	if (nr > MAX_NAMED)
 		buf_printf(&names, " and %zu more", nr - MAX_NAMED);
-	notes_add(notes, 0, "not measured: %s: %s", buf_str(&names), why);
+	notes_add(notes, 0, "%s: %s: %s", s->text, buf_str(&names), why);
 }
 
-/* Once. Reasons are few. */
-static void note_refused(struct agent_way *a, struct notes *notes)
+/* Reasons are few. */
+static void note_reasons(const struct agent_way *a, const struct saying *s, struct notes *notes)
 {
 	enum { MAX_REASONS = 32 };
 	const char *said[MAX_REASONS];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < a->list->nr && !a->has_said; i++) {
-		const char *why = refusal_of(a, i);
+	for (size_t i = 0; i < a->list->nr; i++) {
+		const char *why = s->reason(a, i);
 
-		if (!why || nr == MAX_REASONS || ARRAY_ANY(s, said, nr, strcmp(*s, why) == 0))
+		if (!why || nr == MAX_REASONS || ARRAY_ANY(x, said, nr, strcmp(*x, why) == 0))
 			continue;
 		said[nr++] = why;
-		note_same(a, i, notes);
+		note_same(a, s, i, notes);
 	}
+}
+
+/* Once. */
+static void note_refused(struct agent_way *a, struct notes *notes)
+{
+	static const struct saying sayings[] = {{refusal_of, "not measured"},
+						{untimed_of, "counted, not timed"}};
+
+	for (size_t i = 0; i < ARRAY_NR(sayings) && !a->has_said; i++)
+		note_reasons(a, &sayings[i], notes);
 	a->has_said = true;
 }
 

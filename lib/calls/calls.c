@@ -32,7 +32,7 @@ struct seen {
 	atomic_bool is_left_out;
 	uint64_t rate;  /* calls a second */
 	double cpu;     /* the part of a CPU that they cost */
-	bool is_part;   /* what was left out is in a trace */
+	bool is_read;   /* what was left out is in a trace */
 	bool is_unsaid; /* and in no note */
 };
 
@@ -99,7 +99,12 @@ void calls_check(const struct host *h, struct event_support *out)
 static void on_left_out(void *arg, size_t function, uint64_t rate, double cpu)
 {
 	struct calls *c = arg;
+	struct calls_function *f = &c->list.function[function];
 
+	if (f->is_counted_on) {
+		f->cost_ns = f->counted_ns;
+		f->is_untimed = true;
+	}
 	c->seen[function].rate = rate;
 	c->seen[function].cpu = cpu;
 	atomic_store(&c->seen[function].is_left_out, true);
@@ -242,7 +247,7 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 	const struct calls_sums *before = &c->seen[function].sums;
 	uint32_t flags = (f->is_timed ? TRACE_FUNCTION_HAS_TIMES : 0u) |
 			 (f->is_timed && c->way->has_cpu ? TRACE_FUNCTION_HAS_CPU : 0u) |
-			 (c->seen[function].is_part ? TRACE_FUNCTION_IS_PART : 0u);
+			 (c->seen[function].is_read && !f->is_counted_on ? TRACE_FUNCTION_IS_PART : 0u);
 
 	for (size_t i = 0; i < c->list.nr_events; i++) {
 		struct trace_function *to;
@@ -275,19 +280,19 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 static int add_function(struct calls *c, size_t function)
 {
 	struct seen *s = &c->seen[function];
-	const bool is_part = s->is_left_out;
+	const bool is_out = s->is_left_out;
 	struct calls_sums now;
 	size_t nr = 0;
 	int rc = 0;
 
 	/* one that is left out may have no call any more that would say so */
 	c->way->read(c->opened, function, &now);
-	if (is_equal(&now, &s->sums) && is_part == s->is_part)
+	if (is_equal(&now, &s->sums) && is_out == s->is_read)
 		return 0;
 	if (now.wall_ns != s->sums.wall_ns)
 		rc = add_buckets(c, function, &nr);
-	s->is_unsaid |= is_part && !s->is_part;
-	s->is_part = is_part;
+	s->is_unsaid |= is_out && !s->is_read;
+	s->is_read = is_out;
 	rc = rc ?: add_items(c, function, &now, nr);
 	c->calls += now.calls - s->sums.calls;
 	c->cost_ns += (now.calls - s->sums.calls) * c->list.function[function].cost_ns;
@@ -465,15 +470,17 @@ static void note_left_out(struct calls *c, struct notes *notes)
 		c->has_left_out = true;
 		if (nr++ < MAX_LEFT_OUT)
 			notes_add(notes, 0,
-				  "%.200s is counted no longer: its %" PRIu64
+				  "%.200s is %s no longer: its %" PRIu64
 				  " calls a second cost %.3g %% of a CPU, and all may cost %.3g %% "
 				  "(max_own_cpu; the flag \"unsafe\" measures it all the same)",
-				  c->list.function[i].place->name, s->rate, s->cpu * 100,
-				  limit_of(c->use.plan) * 100);
+				  c->list.function[i].place->name,
+				  c->list.function[i].is_counted_on ? "counted on, and timed"
+								    : "counted",
+				  s->rate, s->cpu * 100, limit_of(c->use.plan) * 100);
 	}
 	if (nr > MAX_LEFT_OUT)
 		notes_add(notes, 0,
-			  "%zu other functions are counted no longer, for the same reason",
+			  "%zu other functions are counted or timed no longer, for the same reason",
 			  nr - MAX_LEFT_OUT);
 }
 

@@ -37,6 +37,11 @@ struct calls_function {
 	size_t signed_by;                            /* the event that asks for it */
 	uint32_t way;                                /* set by the way; 0: the way's number */
 	bool is_timed;                               /* set by the way: its calls have times */
+	/* Set by the way: left out, it is counted on, without times, and a call costs counted_ns.
+	 */
+	bool is_counted_on;
+	uint32_t counted_ns;
+	_Atomic bool is_untimed; /* it is left out so */
 	/* Set by the way: what a call costs, which may be known later, and how much of that lies in
 	 * its wall time. */
 	_Atomic uint32_t cost_ns;
@@ -92,7 +97,7 @@ struct calls_way {
 	 * divide what is counted. */
 	int (*connect)(void *way, size_t event, uint32_t cpu, int fd);
 	void (*enable)(void *way, size_t event, bool is_enabled);
-	/* As hits_leave_out. NULL: all are measured until the end. */
+	/* As hits_leave_out, but for is_counted_on. NULL: all are measured until the end. */
 	int (*leave_out)(void *way, const bool *is_out);
 	/* As hits_leave_rest. NULL: there is none. */
 	void (*leave_rest)(void *way);

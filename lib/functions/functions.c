@@ -49,3 +49,13 @@ uint64_t functions_prepared_ns(enum functions_prepared prepared)
 	       : prepared == FUNCTIONS_PREPARED_ENTRY ? ENTRY_NS
 						      : 0;
 }
+
+uint64_t functions_patched_ns(bool is_timed, bool is_off)
+{
+	enum { OFF_NS = 12, SAVING_NS = 12 };
+
+	if (is_off)
+		return OFF_NS;
+	return is_timed ? functions_prepared_ns(FUNCTIONS_PREPARED_BOTH) + SAVING_NS
+			: functions_prepared_ns(FUNCTIONS_PREPARED_ENTRY);
+}

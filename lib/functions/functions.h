@@ -52,5 +52,8 @@ struct functions_place {
 uint64_t functions_hit_ns(const struct functions_place *p);
 /* What a call costs that the agent measures by what the compiler has put there; 0: nothing is. */
 uint64_t functions_prepared_ns(enum functions_prepared prepared);
+/* The same of one whose instructions it replaces: where these see its ends, too. is_off: they do,
+ * and the call is counted alone. */
+uint64_t functions_patched_ns(bool is_timed, bool is_off);
 
 #endif

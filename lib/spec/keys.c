@@ -32,7 +32,7 @@ static const char *const compression_words[] = {
 
 static const char *const untouched_words[] = {"pages", "pattern", NULL};
 
-static const char *const way_words[] = {"any", "kernel", "program", NULL};
+static const char *const way_words[] = {"any", "kernel", "program", "count", NULL};
 static const char *const manifest_words[] = {"whole", "strict", NULL};
 
 static const char *const experiment_quantities[] = {CPSESSION_WALL, CPSESSION_THROUGHPUT,
@@ -373,15 +373,16 @@ const struct key_row key_rows[] = {
 	.type = KEY_WORD,
 	.default_text = "any",
 	.words = way_words,
-	.form = "\"any\", \"kernel\" or \"program\"",
+	.form = "\"any\", \"kernel\", \"program\" or \"count\"",
 	.description =
 	    "Who measures events of the group function. any: in the program what the compiler has "
 	    "prepared (-finstrument-functions, -pg, -fpatchable-function-entry), which costs "
 	    "least, and all else by programs in the kernel; where these are not permitted, in the "
 	    "program, too. kernel: these alone, which time all calls, also on a CPU. program: "
-	    "nothing in the kernel; functions that are not prepared are counted, not timed, by "
-	    "replacing their first instructions (x86-64), in what is loaded when the command "
-	    "starts.",
+	    "nothing in the kernel; functions that are not prepared are measured by replacing "
+	    "their first instructions, and those of their returns, by which their calls have "
+	    "times, or else are counted (x86-64), in what is loaded when the command starts. "
+	    "count: as program, and no call has times, which costs least.",
 	.metavar = "WHO",
     },
     {

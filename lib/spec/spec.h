@@ -186,7 +186,7 @@ struct spec {
 	uint64_t max_own_cpu;                 /* of a CPU, in 1e-9 percent; 0: any */
 	const char *dump_file;                /* whose writing ends an iteration; "": none */
 	const char *untouched;                /* "pages" or "pattern"; never NULL */
-	const char *function_way;             /* "any", "kernel" or "program"; never NULL */
+	const char *function_way;             /* "any", "kernel", "program" or "count"; never NULL */
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
