@@ -52,9 +52,51 @@ __asm__(
 					      ".pushsection .data.rel.ro, \"aw\"\n.p2align "
 					      "3\n.quad 3b\n.popsection\n");
 
-static struct functions_place found[16];
-static char names[16][64];
-static struct hooks_plan plans[16];
+/* With unwind tables, so that their ends are looked for. */
+#define FRAMED(name, code) FUNCTION(name, ".cfi_startproc\n" code ".cfi_endproc\n")
+#define SIX                ".byte 0x66, 0x0f, 0x1f, 0x44, 0, 0\n"
+#define TAIL               "xor %eax, %eax\nxor %ecx, %ecx\nret\n"
+
+__asm__(".pushsection .text\n"
+	/* two returns */
+	FRAMED("plan_two", "mov $7, %eax\ntest %edi, %edi\nje 4f\n" TAIL "4: " TAIL)
+	/* a jump to another function, and to a part of this one */
+	FRAMED("plan_tail", "mov $7, %eax\njmp plan_two\n")
+	FRAMED("plan_split", "mov $7, %eax\ntest %edi, %edi\nje plan_split.cold\n4: " TAIL)
+	FRAMED("plan_split.cold", "mov $8, %eax\njmp 4b\n")
+	FRAMED("plan_bold", "mov $7, %eax\njmp plan_bold.cold\n")
+	FRAMED("plan_bold.cold", "mov $8, %eax\n" TAIL)
+	/* to a part that comes back, without a name */
+	FRAMED("plan_part", "mov $7, %eax\ntest %edi, %edi\njmp 5f\n4: " TAIL)
+	".p2align 4, 0xcc\n5: .cfi_startproc\nmov $8, %eax\njmp 4b\n.cfi_endproc\n"
+	/* to one that comes back, or returns itself */
+	FRAMED("plan_parts", "mov $7, %eax\ntest %edi, %edi\njmp 5f\n4: " TAIL)
+	".p2align 4, 0xcc\n5: .cfi_startproc\nmov $8, %eax\nje 4b\n" TAIL ".cfi_endproc\n"
+	/* to what never returns */
+	FRAMED("plan_fails", "mov $7, %eax\ntest %edi, %edi\nje plan_ends\n" TAIL)
+	FRAMED("plan_ends", "mov $7, %eax\nud2\n")
+	/* its end is entered by another function, and by a landing pad of its own; no padding follows
+	 */
+	FRAMED("plan_left", "mov $7, %eax\n" SIX "xor %eax, %eax\n6: xor %ecx, %ecx\nret\n")
+	FRAMED("plan_leads", "mov $7, %eax\ntest %edi, %edi\njmp 6b\n")
+	FUNCTION("plan_lands", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table\nmov $7, %eax\n" SIX
+			       "xor %eax, %eax\n7: xor %ecx, %ecx\nret\n.cfi_endproc\n")
+	FUNCTION("plan_lands_well", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table_well\n"
+				    "mov $7, %eax\n" SIX "8: " TAIL ".cfi_endproc\n")
+	FUNCTION("plan_odd", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table_odd\n"
+			     "mov $7, %eax\n" TAIL ".cfi_endproc\n")
+	".popsection\n"
+	/* from the function's begin, no types, uleb128: one row, whose pad is at 13, or at 11 */
+	".pushsection .gcc_except_table, \"a\"\n"
+	"plan_table: .byte 0xff, 0xff, 1, 4, 0, 5, 13, 0\n"
+	"plan_table_well: .byte 0xff, 0xff, 1, 4, 0, 5, 11, 0\n"
+	"plan_table_odd: .byte 0xff, 0xff, 0x0f, 4, 0, 5, 7, 0\n"
+	".popsection\n");
+
+enum { MOST = 40 };
+static struct functions_place found[MOST];
+static char names[MOST][64];
+static struct hooks_plan plans[MOST];
 static size_t nr;
 static struct elf_reader *reader;
 static struct elf_file *elf;
@@ -91,6 +133,7 @@ HOOK(before_all)
 
 HOOK(after_all)
 {
+	hooks_plans_fini(plans, nr);
 	elf_file_close(elf);
 	elf_reader_free(reader);
 }
@@ -148,6 +191,54 @@ TEST(what_has_other_code_behind_it_is_refused)
 TEST(the_unwind_table_has_the_last_word)
 {
 	check_refused("plan_around", "another function begins within it");
+}
+
+static const struct {
+	const char *name, *untimed; /* NULL: it has times */
+	size_t nr;
+} ends[] = {
+    {"plan_two", NULL, 2},
+    {"plan_tail", NULL, 1},
+    {"plan_split", NULL, 1},
+    {"plan_bold", "it leaves by a branch, or a part of it stands elsewhere", 0},
+    {"plan_part", NULL, 1},
+    {"plan_parts", "it leaves by a branch, or a part of it stands elsewhere", 0},
+    {"plan_fails", NULL, 1},
+    {"plan_ends", "it does not return", 0},
+    {"plan_left", "a branch leads into the last instructions before a return", 0},
+    {"plan_lands", "a branch leads into the last instructions before a return", 0},
+    {"plan_lands_well", NULL, 1},
+    {"plan_odd", "its table of exceptions is not understood", 0},
+    {"plan_plain", "the unwind table does not say where its stack is when it begins or returns",
+     0},
+};
+
+TEST(what_has_ends)
+{
+	for (size_t i = 0; i < NR(ends); i++) {
+		const struct hooks_plan *p = plan_of(ends[i].name);
+
+		if (p->refused)
+			fail_msg("%s: %s", ends[i].name, p->refused);
+		if (!p->untimed != !ends[i].untimed ||
+		    (p->untimed && strcmp(p->untimed, ends[i].untimed) != 0) ||
+		    p->nr_exits != ends[i].nr ||
+		    p->plan.kind != (p->nr_exits ? PATCH_BEGINS : PATCH_COUNTS))
+			fail_msg("%s: %zu ends, %s", ends[i].name, p->nr_exits,
+				 p->untimed ?: "timed");
+	}
+	assert_int_equal(plan_of("plan_two")->exits[0].address,
+			 plan_of("plan_two")->place->address + 9);
+}
+
+TEST(counts_alone_have_no_ends)
+{
+	struct hooks_plan p = {.place = plan_of("plan_two")->place};
+
+	assert_int_equal(hooks_plans_make(elf, path, reader, false, &p, 1), 0);
+	assert_true(!p.refused && !p.untimed && !p.nr_exits);
+	assert_int_equal(p.plan.kind, PATCH_COUNTS);
+	hooks_plans_fini(&p, 1);
 }
 
 TEST(other_files_are_refused)

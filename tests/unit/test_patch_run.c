@@ -6,6 +6,7 @@
 
 #include "paths.h"
 
+#include "patch/exits.h"
 #include "patch/move.h"
 #include "patch/write.h"
 
@@ -131,11 +132,18 @@ static const char *const variants[] = {"gcc -O0",
 				       "clang -Os",
 				       "clang -O2 -fcf-protection"};
 
-static void *load(const char *variant)
+/* A library, with its unwind table. */
+struct library {
+	void *handle;
+	struct patch_file file;
+	uint64_t base;
+};
+
+static bool load_library(const char *variant, struct library *out)
 {
 	char command[512], path[] = "/tmp/patched-XXXXXX";
 	int fd = mkstemp(path), status;
-	void *library;
+	struct link_map *map;
 
 	assert_true(fd >= 0);
 	close(fd);
@@ -143,11 +151,22 @@ static void *load(const char *variant)
 		 "%s -w -shared -fPIC -o %s %s/patch/functions.c 2>/dev/null", variant, path,
 		 TEST_DATA_DIR);
 	status = system(command);
-	library = status ? NULL : dlopen(path, RTLD_NOW);
+	out->handle = status ? NULL : dlopen(path, RTLD_NOW);
+	if (out->handle) {
+		assert_true(patch_file_open(&out->file, path));
+		assert_int_equal(dlinfo(out->handle, RTLD_DI_LINKMAP, &map), 0);
+		out->base = map->l_addr;
+	}
 	unlink(path);
-	if (!library)
+	if (!out->handle)
 		print_message("skip: %s: cannot be compiled\n", variant);
-	return library;
+	return out->handle;
+}
+
+static void close_library(struct library *l)
+{
+	patch_file_close(&l->file);
+	dlclose(l->handle);
 }
 
 static size_t len_of(const void *function)
@@ -226,15 +245,15 @@ static bool check_function(const struct patched *p, const char *variant, unsigne
 
 static void check_variant(const char *variant)
 {
-	void *library = load(variant);
 	const struct patched *table;
+	struct library l;
 	const size_t *nr;
 	size_t nr_accepted = 0;
 
-	if (!library)
+	if (!load_library(variant, &l))
 		return;
-	table = dlsym(library, "patched");
-	nr = dlsym(library, "nr_patched");
+	table = dlsym(l.handle, "patched");
+	nr = dlsym(l.handle, "nr_patched");
 	assert_true(table && nr && *nr < MAX_FUNCTIONS - 1);
 	room = map_near((uint64_t)(uintptr_t)table[0].function);
 	for (unsigned i = 0; i < *nr; i++)
@@ -242,7 +261,7 @@ static void check_variant(const char *variant)
 	print_message("%s: %zu of %zu patched\n", variant, nr_accepted, *nr);
 	assert_true(nr_accepted * 3 > *nr * 2);
 	munmap(room, ROOM);
-	dlclose(library);
+	close_library(&l);
 }
 
 TEST(compilers)
@@ -251,6 +270,137 @@ TEST(compilers)
 
 	STRIDE_EACH(i, NR(variants), MOST) {
 		check_variant(variants[i]);
+	}
+}
+
+/* --- begins and ends */
+
+/* What the code of a begin or an end calls: number and stack of each go to a list. */
+enum { MAX_OPEN = 4096, MAX_SITES = 1 + PATCH_MAX_EXITS };
+static struct {
+	uint64_t begun, ended, wrong;
+	size_t nr;
+	uint64_t stack[MAX_OPEN];
+} seen;
+void see_begin(void), see_end(void);
+
+#define GENERAL __attribute__((used, target("general-regs-only")))
+void note_begin(uint64_t number, uint64_t stack), note_end(uint64_t number, uint64_t stack);
+GENERAL void note_begin(uint64_t number, uint64_t stack)
+{
+	seen.begun++;
+	seen.wrong += number != 9 || seen.nr == MAX_OPEN;
+	if (seen.nr < MAX_OPEN)
+		seen.stack[seen.nr++] = stack;
+}
+GENERAL void note_end(uint64_t number, uint64_t stack)
+{
+	seen.ended++;
+	seen.wrong += number != 9 || !seen.nr || seen.stack[seen.nr - 1] != stack;
+	seen.nr -= seen.nr != 0;
+}
+#define SEE(name, note)                                                                            \
+	name ": mov 8(%rsp), %eax; push %rbp; mov %rsp, %rbp; and $-16, %rsp\n"                    \
+	     "push %rdi; push %rsi; push %rdx; push %r8; push %r9; push %r10; push %r11; sub $8, " \
+	     "%rsp\n"                                                                              \
+	     "mov %eax, %edi; mov %rcx, %rsi; call " note "\n"                                     \
+	     "add $8, %rsp; pop %r11; pop %r10; pop %r9; pop %r8; pop %rdx; pop %rsi; pop %rdi\n"  \
+	     "xor %ecx, %ecx; leave; ret\n"
+__asm__(".text\n" SEE("see_begin", "note_begin") SEE("see_end", "note_end"));
+
+static uint64_t seen_by(const struct patch_plan *p)
+{
+	return (uint64_t)(uintptr_t)(p->kind == PATCH_ENDS ? see_end : see_begin);
+}
+
+/* Of the plan in the file, which is loaded there. */
+static void make_site(const struct library *l, struct patch_plan *p, size_t i,
+		      struct patch_site *out, struct patch_trampoline *t)
+{
+	uint8_t *at = room + i * SLOT;
+	const struct patch_counter counter = {.number = 9, .meet = seen_by(p)};
+
+	p->address += l->base;
+	assert_int_equal(patch_move(p, &counter, (uint64_t)(uintptr_t)at, t), 0);
+	memcpy(at, t->code, t->len);
+	patch_site_init(out, p, t);
+}
+
+/* All of a function, in order. 0: it has no times. */
+static size_t plan_timed(const struct library *l, const struct patched *p,
+			 struct patch_site site[MAX_SITES])
+{
+	const uint64_t address = (uint64_t)(uintptr_t)p->function - l->base;
+	struct patch_plan plan[MAX_SITES];
+	struct patch_trampoline t;
+	struct patch_function f;
+	const void *arg[2];
+	size_t i, nr = 0;
+
+	for (i = 0; i < l->file.nr && l->file.fde[i].start != address; i++)
+		;
+	if (i == l->file.nr || !patch_file_function(&l->file, i, arg, &f) ||
+	    patch_plan(&f, &plan[0]) != PATCH_ACCEPTED ||
+	    patch_exits(&f, &plan[0], plan + 1, &nr) != PATCH_TIMED)
+		return 0;
+	for (i = 0; i <= nr; i++)
+		make_site(l, &plan[i], i, &site[i], &t);
+	return nr + 1;
+}
+
+static bool check_timed(const struct library *l, const struct patched *p, const char *variant)
+{
+	long results[NR_ARGS], now[NR_ARGS];
+	struct patch_site site[MAX_SITES];
+	size_t nr = plan_timed(l, p, site);
+	struct patch_text text;
+
+	if (!nr)
+		return false;
+	text = text_of(site[0].address, site[nr - 1].address + PATCH_SITE_BYTES - site[0].address);
+	call_all(p, results);
+	assert_int_equal(patch_write(&patch_calls, &text, site, nr, false, PATCH_BY_TRAP), 0);
+	memset(&seen, 0, sizeof(seen));
+	call_all(p, now);
+	assert_int_equal(patch_write(&patch_calls, &text, site, nr, true, PATCH_BY_TRAP), 0);
+	if (memcmp(now, results, sizeof(now)) != 0)
+		fail_msg("%s: %s: other results", variant, p->name);
+	if (seen.begun != expected(p) || seen.ended != seen.begun || seen.wrong || seen.nr)
+		fail_msg("%s: %s: %lu begins, %lu ends, %lu wrong", variant, p->name,
+			 (unsigned long)seen.begun, (unsigned long)seen.ended,
+			 (unsigned long)seen.wrong);
+	call_all(p, now);
+	assert_memory_equal(now, results, sizeof(now));
+	return true;
+}
+
+static void check_timed_variant(const char *variant)
+{
+	const struct patched *table;
+	struct library l;
+	size_t nr_timed = 0;
+	const size_t *nr;
+
+	if (!load_library(variant, &l))
+		return;
+	table = dlsym(l.handle, "patched");
+	nr = dlsym(l.handle, "nr_patched");
+	assert_true(table && nr);
+	room = map_near((uint64_t)(uintptr_t)table[0].function);
+	for (unsigned i = 0; i < *nr; i++)
+		nr_timed += check_timed(&l, &table[i], variant);
+	print_message("%s: %zu of %zu timed\n", variant, nr_timed, *nr);
+	assert_true(nr_timed * 3 > *nr);
+	munmap(room, ROOM);
+	close_library(&l);
+}
+
+TEST(calls_have_begins_and_ends)
+{
+	enum { MOST = 2 };
+
+	STRIDE_EACH(i, NR(variants), MOST) {
+		check_timed_variant(variants[i]);
 	}
 }
 
@@ -270,15 +420,19 @@ __asm__(".text\n.p2align 4\n"
 	"say_registers_end: .p2align 4\n"
 	/* with_flags(flags) */
 	"with_flags: push %rdi; popfq; call say_flags; cld; ret\n"
+	/* Five bytes, all of which are moved. */
+	"pass: nop; nop; nop; nop; ret; .p2align 4\n"
+	"pass_flags: push %rdi; popfq; call pass; pushfq; pop %rax; cld; ret\n"
 	/* with_registers(): each has its number; that of the stack pointer is returned */
 	"with_registers: push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
 	"mov $1, %eax; mov $2, %ebx; mov $3, %ecx; mov $4, %edx; mov $5, %esi; mov $6, %edi\n"
 	"mov $7, %ebp; mov $8, %r8d; mov $9, %r9d; mov $10, %r10d; mov $11, %r11d\n"
 	"mov $12, %r12d; mov $13, %r13d; mov $14, %r14d; mov $15, %r15d\n"
-	"call say_registers; lea -8(%rsp), %rax\n"
+	"call pass; call say_registers; lea -8(%rsp), %rax\n"
 	"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx; ret\n");
 void say_flags(void), say_registers(void), say_registers_end(void), with_flags(uint64_t flags);
-uint64_t with_registers(void);
+void pass(void);
+uint64_t with_registers(void), pass_flags(uint64_t flags);
 extern uint64_t said_flags, said[16];
 uint64_t said_flags, said[16];
 
@@ -361,6 +515,55 @@ TEST(registers_stay)
 	meet = 0;
 }
 
+/* The bytes of pass, as a begin or an end. */
+static void start_pass(struct patch *p, enum patch_kind kind)
+{
+	struct library none = {.base = 0};
+
+	room = map_near((uint64_t)(uintptr_t)pass);
+	p->plan = (struct patch_plan){.address = (uint64_t)(uintptr_t)pass,
+				      .len = PATCH_JUMP_BYTES,
+				      .moved_len = PATCH_JUMP_BYTES,
+				      .kind = (uint8_t)kind};
+	memcpy(p->plan.old, code(pass), PATCH_JUMP_BYTES);
+	make_site(&none, &p->plan, 0, &p->site, &p->trampoline);
+	p->text = text_of(p->site.address, p->site.len);
+	memset(&seen, 0, sizeof(seen));
+	write_one(p, false);
+}
+
+static void check_pass(enum patch_kind kind)
+{
+	enum { NR_FLAGS = 7, ALWAYS = 0x202 };
+	static const uint64_t flags[NR_FLAGS] = {1, 4, 0x10, 0x40, 0x80, 0x400, 0x800};
+	struct patch p;
+	uint64_t sp;
+
+	start_pass(&p, kind);
+	for (unsigned set = 0; set < 1u << NR_FLAGS; set++) {
+		uint64_t wanted = ALWAYS;
+
+		for (unsigned i = 0; i < NR_FLAGS; i++)
+			wanted |= set >> i & 1 ? flags[i] : 0;
+		assert_int_equal(pass_flags(wanted), wanted);
+	}
+	sp = with_registers();
+	for (uint64_t k = 0; k < 15; k++)
+		assert_int_equal(said[k], k + 1);
+	assert_int_equal(said[15], sp);
+	/* one word was pushed by the call, and what is passed is two words less */
+	assert_int_equal(seen.stack[kind == PATCH_BEGINS ? seen.nr - 1 : 0],
+			 kind == PATCH_BEGINS ? sp - PATCH_STACK_LESS : 0);
+	assert_int_equal(kind == PATCH_BEGINS ? seen.begun : seen.ended, (1 << NR_FLAGS) + 1);
+	stop(&p);
+}
+
+TEST(begins_and_ends_change_nothing)
+{
+	check_pass(PATCH_BEGINS);
+	check_pass(PATCH_ENDS);
+}
+
 /* --- step by step */
 
 static struct patch *stepped;
@@ -431,6 +634,41 @@ static void check_steps(size_t without_block)
 	}
 	signal(SIGTRAP, SIG_DFL);
 	stop(&p);
+}
+
+static void on_step_of_pass(int signal, siginfo_t *info, void *context)
+{
+	const ucontext_t *c = context;
+	const uint64_t ip = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
+	const uint64_t *sp = (const uint64_t *)c->uc_mcontext.gregs[REG_RSP];
+	uint8_t pushed = 0;
+
+	(void)signal, (void)info;
+	if (!patch_original(&stepped->plan, &stepped->trampoline, ip, &pushed))
+		return;
+	nr_inside++;
+	is_wrong |= sp[pushed / 8] != return_address;
+}
+
+TEST(each_step_of_an_end_has_its_original)
+{
+	enum { SEEING = 15, MOVED = 5 };
+	static const enum patch_kind kinds[] = {PATCH_BEGINS, PATCH_ENDS};
+	uint64_t result;
+	struct patch p;
+
+	for (size_t i = 0; i < NR(kinds); i++) {
+		start_pass(&p, kinds[i]);
+		stepped = &p;
+		nr_inside = 0;
+		is_wrong = false;
+		handle(on_step_of_pass, SIGTRAP);
+		step(pass, &result);
+		assert_false(is_wrong);
+		assert_int_equal(nr_inside, SEEING + MOVED);
+		signal(SIGTRAP, SIG_DFL);
+		stop(&p);
+	}
 }
 
 TEST(each_step_has_its_original)

@@ -228,13 +228,34 @@ TEST(int3_of_others)
 }
 
 #ifdef __x86_64__
+/* Of the number and what is called. */
+static bool is_in_hook(size_t at)
+{
+	return (at >= 8 && at < 12) || (at >= 22 && at < 30);
+}
+
 /* What was written is known again: whole, and of this plan alone. */
 TEST(known_again)
 {
 	const struct patch_plan plans[] = {
 	    {.address = 0x401000, .len = 5, .moved_len = 5, .old = {0x55, 0x48, 0x89, 0xe5, 0x90}},
 	    {.address = 0x401000, .len = 5, .old = {0xe8, 1, 2, 3, 0}},
-	    {.address = 0x401000, .len = 6, .old = {0xff, 0x15, 1, 2, 3, 0}}};
+	    {.address = 0x401000, .len = 6, .old = {0xff, 0x15, 1, 2, 3, 0}},
+	    {.address = 0x401000,
+	     .len = 5,
+	     .moved_len = 5,
+	     .kind = PATCH_BEGINS,
+	     .old = {0x55, 0x48, 0x89, 0xe5, 0x90}},
+	    {.address = 0x401000,
+	     .len = 5,
+	     .kind = PATCH_BEGINS,
+	     .depth = 8,
+	     .old = {0xe8, 1, 2, 3, 0}},
+	    {.address = 0x401000,
+	     .len = 5,
+	     .moved_len = 5,
+	     .kind = PATCH_ENDS,
+	     .old = {0x31, 0xc0, 0x31, 0xc9, 0xc3}}};
 	const struct patch_counter counter = {.number = 77, .block = -64, .meet = 0x7f1234567890};
 
 	for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
@@ -255,9 +276,18 @@ TEST(known_again)
 			code[k] ^= 1;
 			/* of the number, the block and what is called any is right, if all agree */
 			if (patch_is_moved(&plans[i], bytes, code, 0x501000))
-				assert_true((k >= 11 && k < 15) || k > t.shared_at);
+				assert_true(t.kind == PATCH_COUNTS
+						? (k >= 11 && k < 15) || k > t.shared_at
+						: is_in_hook(k - t.hook_at));
 			code[k] ^= 1;
 		}
+		other.kind = (uint8_t)((other.kind + 1) % (PATCH_ENDS + 1));
+		assert_false(patch_is_moved(&other, bytes, code, 0x501000));
+		other = plans[i];
+		other.depth += 8;
+		assert_true(patch_is_moved(&other, bytes, code, 0x501000) ==
+			    (t.kind == PATCH_COUNTS));
+		other = plans[i];
 		other.address++;
 		assert_false(patch_is_moved(&other, bytes, code, 0x501000));
 	}

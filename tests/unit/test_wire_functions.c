@@ -206,6 +206,7 @@ TEST(functions_have_addresses)
 TEST(functions_are_left_out)
 {
 	uint64_t *places = (void *)((char *)shared + shared->places);
+	const uint8_t *untimed = (const uint8_t *)shared + shared->untimed;
 	const uint64_t address = 0x123456;
 	uint32_t at = functions_memory_place(address), next = (at + 1) % FUNCTIONS_MEMORY_PLACES;
 
@@ -213,6 +214,7 @@ TEST(functions_are_left_out)
 	shared->nr_functions = 8;
 	wire_functions_leave_out(memory, 7, true); /* which has no place yet */
 	assert_int_equal(places[at], 0);
+	assert_int_equal(untimed[7], 1); /* of one whose instructions were replaced */
 	places[at] = (address + 1) << FUNCTIONS_MEMORY_NUMBER_BITS | 3;
 	places[next] = address << FUNCTIONS_MEMORY_NUMBER_BITS | 7;
 	wire_functions_leave_out(memory, 7, true);
@@ -221,6 +223,7 @@ TEST(functions_are_left_out)
 	wire_functions_leave_out(memory, 7, false);
 	assert_int_equal(places[next], address << FUNCTIONS_MEMORY_NUMBER_BITS | 7);
 	assert_int_equal(places[at], (address + 1) << FUNCTIONS_MEMORY_NUMBER_BITS | 3);
+	assert_int_equal(untimed[7], 0);
 	for (uint32_t i = 0; i < FUNCTIONS_MEMORY_PLACES; i++) /* without an end */
 		places[i] = 1;
 	wire_functions_leave_out(memory, 7, true);
@@ -352,6 +355,9 @@ TEST(limits_are_summed)
 	shared->nr_joined = 3;
 	shared->nr_patched = 5;
 	shared->nr_unpatched = 6;
+	shared->nr_placed = 9;
+	shared->nr_timed = 7;
+	shared->nr_half = 2;
 	look();
 	wire_functions_limits(memory, &l);
 	assert_int_equal(l.untimed, 15);
@@ -359,6 +365,47 @@ TEST(limits_are_summed)
 	assert_int_equal(l.joined, 3);
 	assert_int_equal(l.patched, 5);
 	assert_int_equal(l.unpatched, 6);
+	assert_int_equal(l.placed, 9);
+	assert_int_equal(l.timed, 7);
+	assert_int_equal(l.half, 2);
+}
+
+TEST(programs_read_places_and_their_ends)
+{
+	static const struct wire_functions_exit ends[] = {
+	    {.site = 0x110, .len = 5, .moved_len = 6, .old = {9, 8, 7}}, {.site = 0x120, .len = 5}};
+	const struct wire_functions_place places[] = {
+	    {.offset = 0x100, .site = 0x100, .len = 5, .depth = 8, .exit = ends, .nr_exits = 1},
+	    {.offset = 0x118, .site = 0x118, .len = 5},
+	    {.offset = 0x119, .site = 0x119, .len = 5, .exit = &ends[1], .nr_exits = 1}};
+	const struct wire_functions_file files[] = {{.path = "/a", .place = places, .nr = 2},
+						    {.path = "/b", .place = &places[2], .nr = 1}};
+	const struct functions_wanted_place *place;
+	const struct functions_wanted_exit *end;
+	const struct functions_wanted *w;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(wire_functions_want(files, 2, &fd), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	w = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(w, MAP_FAILED);
+	place = (const void *)((const struct functions_wanted_file *)(const void *)(w + 1) + 2);
+	end = (const void *)(place + 3);
+	assert_int_equal((size_t)((const char *)(end + 2) - (const char *)w), st.st_size);
+	assert_int_equal(w->nr_places, 3);
+	assert_int_equal(w->nr_exits, 2);
+	assert_int_equal(place[0].depth, 8);
+	assert_int_equal(place[0].nr_exits, 1);
+	assert_int_equal(place[0].first_exit, 0);
+	assert_int_equal(place[1].nr_exits, 0);
+	assert_int_equal(place[2].first_exit, 1);
+	assert_int_equal(end[0].site, 0x110);
+	assert_int_equal(end[0].moved_len, 6);
+	assert_memory_equal(end[0].old, ends[0].old, sizeof(end[0].old));
+	assert_int_equal(end[1].site, 0x120);
+	munmap((void *)(uintptr_t)w, (size_t)st.st_size);
+	close(fd);
 }
 
 TEST(the_program_sees_the_end)
