@@ -279,20 +279,21 @@ def check_control(folder):
         # of a function with two events all calls but those while both were disabled
         assert {n: int(r["calls"]) for n, r in found.items()} == {"step": 135, "inner": 2 * 142}, (way, found)
         assert sorted(counted(at)) == [135, 2 * 140, 2 * 142], (way, counted(at))
-        for row in found.values() if way == TIMED else ():
+        for row in found.values():
             assert row["timed"] == row["calls"] and int(row["self_ns"]) <= int(row["wall_ns"]), row
-        if way == TIMED:  # what calls took while they were disabled is in no sum
-            run(PRINT, "--quiet", "s", "--output-format=sqlite", "--output-file=x.db", cwd=at)
-            with contextlib.closing(sqlite3.connect(f"{at}/x.db")) as db:
-                assert db.execute("SELECT sum(count) FROM function_call_buckets GROUP BY function_call ORDER BY 1").fetchall() == \
-                    [(135,), (284,), (284,)]
+        # what calls took while they were disabled is in no sum
+        run(PRINT, "--quiet", "s", "--output-format=sqlite", "--output-file=x.db", cwd=at)
+        with contextlib.closing(sqlite3.connect(f"{at}/x.db")) as db:
+            assert db.execute("SELECT sum(count) FROM function_call_buckets GROUP BY function_call ORDER BY 1").fetchall() == \
+                [(135,), (284,), (284,)]
 
 
 def check_limit(folder):
-    """What costs too much is counted no longer, by name and with its price; what costs little is, and what is unsafe."""
-    program = build(HOT, TIMED, "hot")
-    for flags in [], ["unsafe"]:
-        at = f"{folder}/{len(flags)}"
+    """What costs too much is counted no longer, by name and with its price; what costs little is, and what is unsafe. Where
+    instructions are replaced it is counted on, without times."""
+    for way, flags in (TIMED, []), (TIMED, ["unsafe"]), *([("-O1", []), ("-O1", ["unsafe"])] if X86 else []):
+        program, is_counted_on = build(HOT, way, "hot" + way), way != TIMED
+        at = f"{folder}/{way}{len(flags)}"
         os.mkdir(at)
         spec = sampled.write_spec(at, [sampled.event(f"function:{program}:hot", flags=flags), sampled.event(f"function:{program}:cold", flags=flags)], function_way="program",
                                   max_own_cpu=0.1, duration=0.02, num_iterations=0)
@@ -303,16 +304,18 @@ def check_limit(folder):
                 assert p.poll() is None, p.stderr.read()
                 time.sleep(0.02)
                 with contextlib.suppress(struct.error):  # a file may have no head yet
-                    is_said = any("hot is counted no longer: its " in n for n in notes_of(at))
+                    is_said = any(f"hot is {'counted on, and timed' if is_counted_on else 'counted'} no longer: its " in n for n in notes_of(at))
             said, errors = p.communicate("\n")
-        calls = {r["function"]: int(r["calls"]) for r in csv.DictReader(io.StringIO(
+        rows = {r["function"]: r for r in csv.DictReader(io.StringIO(
             run(PRINT, "--quiet", "--report=functions", "--output-format=csv", f"{at}/s.cpsession").stdout))}
-        assert p.returncode == 6 and calls["cold"] == 2, (p.returncode, calls, errors)
-        assert (calls["hot"] == int(said)) == bool(flags) and calls["hot"] <= int(said), (flags, calls, said)
+        calls, timed = ({n: int(r[column]) for n, r in rows.items()} for column in ("calls", "timed"))
+        assert p.returncode == 6 and calls["cold"] == timed["cold"] == 2, (p.returncode, rows, errors)
+        assert (calls["hot"] == int(said)) == (bool(flags) or is_counted_on) and calls["hot"] <= int(said), (way, flags, calls, said)
+        assert 0 < timed["hot"] and (timed["hot"] == int(said)) == bool(flags), (way, flags, rows, said)
         text = "\n".join(notes_of(at))
         assert ("all may cost 0.1 % (max_own_cpu; the flag" in text) == (not flags) and "cold is" not in text, text
         shown = run(PRINT, "--quiet", "--report=functions", f"{at}/s.cpsession").stdout
-        assert ("Calls of hot are missing: they cost too much (max_own_cpu)" in shown) == (not flags), shown
+        assert ("Calls of hot are missing: they cost too much (max_own_cpu)" in shown) == (not flags and not is_counted_on), shown
 
 
 def check_a_way_that_is_chosen(folder):
