@@ -53,10 +53,12 @@ struct sums {
 	uint64_t nr_open;            /* calls without a time, of functions that have times */
 	uint64_t nr_sampled;         /* functions with sampled times */
 	uint64_t nr_parts;           /* functions of which calls are missing */
+	uint64_t nr_timed_in_part;   /* functions that were timed at first alone */
 	bool has_cpu, has_patterns;  /* an event is not called as its function */
 	unsigned ways;               /* bits, 1 << enum trace_function_way */
 	char function[OBJECT_BYTES]; /* that one */
 	char part[OBJECT_BYTES];     /* one of those */
+	char timed_in_part[OBJECT_BYTES];
 	char object[OBJECT_BYTES];   /* "": they are of several */
 };
 
@@ -397,6 +399,8 @@ static void add_sums(struct report *r, const struct row *row)
 	s->nr_sampled += row->sampled != NULL;
 	if (f->is_part && !s->nr_parts++)
 		snprintf(s->part, sizeof(s->part), "%s", row->name);
+	if (f->is_timed_in_part && !s->nr_timed_in_part++)
+		snprintf(s->timed_in_part, sizeof(s->timed_in_part), "%s", row->name);
 	if (!f->has_times) {
 		s->nr_untimed++;
 		return;
@@ -534,6 +538,18 @@ static void put_line(const struct report *r, struct buf *line)
 	buf_reset(line);
 }
 
+/* Calls of that function, and of so many with it. */
+static void put_some_of(const struct report *r, const char *name, uint64_t nr, const char *what)
+{
+	BUF_AUTO(line, TEXT_BYTES);
+
+	buf_printf(&line, "Calls of %s", name);
+	if (nr > 1)
+		buf_printf(&line, " and %s more", COMMAS(nr - 1));
+	buf_adds(&line, what);
+	put_line(r, &line);
+}
+
 /* What has to be known to read the times. */
 static void put_heading(const struct report *r)
 {
@@ -556,16 +572,17 @@ static void put_heading(const struct report *r)
 			   HUMAN((double)s->cost_ns / (double)s->timed, "ns"), s->function);
 		put_line(r, &line);
 	}
-	if (s->nr_parts) {
-		buf_printf(&line, "Calls of %s", s->part);
-		if (s->nr_parts > 1)
-			buf_printf(&line, " and %s more", COMMAS(s->nr_parts - 1));
-		buf_adds(&line, " are missing: they cost too much (max_own_cpu)");
-		put_line(r, &line);
-	}
+	if (s->nr_parts)
+		put_some_of(r, s->part, s->nr_parts,
+			    " are missing: they cost too much (max_own_cpu)");
+	if (s->nr_timed_in_part)
+		put_some_of(r, s->timed_in_part, s->nr_timed_in_part,
+			    " were timed at first, then counted: times cost too much "
+			    "(max_own_cpu)");
 	if (s->nr_open) {
-		buf_printf(&line, "%s %s no time: not ended yet, or nested too deep%s",
+		buf_printf(&line, "%s %s no time: %snot ended yet, or nested too deep%s",
 			   COMMAS(s->nr_open), str_plural(s->nr_open, "call has", "calls have"),
+			   s->nr_timed_in_part ? "of these, or " : "",
 			   s->nr_parts ? ", or open when the others were left out" : "");
 		put_line(r, &line);
 	}

@@ -247,7 +247,9 @@ static int add_items(struct calls *c, size_t function, const struct calls_sums *
 	const struct calls_sums *before = &c->seen[function].sums;
 	uint32_t flags = (f->is_timed ? TRACE_FUNCTION_HAS_TIMES : 0u) |
 			 (f->is_timed && c->way->has_cpu ? TRACE_FUNCTION_HAS_CPU : 0u) |
-			 (c->seen[function].is_read && !f->is_counted_on ? TRACE_FUNCTION_IS_PART : 0u);
+			 (!c->seen[function].is_read ? 0u
+			  : f->is_counted_on         ? TRACE_FUNCTION_IS_TIMED_IN_PART
+						     : TRACE_FUNCTION_IS_PART);
 
 	for (size_t i = 0; i < c->list.nr_events; i++) {
 		struct trace_function *to;

@@ -107,6 +107,7 @@ int counts_functions_add(struct counts_functions *l, const struct trace_function
 	row->has_times &= (f->flags & TRACE_FUNCTION_HAS_TIMES) != 0;
 	row->has_cpu &= (f->flags & TRACE_FUNCTION_HAS_CPU) != 0;
 	row->is_part |= (f->flags & TRACE_FUNCTION_IS_PART) != 0;
+	row->is_timed_in_part |= (f->flags & TRACE_FUNCTION_IS_TIMED_IN_PART) != 0;
 	return add_times(row, f);
 }
 

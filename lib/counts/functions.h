@@ -25,6 +25,7 @@ struct counts_function {
 	uint64_t max_ns;             /* no call of these was longer */
 	bool has_times, has_cpu;     /* in all that was added */
 	bool is_part;                /* calls are missing: TRACE_FUNCTION_IS_PART */
+	bool is_timed_in_part;       /* times are: TRACE_FUNCTION_IS_TIMED_IN_PART */
 	struct trace_bucket *bucket; /* owned; nr: as of struct trace_function */
 	size_t nr;
 };

@@ -498,6 +498,8 @@ enum trace_function_flags {
 	TRACE_FUNCTION_HAS_TIMES = 1 << 0, /* wall_ns, self_ns, max_ns, buckets */
 	TRACE_FUNCTION_HAS_CPU = 1 << 1,   /* cpu_ns */
 	TRACE_FUNCTION_IS_PART = 1 << 2,   /* it cost too much: some of the calls are missing */
+	/* Times cost too much: from some time on calls are counted alone. */
+	TRACE_FUNCTION_IS_TIMED_IN_PART = 1 << 3,
 };
 enum trace_function_way {
 	TRACE_FUNCTION_KERNEL = 1,   /* a breakpoint (uprobe) */

@@ -316,6 +316,7 @@ def check_limit(folder):
         assert ("all may cost 0.1 % (max_own_cpu; the flag" in text) == (not flags) and "cold is" not in text, text
         shown = run(PRINT, "--quiet", "--report=functions", f"{at}/s.cpsession").stdout
         assert ("Calls of hot are missing: they cost too much (max_own_cpu)" in shown) == (not flags and not is_counted_on), shown
+        assert ("Calls of hot were timed at first, then counted: times cost too much" in shown) == (not flags and is_counted_on), shown
 
 
 def check_a_way_that_is_chosen(folder):

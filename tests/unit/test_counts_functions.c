@@ -56,11 +56,12 @@ TEST(sums)
 	assert_int_equal(row->self_ns, 1200);
 	assert_int_equal(row->cpu_ns, 1000);
 	assert_int_equal(row->cost_ns, 40);
-	assert_true(row->has_times && !row->has_cpu && !row->is_part);
-	b.flags |= TRACE_FUNCTION_IS_PART; /* and of one frame is of all */
+	assert_true(row->has_times && !row->has_cpu && !row->is_part && !row->is_timed_in_part);
+	/* and of one frame is of all */
+	b.flags |= TRACE_FUNCTION_IS_PART | TRACE_FUNCTION_IS_TIMED_IN_PART;
 	b.calls = b.wall_ns = b.nr = 0;
 	assert_int_equal(counts_functions_add(&l, &b), 0);
-	assert_true(row->is_part);
+	assert_true(row->is_part && row->is_timed_in_part);
 	assert_int_equal(row->nr, NR(expected));
 	for (size_t i = 0; i < NR(expected); i++) {
 		assert_int_equal(row->bucket[i].number, expected[i][0]);
