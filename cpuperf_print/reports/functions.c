@@ -59,7 +59,7 @@ struct sums {
 	char function[OBJECT_BYTES]; /* that one */
 	char part[OBJECT_BYTES];     /* one of those */
 	char timed_in_part[OBJECT_BYTES];
-	char object[OBJECT_BYTES];   /* "": they are of several */
+	char object[OBJECT_BYTES]; /* "": they are of several */
 };
 
 struct report {

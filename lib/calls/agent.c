@@ -206,8 +206,7 @@ static void set_timed(struct agent_way *a)
 			f->counted_ns = (uint32_t)functions_patched_ns(f->is_timed, true);
 			f->cost_ns = (uint32_t)functions_patched_ns(f->is_timed, false);
 		} else {
-			f->is_timed =
-			    a->has_times && f->place->prepared == FUNCTIONS_PREPARED_BOTH;
+			f->is_timed = a->has_times && f->place->prepared == FUNCTIONS_PREPARED_BOTH;
 			f->cost_ns = (uint32_t)functions_prepared_ns(
 			    f->is_timed ? FUNCTIONS_PREPARED_BOTH : FUNCTIONS_PREPARED_ENTRY);
 		}

@@ -18,8 +18,8 @@
 struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;
-	uint64_t ra;      /* the column of the return address */
-	uint8_t encoding; /* of pointers */
+	uint64_t ra;           /* the column of the return address */
+	uint8_t encoding;      /* of pointers */
 	uint8_t data_encoding; /* of that to a function's table of landing pads, if has_data */
 	bool has_data, is_signal;
 	const uint8_t *program; /* run before the function's program */

@@ -27,8 +27,8 @@ enum {
 	MAX_FUNCTION_BYTES = 16 << 20,
 	MAX_PADDING = 16,
 	MAX_RELOCATIONS = 1 << 22,
-	MAX_SECTIONS = 1 << 12,      /* with code or relocations */
-	MAX_SCANNED_BYTES = 1 << 30, /* of all sections, which may overlap */
+	MAX_SECTIONS = 1 << 12,       /* with code or relocations */
+	MAX_SCANNED_BYTES = 1 << 30,  /* of all sections, which may overlap */
 	MAX_FOLLOWED_BYTES = 1 << 26, /* of functions that others jump to */
 	MAX_PADS_BYTES = 4 << 20,
 	NR_LINKS = 3,
@@ -326,14 +326,14 @@ static const char *decide(struct code *c, bool is_timed, struct hooks_plan *p, i
 	if (!bytes || len < size)
 		return "its code is not in the file";
 	asked.size = size;
-	function = (struct patch_function){.code = {bytes, size, start},
-					   .padding_len =
-					       padding_of(c, start + size, behind, len - size),
-					   .slots = c->slots,
-					   .slots_end = c->slots_end,
-					   .depth = find_depth,
-					   .leaves = find_leaving,
-					   .arg = &asked};
+	function =
+	    (struct patch_function){.code = {bytes, size, start},
+				    .padding_len = padding_of(c, start + size, behind, len - size),
+				    .slots = c->slots,
+				    .slots_end = c->slots_end,
+				    .depth = find_depth,
+				    .leaves = find_leaving,
+				    .arg = &asked};
 	refusal = patch_plan(&function, &p->plan);
 	if (refusal != PATCH_ACCEPTED)
 		return patch_refusal_text(refusal);
@@ -477,8 +477,8 @@ static void refuse_if_entered(const struct patch_span *spans, size_t nr, struct 
 {
 	if (!p->refused && find_span(spans, nr, p->plan.span.from)->is_entered)
 		p->refused = patch_refusal_text(PATCH_IS_ENTERED);
-	if (p->refused || !ARRAY_ANY(x, p->exits, p->nr_exits,
-				     find_span(spans, nr, x->span.from)->is_entered))
+	if (p->refused ||
+	    !ARRAY_ANY(x, p->exits, p->nr_exits, find_span(spans, nr, x->span.from)->is_entered))
 		return;
 	drop_exits(p);
 	p->untimed = patch_untimed_text(PATCH_EXIT_IS_ENTERED);

@@ -42,8 +42,9 @@ const char *patch_untimed_text(enum patch_untimed untimed)
 struct walk {
 	const struct patch_function *f;
 	struct patch_instruction i;
-	size_t at;                      /* of the instruction */
-	size_t before[PATCH_JUMP_BYTES]; /* the last ones that may be moved with it, the next first */
+	size_t at; /* of the instruction */
+	size_t
+	    before[PATCH_JUMP_BYTES]; /* the last ones that may be moved with it, the next first */
 	size_t nr_before;
 	bool has_ended; /* only padding since something that does not go on */
 	bool falls;     /* what came last goes on */
@@ -51,8 +52,8 @@ struct walk {
 
 /* What the function does as a whole. */
 struct ways {
-	bool has_pads;     /* endbr64 behind its begin */
-	bool has_inner;    /* indirect jumps that stay in it */
+	bool has_pads;      /* endbr64 behind its begin */
+	bool has_inner;     /* indirect jumps that stay in it */
 	int64_t shallowest; /* how deep the stack is at these, at least */
 };
 
@@ -85,8 +86,8 @@ static void pass(struct walk *w)
 
 	w->has_ended = patch_ends(&w->i) || is_padding;
 	if (!is_padding)
-		w->falls = !w->has_ended && w->i.flow != PATCH_CALLS &&
-			   w->i.flow != PATCH_CALLS_INDIRECT;
+		w->falls =
+		    !w->has_ended && w->i.flow != PATCH_CALLS && w->i.flow != PATCH_CALLS_INDIRECT;
 	if (w->i.flow != PATCH_GOES_ON || w->i.is_fixed || w->i.is_endbr || is_padding) {
 		w->nr_before = 0;
 	} else {
@@ -220,8 +221,8 @@ static bool is_apart(const struct patch_function *f, const struct ways *ways, si
 {
 	int64_t least, most;
 
-	return !ways->has_inner || (find_depth(f, f->code.address + at, &least, &most) &&
-				    most < ways->shallowest);
+	return !ways->has_inner ||
+	       (find_depth(f, f->code.address + at, &least, &most) && most < ways->shallowest);
 }
 
 /* How many bytes of padding are there, up to those that a jump needs. */

@@ -47,21 +47,21 @@ enum {
 	HOOK_PUSHED = 4 * WORD,
 };
 static const uint8_t hook[] = {
-    0x50,                               /* push %rax */
-    0x9f,                               /* lahf */
-    0x0f, 0x90, 0xc0,                   /* seto %al */
-    0x51,                               /* push %rcx */
-    0x50,                               /* push %rax */
-    0x68, 0,    0,    0, 0,             /* push $number */
-    0x48, 0x8d, 0x8c, 0x24, 0, 0, 0, 0, /* lea stack(%rsp), %rcx */
-    0x48, 0xb8, 0,    0, 0, 0, 0, 0, 0, 0, /* movabs $meet, %rax */
-    0xff, 0xd0,                         /* call *%rax */
-    0x59,                               /* pop %rcx */
-    0x58,                               /* pop %rax */
-    0x59,                               /* pop %rcx */
-    0x04, 0x7f,                         /* add $127, %al: the overflow flag */
-    0x9e,                               /* sahf */
-    0x58,                               /* pop %rax */
+    0x50,                                     /* push %rax */
+    0x9f,                                     /* lahf */
+    0x0f, 0x90, 0xc0,                         /* seto %al */
+    0x51,                                     /* push %rcx */
+    0x50,                                     /* push %rax */
+    0x68, 0,    0,    0,    0,                /* push $number */
+    0x48, 0x8d, 0x8c, 0x24, 0, 0, 0, 0,       /* lea stack(%rsp), %rcx */
+    0x48, 0xb8, 0,    0,    0, 0, 0, 0, 0, 0, /* movabs $meet, %rax */
+    0xff, 0xd0,                               /* call *%rax */
+    0x59,                                     /* pop %rcx */
+    0x58,                                     /* pop %rax */
+    0x59,                                     /* pop %rcx */
+    0x04, 0x7f,                               /* add $127, %al: the overflow flag */
+    0x9e,                                     /* sahf */
+    0x58,                                     /* pop %rax */
 };
 static const struct {
 	uint8_t from, pushed;

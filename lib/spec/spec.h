@@ -183,12 +183,12 @@ struct spec {
 	struct spec_functions functions;
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
-	uint64_t max_own_cpu;                 /* of a CPU, in 1e-9 percent; 0: any */
-	const char *dump_file;                /* whose writing ends an iteration; "": none */
-	const char *untouched;                /* "pages" or "pattern"; never NULL */
-	const char *function_way;             /* "any", "kernel", "program" or "count"; never NULL */
-	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
-	const char *output_path_prefix;       /* "": save nothing */
+	uint64_t max_own_cpu;           /* of a CPU, in 1e-9 percent; 0: any */
+	const char *dump_file;          /* whose writing ends an iteration; "": none */
+	const char *untouched;          /* "pages" or "pattern"; never NULL */
+	const char *function_way;       /* "any", "kernel", "program" or "count"; never NULL */
+	const char *compression;        /* "none", "zstd" or "zstd:LEVEL"; never NULL */
+	const char *output_path_prefix; /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
 	const char *manifest;                 /* "whole" or "strict"; never NULL */
 	/* of the values; line 0: absent */

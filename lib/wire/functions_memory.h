@@ -58,10 +58,11 @@ struct functions_header {
 	/* Offsets. Of slots the first one, and of its parts from its beginning. */
 	uint64_t objects, places, addresses, slots, slot_bytes;
 	uint64_t rows, octaves, chunks, frames; /* without times rows alone */
-	/* A byte of each function, by the recorder: 1 of a replaced one that is only counted now. */
+	/* A byte of each function, by the recorder: 1 of a replaced one that is only counted now.
+	 */
 	uint64_t untimed;
-	uint32_t is_closed;                     /* by the recorder: it reads no more */
-	uint32_t recorder;                      /* a random number: which one has made the memory */
+	uint32_t is_closed; /* by the recorder: it reads no more */
+	uint32_t recorder;  /* a random number: which one has made the memory */
 	uint8_t gap[24];
 	/* written by the program */
 	uint32_t nr_objects, nr_functions; /* may be beyond the limit */

@@ -168,17 +168,15 @@ static inline const char *same_code_moved(const struct same_code *s, const struc
 	for (size_t k = 0; k < t->nr_moved; k++) {
 		const uint8_t to = t->moved[k].to;
 		/* before the last one of an end is what sees it */
-		const uint8_t next = t->kind == PATCH_ENDS && k + 2 == t->nr_moved
-					 ? t->hook_at
-					 : t->moved[k + 1].to;
+		const uint8_t next =
+		    t->kind == PATCH_ENDS && k + 2 == t->nr_moved ? t->hook_at : t->moved[k + 1].to;
 
 		if (t->moved[k].from != at)
 			return "moved, the map is wrong";
 		if (!same_code_read(s, p->old + at, p->moved_len - at, p->address + at, s->theirs))
 			return NULL; /* unknown to capstone, and counted */
 		if (!same_code_read(s, t->code + to, t->len - to, t->address + to, s->moved) ||
-		    !same_code_meaning(s->theirs, s->moved) ||
-		    s->moved->size != next - to)
+		    !same_code_meaning(s->theirs, s->moved) || s->moved->size != next - to)
 			return "moved, it differs";
 		if (patch_original(p, t, t->address + to, &pushed) != p->address + at || pushed)
 			return "moved, it has another original";

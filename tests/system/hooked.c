@@ -1,10 +1,11 @@
 /*
  * Counts the calls of a command by the agent of functions: hooked [-c] [-p] [-o NAME] OUT
  * FILE,FILE… COMMAND… FILEs have the functions. -c: without times. -p: the agent replaces
- * instructions; what it cannot is a line "refused", or "untimed" if it only counts. -o: of that function alone. OUT has a line
- * for each function that was called: name, calls, ended, ns of wall, self, max and cost, and the
- * sum of the buckets' lower ends; then "limits" and those of the session. Returns what the command
- * returned, 128 and a signal, or 125. The agent is that of the variable HOOKS.
+ * instructions; what it cannot is a line "refused", or "untimed" if it only counts. -o: of that
+ * function alone. OUT has a line for each function that was called: name, calls, ended, ns of wall,
+ * self, max and cost, and the sum of the buckets' lower ends; then "limits" and those of the
+ * session. Returns what the command returned, 128 and a signal, or 125. The agent is that of the
+ * variable HOOKS.
  */
 #include "base/err.h"
 #include "elf/file.h"

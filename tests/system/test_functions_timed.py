@@ -22,6 +22,17 @@ OUT int fall(int n, int *left) { guard g{left}; if (n < 0) throw 1; int r = n ? 
 OUT int catches(int n) { int sum = 0, left = 0; for (int i = 0; i < n; i++) try { sum += fall(i % 4, &left); } catch (int) { sum += leaf(i); } return sum + left; }
 int main() { printf("%d\\n", catches(100)); return 6; }
 """
+LIBRARY = r"""
+long word = 7, other = 8;
+#define FUNCTION(name, load) ".text\n.globl " #name "\n.type " #name ", @function\n" #name ": .cfi_startproc\n" \
+	"xor %eax, %eax\nxor %ecx, %ecx\nnop\n" load "\nret\n.cfi_endproc\n.size " #name ", . - " #name "\nud2\n"
+__asm__(FUNCTION(changed, "movabs $word, %rax") FUNCTION(same, "lea other(%rip), %rax"));
+"""
+LOADS = r"""
+#include <stdio.h>
+long *changed(void), *same(void);
+int main(void) { changed(); changed(); long a = *changed(), b = *same(); printf("%ld %ld\n", a, b + *same() - 8); return 6; }
+"""
 
 
 def build(folder, flags):
@@ -54,7 +65,7 @@ def check_times(folder):
         calls, untimed, said, _ = measure(folder, build(folder, flags))
         assert said["child"] == [0], (flags, said)
         expected = {"work_plain": 7, "work_returns": 5, "work_outer": 1, "work_jumps": 1, "work_deep": 10, "work_catches": 1,
-                    "work_left": 100, "work_handles": 50, "work_raises": 1, "work_often": 4 * 1000 + 11, "work_threads": 4,
+                    "work_left": 100, "work_after": 50, "work_handles": 50, "work_raises": 1, "work_often": 4 * 1000 + 11, "work_threads": 4,
                     "work_switches": 20, "work_between": 1, "work_ends": 1}
         assert {n: c["calls"] for n, c in calls.items() if n in expected} == expected, (flags, calls)
         timed = {n: c for n, c in calls.items() if n in expected and n not in untimed}
@@ -77,6 +88,8 @@ def check_times(folder):
             assert is_between(jumps[0], timed["work_jumps"]["wall"], jumps[1] - 8000000), (flags, said, timed["work_jumps"])
         if "work_deep" in timed:
             assert is_between(said["work_deep"][0], timed["work_deep"]["self"], said["work_deep"][1]), (flags, said, timed["work_deep"])
+        if {"work_catches", "work_after"} <= set(timed):  # what was left there is no caller of it
+            assert timed["work_catches"]["self"] <= (said["work_catches"][1] - said["work_after"][0]) * 1.03, (flags, said, timed)
         assert plain[2] == 7, said
 
 
@@ -92,6 +105,18 @@ def check_exceptions(folder):
         expected = {"_Z4leafi": (125, 125), "_Z4falliPi": (200, 75), "_Z7catchesi": (1, 1)}
         found = {n: (calls[n]["calls"], calls[n]["ended"]) for n in expected if n not in untimed}
         assert found == {n: expected[n] for n in found} and len(found) >= 2, (compiler, calls, untimed)
+
+
+def check_an_end_that_the_loader_changes(folder):
+    """It is not what the file has: then calls are counted."""
+    run("cc", "-shared", "-Wl,-z,notext", "-Wl,-Bsymbolic", "-x", "c", "-o", f"{folder}/libfound.so", "-", input=LIBRARY)
+    run("cc", "-x", "c", "-o", f"{folder}/loads", "-", "-xnone", f"{folder}/libfound.so", f"-Wl,-rpath,{folder}", input=LOADS)
+    done = run(HOOKED, "-p", "calls", f"{folder}/libfound.so", f"{folder}/loads", cwd=folder, code=6)
+    with open(f"{folder}/calls", encoding="utf-8") as f:
+        lines = {line.split("\t")[0]: line.rstrip("\n").split("\t")[1:] for line in f}
+    assert done.stdout == "7 8\n", done
+    assert lines["changed"][:2] == ["3", "0"] and lines["same"][:2] == ["2", "2"], lines
+    assert {"placed=2", "timed=1", "half=1"} <= set(lines["limits"]), lines
 
 
 def check_counts_alone(folder):

@@ -144,6 +144,16 @@ OUT int work_left(int n)
 	return sink + 1;
 }
 
+/* Where one was that was left. */
+OUT int work_after(int us)
+{
+	const long begin = now_ns();
+
+	wait_ns(us * 1000L);
+	find("work_after")->inner += now_ns() - begin;
+	return us + sink;
+}
+
 OUT int work_catches(int nr)
 {
 	volatile int sum = 0;
@@ -151,6 +161,8 @@ OUT int work_catches(int nr)
 	for (volatile int i = 0; i < nr; i++)
 		if (!setjmp(back))
 			sum += work_left(i);
+		else
+			sum += work_after(100);
 	return sum;
 }
 
@@ -230,7 +242,8 @@ int main(void)
 	AROUND("work_jumps", work_jumps(8000));
 	find("work_plain")->calls++; /* that one, too */
 	AROUND("work_deep", work_deep(9));
-	sink += work_catches(100) + work_raises(50);
+	AROUND("work_catches", work_catches(100));
+	sink += work_raises(50);
 	for (int i = 0; i < 4; i++)
 		pthread_create(&thread[i], NULL, work_threads, NULL);
 	for (int i = 0; i < 4; i++)

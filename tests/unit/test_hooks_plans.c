@@ -57,41 +57,48 @@ __asm__(
 #define SIX                ".byte 0x66, 0x0f, 0x1f, 0x44, 0, 0\n"
 #define TAIL               "xor %eax, %eax\nxor %ecx, %ecx\nret\n"
 
-__asm__(".pushsection .text\n"
-	/* two returns */
-	FRAMED("plan_two", "mov $7, %eax\ntest %edi, %edi\nje 4f\n" TAIL "4: " TAIL)
-	/* a jump to another function, and to a part of this one */
-	FRAMED("plan_tail", "mov $7, %eax\njmp plan_two\n")
+__asm__(
+    ".pushsection .text\n"
+    /* two returns */
+    FRAMED("plan_two", "mov $7, %eax\ntest %edi, %edi\nje 4f\n" TAIL "4: " TAIL)
+    /* a jump to another function, and to a part of this one */
+    FRAMED("plan_tail", "mov $7, %eax\njmp plan_two\n")
 	FRAMED("plan_split", "mov $7, %eax\ntest %edi, %edi\nje plan_split.cold\n4: " TAIL)
-	FRAMED("plan_split.cold", "mov $8, %eax\njmp 4b\n")
-	FRAMED("plan_bold", "mov $7, %eax\njmp plan_bold.cold\n")
-	FRAMED("plan_bold.cold", "mov $8, %eax\n" TAIL)
-	/* to a part that comes back, without a name */
-	FRAMED("plan_part", "mov $7, %eax\ntest %edi, %edi\njmp 5f\n4: " TAIL)
-	".p2align 4, 0xcc\n5: .cfi_startproc\nmov $8, %eax\njmp 4b\n.cfi_endproc\n"
-	/* to one that comes back, or returns itself */
-	FRAMED("plan_parts", "mov $7, %eax\ntest %edi, %edi\njmp 5f\n4: " TAIL)
-	".p2align 4, 0xcc\n5: .cfi_startproc\nmov $8, %eax\nje 4b\n" TAIL ".cfi_endproc\n"
-	/* to what never returns */
-	FRAMED("plan_fails", "mov $7, %eax\ntest %edi, %edi\nje plan_ends\n" TAIL)
+	    FRAMED("plan_split.cold", "mov $8, %eax\njmp 4b\n")
+		FRAMED("plan_bold", "mov $7, %eax\njmp plan_bold.cold\n")
+		    FRAMED("plan_bold.cold", "mov $8, %eax\n" TAIL)
+    /* to a part that comes back, without a name */
+    FRAMED("plan_part",
+	   "mov $7, %eax\ntest %edi, %edi\njmp 5f\n4: " TAIL) ".p2align 4, 0xcc\n5: "
+							      ".cfi_startproc\nmov $8, %eax\njmp "
+							      "4b\n.cfi_endproc\n"
+    /* to one that comes back, or returns itself */
+    FRAMED("plan_parts", "mov $7, %eax\ntest %edi, %edi\njmp 5f\n4: " TAIL) ".p2align 4, 0xcc\n5: "
+									    ".cfi_startproc\nmov "
+									    "$8, %eax\nje 4b\n" TAIL
+									    ".cfi_endproc\n"
+    /* to what never returns */
+    FRAMED("plan_fails", "mov $7, %eax\ntest %edi, %edi\nje plan_ends\n" TAIL)
 	FRAMED("plan_ends", "mov $7, %eax\nud2\n")
-	/* its end is entered by another function, and by a landing pad of its own; no padding follows
-	 */
-	FRAMED("plan_left", "mov $7, %eax\n" SIX "xor %eax, %eax\n6: xor %ecx, %ecx\nret\n")
-	FRAMED("plan_leads", "mov $7, %eax\ntest %edi, %edi\njmp 6b\n")
-	FUNCTION("plan_lands", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table\nmov $7, %eax\n" SIX
-			       "xor %eax, %eax\n7: xor %ecx, %ecx\nret\n.cfi_endproc\n")
-	FUNCTION("plan_lands_well", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table_well\n"
-				    "mov $7, %eax\n" SIX "8: " TAIL ".cfi_endproc\n")
-	FUNCTION("plan_odd", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table_odd\n"
-			     "mov $7, %eax\n" TAIL ".cfi_endproc\n")
-	".popsection\n"
-	/* from the function's begin, no types, uleb128: one row, whose pad is at 13, or at 11 */
-	".pushsection .gcc_except_table, \"a\"\n"
-	"plan_table: .byte 0xff, 0xff, 1, 4, 0, 5, 13, 0\n"
-	"plan_table_well: .byte 0xff, 0xff, 1, 4, 0, 5, 11, 0\n"
-	"plan_table_odd: .byte 0xff, 0xff, 0x0f, 4, 0, 5, 7, 0\n"
-	".popsection\n");
+    /* its end is entered by another function, and by a landing pad of its own; no padding follows
+     */
+    FRAMED("plan_left", "mov $7, %eax\n" SIX "xor %eax, %eax\n6: xor %ecx, %ecx\nret\n")
+	FRAMED("plan_leads", "mov $7, %eax\ntest %edi, %edi\njmp 6b\n") FUNCTION(
+	    "plan_lands", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table\nmov $7, %eax\n" SIX
+			  "xor %eax, %eax\n7: xor %ecx, %ecx\nret\n.cfi_endproc\n")
+	    FUNCTION("plan_lands_well", ".cfi_startproc\n.cfi_lsda 0x1b, plan_table_well\n"
+					"mov $7, %eax\n" SIX "8: " TAIL ".cfi_endproc\n")
+		FUNCTION("plan_odd",
+			 ".cfi_startproc\n.cfi_lsda 0x1b, plan_table_odd\n"
+			 "mov $7, %eax\n" TAIL
+			 ".cfi_endproc\n") ".popsection\n"
+					   /* from the function's begin, no types, uleb128: one row,
+					      whose pad is at 13, or at 11 */
+					   ".pushsection .gcc_except_table, \"a\"\n"
+					   "plan_table: .byte 0xff, 0xff, 1, 4, 0, 5, 13, 0\n"
+					   "plan_table_well: .byte 0xff, 0xff, 1, 4, 0, 5, 11, 0\n"
+					   "plan_table_odd: .byte 0xff, 0xff, 0x0f, 4, 0, 5, 7, 0\n"
+					   ".popsection\n");
 
 enum { MOST = 40 };
 static struct functions_place found[MOST];
@@ -209,8 +216,7 @@ static const struct {
     {"plan_lands", "a branch leads into the last instructions before a return", 0},
     {"plan_lands_well", NULL, 1},
     {"plan_odd", "its table of exceptions is not understood", 0},
-    {"plan_plain", "the unwind table does not say where its stack is when it begins or returns",
-     0},
+    {"plan_plain", "the unwind table does not say where its stack is when it begins or returns", 0},
 };
 
 TEST(what_has_ends)

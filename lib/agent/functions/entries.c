@@ -151,8 +151,8 @@ AGENT_SAVES AGENT_RARE bool agent_meet_placed(struct agent_local *t)
 	t->is_meeting = 1;
 	if (!__atomic_load_n(&state_bytes, __ATOMIC_RELAXED))
 		measure_state();
-	has_rows = agent_is_ready(t) ||
-		   agent_meet_saved((uintptr_t)agent_attach) < FUNCTIONS_MEMORY_MAX;
+	has_rows =
+	    agent_is_ready(t) || agent_meet_saved((uintptr_t)agent_attach) < FUNCTIONS_MEMORY_MAX;
 	t->is_meeting = 0;
 	return has_rows;
 }

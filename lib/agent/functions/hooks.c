@@ -358,14 +358,14 @@ AGENT_SAVES __attribute__((used)) static void end_place(uint32_t number, uintptr
 	".hidden " name "\n"                                                                       \
 	".globl " name "\n"                                                                        \
 	".type " name ", @function\n" name ":\n"                                                   \
-	"	push %rdi\n"                                                                         \
-	"	push %rsi\n"                                                                         \
-	"	mov 24(%rsp), %edi\n"                                                                \
-	"	mov %rcx, %rsi\n"                                                                    \
-	"	call " function "\n"                                                                 \
-	"	pop %rsi\n"                                                                          \
-	"	pop %rdi\n"                                                                          \
-	"	ret\n"                                                                               \
+	"	push %rdi\n"                                                                             \
+	"	push %rsi\n"                                                                             \
+	"	mov 24(%rsp), %edi\n"                                                                    \
+	"	mov %rcx, %rsi\n"                                                                        \
+	"	call " function "\n"                                                               \
+	"	pop %rsi\n"                                                                              \
+	"	pop %rdi\n"                                                                              \
+	"	ret\n"                                                                                   \
 	".size " name ", . - " name "\n"
 
 /* As patch/move.h has it. */
@@ -373,21 +373,21 @@ AGENT_SAVES __attribute__((used)) static void end_place(uint32_t number, uintptr
 	".hidden " name "\n"                                                                       \
 	".globl " name "\n"                                                                        \
 	".type " name ", @function\n" name ":\n"                                                   \
-	"	push %rax\n"                                                                         \
-	"	lahf\n"                                                                              \
-	"	seto %al\n"                                                                          \
-	"	push %rcx\n"                                                                         \
-	"	push %rax\n"                                                                         \
-	"	push $0\n"                                                                           \
-	"	lea 16(%rsp), %rcx\n"                                                                \
-	"	call " function "\n"                                                                 \
-	"	pop %rcx\n"                                                                          \
-	"	pop %rax\n"                                                                          \
-	"	pop %rcx\n"                                                                          \
-	"	add $127, %al\n"                                                                     \
-	"	sahf\n"                                                                              \
-	"	pop %rax\n"                                                                          \
-	"	ret\n"                                                                               \
+	"	push %rax\n"                                                                             \
+	"	lahf\n"                                                                                  \
+	"	seto %al\n"                                                                              \
+	"	push %rcx\n"                                                                             \
+	"	push %rax\n"                                                                             \
+	"	push $0\n"                                                                               \
+	"	lea 16(%rsp), %rcx\n"                                                                    \
+	"	call " function "\n"                                                               \
+	"	pop %rcx\n"                                                                              \
+	"	pop %rax\n"                                                                              \
+	"	pop %rcx\n"                                                                              \
+	"	add $127, %al\n"                                                                         \
+	"	sahf\n"                                                                                  \
+	"	pop %rax\n"                                                                              \
+	"	ret\n"                                                                                   \
 	".size " name ", . - " name "\n"
 
 __asm__(".pushsection .text\n" PLACE("agent_placed_begin", "begin_place")

@@ -5,11 +5,11 @@
  *
  * In the constructor: one thread runs, no signal comes, and nobody stands in what is written, as
  * what runs is the loader and this. What was called before is not counted, and what is loaded later
- * is not changed. Where a function has times, each of its ends is replaced, too (patch/exits.h), and
- * hooks.c sees both; if one of them cannot be, it is counted. Return addresses stay as they are, so
- * exceptions, longjmp, threads and unwinders see no difference, but for the few instructions that
- * were moved: no unwinder finds a function there, so a stack that is taken by a signal just then
- * has no callers.
+ * is not changed. Where a function has times, each of its ends is replaced, too (patch/exits.h),
+ * and hooks.c sees both; if one of them cannot be, it is counted. Return addresses stay as they
+ * are, so exceptions, longjmp, threads and unwinders see no difference, but for the few
+ * instructions that were moved: no unwinder finds a function there, so a stack that is taken by a
+ * signal just then has no callers.
  *
  * Nothing is put back here: to write needs a moment in which no thread is in the bytes, which here
  * only the start has. The recorder does so when its session ends (hooks/undo.h), and a child of it
