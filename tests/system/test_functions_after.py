@@ -46,9 +46,9 @@ def ask(p):
     return [int(x) for x in p.stdout.readline().split()]
 
 
-def calls_of(folder, name):
+def calls_of(folder, name, column="calls"):
     text = run(PRINT, "--quiet", "--report=functions", "--output-format=csv", f"s.{name}", cwd=folder).stdout
-    return {row["function"]: int(row["calls"]) for row in csv.DictReader(io.StringIO(text))}
+    return {row["function"]: int(row[column]) for row in csv.DictReader(io.StringIO(text))}
 
 
 def wait_until(p, is_it):
@@ -86,6 +86,7 @@ def follow(folder, way):
         err = finish(p)
     found = calls_of(folder, way)
     assert set(found) == {"work_once", "work_thrice", "work_deep"} and min(found.values()) > 0, found
+    assert min(calls_of(folder, way, "timed").values()) > 0, found  # their ends were changed, too
     assert "The command went on unmeasured: exit status 0" in err and "keeps its patched" not in err, err
 
 

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define AGENT_EXPORTED    __attribute__((visibility("default")))
 #define AGENT_RARE        __attribute__((noinline, cold))
@@ -37,7 +38,6 @@ struct agent_local {
 	uint8_t is_joined;   /* its slot is that of several threads */
 	uint8_t has_times, is_cycles; /* as the header's wants */
 	uint8_t is_meeting;           /* it connects, called by a place */
-	uint8_t is_timing;            /* it reads the clock, by a function that may be a place */
 	struct functions_row *rows;
 	struct functions_frame *frames, *top, *end; /* top: the next one */
 	struct functions_slot *slot;
@@ -54,6 +54,8 @@ struct agent_state {
 	uint64_t *places;
 	const uint8_t *untimed;
 	uint64_t factor;
+	/* Where times are not those of the CPU's counter. Once there are places it is none. */
+	int (*clock)(clockid_t id, struct timespec *out);
 };
 
 extern __thread struct agent_local agent_local;

@@ -1,6 +1,7 @@
 /*
  * What -finstrument-functions calls: the beginning and the end of each call, also of functions that
- * were inlined.
+ * were inlined. And what is called where sleds or places are: with the stack pointer that the
+ * function began with.
  *
  * A thread has frames of its calls in progress. Not each call ends by its end: longjmp, a thread
  * that ends, and in C++ of clang exceptions leave frames behind. They are found by the stack
@@ -26,7 +27,7 @@ __thread struct agent_local agent_local = {.generation = UINT32_MAX};
 /* Until a process connects nothing is equal to it. */
 static const uint32_t never;
 static struct functions_header none;
-struct agent_state agent = {.alive = &never, .shared = &none};
+struct agent_state agent = {.alive = &never, .shared = &none, .clock = clock_gettime};
 
 AGENT_OFTEN uint64_t read_clock(const struct agent_local *t)
 {
@@ -43,7 +44,7 @@ AGENT_OFTEN uint64_t read_clock(const struct agent_local *t)
 		return ticks;
 	}
 #endif
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	agent.clock(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -309,17 +310,6 @@ void agent_end(void)
 
 /* Places: where instructions were replaced. Which function it is the code says. */
 
-/* The clock may be a function of the C library, which may be a place, too. */
-AGENT_OFTEN bool take_clock(struct agent_local *t)
-{
-	if (AGENT_LIKELY(t->is_cycles))
-		return true;
-	if (t->is_timing)
-		return false;
-	t->is_timing = 1;
-	return true;
-}
-
 AGENT_SAVES __attribute__((used)) static void begin_place(uint32_t number, uintptr_t stack)
 {
 	struct agent_local *t = &agent_local;
@@ -329,11 +319,8 @@ AGENT_SAVES __attribute__((used)) static void begin_place(uint32_t number, uintp
 	if (AGENT_UNLIKELY(!agent_is_ready(t)) && !agent_meet_placed(t))
 		return;
 	agent_count(t, &t->rows[number].calls);
-	if (!t->has_times || __atomic_load_n(&agent.untimed[number], __ATOMIC_RELAXED) ||
-	    !take_clock(t))
-		return;
-	begin(t, number, number, stack, number);
-	t->is_timing = 0;
+	if (t->has_times && !__atomic_load_n(&agent.untimed[number], __ATOMIC_RELAXED))
+		begin(t, number, number, stack, number);
 }
 
 /* What began before is not in the frames. */
@@ -347,10 +334,9 @@ AGENT_SAVES __attribute__((used)) static void end_place(uint32_t number, uintptr
 		return;
 	for (f = t->top; f > t->frames && f[-1].stack < stack; f--)
 		;
-	if (f == t->frames || f[-1].stack != stack || f[-1].function != number || !take_clock(t))
+	if (f == t->frames || f[-1].stack != stack || f[-1].function != number)
 		return;
 	end(t, &e);
-	t->is_timing = 0;
 }
 
 /* The number is the third word above what is pushed here. */

@@ -31,6 +31,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,6 +67,7 @@ struct placing {
 	size_t nr, nr_functions, nr_timed;
 	uint8_t *code;
 	uint32_t number; /* the next one */
+	bool has_clock;
 };
 
 static void *get_pages(uintptr_t want, size_t bytes)
@@ -217,11 +219,71 @@ static int add_timed(struct placing *p, const struct functions_object *o,
 	return rc;
 }
 
+/* --- the clock */
+
+/* Of the vdso: that of the C library may be a place itself, whose calls are the program's. NULL: it
+ * is not found. */
+static void *find_symbol(const ElfW(Sym) * symbol, const char *names, size_t nr, uintptr_t base)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (symbol[i].st_value &&
+		    strcmp(names + symbol[i].st_name, "__vdso_clock_gettime") == 0)
+			return (void *)(base + symbol[i].st_value);
+	return NULL;
+}
+
+/* Linkers write the names behind the symbols. */
+static void *find_in_dynamic(const ElfW(Dyn) * d, uintptr_t base)
+{
+	enum { MOST = 256 };
+	uintptr_t symbols = 0, names = 0;
+	size_t nr;
+
+	for (; d->d_tag != DT_NULL; d++) {
+		symbols = d->d_tag == DT_SYMTAB ? base + d->d_un.d_ptr : symbols;
+		names = d->d_tag == DT_STRTAB ? base + d->d_un.d_ptr : names;
+	}
+	nr = symbols && names > symbols ? (names - symbols) / sizeof(ElfW(Sym)) : 0;
+	return nr <= MOST ? find_symbol((const ElfW(Sym) *)symbols, (const char *)names, nr, base)
+			  : NULL;
+}
+
+static void *find_clock(void)
+{
+	const ElfW(Ehdr) *e = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
+	const ElfW(Phdr) *p = e ? (const ElfW(Phdr) *)((uintptr_t)e + e->e_phoff) : NULL;
+	const ElfW(Dyn) *d = NULL;
+	uintptr_t base = 0;
+
+	for (size_t i = 0; e && i < e->e_phnum; i++) {
+		if (p[i].p_type == PT_LOAD && !base)
+			base = (uintptr_t)e + p[i].p_offset - p[i].p_vaddr;
+		if (p[i].p_type == PT_DYNAMIC)
+			d = (const ElfW(Dyn) *)((uintptr_t)e + p[i].p_offset);
+	}
+	return d ? find_in_dynamic(d, base) : NULL;
+}
+
+/* Whether times can be taken. */
+static bool set_clock(void)
+{
+	void *clock;
+
+	if (!agent.wanted->nr_exits || agent.shared->wants & FUNCTIONS_MEMORY_CYCLES)
+		return true;
+	clock = find_clock();
+	if (clock)
+		memcpy(&agent.clock, &clock, sizeof(clock));
+	return clock;
+}
+
+/* --- one place */
+
 /* 0 or an error. */
 static int make_place(struct placing *p, const struct functions_object *o,
 		      const struct functions_wanted_place *w)
 {
-	const bool is_timed = w->nr_exits && add_timed(p, o, w) == 0;
+	const bool is_timed = w->nr_exits && p->has_clock && add_timed(p, o, w) == 0;
 	int rc = is_timed ? 0 : add_begin(p, o, w, PATCH_COUNTS);
 
 	if (rc)
@@ -357,6 +419,7 @@ static void place_all(void)
 		return;
 	}
 	agent.has_places = true;
+	p.has_clock = set_clock();
 	dl_iterate_phdr(place_object, &p);
 	__atomic_store_n(&agent.shared->nr_functions, p.number, __ATOMIC_RELEASE);
 	munmap(p.site, room * sizeof(*p.site));
