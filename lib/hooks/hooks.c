@@ -383,9 +383,6 @@ static int grow(struct hooks *h, struct process *p)
 	while (p->nr < nr && h->nr_numbers < MAX_NUMBERS) {
 		uint32_t place = find_place(h, p->memory, (uint32_t)p->nr), *to;
 
-		if (place != NOWHERE && (make_buckets(h, &h->functions[place].all) ||
-					 make_buckets(h, &h->functions[place].ended)))
-			return -ENOMEM;
 		to = MEM_ADD(p->place, p->nr, p->room);
 		if (!to)
 			return -ENOMEM;
@@ -395,6 +392,22 @@ static int grow(struct hooks *h, struct process *p)
 			wire_functions_leave_out(p->memory, (uint32_t)p->nr - 1, true);
 	}
 	p->is_large |= p->nr < nr;
+	return 0;
+}
+
+/* Of what is called. What is patched has a number before, and may never be. */
+static int make_all_buckets(struct hooks *h, const struct process *p)
+{
+	for (uint32_t i = 1; i < p->nr && h->has_times; i++) {
+		struct function *f = p->place[i] == NOWHERE ? NULL : &h->functions[p->place[i]];
+		struct wire_functions_sum sum = {0};
+
+		if (!f || (f->all.bucket && f->ended.bucket))
+			continue;
+		wire_functions_add(p->memory, i, &sum, NULL);
+		if (sum.calls && (make_buckets(h, &f->all) || make_buckets(h, &f->ended)))
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -425,8 +438,12 @@ static void add_calls(const struct hooks *h, const struct process *p, bool is_en
 		struct function *f = p->place[i] == NOWHERE ? NULL : &h->functions[p->place[i]];
 		struct part *to = f ? is_ended ? &f->ended : &f->all : NULL;
 
-		wire_functions_add(p->memory, i, to ? &to->sum : &other, to ? to->bucket : NULL);
-		sum_add(&limits->nameless, other.calls);
+		/* first called after buckets were made: its times follow at the next reading */
+		const bool is_early = to && h->has_times && !to->bucket;
+
+		wire_functions_add(p->memory, i, to && !is_early ? &to->sum : &other,
+				   to ? to->bucket : NULL);
+		sum_add(is_early ? &to->sum.calls : &limits->nameless, other.calls);
 	}
 	add_limits(p, limits);
 }
@@ -438,7 +455,7 @@ static int read_process(struct hooks *h, struct process *p, bool is_new, bool is
 	int rc;
 
 	wire_functions_look(p->memory, h->pages);
-	rc = is_new ? grow(h, p) : 0;
+	rc = is_new ? grow(h, p) ?: make_all_buckets(h, p) : 0;
 	if (rc == 0 && limits)
 		add_calls(h, p, is_ended, limits);
 	p->is_large |= !wire_functions_rest(p->memory);

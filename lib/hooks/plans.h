@@ -1,8 +1,8 @@
 /*
- * Which bytes of a file's functions the agent replaces to count their calls (patch/plan.h), where
- * the compiler has prepared nothing. Decided by the recorder, once for all processes: it has the
- * whole file, with its symbols and its unwind table, and may take its time. The agent compares the
- * bytes before it writes. Files are hostile.
+ * Which bytes of a file's functions the agent replaces to count their calls (patch/plan.h), and to
+ * time them (patch/exits.h), where the compiler has prepared nothing. Decided by the recorder, once
+ * for all processes: it has the whole file, with its symbols and its unwind table, and may take its
+ * time. The agent compares the bytes before it writes. Files are hostile.
  */
 #ifndef HOOKS_PLANS_H
 #define HOOKS_PLANS_H

@@ -310,14 +310,16 @@ static enum patch_untimed plan_all(const struct patch_function *f, const struct 
 	return untimed;
 }
 
-/* The stack at the begin, where a call is redirected, is not that of the function's begin. */
+/* Where a call is redirected the stack is not that of the function's begin, which is that of its
+ * ends. */
 static bool find_begin(const struct patch_function *f, const struct patch_plan *begin,
 		       uint8_t *depth)
 {
-	int64_t there = 0;
+	const uint64_t at = begin->moved_len ? f->code.address : begin->address;
+	int64_t first, there;
 
-	if (!begin->moved_len &&
-	    (!is_exact(f, begin->address, &there) || there < 0 || there > UINT8_MAX))
+	if (!is_exact(f, f->code.address, &first) || first || !is_exact(f, at, &there) ||
+	    there < 0 || there > UINT8_MAX)
 		return false;
 	*depth = (uint8_t)there;
 	return true;

@@ -171,6 +171,8 @@ static const struct row rows[] = {
     {"ret, who knows how deep", B(BEGIN, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc), 4, "?", 0,
      PATCH_HAS_NO_DEPTH},
     {"ret, by rbp", B(BEGIN, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc), 4, "r", 0, PATCH_HAS_NO_DEPTH},
+    {"it begins deeper, as the linker's code does", B(BEGIN, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc), 4, "20",
+     0, PATCH_HAS_NO_DEPTH},
     {"ret, deeper", B(BEGIN, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc), 4, "1", 0, PATCH_HAS_NO_DEPTH},
     {"a call at the end",
      B(BEGIN, 0x74, 5, 0x31, 0xc0, 0x31, 0xc9, 0xc3, 0xe8, 0, 1, 0, 0),

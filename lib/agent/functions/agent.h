@@ -13,7 +13,7 @@
  *
  * Files: hooks.c (what each call passes), entries.c (calls in which no register may change),
  * connect.c (the recorder, slots of threads, what is mapped), patch.c (entries of NOPs), places.c
- * (entries of functions that are not prepared).
+ * (begins and ends of functions that are not prepared).
  */
 #ifndef AGENT_FUNCTIONS_AGENT_H
 #define AGENT_FUNCTIONS_AGENT_H
