@@ -641,13 +641,19 @@ static void on_step_of_pass(int signal, siginfo_t *info, void *context)
 	const ucontext_t *c = context;
 	const uint64_t ip = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
 	const uint64_t *sp = (const uint64_t *)c->uc_mcontext.gregs[REG_RSP];
+	uint64_t original;
 	uint8_t pushed = 0;
 
 	(void)signal, (void)info;
-	if (!patch_original(&stepped->plan, &stepped->trampoline, ip, &pushed))
+	original = patch_original(&stepped->plan, &stepped->trampoline, ip, &pushed);
+	if (!original)
 		return;
 	nr_inside++;
 	is_wrong |= sp[pushed / 8] != return_address;
+	/* an end is seen before the last of its instructions, a begin before the first */
+	if (pushed)
+		is_wrong |=
+		    original != stepped->plan.address + (stepped->plan.kind == PATCH_ENDS ? 4 : 0);
 }
 
 TEST(each_step_of_an_end_has_its_original)
