@@ -79,6 +79,13 @@ int main(int argc, char **argv)
 	return 6;
 }
 """
+MIXED = """
+#define OUT __attribute__((noinline, noclone))
+volatile int sink;
+OUT __attribute__((patchable_function_entry(5))) int parse_nops(int x) { sink += x; return sink * 3; }
+OUT int parse_plain(int x) { sink -= x; return sink * 5 + x; }
+int main(void) { for (int i = 0; i < 7; i++) sink += parse_nops(i) + parse_plain(i); return 6; }
+"""
 
 
 def build(source, flags="", name="hooks_calls"):
@@ -328,6 +335,16 @@ def check_a_way_that_is_chosen(folder):
     assert found == {"parse_tree": 3} | ({"parse_file": 1} if X86 else {}) and BY_COMPILER in done.stderr, done.stderr
     _, done = measure(folder, "parse_tree@1", program, options=["--function-way=program"], code=None)
     assert "can be counted, not sampled" in done.stderr, done.stderr
+
+
+def check_ways_beside_each_other(folder):
+    """Each function in its own: one has times, the other its calls alone."""
+    if not X86:
+        skip("x86-64 alone")
+    _, done = measure(folder, "parse_*", build(MIXED, "", "mixed"), options=["--function-way=program"], code=6)
+    text = run(PRINT, "--quiet", "--report=functions", "--output-format=csv", "s", cwd=folder).stdout
+    rows = {r["function"]: (r["calls"], r["timed"], r["wall_ns"] != "") for r in csv.DictReader(io.StringIO(text))}
+    assert rows == {"parse_plain": ("7", "7", True), "parse_nops": ("7", "0", False)}, (rows, done)
 
 
 def check_other_programs(folder):
