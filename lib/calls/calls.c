@@ -291,7 +291,9 @@ static int add_function(struct calls *c, size_t function)
 	c->way->read(c->opened, function, &now);
 	if (is_equal(&now, &s->sums) && is_out == s->is_read)
 		return 0;
-	if (now.wall_ns != s->sums.wall_ns)
+	/* One that ended on a CPU whose counter is behind took 0 ns. */
+	if (now.wall_ns != s->sums.wall_ns ||
+	    (c->list.function[function].is_timed && now.calls != s->sums.calls))
 		rc = add_buckets(c, function, &nr);
 	s->is_unsaid |= is_out && !s->is_read;
 	s->is_read = is_out;
