@@ -28,6 +28,8 @@ enum {
 	WORK_BYTES = 256,
 	SCRATCH_BYTES = 1280,
 	TEXT_BYTES = 64,
+	/* With the one at its end, of a text that a definition has. */
+	TEXT_PARTS = BPF_INTERPRETED_NAME_BYTES / TEXT_BYTES,
 	MAX_TEXTS = 4,
 	OF_KERNEL =
 	    0x4010, /* PF_USER_WORKER, PF_IO_WORKER: has the memory of a thread, and its fsbase */

@@ -32,13 +32,24 @@ static __u64 number_bytes(const struct interpreter_walk *k, __u64 from, __u64 by
 }
 
 /* What a text says at its end and, if it is long, its beginning, as a number: names that are made
- * often end alike. 0: it is not in memory. */
+ * often end alike. Of a longer one also what a definition has of it: the first or the last
+ * BPF_INTERPRETED_NAME_BYTES. 0: it is not in memory. */
 static __u64 number_text_ends(const struct interpreter_walk *k, __u64 data, __u64 length)
 {
-	const __u64 bytes = length < TEXT_BYTES ? length : TEXT_BYTES - 1;
-	const __u64 h = number_bytes(k, data + length - bytes, bytes, length);
+	const __u64 most = TEXT_BYTES - 1, bytes = length < most ? length : most;
+	__u64 h = number_bytes(k, data + length - bytes, bytes, length);
 
-	return h && length > bytes ? number_bytes(k, data, bytes, h) : h;
+	if (h && length > bytes)
+		h = number_bytes(k, data, bytes, h);
+	for (__u32 i = 1; i <= 2 * TEXT_PARTS && h; i++) {
+		if (length <= (i <= TEXT_PARTS ? i + 1 : TEXT_PARTS + 2) * most)
+			break;
+		h = number_bytes(k,
+				 i <= TEXT_PARTS ? data + i * most
+						 : data + length - (i - TEXT_PARTS + 1) * most,
+				 most, h);
+	}
+	return h;
 }
 
 /* Copies a text into the definition, in which the first one is a path: of that a long one keeps its
