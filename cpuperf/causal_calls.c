@@ -14,7 +14,6 @@
 #include "functions/breakpoints.h"
 #include "functions/pattern.h"
 #include "proc/family.h"
-#include "proc/list.h"
 
 #include <string.h>
 
@@ -87,26 +86,19 @@ static bool find_functions(struct counting *n)
 	return n->nr;
 }
 
-static int is_patched(uint32_t pid, void *arg)
-{
-	const struct counting *n = arg;
-	size_t first;
-
-	return functions_are_patched(pid, n->place, n->nr, &first);
-}
-
 /* A breakpoint costs each process that has it, and would end one whose entries are patched. */
 static bool find_processes(struct counting *n)
 {
 	const struct causal *c = n->c;
+	struct err ignored = {0};
 	int rc = proc_family_add(&n->family, (uint32_t)causal_pid(c));
 
 	for (size_t i = 1; i < c->attached.nr_in && rc == 0; i++)
 		rc = proc_family_add(&n->family, (uint32_t)c->attached.in[i]);
 	if (rc || proc_family_grow(&n->family, &root_live))
 		return false;
-	return n->family.nr == 1 ? !is_patched(n->family.pid[0], n)
-				 : proc_each(&root_live, is_patched, n) == 0;
+	return functions_check_patched(n->family.nr == 1 ? n->family.pid[0] : 0, n->place, n->nr,
+				       &ignored) == 0;
 }
 
 /* One by one they would take too long to be removed. */

@@ -11,6 +11,7 @@
 #include "causal_attached.h"
 #include "causal_memory.h"
 #include "event/function.h"
+#include "functions/breakpoints.h"
 #include "machine.h"
 #include "marks/region_stream.h"
 #include "trace/trace.h"
@@ -202,6 +203,21 @@ static int find_places(struct causal_point *p, const struct machine *m, struct e
 			     p->name, p->functions.nr ? p->functions.place[0].refused : "none");
 }
 
+/* A breakpoint is set in each process that maps the file. */
+static int check_patched(const struct causal_point *p, struct err *e)
+{
+	const size_t all = p->functions.nr;
+	MEM_AUTO const struct functions_place **place = mem_calloc(all, sizeof(*place));
+	size_t nr = 0;
+
+	if (!place)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < all; i++)
+		if (!p->functions.place[i].refused)
+			place[nr++] = &p->functions.place[i];
+	return functions_check_patched(0, place, nr, e);
+}
+
 static int open_function(struct causal_point *p, const struct machine *m, struct err *e)
 {
 	const struct host_pmu *pmu = host_find_pmu(&m->host, "uprobe");
@@ -215,7 +231,8 @@ static int open_function(struct causal_point *p, const struct machine *m, struct
 	p->probes_config.pmu = pmu ? pmu->type : 0;
 	p->probes_config.cpu = (uint32_t)cpuset_next(&m->host.online, 0);
 	p->probes_config.follow = (struct follow_config){.has_target = true, .has_children = true};
-	rc = pmu ? probes_open(&p->probes_config, &p->probes, &why)
+	rc = pmu ? check_patched(p, &why)
+		       ?: probes_open(&p->probes_config, &p->probes, &why)
 		       ?: probes_start(p->probes, &p->probes_config, &why)
 		 : err_set(&why, -ENOTSUP, "this kernel has no uprobes");
 	if (rc == 0)

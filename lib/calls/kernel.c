@@ -368,38 +368,12 @@ static bool has_returns(const struct plan *plan, const struct calls_list *list)
 	return false;
 }
 
-struct patched {
-	const struct kernel_way *k;
-	const struct functions_place **place;
-	struct err *e;
-};
-
-static int refuse_patched(uint32_t pid, void *arg)
-{
-	const struct patched *p = arg;
-	BUF_AUTO(name, MAX_NAME_BYTES);
-	size_t first = 0;
-
-	if (!functions_are_patched(pid, p->place, p->k->list->nr, &first))
-		return 0;
-	proc_add_name(PROC(&root_live, pid), &name);
-	return err_set(
-	    p->e, -ENOTSUP,
-	    "process %s has a patched entry of %.100s, of another session or one that was "
-	    "killed: a breakpoint there would end it",
-	    buf_str(&name), p->place[first]->name);
-}
-
 /* A breakpoint is set in each process that maps the file, or in one alone. */
 static int check_patched(const struct kernel_way *k, pid_t only, struct err *e)
 {
 	MEM_AUTO const struct functions_place **place = list_places(k->list);
-	struct patched p = {k, place, e};
 
-	if (!place)
-		return -ENOMEM;
-	return only ? refuse_patched((uint32_t)only, &p)
-		    : proc_each(&root_live, refuse_patched, &p);
+	return place ? functions_check_patched((uint32_t)only, place, k->list->nr, e) : -ENOMEM;
 }
 
 static int start(struct kernel_way *k, const struct plan *plan, struct calls_list *list,

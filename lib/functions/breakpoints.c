@@ -2,19 +2,22 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/io.h"
 #include "base/root.h"
 #include "functions/functions.h"
+#include "proc/list.h"
 #include "proc/maps.h"
 #include "proc/memory.h"
 #include "proc/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_MAPS_BYTES = 64 << 20, MAX_BYTES = 4 };
+enum { MAX_MAPS_BYTES = 64 << 20, MAX_NAME_BYTES = 64, MAX_BYTES = 4 };
 
 struct sign {
 	size_t len;
@@ -94,8 +97,9 @@ static bool has_agent(const char *at, const char *end)
 	return memmem(at, (size_t)(end - at), name, sizeof(name) - 1);
 }
 
-bool functions_are_patched(uint32_t pid, const struct functions_place *const *places, size_t nr,
-			   size_t *first)
+/* *first: the number of the place. False also if the process may not be read. */
+static bool has_patched(uint32_t pid, const struct functions_place *const *places, size_t nr,
+			size_t *first)
 {
 	struct patched p = {.pid = pid, .file = -1};
 	BUF_AUTO(text, MAX_MAPS_BYTES);
@@ -116,6 +120,37 @@ bool functions_are_patched(uint32_t pid, const struct functions_place *const *pl
 		}
 	io_close(&p.file);
 	return is;
+}
+
+struct wanted {
+	const struct functions_place *const *places;
+	size_t nr;
+	struct err *e;
+};
+
+static int refuse_patched(uint32_t pid, void *arg)
+{
+	const struct wanted *w = arg;
+	BUF_AUTO(name, MAX_NAME_BYTES);
+	size_t first = 0;
+
+	if (!has_patched(pid, w->places, w->nr, &first))
+		return 0;
+	proc_add_name(PROC(&root_live, pid), &name);
+	return err_set(
+	    w->e, -ENOTSUP,
+	    "process %s has a patched entry of %.100s, of another session or one that was "
+	    "killed: a breakpoint there would end it",
+	    buf_str(&name), w->places[first]->name);
+}
+
+int functions_check_patched(uint32_t pid, const struct functions_place *const *places, size_t nr,
+			    struct err *e)
+{
+	struct wanted w = {places, nr, e};
+	const int rc = pid ? refuse_patched(pid, &w) : proc_each(&root_live, refuse_patched, &w);
+
+	return rc && !e->code ? err_set(e, rc, "/proc: %s", strerror(-rc)) : rc;
 }
 
 /* --- breakpoints */

@@ -10,14 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
 struct functions_place;
 
-/* Whether the process has the agent of functions, and other code than its file where a breakpoint
+/* Before breakpoints are set, in a process alone, or, pid 0, in all that map the files: -ENOTSUP
+ * with *e where one has the agent of functions, and other code than its file where a breakpoint
  * would be, as entries are patched there: the kernel would execute what the file has, and go on in
- * the midst of what replaced it. *first: the number of the place. False also if the process may not
- * be read. */
-bool functions_are_patched(uint32_t pid, const struct functions_place *const *places, size_t nr,
-			   size_t *first);
+ * the midst of what replaced it. 0 also if a process may not be read; else -errno with
+ * *e. */
+int functions_check_patched(uint32_t pid, const struct functions_place *const *places, size_t nr,
+			    struct err *e);
 /* How many of the places have one in the process; *first: the number of the first of these. 0 also
  * if the process may not be read, or has ended. */
 size_t functions_find_breakpoints(uint32_t pid, const struct functions_place *const *places,

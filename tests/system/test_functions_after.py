@@ -131,6 +131,8 @@ def check_no_breakpoint_where_it_is_patched(folder):
         for target in ([f"--pid={pid}", "-d", "1"], ["--", "true"]):
             done = run(CPUPERF, "--strict", "-e", f"function:{built()}:work_deep", *target, cwd=folder, code=None)
             assert "has a patched entry of work_deep" in done.stderr, done.stderr
+        done = run(CPUPERF, "--causal", f"--progress=function:{built()}:work_deep", "--", "true", cwd=folder, code=125)
+        assert "work_deep: calls cannot be counted: process " in done.stderr and "has a patched entry of work_deep" in done.stderr, done.stderr
         stop(folder, "program")
         assert wait_until(p, lambda now: now[0] == 0)[1] == 0
         run(CPUPERF, "--strict", "-e", f"function:{built()}:work_deep", f"--pid={pid}", "-d", "0.01", cwd=folder)
