@@ -243,10 +243,10 @@ static int make(struct report *r, struct err *e)
 {
 	int rc = what_if_new(r->j, &r->w, &r->why_not);
 
-	if (rc && rc != -ENODATA)
+	if (rc && rc != -ENODATA && !(rc == -EFBIG && r->made->row.nr)) {
 		*e = r->why_not;
-	if (rc && rc != -ENODATA)
 		return rc;
+	}
 	if (r->w)
 		r->unexplained = find_unexplained(r->w);
 	rc = add_experiments(r);

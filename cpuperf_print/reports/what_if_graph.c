@@ -37,6 +37,7 @@ struct what_if {
 	struct causal_graph *graph; /* owned */
 	struct trace_target target;
 	uint64_t ran_ns, nr_ran;
+	bool is_full;                       /* it has more samples than CAUSAL_MAX_EVENTS */
 	struct what_if_function *functions; /* owned; by number of the function; those on CPUs */
 	size_t nr_functions, functions_room;
 	struct dict places;         /* struct place */
@@ -131,6 +132,14 @@ static void count_in_regions(struct what_if *r, uint32_t path, uint64_t ns)
 		    PROFILE_NO_REGION;
 }
 
+static int add_event(struct what_if *r, const struct causal_event *ev)
+{
+	const int rc = causal_add(r->graph, ev);
+
+	r->is_full = r->is_full || rc == -EFBIG;
+	return rc;
+}
+
 /* What ran on a CPU: its mark. DICT_NONE: no memory. */
 static uint32_t place_of(struct what_if *r, const struct report_sample *s)
 {
@@ -163,7 +172,7 @@ static int add_sample(struct what_if *r, const struct report_sample *s, enum rep
 		r->ran_ns += s->weight;
 		r->nr_ran += s->samples;
 	}
-	return causal_add(r->graph, &ev);
+	return add_event(r, &ev);
 }
 
 static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
@@ -189,11 +198,10 @@ static int add_record(struct what_if *r, const struct profile_item *item)
 	if (item->kind != PROFILE_RECORD || (rec->kind != PERF_RECORD_FORK && !is_end) ||
 	    item->cpu == TRACE_UNKNOWN) /* surveyed: it began before */
 		return 0;
-	return causal_add(r->graph,
-			  &(struct causal_event){.time_ns = item->time_ns,
-						 .thread = rec->tid,
-						 .other = rec->ptid,
-						 .kind = is_end ? CAUSAL_ENDED : CAUSAL_MADE});
+	return add_event(r, &(struct causal_event){.time_ns = item->time_ns,
+						   .thread = rec->tid,
+						   .other = rec->ptid,
+						   .kind = is_end ? CAUSAL_ENDED : CAUSAL_MADE});
 }
 
 /* Beginnings and ends of threads and processes, from the records of the kernel. */
@@ -409,6 +417,14 @@ static int make_cuts(struct what_if *r)
 	return r->cut && r->cut_of_stack ? 0 : -ENOMEM;
 }
 
+/* Who read the samples has said that they could not be read. */
+static int refuse_full(const struct what_if *r, struct err *e)
+{
+	err_clear(e);
+	return err_set(e, -EFBIG, "--report=%s: the recorded run has more than %d samples",
+		       r->j->row->name, CAUSAL_MAX_EVENTS);
+}
+
 static int read_all(struct what_if *r, struct err *e)
 {
 	const struct report_sink sink = {.parts = REPORT_BY_PID | REPORT_BY_TID | REPORT_BY_STACK |
@@ -421,6 +437,8 @@ static int read_all(struct what_if *r, struct err *e)
 		 load(r, e) ?:
 		 samples_read(r->j, r->j->first, 1, &sink, &r->stats, e);
 
+	if (r->is_full)
+		return refuse_full(r, e);
 	if (rc == 0 && !r->nr_ran) {
 		rc = err_set(e, -ENODATA, "--report=%s: the session has no sample on a CPU",
 			     r->j->row->name);
@@ -430,10 +448,9 @@ static int read_all(struct what_if *r, struct err *e)
 	if (rc)
 		return rc;
 	rc = read_records(r) ?: causal_order(r->graph) ?: make_cuts(r);
-	return rc == -EFBIG ? err_set(e, rc, "--report=%s: more than %d samples", r->j->row->name,
-				      CAUSAL_MAX_EVENTS)
-	       : rc         ? err_set(e, rc, "--report=%s: %s", r->j->row->name, strerror(-rc))
-			    : 0;
+	return r->is_full ? refuse_full(r, e)
+	       : rc       ? err_set(e, rc, "--report=%s: %s", r->j->row->name, strerror(-rc))
+			  : 0;
 }
 
 int what_if_new(struct job *j, struct what_if **out, struct err *e)
