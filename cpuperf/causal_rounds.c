@@ -397,7 +397,7 @@ static int refuse_point(const struct rounds *r, bool has_ended, struct err *e)
 		err_set_at(e, -ENODATA, c->subject, 0, 0, "it ended before it was seen to pass %s",
 			   c->result.point);
 	else
-		err_set_at(e, -ENODATA, c->subject, 0, 0, "it did not pass %s within %.0f s",
+		err_set_at(e, -ENODATA, c->subject, 0, 0, "it did not pass %s within %.3g s",
 			   c->result.point, seconds(c->turns.begin_ns, clock_monotonic_ns()));
 	causal_hint_points(c, e);
 	return e->code;
