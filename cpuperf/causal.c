@@ -33,7 +33,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_TEXT = 1 << 20, MAX_STRINGS = 64 << 20, USUAL_PERCENT = 50, MAX_PERCENT = 100 };
+enum {
+	MAX_TEXT = 1 << 20,
+	MOST_PATH = 120,
+	MAX_STRINGS = 64 << 20,
+	USUAL_PERCENT = 50,
+	MAX_PERCENT = 100
+};
 /* Of the CPU time, in functions that are meant where none is named: less is said. */
 #define LITTLE 0.5
 
@@ -411,6 +417,7 @@ void causal_hint_points(struct causal *c, struct err *e)
 {
 	BUF_AUTO(points, MAX_TEXT);
 	BUF_AUTO(calls, MAX_TEXT);
+	BUF_AUTO(object, PATH_MAX + 1);
 	const char *passed = "";
 
 	causal_points_list(c->point, &c->shared, &points);
@@ -419,12 +426,13 @@ void causal_hint_points(struct causal *c, struct err *e)
 	else
 		buf_reset(&points);
 	if (!causal_has_ended(c, 0) && !turns_caught())
-		causal_calls_put(c, &calls);
+		causal_calls_put(c, &object, &calls);
 	if (calls.len && buf_error(&calls) == 0)
 		err_hint(e,
-			 "%s%.150s%sfunctions by how often they are called in a second: %.250s "
-			 "(--progress=function:NAME)",
-			 passed, buf_str(&points), points.len ? "; " : "", buf_str(&calls));
+			 "%s%.100s%sfunctions by how often they are called in a second: %.200s "
+			 "(--progress=function:%sNAME)",
+			 passed, buf_str(&points), points.len ? "; " : "", buf_str(&calls),
+			 object.len > MOST_PATH ? "FILE:" : buf_str(&object));
 	else if (points.len)
 		err_hint(e, "%s%.300s", passed, buf_str(&points));
 	else

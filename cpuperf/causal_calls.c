@@ -1,5 +1,6 @@
 #include "causal_calls.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/cpuset.h"
@@ -14,7 +15,11 @@
 #include "functions/breakpoints.h"
 #include "functions/pattern.h"
 #include "proc/family.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_FUNCTIONS = 1 << 14, MAX_NAMED = 6 };
@@ -24,6 +29,8 @@ static const uint64_t counted_ns = 1000000000, look_ns = 10000000, most_ns = 500
 
 struct counting {
 	const struct causal *c;
+	char exe[PATH_MAX]; /* what the process executes that ran most; "": it is not known */
+	bool is_other;      /* not what was started */
 	struct event_functions found;
 	const struct functions_place **place; /* owned; those that can be counted */
 	struct hits_place *hit;               /* owned; the same */
@@ -31,6 +38,7 @@ struct counting {
 	bool *is_out;                         /* owned; the same */
 	size_t nr;
 	struct proc_family family;
+	bool makes_others; /* it has children, or had some */
 	struct hits *hits; /* owned */
 };
 
@@ -64,14 +72,74 @@ static bool is_meant(const struct functions_place *f)
 	return !f->refused && strncmp(f->name, mark, sizeof(mark) - 1) != 0;
 }
 
-/* The program's own. False: there are none, or too many. */
-static bool find_functions(struct counting *n)
+static bool find_family(struct counting *n)
+{
+	const struct causal *c = n->c;
+	int rc = proc_family_add(&n->family, (uint32_t)causal_pid(c));
+
+	for (size_t i = 1; i < c->attached.nr_in && rc == 0; i++)
+		rc = proc_family_add(&n->family, (uint32_t)c->attached.in[i]);
+	return rc == 0 && proc_family_grow(&n->family, &root_live) == 0;
+}
+
+/* Of a script, or of env, it is a process that was made, or executed, by what was started: of two
+ * that ran as long, the younger one. */
+static void find_exe(struct counting *n)
+{
+	uint64_t most = 0, user = 0, system = 0, faults = 0;
+	const struct proc_number ran[] = {{PROC_STAT_CHILD_MINOR_FAULTS, &faults},
+					  {PROC_STAT_USER_TICKS, &user},
+					  {PROC_STAT_SYSTEM_TICKS, &system}};
+	uint32_t pid = n->family.pid[0];
+	char text[PROC_STAT_BYTES];
+	struct proc_stat ignored;
+
+	for (size_t i = 0; i < n->family.nr; i++) {
+		const struct proc *p = PROC(&root_live, n->family.pid[i]);
+
+		if (proc_stat_load(p, text, &ignored, ran, ARRAY_NR(ran)))
+			continue;
+		n->makes_others = n->makes_others || i || faults;
+		if (user + system < most)
+			continue;
+		most = user + system;
+		pid = n->family.pid[i];
+	}
+	if (proc_read_link(PROC(&root_live, pid), "exe", n->exe, sizeof(n->exe)) < 0)
+		*n->exe = '\0';
+}
+
+static bool find_of(struct counting *n, const char *text)
 {
 	struct err ignored = {0};
+
+	return event_functions_find(&n->c->machine.events.catalogue, text, &n->found, &ignored) ==
+	       0;
+}
+
+static bool find_in_exe(struct counting *n)
+{
+	char text[PATH_MAX + sizeof(":*")];
+
+	if (strpbrk(n->exe, "*?[\\:"))
+		return false;
+	mem_free(n->found.place);
+	n->found = (struct event_functions){0};
+	n->is_other = true;
+	snprintf(text, sizeof(text), "%s:*", n->exe);
+	return find_of(n, text);
+}
+
+/* False: there are none, or too many. */
+static bool find_functions(struct counting *n)
+{
+	const bool has_own = find_of(n, "*") && n->found.is_of_program;
 	size_t room;
 
-	if (event_functions_find(&n->c->machine.events.catalogue, "*", &n->found, &ignored) ||
-	    !n->found.is_of_program || n->found.nr > MAX_FUNCTIONS)
+	if (!(has_own && (!*n->exe || strcmp(n->found.place->path, n->exe) == 0)) &&
+	    !(*n->exe && find_in_exe(n)))
+		return false;
+	if (n->found.nr > MAX_FUNCTIONS)
 		return false;
 	room = n->found.nr + 1;
 	n->place = mem_calloc(room, sizeof(*n->place));
@@ -87,39 +155,46 @@ static bool find_functions(struct counting *n)
 }
 
 /* A breakpoint costs each process that has it, and would end one whose entries are patched. */
-static bool find_processes(struct counting *n)
+static uint32_t only_process(const struct counting *n)
 {
-	const struct causal *c = n->c;
-	struct err ignored = {0};
-	int rc = proc_family_add(&n->family, (uint32_t)causal_pid(c));
+	return n->makes_others ? 0 : n->family.pid[0];
+}
 
-	for (size_t i = 1; i < c->attached.nr_in && rc == 0; i++)
-		rc = proc_family_add(&n->family, (uint32_t)c->attached.in[i]);
-	if (rc || proc_family_grow(&n->family, &root_live))
-		return false;
-	return functions_check_patched(n->family.nr == 1 ? n->family.pid[0] : 0, n->place, n->nr,
-				       &ignored) == 0;
+static bool may_have_breakpoints(const struct counting *n)
+{
+	struct err ignored = {0};
+
+	return functions_check_patched(only_process(n), n->place, n->nr, &ignored) == 0;
+}
+
+static void add_from(struct counting *n, size_t first)
+{
+	for (size_t i = first; i < n->family.nr; i++)
+		(void)hits_add_process(n->hits, (pid_t)n->family.pid[i]); /* it may have ended */
 }
 
 /* One by one they would take too long to be removed. */
 static bool start(struct counting *n)
 {
 	static const uint64_t rate;
-	const struct hits_config config = {
-	    .nr_events = 1,
-	    .rates = &rate,
-	    .places = n->hit,
-	    .nr_places = n->nr,
-	    .process = n->family.nr == 1 ? (pid_t)n->family.pid[0] : 0,
-	    .cpu = (uint32_t)cpuset_next(&n->c->machine.host.online, 0),
-	    .follow = {.has_target = true, .has_children = true}};
+	const struct hits_config config = {.nr_events = 1,
+					   .rates = &rate,
+					   .places = n->hit,
+					   .nr_places = n->nr,
+					   .process = (pid_t)only_process(n),
+					   .cpu =
+					       (uint32_t)cpuset_next(&n->c->machine.host.online, 0),
+					   .follow = {.has_target = true, .has_children = true}};
+	const size_t nr = n->family.nr;
 	struct err ignored = {0};
 
 	if (hits_open(&config, &n->hits, &ignored) || hits_way(n->hits) == HITS_PERF)
 		return false;
-	for (size_t i = 0; i < n->family.nr; i++)
-		(void)hits_add_process(n->hits, (pid_t)n->family.pid[i]); /* it may have ended */
-	return hits_start(n->hits, &ignored) == 0;
+	add_from(n, 0);
+	if (hits_start(n->hits, &ignored) || proc_family_grow(&n->family, &root_live))
+		return false;
+	add_from(n, nr); /* what was made before others were followed */
+	return true;
 }
 
 static void look(struct counting *n, uint64_t begin_ns)
@@ -178,13 +253,18 @@ static void put(struct counting *n, struct buf *out)
 	}
 }
 
-void causal_calls_put(const struct causal *c, struct buf *out)
+void causal_calls_put(const struct causal *c, struct buf *object, struct buf *out)
 {
 	struct counting n = {.c = c};
 
-	if (find_functions(&n) && find_processes(&n) && start(&n)) {
-		count(&n);
-		put(&n, out);
+	if (find_family(&n)) {
+		find_exe(&n);
+		if (find_functions(&n) && may_have_breakpoints(&n) && start(&n)) {
+			count(&n);
+			put(&n, out);
+		}
 	}
+	if (n.is_other)
+		buf_printf(object, "%s:", n.exe);
 	fini(&n);
 }

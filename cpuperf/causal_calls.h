@@ -10,8 +10,9 @@
 struct buf;
 struct causal;
 
-/* Of the program that runs: adds "NAME RATE, NAME RATE", that which is called most first, or
- * nothing where it cannot be counted. Takes a second, unless a signal comes. */
-void causal_calls_put(const struct causal *c, struct buf *out);
+/* Of the program that runs, of what it has made that which ran most: adds "NAME RATE, NAME RATE",
+ * that which is called most first, or nothing where it cannot be counted; to object "FILE:", if
+ * that is not what was started. Takes a second, unless a signal comes. */
+void causal_calls_put(const struct causal *c, struct buf *object, struct buf *out);
 
 #endif
