@@ -467,7 +467,7 @@ static int refuse_endless(struct causal *c, struct err *e)
 	    "measure how often a point is passed: --progress=POINT",
 	    (double)c->turns.rule.at_most_ns / 1e9);
 	causal_hint_points(c, e);
-	versus_runner_signal(c->turns.runner, SIGKILL);
+	versus_runner_stop(c->turns.runner, SIGKILL);
 	return e->code;
 }
 

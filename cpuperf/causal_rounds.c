@@ -479,11 +479,11 @@ static int end_run(struct rounds *r, struct err *e)
 	}
 	is_ours = !versus_runner_has_ended(runner, 0);
 	if (is_ours)
-		versus_runner_signal(runner, SIGTERM);
+		versus_runner_stop(runner, SIGTERM);
 	while (!versus_runner_has_ended(runner, until_ns) && clock_monotonic_ns() < until_ns)
 		;
 	if (!versus_runner_has_ended(runner, 0))
-		versus_runner_signal(runner, SIGKILL);
+		versus_runner_stop(runner, SIGKILL);
 	versus_runner_end(runner, &run);
 	if (is_ours || turns_caught() || run.status == 0 || r->c->o->versus.ignores_status)
 		return 0;

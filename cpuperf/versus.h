@@ -102,6 +102,9 @@ int versus_runner_set_variable(struct versus_runner *r, char *const *argv, const
 void versus_runner_last_line(const struct versus_runner *r, struct buf *out);
 /* Async-signal-safe. */
 void versus_runner_signal(struct versus_runner *r, int number);
+/* The same to all that the command has made, too: a shell does not pass signals on. Not for signal
+ * handlers. */
+void versus_runner_stop(struct versus_runner *r, int number);
 
 /* --- what they say */
 

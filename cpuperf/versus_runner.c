@@ -9,11 +9,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/root.h"
+#include "proc/family.h"
 #include "target/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -247,4 +250,17 @@ void versus_runner_signal(struct versus_runner *r, int number)
 {
 	if (r->running)
 		(void)target_command_signal(r->running, number);
+}
+
+void versus_runner_stop(struct versus_runner *r, int number)
+{
+	struct proc_family f = {0};
+	const pid_t pid = r->running ? versus_runner_pid(r) : 0;
+
+	if (pid && proc_family_add(&f, (uint32_t)pid) == 0)
+		(void)proc_family_grow(&f, &root_live);
+	versus_runner_signal(r, number);
+	for (size_t i = 1; i < f.nr; i++)
+		(void)kill((pid_t)f.pid[i], number);
+	proc_family_fini(&f);
 }

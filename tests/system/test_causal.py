@@ -267,6 +267,17 @@ def check_points(folder):
         assert point != "nothing" or "has passed: request" in done.stderr or "not loaded" in done.stderr, done
 
 
+def processes_of(program):
+    """Those that execute it and have not ended."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            found += [pid] if os.readlink(f"/proc/{pid}/exe") == program else []
+        except OSError:
+            pass
+    return found
+
+
 def check_functions_that_could_be_points(folder):
     """Where nothing ends, or no point is passed: how often functions are called, counted while the program runs."""
     if programs_missing():
@@ -283,6 +294,12 @@ def check_functions_that_could_be_points(folder):
         else:
             raise AssertionError(done)
         assert "cpuperf_mark" not in done.stderr, done
+        for _ in range(1000):  # it was killed, and ends when it runs
+            if not processes_of(program):
+                break
+            time.sleep(0.01)
+        else:
+            raise AssertionError("what the shell has made goes on")
 
 
 def is_whole(row):
