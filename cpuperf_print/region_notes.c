@@ -51,9 +51,12 @@ static void note(const struct profile_regions_stats *s, region_notes_fn *line, v
 
 void region_notes(const struct job *j, region_notes_fn *line, void *arg)
 {
-	for (size_t i = j->first; i < j->first + j->nr; i++)
-		if (j->inputs->item[i].processes && j->inputs->item[i].facts->has_regions)
-			note(profile_regions_stats(j->inputs->item[i].processes), line, arg);
+	for (size_t i = j->first; i < j->first + j->nr; i++) {
+		const struct input *o = &j->inputs->item[i];
+
+		if (o->processes && (o->facts->has_regions || profile_has_labels(o->processes)))
+			note(profile_regions_stats(o->processes), line, arg);
+	}
 }
 
 static void put_line(void *arg, const char *line)

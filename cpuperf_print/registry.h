@@ -73,7 +73,7 @@ struct registry_row {
 	bool keeps_events;   /* never adds states up: each event has its own columns */
 	bool says_regions;   /* what regions lack, where it has them */
 	bool omits_idle;     /* in an answer, of the machine: the idle task is no part of it */
-	bool needs_regions;  /* prints nothing by default where no program had marks */
+	bool needs_regions;  /* prints nothing by default where no program had marks or labels */
 	bool compares_parts; /* of a job: all at once, with --by-host and --by-session, too */
 	bool sums_jobs;      /* adds up the parts of a job, though not other sessions */
 	bool reads_in_turn;  /* names of a session only while its samples are read */

@@ -140,16 +140,17 @@ static void put_removed(struct job *j)
 	}
 }
 
-static bool has_marks(const struct job *j)
+static bool has_regions(const struct job *j)
 {
-	const struct profile_regions_stats *s = profile_regions_stats(job_input(j)->processes);
+	const struct profile_processes *p = job_input(j)->processes;
+	const struct profile_regions_stats *s = profile_regions_stats(p);
 
-	return s->nr_marks || s->nr_lost;
+	return s->nr_marks || s->nr_lost || profile_has_labels(p);
 }
 
 static int print_job(struct job *j, struct err *e)
 {
-	if (j->is_default && j->row->needs_regions && !has_marks(j))
+	if (j->is_default && j->row->needs_regions && !has_regions(j))
 		return 0;
 	job_warn_ignored(j, j->row->ignores);
 	job_warn_aggregated(j);

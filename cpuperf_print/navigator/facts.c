@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "locks.h"
 #include "profile/about.h"
+#include "profile/regions.h"
 #include "registry.h"
 #include "report/states.h"
 #include "report/waker.h"
@@ -142,7 +143,9 @@ static bool is_replayed(const struct inputs *in)
 
 static bool are_regions(const struct inputs *in)
 {
-	return in->item[0].facts->has_regions;
+	const struct input *o = &in->item[0];
+
+	return o->facts->has_regions || (o->processes && profile_has_labels(o->processes));
 }
 
 static bool is_heap(const struct inputs *in)

@@ -303,7 +303,8 @@ static void count_used(struct diff_regions *r)
 static bool has_marks(const struct diff_regions *r)
 {
 	for (size_t i = 0; i < r->side[WAS].nr + r->side[IS].nr; i++)
-		if (profile_nr_regions(r->j->inputs->item[i].processes) > 1)
+		if (profile_regions_stats(r->j->inputs->item[i].processes)->nr_marks &&
+		    profile_nr_regions(r->j->inputs->item[i].processes) > 1)
 			return true;
 	return false;
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/str.h"
+#include "profile/region_labels.h"
 #include "profile/region_streams.h"
 #include "profile/regions_internal.h"
 #include "trace/nesting.h"
@@ -21,8 +22,7 @@ enum {
 	MAX_NAMES = 1 << 20,
 	MAX_NAME_BYTES = 64 << 20,
 	STEPS_PER_PLACE = 64,
-	MAX_LABELS = 1 << 18, /* sets of them */
-	LABEL_BYTES = 1024,   /* a key and its value; safe to show they may be longer */
+	LABEL_BYTES = 1024, /* a key and its value; safe to show they may be longer */
 };
 
 /* From this time on the process is paused, or not. */
@@ -44,19 +44,13 @@ struct path {
 	struct profile_region region;
 };
 
-/* A set of labels. */
-struct labels {
-	uint64_t number; /* key */
-	uint32_t path;
-};
-
 struct profile_regions {
 	struct dict names;             /* struct name, by number */
 	struct dict texts;             /* const char * */
 	struct dict notes;             /* const char * */
 	struct region_streams streams; /* only while it is made */
 	struct dict paths;             /* struct path; number - 1 */
-	struct dict labels;            /* struct labels */
+	struct region_labels labels;
 	struct region_thread *threads; /* owned; by tid */
 	size_t nr_threads, threads_room;
 	struct pause *pauses; /* owned; by pid, then time */
@@ -80,7 +74,7 @@ struct profile_regions *profile_regions_new(void)
 	dict_init_texts(&r->notes, sizeof(const char *), PROFILE_MAX_REGION_NOTES, MAX_NAME_BYTES);
 	region_streams_init(&r->streams);
 	dict_init(&r->paths, sizeof(struct path), DICT_KEY(struct path, name), PROFILE_MAX_REGIONS);
-	dict_init(&r->labels, sizeof(struct labels), DICT_KEY(struct labels, number), MAX_LABELS);
+	region_labels_init(&r->labels);
 	return r;
 }
 
@@ -93,7 +87,7 @@ void profile_regions_free(struct profile_regions *r)
 	dict_fini(&r->texts);
 	dict_fini(&r->notes);
 	dict_fini(&r->paths);
-	dict_fini(&r->labels);
+	region_labels_fini(&r->labels);
 	for (size_t i = 0; i < r->nr_threads; i++) {
 		region_log_fini(&r->threads[i].log);
 		mem_free(r->threads[i].places);
@@ -193,6 +187,11 @@ const char *profile_regions_find_name(const struct profile_regions *r, uint32_t 
 	return text ? profile_regions_text(r, text) : NULL;
 }
 
+static struct path *path_at(const struct profile_regions *r, uint32_t number)
+{
+	return dict_at(&r->paths, number - 1);
+}
+
 /* name: the number of its text and 1. */
 static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t name)
 {
@@ -218,22 +217,18 @@ static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t n
 	return at + 1;
 }
 
-/* The region of a label in that one. False: no memory. */
-static bool add_label(struct profile_regions *r, const char *key, const char *value, uint32_t *path)
+/* To the set that was begun last. 0, -EFBIG or -ENOMEM. */
+static int add_label(struct profile_regions *r, const char *key, const char *value)
 {
 	char name[LABEL_BYTES];
-	const uint32_t parent = *path;
 	uint32_t text;
 
 	snprintf(name, sizeof(name), "%s=%s", key, value);
 	str_disarm(name);
 	text = dict_add(&r->texts, name);
 	if (text == DICT_NONE)
-		return false;
-	*path = find_path(r, parent, text + 1);
-	if (*path != parent)
-		((struct path *)dict_at(&r->paths, *path - 1))->region.is_label = true;
-	return true;
+		return is_full(r, name) ? -EFBIG : -ENOMEM;
+	return region_labels_add(&r->labels, key, text + 1);
 }
 
 /* The end of a text with a zero byte behind it; NULL: it has none. */
@@ -245,26 +240,38 @@ static const uint8_t *end_of(const uint8_t *text, const uint8_t *end)
 int profile_regions_add_labels(struct profile_regions *r, const struct trace_code *code)
 {
 	const uint8_t *at = code->lines, *end = at + code->lines_bytes, *value, *next;
-	struct labels *l;
-	size_t nr = r->labels.nr, depth = 0;
-	bool is_full = false;
+	int rc = 0;
 
-	if (code->language != TRACE_LANGUAGE_GO)
-		return 0;
-	l = dict_get(&r->labels, &code->number);
-	if (!l || r->labels.nr == nr) { /* a number that is defined again has the same labels */
-		r->stats.has_left_out |= !l;
-		return l || nr >= MAX_LABELS ? 0 : -ENOMEM;
-	}
-	for (; (value = end_of(at, end)) != NULL && depth < NESTING_MAX && !is_full; depth++) {
+	/* a number that is defined again has the same labels */
+	if (code->language != TRACE_LANGUAGE_GO ||
+	    !region_labels_begin(&r->labels, code->number, &rc))
+		at = end;
+	for (; rc == 0 && (value = end_of(at, end)) != NULL; at = next + 1) {
 		next = end_of(++value, end);
 		if (!next)
 			break;
-		is_full = !add_label(r, (const char *)at, (const char *)value, &l->path);
-		at = next + 1;
+		rc = add_label(r, (const char *)at, (const char *)value);
 	}
-	r->stats.has_left_out |= is_full;
-	return !is_full || r->texts.nr >= MAX_NAMES ? 0 : -ENOMEM;
+	r->stats.has_left_out |= rc == -EFBIG;
+	return rc == -EFBIG ? 0 : rc;
+}
+
+/* A set is a path; another one than before if sets came that say so. */
+static void make_labels(struct profile_regions *r)
+{
+	region_labels_order(&r->labels);
+	for (uint32_t i = 0; i < r->labels.sets.nr; i++) {
+		struct region_label_set *s = dict_at(&r->labels.sets, i);
+
+		s->path = PROFILE_NO_REGION;
+		for (uint64_t k = s->first; k < s->first + s->nr; k++) {
+			const uint32_t parent = s->path;
+
+			s->path = find_path(r, parent, r->labels.label[k].text);
+			if (s->path != parent)
+				path_at(r, s->path)->region.is_label = true;
+		}
+	}
 }
 
 static uint32_t innermost(const struct thread *t)
@@ -561,6 +568,8 @@ int profile_regions_make(struct profile_processes *p, const struct profile_gathe
 	struct profile_regions *r = p->regions;
 	int rc;
 
+	make_labels(r);
+	p->has_left_out |= r->stats.has_left_out;
 	if (!region_streams_nr(&r->streams))
 		return 0;
 	rc = (session ? profile_spans_read(&p->spans, session) : 0)
@@ -670,15 +679,15 @@ uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint
 uint32_t profile_region_of(const struct profile_processes *p, uint32_t tid, uint64_t time_ns,
 			   uint64_t labels)
 {
-	const struct labels *l =
-	    labels ? dict_at(&p->regions->labels, dict_find(&p->regions->labels, &labels)) : NULL;
+	const struct dict *sets = &p->regions->labels.sets;
+	const struct region_label_set *s = labels ? dict_at(sets, dict_find(sets, &labels)) : NULL;
 
-	return l && l->path ? l->path : profile_region_at(p, tid, time_ns);
+	return s && s->path ? s->path : profile_region_at(p, tid, time_ns);
 }
 
 bool profile_has_labels(const struct profile_processes *p)
 {
-	return p->regions->labels.nr > 0;
+	return p->regions->labels.sets.nr > 0;
 }
 
 bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,

@@ -18,8 +18,9 @@
  * report/region_amounts.h) and exports slices.
  *
  * Labels of goroutines (pprof.Do of Go) are regions, too, without marks: each sample says which
- * set its goroutine had. A set is a path, a region "key=value" for each label, by key. When it
- * began and ended is not known, so these regions have samples and no calls.
+ * set its goroutine had. A set is a path, a region "key=value" for each label, in an order that all
+ * sets of the session say (region_labels.h). When it began and ended is not known, so these regions
+ * have samples and no calls.
  */
 #ifndef PROFILE_REGIONS_H
 #define PROFILE_REGIONS_H

@@ -101,9 +101,9 @@ func do(f func(context.Context), labels ...string) {
 func nested(ctx context.Context) {
 	faults(20, "request=checkout")
 	pprof.Do(ctx, pprof.Labels("phase", "parse"), func(context.Context) {
-		faults(20, "phase=parse > request=checkout")
+		faults(20, "request=checkout > phase=parse")
 		done := make(chan bool)
-		go func() { faults(20, "phase=parse > request=checkout"); done <- true }()
+		go func() { faults(20, "request=checkout > phase=parse"); done <- true }()
 		<-done
 	})
 	faults(20, "request=checkout")
@@ -266,8 +266,15 @@ def check_labels(folder):
     assert of_runtime and all(stack[1] == "alloc=large" for stack in of_runtime), of_runtime
     rows = csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--quiet", "--report=regions", "--output-format=csv", "--top=0")))
     of = {row["path"]: row for row in rows}
-    inside = sum(regions.startswith("phase=parse") for _, regions in found)
-    assert int(of["phase=parse"]["page_faults_samples"]) >= inside and of["phase=parse"]["calls"] == "", of["phase=parse"]
+    inside = sum(regions.startswith("request=checkout") for _, regions in found)
+    row = of["request=checkout"]
+    assert int(row["page_faults_samples"]) >= inside and row["calls"] == "", row
+    assert "Regions by labels" in output(PRINT, f"{folder}/s", "--quiet")  # the answer
+    run(PRINT, f"{folder}/s", "--quiet", "--output-format=html", f"--output-file={folder}/s.html")
+    assert is_in(f"{folder}/s.html", '"report":"regions"')
+    run(CPUPERF, "--quiet", "-e", "page_faults@1", "-g=fp", f"--output={folder}/none", "--", build(LABELLED)[1], input="")
+    compared = output(PRINT, f"{folder}/none", "--quiet", f"--diff={folder}/s", "--sort=region")
+    assert "request=checkout" in compared and "Regions" not in compared, compared  # there are no calls
     log = output(PRINT, f"{folder}/s", "--quiet", "--report=records", "--region=request=checkout", "--output-format=ndjson")
     inside = sum("request=checkout" in regions for _, regions in found)
     assert log.count('"kind":"sample"') >= inside > 0, (log[:500], inside)

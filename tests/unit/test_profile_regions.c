@@ -534,6 +534,48 @@ TEST(labels_are_paths)
 	mem_free(within);
 }
 
+/* Whatever their values are: a key in sets with more other keys is further out; else by name. */
+TEST(a_label_that_is_also_alone_is_the_outer_one)
+{
+	LABELS(1, TRACE_LANGUAGE_GO, "phase\0parse\0request\0a");
+	LABELS(2, TRACE_LANGUAGE_GO, "phase\0render\0request\0a");
+	LABELS(3, TRACE_LANGUAGE_GO, "phase\0parse\0request\0b\0step\0one");
+	LABELS(4, TRACE_LANGUAGE_GO, "request\0b");
+	LABELS(5, TRACE_LANGUAGE_GO, "a\0one\0z\0one");
+	LABELS(6, TRACE_LANGUAGE_GO, "z\0one");
+	LABELS(7, TRACE_LANGUAGE_GO, "z\0two");
+	LABELS(8, TRACE_LANGUAGE_GO, "a\0one");
+	make(NULL, 0);
+	expect_path(profile_region_of(&p, 1, 15, 1), "request=a > phase=parse");
+	expect_path(profile_region_of(&p, 1, 15, 2), "request=a > phase=render");
+	expect_path(profile_region_of(&p, 1, 15, 3), "request=b > phase=parse > step=one");
+	expect_path(profile_region_of(&p, 1, 15, 4), "request=b");
+	expect_path(profile_region_of(&p, 1, 15, 5), "a=one > z=one");
+	LABELS(9, TRACE_LANGUAGE_GO, "y\0one\0z\0one"); /* while it grows */
+	make(NULL, 0);
+	expect_path(profile_region_of(&p, 1, 15, 5), "z=one > a=one");
+	expect_path(profile_region_of(&p, 1, 15, 3), "request=b > phase=parse > step=one");
+}
+
+TEST(labels_beyond_the_limit_end_nothing)
+{
+	enum { VALUE_BYTES = 255 };
+	char texts[2 + VALUE_BYTES + 1] = "k";
+	const uint32_t nr = (64 << 20) / VALUE_BYTES;
+
+	memset(texts + 2, 'v', VALUE_BYTES);
+	for (uint32_t i = 1; i <= nr; i++) {
+		snprintf(texts + 2, 11, "%010u", i);
+		texts[12] = 'v';
+		add_labels(i, TRACE_LANGUAGE_GO, texts, sizeof(texts));
+	}
+	assert_true(profile_regions_stats(&p)->has_left_out);
+	make(NULL, 0);
+	assert_true(p.has_left_out);
+	assert_int_equal(profile_region_of(&p, 1, 15, nr), PROFILE_NO_REGION);
+	assert_int_not_equal(profile_region_of(&p, 1, 15, 1), PROFILE_NO_REGION);
+}
+
 TEST(threads_have_sums_of_their_own)
 {
 	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0});
