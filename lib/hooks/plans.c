@@ -2,7 +2,7 @@
  * A function is what the unwind table has: it says where hand-written code ends, too, and a part
  * that the compiler has put elsewhere is a function of its own. Without an entry there the symbol
  * says it. Then all code of the file is looked through for branches into what would be replaced,
- * and so are symbols, relocations and the tables of exceptions.
+ * and so are symbols, relocations, the tables of exceptions and of sequences that are restarted.
  */
 #include "hooks/plans.h"
 
@@ -19,8 +19,15 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* As the kernel reads it (linux/rseq.h). */
+struct rseq_cs {
+	uint32_t version, flags;
+	uint64_t start_ip, post_commit_offset, abort_ip;
+};
 
 enum {
 	MAX_FUNCTIONS = 1 << 20,
@@ -31,6 +38,7 @@ enum {
 	MAX_SCANNED_BYTES = 1 << 30,  /* of all sections, which may overlap */
 	MAX_FOLLOWED_BYTES = 1 << 26, /* of functions that others jump to */
 	MAX_PADS_BYTES = 4 << 20,
+	MAX_RESTARTS = 1 << 12,
 	NR_LINKS = 3,
 };
 
@@ -43,6 +51,7 @@ struct code {
 	size_t nr, room;
 	struct functions_list symbols;
 	struct elf_section links[NR_LINKS]; /* the linker's jumps to other files; size 0: none */
+	struct elf_section restarts;        /* of struct rseq_cs; size 0: none */
 	uint64_t *cold;                     /* owned; parts of functions, by address */
 	uint64_t followed;                  /* bytes */
 };
@@ -371,15 +380,66 @@ static void scan_section(const struct code *c, const struct elf_section *s,
 	scan_part(s, at, end, spans, nr);
 }
 
-/* Addresses of labels, in tables of a program. */
-static void mark_relocations(const struct elf_section *s, struct patch_span *spans, size_t nr)
+/* A sequence that the kernel restarts if it was interrupted there. What is moved is elsewhere, and
+ * would go on. */
+static void mark_restart(const struct elf_section *restarts, size_t row, uint64_t start,
+			 struct patch_span *spans, size_t nr)
 {
+	uint64_t len;
+
+	memcpy(&len,
+	       restarts->data + row * sizeof(struct rseq_cs) +
+		   offsetof(struct rseq_cs, post_commit_offset),
+	       sizeof(len));
+	for (size_t k = ORDER_FIRST(i, nr, spans[i].to > start);
+	     k < nr && (spans[k].from <= start || spans[k].from - start < len); k++)
+		spans[k].is_restarted = true;
+}
+
+/* Where they begin is in the file, or in a relocation. */
+static void mark_restarts(const struct elf_section *restarts, struct patch_span *spans, size_t nr)
+{
+	uint64_t start;
+
+	for (size_t i = 0; i < restarts->size / sizeof(struct rseq_cs); i++) {
+		memcpy(&start,
+		       restarts->data + i * sizeof(struct rseq_cs) +
+			   offsetof(struct rseq_cs, start_ip),
+		       sizeof(start));
+		mark_restart(restarts, i, start, spans, nr);
+	}
+}
+
+/* Addresses of labels, in tables of a program. */
+static void mark_relocations(const struct code *c, const struct elf_section *s,
+			     struct patch_span *spans, size_t nr)
+{
+	const struct elf_section *restarts = &c->restarts;
 	Elf64_Rela r;
 
 	for (size_t i = 0; i < s->size / sizeof(r) && i < MAX_RELOCATIONS; i++) {
 		memcpy(&r, s->data + i * sizeof(r), sizeof(r));
 		patch_scan_mark(spans, nr, (uint64_t)r.r_addend);
+		if (is_in(r.r_offset, restarts->address, restarts->size) &&
+		    (r.r_offset - restarts->address) % sizeof(struct rseq_cs) ==
+			offsetof(struct rseq_cs, start_ip))
+			mark_restart(restarts,
+				     (r.r_offset - restarts->address) / sizeof(struct rseq_cs),
+				     (uint64_t)r.r_addend, spans, nr);
 	}
+}
+
+/* False: there is too much of it, or it cannot be read. */
+static bool find_restarts(struct code *c)
+{
+	struct elf_section *s = &c->restarts;
+
+	if (!elf_file_find_section(c->file, "__rseq_cs", s)) {
+		s->size = 0;
+		return true;
+	}
+	return s->size <= MAX_RESTARTS * sizeof(struct rseq_cs) &&
+	       s->size % sizeof(struct rseq_cs) == 0 && elf_file_load(c->file, s);
 }
 
 struct marked {
@@ -395,12 +455,15 @@ static void mark_pad(void *arg, uint64_t address)
 }
 
 /* False: there is too much of it, or it cannot be read. */
-static bool scan_all(const struct code *c, struct patch_span *spans, size_t nr)
+static bool scan_all(struct code *c, struct patch_span *spans, size_t nr)
 {
 	size_t nr_sections = 0;
 	uint64_t bytes = 0;
 	struct elf_section s;
 
+	if (!find_restarts(c))
+		return false;
+	mark_restarts(&c->restarts, spans, nr);
 	for (size_t i = 0; i < c->symbols.nr; i++)
 		patch_scan_mark(spans, nr, c->symbols.symbol[i].address);
 	for (size_t i = 0; i < c->nr; i++)
@@ -416,7 +479,7 @@ static bool scan_all(const struct code *c, struct patch_span *spans, size_t nr)
 		if (s.flags & SHF_EXECINSTR)
 			scan_section(c, &s, spans, nr);
 		else
-			mark_relocations(&s, spans, nr);
+			mark_relocations(c, &s, spans, nr);
 	}
 	return true;
 }
@@ -475,16 +538,30 @@ static void drop_exits(struct hooks_plan *p)
 
 static void refuse_if_entered(const struct patch_span *spans, size_t nr, struct hooks_plan *p)
 {
-	if (!p->refused && find_span(spans, nr, p->plan.span.from)->is_entered)
-		p->refused = patch_refusal_text(PATCH_IS_ENTERED);
-	if (p->refused ||
-	    !ARRAY_ANY(x, p->exits, p->nr_exits, find_span(spans, nr, x->span.from)->is_entered))
+	const struct patch_span *begin =
+	    p->refused ? NULL : find_span(spans, nr, p->plan.span.from);
+	bool is_entered = false, is_restarted = false;
+
+	if (!begin)
+		return;
+	if (begin->is_entered || begin->is_restarted)
+		p->refused = begin->is_entered
+				 ? patch_refusal_text(PATCH_IS_ENTERED)
+				 : "the kernel restarts its first instructions (rseq)";
+	for (size_t i = 0; i < p->nr_exits; i++) {
+		const struct patch_span *end = find_span(spans, nr, p->exits[i].span.from);
+
+		is_entered |= end->is_entered;
+		is_restarted |= end->is_restarted;
+	}
+	if (p->refused || !(is_entered || is_restarted))
 		return;
 	drop_exits(p);
-	p->untimed = patch_untimed_text(PATCH_EXIT_IS_ENTERED);
+	p->untimed = is_entered ? patch_untimed_text(PATCH_EXIT_IS_ENTERED)
+				: "the kernel restarts its last instructions (rseq)";
 }
 
-static int refuse_entered(const struct code *c, struct hooks_plan *plans, size_t nr)
+static int refuse_entered(struct code *c, struct hooks_plan *plans, size_t nr)
 {
 	struct patch_span *spans;
 	size_t nr_spans = 0;

@@ -20,7 +20,8 @@ struct patch_code {
 /* A place in which only the first byte may be a target. */
 struct patch_span {
 	uint64_t from, to;
-	bool is_entered; /* out: something leads behind the first byte */
+	bool is_entered;   /* out: something leads behind the first byte */
+	bool is_restarted; /* not set here: the kernel restarts it (rseq) */
 };
 
 /*

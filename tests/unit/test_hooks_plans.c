@@ -100,6 +100,21 @@ __asm__(
 					   "plan_table_odd: .byte 0xff, 0xff, 0x0f, 4, 0, 5, 7, 0\n"
 					   ".popsection\n");
 
+/* The kernel restarts what is before the commit, if it was interrupted. */
+__asm__(
+    ".pushsection .text\n" FRAMED("plan_restarts", "mov $7, %ecx\n31: mov $7, %eax\n" TAIL) FRAMED(
+	"plan_commits", "mov $7, %eax\n" SIX "32: mov %eax, %ecx\nmov %ecx, %eax\n33: ret\n")
+	FRAMED(
+	    "plan_committed",
+	    "mov $7, %eax\n34: mov $7, %ecx\n35: " TAIL) ".popsection\n"
+							 ".pushsection __rseq_cs, \"aw\"\n.p2align "
+							 "5\n"
+							 ".long 0, 0\n.quad plan_restarts, 31b - "
+							 "plan_restarts, 31b\n"
+							 ".long 0, 0\n.quad 32b, 33b - 32b, 31b\n"
+							 ".long 0, 0\n.quad 34b, 35b - 34b, "
+							 "35b\n.popsection\n");
+
 enum { MOST = 40 };
 static struct functions_place found[MOST];
 static char names[MOST][64];
@@ -200,6 +215,11 @@ TEST(the_unwind_table_has_the_last_word)
 	check_refused("plan_around", "another function begins within it");
 }
 
+TEST(what_is_restarted_is_refused)
+{
+	check_refused("plan_restarts", "the kernel restarts its first instructions (rseq)");
+}
+
 static const struct {
 	const char *name, *untimed; /* NULL: it has times */
 	size_t nr;
@@ -216,6 +236,8 @@ static const struct {
     {"plan_lands", "a branch leads into the last instructions before a return", 0},
     {"plan_lands_well", NULL, 1},
     {"plan_odd", "its table of exceptions is not understood", 0},
+    {"plan_commits", "the kernel restarts its last instructions (rseq)", 0},
+    {"plan_committed", NULL, 1},
     {"plan_plain", "the unwind table does not say where its stack is when it begins or returns", 0},
 };
 
