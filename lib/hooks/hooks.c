@@ -167,21 +167,25 @@ static int compare_spots(const void *a, const void *b)
 	return x->at.offset < y->at.offset ? -1 : x->at.offset > y->at.offset;
 }
 
+static struct wire_functions_site make_site(const struct spot *s, const struct patch_plan *p)
+{
+	struct wire_functions_site site = {.offset = p->address - s->address + s->at.offset,
+					   .len = p->len,
+					   .moved_len = p->moved_len,
+					   .depth = p->depth};
+
+	memcpy(site.old, p->old, sizeof(site.old));
+	return site;
+}
+
 static int set_exits(struct spot *s, const struct hooks_plan *p)
 {
-	struct wire_functions_exit *exit = mem_calloc(p->nr_exits, sizeof(*exit));
+	struct wire_functions_site *exit = mem_calloc(p->nr_exits, sizeof(*exit));
 
 	if (!exit)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->nr_exits; i++) {
-		const struct patch_plan *from = &p->exits[i];
-
-		exit[i].site = from->address - s->address + s->at.offset;
-		exit[i].len = from->len;
-		exit[i].moved_len = from->moved_len;
-		memcpy(exit[i].old, from->old, sizeof(exit[i].old));
-	}
-	s->at.depth = p->plan.depth;
+	for (size_t i = 0; i < p->nr_exits; i++)
+		exit[i] = make_site(s, &p->exits[i]);
 	s->at.exit = exit;
 	s->at.nr_exits = p->nr_exits;
 	return 0;
@@ -189,10 +193,7 @@ static int set_exits(struct spot *s, const struct hooks_plan *p)
 
 static int set_plan(struct hooks *h, struct spot *s, const struct hooks_plan *p)
 {
-	s->at.site = p->plan.address - s->address + s->at.offset;
-	s->at.len = p->plan.len;
-	s->at.moved_len = p->plan.moved_len;
-	memcpy(s->at.old, p->plan.old, sizeof(s->at.old));
+	s->at.begin = make_site(s, &p->plan);
 	h->has_plans = true;
 	h->has_times |= p->nr_exits != 0;
 	return p->nr_exits ? set_exits(s, p) : 0;

@@ -19,9 +19,9 @@ enum { INT3 = 0xcc, PAUSE_NS = 200000 };
 
 /* What is replaced, in the process: where a place begins, or ends. */
 struct site {
+	const struct wire_functions_site *is; /* borrowed */
 	uint64_t address;
-	const uint8_t *old; /* borrowed: WIRE_FUNCTIONS_MOVED of them */
-	uint8_t len, moved_len, depth, kind;
+	enum patch_kind kind;
 };
 
 enum kind { AS_BEFORE, REPLACED, BREAKPOINT, OTHER, NR_KINDS };
@@ -43,10 +43,10 @@ static bool is_mapped(const struct wire_functions_file *f, const struct attach_m
 	       ((f->major == m->major && f->minor == m->minor) || strcmp(f->path, m->name) == 0);
 }
 
-/* Its address is an offset in the file. */
-static int add_site(struct undo *u, const struct attach_mapping *m, const struct site *from)
+static int add_site(struct undo *u, const struct attach_mapping *m,
+		    const struct wire_functions_site *from, enum patch_kind kind)
 {
-	const uint64_t bytes = m->end - m->start, distance = from->address - m->offset;
+	const uint64_t bytes = m->end - m->start, distance = from->offset - m->offset;
 	struct site *s;
 
 	if (!from->len || from->len > PATCH_SITE_BYTES || from->moved_len > PATCH_MOVED_BYTES ||
@@ -55,33 +55,8 @@ static int add_site(struct undo *u, const struct attach_mapping *m, const struct
 	s = MEM_ADD(u->site, u->nr, u->room);
 	if (!s)
 		return -ENOMEM;
-	*s = *from;
-	s->address = m->start + distance;
+	*s = (struct site){from, m->start + distance, kind};
 	return 0;
-}
-
-static int add_exit(struct undo *u, const struct attach_mapping *m,
-		    const struct wire_functions_exit *e)
-{
-	return add_site(u, m,
-			&(struct site){.address = e->site,
-				       .old = e->old,
-				       .len = e->len,
-				       .moved_len = e->moved_len,
-				       .kind = PATCH_ENDS});
-}
-
-/* Of a place that has ends the begin alone may have been replaced, to be counted. */
-static int add_begin(struct undo *u, const struct attach_mapping *m,
-		     const struct wire_functions_place *p)
-{
-	return add_site(u, m,
-			&(struct site){.address = p->site,
-				       .old = p->old,
-				       .len = p->len,
-				       .moved_len = p->moved_len,
-				       .depth = p->depth,
-				       .kind = p->nr_exits ? PATCH_BEGINS : PATCH_COUNTS});
 }
 
 static int add_sites(struct undo *u, const struct wire_functions_file *f,
@@ -92,7 +67,8 @@ static int add_sites(struct undo *u, const struct wire_functions_file *f,
 	for (size_t i = 0; i < f->nr && rc == 0; i++) {
 		const struct wire_functions_place *p = &f->place[i];
 
-		rc = add_begin(u, m, p) ?: ARRAY_RUN(k, p->nr_exits, add_exit(u, m, &p->exit[k]));
+		rc = add_site(u, m, &p->begin, p->nr_exits ? PATCH_BEGINS : PATCH_COUNTS)
+			 ?: ARRAY_RUN(k, p->nr_exits, add_site(u, m, &p->exit[k], PATCH_ENDS));
 	}
 	return rc;
 }
@@ -115,12 +91,12 @@ static int find_sites(struct undo *u, const struct wire_functions_file *files, s
 static struct patch_plan plan_of(const struct site *s)
 {
 	struct patch_plan plan = {.address = s->address,
-				  .len = s->len,
-				  .moved_len = s->moved_len,
-				  .kind = s->kind,
-				  .depth = s->depth};
+				  .len = s->is->len,
+				  .moved_len = s->is->moved_len,
+				  .kind = (uint8_t)s->kind,
+				  .depth = s->is->depth};
 
-	memcpy(plan.old, s->old, sizeof(plan.old));
+	memcpy(plan.old, s->is->old, sizeof(plan.old));
 	return plan;
 }
 
@@ -134,7 +110,7 @@ static bool is_replaced(const struct undo *u, const struct site *s, const uint8_
 		return false;
 	if (patch_is_moved(&plan, bytes, code, to))
 		return true;
-	plan.kind = PATCH_COUNTS;
+	plan.kind = PATCH_COUNTS; /* if an end could not be, its begin alone was */
 	return s->kind == PATCH_BEGINS && patch_is_moved(&plan, bytes, code, to);
 }
 
@@ -142,11 +118,11 @@ static enum kind look(const struct undo *u, const struct site *s)
 {
 	uint8_t bytes[PATCH_SITE_BYTES] = {0};
 
-	if (!attach_space_read(&u->space, s->address, bytes, s->len))
+	if (!attach_space_read(&u->space, s->address, bytes, s->is->len))
 		return OTHER;
-	if (memcmp(bytes, s->old, s->len) == 0)
+	if (memcmp(bytes, s->is->old, s->is->len) == 0)
 		return AS_BEFORE;
-	if (memchr(bytes, INT3, s->len) && !is_replaced(u, s, bytes))
+	if (memchr(bytes, INT3, s->is->len) && !is_replaced(u, s, bytes))
 		return BREAKPOINT;
 	return is_replaced(u, s, bytes) ? REPLACED : OTHER;
 }
@@ -166,8 +142,8 @@ static void put_back(void *arg)
 	look_at_all(u);
 	for (size_t i = 0; i < u->nr; i++)
 		u->written += look(u, &u->site[i]) == REPLACED &&
-			      attach_space_write(&u->space, u->site[i].address, u->site[i].old,
-						 u->site[i].len);
+			      attach_space_write(&u->space, u->site[i].address, u->site[i].is->old,
+						 u->site[i].is->len);
 }
 
 /* --- the agent's memories */

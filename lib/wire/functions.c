@@ -47,7 +47,7 @@ _Static_assert(WIRE_FUNCTIONS_BUCKETS == FUNCTIONS_MEMORY_OCTAVES * FUNCTIONS_ME
 		   (int)WIRE_FUNCTIONS_PATH == (int)FUNCTIONS_MEMORY_PATH &&
 		   (int)WIRE_FUNCTIONS_MOVED == (int)FUNCTIONS_MEMORY_MOVED &&
 		   sizeof(struct functions_wanted_place) == 64 &&
-		   sizeof(struct functions_wanted_exit) == 32,
+		   sizeof(struct functions_wanted_site) == 32,
 	       "buckets and paths");
 
 enum { MAX_LOOKS = 1 << 15, IS_EMPTY = 1, IS_WRITTEN = 2, STATE_BITS = 2 };
@@ -88,25 +88,15 @@ void wire_functions_configure(struct wire_functions_config *config, bool has_tim
 	    (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.cycles - from.cycles));
 }
 
-static void write_place(struct functions_wanted_place *to, const struct wire_functions_place *from,
-			uint64_t first_exit)
+static struct functions_wanted_site make_site(const struct wire_functions_site *from)
 {
-	*to = (struct functions_wanted_place){.offset = from->offset,
-					      .size = from->size,
-					      .site = from->site,
-					      .len = from->len,
-					      .moved_len = from->moved_len,
-					      .depth = from->depth,
-					      .first_exit = first_exit,
-					      .nr_exits = from->nr_exits};
-	memcpy(to->old, from->old, sizeof(to->old));
-}
+	struct functions_wanted_site to = {.offset = from->offset,
+					   .len = from->len,
+					   .moved_len = from->moved_len,
+					   .depth = from->depth};
 
-static void write_exit(struct functions_wanted_exit *to, const struct wire_functions_exit *from)
-{
-	*to = (struct functions_wanted_exit){
-	    .site = from->site, .len = from->len, .moved_len = from->moved_len};
-	memcpy(to->old, from->old, sizeof(to->old));
+	memcpy(to.old, from->old, sizeof(to.old));
+	return to;
 }
 
 static size_t nr_places(const struct wire_functions_file *files, size_t nr)
@@ -118,12 +108,16 @@ static size_t nr_places(const struct wire_functions_file *files, size_t nr)
 	return sum;
 }
 
-static void write_one(struct functions_wanted *head, struct functions_wanted_place *place,
-		      struct functions_wanted_exit *end, const struct wire_functions_place *from)
+static void write_place(struct functions_wanted *head, struct functions_wanted_place *place,
+			struct functions_wanted_site *end, const struct wire_functions_place *from)
 {
-	write_place(&place[head->nr_places++], from, head->nr_exits);
+	place[head->nr_places++] = (struct functions_wanted_place){.offset = from->offset,
+								   .size = from->size,
+								   .begin = make_site(&from->begin),
+								   .first_exit = head->nr_exits,
+								   .nr_exits = from->nr_exits};
 	for (size_t i = 0; i < from->nr_exits; i++)
-		write_exit(&end[head->nr_exits++], &from->exit[i]);
+		end[head->nr_exits++] = make_site(&from->exit[i]);
 }
 
 static void write_wanted(void *at, const struct wire_functions_file *files, size_t nr)
@@ -131,7 +125,7 @@ static void write_wanted(void *at, const struct wire_functions_file *files, size
 	struct functions_wanted *head = at;
 	struct functions_wanted_file *file = (void *)(head + 1);
 	struct functions_wanted_place *place = (void *)(file + nr);
-	struct functions_wanted_exit *end = (void *)(place + nr_places(files, nr));
+	struct functions_wanted_site *end = (void *)(place + nr_places(files, nr));
 
 	head->magic = FUNCTIONS_MEMORY_MAGIC;
 	head->nr_files = (uint32_t)nr;
@@ -144,7 +138,7 @@ static void write_wanted(void *at, const struct wire_functions_file *files, size
 		if (strlen(files[i].path) < sizeof(file[i].path))
 			memcpy(file[i].path, files[i].path, strlen(files[i].path));
 		for (size_t j = 0; j < files[i].nr; j++)
-			write_one(head, place, end, &files[i].place[j]);
+			write_place(head, place, end, &files[i].place[j]);
 	}
 }
 
@@ -158,7 +152,7 @@ int wire_functions_want(const struct wire_functions_file *files, size_t nr, int 
 	bytes += nr_places(files, nr) * sizeof(struct functions_wanted_place);
 	for (size_t i = 0; i < nr; i++)
 		for (size_t j = 0; j < files[i].nr; j++)
-			bytes += files[i].place[j].nr_exits * sizeof(struct functions_wanted_exit);
+			bytes += files[i].place[j].nr_exits * sizeof(struct functions_wanted_site);
 	rc = wire_make_file("cpuperf-wanted", bytes, &file);
 	if (rc)
 		return rc;

@@ -29,21 +29,18 @@ struct wire_functions_config {
 	uint32_t recorder; /* as wire_number has it */
 };
 
-/* A file in which calls are measured, and where in it. */
-/* Where calls of a place end, and what is replaced there. */
-struct wire_functions_exit {
-	uint64_t site;
-	uint8_t len, moved_len, old[WIRE_FUNCTIONS_MOVED];
+/* What is replaced in a file (patch/plan.h). depth: how many bytes deeper than at the function's
+ * begin the stack is there, where that has ends. */
+struct wire_functions_site {
+	uint64_t offset;
+	uint8_t len, moved_len, depth, old[WIRE_FUNCTIONS_MOVED];
 };
+/* A file in which calls are measured, and where in it. */
 struct wire_functions_place {
-	uint64_t offset, size; /* in the file; size 0: at the offset alone */
-	/* What is replaced, where the compiler has put no call (patch/plan.h): in the file. len 0:
-	 * nothing. */
-	uint64_t site;
-	uint8_t len, moved_len, old[WIRE_FUNCTIONS_MOVED];
-	/* Where calls have times: its ends, and how many bytes deeper the stack is at the site. */
-	uint8_t depth;
-	const struct wire_functions_exit *exit; /* borrowed */
+	uint64_t offset, size;            /* in the file; size 0: at the offset alone */
+	struct wire_functions_site begin; /* len 0: the compiler has put a call there */
+	/* Where calls end, if they have times. */
+	const struct wire_functions_site *exit; /* borrowed */
 	size_t nr_exits;
 };
 struct wire_functions_file {

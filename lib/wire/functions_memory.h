@@ -142,24 +142,20 @@ struct functions_wanted_file {
 	uint64_t unused;
 };
 
-struct functions_wanted_place {
-	uint64_t offset, size; /* in the file */
-	/* What the agent replaces there, as patch/plan.h has it: what is in the file, and how many
-	 * bytes. len 0: nothing, as the compiler has put a call there. */
-	uint64_t site;
+/* What the agent replaces, as patch/plan.h has it: where in the file, how many bytes, and what is
+ * there. */
+struct functions_wanted_site {
+	uint64_t offset;
 	uint8_t len, moved_len;
 	uint8_t old[FUNCTIONS_MEMORY_MOVED];
-	uint8_t depth; /* of a place with ends */
+	uint8_t depth; /* of the begin of a place with ends */
 	uint8_t unused[2];
-	uint64_t first_exit, nr_exits; /* 0: its calls are only counted */
 };
 
-/* Where calls of a place end, likewise. */
-struct functions_wanted_exit {
-	uint64_t site;
-	uint8_t len, moved_len;
-	uint8_t old[FUNCTIONS_MEMORY_MOVED];
-	uint8_t unused[3];
+struct functions_wanted_place {
+	uint64_t offset, size;              /* in the file */
+	struct functions_wanted_site begin; /* len 0: the compiler has put a call there */
+	uint64_t first_exit, nr_exits;      /* of its ends; 0: its calls are only counted */
 };
 
 /* Where a function's word is, or behind it, in order. */

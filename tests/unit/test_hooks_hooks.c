@@ -496,7 +496,7 @@ static struct wire_functions_file make_replaced(struct wire_functions_place *pla
 	m = ARRAY_FIND(x, s.mapping, s.nr, x->is_executable && x->inode == st.st_ino);
 	assert_non_null(m);
 	*place = (struct wire_functions_place){
-	    .site = m->offset, .len = 5, .moved_len = 5, .old = {1, 2, 3, 4, 5}};
+	    .begin = {.offset = m->offset, .len = 5, .moved_len = 5, .old = {1, 2, 3, 4, 5}}};
 	attach_space_close(&s);
 	return (struct wire_functions_file){.path = self,
 					    .major = major(st.st_dev),

@@ -372,16 +372,17 @@ TEST(limits_are_summed)
 
 TEST(programs_read_places_and_their_ends)
 {
-	static const struct wire_functions_exit ends[] = {
-	    {.site = 0x110, .len = 5, .moved_len = 6, .old = {9, 8, 7}}, {.site = 0x120, .len = 5}};
+	static const struct wire_functions_site ends[] = {
+	    {.offset = 0x110, .len = 5, .moved_len = 6, .old = {9, 8, 7}},
+	    {.offset = 0x120, .len = 5}};
 	const struct wire_functions_place places[] = {
-	    {.offset = 0x100, .site = 0x100, .len = 5, .depth = 8, .exit = ends, .nr_exits = 1},
-	    {.offset = 0x118, .site = 0x118, .len = 5},
-	    {.offset = 0x119, .site = 0x119, .len = 5, .exit = &ends[1], .nr_exits = 1}};
+	    {.offset = 0x100, .begin = {0x100, 5, .depth = 8}, .exit = ends, .nr_exits = 1},
+	    {.offset = 0x118, .begin = {0x118, 5}},
+	    {.offset = 0x119, .begin = {0x119, 5}, .exit = &ends[1], .nr_exits = 1}};
 	const struct wire_functions_file files[] = {{.path = "/a", .place = places, .nr = 2},
 						    {.path = "/b", .place = &places[2], .nr = 1}};
 	const struct functions_wanted_place *place;
-	const struct functions_wanted_exit *end;
+	const struct functions_wanted_site *end;
 	const struct functions_wanted *w;
 	struct stat st;
 	int fd;
@@ -395,15 +396,15 @@ TEST(programs_read_places_and_their_ends)
 	assert_int_equal((size_t)((const char *)(end + 2) - (const char *)w), st.st_size);
 	assert_int_equal(w->nr_places, 3);
 	assert_int_equal(w->nr_exits, 2);
-	assert_int_equal(place[0].depth, 8);
+	assert_int_equal(place[0].begin.depth, 8);
 	assert_int_equal(place[0].nr_exits, 1);
 	assert_int_equal(place[0].first_exit, 0);
 	assert_int_equal(place[1].nr_exits, 0);
 	assert_int_equal(place[2].first_exit, 1);
-	assert_int_equal(end[0].site, 0x110);
+	assert_int_equal(end[0].offset, 0x110);
 	assert_int_equal(end[0].moved_len, 6);
 	assert_memory_equal(end[0].old, ends[0].old, sizeof(end[0].old));
-	assert_int_equal(end[1].site, 0x120);
+	assert_int_equal(end[1].offset, 0x120);
 	munmap((void *)(uintptr_t)w, (size_t)st.st_size);
 	close(fd);
 }

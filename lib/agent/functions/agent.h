@@ -83,7 +83,7 @@ static inline const struct functions_wanted_place *agent_places_of(const struct 
 	return (const void *)((const struct functions_wanted_file *)(const void *)(w + 1) +
 			      w->nr_files);
 }
-static inline const struct functions_wanted_exit *agent_exits_of(const struct functions_wanted *w)
+static inline const struct functions_wanted_site *agent_exits_of(const struct functions_wanted *w)
 {
 	return (const void *)(agent_places_of(w) + w->nr_places);
 }

@@ -367,7 +367,7 @@ static const struct functions_wanted *map_wanted(int fd)
 		       (uint64_t)st.st_size ==
 			   sizeof(*w) + w->nr_files * sizeof(struct functions_wanted_file) +
 			       w->nr_places * sizeof(struct functions_wanted_place) +
-			       w->nr_exits * sizeof(struct functions_wanted_exit)
+			       w->nr_exits * sizeof(struct functions_wanted_site)
 		   ? w
 		   : NULL;
 }

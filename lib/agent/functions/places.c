@@ -162,43 +162,30 @@ static int add_site(struct placing *p, const struct patch_plan *plan)
 	return 0;
 }
 
-static bool is_site(const struct functions_object *o, uint64_t site, uint8_t len, uint8_t moved_len)
+static bool is_site(const struct functions_object *o, const struct functions_wanted_site *w)
 {
 	const uint64_t bytes = o->end - o->start;
 
-	return len && len <= PATCH_SITE_BYTES && moved_len <= FUNCTIONS_MEMORY_MOVED &&
-	       site >= o->offset && site - o->offset < bytes &&
-	       bytes - (site - o->offset) >= FUNCTIONS_MEMORY_MOVED + PATCH_SITE_BYTES;
+	return w->len && w->len <= PATCH_SITE_BYTES && w->moved_len <= FUNCTIONS_MEMORY_MOVED &&
+	       w->offset >= o->offset && w->offset - o->offset < bytes &&
+	       bytes - (w->offset - o->offset) >= FUNCTIONS_MEMORY_MOVED + PATCH_SITE_BYTES;
 }
 
 static bool is_in(const struct functions_object *o, const struct functions_wanted_place *w)
 {
-	return is_site(o, w->site, w->len, w->moved_len) && w->offset >= o->offset &&
-	       w->site >= w->offset;
+	return is_site(o, &w->begin) && w->offset >= o->offset && w->begin.offset >= w->offset;
 }
 
-static int add_begin(struct placing *p, const struct functions_object *o,
-		     const struct functions_wanted_place *w, enum patch_kind kind)
+static int add_wanted(struct placing *p, const struct functions_object *o,
+		      const struct functions_wanted_site *w, enum patch_kind kind)
 {
-	struct patch_plan plan = {.address = w->site - o->offset + o->start,
+	struct patch_plan plan = {.address = w->offset - o->offset + o->start,
 				  .len = w->len,
 				  .moved_len = w->moved_len,
 				  .kind = (uint8_t)kind,
 				  .depth = w->depth};
 
-	memcpy(plan.old, w->old, sizeof(plan.old));
-	return add_site(p, &plan);
-}
-
-static int add_end(struct placing *p, const struct functions_object *o,
-		   const struct functions_wanted_exit *w)
-{
-	struct patch_plan plan = {.address = w->site - o->offset + o->start,
-				  .len = w->len,
-				  .moved_len = w->moved_len,
-				  .kind = PATCH_ENDS};
-
-	if (!is_site(o, w->site, w->len, w->moved_len))
+	if (!is_site(o, w))
 		return ERANGE;
 	memcpy(plan.old, w->old, sizeof(plan.old));
 	return add_site(p, &plan);
@@ -208,12 +195,12 @@ static int add_end(struct placing *p, const struct functions_object *o,
 static int add_timed(struct placing *p, const struct functions_object *o,
 		     const struct functions_wanted_place *w)
 {
-	const struct functions_wanted_exit *end = agent_exits_of(agent.wanted) + w->first_exit;
+	const struct functions_wanted_site *end = agent_exits_of(agent.wanted) + w->first_exit;
 	const size_t before = p->nr;
-	int rc = add_begin(p, o, w, PATCH_BEGINS);
+	int rc = add_wanted(p, o, &w->begin, PATCH_BEGINS);
 
 	for (uint64_t i = 0; i < w->nr_exits && rc == 0; i++)
-		rc = add_end(p, o, &end[i]);
+		rc = add_wanted(p, o, &end[i], PATCH_ENDS);
 	if (rc)
 		p->nr = before;
 	return rc;
@@ -284,7 +271,7 @@ static int make_place(struct placing *p, const struct functions_object *o,
 		      const struct functions_wanted_place *w)
 {
 	const bool is_timed = w->nr_exits && p->has_clock && add_timed(p, o, w) == 0;
-	int rc = is_timed ? 0 : add_begin(p, o, w, PATCH_COUNTS);
+	int rc = is_timed ? 0 : add_wanted(p, o, &w->begin, PATCH_COUNTS);
 
 	if (rc)
 		return rc;
@@ -398,7 +385,7 @@ static uint32_t nr_wanted(void)
 	uint64_t nr = 0;
 
 	for (uint64_t i = 0; w && i < w->nr_places; i++)
-		nr += agent_places_of(w)[i].len != 0;
+		nr += agent_places_of(w)[i].begin.len != 0;
 	return nr < FUNCTIONS_MEMORY_MAX ? (uint32_t)nr : FUNCTIONS_MEMORY_MAX;
 }
 
