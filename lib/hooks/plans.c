@@ -79,13 +79,6 @@ static void find_links(struct code *c)
 			c->links[i].size = 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int find_cold(struct code *c)
 {
 	const size_t nr = c->symbols.nr_cold;
@@ -95,8 +88,7 @@ static int find_cold(struct code *c)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		c->cold[i] = c->symbols.cold[i].address;
-	if (nr)
-		qsort(c->cold, nr, sizeof(*c->cold), by_number);
+	order_sort(c->cold, nr, sizeof(*c->cold), order_numbers);
 	return 0;
 }
 
@@ -104,7 +96,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct cfi_fde *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return order_u64(x->start, y->start);
 }
 
 static int read_frames(struct code *c)
@@ -130,8 +122,7 @@ static int read_frames(struct code *c)
 			return -ENOMEM;
 		*to = fde;
 	}
-	if (c->nr)
-		qsort(c->fde, c->nr, sizeof(*c->fde), by_start);
+	order_sort(c->fde, c->nr, sizeof(*c->fde), by_start);
 	for (size_t i = 0; i < c->nr; i++)
 		if (!nr || c->fde[i].start >= c->fde[nr - 1].start + c->fde[nr - 1].len)
 			c->fde[nr++] = c->fde[i];
@@ -202,7 +193,7 @@ static size_t padding_of(const struct code *c, uint64_t end, size_t behind, size
 static bool is_cold(const struct code *c, uint64_t address)
 {
 	return c->symbols.nr_cold &&
-	       bsearch(&address, c->cold, c->symbols.nr_cold, sizeof(address), by_number);
+	       bsearch(&address, c->cold, c->symbols.nr_cold, sizeof(address), order_numbers);
 }
 
 /* What is known of code that the function jumps to. */
@@ -488,7 +479,7 @@ static int by_from(const void *a, const void *b)
 {
 	const struct patch_span *x = a, *y = b;
 
-	return x->from < y->from ? -1 : x->from > y->from;
+	return order_u64(x->from, y->from);
 }
 
 static const struct patch_span *find_span(const struct patch_span *spans, size_t nr, uint64_t from)
@@ -575,8 +566,7 @@ static int refuse_entered(struct code *c, struct hooks_plan *plans, size_t nr)
 	nr_spans = 0;
 	for (size_t i = 0; i < nr; i++)
 		nr_spans += add_spans(&plans[i], spans + nr_spans);
-	if (nr_spans)
-		qsort(spans, nr_spans, sizeof(*spans), by_from);
+	order_sort(spans, nr_spans, sizeof(*spans), by_from);
 	nr_spans = drop_overlaps(spans, nr_spans);
 	is_seen = !nr_spans || scan_all(c, spans, nr_spans);
 	for (size_t i = 0; i < nr && !is_seen; i++)

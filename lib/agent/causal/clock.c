@@ -342,8 +342,8 @@ void agent_clock_renew(struct agent_thread *t)
 	errno = error;
 }
 
-/* The second number of "cpu_ns queued_ns slices". 0: the thread has ended. */
-static uint64_t queued_ns(const char *path)
+/* Adds the second number of "cpu_ns queued_ns slices", of a thread that may have ended. */
+static void count_queued(const char *path)
 {
 	char text[128] = "";
 	const int fd = agent_file_open(AT_FDCWD, path, 0);
@@ -351,7 +351,7 @@ static uint64_t queued_ns(const char *path)
 	uint64_t ns = 0;
 
 	if (fd < 0)
-		return 0;
+		return;
 	if (agent_file_read(fd, text, sizeof(text) - 1) > 0) {
 		while (*at && *at != ' ')
 			at++;
@@ -359,12 +359,7 @@ static uint64_t queued_ns(const char *path)
 			ns = ns * 10 + (uint64_t)(*at - '0');
 	}
 	agent_file_close(fd);
-	return ns;
-}
-
-static void count_queued(const char *path)
-{
-	__atomic_fetch_add(&agent.shared->queued_ns, queued_ns(path), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&agent.shared->queued_ns, ns, __ATOMIC_RELAXED);
 }
 
 static void count_queued_of(uint32_t tid)
