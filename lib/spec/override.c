@@ -195,8 +195,8 @@ static bool is_left_open(const char *text, size_t len, const char *sign, const c
 {
 	const char *const end = text + len;
 
-	if (!open || (sign && open > sign))
-		return open && memchr(open, ',', (size_t)(end - open));
+	if (sign && open > sign)
+		return memchr(open, ',', (size_t)(end - open));
 	for (const char *at = open; at < end && at != sign; at++)
 		if (strchr("*?[", *at))
 			return false;
@@ -417,7 +417,7 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 		return 0;
 	len = next.len = spelled_len(next.name, &sign, &open);
 	next.column = column_of(list, *at);
-	if (is_left_open(next.name, len, sign, open))
+	if (open && is_left_open(next.name, len, sign, open))
 		return refuse_open(list, open, next.name + len, source, e);
 	if (sign && is_function(next.name) &&
 	    (isalpha((unsigned char)sign[1]) || sign[1] == '_' || sign[1] == '(')) {
