@@ -7,7 +7,7 @@ import os
 import re
 
 from interpreted import count_calls, folded, rows, running, sampled_stacks
-from kit import CPUPERF, PRINT, finish, need_programs, output, run, run_checks, skip, start, wait_until_recorded
+from kit import CPUPERF, PRINT, finish, need_programs, output, run, run_checks, skip, start, wait_for, wait_until_recorded
 
 # Each function waits for its own CPU time, so that shares are known whatever else runs.
 SHARES = """
@@ -61,6 +61,17 @@ def burns():
 def sleeps():
     for i in range(400): time.sleep(0.001)
 burns(); sleeps()
+"""
+UNTIL_ENDED = """
+import select, sys, time
+def is_ended(): return select.select([sys.stdin], [], [], 0)[0]
+def burns():
+    while not is_ended() and time.thread_time() < 20:
+        for i in range(3000): pass
+def sleeps():
+    for i in range(20000):
+        if is_ended(): break
+        time.sleep(0.001)
 """
 DEEP = """
 import time
@@ -295,14 +306,22 @@ def check_hung(folder):
 
 
 def check_found_late(folder):
-    """Nothing says beforehand that Python will run: its functions are read once it was met, at a sample or at a wait."""
-    os.symlink(PYTHON, f"{folder}/interp")
-    with open(f"{folder}/script", "w", encoding="ascii") as f:
-        f.write(LATE)
+    """Nothing says beforehand that Python will run: its functions are read once it was met, at a sample or at a wait. How soon
+    that is is the machine's: the program goes on until most of it has names."""
     for events, name in (([*EVENT, "-g"], "burns"), (["-e", "sched:off_cpu_time@50000", "-g"], "sleeps")):
-        run(CPUPERF, *events, "--output=s", "--", f"{folder}/interp", f"{folder}/script", cwd=folder)
-        found = totals(folder)
-        assert found.get(name, 0) > max(found.values()) / 2, (name, found)
+        place = f"{folder}/{name}"
+        os.mkdir(place)
+        os.symlink(PYTHON, f"{place}/interp")
+        with open(f"{place}/script", "w", encoding="ascii") as f:
+            f.write(f"{UNTIL_ENDED}{name}()")
+        with start(place, *events, "--duration=100ms", "--num-iterations=0", "--output=s",
+                   command=[f"{place}/interp", f"{place}/script"]) as session:
+            wait_for(session, f"{place}/s/cpuperf.1.0.cpuperf")  # so the first iteration is there
+            found = {}
+            while found.get(name, 0) <= max(found.values(), default=0) / 2:
+                assert session.poll() is None, (found, session.communicate())
+                found = totals(place)
+            finish(session)
 
 
 def check_only_pace(folder):
