@@ -473,8 +473,11 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	if (is_first) {
 		c->lost[part] = r->raw = r->enabled_ns = r->running_ns = 0;
 	}
-	c->lost[part] = add_lost(c->lost[part], count->lost);
-	r->raw += count->raw;
+	/* what an agent counts is not of one task: each group has all of it */
+	if (is_first || !event_of(c, part)->source->is_in_target) {
+		c->lost[part] = add_lost(c->lost[part], count->lost);
+		r->raw += count->raw;
+	}
 	r->enabled_ns += count->enabled_ns;
 	r->running_ns += count->running_ns;
 	set_whole(c, part, out);
