@@ -457,6 +457,21 @@ static void on_lines(void)
 	}
 }
 
+/* The same beside threads that allocate nothing. */
+static void on_lines_beside(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread[3];
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, wait_at_once, &lock);
+	on_lines();
+	pthread_mutex_unlock(&lock);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+}
+
 /* A library is loaded, used, and unloaded at each line. */
 static void on_lines_load(void)
 {
@@ -563,12 +578,13 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } whats[] = {
-    {"threads", threads},   {"busy", busy},           {"registers", registers},
-    {"poll", wait_poll},    {"select", wait_select},  {"epoll", wait_epoll},
-    {"sleep", wait_sleep},  {"pause", wait_pause},    {"read", wait_read},
-    {"long", wait_long},    {"join", wait_join},      {"takes", take_signals},
-    {"lines", on_lines},    {"loads", on_lines_load}, {"forks", forks},
-    {"executes", executes}, {"sealed", sealed},       {"partly_sealed", partly_sealed},
+    {"threads", threads},        {"busy", busy},           {"registers", registers},
+    {"poll", wait_poll},         {"select", wait_select},  {"epoll", wait_epoll},
+    {"sleep", wait_sleep},       {"pause", wait_pause},    {"read", wait_read},
+    {"long", wait_long},         {"join", wait_join},      {"takes", take_signals},
+    {"lines", on_lines},         {"loads", on_lines_load}, {"forks", forks},
+    {"executes", executes},      {"sealed", sealed},       {"partly_sealed", partly_sealed},
+    {"beside", on_lines_beside},
 };
 
 int main(int argc, char **argv)

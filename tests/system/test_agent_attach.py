@@ -345,6 +345,12 @@ def known_of(folder, p, *, program=CPUPERF, text="done"):
     assert (got["allocated"], got["allocations"], got["freed"], got["live"]) == (7016, 14, 608, 6408), got
 
 
+def check_beside_threads(folder):
+    """What a thread allocates is counted once, however many threads the process has."""
+    with Program(ATTACHED, "beside") as p:
+        known_of(folder, p)
+
+
 def check_allocators(folder):
     """Another allocator, preloaded or linked: of a program that is attached to, and of a command."""
     for name, library in stride(ALLOCATORS, 1):
