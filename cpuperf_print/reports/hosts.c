@@ -242,7 +242,7 @@ static struct outliers_item function_of(const struct report *r, const struct qua
 		return (struct outliers_item){.value = NAN};
 	part.random = part.squares > 0 ? part.samples : 0;
 	/* rows are not known by function */
-	part.rows = all.rows = (struct interval_contrasts){0};
+	part.rows = all.rows = (struct interval_segments){0};
 	share = reports_share_of(&part, &all);
 	error = (share.high - share.low) / 2 / 1.96;
 	return (struct outliers_item){share.share, error * error};

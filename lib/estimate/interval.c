@@ -73,36 +73,124 @@ static double student(double df)
 	       (3 * z7 + 19 * z5 + 17 * z3 - 15 * Z) / (384 * df * df * df);
 }
 
-/*
- * The variance of the number of samples in the part, as far as they are in rows. A sample is off by
- * 1 less the share if it is of the part, by the share if it is not. Of pairs of neighbours, let
- * squares be the sum of the squared differences; of fours, that of the squared differences of their
- * two pairs.
- * - What changes from sample to sample with a variance v has 2 v a pair and 4 v a four: n v in each
- *   sum, and varies by n v.
- * - The end of a phase adds 1 to the squares of the pair in which it lies, which is every second
- * one; and to those of a four 1, 4 or 1, if it is not between two: T / 2 and 3 T / 2 in all. It
- * varies by T / 12.
- *
- * The sums are known from few signs, or of few samples, hence Student's quantile. One end at least
- * there is.
- */
-static double variance_of_rows(const struct interval_contrasts *part,
-			       const struct interval_contrasts *all, double share)
+/* What a segment's places say, as sums over all samples in rows. A sample is off by 1 less the
+ * share if it is of the part, by the share if it is not. */
+struct segment_sums {
+	double squares;  /* of how far each is off */
+	double apart[2]; /* of differences of two that are one, or two, apart */
+	double nr;       /* how many of one apart differ: of so many alike squares */
+	double slow;     /* of what changes over a segment, or more slowly */
+};
+
+/* Of each three neighbours, so that an end, wherever it is, has twice as much two apart as one. */
+static void add_apart(const double off[INTERVAL_PLACES], struct segment_sums *to, double *fourths)
 {
-	const double nr = fmin(INTERVAL_CONTRASTS, (double)all->nr / 4);
-	const double t = student(fmax(nr / 1.5, 4)) / Z;
-	double squares = 0, fours = 0, by_chance;
+	enum { NR = INTERVAL_PLACES - 2 };
+	static const double EACH = (double)INTERVAL_PLACES / NR;
 
-	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) {
-		const double pair = part->pair[i] - share * all->pair[i];
-		const double four = part->four[i] - share * all->four[i];
+	for (int i = 0; i < NR; i++) {
+		const double first = off[i + 1] - off[i], second = off[i + 2] - off[i + 1];
+		const double square = (first * first + second * second) / 2;
 
-		squares += pair * pair;
-		fours += four * four;
+		to->apart[0] += EACH * square;
+		to->apart[1] += EACH * (first + second) * (first + second);
+		*fourths += EACH * square * square;
 	}
-	by_chance = fmin(fmax((3 * squares - fours) / 2, 0), squares);
-	return fmax(t * t * (by_chance + (squares - by_chance) / 6), 1.0 / 6);
+	for (int i = 0; i < INTERVAL_PLACES; i++)
+		to->squares += off[i] * off[i];
+}
+
+/* By two windows of sines (Riedel and Sidorenko, 1995), so that what changes faster hardly counts:
+ * sin(pi k / 9) and sin(2 pi k / 9). */
+static void add_slow(const double off[INTERVAL_PLACES], struct segment_sums *to)
+{
+	static const double window[][INTERVAL_PLACES] = {
+	    {0.342020, 0.642788, 0.866025, 0.984808, 0.984808, 0.866025, 0.642788, 0.342020},
+	    {0.642788, 0.984808, 0.866025, 0.342020, -0.342020, -0.866025, -0.984808, -0.642788},
+	};
+	enum { NR = sizeof(window) / sizeof(window[0]) };
+	static const double EACH = 2.0 / (INTERVAL_PLACES + 1) * INTERVAL_PLACES / NR;
+
+	for (int i = 0; i < NR; i++) {
+		double sum = 0;
+
+		for (int k = 0; k < INTERVAL_PLACES; k++)
+			sum += off[k] * window[i][k];
+		to->slow += EACH * sum * sum;
+	}
+}
+
+static struct segment_sums sums_of(const struct interval_segments *part,
+				   const struct interval_segments *all, double share)
+{
+	struct segment_sums sums = {.squares = 0};
+	double fourths = 0;
+
+	for (int i = 0; i < INTERVAL_SEGMENTS; i++) {
+		double off[INTERVAL_PLACES];
+
+		for (int k = 0; k < INTERVAL_PLACES; k++)
+			off[k] = part->at[i][k] - share * all->at[i][k];
+		add_apart(off, &sums, &fourths);
+		add_slow(off, &sums);
+	}
+	sums.nr = fourths > 0 ? sums.apart[0] * (sums.apart[0] / fourths) : 0;
+	return sums;
+}
+
+/*
+ * What a process varies by when it is sampled at a distance of 1, if it is left at a constant rate
+ * and so is alike by exp(-distance * rate), here x at a distance of 1: the sum of that over all
+ * distances, less its integral. From 1, of independent samples, it falls steeply; where x cannot be
+ * told from 0, which is none, the interval must hold for independent ones: a straight line to KNEE.
+ */
+static double varies_by(double x, double none)
+{
+	static const double KNEE = 0.4, AT_KNEE = 0.15062;
+	const double rate = -log(x);
+
+	return x > 0.999   ? (1 - x) / 6
+	       : x >= KNEE ? 1 / tanh(rate / 2) - 2 / rate
+	       : x > none  ? 1 - (1 - AT_KNEE) * (x - none) / (KNEE - none)
+			   : 1;
+}
+
+/*
+ * The variance of the number of samples in the part, as far as they are in rows.
+ *
+ * Let alike[k] be the correlation of samples that are k apart. Let the part be a mixture: of what
+ * is independent from sample to sample, and of what is alike by x^k. Both follow from alike[1] and
+ * alike[2]; of all mixtures of more such that have these two, this one varies most. Of phases that
+ * are long, alike[k] = 1 - k T / (2 squares): each end adds 1 to the squares of differences. Then
+ * it is T / 12.
+ *
+ * What is regular varies less than both, as its number in a segment does: that is an upper bound
+ * (the variance of a sum over long times is that of the times themselves and that of sampling),
+ * which is known less well, hence the factor. It is no less than that of ends.
+ *
+ * The sums are known from few signs, or of few samples or changes, hence Student's quantile: what
+ * is independent is a difference of two sums, known the less the more is not. Two ends there are.
+ */
+static double variance_of_rows(const struct interval_segments *part,
+			       const struct interval_segments *all, double share)
+{
+	const struct segment_sums sums = sums_of(part, all, share);
+	const double nr = fmin(INTERVAL_SEGMENTS * INTERVAL_PLACES, (double)all->nr);
+	const double none = fmin(0.5 / sqrt(nr), 0.2);
+	const double t = student(fmax(nr / 1.7, 4)) / Z;
+	const double all_off = sums.squares > 0 ? sums.squares : 1;
+	const double alike = fmax(1 - sums.apart[0] / (2 * all_off), 0);
+	/* x lies between alike, if nothing is independent, and 1 */
+	const double second = fmin(fmax(1 - sums.apart[1] / (2 * all_off), alike * alike), alike);
+	const double dependent = second > 0 ? alike * alike / second : 0;
+	const double of_those = dependent > 0 ? dependent * varies_by(second / alike, none) : 0;
+	const double independent = sums.squares * (1 - dependent);
+	const double sure = fmin(independent / fmax(sums.apart[0] / 2, 0.5), 1);
+	const double t_of_few = student(fmax(fmin(nr * sure / 6, 2 * sums.nr), 6)) / Z;
+	const double variance = t_of_few * t_of_few * independent + t * t * sums.squares * of_those;
+	const double regular = fmax((1 + 5 / sqrt(nr)) * sums.slow, sums.apart[0] / 12);
+
+	return fmax(fmin(variance, regular), 1.0 / 6);
 }
 
 static double variance_of_independent(double part, double all, double share)
@@ -113,9 +201,9 @@ static double variance_of_independent(double part, double all, double share)
 /* The variance of the share, in that of independent samples. */
 static double ratio_of(const struct interval_weights *part, const struct interval_weights *all)
 {
-	static const struct interval_contrasts none = {0};
-	const struct interval_contrasts *in = part->rows ? part->rows : &none;
-	const struct interval_contrasts *of = all->rows ? all->rows : &none;
+	static const struct interval_segments none = {0};
+	const struct interval_segments *in = part->rows ? part->rows : &none;
+	const struct interval_segments *of = all->rows ? all->rows : &none;
 	const double k = (double)part->nr, n = (double)all->nr, share = n > 0 ? k / n : 0;
 	const double independent = variance_of_independent(k, n, share);
 	const double beside =
@@ -124,9 +212,9 @@ static double ratio_of(const struct interval_weights *part, const struct interva
 	/* one alone follows no other */
 	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2)
 		return 1;
-	/* a row has two ends of its own, too */
+	/* a row has a beginning of its own, too; its end is one in a segment */
 	return (beside + variance_of_rows(in, of, share) +
-		variance_of_independent((double)in->nr_rows, (double)of->nr_rows, share) / 6) /
+		variance_of_independent((double)in->nr_rows, (double)of->nr_rows, share) / 12) /
 	       independent;
 }
 

@@ -4,20 +4,19 @@
  *
  * Samples that are taken each by itself vary as binomial ones. Those of a clock, or of each so many
  * occurrences, are in rows, at equal distances: what lasts longer than the distance is found
- * precisely, and chance is only in where it begins and ends. With T changes between "in the part"
- * and "not in it", the count of phases varies by T / 12 (each end by 1 / 12: it lies anywhere
- * between two samples), that of what changes from sample to sample by T / 2, as binomial ones.
- * How much is of which kind follows from contrasts of two neighbours and of two pairs of them
- * (those of Haar's wavelets): in the second, ends of phases have three times the squares that they
- * have in the first, changes by chance the same (derived at variance_of_rows).
+ * precisely, and chance is only in where it begins and ends: T ends vary by T / 12 (each lies
+ * anywhere between two samples), what changes from sample to sample by T / 2, as binomial ones.
+ * How much is of which kind follows from how alike samples are that are one and two apart
+ * (variance_of_rows).
  *
  * It cannot show a period of the program near a multiple of the samples' distance, where each
- * sample hits the same spot, or wanders slowly over it.
+ * sample hits the same spot, or wanders slowly over it. Phases near the distance that recur seldom,
+ * or are of all lengths, look as if by chance: their interval is up to three times too wide.
  *
- * report_weight has the contrasts, in sums with random signs, so that weights of rows still add
- * up. A sample's place among those of its clock (a CPU's, or a task's on it) is found before
- * filters (report/counter.h); clocks of CPUs are in step, and have places by time. Verified on
- * synthetic programs and, by scripts/bench-interval, on real ones.
+ * report_weight has segments of the rows, in sums with random signs, so that weights of rows of a
+ * report still add up. A sample's place among those of its clock (a CPU's, or a task's on it) is
+ * found before filters (report/rows.h); clocks of CPUs are in step, and have places by time.
+ * Held by tests/unit/test_estimate_holds.c and, on real programs, by scripts/bench-interval.
  */
 #ifndef ESTIMATE_INTERVAL_H
 #define ESTIMATE_INTERVAL_H
@@ -27,54 +26,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { INTERVAL_CONTRASTS = 48 };
+/* So many sums, each of segments of so many places. */
+enum { INTERVAL_SEGMENTS = 12, INTERVAL_PLACES = 8 };
 
 /*
- * Contrasts of samples in rows, each added with a sign chosen by chance (of its place) to one of a
- * few sums, whose squares add up to about those of the contrasts. So those of any two sets of
- * samples can be added, and the part's less a share of the whole's are those of the difference.
- * Zero-initialise.
+ * Segments of rows (1 where a sample is, else 0), each added with a sign chosen by chance to one of
+ * a few: what is not of the same segment is multiplied by signs that do not agree, so that squares
+ * of the sums, and of differences of their places, are about the sums of the segments' own. So
+ * those of any two sets of samples can be added, and the part's less a share of the whole's are
+ * those of the difference. Zero-initialise.
  */
-struct interval_contrasts {
+struct interval_segments {
 	uint64_t nr;      /* samples in rows */
 	uint64_t nr_rows; /* first samples of them */
-	int16_t pair[INTERVAL_CONTRASTS];
-	int16_t four[INTERVAL_CONTRASTS];
+	int16_t at[INTERVAL_SEGMENTS][INTERVAL_PLACES];
 };
 
 /* Wraps in place of an overflow: with signs chosen by chance, of 10^10 samples. */
-static inline void interval_contrast_add(int16_t *to, int by)
+static inline void interval_segment_add(int16_t *to, int by)
 {
 	*to = (int16_t)(uint16_t)(*to + by);
 }
 
 /* Counts a sample of a row, at a place there. Rows of clocks that are in step have the same number
- * and the same places at the same times; all others have numbers of their own. */
-static inline void interval_contrasts_count(struct interval_contrasts *c, uint64_t row,
-					    uint64_t place, bool is_first)
+ * and the same places at the same times; all others have numbers of their own. Neighbouring
+ * segments are in different sums, so that those of a short row are all apart. */
+static inline void interval_segments_count(struct interval_segments *s, uint64_t row,
+					   uint64_t place, bool is_first)
 {
-	const uint64_t four = hash_mix(hash_mix(row, place >> 2), place >> 2);
-	const uint64_t pair = four >> (place & 2 ? 20 : 40);
+	const uint64_t segment = place / INTERVAL_PLACES, turn = segment / INTERVAL_SEGMENTS;
+	const unsigned nr = (unsigned)(segment % INTERVAL_SEGMENTS);
+	const uint64_t random = hash_mix(hash_mix(row, turn), turn);
+	const unsigned to = (nr + (unsigned)(random >> 48)) % INTERVAL_SEGMENTS;
 
-	c->nr++;
-	c->nr_rows += is_first;
-	interval_contrast_add(&c->pair[(pair & 0xffff) * INTERVAL_CONTRASTS >> 16],
-			      (pair >> 16 ^ place) & 1 ? -1 : 1);
-	interval_contrast_add(&c->four[(four & 0xffff) * INTERVAL_CONTRASTS >> 16],
-			      (four >> 16 ^ place >> 1) & 1 ? -1 : 1);
+	s->nr++;
+	s->nr_rows += is_first;
+	interval_segment_add(&s->at[to][place % INTERVAL_PLACES], random >> nr & 1 ? -1 : 1);
 }
 
-static inline void interval_contrasts_add(struct interval_contrasts *to,
-					  const struct interval_contrasts *from)
+static inline void interval_segments_add(struct interval_segments *to,
+					 const struct interval_segments *from)
 {
 	if (!from->nr)
 		return;
 	to->nr += from->nr;
 	to->nr_rows += from->nr_rows;
-	for (unsigned i = 0; i < INTERVAL_CONTRASTS; i++) {
-		interval_contrast_add(&to->pair[i], from->pair[i]);
-		interval_contrast_add(&to->four[i], from->four[i]);
-	}
+	for (unsigned i = 0; i < INTERVAL_SEGMENTS; i++)
+		for (unsigned k = 0; k < INTERVAL_PLACES; k++)
+			interval_segment_add(&to->at[i][k], from->at[i][k]);
 }
 
 /* 0 <= low <= share <= high <= 1; of an amount without the 1. */
@@ -85,10 +84,10 @@ struct interval {
 /* Samples by their weights (a period each, or 1). All zero: none. Those that were not left to
  * chance are in sum alone. */
 struct interval_weights {
-	uint64_t nr;                           /* samples */
-	double sum;                            /* of the weights of all */
-	double squares;                        /* of their weights */
-	const struct interval_contrasts *rows; /* NULL: each was taken by itself */
+	uint64_t nr;                          /* samples */
+	double sum;                           /* of the weights of all */
+	double squares;                       /* of their weights */
+	const struct interval_segments *rows; /* NULL: each was taken by itself */
 };
 
 /* k of n samples of equal weight; k <= n. Without samples the share is 0, the interval 0 to 1. */

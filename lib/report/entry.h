@@ -132,7 +132,7 @@ struct report_weight {
 	uint64_t samples, weight;
 	uint64_t random;
 	double squares;
-	struct interval_contrasts rows;
+	struct interval_segments rows;
 	uint64_t unit;   /* where those of one event differ (a heap's): the largest; else 0 */
 	bool is_maximum; /* the weight is the largest one, not their sum */
 };
@@ -171,7 +171,7 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 	if (c->has_units && c->unit > to->unit)
 		to->unit = c->unit;
 	if (c->row)
-		interval_contrasts_count(&to->rows, c->row, c->place, c->is_first);
+		interval_segments_count(&to->rows, c->row, c->place, c->is_first);
 }
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
@@ -181,7 +181,7 @@ static inline void report_weight_add(struct report_weight *to, const struct repo
 	to->random += w->random;
 	to->squares += w->squares;
 	to->unit = w->unit > to->unit ? w->unit : to->unit;
-	interval_contrasts_add(&to->rows, &w->rows);
+	interval_segments_add(&to->rows, &w->rows);
 }
 
 /* Borrowed until the callee returns. */

@@ -953,8 +953,18 @@ static void set_selected(bool is_selected)
 	memcpy(attrs[CLOCK] + CONFIG1_AT, &config1, sizeof(config1));
 }
 
+/* Whether each segment has all its places alike. */
+static bool is_without_gaps(const struct interval_segments *s)
+{
+	for (size_t i = 0; i < INTERVAL_SEGMENTS; i++)
+		for (size_t k = 1; k < INTERVAL_PLACES; k++)
+			if (s->at[i][k] != s->at[i][0])
+				return false;
+	return true;
+}
+
 /* Two threads by turns on a CPU: where each has a clock of its own, all its samples follow each
- * other, so that none differs from its neighbour; on the CPU's clock they do. A sample that is not
+ * other, without a gap; on the CPU's clock they do. A sample that is not
  * selected has a place between the others; so has one of another event not. */
 TEST(rows)
 {
@@ -962,8 +972,6 @@ TEST(rows)
 	struct sample samples[NR] = {{.file = 0}};
 	const struct profile_filter filter = {.tids = {.item = {{7, 7}}, .nr = 1}};
 	static const struct profile_filter everything;
-	const struct interval_contrasts none = {.nr = NR / 4, .nr_rows = 1};
-	struct interval_contrasts all = {.nr = NR / 2};
 	struct world w;
 	const struct report_sink sink = {.entry = take_entry, .arg = &w};
 
@@ -985,14 +993,16 @@ TEST(rows)
 		w.input.has_own_clocks = i > 0;
 		assert_int_equal(run(&w, &filter, &sink, 1, false, &stats), 0);
 		assert_int_equal(stats.event[CLOCK].counted.rows.nr, NR / 4);
-		assert_int_equal(memcmp(&stats.event[CLOCK].counted.rows, &none, sizeof(none)) == 0,
-				 has_own_clocks);
+		assert_int_equal(is_without_gaps(&stats.event[CLOCK].counted.rows), has_own_clocks);
 		/* its events are the CPU's in any case */
-		assert_true(memcmp(&stats.event[FAULTS].counted.rows, &none, sizeof(none)) != 0);
+		assert_false(is_without_gaps(&stats.event[FAULTS].counted.rows));
 		assert_int_equal(run(&w, &everything, &sink, 1, false, &stats), 0);
 		for (int event = CLOCK; event <= FAULTS; event += FAULTS - CLOCK) {
-			all.nr_rows = has_own_clocks && event == CLOCK ? 2 : 1;
-			assert_memory_equal(&stats.event[event].counted.rows, &all, sizeof(all));
+			const struct interval_segments *all = &stats.event[event].counted.rows;
+
+			assert_int_equal(all->nr, NR / 2);
+			assert_int_equal(all->nr_rows, has_own_clocks && event == CLOCK ? 2 : 1);
+			assert_true(is_without_gaps(all));
 		}
 		world_close(&w);
 		remove_session();
@@ -1001,14 +1011,14 @@ TEST(rows)
 }
 
 /* Two CPUs whose clocks are in step, the second one a little later: they change between two threads
- * together, and so their contrasts add up. One sample of each is missing. */
+ * together, and so their segments add up. One sample of each is missing. */
 TEST(rows_in_step)
 {
 	enum { NR = 64, STEP_NS = 1000, LATER_NS = 40, MISSING = 47 };
 	struct sample samples[2 * NR] = {{.file = 0}};
 	const struct profile_filter of_thread = {.tids = {.item = {{7, 7}}, .nr = 1}};
 	struct profile_filter of_cpu = of_thread;
-	struct interval_contrasts one;
+	struct interval_segments one;
 	struct world w;
 	const struct report_sink sink = {.entry = take_entry, .arg = &w};
 	struct report_stats stats;
@@ -1033,22 +1043,22 @@ TEST(rows_in_step)
 	one = stats.event[CLOCK].counted.rows;
 	assert_int_equal(run(&w, &of_thread, &sink, 2, false, &stats), 0);
 	assert_int_equal(stats.event[CLOCK].counted.rows.nr, 2 * one.nr);
-	for (size_t i = 0; i < INTERVAL_CONTRASTS; i++) {
-		assert_int_equal(stats.event[CLOCK].counted.rows.pair[i], 2 * one.pair[i]);
-		assert_int_equal(stats.event[CLOCK].counted.rows.four[i], 2 * one.four[i]);
-	}
+	for (size_t i = 0; i < INTERVAL_SEGMENTS; i++)
+		for (size_t k = 0; k < INTERVAL_PLACES; k++)
+			assert_int_equal(stats.event[CLOCK].counted.rows.at[i][k],
+					 2 * one.at[i][k]);
 	world_close(&w);
 	remove_session();
 }
 
-/* A range of time has the same contrasts whether samples before it were read or not. */
+/* A range of time has the same segments whether samples before it were read or not. */
 TEST(rows_of_a_range)
 {
 	enum { NR = 64, BEFORE = 7, STEP_NS = 20 };
 	struct sample samples[NR] = {{.file = 0}};
 	const struct profile_filter filter = {.tids = {.item = {{7, 7}}, .nr = 1},
 					      .from_ns = BEFORE * STEP_NS / 2};
-	struct interval_contrasts rows[2][NR_EVENTS];
+	struct interval_segments rows[2][NR_EVENTS];
 
 	for (size_t i = 0; i < NR; i++)
 		samples[i] = (struct sample){.event = i % 2 ? CLOCK : FAULTS,
