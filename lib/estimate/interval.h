@@ -10,8 +10,16 @@
  * (variance_of_rows).
  *
  * It cannot show a period of the program near a multiple of the samples' distance, where each
- * sample hits the same spot, or wanders slowly over it. Phases near the distance that recur seldom,
- * or are of all lengths, look as if by chance: their interval is up to three times too wide.
+ * sample hits the same spot, or wanders slowly over it. Of most kinds of programs 93 to 97.5 % of
+ * intervals hold, and they are 1 to 1.4 times as wide as 95 % of the true errors. Not so:
+ * - Turns of up to three distances look as if by chance: 97.5 to 100 % hold, 1.3 to 2 times as
+ *   wide; if they recur seldom, up to 3.3 times.
+ * - Of up to 8 samples all are taken as if by chance: 95 to 100 % hold, phases up to 3 times as
+ *   wide.
+ * - Phases of 4 distances, sessions of two ends, tasks of few samples: 98 %.
+ * - Samples that are lost in a row: it is of the time that is left. A tenth that is lost each by
+ *   itself from clocks of tasks, where that leaves no gap, and long phases: 70 % hold, half as
+ * wide. From clocks in step: 93 %.
  *
  * report_weight has segments of the rows, in sums with random signs, so that weights of rows of a
  * report still add up. A sample's place among those of its clock (a CPU's, or a task's on it) is
@@ -23,7 +31,6 @@
 
 #include "base/hash.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* So many sums, each of segments of so many places. */
@@ -37,31 +44,32 @@ enum { INTERVAL_SEGMENTS = 12, INTERVAL_PLACES = 8 };
  * those of the difference. Zero-initialise.
  */
 struct interval_segments {
-	uint64_t nr;      /* samples in rows */
-	uint64_t nr_rows; /* first samples of them */
+	uint64_t nr; /* samples in rows */
 	int16_t at[INTERVAL_SEGMENTS][INTERVAL_PLACES];
 };
 
-/* Wraps in place of an overflow: with signs chosen by chance, of 10^10 samples. */
+/* Wraps in place of an overflow: with signs chosen by chance, of 10^10 samples; where CPUs are in
+ * step, all have the same signs: of so many by the number of CPUs. */
 static inline void interval_segment_add(int16_t *to, int by)
 {
 	*to = (int16_t)(uint16_t)(*to + by);
 }
 
 /* Counts a sample of a row, at a place there. Rows of clocks that are in step have the same number
- * and the same places at the same times; all others have numbers of their own. Neighbouring
- * segments are in different sums, so that those of a short row are all apart. */
+ * and the same places at the same times; all others have numbers of their own, that are random: a
+ * row begins anywhere in its first segment, so that those of one sample are at all places.
+ * Neighbouring segments are in different sums, so that those of a short row are all apart. */
 static inline void interval_segments_count(struct interval_segments *s, uint64_t row,
-					   uint64_t place, bool is_first)
+					   uint64_t place)
 {
-	const uint64_t segment = place / INTERVAL_PLACES, turn = segment / INTERVAL_SEGMENTS;
+	const uint64_t at = place + (row >> 32) % INTERVAL_PLACES;
+	const uint64_t segment = at / INTERVAL_PLACES, turn = segment / INTERVAL_SEGMENTS;
 	const unsigned nr = (unsigned)(segment % INTERVAL_SEGMENTS);
 	const uint64_t random = hash_mix(hash_mix(row, turn), turn);
 	const unsigned to = (nr + (unsigned)(random >> 48)) % INTERVAL_SEGMENTS;
 
 	s->nr++;
-	s->nr_rows += is_first;
-	interval_segment_add(&s->at[to][place % INTERVAL_PLACES], random >> nr & 1 ? -1 : 1);
+	interval_segment_add(&s->at[to][at % INTERVAL_PLACES], random >> nr & 1 ? -1 : 1);
 }
 
 static inline void interval_segments_add(struct interval_segments *to,
@@ -70,7 +78,6 @@ static inline void interval_segments_add(struct interval_segments *to,
 	if (!from->nr)
 		return;
 	to->nr += from->nr;
-	to->nr_rows += from->nr_rows;
 	for (unsigned i = 0; i < INTERVAL_SEGMENTS; i++)
 		for (unsigned k = 0; k < INTERVAL_PLACES; k++)
 			interval_segment_add(&to->at[i][k], from->at[i][k]);

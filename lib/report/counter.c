@@ -340,7 +340,6 @@ static struct report_count count_of(const struct report_counter *c, const struct
 	    .unit = s->unit,
 	    .row = c->in_row.row,
 	    .place = c->in_row.place,
-	    .is_first = c->in_row.is_first,
 	    .has_units = trace_layout_has_units(s->layout),
 	    .is_maximum = s->layout->is_maximum,
 	};

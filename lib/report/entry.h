@@ -146,7 +146,6 @@ struct report_count {
 	/* One that a clock took after the one before: of which row, and its place there. Row 0: it
 	 * was taken by itself. */
 	uint64_t row, place;
-	bool is_first;   /* of its row */
 	bool has_units;  /* others of the event have other units, of which some are 0 */
 	bool is_maximum; /* as of struct report_weight */
 };
@@ -171,7 +170,7 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 	if (c->has_units && c->unit > to->unit)
 		to->unit = c->unit;
 	if (c->row)
-		interval_segments_count(&to->rows, c->row, c->place, c->is_first);
+		interval_segments_count(&to->rows, c->row, c->place);
 }
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)

@@ -20,17 +20,17 @@ void report_rows_find(struct report_rows *rows, const struct report_row_key *key
 {
 	const uint32_t hash = hash_bytes(0, key, offsetof(struct report_row_key, session));
 	struct report_row *row = &rows->row[hash % REPORT_NR_ROWS];
+	const bool is_first = !row->number || memcmp(&row->key, key, sizeof(*key)) != 0;
 	uint64_t steps;
 
-	if (!row->number || memcmp(&row->key, key, sizeof(*key)) != 0) {
+	if (is_first) {
 		*row = (struct report_row){.key = *key, .number = hash_mix(hash, s->time_ns) | 1};
 		if (is_in_step)
-			row->number = hash_mix(1, key->event) | 1;
+			row->number = hash_mix(hash_mix(1, key->event), start_ns) | 1;
 		row->time_ns = start_ns;
-		out->is_first = true;
 	}
 	steps = is_in_step ? nr_steps(row->time_ns, s->time_ns, s) : 0;
-	row->place += steps || out->is_first ? steps : 1;
+	row->place += steps || is_first ? steps : 1;
 	row->time_ns = s->time_ns;
 	out->row = row->number;
 	out->place = row->place;

@@ -33,12 +33,12 @@ struct report_rows {
 
 struct report_place_in_row {
 	uint64_t row, place; /* as of struct report_count */
-	bool is_first;
 };
 
 /* The place of a sample, which is the next of its key. The clocks of CPUs begin together, at
  * start_ns, and stay in step, so that where the CPUs change phase together all are off alike: they
- * have one number, and places by time. *out: is_first is only set. */
+ * have one number, and places by time. Those of another session began at another time: each host's
+ * have a number of their own. */
 void report_rows_find(struct report_rows *rows, const struct report_row_key *key, bool is_in_step,
 		      uint64_t start_ns, const struct profile_sample *s,
 		      struct report_place_in_row *out);

@@ -352,18 +352,40 @@ TEST(segments)
 {
 	enum { NR = INTERVAL_SEGMENTS * INTERVAL_PLACES };
 	struct interval_segments one = {0}, parts[3] = {{0}}, shortest = {0};
+	int sum = 0;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		interval_segments_count(&one, 7 + i % 2, i / 2, i < 2);
+		interval_segments_count(&one, 7 + i % 2, i / 2);
 	for (uint64_t i = 1000; i-- > 0;)
-		interval_segments_count(&parts[i % 3], 7 + i % 2, i / 2, i < 2);
+		interval_segments_count(&parts[i % 3], 7 + i % 2, i / 2);
 	interval_segments_add(&parts[1], &parts[2]);
 	interval_segments_add(&parts[0], &parts[1]);
 	assert_memory_equal(&parts[0], &one, sizeof(one));
 	for (uint64_t i = 0; i < NR; i++)
-		interval_segments_count(&shortest, 9, i, i == 0);
-	for (unsigned i = 0; i < NR; i++)
+		interval_segments_count(&shortest, 9, i);
+	for (unsigned i = 0; i < NR; i++) {
 		assert_int_equal(abs(shortest.at[i / INTERVAL_PLACES][i % INTERVAL_PLACES]), 1);
+		sum += shortest.at[i / INTERVAL_PLACES][i % INTERVAL_PLACES];
+	}
+	assert_true(abs(sum) < NR * 3 / 4); /* of both signs */
+}
+
+/* Rows of one sample are at all places. */
+TEST(segments_of_one)
+{
+	uint64_t seed = 5;
+	unsigned nr[INTERVAL_PLACES] = {0};
+
+	for (int i = 0; i < 1000; i++) {
+		struct interval_segments s = {.nr = 0};
+
+		interval_segments_count(&s, synthetic_next(&seed) | 1, 0);
+		for (unsigned k = 0; k < INTERVAL_SEGMENTS * INTERVAL_PLACES; k++)
+			nr[k % INTERVAL_PLACES] +=
+			    s.at[k / INTERVAL_PLACES][k % INTERVAL_PLACES] != 0;
+	}
+	for (unsigned k = 0; k < INTERVAL_PLACES; k++)
+		assert_in_range(nr[k], 80, 170);
 }
 
 /* Sums of segments that overflow wrap. */
@@ -387,11 +409,11 @@ TEST(phases)
 	struct interval s;
 
 	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
-		interval_segments_count(&of, 1, i, i == 0);
+		interval_segments_count(&of, 1, i);
 		if (i < NR_HALF)
-			interval_segments_count(&half, 1, i, i == 0);
+			interval_segments_count(&half, 1, i);
 		if (i % 2)
-			interval_segments_count(&turns, 1, i, false);
+			interval_segments_count(&turns, 1, i);
 	}
 	s = interval_part(&part, &all);
 	assert_true(interval_half(&s) * NR_SAMPLES > 0.7 && interval_half(&s) * NR_SAMPLES < 1.5);
@@ -402,6 +424,29 @@ TEST(phases)
 	part.rows = NULL; /* of some in rows, these are beside them */
 	s = interval_part(&part, &all);
 	assert_true(interval_half(&s) > 0.7 * interval_half(&independent));
+}
+
+/* Rows of one sample are as independent ones, also where all have the same place. */
+TEST(rows_of_one)
+{
+	enum { NR_ROWS = 400 };
+	struct interval_segments of = {0}, in = {0};
+	struct interval_weights all = {.rows = &of}, part = {.rows = &in};
+	uint64_t seed = 13;
+	struct interval s, independent;
+
+	for (uint64_t row = 0; row < NR_ROWS; row++) {
+		interval_segments_count(&of, row << 35, 0);
+		add(&all, 1);
+		if (synthetic_uniform(&seed) >= 0.4)
+			continue;
+		interval_segments_count(&in, row << 35, 0);
+		add(&part, 1);
+	}
+	s = interval_part(&part, &all);
+	independent = interval_count(part.nr, all.nr);
+	assert_true(interval_half(&s) > 0.7 * interval_half(&independent) &&
+		    interval_half(&s) < 1.3 * interval_half(&independent));
 }
 
 /* The program has each fifth sample of the row, so that none is beside another: they are as
@@ -415,11 +460,11 @@ TEST(places_between)
 	struct interval s, independent;
 
 	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
-		interval_segments_count(&of, 1, 5 * i, i == 0);
+		interval_segments_count(&of, 1, 5 * i);
 		add(&all, 1);
 		if (synthetic_uniform(&seed) >= 0.9)
 			continue;
-		interval_segments_count(&in, 1, 5 * i, i == 0);
+		interval_segments_count(&in, 1, 5 * i);
 		add(&part, 1);
 	}
 	s = interval_part(&part, &all);
