@@ -245,6 +245,45 @@ static int reopen_selected(struct counters *c)
 	return load_selected(c, &e) ?: go_on(c);
 }
 
+/* Bytes per second of a sampled event's records on a busy CPU; UINT64_MAX: unknown. */
+static uint64_t bytes_per_second(const struct plan_event *p)
+{
+	/* a record without what is below, callers, registers, branches; raw bytes are rarely more
+	 */
+	enum { NS_PER_S = 1000000000 };
+
+	enum { RECORD = 64, CALLERS = 64 * 8, REGISTERS = 32 * 8, BRANCHES = 32 * 24, RAW = 128 };
+	const struct spec_event *asked = p->asked;
+	uint64_t bytes = RECORD, rate = asked->frequency;
+
+	if (!rate && asked->rate && event_is_clock(&p->event))
+		rate = NS_PER_S / asked->rate + 1;
+	bytes += asked->flags & (SPEC_CALLCHAIN | SPEC_USER_STACK) ? CALLERS : 0;
+	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + asked->stack_bytes : 0;
+	bytes += asked->flags & SPEC_LAST_BRANCH ? BRANCHES : 0;
+	bytes += p->event.group->id == EVENT_GROUP_TRACEPOINT ? RAW : 0;
+	return rate ? rate * bytes : UINT64_MAX;
+}
+
+double counters_bytes_per_second(const struct plan *plan)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (spec_event_is_sampled(plan->events[i].asked))
+			sum += (double)bytes_per_second(&plan->events[i]);
+	return sum;
+}
+
+/* Where half of the ring lasts for long, the thread that empties it is woken less often. */
+static uint32_t wakeup_bytes(const struct plan *plan, uint64_t ring_bytes)
+{
+	const double seconds = 0.1;
+	const bool is_slow = counters_bytes_per_second(plan) * seconds <= (double)ring_bytes / 2;
+
+	return (uint32_t)(ring_bytes / (is_slow ? 2 : 4));
+}
+
 static int make_attrs(struct counters *c, uint64_t ring_bytes)
 {
 	const struct plan *plan = c->plan;
@@ -274,7 +313,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .is_by_switches = plan_is_by_switches(plan, p),
 		    .is_of_ended = spec_event_is_of_ended(p->asked),
 		    .has_switches = plan_is_by_switches(plan, p) && !has_switches,
-		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
+		    .wakeup_bytes = wakeup_bytes(plan, ring_bytes),
 		};
 
 		if (p->set == PLAN_NO_SET)

@@ -34,6 +34,8 @@ void counters_fini(struct counters *c);
 /* Before sources (uses) are opened, if something is sampled: loads what reads what interpreters
  * interpret at samples. Without it interpreters are shown as they are. */
 void counters_open_interpreters(struct counters *c);
+/* Of the records of all sampled events on a busy CPU; very much, where it is not known. */
+double counters_bytes_per_second(const struct plan *plan);
 /* With open sources (uses): makes the attrs and opens the perf events on all CPUs, not yet
  * counting. ring_bytes: of each CPU's ring; 0: nothing is sampled. Events that cannot be opened are
  * no error. 0 or -errno. */

@@ -131,7 +131,7 @@ static void want(struct mapped *m, const struct record *r)
 		return;
 	f->is_wanted = true;
 	queue_push(m, (uint32_t)(f - (const struct mapped_file *)m->files.items));
-	pthread_cond_signal(&m->wake); /* a new file may soon be unmapped */
+	m->has_news = true;
 }
 
 static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at, uint16_t size)
@@ -158,7 +158,7 @@ static void add_exec(struct mapped *m, uint32_t pid)
 	if (m->next_exec - m->first_exec == MAPPED_MAX_EXECS)
 		return;
 	m->execs[m->next_exec++ % MAPPED_MAX_EXECS] = pid;
-	pthread_cond_signal(&m->wake);
+	m->has_news = true;
 }
 
 static void scan(struct mapped *m, const struct pmu_view *v, uint64_t at, uint64_t to)
@@ -195,9 +195,22 @@ void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uin
 	scan(m, &v, at, to);
 }
 
+void mapped_wake(struct mapped *m)
+{
+	bool has_news;
+
+	pthread_mutex_lock(&m->lock);
+	has_news = m->has_news;
+	m->has_news = false;
+	pthread_mutex_unlock(&m->lock);
+	if (has_news) /* without the lock, for which who wakes would have to wait */
+		pthread_cond_signal(&m->wake);
+}
+
 void mapped_add(struct mapped *m, const void *records, size_t len)
 {
 	scan(m, &(struct pmu_view){.data = records, .mask = UINT64_MAX}, 0, len);
+	mapped_wake(m);
 }
 
 void mapped_end(struct mapped *m)

@@ -48,7 +48,7 @@ struct mapped {
 	uint32_t nr_queued;
 	uint32_t execs[MAPPED_MAX_EXECS]; /* pids; number i is at i % MAPPED_MAX_EXECS */
 	uint32_t first_exec, next_exec;
-	bool is_ending, is_full;
+	bool is_ending, is_full, has_news;
 	uint32_t nr_foreign; /* files on file systems that may never answer */
 };
 
@@ -62,7 +62,10 @@ void mapped_listen(struct mapped *m, mapped_fn *fn, void *arg);
 /* Adds the files of the complete records in the side band's ring, at … to. Only reads the ring: a
  * write to its records raises SIGBUS. */
 void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to);
-/* The same of records in memory. */
+/* Ends the wait of mapped_next, if something was added since: after the rings of all CPUs, so that
+ * the processes of all of them are queried at once. */
+void mapped_wake(struct mapped *m);
+/* The same of records in memory, and both. */
 void mapped_add(struct mapped *m, const void *records, size_t len);
 /* After this, mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);

@@ -27,6 +27,7 @@
 enum {
 	MAX_KEPT_BYTES = 1 << 30, /* the most that a ring gathers between two reads of its head */
 	MAX_LASTING_BYTES = 64 << 20,
+	APART_BYTES = 64 << 10, /* a frame of them packs well, and a CPU's memory is small */
 };
 
 int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns)
@@ -37,6 +38,7 @@ int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pac
 	*s = (struct sampler){
 	    .cpu = cpu, .pack_until_ns = pack_until_ns, .span_ns = cpu->plan->spec->flight.span_ns};
 	buf_init(&s->kept, MAX_KEPT_BYTES);
+	buf_init(&s->apart, APART_BYTES + PERF_ABI_MAX_RECORD_BYTES);
 	buf_init(&s->lasting, MAX_LASTING_BYTES + PERF_ABI_MAX_RECORD_BYTES);
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
@@ -56,6 +58,7 @@ void sampler_fini(struct sampler *s)
 	sampler_close(s);
 	trace_file_abandon(s->file);
 	buf_fini(&s->kept);
+	buf_fini(&s->apart);
 	buf_fini(&s->lasting);
 	mem_free(s->events);
 	mem_free(s->counts);
@@ -136,24 +139,43 @@ static int write_records(struct sampler *s, const void *records, size_t len, str
 	return len ? trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e) : 0;
 }
 
-/* Adds up the records, and writes those that cannot be. */
-static int add_or_write(struct sampler *s, const struct buf *records, struct err *e)
+static int write_apart(struct sampler *s, struct err *e)
+{
+	int rc = s->file ? write_records(s, s->apart.data, s->apart.len, e) : 0;
+
+	buf_reset(&s->apart);
+	return rc;
+}
+
+/* Small frames cost more than what is in them: records wait until there are many. Without memory
+ * they are written alone. */
+static int put_apart(struct sampler *s, const void *record, size_t size, struct err *e)
+{
+	int rc = s->apart.len >= APART_BYTES ? write_apart(s, e) : 0;
+
+	buf_add(&s->apart, record, size);
+	if (!buf_error(&s->apart))
+		return rc;
+	s->apart.error = 0; /* what it has is whole */
+	return rc ?: write_apart(s, e) ?: write_records(s, record, size, e);
+}
+
+/* Adds up the records, and keeps those apart that cannot be. */
+static int add_or_keep(struct sampler *s, const struct buf *records, struct err *e)
 {
 	const uint8_t *p = (const uint8_t *)records->data;
-	size_t from = 0, size;
 	uint32_t kind;
+	size_t size;
 	int rc = 0;
 
-	for (size_t at = 0; s->sums && rc == 0; at += size) {
+	for (size_t at = 0; rc == 0; at += size) {
 		size = trace_record_size(p + at, records->len - at, &kind);
 		if (!size)
 			break;
 		if (!whole_sums_add(s->sums, p + at, size))
-			continue;
-		rc = write_records(s, p + from, at - from, e);
-		from = at + size;
+			rc = put_apart(s, p + at, size, e);
 	}
-	return rc ?: write_records(s, p + from, records->len - from, e);
+	return rc;
 }
 
 int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e)
@@ -162,7 +184,8 @@ int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e)
 
 	while (rc == 0 && whole_take(s->whole, s->cpu->trace, scratch)) {
 		if (s->file)
-			rc = add_or_write(s, scratch, e);
+			rc = s->sums ? add_or_keep(s, scratch, e)
+				     : write_records(s, scratch->data, scratch->len, e);
 		buf_reset(scratch);
 	}
 	return rc;
@@ -178,7 +201,8 @@ static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint
 	if (!s->file)
 		return 0;
 	from = put(s, v, from, *end);
-	rc = write_span(s, v, from, *end, is_urgent(s, &s->ring, to - from), e);
+	rc = from < *end ? write_apart(s, e) : 0;
+	rc = rc ?: write_span(s, v, from, *end, is_urgent(s, &s->ring, to - from), e);
 	if (rc)
 		write_what_fits(s, v, from, *end);
 	return rc;
@@ -293,19 +317,23 @@ int sampler_drain(struct sampler *s, struct err *e)
 	return rc;
 }
 
-/* Threads that get another name, or execute another program. */
+/* Threads that get another name, or execute another program. The time is a record's last word. */
 static void note_names(struct sampler *s, const struct pmu_view *v, uint64_t at, uint64_t to)
 {
-	uint64_t bytes;
+	struct whole_name *name;
+	uint64_t bytes, ns;
 
 	for (; at < to && (bytes = pmu_record_bytes(v, at, to)); at += bytes) {
 		const bool is_name = (uint32_t)pmu_view_word(v, at) == PERF_RECORD_COMM;
 		uint32_t tid;
 
-		if (!is_name || bytes < 2 * sizeof(uint64_t))
+		if (!is_name || bytes < 3 * sizeof(uint64_t))
 			continue;
 		tid = (uint32_t)(pmu_view_word(v, at + sizeof(uint64_t)) >> 32);
-		(void)dict_add(s->renamed, &tid);
+		ns = pmu_view_word(v, at + bytes - sizeof(uint64_t));
+		name = dict_get(s->names, &tid);
+		if (name && ns > name->from_ns)
+			name->from_ns = ns;
 	}
 }
 
@@ -705,8 +733,9 @@ int sampler_write_sums(struct sampler *s, struct trace_writer *w, struct err *e)
 	if (!s->sums)
 		return 0;
 	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
+	rc = write_apart(s, e);
 	if (s->file)
-		rc = write_sums(s, w, &items, e);
+		rc = rc ?: write_sums(s, w, &items, e);
 	buf_fini(&items);
 	whole_sums_reset(s->sums);
 	return rc;

@@ -60,17 +60,18 @@ struct sampler {
 	int interpreted_fd;         /* owned, then; writes what is interpreted */
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
 	struct whole *whole;        /* borrowed; unwinds; NULL: nothing is unwound */
-	struct dict *renamed;       /* borrowed; threads with a new name; NULL: not wanted */
-	struct whole_sums *sums;    /* owned; adds up what was unwound; NULL: nothing does */
-	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
-	uint64_t peeked;            /* up to here in the ring it has them */
-	uint64_t span_ns;           /* of a flight recorder; 0: samples are written as they come */
-	uint8_t *copy;              /* borrowed, with room for the ring; of a flight recorder */
-	uint64_t after_ns;          /* of the iteration: also wanted of it, before the span */
-	uint64_t begin_ns;          /* samples from then on are of the iteration */
-	struct trace_held held;     /* of the iteration, set by sampler_cut */
-	bool is_hung_up;            /* the CPU is offline: the rings get no more records */
-	bool is_unrecorded;         /* the kernel refuses its records of tasks and mappings */
+	struct dict *names; /* borrowed; struct whole_name, of the iteration; NULL: not wanted */
+	struct whole_sums *sums; /* owned; adds up what was unwound; NULL: nothing does */
+	struct buf apart;        /* records that it has refused, until a frame is full */
+	struct seen *seen;       /* borrowed; receives switches; NULL: they are not wanted */
+	uint64_t peeked;         /* up to here in the ring it has them */
+	uint64_t span_ns;        /* of a flight recorder; 0: samples are written as they come */
+	uint8_t *copy;           /* borrowed, with room for the ring; of a flight recorder */
+	uint64_t after_ns;       /* of the iteration: also wanted of it, before the span */
+	uint64_t begin_ns;       /* samples from then on are of the iteration */
+	struct trace_held held;  /* of the iteration, set by sampler_cut */
+	bool is_hung_up;         /* the CPU is offline: the rings get no more records */
+	bool is_unrecorded;      /* the kernel refuses its records of tasks and mappings */
 
 	struct sampler_event *events;  /* owned; room for each part of the plan */
 	struct pmu_scan_event *counts; /* owned; the same order */

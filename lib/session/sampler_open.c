@@ -142,7 +142,7 @@ static void add_up(struct sampler *s, const struct trace_id *id, const struct pe
 	const struct perf_event_attr unwound = whole_record_attr(attr);
 
 	if (!s->sums)
-		s->sums = whole_sums_new(SUMS_BYTES, s->renamed);
+		s->sums = whole_sums_new(SUMS_BYTES, s->names);
 	if (!s->sums)
 		return;
 	(void)whole_sums_add_id(s->sums, id->id, attr); /* that have no stack */

@@ -14,6 +14,7 @@
 #include "pmu/ops.h"
 #include "runtimes/runtimes.h"
 #include "session/sampling_internal.h"
+#include "whole/sums.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,7 +25,7 @@ enum {
 	NS_PER_S = 1000000000,
 	MAX_COMMON_BYTES = 1 << 30,
 	MAX_UNWOUND_BYTES = 64 << 20, /* of samples that wait */
-	MAX_RENAMED = 1 << 22,        /* as many threads as there can be */
+	MAX_NAMES = 1 << 22,          /* as many threads as there can be */
 };
 
 static int init_cpus(struct sampling *g)
@@ -92,10 +93,11 @@ static void make_whole(struct sampling *g)
 	if (!is_wanted || whole_new(&config, &g->whole))
 		return;
 	g->surveyor.whole = g->whole;
-	dict_init(&g->renamed, sizeof(uint32_t), sizeof(uint32_t), MAX_RENAMED);
+	dict_init(&g->names, sizeof(struct whole_name), DICT_KEY(struct whole_name, tid),
+		  MAX_NAMES);
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		g->samplers[t].whole = g->whole;
-		g->samplers[t].renamed = &g->renamed;
+		g->samplers[t].names = &g->names;
 	}
 }
 
@@ -160,7 +162,7 @@ void sampling_free(struct sampling *g)
 		return;
 	sampling_close_files(g);
 	whole_free(g->whole);
-	dict_fini(&g->renamed);
+	dict_fini(&g->names);
 	buf_fini(&g->unwound);
 	idle_fini(&g->idle);
 	fini_cpus(g);
@@ -842,6 +844,9 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		if (revents && !g->whole)
 			drain_cpu(g, t);
 	}
+	/* all rings are emptied together: so is done now what is due soon */
+	if (g->whole && is_any && g->delays.event == UINT32_MAX)
+		g->drain_due_ns = now_ns;
 	if (g->whole && (is_any || now_ns >= g->drain_due_ns))
 		drain_all(g);
 	if (g->seen.is_on && now_ns >= g->seen.due_ns)
@@ -861,6 +866,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
+	mapped_wake(&g->surveyor.mapped);
 	if (now_ns >= g->progress_due_ns)
 		report_progress(g, now_ns);
 }

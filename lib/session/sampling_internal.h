@@ -43,7 +43,7 @@ struct sampling {
 	struct whole *whole;              /* NULL: nothing is unwound */
 	struct buf unwound;               /* records on their way to a file */
 	struct whole_counts whole_before; /* up to the last boundary */
-	struct dict renamed;              /* uint32_t: threads with a new name since then */
+	struct dict names;                /* struct whole_name: those of the iteration */
 	struct idle idle;
 	struct paced *paced; /* borrowed */
 	struct surveyor surveyor;

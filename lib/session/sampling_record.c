@@ -228,7 +228,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 		one = sampling_write_unwound(g, t, why) ?: write_sums(g, t, why);
 		rc = rc ?: one;
 	}
-	dict_fini(&g->renamed);
+	dict_fini(&g->names);
 	note_unwound(g, it->iteration);
 	g->max_rate = max_rate;
 	note_added(g, it);
@@ -255,6 +255,7 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 	sampling_read_idle(g);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		sampling_drain_side_band(g, t);
+	mapped_wake(&g->surveyor.mapped);
 	note_losses(g, it->iteration);
 	why = g->error;
 	rc = record_all(g, it, &why);

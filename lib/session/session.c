@@ -17,35 +17,14 @@ enum { NS_PER_S = 1000000000 };
 
 enum { MIN_RING_BYTES = 64 << 10 };
 
-/* Bytes per second of a sampled event's records on a busy CPU; UINT64_MAX: unknown. */
-static uint64_t bytes_per_second(const struct plan_event *p)
-{
-	/* a record without what is below, callers, registers, branches; raw bytes are rarely more
-	 */
-	enum { RECORD = 64, CALLERS = 64 * 8, REGISTERS = 32 * 8, BRANCHES = 32 * 24, RAW = 128 };
-	const struct spec_event *asked = p->asked;
-	uint64_t bytes = RECORD, rate = asked->frequency;
-
-	if (!rate && asked->rate && event_is_clock(&p->event))
-		rate = NS_PER_S / asked->rate + 1;
-	bytes += asked->flags & (SPEC_CALLCHAIN | SPEC_USER_STACK) ? CALLERS : 0;
-	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + asked->stack_bytes : 0;
-	bytes += asked->flags & SPEC_LAST_BRANCH ? BRANCHES : 0;
-	bytes += p->event.group->id == EVENT_GROUP_TRACEPOINT ? RAW : 0;
-	return rate ? rate * bytes : UINT64_MAX;
-}
-
 /* The power of two for the span of a flight recorder, and a tenth more; at most its mib. */
 static uint64_t flight_ring_bytes(const struct session *s)
 {
 	const struct spec_flight *flight = &s->plan->spec->flight;
-	double wanted = 0;
+	const double wanted = counters_bytes_per_second(s->plan) * 1.1 *
+			      (double)(flight->span_ns + flight->after_ns) / NS_PER_S;
 	uint64_t bytes = MIN_RING_BYTES;
 
-	for (size_t i = 0; i < s->plan->nr_events; i++)
-		if (spec_event_is_sampled(s->plan->events[i].asked))
-			wanted += (double)bytes_per_second(&s->plan->events[i]) * 1.1 *
-				  (double)(flight->span_ns + flight->after_ns) / NS_PER_S;
 	while ((double)bytes < wanted && bytes <= flight->mib << 19)
 		bytes <<= 1;
 	return bytes;

@@ -84,14 +84,29 @@ static bool is_seen(const struct unwind_machine *m, unsigned reg)
 	return reg == m->cfi->sp || reg == m->syscall_pc || reg == m->syscall_result;
 }
 
+/* NULL: the sample has no stack, or is of another machine. */
+static const struct unwind_machine *machine_of(const struct unwind_machine *m,
+					       const struct trace_record *r)
+{
+	while (m && m->regs_abi != r->regs_abi)
+		m = m->other;
+	return r->regs && r->stack && r->stack_len ? m : NULL;
+}
+
+bool unwind_machine_sp(const struct unwind_machine *m, const struct trace_layout *l,
+		       const struct trace_record *r, uint64_t *sp)
+{
+	m = machine_of(m, r);
+	return m && find_word(l, r, m->bit_of_reg[m->cfi->sp], sp);
+}
+
 bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_layout *l,
 			  const struct trace_record *r, struct cfi_frame *out)
 {
 	uint64_t value;
 
-	while (m && m->regs_abi != r->regs_abi)
-		m = m->other;
-	if (!m || !r->regs || !r->stack || !r->stack_len)
+	m = machine_of(m, r);
+	if (!m)
 		return false;
 	out->machine = m->cfi;
 	out->known = 0;

@@ -38,4 +38,8 @@ const struct unwind_machine *unwind_machine_of(const struct unwind_machine *m,
 bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_layout *layout,
 			  const struct trace_record *sample, struct cfi_frame *out);
 
+/* The sampled stack pointer. False: as unwind_machine_frame. */
+bool unwind_machine_sp(const struct unwind_machine *m, const struct trace_layout *layout,
+		       const struct trace_record *sample, uint64_t *sp);
+
 #endif

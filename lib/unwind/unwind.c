@@ -27,6 +27,7 @@ struct unwinder {
 	bool keeps_interpreter;
 	void *arg;
 	bool is_shaped; /* the last stack */
+	uint64_t base;  /* where that one ended; 0: not known */
 };
 
 /* One unwinding of one sample. */
@@ -41,7 +42,8 @@ struct walk {
 	struct cfi_row row;
 	uint64_t method; /* what stands for the interpreted method of the last frame; 0: none */
 	bool is_unproven;
-	bool is_left; /* the last frame has left its stack for another one */
+	bool is_left;      /* the last frame has left its stack for another one */
+	bool is_outermost; /* nothing of the last frame was read */
 };
 
 const char *unwind_end_name(enum unwind_end end)
@@ -96,6 +98,12 @@ void unwinder_free(struct unwinder *u)
 bool unwinder_is_shaped(const struct unwinder *u)
 {
 	return u->is_shaped;
+}
+
+bool unwinder_base(const struct unwinder *u, uint64_t *address)
+{
+	*address = u->base;
+	return u->base;
 }
 
 static bool find_mapping(const struct walk *w, uint64_t address, struct unwind_mapping *out)
@@ -179,6 +187,7 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		return row == &w->row ? cfi_rules_apply(&w->rules, &w->frame)
 				      : unwind_tables_step(w->u->tables, at, &w->frame);
 	case CFI_ROW_OUTERMOST:
+		w->is_outermost = true;
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
 		end = step_from_syscall(w);
@@ -187,9 +196,8 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		/* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker
 		 * starts with that, and without a row in its table. Without a file
 		 * (CFI_ROW_UNKNOWN), the register may hold anything. */
-		if (cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp)
-			return CFI_WHOLE;
-		return step_by_pointer(w);
+		w->is_outermost = cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp;
+		return w->is_outermost ? CFI_WHOLE : step_by_pointer(w);
 	default:
 		return guess_step(w, m);
 	}
@@ -405,6 +413,7 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 	size_t nr = 0;
 
 	u->is_shaped = false;
+	u->base = 0;
 	if (exact)
 		memset(exact, 0, (max + 63) / 64 * sizeof(*exact));
 	if (!unwind_machine_frame(u->machine, layout, sample, &w.frame)) {
@@ -429,6 +438,8 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 			    nr -
 				1); /* the return address of a handler is the start of a function */
 	}
+	if (w.is_outermost && cfi_frame_reg(&w.frame, w.frame.machine->sp, &fp))
+		u->base = fp;
 	if (w.is_left)
 		nr = rejoin(layout, sample, out, nr, max, &last);
 	else if (last == CFI_TRUNCATED && nr < max)

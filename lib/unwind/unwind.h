@@ -107,6 +107,10 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 /* Whether the last stack came to code of HotSpot: then a chain by frame pointers is accidental. */
 bool unwinder_is_shaped(const struct unwinder *u);
 
+/* The stack pointer of the outermost function of the last stack, above which nothing is needed.
+ * False: not known, as of a stack that did not come to it. */
+bool unwinder_base(const struct unwinder *u, uint64_t *address);
+
 /*
  * For samples with a callchain by frame pointers and a short piece of stack. Returns the return
  * addresses that are missing between the first and second address of the callchain, by the unwind

@@ -166,9 +166,10 @@ bool whole_record_add(struct buf *out, const struct trace_layout *l, const struc
 	return true;
 }
 
-void whole_record_add_short(struct buf *out, const struct trace_record *r)
+void whole_record_add_short(struct buf *out, const struct trace_record *r, size_t max_bytes)
 {
-	size_t at = out->len, copied = (r->stack_len + WORD - 1) / WORD * WORD;
+	const size_t len = r->stack_len < max_bytes ? r->stack_len : max_bytes;
+	size_t at = out->len, copied = (len + WORD - 1) / WORD * WORD;
 	const uint8_t *end = r->bytes + r->len, *behind;
 	uint64_t room = r->stack ? trace_word(r->stack - WORD, 0) : 0;
 
@@ -180,6 +181,8 @@ void whole_record_add_short(struct buf *out, const struct trace_record *r)
 	put_part(out, r->bytes, r->stack - WORD);
 	put(out, copied);
 	put_part(out, r->stack, r->stack + copied);
-	put_part(out, copied ? behind : behind + WORD, end); /* from dyn_size on, if there is any */
+	if (copied)
+		put(out, len); /* dyn_size */
+	put_part(out, behind + WORD, end);
 	set_size(out, at);
 }

@@ -50,7 +50,8 @@ struct whole_stack {
  * *out. False: readers would not see the same, unless its end is unknown; nothing is added. */
 bool whole_record_add(struct buf *out, const struct trace_layout *l, const struct trace_record *r,
 		      const struct whole_stack *stack);
-/* Appends the record with only those bytes of the stack that were really copied. */
-void whole_record_add_short(struct buf *out, const struct trace_record *r);
+/* Appends the record with only those bytes of the stack that were really copied, at most the first
+ * max_bytes. */
+void whole_record_add_short(struct buf *out, const struct trace_record *r, size_t max_bytes);
 
 #endif

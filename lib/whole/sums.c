@@ -32,10 +32,10 @@ struct whole_sums {
 	struct dict ids;  /* struct id */
 	struct dict sums; /* struct sum */
 	struct buf records;
-	const struct dict *renamed; /* borrowed, or NULL */
+	const struct dict *names; /* borrowed, or NULL */
 };
 
-struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *renamed)
+struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *names)
 {
 	struct whole_sums *s = mem_zalloc(sizeof(*s));
 
@@ -44,7 +44,7 @@ struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *renamed)
 	dict_init(&s->ids, sizeof(struct id), DICT_KEY(struct id, id), MAX_IDS);
 	dict_init(&s->sums, sizeof(struct sum), DICT_KEY(struct sum, hash), MAX_SUMS);
 	buf_init(&s->records, max_bytes);
-	s->renamed = renamed;
+	s->names = names;
 	return s;
 }
 
@@ -108,9 +108,9 @@ static bool is_added_up(const struct id *id, size_t at)
 	return at && (at == id->time_at || at == id->period_at);
 }
 
-static uint64_t hash_of(const struct id *id, const uint8_t *p, size_t size)
+static uint64_t hash_of(const struct id *id, uint64_t name_ns, const uint8_t *p, size_t size)
 {
-	uint64_t hash = size;
+	uint64_t hash = hash_mix(size, name_ns);
 
 	for (size_t at = 0; at < size; at += WORD)
 		hash = hash_mix(hash, is_added_up(id, at) ? 0 : trace_word(p + at, 0));
@@ -161,9 +161,13 @@ static void set_begin(struct whole_sums *s, struct sum *sum, const struct id *id
 		memcpy(s->records.data + sum->at + id->time_at, &time_ns, WORD);
 }
 
-static bool is_renamed(const struct whole_sums *s, uint32_t tid)
+/* Since when the thread has had its last name; 0: since the sums began. */
+static uint64_t name_ns(const struct whole_sums *s, uint32_t tid)
 {
-	return s->renamed && dict_find(s->renamed, &tid) != DICT_NONE;
+	const struct whole_name *name =
+	    s->names ? dict_at(s->names, dict_find(s->names, &tid)) : NULL;
+
+	return name ? name->from_ns : 0;
 }
 
 bool whole_sums_add(struct whole_sums *s, const void *record, size_t size)
@@ -171,12 +175,15 @@ bool whole_sums_add(struct whole_sums *s, const void *record, size_t size)
 	const struct id *id = id_of(s, record, size);
 	struct trace_record r;
 	struct sum *sum;
-	uint64_t hash;
+	uint64_t hash, since_ns;
 
 	if (!id || size % WORD || trace_record_decode(&id->layout, record, size, &r) ||
-	    r.stack_len || r.len != size || is_renamed(s, r.tid))
+	    r.stack_len || r.len != size)
 		return false;
-	hash = hash_of(id, record, size);
+	since_ns = name_ns(s, r.tid);
+	if (r.time_ns < since_ns)
+		return false;
+	hash = hash_of(id, since_ns, record, size);
 	sum = dict_at(&s->sums, dict_find(&s->sums, &hash));
 	if (!sum || !sum->samples)
 		return begin_sum(s, hash, &r);

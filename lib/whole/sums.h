@@ -14,9 +14,15 @@ struct dict;
 struct perf_event_attr;
 struct whole_sums;
 
-/* renamed: borrowed; numbers of threads (uint32_t) whose samples are not added up, as they have had
- * another name or program; NULL: none. NULL: no memory. */
-struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *renamed);
+/* A thread got its name, or the program that it runs, at that time. */
+struct whole_name {
+	uint32_t tid; /* the key */
+	uint64_t from_ns;
+};
+
+/* names: borrowed; struct whole_name, with the last one of each thread. A sample from before it is
+ * not added up, one after it only to others that are; NULL: none. NULL: no memory. */
+struct whole_sums *whole_sums_new(size_t max_bytes, const struct dict *names);
 void whole_sums_free(struct whole_sums *s); /* NULL is fine */
 
 /* Samples with that id, of an event with this attr, are added up. 0 or -ENOMEM. */

@@ -17,7 +17,9 @@
 #include "elf/reader.h"
 #include "elf/vdso.h"
 #include "trace/record.h"
+#include "unwind/machine.h"
 #include "unwind/unwind.h"
+#include "whole/bases.h"
 #include "whole/record.h"
 #include "whole/spaces.h"
 
@@ -29,6 +31,7 @@ enum {
 	BLOCK_BYTES = 256 << 10,
 	MAX_IDS = 1 << 20,
 	MAX_RECORDS_BYTES = 64 << 20, /* of tasks and mappings that wait for the thread */
+	MAX_SPARE = 4,
 };
 #define TABLES_MAX_BYTES (UINT64_C(96) << 20)
 #define TABLES_MAX_NS    UINT64_C(10000000000)
@@ -77,10 +80,14 @@ struct whole {
 	struct queue *queue;                          /* owned; per CPU */
 	uint64_t bytes;                               /* in queues, as they were put */
 	uint64_t nr_open;                             /* blocks that are not done */
-	struct dict ids;                              /* struct id */
-	struct buf made, side;                        /* records of tasks and mappings */
-	size_t side_ready;                            /* bytes of side, of all rings */
-	bool has_lost;                                /* some of them */
+	struct buf spare[MAX_SPARE];                  /* for new blocks: their pages are there */
+	size_t nr_spare;
+	struct whole_bases bases;
+	const struct unwind_machine *machine; /* NULL: not known */
+	struct dict ids;                      /* struct id */
+	struct buf made, side;                /* records of tasks and mappings */
+	size_t side_ready;                    /* bytes of side, of all rings */
+	bool has_lost;                        /* some of them */
 	struct whole_counts counts;
 
 	/* of the thread */
@@ -159,6 +166,7 @@ int whole_new(const struct whole_config *config, struct whole **out)
 	if (!w)
 		return -ENOMEM;
 	w->config = *config;
+	w->machine = unwind_machine_find(config->machine);
 	dict_init(&w->ids, sizeof(struct id), DICT_KEY(struct id, id), MAX_IDS);
 	buf_init(&w->made, MAX_RECORDS_BYTES);
 	buf_init(&w->side, MAX_RECORDS_BYTES);
@@ -207,6 +215,8 @@ void whole_free(struct whole *w)
 		pthread_join(w->thread, NULL);
 	for (uint32_t i = 0; w->queue && i < w->config.nr_cpus; i++)
 		free_queue(&w->queue[i]);
+	while (w->nr_spare)
+		buf_fini(&w->spare[--w->nr_spare]);
 	free_tables(w->tables);
 	elf_file_close(w->vdso);
 	whole_spaces_free(w->spaces);
@@ -268,13 +278,32 @@ static const struct id *id_of(const struct whole *w, const uint8_t *p, size_t si
 	return known && known->is_wanted ? known : NULL;
 }
 
+/* To touch new pages costs as much as to copy into them. */
+static void set_records(struct whole *w, struct buf *records)
+{
+	if (w->nr_spare)
+		*records = w->spare[--w->nr_spare];
+	else
+		buf_init(records, 2 * BLOCK_BYTES + PERF_ABI_MAX_RECORD_BYTES);
+}
+
+static void spare_records(struct whole *w, struct buf *records)
+{
+	if (w->nr_spare == MAX_SPARE) {
+		buf_fini(records);
+		return;
+	}
+	buf_reset(records);
+	w->spare[w->nr_spare++] = *records;
+}
+
 static struct block *new_block(struct whole *w, struct queue *q)
 {
 	struct block *b = mem_zalloc(sizeof(*b));
 
 	if (!b)
 		return NULL;
-	buf_init(&b->records, 2 * BLOCK_BYTES + PERF_ABI_MAX_RECORD_BYTES);
+	set_records(w, &b->records);
 	if (q->last)
 		q->last->next = b;
 	else
@@ -286,7 +315,22 @@ static struct block *new_block(struct whole *w, struct queue *q)
 	return b;
 }
 
-/* Copies a record, of its stack only what there is. */
+static bool copy_of(const struct whole *w, const struct trace_layout *l,
+		    const struct trace_record *r, struct whole_copy *out)
+{
+	*out = (struct whole_copy){.stack = r->stack, .len = r->stack_len, .tid = r->tid};
+	return unwind_machine_sp(w->machine, l, r, &out->sp);
+}
+
+static size_t needed_of(const struct whole *w, const struct trace_layout *l,
+			const struct trace_record *r)
+{
+	struct whole_copy c;
+
+	return copy_of(w, l, r, &c) ? whole_bases_needed(&w->bases, &c) : r->stack_len;
+}
+
+/* Copies a record, of its stack only what there is, and is needed. */
 static bool put_record(struct whole *w, struct queue *q, const uint8_t *p, size_t size,
 		       uint32_t kind)
 {
@@ -301,7 +345,7 @@ static bool put_record(struct whole *w, struct queue *q, const uint8_t *p, size_
 		return false;
 	before = b->records.len;
 	if (id && trace_record_decode(&id->layout, p, size, &r) == 0)
-		whole_record_add_short(&b->records, &r);
+		whole_record_add_short(&b->records, &r, needed_of(w, &id->layout, &r));
 	else
 		buf_add(&b->records, p, size);
 	if (buf_error(&b->records)) {
@@ -542,6 +586,19 @@ static void apply_records(struct whole *w)
 	buf_reset(&w->records[1]);
 }
 
+/* Of the next stacks of the thread nothing above where this one ended is copied. */
+static void add_base(struct whole *w, const struct id *id, const struct trace_record *r)
+{
+	struct whole_copy c;
+	uint64_t address;
+
+	if (!unwinder_base(w->tables->unwinder, &address) || !copy_of(w, &id->layout, r, &c))
+		return;
+	pthread_mutex_lock(&w->lock);
+	whole_bases_add(&w->bases, &c, address);
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* Appends the sample without its bytes. False: it keeps them. */
 static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p, size_t size,
 			  struct buf *out, struct whole_counts *counts)
@@ -571,6 +628,8 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 					w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
 			  : 0;
 	w->stack.end = ends[end];
+	if (process && end == UNWIND_WHOLE)
+		add_base(w, id, &r);
 	return (w->stack.end || (id->drops_bytes && r.stack_len)) &&
 	       whole_record_add(out, &id->layout, &r, &w->stack);
 }
@@ -635,7 +694,7 @@ static void process_block(struct whole *w, struct block *b)
 	if (!buf_error(&out)) { /* else it keeps what it has */
 		size_t put_bytes = b->records.len;
 
-		buf_fini(&b->records);
+		spare_records(w, &b->records);
 		b->records = out;
 		b->counts = counts;
 		finish_block(w, b, put_bytes);

@@ -24,6 +24,7 @@ static struct trace_layout raw, unwound;
 static struct test_sample sample;
 static struct test_unwind as_read;
 static atomic_bool is_known;
+static uint32_t pid; /* of samples; their thread is this one */
 
 static bool is_ready(void *arg)
 {
@@ -49,6 +50,7 @@ HOOK(before_each)
 	assert_true(trace_layout_init(&raw, &attr, sizeof(attr)));
 	assert_true(trace_layout_init(&unwound, &a, sizeof(a)));
 	is_known = true;
+	pid = (uint32_t)getpid();
 	assert_int_equal(whole_new(&config, &whole), 0);
 	assert_int_equal(whole_add_id(whole, ID, &attr, false), 0);
 }
@@ -79,7 +81,7 @@ static void make_sample(struct buf *b, uint64_t time_ns)
 	len = len < attr.sample_stack_user ? len : attr.sample_stack_user;
 	put_word(b, PERF_RECORD_SAMPLE | (uint64_t)PERF_RECORD_MISC_USER << 32);
 	put_word(b, ID);
-	put_word(b, (uint64_t)getpid() | (uint64_t)getpid() << 32);
+	put_word(b, pid | (uint64_t)getpid() << 32);
 	put_word(b, time_ns);
 	put_word(b, 0);
 	put_word(b, PERF_SAMPLE_REGS_ABI_64);
@@ -211,6 +213,36 @@ TEST(of_an_unknown_process_the_bytes_stay)
 	assert_memory_equal(r.stack, sample.stack, r.stack_len);
 	assert_int_equal(whole_counts(whole).kept, 1);
 	assert_int_equal(whole_counts(whole).unknown, 1);
+}
+
+/* Where a stack of the thread has ended, the next one is not copied further. A sample of another
+ * process shows it: it keeps its bytes. */
+TEST(bytes_that_are_not_needed_are_not_copied)
+{
+	const size_t len = sample.stack_len & ~7ul;
+	struct trace_record r;
+	BUF_AUTO(from, 1 << 20);
+	BUF_AUTO(to, 1 << 20);
+
+	test_trap_into(&sample);
+	take_sample(20);
+	add_mappings();
+	assert_int_equal(whole_start(whole), 0);
+	for (int i = 0; i < 2; i++) {
+		buf_reset(&from);
+		buf_reset(&to);
+		make_sample(&from, 10);
+		assert_int_equal(put(0, &from, from.len), from.len);
+		settle();
+		assert_true(whole_take(whole, 0, &to));
+		pid++;
+	}
+	assert_int_equal(whole_counts(whole).unwound, 1);
+	assert_int_equal(whole_counts(whole).kept, 1);
+	assert_int_equal(trace_record_decode(&raw, (const uint8_t *)to.data, to.len, &r), 0);
+	assert_true(r.stack_len > 0 && r.stack_len < len);
+	assert_true(r.stack_len < attr.sample_stack_user);
+	assert_memory_equal(r.stack, sample.stack, r.stack_len);
 }
 
 /* What a ring has said since whole_go waits for the next one: others may have said what was before.

@@ -186,7 +186,7 @@ TEST(short_records)
 
 		make(&from, kernel_and_user, NR(kernel_and_user), copied[i]);
 		decode(&from, &raw, &r);
-		whole_record_add_short(&to, &r);
+		whole_record_add_short(&to, &r, SIZE_MAX);
 		decode(&to, &raw, &s);
 		assert_int_equal(s.stack_len, copied[i]);
 		assert_int_equal(to.len,
@@ -194,6 +194,24 @@ TEST(short_records)
 		if (copied[i])
 			assert_memory_equal(s.stack, r.stack, copied[i]);
 		assert_int_equal(s.id, ID);
+		assert_int_equal(s.data_src, 66);
+	}
+}
+
+TEST(shortened_records)
+{
+	struct trace_record r, s;
+	BUF_AUTO(from, 1 << 16);
+
+	make(&from, kernel_and_user, NR(kernel_and_user), 56);
+	decode(&from, &raw, &r);
+	for (size_t max = 8; max <= 64; max += 8) {
+		BUF_AUTO(to, 1 << 16);
+
+		whole_record_add_short(&to, &r, max);
+		decode(&to, &raw, &s);
+		assert_int_equal(s.stack_len, max < 56 ? max : 56);
+		assert_memory_equal(s.stack, r.stack, s.stack_len);
 		assert_int_equal(s.data_src, 66);
 	}
 }

@@ -13,7 +13,7 @@ enum { ID = 7, OTHER_ID = 8, MAX_BYTES = 4096 };
 
 static struct whole_sums *sums;
 static struct perf_event_attr attr;
-static struct dict renamed;
+static struct dict names;
 
 HOOK(before_each)
 {
@@ -23,8 +23,8 @@ HOOK(before_each)
 	    .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			   PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
 	};
-	dict_init(&renamed, sizeof(uint32_t), sizeof(uint32_t), 100);
-	sums = whole_sums_new(MAX_BYTES, &renamed);
+	dict_init(&names, sizeof(struct whole_name), DICT_KEY(struct whole_name, tid), 100);
+	sums = whole_sums_new(MAX_BYTES, &names);
 	assert_non_null(sums);
 	assert_int_equal(whole_sums_add_id(sums, ID, &attr), 0);
 }
@@ -32,7 +32,7 @@ HOOK(before_each)
 HOOK(after_each)
 {
 	whole_sums_free(sums);
-	dict_fini(&renamed);
+	dict_fini(&names);
 }
 
 /* As a record of that many words, for the event with that id. */
@@ -98,16 +98,33 @@ TEST(by_thread_and_stack)
 }
 
 /* A thread with a new name, or a new program: what was before has another. */
+static void rename_at(uint32_t tid, uint64_t time_ns)
+{
+	struct whole_name *name = dict_get(&names, &tid);
+
+	assert_non_null(name);
+	name->from_ns = time_ns;
+}
+
 TEST(renamed)
 {
-	const uint32_t tid = 1;
 	uint32_t at = 0;
 
 	assert_true(add(ID, 1, 50, 10, 0x200));
-	(void)dict_add(&renamed, &tid);
-	assert_false(add(ID, 1, 60, 10, 0x200));
+	assert_true(add(ID, 2, 50, 10, 0x200));
+	rename_at(1, 55);
+	assert_false(add(ID, 1, 54, 10, 0x200));
+	assert_true(add(ID, 1, 55, 10, 0x200));
+	assert_true(add(ID, 1, 60, 10, 0x200));
 	assert_true(add(ID, 2, 60, 10, 0x200));
+	rename_at(1, 65);
+	assert_false(add(ID, 1, 60, 10, 0x200));
+	assert_true(add(ID, 1, 70, 10, 0x200));
 	expect(&at, 1, 10, 50, 50, 0x200);
+	expect(&at, 2, 20, 50, 60, 0x200);
+	expect(&at, 2, 20, 55, 60, 0x200);
+	expect(&at, 1, 10, 70, 70, 0x200);
+	expect_end(at);
 }
 
 /* An event whose samples have no period has that of its attr. */

@@ -1,0 +1,88 @@
+/*
+ * How far up stacks are needed: as far as one of the thread has come, where the bytes are the same.
+ */
+#include "kit.h"
+
+#include "whole/bases.h"
+
+enum { LEN = 512, SP = 0x7000, BASE = SP + 192, TID = 3 };
+
+static struct whole_bases bases;
+static uint8_t stack[LEN];
+
+HOOK(before_each)
+{
+	bases = (struct whole_bases){0};
+	for (size_t i = 0; i < LEN; i++)
+		stack[i] = (uint8_t)(i * 7 + i / 256);
+}
+
+static struct whole_copy copy(uint32_t tid, uint64_t sp, size_t len)
+{
+	return (struct whole_copy){.stack = stack + (sp - SP), .len = len, .sp = sp, .tid = tid};
+}
+
+static size_t needed(uint32_t tid, uint64_t sp, size_t len)
+{
+	const struct whole_copy c = copy(tid, sp, len);
+
+	return whole_bases_needed(&bases, &c);
+}
+
+static void add(size_t len, uint64_t address)
+{
+	const struct whole_copy c = copy(TID, SP, len);
+
+	whole_bases_add(&bases, &c, address);
+}
+
+TEST(up_to_the_base)
+{
+	assert_int_equal(needed(TID, SP, LEN), LEN);
+	add(LEN, BASE);
+	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
+	assert_int_equal(needed(TID, SP + 128, LEN - 128), 64 + WHOLE_BASE_BYTES);
+	assert_int_equal(needed(TID, SP, 192 + WHOLE_BASE_BYTES), 192 + WHOLE_BASE_BYTES);
+}
+
+TEST(of_others_all)
+{
+	add(LEN, BASE);
+	assert_int_equal(needed(TID + 1, SP, LEN), LEN);
+	for (uint32_t tid = 0; tid < 4 * WHOLE_BASES; tid++)
+		if (tid != TID)
+			assert_int_equal(needed(tid, SP, LEN), LEN);
+}
+
+/* As of an exec without random addresses. */
+TEST(where_the_bytes_differ_all)
+{
+	for (size_t i = 0; i < WHOLE_BASE_BYTES; i += WHOLE_BASE_BYTES - 1) {
+		add(LEN, BASE);
+		stack[BASE - SP + i] ^= 1;
+		assert_int_equal(needed(TID, SP, LEN), LEN);
+		add(LEN, BASE);
+		assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
+	}
+}
+
+TEST(elsewhere_all)
+{
+	add(LEN, BASE);
+	assert_int_equal(needed(TID, BASE, LEN - 192), LEN - 192); /* above it */
+	assert_int_equal(needed(TID, BASE + 64, LEN - 256), LEN - 256);
+	assert_int_equal(needed(TID, SP, 192), 192); /* it was not copied */
+	assert_int_equal(needed(TID, SP, 191 + WHOLE_BASE_BYTES), 191 + WHOLE_BASE_BYTES);
+	assert_int_equal(needed(TID, SP, 8), 8);
+}
+
+/* What is not in the bytes is not known. */
+TEST(bases_that_were_not_copied)
+{
+	add(191 + WHOLE_BASE_BYTES, BASE);
+	add(LEN, SP);
+	add(LEN, SP - 8);
+	add(LEN, UINT64_MAX);
+	add(0, BASE);
+	assert_int_equal(needed(TID, SP, LEN), LEN);
+}
