@@ -23,25 +23,41 @@ static const uint8_t *bytes_at(const struct whole_copy *c, uint64_t address)
 		   : NULL;
 }
 
+/* The base, if these bytes have it; else NULL. */
+static const struct whole_base *find(const struct whole_bases *b, const struct whole_copy *c)
+{
+	const struct whole_base *base = &b->of[slot_of(c->tid)];
+	const uint8_t *bytes = NULL;
+
+	if (base->address && base->tid == c->tid)
+		bytes = bytes_at(c, base->address);
+	return bytes && memcmp(bytes, base->bytes, sizeof(base->bytes)) == 0 ? base : NULL;
+}
+
 void whole_bases_add(struct whole_bases *b, const struct whole_copy *c, uint64_t address)
 {
 	const uint8_t *bytes = bytes_at(c, address);
+	const struct whole_base *known = find(b, c);
 	struct whole_base *base = &b->of[slot_of(c->tid)];
 
-	if (!bytes)
+	if (!bytes || (known && known->address > address))
 		return;
 	base->tid = c->tid;
 	base->address = address;
 	memcpy(base->bytes, bytes, sizeof(base->bytes));
 }
 
+void whole_bases_forget(struct whole_bases *b, uint32_t tid)
+{
+	struct whole_base *base = &b->of[slot_of(tid)];
+
+	if (base->tid == tid)
+		base->address = 0;
+}
+
 size_t whole_bases_needed(const struct whole_bases *b, const struct whole_copy *c)
 {
-	const struct whole_base *base = &b->of[slot_of(c->tid)];
-	const uint8_t *bytes =
-	    base->address && base->tid == c->tid ? bytes_at(c, base->address) : NULL;
+	const struct whole_base *base = find(b, c);
 
-	if (!bytes || memcmp(bytes, base->bytes, sizeof(base->bytes)) != 0)
-		return c->len;
-	return (size_t)(base->address - c->sp) + WHOLE_BASE_BYTES;
+	return base ? (size_t)(base->address - c->sp) + WHOLE_BASE_BYTES : c->len;
 }

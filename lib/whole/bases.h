@@ -2,7 +2,8 @@
  * How far up stacks are needed. Above the frame of a thread's outermost function lie the arguments
  * and the environment of its program, or its thread-local data: often more than the stack itself.
  * Where a stack of the thread has ended, the next ones end, too, as long as the bytes there are the
- * same: those of an exec, or of another stack, are others.
+ * same: those of an exec, or of another stack, are others. A stack that lies within another one, as
+ * a coroutine's in an array of main's, ends below it: the higher base stays.
  *
  * A table of fixed size, in which a thread may take another one's place.
  */
@@ -35,6 +36,8 @@ struct whole_copy {
 
 /* The stack ended at that address: nothing above it was read. */
 void whole_bases_add(struct whole_bases *b, const struct whole_copy *c, uint64_t address);
+/* A stack of the thread went on where its bytes ended. */
+void whole_bases_forget(struct whole_bases *b, uint32_t tid);
 /* How many of the bytes are needed; all, if it is not known. */
 size_t whole_bases_needed(const struct whole_bases *b, const struct whole_copy *c);
 

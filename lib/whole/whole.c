@@ -587,15 +587,19 @@ static void apply_records(struct whole *w)
 }
 
 /* Of the next stacks of the thread nothing above where this one ended is copied. */
-static void add_base(struct whole *w, const struct id *id, const struct trace_record *r)
+static void set_base(struct whole *w, const struct id *id, const struct trace_record *r,
+		     enum unwind_end end)
 {
 	struct whole_copy c;
 	uint64_t address;
 
-	if (!unwinder_base(w->tables->unwinder, &address) || !copy_of(w, &id->layout, r, &c))
+	if (!copy_of(w, &id->layout, r, &c))
 		return;
 	pthread_mutex_lock(&w->lock);
-	whole_bases_add(&w->bases, &c, address);
+	if (unwinder_base(w->tables->unwinder, &address))
+		whole_bases_add(&w->bases, &c, address);
+	else if (end == UNWIND_TRUNCATED)
+		whole_bases_forget(&w->bases, r->tid);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -628,8 +632,8 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 					w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
 			  : 0;
 	w->stack.end = ends[end];
-	if (process && end == UNWIND_WHOLE)
-		add_base(w, id, &r);
+	if (process)
+		set_base(w, id, &r, end);
 	return (w->stack.end || (id->drops_bytes && r.stack_len)) &&
 	       whole_record_add(out, &id->layout, &r, &w->stack);
 }

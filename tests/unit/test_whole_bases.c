@@ -76,6 +76,28 @@ TEST(elsewhere_all)
 	assert_int_equal(needed(TID, SP, 8), 8);
 }
 
+/* As of a coroutine whose stack is an array of main's. */
+TEST(of_two_the_higher_one)
+{
+	add(LEN, BASE);
+	add(LEN, BASE - 64);
+	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
+	add(LEN, BASE + 64);
+	assert_int_equal(needed(TID, SP, LEN), 256 + WHOLE_BASE_BYTES);
+	stack[256] ^= 1; /* another program's */
+	add(LEN, BASE);
+	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
+}
+
+TEST(a_stack_that_goes_on)
+{
+	add(LEN, BASE);
+	whole_bases_forget(&bases, TID + 1);
+	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
+	whole_bases_forget(&bases, TID);
+	assert_int_equal(needed(TID, SP, LEN), LEN);
+}
+
 /* What is not in the bytes is not known. */
 TEST(bases_that_were_not_copied)
 {
