@@ -275,11 +275,22 @@ double counters_bytes_per_second(const struct plan *plan)
 	return sum;
 }
 
-/* Where half of the ring lasts for long, the thread that empties it is woken less often. */
+static bool samples_clocks_alone(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (spec_event_is_sampled(plan->events[i].asked) &&
+		    !event_is_clock(&plan->events[i].event))
+			return false;
+	return true;
+}
+
+/* Where half of the ring lasts for long, the thread that empties it is woken less often. Samples of
+ * clocks come evenly: others at a frequency may come in bursts. */
 static uint32_t wakeup_bytes(const struct plan *plan, uint64_t ring_bytes)
 {
 	const double seconds = 0.1;
-	const bool is_slow = counters_bytes_per_second(plan) * seconds <= (double)ring_bytes / 2;
+	const bool is_slow = samples_clocks_alone(plan) &&
+			     counters_bytes_per_second(plan) * seconds <= (double)ring_bytes / 2;
 
 	return (uint32_t)(ring_bytes / (is_slow ? 2 : 4));
 }

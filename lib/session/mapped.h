@@ -65,7 +65,7 @@ void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uin
 /* Ends the wait of mapped_next, if something was added since: after the rings of all CPUs, so that
  * the processes of all of them are queried at once. */
 void mapped_wake(struct mapped *m);
-/* The same of records in memory, and both. */
+/* Adds the files of records in memory, and wakes. */
 void mapped_add(struct mapped *m, const void *records, size_t len);
 /* After this, mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);

@@ -29,6 +29,7 @@ enum {
 	MAX_LASTING_BYTES = 64 << 20,
 	APART_BYTES = 64 << 10, /* a frame of them packs well, and a CPU's memory is small */
 };
+#define MAX_APART_NS UINT64_C(500000000) /* half of what a reader sorts within */
 
 int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns)
 {
@@ -80,10 +81,20 @@ static void start_counting(struct sampler *s)
 	s->scan.lost = s->scan.records = s->side_band_lost = s->lasting_full = 0;
 }
 
+/* At how many bytes the thread that empties the ring is woken. */
+static uint64_t wakeup_bytes(const struct sampler *s, const struct pmu_ring *ring)
+{
+	const uint64_t own =
+	    ring == &s->ring && s->scan.nr_events ? s->events[0].attr->wakeup_watermark : 0;
+
+	return own ?: ring->bytes / 4;
+}
+
 /* True if there is no time to pack: it took long already, or the ring fills fast. */
 static bool is_urgent(const struct sampler *s, const struct pmu_ring *ring, uint64_t waiting)
 {
-	return waiting > ring->bytes / 2 || clock_monotonic_ns() > *s->pack_until_ns;
+	return waiting > wakeup_bytes(s, ring) + ring->bytes / 4 ||
+	       clock_monotonic_ns() > *s->pack_until_ns;
 }
 
 static int write_span(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
@@ -139,10 +150,18 @@ static int write_records(struct sampler *s, const void *records, size_t len, str
 	return len ? trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e) : 0;
 }
 
-static int write_apart(struct sampler *s, struct err *e)
+static struct pmu_view view_of(const struct buf *records)
 {
+	return (struct pmu_view){.data = (const uint8_t *)records->data, .mask = UINT64_MAX};
+}
+
+int sampler_write_apart(struct sampler *s, struct err *e)
+{
+	const struct pmu_view v = view_of(&s->apart);
 	int rc = s->file ? write_records(s, s->apart.data, s->apart.len, e) : 0;
 
+	if (rc)
+		write_what_fits(s, &v, 0, s->apart.len);
 	buf_reset(&s->apart);
 	return rc;
 }
@@ -151,13 +170,15 @@ static int write_apart(struct sampler *s, struct err *e)
  * they are written alone. */
 static int put_apart(struct sampler *s, const void *record, size_t size, struct err *e)
 {
-	int rc = s->apart.len >= APART_BYTES ? write_apart(s, e) : 0;
+	int rc = s->apart.len >= APART_BYTES ? sampler_write_apart(s, e) : 0;
 
+	if (!s->apart.len)
+		s->apart_ns = clock_monotonic_ns();
 	buf_add(&s->apart, record, size);
 	if (!buf_error(&s->apart))
 		return rc;
 	s->apart.error = 0; /* what it has is whole */
-	return rc ?: write_apart(s, e) ?: write_records(s, record, size, e);
+	return rc ?: sampler_write_apart(s, e) ?: write_records(s, record, size, e);
 }
 
 /* Adds up the records, and keeps those apart that cannot be. */
@@ -188,6 +209,8 @@ int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e)
 				     : write_records(s, scratch->data, scratch->len, e);
 		buf_reset(scratch);
 	}
+	if (rc == 0 && s->apart.len && clock_monotonic_ns() > s->apart_ns + MAX_APART_NS)
+		rc = sampler_write_apart(s, e);
 	return rc;
 }
 
@@ -201,16 +224,11 @@ static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint
 	if (!s->file)
 		return 0;
 	from = put(s, v, from, *end);
-	rc = from < *end ? write_apart(s, e) : 0;
+	rc = from < *end ? sampler_write_apart(s, e) : 0;
 	rc = rc ?: write_span(s, v, from, *end, is_urgent(s, &s->ring, to - from), e);
 	if (rc)
 		write_what_fits(s, v, from, *end);
 	return rc;
-}
-
-static struct pmu_view view_of(const struct buf *records)
-{
-	return (struct pmu_view){.data = (const uint8_t *)records->data, .mask = UINT64_MAX};
 }
 
 /* The end of the records after at that are all on one side of the boundary. */
@@ -662,7 +680,7 @@ static int append_stacks(struct sampler *s, struct trace_writer *w, struct buf *
 	trace_writer_more(w);
 	trace_writer_stacks(w, s->cpu->cpu, items);
 	buf_reset(items);
-	return trace_file_append(s->file, w, e);
+	return sampler_write_apart(s, e) ?: trace_file_append(s->file, w, e);
 }
 
 static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w,
@@ -733,7 +751,7 @@ int sampler_write_sums(struct sampler *s, struct trace_writer *w, struct err *e)
 	if (!s->sums)
 		return 0;
 	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
-	rc = write_apart(s, e);
+	rc = sampler_write_apart(s, e);
 	if (s->file)
 		rc = rc ?: write_sums(s, w, &items, e);
 	buf_fini(&items);

@@ -63,6 +63,7 @@ struct sampler {
 	struct dict *names; /* borrowed; struct whole_name, of the iteration; NULL: not wanted */
 	struct whole_sums *sums; /* owned; adds up what was unwound; NULL: nothing does */
 	struct buf apart;        /* records that it has refused, until a frame is full */
+	uint64_t apart_ns;       /* when the first of them came */
 	struct seen *seen;       /* borrowed; receives switches; NULL: they are not wanted */
 	uint64_t peeked;         /* up to here in the ring it has them */
 	uint64_t span_ns;        /* of a flight recorder; 0: samples are written as they come */
@@ -117,6 +118,11 @@ bool sampler_unwinds(const struct plan_event *p, const struct perf_event_attr *a
 /* Writes the records of samples that were unwound up to now. scratch: empty, with a limit of
  * TRACE_FILE_RECORDS_BYTES. 0 or -errno with *e. */
 int sampler_write_unwound(struct sampler *s, struct buf *scratch, struct err *e);
+
+/* Writes the records of samples that were not added up and wait for more of them: before anything
+ * later is written into the file. A reader sorts by time only within a window, so that they wait
+ * half a second at most. 0 or -errno with *e; then, what fits. */
+int sampler_write_apart(struct sampler *s, struct err *e);
 
 /* Makes a sample of a wait that lasts, if one of the events is of that kind. It is written, and
  * counted, like those of the ring. */

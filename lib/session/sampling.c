@@ -568,10 +568,14 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 	return session_output_create(g->recorder->output, w, iteration, t, packer_of(g, t), out, e);
 }
 
-/* A trace without a file (its name was taken) drops the gathered data. */
-static int append(struct trace_file *file, struct trace_writer *w, struct err *e)
+/* A trace without a file (its name was taken) drops the gathered data. What waits is older. */
+static int append(struct sampling *g, uint32_t t, struct err *e)
 {
-	return file ? trace_file_append(file, w, e) : 0;
+	struct sampler *s = &g->samplers[t];
+
+	return s->file
+		   ? sampler_write_apart(s, e) ?: trace_file_append(s->file, g->recorder->writer, e)
+		   : 0;
 }
 
 /* Into the trace of the target, the last one. */
@@ -584,7 +588,7 @@ int sampling_write_delays(struct sampling *g, struct err *e)
 	trace_writer_more(w);
 	trace_writer_readings(w, TRACE_TICK, g->delays.readings, g->delays.nr_readings);
 	g->delays.nr_readings = 0;
-	return append(g->samplers[g->nr_cpus - 1].file, w, e);
+	return append(g, g->nr_cpus - 1, e);
 }
 
 /* What cannot be written ends the iteration at once (sampling_failed): its files have their ends.
@@ -628,7 +632,7 @@ static int write_queue(struct sampling *g, uint32_t t, struct ticks *ticks, uint
 			break;
 		trace_writer_more(w);
 		trace_writer_readings(w, TRACE_TICK, readings, nr);
-		rc = append(g->samplers[t].file, w, e);
+		rc = append(g, t, e);
 	}
 	return rc;
 }
@@ -654,7 +658,7 @@ static int write_samples(struct sampling *g, uint64_t until_ns, struct err *e)
 	paced_take_samples(g->paced, until_ns, false);
 	trace_writer_more(w);
 	if (paced_write_clocks(g->paced, w, UINT64_MAX))
-		rc = append(g->samplers[0].file, w, e);
+		rc = append(g, 0, e);
 	if (g->plan->spec->flight.span_ns)
 		drop_older(g, until_ns);
 	if (g->plan->spec->flight.span_ns && until_ns == UINT64_MAX)
@@ -666,7 +670,6 @@ static int write_samples(struct sampling *g, uint64_t until_ns, struct err *e)
  * newer ones. Each batch is written before the next is collected, since a writer has a limit. */
 int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
-	struct trace_file *file = g->samplers[t].file;
 	struct trace_writer *w = g->recorder->writer;
 	int rc = 0;
 
@@ -674,7 +677,7 @@ int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, stru
 		return 0;
 	trace_writer_more(w);
 	if (t == 0 && ticks_write_names(&g->paced->ticks, &g->counters->uses, w, until_ns))
-		rc = append(file, w, e);
+		rc = append(g, t, e);
 	rc = rc ?: write_queue(g, t, &g->paced->ticks, until_ns, e);
 	return rc || t ? rc : write_samples(g, until_ns, e);
 }
@@ -707,12 +710,23 @@ void sampling_drain_side_band(struct sampling *g, uint32_t t)
 		runtimes_lose(g->runtimes);
 }
 
-/* Errors stick in g->error. */
-static void drain_cpu(struct sampling *g, uint32_t t)
+/* poll said that one of the CPU's rings has enough records. */
+static bool is_woken(const struct sampling *g, uint32_t t)
 {
-	sampling_drain_side_band(g, t);
-	if (!g->error.code)
-		(void)sampler_drain(&g->samplers[t], &g->error);
+	return g->fds[1 + 2 * t].revents || g->fds[2 + 2 * t].revents;
+}
+
+/* The rings of these CPUs, or of all. Side bands first: processes with new mappings are queried
+ * while samples are written. Errors stick in g->error. */
+static void drain(struct sampling *g, bool is_all)
+{
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
+		if (is_all || is_woken(g, t))
+			sampling_drain_side_band(g, t);
+	mapped_wake(&g->surveyor.mapped);
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
+		if (is_all || is_woken(g, t))
+			(void)sampler_drain(&g->samplers[t], &g->error);
 }
 
 int sampling_write_unwound(struct sampling *g, uint32_t t, struct err *e)
@@ -727,6 +741,7 @@ static void drain_all(struct sampling *g)
 		(void)sampler_drain(&g->samplers[t], &g->error);
 	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
 		sampling_drain_side_band(g, t);
+	mapped_wake(&g->surveyor.mapped);
 	whole_go(g->whole);
 	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
 		(void)sampling_write_unwound(g, t, &g->error);
@@ -841,23 +856,22 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		/* an offline CPU's ring reports POLLHUP, which would wake the loop forever */
 		g->samplers[t].is_hung_up |= (revents & ~POLLIN) != 0;
 		is_any |= revents != 0;
-		if (revents && !g->whole)
-			drain_cpu(g, t);
 	}
-	/* all rings are emptied together: so is done now what is due soon */
-	if (g->whole && is_any && g->delays.event == UINT32_MAX)
+	if (!g->whole && is_any)
+		drain(g, false);
+	/* what is due soon is done now: it needs one wakeup less */
+	if (g->whole && is_any && g->delays.event == UINT32_MAX &&
+	    now_ns + g->pause_ns / 2 >= g->drain_due_ns)
 		g->drain_due_ns = now_ns;
 	if (g->whole && (is_any || now_ns >= g->drain_due_ns))
 		drain_all(g);
 	if (g->seen.is_on && now_ns >= g->seen.due_ns)
 		look(g, now_ns);
 	if (now_ns >= g->drain_due_ns) {
-		for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
-			if (!g->whole)
-				drain_cpu(g, t);
-			if (!g->error.code)
-				(void)sampling_write_ticks(g, t, UINT64_MAX, &g->error);
-		}
+		if (!g->whole)
+			drain(g, true);
+		for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++)
+			(void)sampling_write_ticks(g, t, UINT64_MAX, &g->error);
 		delays_read(&g->delays);
 		if (!g->error.code)
 			(void)sampling_write_delays(g, &g->error);
@@ -866,7 +880,6 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
-	mapped_wake(&g->surveyor.mapped);
 	if (now_ns >= g->progress_due_ns)
 		report_progress(g, now_ns);
 }

@@ -15,9 +15,9 @@
  *   where they are needed: syncer.h (files to the disk), the wire's (marks and heaps), and with a
  *   target one that waits for its end and one that reads its memory.
  *
- * Rings are emptied when a quarter full, or every flush_interval (250 ms), at nice -10 if
- * permitted. Their size is the requested one, halved until the kernel grants it, and equal on all
- * CPUs.
+ * Rings are emptied when a quarter full (half, if only clocks are sampled, slowly), or every
+ * flush_interval (250 ms), at nice -10 if permitted. Their size is the requested one, halved until
+ * the kernel grants it, and equal on all CPUs.
  */
 #ifndef SESSION_SAMPLING_H
 #define SESSION_SAMPLING_H

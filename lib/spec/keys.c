@@ -311,7 +311,8 @@ const struct key_row key_rows[] = {
 	.modes = "sampling",
 	.description =
 	    "The longest time that samples stay in a CPU's buffer before they are written to "
-	    "the trace. They are also written when the buffer is a quarter full.",
+	    "the trace. They are also written when the buffer is a quarter full, or half full "
+	    "where only clocks are sampled, so slowly that the other half lasts for 0.1 seconds.",
 	.metavar = "TIME",
     },
     {

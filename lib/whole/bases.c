@@ -40,19 +40,23 @@ void whole_bases_add(struct whole_bases *b, const struct whole_copy *c, uint64_t
 	const struct whole_base *known = find(b, c);
 	struct whole_base *base = &b->of[slot_of(c->tid)];
 
-	if (!bytes || (known && known->address > address))
+	if (!bytes || (known && known->address > address) ||
+	    (base->tid == c->tid && base->is_refused))
 		return;
 	base->tid = c->tid;
+	base->is_refused = false;
 	base->address = address;
 	memcpy(base->bytes, bytes, sizeof(base->bytes));
 }
 
-void whole_bases_forget(struct whole_bases *b, uint32_t tid)
+void whole_bases_refuse(struct whole_bases *b, uint32_t tid)
 {
 	struct whole_base *base = &b->of[slot_of(tid)];
 
-	if (base->tid == tid)
-		base->address = 0;
+	if (base->tid != tid)
+		return;
+	base->is_refused = true;
+	base->address = 0;
 }
 
 size_t whole_bases_needed(const struct whole_bases *b, const struct whole_copy *c)

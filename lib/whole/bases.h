@@ -3,7 +3,8 @@
  * and the environment of its program, or its thread-local data: often more than the stack itself.
  * Where a stack of the thread has ended, the next ones end, too, as long as the bytes there are the
  * same: those of an exec, or of another stack, are others. A stack that lies within another one, as
- * a coroutine's in an array of main's, ends below it: the higher base stays.
+ * a coroutine's in an array of main's, ends below it: the higher base stays. If the lower one was
+ * seen first, main's next stack lacks frames, and from then on none of the thread is shortened.
  *
  * A table of fixed size, in which a thread may take another one's place.
  */
@@ -18,6 +19,7 @@ enum { WHOLE_BASES = 1024, WHOLE_BASE_BYTES = 64 };
 
 struct whole_base {
 	uint32_t tid;
+	bool is_refused;  /* its stacks end at several places: they are not shortened */
 	uint64_t address; /* 0: none */
 	uint8_t bytes[WHOLE_BASE_BYTES];
 };
@@ -36,8 +38,9 @@ struct whole_copy {
 
 /* The stack ended at that address: nothing above it was read. */
 void whole_bases_add(struct whole_bases *b, const struct whole_copy *c, uint64_t address);
-/* A stack of the thread went on where its bytes ended. */
-void whole_bases_forget(struct whole_bases *b, uint32_t tid);
+/* A shortened stack of the thread went on where its bytes ended: none is shortened any more, until
+ * another thread has taken its place. */
+void whole_bases_refuse(struct whole_bases *b, uint32_t tid);
 /* How many of the bytes are needed; all, if it is not known. */
 size_t whole_bases_needed(const struct whole_bases *b, const struct whole_copy *c);
 

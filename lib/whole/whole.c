@@ -58,6 +58,7 @@ struct queue {
 struct id {
 	uint64_t id; /* the key */
 	struct trace_layout layout;
+	uint32_t stack_bytes; /* as asked: a copy with fewer may have been shortened */
 	bool is_wanted, drops_bytes;
 };
 
@@ -240,6 +241,7 @@ int whole_add_id(struct whole *w, uint64_t id, const struct perf_event_attr *att
 	known = dict_get(&w->ids, &id);
 	if (known) {
 		known->is_wanted = trace_layout_init(&known->layout, attr, attr->size);
+		known->stack_bytes = attr->sample_stack_user;
 		known->drops_bytes = drops_bytes;
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -598,8 +600,8 @@ static void set_base(struct whole *w, const struct id *id, const struct trace_re
 	pthread_mutex_lock(&w->lock);
 	if (unwinder_base(w->tables->unwinder, &address))
 		whole_bases_add(&w->bases, &c, address);
-	else if (end == UNWIND_TRUNCATED)
-		whole_bases_forget(&w->bases, r->tid);
+	else if (end == UNWIND_TRUNCATED && r->stack_len < id->stack_bytes)
+		whole_bases_refuse(&w->bases, r->tid);
 	pthread_mutex_unlock(&w->lock);
 }
 

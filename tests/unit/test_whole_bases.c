@@ -89,13 +89,42 @@ TEST(of_two_the_higher_one)
 	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
 }
 
-TEST(a_stack_that_goes_on)
+/* A thread by turns on a stack of its own and on one within it, which was seen first: one stack
+ * lacks frames, and none after it. */
+TEST(by_turns_no_more_than_one_is_truncated)
 {
-	add(LEN, BASE);
-	whole_bases_forget(&bases, TID + 1);
-	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
-	whole_bases_forget(&bases, TID);
+	unsigned nr_truncated = 0;
+
+	for (int i = 0; i < 10; i++) {
+		add(LEN, BASE - 64);
+		if (needed(TID, SP, LEN) == LEN) {
+			add(LEN, BASE);
+			continue;
+		}
+		nr_truncated++;
+		whole_bases_refuse(&bases, TID);
+	}
+	assert_int_equal(nr_truncated, 1);
 	assert_int_equal(needed(TID, SP, LEN), LEN);
+}
+
+/* Of another thread in its place. */
+TEST(of_others_stacks_are_shortened)
+{
+	uint32_t other = TID + 1;
+
+	add(LEN, BASE);
+	whole_bases_refuse(&bases, TID + 1);
+	assert_int_equal(needed(TID, SP, LEN), 192 + WHOLE_BASE_BYTES);
+	whole_bases_refuse(&bases, TID);
+	for (; needed(TID, SP, LEN) == LEN && other < 1000 * WHOLE_BASES; other++) {
+		const struct whole_copy c = copy(other, SP, LEN);
+
+		whole_bases_add(&bases, &c, BASE);
+		assert_int_equal(needed(other, SP, LEN), 192 + WHOLE_BASE_BYTES);
+		add(LEN, BASE);
+	}
+	assert_true(other < 1000 * WHOLE_BASES);
 }
 
 /* What is not in the bytes is not known. */
