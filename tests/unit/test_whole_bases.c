@@ -125,6 +125,8 @@ TEST(of_others_stacks_are_shortened)
 		add(LEN, BASE);
 	}
 	assert_true(other < 1000 * WHOLE_BASES);
+	add(LEN, BASE + 64); /* nothing is left of it */
+	assert_int_equal(needed(TID, SP, LEN), 256 + WHOLE_BASE_BYTES);
 }
 
 /* What is not in the bytes is not known. */
