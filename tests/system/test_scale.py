@@ -139,7 +139,8 @@ def compare(folder, form, how, nr, at_once, bounds=None):
             assert n["context_switches"] <= own["switches"] + 10, (form, how, n, own)
     print(f"  {form}, {nr} {how}: {fds} descriptors, {peak} KiB", flush=True)
     if bounds:
-        assert fds <= bounds[0] + 8 and peak <= 2 * bounds[1] + (16 << 10), (form, how, fds, peak, bounds)
+        # of the whole machine others' processes come and go, too
+        assert fds <= bounds[0] + (nr // 4 if form == "machine" else 8) and peak <= 2 * bounds[1] + (16 << 10), (form, how, fds, peak, bounds)
     return fds, peak
 
 
