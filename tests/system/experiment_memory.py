@@ -18,6 +18,7 @@ HELLO, ASK_NOTHING, ASK_MEMORY, ASK_EXPERIMENT = "=6I", 0, 1, 10  # cpuperf/mark
 MARKS, MARKS_MAGIC, NR_SLOTS, SLOT_BYTES = "=2IQ10I", 0x4b524d43, 16, 4096 + (512 << 10)
 TEXT_USED = 128  # of struct cpuperf_mark_header
 NAMES = ("critical", "slack")
+BUSY = "threads waited for a CPU for more than 5 %"  # what is said where no round, or no run, is of use
 FREE, NAMED = 0, 2
 
 

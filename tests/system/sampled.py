@@ -544,6 +544,17 @@ def paranoid():
         return int(f.read())
 
 
+@functools.lru_cache
+def kernel_addresses():
+    """name: its addresses, of the kernel's functions; 0 where they are hidden."""
+    out = collections.defaultdict(set)
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        for line in f:
+            address, _, name = line.split()[:3]
+            out[name].add(int(address, 16))
+    return out
+
+
 def have(*commands):
     return all(shutil.which(c) for c in commands)
 

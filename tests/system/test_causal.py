@@ -17,11 +17,10 @@ import struct
 import subprocess
 import time
 
-from experiment_memory import build, DIED, HEADER, NAMES, NONE, Run, until
+from experiment_memory import build, BUSY, DIED, HEADER, NAMES, NONE, Run, until
 from kit import CPUPERF, output, PRINT, programs_missing, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUSY = "threads waited for a CPU for more than 5 %"  # all rounds may be such
 
 
 def check_others_are_slowed_down(folder):

@@ -133,16 +133,6 @@ def collapse(text):
     return out
 
 
-def kernel_names():
-    """Of each name of a function of the kernel, the first one of the same address."""
-    out, first = {}, {}
-    with open("/proc/kallsyms", encoding="ascii") as f:
-        for address, _, name, *_ in map(str.split, f):
-            if int(address, 16):  # else it is hidden
-                out[name] = first.setdefault(address, name)
-    return out
-
-
 def check_beside_perf(folder, pid):
     """perf script makes the same stacks of the same samples, by its own names; where functions of libc or of the kernel have
     several, that is no difference."""
@@ -164,12 +154,12 @@ def check_beside_perf(folder, pid):
         ours[re.sub(r"\[unknown\] \([^;]*\)", "[unknown]", stack.replace("_[k]", ""))] += \
             weight // PERIOD
     assert sum(ours.values()) == sum(theirs.values())
-    names = kernel_names()
+    addresses = sampled.kernel_addresses()  # 0: they are hidden
     work = [collections.Counter(), collections.Counter()]
     for to, of in zip(work, (ours, theirs)):
         for stack, nr in of.items():
             if ";run;work_" in stack:
-                to[";".join(names.get(name, name) for name in stack.split(";"))] += nr
+                to[";".join(str(min(addresses.get(name, ()), default=0) or name) for name in stack.split(";"))] += nr
     assert work[0] == work[1] and len(work[0]) >= 2, work
 
 

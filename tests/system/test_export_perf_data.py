@@ -188,20 +188,9 @@ def addresses(path):
     return out
 
 
-@functools.lru_cache
-def kernel_addresses():
-    """name: its addresses; and all addresses in order, with a name of each."""
-    out = collections.defaultdict(set)
-    with open("/proc/kallsyms", encoding="ascii") as f:
-        for line in f:
-            address, _, name = line.split()[:3]
-            out[name].add(int(address, 16))
-    return out
-
-
 def is_alias(a, b, paths):
     if a.object == "[kernel]":
-        table = kernel_addresses()
+        table = sampled.kernel_addresses()
         return bool(table[a.name] & table[b.name])
     return any(addresses(p)[a.name] & addresses(p)[b.name] for p in paths.get(a.object, ()))
 
