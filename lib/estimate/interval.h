@@ -9,17 +9,18 @@
  * How much is of which kind follows from how alike samples are that are one and two apart
  * (variance_of_rows).
  *
- * It cannot show a period of the program near a multiple of the samples' distance, where each
- * sample hits the same spot, or wanders slowly over it. Of most kinds of programs 93 to 97.5 % of
- * intervals hold, and they are 1 to 1.4 times as wide as 95 % of the true errors. Not so:
+ * It cannot show a period of the program that fits nearly a whole number of times into the samples'
+ * distance: each sample hits the same spot, or they wander slowly over it. Of most kinds of
+ * programs 93 to 97.5 % of intervals hold, and they are 1 to 1.4 times as wide as 95 % of the true
+ * errors. Not so:
  * - Turns of up to three distances look as if by chance: 97.5 to 100 % hold, 1.3 to 2 times as
  *   wide; if they recur seldom, up to 3.3 times.
  * - Of up to 8 samples all are taken as if by chance: 95 to 100 % hold, phases up to 3 times as
  *   wide.
  * - Phases of 4 distances, sessions of two ends, tasks of few samples: 98 %.
- * - Samples that are lost in a row: it is of the time that is left. A tenth that is lost each by
- *   itself from clocks of tasks, where that leaves no gap, and long phases: 70 % hold, half as
- * wide. From clocks in step: 93 %.
+ * - Where samples are lost in a row, it is of the time that is left. If a tenth is lost, each by
+ *   itself: from clocks of tasks, where that leaves no gap, and in long phases, 70 % hold, half as
+ *   wide; from clocks in step 93 %.
  *
  * report_weight has segments of the rows, in sums with random signs, so that weights of rows of a
  * report still add up. A sample's place among those of its clock (a CPU's, or a task's on it) is

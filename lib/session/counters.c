@@ -248,10 +248,10 @@ static int reopen_selected(struct counters *c)
 /* Bytes per second of a sampled event's records on a busy CPU; UINT64_MAX: unknown. */
 static uint64_t bytes_per_second(const struct plan_event *p)
 {
-	/* a record without what is below, callers, registers, branches; raw bytes are rarely more
-	 */
 	enum { NS_PER_S = 1000000000 };
 
+	/* a record without what is below, callers, registers, branches; raw bytes are rarely more
+	 */
 	enum { RECORD = 64, CALLERS = 64 * 8, REGISTERS = 32 * 8, BRANCHES = 32 * 24, RAW = 128 };
 	const struct spec_event *asked = p->asked;
 	uint64_t bytes = RECORD, rate = asked->frequency;

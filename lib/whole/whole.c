@@ -1,8 +1,8 @@
 /*
  * Blocks of records go through a queue for each CPU: put, then worked on by the thread, which
- * replaces a block's records, then taken. Under the lock only pointers move. A block that the
- * thread works on when whole_settle gives up is copied as it was put, and the thread's result is
- * dropped.
+ * replaces a block's records, then taken. The lock is held while a record is copied or a base is
+ * set, and not while anything is unwound. A block that the thread works on when whole_settle gives
+ * up is copied as it was put, and the thread's result is dropped.
  */
 #include "whole/whole.h"
 

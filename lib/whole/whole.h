@@ -1,7 +1,8 @@
 /*
  * Whole stacks of samples, unwound while a session records: a thread turns the samples of rings,
  * which have registers and up to 64 KiB of stack each, into records with a callchain alone
- * (whole/record.h). What cannot be unwound to its start keeps its bytes, so a reader unwinds it.
+ * (whole/record.h). What cannot be unwound to its start keeps its bytes, as many as were copied
+ * (whole/bases.h), so a reader unwinds it.
  *
  * The thread that empties the rings copies samples into a queue and takes finished ones out: it
  * waits for nobody. Reading tables of files may take long, or forever; the queue has a limit, and
