@@ -24,7 +24,7 @@ static bool fill_ra(const struct cfi_rules *rules, const struct cfi_machine *m, 
 		return is_int32(r->off);
 	case CFI_RULE_REG:
 		row->ra_reg = (uint8_t)r->off;
-		return (uint64_t)r->off < m->nr_regs;
+		return (uint64_t)r->off < m->nr_regs && !r->plus;
 	case CFI_RULE_UNSAID:
 	case CFI_RULE_SAME:
 		row->ra_reg = (uint8_t)rules->ra;
@@ -81,9 +81,26 @@ static enum cfi_end load(const struct step *s, unsigned reg, uint64_t at, uint64
 	return cfi_frame_word(&s->old, at, out);
 }
 
-static enum cfi_end keep(const struct step *s, uint64_t reg, uint64_t *out)
+static enum cfi_end keep(const struct step *s, uint64_t reg, int64_t plus, uint64_t *out)
 {
-	return cfi_frame_reg(&s->old, reg, out) ? CFI_GOES_ON : CFI_INVALID;
+	if (!cfi_frame_reg(&s->old, reg, out))
+		return CFI_INVALID;
+	*out += (uint64_t)plus;
+	return CFI_GOES_ON;
+}
+
+static enum cfi_end eval_cfa(const struct step *s, uint64_t *out)
+{
+	const struct cfi_rule *r = &s->rules->cfa;
+	enum cfi_end end;
+
+	if (r->kind == CFI_RULE_VAL_EXPR)
+		return cfi_expr_run(&r->expr, &s->old, NULL, out);
+	if (r->kind != CFI_RULE_REG && r->kind != CFI_RULE_LOADED)
+		return CFI_INVALID;
+	end = keep(s, (uint64_t)r->off, r->plus, out);
+	return end == CFI_GOES_ON && r->kind == CFI_RULE_LOADED ? cfi_frame_word(&s->old, *out, out)
+								: end;
 }
 
 /* A register of the caller. CFI_GOES_ON, or why it is unknown. */
@@ -100,7 +117,10 @@ static enum cfi_end eval_reg(const struct step *s, unsigned reg, uint64_t *out)
 		*out = at;
 		return CFI_GOES_ON;
 	case CFI_RULE_REG:
-		return keep(s, (uint64_t)r->off, out);
+		return keep(s, (uint64_t)r->off, r->plus, out);
+	case CFI_RULE_LOADED:
+		end = keep(s, (uint64_t)r->off, r->plus, &at);
+		return end == CFI_GOES_ON ? load(s, reg, at, out) : end;
 	case CFI_RULE_EXPR:
 		end = cfi_expr_run(&r->expr, &s->old, &s->cfa, &at);
 		return end == CFI_GOES_ON ? load(s, reg, at, out) : end;
@@ -109,7 +129,7 @@ static enum cfi_end eval_reg(const struct step *s, unsigned reg, uint64_t *out)
 	case CFI_RULE_LOST:
 		return CFI_INVALID;
 	default:
-		return keep(s, reg, out);
+		return keep(s, reg, 0, out);
 	}
 }
 
@@ -125,14 +145,8 @@ enum cfi_end cfi_rules_apply(const struct cfi_rules *r, struct cfi_frame *f)
 	const struct cfi_machine *m = f->machine;
 	struct step s = {.rules = r, .old = *f};
 	struct cfi_arrival a = {.is_signal = r->is_signal, .ra_was_lr = is_ra_in_register(r)};
-	enum cfi_end end = CFI_GOES_ON;
+	enum cfi_end end = eval_cfa(&s, &s.cfa);
 
-	if (r->cfa.kind == CFI_RULE_VAL_EXPR)
-		end = cfi_expr_run(&r->cfa.expr, &s.old, NULL, &s.cfa);
-	else if (r->cfa.kind != CFI_RULE_REG || !cfi_frame_reg(f, (uint64_t)r->cfa.off, &s.cfa))
-		end = CFI_INVALID;
-	else
-		s.cfa += (uint64_t)r->cfa.plus;
 	if (end == CFI_GOES_ON)
 		end = eval_reg(&s, r->ra, &a.ra);
 

@@ -14,7 +14,8 @@ enum cfi_rule_kind {
 	CFI_RULE_SAME,
 	CFI_RULE_SAVED,    /* on the stack, at CFA + off */
 	CFI_RULE_CFA,      /* the value is CFA + off */
-	CFI_RULE_REG,      /* the value is that of register off (for the CFA: plus plus) */
+	CFI_RULE_REG,      /* the value is that of register off, plus plus */
+	CFI_RULE_LOADED,   /* on the stack, at register off plus plus */
 	CFI_RULE_EXPR,     /* on the stack, at the address that the expression yields */
 	CFI_RULE_VAL_EXPR, /* the value of the expression */
 };
@@ -24,7 +25,7 @@ struct cfi_rule {
 	struct cfi_expr expr;
 };
 struct cfi_rules {
-	struct cfi_rule cfa; /* CFI_RULE_REG or CFI_RULE_VAL_EXPR */
+	struct cfi_rule cfa; /* CFI_RULE_REG, CFI_RULE_LOADED or CFI_RULE_VAL_EXPR */
 	struct cfi_rule reg[CFI_MAX_REGS];
 	unsigned ra;    /* the column of the return address, below nr_regs */
 	bool is_signal; /* the caller was interrupted by a signal */

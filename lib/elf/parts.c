@@ -35,6 +35,7 @@ static const char *const wanted[][2] = {
     {".data.rel.ro.gopclntab", NULL},
     {".eh_frame_hdr", ".eh_frame"},
     {".debug_frame", NULL},
+    {".sframe", NULL},
     {".plt", ".plt.sec"},
     {".plt.got", ".iplt"},
     {".rela.plt", ".rela.iplt"},

@@ -1,9 +1,11 @@
 /*
- * Two sections; the first with an entry is used. Stubs may have none.
+ * Sections of tables; the first that knows an address is used, and the most exact one comes first.
+ * Stubs may have none.
  */
 #include "unwind/object.h"
 
 #include "base/mem.h"
+#include "cfi/sframe.h"
 #include "elf/file.h"
 #include "unwind/fdes.h"
 #include "unwind/stubs.h"
@@ -11,17 +13,21 @@
 struct unwind_object {
 	const struct elf_file *code; /* borrowed */
 	struct unwind_fdes eh_frame, debug_frame;
+	struct cfi_sframe sframe;
 };
 
 struct unwind_object *unwind_object_open(const struct elf_file *code)
 {
 	struct unwind_object *o = mem_zalloc(sizeof(*o));
+	struct elf_section s;
 
 	if (!o)
 		return NULL;
 	o->code = code;
 	unwind_fdes_init(&o->eh_frame, code, true);
 	unwind_fdes_init(&o->debug_frame, code, false);
+	if (elf_file_load_section(code, ".sframe", &s))
+		(void)cfi_sframe_init(&o->sframe, s.data, s.size, s.address);
 	return o;
 }
 
@@ -55,5 +61,6 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 {
 	return rules_in(&o->eh_frame, m, address, out) ||
 	       rules_in(&o->debug_frame, m, address, out) ||
+	       cfi_sframe_rules(&o->sframe, m, address, out) ||
 	       unwind_stub_rules(o->code, m, address, out);
 }

@@ -13,16 +13,18 @@
 
 enum { MAX_BYTES = 1 << 20 };
 
-static const char *const stored[] = {".symtab", ".strtab",       ".dynsym",
-				     ".dynstr", ".eh_frame_hdr", ".eh_frame"};
+static const char *const stored[] = {".symtab",       ".strtab",   ".dynsym", ".dynstr",
+				     ".eh_frame_hdr", ".eh_frame", ".sframe"};
 static const char *const dropped[] = {".text", ".data", ".debug_info"};
 
 HOOK(before_each)
 {
 	test_world_setup();
-	assert_true(test_shell(&world, "echo 'int x = 7; int burn(void) { return x; }"
-				       " int main(void) { return burn(); }' >p.c && "
-				       "cc -g -Wl,--build-id -o p p.c && strip -s -o stripped p"));
+	assert_true(test_shell(
+	    &world, "echo 'int x = 7; int burn(void) { return x; }"
+		    " int main(void) { return burn(); }' >p.c && "
+		    "cc -g -Wl,--build-id -o p p.c && objcopy --add-section .sframe=p.c p && "
+		    "strip -s -o stripped p"));
 }
 
 HOOK(after_each)

@@ -12,6 +12,7 @@
 #include "unwind/object.h"
 
 #include "elf/file.h"
+#include "paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,4 +81,48 @@ TEST(debug_frame)
 	elf_file_close(debug);
 	elf_file_close(packed);
 	tree_remove(&r);
+}
+
+/* Opens a kept program, some of whose sections have other names. */
+static struct elf_file *open_without(const char *const *names, size_t nr)
+{
+	struct elf_file *f;
+	struct buf b;
+	char *at;
+
+	buf_init(&b, SIZE_MAX / 2);
+	assert_int_equal(
+	    io_load(AT_FDCWD, SOURCE_DIR "/tests/data/unwind/sframe-" TEST_MACHINE ".3.so", &b), 0);
+	for (size_t i = 0; i < nr; i++) {
+		at = memmem(b.data, b.len, names[i], strlen(names[i]) + 1);
+		assert_non_null(at);
+		at[1] = '_';
+	}
+	assert_int_equal(elf_file_open_mem(b.data, b.len, true, "kept", &f, NULL), 0);
+	return f;
+}
+
+/* A program that has only the simple table; and one that has both, of which the exact one counts.
+ */
+TEST(simple_table)
+{
+	static const char *const names[] = {".eh_frame", ".sframe"};
+	const struct cfi_machine *m = unwind_machine_find(TEST_MACHINE)->cfi;
+	static const uint8_t kinds[] = {CFI_RULE_UNSAID, CFI_RULE_LOST};
+
+	for (size_t nr = 0; nr <= NR(names); nr++) {
+		struct elf_file *f = open_without(names, nr);
+		struct unwind_object *o = unwind_object_open(f);
+		struct cfi_rules rules;
+		uint64_t entry;
+		size_t len;
+
+		memcpy(&entry, elf_file_data(f, &len) + offsetof(Elf64_Ehdr, e_entry),
+		       sizeof(entry));
+		assert_int_equal(unwind_object_rules(o, m, entry, &rules), nr < NR(names));
+		if (nr < NR(names)) /* a register of which the simple one says nothing */
+			assert_int_equal(rules.reg[0].kind, kinds[nr]);
+		unwind_object_close(o);
+		elf_file_close(f);
+	}
 }
