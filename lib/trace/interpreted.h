@@ -15,7 +15,9 @@
 
 enum {
 	TRACE_INTERPRETED_MAX_FRAMES = 1024,
-	TRACE_INTERPRETED_MAX_NS = 1000000, /* between the record and its sample */
+	/* between the record and its sample, which an interrupt may come between, or the host of a
+	 * virtual machine */
+	TRACE_INTERPRETED_MAX_NS = 20000000,
 };
 
 struct trace_interpreted_frame {

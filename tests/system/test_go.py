@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import tempfile
 
+import sampled
 from interpreted import folded, running
 from kit import (CPUPERF, PRINT, finish, may_count_faults, output, run, run_checks, skip, start,
                  wait_until_recorded)
@@ -257,9 +258,10 @@ def check_labels(folder):
     account = [line.split(" ", 3) for line in out.splitlines()]
     found = in_regions(folder, "main.touch")
     assert len(account) == 60, out
+    lost = [sampled.Trace(path).sampling["lost"] for path in glob.glob(f"{folder}/s/cpuperf.0.*.cpuperf")]
     for since, until, pages, regions in account:
-        there = [r for time_ns, r in found if int(since) <= time_ns <= int(until)]
-        assert set(there) <= {regions}, (regions, there)
+        there = [(r, time_ns - int(since)) for time_ns, r in found if int(since) <= time_ns <= int(until)]
+        assert {r for r, _ in there} <= {regions}, (regions, there, lost)
         assert there or int(pages) < 20, (regions, pages)
     assert len(found) >= sum(int(pages) for _, _, pages, _ in account) / 2, (len(found), account)
     of_runtime = [stack for stack, _ in folded(folder, "--group-by=region") if "main.large" in stack and "runtime.systemstack" in stack]

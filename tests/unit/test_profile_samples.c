@@ -327,12 +327,12 @@ TEST(what_was_interpreted_belongs_to_the_sample_beside_it)
 	add_plain(&b, 900, 5, 100 * MS + 200000);
 	add_plain(&b, 900, 5, 102 * MS); /* their records are missing */
 	add_interpreted(&b, 5, 110 * MS, 42);
-	add_plain(&b, 900, 5, 110 * MS + 7);  /* kernels differ in which is earlier */
+	add_plain(&b, 900, 5, 119 * MS);      /* kernels differ in which is earlier */
 	add_interpreted(&b, 5, 120 * MS, 43); /* its sample is missing */
-	add_plain(&b, 900, 5, 125 * MS);
-	add_interpreted(&b, 5, 130 * MS, 44);
+	add_plain(&b, 900, 5, 145 * MS);
+	add_interpreted(&b, 5, 150 * MS, 44);
 	add_lost(&b); /* the sample */
-	add_plain(&b, 900, 5, 130 * MS + 9);
+	add_plain(&b, 900, 5, 150 * MS + 9);
 	write_trace_of(&s, 0, false, &b, with_interpreted(), NR(ids) + 1);
 	assert_int_equal(open_session(&s, &told, &session), 0);
 	assert_int_equal(profile_samples_open(session, 0, take_problem, &told, &r), 1);

@@ -122,17 +122,17 @@ TEST(a_record_of_go_has_labels)
 {
 	out = (struct trace_interpreted){.pid = 12,
 					 .tid = 13,
-					 .time_ns = 5000000,
+					 .time_ns = 50000000,
 					 .language = TRACE_LANGUAGE_GO,
 					 .nr = 1,
 					 .frame = {{.code = 7}}};
 	assert_int_equal(trace_interpreted_labels(&out), 7);
-	assert_true(trace_interpreted_is_of(&out, 12, 13, 5999999));
-	assert_true(trace_interpreted_is_of(&out, 12, 13, 4000001));
-	assert_false(trace_interpreted_is_of(&out, 12, 13, 6000000));
-	assert_false(trace_interpreted_is_of(&out, 12, 13, 4000000));
-	assert_false(trace_interpreted_is_of(&out, 12, 14, 5000000));
-	assert_false(trace_interpreted_is_of(&out, 11, 13, 5000000));
+	assert_true(trace_interpreted_is_of(&out, 12, 13, 69999999));
+	assert_true(trace_interpreted_is_of(&out, 12, 13, 30000001));
+	assert_false(trace_interpreted_is_of(&out, 12, 13, 70000000));
+	assert_false(trace_interpreted_is_of(&out, 12, 13, 30000000));
+	assert_false(trace_interpreted_is_of(&out, 12, 14, 50000000));
+	assert_false(trace_interpreted_is_of(&out, 11, 13, 50000000));
 	out.nr = 0;
 	assert_int_equal(trace_interpreted_labels(&out), 0);
 	out.nr = 1;
