@@ -369,15 +369,30 @@ def screen_of(session):
                           stdout=subprocess.PIPE, text=True).stdout.split()[0]
 
 
+@contextlib.contextmanager
+def working_at_length(folder):
+    """A program whose function has so many instructions that reading them takes more than all around it."""
+    with open(f"{folder}/long.c", "w", encoding="ascii") as f:
+        f.write(r"""
+            __attribute__((noinline)) void work_a(void) { __asm__ volatile(".rept 100000\nnop\n.endr"); }
+            int main(void) { for (;;) work_a(); }""")
+    run(*os.environ.get("CC", "cc").split(), "-O1", f"{folder}/long.c", "-o", f"{folder}/long")
+    with subprocess.Popen([f"{folder}/long"]) as p:
+        try:
+            yield p.pid
+        finally:
+            p.kill()
+
+
 def check_code_is_charged(folder):
     """What the processes that read code used is paid back: meanwhile nothing is read. The screen says what is missing."""
     def recorded():
         return len(glob.glob(f"{folder}/s/*.0.cpuperf"))
 
-    with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/s"], 100, 24) as t:
+    with working_at_length(folder) as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/s"], 100, 24) as t:
         t.wait(r"work_a$")
         screen, begin = screen_of(f"{folder}/s"), time.monotonic()
-        # beyond what the credit grows by meanwhile: on a busy machine this takes long
+        # beyond what the credit grows by meanwhile
         while times_of(screen)[1] < (0.8 + 0.05 * (time.monotonic() - begin)) * os.sysconf("SC_CLK_TCK"):
             t.press("a", r"^ code of ")
             t.wait(r"^ \w+ \(.*\)")
