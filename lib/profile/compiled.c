@@ -61,21 +61,25 @@ static int skip(struct profile_compiled_table *t, const struct trace_compiled *c
 	return -EFBIG;
 }
 
+static const uint8_t *keep_bytes(struct profile_compiled_table *t, const uint8_t *bytes, size_t len)
+{
+	return (const uint8_t *)arena_strndup(&t->names, (const char *)bytes, len);
+}
+
 /* Of a name or what is beside it. "", NULL: it has none. False: there is no room. */
 static bool keep_texts(struct profile_compiled_table *t, const struct trace_compiled *c,
 		       struct profile_compiled *to)
 {
 	const uint32_t nr = c->data_bytes / sizeof(uint32_t);
 
-	to->name = "";
-	if (*c->name)
-		to->name = arena_strdup(&t->names, c->name);
-	if (c->kind == TRACE_COMPILED_INTERPRETED || !nr)
-		return to->name;
-	to->points =
-	    (const uint8_t *)arena_strndup(&t->names, (const char *)c->data, nr * sizeof(uint32_t));
+	to->name = *c->name ? arena_strdup(&t->names, c->name) : "";
+	if (nr)
+		to->points = keep_bytes(t, c->data, nr * sizeof(uint32_t));
 	to->nr_points = nr;
-	return to->name && to->points;
+	if (c->scopes_bytes)
+		to->scopes = keep_bytes(t, c->scopes, c->scopes_bytes);
+	to->scopes_bytes = c->scopes_bytes;
+	return to->name && (to->points || !nr) && (to->scopes || !to->scopes_bytes);
 }
 
 int profile_compiled_add(struct profile_compiled_table *t, struct profile_codes *codes,

@@ -6,6 +6,7 @@
 #define PROFILE_COMPILED_H
 
 #include "base/arena.h"
+#include "trace/scopes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,12 +26,20 @@ struct profile_compiled {
 	uint64_t code;         /* of what is interpreted: its number (profile/codes.h) */
 	const uint8_t *points; /* borrowed from the table: of the code, a u32 each */
 	uint32_t nr_points;
+	const uint8_t *scopes; /* borrowed from the table: as in trace_compiled */
+	uint32_t scopes_bytes;
 };
 
 /* What was at an address; NULL: the process has no change there until then. */
 const struct profile_compiled *profile_compiled_find(const struct profile_processes *p,
 						     uint32_t pid, uint64_t address,
 						     uint64_t time_ns);
+/* What is inlined at one of its addresses, as trace_scopes_at. */
+static inline size_t profile_compiled_scopes(const struct profile_compiled *c, uint64_t address,
+					     struct trace_scope out[TRACE_SCOPES_MAX_DEPTH])
+{
+	return trace_scopes_at(c->scopes, c->scopes_bytes, address - c->start, out);
+}
 /* While this is the same, so is what addresses of the process mean. */
 uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
 

@@ -191,13 +191,23 @@ bool report_resolver_is_switch(struct report_resolver *r, const struct report_pl
 	return resolved(r, find_symbol(r, place, true, address))->is_switch;
 }
 
+/* A runtime's own stacks have what it inlined, so those of its code have it always. */
+static bool has_scopes(struct report_resolver *r, const struct report_place *place,
+		       uint64_t address)
+{
+	const struct profile_mapping *m = find_mapping(r, place, address);
+
+	return m && m->object->kind != PROFILE_OBJECT_FILE &&
+	       symbols_has_scopes(r->config.symbols, m, address, place->time_ns);
+}
+
 static size_t find_lines(struct report_resolver *r, const struct report_place *place,
 			 uint64_t address, struct report_frame *out)
 {
 	struct symbol_line lines[REPORT_MAX_INLINED];
 	size_t nr = symbols_lines(r->config.symbols, find_mapping(r, place, address), address,
 				  place->time_ns, lines, REPORT_MAX_INLINED);
-	size_t first = r->config.with_inlined || !nr ? 0 : nr - 1;
+	size_t first = r->config.with_inlined || !nr || lines[0].is_of_runtime ? 0 : nr - 1;
 
 	for (size_t i = first; i < nr; i++) {
 		const struct symbol_line *l = &lines[i];
@@ -221,7 +231,8 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 	uint64_t offset = address;
 	size_t nr;
 
-	if ((r->config.with_inlined || r->config.with_lines) && !is_kernel) {
+	if (!is_kernel &&
+	    (r->config.with_inlined || r->config.with_lines || has_scopes(r, place, address))) {
 		nr = find_lines(r, place, address, out);
 	} else {
 		*out = (struct report_frame){

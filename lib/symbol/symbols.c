@@ -283,6 +283,16 @@ static bool is_end(const struct profile_compiled *c)
 	return !c->start && c->end == UINT64_MAX;
 }
 
+static const struct symbol_function *compiled_function(struct symbols *s, const char *name)
+{
+	const struct symbol_function draft = {
+	    .name = name, .object = "[JIT]", .object_path = "[JIT]", .is_known = true};
+	const struct symbol_function_key key = {.space = symbol_space(SPACE_COMPILED, 0),
+						.linkage = name};
+
+	return symbol_functions_add_key(&s->functions, &draft, &key);
+}
+
 /* What the recorder read of a runtime. False: nothing was there that it knows of. *out NULL: what
  * was there then has no name. */
 static bool find_compiled(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time_ns,
@@ -290,16 +300,10 @@ static bool find_compiled(struct symbols *s, uint32_t pid, uint64_t address, uin
 {
 	const struct profile_compiled *c =
 	    profile_compiled_find(s->config.processes, pid, address, time_ns);
-	const struct symbol_function draft = {.name = c ? c->name : NULL,
-					      .object = "[JIT]",
-					      .object_path = "[JIT]",
-					      .is_known = true};
-	const struct symbol_function_key key = {.space = symbol_space(SPACE_COMPILED, 0),
-						.linkage = draft.name};
 
 	if (!c || is_end(c))
 		return false;
-	*out = *c->name ? symbol_functions_add_key(&s->functions, &draft, &key) : NULL;
+	*out = *c->name ? compiled_function(s, c->name) : NULL;
 	return true;
 }
 
@@ -442,11 +446,57 @@ bool symbols_is_missing(const struct symbols *s, uint32_t object)
 	return o && !o->code && !o->debug;
 }
 
+/* NULL: it is none of a runtime, or a dump says what it is. */
+static const struct profile_compiled *find_scoped(struct symbols *s,
+						  const struct profile_mapping *mapping,
+						  uint64_t address, uint64_t time_ns)
+{
+	const struct profile_compiled *c =
+	    mapping ? profile_compiled_find(s->config.processes, mapping->pid, address, time_ns)
+		    : NULL;
+	struct symbol_dumped at;
+
+	return c && c->scopes_bytes && mapping->object->number < s->nr_objects &&
+		       is_memory(s, mapping->object) &&
+		       !symbol_dumps_find(&s->dumps, mapping, address, time_ns, &at)
+		   ? c
+		   : NULL;
+}
+
+bool symbols_has_scopes(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+			uint64_t time_ns)
+{
+	return find_scoped(s, mapping, address, time_ns);
+}
+
+/* The last one is fn. More than max: they are not known. */
+static size_t scoped_lines(struct symbols *s, const struct profile_compiled *c, uint64_t address,
+			   const struct symbol_function *fn, struct symbol_line *out, size_t max)
+{
+	struct trace_scope scope[TRACE_SCOPES_MAX_DEPTH];
+	size_t nr = profile_compiled_scopes(c, address, scope);
+
+	if (!nr || nr > max) {
+		out[0] = (struct symbol_line){.function = fn};
+		return 1;
+	}
+	for (size_t i = 0; i < nr; i++)
+		out[i] = (struct symbol_line){
+		    .function = i + 1 < nr ? compiled_function(s, scope[i].name) : fn,
+		    .file = *scope[i].file ? symbol_functions_text(&s->functions, scope[i].file,
+								   strlen(scope[i].file))
+					   : NULL,
+		    .line = scope[i].line,
+		    .is_of_runtime = true};
+	return nr;
+}
+
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     uint64_t time_ns, struct symbol_line *out, size_t max)
 {
 	const struct symbol_function *fn = symbols_user(s, mapping, address, time_ns);
 	const struct profile_object *object = mapping ? mapping->object : NULL;
+	const struct profile_compiled *compiled;
 	struct symbol_dumped dumped;
 	struct symbol_object *o;
 	uint64_t at;
@@ -462,6 +512,9 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 		symbol_dumped_line(&s->dumps, &dumped, &out[0]);
 		return 1;
 	}
+	compiled = find_scoped(s, mapping, address, time_ns);
+	if (compiled)
+		return scoped_lines(s, compiled, address, fn, out, max);
 	if (!object || object->number >= s->nr_objects || !profile_object_is_file(object))
 		return 1;
 	o = load_object(s, object);

@@ -114,12 +114,18 @@ struct symbol_line {
 	    *function;    /* inlined functions first, the function of the symbol table last */
 	const char *file; /* sanitised; NULL: unknown */
 	uint32_t line;    /* 0: unknown */
+	/* Inlined, or what it is inlined into, as the runtime that compiled it shows its stacks. */
+	bool is_of_runtime;
 };
 enum { SYMBOL_MAX_LINES = 32 };
 /* The functions inlined at the address, innermost first, then the function itself: 1 to max. From
- * DWARF, or what Go's runtime has; slow, cached. */
+ * DWARF, or what Go's runtime has; slow, cached. Or as a runtime has compiled it, whether inlined
+ * functions are asked for or not. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     uint64_t time_ns, struct symbol_line *out, size_t max);
+/* Whether it says what is inlined there because a runtime does. */
+bool symbols_has_scopes(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+			uint64_t time_ns);
 /* The variable at an address of a process that has this mapping, which may be another part of the
  * same file: "lock", "lock+0x8", "[data]+0x40" without a name. Sanitised. False: the address is not
  * in the file's data. */

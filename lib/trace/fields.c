@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "trace/format.h"
+#include "trace/scopes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -251,6 +252,8 @@ static const struct trace_field compiled_fields[] = {
 	 .max = TRACE_COMPILED_FILE_BYTES),
     MORE(BYTES32, offsetof(struct trace_compiled, data),
 	 .len_at = AT(trace_compiled, data_bytes, 4), .max = TRACE_COMPILED_BYTES),
+    MORE(BYTES32, offsetof(struct trace_compiled, scopes),
+	 .len_at = AT(trace_compiled, scopes_bytes, 4), .max = TRACE_SCOPES_BYTES),
     END,
 };
 

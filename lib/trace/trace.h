@@ -468,6 +468,9 @@ struct trace_compiled {
 	 * many (int8_t) further. */
 	const uint8_t *data;
 	uint32_t data_bytes;
+	/* Of a method: which ones are inlined where (trace/scopes.h). */
+	const uint8_t *scopes;
+	uint32_t scopes_bytes; /* 0: not known */
 };
 
 /* Latencies that ended in the iteration, over all CPUs; in trace 0. Of an event of the heap:

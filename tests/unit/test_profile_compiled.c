@@ -117,6 +117,8 @@ TEST(interpreted)
 	c.start = 100;
 	c.end = 150;
 	c.kind = TRACE_COMPILED_METHOD;
+	c.scopes = bytes + 1;
+	c.scopes_bytes = 3;
 	assert_int_equal(profile_compiled_add(&all.compiled, &all.codes, &c), 0);
 	add(8, 1, 100, 150, "D.d");
 	profile_codes_sort(&all.codes);
@@ -133,6 +135,9 @@ TEST(interpreted)
 	found = profile_compiled_find(&all, 7, 100, 10);
 	assert_int_equal(found->nr_points, 2);
 	assert_memory_equal(found->points, bytes, sizeof(bytes));
+	assert_int_equal(found->scopes_bytes, 3);
+	assert_memory_equal(found->scopes, bytes + 1, 3);
+	assert_true(found->scopes != bytes + 1); /* it is copied */
 	assert_true(profile_compiled_has_frames(&all, 7));
 	assert_false(profile_compiled_has_frames(&all, 8));
 	assert_int_equal(all.codes.nr, 1);

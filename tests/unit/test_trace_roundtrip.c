@@ -769,7 +769,7 @@ TEST(cmdline)
 
 TEST(compiled)
 {
-	static const uint8_t data[] = {1, 2, 3, 4, 5};
+	static const uint8_t data[] = {1, 2, 3, 4, 5}, scopes[] = {6, 7, 8};
 	static const struct trace_compiled written = {.time_ns = 11,
 						      .start = 1000,
 						      .end = 1100,
@@ -783,7 +783,9 @@ TEST(compiled)
 						      .first_line = 3,
 						      .file = "A.java",
 						      .data = data,
-						      .data_bytes = sizeof(data)},
+						      .data_bytes = sizeof(data),
+						      .scopes = scopes,
+						      .scopes_bytes = sizeof(scopes)},
 					   invalid = {.time_ns = 11,
 						      .start = 1000,
 						      .end = 1000,
@@ -810,10 +812,16 @@ TEST(compiled)
 	assert_int_equal(trace_decode_compiled(&f, &out), 0);
 	assert_memory_equal(out.data, data, sizeof(data));
 	out.data = written.data;
+	assert_memory_equal(out.scopes, scopes, sizeof(scopes));
+	out.scopes = written.scopes;
 	assert_memory_equal(&out, &written, sizeof(out));
 	f.length--;
 	assert_int_equal(trace_decode_compiled(&f, &out), -EINVAL);
-	/* earlier versions wrote no more than this */
+	/* earlier versions wrote no more than this; still earlier ones, than that */
+	f.length -= 4 + sizeof(scopes) - 1;
+	assert_int_equal(trace_decode_compiled(&f, &out), 0);
+	assert_int_equal(out.data_bytes, sizeof(data));
+	assert_int_equal(out.scopes_bytes, 0);
 	f.length = 3 * 8 + 2 * 4 + 2 + strlen(written.name);
 	assert_int_equal(trace_decode_compiled(&f, &out), 0);
 	assert_string_equal(out.name, "A.a");
