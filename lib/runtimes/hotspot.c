@@ -18,6 +18,7 @@
 #include "runtimes/jvm.h"
 #include "runtimes/methods.h"
 #include "runtimes/points.h"
+#include "runtimes/scopes.h"
 #include "trace/trace.h"
 
 #include <endian.h>
@@ -35,6 +36,7 @@ enum {
 	MAX_ALL_BLOCKS = 1 << 21, /* of all processes; 128 MiB */
 	MAX_CODE_BYTES = 1 << 20, /* of a method; what is longer has no known calls */
 	MAX_FRAME_WORDS = 1 << 16,
+	MAX_ALL_SCOPES_BYTES = 1 << 30, /* that are read of a process */
 	MAX_POINTS = TRACE_COMPILED_BYTES / sizeof(uint32_t),
 	HEAD_BYTES = 512, /* of a block, with all members that are read */
 	NR_HEADS = 64,    /* that are read with one call */
@@ -69,9 +71,12 @@ struct hotspot {
 	uint64_t block[NR_HEADS];    /* whose heads are asked for */
 	size_t nr_blocks, nr_looked;
 	uint8_t head[NR_HEADS][HEAD_BYTES];
-	uint64_t low, high;           /* of all heaps, in which calls of Java lead */
-	uint64_t call_stub;           /* where that of C++ returns to; 0: not known */
-	struct methods *methods;      /* owned; NULL: those that are interpreted are not read */
+	uint64_t low, high;      /* of all heaps, in which calls of Java lead */
+	uint64_t call_stub;      /* where that of C++ returns to; 0: not known */
+	struct methods *methods; /* owned; NULL: those that are interpreted are not read */
+	struct scopes_of scopes; /* of the change */
+	bool has_scopes;
+	uint64_t scopes_bytes;        /* that were read so far */
 	struct trace_compiled change; /* in the making */
 };
 
@@ -99,25 +104,6 @@ static bool member(const struct hotspot *h, const uint8_t *structure, size_t byt
 }
 
 /* --- names */
-
-static bool name_method(const struct hotspot *h, uint64_t method, char *out, size_t size)
-{
-	uint64_t constant, pool, index, holder, class, symbol;
-	char of_class[JVM_SYMBOL_BYTES], of_method[JVM_SYMBOL_BYTES];
-
-	if (!jvm_follow(&h->jvm, method, VMSTRUCTS_METHOD_CONST, &constant) ||
-	    !jvm_follow(&h->jvm, constant, VMSTRUCTS_CONST_POOL, &pool) ||
-	    !jvm_follow(&h->jvm, constant, VMSTRUCTS_CONST_NAME, &index) ||
-	    !jvm_follow(&h->jvm, pool, VMSTRUCTS_POOL_HOLDER, &holder) ||
-	    !jvm_follow(&h->jvm, holder, VMSTRUCTS_CLASS_NAME, &class) ||
-	    !jvm_load(&h->jvm, pool + h->jvm.at.pool_bytes + index * sizeof(symbol), &symbol,
-		      sizeof(symbol)) ||
-	    !jvm_symbol(&h->jvm, class, of_class) || !jvm_symbol(&h->jvm, symbol, of_method))
-		return false;
-	jvm_spell(of_class);
-	snprintf(out, size, "%s.%s", of_class, of_method);
-	return true;
-}
 
 /* That of the machine itself: "Interpreter", "StubRoutines (1)". */
 static bool name_blob(const struct hotspot *h, uint64_t name, char out[BLOB_NAME_BYTES])
@@ -353,7 +339,8 @@ static bool overlaps(const struct hotspot_codes *c, const struct hotspot_code *c
 	return i < c->nr && c->item[i].start < code->end;
 }
 
-/* Whether the block says the same as before; then the size of its frames is known, too. */
+/* Whether the block says the same as before; then the size of its frames is known, too, and where
+ * its scopes are. */
 static bool is_still(struct hotspot *h, const struct hotspot_code *c)
 {
 	uint8_t head[HEAD_BYTES] = {0};
@@ -370,6 +357,8 @@ static bool is_still(struct hotspot *h, const struct hotspot_code *c)
 		h->change.frame_bytes = (uint32_t)words * sizeof(uint64_t);
 		h->change.frame_from = from < c->end - c->start ? (uint32_t)from : 0;
 	}
+	h->has_scopes = scopes_place(&h->jvm, c->block + h->jvm.at.block_bytes, blob,
+				     bytes - h->jvm.at.block_bytes, &h->scopes);
 	return true;
 }
 
@@ -417,6 +406,21 @@ static void find_call_stub(struct hotspot *h, const struct hotspot_code *c)
 		add_point(h, h->call_stub - c->start, TRACE_POINT_RETURN);
 }
 
+/* What is inlined. */
+static void find_scopes(struct hotspot *h, const struct hotspot_code *c)
+{
+	struct trace_compiled *to = &h->change;
+
+	h->scopes.method = c->method;
+	h->scopes.code_bytes = (uint32_t)(c->end - c->start);
+	if (!h->has_scopes || !h->shared->scopes || !vmstructs_has_scopes(&h->jvm.at) ||
+	    h->scopes_bytes > MAX_ALL_SCOPES_BYTES)
+		return;
+	if (!scopes_find(h->shared->scopes, &h->scopes, &to->scopes, &to->scopes_bytes))
+		to->scopes_bytes = 0;
+	h->scopes_bytes += scopes_nr_read(h->shared->scopes);
+}
+
 static void find_shape(struct hotspot *h, const struct hotspot_code *c)
 {
 	struct trace_compiled *to = &h->change;
@@ -424,6 +428,7 @@ static void find_shape(struct hotspot *h, const struct hotspot_code *c)
 	if (c->is_method) {
 		to->kind = TRACE_COMPILED_METHOD;
 		find_points(h, c);
+		find_scopes(h, c);
 	} else {
 		to->kind = strcmp(to->name, "Interpreter") == 0 ? TRACE_COMPILED_INTERPRETER
 								: TRACE_COMPILED_STUB;
@@ -447,7 +452,7 @@ static bool find_name(struct hotspot *h, struct hotspot_code *c)
 	clear(h);
 	c->is_method = is_method(blob);
 	if (c->is_method) {
-		if (!name_method(h, c->method, h->change.name, sizeof(h->change.name)))
+		if (!jvm_method_name(&h->jvm, c->method, h->change.name, sizeof(h->change.name)))
 			return false;
 	} else {
 		snprintf(h->change.name, sizeof(h->change.name), "%s", blob);
@@ -484,6 +489,15 @@ static bool pass_gone(struct hotspot *h, hotspot_fn *fn, void *arg)
 	return is_any;
 }
 
+/* Without memory nothing is said of what is inlined. */
+static void begin_scopes(struct hotspot *h)
+{
+	if (!h->shared->scopes)
+		h->shared->scopes = scopes_new();
+	if (h->shared->scopes)
+		scopes_begin(h->shared->scopes, &h->jvm);
+}
+
 /* True: there was any. What has no name yet is new at the next look, too. frees: other code may
  * have been there before. */
 static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_fn *fn, void *arg)
@@ -492,6 +506,8 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 	struct hotspot_codes *now = &h->shared->now;
 	bool is_any = false;
 	size_t nr = 0;
+
+	begin_scopes(h);
 
 	for (size_t i = 0; i < now->nr && !atomic_load(&h->shared->is_left); i++) {
 		struct hotspot_code c = now->item[i];
@@ -636,4 +652,5 @@ void hotspot_shared_fini(struct hotspot_shared *s)
 	mem_free(s->map);
 	mem_free(s->code);
 	mem_free(s->points);
+	scopes_free(s->scopes);
 }

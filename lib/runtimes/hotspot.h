@@ -11,6 +11,8 @@
  * needs a signal that kills what is no such machine; and it has no times, so that code which was
  * replaced since has the name of what is there now.
  *
+ * What is inlined into a method is read with its name (runtimes/scopes.h).
+ *
  * The process runs meanwhile. What a block said is used if it says the same after its name was
  * read: the machine frees a method only after its code. All of it is hostile.
  */
@@ -44,6 +46,7 @@ struct hotspot_shared {
 	size_t map_room;
 	uint8_t *code, *points; /* owned: of the code that is named */
 	size_t code_room, points_room;
+	struct scopes *scopes; /* owned; of that code; NULL: not yet */
 };
 void hotspot_shared_fini(struct hotspot_shared *s);
 

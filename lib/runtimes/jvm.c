@@ -6,7 +6,10 @@
 #include "proc/memory.h"
 #include "runtimes/remote.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { HAS_LINES = 1 }; /* a flag */
 
 uint64_t jvm_number(const uint8_t *p, uint32_t bytes)
 {
@@ -56,6 +59,69 @@ void jvm_spell(char *class)
 		*end = '\0';
 	while ((class = strchr(class, '/')))
 		*class = '.';
+}
+
+static bool load_entry(const struct jvm *m, uint64_t pool, uint64_t index,
+		       char out[JVM_SYMBOL_BYTES])
+{
+	uint64_t symbol;
+
+	return jvm_load(m, pool + m->at.pool_bytes + index * sizeof(symbol), &symbol,
+			sizeof(symbol)) &&
+	       jvm_symbol(m, symbol, out);
+}
+
+bool jvm_method_name(const struct jvm *m, uint64_t method, char *out, size_t size)
+{
+	char of_class[JVM_SYMBOL_BYTES], of_method[JVM_SYMBOL_BYTES];
+	uint64_t constant, pool, index, holder, class;
+
+	if (!jvm_follow(m, method, VMSTRUCTS_METHOD_CONST, &constant) ||
+	    !jvm_follow(m, constant, VMSTRUCTS_CONST_POOL, &pool) ||
+	    !jvm_follow(m, constant, VMSTRUCTS_CONST_NAME, &index) ||
+	    !jvm_follow(m, pool, VMSTRUCTS_POOL_HOLDER, &holder) ||
+	    !jvm_follow(m, holder, VMSTRUCTS_CLASS_NAME, &class) ||
+	    !load_entry(m, pool, index, of_method) || !jvm_symbol(m, class, of_class))
+		return false;
+	jvm_spell(of_class);
+	snprintf(out, size, "%s.%s", of_class, of_method);
+	return true;
+}
+
+bool jvm_method_file(const struct jvm *m, uint64_t method, char out[JVM_SYMBOL_BYTES])
+{
+	uint64_t constant, pool, index;
+
+	*out = '\0';
+	return jvm_follow(m, method, VMSTRUCTS_METHOD_CONST, &constant) &&
+	       jvm_follow(m, constant, VMSTRUCTS_CONST_POOL, &pool) &&
+	       jvm_follow(m, pool, VMSTRUCTS_POOL_FILE, &index) &&
+	       (!index || load_entry(m, pool, index, out));
+}
+
+bool jvm_method_lines(const struct jvm *m, uint64_t method, uint64_t version,
+		      uint8_t out[LINES_MAX_BYTES], uint32_t *out_bytes, uint32_t *first_line)
+{
+	uint64_t constant, words, flags, codes_bytes, behind, end;
+	uint8_t table[LINES_MAX_BYTES];
+	size_t bytes;
+
+	if (!jvm_follow(m, method, VMSTRUCTS_METHOD_CONST, &constant) ||
+	    !jvm_follow(m, constant, VMSTRUCTS_CONST_SIZE, &words) || words > JVM_MAX_CONST_WORDS ||
+	    !jvm_follow(m, constant, VMSTRUCTS_CONST_CODE_SIZE, &codes_bytes) ||
+	    !jvm_follow(m, constant,
+			vmstructs_has(&m->at, VMSTRUCTS_CONST_FLAGS) ? VMSTRUCTS_CONST_FLAGS
+								     : VMSTRUCTS_CONST_WIDE_FLAGS,
+			&flags) ||
+	    !(flags & HAS_LINES))
+		return false;
+	behind = constant + m->at.const_bytes + codes_bytes;
+	end = constant + words * sizeof(uint64_t);
+	if (behind >= end)
+		return false;
+	bytes = end - behind < sizeof(table) ? end - behind : sizeof(table);
+	return jvm_load(m, behind, table, bytes) &&
+	       lines_convert(table, bytes, version, out, out_bytes, first_line);
 }
 
 bool jvm_collections(const struct jvm *m, uint64_t *out)

@@ -20,35 +20,48 @@ enum {
 };
 
 struct table {
-	const uint8_t *p, *end;
-	bool has_zeroes;
+	struct lines_numbers in;
 	uint8_t *out;
 	uint32_t nr_out;
 };
 
-static bool read_number(struct table *t, int64_t *out)
+bool lines_have_zeroes(uint64_t version)
 {
-	const uint8_t least = t->has_zeroes ? 0 : 1;
+	return version < WITHOUT_ZEROES;
+}
+
+bool lines_number(struct lines_numbers *n, uint32_t *out)
+{
+	const uint8_t least = n->has_zeroes ? 0 : 1;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < MAX_NUMBER_BYTES; i++) {
-		if (t->p == t->end || *t->p < least)
+		if (n->p == n->end || *n->p < least)
 			return false;
-		sum += (uint64_t)(*t->p - least) << i * MORE_BITS;
-		if (*t->p++ < MORE_FROM)
+		sum += (uint64_t)(*n->p - least) << i * MORE_BITS;
+		if (*n->p++ < MORE_FROM)
 			break;
 	}
-	sum = (uint32_t)sum;
-	*out = sum & 1 ? -(int64_t)(sum >> 1) - 1 : (int64_t)(sum >> 1);
+	*out = (uint32_t)sum;
+	return true;
+}
+
+static bool read_signed(struct table *t, int64_t *out)
+{
+	uint32_t v;
+
+	if (!lines_number(&t->in, &v))
+		return false;
+	*out = v & 1 ? -(int64_t)(v >> 1) - 1 : (int64_t)(v >> 1);
 	return true;
 }
 
 static bool read_entry(struct table *t, int64_t *further, int64_t *lines)
 {
-	const uint8_t first = *t->p++;
+	const uint8_t first = *t->in.p++;
 
 	if (first == LONG)
-		return read_number(t, further) && read_number(t, lines);
+		return read_signed(t, further) && read_signed(t, lines);
 	*further = first >> LINE_BITS;
 	*lines = first & ((1 << LINE_BITS) - 1);
 	return true;
@@ -86,10 +99,11 @@ bool lines_convert(const uint8_t *table, size_t bytes, uint64_t version,
 		   uint8_t out[LINES_MAX_BYTES], uint32_t *out_bytes, uint32_t *first_line)
 {
 	struct table t = {
-	    .p = table, .end = table + bytes, .has_zeroes = version < WITHOUT_ZEROES, .out = out};
+	    .in = {.p = table, .end = table + bytes, .has_zeroes = lines_have_zeroes(version)},
+	    .out = out};
 	int64_t first = 0, further, lines;
 
-	while (t.p < t.end && *t.p != END) {
+	while (t.in.p < t.in.end && *t.in.p != END) {
 		if (!read_entry(&t, &further, &lines) || further < 0 || further > UINT16_MAX)
 			return false;
 		if (!first)
@@ -98,9 +112,22 @@ bool lines_convert(const uint8_t *table, size_t bytes, uint64_t version,
 		    !add_entry(&t, further, first == lines && !t.nr_out ? 0 : lines))
 			return false;
 	}
-	if (t.p == t.end || !first)
+	if (t.in.p == t.in.end || !first)
 		return false;
 	*out_bytes = t.nr_out;
 	*first_line = (uint32_t)first;
 	return true;
+}
+
+uint32_t lines_at(const uint8_t *pairs, uint32_t bytes, uint32_t first_line, int64_t bytecode)
+{
+	int64_t line = first_line, covered = 0;
+
+	for (uint32_t i = 0; i + 1 < bytes; i += 2) {
+		covered += pairs[i];
+		if (covered > bytecode)
+			break;
+		line += (int8_t)pairs[i + 1];
+	}
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
 }

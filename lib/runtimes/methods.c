@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "runtimes/jvm.h"
-#include "runtimes/lines.h"
 #include "runtimes/remote.h"
 #include "trace/trace.h"
 
@@ -21,16 +20,14 @@
 enum {
 	MAX_LOADERS = 1 << 16,
 	MAX_CLASSES = 1 << 18,
-	MAX_METHODS = 1 << 16, /* of a class */
-	MAX_COMPARED = 64,     /* classes of a loader after a collection of garbage */
-	MAX_CONST_WORDS = 1 << 15,
+	MAX_METHODS = 1 << 16,       /* of a class */
+	MAX_COMPARED = 64,           /* classes of a loader after a collection of garbage */
 	MAX_BYTES = 16 << 20,        /* of what is passed; later classes have no names */
 	CHANGE_BYTES = 100,          /* and its texts and data */
 	MAX_LOOK_NS = 5000000,       /* CPU time for classes that are read */
 	MAX_IN_VAIN_NS = 1000000000, /* the same, where none can be */
 	LINKED = 2,                  /* states of classes */
 	IN_ERROR = 6,                /* the last one */
-	HAS_LINES = 1,               /* a flag */
 };
 
 struct class
@@ -334,40 +331,20 @@ static bool find_names(const struct methods *m, const struct class *c, struct na
 	return !file || load_entry(m, out, file, out->file);
 }
 
-/* Of the change: the table of lines lies behind the bytecodes. */
-static void find_lines(struct methods *m, uint64_t constant, uint64_t words)
-{
-	struct trace_compiled *to = &m->change;
-	uint8_t table[LINES_MAX_BYTES];
-	const uint64_t behind = to->codes + to->codes_bytes, end = constant + words * 8;
-	size_t bytes;
-
-	if (behind >= end)
-		return;
-	bytes = end - behind < sizeof(table) ? end - behind : sizeof(table);
-	if (jvm_load(&m->jvm, behind, table, bytes) &&
-	    lines_convert(table, bytes, m->version, m->lines, &to->data_bytes, &to->first_line))
-		to->data = m->lines;
-}
-
 /* Sets the change but for its time. False: it cannot be read, or is none of the class. */
 static bool find_method(struct methods *m, uint64_t method, const struct names *n)
 {
 	const struct vmstructs *at = &m->jvm.at;
 	struct trace_compiled *to = &m->change;
-	uint64_t constant, pool, index, codes_bytes, words, flags;
+	uint64_t constant, pool, index, codes_bytes, words;
 	char name[JVM_SYMBOL_BYTES];
 
 	if (!jvm_follow(&m->jvm, method, VMSTRUCTS_METHOD_CONST, &constant) ||
 	    !jvm_follow(&m->jvm, constant, VMSTRUCTS_CONST_POOL, &pool) || pool != n->pool ||
 	    !jvm_follow(&m->jvm, constant, VMSTRUCTS_CONST_NAME, &index) ||
 	    !jvm_follow(&m->jvm, constant, VMSTRUCTS_CONST_SIZE, &words) ||
-	    words > MAX_CONST_WORDS ||
+	    words > JVM_MAX_CONST_WORDS ||
 	    !jvm_follow(&m->jvm, constant, VMSTRUCTS_CONST_CODE_SIZE, &codes_bytes) ||
-	    !jvm_follow(&m->jvm, constant,
-			vmstructs_has(at, VMSTRUCTS_CONST_FLAGS) ? VMSTRUCTS_CONST_FLAGS
-								 : VMSTRUCTS_CONST_WIDE_FLAGS,
-			&flags) ||
 	    !load_entry(m, n, index, name))
 		return false;
 	*to = (struct trace_compiled){.start = method,
@@ -377,8 +354,9 @@ static bool find_method(struct methods *m, uint64_t method, const struct names *
 				      .codes_bytes = (uint32_t)codes_bytes};
 	snprintf(to->name, sizeof(to->name), "%s.%s", n->class, name);
 	snprintf(to->file, sizeof(to->file), "%s", n->file);
-	if (flags & HAS_LINES)
-		find_lines(m, constant, words);
+	if (jvm_method_lines(&m->jvm, method, m->version, m->lines, &to->data_bytes,
+			     &to->first_line))
+		to->data = m->lines;
 	return true;
 }
 

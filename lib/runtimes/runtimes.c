@@ -268,8 +268,8 @@ static bool has_lost(struct runtimes *r)
 static void pass(void *arg, const struct trace_compiled *change)
 {
 	struct runtimes *r = arg;
-	const uint64_t bytes =
-	    CHANGE_BYTES + strlen(change->name) + strlen(change->file) + change->data_bytes;
+	const uint64_t bytes = CHANGE_BYTES + strlen(change->name) + strlen(change->file) +
+			       change->data_bytes + change->scopes_bytes;
 
 	r->current->bytes += bytes;
 	r->bytes += bytes;

@@ -24,6 +24,7 @@ enum {
 	MAX_SYMBOLS = 1 << 16,
 	MAX_RECORDS = 1 << 16,
 	MAX_OFFSET = 1 << 16,
+	MAX_PLACE_BYTES = 64,
 	TEXT_BYTES = 128,
 };
 
@@ -110,6 +111,18 @@ static const struct wanted {
     [VMSTRUCTS_CONST_FLAGS] = {"ConstMethod", "_flags", true},
     [VMSTRUCTS_CONST_WIDE_FLAGS] = {"ConstMethod", "_flags._flags", true},
     [VMSTRUCTS_CONST_CODE_SIZE] = {"ConstMethod", "_code_size", true},
+    [VMSTRUCTS_PLACE_AT] = {"PcDesc", "_pc_offset", true},
+    [VMSTRUCTS_PLACE_SCOPE] = {"PcDesc", "_scope_decode_offset", true},
+    [VMSTRUCTS_NMETHOD_PLACES] = {"nmethod", "_scopes_pcs_offset", true},
+    [VMSTRUCTS_NMETHOD_METADATA] = {"nmethod", "_metadata_offset", true},
+    [VMSTRUCTS_COMPILED_SCOPES] = {"CompiledMethod", "_scopes_data_begin", true},
+    [VMSTRUCTS_NMETHOD_DEPENDENCIES] = {"nmethod", "_dependencies_offset", true},
+    [VMSTRUCTS_NMETHOD_BESIDE] = {"nmethod", "_immutable_data", true},
+    [VMSTRUCTS_NMETHOD_BESIDE_BYTES] = {"nmethod", "_immutable_data_size", true},
+    [VMSTRUCTS_NMETHOD_SCOPES] = {"nmethod", "_scopes_data_offset", true},
+    [VMSTRUCTS_BLOB_MUTABLE] = {"CodeBlob", "_mutable_data", true},
+    [VMSTRUCTS_BLOB_MUTABLE_BYTES] = {"CodeBlob", "_mutable_data_size", true},
+    [VMSTRUCTS_BLOB_RELOCATION_BYTES] = {"CodeBlob", "_relocation_size", true},
 };
 
 /* Integers of its members by the names of their types; pointers end in an asterisk. */
@@ -308,7 +321,8 @@ static void load_sizes(struct tables *t, struct vmstructs *out)
 	} sizes[] = {{"HeapBlock", &out->block_bytes},
 		     {"ConstantPool", &out->pool_bytes},
 		     {"Method", &out->method_bytes},
-		     {"ConstMethod", &out->const_bytes}};
+		     {"ConstMethod", &out->const_bytes},
+		     {"PcDesc", &out->place_bytes}};
 	uint64_t record = t->variable[TYPES];
 	char type[TEXT_BYTES];
 
@@ -336,7 +350,7 @@ static bool is_whole(const struct vmstructs *l)
 
 bool vmstructs_has_methods(const struct vmstructs *l)
 {
-	for (size_t i = VMSTRUCTS_LOADERS; i < VMSTRUCTS_NR_FIELDS; i++)
+	for (size_t i = VMSTRUCTS_LOADERS; i <= VMSTRUCTS_CONST_CODE_SIZE; i++)
 		if (i != VMSTRUCTS_CONST_FLAGS && i != VMSTRUCTS_CONST_WIDE_FLAGS &&
 		    !vmstructs_has(l, i))
 			return false;
@@ -344,6 +358,17 @@ bool vmstructs_has_methods(const struct vmstructs *l)
 		vmstructs_has(l, VMSTRUCTS_CONST_WIDE_FLAGS)) &&
 	       l->method_bytes && l->method_bytes < MAX_OFFSET && l->const_bytes &&
 	       l->const_bytes < MAX_OFFSET;
+}
+
+static bool fits(const struct vmstructs *l, enum vmstructs_field f)
+{
+	return vmstructs_has(l, f) && l->field[f].at + l->field[f].bytes <= l->place_bytes;
+}
+
+bool vmstructs_has_scopes(const struct vmstructs *l)
+{
+	return vmstructs_has_methods(l) && l->place_bytes <= MAX_PLACE_BYTES &&
+	       fits(l, VMSTRUCTS_PLACE_AT) && fits(l, VMSTRUCTS_PLACE_SCOPE);
 }
 
 /* --- the process */

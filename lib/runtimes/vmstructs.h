@@ -62,6 +62,21 @@ enum vmstructs_field {
 	VMSTRUCTS_CONST_FLAGS,
 	VMSTRUCTS_CONST_WIDE_FLAGS, /* or these */
 	VMSTRUCTS_CONST_CODE_SIZE,
+	/* for what is inlined, each may be missing. Of PcDesc: how far from the start of the code,
+	 * and where its scope is. Up to Java 22: where scopes are; offsets from the block. */
+	VMSTRUCTS_PLACE_AT,
+	VMSTRUCTS_PLACE_SCOPE,
+	VMSTRUCTS_NMETHOD_PLACES,
+	VMSTRUCTS_NMETHOD_METADATA, /* up to 24 */
+	VMSTRUCTS_COMPILED_SCOPES,
+	VMSTRUCTS_NMETHOD_DEPENDENCIES,
+	/* from 23 on: where what does not change is, and how much; from 25 on: what does */
+	VMSTRUCTS_NMETHOD_BESIDE,
+	VMSTRUCTS_NMETHOD_BESIDE_BYTES,
+	VMSTRUCTS_NMETHOD_SCOPES,
+	VMSTRUCTS_BLOB_MUTABLE,
+	VMSTRUCTS_BLOB_MUTABLE_BYTES,
+	VMSTRUCTS_BLOB_RELOCATION_BYTES,
 	VMSTRUCTS_NR_FIELDS,
 };
 
@@ -71,7 +86,7 @@ struct vmstructs {
 		uint32_t bytes; /* 0: this version has no such member */
 	} field[VMSTRUCTS_NR_FIELDS];
 	uint64_t block_bytes, pool_bytes; /* sizes of the structures */
-	uint64_t method_bytes, const_bytes;
+	uint64_t method_bytes, const_bytes, place_bytes;
 	uint64_t base;    /* where the library begins, */
 	uint8_t head[64]; /* with what */
 };
@@ -83,6 +98,8 @@ static inline bool vmstructs_has(const struct vmstructs *l, enum vmstructs_field
 
 /* Whether it says all that methods are read by (runtimes/methods.h). */
 bool vmstructs_has_methods(const struct vmstructs *l);
+/* Whether, beside that, it says by what inlined methods are (runtimes/scopes.h). */
+bool vmstructs_has_scopes(const struct vmstructs *l);
 
 /* 0; -ENXIO: the process has no libjvm.so; -ENOENT: it is not loaded yet; -ENOTSUP: it is of a
  * version that is not known; -EPERM: it may not be read; -ENOMEM. */

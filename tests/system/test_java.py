@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Methods of Java have names without an option of the program: of a command, of a process that runs already, and of code
 that is freed and replaced, of which no sample has a wrong name: the program says itself what ran when. With -g their callers
-are right, by the program's own graph of calls, and interpreted ones have names and lines. The process does nothing for it.
+are right, by the program's own graph of calls, and interpreted ones have names and lines; so have those that the compiler has
+inlined. The process does nothing for it.
 What only looks like a Java machine does no harm. Needs java from 17 on, which has the compiler as a module; the
 environment's JAVA_BIN is the folder of another one."""
 import collections
@@ -63,6 +64,27 @@ public class Calls {
 CALLERS = {"Calls.leaf": {"Calls$A.run", "Calls.turn"}, "Calls.recur": {"Calls.recur", "Calls$B.run"},
            "Calls.last": {"Calls.recur"}, "Calls.tiny": {"Calls.last"}, "Calls$A.run": {"Calls.turn"},
            "Calls$B.run": {"Calls.turn"}, "Calls.turn": {"Calls.main"}}
+# What both calls is inlined into it, as the options of the command say; each method has a line of its own.
+INLINED = """
+public class Inlined {
+    static volatile long sink;
+    static long heavy(long n) { long s = 0; for (long i = 0; i < 3 * n; i++) s = s * 31 + (i ^ s >> 3); return s; }
+    static long light(long n) { return lighter(n) + 1; }
+    static long lighter(long n) { long s = 1; for (long i = 0; i < n; i++) s = s * 31 + (i ^ s >> 3); return s; }
+    static long both(long n) {
+        return heavy(n)
+            + light(n);
+    }
+    public static void main(String[] a) {
+        for (long i = 0; ; i++) {
+            sink += both(2000 + (i & 7));
+            if (i == 5000) System.out.println("here");
+        }
+    }
+}
+"""
+INLINES = ["-Xbatch", "-XX:-TieredCompilation", "-XX:CompileThreshold=1000", "-XX:CompileCommand=quiet",
+           "-XX:CompileCommand=dontinline,Inlined::both", *(f"-XX:CompileCommand=inline,Inlined::{m}" for m in ("heavy", "light", "lighter"))]
 # A class with another name each time, that is loaded, runs, and is freed with its code.
 SPIN = """
 public class Spin000 {
@@ -109,7 +131,7 @@ def tool(name):
     return found
 
 
-SOURCES = {"Work": WORK, "Moves": MOVES, "Spin000": SPIN, "Calls": CALLS}
+SOURCES = {"Work": WORK, "Inlined": INLINED, "Moves": MOVES, "Spin000": SPIN, "Calls": CALLS}
 classes = {}  # the files of all of them, once they are compiled
 
 
@@ -276,6 +298,40 @@ def check_interpreted(folder):
             # of a method of one line, that one
             assert f" {name}(" in text[int(line) - 1] or function in ("Calls.turn", "Calls$B.run", "Calls.main"), place
     assert {"Calls.java:" + str(text.index(t) + 1) for t in text if "o.run(n + i)" in t} <= lines["Calls.turn"], lines
+
+
+def check_inlined(folder):
+    """Of code that the compiler has made of four methods, each has its samples, its line, and its caller's line."""
+    java = build(folder)
+    with subprocess.Popen([*java, *INLINES, "Inlined", "1"], stdout=subprocess.PIPE, text=True) as p:
+        try:
+            while p.stdout.readline() != "here\n":  # both was compiled long before
+                pass
+            record_running(folder, p, "-g")
+        finally:
+            p.kill()
+    paths = {"heavy": ["both"], "lighter": ["both", "light"]}
+    counts = collections.Counter()
+    rows = output(PRINT, "--quiet", f"{folder}/s", "--output-format=folded").splitlines()
+    for row in rows:
+        stack, number = row.rsplit(" ", 1)
+        frames = [f.removeprefix("Inlined.") for f in stack.split(";")]
+        for inner in paths.keys() & set(frames):
+            at = frames.index(inner)
+            assert frames[:at][-len(paths[inner]):] == paths[inner] and frames.count("both") == 1, row
+            counts[inner] += int(number)
+    assert counts["heavy"] > counts["lighter"] > 0, rows
+    text = INLINED.splitlines()
+    places = {f"Inlined.{method}": {f"Inlined.java:{i}" for i, t in enumerate(text, 1) if any(w in t for w in words)}
+              for method, words in [("heavy", ["long heavy("]), ("light", ["long light("]), ("lighter", ["long lighter("]),
+                                    ("both", ["return heavy(", "+ light("])]}
+    lines = collections.defaultdict(set)
+    rows = output(PRINT, "--quiet", f"{folder}/s", "--report=flat", "--sort=function,line", "--output-format=ndjson")
+    for row in map(json.loads, rows.splitlines()):
+        if row.get("function") in places and row["object"] == "[JIT]":
+            lines[row["function"]].add(row.get("line"))
+    lines["Inlined.both"].discard("[no line]")  # its last instruction is behind the last one of which that is known
+    assert lines == places, (lines, places)
 
 
 # A library with the tables of a machine, which are as wrong as the first argument of the compiler says.

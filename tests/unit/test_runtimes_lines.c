@@ -52,6 +52,22 @@ TEST(tables)
 	}
 }
 
+/* The line of a bytecode: pairs say from where on it is another one. */
+TEST(at)
+{
+	static const uint8_t pairs[] = {0, 0, 4, 1, 255, 0, 1, 0xfd};
+	static const struct {
+		int64_t bytecode;
+		uint32_t line;
+	} want[] = {{-1, 10}, {0, 10}, {3, 10}, {4, 11}, {259, 11}, {260, 8}, {INT64_MAX, 8}};
+
+	for (size_t i = 0; i < NR(want); i++)
+		assert_int_equal(lines_at(pairs, sizeof(pairs), 10, want[i].bytecode),
+				 want[i].line);
+	assert_int_equal(lines_at(pairs, sizeof(pairs), 2, 260), 0); /* none */
+	assert_int_equal(lines_at(pairs, 3, 10, 9), 10);
+}
+
 /* Whatever stands there, and however much. */
 TEST(hostile)
 {
