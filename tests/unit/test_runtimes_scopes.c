@@ -96,10 +96,10 @@ static const struct vmstructs offsets = {
     .place_bytes = sizeof(struct place)};
 
 /* Scopes as Java 17 writes them: sender, method, bytecode + 1, and what is not read. outer calls
- * middle at 2, which calls leaf at 0; at 5 outer calls leaf. */
+ * middle at 2, which calls leaf at 1; at 5 outer calls leaf. */
 static const uint8_t stream[24] = {0,             /* 0 is none */
 				   0,  1, 3, 99,  /* 1: outer at 2 */
-				   1,  2, 1, 99,  /* 5: middle at 0 */
+				   1,  2, 2, 99,  /* 5: middle at 1 */
 				   5,  3, 4, 99,  /* 9: leaf at 3 */
 				   0,  1, 6, 99,  /* 13: outer at 5 */
 				   13, 3, 0, 99}; /* 17: leaf at its entry */
