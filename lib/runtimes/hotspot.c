@@ -36,7 +36,7 @@ enum {
 	MAX_ALL_BLOCKS = 1 << 21, /* of all processes; 128 MiB */
 	MAX_CODE_BYTES = 1 << 20, /* of a method; what is longer has no known calls */
 	MAX_FRAME_WORDS = 1 << 16,
-	MAX_ALL_SCOPES_BYTES = 1 << 30, /* that are read of a process */
+	MAX_ALL_SCOPES_BYTES = 1 << 28, /* that are read of a process */
 	MAX_POINTS = TRACE_COMPILED_BYTES / sizeof(uint32_t),
 	HEAD_BYTES = 512, /* of a block, with all members that are read */
 	NR_HEADS = 64,    /* that are read with one call */

@@ -218,16 +218,17 @@ struct said {
 /* False: what is there is no scope, or one of a method that cannot be read. */
 static bool read_scope(struct scopes *s, uint32_t at, struct said *out)
 {
-	struct lines_numbers n = {.p = s->stream.bytes + at,
-				  .end = s->stream.bytes + s->stream.len,
-				  .has_zeroes = lines_have_zeroes(s->version)};
+	struct lines_numbers n = {.has_zeroes = lines_have_zeroes(s->version)};
 	uint32_t sender, place, bci;
 	const struct method *m;
 	uint64_t address;
 
-	if (at >= s->stream.len || !lines_number(&n, &sender) || !lines_number(&n, &place) ||
-	    !lines_number(&n, &bci) || sender >= at || !place ||
-	    place > s->pointers.len / sizeof(address))
+	if (at >= s->stream.len)
+		return false;
+	n.p = s->stream.bytes + at;
+	n.end = s->stream.bytes + s->stream.len;
+	if (!lines_number(&n, &sender) || !lines_number(&n, &place) || !lines_number(&n, &bci) ||
+	    sender >= at || !place || place > s->pointers.len / sizeof(address))
 		return false;
 	address = jvm_number(s->pointers.bytes + (place - 1) * sizeof(address), sizeof(address));
 	if (!sender && address != s->method)

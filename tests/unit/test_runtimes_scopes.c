@@ -235,7 +235,6 @@ static const struct {
 
 TEST(inlined)
 {
-	assert_true(vmstructs_has_scopes(&jvm.at) || !vmstructs_has_methods(&jvm.at));
 	for (enum layout layout = IN_BLOCK; layout < NR_LAYOUTS; layout++) {
 		if (layout == IN_BLOCK)
 			place_in_block();
@@ -247,6 +246,23 @@ TEST(inlined)
 				    rows[i].distance),
 			    rows[i].text);
 	}
+}
+
+/* Members of a PcDesc lie within it. */
+TEST(has)
+{
+	struct vmstructs l = {.method_bytes = 8, .const_bytes = 8, .place_bytes = 16};
+
+	for (size_t i = 0; i < VMSTRUCTS_NR_FIELDS; i++)
+		l.field[i] = (struct vmstructs_place){12, 4};
+	assert_true(vmstructs_has_scopes(&l));
+	l.place_bytes = 15;
+	assert_false(vmstructs_has_scopes(&l));
+	l.place_bytes = 1 << 20;
+	assert_false(vmstructs_has_scopes(&l));
+	l.place_bytes = 16;
+	l.field[VMSTRUCTS_PLACE_SCOPE].bytes = 0;
+	assert_false(vmstructs_has_scopes(&l));
 }
 
 /* From 20 on no byte of a number is 0. */
