@@ -138,14 +138,16 @@ static void place_in_block(struct head *h, uint64_t at, struct scopes_of *out)
 	out->methods_end = out->scopes;
 }
 
-/* From 23 on what does not change is elsewhere; from 25 on methods are, too. */
+/* From 23 on what does not change is elsewhere, in either order; from 25 on methods are, too. */
 static void place_beside(struct head *h, uint64_t at, struct scopes_of *out)
 {
-	const uint64_t beside = member(h, VMSTRUCTS_NMETHOD_BESIDE);
+	const uint64_t beside = member(h, VMSTRUCTS_NMETHOD_BESIDE),
+		       end = beside + member(h, VMSTRUCTS_NMETHOD_BESIDE_BYTES);
 
 	out->places = beside + member(h, VMSTRUCTS_NMETHOD_PLACES);
-	out->places_end = out->scopes = beside + member(h, VMSTRUCTS_NMETHOD_SCOPES);
-	out->scopes_end = beside + member(h, VMSTRUCTS_NMETHOD_BESIDE_BYTES);
+	out->scopes = beside + member(h, VMSTRUCTS_NMETHOD_SCOPES);
+	out->places_end = out->scopes > out->places ? out->scopes : end;
+	out->scopes_end = out->scopes > out->places ? end : out->places;
 	if (vmstructs_has(&h->jvm->at, VMSTRUCTS_BLOB_MUTABLE)) {
 		out->methods =
 		    member(h, VMSTRUCTS_BLOB_MUTABLE) + member(h, VMSTRUCTS_BLOB_RELOCATION_BYTES);
@@ -327,7 +329,8 @@ static uint32_t place_member(const struct scopes *s, size_t i, enum vmstructs_fi
 	return (uint32_t)jvm_number(s->places.bytes + i * s->jvm.at.place_bytes + p->at, p->bytes);
 }
 
-/* Places ascend; the first is before the code, and the last behind it. */
+/* Places ascend; the first is before the code, and the last behind it. What follows that one is
+ * something else. */
 static bool add_ranges(struct scopes *s, uint32_t code_bytes)
 {
 	const size_t nr = s->places.len / s->jvm.at.place_bytes;
@@ -337,8 +340,10 @@ static bool add_ranges(struct scopes *s, uint32_t code_bytes)
 		const int32_t at = (int32_t)place_member(s, i, VMSTRUCTS_PLACE_AT);
 		uint32_t scope;
 
-		if (at < 0 || (uint32_t)at > code_bytes)
+		if (at < 0 && i == 0)
 			continue;
+		if (at < 0 || (uint32_t)at > code_bytes)
+			break;
 		scope = find_scope(s, place_member(s, i, VMSTRUCTS_PLACE_SCOPE));
 		if (at <= last || scope == NONE)
 			return false;

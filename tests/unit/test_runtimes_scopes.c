@@ -107,8 +107,8 @@ static const uint8_t stream[24] = {0,             /* 0 is none */
 static const struct place places[NR_PLACES] = {{-1, 0}, {10, 9},  {20, 17},
 					       {30, 0}, {40, 13}, {0x7fffffff, 0}};
 
-/* Java up to 22, up to 24, and later. */
-enum layout { IN_BLOCK, BESIDE, MUTABLE, NR_LAYOUTS };
+/* Java up to 22, up to 24, and later; scopes before places. */
+enum layout { IN_BLOCK, BESIDE, MUTABLE, SCOPES_FIRST, NR_LAYOUTS };
 
 static void place(enum layout layout)
 {
@@ -135,7 +135,7 @@ static void place(enum layout layout)
 	blob.scopes_at = 8 + stream_at - places_at;
 	blob.beside_bytes = blob.scopes_at + (int32_t)sizeof(stream);
 	blob.metadata_at = 0;
-	if (layout == MUTABLE) {
+	if (layout >= MUTABLE) {
 		field[VMSTRUCTS_BLOB_MUTABLE] = PLACE(blob, mutable);
 		field[VMSTRUCTS_BLOB_MUTABLE_BYTES] = PLACE(blob, mutable_bytes);
 		field[VMSTRUCTS_BLOB_RELOCATION_BYTES] = PLACE(blob, relocation_bytes);
@@ -150,13 +150,15 @@ static struct {
 	struct blob head;
 	const struct method *metadata[NR_METHODS];
 	uint8_t stream[24];
-	struct place places[NR_PLACES];
+	struct place places[NR_PLACES], other;
+	uint64_t pad;
 } block;
 
 static void place_in_block(void)
 {
 	place(IN_BLOCK);
 	block.head = blob;
+	block.other = (struct place){3, 9};
 	memcpy(block.metadata, blob.all.metadata, sizeof(block.metadata));
 	memcpy(block.stream, blob.all.stream, sizeof(block.stream));
 	memcpy(block.places, blob.all.places, sizeof(block.places));
@@ -164,6 +166,21 @@ static void place_in_block(void)
 	block.head.scopes = block.stream;
 	block.head.places_at = (int32_t)((char *)block.places - (char *)&block);
 	block.head.dependencies_at = block.head.places_at + (int32_t)sizeof(block.places);
+}
+
+/* Behind the places is something else. */
+static void place_scopes_first(void)
+{
+	place_in_block();
+	place(SCOPES_FIRST);
+	block.head.beside = block.stream;
+	block.head.scopes_at = 0;
+	block.head.places_at = (int32_t)((uint8_t *)block.places - block.stream);
+	block.head.beside_bytes =
+	    block.head.places_at + (int32_t)(sizeof(block.places) + sizeof(block.other) + 4);
+	block.head.mutable = (uint8_t *)block.metadata - 16;
+	block.head.relocation_bytes = 16;
+	block.head.mutable_bytes = 16 + (int32_t)sizeof(block.metadata);
 }
 
 /* Lines 10, 20 and 30, and from the third bytecode on the next ones. */
@@ -236,14 +253,17 @@ static const struct {
 TEST(inlined)
 {
 	for (enum layout layout = IN_BLOCK; layout < NR_LAYOUTS; layout++) {
+		const bool is_block = layout == IN_BLOCK || layout == SCOPES_FIRST;
+
 		if (layout == IN_BLOCK)
 			place_in_block();
+		else if (layout == SCOPES_FIRST)
+			place_scopes_first();
 		else
 			place(layout);
 		for (size_t i = 0; i < NR(rows); i++)
 			assert_string_equal(
-			    read_at(layout == IN_BLOCK ? (void *)&block : (void *)&blob,
-				    rows[i].distance),
+			    read_at(is_block ? (void *)&block : (void *)&blob, rows[i].distance),
 			    rows[i].text);
 	}
 }
@@ -303,6 +323,7 @@ TEST(contradictions)
 	    {"a method beyond", STREAM(10), NR_METHODS + 1},
 	    {"another method was compiled", STREAM(2), 2},
 	    {"places that descend", offsetof(struct blob, all.places[2].at), 9},
+	    {"a place before the code", offsetof(struct blob, all.places[1].at) + 3, 0x80},
 	    {"a place twice", offsetof(struct blob, all.places[2].at), 10},
 	    {"a scope beyond", offsetof(struct blob, all.places[1].scope), 24},
 	    {"places without an end", offsetof(struct blob, scopes_at), 0},
