@@ -5,6 +5,7 @@
 #include "report/resolver.h"
 
 #include "base/mem.h"
+#include "profile/compiled.h"
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "symbol/symbols.h"
@@ -195,8 +196,12 @@ bool report_resolver_is_switch(struct report_resolver *r, const struct report_pl
 static bool has_scopes(struct report_resolver *r, const struct report_place *place,
 		       uint64_t address)
 {
-	const struct profile_mapping *m = find_mapping(r, place, address);
+	const struct profile_mapping *m;
 
+	if (!place->process || !profile_compiled_has_frames(
+				   profile_lookup_processes(r->config.lookup), place->process->pid))
+		return false;
+	m = find_mapping(r, place, address);
 	return m && m->object->kind != PROFILE_OBJECT_FILE &&
 	       symbols_has_scopes(r->config.symbols, m, address, place->time_ns);
 }
