@@ -36,7 +36,13 @@ enum {
 	MAX_ALL_BLOCKS = 1 << 21, /* of all processes; 128 MiB */
 	MAX_CODE_BYTES = 1 << 20, /* of a method; what is longer has no known calls */
 	MAX_FRAME_WORDS = 1 << 16,
-	MAX_ALL_SCOPES_BYTES = 1 << 28, /* that are read of a process */
+	/* For what is inlined: of a process, bytes that are read and CPU time; of a look, after
+	 * which the rest waits for the next one; of one method. */
+	MAX_ALL_SCOPES_BYTES = 1 << 28,
+	MAX_ALL_SCOPES_NS = 2000000000,
+	MAX_LOOK_SCOPES_NS = 50000000,
+	MAX_LAST_SCOPES_NS = 500000000,
+	MAX_SCOPES_NS = 50000000,
 	MAX_POINTS = TRACE_COMPILED_BYTES / sizeof(uint32_t),
 	HEAD_BYTES = 512, /* of a block, with all members that are read */
 	NR_HEADS = 64,    /* that are read with one call */
@@ -50,6 +56,7 @@ struct hotspot_code {
 	uint64_t id;      /* the end of the key */
 	uint64_t from_ns; /* since when it has its name */
 	bool is_method;
+	bool waits; /* for a look that has time for what is inlined */
 };
 enum { KEY_BYTES = DICT_KEY(struct hotspot_code, id) };
 _Static_assert(KEY_BYTES == 6 * sizeof(uint64_t), "a key has no holes");
@@ -76,8 +83,9 @@ struct hotspot {
 	struct methods *methods; /* owned; NULL: those that are interpreted are not read */
 	struct scopes_of scopes; /* of the change */
 	bool has_scopes;
-	uint64_t scopes_bytes;        /* that were read so far */
-	struct trace_compiled change; /* in the making */
+	uint64_t scopes_bytes, scopes_ns; /* that were read, and CPU time, so far */
+	uint64_t look_ns;                 /* the same of this look */
+	struct trace_compiled change;     /* in the making */
 };
 
 /* --- reading */
@@ -406,22 +414,51 @@ static void find_call_stub(struct hotspot *h, const struct hotspot_code *c)
 		add_point(h, h->call_stub - c->start, TRACE_POINT_RETURN);
 }
 
+static bool has_scopes_room(const struct hotspot *h)
+{
+	return h->scopes_bytes <= MAX_ALL_SCOPES_BYTES && h->scopes_ns <= MAX_ALL_SCOPES_NS;
+}
+
+static bool has_time(const struct hotspot *h)
+{
+	const uint64_t most_ns = h->shared->is_last ? MAX_LAST_SCOPES_NS : MAX_LOOK_SCOPES_NS;
+
+	return h->look_ns < (h->shared->scopes_ns ?: most_ns);
+}
+
 /* What is inlined. */
-static void find_scopes(struct hotspot *h, const struct hotspot_code *c)
+static void find_scopes(struct hotspot *h, struct hotspot_code *c)
 {
 	struct trace_compiled *to = &h->change;
+	uint64_t began_ns, took_ns;
 
 	h->scopes.method = c->method;
 	h->scopes.code_bytes = (uint32_t)(c->end - c->start);
-	if (!h->has_scopes || !h->shared->scopes || !vmstructs_has_scopes(&h->jvm.at) ||
-	    h->scopes_bytes > MAX_ALL_SCOPES_BYTES)
+	c->waits = h->has_scopes && h->shared->scopes && vmstructs_has_scopes(&h->jvm.at) &&
+		   has_scopes_room(h);
+	if (!c->waits || !has_time(h))
 		return;
-	if (!scopes_find(h->shared->scopes, &h->scopes, &to->scopes, &to->scopes_bytes))
+	c->waits = false;
+	began_ns = clock_thread_cpu_ns();
+	if (!scopes_find(h->shared->scopes, &h->scopes, began_ns + MAX_SCOPES_NS, &to->scopes,
+			 &to->scopes_bytes))
 		to->scopes_bytes = 0;
+	took_ns = clock_thread_cpu_ns() - began_ns;
 	h->scopes_bytes += scopes_nr_read(h->shared->scopes);
+	h->scopes_ns += took_ns;
+	h->look_ns += took_ns;
 }
 
-static void find_shape(struct hotspot *h, const struct hotspot_code *c)
+/* The block says the same as before, and where its scopes are. The machine frees what it keeps
+ * beside the code before the code. */
+static bool is_still_whole(struct hotspot *h, const struct hotspot_code *c)
+{
+	const struct scopes_of was = h->scopes;
+
+	return is_still(h, c) && memcmp(&was, &h->scopes, offsetof(struct scopes_of, method)) == 0;
+}
+
+static void find_shape(struct hotspot *h, struct hotspot_code *c)
 {
 	struct trace_compiled *to = &h->change;
 
@@ -460,7 +497,7 @@ static bool find_name(struct hotspot *h, struct hotspot_code *c)
 	if (!is_still(h, c))
 		return false;
 	find_shape(h, c);
-	return !c->is_method || is_still(h, c);
+	return !c->is_method || is_still_whole(h, c);
 }
 
 static void pass(struct hotspot *h, const struct hotspot_code *c, uint64_t time_ns, hotspot_fn *fn,
@@ -494,8 +531,21 @@ static void begin_scopes(struct hotspot *h)
 {
 	if (!h->shared->scopes)
 		h->shared->scopes = scopes_new();
+	h->look_ns = 0;
 	if (h->shared->scopes)
 		scopes_begin(h->shared->scopes, &h->jvm);
+}
+
+/* Of code that has its name. True: it is passed again. */
+static bool pass_scopes(struct hotspot *h, struct hotspot_code *c, hotspot_fn *fn, void *arg)
+{
+	if (!c->waits || !has_time(h))
+		return false;
+	c->waits = false;
+	if (!has_scopes_room(h) || !find_name(h, c) || !h->change.scopes_bytes)
+		return false;
+	pass(h, c, c->from_ns, fn, arg);
+	return true;
 }
 
 /* True: there was any. What has no name yet is new at the next look, too. frees: other code may
@@ -508,13 +558,13 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 	size_t nr = 0;
 
 	begin_scopes(h);
-
 	for (size_t i = 0; i < now->nr && !atomic_load(&h->shared->is_left); i++) {
 		struct hotspot_code c = now->item[i];
 		const size_t at = first_behind(&h->known, c.start);
 
 		if (at < h->known.nr && is_same(&h->known.item[at], &c)) {
 			c = h->known.item[at];
+			is_any |= pass_scopes(h, &c, fn, arg);
 		} else {
 			if (!find_name(h, &c))
 				continue;

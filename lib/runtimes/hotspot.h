@@ -11,7 +11,8 @@
  * needs a signal that kills what is no such machine; and it has no times, so that code which was
  * replaced since has the name of what is there now.
  *
- * What is inlined into a method is read with its name (runtimes/scopes.h).
+ * What is inlined into a method is read with its name (runtimes/scopes.h), or, as a look may take
+ * only so long for that, at a later look: then the name is passed again, with the same time.
  *
  * The process runs meanwhile. What a block said is used if it says the same after its name was
  * read: the machine frees a method only after its code. All of it is hostile.
@@ -36,6 +37,7 @@ struct hotspot_shared {
 	bool wants_methods;  /* also those that are interpreted (runtimes/methods.h) */
 	bool is_last;        /* looks read all that is left */
 	uint64_t once_ns;    /* CPU time of looks for what is read once; grows */
+	uint64_t scopes_ns;  /* of a look for what is inlined; 0: as much as is usual */
 	/* private */
 	struct hotspot_codes {
 		struct hotspot_code *item; /* owned; by address, without overlaps */

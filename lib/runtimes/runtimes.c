@@ -279,6 +279,16 @@ static void pass(void *arg, const struct trace_compiled *change)
 	pthread_mutex_unlock(&r->passing);
 }
 
+/* What is inlined takes at most half of the room, so that later code still has names. */
+static void pass_named(struct runtimes *r, const struct trace_compiled *change)
+{
+	struct trace_compiled named = *change;
+
+	if (r->current->bytes >= r->max_process_bytes / 2 || r->bytes >= max_bytes / 2)
+		named.scopes_bytes = 0;
+	pass(r, &named);
+}
+
 static void on_change(void *arg, const struct trace_compiled *change)
 {
 	struct runtimes *r = arg;
@@ -286,7 +296,7 @@ static void on_change(void *arg, const struct trace_compiled *change)
 
 	if (p->bytes < r->max_process_bytes && r->bytes < max_bytes && !p->is_over) {
 		p->has_names = true;
-		pass(r, change);
+		pass_named(r, change);
 		return;
 	}
 	if (!p->is_over || change->time_ns < p->missing_ns)

@@ -6,6 +6,7 @@
 #include "runtimes/scopes.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/dict.h"
 #include "base/mem.h"
 #include "runtimes/lines.h"
@@ -21,6 +22,7 @@ enum {
 	MAX_METHODS = 1 << 16,
 	MAX_SCOPES = 1 << 16,
 	MAX_TEXT_BYTES = 16 << 20, /* of all methods of a look */
+	PLACES_AT_ONCE = 64,       /* between two looks at the time */
 	NO_SCOPE = 0,
 	BCI_OF_ENTRY = -1, /* what 0 stands for */
 	NONE = UINT32_MAX,
@@ -329,9 +331,14 @@ static uint32_t place_member(const struct scopes *s, size_t i, enum vmstructs_fi
 	return (uint32_t)jvm_number(s->places.bytes + i * s->jvm.at.place_bytes + p->at, p->bytes);
 }
 
+static bool is_late(size_t nr_done, uint64_t until_ns)
+{
+	return nr_done % PLACES_AT_ONCE == 0 && clock_thread_cpu_ns() >= until_ns;
+}
+
 /* Places ascend; the first is before the code, and the last behind it. What follows that one is
  * something else. */
-static bool add_ranges(struct scopes *s, uint32_t code_bytes)
+static bool add_ranges(struct scopes *s, uint32_t code_bytes, uint64_t until_ns)
 {
 	const size_t nr = s->places.len / s->jvm.at.place_bytes;
 	int64_t last = -1;
@@ -340,6 +347,8 @@ static bool add_ranges(struct scopes *s, uint32_t code_bytes)
 		const int32_t at = (int32_t)place_member(s, i, VMSTRUCTS_PLACE_AT);
 		uint32_t scope;
 
+		if (is_late(i, until_ns))
+			return false;
 		if (at < 0 && i == 0)
 			continue;
 		if (at < 0 || (uint32_t)at > code_bytes)
@@ -353,8 +362,8 @@ static bool add_ranges(struct scopes *s, uint32_t code_bytes)
 	return last >= 0;
 }
 
-bool scopes_find(struct scopes *s, const struct scopes_of *of, const uint8_t **out,
-		 uint32_t *out_bytes)
+bool scopes_find(struct scopes *s, const struct scopes_of *of, uint64_t until_ns,
+		 const uint8_t **out, uint32_t *out_bytes)
 {
 	dict_fini(&s->read);
 	dict_fini(&s->scopes);
@@ -367,7 +376,7 @@ bool scopes_find(struct scopes *s, const struct scopes_of *of, const uint8_t **o
 	       load_part(s, &s->stream, of->scopes, of->scopes_end, MAX_SCOPE_BYTES) &&
 	       load_part(s, &s->pointers, of->methods, of->methods_end,
 			 MAX_METHODS * sizeof(uint64_t)) &&
-	       add_ranges(s, of->code_bytes) && trace_scopes_end(&s->out, out, out_bytes);
+	       add_ranges(s, of->code_bytes, until_ns) && trace_scopes_end(&s->out, out, out_bytes);
 }
 
 size_t scopes_nr_read(const struct scopes *s)

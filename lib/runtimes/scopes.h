@@ -35,10 +35,11 @@ void scopes_free(struct scopes *s); /* NULL is fine */
  * borrowed until the next one. */
 void scopes_begin(struct scopes *s, const struct jvm *jvm);
 /* *out: as sessions have them (trace/scopes.h), valid until the next call. False: there are none,
- * or they cannot be read, or contradict each other. The code has been there since scopes_begin; if
- * it still is afterwards, so were all its methods. */
-bool scopes_find(struct scopes *s, const struct scopes_of *of, const uint8_t **out,
-		 uint32_t *out_bytes);
+ * or they cannot be read, or contradict each other, or the thread has used until_ns of CPU time
+ * (clock_thread_cpu_ns) before all are read. The code has been there since scopes_begin; if it
+ * still is afterwards, so were all its methods. */
+bool scopes_find(struct scopes *s, const struct scopes_of *of, uint64_t until_ns,
+		 const uint8_t **out, uint32_t *out_bytes);
 /* How much of the process that has read, whatever it returned. */
 size_t scopes_nr_read(const struct scopes *s);
 

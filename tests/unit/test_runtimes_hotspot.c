@@ -10,6 +10,7 @@
 #include "runtimes/hotspot.h"
 #include "runtimes/runtimes.h"
 #include "runtimes/vmstructs.h"
+#include "trace/scopes.h"
 #include "trace/trace.h"
 
 #include <dlfcn.h>
@@ -29,7 +30,7 @@ static const char source[] =
     "typedef struct { const char *n; u s; } T;\n"
     "unsigned char heap_map[64]; u heap_count;\n"
     "u heap[5]; u *heaps[1] = {heap}; struct { int n, r; void *d; } list = {1, 1, heaps};\n"
-    "void *of_list = &list, *of_objects = &heap_count;\n"
+    "void *of_list = &list, *of_objects = &heap_count; int java = 17;\n"
     "F fields[] = {\n"
     "{\"CodeCache\", \"_heaps\", \"x*\", 1, 0, &of_list}, {\"Universe\", \"_collectedHeap\", "
     "\"x*\", 1, 0, "
@@ -54,8 +55,35 @@ static const char source[] =
     "0),\n"
     "M(\"Klass\", \"_name\", \"x*\", 0), M(\"Symbol\", \"_length\", \"u2\", 0), M(\"Symbol\", "
     "\"_body[0]\", "
-    "\"u1\", 2), {0}};\n"
-    "T types[] = {{\"HeapBlock\", 8}, {\"ConstantPool\", 8}, {0}};\n"
+    "\"u1\", 2),\n"
+    /* what is inlined: most members are where something else is that has the right value */
+    "{\"ClassLoaderDataGraph\", \"_head\", \"x*\", 1, 0, &of_list},\n"
+    "{\"Abstract_VM_Version\", \"_vm_major_version\", \"int\", 1, 0, &java},\n"
+    "M(\"ClassLoaderData\", \"_next\", \"x*\", 0), M(\"ClassLoaderData\", \"_klasses\", \"x*\", "
+    "0),\n"
+    "M(\"Klass\", \"_next_link\", \"x*\", 0), M(\"Klass\", \"_layout_helper\", \"int\", 0),\n"
+    "M(\"InstanceKlass\", \"_init_state\", \"u1\", 0), M(\"InstanceKlass\", \"_methods\", \"x*\", "
+    "0),\n"
+    "M(\"InstanceKlass\", \"_constants\", \"x*\", 0), M(\"ConstantPool\", \"_length\", \"int\", "
+    "0),\n"
+    "M(\"ConstantPool\", \"_source_file_name_index\", \"u2\", 8), M(\"Array<int>\", \"_length\", "
+    "\"int\", 0),\n"
+    "M(\"Array<Method*>\", \"_data\", \"\", 8), M(\"ConstMethod\", \"_constMethod_size\", \"u2\", "
+    "10),\n"
+    "M(\"ConstMethod\", \"_flags\", \"u2\", 10), M(\"ConstMethod\", \"_code_size\", \"u2\", 10),\n"
+    "M(\"PcDesc\", \"_pc_offset\", \"int\", 0), M(\"PcDesc\", \"_scope_decode_offset\", \"int\", "
+    "4),\n"
+    "M(\"nmethod\", \"_immutable_data\", \"address\", 32), M(\"nmethod\", "
+    "\"_immutable_data_size\", "
+    "\"int\", 8),\n"
+    "M(\"nmethod\", \"_scopes_pcs_offset\", \"u1\", 7), M(\"nmethod\", \"_scopes_data_offset\", "
+    "\"u1\", 12),\n"
+    "M(\"CodeBlob\", \"_mutable_data\", \"address\", 32), M(\"CodeBlob\", \"_mutable_data_size\", "
+    "\"int\", 8),\n"
+    "M(\"CodeBlob\", \"_relocation_size\", \"u1\", 16), M(\"nmethod\", \"_metadata_offset\", "
+    "\"int\", 8), {0}};\n"
+    "T types[] = {{\"HeapBlock\", 8}, {\"ConstantPool\", 8}, {\"Method\", 8}, {\"ConstMethod\", "
+    "16}, {\"PcDesc\", 8}, {0}};\n"
     "F *gHotSpotVMStructs = fields; T *gHotSpotVMTypes = types;\n"
     "#define V(n, v) u gHotSpotVM##n = v\n"
     "V(StructEntryArrayStride, sizeof(F)); V(StructEntryTypeNameOffset, 0);\n"
@@ -74,6 +102,7 @@ struct block {
 	const char *name;
 	uint32_t size, begin, end, id;
 	const void *method;
+	const void *beside; /* 0: it has no scopes */
 };
 struct symbol {
 	uint16_t length;
@@ -94,6 +123,25 @@ static struct constant {
 	uint16_t index;
 } constants[2] = {{&pools[0], 1}, {&pools[1], 1}};
 static const void *methods[2] = {&constants[0], &constants[1]};
+/* What a block has beside it: the second method is inlined into the first one, at all of the code.
+ * The stream begins where code begins in a block, pointers where it ends. Of the stream: at 1 the
+ * first method, at 4 the second one, which the first one calls. */
+struct beside {
+	struct {
+		int32_t at, scope;
+	} place[5];
+	uint8_t stream[16];
+	const void *method[2];
+};
+_Static_assert(offsetof(struct beside, stream) == CODE_AT &&
+		   offsetof(struct beside, method) == CODE_END,
+	       "as the tables say");
+static const struct beside beside = {.place = {{-1, 0}, {15, 4}, {0x7fffffff, 0}},
+				     .stream = {0, 0, 1, 1, 1, 2, 1},
+				     .method = {&methods[0], &methods[1]}},
+			   alone = {.place = {{-1, 0}, {15, 1}, {0x7fffffff, 0}},
+				    .stream = {0, 0, 1, 1},
+				    .method = {&methods[0], &methods[1]}};
 
 static struct root tree;
 static void *library;
@@ -104,13 +152,25 @@ static struct hotspot *machine;
 static struct hotspot_shared shared;
 
 static struct trace_compiled changes[16];
-static size_t nr_changes;
+static size_t nr_changes, nr_scopes[16]; /* of the begin of its code */
+
+static void add_change(const struct trace_compiled *c)
+{
+	struct trace_scope scope[TRACE_SCOPES_MAX_DEPTH];
+
+	nr_scopes[nr_changes] = trace_scopes_at(c->scopes, c->scopes_bytes, 3, scope);
+	if (nr_scopes[nr_changes] == 2) {
+		assert_string_equal(scope[0].name, "B$$L.run");
+		assert_string_equal(scope[1].name, "java.lang.A.run");
+	}
+	changes[nr_changes++] = *c;
+}
 
 static void on_change(void *arg, const struct trace_compiled *change)
 {
 	(void)arg;
 	assert_true(nr_changes < NR(changes));
-	changes[nr_changes++] = *change;
+	add_change(change);
 }
 
 static struct block *block(size_t i)
@@ -133,6 +193,13 @@ static void put(size_t i, const char *name, size_t method, uint32_t id)
 				   .id = id,
 				   .method = &methods[method]};
 	map[i] = 0;
+}
+
+static void put_inlined(size_t i, uint32_t id)
+{
+	put(i, "nmethod", 0, id);
+	block(i)->size = sizeof(beside);
+	block(i)->beside = &beside;
 }
 
 static void drop(size_t i)
@@ -332,6 +399,50 @@ TEST(other_program)
 	assert_int_equal(nr_changes, 1);
 }
 
+/* What a look has no time for is passed by a later one, with the time of the name. */
+TEST(inlined)
+{
+	uint64_t before, after;
+	size_t i = 0;
+
+	shared.scopes_ns = 1;
+	put_inlined(0, 1);
+	put_inlined(1, 2);
+	put_inlined(2, 3);
+	look(&before, &after);
+	assert_int_equal(nr_changes, 3);
+	for (; i < 3; i++) {
+		assert_change(i, "java.lang.A.run", 5, 5);
+		assert_int_equal(nr_scopes[i], i == 0 ? 2 : 0);
+	}
+	for (i = 1; i < 3; i++) {
+		look(&before, &after);
+		assert_int_equal(nr_changes, 1);
+		assert_change(i, "java.lang.A.run", 5, 5);
+		assert_int_equal(nr_scopes[0], 2);
+	}
+	look(&before, &after);
+	shared.scopes_ns = 0;
+	assert_int_equal(nr_changes, 0);
+}
+
+static bool frees_beside; /* what is beside a block is read the last time */
+
+/* What a machine keeps beside code is freed before the code: what was read may be anything. */
+TEST(inlined_freed)
+{
+	uint64_t before, after;
+
+	put_inlined(0, 1);
+	frees_beside = true;
+	look(&before, &after);
+	assert_false(frees_beside);
+	assert_int_equal(nr_changes, 0);
+	look(&before, &after);
+	assert_int_equal(nr_changes, 1);
+	assert_int_equal(nr_scopes[0], 1);
+}
+
 TEST(is_left)
 {
 	bool ignored;
@@ -368,6 +479,10 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr,
 		pthread_cond_broadcast(&changed);
 		pthread_mutex_unlock(&lock);
 	}
+	if (frees_beside && remote->iov_base == beside.stream) {
+		frees_beside = false;
+		block(0)->beside = &alone;
+	}
 	return syscall(SYS_process_vm_readv, pid, local, nr, remote, nr_remote, flags);
 }
 
@@ -376,7 +491,7 @@ static void on_thread_change(void *arg, const struct trace_compiled *change)
 	(void)arg;
 	pthread_mutex_lock(&lock);
 	if (nr_changes < NR(changes))
-		changes[nr_changes++] = *change;
+		add_change(change);
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 }
@@ -504,4 +619,19 @@ TEST(too_many)
 	}
 	assert_int_equal(changes[1].time_ns, changes[0].time_ns);
 	assert_true(changes[2].time_ns > changes[1].time_ns);
+}
+
+/* What is inlined takes no room of names. */
+TEST(too_many_inlined)
+{
+	struct runtimes *r;
+
+	put_inlined(0, 1);
+	put_inlined(1, 2);
+	r = start(300);
+	wait_until(&nr_changes, 2);
+	runtimes_stop(r);
+	assert_int_equal(nr_scopes[0], 2);
+	assert_string_equal(changes[1].name, "java.lang.A.run");
+	assert_int_equal(nr_scopes[1], 0);
 }

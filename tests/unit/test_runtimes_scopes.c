@@ -226,7 +226,7 @@ static const char *read_at(const void *head, uint64_t distance)
 
 	scopes_begin(scopes, &jvm);
 	if (!scopes_place(&jvm, (uint64_t)(uintptr_t)head, head, sizeof(struct blob), &of) ||
-	    !scopes_find(scopes, &of, &bytes, &len))
+	    !scopes_find(scopes, &of, UINT64_MAX, &bytes, &len))
 		return "none";
 	nr = trace_scopes_at(bytes, len, distance, found);
 	*text = '\0';
@@ -373,9 +373,10 @@ TEST(looks)
 	assert_true(scopes_place(&jvm, 0, (const uint8_t *)&blob, sizeof(blob), &of));
 	of.methods = (uint64_t)(uintptr_t)blob.all.metadata;
 	of.methods_end = of.methods + sizeof(blob.all.metadata);
-	assert_true(scopes_find(scopes, &of, &bytes, &len));
+	assert_true(scopes_find(scopes, &of, UINT64_MAX, &bytes, &len));
 	assert_int_equal(trace_scopes_at(bytes, len, 20, found), 2);
 	assert_string_equal(found[0].name, "p.C.leaf");
+	assert_false(scopes_find(scopes, &of, 0, &bytes, &len)); /* it has no time */
 	assert_string_equal(read_at(&blob, 20), "p.C.other:C.java:30 < p.C.outer:C.java:11");
 }
 
