@@ -199,11 +199,12 @@ int common_add_packed(struct common *c, const void *frame, size_t len)
 	return end(c);
 }
 
-int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline)
+int common_add_cmdlines(struct common *c, const struct trace_cmdline *list, size_t nr)
 {
 	if (begin(c)) {
 		trace_writer_more(c->writer);
-		trace_writer_cmdline(c->writer, cmdline);
+		for (size_t i = 0; i < nr; i++)
+			trace_writer_cmdline(c->writer, &list[i]);
 		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
 	return end(c);
@@ -245,11 +246,12 @@ static void add_marks(void *file, const struct trace_marks *marks)
 	(void)end(c); /* an error sticks there */
 }
 
-int common_add_build_id(struct common *c, const struct trace_build_id *id)
+int common_add_build_ids(struct common *c, const struct trace_build_id *list, size_t nr)
 {
 	if (begin(c)) {
 		trace_writer_more(c->writer);
-		trace_writer_build_id(c->writer, id);
+		for (size_t i = 0; i < nr; i++)
+			trace_writer_build_id(c->writer, &list[i]);
 		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
 	return end(c);

@@ -69,8 +69,8 @@ int common_add_records(struct common *c, const void *records, size_t len);
 int common_add_kallsyms(struct common *c, const char *text, size_t len);
 /* A frame that was packed, as by trace_packer_kallsyms. */
 int common_add_packed(struct common *c, const void *frame, size_t len);
-int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
-int common_add_build_id(struct common *c, const struct trace_build_id *id);
+int common_add_cmdlines(struct common *c, const struct trace_cmdline *list, size_t nr);
+int common_add_build_ids(struct common *c, const struct trace_build_id *list, size_t nr);
 int common_add_code(struct common *c, const struct trace_code *code);
 int common_add_compiled(struct common *c, const struct trace_compiled *compiled);
 /* The file as sources see it. Borrows c. */

@@ -3,6 +3,7 @@
  */
 #include "session/mapped.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/thread.h"
 
@@ -153,9 +154,13 @@ static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at,
 	}
 }
 
+/* A program that only starts another one, as env(1) does, is that process by then. */
 static void add_exec(struct mapped *m, uint32_t pid)
 {
-	if (m->next_exec - m->first_exec == MAPPED_MAX_EXECS)
+	const uint32_t nr = m->next_exec - m->first_exec;
+
+	if (nr == MAPPED_MAX_EXECS ||
+	    (nr && m->execs[(m->next_exec - 1) % MAPPED_MAX_EXECS] == pid))
 		return;
 	m->execs[m->next_exec++ % MAPPED_MAX_EXECS] = pid;
 	m->has_news = true;
@@ -254,64 +259,55 @@ static void make_question(const struct mapped *m, const struct mapped_file *f,
 	q->path[len] = '\0';
 }
 
-/* The first file that is due; NULL: none, or it is no longer to be queried. */
-static struct mapped_file *pop_due(struct mapped *m)
+static bool is_due(const struct mapped *m)
 {
-	struct mapped_file *f = NULL;
-
-	if (m->nr_queued && (m->is_ending || next_due_ns(m) <= clock_monotonic_ns()))
-		f = file_at(m, queue_pop(m));
-	return f && f->is_wanted ? f : NULL;
+	return m->nr_queued && (m->is_ending || next_due_ns(m) <= clock_monotonic_ns());
 }
 
-/* Under the lock. Waits until something is due, or until then. */
-static struct mapped_file *wait_for_due(struct mapped *m, uint64_t until_ns)
+/* To the end of a second: those that are due in it are asked for at once. */
+static uint64_t next_ns(uint64_t pause_ns)
 {
-	struct mapped_file *f = NULL;
+	return (clock_monotonic_ns() + pause_ns + IDLE_NS - 1) / IDLE_NS * IDLE_NS;
+}
 
-	while (m->first_exec == m->next_exec && !(f = pop_due(m)) &&
-	       (m->nr_queued || !m->is_ending) && clock_monotonic_ns() < until_ns) {
-		const uint64_t due_ns = next_due_ns(m);
+/* Under the lock: moves what is due, as much as there is room for. */
+static void take_due(struct mapped *m, struct mapped_due *due)
+{
+	struct mapped_file *f;
 
-		if (!m->is_ending && due_ns > clock_monotonic_ns())
+	due->nr_pids = due->nr_files = 0;
+	while (due->nr_pids < ARRAY_NR(due->pid) && m->first_exec != m->next_exec)
+		due->pid[due->nr_pids++] = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
+	while (due->nr_files < ARRAY_NR(due->file) && is_due(m)) {
+		f = file_at(m, queue_pop(m));
+		if (!f->is_wanted)
+			continue;
+		f->is_wanted = false; /* later mappings cause another query */
+		f->due_ns = next_ns(f->pause_ns);
+		make_question(m, f, &due->file[due->nr_files]);
+		due->number[due->nr_files++] =
+		    (uint32_t)(f - (const struct mapped_file *)m->files.items);
+	}
+}
+
+bool mapped_next(struct mapped *m, struct mapped_due *due)
+{
+	const uint64_t until_ns = clock_monotonic_ns() + IDLE_NS;
+	bool is_found;
+
+	pthread_mutex_lock(&m->lock);
+	for (take_due(m, due); !due->nr_pids && !due->nr_files; take_due(m, due)) {
+		const uint64_t due_ns = next_due_ns(m), now_ns = clock_monotonic_ns();
+
+		if (m->is_ending || now_ns >= until_ns)
+			break;
+		if (due_ns > now_ns)
 			(void)thread_cond_wait(&m->wake, &m->lock,
 					       due_ns < until_ns ? due_ns : until_ns);
 	}
-	return f;
-}
-
-bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number)
-{
-	struct mapped_file *f;
-	bool is_found = true;
-
-	pthread_mutex_lock(&m->lock);
-	f = wait_for_due(m, clock_monotonic_ns() + IDLE_NS);
-	if (m->first_exec != m->next_exec) {
-		q->pid = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
-		*number = MAPPED_EXEC;
-	} else if (f) {
-		f->is_wanted = false; /* later mappings cause another query */
-		f->due_ns = clock_monotonic_ns() + f->pause_ns;
-		make_question(m, f, q);
-		*number = (uint32_t)(f - (const struct mapped_file *)m->files.items);
-	} else {
-		*number = MAPPED_NONE;
-		is_found = m->nr_queued || !m->is_ending;
-	}
+	is_found = due->nr_pids || due->nr_files || !m->is_ending;
 	pthread_mutex_unlock(&m->lock);
 	return is_found;
-}
-
-size_t mapped_more_execs(struct mapped *m, uint32_t *pid, size_t max)
-{
-	size_t nr = 0;
-
-	pthread_mutex_lock(&m->lock);
-	while (nr < max && m->first_exec != m->next_exec)
-		pid[nr++] = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
-	pthread_mutex_unlock(&m->lock);
-	return nr;
 }
 
 /* One that does not change is asked for ever more rarely: the last answer holds for all mappings
@@ -327,15 +323,14 @@ static uint64_t pause_ns(const struct mapped_file *f, const struct survey_identi
 	return f->pause_ns < longest_ns / 2 ? 2 * f->pause_ns : longest_ns;
 }
 
-void mapped_answered(struct mapped *m, uint32_t number, const struct survey_identify_answer *a,
-		     bool is_last)
+void mapped_answered(struct mapped *m, uint32_t number, const struct survey_identify_answer *a)
 {
 	struct mapped_file *f;
 
 	pthread_mutex_lock(&m->lock);
 	f = dict_at(&m->files, number);
 	m->nr_foreign += a->state == SURVEY_IDENTIFY_FOREIGN;
-	f->is_left = is_last || a->state == SURVEY_IDENTIFY_FOREIGN;
+	f->is_left = a->state == SURVEY_IDENTIFY_FOREIGN || a->state == SURVEY_IDENTIFY_SILENT;
 	f->is_wanted &= !f->is_left;
 	f->pause_ns = pause_ns(f, a);
 	pthread_mutex_unlock(&m->lock);

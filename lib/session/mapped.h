@@ -21,7 +21,7 @@
 
 #include "base/dict.h"
 #include "pmu/ring.h"
-#include "survey/identify.h"
+#include "survey/reader.h"
 
 #include <pthread.h>
 
@@ -29,6 +29,15 @@ enum {
 	MAPPED_MAX_FILES = 16384,
 	MAPPED_MAX_TEXT_BYTES = 8 << 20,
 	MAPPED_MAX_EXECS = 1024, /* not yet queried; a power of 2 */
+};
+
+/* What is to be queried now. */
+struct mapped_due {
+	uint32_t pid[SURVEY_READER_MAX_PIDS]; /* of processes that exec'd */
+	size_t nr_pids;
+	struct survey_identify_question file[SURVEY_READER_MAX_FILES];
+	uint32_t number[SURVEY_READER_MAX_FILES]; /* of these, for mapped_answered */
+	size_t nr_files;
 };
 
 struct mapped_file;
@@ -70,17 +79,12 @@ void mapped_add(struct mapped *m, const void *records, size_t len);
 /* After this, mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);
 
-/* In place of a file's number. */
-enum { MAPPED_EXEC = UINT32_MAX, MAPPED_NONE = UINT32_MAX - 1 };
-/* Waits for what to query next: a process that exec'd (*number MAPPED_EXEC; only q->pid is set), or
- * a file. Processes come first: many end soon. Those beyond MAPPED_MAX_EXECS are skipped. After a
- * second: nothing yet (MAPPED_NONE). False: mapped_end was called, and nothing is left. */
-bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number);
-/* Takes up to max of the processes behind that one. Returns their number. */
-size_t mapped_more_execs(struct mapped *m, uint32_t *pid, size_t max);
+/* Waits for what to query next, for a second at most: then there may be nothing. Processes are to
+ * be queried first: many end soon. Those beyond MAPPED_MAX_EXECS are skipped. False: mapped_end was
+ * called, and nothing is left. */
+bool mapped_next(struct mapped *m, struct mapped_due *due);
 bool mapped_is_ending(struct mapped *m);
-/* Reports the result of a query. is_last: do not query the file again. */
-void mapped_answered(struct mapped *m, uint32_t number, const struct survey_identify_answer *a,
-		     bool is_last);
+/* Reports the result of a query. */
+void mapped_answered(struct mapped *m, uint32_t number, const struct survey_identify_answer *a);
 
 #endif

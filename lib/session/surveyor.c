@@ -59,15 +59,18 @@ static int add_records(const void *records, size_t len, void *arg)
 	return common_add_records(s->common, records, len);
 }
 
-static int add_cmdline(const struct survey_cmdline *c, void *arg)
+static int add_cmdlines(const struct survey_cmdline *const *from, size_t nr, void *arg)
 {
-	return common_add_cmdline(((struct surveyor *)arg)->common,
-				  &(struct trace_cmdline){.pid = c->pid,
-							  .flags = c->flags,
-							  .from_ns = c->from_ns,
-							  .to_ns = c->to_ns,
-							  .text = c->text,
-							  .len = c->len});
+	struct trace_cmdline list[SURVEY_READER_MAX_PIDS];
+
+	for (size_t i = 0; i < nr; i++)
+		list[i] = (struct trace_cmdline){.pid = from[i]->pid,
+						 .flags = from[i]->flags,
+						 .from_ns = from[i]->from_ns,
+						 .to_ns = from[i]->to_ns,
+						 .text = from[i]->text,
+						 .len = from[i]->len};
+	return common_add_cmdlines(((struct surveyor *)arg)->common, list, nr);
 }
 
 static int add_kallsyms(const char *text, size_t len, void *arg)
@@ -202,7 +205,7 @@ static int survey_target(struct surveyor *s, const uint32_t *pid, size_t nr)
 						    .nr_pids = nr,
 						    .has_no_ids = true,
 						    .records = add_files,
-						    .cmdline = add_cmdline,
+						    .cmdlines = add_cmdlines,
 						    .arg = s};
 	struct survey_reader reader;
 	int rc = nr ? survey_reader_init(&reader, &config) : 0;
@@ -217,32 +220,21 @@ static int survey_target(struct surveyor *s, const uint32_t *pid, size_t nr)
 
 /* --- files */
 
-static int add_build_id(struct surveyor *s, const struct survey_identify_answer *a)
+static struct trace_build_id build_id_of(const struct survey_identify_question *q,
+					 const struct survey_identify_answer *a)
 {
-	const struct survey_identify_question *q = &s->question;
-
-	return common_add_build_id(s->common, &(struct trace_build_id){
-						  .major = q->major,
-						  .minor = q->minor,
-						  .inode = q->inode,
-						  .inode_generation = q->generation,
-						  .from_ns = a->from_ns,
-						  .to_ns = a->to_ns,
-						  .id = a->id.bytes,
-						  .id_len = a->id.len,
-						  .path = q->path,
-						  .path_len = (uint32_t)strlen(q->path),
-					      });
-}
-
-/* Queries processes that exec'd. A short one may have ended: its command line is not stored. */
-static bool read_cmdlines(struct surveyor *s)
-{
-	uint32_t pid[SURVEY_READER_MAX_PIDS] = {s->question.pid};
-	const size_t nr = 1 + mapped_more_execs(&s->mapped, pid + 1, ARRAY_NR(pid) - 1);
-	int rc = survey_reader_ask_cmdlines(&s->reader, pid, nr);
-
-	return rc == 0 || rc == -ETIMEDOUT;
+	return (struct trace_build_id){
+	    .major = q->major,
+	    .minor = q->minor,
+	    .inode = q->inode,
+	    .inode_generation = q->generation,
+	    .from_ns = a->from_ns,
+	    .to_ns = a->to_ns,
+	    .id = a->id.bytes,
+	    .id_len = a->id.len,
+	    .path = q->path,
+	    .path_len = (uint32_t)strlen(q->path),
+	};
 }
 
 /* False: stop querying. */
@@ -253,28 +245,37 @@ static bool receive_files(struct surveyor *s, bool is_last)
 	return rc == 0 || rc == -ETIMEDOUT;
 }
 
-/* Queries one file. False: stop querying. */
-static bool identify_one(struct surveyor *s, uint32_t number)
+/* Queries processes that exec'd. A short one may have ended: its command line is not stored. False:
+ * stop querying. */
+static bool read_cmdlines(struct surveyor *s)
 {
-	struct survey_identify_answer a = {0};
-	int rc = survey_reader_ask(&s->reader, &s->question, &a);
+	const struct mapped_due *due = &s->due;
+	int rc = due->nr_pids ? survey_reader_ask_cmdlines(&s->reader, due->pid, due->nr_pids) : 0;
 
-	mapped_answered(&s->mapped, number, &a, rc == -ETIMEDOUT);
-	if (rc == 0 && a.state == SURVEY_IDENTIFY_FOUND)
-		rc = add_build_id(s, &a);
 	return rc == 0 || rc == -ETIMEDOUT;
 }
 
-static bool query(struct surveyor *s, uint32_t number)
+static bool identify_files(struct surveyor *s)
 {
-	switch (number) {
-	case MAPPED_EXEC:
-		return read_cmdlines(s);
-	case MAPPED_NONE:
-		return receive_files(s, false);
-	default:
-		return identify_one(s, number);
+	struct survey_identify_answer answer[SURVEY_READER_MAX_FILES];
+	struct trace_build_id found[SURVEY_READER_MAX_FILES];
+	const struct mapped_due *due = &s->due;
+	int rc = survey_reader_ask(&s->reader, due->file, due->nr_files, answer);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < due->nr_files && rc == 0; i++) {
+		mapped_answered(&s->mapped, due->number[i], &answer[i]);
+		if (answer[i].state == SURVEY_IDENTIFY_FOUND)
+			found[nr++] = build_id_of(&due->file[i], &answer[i]);
 	}
+	return (rc ?: nr ? common_add_build_ids(s->common, found, nr) : 0) == 0;
+}
+
+static bool query(struct surveyor *s)
+{
+	if (!s->due.nr_pids && !s->due.nr_files)
+		return receive_files(s, false);
+	return read_cmdlines(s) && identify_files(s);
 }
 
 static void note_late(struct surveyor *s)
@@ -310,13 +311,12 @@ static uint64_t begin_last(struct surveyor *s)
 static void identify_mapped(struct surveyor *s)
 {
 	uint64_t until_ns = 0;
-	uint32_t number;
 
 	s->reader.config.stop = NULL;
-	while (mapped_next(&s->mapped, &s->question, &number)) {
+	while (mapped_next(&s->mapped, &s->due)) {
 		if (!until_ns && mapped_is_ending(&s->mapped))
 			until_ns = begin_last(s);
-		if (!query(s, number) || (until_ns && clock_monotonic_ns() > until_ns))
+		if (!query(s) || (until_ns && clock_monotonic_ns() > until_ns))
 			break;
 	}
 	if (!until_ns)
@@ -347,7 +347,7 @@ static void *run(void *arg)
 	struct surveyor *s = arg;
 	struct survey_reader_config config = {.root = &s->plan->host->root,
 					      .records = add_records,
-					      .cmdline = add_cmdline,
+					      .cmdlines = add_cmdlines,
 					      .file = add_file,
 					      .arg = s,
 					      .stop = &s->stop};
@@ -403,7 +403,7 @@ void surveyor_add_command(const struct surveyor *s)
 		c.len += (uint32_t)len;
 	}
 	if (c.len)
-		(void)common_add_cmdline(s->common, &c); /* the error sticks in common */
+		(void)common_add_cmdlines(s->common, &c, 1); /* the error sticks in common */
 }
 
 int surveyor_start(struct surveyor *s, int nice)

@@ -45,7 +45,7 @@ struct surveyor {
 	/* owned by the thread until its end */
 	struct survey_reader reader;
 	bool has_reader;
-	struct survey_identify_question question;
+	struct mapped_due due;
 	struct trace_packer *symbols, *files; /* owned; NULL: no memory */
 	unsigned nr_silent;
 	struct buf late; /* text: what did not answer after the survey */

@@ -26,6 +26,7 @@ enum survey_identify_state {
 	SURVEY_IDENTIFY_NONE,    /* not found, another file, changed meanwhile, or no build-id */
 	SURVEY_IDENTIFY_FOUND,   /* the file had this build-id from from_ns to to_ns */
 	SURVEY_IDENTIFY_FOREIGN, /* not read: on a file system that may never answer */
+	SURVEY_IDENTIFY_SILENT,  /* it did not answer in time: not to be asked for again */
 };
 
 /* Times are CLOCK_MONOTONIC. */

@@ -4,6 +4,7 @@
  */
 #include "survey/reader.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -31,15 +32,20 @@ enum {
 int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config)
 {
 	struct survey_reader_message *message = mem_alloc(sizeof(*message));
+	struct survey_reader_question *question = mem_alloc(sizeof(*question));
 	struct survey_reader_files *files = mem_zalloc(sizeof(*files));
 
-	if (!message || !files) {
+	if (!message || !question || !files) {
 		mem_free(message);
+		mem_free(question);
 		mem_free(files);
 		return -ENOMEM;
 	}
-	*r = (struct survey_reader){
-	    .config = *config, .child = CHILD_NONE, .message = message, .files = files};
+	*r = (struct survey_reader){.config = *config,
+				    .child = CHILD_NONE,
+				    .message = message,
+				    .question = question,
+				    .files = files};
 	buf_init(&files->bytes, SURVEY_FILES_ONE_BYTES);
 	if (!r->config.patience_ms)
 		r->config.patience_ms = SURVEY_READER_PATIENCE_MS;
@@ -66,6 +72,7 @@ void survey_reader_fini(struct survey_reader *r)
 {
 	child_end(&r->child, END_MS);
 	mem_free(r->message);
+	mem_free(r->question);
 	if (r->files)
 		buf_fini(&r->files->bytes);
 	mem_free(r->files);
@@ -128,12 +135,22 @@ static bool are_cmdlines(const struct survey_reader_message *m, size_t len)
 	return at == len;
 }
 
+static bool are_answers(const struct survey_reader_message *m, size_t len)
+{
+	const size_t nr = len / sizeof(m->answers[0]);
+
+	return len == nr * sizeof(m->answers[0]) && nr <= SURVEY_READER_MAX_FILES &&
+	       !ARRAY_ANY(a, m->answers, nr, a->id.len > ELF_MAX_BUILD_ID_BYTES);
+}
+
 static bool is_message(struct survey_reader_message *m, size_t len)
 {
 	static const size_t sizes[] = {
-	    [SURVEY_READER_AT] = sizeof(m->at),         [SURVEY_READER_RESULT] = sizeof(m->result),
-	    [SURVEY_READER_FAILED] = sizeof(m->result), [SURVEY_READER_ANSWER] = sizeof(m->answer),
-	    [SURVEY_READER_FILE] = sizeof(m->file),     [SURVEY_READER_LOOKED] = 0,
+	    [SURVEY_READER_AT] = sizeof(m->at),
+	    [SURVEY_READER_RESULT] = sizeof(m->result),
+	    [SURVEY_READER_FAILED] = sizeof(m->result),
+	    [SURVEY_READER_FILE] = sizeof(m->file),
+	    [SURVEY_READER_LOOKED] = 0,
 	};
 
 	if (m->kind == SURVEY_READER_RECORDS)
@@ -144,6 +161,8 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 		return is_cmdline(&m->cmdline, len) && len == survey_cmdline_bytes(&m->cmdline);
 	if (m->kind == SURVEY_READER_CMDLINES)
 		return are_cmdlines(m, len);
+	if (m->kind == SURVEY_READER_ANSWERS)
+		return are_answers(m, len);
 	if (m->kind >= sizeof(sizes) / sizeof(sizes[0]) || !m->kind || len != sizes[m->kind])
 		return false;
 	switch (m->kind) {
@@ -152,8 +171,6 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 		return true;
 	case SURVEY_READER_FILE:
 		return is_file(&m->file);
-	case SURVEY_READER_ANSWER:
-		return m->answer.id.len <= ELF_MAX_BUILD_ID_BYTES;
 	case SURVEY_READER_RESULT:
 	case SURVEY_READER_FAILED:
 		m->result.note[sizeof(m->result.note) - 1] = '\0';
@@ -166,6 +183,12 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 static bool is_stopped(const struct survey_reader *r)
 {
 	return r->config.stop && atomic_load(r->config.stop);
+}
+
+/* From now on all are silent: which one is to blame is not known. */
+static bool is_late(const struct survey_reader *r)
+{
+	return r->config.until_ns && clock_monotonic_ns() > r->config.until_ns;
 }
 
 /* Whether the child does not wait for what it reads. */
@@ -184,8 +207,7 @@ static int wait_for_message(const struct survey_reader *r)
 	for (;;) {
 		if (is_stopped(r))
 			return -ECANCELED;
-		if (blocked_ms >= patience_ms || ready_ms >= MAX_READY * patience_ms ||
-		    (r->config.until_ns && clock_monotonic_ns() > r->config.until_ns))
+		if (blocked_ms >= patience_ms || ready_ms >= MAX_READY * patience_ms || is_late(r))
 			return -ETIMEDOUT;
 		if (poll(&p, 1, POLL_MS) > 0)
 			return 0;
@@ -267,6 +289,11 @@ static bool take_file(struct survey_reader *r, size_t len, int *rc)
 	return true;
 }
 
+static int pass_cmdline(const struct survey_reader *r, const struct survey_cmdline *c)
+{
+	return r->config.cmdlines ? r->config.cmdlines(&c, 1, r->config.arg) : 0;
+}
+
 /* With one child process. */
 static int survey_once(struct survey_reader *r, struct survey_result *out)
 {
@@ -290,7 +317,7 @@ static int survey_once(struct survey_reader *r, struct survey_result *out)
 			rc = r->config.records(m->records, len, r->config.arg);
 			break;
 		case SURVEY_READER_CMDLINE:
-			rc = r->config.cmdline ? r->config.cmdline(&m->cmdline, r->config.arg) : 0;
+			rc = pass_cmdline(r, &m->cmdline);
 			break;
 		default:
 			return -ETIMEDOUT;
@@ -315,17 +342,13 @@ int survey_reader_survey(struct survey_reader *r, struct survey_result *out)
 	return rc == -EBUSY ? 0 : rc;
 }
 
-/* The answer is in r->message, *len its bytes behind the head. */
-static int exchange(struct survey_reader *r, const void *question, size_t *len,
-		    enum survey_reader_kind kind)
+/* The answer, or its next part, is in r->message, *len its bytes behind the head. */
+static int receive_answer(struct survey_reader *r, size_t *len, enum survey_reader_kind kind)
 {
-	int rc = r->child.fd < 0 ? start(r) : 0;
+	int rc;
 
-	if (rc == 0 &&
-	    send(r->child.fd, question, *len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)*len)
-		rc = -ETIMEDOUT;
 	do
-		rc = rc ?: receive(r, len);
+		rc = receive(r, len);
 	while (rc == 0 && take_file(r, *len, &rc));
 	if (rc == 0 && r->message->kind != kind)
 		rc = -ETIMEDOUT;
@@ -334,62 +357,132 @@ static int exchange(struct survey_reader *r, const void *question, size_t *len,
 	return rc;
 }
 
-/* at: what is abandoned if there is no answer. */
-static int ask(struct survey_reader *r, const void *question, size_t len,
-	       enum survey_reader_kind kind, const struct survey_at *at)
+static int send_question(struct survey_reader *r, size_t len)
 {
-	int rc = exchange(r, question, &len, kind);
+	int rc = r->child.fd < 0 ? start(r) : 0;
 
-	if (rc == -ETIMEDOUT)
-		abandon(r, at);
+	len += SURVEY_READER_HEAD_BYTES;
+	if (rc == 0 &&
+	    send(r->child.fd, r->question, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+		rc = -ETIMEDOUT;
 	return rc;
 }
 
-int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q,
-		      struct survey_identify_answer *out)
+/* Those of devices that do not answer are answered here. Returns the bytes of the question. */
+static size_t ask_for_files(const struct survey_reader *r, const struct survey_identify_question *q,
+			    size_t nr, struct survey_identify_answer *out)
+{
+	struct survey_reader_question *asked = r->question;
+	size_t len = 0;
+
+	asked->kind = SURVEY_READER_ASK_FILES;
+	asked->nr = 0;
+	for (size_t i = 0; i < nr; i++) {
+		const size_t path_len = strlen(q[i].path);
+
+		out[i] = (struct survey_identify_answer){.state = SURVEY_IDENTIFY_FOREIGN};
+		if (survey_device_is_silent(r->skipped, r->nr_skipped, q[i].major, q[i].minor))
+			continue;
+		out[i].state = SURVEY_IDENTIFY_SILENT; /* until there is an answer */
+		memcpy(asked->bytes + len, &q[i], survey_reader_file_bytes(path_len));
+		len += survey_reader_file_step(path_len);
+		asked->nr++;
+	}
+	return len;
+}
+
+static int take_answers(const struct survey_reader *r, size_t len,
+			struct survey_identify_answer *out, size_t nr)
+{
+	const struct survey_identify_answer *next = r->message->answers;
+
+	if (len != r->question->nr * sizeof(*next))
+		return -ETIMEDOUT;
+	for (size_t i = 0; i < nr; i++)
+		if (out[i].state == SURVEY_IDENTIFY_SILENT)
+			out[i] = *next++;
+	return 0;
+}
+
+static void abandon_file(struct survey_reader *r, const struct survey_identify_question *q)
 {
 	struct survey_at at = {
 	    .pid = q->pid,
 	    .is_file = true,
 	    .key = {.inode = q->inode, .major = q->major, .minor = q->minor},
 	};
-	int rc;
 
-	if (survey_device_is_silent(r->skipped, r->nr_skipped, q->major, q->minor)) {
-		*out = (struct survey_identify_answer){.state = SURVEY_IDENTIFY_FOREIGN};
+	snprintf(at.path, sizeof(at.path), "%.*s", (int)sizeof(at.path) - 1, q->path);
+	abandon(r, &at);
+}
+
+/* If there is no answer, each is asked for alone: the one that is silent is to be named. */
+int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q, size_t nr,
+		      struct survey_identify_answer *out)
+{
+	static const struct survey_at last = {.path = "files that were mapped last"};
+	size_t len = ask_for_files(r, q, nr, out);
+	int rc = len ? send_question(r, len) : 0;
+
+	if (!len)
+		return 0;
+	rc = rc ?: receive_answer(r, &len, SURVEY_READER_ANSWERS) ?: take_answers(r, len, out, nr);
+	if (rc != -ETIMEDOUT)
+		return rc;
+	if (is_late(r)) {
+		abandon(r, &last);
 		return 0;
 	}
-	snprintf(at.path, sizeof(at.path), "%.*s", (int)sizeof(at.path) - 1, q->path);
-	rc = ask(r, q, offsetof(struct survey_identify_question, path) + strlen(q->path) + 1,
-		 SURVEY_READER_ANSWER, &at);
-	if (rc == 0)
-		*out = r->message->answer;
+	if (nr == 1) {
+		abandon_file(r, q);
+		return 0;
+	}
+	child_end(&r->child, 1);
+	rc = 0;
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = survey_reader_ask(r, q + i, 1, out + i);
 	return rc;
 }
 
 static int pass_cmdlines(const struct survey_reader *r, size_t len)
 {
-	const struct survey_cmdline *c;
-	int rc = 0;
+	const struct survey_cmdline *list[SURVEY_READER_MAX_PIDS];
+	size_t nr = 0;
 
-	for (size_t at = 0; at < len && rc == 0; at += survey_cmdline_step(c)) {
-		c = cmdline_at(r->message, at);
-		rc = r->config.cmdline ? r->config.cmdline(c, r->config.arg) : 0;
-	}
+	for (size_t at = 0; at < len; at += survey_cmdline_step(list[nr++]))
+		if (nr < ARRAY_NR(list))
+			list[nr] = cmdline_at(r->message, at);
+		else
+			return -ETIMEDOUT;
+	return nr && r->config.cmdlines ? r->config.cmdlines(list, nr, r->config.arg) : 0;
+}
+
+static int receive_cmdlines(struct survey_reader *r)
+{
+	size_t len;
+	int rc;
+
+	do
+		rc = receive_answer(r, &len, SURVEY_READER_CMDLINES) ?: pass_cmdlines(r, len);
+	while (rc == 0 && r->message->error);
 	return rc;
 }
 
 /* If there is no answer, each is asked for alone: the one that is silent is to be named. */
 int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, size_t nr)
 {
+	static const struct survey_at last = {.path = "processes that began last"};
 	const struct survey_at at = {.pid = pid[0]};
-	size_t len = nr * sizeof(*pid);
-	int rc = exchange(r, pid, &len, SURVEY_READER_CMDLINES);
+	int rc;
 
+	r->question->kind = SURVEY_READER_ASK_PIDS;
+	r->question->nr = (uint32_t)nr;
+	memcpy(r->question->bytes, pid, nr * sizeof(*pid));
+	rc = send_question(r, nr * sizeof(*pid)) ?: receive_cmdlines(r);
 	if (rc != -ETIMEDOUT)
-		return rc ?: pass_cmdlines(r, len);
-	if (nr == 1) {
-		abandon(r, &at);
+		return rc;
+	if (nr == 1 || is_late(r)) {
+		abandon(r, nr == 1 ? &at : &last);
 		return rc;
 	}
 	child_end(&r->child, 1);
@@ -398,22 +491,38 @@ int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, siz
 	return rc;
 }
 
-int survey_reader_look(struct survey_reader *r, bool is_last)
+/* What has come since the last question. */
+static int receive_files(struct survey_reader *r)
 {
-	static const struct survey_at watched = {.path = "files that were deleted or replaced"};
 	struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
 	int rc = 0;
 	size_t len;
 
-	if (p.fd < 0)
-		return 0; /* nothing is watched */
-	if (is_last)
-		return ask(r, "", 1, SURVEY_READER_LOOKED, &watched);
 	while (rc == 0 && poll(&p, 1, 0) > 0) {
 		rc = receive(r, &len);
 		if (rc == 0 && !take_file(r, len, &rc))
 			rc = -ETIMEDOUT;
 	}
+	return rc;
+}
+
+static int ask_to_look(struct survey_reader *r)
+{
+	size_t len;
+
+	r->question->kind = SURVEY_READER_ASK_LOOK;
+	r->question->nr = 0;
+	return send_question(r, 0) ?: receive_answer(r, &len, SURVEY_READER_LOOKED);
+}
+
+int survey_reader_look(struct survey_reader *r, bool is_last)
+{
+	static const struct survey_at watched = {.path = "files that were deleted or replaced"};
+	int rc;
+
+	if (r->child.fd < 0)
+		return 0; /* nothing is watched */
+	rc = is_last ? ask_to_look(r) : receive_files(r);
 	if (rc == -ETIMEDOUT)
 		abandon(r, &watched);
 	return rc;

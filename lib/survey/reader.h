@@ -19,6 +19,7 @@
 struct buf;
 struct survey_reader_files;
 struct survey_reader_message;
+struct survey_reader_question;
 struct trace_file_parts;
 
 enum {
@@ -26,7 +27,8 @@ enum {
 	    12, /* abandoned ones; in the later half, surveys skip mappings */
 	SURVEY_READER_PATIENCE_MS = 2000,      /* the longest silence */
 	SURVEY_READER_RECORDS_BYTES = 1 << 16, /* per message */
-	SURVEY_READER_MAX_PIDS = 10,           /* asked for at once */
+	SURVEY_READER_MAX_PIDS = 256,          /* asked for at once */
+	SURVEY_READER_MAX_FILES = 16,          /* the same */
 };
 
 struct survey_reader_config {
@@ -39,7 +41,8 @@ struct survey_reader_config {
 	unsigned patience_ms; /* 0: SURVEY_READER_PATIENCE_MS */
 	uint64_t until_ns;    /* 0, or CLOCK_MONOTONIC, after which all are silent */
 	int (*records)(const void *records, size_t len, void *arg); /* as struct survey_config's */
-	int (*cmdline)(const struct survey_cmdline *c, void *arg);  /* the same; may be NULL */
+	/* The same, of several processes at once; may be NULL. */
+	int (*cmdlines)(const struct survey_cmdline *const *list, size_t nr, void *arg);
 	/* NULL, or receives the parts of each file that is to be stored (files.h), borrowed. As
 	 * records. */
 	int (*file)(const struct trace_file_parts *parts, void *arg);
@@ -59,6 +62,7 @@ struct survey_reader {
 	unsigned nr_abandoned;                               /* child processes */
 	struct survey_at silent[SURVEY_READER_MAX_CHILDREN]; /* what did not answer */
 	struct survey_reader_message *message;               /* owned; the last one received */
+	struct survey_reader_question *question;             /* owned; the last one asked */
 	struct survey_reader_files *files;                   /* owned */
 };
 
@@ -72,12 +76,13 @@ void survey_reader_fini(struct survey_reader *r);
 /* Surveys tasks and mappings. 0; -ECANCELED: stopped; -errno: no child could be started, or the
  * result of records; then *out is untouched. Counts and note are those of the last child. */
 int survey_reader_survey(struct survey_reader *r, struct survey_result *out);
-/* Asks for one build-id. 0; -ETIMEDOUT: no answer, do not ask again; -ECANCELED or -errno as
- * above. */
-int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q,
+/* Asks for the build-ids of up to SURVEY_READER_MAX_FILES files, in one message. 0, also if some do
+ * not answer (SURVEY_IDENTIFY_SILENT); -ECANCELED or -errno as above, then *out is undefined. */
+int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q, size_t nr,
 		      struct survey_identify_answer *out);
-/* Asks for the command lines of up to SURVEY_READER_MAX_PIDS processes, which config.cmdline
- * receives; of those that have none, nothing. -ETIMEDOUT: one gave no answer; the rest as above. */
+/* Asks for the command lines of up to SURVEY_READER_MAX_PIDS processes, in one message, which
+ * config.cmdlines receives; of those that have none, nothing. -ETIMEDOUT: one gave no answer; the
+ * rest as above. */
 int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, size_t nr);
 /* Receives files that were deleted or replaced since; does not wait. Then, with is_last, looks at
  * all once more. As survey_reader_ask. */

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 _Static_assert(offsetof(struct survey_reader_message, at) == SURVEY_READER_HEAD_BYTES, "no holes");
+_Static_assert(offsetof(struct survey_reader_question, bytes) == SURVEY_READER_HEAD_BYTES,
+	       "nor here");
 
 enum { PAUSE_MS = 100 };
 
@@ -27,7 +29,9 @@ struct child_side {
 	struct survey_files stored; /* also by earlier children */
 	struct survey_places places;
 	struct survey_reader_message message;
-	struct survey_identify_question question;
+	struct survey_reader_question question;
+	struct survey_identify_question file;
+	struct survey_identify_answer answers[SURVEY_READER_MAX_FILES];
 };
 
 /* Exits if the parent has gone or closed the socket. */
@@ -63,24 +67,32 @@ static int send_cmdline(const struct survey_cmdline *cmdline, void *arg)
 	return 0;
 }
 
-static void answer_cmdlines(struct child_side *c, size_t nr)
+static void send_cmdlines(struct child_side *c, size_t len, bool is_last)
+{
+	c->message.error = !is_last;
+	send_message(c, SURVEY_READER_CMDLINES, len);
+}
+
+static void answer_cmdlines(struct child_side *c)
 {
 	static struct survey_cmdline one;
-	uint32_t pid[SURVEY_READER_MAX_PIDS];
 	size_t len = 0;
 
-	_Static_assert(sizeof(pid) < offsetof(struct survey_identify_question, path) &&
-			   SURVEY_READER_MAX_PIDS * (sizeof(one) + 8) <= sizeof(c->message.bytes),
-		       "no question of a file, and the answers have room");
-	memcpy(pid, &c->question, nr * sizeof(*pid));
-	for (size_t i = 0; i < nr; i++) {
-		survey_cmdline_read(c->reader->config.root, pid[i], &one);
+	for (uint32_t i = 0; i < c->question.nr; i++) {
+		uint32_t pid;
+
+		memcpy(&pid, c->question.bytes + i * sizeof(pid), sizeof(pid));
+		survey_cmdline_read(c->reader->config.root, pid, &one);
 		if (!one.len)
 			continue;
+		if (survey_cmdline_step(&one) > sizeof(c->message.bytes) - len) {
+			send_cmdlines(c, len, false);
+			len = 0;
+		}
 		memcpy(c->message.bytes + len, &one, survey_cmdline_bytes(&one));
 		len += survey_cmdline_step(&one);
 	}
-	send_message(c, SURVEY_READER_CMDLINES, len);
+	send_cmdlines(c, len, true);
 }
 
 static void send_place(const struct survey_at *at, void *arg)
@@ -160,7 +172,7 @@ static void survey_tasks(struct child_side *c)
 	    .has_no_ids = r->config.has_no_ids,
 	    .max_bytes = SURVEY_READER_RECORDS_BYTES,
 	    .records = send_records,
-	    .cmdline = r->config.cmdline ? send_cmdline : NULL,
+	    .cmdline = r->config.cmdlines ? send_cmdline : NULL,
 	    .at = send_place,
 	    .file = r->config.file ? store_or_watch : NULL,
 	    .arg = c,
@@ -188,17 +200,43 @@ static void wait_for_question(struct child_side *c)
 	}
 }
 
-static void answer_file(struct child_side *c)
+static void identify(struct child_side *c, struct survey_identify_answer *out)
 {
-	struct survey_identify_answer answer;
-	const bool is_there = survey_known_identify(&c->known, &c->mounts, &c->question, &answer);
+	const bool is_there = survey_known_identify(&c->known, &c->mounts, &c->file, out);
 
 	if (c->reader->config.file && is_there)
-		survey_places_add(&c->places, &c->question, &answer.id);
+		survey_places_add(&c->places, &c->file, &out->id);
 	else if (c->reader->config.file)
-		store_or_watch(&c->question, &answer.id, c);
-	c->message.answer = answer;
-	send_message(c, SURVEY_READER_ANSWER, sizeof(answer));
+		store_or_watch(&c->file, &out->id, c);
+}
+
+/* The bytes of the question for a file that begins at that place; 0: there is none. */
+static size_t file_bytes(const uint8_t *p, size_t len)
+{
+	const size_t head = offsetof(struct survey_identify_question, path);
+	const size_t most = len < SURVEY_READER_FILE_BYTES ? len : SURVEY_READER_FILE_BYTES;
+	const uint8_t *end = most > head ? memchr(p + head, '\0', most - head) : NULL;
+
+	return end ? (size_t)(end + 1 - p) : 0;
+}
+
+/* len: of the question's bytes. False: it is invalid. */
+static bool answer_files(struct child_side *c, size_t len)
+{
+	const uint32_t nr = c->question.nr;
+	size_t at = 0, size;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		size = at < len ? file_bytes(c->question.bytes + at, len - at) : 0;
+		if (!size)
+			return false;
+		memcpy(&c->file, c->question.bytes + at, size);
+		at += (size + 7) / 8 * 8;
+		identify(c, &c->answers[i]);
+	}
+	memcpy(c->message.answers, c->answers, nr * sizeof(c->answers[0]));
+	send_message(c, SURVEY_READER_ANSWERS, nr * sizeof(c->answers[0]));
+	return true;
 }
 
 /* Looks once more at all files that were found at their paths. */
@@ -208,13 +246,30 @@ static void look_again(struct child_side *c)
 	send_message(c, SURVEY_READER_LOOKED, 0);
 }
 
-/* Until the parent closes the socket, or sends an invalid question. A question is a file to
- * identify, pids, whose command lines are to be read, or a byte: to look again. */
+/* len: of the question's bytes. False: it is invalid. */
+static bool answer(struct child_side *c, size_t len)
+{
+	const struct survey_reader_question *q = &c->question;
+
+	switch (q->kind) {
+	case SURVEY_READER_ASK_FILES:
+		return q->nr <= SURVEY_READER_MAX_FILES && answer_files(c, len);
+	case SURVEY_READER_ASK_PIDS:
+		if (q->nr > SURVEY_READER_MAX_PIDS || len != q->nr * sizeof(uint32_t))
+			return false;
+		answer_cmdlines(c);
+		return true;
+	case SURVEY_READER_ASK_LOOK:
+		look_again(c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Until the parent closes the socket, or sends an invalid question. */
 static void answer_all(struct child_side *c)
 {
-	const ssize_t head = offsetof(struct survey_identify_question, path);
-	const ssize_t pid_bytes = sizeof(uint32_t);
-
 	for (;;) {
 		ssize_t n;
 
@@ -222,15 +277,9 @@ static void answer_all(struct child_side *c)
 		n = recv(c->fd, &c->question, sizeof(c->question), 0);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n > 0 && n % pid_bytes == 0 && n / pid_bytes <= SURVEY_READER_MAX_PIDS) {
-			answer_cmdlines(c, (size_t)(n / pid_bytes));
-		} else if (n == 1) {
-			look_again(c);
-		} else if (n > head && c->question.path[n - head - 1] == '\0') {
-			answer_file(c);
-		} else {
+		if (n < SURVEY_READER_HEAD_BYTES ||
+		    !answer(c, (size_t)n - SURVEY_READER_HEAD_BYTES))
 			return;
-		}
 	}
 }
 

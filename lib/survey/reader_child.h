@@ -9,17 +9,38 @@
 #include "survey/files.h"
 #include "survey/reader.h"
 
+#include <stddef.h>
+
 enum survey_reader_kind {
-	SURVEY_READER_AT = 1,  /* about to read this */
-	SURVEY_READER_RECORDS, /* complete ones */
-	SURVEY_READER_RESULT,  /* the survey succeeded */
-	SURVEY_READER_FAILED,  /* the survey failed */
-	SURVEY_READER_ANSWER,
+	SURVEY_READER_AT = 1,   /* about to read this */
+	SURVEY_READER_RECORDS,  /* complete ones */
+	SURVEY_READER_RESULT,   /* the survey succeeded */
+	SURVEY_READER_FAILED,   /* the survey failed */
+	SURVEY_READER_ANSWERS,  /* to the question for files: one behind the other */
 	SURVEY_READER_CMDLINE,  /* of a process of the survey */
 	SURVEY_READER_FILE,     /* a file that is to be stored; bytes follow */
 	SURVEY_READER_BYTES,    /* of its parts, in order; none: it cannot be read further */
 	SURVEY_READER_LOOKED,   /* at all files once more; the answer, without content */
-	SURVEY_READER_CMDLINES, /* the answer: one behind the other */
+	SURVEY_READER_CMDLINES, /* the answer, or a part of it: one behind the other */
+};
+
+enum survey_reader_asked {
+	SURVEY_READER_ASK_FILES = 1, /* bytes: struct survey_identify_question, up to the path's
+					end, each from a multiple of 8 on */
+	SURVEY_READER_ASK_PIDS,      /* bytes: pids; their command lines are wanted */
+	SURVEY_READER_ASK_LOOK,      /* at all files once more */
+};
+
+enum {
+	SURVEY_READER_FILE_BYTES = sizeof(struct survey_identify_question),
+	SURVEY_READER_ASKED_BYTES = SURVEY_READER_MAX_FILES * SURVEY_READER_FILE_BYTES,
+};
+
+/* What the parent sends. */
+struct survey_reader_question {
+	uint32_t kind; /* enum survey_reader_asked */
+	uint32_t nr;   /* of files or pids */
+	uint8_t bytes[SURVEY_READER_ASKED_BYTES];
 };
 
 /* With no parts: there is no room for it. */
@@ -39,19 +60,30 @@ struct survey_reader_files {
 
 struct survey_reader_message {
 	uint32_t kind; /* enum survey_reader_kind */
-	int32_t error; /* of SURVEY_READER_FAILED: -errno */
+	int32_t error; /* of SURVEY_READER_FAILED: -errno; of _CMDLINES: 1: not the last part */
 	union {
 		struct survey_at at;
 		struct survey_result result;
-		struct survey_identify_answer answer;
+		struct survey_identify_answer answers[SURVEY_READER_MAX_FILES];
 		struct survey_cmdline cmdline;
 		struct survey_reader_file file;
 		uint8_t bytes[SURVEY_READER_RECORDS_BYTES];
 		uint8_t records[SURVEY_READER_RECORDS_BYTES];
 	};
 };
-/* Bytes before the union. */
+/* Bytes before the union, and before a question's bytes. */
 enum { SURVEY_READER_HEAD_BYTES = 8 };
+
+/* The bytes of a question for a file, and with those up to the next one. */
+static inline size_t survey_reader_file_bytes(size_t path_len)
+{
+	return offsetof(struct survey_identify_question, path) + path_len + 1;
+}
+
+static inline size_t survey_reader_file_step(size_t path_len)
+{
+	return (survey_reader_file_bytes(path_len) + 7) / 8 * 8;
+}
 
 /* Surveys unless reader->is_surveyed, then answers questions until the parent closes the socket.
  * reader: a struct survey_reader. */

@@ -101,37 +101,58 @@ static void take_all(struct mapped *t, struct memory *m)
 	m->ring.tail = m->head;
 }
 
+/* What mapped_next gave, of which the test has seen the first ones. */
+static struct mapped_due due;
+static size_t seen_pids, seen_files;
+
+static void look(struct mapped *t)
+{
+	if (seen_pids < due.nr_pids || seen_files < due.nr_files)
+		return;
+	assert_true(mapped_next(t, &due));
+	seen_pids = seen_files = 0;
+}
+
 static void expect_question_of(struct mapped *t, uint64_t inode, const char *path,
-			       enum survey_identify_state answer, bool is_last, bool is_same)
+			       enum survey_identify_state answer, bool is_same)
 {
 	const struct survey_identify_answer a = {.state = answer, .is_same = is_same};
-	struct survey_identify_question q;
-	uint32_t number;
+	const struct survey_identify_question *q;
 
-	assert_true(mapped_next(t, &q, &number));
-	assert_int_equal(q.inode, inode);
-	assert_int_equal(q.major, 254);
-	assert_int_equal(q.generation, 99);
-	assert_int_equal(q.pid, 7);
-	assert_int_equal(q.start, 0x400000);
-	assert_int_equal(q.end, 0x401000);
-	assert_string_equal(q.path, path);
-	mapped_answered(t, number, &a, is_last);
+	look(t);
+	assert_int_equal(seen_pids, due.nr_pids);
+	assert_true(seen_files < due.nr_files);
+	q = &due.file[seen_files];
+	assert_int_equal(q->inode, inode);
+	assert_int_equal(q->major, 254);
+	assert_int_equal(q->generation, 99);
+	assert_int_equal(q->pid, 7);
+	assert_int_equal(q->start, 0x400000);
+	assert_int_equal(q->end, 0x401000);
+	assert_string_equal(q->path, path);
+	mapped_answered(t, due.number[seen_files++], &a);
 }
 
 static void expect_question(struct mapped *t, uint64_t inode, const char *path,
-			    enum survey_identify_state answer, bool is_last)
+			    enum survey_identify_state answer)
 {
-	expect_question_of(t, inode, path, answer, is_last, false);
+	expect_question_of(t, inode, path, answer, false);
+}
+
+/* Nothing more is due. */
+static void expect_nothing(void)
+{
+	assert_int_equal(seen_pids, due.nr_pids);
+	assert_int_equal(seen_files, due.nr_files);
 }
 
 static void expect_no_question(struct mapped *t)
 {
-	struct survey_identify_question q;
-	uint32_t number;
-
+	expect_nothing();
 	mapped_end(t);
-	assert_false(mapped_next(t, &q, &number));
+	assert_false(mapped_next(t, &due));
+	assert_int_equal(due.nr_pids + due.nr_files, 0);
+	seen_pids = seen_files = 0;
 }
 
 /* At each place of a ring, so that the record wraps at each of its words. */
@@ -150,8 +171,8 @@ TEST(questions)
 		put_mapping(&m, 2, 1, 5, "/bin/a program");
 		put_mapping(&m, 2, 1, 5, "/another/of/that/inode");
 		take_all(&t, &m);
-		expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND, false);
-		expect_question(&t, 1, "/another/of/that/inode", SURVEY_IDENTIFY_NONE, false);
+		expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND);
+		expect_question(&t, 1, "/another/of/that/inode", SURVEY_IDENTIFY_NONE);
 		expect_no_question(&t);
 		mapped_fini(&t);
 		memory_fini(&m);
@@ -170,8 +191,8 @@ TEST(records_in_memory)
 	put_mapping(&m, 2, 2, 1, "/not/executable");
 	put_mapping(&m, 2, 3, 5, "/lib/b");
 	mapped_add(&t, byte_at(&m, 0), m.head);
-	expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND, false);
-	expect_question(&t, 3, "/lib/b", SURVEY_IDENTIFY_FOUND, false);
+	expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND);
+	expect_question(&t, 3, "/lib/b", SURVEY_IDENTIFY_FOUND);
 	expect_no_question(&t);
 	mapped_fini(&t);
 	memory_fini(&m);
@@ -179,43 +200,40 @@ TEST(records_in_memory)
 
 static void expect_exec(struct mapped *t, uint32_t pid)
 {
-	struct survey_identify_question q;
-	uint32_t number;
-
-	assert_true(mapped_next(t, &q, &number));
-	assert_int_equal(number, MAPPED_EXEC);
-	assert_int_equal(q.pid, pid);
+	look(t);
+	assert_int_equal(seen_files, 0);
+	assert_true(seen_pids < due.nr_pids);
+	assert_int_equal(due.pid[seen_pids++], pid);
 }
 
-/* Before files; a name that is only set is none. Too many are dropped, not written over others. */
+/* Before files, which are asked for with them; a name that is only set is none, and one that execs
+ * again is asked for once. Too many are dropped, not written over others. */
 TEST(execs)
 {
 	struct mapped t;
 	struct memory m;
-	uint32_t pid[2];
 
 	memory_init(&m, 3 * RING_BYTES - 24);
 	assert_int_equal(mapped_init(&t), 0);
 	put_mapping(&m, 2, 1, 5, "/bin/a");
 	put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 70);
+	put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 70);
 	put_comm(&m, 0, 71);
 	put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 72);
+	put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 70);
 	take_all(&t, &m);
 	expect_exec(&t, 70);
 	expect_exec(&t, 72);
-	expect_question(&t, 1, "/bin/a", SURVEY_IDENTIFY_FOUND, false);
+	expect_exec(&t, 70);
+	expect_question(&t, 1, "/bin/a", SURVEY_IDENTIFY_FOUND);
+	expect_nothing();
 	for (uint32_t i = 0; i < MAPPED_MAX_EXECS + 20; i++) {
 		put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 100 + i);
 		take_all(&t, &m);
 	}
 	mapped_end(&t);
-	expect_exec(&t, 100);
-	assert_int_equal(mapped_more_execs(&t, pid, 2), 2);
-	assert_int_equal(pid[0], 101);
-	assert_int_equal(pid[1], 102);
-	for (uint32_t i = 3; i < MAPPED_MAX_EXECS; i++)
+	for (uint32_t i = 0; i < MAPPED_MAX_EXECS; i++)
 		expect_exec(&t, 100 + i);
-	assert_int_equal(mapped_more_execs(&t, pid, 2), 0);
 	expect_no_question(&t);
 	mapped_fini(&t);
 	memory_fini(&m);
@@ -233,18 +251,18 @@ TEST(again)
 	for (uint64_t i = 1; i <= 4; i++)
 		put_mapping(&m, 2, i, 5, "/f");
 	take_all(&t, &m);
-	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
-	expect_question(&t, 2, "/f", SURVEY_IDENTIFY_NONE, false);
-	expect_question(&t, 3, "/f", SURVEY_IDENTIFY_FOREIGN, false);
-	expect_question(&t, 4, "/f", SURVEY_IDENTIFY_NONE, true);
+	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND);
+	expect_question(&t, 2, "/f", SURVEY_IDENTIFY_NONE);
+	expect_question(&t, 3, "/f", SURVEY_IDENTIFY_FOREIGN);
+	expect_question(&t, 4, "/f", SURVEY_IDENTIFY_SILENT);
 	for (uint64_t i = 1; i <= 5; i++)
 		put_mapping(&m, 2, i, 5, "/f");
 	take_all(&t, &m);
-	expect_question(&t, 5, "/f", SURVEY_IDENTIFY_FOUND, false); /* the others are not due */
+	expect_question(&t, 5, "/f", SURVEY_IDENTIFY_FOUND); /* the others are not due */
 	mapped_end(&t);
 	assert_true(mapped_is_ending(&t));
-	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
-	expect_question(&t, 2, "/f", SURVEY_IDENTIFY_FOUND, false);
+	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND);
+	expect_question(&t, 2, "/f", SURVEY_IDENTIFY_FOUND);
 	expect_no_question(&t);
 	assert_int_equal(t.nr_foreign, 1);
 	mapped_fini(&t);
@@ -254,10 +272,8 @@ TEST(again)
 /* With nothing to query, and with a file that is not yet due, it returns now and then. */
 TEST(idle)
 {
-	struct survey_identify_question q;
 	struct mapped t;
 	struct memory m;
-	uint32_t number;
 
 	memory_init(&m, 0);
 	assert_int_equal(mapped_init(&t), 0);
@@ -265,12 +281,12 @@ TEST(idle)
 		put_mapping(&m, 2, 1, 5, "/f");
 		take_all(&t, &m);
 		if (i == 0)
-			expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
+			expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND);
 	}
-	assert_true(mapped_next(&t, &q, &number));
-	assert_int_equal(number, MAPPED_NONE);
+	look(&t);
+	expect_nothing();
 	mapped_end(&t);
-	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
+	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND);
 	expect_no_question(&t);
 	mapped_fini(&t);
 	memory_fini(&m);
@@ -293,7 +309,8 @@ TEST(order)
 		if (round)
 			mapped_end(&t);
 		for (uint64_t i = 0; i < 100; i++)
-			expect_question(&t, 1 + i, "/f", SURVEY_IDENTIFY_FOUND, false);
+			expect_question(&t, 1 + i, "/f", SURVEY_IDENTIFY_FOUND);
+		expect_nothing();
 	}
 	expect_no_question(&t);
 	mapped_fini(&t);
@@ -321,10 +338,10 @@ TEST(unchanged)
 		map_again(&t, 1);
 		map_again(&t, 2);
 		if (i < 3)
-			expect_question_of(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false, i > 0);
-		expect_question(&t, 2, "/f", SURVEY_IDENTIFY_FOUND, false);
+			expect_question_of(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, i > 0);
+		expect_question(&t, 2, "/f", SURVEY_IDENTIFY_FOUND);
 		if (i >= 3)
-			expect_question_of(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false, true);
+			expect_question_of(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, true);
 	}
 	expect_no_question(&t);
 	mapped_fini(&t);

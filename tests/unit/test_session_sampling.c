@@ -545,6 +545,6 @@ TEST(common_fails)
 	assert_int_equal(common_add_kallsyms(&c, "x", 1), -ENOSPC);
 	assert_int_equal(common_add_packed(&c, "x", 1), -ENOSPC);
 	assert_int_equal(common_add_records(&c, "x", 1), -ENOSPC);
-	assert_int_equal(common_add_build_id(&c, &id), -ENOSPC);
+	assert_int_equal(common_add_build_ids(&c, &id, 1), -ENOSPC);
 	common_fini(&c);
 }

@@ -360,7 +360,8 @@ TEST(child)
 	struct got g = {0};
 	const struct survey_reader_config config = {
 	    .root = &root_live, .records = drop, .file = take, .arg = &g};
-	struct survey_identify_answer a;
+	struct survey_identify_question both[2];
+	struct survey_identify_answer a, two[2];
 	struct survey_reader r;
 	struct mapping m, gone;
 	char kept[64];
@@ -375,7 +376,7 @@ TEST(child)
 	assert_int_equal(survey_reader_init(&r, &config), 0);
 	r.is_surveyed = true;
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(survey_reader_ask(&r, &gone.q, &a), 0);
+		assert_int_equal(survey_reader_ask(&r, &gone.q, 1, &a), 0);
 		assert_int_equal(g.nr, 1);
 		if (i == 1)
 			child_end(&r.child, 100);
@@ -384,12 +385,19 @@ TEST(child)
 	assert_true(g.len > SURVEY_READER_RECORDS_BYTES);
 	r.files->stored.nr = 0; /* the two have one build-id */
 	child_end(&r.child, 100);
-	assert_int_equal(survey_reader_ask(&r, &m.q, &a), 0);
-	assert_int_equal(survey_reader_look(&r, true), 0);
-	assert_int_equal(g.nr, 1);
-	assert_int_equal(unlink(kept), 0);
+	both[0] = gone.q; /* its bytes come between the question and the answers */
+	both[1] = m.q;
+	assert_int_equal(survey_reader_ask(&r, both, 2, two), 0);
+	assert_int_equal(g.nr, 2);
+	assert_int_equal(r.nr_abandoned, 0);
+	r.files->stored.nr = 0;
+	child_end(&r.child, 100);
+	assert_int_equal(survey_reader_ask(&r, &m.q, 1, &a), 0);
 	assert_int_equal(survey_reader_look(&r, true), 0);
 	assert_int_equal(g.nr, 2);
+	assert_int_equal(unlink(kept), 0);
+	assert_int_equal(survey_reader_look(&r, true), 0);
+	assert_int_equal(g.nr, 3);
 	assert_string_equal(g.path, kept);
 	survey_reader_fini(&r);
 	munmap(gone.at, gone.len);
@@ -423,7 +431,7 @@ TEST(truncated)
 	ops.pread = truncated_pread;
 	sys_set_ops(&ops);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(survey_reader_ask(&r, &m.q, &a), 0);
+		assert_int_equal(survey_reader_ask(&r, &m.q, 1, &a), 0);
 	assert_int_equal(g.nr, 0);
 	assert_int_equal(r.nr_abandoned, 0);
 	assert_int_equal(r.files->stored.nr, 1);
@@ -445,7 +453,7 @@ TEST(too_late)
 	assert_int_equal(survey_reader_init(&r, &config), 0);
 	r.is_surveyed = true;
 	assert_int_equal(survey_reader_look(&r, true), 0); /* nothing is watched */
-	assert_int_equal(survey_reader_ask(&r, &m.q, &a), 0);
+	assert_int_equal(survey_reader_ask(&r, &m.q, 1, &a), 0);
 	r.config.until_ns = 1;
 	assert_int_equal(survey_reader_look(&r, true), -ETIMEDOUT);
 	assert_int_equal(survey_reader_note(&r, 0, &note), 1);

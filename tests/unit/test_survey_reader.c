@@ -71,10 +71,10 @@ static void start_hanging(const char *a, const char *b)
 }
 
 /* The trees of these tests have none but where they say so. */
-static int no_cmdline(const struct survey_cmdline *c, void *arg)
+static int no_cmdlines(const struct survey_cmdline *const *list, size_t nr, void *arg)
 {
 	(void)arg;
-	fail_msg("the command line of %u", c->pid);
+	fail_msg("the command lines of %u and %zu more", list[0]->pid, nr - 1);
 	return -EINVAL;
 }
 
@@ -84,7 +84,7 @@ static int look(struct tape *t, const struct root *r, struct buf *note,
 	const struct survey_reader_config c = {.root = r,
 					       .patience_ms = PATIENCE_MS,
 					       .records = records,
-					       .cmdline = no_cmdline,
+					       .cmdlines = no_cmdlines,
 					       .arg = t,
 					       .stop = &t->stop};
 	struct survey_reader l;
@@ -276,7 +276,7 @@ TEST(device_hangs)
 			    "not surveyed: build-ids on devices that do not answer (4 files)");
 	assert_int_equal(t.result.nr_build_ids, 1); /* of the other device */
 	q.major = 0xfd;
-	assert_int_equal(survey_reader_ask(&l, &q, &a), 0);
+	assert_int_equal(survey_reader_ask(&l, &q, 1, &a), 0);
 	assert_int_equal(a.state, SURVEY_IDENTIFY_FOREIGN);
 	survey_reader_fini(&l);
 	sys_set_ops(NULL);
@@ -349,11 +349,11 @@ TEST(canceled)
 	stopped = &t.stop;
 	signal(SIGALRM, stop_it);
 	ualarm(100000, 0);
-	assert_int_equal(survey_reader_ask(&l, &q, &a), -ECANCELED);
+	assert_int_equal(survey_reader_ask(&l, &q, 1, &a), -ECANCELED);
 	signal(SIGALRM, SIG_DFL);
 	atomic_store(&t.stop, false);
 	q.pid = 6;
-	assert_int_equal(survey_reader_ask(&l, &q, &a), 0);
+	assert_int_equal(survey_reader_ask(&l, &q, 1, &a), 0);
 	assert_int_equal(l.nr_abandoned, 0);
 	survey_reader_fini(&l);
 	sys_set_ops(NULL);
@@ -429,12 +429,14 @@ TEST(locks)
 	tree_remove(&r);
 }
 
-static int note_cmdline(const struct survey_cmdline *c, void *arg)
+static int note_cmdlines(const struct survey_cmdline *const *list, size_t nr, void *arg)
 {
 	struct buf *out = arg;
 
-	assert_true(c->from_ns && c->from_ns <= c->to_ns);
-	buf_printf(out, "%u:%.*s\n", c->pid, (int)c->len, c->text);
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(list[i]->from_ns && list[i]->from_ns <= list[i]->to_ns);
+		buf_printf(out, "%u:%.*s\n", list[i]->pid, (int)list[i]->len, list[i]->text);
+	}
 	return 0;
 }
 
@@ -451,7 +453,7 @@ TEST(command_lines)
 {
 	struct root r = make_tree();
 	struct survey_reader_config c = {
-	    .root = &r, .patience_ms = 300, .records = no_records, .cmdline = note_cmdline};
+	    .root = &r, .patience_ms = 300, .records = no_records, .cmdlines = note_cmdlines};
 	const uint32_t all[] = {6, 7, 8};
 	struct survey_result result;
 	struct survey_reader l;
@@ -483,6 +485,113 @@ TEST(command_lines)
 	survey_reader_fini(&l);
 	sys_set_ops(NULL);
 	buf_fini(&out);
+	tree_remove(&r);
+}
+
+/* As many as were asked for, in as many messages as they need. */
+TEST(many_command_lines)
+{
+	enum { FIRST = 1000, NR_PIDS = SURVEY_READER_MAX_PIDS };
+	static char text[TRACE_CMDLINE_BYTES + 1];
+	struct root r = tree_make();
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = 30000, .records = no_records, .cmdlines = note_cmdlines};
+	uint32_t pid[NR_PIDS];
+	char path[64], begin[32];
+	struct survey_reader l;
+	const char *at;
+	struct buf out;
+
+	memset(text, 'x', TRACE_CMDLINE_BYTES);
+	buf_init(&out, (size_t)NR_PIDS * (TRACE_CMDLINE_BYTES + 32));
+	c.arg = &out;
+	for (uint32_t i = 0; i < NR_PIDS; i++) {
+		pid[i] = FIRST + i;
+		snprintf(path, sizeof(path), "/proc/%u/cmdline", pid[i]);
+		put_text(&r, path, i % 8 ? "short" : text);
+	}
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	l.is_surveyed = true;
+	assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR_PIDS), 0);
+	at = buf_str(&out);
+	for (uint32_t i = 0; i < NR_PIDS; i++) {
+		snprintf(begin, sizeof(begin), "%u:%s", pid[i], i % 8 ? "short\n" : "xxx");
+		assert_non_null(strstr(at, begin));
+		at = strstr(at, begin);
+	}
+	assert_int_equal(l.nr_abandoned, 0);
+	survey_reader_fini(&l);
+	buf_fini(&out);
+	tree_remove(&r);
+}
+
+/* One that does not answer costs the others their answer only until they are asked for alone. */
+TEST(several_files)
+{
+	const struct survey_identify_question q[] = {
+	    {.pid = 6, .major = 0xfd, .start = 1, .end = 2, .path = "/lib/of/six"},
+	    {.pid = 9, .major = 0xfd, .start = 1, .end = 2, .path = "/lib/that/hangs"},
+	    {.pid = 8, .major = 0xfe, .start = 1, .end = 2, .path = "/lib/of/a/device/that/hangs"},
+	    {.pid = 7, .major = 0xfd, .start = 1, .end = 2, .path = "/lib/of/seven"},
+	};
+	const struct survey_key silent = {.major = 0xfe};
+	struct root r = make_tree();
+	struct survey_reader_config c = {.root = &r, .patience_ms = 300, .records = no_records};
+	struct survey_identify_answer a[NR(q)];
+	struct survey_reader l;
+	struct buf note;
+
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	l.is_surveyed = true;
+	while (l.nr_skipped < SURVEY_SILENT_FILES)
+		l.skipped[l.nr_skipped++] = silent;
+	start_hanging("9/map_files", NULL);
+	for (size_t i = 0; i < 2; i++) {
+		memset(a, 0xff, sizeof(a));
+		assert_int_equal(survey_reader_ask(&l, q, NR(q), a), 0);
+		assert_int_equal(a[0].state, SURVEY_IDENTIFY_NONE);
+		assert_int_equal(a[1].state, i ? SURVEY_IDENTIFY_NONE : SURVEY_IDENTIFY_SILENT);
+		assert_int_equal(a[2].state, SURVEY_IDENTIFY_FOREIGN);
+		assert_int_equal(a[3].state, SURVEY_IDENTIFY_NONE);
+		assert_int_equal(l.nr_abandoned, 1);
+		sys_set_ops(NULL);
+		child_end(&l.child, 1);
+	}
+	assert_int_equal(survey_reader_note(&l, 0, &note), 1);
+	assert_string_equal(buf_str(&note),
+			    "not surveyed, because they do not answer: process 9: /lib/that/hangs");
+	survey_reader_fini(&l);
+	buf_fini(&note);
+	tree_remove(&r);
+}
+
+/* When the time for all is over, none of those that were asked for is to blame. */
+TEST(late)
+{
+	const struct survey_identify_question q[] = {{.pid = 6, .path = "/a"},
+						     {.pid = 7, .path = "/b"}};
+	const uint32_t pid[] = {6, 7, 8};
+	struct root r = make_tree();
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = 300, .records = no_records, .until_ns = 1};
+	struct survey_identify_answer a[NR(q)];
+	struct survey_reader l;
+	struct buf note;
+
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	l.is_surveyed = true;
+	assert_int_equal(survey_reader_ask(&l, q, NR(q), a), 0);
+	assert_int_equal(a[0].state, SURVEY_IDENTIFY_SILENT);
+	assert_int_equal(a[1].state, SURVEY_IDENTIFY_SILENT);
+	assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR(pid)), -ETIMEDOUT);
+	assert_int_equal(survey_reader_note(&l, 0, &note), 2);
+	assert_string_equal(buf_str(&note),
+			    "not surveyed, because they do not answer: files that were mapped "
+			    "last; processes that began last");
+	survey_reader_fini(&l);
+	buf_fini(&note);
 	tree_remove(&r);
 }
 
@@ -597,7 +706,7 @@ TEST(lies)
 	    {99, 8, {0}},
 	    {SURVEY_READER_AT, 8, {0}},
 	    {SURVEY_READER_RESULT, 24, {0}},
-	    {SURVEY_READER_ANSWER, 8, {0}},
+	    {SURVEY_READER_ANSWERS, 8, {0}},
 	    {SURVEY_READER_RECORDS, 8, {0}},
 	    {SURVEY_READER_FILE, 24, {0}},
 	    {SURVEY_READER_BYTES, 8, {0}}, /* of no file */
