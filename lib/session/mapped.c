@@ -12,10 +12,12 @@
 
 enum {
 	RECORD_COMM = 3,
+	RECORD_EXIT = 4,
 	RECORD_MMAP2 = 10,
 	MISC_COMM_EXEC = 1 << 13,
 	PROT_EXECUTE = 4,
 	TAIL_BYTES = 16, /* task and time */
+	MIN_BYTES = 32,  /* of the records that are looked at */
 };
 #define IDLE_NS          UINT64_C(1000000000)  /* the longest wait */
 #define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two queries for a file */
@@ -154,16 +156,58 @@ static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at,
 	}
 }
 
+static struct mapped_exec *exec_at(struct mapped *m, uint32_t number)
+{
+	return &m->execs[number % MAPPED_MAX_EXECS];
+}
+
 /* A program that only starts another one, as env(1) does, is that process by then. */
-static void add_exec(struct mapped *m, uint32_t pid)
+static void add_exec(struct mapped *m, uint32_t pid, uint64_t time_ns)
 {
 	const uint32_t nr = m->next_exec - m->first_exec;
+	struct mapped_exec *last = exec_at(m, m->next_exec - 1);
 
-	if (nr == MAPPED_MAX_EXECS ||
-	    (nr && m->execs[(m->next_exec - 1) % MAPPED_MAX_EXECS] == pid))
+	if (nr && last->pid == pid) {
+		last->time_ns = time_ns;
 		return;
-	m->execs[m->next_exec++ % MAPPED_MAX_EXECS] = pid;
+	}
+	if (nr == MAPPED_MAX_EXECS)
+		return;
+	*exec_at(m, m->next_exec++) = (struct mapped_exec){pid, time_ns};
 	m->has_news = true;
+}
+
+/* It has no command line any more. A later process may have that number. */
+static void remove_exec(struct mapped *m, uint32_t pid, uint64_t time_ns)
+{
+	for (uint32_t i = m->first_exec; i != m->next_exec; i++) {
+		struct mapped_exec *e = exec_at(m, i);
+
+		if (e->pid == pid && e->time_ns <= time_ns)
+			e->pid = 0;
+	}
+}
+
+/* Its last word is the time. */
+static void add_record(struct mapped *m, const struct pmu_view *v, uint64_t at, uint16_t size)
+{
+	const uint64_t word = pmu_view_word(v, at), ids = pmu_view_word(v, at + sizeof(word));
+	const uint64_t time_ns = pmu_view_word(v, at + size - sizeof(word));
+	const uint32_t tid = (uint32_t)pmu_view_word(v, at + 2 * sizeof(word));
+
+	switch ((uint32_t)word) {
+	case RECORD_MMAP2:
+		add_mapping(m, v, at, size);
+		break;
+	case RECORD_COMM:
+		if (word >> 32 & MISC_COMM_EXEC)
+			add_exec(m, (uint32_t)ids, time_ns);
+		break;
+	case RECORD_EXIT: /* pid, ppid, tid, ptid */
+		if (tid == (uint32_t)ids)
+			remove_exec(m, tid, time_ns);
+		break;
+	}
 }
 
 static void scan(struct mapped *m, const struct pmu_view *v, uint64_t at, uint64_t to)
@@ -175,11 +219,8 @@ static void scan(struct mapped *m, const struct pmu_view *v, uint64_t at, uint64
 
 		if (size < sizeof(word) || size > to - at)
 			break;
-		if ((uint32_t)word == RECORD_MMAP2)
-			add_mapping(m, v, at, size);
-		else if ((uint32_t)word == RECORD_COMM && (word >> 32 & MISC_COMM_EXEC) &&
-			 size >= 2 * sizeof(word))
-			add_exec(m, (uint32_t)pmu_view_word(v, at + sizeof(word)));
+		if (size >= MIN_BYTES)
+			add_record(m, v, at, size);
 		at += size;
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -276,8 +317,12 @@ static void take_due(struct mapped *m, struct mapped_due *due)
 	struct mapped_file *f;
 
 	due->nr_pids = due->nr_files = 0;
-	while (due->nr_pids < ARRAY_NR(due->pid) && m->first_exec != m->next_exec)
-		due->pid[due->nr_pids++] = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
+	while (due->nr_pids < ARRAY_NR(due->pid) && m->first_exec != m->next_exec) {
+		const uint32_t pid = exec_at(m, m->first_exec++)->pid;
+
+		if (pid)
+			due->pid[due->nr_pids++] = pid;
+	}
 	while (due->nr_files < ARRAY_NR(due->file) && is_due(m)) {
 		f = file_at(m, queue_pop(m));
 		if (!f->is_wanted)

@@ -7,9 +7,9 @@
  *
  * A file is identified by device, inode, generation and the time of the inode's last change. The
  * common file stores each build-id with the interval in which it is valid. Command lines are read
- * of processes that still run then. The kernel could put build-ids into its own records
- * (attr.build_id), but then it would also mark the records of all other listeners, and some of
- * them cannot read that.
+ * of processes that still run then, and whose end the side band has not told. The kernel could put
+ * build-ids into its own records (attr.build_id), but then it would also mark the records of all
+ * other listeners, and some of them cannot read that.
  *
  * Of files that their path does not lead to when they are read for this, the common file stores,
  * once and packed outside of its lock, the parts that name functions and unwind stacks
@@ -29,6 +29,11 @@ enum {
 	MAPPED_MAX_FILES = 16384,
 	MAPPED_MAX_TEXT_BYTES = 8 << 20,
 	MAPPED_MAX_EXECS = 1024, /* not yet queried; a power of 2 */
+};
+
+struct mapped_exec {
+	uint32_t pid; /* 0: it has ended */
+	uint64_t time_ns;
 };
 
 /* What is to be queried now. */
@@ -55,7 +60,7 @@ struct mapped {
 	/* the wanted files, as a heap: queue[0] is due first */
 	uint32_t queue[MAPPED_MAX_FILES];
 	uint32_t nr_queued;
-	uint32_t execs[MAPPED_MAX_EXECS]; /* pids; number i is at i % MAPPED_MAX_EXECS */
+	struct mapped_exec execs[MAPPED_MAX_EXECS]; /* number i is at i % MAPPED_MAX_EXECS */
 	uint32_t first_exec, next_exec;
 	bool is_ending, is_full, has_news;
 	uint32_t nr_foreign; /* files on file systems that may never answer */

@@ -70,7 +70,14 @@ static void put_mapping(struct memory *m, uint16_t misc, uint64_t inode, uint32_
 	buf_fini(&b);
 }
 
-static void put_comm(struct memory *m, uint16_t misc, uint32_t pid)
+static void put_bytes(struct memory *m, struct buf *b)
+{
+	for (size_t i = 0; i < b->len; i++)
+		*byte_at(m, m->head++) = (uint8_t)b->data[i];
+	buf_fini(b);
+}
+
+static void put_comm_at(struct memory *m, uint16_t misc, uint32_t pid, uint64_t time_ns)
 {
 	struct buf b;
 
@@ -81,10 +88,33 @@ static void put_comm(struct memory *m, uint16_t misc, uint32_t pid)
 	buf_le32(&b, pid);
 	buf_le32(&b, pid);
 	buf_fill(&b, 'a', 7);
-	buf_fill(&b, 0, 17);
-	for (size_t i = 0; i < b.len; i++)
-		*byte_at(m, m->head++) = (uint8_t)b.data[i];
-	buf_fini(&b);
+	buf_fill(&b, 0, 9);
+	buf_le64(&b, time_ns);
+	put_bytes(m, &b);
+}
+
+static void put_comm(struct memory *m, uint16_t misc, uint32_t pid)
+{
+	put_comm_at(m, misc, pid, 0);
+}
+
+static void put_exit(struct memory *m, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct buf b;
+
+	buf_init(&b, RING_BYTES);
+	buf_le32(&b, PERF_RECORD_EXIT);
+	buf_le16(&b, 0);
+	buf_le16(&b, 48);
+	buf_le32(&b, pid);
+	buf_le32(&b, 1);
+	buf_le32(&b, tid);
+	buf_le32(&b, 1);
+	buf_le64(&b, time_ns);
+	buf_le32(&b, pid);
+	buf_le32(&b, tid);
+	buf_le64(&b, time_ns);
+	put_bytes(m, &b);
 }
 
 static void memory_fini(struct memory *m)
@@ -234,6 +264,37 @@ TEST(execs)
 	mapped_end(&t);
 	for (uint32_t i = 0; i < MAPPED_MAX_EXECS; i++)
 		expect_exec(&t, 100 + i);
+	expect_no_question(&t);
+	mapped_fini(&t);
+	memory_fini(&m);
+}
+
+/* What has ended by then is not asked for, unless it was another one with that number, or only a
+ * thread of it. */
+TEST(ended)
+{
+	struct mapped t;
+	struct memory m;
+
+	memory_init(&m, 5 * RING_BYTES - 64);
+	assert_int_equal(mapped_init(&t), 0);
+	put_comm_at(&m, PERF_RECORD_MISC_COMM_EXEC, 70, 10);
+	put_comm_at(&m, PERF_RECORD_MISC_COMM_EXEC, 71, 10);
+	put_comm_at(&m, PERF_RECORD_MISC_COMM_EXEC, 72, 20);
+	put_exit(&m, 72, 72, 15);
+	put_comm_at(&m, PERF_RECORD_MISC_COMM_EXEC, 73, 10);
+	put_exit(&m, 73, 74, 15);
+	take_all(&t, &m);
+	put_exit(&m, 70, 70, 30);
+	put_exit(&m, 75, 75, 30);
+	take_all(&t, &m);
+	expect_exec(&t, 71);
+	expect_exec(&t, 72);
+	expect_exec(&t, 73);
+	expect_nothing();
+	put_comm_at(&m, PERF_RECORD_MISC_COMM_EXEC, 76, 40);
+	put_exit(&m, 76, 76, 50);
+	take_all(&t, &m);
 	expect_no_question(&t);
 	mapped_fini(&t);
 	memory_fini(&m);
