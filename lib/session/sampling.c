@@ -859,9 +859,8 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 	}
 	if (!g->whole && is_any)
 		drain(g, false);
-	/* what is due soon is done now: it needs one wakeup less */
-	if (g->whole && is_any && g->delays.event == UINT32_MAX &&
-	    now_ns + g->pause_ns / 2 >= g->drain_due_ns)
+	/* where one ring is reason to empty all, these are not due before the next pause is over */
+	if (g->whole && is_any && g->delays.event == UINT32_MAX)
 		g->drain_due_ns = now_ns;
 	if (g->whole && (is_any || now_ns >= g->drain_due_ns))
 		drain_all(g);
@@ -880,6 +879,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
-	if (now_ns >= g->progress_due_ns)
+	/* what is due soon is done now: it needs one wakeup less */
+	if (now_ns + g->pause_ns / 2 >= g->progress_due_ns)
 		report_progress(g, now_ns);
 }

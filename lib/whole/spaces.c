@@ -26,6 +26,7 @@
 
 enum {
 	MAX_WAITING_BYTES = 64 << 20, /* records between two calls of whole_spaces_apply */
+	FIRST_MAPS = 8,               /* for which a list has room: most programs have few */
 	MAX_REPLACED = 1024,          /* of a space */
 	ASK_NS = 100000000,           /* between two looks for a map of code */
 };
@@ -203,6 +204,16 @@ static size_t first_behind(const struct space *space, uint64_t address)
 	return ORDER_FIRST(i, space->nr, space->map[i].end > address);
 }
 
+/* An uninitialised item behind the others. NULL: no memory. */
+static struct map *append(struct map **list, size_t *nr, size_t *room)
+{
+	if (!*room) {
+		*list = mem_alloc(FIRST_MAPS * sizeof(**list));
+		*room = *list ? FIRST_MAPS : 0;
+	}
+	return *room ? MEM_ADD(*list, *nr, *room) : NULL;
+}
+
 static void replace(struct space *space, const struct map *m)
 {
 	struct map *added;
@@ -210,7 +221,7 @@ static void replace(struct space *space, const struct map *m)
 	if (space->nr_replaced == MAX_REPLACED) /* the older half */
 		memmove(space->replaced, space->replaced + MAX_REPLACED / 2,
 			(space->nr_replaced = MAX_REPLACED / 2) * sizeof(*m));
-	added = MEM_ADD(space->replaced, space->nr_replaced, space->replaced_room);
+	added = append(&space->replaced, &space->nr_replaced, &space->replaced_room);
 	if (added)
 		*added = *m;
 	else
@@ -219,7 +230,7 @@ static void replace(struct space *space, const struct map *m)
 
 static void insert_at(struct space *space, size_t i, const struct map *m)
 {
-	if (space->nr >= WHOLE_MAX_MAPPINGS || !MEM_ADD(space->map, space->nr, space->room)) {
+	if (space->nr >= WHOLE_MAX_MAPPINGS || !append(&space->map, &space->nr, &space->room)) {
 		space->is_damaged = true;
 		return;
 	}

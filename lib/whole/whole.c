@@ -81,7 +81,7 @@ struct whole {
 	struct queue *queue;                          /* owned; per CPU */
 	uint64_t bytes;                               /* in queues, as they were put */
 	uint64_t nr_open;                             /* blocks that are not done */
-	struct buf spare[MAX_SPARE];                  /* for new blocks: their pages are there */
+	struct buf spare[MAX_SPARE];                  /* for blocks: their pages are there */
 	size_t nr_spare;
 	struct whole_bases bases;
 	const struct unwind_machine *machine; /* NULL: not known */
@@ -419,7 +419,7 @@ void whole_go(struct whole *w)
 
 /* Under the lock: moves whole records of the first block. False: no more of it fits, or it is not
  * done. */
-static bool take_from(struct queue *q, struct buf *out)
+static bool take_from(struct whole *w, struct queue *q, struct buf *out)
 {
 	struct block *b = q->first;
 	const uint8_t *p;
@@ -442,14 +442,15 @@ static bool take_from(struct queue *q, struct buf *out)
 	if (!q->first)
 		q->last = NULL;
 	q->taken = 0;
-	free_block(b);
+	spare_records(w, &b->records);
+	mem_free(b);
 	return true;
 }
 
 bool whole_take(struct whole *w, uint32_t cpu, struct buf *out)
 {
 	pthread_mutex_lock(&w->lock);
-	while (!buf_error(out) && take_from(&w->queue[cpu], out))
+	while (!buf_error(out) && take_from(w, &w->queue[cpu], out))
 		continue;
 	pthread_mutex_unlock(&w->lock);
 	return out->len;
@@ -685,15 +686,15 @@ static void process_block(struct whole *w, struct block *b)
 	struct buf out;
 
 	b->is_worked_on = true;
+	set_records(w, &out);
 	take_records(w);
 	pthread_mutex_unlock(&w->lock);
 	apply_records(w);
-	buf_init(&out, b->records.max_bytes + PERF_ABI_MAX_RECORD_BYTES);
 	work_on(w, b, &out, &counts);
 	pthread_mutex_lock(&w->lock);
 	b->is_worked_on = false;
 	if (b->is_dropped) {
-		buf_fini(&out);
+		spare_records(w, &out);
 		free_block(b);
 		return;
 	}
@@ -706,7 +707,7 @@ static void process_block(struct whole *w, struct block *b)
 		finish_block(w, b, put_bytes);
 		return;
 	}
-	buf_fini(&out);
+	spare_records(w, &out);
 	b->counts.kept = counts.unwound + counts.kept;
 	finish_block(w, b, b->records.len);
 }
