@@ -38,7 +38,8 @@ struct object {
 	uint8_t build_id_len, build_id[TRACE_MAX_BUILD_ID_BYTES], none[3];
 	uint32_t path; /* in paths; the end of the key */
 	enum unwind_object_kind kind;
-	uint32_t pid; /* that mapped it last, and where */
+	bool has_dump; /* a process that maps it, as struct whole_life's */
+	uint32_t pid;  /* that mapped it last, and where */
 	uint64_t start, end;
 };
 
@@ -410,31 +411,6 @@ static enum unwind_object_kind kind_of(const struct trace_record *r)
 	return !r->build_id_len && is_memory(r->name) ? UNWIND_OBJECT_MEMORY : UNWIND_OBJECT_FILE;
 }
 
-static uint32_t add_object(struct whole_spaces *s, const struct trace_record *r)
-{
-	struct object key = {.inode = r->inode,
-			     .generation = r->inode_generation,
-			     .major = r->major,
-			     .minor = r->minor,
-			     .build_id_len = (uint8_t)r->build_id_len,
-			     .path = dict_add(&s->paths, r->name)},
-		      *o;
-	uint32_t number;
-
-	memcpy(key.build_id, r->build_id, r->build_id_len);
-	if (key.path == DICT_NONE)
-		return DICT_NONE;
-	number = dict_add(&s->objects, &key);
-	o = dict_at(&s->objects, number);
-	if (!o)
-		return DICT_NONE;
-	o->kind = kind_of(r);
-	o->pid = r->pid;
-	o->start = r->start;
-	o->end = r->start + r->length;
-	return number;
-}
-
 /* jit-PID.dump, which is mapped to say that it is there. */
 static bool is_dump(const char *path)
 {
@@ -451,6 +427,34 @@ static bool is_machine(const char *path)
 	return name && begins(name, "/libjvm.so");
 }
 
+/* Its number is objects.last. NULL: there is no room. */
+static const struct object *add_object(struct whole_spaces *s, const struct trace_record *r)
+{
+	const uint32_t nr = s->objects.nr;
+	struct object key = {.inode = r->inode,
+			     .generation = r->inode_generation,
+			     .major = r->major,
+			     .minor = r->minor,
+			     .build_id_len = (uint8_t)r->build_id_len,
+			     .path = dict_add(&s->paths, r->name)},
+		      *o;
+
+	memcpy(key.build_id, r->build_id, r->build_id_len);
+	if (key.path == DICT_NONE)
+		return NULL;
+	o = dict_get(&s->objects, &key);
+	if (!o)
+		return NULL;
+	if (s->objects.nr > nr) { /* these follow from the key */
+		o->kind = kind_of(r);
+		o->has_dump = is_dump(r->name) || is_machine(r->name);
+	}
+	o->pid = r->pid;
+	o->start = r->start;
+	o->end = r->start + r->length;
+	return o;
+}
+
 static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool is_made)
 {
 	struct whole_life *life = any_life(s, r->pid, r->time_ns);
@@ -460,18 +464,20 @@ static void apply_map(struct whole_spaces *s, const struct trace_record *r, bool
 			.offset = r->offset,
 			.from_ns = is_made && life ? life->from_ns : r->time_ns,
 			.prot = r->kind == PERF_RECORD_MMAP2 ? r->prot : PROT_EXEC};
+	const struct object *o;
 
 	if (!space || m.end <= m.start) {
 		s->is_damaged |= !space;
 		return;
 	}
-	m.object = add_object(s, r);
-	if (m.object == DICT_NONE) {
+	o = add_object(s, r);
+	if (!o) {
 		space->is_damaged = true;
 		return;
 	}
+	m.object = s->objects.last;
 	life->is_known |= is_made;
-	life->has_dump |= is_dump(r->name) || is_machine(r->name);
+	life->has_dump |= o->has_dump;
 	add_map(space, &m);
 	if (life->ready_ns == UINT64_MAX && (is_made || strcmp(r->name, "[vdso]") == 0))
 		life->ready_ns = r->time_ns;

@@ -31,7 +31,7 @@ enum {
 	BLOCK_BYTES = 256 << 10,
 	MAX_IDS = 1 << 20,
 	MAX_RECORDS_BYTES = 64 << 20, /* of tasks and mappings that wait for the thread */
-	MAX_SPARE = 4,
+	MAX_SPARE = 8,
 };
 #define TABLES_MAX_BYTES (UINT64_C(96) << 20)
 #define TABLES_MAX_NS    UINT64_C(10000000000)
