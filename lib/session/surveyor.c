@@ -263,12 +263,14 @@ static bool identify_files(struct surveyor *s)
 	int rc = survey_reader_ask(&s->reader, due->file, due->nr_files, answer);
 	size_t nr = 0;
 
-	for (size_t i = 0; i < due->nr_files && rc == 0; i++) {
+	for (size_t i = 0; i < due->nr_files; i++) {
 		mapped_answered(&s->mapped, due->number[i], &answer[i]);
 		if (answer[i].state == SURVEY_IDENTIFY_FOUND)
 			found[nr++] = build_id_of(&due->file[i], &answer[i]);
 	}
-	return (rc ?: nr ? common_add_build_ids(s->common, found, nr) : 0) == 0;
+	if (nr)
+		rc = common_add_build_ids(s->common, found, nr) ?: rc;
+	return rc == 0;
 }
 
 static bool query(struct surveyor *s)

@@ -76,8 +76,9 @@ void survey_reader_fini(struct survey_reader *r);
 /* Surveys tasks and mappings. 0; -ECANCELED: stopped; -errno: no child could be started, or the
  * result of records; then *out is untouched. Counts and note are those of the last child. */
 int survey_reader_survey(struct survey_reader *r, struct survey_result *out);
-/* Asks for the build-ids of up to SURVEY_READER_MAX_FILES files, in one message. 0, also if some do
- * not answer (SURVEY_IDENTIFY_SILENT); -ECANCELED or -errno as above, then *out is undefined. */
+/* Asks for the build-ids of up to SURVEY_READER_MAX_FILES files, in one message. Those that do not
+ * answer, or were not asked for because of an error, are SURVEY_IDENTIFY_SILENT. 0; -ECANCELED or
+ * -errno as above. */
 int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q, size_t nr,
 		      struct survey_identify_answer *out);
 /* Asks for the command lines of up to SURVEY_READER_MAX_PIDS processes, in one message, which

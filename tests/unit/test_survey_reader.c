@@ -590,6 +590,10 @@ TEST(late)
 	assert_string_equal(buf_str(&note),
 			    "not surveyed, because they do not answer: files that were mapped "
 			    "last; processes that began last");
+	l.nr_abandoned = SURVEY_READER_MAX_CHILDREN;
+	memset(a, 0xff, sizeof(a));
+	assert_int_equal(survey_reader_ask(&l, q, NR(q), a), -EBUSY);
+	assert_int_equal(a[1].state, SURVEY_IDENTIFY_SILENT);
 	survey_reader_fini(&l);
 	buf_fini(&note);
 	tree_remove(&r);
