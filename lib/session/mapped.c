@@ -161,14 +161,15 @@ static struct mapped_exec *exec_at(struct mapped *m, uint32_t number)
 	return &m->execs[number % MAPPED_MAX_EXECS];
 }
 
-/* A program that only starts another one, as env(1) does, is that process by then. */
+/* A program that only starts another one, as env(1) does, is that process by then. Rings are read
+ * one after the other: the later one of two may come first. */
 static void add_exec(struct mapped *m, uint32_t pid, uint64_t time_ns)
 {
 	const uint32_t nr = m->next_exec - m->first_exec;
 	struct mapped_exec *last = exec_at(m, m->next_exec - 1);
 
 	if (nr && last->pid == pid) {
-		last->time_ns = time_ns;
+		last->time_ns = last->time_ns > time_ns ? last->time_ns : time_ns;
 		return;
 	}
 	if (nr == MAPPED_MAX_EXECS)

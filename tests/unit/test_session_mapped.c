@@ -300,6 +300,28 @@ TEST(ended)
 	memory_fini(&m);
 }
 
+/* A thread's exec ends the main thread, whose number it takes. The ring of its CPU is read first,
+ * and what came before it is in another one. */
+TEST(ended_before)
+{
+	struct mapped t;
+	struct memory first, second;
+
+	memory_init(&first, 0);
+	memory_init(&second, RING_BYTES - 24);
+	assert_int_equal(mapped_init(&t), 0);
+	put_comm_at(&first, PERF_RECORD_MISC_COMM_EXEC, 70, 30);
+	put_comm_at(&second, PERF_RECORD_MISC_COMM_EXEC, 70, 10);
+	put_exit(&second, 70, 70, 20);
+	take_all(&t, &first);
+	take_all(&t, &second);
+	expect_exec(&t, 70);
+	expect_no_question(&t);
+	mapped_fini(&t);
+	memory_fini(&first);
+	memory_fini(&second);
+}
+
 /* Mapped again it is asked for again, later; unless it is on a file system that may not answer, or
  * did not. */
 TEST(again)
