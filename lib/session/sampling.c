@@ -834,6 +834,16 @@ static void look(struct sampling *g, uint64_t now_ns)
 		(void)sampling_write_delays(g, &g->error);
 }
 
+bool sampling_is_early_flush(const struct sampling *g, uint64_t now_ns)
+{
+	return now_ns + g->pause_ns / 4 * 3 >= g->drain_due_ns;
+}
+
+bool sampling_is_early_progress(const struct sampling *g, uint64_t now_ns)
+{
+	return now_ns + earliest(g->pause_ns / 2, NS_PER_S / 8) >= g->progress_due_ns;
+}
+
 void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -860,7 +870,8 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 	if (!g->whole && is_any)
 		drain(g, false);
 	/* where one ring is reason to empty all, these are not due before the next pause is over */
-	if (g->whole && is_any && g->delays.event == UINT32_MAX)
+	if (g->whole && is_any && g->delays.event == UINT32_MAX &&
+	    sampling_is_early_flush(g, now_ns))
 		g->drain_due_ns = now_ns;
 	if (g->whole && (is_any || now_ns >= g->drain_due_ns))
 		drain_all(g);
@@ -879,7 +890,6 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
-	/* what is due soon is done now: it needs one wakeup less */
-	if (now_ns + g->pause_ns / 2 >= g->progress_due_ns)
+	if (sampling_is_early_progress(g, now_ns))
 		report_progress(g, now_ns);
 }

@@ -6,6 +6,7 @@
 #include "test_session.h"
 
 #include "session/common.h"
+#include "session/sampling_internal.h"
 #include "trace/record.h"
 
 #include <pthread.h>
@@ -142,6 +143,31 @@ enum { TID_TIME = PERF_SAMPLE_TID | PERF_SAMPLE_TIME };
 static void assert_samples(uint64_t nr)
 {
 	assert_true(nr && nr % PER_READ == 0);
+}
+
+/* What a wakeup of the rings does with what is due later, in ms. */
+TEST(early)
+{
+	enum { NS_PER_MS = 1000000 };
+	static const struct {
+		uint64_t pause, left;
+		bool has_flush, has_progress;
+	} of[] = {
+	    {1000, 1000, false, false}, {1000, 751, false, false}, {1000, 750, true, false},
+	    {1000, 126, true, false},   {1000, 125, true, true},   {1000, 0, true, true},
+	    {100, 76, false, false},    {100, 75, true, false},    {100, 51, true, false},
+	    {100, 50, true, true},      {4000, 1000, true, false}, {60000, 1000, true, false},
+	};
+	static struct sampling g;
+
+	for (size_t i = 0; i < NR(of); i++) {
+		g.pause_ns = of[i].pause * NS_PER_MS;
+		g.drain_due_ns = g.progress_due_ns = (70000 + of[i].left) * NS_PER_MS;
+		assert_int_equal(sampling_is_early_flush(&g, 70000ull * NS_PER_MS),
+				 of[i].has_flush);
+		assert_int_equal(sampling_is_early_progress(&g, 70000ull * NS_PER_MS),
+				 of[i].has_progress);
+	}
 }
 
 /* The fake kernel takes samples right after each reading: they are of the next iteration, and those
