@@ -249,10 +249,7 @@ static bool receive_files(struct surveyor *s, bool is_last)
  * stop querying. */
 static bool read_cmdlines(struct surveyor *s)
 {
-	const struct mapped_due *due = &s->due;
-	int rc = due->nr_pids ? survey_reader_ask_cmdlines(&s->reader, due->pid, due->nr_pids) : 0;
-
-	return rc == 0 || rc == -ETIMEDOUT;
+	return survey_reader_ask_cmdlines(&s->reader, s->due.pid, s->due.nr_pids) == 0;
 }
 
 static bool identify_files(struct surveyor *s)
@@ -275,9 +272,12 @@ static bool identify_files(struct surveyor *s)
 
 static bool query(struct surveyor *s)
 {
+	bool has_cmdlines;
+
 	if (!s->due.nr_pids && !s->due.nr_files)
 		return receive_files(s, false);
-	return read_cmdlines(s) && identify_files(s);
+	has_cmdlines = read_cmdlines(s);
+	return identify_files(s) && has_cmdlines; /* files: also if they can only be named */
 }
 
 static void note_late(struct surveyor *s)

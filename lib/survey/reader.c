@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 enum {
@@ -29,13 +30,19 @@ enum {
 	MAX_READY = 10, /* times its patience: for a CPU, or in a loop */
 };
 
+static const struct survey_at watched = {.path = "files that were deleted or replaced"};
+
 int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config)
 {
 	struct survey_reader_message *message = mem_alloc(sizeof(*message));
 	struct survey_reader_question *question = mem_alloc(sizeof(*question));
 	struct survey_reader_files *files = mem_zalloc(sizeof(*files));
+	atomic_uint *nr_begun = mmap(NULL, sizeof(*nr_begun), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (!message || !question || !files) {
+	if (!message || !question || !files || nr_begun == MAP_FAILED) {
+		if (nr_begun != MAP_FAILED)
+			munmap(nr_begun, sizeof(*nr_begun));
 		mem_free(message);
 		mem_free(question);
 		mem_free(files);
@@ -45,6 +52,7 @@ int survey_reader_init(struct survey_reader *r, const struct survey_reader_confi
 				    .child = CHILD_NONE,
 				    .message = message,
 				    .question = question,
+				    .nr_begun = nr_begun,
 				    .files = files};
 	buf_init(&files->bytes, SURVEY_FILES_ONE_BYTES);
 	if (!r->config.patience_ms)
@@ -76,13 +84,28 @@ void survey_reader_fini(struct survey_reader *r)
 	if (r->files)
 		buf_fini(&r->files->bytes);
 	mem_free(r->files);
+	if (r->nr_begun)
+		munmap(r->nr_begun, sizeof(*r->nr_begun));
 	*r = (struct survey_reader){.child = CHILD_NONE};
+}
+
+static bool is_stopped(const struct survey_reader *r)
+{
+	return r->config.stop && atomic_load(r->config.stop);
+}
+
+/* From now on all are silent, and none of them is to blame. */
+static bool is_late(const struct survey_reader *r)
+{
+	return r->config.until_ns && clock_monotonic_ns() > r->config.until_ns;
 }
 
 static int start(struct survey_reader *r)
 {
 	if (r->nr_abandoned == SURVEY_READER_MAX_CHILDREN)
 		return -EBUSY;
+	if (is_late(r)) /* a child is dear */
+		return -ETIMEDOUT;
 	r->files->nr_left = 0;
 	return child_start(&r->child, SOCK_SEQPACKET, "cpuperf-survey", survey_reader_child, r);
 }
@@ -180,31 +203,24 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 	}
 }
 
-static bool is_stopped(const struct survey_reader *r)
-{
-	return r->config.stop && atomic_load(r->config.stop);
-}
-
-/* From now on all are silent: which one is to blame is not known. */
-static bool is_late(const struct survey_reader *r)
-{
-	return r->config.until_ns && clock_monotonic_ns() > r->config.until_ns;
-}
-
 /* Whether the child does not wait for what it reads. */
 static bool is_ready(const struct survey_reader *r)
 {
 	return proc_is_ready(PROC(&root_live, (uint32_t)r->child.pid));
 }
 
-/* 0; -ECANCELED; -ETIMEDOUT: the child is silent. */
+/* 0; -ECANCELED; -ETIMEDOUT: the child is silent, and reads the same for so long. */
 static int wait_for_message(const struct survey_reader *r)
 {
 	const unsigned patience_ms = r->config.patience_ms;
 	struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
-	unsigned blocked_ms = 0, ready_ms = 0;
+	unsigned blocked_ms = 0, ready_ms = 0, nr_begun = 0;
 
 	for (;;) {
+		if (nr_begun != atomic_load(r->nr_begun)) {
+			nr_begun = atomic_load(r->nr_begun);
+			blocked_ms = ready_ms = 0;
+		}
 		if (is_stopped(r))
 			return -ECANCELED;
 		if (blocked_ms >= patience_ms || ready_ms >= MAX_READY * patience_ms || is_late(r))
@@ -352,7 +368,7 @@ static int receive_answer(struct survey_reader *r, size_t *len, enum survey_read
 	while (rc == 0 && take_file(r, *len, &rc));
 	if (rc == 0 && r->message->kind != kind)
 		rc = -ETIMEDOUT;
-	if (rc == -ECANCELED) /* its late answer would be read as that to the next question */
+	if (rc && rc != -ETIMEDOUT) /* its late answer would be read as that to the next question */
 		child_end(&r->child, END_MS);
 	return rc;
 }
@@ -362,10 +378,20 @@ static int send_question(struct survey_reader *r, size_t len)
 	int rc = r->child.fd < 0 ? start(r) : 0;
 
 	len += SURVEY_READER_HEAD_BYTES;
+	atomic_store(r->nr_begun, 0);
 	if (rc == 0 &&
 	    send(r->child.fd, r->question, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
 		rc = -ETIMEDOUT;
 	return rc;
+}
+
+/* The file or process of the question that the child has begun to read last, by number. Else
+ * SIZE_MAX: it did not come to the question, as it read what it watches. */
+static size_t begun_last(const struct survey_reader *r)
+{
+	const uint32_t nr = atomic_load(r->nr_begun);
+
+	return nr && nr <= r->question->nr ? nr - 1 : SIZE_MAX;
 }
 
 /* Those of devices that do not answer are answered here. Returns the bytes of the question. */
@@ -416,12 +442,22 @@ static void abandon_file(struct survey_reader *r, const struct survey_identify_q
 	abandon(r, &at);
 }
 
-/* If there is no answer, each is asked for alone: the one that is silent is to be named. */
+/* Of those that were asked for. */
+static size_t number_of(const struct survey_identify_answer *out, size_t asked)
+{
+	size_t i = 0;
+
+	while (out[i].state != SURVEY_IDENTIFY_SILENT || asked--)
+		i++;
+	return i;
+}
+
+/* The one that is silent is left out, and named; the others are asked for again. */
 int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q, size_t nr,
 		      struct survey_identify_answer *out)
 {
 	static const struct survey_at last = {.path = "files that were mapped last"};
-	size_t len = ask_for_files(r, q, nr, out);
+	size_t len = ask_for_files(r, q, nr, out), silent;
 	int rc = len ? send_question(r, len) : 0;
 
 	if (!len)
@@ -431,17 +467,17 @@ int survey_reader_ask(struct survey_reader *r, const struct survey_identify_ques
 		return rc;
 	if (is_late(r)) {
 		abandon(r, &last);
-		return 0;
+		return rc;
 	}
-	if (nr == 1) {
-		abandon_file(r, q);
-		return 0;
+	silent = begun_last(r);
+	if (silent == SIZE_MAX) {
+		abandon(r, &watched);
+		return survey_reader_ask(r, q, nr, out);
 	}
-	child_end(&r->child, 1);
-	rc = 0;
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = survey_reader_ask(r, q + i, 1, out + i);
-	return rc;
+	silent = number_of(out, silent);
+	abandon_file(r, q + silent);
+	rc = survey_reader_ask(r, q, silent, out);
+	return rc ?: survey_reader_ask(r, q + silent + 1, nr - silent - 1, out + silent + 1);
 }
 
 static int pass_cmdlines(const struct survey_reader *r, size_t len)
@@ -457,38 +493,54 @@ static int pass_cmdlines(const struct survey_reader *r, size_t len)
 	return nr && r->config.cmdlines ? r->config.cmdlines(list, nr, r->config.arg) : 0;
 }
 
-static int receive_cmdlines(struct survey_reader *r)
+/* *nr_done: of how many processes the answer has come. */
+static int receive_cmdlines(struct survey_reader *r, size_t *nr_done)
 {
+	const uint32_t nr = r->question->nr;
 	size_t len;
 	int rc;
 
-	do
+	do {
 		rc = receive_answer(r, &len, SURVEY_READER_CMDLINES) ?: pass_cmdlines(r, len);
-	while (rc == 0 && r->message->error);
+		if (rc == 0 && r->message->nr_left <= nr - *nr_done)
+			*nr_done = nr - r->message->nr_left;
+		else
+			rc = rc ?: -ETIMEDOUT;
+	} while (rc == 0 && *nr_done < nr);
+	if (rc && rc != -ETIMEDOUT)
+		child_end(&r->child, END_MS);
 	return rc;
 }
 
-/* If there is no answer, each is asked for alone: the one that is silent is to be named. */
+/* The one that is silent is left out, and named; those that have not come are asked for again. */
 int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, size_t nr)
 {
 	static const struct survey_at last = {.path = "processes that began last"};
-	const struct survey_at at = {.pid = pid[0]};
+	struct survey_at at = {.pid = 0};
+	size_t nr_done = 0, silent;
 	int rc;
 
+	if (!nr)
+		return 0;
 	r->question->kind = SURVEY_READER_ASK_PIDS;
 	r->question->nr = (uint32_t)nr;
 	memcpy(r->question->bytes, pid, nr * sizeof(*pid));
-	rc = send_question(r, nr * sizeof(*pid)) ?: receive_cmdlines(r);
+	rc = send_question(r, nr * sizeof(*pid)) ?: receive_cmdlines(r, &nr_done);
 	if (rc != -ETIMEDOUT)
 		return rc;
-	if (nr == 1 || is_late(r)) {
-		abandon(r, nr == 1 ? &at : &last);
+	if (is_late(r)) {
+		abandon(r, &last);
 		return rc;
 	}
-	child_end(&r->child, 1);
-	for (size_t i = 0; i < nr && (rc == 0 || rc == -ETIMEDOUT); i++)
-		rc = survey_reader_ask_cmdlines(r, pid + i, 1);
-	return rc;
+	silent = begun_last(r);
+	if (silent == SIZE_MAX || silent < nr_done) {
+		abandon(r, &watched);
+		return survey_reader_ask_cmdlines(r, pid + nr_done, nr - nr_done);
+	}
+	at.pid = pid[silent];
+	abandon(r, &at);
+	rc = survey_reader_ask_cmdlines(r, pid + nr_done, silent - nr_done);
+	return rc ?: survey_reader_ask_cmdlines(r, pid + silent + 1, nr - silent - 1);
 }
 
 /* What has come since the last question. */
@@ -517,7 +569,6 @@ static int ask_to_look(struct survey_reader *r)
 
 int survey_reader_look(struct survey_reader *r, bool is_last)
 {
-	static const struct survey_at watched = {.path = "files that were deleted or replaced"};
 	int rc;
 
 	if (r->child.fd < 0)
@@ -554,6 +605,8 @@ unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct
 		buf_printf(note, "; and %u more", nr - nr_named);
 	if (!from && nr >= SURVEY_READER_MAX_CHILDREN / 2)
 		buf_adds(note, "; and mappings of the processes after them");
+	if (nr && r->nr_abandoned == SURVEY_READER_MAX_CHILDREN)
+		buf_adds(note, "; and what was mapped or began after them");
 	if (note->len)
 		str_clean(note->data, note->len);
 	return r->nr_abandoned;

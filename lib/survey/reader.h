@@ -2,8 +2,10 @@
  * A child process that reads what may block forever: processes whose locks are held, and mapped
  * files on network or FUSE file systems. A blocked reader can be neither interrupted nor killed,
  * and a thread would hold the session's locks and descriptors until then; the child has neither. It
- * reports what it is about to read. If it is silent for too long it is abandoned, and a new child
- * continues after that. While it has a CPU, or waits for one, ten times as long is not too long.
+ * reports what it is about to read: in the survey by messages, of a question by a number in memory
+ * that both have, which wakes nobody. If that is the same for too long it is abandoned, and a new
+ * child continues after that. While it has a CPU, or waits for one, ten times as long is not too
+ * long.
  *
  * Not thread-safe.
  *
@@ -64,6 +66,9 @@ struct survey_reader {
 	struct survey_reader_message *message;               /* owned; the last one received */
 	struct survey_reader_question *question;             /* owned; the last one asked */
 	struct survey_reader_files *files;                   /* owned */
+	/* owned, shared with the child: of the question, how many files or processes it has begun
+	 * to read */
+	atomic_uint *nr_begun;
 };
 
 /* 0 or -ENOMEM, with nothing owned. */
@@ -78,15 +83,15 @@ void survey_reader_fini(struct survey_reader *r);
 int survey_reader_survey(struct survey_reader *r, struct survey_result *out);
 /* Asks for the build-ids of up to SURVEY_READER_MAX_FILES files, in one message. Those that do not
  * answer, or were not asked for because of an error, are SURVEY_IDENTIFY_SILENT. 0; -ECANCELED or
- * -errno as above. */
+ * -errno as above; -EBUSY: too many did not answer; -ETIMEDOUT: config.until_ns is over. */
 int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q, size_t nr,
 		      struct survey_identify_answer *out);
 /* Asks for the command lines of up to SURVEY_READER_MAX_PIDS processes, in one message, which
- * config.cmdlines receives; of those that have none, nothing. -ETIMEDOUT: one gave no answer; the
- * rest as above. */
+ * config.cmdlines receives; of those that have none, or do not answer, nothing. As
+ * survey_reader_ask. */
 int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, size_t nr);
 /* Receives files that were deleted or replaced since; does not wait. Then, with is_last, looks at
- * all once more. As survey_reader_ask. */
+ * all once more. As survey_reader_ask; -ETIMEDOUT also if they do not answer. */
 int survey_reader_look(struct survey_reader *r, bool is_last);
 /* Appends a description of what did not answer, from number from on; nothing if all did. Returns
  * the number of all that did not answer. */

@@ -67,9 +67,16 @@ static int send_cmdline(const struct survey_cmdline *cmdline, void *arg)
 	return 0;
 }
 
-static void send_cmdlines(struct child_side *c, size_t len, bool is_last)
+/* To read this file or process of the question. */
+static void begin(struct child_side *c, uint32_t number)
 {
-	c->message.error = !is_last;
+	atomic_store(c->reader->nr_begun, number + 1);
+}
+
+/* nr_left: processes that have not been read. */
+static void send_cmdlines(struct child_side *c, size_t len, uint32_t nr_left)
+{
+	c->message.nr_left = nr_left;
 	send_message(c, SURVEY_READER_CMDLINES, len);
 }
 
@@ -81,18 +88,19 @@ static void answer_cmdlines(struct child_side *c)
 	for (uint32_t i = 0; i < c->question.nr; i++) {
 		uint32_t pid;
 
+		begin(c, i);
 		memcpy(&pid, c->question.bytes + i * sizeof(pid), sizeof(pid));
 		survey_cmdline_read(c->reader->config.root, pid, &one);
 		if (!one.len)
 			continue;
 		if (survey_cmdline_step(&one) > sizeof(c->message.bytes) - len) {
-			send_cmdlines(c, len, false);
+			send_cmdlines(c, len, c->question.nr - i);
 			len = 0;
 		}
 		memcpy(c->message.bytes + len, &one, survey_cmdline_bytes(&one));
 		len += survey_cmdline_step(&one);
 	}
-	send_cmdlines(c, len, true);
+	send_cmdlines(c, len, 0);
 }
 
 static void send_place(const struct survey_at *at, void *arg)
@@ -232,6 +240,7 @@ static bool answer_files(struct child_side *c, size_t len)
 			return false;
 		memcpy(&c->file, c->question.bytes + at, size);
 		at += (size + 7) / 8 * 8;
+		begin(c, i);
 		identify(c, &c->answers[i]);
 	}
 	memcpy(c->message.answers, c->answers, nr * sizeof(c->answers[0]));

@@ -60,7 +60,10 @@ struct survey_reader_files {
 
 struct survey_reader_message {
 	uint32_t kind; /* enum survey_reader_kind */
-	int32_t error; /* of SURVEY_READER_FAILED: -errno; of _CMDLINES: 1: not the last part */
+	union {
+		int32_t error;    /* of SURVEY_READER_FAILED: -errno */
+		uint32_t nr_left; /* of SURVEY_READER_CMDLINES: processes that come later */
+	};
 	union {
 		struct survey_at at;
 		struct survey_result result;

@@ -452,8 +452,10 @@ static int no_records(const void *data, size_t len, void *arg)
 TEST(command_lines)
 {
 	struct root r = make_tree();
-	struct survey_reader_config c = {
-	    .root = &r, .patience_ms = 300, .records = no_records, .cmdlines = note_cmdlines};
+	struct survey_reader_config c = {.root = &r,
+					 .patience_ms = PATIENCE_MS,
+					 .records = no_records,
+					 .cmdlines = note_cmdlines};
 	const uint32_t all[] = {6, 7, 8};
 	struct survey_result result;
 	struct survey_reader l;
@@ -476,7 +478,7 @@ TEST(command_lines)
 	l.is_surveyed = true;
 	buf_reset(&out);
 	/* the others of that question, too, and only the one is to blame */
-	assert_int_equal(survey_reader_ask_cmdlines(&l, all, 3), -ETIMEDOUT);
+	assert_int_equal(survey_reader_ask_cmdlines(&l, all, 3), 0);
 	assert_int_equal(survey_reader_ask_cmdlines(&l, all, 2), 0);
 	assert_string_equal(buf_str(&out), "6:six -v\n6:six -v\n");
 	buf_reset(&out);
@@ -488,14 +490,23 @@ TEST(command_lines)
 	tree_remove(&r);
 }
 
-/* As many as were asked for, in as many messages as they need. */
+static int full_disk(const struct survey_cmdline *const *list, size_t nr, void *arg)
+{
+	(void)list;
+	(void)nr;
+	(void)arg;
+	return -ENOSPC;
+}
+
+/* As many as were asked for, in as many messages as they need, once; also if one hangs behind some
+ * messages, and if the rest of the messages before was not wanted. */
 TEST(many_command_lines)
 {
-	enum { FIRST = 1000, NR_PIDS = SURVEY_READER_MAX_PIDS };
+	enum { FIRST = 1000, NR_PIDS = SURVEY_READER_MAX_PIDS, HANGS = 250 };
 	static char text[TRACE_CMDLINE_BYTES + 1];
 	struct root r = tree_make();
 	struct survey_reader_config c = {
-	    .root = &r, .patience_ms = 30000, .records = no_records, .cmdlines = note_cmdlines};
+	    .root = &r, .patience_ms = PATIENCE_MS, .records = no_records};
 	uint32_t pid[NR_PIDS];
 	char path[64], begin[32];
 	struct survey_reader l;
@@ -512,20 +523,68 @@ TEST(many_command_lines)
 	}
 	assert_int_equal(survey_reader_init(&l, &c), 0);
 	l.is_surveyed = true;
-	assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR_PIDS), 0);
-	at = buf_str(&out);
-	for (uint32_t i = 0; i < NR_PIDS; i++) {
-		snprintf(begin, sizeof(begin), "%u:%s", pid[i], i % 8 ? "short\n" : "xxx");
-		assert_non_null(strstr(at, begin));
-		at = strstr(at, begin);
+	for (uint32_t hangs = 0; hangs < 2; hangs++) {
+		buf_reset(&out);
+		l.config.cmdlines = full_disk;
+		assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR_PIDS), -ENOSPC);
+		start_hanging(hangs ? "1250/cmdline" : NULL, NULL);
+		l.config.cmdlines = note_cmdlines;
+		assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR_PIDS), 0);
+		at = buf_str(&out);
+		for (uint32_t i = 0; i < NR_PIDS; i++) {
+			if (hangs && i == HANGS)
+				continue;
+			snprintf(begin, sizeof(begin), "%u:%s", pid[i], i % 8 ? "short\n" : "xxx");
+			assert_int_equal(strncmp(at, begin, strlen(begin)), 0);
+			at = strchr(at, '\n') + 1;
+		}
+		assert_int_equal(*at, 0);
+		assert_int_equal(l.nr_abandoned, hangs);
 	}
-	assert_int_equal(l.nr_abandoned, 0);
+	survey_reader_fini(&l);
+	sys_set_ops(NULL);
+	buf_fini(&out);
+	tree_remove(&r);
+}
+
+/* A child that ended before it came to the question blames none of those that are asked for. */
+TEST(child_ends)
+{
+	const struct survey_identify_question q = {.pid = 6, .path = "/a"};
+	const uint32_t pid[] = {6, 8};
+	struct root r = make_tree();
+	struct survey_reader_config c = {.root = &r,
+					 .patience_ms = PATIENCE_MS,
+					 .records = no_records,
+					 .cmdlines = note_cmdlines};
+	struct survey_identify_answer a;
+	struct survey_reader l;
+	struct buf out;
+
+	buf_init(&out, SURVEY_NOTE_BYTES);
+	c.arg = &out;
+	put_text(&r, "/proc/6/cmdline", "six");
+	put_text(&r, "/proc/8/cmdline", "eight");
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	l.is_surveyed = true;
+	assert_int_equal(survey_reader_ask(&l, &q, 1, &a), 0);
+	kill(l.child.pid, SIGKILL);
+	assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR(pid)), 0);
+	kill(l.child.pid, SIGKILL);
+	assert_int_equal(survey_reader_ask(&l, &q, 1, &a), 0);
+	assert_int_equal(a.state, SURVEY_IDENTIFY_NONE);
+	assert_string_equal(buf_str(&out), "6:six\n8:eight\n");
+	buf_reset(&out);
+	assert_int_equal(survey_reader_note(&l, 0, &out), 2);
+	assert_string_equal(buf_str(&out),
+			    "not surveyed, because they do not answer: files that were deleted or "
+			    "replaced; files that were deleted or replaced");
 	survey_reader_fini(&l);
 	buf_fini(&out);
 	tree_remove(&r);
 }
 
-/* One that does not answer costs the others their answer only until they are asked for alone. */
+/* One that does not answer costs the others their answer only until they are asked for again. */
 TEST(several_files)
 {
 	const struct survey_identify_question q[] = {
@@ -536,7 +595,8 @@ TEST(several_files)
 	};
 	const struct survey_key silent = {.major = 0xfe};
 	struct root r = make_tree();
-	struct survey_reader_config c = {.root = &r, .patience_ms = 300, .records = no_records};
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = PATIENCE_MS, .records = no_records};
 	struct survey_identify_answer a[NR(q)];
 	struct survey_reader l;
 	struct buf note;
@@ -566,7 +626,13 @@ TEST(several_files)
 	tree_remove(&r);
 }
 
-/* When the time for all is over, none of those that were asked for is to blame. */
+static pid_t failing_fork(void)
+{
+	return -EAGAIN;
+}
+
+/* When the time for all is over, none of those that were asked for is to blame, and no child is
+ * started for them. */
 TEST(late)
 {
 	const struct survey_identify_question q[] = {{.pid = 6, .path = "/a"},
@@ -575,14 +641,17 @@ TEST(late)
 	struct root r = make_tree();
 	struct survey_reader_config c = {
 	    .root = &r, .patience_ms = 300, .records = no_records, .until_ns = 1};
+	struct child_ops no_child = child_kernel_ops;
 	struct survey_identify_answer a[NR(q)];
 	struct survey_reader l;
 	struct buf note;
 
+	no_child.fork = failing_fork;
+	child_set_ops(&no_child);
 	buf_init(&note, SURVEY_NOTE_BYTES);
 	assert_int_equal(survey_reader_init(&l, &c), 0);
 	l.is_surveyed = true;
-	assert_int_equal(survey_reader_ask(&l, q, NR(q), a), 0);
+	assert_int_equal(survey_reader_ask(&l, q, NR(q), a), -ETIMEDOUT);
 	assert_int_equal(a[0].state, SURVEY_IDENTIFY_SILENT);
 	assert_int_equal(a[1].state, SURVEY_IDENTIFY_SILENT);
 	assert_int_equal(survey_reader_ask_cmdlines(&l, pid, NR(pid)), -ETIMEDOUT);
@@ -590,12 +659,120 @@ TEST(late)
 	assert_string_equal(buf_str(&note),
 			    "not surveyed, because they do not answer: files that were mapped "
 			    "last; processes that began last");
+	buf_reset(&note);
 	l.nr_abandoned = SURVEY_READER_MAX_CHILDREN;
 	memset(a, 0xff, sizeof(a));
 	assert_int_equal(survey_reader_ask(&l, q, NR(q), a), -EBUSY);
 	assert_int_equal(a[1].state, SURVEY_IDENTIFY_SILENT);
+	survey_reader_note(&l, 1, &note);
+	assert_non_null(strstr(buf_str(&note), "; and what was mapped or began after them"));
 	survey_reader_fini(&l);
+	child_set_ops(NULL);
 	buf_fini(&note);
+	tree_remove(&r);
+}
+
+static struct survey_reader *late_reader;
+static unsigned nr_forks;
+
+/* The first child hangs; with the second one the time is over. */
+static pid_t last_fork(void)
+{
+	if (++nr_forks == 2)
+		late_reader->config.until_ns = 1;
+	return child_kernel_ops.fork();
+}
+
+/* The time is over while one of several is asked for again: the rest is not. */
+TEST(late_again)
+{
+	const struct survey_identify_question q[] = {
+	    {.pid = 6, .major = 0xfd, .start = 1, .end = 2, .path = "/a"},
+	    {.pid = 9, .major = 0xfd, .start = 1, .end = 2, .path = "/b"},
+	    {.pid = 7, .major = 0xfd, .start = 1, .end = 2, .path = "/c"},
+	};
+	const uint32_t pid[] = {6, 9, 7};
+	struct root r = make_tree();
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = PATIENCE_MS, .records = no_records};
+	struct child_ops forks = child_kernel_ops;
+
+	forks.fork = last_fork;
+	child_set_ops(&forks);
+	start_hanging("9/map_files", "9/cmdline");
+	for (size_t i = 0; i < 2; i++) {
+		struct survey_identify_answer a[NR(q)];
+		struct survey_reader l;
+		struct buf note;
+
+		buf_init(&note, SURVEY_NOTE_BYTES);
+		assert_int_equal(survey_reader_init(&l, &c), 0);
+		late_reader = &l;
+		nr_forks = 0;
+		l.is_surveyed = true;
+		assert_int_equal(i ? survey_reader_ask(&l, q, NR(q), a)
+				   : survey_reader_ask_cmdlines(&l, pid, NR(pid)),
+				 -ETIMEDOUT);
+		for (size_t n = 0; i && n < NR(a); n++)
+			assert_int_equal(a[n].state, SURVEY_IDENTIFY_SILENT);
+		assert_int_equal(nr_forks, 2);
+		survey_reader_note(&l, 0, &note);
+		assert_string_equal(
+		    buf_str(&note),
+		    i ? "not surveyed, because they do not answer: process 9: /b; files "
+			"that were mapped last"
+		      : "not surveyed, because they do not answer: process 9; processes "
+			"that began last");
+		survey_reader_fini(&l);
+		buf_fini(&note);
+	}
+	sys_set_ops(NULL);
+	child_set_ops(NULL);
+	tree_remove(&r);
+}
+
+enum { SLOW_MS = PATIENCE_MS / 5, NR_SLOW = 6 };
+
+static int be_slow(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (hangs(path))
+		usleep(SLOW_MS * 1000);
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
+/* Together they take longer than the patience for each: the child lives, with what it watches. */
+TEST(slow)
+{
+	struct survey_identify_question q[NR_SLOW] = {{.pid = 0}};
+	uint32_t pid[NR_SLOW];
+	struct root r = make_tree();
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = PATIENCE_MS, .records = no_records};
+	struct sys_ops ops = sys_kernel_ops;
+
+	for (uint32_t i = 0; i < NR_SLOW; i++) {
+		pid[i] = 100 + i;
+		q[i] = (struct survey_identify_question){
+		    .pid = pid[i], .major = 0xfd, .start = 1, .end = 2, .path = "/lib/slow"};
+	}
+	start_hanging("map_files", "cmdline");
+	ops.openat = be_slow;
+	sys_set_ops(&ops);
+	for (size_t i = 0; i < 2; i++) {
+		struct survey_identify_answer a[NR_SLOW];
+		struct survey_reader l;
+
+		assert_int_equal(survey_reader_init(&l, &c), 0);
+		l.is_surveyed = true;
+		assert_int_equal(i ? survey_reader_ask(&l, q, NR(q), a)
+				   : survey_reader_ask_cmdlines(&l, pid, NR(pid)),
+				 0);
+		for (size_t n = 0; i && n < NR(a); n++)
+			assert_int_equal(a[n].state, SURVEY_IDENTIFY_NONE);
+		assert_int_equal(l.nr_abandoned, 0);
+		survey_reader_fini(&l);
+	}
+	sys_set_ops(NULL);
 	tree_remove(&r);
 }
 
@@ -617,11 +794,6 @@ TEST(long_command_line)
 	survey_cmdline_read(&r, 5, &c);
 	assert_int_equal(c.len, 0);
 	tree_remove(&r);
-}
-
-static pid_t failing_fork(void)
-{
-	return -EAGAIN;
 }
 
 static int failing_socketpair(int type, int fds[2])
