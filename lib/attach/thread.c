@@ -102,22 +102,14 @@ static bool has_pending_signal(pid_t tid)
 	       (pending | shared) & ~blocked;
 }
 
-/* Some calls end by any interruption, also by ours: they are repeated, unless a signal came. */
+/* Some calls end by any interruption, also by ours: they are repeated, unless a signal came. Not
+ * those that have begun what goes on without them. */
 static bool must_repeat(pid_t tid, const struct attach_state *st, struct user_regs_struct *out)
 {
-	static const int calls[] = {
-#ifdef SYS_epoll_wait
-	    SYS_epoll_wait,
-#endif
-	    SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop,
-	    SYS_semtimedop,  SYS_msgrcv,       SYS_msgsnd,          SYS_io_getevents};
+	static const int once[] = {SYS_connect, SYS_close};
 
-	if (!attach_state_repeats(st, out) || has_pending_signal(tid))
-		return false;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (st->call == calls[i])
-			return true;
-	return false;
+	return attach_state_repeats(st, out) && !has_pending_signal(tid) &&
+	       !ARRAY_ANY(x, once, ARRAY_NR(once), st->call == *x);
 }
 
 static struct attach_waiting waiting_of(pid_t tid)

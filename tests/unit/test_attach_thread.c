@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -70,7 +71,19 @@ static void wait_for_signal(void)
 	shared->error = errno;
 }
 
-static int to_go_on[2]; /* a pipe */
+static int to_go_on[2]; /* a pipe, or sockets */
+
+/* With a limit, so that the kernel does not repeat it after an interruption. */
+static void wait_for_packet(void)
+{
+	const struct timeval limit = {.tv_sec = 600};
+	char byte;
+
+	(void)setsockopt(to_go_on[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	atomic_store(&shared->is_ready, 1);
+	shared->result = (int)recv(to_go_on[0], &byte, 1, 0);
+	shared->error = errno;
+}
 
 /* Its parent sleeps where nothing wakes it, until the child ends: when it is told to go on. */
 static void wait_for_child(void)
@@ -225,6 +238,24 @@ TEST(released)
 	assert_int_equal(atomic_load(&shared->is_done), 0);
 	kill(pid, SIGUSR1);
 	end_well(pid);
+}
+
+/* The kernel would end its wait by EINTR. */
+TEST(released_in_a_wait_with_a_limit)
+{
+	struct called c;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to_go_on), 0);
+	pid = start(wait_for_packet);
+	stop(&c, pid);
+	attach_thread_release(&c.thread);
+	attach_space_close(&c.space);
+	go_on();
+	end_well(pid);
+	assert_int_equal(shared->result, 1);
+	close(to_go_on[0]);
+	close(to_go_on[1]);
 }
 
 static void *stop_late(void *arg)
