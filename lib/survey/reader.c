@@ -385,13 +385,22 @@ static int send_question(struct survey_reader *r, size_t len)
 	return rc;
 }
 
-/* The file or process of the question that the child has begun to read last, by number. Else
- * SIZE_MAX: it did not come to the question, as it read what it watches. */
-static size_t begun_last(const struct survey_reader *r)
+/* The file or process of the question that is silent, by number; the first nr_done have answered.
+ * SIZE_MAX: the child did not come to it, as it read what it watches, which is abandoned. False:
+ * time is over; the last ones are abandoned. */
+static bool find_silent(struct survey_reader *r, const struct survey_at *last, size_t nr_done,
+			size_t *silent)
 {
 	const uint32_t nr = atomic_load(r->nr_begun);
 
-	return nr && nr <= r->question->nr ? nr - 1 : SIZE_MAX;
+	if (is_late(r)) {
+		abandon(r, last);
+		return false;
+	}
+	*silent = nr > nr_done && nr <= r->question->nr ? nr - 1 : SIZE_MAX;
+	if (*silent == SIZE_MAX)
+		abandon(r, &watched);
+	return true;
 }
 
 /* Those of devices that do not answer are answered here. Returns the bytes of the question. */
@@ -463,17 +472,10 @@ int survey_reader_ask(struct survey_reader *r, const struct survey_identify_ques
 	if (!len)
 		return 0;
 	rc = rc ?: receive_answer(r, &len, SURVEY_READER_ANSWERS) ?: take_answers(r, len, out, nr);
-	if (rc != -ETIMEDOUT)
+	if (rc != -ETIMEDOUT || !find_silent(r, &last, 0, &silent))
 		return rc;
-	if (is_late(r)) {
-		abandon(r, &last);
-		return rc;
-	}
-	silent = begun_last(r);
-	if (silent == SIZE_MAX) {
-		abandon(r, &watched);
+	if (silent == SIZE_MAX)
 		return survey_reader_ask(r, q, nr, out);
-	}
 	silent = number_of(out, silent);
 	abandon_file(r, q + silent);
 	rc = survey_reader_ask(r, q, silent, out);
@@ -526,17 +528,10 @@ int survey_reader_ask_cmdlines(struct survey_reader *r, const uint32_t *pid, siz
 	r->question->nr = (uint32_t)nr;
 	memcpy(r->question->bytes, pid, nr * sizeof(*pid));
 	rc = send_question(r, nr * sizeof(*pid)) ?: receive_cmdlines(r, &nr_done);
-	if (rc != -ETIMEDOUT)
+	if (rc != -ETIMEDOUT || !find_silent(r, &last, nr_done, &silent))
 		return rc;
-	if (is_late(r)) {
-		abandon(r, &last);
-		return rc;
-	}
-	silent = begun_last(r);
-	if (silent == SIZE_MAX || silent < nr_done) {
-		abandon(r, &watched);
+	if (silent == SIZE_MAX)
 		return survey_reader_ask_cmdlines(r, pid + nr_done, nr - nr_done);
-	}
 	at.pid = pid[silent];
 	abandon(r, &at);
 	rc = survey_reader_ask_cmdlines(r, pid + nr_done, silent - nr_done);
