@@ -190,7 +190,8 @@ static struct cfi_rule saved(int64_t off)
 	return (struct cfi_rule){.kind = CFI_RULE_SAVED, .off = off};
 }
 
-/* The CFA, then what no rule of the table's header says. */
+/* The words: the CFA, the return address if the table's head does not say where it is, the frame
+ * pointer if it is saved. */
 static bool set_plain(const struct cfi_sframe *s, const struct row *r, struct cfi_rules *out)
 {
 	const struct cfi_machine *m = s->machine;
