@@ -18,12 +18,6 @@
 
 enum { ATTACH_MAX_EXTENDED = 64 << 10 };
 
-/* A system call of a thread, as the kernel lists it. number -1: it is in none. */
-struct attach_waiting {
-	int64_t number;
-	uint64_t argument, sp, pc;
-};
-
 struct attach_state {
 	struct attach_waiting before; /* it was stopped; where it goes on if it is repeated */
 	struct user_regs_struct regs; /* its own */

@@ -112,13 +112,26 @@ static bool must_repeat(pid_t tid, const struct attach_state *st, struct user_re
 	       !ARRAY_ANY(x, once, ARRAY_NR(once), st->call == *x);
 }
 
-static struct attach_waiting waiting_of(pid_t tid)
+struct attach_waiting attach_waiting_of(pid_t tid)
 {
 	struct proc_call c;
 
 	if (proc_call_load(PROC(&root_live, (uint32_t)tid), &c) || c.is_running || c.number < 0)
 		return (struct attach_waiting){.number = -1};
 	return (struct attach_waiting){c.number, c.argument[0], c.sp, c.pc};
+}
+
+void attach_repeat(pid_t tid, const struct attach_waiting *before)
+{
+	struct attach_state *st = mem_zalloc(sizeof(*st));
+	struct user_regs_struct own;
+
+	if (st) {
+		st->before = *before;
+		if (attach_state_take(st, tid) == 0 && must_repeat(tid, st, &own))
+			(void)attach_regs_set(tid, &own);
+	}
+	mem_free(st);
 }
 
 /* --- stopping */
@@ -173,7 +186,7 @@ static int stop(struct attach_thread *t, pid_t tid, bool is_anywhere)
 	*t = (struct attach_thread){.tid = tid, .state = st};
 	if (!st)
 		return -ENOMEM;
-	st->own.before = waiting_of(tid);
+	st->own.before = attach_waiting_of(tid);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACESYSGOOD))
 		rc = errno == EPERM && is_ours(tid) ? 0 : -errno;
 	else

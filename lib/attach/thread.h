@@ -10,6 +10,18 @@
 
 #include "attach/stack.h"
 
+/* A system call of a thread, as the kernel lists it. number -1: it is in none. */
+struct attach_waiting {
+	int64_t number;
+	uint64_t argument, sp, pc;
+};
+
+/* That of a thread which is to be stopped. */
+struct attach_waiting attach_waiting_of(pid_t tid);
+/* For who stops a thread by PTRACE_INTERRUPT, otherwise: a call that only this stop has ended
+ * begins again when the thread goes on. */
+void attach_repeat(pid_t tid, const struct attach_waiting *before);
+
 struct attach_thread {
 	pid_t tid;
 	uint64_t lock; /* the word of the loader's lock, if a call found it held */

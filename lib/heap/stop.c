@@ -96,6 +96,7 @@ static bool is_known(const struct threads *t, int32_t tid)
 
 static int stop_one(struct threads *t, int32_t tid)
 {
+	const struct attach_waiting before = attach_waiting_of(tid);
 	struct heap_stopped *s;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
@@ -103,7 +104,7 @@ static int stop_one(struct threads *t, int32_t tid)
 	s = t->nr < MAX_THREADS ? MEM_ADD(t->item, t->nr, t->room) : NULL;
 	if (!s)
 		return -ENOMEM; /* it is traced until this thread ends, and runs */
-	*s = (struct heap_stopped){.tid = tid};
+	*s = (struct heap_stopped){.tid = tid, .before = before};
 	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* else it has ended */
 	return 0;
 }
@@ -137,8 +138,13 @@ static long signal_of(int32_t tid)
 
 void heap_stop_release(struct heap_stopped *threads, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
-		ptrace(PTRACE_DETACH, threads[i].tid, NULL, (void *)signal_of(threads[i].tid));
+	for (size_t i = 0; i < nr; i++) {
+		const long sig = signal_of(threads[i].tid);
+
+		if (!sig)
+			attach_repeat(threads[i].tid, &threads[i].before);
+		ptrace(PTRACE_DETACH, threads[i].tid, NULL, (void *)sig);
+	}
 	mem_free(threads);
 }
 

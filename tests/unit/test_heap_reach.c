@@ -5,13 +5,19 @@
 #include "kit.h"
 #include "test_heap_agent.h"
 
+#include "attach/thread.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "heap/reach.h"
+#include "proc/proc.h"
+#include "proc/stat.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum { NR_BLOCKS = 4, BYTES = 56 };
@@ -44,11 +50,25 @@ static void put(char *at, const char *target)
 	memcpy(at, &target, sizeof(target));
 }
 
+static void list_child(void)
+{
+	char text[PROC_STAT_BYTES], name[40];
+	struct proc_stat stat;
+
+	snprintf(text, sizeof(text), "%lx-%lx rw-p 00000000 00:00 0\n", (unsigned long)memory,
+		 (unsigned long)(memory + 2 * page));
+	put_file("maps", text);
+	assert_int_equal(proc_stat_load(PROC(&root_live, (uint32_t)child), text, &stat, NULL, 0),
+			 0);
+	snprintf(name, sizeof(name), "task/%d/stat", (int)child);
+	put_file(name, text);
+}
+
 /* It has left fork when it is searched: registers there may still point to blocks. */
 static void start_child(void)
 {
-	char text[200];
 	int ready[2];
+	char byte;
 
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
@@ -57,14 +77,28 @@ static void start_child(void)
 		(void)!write(ready[1], "", 1);
 		pause();
 	}
-	assert_int_equal(read(ready[0], text, 1), 1);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
 	close(ready[1]);
-	snprintf(text, sizeof(text), "%lx-%lx rw-p 00000000 00:00 0\n", (unsigned long)memory,
-		 (unsigned long)(memory + 2 * page));
-	put_file("maps", text);
-	snprintf(text, sizeof(text), "task/%d/stat", (int)child);
-	put_file(text, "");
+	list_child();
+}
+
+/* It ends when a byte comes; its status is the error with which its wait ended. */
+static void start_waiting_child(int from)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		int fd = epoll_create1(0);
+
+		epoll_ctl(fd, EPOLL_CTL_ADD, from, &event);
+		_exit(syscall(SYS_epoll_pwait, fd, &event, 1, -1, NULL, 8) == 1 ? 0 : errno);
+	}
+	while (attach_waiting_of(child).number != SYS_epoll_pwait)
+		sched_yield();
+	list_child();
 }
 
 HOOK(before_each)
@@ -157,6 +191,23 @@ TEST(too_late)
 	assert_null(found); /* any may be reachable */
 	assert_int_equal(searched.blocks, NR_BLOCKS);
 	assert_int_equal(searched.searched, 0);
+}
+
+/* The kernel ends such a wait by EINTR whenever its thread is stopped. */
+TEST(waits_on)
+{
+	int ends[2], status;
+
+	assert_int_equal(pipe(ends), 0);
+	start_waiting_child(ends[0]);
+	assert_int_equal(search(UINT64_C(1) << 60), 0);
+	assert_int_equal(write(ends[1], "", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	child = 0;
+	close(ends[0]);
+	close(ends[1]);
 }
 
 TEST(gone)
