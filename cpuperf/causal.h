@@ -25,7 +25,7 @@
 
 #include "elf/demangle.h"
 #include "estimate/paired.h"
-#include "versus.h"
+#include "versus/versus.h"
 
 #include <stdbool.h>
 #include <stddef.h>

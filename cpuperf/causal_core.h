@@ -10,7 +10,7 @@
 #include "causal_memory.h"
 #include "causal_points.h"
 #include "machine.h"
-#include "turns.h"
+#include "versus/turns.h"
 
 enum { CAUSAL_TEXT_BYTES = 256 };
 

@@ -19,7 +19,7 @@
 #include "screen/number.h"
 #include "session/folder.h"
 #include "spec/cpsession.h"
-#include "turns.h"
+#include "versus/turns.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/privilege.h"
 #include "base/str.h"
-#include "comparison.h"
 #include "doctor.h"
 #include "event/model.h"
 #include "heap.h"
@@ -27,7 +26,8 @@
 #include "spec/spec.h"
 #include "starter.h"
 #include "target/command.h"
-#include "versus.h"
+#include "versus/comparison.h"
+#include "versus/versus.h"
 #include "wanted.h"
 
 #include <errno.h>

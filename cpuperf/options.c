@@ -5,10 +5,10 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "comparison.h"
 #include "serve/serve.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
+#include "versus/comparison.h"
 
 #include <errno.h>
 #include <string.h>

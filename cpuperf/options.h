@@ -7,7 +7,7 @@
 #include "base/opt.h"
 #include "base/opt_std.h"
 #include "push/options.h"
-#include "versus.h"
+#include "versus/versus.h"
 
 #include <stdbool.h>
 

@@ -1,15 +1,15 @@
 /*
  * What is printed of verdicts: one, or with --sweep one of each value.
  */
-#include "versus.h"
+#include "versus/versus.h"
 
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/json_writer.h"
 #include "base/str.h"
-#include "comparison.h"
 #include "screen/cases.h"
 #include "screen/grid.h"
+#include "versus/comparison.h"
 
 #include <errno.h>
 #include <math.h>

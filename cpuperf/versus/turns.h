@@ -5,13 +5,13 @@
  *
  * The commands are a list: two of --versus, one for each value of --sweep, or two for each value
  * with both. A process that was made as early as that of a command makes those of all measured
- * runs (versus_runner.c): their argv is sent to it before each, and what wait4 returns is all that
+ * runs (runner.c): their argv is sent to it before each, and what wait4 returns is all that
  * is measured.
  */
 #ifndef CPUPERF_TURNS_H
 #define CPUPERF_TURNS_H
 
-#include "versus.h"
+#include "versus/versus.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "sweep.h"
+#include "versus/sweep.h"
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -10,7 +10,7 @@
 #include "options.h"
 #include "program.h"
 #include "target/command.h"
-#include "turns.h"
+#include "versus/turns.h"
 
 #include <errno.h>
 #include <stdio.h>

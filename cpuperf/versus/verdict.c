@@ -2,7 +2,7 @@
  * The verdict: of each measure the mean of the pairs' logarithms of new / old, so that "2 times"
  * and "half" are as far from equal, and its interval.
  */
-#include "versus.h"
+#include "versus/versus.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

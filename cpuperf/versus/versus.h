@@ -3,12 +3,12 @@
  * turns (old new, new old, …), unobserved, until the difference is known; then both are recorded,
  * and compared by cpuperf_print, which prints where the difference is.
  *
- *   turns.c               the turns, when to stop: those of --sweep, too
- *   versus.c              the commands, the recordings, the exit status
- *   versus_runner.c       one run
- *   versus_verdict.c      what the runs say, in numbers and in words
- *   versus_differences.c  what differs between the recordings
- *   versus_report.c       what is printed of it, in which format by comparison.c
+ *   turns.c        the turns, when to stop: those of --sweep, too
+ *   versus.c       the commands, the recordings, the exit status
+ *   runner.c       one run
+ *   verdict.c      what the runs say, in numbers and in words
+ *   differences.c  what differs between the recordings
+ *   report.c       what is printed of it, in which format by comparison.c
  *
  * No session exists while it compares. A second process, whose standard error is stored, makes
  * what runs aside: commands before and after, and at the end cpuperf itself, to record each side.

@@ -1,4 +1,4 @@
-#include "sweep.h"
+#include "versus/sweep.h"
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
-#include "sweep.h"
-#include "turns.h"
+#include "versus/sweep.h"
+#include "versus/turns.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "comparison.h"
+#include "versus/comparison.h"
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -2,7 +2,7 @@
  * Runs of commands, one after the other, by a process that makes those of the runs that are
  * measured, and another one for all that runs aside: setup, preparing, recordings.
  */
-#include "versus.h"
+#include "versus/versus.h"
 
 #include "base/array.h"
 #include "base/buf.h"

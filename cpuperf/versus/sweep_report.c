@@ -2,16 +2,16 @@
  * A sweep for people: the first value against the last, what Amdahl's law says, a table and bars;
  * and its rows for programs.
  */
-#include "sweep.h"
+#include "versus/sweep.h"
 
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/json_writer.h"
 #include "base/opt_std.h"
-#include "comparison.h"
 #include "screen/cases.h"
 #include "screen/grid.h"
 #include "screen/number.h"
+#include "versus/comparison.h"
 
 #include <errno.h>
 #include <math.h>

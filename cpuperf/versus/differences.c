@@ -1,7 +1,7 @@
 /*
  * What cpuperf_print finds in the recordings of both sides.
  */
-#include "versus.h"
+#include "versus/versus.h"
 
 #include "base/buf.h"
 #include "base/io.h"

@@ -1,4 +1,4 @@
-#include "turns.h"
+#include "versus/turns.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

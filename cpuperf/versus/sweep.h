@@ -15,7 +15,7 @@
 
 #include "estimate/paired.h"
 #include "estimate/scaling.h"
-#include "versus.h"
+#include "versus/versus.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * The commands, the recordings and the exit status. At the end this program is run to record both
  * sides, and cpuperf_print to compare the recordings.
  */
-#include "versus.h"
+#include "versus/versus.h"
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -12,12 +12,12 @@
 #include "base/mem.h"
 #include "base/opt_std.h"
 #include "causal.h"
-#include "comparison.h"
 #include "options.h"
 #include "program.h"
-#include "sweep.h"
 #include "target/command.h"
-#include "turns.h"
+#include "versus/comparison.h"
+#include "versus/sweep.h"
+#include "versus/turns.h"
 #include "wanted.h"
 
 #include <errno.h>
