@@ -3,7 +3,6 @@
  */
 #include "api/names.h"
 #include "base/buf.h"
-#include "base/cpuset.h"
 #include "base/log.h"
 #include "bpf/waits.h"
 #include "event/catalogue.h"
@@ -15,11 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	MAX_CHOICE_BYTES = 1 << 20,
-	MAX_STACKS_BYTES = 64 << 20, /* per second, from all CPUs: more could delay the recorder */
-	MIN_STACK_BYTES = 1024,
-};
+enum { MAX_CHOICE_BYTES = 1 << 20 };
 
 bool chooses_events(const struct options *o)
 {
@@ -122,27 +117,6 @@ static void log_counted_clocks(const struct catalogue *c, const struct spec *spe
 			 spec->events[0].event_name);
 }
 
-/* Of a clock in ns, or of cycles: at most 4 per ns. */
-static uint64_t samples_per_second(const struct spec_event *event)
-{
-	uint64_t ticks = strcmp(event->group_name, "software") == 0 ? 1000000000 : 4000000000;
-
-	return event->rate ? ticks / event->rate : event->frequency;
-}
-
-/* Halves the pieces of stack until the recorder can store those of all CPUs. */
-static void fit_stacks(struct spec *spec, size_t nr_cpus)
-{
-	for (size_t i = 0; i < spec->nr_events; i++) {
-		struct spec_event *event = &spec->events[i];
-		uint64_t per_second = samples_per_second(event) * nr_cpus;
-
-		while (event->stack_bytes > MIN_STACK_BYTES &&
-		       event->stack_bytes * per_second > MAX_STACKS_BYTES)
-			event->stack_bytes /= 2;
-	}
-}
-
 int choose_events(const struct options *o, const struct catalogue *c, struct spec *spec,
 		  struct err_list *errs)
 {
@@ -160,8 +134,6 @@ int choose_events(const struct options *o, const struct catalogue *c, struct spe
 		(void)err_list_insert(errs, &e);
 	if (rc == 0 && o->callgraph)
 		spec_set_callgraph(spec, o->callgraph);
-	else if (rc == 0 && !o->spec_file)
-		fit_stacks(spec, cpuset_count(&c->host->online));
 	if (rc == 0 && found.len)
 		log_info("events: %s", buf_str(&found));
 	if (rc == 0 && (o->frequency || o->period))

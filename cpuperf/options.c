@@ -239,8 +239,8 @@ static const struct opt_row before[] = {
      .words = "whole fp dwarf hybrid aggregate",
      .section = "Measuring",
      .help =
-	 "Record the callers of each sample: whole (the default), unwound from up to 16 KiB of the "
-	 "program's stack while it is recorded; fp, by frame pointers; dwarf, the same 16 KiB, "
+	 "Record the callers of each sample: whole (the default), unwound from up to 32 KiB of the "
+	 "program's stack while it is recorded; fp, by frame pointers; dwarf, 16 KiB of it, "
 	 "stored and unwound by reports; hybrid, by frame pointers, completed from 1 KiB; "
 	 "aggregate, by frame pointers, added up in the kernel (key aggregate of cpspec(5)), which "
 	 "samples of tracepoints, and waits with their waker, are not. If "

@@ -3,6 +3,7 @@
  */
 #include "session/counters.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
@@ -245,8 +246,17 @@ static int reopen_selected(struct counters *c)
 	return load_selected(c, &e) ?: go_on(c);
 }
 
+/* Of an event's stacks, if those that are unwound have at most so many. */
+static uint64_t stack_bytes(const struct plan_event *p, uint64_t max_unwound)
+{
+	const struct spec_event *asked = p->asked;
+
+	return asked->is_unwound && asked->stack_bytes > max_unwound ? max_unwound
+								     : asked->stack_bytes;
+}
+
 /* Bytes per second of a sampled event's records on a busy CPU; UINT64_MAX: unknown. */
-static uint64_t bytes_per_second(const struct plan_event *p)
+static uint64_t bytes_per_second(const struct plan_event *p, uint64_t max_unwound)
 {
 	enum { NS_PER_S = 1000000000 };
 
@@ -254,25 +264,49 @@ static uint64_t bytes_per_second(const struct plan_event *p)
 	 */
 	enum { RECORD = 64, CALLERS = 64 * 8, REGISTERS = 32 * 8, BRANCHES = 32 * 24, RAW = 128 };
 	const struct spec_event *asked = p->asked;
-	uint64_t bytes = RECORD, rate = asked->frequency;
+	uint64_t bytes = RECORD, rate = asked->frequency ?: asked->max_frequency;
 
 	if (!rate && asked->rate && event_is_clock(&p->event))
 		rate = NS_PER_S / asked->rate + 1;
 	bytes += asked->flags & (SPEC_CALLCHAIN | SPEC_USER_STACK) ? CALLERS : 0;
-	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + asked->stack_bytes : 0;
+	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + stack_bytes(p, max_unwound) : 0;
 	bytes += asked->flags & SPEC_LAST_BRANCH ? BRANCHES : 0;
 	bytes += p->event.group->id == EVENT_GROUP_TRACEPOINT ? RAW : 0;
 	return rate ? rate * bytes : UINT64_MAX;
 }
 
-double counters_bytes_per_second(const struct plan *plan)
+static double sum_per_second(const struct plan *plan, uint64_t max_unwound)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
 		if (spec_event_is_sampled(plan->events[i].asked))
-			sum += (double)bytes_per_second(&plan->events[i]);
+			sum += (double)bytes_per_second(&plan->events[i], max_unwound);
 	return sum;
+}
+
+double counters_bytes_per_second(const struct plan *plan)
+{
+	return sum_per_second(plan, UINT64_MAX);
+}
+
+/* The kernel reserves as many bytes of the ring as were asked for, however few it copies. So more
+ * than what most stacks need is asked for only where the ring lasts for long enough to be emptied
+ * in time beside other work; and less than that, where samples would be lost. */
+static uint64_t max_unwound_bytes(const struct plan *plan, uint64_t ring_bytes)
+{
+	static const struct {
+		uint64_t more_than, step;
+		double seconds; /* that the ring lasts */
+	} sizes[] = {{16 << 10, 8 << 10, 1.0 / 30}, {1 << 10, 1 << 10, 1.0 / 200}};
+	const bool is_known = sum_per_second(plan, 0) < (double)UINT64_MAX;
+	uint64_t max = is_known ? 64 << 10 : sizes[0].more_than;
+
+	for (size_t i = 0; is_known && i < ARRAY_NR(sizes); i++)
+		while (max > sizes[i].more_than &&
+		       sum_per_second(plan, max) * sizes[i].seconds > (double)ring_bytes)
+			max -= sizes[i].step;
+	return max;
 }
 
 static bool samples_clocks_alone(const struct plan *plan)
@@ -300,6 +334,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	const struct plan *plan = c->plan;
 	bool has_lost = ring_bytes && pmu_has_format_lost(c->probe.pmu);
 	uint64_t max_stack = host_max_stack(plan->host);
+	uint64_t max_unwound = max_unwound_bytes(plan, ring_bytes);
 	bool has_switches = false; /* one event records them */
 
 	free_attrs(c);
@@ -309,7 +344,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .flags = plan_flags(plan, p),
 		    .period = plan_rate(plan, p),
 		    .frequency = plan_frequency(plan, p),
-		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
+		    .stack_bytes = (uint32_t)stack_bytes(p, max_unwound),
 		    .branch_filter = p->asked->branch_filter,
 		    .max_stack = plan_adds_up_in_kernel(p) ? plan_aggregate_stack(plan) : max_stack,
 		    .shares_ring = c->probe.shares_ring,

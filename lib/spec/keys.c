@@ -698,8 +698,12 @@ const struct key_row key_rows[] = {
 	.description =
 	    "The largest piece of the program's stack that a sample holds; a record has at most "
 	    "65,535 bytes with all else. Where a stack reaches beyond it, the frame pointers of "
-	    "the flag callchain complete it, as far as functions have them. Needs the flag "
-	    "user_stack.",
+	    "the flag callchain complete it, as far as functions have them. The kernel reserves so "
+	    "much of a CPU's buffer for each sample: with unwind, samples hold less where a buffer "
+	    "would "
+	    "last for less than a thirtieth of a second of a busy CPU, and less than 16384 where "
+	    "it "
+	    "would for less than 5 ms. Needs the flag user_stack.",
     },
     {
 	EVENT_FIELD(branch_filter),
