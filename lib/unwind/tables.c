@@ -4,6 +4,7 @@
  */
 #include "unwind/tables.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "elf/file.h"
 #include "elf/finder.h"
@@ -173,6 +174,24 @@ bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwi
 		return false;
 	code = elf_file_bytes(o->file, at->address + 1 - sizeof(call), sizeof(call), &len);
 	return code && len == sizeof(call) && memcmp(code, call, sizeof(call)) == 0;
+}
+
+bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	/* mov %rbx, %rsp; mov (%rsp), %rdi, or pop %rdi; test %rdi, %rdi */
+	static const struct {
+		uint8_t nr, code[10];
+	} begins[] = {{10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
+		      {7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}}};
+	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
+	const uint8_t *code;
+	size_t len;
+
+	if (!o || !o->file || o->machine != &cfi_machine_x86_64)
+		return false;
+	code = elf_file_bytes(o->file, at->address + 1, sizeof(begins[0].code), &len);
+	return code && ARRAY_ANY(b, begins, ARRAY_NR(begins),
+				 len >= b->nr && memcmp(code, b->code, b->nr) == 0);
 }
 
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,

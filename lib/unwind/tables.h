@@ -38,6 +38,9 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct c
  * on with a stack of its own (runtime.systemstack, on x86-64). Tables do not lead back from there.
  */
 bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwind_at *at);
+/* Whether behind that address glibc's code begins that a function of makecontext returns to
+ * (__start_context, on x86-64): that function was called by nobody. */
+bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at);
 /* Steps to the caller by a hard row, found at at. As cfi_rules_apply. */
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,
 				struct cfi_frame *f);

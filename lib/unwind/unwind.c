@@ -190,6 +190,9 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		w->is_outermost = true;
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
+		/* Not is_outermost: what is above is needed of the thread's other stacks. */
+		if (!w->frame.is_exact && unwind_tables_starts_context(w->u->tables, at))
+			return CFI_WHOLE;
 		end = step_from_syscall(w);
 		if (end == CFI_GOES_ON)
 			return end;

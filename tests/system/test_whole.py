@@ -69,8 +69,11 @@ def check_recorded(folder):
     kept, unwound = samples_of(f"{folder}/s")
     assert len(unwound) >= ENOUGH and len(kept) < 0.1 * len(unwound), (len(kept), len(unwound))
     stacks = output(PRINT, f"{folder}/s", "--quiet", "--report=stacks", "--output-format=csv")
-    for chain in "main(); sort(); qsort", "; fall(unsigned int, unsigned int); fall(unsigned int, unsigned int)":
+    for chain in ("main(); sort(); qsort", "; fall(unsigned int, unsigned int); fall(unsigned int, unsigned int)",
+                  "; main(); resume_within(); resume(", "; cooperate(); yields(unsigned int); yields(unsigned int)"):
         assert chain in stacks, (chain, stacks[:4000])
+    for row in stacks.splitlines():  # whole, and nothing below its first function but what that returns to
+        assert "; cooperate()" not in row or row.split("; ")[1] == "cooperate()", row
 
 
 def check_ordinary_user(folder):

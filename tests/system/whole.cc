@@ -1,7 +1,8 @@
 /*
  * whole MS [unlink]: uses a CPU for so many ms, in code whose stacks are hard to unwind: it throws
  * through frames, sorts with a function that libc calls, works in handlers of signals on a stack of
- * their own, and on frames of any size. With unlink, it removes its file first.
+ * their own, on frames of any size, and in coroutines, whose stacks lie within the caller's one and
+ * elsewhere. With unlink, it removes its file first.
  */
 #include <alloca.h>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <ucontext.h>
 #include <unistd.h>
 
 static volatile unsigned long sum;
@@ -63,12 +65,64 @@ __attribute__((noinline)) static void catches(unsigned depth)
 	}
 }
 
+static ucontext_t caller, callee;
+static bool is_done;
+
+__attribute__((noinline)) static void yields(unsigned depth)
+{
+	spin(500);
+	if (depth)
+		yields(depth - 1);
+	else
+		swapcontext(&callee, &caller);
+	spin(500);
+}
+
+static void cooperate()
+{
+	yields(3);
+	is_done = true;
+}
+
+__attribute__((noinline)) static void resume(char *stack, size_t bytes)
+{
+	is_done = false;
+	if (getcontext(&callee))
+		return;
+	callee.uc_stack.ss_sp = stack;
+	callee.uc_stack.ss_size = bytes;
+	callee.uc_link = &caller;
+	makecontext(&callee, cooperate, 0);
+	while (!is_done) {
+		swapcontext(&caller, &callee);
+		spin(500);
+	}
+}
+
+__attribute__((noinline)) static void resume_within()
+{
+	char room[16 << 10];
+
+	memset(room, 0,
+	       sizeof(room)); /* the kernel copies a stack up to a page that is not there */
+	resume(room, sizeof(room));
+	sum += static_cast<unsigned long>(room[sizeof(room) - 1]);
+}
+
+__attribute__((noinline)) static void resume_elsewhere()
+{
+	static char room[16 << 10];
+
+	resume(room, sizeof(room));
+}
+
 int main(int argc, char **argv)
 {
 	static char other[64 << 10];
 	stack_t stack = {};
 	struct sigaction act = {};
-	const std::function<void()> all[] = {[] { catches(12); }, sort, [] { raise(SIGUSR1); }};
+	const std::function<void()> all[] = {[] { catches(12); }, sort, [] { raise(SIGUSR1); },
+					     resume_within, resume_elsewhere};
 	const clock_t end = argc > 1 ? CLOCKS_PER_SEC / 1000 * atoi(argv[1]) : 0;
 
 	stack.ss_sp = other;
