@@ -23,6 +23,9 @@ struct bpf_javascript {
 	__u16 text_hash, text_length, text_chars;
 	__u16 cons_first, cons_second, sliced_parent, sliced_offset, thin_actual, external_data;
 	__u16 first_type; /* of what is no text */
+	/* Of code that is optimised (interpreters/v8.h); 0: this version is not known. Not for the
+	 * kernel's program. */
+	__u16 stream_type, code_type, array_type, bytes_type, weak_type;
 };
 
 /* What tells a function of a program from all others of its thread, at whatever address it is. */

@@ -14,6 +14,7 @@
 #include "bpf/interpreted.h"
 #include "interpreters/judge.h"
 #include "interpreters/language.h"
+#include "interpreters/v8.h"
 #include "proc/proc.h"
 #include "trace/trace.h"
 
@@ -174,8 +175,8 @@ static void copy_bytes(const struct bpf_interpreted_text *text, const uint8_t *f
 }
 
 /* A character has at most 4 bytes. */
-static void copy_text(const struct bpf_interpreted_text *text, const uint8_t *from, char *to,
-		      size_t size)
+void interpreters_text(const struct bpf_interpreted_text *text, const uint8_t *from, char *to,
+		       size_t size)
 {
 	const uint32_t width = text->width == 2 || text->width == 4 ? text->width : 1;
 	size_t len = 0;
@@ -212,8 +213,8 @@ static void on_code(void *arg, const struct bpf_interpreted_code *c)
 	code->language = c->language;
 	code->first_line = c->first_line;
 	code->table = c->line_table;
-	copy_text(&c->name, c->name_text, code->name, sizeof(code->name));
-	copy_text(&c->file, c->file_text, code->file, sizeof(code->file));
+	interpreters_text(&c->name, c->name_text, code->name, sizeof(code->name));
+	interpreters_text(&c->file, c->file_text, code->file, sizeof(code->file));
 	code->lines = c->lines;
 	code->lines_bytes = c->lines_bytes;
 	code->owner = find_owner(c->process);

@@ -7,6 +7,8 @@
 
 #include "base/array.h"
 #include "elf/file.h"
+#include "interpreters/judge.h"
+#include "interpreters/v8.h"
 #include "trace/trace.h"
 
 #include <stddef.h>
@@ -73,22 +75,46 @@ enum {
 	X("JSFunctionRegister", 7)                                                                 \
 	X("scopeinfo_idx_ncontextlocals", 2)
 
+/* Of code that is optimised: types, and what the reader of it relies on. All of them, or it is not
+ * read. */
+#define OPTIMISED_TYPES(X)                                                                         \
+	X("type_InstructionStream__INSTRUCTION_STREAM_TYPE", stream_type)                          \
+	X("type_Code__CODE_TYPE", code_type)                                                       \
+	X("type_FixedArray__FIXED_ARRAY_TYPE", array_type)                                         \
+	X("type_ByteArray__BYTE_ARRAY_TYPE", bytes_type)                                           \
+	X("type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", weak_type)
+#define OPTIMISED_FACTS(X)                                                                         \
+	X("class_InstructionStream__instruction_start__uintptr_t", V8_STREAM_HEAD)                 \
+	X("class_Code__deoptimization_data__FixedArray", V8_CODE_DATA)                             \
+	X("class_Code__source_position_table__ByteArray", V8_CODE_POSITIONS)                       \
+	X("class_FixedArrayBase__length__SMI", V8_ARRAY_LENGTH)                                    \
+	X("class_FixedArray__data__uintptr_t", V8_ARRAY_HEAD)                                      \
+	X("DeoptimizationDataInlinedFunctionCountIndex", V8_DATA_NR_INLINED)                       \
+	X("DeoptimizationDataLiteralArrayIndex", V8_DATA_LITERALS)                                 \
+	X("DeoptimizationDataSharedFunctionInfoIndex", V8_DATA_FUNCTION)                           \
+	X("DeoptimizationDataInliningPositionsIndex", V8_DATA_INLININGS)
+
 #define NAME(symbol, what)  "v8dbg_" symbol,
 #define FIELD(symbol, what) offsetof(struct bpf_javascript, what),
 #define VALUE(symbol, what) what,
 
 static const size_t fields[] = {FIELDS(FIELD)};
 static const int32_t facts[] = {FACTS(VALUE)};
+static const size_t optimised_types[] = {OPTIMISED_TYPES(FIELD)};
+static const int32_t optimised_facts[] = {OPTIMISED_FACTS(VALUE)};
 enum {
+	NR_OPTIMISED_TYPES = ARRAY_NR(optimised_types),
+	NR_OPTIMISED_FACTS = ARRAY_NR(optimised_facts),
 	NR_FIELDS = ARRAY_NR(fields),
 	NR_FACTS = ARRAY_NR(facts),
 	BYTECODE_ARRAY = NR_FIELDS + NR_FACTS, /* of a frame; said since Node.js 18 */
 	FIRST_HANDLER,                         /* of bytecode; not in stripped files */
 	LAST_HANDLER,
+	OPTIMISED,
 };
-static const char *const symbols[] = {FIELDS(NAME) FACTS(NAME)
-					  NAME("off_fp_bytecode_array", ) "Builtins_WideHandler",
-				      "Builtins_AbortExtraWideHandler", NULL};
+static const char *const symbols[] = {
+    FIELDS(NAME) FACTS(NAME) NAME("off_fp_bytecode_array", ) "Builtins_WideHandler",
+    "Builtins_AbortExtraWideHandler", OPTIMISED_TYPES(NAME) OPTIMISED_FACTS(NAME) NULL};
 
 static bool read_value(const struct elf_file *f, const struct interpreters_symbol *s, int32_t *out)
 {
@@ -122,14 +148,27 @@ static void read_fields(const struct elf_file *f, const struct interpreters_symb
 		j->last_function_type = j->function_type + MOST_FUNCTION_TYPES - 1;
 }
 
-static bool are_as_expected(const struct elf_file *f, const struct interpreters_symbol *found)
+static bool are_as_expected(const struct elf_file *f, const struct interpreters_symbol *found,
+			    const int32_t *expected, size_t nr)
 {
 	int32_t value;
 
-	for (size_t i = 0; i < NR_FACTS; i++)
-		if (!read_value(f, &found[NR_FIELDS + i], &value) || value != facts[i])
+	for (size_t i = 0; i < nr; i++)
+		if (!read_value(f, &found[i], &value) || value != expected[i])
 			return false;
 	return true;
+}
+
+static void read_optimised(const struct elf_file *f, const struct interpreters_symbol *found,
+			   struct bpf_javascript *j)
+{
+	int32_t value;
+
+	if (!are_as_expected(f, found + NR_OPTIMISED_TYPES, optimised_facts, NR_OPTIMISED_FACTS))
+		return;
+	for (size_t i = 0; i < NR_OPTIMISED_TYPES; i++)
+		if (read_value(f, &found[i], &value) && value > 0 && value <= INT16_MAX)
+			*(uint16_t *)(void *)((char *)j + optimised_types[i]) = (uint16_t)value;
 }
 
 static bool is_whole(struct bpf_javascript *j)
@@ -171,13 +210,14 @@ static bool read_file(const struct elf_file *f, const struct interpreters_symbol
 {
 	struct bpf_javascript *j = &out->javascript;
 
-	if (!are_as_expected(f, found))
+	if (!are_as_expected(f, found + NR_FIELDS, facts, NR_FACTS))
 		return false;
 	*j = (struct bpf_javascript){.text_begin = 0};
 	read_fields(f, found, j);
 	if (!is_whole(j))
 		return false;
 	derive_fields(j, found[BYTECODE_ARRAY].value);
+	read_optimised(f, found + OPTIMISED, j);
 	find_code(f, j);
 	if (found[FIRST_HANDLER].value && found[LAST_HANDLER].value > found[FIRST_HANDLER].value) {
 		out->loop_begin = found[FIRST_HANDLER].value;
@@ -238,6 +278,23 @@ static void name(struct trace_code *code, uint8_t lines[BPF_INTERPRETED_LINES_BY
 	if (!*code->file)
 		snprintf(code->file, sizeof(code->file), "<anonymous>");
 	read_url(code->file);
+}
+
+bool interpreters_v8_find(struct interpreters_judge *j, uint32_t pid, struct bpf_javascript *out)
+{
+	struct bpf_interpreted_process is = {0};
+
+	(void)interpreters_judge_process(j, pid, false, &is);
+	if (is.state != BPF_INTERPRETED_IS || is.language != BPF_INTERPRETED_JAVASCRIPT)
+		return false;
+	*out = is.javascript;
+	return out->stream_type && out->code_type && out->array_type && out->bytes_type &&
+	       out->weak_type;
+}
+
+void interpreters_v8_name(struct trace_code *code)
+{
+	name(code, NULL);
 }
 
 const struct interpreters_language interpreters_javascript = {

@@ -151,7 +151,8 @@ static int add_process(struct profile_compiled_table *t, size_t first, size_t nr
 		return -ENOMEM;
 	*p = (struct profile_compiled_process){
 	    .pid = t->item[first].pid, .first = &t->item[first], .nr = nr};
-	p->has_frames = ARRAY_ANY(c, p->first, nr, c->kind != TRACE_COMPILED_UNKNOWN);
+	p->has_frames = ARRAY_ANY(
+	    c, p->first, nr, c->kind != TRACE_COMPILED_UNKNOWN && c->kind != TRACE_COMPILED_SCRIPT);
 	return cover_make(&p->cover, nr, range_of, p->first);
 }
 
@@ -210,6 +211,11 @@ const struct profile_compiled *profile_compiled_find(const struct profile_proces
 			 : COVER_NONE;
 
 	return i == COVER_NONE ? NULL : &of->first[i];
+}
+
+bool profile_compiled_has_any(const struct profile_processes *p, uint32_t pid)
+{
+	return p && find(p, pid);
 }
 
 bool profile_compiled_has_frames(const struct profile_processes *p, uint32_t pid)

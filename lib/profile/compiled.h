@@ -23,8 +23,9 @@ struct profile_compiled {
 	/* as in trace_compiled */
 	uint32_t kind, frame_bytes, frame_from, codes_bytes;
 	uint64_t codes;
-	uint64_t code;         /* of what is interpreted: its number (profile/codes.h) */
-	const uint8_t *points; /* borrowed from the table: of the code, a u32 each */
+	uint64_t code; /* of what is interpreted: its number (profile/codes.h) */
+	/* borrowed from the table: of the code, a u32 each; of a script, first lines */
+	const uint8_t *points;
 	uint32_t nr_points;
 	const uint8_t *scopes; /* borrowed from the table: as in trace_compiled */
 	uint32_t scopes_bytes;
@@ -43,6 +44,8 @@ static inline size_t profile_compiled_scopes(const struct profile_compiled *c, u
 /* While this is the same, so is what addresses of the process mean. */
 uint32_t profile_compiled_epoch(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
 
+/* Whether anything is known of the process. */
+bool profile_compiled_has_any(const struct profile_processes *p, uint32_t pid);
 /* Whether it is known how frames of what the process has compiled lead to their callers. */
 bool profile_compiled_has_frames(const struct profile_processes *p, uint32_t pid);
 

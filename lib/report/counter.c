@@ -639,19 +639,31 @@ static const struct profile_mapping *interpreter_of(struct report_counter *c,
 					    s->time_ns);
 }
 
-static enum report_code code_at(void *arg, uint64_t address)
+/* Whether the code is of the function of the frame; else it was read at another time. */
+static bool is_of(struct report_counter *c, const struct report_frame *outer, uint64_t function)
+{
+	struct report_frame frames[REPORT_MAX_INLINED];
+
+	return function &&
+	       report_resolver_frames(c->resolver, &c->place, false, function, frames) &&
+	       frames[0].function == outer->function;
+}
+
+static enum report_code code_at(void *arg, uint64_t address, uint64_t function)
 {
 	struct report_counter *c = arg;
 	struct report_frame frames[REPORT_MAX_INLINED];
+	size_t nr;
 	const struct profile_mapping *m =
 	    profile_lookup_mapping(c->lookup, c->place.process, address, c->place.time_ns);
 
 	if (m && profile_object_is_file(m->object))
 		return REPORT_CODE_OF_FILE;
-	return report_resolver_frames(c->resolver, &c->place, false, address, frames) &&
-		       frames[0].function->is_known
-		   ? REPORT_CODE_NAMED
-		   : REPORT_CODE_WITHOUT_NAME;
+	nr = report_resolver_frames(c->resolver, &c->place, false, address, frames);
+	if (nr && report_resolver_is_script(c->resolver, &c->place, address))
+		return is_of(c, &frames[nr - 1], function) ? REPORT_CODE_SCRIPT
+							   : REPORT_CODE_WITHOUT_NAME;
+	return nr && frames[0].function->is_known ? REPORT_CODE_NAMED : REPORT_CODE_WITHOUT_NAME;
 }
 
 static void put_interpreted(struct report_counter *c, const struct profile_sample *s,

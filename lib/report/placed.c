@@ -59,18 +59,30 @@ static void add_natives(struct place *p, size_t end)
 			report_stack_add(p->to, p->address[p->at], p->moved[p->at]);
 }
 
-/* The function whose address is not known: code without a name, directly before the place. */
-static bool replaces(const struct place *p, size_t end)
+static enum report_code code_of(const struct place *p, size_t native, size_t i)
 {
-	return p->first < p->after && !p->of->frame[p->first].at && end > p->at && end > 1 &&
-	       p->c->code(p->c->arg, p->address[end - 1]) == REPORT_CODE_WITHOUT_NAME;
+	return p->c->code(p->c->arg, p->address[native], find_code(p, i));
+}
+
+/* What is there for the function whose address is not known: code without a name, or its own,
+ * directly before the place. */
+static enum report_code replaced(const struct place *p, size_t end)
+{
+	return p->first < p->after && !p->of->frame[p->first].at && end > p->at && end > 1
+		   ? code_of(p, end - 1, p->first)
+		   : REPORT_CODE_OF_FILE;
 }
 
 static void add_pending(struct place *p, size_t end)
 {
-	if (replaces(p, end) && find_code(p, p->first)) {
+	const enum report_code code = replaced(p, end);
+
+	if (code == REPORT_CODE_WITHOUT_NAME && find_code(p, p->first)) {
 		add_natives(p, end - 1);
 		p->at = end;
+	} else if (code == REPORT_CODE_SCRIPT) {
+		add_natives(p, end);
+		p->first++;
 	} else {
 		add_natives(p, end);
 	}
@@ -90,10 +102,12 @@ static size_t find_native(const struct place *p, uint64_t at)
 /* Frame i of the record is native frame n. */
 static void meet(struct place *p, size_t i, size_t n)
 {
+	const enum report_code code = code_of(p, n, i);
+
 	add_pending(p, n);
 	p->first = p->after = i + 1;
 	p->at = n + 1;
-	if (p->c->code(p->c->arg, p->address[n]) == REPORT_CODE_NAMED || !add_function(p, i))
+	if (code == REPORT_CODE_NAMED || code == REPORT_CODE_SCRIPT || !add_function(p, i))
 		report_stack_add(p->to, p->address[n], p->moved[n]);
 }
 

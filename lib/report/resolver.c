@@ -198,12 +198,20 @@ static bool has_scopes(struct report_resolver *r, const struct report_place *pla
 {
 	const struct profile_mapping *m;
 
-	if (!place->process || !profile_compiled_has_frames(
-				   profile_lookup_processes(r->config.lookup), place->process->pid))
+	if (!place->process || !profile_compiled_has_any(profile_lookup_processes(r->config.lookup),
+							 place->process->pid))
 		return false;
 	m = find_mapping(r, place, address);
 	return m && m->object->kind != PROFILE_OBJECT_FILE &&
 	       symbols_has_scopes(r->config.symbols, m, address, place->time_ns);
+}
+
+bool report_resolver_is_script(struct report_resolver *r, const struct report_place *place,
+			       uint64_t address)
+{
+	const struct profile_mapping *m = find_mapping(r, place, address);
+
+	return m && symbols_is_script(r->config.symbols, m, address, place->time_ns);
 }
 
 static size_t find_lines(struct report_resolver *r, const struct report_place *place,

@@ -46,6 +46,9 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 bool report_resolver_is_switch(struct report_resolver *r, const struct report_place *place,
 			       uint64_t address);
 /* What the function at an address of the process implies about a stack that ends there. */
+/* Whether the address is in code of V8 of which it is known what is inlined. */
+bool report_resolver_is_script(struct report_resolver *r, const struct report_place *place,
+			       uint64_t address);
 enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
 					uint64_t address);
 

@@ -74,9 +74,12 @@ void report_stack_merge(const struct profile_processes *processes,
 enum report_code {
 	REPORT_CODE_OF_FILE,
 	REPORT_CODE_NAMED, /* made at run time, and a dump or a map names it */
+	/* the function that was asked for, with what is inlined there (runtimes/v8.h) */
+	REPORT_CODE_SCRIPT,
 	REPORT_CODE_WITHOUT_NAME,
 };
-typedef enum report_code report_code_fn(void *arg, uint64_t address);
+/* function: what the frame there is, as an address of code (profile/codes.h). */
+typedef enum report_code report_code_fn(void *arg, uint64_t address, uint64_t function);
 struct report_placing {
 	const struct profile_processes *processes;
 	bool with_native; /* what the interpreter itself does stays */

@@ -13,6 +13,7 @@
 #include "proc/list.h"
 #include "proc/proc.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/v8.h"
 #include "runtimes/vmstructs.h"
 #include "trace/trace.h"
 
@@ -47,6 +48,7 @@ struct process {
 	uint64_t due_ns, asked_ns; /* when something is done next; when it was asked last */
 	uint64_t ask_pause_ns, look_pause_ns;
 	struct hotspot *hotspot; /* owned; NULL: it has none */
+	struct v8 *v8;           /* the same */
 };
 
 struct runtimes {
@@ -70,6 +72,7 @@ struct runtimes {
 	/* of the thread */
 	struct root root;
 	struct hotspot_shared shared;
+	struct v8_shared v8;
 	struct dict processes; /* struct process: of the last list, and those with a runtime */
 	struct process *current;
 	size_t nr_runtimes;
@@ -79,12 +82,49 @@ struct runtimes {
 	struct list list;
 };
 
+/* --- the runtime of a process: one of them */
+
+static bool has_runtime(const struct process *p)
+{
+	return p->hotspot || p->v8;
+}
+
+static void close_runtime(struct process *p)
+{
+	hotspot_close(p->hotspot);
+	v8_close(p->v8);
+	p->hotspot = NULL;
+	p->v8 = NULL;
+}
+
+static void leave_runtime(struct process *p, hotspot_fn *fn, void *arg)
+{
+	if (p->hotspot)
+		hotspot_leave(p->hotspot, fn, arg);
+	else
+		v8_leave(p->v8, fn, arg);
+}
+
+static int look_at_runtime(struct runtimes *r, struct process *p, hotspot_fn *fn, bool *has_changed)
+{
+	return p->hotspot ? hotspot_look(p->hotspot, fn, r, has_changed)
+			  : v8_look(p->v8, r->shared.is_last, fn, r, has_changed);
+}
+
+static int open_runtime(struct runtimes *r, struct process *p)
+{
+	const int rc = hotspot_open(&r->shared, p->pid, p->asked_ns, &p->hotspot);
+
+	return rc == -ENXIO ? v8_open(&r->v8, p->pid, p->asked_ns, &p->v8) : rc;
+}
+
 static void free_all(struct runtimes *r)
 {
 	for (size_t i = 0; i < r->processes.nr; i++)
-		hotspot_close(((struct process *)dict_at(&r->processes, (uint32_t)i))->hotspot);
+		close_runtime(dict_at(&r->processes, (uint32_t)i));
 	dict_fini(&r->processes);
 	hotspot_shared_fini(&r->shared);
+	v8_shared_fini(&r->v8);
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->passing);
 	pthread_cond_destroy(&r->changed);
@@ -195,9 +235,8 @@ static void follow_list(struct runtimes *r)
 	for (size_t i = 0; i < old.nr; i++) {
 		struct process *p = dict_at(&old, (uint32_t)i);
 
-		if (p->hotspot && !keep(r, p)) {
-			hotspot_close(p->hotspot);
-			p->hotspot = NULL;
+		if (has_runtime(p) && !keep(r, p)) {
+			close_runtime(p);
 			r->nr_runtimes--;
 		}
 	}
@@ -230,7 +269,7 @@ static void list_processes(struct runtimes *r)
  * its names until then. */
 static void renew(struct process *p)
 {
-	if (!p->hotspot)
+	if (!has_runtime(p))
 		*p = (struct process){.pid = p->pid, .asked_ns = p->asked_ns};
 }
 
@@ -307,9 +346,7 @@ static void on_change(void *arg, const struct trace_compiled *change)
 static int ask(struct runtimes *r, struct process *p)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
-	int rc = r->nr_runtimes < MAX_RUNTIMES
-		     ? hotspot_open(&r->shared, p->pid, p->asked_ns, &p->hotspot)
-		     : -EFBIG;
+	int rc = r->nr_runtimes < MAX_RUNTIMES ? open_runtime(r, p) : -EFBIG;
 
 	p->ask_pause_ns = longer(p->ask_pause_ns, r->nr_ids ? TREE_ASK_PAUSE_MS : MAX_ASK_PAUSE_MS);
 	if (rc == 0) {
@@ -342,10 +379,9 @@ static void end(struct runtimes *r, struct process *p)
 		forget(r, p, p->missing_ns);
 		forget(r, p, p->asked_ns);
 	} else if (p->has_names) {
-		hotspot_leave(p->hotspot, pass, r);
+		leave_runtime(p, pass, r);
 	}
-	hotspot_close(p->hotspot);
-	p->hotspot = NULL;
+	close_runtime(p);
 	p->has_names = false;
 	r->nr_runtimes--;
 }
@@ -353,7 +389,7 @@ static void end(struct runtimes *r, struct process *p)
 static void look(struct runtimes *r, struct process *p)
 {
 	bool has_changed = false;
-	int rc = hotspot_look(p->hotspot, on_change, r, &has_changed);
+	int rc = look_at_runtime(r, p, on_change, &has_changed);
 
 	if (rc || p->is_over)
 		end(r, p);
@@ -370,14 +406,14 @@ static void attend(struct runtimes *r, struct process *p)
 	int rc = 0;
 
 	r->current = p;
-	if (!p->hotspot)
+	if (!has_runtime(p))
 		rc = ask(r, p);
-	is_first = p->hotspot && !p->has_looked;
-	if (p->hotspot)
+	is_first = has_runtime(p) && !p->has_looked;
+	if (has_runtime(p))
 		look(r, p);
 	p->due_ns = next_due(began_ns + (r->shared.once_ns - once_ns),
-			     p->hotspot ? p->look_pause_ns : p->ask_pause_ns);
-	if (is_first && p->hotspot) /* it reads all names, once */
+			     has_runtime(p) ? p->look_pause_ns : p->ask_pause_ns);
+	if (is_first && has_runtime(p)) /* it reads all names, once */
 		p->due_ns = clock_monotonic_ns() + p->look_pause_ns;
 	p->has_looked |= is_first;
 	if (p->is_over || (r->is_told && rc == -ENXIO))
@@ -431,9 +467,9 @@ static void look_last(struct runtimes *r)
 		struct process *p = dict_at(&r->processes, (uint32_t)i);
 
 		r->current = p;
-		if (!p->hotspot && r->nr_ids && !p->is_over)
+		if (!has_runtime(p) && r->nr_ids && !p->is_over)
 			ask(r, p);
-		if (p->hotspot)
+		if (has_runtime(p))
 			look(r, p);
 	}
 }
@@ -515,7 +551,7 @@ void runtimes_follow(struct runtimes *r, pid_t id)
 
 void runtimes_see(struct runtimes *r, uint32_t pid, const char *path)
 {
-	if (!r->is_told || !vmstructs_is_library(path))
+	if (!r->is_told || (!vmstructs_is_library(path) && !v8_is_program(path)))
 		return;
 	pthread_mutex_lock(&r->lock);
 	r->is_lost |= add_to(&r->seen, pid) != 0;

@@ -225,6 +225,17 @@ const struct symbol_function *symbol_codes_function(struct symbol_functions *f,
 	return find_unknown(f, c ? c->language : profile_code_language(address));
 }
 
+const struct symbol_function *symbol_codes_script(struct symbol_functions *f, const char *name,
+						  const char *file, uint32_t first_line)
+{
+	const struct profile_code code = {.language = TRACE_LANGUAGE_JAVASCRIPT,
+					  .name = symbol_functions_text(f, name, strlen(name)),
+					  .file = file,
+					  .first_line = first_line};
+
+	return code.name && *name ? find(f, &code) : symbol_functions_get(f, 0);
+}
+
 void symbol_codes_line(struct symbol_functions *f, const struct profile_processes *p,
 		       uint64_t address, struct symbol_line *out)
 {

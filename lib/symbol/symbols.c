@@ -19,6 +19,7 @@
 #include "symbol/jitdump.h"
 #include "symbol/room.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -301,10 +302,36 @@ static bool find_compiled(struct symbols *s, uint32_t pid, uint64_t address, uin
 	const struct profile_compiled *c =
 	    profile_compiled_find(s->config.processes, pid, address, time_ns);
 
-	if (!c || is_end(c))
+	if (!c || is_end(c) || c->kind == TRACE_COMPILED_SCRIPT)
 		return false;
 	*out = *c->name ? compiled_function(s, c->name) : NULL;
 	return true;
+}
+
+/* Function number i of a script, whose first lines are beside it. */
+static const struct symbol_function *
+script_function(struct symbols *s, const struct profile_compiled *c, const struct trace_scope *is)
+{
+	uint32_t first_line = 0;
+
+	if (is->function < c->nr_points)
+		memcpy(&first_line, c->points + (size_t)is->function * sizeof(first_line),
+		       sizeof(first_line));
+	return symbol_codes_script(&s->functions, is->name, is->file, le32toh(first_line));
+}
+
+/* The function that V8 has optimised, where it is known what it has inlined there; else NULL. */
+static const struct symbol_function *find_script(struct symbols *s, uint32_t pid, uint64_t address,
+						 uint64_t time_ns)
+{
+	const struct profile_compiled *c =
+	    profile_compiled_find(s->config.processes, pid, address, time_ns);
+	struct trace_scope first;
+
+	return c && c->kind == TRACE_COMPILED_SCRIPT &&
+		       trace_scopes_first(c->scopes, c->scopes_bytes, &first)
+		   ? script_function(s, c, &first)
+		   : NULL;
 }
 
 /* A dump knows when code was at an address, and so does the recorder; a map does not. *at: without
@@ -321,7 +348,8 @@ static const struct symbol_function *find_made(struct symbols *s,
 		return symbol_dumped_function(&s->dumps, at);
 	if (find_compiled(s, mapping->pid, address, time_ns, &fn))
 		return fn;
-	return symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+	fn = symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+	return fn ?: find_script(s, mapping->pid, address, time_ns);
 }
 
 bool symbols_made(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
@@ -458,9 +486,20 @@ static const struct profile_compiled *find_scoped(struct symbols *s,
 
 	return c && c->scopes_bytes && mapping->object->number < s->nr_objects &&
 		       is_memory(s, mapping->object) &&
-		       !symbol_dumps_find(&s->dumps, mapping, address, time_ns, &at)
+		       !symbol_dumps_find(&s->dumps, mapping, address, time_ns, &at) &&
+		       (c->kind != TRACE_COMPILED_SCRIPT ||
+			!symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid,
+					     address))
 		   ? c
 		   : NULL;
+}
+
+bool symbols_is_script(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+		       uint64_t time_ns)
+{
+	const struct profile_compiled *c = find_scoped(s, mapping, address, time_ns);
+
+	return c && c->kind == TRACE_COMPILED_SCRIPT;
 }
 
 bool symbols_has_scopes(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
@@ -482,7 +521,10 @@ static size_t scoped_lines(struct symbols *s, const struct profile_compiled *c, 
 	}
 	for (size_t i = 0; i < nr; i++)
 		out[i] = (struct symbol_line){
-		    .function = i + 1 < nr ? compiled_function(s, scope[i].name) : fn,
+		    .function = i + 1 == nr ? fn
+				: c->kind == TRACE_COMPILED_SCRIPT
+				    ? script_function(s, c, &scope[i])
+				    : compiled_function(s, scope[i].name),
 		    .file = *scope[i].file ? symbol_functions_text(&s->functions, scope[i].file,
 								   strlen(scope[i].file))
 					   : NULL,

@@ -135,22 +135,35 @@ static bool open_view(const uint8_t *bytes, size_t len, struct view *v)
 	return true;
 }
 
-static bool read_scope(const struct view *v, uint32_t number, struct trace_scope *out,
-		       uint32_t *caller)
+static bool read_function(const struct view *v, uint32_t function, uint32_t line,
+			  struct trace_scope *out)
 {
-	const uint8_t *scope = v->scopes + (size_t)(number - 1) * SCOPE_BYTES;
-	const uint32_t function = word(scope, 0);
 	uint32_t name, file;
 
-	*caller = word(scope, 2);
-	if (function >= v->nr_functions || *caller >= number)
+	if (function >= v->nr_functions)
 		return false;
 	name = word(v->functions + (size_t)function * FUNCTION_BYTES, 0);
 	file = word(v->functions + (size_t)function * FUNCTION_BYTES, 1);
 	if (name >= v->texts_len || file >= v->texts_len)
 		return false;
-	*out = (struct trace_scope){v->texts + name, v->texts + file, word(scope, 1)};
+	*out = (struct trace_scope){v->texts + name, v->texts + file, line, function};
 	return true;
+}
+
+static bool read_scope(const struct view *v, uint32_t number, struct trace_scope *out,
+		       uint32_t *caller)
+{
+	const uint8_t *scope = v->scopes + (size_t)(number - 1) * SCOPE_BYTES;
+
+	*caller = word(scope, 2);
+	return *caller < number && read_function(v, word(scope, 0), word(scope, 1), out);
+}
+
+bool trace_scopes_first(const uint8_t *bytes, size_t len, struct trace_scope *out)
+{
+	struct view v;
+
+	return open_view(bytes, len, &v) && read_function(&v, 0, 0, out);
 }
 
 size_t trace_scopes_at(const uint8_t *bytes, size_t len, uint64_t distance,

@@ -40,11 +40,14 @@ bool trace_scopes_end(struct trace_scopes *s, const uint8_t **out, uint32_t *out
 /* A function at a line. Texts are borrowed, and may be anything. */
 struct trace_scope {
 	const char *name, *file;
-	uint32_t line; /* 0: not known */
+	uint32_t line;     /* 0: not known */
+	uint32_t function; /* its number */
 };
 /* The functions at a distance from the start of the code, the innermost first, the one that was
  * compiled last. 0: not known, or the bytes, which may be anything, are invalid. */
 size_t trace_scopes_at(const uint8_t *bytes, size_t len, uint64_t distance,
 		       struct trace_scope out[TRACE_SCOPES_MAX_DEPTH]);
+/* Function 0, at no line. False: there is none. */
+bool trace_scopes_first(const uint8_t *bytes, size_t len, struct trace_scope *out);
 
 #endif

@@ -443,6 +443,10 @@ enum trace_compiled_kind {
 	/* No code: at the addresses is what describes a method that is interpreted, to which its
 	 * frames point. Its data is a table of lines. */
 	TRACE_COMPILED_INTERPRETED = 4,
+	/* Of V8: a function that was optimised, in which others are inlined. Its data is the first
+	 * line of each function of its scopes, a u32; function 0 is that one. No name: code that
+	 * was there is gone. */
+	TRACE_COMPILED_SCRIPT = 5,
 };
 enum trace_compiled_point {
 	TRACE_POINT_RETURN = 0, /* a call returns here */

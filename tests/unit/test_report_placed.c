@@ -34,17 +34,21 @@ HOOK(after_each)
 }
 
 /* A letter is an address: 'h' of the interpreter, others below of files, A to M of code that was
- * made and has no name, N to Z of such that has one; 'k' the kernel's. */
+ * made and has no name, N to Z of such that has one, but S of function 1, for which it is known
+ * what is inlined; 'k' the kernel's. */
 static uint64_t address_of(char letter)
 {
 	return letter == 'k' ? K : (letter == 'h' ? HANDLERS : NATIVE) + 16 * (uint64_t)letter;
 }
 
-static enum report_code code_at(void *arg, uint64_t address)
+static enum report_code code_at(void *arg, uint64_t address, uint64_t function)
 {
 	const char letter = (char)((address + 8 - NATIVE) / 16);
+	const struct profile_code *c = function ? profile_code_at(processes, function) : NULL;
 
 	assert_ptr_equal(arg, &stack);
+	if (letter == 'S')
+		return c && c->number == 101 ? REPORT_CODE_SCRIPT : REPORT_CODE_WITHOUT_NAME;
 	return letter >= 'A' && letter <= 'M'   ? REPORT_CODE_WITHOUT_NAME
 	       : letter >= 'N' && letter <= 'Z' ? REPORT_CODE_NAMED
 						: REPORT_CODE_OF_FILE;
@@ -109,6 +113,13 @@ static const struct {
     /* a dump or a map says more, and so does a frame of code that is not known */
     {"NAb", "N1A2", "N2b"},
     {"AB", "A9B2", "A2"},
+    /* what is inlined is known, of that function */
+    {"Sb", "S1b-", "Sb"},
+    {"aSb", "S1b-", "aSb"},
+    {"Sb", "S2b-", "2b"},
+    {"Sb", "S9b-", "Sb"},
+    {"aScd", ".1c-", "aScd"},
+    {"aScd", ".2c-", "a2cd"},
     /* one that was just called hides its caller's frame */
     {"Acd", "A1B2c-", "12cd"},
     {"aCd", "A1B2C3", "a123d", .end = REPORT_END_POINTERS},

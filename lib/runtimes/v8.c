@@ -1,0 +1,453 @@
+/*
+ * Between two looks code may have come and gone. What is gone has its names until the last look
+ * that saw it. New code has them from this look on, or, if no other was known at its place, from
+ * the end of the look before. That other code was there in between, and is gone, is possible; but
+ * then reports ask whether its function is that of the frame.
+ */
+#include "runtimes/v8.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "base/root.h"
+#include "interpreters/judge.h"
+#include "interpreters/v8.h"
+#include "proc/maps.h"
+#include "proc/memory.h"
+#include "proc/proc.h"
+#include "runtimes/remote.h"
+#include "runtimes/v8_scopes.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	MAX_MAPS_BYTES = 4 << 20,
+	MAX_LOOK_BYTES = 64 << 20, /* of code; what is beyond is not read */
+	CHUNK_BYTES = 1 << 18,
+	MAX_KNOWN = 1 << 16,
+	MAX_STREAM_TYPES = 4,  /* maps of streams, of a process */
+	MAX_REFUSED = 1 << 12, /* words of a look that were no such map */
+	MAX_HEADS = 1 << 17,   /* of code, that are read in a look */
+	STEP_BYTES = 32,       /* code begins at multiples of that */
+	MAX_CODE_BYTES = 1 << 24,
+	MAX_ADDRESS_BITS = 47,
+	/* as of HotSpot (hotspot.c): CPU time for what is inlined, of a process, of a look, of the
+	 * last look, of one */
+	MAX_ALL_SCOPES_NS = 2000000000,
+	MAX_LOOK_SCOPES_NS = 50000000,
+	MAX_LAST_SCOPES_NS = 500000000,
+	MAX_SCOPES_NS = 50000000,
+	MAX_LOOK_NS = 50000000, /* of a look, to find code */
+	HEAD_BYTES = 64,        /* of the program */
+};
+
+struct v8_known {
+	struct v8_code code; /* the key */
+	uint64_t from_ns;    /* since when it has its names */
+	bool is_passed, waits;
+};
+
+struct v8 {
+	struct v8_shared *shared;
+	uint32_t pid;
+	struct bpf_javascript at;
+	struct v8_found known; /* at the last look */
+	struct remote pages;
+	uint64_t map[MAX_STREAM_TYPES]; /* of this look */
+	size_t nr_maps, nr_refused, nr_heads;
+	uint64_t began_ns, ended_ns; /* the last look */
+	uint64_t scopes_ns;          /* CPU time so far */
+	uint64_t look_ns;            /* the same of this look */
+	bool is_last;
+	uint64_t base; /* where the program's file is, */
+	uint8_t head[HEAD_BYTES];
+};
+
+bool v8_is_program(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strstr(slash ? slash : path, "node");
+}
+
+/* --- finding code */
+
+/* Whether the word is the map of code. Few words are that are not. */
+static bool is_stream_map(struct v8 *v, uint64_t word)
+{
+	uint16_t type = 0;
+
+	if ((word & 3) != 1 || word >> MAX_ADDRESS_BITS)
+		return false;
+	if (ARRAY_ANY(m, v->map, v->nr_maps, *m == word))
+		return true;
+	if (v->nr_maps == MAX_STREAM_TYPES || v->nr_refused == MAX_REFUSED)
+		return false;
+	if (remote_copy(&v->pages, word + v->at.map_type, &type, sizeof(type)) &&
+	    type == v->at.stream_type) {
+		v->map[v->nr_maps++] = word;
+		return true;
+	}
+	v->nr_refused++;
+	return false;
+}
+
+static int type_of(struct v8 *v, uint64_t map)
+{
+	uint16_t type;
+
+	return (map & 3) == 1 && remote_copy(&v->pages, map + v->at.map_type, &type, sizeof(type))
+		   ? type
+		   : -1;
+}
+
+/* What is optimised has an array; other code has the bytecode there. False: it is none. */
+static bool read_code(struct v8 *v, uint64_t stream, uint64_t code, uint64_t end,
+		      struct v8_code *out)
+{
+	uint64_t head[V8_CODE_BYTES / sizeof(uint64_t)], data_map;
+	uint32_t length;
+
+	if ((code & 3) != 1 || !remote_copy(&v->pages, code - 1, head, sizeof(head)) ||
+	    type_of(v, head[0]) != v->at.code_type)
+		return false;
+	length = (uint32_t)head[V8_CODE_LENGTH / sizeof(*head)];
+	*out = (struct v8_code){.start = head[V8_CODE_START / sizeof(*head)],
+				.code = code,
+				.data = head[V8_CODE_DATA / sizeof(*head)],
+				.positions = head[V8_CODE_POSITIONS / sizeof(*head)]};
+	if (head[V8_CODE_STREAM / sizeof(*head)] != stream + 1 ||
+	    out->start != stream + V8_STREAM_HEAD || !length || length > MAX_CODE_BYTES ||
+	    length > end - out->start)
+		return false;
+	out->end = out->start + length;
+	return (out->data & 3) == 1 &&
+	       remote_copy(&v->pages, out->data - 1, &data_map, sizeof(data_map)) &&
+	       type_of(v, data_map) == v->at.array_type;
+}
+
+static int add_code(struct v8 *v, const struct v8_code *c)
+{
+	struct v8_found *now = &v->shared->now;
+	struct v8_known *to;
+
+	if (now->nr == MAX_KNOWN)
+		return 0;
+	to = MEM_ADD(now->item, now->nr, now->room);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct v8_known){.code = *c};
+	return 0;
+}
+
+/* at: of the chunk, which is so long; end: of the mapping. */
+static int find_in_chunk(struct v8 *v, uint64_t at, size_t len, uint64_t end)
+{
+	const uint8_t *chunk = v->shared->chunk;
+	int rc = 0;
+
+	for (size_t i = STEP_BYTES - V8_STREAM_HEAD; i + V8_STREAM_HEAD <= len && rc == 0;
+	     i += STEP_BYTES) {
+		uint64_t word[2];
+		struct v8_code c;
+
+		memcpy(word, chunk + i, sizeof(word));
+		if (!is_stream_map(v, word[0]) || v->nr_heads == MAX_HEADS)
+			continue;
+		v->nr_heads++;
+		if (read_code(v, at + i, word[V8_STREAM_CODE / sizeof(*word)], end, &c))
+			rc = add_code(v, &c);
+	}
+	return rc;
+}
+
+static bool is_code(const struct proc_mapping *m)
+{
+	return m->prot & PROC_MAPS_EXEC && m->prot & PROC_MAPS_READ && !m->inode && !m->name_len;
+}
+
+static int find_in_mapping(struct v8 *v, const struct proc_mapping *m, uint64_t *left,
+			   uint64_t until_ns)
+{
+	int rc = 0;
+
+	for (uint64_t at = m->start; at < m->end && rc == 0; at += CHUNK_BYTES) {
+		const size_t len = m->end - at < CHUNK_BYTES ? (size_t)(m->end - at) : CHUNK_BYTES;
+
+		if (len > *left || clock_thread_cpu_ns() >= until_ns)
+			return 0;
+		*left -= len;
+		if (proc_memory_read(v->pid, at, v->shared->chunk, len))
+			rc = find_in_chunk(v, at, len, m->end);
+		else if (errno == ESRCH)
+			return -ESRCH;
+	}
+	return rc;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct v8_known *x = a, *y = b;
+
+	return order_u64(x->code.start, y->code.start);
+}
+
+/* Sorts, and drops what overlaps: a header may be in the rest of another code. */
+static void arrange(struct v8_found *f)
+{
+	size_t nr = 0;
+
+	order_sort(f->item, f->nr, sizeof(*f->item), compare);
+	for (size_t i = 0; i < f->nr; i++)
+		if (!nr || f->item[nr - 1].code.end <= f->item[i].code.start)
+			f->item[nr++] = f->item[i];
+	f->nr = nr;
+}
+
+static int find_all(struct v8 *v)
+{
+	const uint64_t until_ns = clock_thread_cpu_ns() + MAX_LOOK_NS;
+	BUF_AUTO(maps, MAX_MAPS_BYTES);
+	uint64_t left = MAX_LOOK_BYTES;
+	struct proc_mapping m;
+	const char *at;
+	int rc = 0;
+
+	v->shared->now.nr = v->nr_maps = v->nr_refused = v->nr_heads = 0;
+	remote_forget(&v->pages);
+	if (!v->shared->chunk)
+		v->shared->chunk = mem_zalloc(CHUNK_BYTES);
+	if (!v->shared->chunk)
+		return -ENOMEM;
+	if (proc_load(PROC(&root_live, v->pid), "maps", &maps) || buf_error(&maps) || !maps.len)
+		return -ESRCH;
+	at = buf_str(&maps);
+	while (rc == 0 && proc_maps_next(&at, maps.data + maps.len, &m))
+		if (is_code(&m))
+			rc = find_in_mapping(v, &m, &left, until_ns);
+	arrange(&v->shared->now);
+	return rc;
+}
+
+/* --- what has changed */
+
+/* The first that ends behind an address; f->nr: none. */
+static size_t first_behind(const struct v8_found *f, uint64_t address)
+{
+	return ORDER_FIRST(i, f->nr, f->item[i].code.end > address);
+}
+
+static struct v8_known *find_same(const struct v8_found *f, const struct v8_code *c)
+{
+	const size_t i = first_behind(f, c->start);
+
+	return i < f->nr && memcmp(&f->item[i].code, c, sizeof(*c)) == 0 ? &f->item[i] : NULL;
+}
+
+static bool overlaps(const struct v8_found *f, const struct v8_code *c)
+{
+	const size_t i = first_behind(f, c->start);
+
+	return i < f->nr && f->item[i].code.start < c->end;
+}
+
+static void pass_gone(struct v8 *v, v8_fn *fn, void *arg)
+{
+	for (size_t i = 0; i < v->known.nr; i++) {
+		const struct v8_known *k = &v->known.item[i];
+
+		if (!k->is_passed || find_same(&v->shared->now, &k->code))
+			continue;
+		fn(arg, &(const struct trace_compiled){
+			    .pid = v->pid,
+			    .kind = TRACE_COMPILED_SCRIPT,
+			    .time_ns = k->from_ns > v->began_ns ? k->from_ns : v->began_ns,
+			    .start = k->code.start,
+			    .end = k->code.end});
+	}
+}
+
+static bool has_time(const struct v8 *v)
+{
+	return v->scopes_ns < MAX_ALL_SCOPES_NS &&
+	       v->look_ns < (v->is_last ? MAX_LAST_SCOPES_NS : MAX_LOOK_SCOPES_NS);
+}
+
+static void pass_found(const struct v8 *v, const struct v8_known *k,
+		       const struct v8_scopes_found *f, v8_fn *fn, void *arg)
+{
+	struct trace_compiled change = {.pid = v->pid,
+					.kind = TRACE_COMPILED_SCRIPT,
+					.time_ns = k->from_ns,
+					.start = k->code.start,
+					.end = k->code.end,
+					.data = f->data,
+					.data_bytes = f->data_bytes,
+					.scopes = f->scopes,
+					.scopes_bytes = f->scopes_bytes};
+
+	snprintf(change.name, sizeof(change.name), "%s", f->name);
+	fn(arg, &change);
+}
+
+/* Reads what is inlined, if there is time; else at a later look. True: it was passed. */
+static bool pass_scopes(struct v8 *v, struct v8_known *k, v8_fn *fn, void *arg)
+{
+	const uint64_t began_ns = clock_thread_cpu_ns();
+	struct v8_scopes_found f;
+
+	k->waits = v->scopes_ns < MAX_ALL_SCOPES_NS;
+	if (!has_time(v))
+		return false;
+	k->waits = false;
+	k->is_passed = v8_scopes_find(v->shared->scopes, v->pid, &v->at, &k->code,
+				      began_ns + MAX_SCOPES_NS, &f);
+	if (k->is_passed)
+		pass_found(v, k, &f, fn, arg);
+	v->scopes_ns += clock_thread_cpu_ns() - began_ns;
+	v->look_ns += clock_thread_cpu_ns() - began_ns;
+	return k->is_passed;
+}
+
+/* True: there was any. */
+static bool pass_new(struct v8 *v, uint64_t ended_ns, v8_fn *fn, void *arg)
+{
+	struct v8_found *now = &v->shared->now;
+	bool is_any = false;
+
+	v->look_ns = 0;
+	for (size_t i = 0; i < now->nr; i++) {
+		struct v8_known *k = &now->item[i];
+		const struct v8_known *was = find_same(&v->known, &k->code);
+
+		if (was)
+			*k = *was;
+		else
+			k->from_ns = overlaps(&v->known, &k->code) ? ended_ns : v->ended_ns;
+		if (!was || k->waits)
+			is_any |= pass_scopes(v, k, fn, arg);
+	}
+	return is_any;
+}
+
+/* After exec its addresses would be those of another program. */
+static bool is_same_program(const struct v8 *v)
+{
+	uint8_t head[HEAD_BYTES];
+
+	return proc_memory_read(v->pid, v->base, head, sizeof(head)) &&
+	       memcmp(head, v->head, sizeof(head)) == 0;
+}
+
+static int keep(struct v8 *v)
+{
+	const struct v8_found *now = &v->shared->now;
+	struct v8_known *item = mem_grow(v->known.item, now->nr, &v->known.room, sizeof(*item));
+
+	if (!item)
+		return -ENOMEM;
+	v->known.item = item;
+	if (now->nr)
+		memcpy(item, now->item, now->nr * sizeof(*item));
+	v->known.nr = now->nr;
+	return 0;
+}
+
+int v8_look(struct v8 *v, bool is_last, v8_fn *fn, void *arg, bool *has_changed)
+{
+	const uint64_t began_ns = clock_monotonic_ns();
+	uint64_t ended_ns;
+	int rc = find_all(v);
+
+	if (rc == 0 && !is_same_program(v))
+		rc = -ESRCH;
+	if (rc)
+		return rc;
+	ended_ns = clock_monotonic_ns();
+	v->is_last = is_last;
+	pass_gone(v, fn, arg);
+	*has_changed = pass_new(v, ended_ns, fn, arg);
+	rc = keep(v);
+	v->began_ns = began_ns;
+	v->ended_ns = ended_ns;
+	return rc;
+}
+
+void v8_leave(struct v8 *v, v8_fn *fn, void *arg)
+{
+	const struct trace_compiled gone = {
+	    .time_ns = clock_monotonic_ns(), .end = UINT64_MAX, .pid = v->pid};
+
+	fn(arg, &gone);
+}
+
+/* --- a process */
+
+/* Where the first file that is called so is mapped. */
+static bool find_program(struct v8 *v)
+{
+	BUF_AUTO(maps, MAX_MAPS_BYTES);
+	struct proc_mapping m;
+	const char *at;
+
+	if (proc_load(PROC(&root_live, v->pid), "maps", &maps) || buf_error(&maps) || !maps.len)
+		return false;
+	at = buf_str(&maps);
+	while (proc_maps_next(&at, maps.data + maps.len, &m)) {
+		char name[PROC_NAME_BYTES];
+
+		snprintf(name, sizeof(name), "%.*s", (int)m.name_len, m.name);
+		v->base = m.start;
+		if (m.inode && !m.offset && v8_is_program(name))
+			return proc_memory_read(v->pid, v->base, v->head, sizeof(v->head));
+	}
+	return false;
+}
+
+static int make_shared(struct v8_shared *s)
+{
+	if (!s->scopes)
+		s->scopes = v8_scopes_new();
+	return !s->scopes ? -ENOMEM : s->judge ? 0 : interpreters_judge_new(&s->judge);
+}
+
+int v8_open(struct v8_shared *shared, uint32_t pid, uint64_t since_ns, struct v8 **out)
+{
+	struct v8 *v = mem_zalloc(sizeof(*v));
+	int rc = v ? 0 : -ENOMEM;
+
+	if (rc)
+		return rc;
+	v->shared = shared;
+	v->pid = v->pages.pid = pid;
+	v->ended_ns = since_ns;
+	rc = find_program(v) ? make_shared(shared) : -ENXIO;
+	if (rc == 0 && !interpreters_v8_find(shared->judge, pid, &v->at))
+		rc = -ENXIO;
+	if (rc)
+		v8_close(v);
+	else
+		*out = v;
+	return rc;
+}
+
+void v8_close(struct v8 *v)
+{
+	if (!v)
+		return;
+	mem_free(v->known.item);
+	mem_free(v);
+}
+
+void v8_shared_fini(struct v8_shared *s)
+{
+	interpreters_judge_free(s->judge);
+	v8_scopes_free(s->scopes);
+	mem_free(s->now.item);
+	mem_free(s->chunk);
+}
