@@ -94,7 +94,7 @@ static void start_waiting_child(int from)
 		int fd = epoll_create1(0);
 
 		epoll_ctl(fd, EPOLL_CTL_ADD, from, &event);
-		_exit(syscall(SYS_epoll_pwait, fd, &event, 1, -1, NULL, 8) == 1 ? 0 : errno);
+		_exit(syscall(SYS_epoll_pwait, fd, &event, 1, -1, NULL, 8UL) == 1 ? 0 : errno);
 	}
 	while (attach_waiting_of(child).number != SYS_epoll_pwait)
 		sched_yield();
