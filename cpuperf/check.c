@@ -109,7 +109,7 @@ static void add_sample_fields(struct buf *out, const struct plan *plan, const st
 		buf_adds(out, "; the callchain");
 	if (flags & SPEC_USER_STACK) {
 		buf_adds(out, "; the program's registers and up to ");
-		buf_u64_commas(out, p->asked->stack_bytes);
+		buf_u64_commas(out, spec_event_max_stack(p->asked));
 		buf_adds(out, " bytes of its stack");
 	}
 	if (flags & SPEC_LAST_BRANCH)

@@ -90,8 +90,8 @@ static void configure(struct waits_config *config, const struct plan *plan, size
 	config->max_hz[wait] = p->asked->max_frequency;
 	config->is_added_up[wait] = p->asked->is_aggregated;
 	config->has_callchain |= (p->asked->flags & SPEC_CALLCHAIN) != 0;
-	if (p->asked->flags & SPEC_USER_STACK && p->asked->stack_bytes > config->stack_bytes)
-		config->stack_bytes = (uint32_t)p->asked->stack_bytes;
+	if (spec_event_max_stack(p->asked) > config->stack_bytes)
+		config->stack_bytes = (uint32_t)spec_event_max_stack(p->asked);
 }
 
 /* Tasks that exist already are recognised by their process. */

@@ -246,17 +246,16 @@ static int reopen_selected(struct counters *c)
 	return load_selected(c, &e) ?: go_on(c);
 }
 
-/* Of an event's stacks, if those that are unwound have at most so many. */
-static uint64_t stack_bytes(const struct plan_event *p, uint64_t max_unwound)
+/* Of an event's stacks, if those without a size of their own have at most so many. */
+static uint64_t stack_bytes(const struct plan_event *p, uint64_t max_unsized)
 {
-	const struct spec_event *asked = p->asked;
+	const uint64_t max = spec_event_max_stack(p->asked);
 
-	return asked->is_unwound && asked->stack_bytes > max_unwound ? max_unwound
-								     : asked->stack_bytes;
+	return p->asked->stack_bytes || max < max_unsized ? max : max_unsized;
 }
 
 /* Bytes per second of a sampled event's records on a busy CPU; UINT64_MAX: unknown. */
-static uint64_t bytes_per_second(const struct plan_event *p, uint64_t max_unwound)
+static uint64_t bytes_per_second(const struct plan_event *p, uint64_t max_unsized)
 {
 	enum { NS_PER_S = 1000000000 };
 
@@ -269,19 +268,19 @@ static uint64_t bytes_per_second(const struct plan_event *p, uint64_t max_unwoun
 	if (!rate && asked->rate && event_is_clock(&p->event))
 		rate = NS_PER_S / asked->rate + 1;
 	bytes += asked->flags & (SPEC_CALLCHAIN | SPEC_USER_STACK) ? CALLERS : 0;
-	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + stack_bytes(p, max_unwound) : 0;
+	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + stack_bytes(p, max_unsized) : 0;
 	bytes += asked->flags & SPEC_LAST_BRANCH ? BRANCHES : 0;
 	bytes += p->event.group->id == EVENT_GROUP_TRACEPOINT ? RAW : 0;
 	return rate ? rate * bytes : UINT64_MAX;
 }
 
-static double sum_per_second(const struct plan *plan, uint64_t max_unwound)
+static double sum_per_second(const struct plan *plan, uint64_t max_unsized)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
 		if (spec_event_is_sampled(plan->events[i].asked))
-			sum += (double)bytes_per_second(&plan->events[i], max_unwound);
+			sum += (double)bytes_per_second(&plan->events[i], max_unsized);
 	return sum;
 }
 
@@ -292,15 +291,19 @@ double counters_bytes_per_second(const struct plan *plan)
 
 /* The kernel reserves as many bytes of the ring as were asked for, however few it copies. So more
  * than what most stacks need is asked for only where the ring lasts for long enough to be emptied
- * in time beside other work; and less than that, where samples would be lost. */
-static uint64_t max_unwound_bytes(const struct plan *plan, uint64_t ring_bytes)
+ * in time beside other work, or for the span of a flight recorder; and less than that, where
+ * samples would be lost. */
+static uint64_t max_unsized_bytes(const struct plan *plan, uint64_t ring_bytes)
 {
-	static const struct {
+	const struct spec_flight *flight = &plan->spec->flight;
+	const double span = (double)(flight->span_ns + flight->after_ns) / 1e9;
+	const struct {
 		uint64_t more_than, step;
 		double seconds; /* that the ring lasts */
-	} sizes[] = {{16 << 10, 8 << 10, 1.0 / 30}, {1 << 10, 1 << 10, 1.0 / 200}};
+	} sizes[] = {{16 << 10, 8 << 10, flight->span_ns ? span : 1.0 / 30},
+		     {1 << 10, 1 << 10, 1.0 / 200}};
 	const bool is_known = sum_per_second(plan, 0) < (double)UINT64_MAX;
-	uint64_t max = is_known ? 64 << 10 : sizes[0].more_than;
+	uint64_t max = is_known ? SPEC_MAX_UNSIZED_STACK : sizes[0].more_than;
 
 	for (size_t i = 0; is_known && i < ARRAY_NR(sizes); i++)
 		while (max > sizes[i].more_than &&
@@ -334,7 +337,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	const struct plan *plan = c->plan;
 	bool has_lost = ring_bytes && pmu_has_format_lost(c->probe.pmu);
 	uint64_t max_stack = host_max_stack(plan->host);
-	uint64_t max_unwound = max_unwound_bytes(plan, ring_bytes);
+	uint64_t max_unsized = max_unsized_bytes(plan, ring_bytes);
 	bool has_switches = false; /* one event records them */
 
 	free_attrs(c);
@@ -344,7 +347,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .flags = plan_flags(plan, p),
 		    .period = plan_rate(plan, p),
 		    .frequency = plan_frequency(plan, p),
-		    .stack_bytes = (uint32_t)stack_bytes(p, max_unwound),
+		    .stack_bytes = (uint32_t)stack_bytes(p, max_unsized),
 		    .branch_filter = p->asked->branch_filter,
 		    .max_stack = plan_adds_up_in_kernel(p) ? plan_aggregate_stack(plan) : max_stack,
 		    .shares_ring = c->probe.shares_ring,

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { DEFAULT_STACK_BYTES = 16 << 10 };
+
 /* One more than allowed, so that the check can name the first beyond the limit. */
 enum { READ_MAX = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS + 1 };
 
@@ -104,7 +106,7 @@ void doc_complete_events(struct spec *s)
 		}
 		if (!(event->flags & (SPEC_OS | SPEC_USER)))
 			event->flags |= SPEC_OS | SPEC_USER;
-		if (event->flags & SPEC_USER_STACK && !event->stack_bytes)
-			event->stack_bytes = key_default(key_find(KEY_EVENT, "stack_bytes"));
+		if (event->flags & SPEC_USER_STACK && !event->is_unwound && !event->stack_bytes)
+			event->stack_bytes = DEFAULT_STACK_BYTES;
 	}
 }

@@ -691,19 +691,17 @@ const struct key_row key_rows[] = {
 	.min = 8,
 	.max = 65528, /* attr.sample_stack_user: perf_copy_attr() in kernel/events/core.c */
 	.step = 8,
-	.default_text = "16384",
 	.unit = "bytes",
 	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description =
 	    "The largest piece of the program's stack that a sample holds; a record has at most "
 	    "65,535 bytes with all else. Where a stack reaches beyond it, the frame pointers of "
-	    "the flag callchain complete it, as far as functions have them. The kernel reserves so "
-	    "much of a CPU's buffer for each sample: with unwind, samples hold less where a buffer "
-	    "would "
-	    "last for less than a thirtieth of a second of a busy CPU, and less than 16384 where "
-	    "it "
-	    "would for less than 5 ms. Needs the flag user_stack.",
+	    "the flag callchain complete it, as far as functions have them. Without this key, "
+	    "it is 16384; with unwind, 32768 where a CPU's buffer then lasts for a "
+	    "thirtieth of a second of a busy CPU (the kernel reserves so much of it for each "
+	    "sample), or for the span of a flight recorder; less where it does not, and less than "
+	    "16384 where it would not last for 5 ms. Needs the flag user_stack.",
     },
     {
 	EVENT_FIELD(branch_filter),

@@ -630,7 +630,7 @@ const struct spec_callgraph spec_callgraphs[] = {
     {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false, false},
     {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024, false, false},
     {"aggregate", SPEC_CALLCHAIN, 0, true, false},
-    {"whole", SPEC_CALLCHAIN | SPEC_USER_STACK, 32768, false, true},
+    {"whole", SPEC_CALLCHAIN | SPEC_USER_STACK, 0, false, true},
     {NULL, 0, 0, false, false},
 };
 

@@ -122,6 +122,13 @@ bool spec_event_is_sampled(const struct spec_event *e)
 	return e->rate || e->frequency;
 }
 
+uint64_t spec_event_max_stack(const struct spec_event *e)
+{
+	const bool is_unsized = e->flags & SPEC_USER_STACK && !e->stack_bytes;
+
+	return is_unsized ? SPEC_MAX_UNSIZED_STACK : e->stack_bytes;
+}
+
 bool spec_has_samples(const struct spec *s)
 {
 	return ARRAY_ANY(ev, s->events, s->nr_events,

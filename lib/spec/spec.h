@@ -69,7 +69,7 @@ struct spec_event {
 	uint64_t rate;
 	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
 	uint64_t max_frequency; /* Hz, of a CPU; 0: any number of samples */
-	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
+	uint64_t stack_bytes;   /* of user_stack; a multiple of 8; 0: as there is room */
 	uint64_t every_ns;      /* of misc and gpu: between two readings; 0: no pace of its own */
 	uint64_t longer_ns;     /* of function: only calls that lasted longer; 0: all */
 	const char *when;       /* of function: only calls that meet it (spec/when.h); NULL: all */
@@ -203,6 +203,7 @@ enum {
 	SPEC_MAX_METRICS = 64,
 	SPEC_MAX_WINDOWS = 64,
 	SPEC_MAX_TEXT_BYTES = 4 << 20,
+	SPEC_MAX_UNSIZED_STACK = 32 << 10, /* bytes */
 	SPEC_MAX_ITERATIONS = 1000000000,
 };
 
@@ -318,6 +319,8 @@ void spec_to_file(const struct spec *s, bool has_time, struct buf *out);
 
 /* True if the event is sampled: it has a rate or a frequency. */
 bool spec_event_is_sampled(const struct spec_event *e);
+/* The most bytes of the stack that its samples can have. */
+uint64_t spec_event_max_stack(const struct spec_event *e);
 /* True if all paths are the defaults: the user did not ask for files there. */
 bool spec_has_default_paths(const struct spec *s);
 bool spec_has_default_manifest(const struct spec *s); /* the path of the manifest alone */

@@ -182,7 +182,7 @@ TEST(saved_text)
 	static const char events[] =
 	    "  \"events\": [\n"
 	    "    {\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"frequency\":99,"
-	    "\"flags\":[\"user_stack\"]},\n"
+	    "\"flags\":[\"user_stack\"],\"stack_bytes\":16384},\n"
 	    "    {\"group_name\":\"misc\",\"event_name\":\"m\",\"label\":\"x\"}\n"
 	    "  ]\n"
 	    "}\n";
@@ -320,7 +320,7 @@ TEST(sampling_keys)
 #define EVENT(keys)                                                                                \
 	"{ \"events\": [ { \"group_name\": \"fixed\", \"event_name\": \"a\", " keys " } ] }"
 
-/* A stack has a size of its own accord; without the flag there is none. */
+/* A stack has a size of its own accord, unless it is unwound; without the flag there is none. */
 TEST(default_stack)
 {
 	static const struct {
@@ -331,6 +331,11 @@ TEST(default_stack)
 	    {EVENT("\"flags\": [ \"user_stack\" ], \"frequency\": 1, \"stack_bytes\": 64"), 64},
 	    {EVENT("\"rate\": 1, \"flags\": [ \"callchain\" ]"), 0},
 	    {EVENT("\"rate\": 1"), 0},
+	    {EVENT("\"rate\": 1, \"flags\": [ \"callchain\", \"user_stack\" ], \"unwind\": true"),
+	     0},
+	    {EVENT("\"rate\": 1, \"flags\": [ \"callchain\", \"user_stack\" ], \"unwind\": true, "
+		   "\"stack_bytes\": 16384"),
+	     16384},
 	};
 	struct spec s;
 

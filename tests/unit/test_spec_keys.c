@@ -77,7 +77,6 @@ TEST(defaults)
 	assert_int_equal(s.duration_ns, 10000000000);
 	assert_int_equal(s.num_iterations, 1);
 	assert_string_equal(s.compression, "none");
-	assert_int_equal(key_default(key_find(KEY_EVENT, "stack_bytes")), 16384);
 	assert_int_equal(key_default(key_find(KEY_EVENT, "frequency")), 0);
 	assert_string_equal(s.output_path_prefix, "/tmp/cpuperf");
 	assert_string_equal(s.session_result_spec_path, "/tmp/cpuperf.cpsession");
@@ -525,8 +524,8 @@ TEST(man)
 					      "default 10)\n.br\n"));
 	assert_non_null(strstr(buf_str(&out), "cpuperf \\-\\-list\\-events"));
 	assert_non_null(strstr(buf_str(&out),
-			       ".B stack_bytes\n(integer, 8 to 65528, a multiple of 8, bytes, "
-			       "default 16384; groups: all but misc and gpu; sampling only)\n"));
+			       ".B stack_bytes\n(integer, 8 to 65528, a multiple of 8, bytes; "
+			       "groups: all but misc and gpu; sampling only)\n"));
 	assert_non_null(strstr(buf_str(&out),
 			       ".B compression\n(string, \"none\", \"zstd\" or \"zstd:1\" to "
 			       "\"zstd:19\", default \"none\"; sampling only)\n"));

@@ -621,7 +621,8 @@ TEST(callgraphs)
 		assert_int_equal(s.events[0].flags, SPEC_OS | SPEC_USER);
 		assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER | how->flags);
 		assert_int_equal(s.events[1].stack_bytes, how->stack_bytes);
-		assert_int_equal(!how->stack_bytes, !(how->flags & SPEC_USER_STACK));
+		assert_int_equal(!how->stack_bytes,
+				 how->is_unwound || !(how->flags & SPEC_USER_STACK));
 		assert_int_equal(s.events[0].is_aggregated, false);
 		assert_int_equal(s.events[1].is_aggregated, how->is_aggregated);
 		assert_int_equal(s.events[1].is_unwound, how->is_unwound);
