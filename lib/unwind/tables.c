@@ -176,22 +176,63 @@ bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwi
 	return code && len == sizeof(call) && memcmp(code, call, sizeof(call)) == 0;
 }
 
+/* Of an instruction FF /2, a call by a register or memory; 0: it is none. */
+static size_t indirect_call_bytes(const uint8_t *code)
+{
+	enum { CODE = 0xff, KIND = 0x38, CALL = 0x10, HAS_SIB = 4, BY_PC = 5, NO_BASE = 5 };
+	const unsigned mode = code[1] >> 6, rm = code[1] & 7;
+	const size_t sib = mode != 3 && rm == HAS_SIB;
+
+	if (code[0] != CODE || (code[1] & KIND) != CALL)
+		return 0;
+	if (mode == 0)
+		return 2 + sib + (rm == BY_PC || (sib && (code[2] & 7) == NO_BASE) ? 4 : 0);
+	return 2 + sib + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
+}
+
+/* Whether a call ends there. */
+static bool follows_call(const struct object *o, uint64_t address)
+{
+	enum { DIRECT = 5, SHORTEST = 2, LONGEST = 7, DIRECT_CODE = 0xe8 };
+	size_t len;
+	const uint8_t *code = elf_file_bytes(o->file, address - LONGEST, LONGEST, &len);
+
+	if (!code || len != LONGEST)
+		return false;
+	if (code[LONGEST - DIRECT] == DIRECT_CODE)
+		return true;
+	for (size_t n = SHORTEST; n <= LONGEST; n++)
+		if (indirect_call_bytes(code + LONGEST - n) == n)
+			return true;
+	return false;
+}
+
 bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at)
 {
-	/* mov %rbx, %rsp; mov (%rsp), %rdi, or pop %rdi; test %rdi, %rdi */
+	enum { ALIGNED = 16, ENDBR = 4, MAX = 10 };
+	/* endbr64, where glibc is built for CET; mov %rbx, %rsp; mov (%rsp), %rdi, or pop %rdi;
+	 * test %rdi, %rdi */
+	static const uint8_t endbr[ENDBR] = {0xf3, 0x0f, 0x1e, 0xfa};
 	static const struct {
-		uint8_t nr, code[10];
+		uint8_t nr, code[MAX];
 	} begins[] = {{10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
 		      {7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}}};
+	const uint64_t address = at->address + 1;
 	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
 	const uint8_t *code;
 	size_t len;
 
-	if (!o || !o->file || o->machine != &cfi_machine_x86_64)
+	if (!o || !o->file || o->machine != &cfi_machine_x86_64 || address % ALIGNED)
 		return false;
-	code = elf_file_bytes(o->file, at->address + 1, sizeof(begins[0].code), &len);
-	return code && ARRAY_ANY(b, begins, ARRAY_NR(begins),
-				 len >= b->nr && memcmp(code, b->code, b->nr) == 0);
+	code = elf_file_bytes(o->file, address, ENDBR + MAX, &len);
+	if (code && len > ENDBR && memcmp(code, endbr, ENDBR) == 0) {
+		code += ENDBR;
+		len -= ENDBR;
+	}
+	return code &&
+	       ARRAY_ANY(b, begins, ARRAY_NR(begins),
+			 len >= b->nr && memcmp(code, b->code, b->nr) == 0) &&
+	       !follows_call(o, address);
 }
 
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,

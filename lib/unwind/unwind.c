@@ -180,6 +180,12 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 	enum cfi_end end;
 	uint64_t fp;
 
+	/* The row, if there is one, is of what stands before it. Not is_outermost: what is above is
+	 * needed of the thread's other stacks. */
+	if (!w->frame.is_exact && unwind_tables_starts_context(w->u->tables, at)) {
+		w->frame.is_exact = true;
+		return CFI_WHOLE;
+	}
 	switch (row->kind) {
 	case CFI_ROW_PLAIN:
 		return cfi_row_apply(row, &w->frame);
@@ -190,9 +196,6 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		w->is_outermost = true;
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
-		/* Not is_outermost: what is above is needed of the thread's other stacks. */
-		if (!w->frame.is_exact && unwind_tables_starts_context(w->u->tables, at))
-			return CFI_WHOLE;
 		end = step_from_syscall(w);
 		if (end == CFI_GOES_ON)
 			return end;
@@ -435,7 +438,7 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		}
 		if (last == CFI_GOES_ON)
 			restore_return(&w);
-		if (last == CFI_GOES_ON && w.frame.is_exact)
+		if ((last == CFI_GOES_ON || last == CFI_WHOLE) && w.frame.is_exact)
 			mark(
 			    exact,
 			    nr -

@@ -116,13 +116,45 @@ __attribute__((noinline)) static void resume_elsewhere()
 	resume(room, sizeof(room));
 }
 
+#ifdef __x86_64__
+/* Begins a coroutine as glibc does that is built for CET, directly behind another function. */
+extern "C" void enters(void (*f)(), char *end);
+__asm__(".text\n.p2align 4\n.type stands_before, @function\nstands_before:\n.cfi_startproc\n"
+	".fill 15, 1, 0x90\nret\n.cfi_endproc\n.size stands_before, . - stands_before\n"
+	".type begins, @function\nbegins:\nendbr64\nmov %rbx, %rsp\nmov (%rsp), %rdi\n"
+	"test %rdi, %rdi\nje 1f\nmov %rdi, %rsp\npop %rbx\nret\n1: hlt\n"
+	".size begins, . - begins\n.type enters, @function\nenters:\n.cfi_startproc\n"
+	"push %rbx\nmov %rsp, -8(%rsi)\nlea -8(%rsi), %rbx\nlea begins(%rip), %rax\n"
+	"mov %rax, -24(%rsi)\nlea -24(%rsi), %rsp\njmp *%rdi\n.cfi_endproc\n"
+	".size enters, . - enters\n");
+#else
+static void enters(void (*f)(), char *)
+{
+	f();
+}
+#endif
+
+static void alone()
+{
+	spin(1000);
+	spin(1000);
+}
+
+static void begin_elsewhere()
+{
+	alignas(16) static char room[16 << 10];
+
+	enters(alone, room + sizeof(room));
+}
+
 int main(int argc, char **argv)
 {
 	static char other[64 << 10];
 	stack_t stack = {};
 	struct sigaction act = {};
-	const std::function<void()> all[] = {[] { catches(12); }, sort, [] { raise(SIGUSR1); },
-					     resume_within, resume_elsewhere};
+	const std::function<void()> all[] = {[] { catches(12); },    sort,
+					     [] { raise(SIGUSR1); }, resume_within,
+					     resume_elsewhere,       begin_elsewhere};
 	const clock_t end = argc > 1 ? CLOCKS_PER_SEC / 1000 * atoi(argv[1]) : 0;
 
 	stack.ss_sp = other;
