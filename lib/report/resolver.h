@@ -45,10 +45,10 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 /* True if the function at an address of the kernel switches tasks: report_is_switch. */
 bool report_resolver_is_switch(struct report_resolver *r, const struct report_place *place,
 			       uint64_t address);
-/* What the function at an address of the process implies about a stack that ends there. */
 /* Whether the address is in code of V8 of which it is known what is inlined. */
 bool report_resolver_is_script(struct report_resolver *r, const struct report_place *place,
 			       uint64_t address);
+/* What the function at an address of the process implies about a stack that ends there. */
 enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
 					uint64_t address);
 

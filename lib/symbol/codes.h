@@ -14,11 +14,11 @@ struct symbol_functions;
 const struct symbol_function *symbol_codes_function(struct symbol_functions *f,
 						    const struct profile_processes *p,
 						    uint64_t address);
-/* Its function, file and line. */
 /* A function of JavaScript that is no code with a number: the same one as that of such code with
  * that name, file and first line. */
 const struct symbol_function *symbol_codes_script(struct symbol_functions *f, const char *name,
 						  const char *file, uint32_t first_line);
+/* Its function, file and line. */
 void symbol_codes_line(struct symbol_functions *f, const struct profile_processes *p,
 		       uint64_t address, struct symbol_line *out);
 /* The line of an instruction by the code's table; 0: it has none. */

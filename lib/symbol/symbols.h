@@ -123,10 +123,10 @@ enum { SYMBOL_MAX_LINES = 32 };
  * functions are asked for or not. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     uint64_t time_ns, struct symbol_line *out, size_t max);
-/* Whether it says what is inlined there because a runtime does. */
 /* Whether it is code in which V8 has inlined what is known, and no dump or map names it. */
 bool symbols_is_script(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		       uint64_t time_ns);
+/* Whether it says what is inlined there because a runtime does. */
 bool symbols_has_scopes(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 			uint64_t time_ns);
 /* The variable at an address of a process that has this mapping, which may be another part of the
