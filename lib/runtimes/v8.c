@@ -305,8 +305,7 @@ static bool pass_scopes(struct v8 *v, struct v8_known *k, v8_fn *fn, void *arg)
 	if (!has_time(v))
 		return false;
 	k->waits = false;
-	k->is_passed = v8_scopes_find(v->shared->scopes, v->pid, &v->at, &k->code,
-				      began_ns + MAX_SCOPES_NS, &f);
+	k->is_passed = v8_scopes_find(v->shared->scopes, &k->code, began_ns + MAX_SCOPES_NS, &f);
 	if (k->is_passed)
 		pass_found(v, k, &f, fn, arg);
 	v->scopes_ns += clock_thread_cpu_ns() - began_ns;
@@ -321,6 +320,7 @@ static bool pass_new(struct v8 *v, uint64_t ended_ns, v8_fn *fn, void *arg)
 	bool is_any = false;
 
 	v->look_ns = 0;
+	v8_scopes_begin(v->shared->scopes, v->pid, &v->at);
 	for (size_t i = 0; i < now->nr; i++) {
 		struct v8_known *k = &now->item[i];
 		const struct v8_known *was = find_same(&v->known, &k->code);

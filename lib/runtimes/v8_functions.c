@@ -1,5 +1,6 @@
 /*
- * Sources are read once between two begins, for where their lines end.
+ * Where the lines of a large source end, as of a bundle, is kept from one begin to the next: it
+ * never changes and V8 does not move what is so large. Where it is and how long is read again.
  */
 #include "runtimes/v8_functions.h"
 
@@ -43,30 +44,56 @@ enum {
 	SCOPE_NR_WORDS = 8,
 
 	CHUNK_BYTES = 1 << 16,
+	MIN_KEPT_BYTES = 1 << 18, /* V8 moves what is below half of it */
 	MAX_SOURCE_BYTES = 8 << 20,
-	MAX_ALL_SOURCE_BYTES = 32 << 20, /* between two begins */
+	MAX_ALL_SOURCE_BYTES = 32 << 20, /* of which half are left at a begin */
 	MAX_FIRST_BYTES = 32 * 8192,     /* the kernel's program reads, for a first line */
 	MAX_FUNCTIONS = 1 << 13,
 	MAX_SOURCES = 1 << 10,
 	MAX_TEXT_BYTES = 16 << 20,
 };
 
-/* Of a script. nr_ends: lines that end within it. */
+struct characters {
+	uint64_t at; /* 0: nowhere that is known */
+	uint32_t width, length;
+};
+/* Of characters. nr: lines that end within them. */
+struct ends {
+	struct characters of; /* the key */
+	const uint32_t *item; /* positions; NULL: not known */
+	uint32_t nr;
+	bool is_read;
+};
+_Static_assert(DICT_KEY(struct ends, of) == 2 * sizeof(uint64_t), "a key has no holes");
+
+/* Of a script. */
 struct source {
-	uint64_t script;      /* the key */
-	const uint32_t *ends; /* positions */
-	uint32_t nr_ends, length, width;
+	uint64_t script; /* the key */
+	struct characters is;
+	const uint32_t *ends; /* NULL: not known */
+	uint32_t nr_ends;
 	uint32_t first; /* line of its begin, from 0 */
-	bool is_read, is_known;
+	bool is_read;
 };
 
 void v8_functions_fini(struct v8_functions *f)
 {
 	dict_fini(&f->functions);
 	dict_fini(&f->sources);
+	dict_fini(&f->ends_of);
 	arena_fini(&f->texts);
+	arena_fini(&f->ends_texts);
 	mem_free(f->ends);
 	mem_free(f->chunk);
+}
+
+void v8_functions_forget(struct v8_functions *f)
+{
+	dict_fini(&f->ends_of);
+	arena_fini(&f->ends_texts);
+	arena_init(&f->ends_texts, MAX_TEXT_BYTES);
+	dict_init(&f->ends_of, sizeof(struct ends), DICT_KEY(struct ends, of), MAX_SOURCES);
+	f->nr_bytes = 0;
 }
 
 void v8_functions_begin(struct v8_functions *f)
@@ -79,7 +106,8 @@ void v8_functions_begin(struct v8_functions *f)
 	dict_init(&f->functions, sizeof(struct v8_function), DICT_KEY(struct v8_function, address),
 		  MAX_FUNCTIONS);
 	dict_init(&f->sources, sizeof(struct source), DICT_KEY(struct source, script), MAX_SOURCES);
-	f->nr_bytes = 0;
+	if (f->nr_bytes > MAX_ALL_SOURCE_BYTES / 2)
+		v8_functions_forget(f);
 }
 
 /* --- objects */
@@ -228,11 +256,6 @@ static int check_text(struct v8_functions *f, uint64_t *pointer)
 
 /* --- sources */
 
-struct characters {
-	uint64_t at; /* 0: nowhere that is known */
-	uint32_t width, length;
-};
-
 /* False: it is none, or cannot be read. */
 static bool find_characters(struct v8_functions *f, uint64_t text, struct characters *out)
 {
@@ -282,15 +305,17 @@ static bool add_ends(struct v8_functions *f, const uint8_t *bytes, size_t len, u
 	return true;
 }
 
-static bool read_ends(struct v8_functions *f, const struct characters *c, struct source *s)
+static void read_ends(struct v8_functions *f, struct ends *to)
 {
+	const struct characters *c = &to->of;
 	const size_t bytes = (size_t)c->length * c->width;
 	size_t nr = 0;
 	uint32_t *ends;
 
+	to->item = NULL;
 	if (c->length > MAX_SOURCE_BYTES || bytes > MAX_SOURCE_BYTES ||
 	    f->nr_bytes + bytes > MAX_ALL_SOURCE_BYTES)
-		return false;
+		return;
 	f->nr_bytes += bytes;
 	if (!f->chunk)
 		f->chunk = mem_zalloc(CHUNK_BYTES);
@@ -299,16 +324,28 @@ static bool read_ends(struct v8_functions *f, const struct characters *c, struct
 
 		if (!f->chunk || !proc_memory_read(f->pages.pid, c->at + at, f->chunk, n) ||
 		    !add_ends(f, f->chunk, n, c->width, (uint32_t)(at / c->width), &nr))
-			return false;
+			return;
 	}
-	ends = arena_alloc(&f->texts, (nr + 1) * sizeof(*ends));
+	ends = arena_alloc(&f->ends_texts, (nr + 1) * sizeof(*ends));
 	if (!ends)
-		return false;
+		return;
 	if (nr)
 		memcpy(ends, f->ends, nr * sizeof(*ends));
-	s->ends = ends;
-	s->nr_ends = (uint32_t)nr;
-	return true;
+	to->item = ends;
+	to->nr = (uint32_t)nr;
+}
+
+static void find_ends(struct v8_functions *f, struct source *s)
+{
+	struct ends *e = s->is.at ? dict_get(&f->ends_of, &s->is) : NULL;
+
+	if (!e)
+		return;
+	if (!e->is_read)
+		read_ends(f, e);
+	e->is_read = s->is.length >= MIN_KEPT_BYTES;
+	s->ends = e->item;
+	s->nr_ends = e->nr;
 }
 
 /* NULL: it is none. */
@@ -316,17 +353,15 @@ static struct source *find_source(struct v8_functions *f, uint64_t script, uint6
 				  uint32_t first)
 {
 	struct source *s = dict_get(&f->sources, &script);
-	struct characters c = {0};
 
 	if (!s || s->is_read)
 		return s;
 	s->is_read = true;
 	s->first = first;
-	if (!find_characters(f, text, &c))
-		return s;
-	s->length = c.length;
-	s->width = c.width;
-	s->is_known = c.at && read_ends(f, &c, s);
+	if (find_characters(f, text, &s->is))
+		find_ends(f, s);
+	else
+		s->is.width = 0;
 	return s;
 }
 
@@ -344,9 +379,9 @@ bool v8_function_line(struct v8_functions *f, const struct v8_function *of, uint
 	const struct source *s = dict_at(&f->sources, dict_find(&f->sources, &of->script));
 
 	*line = 0;
-	if (!s || !s->width || position > s->length)
+	if (!s || !s->is.width || position > s->is.length)
 		return false;
-	if (s->is_known && position >= of->begin && position <= of->end)
+	if (s->ends && position >= of->begin && position <= of->end)
 		*line = line_at(s, position);
 	return true;
 }
@@ -435,9 +470,9 @@ static void read_function(struct v8_functions *f, struct v8_function *to)
 	to->end = (uint32_t)(is.end >> 32);
 	s = find_source(f, to->script, word(script, at->script_source),
 			(uint32_t)(word(script, at->script_line) >> 32));
-	if (!s || !s->width || to->end > s->length)
+	if (!s || !s->is.width || to->end > s->is.length)
 		return;
-	if (s->is_known && (uint64_t)to->begin * s->width <= MAX_FIRST_BYTES)
+	if (s->ends && (uint64_t)to->begin * s->is.width <= MAX_FIRST_BYTES)
 		to->first_line = line_at(s, to->begin);
 	(void)keep_texts(f, to, is.name, word(script, at->script_name));
 }

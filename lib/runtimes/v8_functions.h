@@ -28,16 +28,18 @@ struct v8_functions {
 	struct remote pages; /* pid: of the process */
 	const struct bpf_javascript *at;
 	/* private */
-	struct dict functions, sources;
-	struct arena texts;
+	struct dict functions, sources, ends_of;
+	struct arena texts, ends_texts;
 	uint32_t *ends; /* owned */
 	size_t room;
 	uint8_t *chunk;  /* owned */
-	size_t nr_bytes; /* of sources, that were read */
+	size_t nr_bytes; /* of sources, that were read since it was forgotten */
 };
 
 void v8_functions_fini(struct v8_functions *f);
-/* All is read again. */
+/* Another process, or much later: sources are read again, too. */
+void v8_functions_forget(struct v8_functions *f);
+/* All but large sources is read again. */
 void v8_functions_begin(struct v8_functions *f);
 
 /* Reads so much of an object, whose type it returns; -1: it cannot be read. */

@@ -339,14 +339,19 @@ static bool is_still(struct v8_scopes *s, const struct v8_code *code)
 	       head[V8_CODE_START / sizeof(*head)] == code->start;
 }
 
-bool v8_scopes_find(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at,
-		    const struct v8_code *code, uint64_t until_ns, struct v8_scopes_found *out)
+void v8_scopes_begin(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at)
+{
+	s->functions.pages.pid = pid;
+	s->functions.at = at;
+	v8_functions_forget(&s->functions);
+}
+
+bool v8_scopes_find(struct v8_scopes *s, const struct v8_code *code, uint64_t until_ns,
+		    struct v8_scopes_found *out)
 {
 	const uint8_t *again;
 	uint32_t bytes;
 
-	s->functions.pages.pid = pid;
-	s->functions.at = at;
 	if (!read_pass(s, 0, code, until_ns, &out->scopes, &out->scopes_bytes) ||
 	    !read_pass(s, 1, code, until_ns, &again, &bytes) || bytes != out->scopes_bytes ||
 	    memcmp(again, out->scopes, bytes) != 0 || s->lines[0].len != s->lines[1].len ||

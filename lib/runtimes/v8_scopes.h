@@ -30,10 +30,12 @@ struct v8_scopes_found {
 	const uint8_t *scopes, *data;
 	uint32_t scopes_bytes, data_bytes;
 };
-/* Reads all twice, which must say the same. at: borrowed, where V8 has what. False: nothing is
- * inlined, or it cannot be read, or contradicts itself, or the thread has used until_ns of CPU
- * time. */
-bool v8_scopes_find(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at,
-		    const struct v8_code *code, uint64_t until_ns, struct v8_scopes_found *out);
+/* At a look at a process, in which a large source is read once. at: borrowed, where V8
+ * has what. */
+void v8_scopes_begin(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at);
+/* Reads all but large sources twice, which must say the same. False: nothing is inlined, or it
+ * cannot be read, or contradicts itself, or the thread has used until_ns of CPU time. */
+bool v8_scopes_find(struct v8_scopes *s, const struct v8_code *code, uint64_t until_ns,
+		    struct v8_scopes_found *out);
 
 #endif

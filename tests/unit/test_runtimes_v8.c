@@ -222,7 +222,8 @@ HOOK(after_each)
 
 static bool find(void)
 {
-	return v8_scopes_find(scopes, (uint32_t)getpid(), &at, &code, UINT64_MAX, &found);
+	v8_scopes_begin(scopes, (uint32_t)getpid(), &at);
+	return v8_scopes_find(scopes, &code, UINT64_MAX, &found);
 }
 
 /* "leaf:5 middle:4 outer:2" */
@@ -364,7 +365,41 @@ TEST(what_contradicts_itself_says_nothing)
 	heap = whole;
 	code = right;
 	assert_true(find());
-	assert_false(v8_scopes_find(scopes, (uint32_t)getpid(), &at, &code, 0, &found));
+	assert_false(v8_scopes_find(scopes, &code, 0, &found));
+}
+
+static const char *show_again(void)
+{
+	assert_true(v8_scopes_find(scopes, &code, UINT64_MAX, &found));
+	return show(20);
+}
+
+TEST(a_large_source_is_read_once_in_a_look)
+{
+	static struct {
+		struct text head;
+		char chars[1 << 18];
+	} large;
+
+	large.head = heap.source;
+	large.head.length = 1 << 18;
+	heap.script[1] = tagged(&large);
+	assert_true(find());
+	memset(large.head.chars, ' ', strlen(source));
+	assert_string_equal(show_again(), "leaf:5 middle:4 outer:2");
+	large.head.length++; /* not those characters any more */
+	assert_string_equal(show_again(), "leaf:1 middle:1 outer:1");
+	large.head.length--;
+	assert_string_equal(show_again(), "leaf:5 middle:4 outer:2");
+	assert_true(find());
+	assert_string_equal(show(20), "leaf:1 middle:1 outer:1");
+}
+
+TEST(a_small_source_is_read_again)
+{
+	assert_true(find());
+	memset(heap.source.chars, ' ', strlen(source));
+	assert_string_equal(show_again(), "leaf:1 middle:1 outer:1");
 }
 
 TEST(a_line_is_known_within_the_function_only)
