@@ -1,8 +1,8 @@
 /*
  * Between two looks code may have come and gone. What is gone has its names until the last look
  * that saw it. New code has them from this look on, or, if no other was known at its place, from
- * the end of the look before. That other code was there in between, and is gone, is possible; but
- * then reports ask whether its function is that of the frame.
+ * the end of the look before. That other code was there in between, and is gone, is possible:
+ * reports ask whether its function is that of the frame, where the sample says that.
  */
 #include "runtimes/v8.h"
 

@@ -2,7 +2,8 @@
  * What V8, as in Node.js, has inlined into code that it optimised: read from the memory of a
  * process that runs. The process does nothing for it, is not stopped, and needs no options. Names
  * of functions that have a frame are not from here (interpreters/interpreters.h): reports use what
- * is read here of a frame whose function is the same.
+ * is read here of a frame whose function is the same. Of samples without such a record address and
+ * time decide, as for HotSpot.
  *
  * Code is in memory that is executable and of no file. Each begins at an address with a header,
  * which leads to an object that leads back, and to what the code keeps (runtimes/v8_scopes.h). So
