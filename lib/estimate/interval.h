@@ -23,8 +23,9 @@
  *   wide; from clocks in step 93 %.
  *
  * report_weight has segments of the rows, in sums with random signs, so that weights of rows of a
- * report still add up. A sample's place among those of its clock (a CPU's, or a task's on it) is
- * found before filters (report/rows.h); clocks of CPUs are in step, and have places by time.
+ * report still add up. A sample's place among those of its clock (a CPU's, or one that tasks on
+ * it hand over) is found before filters (report/rows.h); clocks of CPUs are in step, and have
+ * places by time.
  * Held by tests/unit/test_estimate_holds.c and, on real programs, by scripts/bench-interval.
  */
 #ifndef ESTIMATE_INTERVAL_H

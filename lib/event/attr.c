@@ -85,6 +85,15 @@ static void set_exclusions(struct perf_event_attr *a, unsigned flags)
 	a->exclude_idle = (flags & SPEC_NO_IDLE) != 0;
 }
 
+/* Of others Linux fills a sample in once for all who sample the same occurrence. */
+static bool has_own_samples(const struct event_part *part)
+{
+	return (part->type == PERF_TYPE_SOFTWARE &&
+		!perf_abi_shares_data(part->type, part->config)) ||
+	       part->type == PERF_TYPE_HARDWARE || part->type == PERF_TYPE_HW_CACHE ||
+	       part->type == PERF_TYPE_RAW;
+}
+
 static uint64_t sample_type(const struct event_part *part, const struct event_use *use)
 {
 	uint64_t type = 0;
@@ -94,6 +103,8 @@ static uint64_t sample_type(const struct event_part *part, const struct event_us
 			type |= contents[i].sample_type;
 	if (use->shares_ring)
 		type |= PERF_SAMPLE_IDENTIFIER;
+	if (use->tells_clock && has_own_samples(part))
+		type |= PERF_SAMPLE_STREAM_ID;
 	if (use->frequency || use->is_completed)
 		type |= PERF_SAMPLE_PERIOD;
 	if (use->reads_group)

@@ -197,6 +197,7 @@ struct event_use {
 	bool is_overwritten;   /* new samples replace the oldest in the ring */
 	bool is_inherited;     /* by the tasks that the measured one creates */
 	bool stays_in_process; /* inherited by its threads only */
+	bool tells_clock;      /* of a clock or of a CPU: samples say which of the inherited ones */
 	bool is_selected;      /* a clock: what is inherited counts, clocks of the CPUs sample */
 	bool is_completed;     /* a clock: what has no sample is found by records of switches */
 	bool is_by_switches;   /* a wait: nothing in the kernel samples it */

@@ -237,6 +237,8 @@ static void put_rest(struct buf *b, const struct wait_samples_event *e, uint32_t
 	buf_le32(b, pid);
 	buf_le32(b, tid);
 	put_word(b, time_ns);
+	if (perf_abi_has(type, PERF_ABI_STREAM_ID))
+		put_word(b, 0);
 	put_word(b, ns);
 	if (perf_abi_has(type, PERF_ABI_CALLCHAIN))
 		put_word(b, 0);
@@ -359,14 +361,14 @@ int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
 
 /* ---- the events */
 
-/* The fields that put_sample writes, or put_rest. */
-static bool is_writable(const struct trace_layout *l, uint64_t own)
+/* The fields that put_sample writes, or put_rest. more: what else it may. */
+static bool is_writable(const struct trace_layout *l, uint64_t own, uint64_t more)
 {
 	const uint64_t needed = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | own;
 
 	return (l->sample_type & needed) == needed &&
 	       !(l->sample_type &
-		 ~(needed | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN |
+		 ~(needed | more | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN |
 		   PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER));
 }
 
@@ -382,7 +384,7 @@ static bool find_events(struct wait_samples *w, const struct profile_facts *fact
 		int wait;
 
 		if (!ev->attr_bytes || !trace_layout_init(l, ev->attr, ev->attr_bytes) ||
-		    !l->is_by_switches || !is_writable(l, PERF_SAMPLE_RAW))
+		    !l->is_by_switches || !is_writable(l, PERF_SAMPLE_RAW, 0))
 			continue;
 		memcpy(&a, ev->attr, ev->attr_bytes < sizeof(a) ? ev->attr_bytes : sizeof(a));
 		wait = perf_abi_wait(a.type, a.config, a.config1);
@@ -404,7 +406,8 @@ static void find_clocks(struct wait_samples *w, const struct profile_facts *fact
 		struct wait_samples_event *e = &w->clocks[l->config == PERF_COUNT_SW_TASK_CLOCK];
 
 		if (l->is_completed && e->event == UINT32_MAX && ev->attr_bytes &&
-		    is_writable(l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD))
+		    is_writable(l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD,
+				PERF_SAMPLE_STREAM_ID))
 			*e = (struct wait_samples_event){.event = i, .layout = *l};
 	}
 }

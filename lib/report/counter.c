@@ -345,7 +345,7 @@ static struct report_count count_of(const struct report_counter *c, const struct
 	};
 }
 
-/* Each clock has a row of its own: that of a CPU, or of a task on it. Samples that are not selected
+/* Each clock has a row of its own: that of a CPU, or of tasks on it. Samples that are not selected
  * have places, too: what lies between two of a row is not beside each other. Those before the range
  * of time have none: they may not have been read. */
 static void find_place(struct report_counter *c, const struct trace_head *head,
@@ -357,6 +357,7 @@ static void find_place(struct report_counter *c, const struct trace_head *head,
 	const struct report_row_key key = {.iteration = head->iteration,
 					   .trace = head->trace,
 					   .cpu = s->cpu,
+					   .clock = is_of_task ? s->record.stream : 0,
 					   .tid = is_of_task ? s->record.tid : 0,
 					   .event = s->id->event,
 					   .session = in->number};

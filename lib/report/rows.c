@@ -14,19 +14,30 @@ static uint64_t nr_steps(uint64_t from_ns, uint64_t to_ns, const struct profile_
 	return to_ns > from_ns ? (to_ns - from_ns + step_ns / 2) / step_ns : 0;
 }
 
+static struct report_row_key key_of_clock(const struct report_row_key *key)
+{
+	struct report_row_key k = *key;
+
+	if (k.clock)
+		k.tid = 0;
+	return k;
+}
+
 void report_rows_find(struct report_rows *rows, const struct report_row_key *key, bool is_in_step,
 		      uint64_t start_ns, const struct profile_sample *s,
 		      struct report_place_in_row *out)
 {
-	const uint32_t hash = hash_bytes(0, key, offsetof(struct report_row_key, session));
+	const struct report_row_key k = key_of_clock(key);
+	const uint32_t hash =
+	    hash_bytes((uint32_t)k.clock, &k, offsetof(struct report_row_key, session));
 	struct report_row *row = &rows->row[hash % REPORT_NR_ROWS];
-	const bool is_first = !row->number || memcmp(&row->key, key, sizeof(*key)) != 0;
+	const bool is_first = !row->number || memcmp(&row->key, &k, sizeof(k)) != 0;
 	uint64_t steps;
 
 	if (is_first) {
-		*row = (struct report_row){.key = *key, .number = hash_mix(hash, s->time_ns) | 1};
+		*row = (struct report_row){.key = k, .number = hash_mix(hash, s->time_ns) | 1};
 		if (is_in_step)
-			row->number = hash_mix(hash_mix(1, key->event), start_ns) | 1;
+			row->number = hash_mix(hash_mix(1, k.event), start_ns) | 1;
 		row->time_ns = start_ns;
 	}
 	steps = is_in_step ? nr_steps(row->time_ns, s->time_ns, s) : 0;

@@ -12,10 +12,18 @@ struct profile_sample;
 
 enum { REPORT_NR_ROWS = 256 };
 
-/* The samples of one clock, in their order. */
+/*
+ * The samples of one clock, in their order. Tasks that inherit an event have one each, and Linux
+ * does not stop them where one such task follows another on a CPU: it exchanges them, and the
+ * clock of one goes on with the other (perf_event_context_sched_out in kernel/events/core.c). So
+ * the samples of a thread are of several clocks, and those of a clock of several threads. Where
+ * samples do not say which (older sessions), those of a thread are taken for one clock's: of
+ * threads that take turns intervals are too narrow then.
+ */
 struct report_row_key {
 	uint32_t iteration, trace, cpu, tid, event;
 	uint32_t session; /* in no hash: copies of a session have the same intervals */
+	uint64_t clock;   /* as samples say; then tid is not of the key; 0: they do not */
 };
 
 /* One of another key in its place ends a row: what comes later is in a new one. Numbers depend on

@@ -343,6 +343,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	free_attrs(c);
 	for (size_t k = 0; k < plan->nr_parts; k++) {
 		const struct plan_event *p = &plan->events[plan->parts[k].event];
+		const bool is_selected = c->probe.selected.fd >= 0 && plan_is_selected(plan, p);
 		const struct event_use use = {
 		    .flags = plan_flags(plan, p),
 		    .period = plan_rate(plan, p),
@@ -355,7 +356,9 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .shares_clock = p->set == PLAN_TIMEBASE,
 		    .is_inherited = plan_is_of_tasks(plan, p),
 		    .stays_in_process = plan->target.is_process_only,
-		    .is_selected = c->probe.selected.fd >= 0 && plan_is_selected(plan, p),
+		    .tells_clock =
+			plan_is_of_tasks(plan, p) && !is_selected && !p->asked->is_aggregated,
+		    .is_selected = is_selected,
 		    .is_completed = is_to_be_completed(plan, p),
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,

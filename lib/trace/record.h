@@ -177,6 +177,7 @@ enum {
 	TRACE_HAS_CODE_PAGE = 1 << 21,
 	TRACE_HAS_AUX = 1 << 22,
 	TRACE_HAS_INTR_REGS = 1 << 23,
+	TRACE_HAS_STREAM = 1 << 24,
 };
 struct trace_record {
 	uint32_t kind;   /* PERF_RECORD_…; of an unknown one only the bytes are set */
@@ -189,6 +190,7 @@ struct trace_record {
 	uint32_t has; /* of the sample, or of the id at the end of other records */
 	uint32_t pid, tid;
 	uint64_t time_ns, id, ip, addr, period, weight, data_src, phys_addr;
+	uint64_t stream;           /* which of the events that tasks inherit took the sample */
 	uint64_t weight2, weight3; /* 16 bits each, with WEIGHT_STRUCT; weight is 32 bits then */
 	uint64_t transaction, cgroup, data_page_bytes, code_page_bytes;
 	uint32_t cpu;

@@ -12,6 +12,8 @@
 
 #include "base/wait_weight.h"
 #include "estimate/interval.h"
+#include "profile/samples.h"
+#include "report/rows.h"
 
 /* What a sampler saw, and the truth. */
 struct seen {
@@ -29,9 +31,11 @@ struct kind {
 	double share;         /* of the time, of the part */
 	double length;        /* of a turn in the part and one beside it */
 	enum lengths lengths; /* up to four fifths, or a fifth, more or less; equal; any */
-	double within;        /* in a turn in the part, a sample is of it so often; 0: each is */
-	unsigned nr;          /* samples, or tasks, waits or allocations */
-	unsigned nr_rows;     /* 0: one */
+	/* In a turn in the part, a sample is of it so often; 0: each is. Of tasks that hand over:
+	 * how often one follows the other at once. */
+	double within;
+	unsigned nr;      /* samples, or tasks, waits or allocations */
+	unsigned nr_rows; /* 0: one */
 	/* A tenth of the samples has no room: so many follow each other, and the share is that of
 	 * the other time; 1: each by chance; 0: none. */
 	double lost;
@@ -217,6 +221,36 @@ static void see_tasks(struct seen *s, const struct kind *k)
 		for (uint64_t at = 0; (double)(at + 1) < lives; at++)
 			add_in_row(s, is_part, 1, row, at);
 	}
+}
+
+/* Two tasks hand over to each other, one in the part and the other beside it. Where one follows the
+ * other at once, Linux exchanges their clocks, so that the one that runs goes on; where another
+ * program runs in between (one less within of the turns), each has its own. */
+static void see_handed(struct seen *s, const struct kind *k)
+{
+	struct report_rows *rows = calloc(1, sizeof(*rows));
+	double due[2] = {1, 1};
+	unsigned clock = 0;
+	bool is_in = false;
+
+	assert_non_null(rows);
+	for (unsigned i = 0; i < k->nr; is_in = !is_in) {
+		double left = draw(s, k, k->length * (is_in ? k->share : 1 - k->share));
+
+		add_truth(s, is_in, left);
+		for (; due[clock] <= left; due[clock] = 1, i++) {
+			const struct report_row_key key = {.clock = 7 + clock, .tid = 100 + is_in};
+			const struct profile_sample one = {.time_ns = synthetic_next(&s->seed)};
+			struct report_place_in_row at;
+
+			report_rows_find(rows, &key, false, 0, &one, &at);
+			add_in_row(s, is_in, 1, at.row, at.place);
+			left -= due[clock];
+		}
+		due[clock] -= left;
+		clock = is_drawn(s, k->within) ? clock : !clock;
+	}
+	free(rows);
 }
 
 /* Tasks with clocks of their own, each sample of which is of the part by chance; of up to three
@@ -481,6 +515,18 @@ TEST(rows)
 	};
 
 	hold_all(kinds, NR(kinds), 107);
+}
+
+TEST(handed)
+{
+	static const struct kind kinds[] = {
+	    {"handed over at once", see_handed, 0.64, 11, SPREAD, 1, .nr = 300},
+	    {"handed over, mostly at once", see_handed, 0.64, 11, SPREAD, 0.9, .nr = 300},
+	    {"handed over, half at once", see_handed, 0.4, 30, FIFTH, 0.5, .nr = 600},
+	    {"handed over, memoryless", see_handed, 0.3, 10, MEMORYLESS, 0.8, .nr = 300},
+	};
+
+	hold_all(kinds, NR(kinds), 151);
 }
 
 /* Of a task's own clock a lost sample leaves no gap: if each is lost by itself, which no buffer

@@ -260,6 +260,33 @@ TEST(selected)
 	mem_free(selected);
 }
 
+/* Samples say whose clock took them, where Linux makes a sample for each who samples. */
+TEST(tells_clock)
+{
+	static const struct event_part clock = {
+	    "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, 0, NULL};
+	static const struct event_part faults = {
+	    "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, 0, NULL};
+	static const struct {
+		const struct event_part *part;
+		bool tells;
+	} of[] = {{&clock, true}, {&hardware, true}, {&faults, false}, {&switches, false}};
+
+	for (size_t i = 0; i < NR(of); i++) {
+		struct event_use use = RATE(SPEC_USER, .is_inherited = true);
+		struct perf_event_attr *plain = event_attr_new(of[i].part, &use), *a;
+
+		use.tells_clock = true;
+		a = event_attr_new(of[i].part, &use);
+		assert_true(a && plain);
+		assert_int_equal(plain->sample_type & PERF_SAMPLE_STREAM_ID, 0);
+		assert_int_equal(a->sample_type ^ plain->sample_type,
+				 of[i].tells ? PERF_SAMPLE_STREAM_ID : 0);
+		mem_free(plain);
+		mem_free(a);
+	}
+}
+
 /* A clock of which what has no sample is made: that needs a period of its own. */
 TEST(completed)
 {

@@ -24,13 +24,13 @@ static bool is_completed;
 static void set_events(void)
 {
 	for (uint32_t i = 0; i < NR(events); i++) {
-		const struct attr a = {.type = 1,
-				       .config = i ? 10 : 0,
-				       .period = 1000,
-				       .sample_type = S_IDENTIFIER | S_TID | S_TIME | S_CALLCHAIN |
-						      (i ? S_RAW : 0) |
-						      (!i && is_completed ? S_PERIOD : 0),
-				       .bits = ATTR_SAMPLE_ID_ALL};
+		const struct attr a = {
+		    .type = 1,
+		    .config = i ? 10 : 0,
+		    .period = 1000,
+		    .sample_type = S_IDENTIFIER | S_TID | S_TIME | S_CALLCHAIN | (i ? S_RAW : 0) |
+				   (!i && is_completed ? S_STREAM_ID | S_PERIOD : 0),
+		    .bits = ATTR_SAMPLE_ID_ALL};
 
 		attr_bytes(&a, attrs[i]);
 		/* run_queue, off_cpu */
@@ -98,8 +98,10 @@ static void add_event(struct buf *b, const struct event *ev)
 	}
 	record_id(b, PID, ev->tid, ev->ns);
 	if (ev->kind == PERF_RECORD_SAMPLE) {
-		if (is_completed && !(ev->misc & LOOK))
+		if (is_completed && !(ev->misc & LOOK)) {
+			buf_le64(b, 9); /* the task's clock */
 			buf_le64(b, 1000);
+		}
 		buf_le64(b, 1);
 		buf_le64(b, ev->address);
 		if (ev->misc & LOOK) {

@@ -53,7 +53,7 @@ HOOK(before_all)
 	enum { ALL = S_IDENTIFIER | S_TID | S_TIME };
 	static const struct attr of[NR_EVENTS] = {
 	    {.period = 1000,
-	     .sample_type = ALL | S_CALLCHAIN,
+	     .sample_type = ALL | S_STREAM_ID | S_CALLCHAIN,
 	     .bits = ATTR_SAMPLE_ID_ALL | ATTR_INHERIT},
 	    {.period = 99,
 	     .sample_type = ALL | S_PERIOD | S_READ | S_CALLCHAIN,
@@ -220,6 +220,8 @@ static void put_branches(struct buf *b, const struct sample *s)
 	}
 }
 
+static uint64_t stream; /* of samples of the clock; 0: not known */
+
 static void put_sample(struct buf *b, const struct sample *s)
 {
 	size_t at = record_begin(b, PERF_RECORD_SAMPLE,
@@ -229,6 +231,8 @@ static void put_sample(struct buf *b, const struct sample *s)
 	if (s->event == FAULTS)
 		buf_le64(b, s->address[0]);
 	record_id(b, s->pid, s->tid, s->time_ns);
+	if (s->event == CLOCK)
+		buf_le64(b, stream);
 	if (s->event == CYCLES) {
 		buf_le64(b, s->weight);
 		buf_le64(b, 2);
@@ -967,8 +971,8 @@ static bool is_without_gaps(const struct interval_segments *s, unsigned nr_chang
 }
 
 /* Two threads by turns on a CPU: where each has a clock of its own, all its samples follow each
- * other, without a gap; on the CPU's clock they do. A sample that is not
- * selected has a place between the others; so has one of another event not. */
+ * other, without a gap; on the CPU's clock they do, and on one that they hand over. A sample that
+ * is not selected has a place between the others; so has one of another event not. */
 TEST(rows)
 {
 	enum { NR = 64 };
@@ -986,11 +990,12 @@ TEST(rows)
 					     .weight = i % 4 < 2 ? 1000 : 500,
 					     .address = {0x10010},
 					     .nr = 1};
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		const bool has_own_clocks = i == 1;
 		struct report_stats stats;
 
 		set_selected(i == 2);
+		stream = i == 3 ? 5 : 0;
 		write_session(samples, NR);
 		assert_int_equal(world_open(&w, &test_no_rules), 0);
 		w.input.has_own_clocks = i > 0;
@@ -1011,6 +1016,7 @@ TEST(rows)
 		remove_session();
 	}
 	set_selected(false);
+	stream = 0;
 }
 
 /* Two CPUs whose clocks are in step, the second one a little later: they change between two threads

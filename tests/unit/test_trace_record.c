@@ -280,6 +280,12 @@ static void put_other(struct buf *b)
 	buf_le64(b, 0x0123456789abcdef);
 }
 
+static void check_stream(const struct trace_record *r)
+{
+	assert_true(r->has & TRACE_HAS_STREAM);
+	assert_int_equal(r->stream, 0x0123456789abcdef);
+}
+
 static void check_nothing(const struct trace_record *r)
 {
 	(void)r;
@@ -302,7 +308,7 @@ static const struct field {
     {S_TIME, put_time, check_time},
     {S_ADDR, put_addr, check_addr},
     {S_ID, put_identifier, check_identifier},
-    {S_STREAM_ID, put_other, check_nothing},
+    {S_STREAM_ID, put_other, check_stream},
     {S_CPU, put_cpu, check_cpu},
     {S_PERIOD, put_period, check_period},
     {S_READ, put_read, check_read},
