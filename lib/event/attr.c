@@ -85,7 +85,8 @@ static void set_exclusions(struct perf_event_attr *a, unsigned flags)
 	a->exclude_idle = (flags & SPEC_NO_IDLE) != 0;
 }
 
-/* Of others Linux fills a sample in once for all who sample the same occurrence. */
+/* Of tracepoints, and of software events that several may sample at once, Linux fills a sample in
+ * once for all of them. PMUs of other types are not tried. */
 static bool has_own_samples(const struct event_part *part)
 {
 	return (part->type == PERF_TYPE_SOFTWARE &&
