@@ -122,15 +122,21 @@ static void refuse(uint32_t nr, int error)
 }
 
 /* A breakpoint is the kernel's, for another tool: at a hit it executes what was there, and goes on
- * behind it, whatever is written there by then. */
+ * behind it, whatever is written there by then. An address that a loader has written may have such
+ * a byte, too, beside others. */
 static int compare(const uint8_t *code, const uint8_t *old, size_t len)
 {
 	enum { INT3 = 0xcc };
+	int error = 0;
 
-	for (size_t i = 0; i < len; i++)
-		if (code[i] != old[i])
-			return code[i] == INT3 ? EEXIST : ESTALE;
-	return 0;
+	for (size_t i = 0; i < len; i++) {
+		if (code[i] == old[i])
+			continue;
+		if (code[i] != INT3)
+			return ESTALE;
+		error = EEXIST;
+	}
+	return error;
 }
 
 /* One site, with its code behind that of the others. 0 or an error. */
