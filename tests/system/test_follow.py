@@ -272,7 +272,7 @@ def check_aggregated(folder):
         path = f"{folder}/{cpu}"
         os.mkdir(path)
         run(CPUPERF, *event, f"--cpu={cpu}", "--", "taskset", "-c", str(last), program, "burn", "300", cwd=path)
-        burnt = [int(r["self_count"]) for r in rows(path, "--report=flat") if r["function"] == "burn"]
+        burnt = [int(r["total_count"]) for r in rows(path, "--report=flat") if r["function"] == "burn"]
         assert (sum(burnt) > 0) == (cpu == last), (cpu, last, burnt)
     if not has_cgroups():
         return
