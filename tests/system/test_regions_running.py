@@ -76,6 +76,12 @@ def regions(folder, *options, **how):
     return {row["path"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 
 
+def has_calls(folder, **more_than):
+    """Of a session that is being recorded."""
+    found = regions(folder, code=None)
+    return all(name in found and int(found[name]["calls"]) > least for name, least in more_than.items())
+
+
 def expect_work(folder, *options):
     """Both threads are in the region whenever they run: so are their samples, if thread ids are right."""
     row = regions(folder, *options)["work"]
@@ -116,7 +122,7 @@ def check_objects_loaded_later(folder):
                 pass
             while "late.so" not in open(f"/proc/{p.pid}/maps", encoding="ascii").read():
                 time.sleep(0.01)
-            while int(regions(folder, code=None).get("late", {"calls": 0})["calls"]) <= 10:  # it is found some time after that
+            while not has_calls(folder, late=10, work=20):  # it is found some time after that
                 time.sleep(0.1)
         expect_work(folder)
         assert int(regions(folder)["late"]["calls"]) > 10, regions(folder)
