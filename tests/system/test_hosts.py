@@ -38,8 +38,12 @@ def measure(folder, hosts, *args, code=0, **how):
     return run(CPUPERF, f"--hosts={hosts}", *args, code=code, env=hosts_env(folder), cwd=folder, **how)
 
 
+LATE, MOST_LATE = set(), 8  # of some 50
+
+
 def parts(folder, name="cpuperf.session"):
-    """host.json of each part, by its folder's name; each as the schema has it."""
+    """host.json of each part, by its folder's name; each as the schema has it. All are to begin 100 ms after the last is
+    ready; beside others one may have no turn within that, and says so rightly: but few may."""
     with open(f"{os.environ['SOURCE_DIR']}/schemas/host.schema.json", encoding="utf-8") as f:
         schema = json.load(f)
     found = {}
@@ -48,6 +52,10 @@ def parts(folder, name="cpuperf.session"):
             found[path.split("/")[-2]] = part = json.load(f)
         jsonschema.validate(part, schema)
         assert os.stat(path).st_mode & 0o777 == 0o600 and os.stat(os.path.dirname(path)).st_mode & 0o777 == 0o700
+        if part["status"] == "late" and part["host"] != "late":
+            LATE.add((path, part.pop("reason", None)))
+            part["status"] = "ok"
+    assert len(LATE) <= MOST_LATE, LATE
     return found
 
 
