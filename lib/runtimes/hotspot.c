@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "runtimes/jvm.h"
+#include "runtimes/limits.h"
 #include "runtimes/methods.h"
 #include "runtimes/points.h"
 #include "runtimes/scopes.h"
@@ -36,13 +37,7 @@ enum {
 	MAX_ALL_BLOCKS = 1 << 21, /* of all processes; 128 MiB */
 	MAX_CODE_BYTES = 1 << 20, /* of a method; what is longer has no known calls */
 	MAX_FRAME_WORDS = 1 << 16,
-	/* For what is inlined: of a process, bytes that are read and CPU time; of a look, after
-	 * which the rest waits for the next one; of one method. */
-	MAX_ALL_SCOPES_BYTES = 1 << 28,
-	MAX_ALL_SCOPES_NS = 2000000000,
-	MAX_LOOK_SCOPES_NS = 50000000,
-	MAX_LAST_SCOPES_NS = 500000000,
-	MAX_SCOPES_NS = 50000000,
+	MAX_ALL_SCOPES_BYTES = 1 << 28, /* that are read of a process, for what is inlined */
 	MAX_POINTS = TRACE_COMPILED_BYTES / sizeof(uint32_t),
 	HEAD_BYTES = 512, /* of a block, with all members that are read */
 	NR_HEADS = 64,    /* that are read with one call */
@@ -416,12 +411,12 @@ static void find_call_stub(struct hotspot *h, const struct hotspot_code *c)
 
 static bool has_scopes_room(const struct hotspot *h)
 {
-	return h->scopes_bytes <= MAX_ALL_SCOPES_BYTES && h->scopes_ns <= MAX_ALL_SCOPES_NS;
+	return h->scopes_bytes <= MAX_ALL_SCOPES_BYTES && h->scopes_ns <= LIMITS_ALL_SCOPES_NS;
 }
 
 static bool has_time(const struct hotspot *h)
 {
-	const uint64_t most_ns = h->shared->is_last ? MAX_LAST_SCOPES_NS : MAX_LOOK_SCOPES_NS;
+	const uint64_t most_ns = h->shared->is_last ? LIMITS_LAST_SCOPES_NS : LIMITS_LOOK_SCOPES_NS;
 
 	return h->look_ns < (h->shared->scopes_ns ?: most_ns);
 }
@@ -440,7 +435,7 @@ static void find_scopes(struct hotspot *h, struct hotspot_code *c)
 		return;
 	c->waits = false;
 	began_ns = clock_thread_cpu_ns();
-	if (!scopes_find(h->shared->scopes, &h->scopes, began_ns + MAX_SCOPES_NS, &to->scopes,
+	if (!scopes_find(h->shared->scopes, &h->scopes, began_ns + LIMITS_SCOPES_NS, &to->scopes,
 			 &to->scopes_bytes))
 		to->scopes_bytes = 0;
 	took_ns = clock_thread_cpu_ns() - began_ns;

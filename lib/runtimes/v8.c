@@ -17,6 +17,7 @@
 #include "proc/maps.h"
 #include "proc/memory.h"
 #include "proc/proc.h"
+#include "runtimes/limits.h"
 #include "runtimes/remote.h"
 #include "runtimes/v8_scopes.h"
 #include "trace/trace.h"
@@ -36,13 +37,7 @@ enum {
 	STEP_BYTES = 32,       /* code begins at multiples of that */
 	MAX_CODE_BYTES = 1 << 24,
 	MAX_ADDRESS_BITS = 47,
-	/* as of HotSpot (hotspot.c): CPU time for what is inlined, of a process, of a look, of the
-	 * last look, of one */
-	MAX_ALL_SCOPES_NS = 2000000000,
-	MAX_LOOK_SCOPES_NS = 50000000,
-	MAX_LAST_SCOPES_NS = 500000000,
-	MAX_SCOPES_NS = 50000000,
-	MAX_LOOK_NS = 50000000, /* of a look, to find code */
+	MAX_LOOK_NS = 50000000, /* CPU time of a look, to find code */
 	HEAD_BYTES = 64,        /* of the program */
 };
 
@@ -274,8 +269,8 @@ static void pass_gone(struct v8 *v, v8_fn *fn, void *arg)
 
 static bool has_time(const struct v8 *v)
 {
-	return v->scopes_ns < MAX_ALL_SCOPES_NS &&
-	       v->look_ns < (v->is_last ? MAX_LAST_SCOPES_NS : MAX_LOOK_SCOPES_NS);
+	return v->scopes_ns < LIMITS_ALL_SCOPES_NS &&
+	       v->look_ns < (v->is_last ? LIMITS_LAST_SCOPES_NS : LIMITS_LOOK_SCOPES_NS);
 }
 
 static void pass_found(const struct v8 *v, const struct v8_known *k,
@@ -301,11 +296,11 @@ static bool pass_scopes(struct v8 *v, struct v8_known *k, v8_fn *fn, void *arg)
 	const uint64_t began_ns = clock_thread_cpu_ns();
 	struct v8_scopes_found f;
 
-	k->waits = v->scopes_ns < MAX_ALL_SCOPES_NS;
+	k->waits = v->scopes_ns < LIMITS_ALL_SCOPES_NS;
 	if (!has_time(v))
 		return false;
 	k->waits = false;
-	k->is_passed = v8_scopes_find(v->shared->scopes, &k->code, began_ns + MAX_SCOPES_NS, &f);
+	k->is_passed = v8_scopes_find(v->shared->scopes, &k->code, began_ns + LIMITS_SCOPES_NS, &f);
 	if (k->is_passed)
 		pass_found(v, k, &f, fn, arg);
 	v->scopes_ns += clock_thread_cpu_ns() - began_ns;
