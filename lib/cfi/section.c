@@ -218,11 +218,26 @@ static uint64_t table_word(const struct cfi_header *h, size_t i)
 	return h->address + (uint64_t)(int32_t)cursor_le32(&c);
 }
 
+/* How many functions start at or before the address. */
+static size_t nr_before(const struct cfi_header *h, uint64_t address)
+{
+	return ORDER_FIRST(i, h->nr, table_word(h, 2 * i) > address);
+}
+
 bool cfi_header_find(const struct cfi_header *h, uint64_t address, uint64_t *fde)
 {
-	size_t next = ORDER_FIRST(i, h->nr, table_word(h, 2 * i) > address);
+	const size_t nr = nr_before(h, address);
 
-	if (next)
-		*fde = table_word(h, 2 * next - 1);
-	return next;
+	if (nr)
+		*fde = table_word(h, 2 * nr - 1);
+	return nr;
+}
+
+bool cfi_header_start(const struct cfi_header *h, uint64_t address, uint64_t *start)
+{
+	const size_t nr = nr_before(h, address);
+
+	if (nr)
+		*start = table_word(h, 2 * nr - 2);
+	return nr;
 }

@@ -157,7 +157,7 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 	if (is_piece || !(sample->record.has & TRACE_HAS_CALLCHAIN))
 		s->end = reason;
 	if (end != UNWIND_WHOLE && nr + has_ended <= s->nr - s->nr_kernel &&
-	    (is_piece || !unwinder_is_shaped(u)))
+	    (is_piece || !unwinder_refutes_chain(u)))
 		return;
 	s->end = nr + has_ended > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : reason;
 	s->nr = s->nr_kernel;

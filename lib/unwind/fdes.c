@@ -54,14 +54,19 @@ static void make_list(struct unwind_fdes *f)
 	order_sort(f->list, f->nr_list, sizeof(*f->list), compare);
 }
 
-static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
+/* How many functions of the list begin at or before the address. */
+static size_t list_before(struct unwind_fdes *f, uint64_t address)
 {
-	size_t next;
-
 	if (!f->is_listed)
 		make_list(f);
-	next = ORDER_FIRST(i, f->nr_list, f->list[i].start > address);
-	return next && cfi_section_fde(&f->section, f->list[next - 1].offset, address, out);
+	return ORDER_FIRST(i, f->nr_list, f->list[i].start > address);
+}
+
+static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
+{
+	const size_t nr = list_before(f, address);
+
+	return nr && cfi_section_fde(&f->section, f->list[nr - 1].offset, address, out);
 }
 
 bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
@@ -69,6 +74,20 @@ bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *o
 	if (!f->section.data)
 		return false;
 	return f->header.table ? find_in_table(f, address, out) : find_in_list(f, address, out);
+}
+
+bool unwind_fdes_last(struct unwind_fdes *f, uint64_t address, uint64_t *start)
+{
+	size_t nr;
+
+	if (!f->section.data)
+		return false;
+	if (f->header.table)
+		return cfi_header_start(&f->header, address, start);
+	nr = list_before(f, address);
+	if (nr)
+		*start = f->list[nr - 1].start;
+	return nr;
 }
 
 static void find_table(struct unwind_fdes *f, const struct elf_file *file)

@@ -64,3 +64,15 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 	       cfi_sframe_rules(&o->sframe, m, address, out) ||
 	       unwind_stub_rules(o->code, m, address, out);
 }
+
+static bool begins_in(struct unwind_fdes *fdes, uint64_t first, uint64_t last)
+{
+	uint64_t start;
+
+	return unwind_fdes_last(fdes, last, &start) && start >= first;
+}
+
+bool unwind_object_begins(struct unwind_object *o, uint64_t first, uint64_t last)
+{
+	return begins_in(&o->eh_frame, first, last) || begins_in(&o->debug_frame, first, last);
+}

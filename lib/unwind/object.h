@@ -19,5 +19,7 @@ void unwind_object_close(struct unwind_object *o); /* NULL is fine */
 /* The rules at an address of the file. False: none. */
 bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, uint64_t address,
 			 struct cfi_rules *out);
+/* Whether a function of the tables begins in first … last. */
+bool unwind_object_begins(struct unwind_object *o, uint64_t first, uint64_t last);
 
 #endif

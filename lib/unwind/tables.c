@@ -9,13 +9,14 @@
 #include "elf/file.h"
 #include "elf/finder.h"
 #include "elf/pclntab.h"
+#include "unwind/call.h"
 #include "unwind/machine.h"
 #include "unwind/object.h"
 #include "unwind/rows.h"
 
 #include <string.h>
 
-enum { MAX_OBJECTS = 1 << 20 };
+enum { MAX_OBJECTS = 1 << 20, MAX_BARE_BYTES = 64 << 10 };
 
 struct object {
 	bool is_tried, is_debug_tried;
@@ -176,37 +177,6 @@ bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwi
 	return code && len == sizeof(call) && memcmp(code, call, sizeof(call)) == 0;
 }
 
-/* Of an instruction FF /2, a call by a register or memory; 0: it is none. */
-static size_t indirect_call_bytes(const uint8_t *code)
-{
-	enum { CODE = 0xff, KIND = 0x38, CALL = 0x10, HAS_SIB = 4, BY_PC = 5, NO_BASE = 5 };
-	const unsigned mode = code[1] >> 6, rm = code[1] & 7;
-	const size_t sib = mode != 3 && rm == HAS_SIB;
-
-	if (code[0] != CODE || (code[1] & KIND) != CALL)
-		return 0;
-	if (mode == 0)
-		return 2 + sib + (rm == BY_PC || (sib && (code[2] & 7) == NO_BASE) ? 4 : 0);
-	return 2 + sib + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
-}
-
-/* Whether a call ends there. */
-static bool follows_call(const struct object *o, uint64_t address)
-{
-	enum { DIRECT = 5, SHORTEST = 2, LONGEST = 7, DIRECT_CODE = 0xe8 };
-	size_t len;
-	const uint8_t *code = elf_file_bytes(o->file, address - LONGEST, LONGEST, &len);
-
-	if (!code || len != LONGEST)
-		return false;
-	if (code[LONGEST - DIRECT] == DIRECT_CODE)
-		return true;
-	for (size_t n = SHORTEST; n <= LONGEST; n++)
-		if (indirect_call_bytes(code + LONGEST - n) == n)
-			return true;
-	return false;
-}
-
 bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at)
 {
 	enum { ALIGNED = 16, ENDBR = 4, MAX = 10 };
@@ -220,6 +190,7 @@ bool unwind_tables_starts_context(const struct unwind_tables *t, const struct un
 	const uint64_t address = at->address + 1;
 	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
 	const uint8_t *code;
+	uint64_t to;
 	size_t len;
 
 	if (!o || !o->file || o->machine != &cfi_machine_x86_64 || address % ALIGNED)
@@ -232,7 +203,7 @@ bool unwind_tables_starts_context(const struct unwind_tables *t, const struct un
 	return code &&
 	       ARRAY_ANY(b, begins, ARRAY_NR(begins),
 			 len >= b->nr && memcmp(code, b->code, b->nr) == 0) &&
-	       !follows_call(o, address);
+	       unwind_call_before(o->file, o->machine, address, &to) == UNWIND_CALL_NONE;
 }
 
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,
@@ -243,4 +214,43 @@ enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at 
 	if (!unwind_object_rules(t->object[at->object].tables, f->machine, at->address, &rules))
 		return CFI_NO_TABLE;
 	return cfi_rules_apply(&rules, f);
+}
+
+/* Whether a function without a row begins there, and no other one before it that has rows. */
+static bool begins_bare(const struct object *o, uint64_t begin, uint64_t address)
+{
+	struct cfi_rules rules;
+
+	return address - begin < MAX_BARE_BYTES &&
+	       !unwind_object_begins(o->tables, begin, address) &&
+	       !unwind_object_rules(o->tables, o->machine, begin, &rules);
+}
+
+enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwind_at *call,
+				      const struct unwind_at *bare)
+{
+	const struct object *o = call->object < t->nr_objects ? &t->object[call->object] : NULL;
+	uint64_t to = 0;
+
+	if (!o || !o->file)
+		return UNWIND_MAY_LEAD;
+	switch (unwind_call_before(o->file, o->machine, call->address + 1, &to)) {
+	case UNWIND_CALL_NONE:
+		return UNWIND_LEADS_ELSEWHERE;
+	case UNWIND_CALL_INDIRECT:
+		return UNWIND_MAY_LEAD;
+	default:
+		if (unwind_call_jumps_on(o->file, o->machine, to))
+			return UNWIND_MAY_LEAD;
+		return call->object == bare->object && begins_bare(o, to, bare->address)
+			   ? UNWIND_LEADS
+			   : UNWIND_LEADS_ELSEWHERE;
+	}
+}
+
+bool unwind_tables_has_pushed(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
+
+	return o && o->file && unwind_call_has_pushed(o->file, o->machine, at->address);
 }

@@ -41,6 +41,17 @@ bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwi
 /* Whether behind that address glibc's code begins that a function of makecontext returns to
  * (__start_context, on x86-64): that function was called by nobody. */
 bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at);
+/* What the call that returns behind an address, found at call, says of code without a row, found at
+ * bare. */
+enum unwind_leads {
+	UNWIND_LEADS_ELSEWHERE, /* to another function, or it is no call */
+	UNWIND_MAY_LEAD,        /* to where a pointer or a stub leads */
+	UNWIND_LEADS,           /* to the function of that code */
+};
+enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwind_at *call,
+				      const struct unwind_at *bare);
+/* Whether code without a row has pushed its caller's frame pointer, and is about to set its own. */
+bool unwind_tables_has_pushed(const struct unwind_tables *t, const struct unwind_at *at);
 /* Steps to the caller by a hard row, found at at. As cfi_rules_apply. */
 enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,
 				struct cfi_frame *f);

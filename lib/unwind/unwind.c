@@ -26,8 +26,8 @@ struct unwinder {
 	unwind_find_method_fn *find_method;
 	bool keeps_interpreter;
 	void *arg;
-	bool is_shaped; /* the last stack */
-	uint64_t base;  /* where that one ended; 0: not known */
+	bool refutes_chain; /* the last stack */
+	uint64_t base;      /* where that one ended; 0: not known */
 };
 
 /* One unwinding of one sample. */
@@ -42,6 +42,7 @@ struct walk {
 	struct cfi_row row;
 	uint64_t method; /* what stands for the interpreted method of the last frame; 0: none */
 	bool is_unproven;
+	bool is_refuted;   /* the frame pointer is not that of the last frame */
 	bool is_left;      /* the last frame has left its stack for another one */
 	bool is_outermost; /* nothing of the last frame was read */
 };
@@ -95,9 +96,9 @@ void unwinder_free(struct unwinder *u)
 	mem_free(u);
 }
 
-bool unwinder_is_shaped(const struct unwinder *u)
+bool unwinder_refutes_chain(const struct unwinder *u)
 {
-	return u->is_shaped;
+	return u->refutes_chain;
 }
 
 bool unwinder_base(const struct unwinder *u, uint64_t *address)
@@ -165,6 +166,138 @@ static enum cfi_end step_from_syscall(struct walk *w)
 	return CFI_GOES_ON;
 }
 
+/* A return address: what its call says of code without a row, and the row of the caller. */
+struct origin {
+	enum unwind_leads leads;
+	const struct cfi_row *row; /* until the next lookup */
+};
+
+static struct origin find_origin(struct walk *w, uint64_t ra, const struct unwind_at *bare)
+{
+	struct origin o = {.leads = UNWIND_LEADS_ELSEWHERE};
+	struct unwind_at call = {.object = UNWIND_NO_OBJECT};
+	struct unwind_mapping m;
+
+	if (!find_mapping(w, ra - 1, &m) || !(m.prot & PROT_EXEC))
+		return o;
+	o.row = unwind_tables_find(w->u->tables, w->frame.machine, &m, ra - 1, &call);
+	o.leads = unwind_tables_leads(w->u->tables, &call, bare);
+	return o;
+}
+
+static bool has_row(const struct cfi_row *row)
+{
+	return row->kind != CFI_ROW_NONE && row->kind != CFI_ROW_UNKNOWN;
+}
+
+/* Steps to where a function returns to that has no frame, or not yet. False: there is no word. */
+static bool pop_return(struct walk *w, const struct unwind_at *bare)
+{
+	enum { ALIGNED = 16 }; /* the stack at a call, by the psABIs */
+	struct cfi_frame *f = &w->frame;
+	const struct cfi_machine *m = f->machine;
+	const uint64_t bytes = m->word_bytes;
+	uint64_t sp, ra;
+
+	if (!cfi_frame_reg(f, m->sp, &sp))
+		return false;
+	if (m->lr == CFI_NO_REG) {
+		sp += bytes * unwind_tables_has_pushed(w->u->tables, bare);
+		if ((sp + bytes) % ALIGNED || cfi_frame_word(f, sp, &ra) != CFI_GOES_ON)
+			return false;
+		sp += bytes;
+	} else if (!cfi_frame_reg(f, m->lr, &ra)) {
+		return false;
+	}
+	f->known &= m->callee_saved;
+	cfi_frame_set(f, m->sp, sp);
+	f->pc = ra & m->address_bits;
+	f->is_exact = false;
+	restore_return(w);
+	return true;
+}
+
+/* Whether that is a return address of the code. A pointer or a stub may have led to it only from
+ * code whose caller is known: else the word may be any that was left there. */
+static bool may_return_to(struct walk *w, uint64_t ra, const struct unwind_at *bare)
+{
+	const struct origin o = find_origin(w, ra, bare);
+
+	return o.leads == UNWIND_LEADS || (o.leads == UNWIND_MAY_LEAD && has_row(o.row));
+}
+
+/* Steps out of a function without a frame. */
+static bool step_by_return(struct walk *w, const struct unwind_at *bare)
+{
+	const struct cfi_frame before = w->frame;
+
+	if (before.is_exact && pop_return(w, bare) && may_return_to(w, w->frame.pc, bare))
+		return true;
+	w->frame = before;
+	return false;
+}
+
+enum { MAX_BARE_WORDS = 256 };
+
+/* Whether one of so many words from the stack pointer on may be its return address. */
+static bool holds_return(struct walk *w, const struct unwind_at *bare, uint64_t nr)
+{
+	const struct cfi_machine *m = w->frame.machine;
+	uint64_t sp, word;
+
+	if (!cfi_frame_reg(&w->frame, m->sp, &sp))
+		return false;
+	for (uint64_t i = 0; i < nr && cfi_frame_word(&w->frame, sp, &word) == CFI_GOES_ON;
+	     i++, sp += m->word_bytes)
+		if (may_return_to(w, word & m->address_bits, bare))
+			return true;
+	return false;
+}
+
+/* Whether the frame pointer may be a caller's: then the return address is below its frame. */
+static bool may_be_callers(struct walk *w, const struct unwind_at *bare)
+{
+	const struct cfi_machine *m = w->frame.machine;
+	uint64_t sp = 0, fp = 0, nr;
+
+	(void)cfi_frame_reg(&w->frame, m->sp, &sp);
+	(void)cfi_frame_reg(&w->frame, m->fp, &fp);
+	nr = (fp - sp) / m->word_bytes;
+	return nr > MAX_BARE_WORDS || holds_return(w, bare, nr);
+}
+
+/* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker starts with
+ * that, and without a row in its table. Without a file (CFI_ROW_UNKNOWN), the register may hold
+ * anything; and here, if somebody called. */
+static bool is_outermost(struct walk *w, const struct unwind_at *bare)
+{
+	uint64_t fp;
+
+	return cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp &&
+	       !holds_return(w, bare, MAX_BARE_WORDS);
+}
+
+/*
+ * Code of a file whose tables do not speak of it: assembler, mostly. Its caller is the one that the
+ * frame pointer leads to only if that one calls this code. Else the pointer is the caller's own,
+ * and leads to that one's caller.
+ */
+static enum cfi_end step_bare(struct walk *w, const struct unwind_at *bare)
+{
+	const struct cfi_frame before = w->frame;
+	enum unwind_leads leads;
+	enum cfi_end end = step_by_pointer(w);
+
+	if (end != CFI_GOES_ON)
+		return end;
+	leads = find_origin(w, w->frame.pc, bare).leads;
+	if (leads == UNWIND_LEADS)
+		return end;
+	w->frame = before;
+	w->is_refuted = leads == UNWIND_LEADS_ELSEWHERE || may_be_callers(w, bare);
+	return w->is_refuted ? CFI_NO_TABLE : step_by_pointer(w);
+}
+
 /* Code of which nothing is known but where it is. */
 static enum cfi_end guess_step(struct walk *w, const struct unwind_mapping *m)
 {
@@ -178,7 +311,6 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 				const struct cfi_row *row, const struct unwind_at *at)
 {
 	enum cfi_end end;
-	uint64_t fp;
 
 	/* The row, if there is one, is of what stands before it. Not is_outermost: what is above is
 	 * needed of the thread's other stacks. */
@@ -197,13 +329,10 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
 		end = step_from_syscall(w);
-		if (end == CFI_GOES_ON)
-			return end;
-		/* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker
-		 * starts with that, and without a row in its table. Without a file
-		 * (CFI_ROW_UNKNOWN), the register may hold anything. */
-		w->is_outermost = cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp;
-		return w->is_outermost ? CFI_WHOLE : step_by_pointer(w);
+		if (end == CFI_GOES_ON || step_by_return(w, at))
+			return CFI_GOES_ON;
+		w->is_outermost = is_outermost(w, at);
+		return w->is_outermost ? CFI_WHOLE : step_bare(w, at);
 	default:
 		return guess_step(w, m);
 	}
@@ -242,7 +371,7 @@ static enum cfi_end step_by_shape(struct walk *w, const struct unwind_mapping *m
 					     .time_ns = w->time_ns};
 	const enum cfi_end end = unwind_shape_step(&shapes, m, shape, &w->frame, &w->method);
 
-	w->u->is_shaped = true;
+	w->u->refutes_chain = true;
 	w->is_unproven = end == CFI_NO_TABLE;
 	return end;
 }
@@ -418,7 +547,7 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 	uint64_t fp;
 	size_t nr = 0;
 
-	u->is_shaped = false;
+	u->refutes_chain = false;
 	u->base = 0;
 	if (exact)
 		memset(exact, 0, (max + 63) / 64 * sizeof(*exact));
@@ -450,7 +579,7 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		nr = rejoin(layout, sample, out, nr, max, &last);
 	else if (last == CFI_TRUNCATED && nr < max)
 		nr = complete(&w, layout, sample, out, nr, max, &last);
-	u->is_shaped |= w.is_unproven;
+	u->refutes_chain |= w.is_unproven || w.is_refuted;
 	*end = w.is_unproven ? UNWIND_UNPROVEN : ends[last];
 	if (sample->is_seen && !cfi_frame_reg(&w.frame, w.frame.machine->fp, &fp) &&
 	    (last == CFI_INVALID || last == CFI_NO_TABLE))
@@ -485,6 +614,8 @@ static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 	if (!find_mapping(w, address, &m))
 		return CFI_NO_TABLE;
 	row = find_row(w, &m, address, &at, &ignored);
+	if (row->kind == CFI_ROW_NONE && step_by_return(w, &at))
+		return CFI_GOES_ON;
 	if (row->is_signal || is_in_chain(w, row, pointed))
 		return CFI_NO_TABLE;
 	return step_by_row(w, &m, row, &at);

@@ -79,7 +79,7 @@ enum unwind_end {
 			      thread */
 	UNWIND_TRUNCATED,  /* the stack continues beyond the recorded bytes, and beyond the
 			      functions with frame pointers behind them */
-	UNWIND_NO_TABLE,   /* no unwind table, and no valid frame pointer */
+	UNWIND_NO_TABLE,   /* no unwind table, and no frame pointer that leads to a caller */
 	UNWIND_INVALID,    /* no progress toward the stack's start, or outside the stack */
 	UNWIND_MAX,        /* more frames than fit */
 	UNWIND_NO_POINTER, /* a function needs its frame pointer, which /proc did not show */
@@ -104,8 +104,9 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end);
 
-/* Whether the last stack came to code of HotSpot: then a chain by frame pointers is accidental. */
-bool unwinder_is_shaped(const struct unwinder *u);
+/* Whether a chain by frame pointers is accidental: the last stack came to code of HotSpot, or to a
+ * function without a table whose caller's frame pointer it is. */
+bool unwinder_refutes_chain(const struct unwinder *u);
 
 /* The stack pointer of the outermost function of the last stack, above which nothing is needed.
  * False: not known, as of a stack that did not come to it. */

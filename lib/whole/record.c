@@ -124,7 +124,7 @@ static void put_part(struct buf *out, const uint8_t *from, const uint8_t *to)
 static bool has_longer_chain(const struct trace_record *r, size_t nr_kernel,
 			     const struct whole_stack *s)
 {
-	return s->end != WHOLE_END_START && r->nr_callchain > nr_kernel + 1 &&
+	return s->end != WHOLE_END_START && !s->refutes_chain && r->nr_callchain > nr_kernel + 1 &&
 	       r->nr_callchain - nr_kernel - 1 >= s->nr;
 }
 

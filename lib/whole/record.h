@@ -44,6 +44,7 @@ struct whole_stack {
 	uint64_t exact[WHOLE_MAX_DEPTH / 64]; /* bits, as of unwind_user */
 	size_t nr;
 	enum whole_end end;
+	bool refutes_chain; /* the kernel's chain is not used (unwinder_refutes_chain) */
 };
 /* Appends the record of a sample with an id, decoded from bytes in that layout, with this stack, in
  * place of its own, unless that is longer and this one is not whole: as readers do. Errors stick in

@@ -635,6 +635,7 @@ static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p
 					w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
 			  : 0;
 	w->stack.end = ends[end];
+	w->stack.refutes_chain = process && unwinder_refutes_chain(w->tables->unwinder);
 	if (process)
 		set_base(w, id, &r, end);
 	return (w->stack.end || (id->drops_bytes && r.stack_len)) &&

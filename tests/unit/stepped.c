@@ -179,6 +179,52 @@ OWN static void last_call(void)
 	goes_for_good(2);
 }
 
+/*
+ * Functions without a table, as in assembler: one without a frame, one with a frame pointer, one
+ * that calls, and, behind a function that has a table, one that pushes registers.
+ */
+int bare_leaf(int a);
+int bare_framed(int a);
+int bare_caller(int a);
+int bare_pushed(int a);
+int between(int a);
+#if defined(__x86_64__)
+__asm__(".text\nnop\nbare_leaf:\nlea (%rdi,%rdi,2), %eax\nadd $2, %eax\nret\n"
+	".size bare_leaf, . - bare_leaf\n"
+	"bare_framed:\npush %rbp\nmov %rsp, %rbp\nsub $32, %rsp\nmov %edi, -4(%rbp)\n"
+	"mov -4(%rbp), %eax\nleave\nret\n.size bare_framed, . - bare_framed\n"
+	"bare_caller:\npush %rbp\nmov %rsp, %rbp\ncall bare_leaf\nmov %eax, %edi\n"
+	"call bare_framed\nmov %eax, %edi\ncall between\npop %rbp\nret\n"
+	".size bare_caller, . - bare_caller\n"
+	".cfi_startproc\nret\n.cfi_endproc\n"
+	"bare_pushed:\npush %rbx\npush %r12\nmov %edi, %ebx\nlea 1(%rbx), %eax\n"
+	"pop %r12\npop %rbx\nret\n.size bare_pushed, . - bare_pushed\nnop\n");
+#else
+__asm__(".text\nnop\nbare_leaf:\nmov 4(%esp), %eax\nadd $2, %eax\nret\n"
+	".size bare_leaf, . - bare_leaf\n"
+	"bare_framed:\npush %ebp\nmov %esp, %ebp\nsub $24, %esp\nmov 8(%ebp), %eax\n"
+	"leave\nret\n.size bare_framed, . - bare_framed\n"
+	"bare_caller:\npush %ebp\nmov %esp, %ebp\nsub $8, %esp\nmov 8(%ebp), %eax\n"
+	"mov %eax, (%esp)\ncall bare_leaf\nmov %eax, (%esp)\ncall bare_framed\n"
+	"mov %eax, (%esp)\ncall between\nleave\nret\n.size bare_caller, . - bare_caller\n"
+	".cfi_startproc\nret\n.cfi_endproc\n"
+	"bare_pushed:\npush %ebx\npush %esi\nmov 12(%esp), %eax\npop %esi\npop %ebx\nret\n"
+	".size bare_pushed, . - bare_pushed\nnop\n");
+#endif
+
+__attribute__((noinline, used)) int between(int a)
+{
+	return bare_pushed(a) + sink;
+}
+
+OWN static int bare(int a)
+{
+	const int direct = bare_leaf(a) + bare_pushed(a) + bare_framed(a) + bare_caller(a);
+
+	return direct + by_pointer(bare_leaf, a) + by_pointer(bare_pushed, a) +
+	       by_pointer(bare_framed, a) + by_pointer(bare_caller, a);
+}
+
 OWN static int child(void)
 {
 	pid_t pid = vfork();
@@ -227,7 +273,7 @@ OWN static void run(void)
 	sink += tail(1) + tail(2) + by_pointer(hop, 2);
 	enter(last_call);
 	interrupted();
-	sink += child() + library();
+	sink += child() + library() + bare(1) + by_pointer(bare, 2);
 }
 
 int main(void)

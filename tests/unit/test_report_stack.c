@@ -32,7 +32,7 @@ struct unwinder {
 	bool is_lacking_whole, is_shaped;
 };
 
-bool unwinder_is_shaped(const struct unwinder *u)
+bool unwinder_refutes_chain(const struct unwinder *u)
 {
 	return u->is_shaped;
 }

@@ -98,6 +98,21 @@ TEST(chain)
 	}
 }
 
+/* Its row, and nothing that is guessed: what the register has follows no call. */
+TEST(first_instruction)
+{
+	uint64_t chain[] = {0, 0};
+
+	for (size_t i = 0; i < NR(programs); i++) {
+		open_program(programs[i].name);
+		chain[0] = programs[i].chain[0];
+		chain[1] = sample.reg[LR] = programs[i].chain[1] + 4;
+		test_unwind_run(&unwind, &sample);
+		assert_memory_equal(unwind.chain, chain, sizeof(chain));
+		test_unwind_close(&unwind);
+	}
+}
+
 TEST(signed)
 {
 	open_program("arm64");

@@ -32,7 +32,7 @@ enum {
 	SIGRETURN_32 = 119,
 	RT_SIGRETURN_32 = 173,
 	MAX_STEPS = 1000000,
-	MAX_WITHOUT = 30,
+	OF_WITHOUT = 20, /* what is compared for each end in assembler, at least */
 	SIGNAL_EVERY = 29,
 	SIGNAL_EVERY_LONG = 5,
 };
@@ -397,10 +397,11 @@ static void tell(const uint64_t *truth, size_t nr, const char *what)
 	print_error("\n");
 }
 
-/* What compilers run before main (crtstuff.c) has no table. */
-static bool is_begin_without_table(void)
+/* What compilers run before main (crtstuff.c), and the assembler of stepped.c: a stack may end
+ * there where nothing says who called it. */
+static bool is_without_table(size_t due)
 {
-	return run.is_from_start && unwind.nr == 1 && unwind.end == UNWIND_NO_TABLE;
+	return unwind.nr < due && unwind.end == UNWIND_NO_TABLE;
 }
 
 static void compare_step(void)
@@ -412,7 +413,7 @@ static void compare_step(void)
 	take_sample();
 	if (unwind.nr > nr || memcmp(truth, unwind.chain, unwind.nr * sizeof(*truth)) != 0)
 		wrong = "another chain";
-	else if (is_begin_without_table())
+	else if (is_without_table(due))
 		run.nr_without++;
 	else if (unwind.nr < due)
 		wrong = "an end too early";
@@ -588,13 +589,14 @@ static void run_build(const struct build *b, bool is_long)
 	step_through(run.is_from_start, run.is_from_start ? 0 : every);
 	end_program();
 	test_unwind_close(&unwind);
-	print_message("%s %s: of %zu instructions and %zu signals %zu compared, %zu completed\n",
+	print_message("%s %s: of %zu instructions and %zu signals %zu compared, %zu completed, "
+		      "%zu ended early\n",
 		      b->cc, b->flags, run.nr_steps, run.nr_signals, run.nr_compared,
-		      run.nr_completed);
+		      run.nr_completed, run.nr_without);
 	if (run.nr_wrong)
 		fail_msg("%zu wrong", run.nr_wrong);
 	assert_true(run.nr_compared > 1000 && run.nr_signals >= 2);
-	assert_in_range(run.nr_without, 0, MAX_WITHOUT);
+	assert_in_range(run.nr_without, 1, run.nr_compared / OF_WITHOUT);
 	if (strstr(b->flags, "-O0") || strstr(b->flags, "no-omit"))
 		assert_true(run.nr_completed > 100);
 }

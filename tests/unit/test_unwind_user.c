@@ -419,15 +419,14 @@ __asm__(".text\n"
 
 #if defined(__x86_64__)
 /* As clone3: no table where it is in its system call, which a trap stands for. */
-#define ASM_CALL(name, result)                                                                     \
+#define ASM_CALL(name, result, room)                                                               \
 	".globl " name "\n" name ":\nlea 1f(%rip), %rcx\nmov $" result ", %rax\nint3\n1:\nret\n"   \
-	".globl " name "_caller\n" name                                                            \
-	"_caller:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall " name           \
-	"\n.globl " name "_ret\n" name                                                             \
-	"_ret:\nadd $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+	".globl " name "_caller\n" name "_caller:\n.cfi_startproc\nsub $" room                     \
+	", %rsp\n.cfi_adjust_cfa_offset " room "\ncall " name "\n.globl " name "_ret\n" name       \
+	"_ret:\nadd $" room ", %rsp\n.cfi_adjust_cfa_offset -" room "\nret\n.cfi_endproc\n"
 void in_syscall_caller(void), in_new_thread_caller(void);
 extern const char in_syscall_ret[], in_new_thread_ret[];
-__asm__(".text\n" ASM_CALL("in_syscall", "-38") ASM_CALL("in_new_thread", "0"));
+__asm__(".text\n" ASM_CALL("in_syscall", "-38", "24") ASM_CALL("in_new_thread", "0", "16"));
 
 TEST(syscall_without_table)
 {
@@ -435,7 +434,7 @@ TEST(syscall_without_table)
 	test_unwind_run(&unwind, &sample);
 	assert_true(unwind.nr > 3);
 	assert_int_equal(unwind.chain[1], (uint64_t)in_syscall_ret);
-	/* the first word of a new thread's stack is not its caller */
+	/* the first word of a new thread's stack, which is aligned, is not its caller */
 	in_new_thread_caller();
 	test_unwind_run(&unwind, &sample);
 	assert_true(unwind.nr == 1 || unwind.chain[1] != (uint64_t)in_new_thread_ret);

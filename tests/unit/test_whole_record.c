@@ -149,6 +149,13 @@ TEST(a_longer_chain_by_pointers_stays)
 	assert_true(whole_record_add(&to, &raw, &r, &stack));
 	decode(&to, &unwound, &r);
 	check_chain(&r, chain, NR(chain));
+	stack.refutes_chain = true;
+	to.len = 0;
+	decode(&from, &raw, &r);
+	assert_true(whole_record_add(&to, &raw, &r, &stack));
+	decode(&to, &unwound, &r);
+	assert_true(r.nr_callchain != NR(chain) || trace_word(r.callchain, NR(chain) - 1) != 4);
+	stack.refutes_chain = false;
 }
 
 TEST(chains_of_others_keep_their_bytes)
