@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt_std.h"
-#include "causal.h"
+#include "experiments/causal.h"
 #include "options.h"
 #include "program.h"
 #include "target/command.h"

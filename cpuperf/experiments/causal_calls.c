@@ -1,4 +1,4 @@
-#include "causal_calls.h"
+#include "experiments/causal_calls.h"
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -10,8 +10,8 @@
 #include "bpf/hits.h"
 #include "causal/called.h"
 #include "causal/rounds.h"
-#include "causal_core.h"
 #include "event/function.h"
+#include "experiments/causal_core.h"
 #include "functions/breakpoints.h"
 #include "functions/pattern.h"
 #include "proc/family.h"

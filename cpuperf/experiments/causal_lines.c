@@ -1,11 +1,11 @@
-#include "causal_lines.h"
+#include "experiments/causal_lines.h"
 
 #include "base/dict.h"
 #include "base/err.h"
 #include "base/order.h"
-#include "causal_memory.h"
 #include "elf/lines.h"
 #include "event/usdt_files.h"
+#include "experiments/causal_memory.h"
 #include "functions/list.h"
 
 #include <errno.h>

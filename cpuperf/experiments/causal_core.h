@@ -5,10 +5,10 @@
 #define CPUPERF_CAUSAL_CORE_H
 
 #include "base/arena.h"
-#include "causal.h"
-#include "causal_attached.h"
-#include "causal_memory.h"
-#include "causal_points.h"
+#include "experiments/causal.h"
+#include "experiments/causal_attached.h"
+#include "experiments/causal_memory.h"
+#include "experiments/causal_points.h"
 #include "machine.h"
 #include "versus/turns.h"
 

@@ -1,4 +1,4 @@
-#include "causal_attached.h"
+#include "experiments/causal_attached.h"
 
 #include "attach/attach.h"
 #include "base/array.h"

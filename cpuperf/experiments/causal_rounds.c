@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "causal/rounds.h"
-#include "causal_core.h"
+#include "experiments/causal_core.h"
 #include "options.h"
 #include "proc/list.h"
 #include "proc/proc.h"

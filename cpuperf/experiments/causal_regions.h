@@ -10,7 +10,7 @@
 #define CPUPERF_CAUSAL_REGIONS_H
 
 #include "base/arena.h"
-#include "causal_memory.h"
+#include "experiments/causal_memory.h"
 
 struct err;
 

@@ -1,4 +1,4 @@
-#include "causal_points.h"
+#include "experiments/causal_points.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -8,9 +8,9 @@
 #include "base/thread.h"
 #include "bpf/probes.h"
 #include "causal/rounds.h"
-#include "causal_attached.h"
-#include "causal_memory.h"
 #include "event/function.h"
+#include "experiments/causal_attached.h"
+#include "experiments/causal_memory.h"
 #include "functions/breakpoints.h"
 #include "machine.h"
 #include "marks/region_stream.h"

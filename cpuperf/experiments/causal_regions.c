@@ -1,4 +1,4 @@
-#include "causal_regions.h"
+#include "experiments/causal_regions.h"
 
 #include "base/buf.h"
 #include "base/err.h"

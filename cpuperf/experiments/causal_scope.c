@@ -2,7 +2,7 @@
  * Functions by name are found as events of the group function find theirs. What is not wanted of
  * them is removed: by name, then, file by file, by the source that DWARF names.
  */
-#include "causal_scope.h"
+#include "experiments/causal_scope.h"
 
 #include "base/array.h"
 #include "base/err.h"

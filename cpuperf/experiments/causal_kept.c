@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "causal.h"
+#include "experiments/causal.h"
 #include "options.h"
 #include "program.h"
 #include "screen/number.h"

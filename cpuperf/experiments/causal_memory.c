@@ -1,4 +1,4 @@
-#include "causal_memory.h"
+#include "experiments/causal_memory.h"
 
 #include "base/err.h"
 #include "base/io.h"
