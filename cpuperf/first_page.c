@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt_std.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "program.h"
 #include "screen/number.h"
 #include "target/command.h"

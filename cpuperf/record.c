@@ -2,7 +2,6 @@
  * Measuring: opens a session and prints each iteration.
  */
 #include "api/table.h"
-#include "as_part.h"
 #include "attached.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -13,11 +12,12 @@
 #include "estimate/table.h"
 #include "event/usdt.h"
 #include "functions/functions.h"
+#include "job/as_part.h"
+#include "job/rank.h"
 #include "marks/tracefs.h"
 #include "plan/plan.h"
 #include "plan/source.h"
 #include "program.h"
-#include "rank.h"
 #include "recorder.h"
 #include "reload.h"
 #include "rights.h"

@@ -1,6 +1,5 @@
 #include "wanted.h"
 
-#include "as_part.h"
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/cpuset.h"
@@ -8,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "event/model.h"
+#include "job/as_part.h"
 #include "live_functions.h"
 #include "pmu/group.h"
 #include "program.h"

@@ -6,7 +6,7 @@
  *
  * Arguments and the text of a spec go in a frame, so no shell sees them. The starter trusts no
  * part: a table says which frames are due in which state; names of files are a session's; each is
- * made anew and never longer than announced (cpuperf/starter_host.c).
+ * made anew and never longer than announced (cpuperf/job/starter_host.c).
  */
 #ifndef HOSTS_FRAME_H
 #define HOSTS_FRAME_H

@@ -8,7 +8,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "elf/debuginfod.h"
 #include "parts.h"
 #include "pmu/ops.h"

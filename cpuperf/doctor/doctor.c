@@ -1,7 +1,7 @@
 /*
  * Runs the checks, and prints what they found.
  */
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "elf/file.h"
 #include "elf/finder.h"
 #include "elf/pclntab.h"

@@ -1,7 +1,7 @@
 /*
  * Ranks, by what srun, mpirun and their like set in the environment.
  */
-#include "rank.h"
+#include "job/rank.h"
 
 #include "base/array.h"
 #include "base/io.h"

@@ -3,7 +3,7 @@
  * else; the session is measured by a child, the recorder. When the starter is gone the recorder
  * gets SIGHUP, which it forwards to its command, as of a terminal that was closed.
  */
-#include "as_part.h"
+#include "job/as_part.h"
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -2,7 +2,7 @@
  * The starter of a job: one loop over all hosts. A host that fails costs the others nothing but the
  * wait for its limit of time.
  */
-#include "starter.h"
+#include "job/starter.h"
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -14,12 +14,12 @@
 #include "base/self.h"
 #include "base/str.h"
 #include "hosts/address.h"
+#include "job/starter_host.h"
 #include "program.h"
 #include "session/folder.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
-#include "starter_host.h"
 #include "target/command.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * One host of a job: from ssh to host.json.
  */
-#include "starter_host.h"
+#include "job/starter_host.h"
 
 #include "base/array.h"
 #include "base/clock.h"
