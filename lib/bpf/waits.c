@@ -124,12 +124,21 @@ static void configure_futexes(struct waits_bpf *p, const struct waits_config *c)
 		p->rodata->argument_at[i] = call.argument_at[i];
 }
 
-static int configure_wakers(struct waits_bpf *p, bool has_wakers)
+_Static_assert(offsetof(struct bpf_waits_waker, user) == BPF_WAKER_SHORT, "as read");
+_Static_assert(offsetof(struct bpf_waits_waker, stack) == BPF_WAKER_HEAD, "as read");
+
+static int configure_wakers(struct waits_bpf *p, const struct waits_config *c)
 {
-	bpf_program__set_autoload(p->progs.on_waking, has_wakers);
-	if (!has_wakers)
+	const uint32_t wanted = (c->waker_stack_bytes + BPF_WAKER_PIECE - 1) / BPF_WAKER_PIECE,
+		       pieces = wanted < BPF_WAKER_PIECES ? wanted : BPF_WAKER_PIECES;
+	const size_t head = offsetof(struct bpf_waker_slot, waker) + BPF_WAKER_HEAD;
+	int rc;
+
+	bpf_program__set_autoload(p->progs.on_waking, c->has_wakers);
+	if (!c->has_wakers)
 		return 0;
 	p->rodata->has_wakers = true;
+	p->rodata->waker_pieces = pieces ? pieces : 1;
 	for (size_t i = 0; i < ARRAY_NR(regs); i++) {
 		p->rodata->reg_at[i] = regs[i].at;
 		p->rodata->reg_bits |= UINT64_C(1) << regs[i].bit;
@@ -137,7 +146,9 @@ static int configure_wakers(struct waits_bpf *p, bool has_wakers)
 			p->rodata->sp_reg = (uint32_t)i;
 	}
 	p->rodata->nr_regs = ARRAY_NR(regs);
-	return bpf_map__set_max_entries(p->maps.wakers, BPF_WAKER_SLOTS);
+	rc = bpf_map__set_value_size(p->maps.wakers,
+				     (uint32_t)head + p->rodata->waker_pieces * BPF_WAKER_PIECE);
+	return rc ?: bpf_map__set_max_entries(p->maps.wakers, BPF_WAKER_SLOTS);
 }
 
 static int configure_tables(struct waits *w, const struct waits_config *c, struct err *e)
@@ -237,7 +248,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	return loading_follow(p->obj, &c->follow, true, &p->rodata->cgroup_id, e)
 		   ?: interpreted_share(w->interpreted, p->obj, p->rodata->interprets)
 		   ?: bpf_map__set_autocreate(p->maps.lasting_work, p->rodata->interprets_asleep)
-		   ?: configure_wakers(p, c->has_wakers)
+		   ?: configure_wakers(p, c)
 		   ?: configure_tables(w, c, e)
 		   ?: bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.off_cpu, w->nr_cpus)

@@ -16,9 +16,9 @@
  *
  * A task that is switched out in futex(2) has the address in its value, and the owner if a lock is
  * there: both are in the sample (trace/futex.h). With the flag `waker` a program at sched_waking,
- * where the waker still runs, stores its callchain, registers and a piece of its stack in one of
- * 512 slots, if the wait is long enough to be sampled (trace/waker.h). Interrupts are recognised
- * by their entries in that stack, as preempt_count cannot be read on every kernel.
+ * where the waker still runs, stores its callchain, registers and the innermost bytes of its stack
+ * in one of 512 slots, if the wait is long enough to be sampled (trace/waker.h). Interrupts are
+ * recognised by their entries in that stack, as preempt_count cannot be read on every kernel.
  */
 #ifndef BPF_WAITS_H
 #define BPF_WAITS_H
@@ -68,10 +68,11 @@ struct waits_config {
 	 */
 	bool is_added_up[WAITS_NR];
 	const struct aggregate_config *tables;
-	uint32_t max_stack;  /* addresses of stacks that are added up */
-	bool has_wakers;     /* samples of off-CPU time have the stack of who woke the task */
-	bool counts_wakeups; /* else their sum is 0 */
-	bool selects;        /* also the samples of a command from those of a CPU's event */
+	uint32_t max_stack; /* addresses of stacks that are added up */
+	bool has_wakers;    /* samples of off-CPU time have the stack of who woke the task, */
+	uint32_t waker_stack_bytes; /* with so much of it, at most 16 KiB; at least 1 KiB */
+	bool counts_wakeups;        /* else their sum is 0 */
+	bool selects;               /* also the samples of a command from those of a CPU's event */
 	struct follow_config follow;
 	/* What samples that are sent have of interpreters, from interpreted_begin on; borrowed.
 	 * NULL: nothing. */

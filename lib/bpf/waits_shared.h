@@ -93,11 +93,14 @@ enum {
 	BPF_WAKER_FUTEX = 15, /* the register's place that has the futex */
 	BPF_WAKER_KERNEL = 64,
 	BPF_WAKER_USER = 120,
-	BPF_WAKER_STACK = 1024,
-	BPF_WAKER_SHORT = 704, /* bytes up to user */
+	BPF_WAKER_PIECE = 1024, /* of its stack, copied at once: as much as most sessions need */
+	BPF_WAKER_PIECES = 16,  /* if stacks are unwound while they are recorded */
+	BPF_WAKER_SHORT = 704,  /* bytes up to user */
+	BPF_WAKER_HEAD = 1664,  /* bytes up to stack */
 };
 
-/* The raw data of a sample with its waker; SHORT if the waker has no user part. */
+/* The raw data of a sample with its waker: SHORT if the waker has no user part, else HEAD and
+ * stack_bytes. */
 struct bpf_waits_waker {
 	__u64 ns;      /* as in bpf_waits_sample */
 	__u32 version; /* 1 */
@@ -110,7 +113,8 @@ struct bpf_waits_waker {
 	__u64 regs[BPF_WAKER_REGS];
 	__u64 kernel[BPF_WAKER_KERNEL];
 	__u64 user[BPF_WAKER_USER];
-	__u8 stack[BPF_WAKER_STACK]; /* from the stack pointer on */
+	/* from the stack pointer on; slots have room for as many pieces as the session needs */
+	__u8 stack[BPF_WAKER_PIECES * BPF_WAKER_PIECE];
 };
 
 enum {

@@ -86,6 +86,8 @@ static void configure(struct waits_config *config, const struct plan *plan, size
 	config->has_wakers |= (p->asked->flags & SPEC_WAKER) != 0;
 	if (!p->asked->rate)
 		return;
+	if (p->asked->flags & SPEC_WAKER && p->asked->is_unwound)
+		config->waker_stack_bytes = (uint32_t)spec_event_max_stack(p->asked);
 	config->mean_ns[wait] = plan_rate(plan, p);
 	config->max_hz[wait] = p->asked->max_frequency;
 	config->is_added_up[wait] = p->asked->is_aggregated;

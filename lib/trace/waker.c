@@ -8,8 +8,10 @@
 
 #include <string.h>
 
-enum { VERSION = 1, MAX_REGS = 16, MAX_KERNEL = 64, MAX_USER = 120 };
-_Static_assert(2 + MAX_KERNEL + MAX_USER <= TRACE_WAKER_MAX_WORDS, "all words have room");
+enum { VERSION = 1, MAX_REGS = 16, MAX_KERNEL = 64 };
+enum { NR_USER_AT = 28, STACK_BYTES_AT = 52 };
+_Static_assert(2 + MAX_KERNEL + TRACE_WAKER_MAX_USER <= TRACE_WAKER_MAX_WORDS,
+	       "all words have room");
 
 /* Appends nr of the max addresses that follow, after the mark of their context. */
 static void add(struct trace_waker *w, struct cursor *c, uint64_t context, uint32_t nr,
@@ -79,11 +81,12 @@ bool trace_waker_decode(const struct trace_layout *l, const struct trace_record 
 	bytes = cursor_le32(&c);
 	reg_bits = cursor_le64(&c);
 	out->record.regs = cursor_bytes(&c, MAX_REGS * sizeof(uint64_t));
-	if (c.underflow || nr_kernel > MAX_KERNEL || nr_user > MAX_USER || nr_regs > MAX_REGS)
+	if (c.underflow || nr_kernel > MAX_KERNEL || nr_user > TRACE_WAKER_MAX_USER ||
+	    nr_regs > MAX_REGS)
 		return false;
 	add(out, &c, PERF_CONTEXT_KERNEL, nr_kernel, MAX_KERNEL);
 	if (nr_user)
-		add(out, &c, PERF_CONTEXT_USER, nr_user, MAX_USER);
+		add(out, &c, PERF_CONTEXT_USER, nr_user, TRACE_WAKER_MAX_USER);
 	if (nr_user && bytes && nr_regs)
 		set_stack(out, &c, bytes, reg_bits, nr_regs);
 	if (c.underflow)
@@ -91,4 +94,16 @@ bool trace_waker_decode(const struct trace_layout *l, const struct trace_record 
 	memcpy(out->comm, comm, sizeof(out->comm));
 	out->comm[sizeof(out->comm) - 1] = '\0';
 	return true;
+}
+
+void trace_waker_set_user(uint8_t *raw, uint32_t nr)
+{
+	nr = htole32(nr);
+	memcpy(raw + NR_USER_AT, &nr, sizeof(nr));
+}
+
+void trace_waker_set_stack(uint8_t *raw, uint32_t bytes)
+{
+	bytes = htole32(bytes);
+	memcpy(raw + STACK_BYTES_AT, &bytes, sizeof(bytes));
 }

@@ -9,7 +9,12 @@
 
 #include "trace/record.h"
 
-enum { TRACE_WAKER_MAX_WORDS = 256 };
+enum {
+	TRACE_WAKER_MAX_WORDS = 256,
+	TRACE_WAKER_MAX_USER = 120,    /* words of the program's part */
+	TRACE_WAKER_USER_BYTES = 704,  /* raw data up to them, */
+	TRACE_WAKER_STACK_BYTES = 1664 /* and to the stack bytes */
+};
 
 struct trace_waker {
 	char comm[16]; /* NUL-terminated, not cleaned */
@@ -28,5 +33,9 @@ bool trace_waker_lasts(const struct trace_layout *l, const struct trace_record *
 /* Of a sample in that layout. False: it has none, or it is invalid. */
 bool trace_waker_decode(const struct trace_layout *l, const struct trace_record *sample,
 			struct trace_waker *out);
+/* How many words of the program's part, and bytes of the stack, raw data says that it has. Of at
+ * least USER_BYTES, which trace_waker_decode accepted. */
+void trace_waker_set_user(uint8_t *raw, uint32_t nr);
+void trace_waker_set_stack(uint8_t *raw, uint32_t bytes);
 
 #endif

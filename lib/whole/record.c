@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "trace/record.h"
+#include "trace/waker.h"
 
 #include <string.h>
 
@@ -74,6 +75,18 @@ static void set_size(struct buf *b, size_t at)
 		memcpy(b->data + at + 6, &size, sizeof(size)); /* struct perf_event_header */
 }
 
+/* Behind the mark of the program's part. */
+static void put_user(struct buf *out, const struct whole_stack *s)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		if (i && s->exact[i / 64] >> i % 64 & 1)
+			put(out, PERF_CONTEXT_USER);
+		put(out, s->address[i]);
+	}
+	for (int i = 0; i < (int)s->end; i++)
+		put(out, PERF_CONTEXT_USER);
+}
+
 static void put_chain(struct buf *out, const struct trace_record *r, size_t nr_kernel,
 		      const struct whole_stack *s)
 {
@@ -83,13 +96,7 @@ static void put_chain(struct buf *out, const struct trace_record *r, size_t nr_k
 	put(out, 0);
 	buf_add(out, r->callchain, nr_kernel * WORD);
 	put(out, PERF_CONTEXT_USER);
-	for (size_t i = 0; i < s->nr; i++) {
-		if (i && s->exact[i / 64] >> i % 64 & 1)
-			put(out, PERF_CONTEXT_USER);
-		put(out, s->address[i]);
-	}
-	for (int i = 0; i < (int)s->end; i++)
-		put(out, PERF_CONTEXT_USER);
+	put_user(out, s);
 	nr = (out->len - at) / WORD - 1;
 	if (!buf_error(out))
 		memcpy(out->data + at, &nr, sizeof(nr));
@@ -185,4 +192,45 @@ void whole_record_add_short(struct buf *out, const struct trace_record *r, size_
 		put(out, len); /* dyn_size */
 	put_part(out, behind + WORD, end);
 	set_size(out, at);
+}
+
+/* The record with that raw data, and so many bytes of the waker's stack. */
+static void put_raw(struct buf *out, const struct trace_record *r, uint8_t *raw, uint32_t bytes)
+{
+	const size_t at = out->len;
+	uint32_t len = TRACE_WAKER_STACK_BYTES + bytes;
+
+	len += (WORD - (sizeof(len) + len) % WORD) % WORD; /* whole words, with its length */
+	trace_waker_set_stack(raw, bytes);
+	put_part(out, r->bytes, r->raw - sizeof(len));
+	buf_add(out, &len, sizeof(len));
+	buf_add(out, raw, TRACE_WAKER_STACK_BYTES);
+	buf_add(out, r->raw + TRACE_WAKER_STACK_BYTES, bytes);
+	buf_fill(out, '\0', len - TRACE_WAKER_STACK_BYTES - bytes);
+	put_part(out, r->raw + r->raw_len, r->bytes + r->len);
+	set_size(out, at);
+}
+
+bool whole_record_add_waker(struct buf *out, const struct trace_record *r,
+			    const struct whole_stack *stack)
+{
+	BUF_AUTO(words, TRACE_WAKER_MAX_USER * WORD);
+	uint8_t raw[TRACE_WAKER_STACK_BYTES] = {0};
+
+	put_user(&words, stack);
+	if (buf_error(&words))
+		return false;
+	memcpy(raw, r->raw, TRACE_WAKER_USER_BYTES);
+	memcpy(raw + TRACE_WAKER_USER_BYTES, words.data, words.len);
+	trace_waker_set_user(raw, (uint32_t)(words.len / WORD));
+	put_raw(out, r, raw, 0);
+	return true;
+}
+
+void whole_record_add_short_waker(struct buf *out, const struct trace_record *r, uint32_t bytes)
+{
+	uint8_t raw[TRACE_WAKER_STACK_BYTES];
+
+	memcpy(raw, r->raw, sizeof(raw));
+	put_raw(out, r, raw, bytes);
 }

@@ -7,6 +7,9 @@
  * first address behind a mark as it is. It is also the last word of a callchain that reaches the
  * outermost function, the last two of one that ends with the stack bytes, and the last three of
  * one that leaves the stack (enum whole_end).
+ *
+ * The stack of who ended a wait is in its raw data, with a callchain of its own (trace/waker.h): it
+ * is unwound in the same way, but the sample keeps its id, as its layout stays.
  */
 #ifndef WHOLE_RECORD_H
 #define WHOLE_RECORD_H
@@ -54,5 +57,13 @@ bool whole_record_add(struct buf *out, const struct trace_layout *l, const struc
 /* Appends the record with only those bytes of the stack that were really copied, at most the first
  * max_bytes. */
 void whole_record_add_short(struct buf *out, const struct trace_record *r, size_t max_bytes);
+
+/* Appends the record, whose raw data has a waker with stack bytes (trace/waker.h), with that stack,
+ * which has an address, as its program's callchain, and without the bytes. Errors stick in *out.
+ * False: raw data has no room for so many addresses; nothing is added. */
+bool whole_record_add_waker(struct buf *out, const struct trace_record *r,
+			    const struct whole_stack *stack);
+/* Appends the record with so many bytes of its waker's stack, of at least as many. */
+void whole_record_add_short_waker(struct buf *out, const struct trace_record *r, uint32_t bytes);
 
 #endif

@@ -17,6 +17,7 @@
 #include "elf/reader.h"
 #include "elf/vdso.h"
 #include "trace/record.h"
+#include "trace/waker.h"
 #include "unwind/machine.h"
 #include "unwind/unwind.h"
 #include "whole/bases.h"
@@ -32,6 +33,7 @@ enum {
 	MAX_IDS = 1 << 20,
 	MAX_RECORDS_BYTES = 64 << 20, /* of tasks and mappings that wait for the thread */
 	MAX_SPARE = 8,
+	MAX_UNKNOWN_BYTES = 1024, /* of a waker's stack, in code that is not known */
 };
 #define TABLES_MAX_BYTES (UINT64_C(96) << 20)
 #define TABLES_MAX_NS    UINT64_C(10000000000)
@@ -96,6 +98,8 @@ struct whole {
 	struct elf_file *vdso;
 	struct tables *tables;
 	struct whole_stack stack;
+	struct trace_waker waker;
+	struct buf with_waker; /* one record */
 	struct buf records[2]; /* swapped with side and made */
 	uint64_t forgotten_ns, renewed_ns;
 	bool is_ready;
@@ -169,6 +173,7 @@ int whole_new(const struct whole_config *config, struct whole **out)
 	w->config = *config;
 	w->machine = unwind_machine_find(config->machine);
 	dict_init(&w->ids, sizeof(struct id), DICT_KEY(struct id, id), MAX_IDS);
+	buf_init(&w->with_waker, PERF_ABI_MAX_RECORD_BYTES);
 	buf_init(&w->made, MAX_RECORDS_BYTES);
 	buf_init(&w->side, MAX_RECORDS_BYTES);
 	buf_init(&w->records[0], MAX_RECORDS_BYTES);
@@ -223,6 +228,7 @@ void whole_free(struct whole *w)
 	whole_spaces_free(w->spaces);
 	for (int i = 0; i < 2; i++)
 		buf_fini(&w->records[i]);
+	buf_fini(&w->with_waker);
 	buf_fini(&w->made);
 	buf_fini(&w->side);
 	dict_fini(&w->ids);
@@ -606,36 +612,75 @@ static void set_base(struct whole *w, const struct id *id, const struct trace_re
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* Of the others a reader may find more, by what it knows of code made at run time. */
+static const enum whole_end ends[] = {
+    [UNWIND_WHOLE] = WHOLE_END_START,
+    [UNWIND_NO_REGS] = 0,
+    [UNWIND_TRUNCATED] = WHOLE_END_BYTES,
+    [UNWIND_NO_TABLE] = 0,
+    [UNWIND_INVALID] = WHOLE_END_INVALID,
+    [UNWIND_MAX] = 0,
+    [UNWIND_NO_POINTER] = 0,
+    [UNWIND_UNPROVEN] = 0,
+};
+
+/* Sets the stack of a sample of that process. */
+static enum unwind_end unwind(struct whole *w, const struct whole_life *process, uint64_t time_ns,
+			      const struct trace_layout *l, const struct trace_record *r)
+{
+	enum unwind_end end = UNWIND_NO_REGS;
+
+	w->stack.nr = process ? unwind_user(w->tables->unwinder, process, time_ns, l, r,
+					    w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
+			      : 0;
+	w->stack.end = ends[end];
+	w->stack.refutes_chain = process && unwinder_refutes_chain(w->tables->unwinder);
+	return end;
+}
+
+/* Where it is not whole, a reader compares it with the callchain by frame pointers. */
+static bool replace_waker(struct whole *w, const struct trace_record *r)
+{
+	const struct whole_life *process =
+	    whole_spaces_find(w->spaces, w->waker.record.pid, r->time_ns);
+
+	if (!process && w->waker.record.stack_len > MAX_UNKNOWN_BYTES) {
+		whole_record_add_short_waker(&w->with_waker, r, MAX_UNKNOWN_BYTES);
+		return true;
+	}
+	return process &&
+	       unwind(w, process, r->time_ns, &w->waker.layout, &w->waker.record) == UNWIND_WHOLE &&
+	       whole_record_add_waker(&w->with_waker, r, &w->stack);
+}
+
+/* Unwinds the stack of the waker of a wait. The record moves then. */
+static void unwind_waker(struct whole *w, const struct id *id, const uint8_t **p, size_t *size)
+{
+	struct trace_record r;
+
+	buf_reset(&w->with_waker);
+	if (!id->layout.has_waker || trace_record_decode(&id->layout, *p, *size, &r) ||
+	    !trace_waker_decode(&id->layout, &r, &w->waker) || !w->waker.record.stack_len ||
+	    !replace_waker(w, &r) || buf_error(&w->with_waker))
+		return;
+	*p = (const uint8_t *)w->with_waker.data;
+	*size = w->with_waker.len;
+}
+
 /* Appends the sample without its bytes. False: it keeps them. */
 static bool unwind_sample(struct whole *w, const struct id *id, const uint8_t *p, size_t size,
 			  struct buf *out, struct whole_counts *counts)
 {
-	/* of the others a reader may find more, by what it knows of code made at run time */
-	static const enum whole_end ends[] = {
-	    [UNWIND_WHOLE] = WHOLE_END_START,
-	    [UNWIND_NO_REGS] = 0,
-	    [UNWIND_TRUNCATED] = WHOLE_END_BYTES,
-	    [UNWIND_NO_TABLE] = 0,
-	    [UNWIND_INVALID] = WHOLE_END_INVALID,
-	    [UNWIND_MAX] = 0,
-	    [UNWIND_NO_POINTER] = 0,
-	    [UNWIND_UNPROVEN] = 0,
-	};
 	const struct whole_life *process;
 	struct trace_record r;
-	enum unwind_end end = UNWIND_NO_REGS;
+	enum unwind_end end;
 
 	if (trace_record_decode(&id->layout, p, size, &r))
 		return false;
 	counts->without_stack += !r.stack_len;
 	process = r.stack_len ? whole_spaces_find(w->spaces, r.pid, r.time_ns) : NULL;
 	counts->unknown += r.stack_len && !process;
-	w->stack.nr = process
-			  ? unwind_user(w->tables->unwinder, process, r.time_ns, &id->layout, &r,
-					w->stack.address, WHOLE_MAX_DEPTH, w->stack.exact, &end)
-			  : 0;
-	w->stack.end = ends[end];
-	w->stack.refutes_chain = process && unwinder_refutes_chain(w->tables->unwinder);
+	end = unwind(w, process, r.time_ns, &id->layout, &r);
 	if (process)
 		set_base(w, id, &r, end);
 	return (w->stack.end || (id->drops_bytes && r.stack_len)) &&
@@ -660,8 +705,9 @@ static void work_on(struct whole *w, const struct block *b, struct buf *out,
 {
 	const uint8_t *p = (const uint8_t *)b->records.data;
 	struct id id = {.id = 0};
+	const uint8_t *sample;
+	size_t size, len;
 	uint32_t kind;
-	size_t size;
 
 	for (size_t at = 0; at < b->records.len; at += size) {
 		size = trace_record_size(p + at, b->records.len - at, &kind);
@@ -671,12 +717,15 @@ static void work_on(struct whole *w, const struct block *b, struct buf *out,
 			buf_add(out, p + at, size);
 			continue;
 		}
-		if (unwind_sample(w, &id, p + at, size, out, counts)) {
+		sample = p + at;
+		len = size;
+		unwind_waker(w, &id, &sample, &len);
+		if (unwind_sample(w, &id, sample, len, out, counts)) {
 			counts->unwound++;
 			continue;
 		}
 		counts->kept++;
-		buf_add(out, p + at, size);
+		buf_add(out, sample, len);
 	}
 }
 

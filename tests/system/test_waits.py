@@ -390,6 +390,36 @@ def check_wakers(folder):
     assert done.returncode and "run_queue_time has no waker" in done.stderr, done.stderr
 
 
+def check_whole_wakers(folder):
+    """Without frame pointers, the callers of who ended a wait are there up to the start: of a program's first thread, of another
+    one, and of a process that has ended. A wait may have ended before it began."""
+    program = os.path.join(folder, "deep")
+    run("cc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o", program, f"{HERE}/deep_wakers.c")
+    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1, "stack_bytes": 16384, "unwind": True,
+             "flags": ["callchain", "user_stack", "waker"]}
+    sampled.write_spec(folder, [event])
+    calls = ";".join(f"deep{i}" for i in range(8, 0, -1))
+    missing = {("act", "deep", "pthread_cond_signal"), ("act", "deep", "send"), ("main", "actor", "send"), ("main", "child", "send")}
+    for _ in range(3):
+        run(CPUPERF, f"--spec-file={folder}/s.cpspec", "-o", "deep.session", "--", program, cwd=folder)
+        lines = output(PRINT, "--quiet", "--output-format=folded", "--wakers", "deep.session", cwd=folder).splitlines()
+        for line in lines:
+            waits, _, woken = line.rpartition(";--;")
+            found = re.search(r"_\[k\];(?!.*_\[k\])(.*);(\w+) \(\d+/\d+\) \d+$", woken)
+            if not found or "wake" not in found[1].split(";"):
+                continue
+            outermost = "act;start_thread" if found[2] == "actor" else "main;"
+            assert f";wake;{calls};{outermost}" in found[1] and "[unknown]" not in found[1], line
+            call = "send" if ";send;" in f";{found[1]}" else found[1].split(";")[0]
+            missing -= {(next((f for f in waits.split(";") if f in ("act", "main")), ""), found[2], call)}
+        if not missing:
+            break
+    assert not missing, (missing, lines)
+    raw = [s["raw"] for path in glob.glob(f"{folder}/deep.session/cpuperf.0.[0-9]*.cpuperf") for s in sampled.Trace(path).samples()]
+    known = [r for r in raw if len(r) > 704 and struct.unpack_from("<I", r, 8)[0] == 1]
+    assert known and sum(struct.unpack_from("<I", r, 52)[0] > 0 for r in known) < len(known) / 2, [len(r) for r in raw]
+
+
 def without_waker(session):
     """How many samples there are, and the ns of those whose wakeup was not seen."""
     found = [struct.unpack_from("<QI", s["raw"]) for path in glob.glob(f"{session}/cpuperf.0.[0-9]*.cpuperf")
@@ -496,13 +526,12 @@ def check_waker_bytes(folder):
         for raw in (s["raw"] for s in sampled.Trace(path).samples()):
             if len(raw) < 704 or struct.unpack_from("<I", raw, 8)[0] != 1:
                 continue
-            raw = raw[:2688 if len(raw) > 2688 else 704]  # without the kernel's padding
             nr_kernel, nr_user = struct.unpack_from("<II", raw, 24)
             nr_regs, stack_bytes = struct.unpack_from("<II", raw, 48)
             kernel, user, stack = 192, 704, 1664
-            for used, end in ((64 + 8 * nr_regs, kernel), (kernel + 8 * nr_kernel, user), (user + 8 * nr_user, stack),
-                              (stack + stack_bytes, stack + 1024)):
-                assert not any(raw[used:end]), (nr_kernel, nr_user, nr_regs, stack_bytes, used, end)
+            assert stack_bytes <= 1024 and 0 <= len(raw) - (stack + stack_bytes if nr_user else user) < 8, (len(raw), stack_bytes)
+            for used, end in ((64 + 8 * nr_regs, kernel), (kernel + 8 * nr_kernel, user), (user + 8 * nr_user, stack)):
+                assert not any(raw[used:end if nr_user else min(end, user)]), (nr_kernel, nr_user, nr_regs, stack_bytes, used, end)
             nr[nr_user > 0] = nr.get(nr_user > 0, 0) + 1
     assert sum(nr.values()) > 600, nr  # there are 512 places
 

@@ -10,6 +10,7 @@
 #include "elf/vdso.h"
 #include "proc/maps.h"
 #include "survey/record.h"
+#include "trace/waker.h"
 #include "whole/record.h"
 #include "whole/whole.h"
 
@@ -213,6 +214,55 @@ TEST(of_an_unknown_process_the_bytes_stay)
 	assert_memory_equal(r.stack, sample.stack, r.stack_len);
 	assert_int_equal(whole_counts(whole).kept, 1);
 	assert_int_equal(whole_counts(whole).unknown, 1);
+}
+
+/* The sample of a wait without a stack, with a waker whose stack has so many bytes. */
+static void make_wait(struct buf *b, uint32_t stack_bytes)
+{
+	const uint32_t head[] = {7, 0, 1, 0, pid, pid, 0, 1},
+		       of_stack[] = {3, stack_bytes, 0x1c0, 0};
+	const uint32_t len = TRACE_WAKER_STACK_BYTES + stack_bytes + 4;
+
+	put_word(b, PERF_RECORD_SAMPLE | (uint64_t)PERF_RECORD_MISC_USER << 32);
+	put_word(b, ID);
+	put_word(b, pid | (uint64_t)getpid() << 32);
+	put_word(b, 10);
+	put_word(b, 0);
+	buf_add(b, &len, sizeof(len));
+	buf_add(b, head, sizeof(head));
+	buf_fill(b, 'x', 16);
+	buf_add(b, of_stack, sizeof(of_stack));
+	buf_fill(b, 'r', TRACE_WAKER_STACK_BYTES - 64);
+	buf_fill(b, 's', stack_bytes + 4);
+	put_word(b, 0); /* no registers */
+	put_word(b, 0); /* no stack */
+	end_record(b, 0);
+}
+
+/* It is of no use there: a reader does not know the code, either. */
+TEST(of_a_waker_in_an_unknown_process_a_piece_stays)
+{
+	static struct trace_waker waker;
+	struct trace_record r;
+	BUF_AUTO(from, 1 << 20);
+	BUF_AUTO(to, 1 << 20);
+
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr.config1 = PERF_ABI_WAIT;
+	attr.config2 = PERF_ABI_WAKER;
+	attr.sample_type |= PERF_SAMPLE_RAW;
+	assert_true(trace_layout_init(&raw, &attr, sizeof(attr)));
+	assert_int_equal(whole_add_id(whole, ID, &attr, false), 0);
+	assert_int_equal(whole_start(whole), 0);
+	make_wait(&from, 16000);
+	assert_int_equal(put(0, &from, from.len), from.len);
+	settle();
+	assert_true(whole_take(whole, 0, &to));
+	assert_int_equal(trace_record_decode(&raw, (const uint8_t *)to.data, to.len, &r), 0);
+	assert_true(trace_waker_decode(&raw, &r, &waker));
+	assert_int_equal(waker.record.nr_callchain, 2);
+	assert_int_equal(waker.record.stack_len, 1024);
 }
 
 /* Where a stack of the thread has ended, the next one is not copied further. A sample of another

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "trace/record.h"
+#include "trace/waker.h"
 #include "whole/record.h"
 
 enum { REGS = 0x103, NR_OF_REGS = 3, STACK_WORDS = 8, ID = 77 };
@@ -220,5 +221,115 @@ TEST(shortened_records)
 		assert_int_equal(s.stack_len, max < 56 ? max : 56);
 		assert_memory_equal(s.stack, r.stack, s.stack_len);
 		assert_int_equal(s.data_src, 66);
+	}
+}
+
+/* Of a wait, whose raw data has a waker with two addresses and those bytes of its stack. */
+static void make_wait(struct buf *b, uint32_t stack_bytes)
+{
+	const uint32_t head[] = {7, 0, 1, 12, 10, 11, 0, 2}; /* the owner; no kernel's part */
+	const uint32_t of_stack[] = {3, stack_bytes, 0x1c0, 0};
+	const uint64_t user[] = {0x100, 0x999};
+	const uint32_t len = (TRACE_WAKER_STACK_BYTES + stack_bytes + 4 + 7) / 8 * 8 - 4;
+	size_t raw_at;
+	uint16_t size;
+
+	attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr.config1 = PERF_ABI_WAIT;
+	attr.config2 = PERF_ABI_WAKER;
+	attr.sample_type =
+	    PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_WEIGHT;
+	assert_true(trace_layout_init(&raw, &attr, sizeof(attr)));
+	put(b, PERF_RECORD_SAMPLE | (uint64_t)PERF_RECORD_MISC_USER << 32);
+	put(b, ID);
+	put(b, 1234);
+	buf_add(b, &len, sizeof(len));
+	raw_at = b->len;
+	buf_add(b, head, sizeof(head));
+	buf_add(b, "actor\0\0\0\0\0\0\0\0\0\0", 16);
+	buf_add(b, of_stack, sizeof(of_stack));
+	buf_fill(b, 'r', TRACE_WAKER_USER_BYTES - (b->len - raw_at));
+	buf_add(b, user, sizeof(user));
+	buf_fill(b, '\0', TRACE_WAKER_STACK_BYTES - (b->len - raw_at));
+	buf_fill(b, 's', stack_bytes);
+	buf_fill(b, '\0', len - (b->len - raw_at));
+	put(b, 55); /* weight */
+	size = (uint16_t)b->len;
+	memcpy(b->data + 6, &size, sizeof(size));
+}
+
+/* What is not the waker's stack is as before. */
+static void check_wait(const struct buf *b, const struct trace_record *before,
+		       struct trace_waker *waker)
+{
+	struct trace_record r;
+
+	decode(b, &raw, &r);
+	assert_true(trace_waker_decode(&raw, &r, waker));
+	assert_int_equal(r.id, ID);
+	assert_int_equal(r.time_ns, 1234);
+	assert_int_equal(r.weight, 55);
+	assert_memory_equal(r.raw, before->raw, 28);
+	assert_memory_equal(r.raw + 32, before->raw + 32, 20);
+	assert_memory_equal(r.raw + 56, before->raw + 56, TRACE_WAKER_USER_BYTES - 56);
+}
+
+TEST(a_waker_has_its_whole_stack)
+{
+	static const uint64_t want[] = {PERF_CONTEXT_USER, 0x100, 0x200,
+					PERF_CONTEXT_USER, 0x300, PERF_CONTEXT_USER};
+	static struct trace_waker waker;
+	struct trace_record r;
+	BUF_AUTO(from, 1 << 16);
+	BUF_AUTO(to, 1 << 16);
+
+	stack.exact[0] = 1 | 1 << 2;
+	make_wait(&from, 3000);
+	decode(&from, &raw, &r);
+	assert_true(whole_record_add_waker(&to, &r, &stack));
+	check_wait(&to, &r, &waker);
+	assert_int_equal(waker.record.stack_len, 0);
+	check_chain(&waker.record, want, NR(want));
+	assert_int_equal(waker.record.pid, 10);
+	assert_string_equal(waker.comm, "actor");
+}
+
+/* With the mark of its end. */
+TEST(a_waker_has_no_room_for_more)
+{
+	static struct trace_waker waker;
+	struct trace_record r;
+	BUF_AUTO(from, 1 << 16);
+	BUF_AUTO(to, 1 << 16);
+
+	make_wait(&from, 8);
+	decode(&from, &raw, &r);
+	stack.nr = TRACE_WAKER_MAX_USER;
+	assert_false(whole_record_add_waker(&to, &r, &stack));
+	assert_int_equal(to.len, 0);
+	stack.nr--;
+	assert_true(whole_record_add_waker(&to, &r, &stack));
+	check_wait(&to, &r, &waker);
+	assert_int_equal(waker.record.nr_callchain, TRACE_WAKER_MAX_USER + 1);
+}
+
+TEST(a_waker_with_fewer_bytes)
+{
+	static const uint32_t bytes[] = {1, 3, 4, 1000, 3000};
+
+	for (size_t i = 0; i < NR(bytes); i++) {
+		static struct trace_waker waker;
+		struct trace_record r;
+		BUF_AUTO(from, 1 << 16);
+		BUF_AUTO(to, 1 << 16);
+
+		make_wait(&from, 3000);
+		decode(&from, &raw, &r);
+		whole_record_add_short_waker(&to, &r, bytes[i]);
+		check_wait(&to, &r, &waker);
+		assert_int_equal(waker.record.nr_callchain, 3);
+		assert_int_equal(waker.record.stack_len, bytes[i]);
+		for (size_t k = 0; k < bytes[i]; k++)
+			assert_int_equal(waker.record.stack[k], 's');
 	}
 }

@@ -80,13 +80,13 @@ struct waits_bpf {
 		__u32 nr_regs;
 		__u32 sp_reg;
 		__u64 reg_bits;
+		__u32 waker_pieces;
 		_Bool has_wakers;
 		__u16 call_at;
 		__u16 argument_at[3];
 		__u16 mode_at;
 		__u32 mode_64;
 		__u32 futex_call;
-		char __pad1[4];
 		__u64 mean_ns[2];
 		__u32 max_in_span[2];
 		_Bool counts_wakeups;

@@ -92,14 +92,15 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* SLOTS, if wakers are stored */
-	__type(key, __u32);
-	__type(value, struct bpf_waker_slot);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct bpf_waker_slot)); /* less, with fewer pieces */
 } wakers SEC(".maps");
 
 /* The place of each register of a waker in struct pt_regs. */
 const volatile __u16 reg_at[BPF_WAKER_REGS];
 const volatile __u32 nr_regs, sp_reg;
 const volatile __u64 reg_bits;
+const volatile __u32 waker_pieces; /* of a waker's stack that a slot has room for */
 const volatile bool has_wakers;
 __u64 nr_wakers; /* stored so far */
 
@@ -417,34 +418,75 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 	return 0;
 }
 
-/* A piece of the stack, for callers without frame pointers. */
+struct mm_struct___waker {
+	unsigned long start_stack;
+} __attribute__((preserve_access_index));
+
+/* How many bytes of the stack have frames, at most: no frame is above the arguments of the program,
+ * nor above the data of the thread, which C libraries place above its stack. */
+static __u64 used_of(struct task_struct *t, __u64 sp)
+{
+	enum { CALL_BYTES = 64 }; /* what calls the outermost function */
+	struct task_struct___interpreted *task = (void *)t;
+	struct mm_struct___waker *mm = (void *)BPF_CORE_READ(task, mm);
+	__u64 used = mm ? BPF_CORE_READ(mm, start_stack) - sp : 0, of_thread = ~(__u64)0;
+
+	if (bpf_core_field_exists(task->thread.fsbase))
+		of_thread = BPF_CORE_READ(task, thread.fsbase) - sp;
+	used = used < of_thread ? used : of_thread;
+	return used < ~(__u64)0 - CALL_BYTES ? used + CALL_BYTES : used;
+}
+
+/* Less than a piece. False: some of it is not in memory. */
+static bool copy_rest(struct bpf_waits_waker *w, __u8 *to, __u64 sp, __u64 bytes)
+{
+	if (bytes >= BPF_WAKER_PIECE ||
+	    bpf_probe_read_user(to, bytes & (BPF_WAKER_PIECE - 1), (void *)sp))
+		return false;
+	w->stack_bytes += bytes;
+	return true;
+}
+
+/* The innermost bytes of the stack, at most left, up to a page that is not in memory. */
+static void copy_stack_of(struct bpf_waits_waker *w, __u64 sp, __u64 left)
+{
+	w->stack_bytes = 0;
+	for (__u32 i = 0; i < BPF_WAKER_PIECES && i < waker_pieces; i++) {
+		__u8 *to = w->stack + i * BPF_WAKER_PIECE;
+
+		if (left < BPF_WAKER_PIECE ||
+		    bpf_probe_read_user(to, BPF_WAKER_PIECE, (void *)sp)) {
+			if (!copy_rest(w, to, sp, left))
+				copy_rest(w, to, sp, 4096 - (sp & 4095));
+			return;
+		}
+		w->stack_bytes += BPF_WAKER_PIECE;
+		left -= BPF_WAKER_PIECE;
+		sp += BPF_WAKER_PIECE;
+	}
+}
+
+/* For callers without frame pointers. Tables to unwind programs of 32 bits are not known. */
 static void copy_user(struct bpf_waits_waker *w, struct task_struct *t)
 {
 	char *regs = (char *)bpf_task_pt_regs(t);
 	__u64 sp;
-	__u32 bytes;
 
 	for (int i = 0; i < BPF_WAKER_REGS; i++)
 		if ((__u32)i < nr_regs)
 			bpf_probe_read_kernel(&w->regs[i], sizeof(w->regs[i]), regs + reg_at[i]);
 	sp = w->regs[sp_reg & (BPF_WAKER_REGS - 1)];
-	bytes = 4096 - (sp & 4095); /* of its page */
 	w->nr_regs = nr_regs;
 	w->reg_bits = reg_bits;
-	w->stack_bytes = 0;
-	if (!bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)sp))
-		w->stack_bytes = sizeof(w->stack);
-	else if (bytes < BPF_WAKER_STACK &&
-		 !bpf_probe_read_user(w->stack, bytes & (BPF_WAKER_STACK - 1), (void *)sp))
-		w->stack_bytes = bytes;
+	copy_stack_of(w, sp, is_of_64_bits(regs) ? used_of(t, sp) : 0);
 }
 
-/* Clears a slot, so that nothing of the waker before is sent. */
+/* Clears a slot, so that nothing of the waker before is sent: of its stack only what is copied. */
 static __always_inline void clear(struct bpf_waits_waker *w)
 {
 	volatile __u64 *words = (volatile __u64 *)w;
 
-	for (__u32 i = 0; i < sizeof(*w) / sizeof(*words); i++)
+	for (__u32 i = 0; i < BPF_WAKER_HEAD / sizeof(*words); i++)
 		words[i] = 0;
 }
 
@@ -531,15 +573,20 @@ static bool send_waker(void *ctx, const struct bpf_waits_task *s, __u64 ns, void
 {
 	__u32 at = s->waker & (BPF_WAKER_SLOTS - 1);
 	struct bpf_waker_slot *slot = s->waker ? bpf_map_lookup_elem(&wakers, &at) : NULL;
+	__u64 bytes;
 
 	if (!slot || slot->number != s->waker)
+		return false;
+	bytes = slot->waker.stack_bytes;
+	__asm__ volatile("" : "+r"(bytes)); /* the verifier knows the bounds of what is compared */
+	if (bytes > waker_pieces * BPF_WAKER_PIECE)
 		return false;
 	slot->waker.ns = ns;
 	slot->waker.owner = s->owner;
 	slot->waker.regs[BPF_WAKER_FUTEX] = s->futex;
 	if (slot->waker.nr_user)
 		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &slot->waker,
-				      sizeof(slot->waker));
+				      BPF_WAKER_HEAD + bytes);
 	else
 		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &slot->waker, BPF_WAKER_SHORT);
 	return true;
