@@ -77,7 +77,7 @@ static const struct {
     {PERF_REG_ARM64_PC, offsetof(struct user_pt_regs, pc)},
 #endif
 };
-_Static_assert(ARRAY_NR(regs) <= BPF_WAKER_FUTEX, "all have a place");
+_Static_assert(ARRAY_NR(regs) <= BPF_WAKER_AGO, "all have a place");
 #if defined(__aarch64__)
 enum { SP_BIT = PERF_REG_ARM64_SP };
 #elif defined(__x86_64__)

@@ -90,7 +90,8 @@ struct bpf_waits_lasting {
 enum {
 	BPF_WAKER_SLOTS = 512, /* for wakers of tasks that do not run yet; a power of 2 */
 	BPF_WAKER_REGS = 16,
-	BPF_WAKER_FUTEX = 15, /* the register's place that has the futex */
+	BPF_WAKER_FUTEX = 15, /* the register's place that has the futex, */
+	BPF_WAKER_AGO = 14,   /* and the ns from the waking to the sample */
 	BPF_WAKER_KERNEL = 64,
 	BPF_WAKER_USER = 120,
 	BPF_WAKER_PIECE = 1024, /* of its stack, copied at once: as much as most sessions need */
@@ -140,6 +141,7 @@ static inline __u64 bpf_wait_weight(const volatile __u32 *steps, __u64 ns, __u64
 
 struct bpf_waker_slot {
 	__u64 number; /* of its use */
+	__u64 ns;     /* when it was, CLOCK_MONOTONIC */
 	struct bpf_waits_waker waker;
 };
 

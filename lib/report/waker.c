@@ -68,14 +68,16 @@ static const char *kind(struct report_waker *w, struct report_resolver *resolver
 static void make_stack(struct report_waker *w, const struct report_waker_config *config,
 		       const struct profile_sample *s)
 {
+	const uint64_t ago_ns = s->record.time_ns - w->raw.record.time_ns;
 	struct profile_sample own = {.layout = &w->raw.layout,
 				     .record = w->raw.record,
 				     .cpu = TRACE_UNKNOWN,
-				     .time_ns = s->time_ns};
+				     .time_ns = s->time_ns - ago_ns};
 	struct profile_task task;
 	size_t nr = 0;
 
 	profile_lookup_task(config->lookup, own.record.pid, own.record.tid, own.time_ns, &task);
+	w->place.time_ns = own.time_ns;
 	w->place.process = task.process;
 	w->place.number = task.process->number;
 	w->place.epoch = report_resolver_epoch(config->resolver, task.process, own.time_ns);

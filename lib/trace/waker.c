@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { VERSION = 1, MAX_REGS = 16, MAX_KERNEL = 64 };
-enum { NR_USER_AT = 28, STACK_BYTES_AT = 52 };
+enum { NR_USER_AT = 28, STACK_BYTES_AT = 52, AGO = 14 };
 _Static_assert(2 + MAX_KERNEL + TRACE_WAKER_MAX_USER <= TRACE_WAKER_MAX_WORDS,
 	       "all words have room");
 
@@ -37,6 +37,14 @@ static void set_stack(struct trace_waker *w, struct cursor *c, uint32_t bytes, u
 	w->record.has |= TRACE_HAS_USER_REGS | TRACE_HAS_USER_STACK;
 	w->layout.user_regs = reg_bits;
 	w->layout.nr_user_regs = nr_regs;
+}
+
+/* A process may have executed another program since it woke the task. Older recorders wrote 0. */
+static uint64_t time_of(const struct trace_record *sample, const uint8_t *regs, uint32_t nr_regs)
+{
+	const uint64_t ago = nr_regs <= AGO ? trace_word(regs, AGO) : 0;
+
+	return ago < sample->time_ns ? sample->time_ns - ago : sample->time_ns;
 }
 
 bool trace_waker_lasts(const struct trace_layout *l, const struct trace_record *sample)
@@ -69,7 +77,6 @@ bool trace_waker_decode(const struct trace_layout *l, const struct trace_record 
 	out->record = (struct trace_record){.kind = PERF_RECORD_SAMPLE,
 					    .cpumode = PERF_RECORD_MISC_KERNEL,
 					    .has = TRACE_HAS_TID | TRACE_HAS_CALLCHAIN,
-					    .time_ns = sample->time_ns,
 					    .cpu = TRACE_UNKNOWN,
 					    .callchain = (const uint8_t *)out->words};
 	out->record.pid = cursor_le32(&c);
@@ -84,6 +91,7 @@ bool trace_waker_decode(const struct trace_layout *l, const struct trace_record 
 	if (c.underflow || nr_kernel > MAX_KERNEL || nr_user > TRACE_WAKER_MAX_USER ||
 	    nr_regs > MAX_REGS)
 		return false;
+	out->record.time_ns = time_of(sample, out->record.regs, nr_regs);
 	add(out, &c, PERF_CONTEXT_KERNEL, nr_kernel, MAX_KERNEL);
 	if (nr_user)
 		add(out, &c, PERF_CONTEXT_USER, nr_user, TRACE_WAKER_MAX_USER);

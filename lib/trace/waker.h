@@ -18,8 +18,8 @@ enum {
 
 struct trace_waker {
 	char comm[16]; /* NUL-terminated, not cleaned */
-	/* Callchain, registers and stack bytes; pid and tid of the waker. Registers and bytes are
-	 * borrowed from the raw data, the callchain from words. */
+	/* Callchain, registers and stack bytes; pid and tid of the waker; when it woke. Registers
+	 * and bytes are borrowed from the raw data, the callchain from words. */
 	struct trace_record record;
 	struct trace_layout layout;
 	uint64_t words[TRACE_WAKER_MAX_WORDS];

@@ -641,15 +641,15 @@ static enum unwind_end unwind(struct whole *w, const struct whole_life *process,
 /* Where it is not whole, a reader compares it with the callchain by frame pointers. */
 static bool replace_waker(struct whole *w, const struct trace_record *r)
 {
-	const struct whole_life *process =
-	    whole_spaces_find(w->spaces, w->waker.record.pid, r->time_ns);
+	const struct trace_record *waker = &w->waker.record;
+	const struct whole_life *process = whole_spaces_find(w->spaces, waker->pid, waker->time_ns);
 
-	if (!process && w->waker.record.stack_len > MAX_UNKNOWN_BYTES) {
+	if (!process && waker->stack_len > MAX_UNKNOWN_BYTES) {
 		whole_record_add_short_waker(&w->with_waker, r, MAX_UNKNOWN_BYTES);
 		return true;
 	}
 	return process &&
-	       unwind(w, process, r->time_ns, &w->waker.layout, &w->waker.record) == UNWIND_WHOLE &&
+	       unwind(w, process, waker->time_ns, &w->waker.layout, waker) == UNWIND_WHOLE &&
 	       whole_record_add_waker(&w->with_waker, r, &w->stack);
 }
 

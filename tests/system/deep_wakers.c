@@ -2,9 +2,12 @@
  * Who ends waits is deep in a chain of functions, whose frames take 4 KiB, and which have no frame
  * pointers: the main thread wakes another one at a condition and at a pipe, a thread the main one,
  * and a child, which ends then. Each time the other one has waited for some ms, if it came to that.
+ * With an argument: starts a program that many times, by posix_spawn.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -90,10 +93,24 @@ static void *act(void *unused)
 	return unused;
 }
 
-int main(void)
+static int start(int nr)
+{
+	char *argv[] = {"true", NULL};
+	pid_t pid;
+
+	while (nr--)
+		if (posix_spawnp(&pid, "true", NULL, NULL, argv, environ) ||
+		    waitpid(pid, NULL, 0) < 0)
+			return 1;
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	pthread_t t;
 
+	if (argc > 1)
+		return start(atoi(argv[1]));
 	if (pipe(to_thread) || pipe(to_main) || pthread_create(&t, NULL, act, NULL))
 		return 1;
 	for (int i = 0; i < TIMES; i++) {

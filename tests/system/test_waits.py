@@ -420,6 +420,19 @@ def check_whole_wakers(folder):
     assert known and sum(struct.unpack_from("<I", r, 52)[0] > 0 for r in known) < len(known) / 2, [len(r) for r in raw]
 
 
+@despite_hidden_turns
+def check_wakers_that_exec(folder):
+    """A child that executes a program wakes its parent: the callers are in the program of before, though the parent runs later."""
+    program = os.path.join(folder, "deep")
+    run("cc", "-O2", "-fomit-frame-pointer", "-pthread", "-o", program, f"{HERE}/deep_wakers.c")
+    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1, "unwind": True, "flags": ["callchain", "user_stack", "waker"]}
+    sampled.write_spec(folder, [event])
+    run(CPUPERF, f"--spec-file={folder}/s.cpspec", "-o", "exec.session", "--", program, "100", cwd=folder)
+    lines = output(PRINT, "--quiet", "--output-format=folded", "--wakers", "exec.session", cwd=folder).splitlines()
+    woken = [line.rpartition(";--;")[2] for line in lines if "begin_new_exec" in line.rpartition(";--;")[2]]
+    assert woken and not any("[unknown]" in line for line in woken), lines
+
+
 def without_waker(session):
     """How many samples there are, and the ns of those whose wakeup was not seen."""
     found = [struct.unpack_from("<QI", s["raw"]) for path in glob.glob(f"{session}/cpuperf.0.[0-9]*.cpuperf")
@@ -530,7 +543,7 @@ def check_waker_bytes(folder):
             nr_regs, stack_bytes = struct.unpack_from("<II", raw, 48)
             kernel, user, stack = 192, 704, 1664
             assert stack_bytes <= 1024 and 0 <= len(raw) - (stack + stack_bytes if nr_user else user) < 8, (len(raw), stack_bytes)
-            for used, end in ((64 + 8 * nr_regs, kernel), (kernel + 8 * nr_kernel, user), (user + 8 * nr_user, stack)):
+            for used, end in ((64 + 8 * nr_regs, kernel - 16), (kernel - 8, kernel), (kernel + 8 * nr_kernel, user), (user + 8 * nr_user, stack)):
                 assert not any(raw[used:end if nr_user else min(end, user)]), (nr_kernel, nr_user, nr_regs, stack_bytes, used, end)
             nr[nr_user > 0] = nr.get(nr_user > 0, 0) + 1
     assert sum(nr.values()) > 600, nr  # there are 512 places

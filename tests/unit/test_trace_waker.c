@@ -41,7 +41,7 @@ static struct trace_waker waker;
 static bool decode(const struct raw *raw, size_t len, bool has_waker)
 {
 	const struct trace_layout layout = {.is_wait = true, .has_waker = has_waker};
-	struct trace_record r = {.kind = PERF_RECORD_SAMPLE, .has = TRACE_HAS_RAW};
+	struct trace_record r = {.kind = PERF_RECORD_SAMPLE, .has = TRACE_HAS_RAW, .time_ns = 1000};
 	uint8_t *copy = malloc(len + 1);
 	bool is_valid;
 
@@ -123,4 +123,23 @@ TEST(hostile)
 			memcpy((char *)&raw + numbers[i], &large[k], sizeof(large[k]));
 			assert_false(decode(&raw, sizeof(raw), true));
 		}
+}
+
+/* A register's place has how long before the sample it was, where it has no register. */
+TEST(when_it_woke)
+{
+	static const struct {
+		uint32_t nr_regs;
+		uint64_t ago, want;
+	} cases[] = {{3, 0, 1000},    {3, 300, 700},         {14, 999, 1},
+		     {3, 1000, 1000}, {3, UINT64_MAX, 1000}, {15, 300, 1000}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct raw raw = whole;
+
+		raw.nr_regs = cases[i].nr_regs;
+		raw.regs[14] = cases[i].ago;
+		assert_true(decode(&raw, sizeof(raw), true));
+		assert_int_equal(waker.record.time_ns, cases[i].want);
+	}
 }

@@ -501,7 +501,7 @@ int BPF_PROG(on_waking, struct task_struct *t)
 	struct bpf_waits_task *s = find(t);
 	struct bpf_waker_slot *slot;
 	struct bpf_waits_waker *w;
-	__u64 number, waited;
+	__u64 now, number, waited;
 	__u32 at;
 	long n;
 
@@ -509,7 +509,8 @@ int BPF_PROG(on_waking, struct task_struct *t)
 		return 0;
 	if (!s->left[BPF_WAIT_OFF_CPU])
 		s->left[BPF_WAIT_OFF_CPU] = draw(mean_ns[BPF_WAIT_OFF_CPU]);
-	waited = s->waited[BPF_WAIT_OFF_CPU] + bpf_ktime_get_ns() - s->since;
+	now = bpf_ktime_get_ns();
+	waited = s->waited[BPF_WAIT_OFF_CPU] + now - s->since;
 	if (waited + (slack > SLACK_NS ? slack : SLACK_NS) < s->left[BPF_WAIT_OFF_CPU])
 		return 0;
 	number = __sync_fetch_and_add(&nr_wakers, 1) + 1;
@@ -531,6 +532,7 @@ int BPF_PROG(on_waking, struct task_struct *t)
 		w->nr_user = n > 0 ? n / sizeof(w->user[0]) : 0;
 		copy_user(w, self);
 	}
+	slot->ns = now;
 	slot->number = number;
 	s->waker = number;
 	return 0;
@@ -584,6 +586,7 @@ static bool send_waker(void *ctx, const struct bpf_waits_task *s, __u64 ns, void
 	slot->waker.ns = ns;
 	slot->waker.owner = s->owner;
 	slot->waker.regs[BPF_WAKER_FUTEX] = s->futex;
+	slot->waker.regs[BPF_WAKER_AGO] = bpf_ktime_get_ns() - slot->ns;
 	if (slot->waker.nr_user)
 		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &slot->waker,
 				      BPF_WAKER_HEAD + bytes);
