@@ -65,4 +65,15 @@ struct elf_pclntab_line {
 size_t elf_pclntab_lines(const struct elf_pclntab *t, uint64_t address, bool with_inlined,
 			 struct elf_pclntab_line out[ELF_PCLNTAB_MAX_LINES]);
 
+enum elf_pclntab_frame {
+	ELF_PCLNTAB_NO_FRAME,  /* not known: no function, one that changes to another stack, a
+				  handler of signals, or of Go 1.17 and earlier */
+	ELF_PCLNTAB_OUTERMOST, /* the function has no caller */
+	ELF_PCLNTAB_FRAME,
+};
+/* What the stack has at an address: *bytes are pushed behind the return address (arm64: behind the
+ * stack pointer of the caller). */
+enum elf_pclntab_frame elf_pclntab_frame(const struct elf_pclntab *t, uint64_t address,
+					 uint32_t *bytes);
+
 #endif

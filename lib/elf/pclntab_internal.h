@@ -30,6 +30,9 @@ enum elf_pclntab_field {
 	ELF_PCLNTAB_UNIT = 28,
 };
 
+/* Flags of a function, in the second byte before nr_data. */
+enum { ELF_PCLNTAB_IS_TOP = 1, ELF_PCLNTAB_SETS_STACK = 2 };
+
 /* Values of a table, each for some code of a function. */
 struct elf_pclntab_values {
 	const uint8_t *at, *end;

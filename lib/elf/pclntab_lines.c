@@ -2,7 +2,8 @@
  * The values of the file and the line at an address are counted up from the function's start. Where
  * calls were inlined, a third value is the number of a record: the name of the function, and a
  * place in the code that is of the line of the call. The same is asked of that place, up to the
- * function itself. If a record is not as it should be, none is used.
+ * function itself. If a record is not as it should be, none is used. A further value is how much of
+ * the stack the function uses, which Go's runtime unwinds by.
  */
 #include "base/array.h"
 #include "base/order.h"
@@ -167,6 +168,36 @@ size_t elf_pclntab_lines(const struct elf_pclntab *t, uint64_t address, bool wit
 		nr = 0;
 	set_line(t, &p, &out[nr]);
 	return nr + 1;
+}
+
+/* --- frames --- */
+
+/* Whether it has no caller of Go but is called by a signal, of which no table knows. */
+static bool is_handler(const struct elf_pclntab *t, const struct place *p)
+{
+	static const char prefix[] = "runtime.sig";
+	const char *name = find_text(&t->names, field(t, p, ELF_PCLNTAB_NAME));
+
+	return !name || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+enum elf_pclntab_frame elf_pclntab_frame(const struct elf_pclntab *t, uint64_t address,
+					 uint32_t *bytes)
+{
+	struct place p;
+	uint8_t flags;
+	bool is_top;
+	int32_t depth;
+
+	if (!t->layout->nr_data || !find_place(t, address, &p) || p.left < t->layout->nr_data)
+		return ELF_PCLNTAB_NO_FRAME;
+	flags = p.record[t->layout->nr_data - 2];
+	is_top = flags & ELF_PCLNTAB_IS_TOP;
+	depth = find_value(t, &p, field(t, &p, ELF_PCLNTAB_STACK));
+	if (flags & ELF_PCLNTAB_SETS_STACK || depth < 0 || (is_top && is_handler(t, &p)))
+		return ELF_PCLNTAB_NO_FRAME;
+	*bytes = (uint32_t)depth;
+	return is_top ? ELF_PCLNTAB_OUTERMOST : ELF_PCLNTAB_FRAME;
 }
 
 static bool is_in_section(const struct elf_file *f, uint64_t address)

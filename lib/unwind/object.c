@@ -7,13 +7,17 @@
 #include "base/mem.h"
 #include "cfi/sframe.h"
 #include "elf/file.h"
+#include "elf/pclntab.h"
 #include "unwind/fdes.h"
+#include "unwind/go.h"
 #include "unwind/stubs.h"
 
 struct unwind_object {
 	const struct elf_file *code; /* borrowed */
 	struct unwind_fdes eh_frame, debug_frame;
 	struct cfi_sframe sframe;
+	struct elf_pclntab go;
+	bool is_go_tried, is_go;
 };
 
 struct unwind_object *unwind_object_open(const struct elf_file *code)
@@ -56,12 +60,22 @@ static bool rules_in(struct unwind_fdes *fdes, const struct cfi_machine *m, uint
 	       cfi_program_run(m, &fde, &base, address, out);
 }
 
+/* To check such a table takes milliseconds: only if an address is in no other. */
+static bool go_rules(struct unwind_object *o, const struct cfi_machine *m, uint64_t address,
+		     struct cfi_rules *out)
+{
+	if (!o->is_go_tried)
+		o->is_go = elf_pclntab_is_there(o->code) && elf_pclntab_open(o->code, &o->go);
+	o->is_go_tried = true;
+	return o->is_go && unwind_go_rules(&o->go, m, address, out);
+}
+
 bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, uint64_t address,
 			 struct cfi_rules *out)
 {
 	return rules_in(&o->eh_frame, m, address, out) ||
 	       rules_in(&o->debug_frame, m, address, out) ||
-	       cfi_sframe_rules(&o->sframe, m, address, out) ||
+	       cfi_sframe_rules(&o->sframe, m, address, out) || go_rules(o, m, address, out) ||
 	       unwind_stub_rules(o->code, m, address, out);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The unwind tables of one object: .eh_frame, then .debug_frame, then .sframe; and the rules of its
- * PLT stubs. The file is hostile. Opens no files.
+ * The unwind tables of one object: .eh_frame, then .debug_frame, then .sframe, then the table
+ * of functions of Go; and the rules of its PLT stubs. The file is hostile. Opens no files.
  */
 #ifndef UNWIND_OBJECT_H
 #define UNWIND_OBJECT_H

@@ -320,6 +320,56 @@ TEST(calls)
 	assert_int_equal(ask(&f, 0x19, l), 1);
 }
 
+/* Of an address of the second function: what its frame is, and how long. */
+static enum elf_pclntab_frame ask_frame(const struct go_file *f, uint64_t offset, uint32_t *bytes)
+{
+	struct elf_file *file = open_file(f);
+	enum elf_pclntab_frame found = ELF_PCLNTAB_NO_FRAME;
+	struct elf_pclntab t;
+
+	if (elf_pclntab_open(file, &t))
+		found = elf_pclntab_frame(&t, GO_BASE + GO_TEXT + go_functions[1].start + offset,
+					  bytes);
+	elf_file_close(file);
+	return found;
+}
+
+TEST(frames)
+{
+	for (size_t i = 0; i < NR(go_versions); i++) {
+		const struct go_version *v = &go_versions[i];
+		const bool has_flags = v->word == 4;
+		const enum elf_pclntab_frame usual =
+		    has_flags ? ELF_PCLNTAB_FRAME : ELF_PCLNTAB_NO_FRAME;
+		const size_t len = go_functions[1].len, flags = v->has_start_line ? 41 : 37;
+		uint32_t bytes = 0;
+		struct go_file f;
+
+		go_make(&f, v);
+		for (uint64_t at = 0; at < len; at++) {
+			assert_int_equal(ask_frame(&f, at, &bytes), usual);
+			assert_int_equal(bytes, has_flags ? 8 : 0);
+		}
+		/* between two functions; around all */
+		assert_int_equal(ask_frame(&f, (uint64_t)-2, &bytes), ELF_PCLNTAB_NO_FRAME);
+		assert_int_equal(ask_frame(&f, (uint64_t)-0x11, &bytes), ELF_PCLNTAB_NO_FRAME);
+		assert_int_equal(ask_frame(&f, 0x40, &bytes), ELF_PCLNTAB_NO_FRAME);
+		if (!has_flags)
+			continue;
+		f.bytes[f.records[1] + flags] = 4; /* assembly */
+		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_FRAME);
+		f.bytes[f.records[1] + flags] = 2; /* changes to another stack */
+		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_NO_FRAME);
+		f.bytes[f.records[1] + flags] = 5;
+		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_OUTERMOST);
+		/* of a handler */
+		memcpy(f.bytes + f.names + 1 + sizeof("main.one"), "runtime.sigtr", 13);
+		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_NO_FRAME);
+		f.bytes[f.records[1] + flags] = 4; /* what a handler calls */
+		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_FRAME);
+	}
+}
+
 static void look_at_all(const struct go_file *f)
 {
 	struct elf_file *file = open_file(f);
@@ -340,7 +390,9 @@ static void look_at_all(const struct go_file *f)
 			assert_true(fn.start < fn.end && t.names.data[fn.name]);
 	for (uint64_t at = 0; at < GO_TEXT_BYTES; at += 4) {
 		const size_t nr = elf_pclntab_lines(&t, GO_BASE + GO_TEXT + at, true, l);
+		uint32_t bytes;
 
+		(void)elf_pclntab_frame(&t, GO_BASE + GO_TEXT + at, &bytes);
 		assert_true(nr <= ELF_PCLNTAB_MAX_LINES);
 		for (size_t i = 0; i < nr; i++) {
 			assert_true(!l[i].function == (i + 1 == nr));
