@@ -75,5 +75,10 @@ enum elf_pclntab_frame {
  * stack pointer of the caller). */
 enum elf_pclntab_frame elf_pclntab_frame(const struct elf_pclntab *t, uint64_t address,
 					 uint32_t *bytes);
+/* Whether the address is in a function of that name; *offset: how far from its start. */
+bool elf_pclntab_is_in(const struct elf_pclntab *t, uint64_t address, const char *name,
+		       uint64_t *offset);
+/* Whether a function begins behind first, up to last. */
+bool elf_pclntab_begins(const struct elf_pclntab *t, uint64_t first, uint64_t last);
 
 #endif

@@ -172,13 +172,24 @@ size_t elf_pclntab_lines(const struct elf_pclntab *t, uint64_t address, bool wit
 
 /* --- frames --- */
 
+static const char *name_of(const struct elf_pclntab *t, const struct place *p)
+{
+	return find_text(&t->names, field(t, p, ELF_PCLNTAB_NAME)) ?: "";
+}
+
 /* Whether it has no caller of Go but is called by a signal, of which no table knows. */
 static bool is_handler(const struct elf_pclntab *t, const struct place *p)
 {
 	static const char prefix[] = "runtime.sig";
-	const char *name = find_text(&t->names, field(t, p, ELF_PCLNTAB_NAME));
 
-	return !name || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+	return strncmp(name_of(t, p), prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* Whether the table does not lead back: a function that goes on with another stack. One of them
+ * has such a frame on both. */
+static bool is_left(const struct elf_pclntab *t, const struct place *p, uint8_t flags)
+{
+	return flags & ELF_PCLNTAB_SETS_STACK && strcmp(name_of(t, p), "runtime.cgocallback") != 0;
 }
 
 enum elf_pclntab_frame elf_pclntab_frame(const struct elf_pclntab *t, uint64_t address,
@@ -194,10 +205,28 @@ enum elf_pclntab_frame elf_pclntab_frame(const struct elf_pclntab *t, uint64_t a
 	flags = p.record[t->layout->nr_data - 2];
 	is_top = flags & ELF_PCLNTAB_IS_TOP;
 	depth = find_value(t, &p, field(t, &p, ELF_PCLNTAB_STACK));
-	if (flags & ELF_PCLNTAB_SETS_STACK || depth < 0 || (is_top && is_handler(t, &p)))
+	if (is_left(t, &p, flags) || depth < 0 || (is_top && is_handler(t, &p)))
 		return ELF_PCLNTAB_NO_FRAME;
 	*bytes = (uint32_t)depth;
 	return is_top ? ELF_PCLNTAB_OUTERMOST : ELF_PCLNTAB_FRAME;
+}
+
+bool elf_pclntab_is_in(const struct elf_pclntab *t, uint64_t address, const char *name,
+		       uint64_t *offset)
+{
+	struct place p;
+
+	if (!find_place(t, address, &p))
+		return false;
+	*offset = p.offset;
+	return strcmp(name_of(t, &p), name) == 0;
+}
+
+bool elf_pclntab_begins(const struct elf_pclntab *t, uint64_t first, uint64_t last)
+{
+	const size_t next = ORDER_FIRST(i, t->nr, elf_pclntab_start(t, i) > first);
+
+	return next < t->nr && elf_pclntab_start(t, next) <= last;
 }
 
 static bool is_in_section(const struct elf_file *f, uint64_t address)

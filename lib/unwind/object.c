@@ -61,13 +61,12 @@ static bool rules_in(struct unwind_fdes *fdes, const struct cfi_machine *m, uint
 }
 
 /* To check such a table takes milliseconds: only if an address is in no other. */
-static bool go_rules(struct unwind_object *o, const struct cfi_machine *m, uint64_t address,
-		     struct cfi_rules *out)
+static bool is_go(struct unwind_object *o)
 {
 	if (!o->is_go_tried)
 		o->is_go = elf_pclntab_is_there(o->code) && elf_pclntab_open(o->code, &o->go);
 	o->is_go_tried = true;
-	return o->is_go && unwind_go_rules(&o->go, m, address, out);
+	return o->is_go;
 }
 
 bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, uint64_t address,
@@ -75,7 +74,8 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 {
 	return rules_in(&o->eh_frame, m, address, out) ||
 	       rules_in(&o->debug_frame, m, address, out) ||
-	       cfi_sframe_rules(&o->sframe, m, address, out) || go_rules(o, m, address, out) ||
+	       cfi_sframe_rules(&o->sframe, m, address, out) ||
+	       (is_go(o) && unwind_go_rules(&o->go, m, address, out)) ||
 	       unwind_stub_rules(o->code, m, address, out);
 }
 
@@ -88,5 +88,12 @@ static bool begins_in(struct unwind_fdes *fdes, uint64_t first, uint64_t last)
 
 bool unwind_object_begins(struct unwind_object *o, uint64_t first, uint64_t last)
 {
-	return begins_in(&o->eh_frame, first, last) || begins_in(&o->debug_frame, first, last);
+	return begins_in(&o->eh_frame, first, last) || begins_in(&o->debug_frame, first, last) ||
+	       (is_go(o) && elf_pclntab_begins(&o->go, first, last));
+}
+
+bool unwind_object_is_in(struct unwind_object *o, uint64_t address, const char *name,
+			 uint64_t *offset)
+{
+	return is_go(o) && elf_pclntab_is_in(&o->go, address, name, offset);
 }

@@ -21,5 +21,8 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 			 struct cfi_rules *out);
 /* Whether a function of the tables begins in first … last. */
 bool unwind_object_begins(struct unwind_object *o, uint64_t first, uint64_t last);
+/* Whether the address is in a function of Go of that name; *offset: how far from its start. */
+bool unwind_object_is_in(struct unwind_object *o, uint64_t address, const char *name,
+			 uint64_t *offset);
 
 #endif

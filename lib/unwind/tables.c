@@ -163,18 +163,49 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct c
 	return row ? row : &t->last;
 }
 
-bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwind_at *at)
+/* The object of the address, if it is a program of Go and has these bytes there. */
+static const struct object *find_go_code(const struct unwind_tables *t, const struct unwind_at *at,
+					 uint64_t address, const uint8_t *bytes, size_t nr)
 {
-	/* mov %rdi, %rdx; mov (%rdi), %rdi; call *%rdi: what no compiler of Go makes */
-	static const uint8_t call[] = {0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7};
 	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
 	const uint8_t *code;
 	size_t len;
 
 	if (!o || !o->is_go)
-		return false;
-	code = elf_file_bytes(o->file, at->address + 1 - sizeof(call), sizeof(call), &len);
-	return code && len == sizeof(call) && memcmp(code, call, sizeof(call)) == 0;
+		return NULL;
+	code = elf_file_bytes(o->file, address, nr, &len);
+	return code && len == nr && memcmp(code, bytes, nr) == 0 ? o : NULL;
+}
+
+bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	/* mov %rdi, %rdx; mov (%rdi), %rdi; call *%rdi: what no compiler of Go makes */
+	static const uint8_t call[] = {0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7};
+
+	return find_go_code(t, at, at->address + 1 - sizeof(call), call, sizeof(call));
+}
+
+bool unwind_tables_calls_c(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	/* mov %rbx, %rdi; mov %rbx, %rcx; call *%rax */
+	static const uint8_t call[] = {0x48, 0x89, 0xdf, 0x48, 0x89, 0xd9, 0xff, 0xd0};
+	const struct object *o =
+	    find_go_code(t, at, at->address + 1 - sizeof(call), call, sizeof(call));
+	uint64_t offset;
+
+	return o && unwind_object_is_in(o->tables, at->address, "runtime.asmcgocall", &offset);
+}
+
+bool unwind_tables_resumes(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	static const uint8_t ret[] = {0xc3};
+	const uint64_t address = at->address + 1;
+	const struct object *o = find_go_code(t, at, address, ret, sizeof(ret));
+	uint64_t offset;
+
+	return o &&
+	       unwind_object_is_in(o->tables, address, "runtime.systemstack_switch", &offset) &&
+	       !offset;
 }
 
 bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at)

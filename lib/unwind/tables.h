@@ -38,6 +38,13 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct c
  * on with a stack of its own (runtime.systemstack, on x86-64). Tables do not lead back from there.
  */
 bool unwind_tables_leaves_stack(const struct unwind_tables *t, const struct unwind_at *at);
+/* The same by which it calls C (runtime.asmcgocall), on the thread's stack: what C calls need not
+ * keep frame pointers, and so nothing leads back. */
+bool unwind_tables_calls_c(const struct unwind_tables *t, const struct unwind_at *at);
+/* Whether behind that address a function begins that stands for a call of C (up to Go 1.20,
+ * runtime.systemstack_switch): where C calls Go, the frame on the goroutine's stack returns to it,
+ * as if it were about to return to what called C. */
+bool unwind_tables_resumes(const struct unwind_tables *t, const struct unwind_at *at);
 /* Whether behind that address glibc's code begins that a function of makecontext returns to
  * (__start_context, on x86-64): that function was called by nobody. */
 bool unwind_tables_starts_context(const struct unwind_tables *t, const struct unwind_at *at);

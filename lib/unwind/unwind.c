@@ -398,7 +398,23 @@ static enum cfi_end step(struct walk *w)
 	w->is_left = !w->frame.is_exact && unwind_tables_leaves_stack(w->u->tables, &at);
 	if (w->is_left)
 		return CFI_TRUNCATED;
+	if (!w->frame.is_exact && unwind_tables_calls_c(w->u->tables, &at))
+		return CFI_INVALID;
 	return step_by_row(w, &m, row, &at);
+}
+
+/* A return address may be a function's first instruction, which was not called: see
+ * unwind_tables_resumes. */
+static void find_resumed(struct walk *w)
+{
+	enum { ALIGNED = 16 };
+	struct unwind_at at = {.object = UNWIND_NO_OBJECT};
+	struct unwind_mapping m;
+
+	if (w->frame.is_exact || w->frame.pc % ALIGNED || !find_mapping(w, w->frame.pc - 1, &m))
+		return;
+	(void)unwind_tables_find(w->u->tables, w->frame.machine, &m, w->frame.pc - 1, &at);
+	w->frame.is_exact = unwind_tables_resumes(w->u->tables, &at);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -556,6 +572,7 @@ size_t unwind_user(struct unwinder *u, const void *process, uint64_t time_ns,
 		return 0;
 	}
 	while (last == CFI_GOES_ON && nr < max) {
+		find_resumed(&w);
 		out[nr] = w.frame.pc;
 		if (w.frame.is_exact)
 			mark(exact, nr);

@@ -360,6 +360,11 @@ TEST(frames)
 		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_FRAME);
 		f.bytes[f.records[1] + flags] = 2; /* changes to another stack */
 		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_NO_FRAME);
+		f.bytes[f.records[1] + flags] = 6; /* the one that has a frame on both */
+		memcpy(f.bytes + f.names + 64, "runtime.cgocallback", 20);
+		go_put(&f, f.records[1] + 4, 64, 4);
+		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_FRAME);
+		go_put(&f, f.records[1] + 4, 1 + sizeof("main.one"), 4);
 		f.bytes[f.records[1] + flags] = 5;
 		assert_int_equal(ask_frame(&f, 0, &bytes), ELF_PCLNTAB_OUTERMOST);
 		/* of a handler */
