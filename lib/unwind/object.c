@@ -16,6 +16,7 @@ struct unwind_object {
 	const struct elf_file *code; /* borrowed */
 	struct unwind_fdes eh_frame, debug_frame;
 	struct cfi_sframe sframe;
+	struct unwind_stubs stubs;
 	struct elf_pclntab go;
 	bool is_go_tried, is_go;
 };
@@ -76,7 +77,7 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 	       rules_in(&o->debug_frame, m, address, out) ||
 	       cfi_sframe_rules(&o->sframe, m, address, out) ||
 	       (is_go(o) && unwind_go_rules(&o->go, m, address, out)) ||
-	       unwind_stub_rules(o->code, m, address, out);
+	       unwind_stub_rules(&o->stubs, o->code, m, address, out);
 }
 
 static bool begins_in(struct unwind_fdes *fdes, uint64_t first, uint64_t last)

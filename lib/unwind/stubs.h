@@ -6,11 +6,20 @@
 #define UNWIND_STUBS_H
 
 #include "cfi/rules.h"
+#include "elf/file.h"
 
-struct elf_file;
+enum { UNWIND_NR_STUBS = 6 };
 
-/* The rules at an address of the file. False: not in such a section, or not known code. */
-bool unwind_stub_rules(const struct elf_file *file, const struct cfi_machine *m, uint64_t address,
-		       struct cfi_rules *out);
+/* The sections of a file that are there; to find them by name for each address would be slow. Zero
+ * at first. */
+struct unwind_stubs {
+	bool is_loaded;
+	struct elf_section section[UNWIND_NR_STUBS]; /* data: NULL: it is not there */
+};
+
+/* The rules at an address of the file, always the same one. False: not in such a section, or not
+ * known code. */
+bool unwind_stub_rules(struct unwind_stubs *stubs, const struct elf_file *file,
+		       const struct cfi_machine *m, uint64_t address, struct cfi_rules *out);
 
 #endif
