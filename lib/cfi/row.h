@@ -10,6 +10,7 @@
 enum cfi_row_kind {
 	CFI_ROW_UNKNOWN = 1, /* no file with tables */
 	CFI_ROW_NONE,        /* the tables have no entry for the address */
+	CFI_ROW_POINTER,     /* nor for much else around it, which keeps frame pointers instead */
 	CFI_ROW_OUTERMOST,   /* no caller */
 	CFI_ROW_PLAIN,
 	CFI_ROW_HARD, /* too complex for a row: apply the rules (cfi_rules_apply) */

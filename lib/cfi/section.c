@@ -233,11 +233,13 @@ bool cfi_header_find(const struct cfi_header *h, uint64_t address, uint64_t *fde
 	return nr;
 }
 
-bool cfi_header_start(const struct cfi_header *h, uint64_t address, uint64_t *start)
+void cfi_header_around(const struct cfi_header *h, uint64_t address, uint64_t *start,
+		       uint64_t *next)
 {
 	const size_t nr = nr_before(h, address);
 
 	if (nr)
 		*start = table_word(h, 2 * nr - 2);
-	return nr;
+	if (nr < h->nr)
+		*next = table_word(h, 2 * nr);
 }

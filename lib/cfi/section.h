@@ -37,7 +37,8 @@ bool cfi_header_init(struct cfi_header *h, const uint8_t *data, size_t len, uint
 		     bool is_32);
 /* *fde: the address of the entry of the last function that starts at or before the address. */
 bool cfi_header_find(const struct cfi_header *h, uint64_t address, uint64_t *fde);
-/* *start: where that function starts. */
-bool cfi_header_start(const struct cfi_header *h, uint64_t address, uint64_t *start);
+/* Where that function starts, and the one behind it; unchanged where there is none. */
+void cfi_header_around(const struct cfi_header *h, uint64_t address, uint64_t *start,
+		       uint64_t *next);
 
 #endif

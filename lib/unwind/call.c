@@ -48,7 +48,7 @@ static enum unwind_call call_x86(const struct elf_file *f, uint64_t address, uin
 	const uint8_t *code = bytes_at(f, address - LONGEST, LONGEST);
 
 	if (!code)
-		return UNWIND_CALL_NONE;
+		return UNWIND_CALL_UNKNOWN;
 	for (size_t n = SHORTEST; n <= LONGEST; n++)
 		if (indirect_call_bytes(code + LONGEST - n) == n)
 			return UNWIND_CALL_INDIRECT;
@@ -67,6 +67,8 @@ static enum unwind_call call_arm64(const struct elf_file *f, uint64_t address, u
 	const uint8_t *code = bytes_at(f, address - BYTES, BYTES);
 	const uint32_t word = code ? word_at(code) : 0;
 
+	if (!code)
+		return UNWIND_CALL_UNKNOWN;
 	if ((word & blr_mask) == blr)
 		return UNWIND_CALL_INDIRECT;
 	if ((word & bl_mask) != bl)

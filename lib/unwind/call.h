@@ -9,6 +9,7 @@
 struct elf_file;
 
 enum unwind_call {
+	UNWIND_CALL_UNKNOWN,  /* the bytes cannot be read */
 	UNWIND_CALL_NONE,     /* no call ends there */
 	UNWIND_CALL_INDIRECT, /* by a register or memory; or the bytes can be read in two ways */
 	UNWIND_CALL_DIRECT,   /* *to is where it leads */

@@ -76,18 +76,21 @@ bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *o
 	return f->header.table ? find_in_table(f, address, out) : find_in_list(f, address, out);
 }
 
-bool unwind_fdes_last(struct unwind_fdes *f, uint64_t address, uint64_t *start)
+void unwind_fdes_around(struct unwind_fdes *f, uint64_t address, uint64_t *start, uint64_t *next)
 {
 	size_t nr;
 
 	if (!f->section.data)
-		return false;
-	if (f->header.table)
-		return cfi_header_start(&f->header, address, start);
+		return;
+	if (f->header.table) {
+		cfi_header_around(&f->header, address, start, next);
+		return;
+	}
 	nr = list_before(f, address);
 	if (nr)
 		*start = f->list[nr - 1].start;
-	return nr;
+	if (nr < f->nr_list)
+		*next = f->list[nr].start;
 }
 
 static void find_table(struct unwind_fdes *f, const struct elf_file *file)

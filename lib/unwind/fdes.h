@@ -21,7 +21,8 @@ struct unwind_fdes {
 void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool is_eh);
 void unwind_fdes_fini(struct unwind_fdes *f);
 bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out);
-/* *start: of the last function that begins at or before the address. False: there is none. */
-bool unwind_fdes_last(struct unwind_fdes *f, uint64_t address, uint64_t *start);
+/* Where the last function begins that does so at or before the address, and the next one; unchanged
+ * where there is none. */
+void unwind_fdes_around(struct unwind_fdes *f, uint64_t address, uint64_t *start, uint64_t *next);
 
 #endif

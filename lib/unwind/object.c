@@ -4,6 +4,7 @@
  */
 #include "unwind/object.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "cfi/sframe.h"
 #include "elf/file.h"
@@ -80,17 +81,28 @@ bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, u
 	       unwind_stub_rules(&o->stubs, o->code, m, address, out);
 }
 
-static bool begins_in(struct unwind_fdes *fdes, uint64_t first, uint64_t last)
+void unwind_object_around(struct unwind_object *o, uint64_t address, uint64_t *start,
+			  uint64_t *next)
 {
-	uint64_t start;
+	struct unwind_fdes *const all[] = {&o->eh_frame, &o->debug_frame};
 
-	return unwind_fdes_last(fdes, last, &start) && start >= first;
+	*start = 0;
+	*next = UINT64_MAX;
+	for (size_t i = 0; i < ARRAY_NR(all); i++) {
+		uint64_t from = 0, to = UINT64_MAX;
+
+		unwind_fdes_around(all[i], address, &from, &to);
+		*start = from > *start ? from : *start;
+		*next = to < *next ? to : *next;
+	}
 }
 
 bool unwind_object_begins(struct unwind_object *o, uint64_t first, uint64_t last)
 {
-	return begins_in(&o->eh_frame, first, last) || begins_in(&o->debug_frame, first, last) ||
-	       (is_go(o) && elf_pclntab_begins(&o->go, first, last));
+	uint64_t start, next;
+
+	unwind_object_around(o, last, &start, &next);
+	return start >= first || (is_go(o) && elf_pclntab_begins(&o->go, first, last));
 }
 
 bool unwind_object_is_in(struct unwind_object *o, uint64_t address, const char *name,

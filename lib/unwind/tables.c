@@ -16,7 +16,11 @@
 
 #include <string.h>
 
-enum { MAX_OBJECTS = 1 << 20, MAX_BARE_BYTES = 64 << 10 };
+enum {
+	MAX_OBJECTS = 1 << 20,
+	MAX_BARE_BYTES = 64 << 10, /* of a function without a row */
+	POINTER_BYTES = 8 << 20,   /* more code without rows is not assembler: as Chromium's */
+};
 
 struct object {
 	bool is_tried, is_debug_tried;
@@ -138,6 +142,33 @@ static bool find_rules(struct unwind_tables *t, struct object *o, const struct u
 	return unwind_object_rules(o->tables, o->machine, address, out);
 }
 
+/* The first and last address of its segment. */
+static void find_code(const struct object *o, uint64_t address, uint64_t *first, uint64_t *last)
+{
+	struct elf_segment s;
+
+	*first = *last = address;
+	for (size_t i = 0; i < elf_file_nr_segments(o->file); i++) {
+		elf_file_segment(o->file, i, &s);
+		if (address < s.address || address - s.address >= s.file_bytes)
+			continue;
+		*first = s.address;
+		*last = s.address + (s.file_bytes - 1);
+	}
+}
+
+/* Of code without a row. */
+static enum cfi_row_kind kind_of_bare(const struct object *o, uint64_t address)
+{
+	uint64_t start, next, first, last;
+
+	unwind_object_around(o->tables, address, &start, &next);
+	find_code(o, address, &first, &last);
+	start = start > first ? start : first;
+	next = next < last ? next : last;
+	return next - start >= POINTER_BYTES ? CFI_ROW_POINTER : CFI_ROW_NONE;
+}
+
 const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct cfi_machine *m,
 					 const struct unwind_mapping *mapping, uint64_t address,
 					 struct unwind_at *at)
@@ -158,7 +189,7 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct c
 	if (find_rules(t, o, mapping, at->address, &rules))
 		cfi_rules_row(&rules, m, &t->last);
 	else
-		t->last = (struct cfi_row){.kind = CFI_ROW_NONE};
+		t->last = (struct cfi_row){.kind = kind_of_bare(o, at->address)};
 	row = unwind_rows_add(&t->rows, at->object, at->address, &t->last);
 	return row ? row : &t->last;
 }
@@ -247,20 +278,17 @@ enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at 
 	return cfi_rules_apply(&rules, f);
 }
 
-/* Whether a function without a row begins there, and no other one before it that has rows. */
-static bool begins_bare(const struct object *o, uint64_t begin, uint64_t address)
+/* Whether a function that begins there reaches to the address, if it has no row. */
+static bool may_reach(const struct object *o, uint64_t begin, uint64_t address)
 {
-	struct cfi_rules rules;
-
-	return address - begin < MAX_BARE_BYTES &&
-	       !unwind_object_begins(o->tables, begin, address) &&
-	       !unwind_object_rules(o->tables, o->machine, begin, &rules);
+	return address - begin < MAX_BARE_BYTES && !unwind_object_begins(o->tables, begin, address);
 }
 
 enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwind_at *call,
 				      const struct unwind_at *bare)
 {
 	const struct object *o = call->object < t->nr_objects ? &t->object[call->object] : NULL;
+	struct cfi_rules rules;
 	uint64_t to = 0;
 
 	if (!o || !o->file)
@@ -268,14 +296,18 @@ enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwi
 	switch (unwind_call_before(o->file, o->machine, call->address + 1, &to)) {
 	case UNWIND_CALL_NONE:
 		return UNWIND_LEADS_ELSEWHERE;
+	case UNWIND_CALL_UNKNOWN:
+		return UNWIND_LEADS_ASIDE;
 	case UNWIND_CALL_INDIRECT:
 		return UNWIND_MAY_LEAD;
 	default:
 		if (unwind_call_jumps_on(o->file, o->machine, to))
 			return UNWIND_MAY_LEAD;
-		return call->object == bare->object && begins_bare(o, to, bare->address)
+		if (unwind_object_rules(o->tables, o->machine, to, &rules))
+			return UNWIND_LEADS_ELSEWHERE;
+		return call->object == bare->object && may_reach(o, to, bare->address)
 			   ? UNWIND_LEADS
-			   : UNWIND_LEADS_ELSEWHERE;
+			   : UNWIND_LEADS_ASIDE;
 	}
 }
 

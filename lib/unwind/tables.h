@@ -52,6 +52,8 @@ bool unwind_tables_starts_context(const struct unwind_tables *t, const struct un
  * bare. */
 enum unwind_leads {
 	UNWIND_LEADS_ELSEWHERE, /* to another function, or it is no call */
+	UNWIND_LEADS_ASIDE,     /* to other code without a row, which may go on there by a jump;
+				   or its bytes cannot be read */
 	UNWIND_MAY_LEAD,        /* to where a pointer or a stub leads */
 	UNWIND_LEADS,           /* to the function of that code */
 };

@@ -187,7 +187,8 @@ static struct origin find_origin(struct walk *w, uint64_t ra, const struct unwin
 
 static bool has_row(const struct cfi_row *row)
 {
-	return row->kind != CFI_ROW_NONE && row->kind != CFI_ROW_UNKNOWN;
+	return row->kind != CFI_ROW_NONE && row->kind != CFI_ROW_POINTER &&
+	       row->kind != CFI_ROW_UNKNOWN;
 }
 
 /* Steps to where a function returns to that has no frame, or not yet. False: there is no word. */
@@ -268,33 +269,34 @@ static bool may_be_callers(struct walk *w, const struct unwind_at *bare)
 
 /* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker starts with
  * that, and without a row in its table. Without a file (CFI_ROW_UNKNOWN), the register may hold
- * anything; and here, if somebody called. */
-static bool is_outermost(struct walk *w, const struct unwind_at *bare)
+ * anything; and in assembler, if somebody called. */
+static bool has_no_pointer(const struct walk *w)
 {
 	uint64_t fp;
 
-	return cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp &&
-	       !holds_return(w, bare, MAX_BARE_WORDS);
+	return cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp;
 }
 
 /*
- * Code of a file whose tables do not speak of it: assembler, mostly. Its caller is the one that the
- * frame pointer leads to only if that one calls this code. Else the pointer is the caller's own,
- * and leads to that one's caller.
+ * Code of a file whose tables do not speak of it: assembler, or all of a program that keeps frame
+ * pointers instead. The caller is not the one that the frame pointer leads to if that one calls a
+ * function that has a row: then the pointer is that function's, which called this code. Where a
+ * pointer leads from code with a row, it may be that of such a function, too.
  */
 static enum cfi_end step_bare(struct walk *w, const struct unwind_at *bare)
 {
 	const struct cfi_frame before = w->frame;
-	enum unwind_leads leads;
 	enum cfi_end end = step_by_pointer(w);
+	struct origin o;
 
 	if (end != CFI_GOES_ON)
 		return end;
-	leads = find_origin(w, w->frame.pc, bare).leads;
-	if (leads == UNWIND_LEADS)
+	o = find_origin(w, w->frame.pc, bare);
+	if (o.leads == UNWIND_LEADS ||
+	    (o.leads != UNWIND_LEADS_ELSEWHERE && !(before.is_exact && has_row(o.row))))
 		return end;
 	w->frame = before;
-	w->is_refuted = leads == UNWIND_LEADS_ELSEWHERE || may_be_callers(w, bare);
+	w->is_refuted = o.leads == UNWIND_LEADS_ELSEWHERE || may_be_callers(w, bare);
 	return w->is_refuted ? CFI_NO_TABLE : step_by_pointer(w);
 }
 
@@ -331,8 +333,11 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		end = step_from_syscall(w);
 		if (end == CFI_GOES_ON || step_by_return(w, at))
 			return CFI_GOES_ON;
-		w->is_outermost = is_outermost(w, at);
+		w->is_outermost = has_no_pointer(w) && !holds_return(w, at, MAX_BARE_WORDS);
 		return w->is_outermost ? CFI_WHOLE : step_bare(w, at);
+	case CFI_ROW_POINTER:
+		w->is_outermost = has_no_pointer(w);
+		return w->is_outermost ? CFI_WHOLE : step_by_pointer(w);
 	default:
 		return guess_step(w, m);
 	}

@@ -217,12 +217,22 @@ __attribute__((noinline, used)) int between(int a)
 	return bare_pushed(a) + sink;
 }
 
+/* Its frame pointer is that of a function which a pointer led to. */
+OWN static int bare_below(int a)
+{
+	char *room = alloca((size_t)a);
+
+	room[0] = (char)a;
+	return bare_pushed(room[0]) + room[0];
+}
+
 OWN static int bare(int a)
 {
 	const int direct = bare_leaf(a) + bare_pushed(a) + bare_framed(a) + bare_caller(a);
 
 	return direct + by_pointer(bare_leaf, a) + by_pointer(bare_pushed, a) +
-	       by_pointer(bare_framed, a) + by_pointer(bare_caller, a);
+	       by_pointer(bare_framed, a) + by_pointer(bare_caller, a) +
+	       by_pointer(bare_below, a + 7);
 }
 
 OWN static int child(void)

@@ -11,10 +11,12 @@
 
 #include <elf.h>
 
-enum { BASE = 0x400000, LEAF = 0x200, FRAMED = 0x280, SIZE = 0x400, SP = 0x7008, FP = 0x7048 };
+enum { BASE = 0x400000, LEAF = 0x200, FRAMED = 0x280, SP = 0x7008, FP = 0x7048 };
+enum { SIZE = 0x400, MUCH = 9 << 20 };
 enum { X86_FP = 6, X86_SP = 7, X86_PC = 8, ARM_FP = 29, ARM_LR = 30, ARM_SP = 31, ARM_PC = 32 };
 
-static uint8_t image[SIZE];
+static uint8_t image[MUCH];
+static size_t size = SIZE;
 static struct elf_file *file;
 static struct test_sample sample;
 static struct test_unwind unwind;
@@ -34,7 +36,7 @@ static void put_word(size_t at, uint32_t word)
 static void begin(uint16_t machine)
 {
 	const Elf64_Phdr segment = {
-	    .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = SIZE, .p_memsz = SIZE};
+	    .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = size, .p_memsz = size};
 	Elf64_Ehdr header = {.e_type = ET_DYN,
 			     .e_machine = machine,
 			     .e_phoff = sizeof(header),
@@ -44,14 +46,14 @@ static void begin(uint16_t machine)
 	memcpy(header.e_ident, ELFMAG, SELFMAG);
 	header.e_ident[EI_CLASS] = ELFCLASS64;
 	header.e_ident[EI_DATA] = ELFDATA2LSB;
-	memset(image, 0, sizeof(image));
+	memset(image, 0, SIZE);
 	put(0, &header, sizeof(header));
 	put(sizeof(header), &segment, sizeof(segment));
 }
 
 static void open_file(void)
 {
-	assert_int_equal(elf_file_open_mem(image, sizeof(image), false, "made", &file, NULL), 0);
+	assert_int_equal(elf_file_open_mem(image, size, false, "made", &file, NULL), 0);
 }
 
 /* Calls end at 0x105 (to LEAF), 0x115 (behind it), 0x125 (to a stub), 0x132 and 0x137 (by a
@@ -109,8 +111,9 @@ TEST(x86)
 	check_call(m, 0x132, UNWIND_CALL_INDIRECT, 0);
 	check_call(m, 0x136, UNWIND_CALL_INDIRECT, 0);
 	check_call(m, 0x147, UNWIND_CALL_INDIRECT, 0);
-	check_call(m, 3, UNWIND_CALL_NONE, 0);
-	check_call(m, SIZE + 1, UNWIND_CALL_NONE, 0);
+	check_call(m, 3, UNWIND_CALL_UNKNOWN, 0);
+	check_call(m, SIZE + 1, UNWIND_CALL_UNKNOWN, 0);
+
 	assert_true(unwind_call_jumps_on(file, m, 0x380));
 	assert_false(unwind_call_jumps_on(file, m, LEAF));
 	assert_true(unwind_call_has_pushed(file, m, FRAMED + 1));
@@ -203,23 +206,37 @@ TEST(steps)
 	     {0, BASE + 0x105, BASE + 0x165},
 	     0x105,
 	     UNWIND_NO_TABLE},
-	    {"by that of a caller", LEAF, SP + 8, FP, {0}, {0, BASE + 0x115}, 0, UNWIND_NO_TABLE},
-	    {"to what is no call", LEAF, SP + 8, FP, {0}, {0, BASE + 0x106}, 0, UNWIND_NO_TABLE},
-	    {"perhaps", LEAF, SP + 8, FP, {0}, {0, BASE + 0x132}, 0x132, UNWIND_WHOLE},
-	    {"perhaps, by a stub", LEAF, SP + 8, FP, {0}, {0, BASE + 0x125}, 0x125, UNWIND_WHOLE},
-	    {"perhaps; not, by a word",
+	    {"by code that may jump on",
 	     LEAF,
 	     SP + 8,
 	     FP,
-	     {0, BASE + 0x105},
-	     {0, BASE + 0x132},
-	     0,
-	     UNWIND_NO_TABLE},
+	     {0},
+	     {0, BASE + 0x115},
+	     0x115,
+	     UNWIND_WHOLE},
+	    {"to what is no call", LEAF, SP + 8, FP, {0}, {0, BASE + 0x106}, 0, UNWIND_NO_TABLE},
+	    {"perhaps", LEAF, SP + 8, FP, {0}, {0, BASE + 0x132}, 0x132, UNWIND_WHOLE},
+	    {"perhaps, by a stub", LEAF, SP + 8, FP, {0}, {0, BASE + 0x125}, 0x125, UNWIND_WHOLE},
 	};
 
 	make_x86();
 	check_steps(steps, NR(steps));
 	elf_file_close(file);
+}
+
+/* Of a program that has frame pointers in place of tables, nothing is asked. */
+TEST(much_code)
+{
+	static const struct step steps[] = {
+	    {"no call", LEAF, SP, FP, {BASE + 0x105}, {0, BASE + 0x106}, 0x106, UNWIND_WHOLE},
+	    {"the end", LEAF, SP, 0, {BASE + 0x105}, {0}, 0, UNWIND_WHOLE},
+	};
+
+	size = MUCH;
+	make_x86();
+	check_steps(steps, NR(steps));
+	elf_file_close(file);
+	size = SIZE;
 }
 
 TEST(arm64_steps)
@@ -232,7 +249,8 @@ TEST(arm64_steps)
 	    {0x114, 0, {0}, 0},
 	    {0x104, FP, {0, BASE + 0x114}, 0x104},
 	    {0x114, FP, {0, BASE + 0x104}, 0x104},
-	    {0x114, FP, {0, BASE + 0x114}, 0},
+	    {0x108, FP, {0, BASE + 0x114}, 0x114},
+	    {0x108, FP, {0, BASE + 0x108}, 0},
 	};
 
 	make_arm();
