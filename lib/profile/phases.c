@@ -141,13 +141,17 @@ static int add_delay(struct phases *p, const struct reading *r)
 
 /* ---- runs */
 
-/* The thread ran up to then, and may go on. */
+/* The thread ran up to then, and may go on. If records were lost since, it may have waited: that
+ * time is left out, rather than too much of it counted. */
 static void add_run(struct phases *p, struct thread *t, uint64_t to_ns)
 {
 	if (to_ns <= t->since_ns)
 		return;
-	t->used_ns += to_ns - t->since_ns;
-	p->ran_ns += to_ns - t->since_ns;
+	if (t->losses == p->losses) {
+		t->used_ns += to_ns - t->since_ns;
+		p->ran_ns += to_ns - t->since_ns;
+	}
+	t->losses = p->losses;
 	t->since_ns = to_ns;
 }
 
@@ -294,15 +298,19 @@ static void begin_phase(const struct phases *p, struct thread *t, enum phase pha
 static struct thread *get_thread(struct phases *p, const struct trace_record *r)
 {
 	struct thread *t = dict_get(&p->threads, &r->tid);
+	uint64_t since_ns = p->start_ns;
 
 	if (!t)
 		return NULL;
 	if (t->has_ended || (t->pid && t->pid != r->pid)) { /* its number has a new owner */
 		wait_samples_drop(p->samples, &t->waits);
+		since_ns = t->since_ns; /* the one before had it up to then, at least */
 		*t = (struct thread){.tid = r->tid};
 	}
-	if (!t->pid)
-		begin_phase(p, t, NOT_KNOWN, p->start_ns);
+	if (!t->pid) {
+		begin_phase(p, t, NOT_KNOWN, since_ns);
+		t->losses = p->losses_before;
+	}
 	t->pid = r->pid;
 	return t;
 }
@@ -512,6 +520,7 @@ static void skip_gap(struct phases *p)
 void phases_begin(struct phases *p, uint64_t start_ns, bool is_command, bool has_gap)
 {
 	p->start_ns = start_ns;
+	p->losses_before = p->losses;
 	p->ran_ns = p->nr_runs = 0;
 	p->is_command = is_command;
 	if (has_gap)

@@ -28,12 +28,12 @@ struct reading;
 struct phases {
 	struct wait_samples *samples; /* borrowed */
 	struct dict threads, splits, surveyed, commands;
-	size_t nr_splits; /* of all threads */
-	uint64_t losses;
-	bool is_first;     /* of the passes: nothing is made */
-	bool is_command;   /* the target of the iteration */
-	uint64_t start_ns; /* of the iteration */
-	uint64_t run_ns;   /* what the clocks count of a run beside what records show of it */
+	size_t nr_splits;               /* of all threads */
+	uint64_t losses, losses_before; /* before: the iteration */
+	bool is_first;                  /* of the passes: nothing is made */
+	bool is_command;                /* the target of the iteration */
+	uint64_t start_ns;              /* of the iteration */
+	uint64_t run_ns; /* what the clocks count of a run beside what records show of it */
 	uint64_t ran_ns, nr_runs; /* by the records of the iteration */
 };
 

@@ -573,6 +573,11 @@ const struct profile_waits *profile_session_waits(const struct profile_session *
 	return s->switches ? profile_switches_waits(s->switches) : NULL;
 }
 
+bool profile_session_has_switches(const struct profile_session *s)
+{
+	return s->switches;
+}
+
 size_t profile_session_nr_files(const struct profile_session *s)
 {
 	return s->folder.nr;

@@ -146,6 +146,8 @@ struct profile_waits {
 };
 /* NULL: waits were not found in this way. */
 const struct profile_waits *profile_session_waits(const struct profile_session *s);
+/* Whether records of switches were read, for waits or for what a clock did not sample. */
+bool profile_session_has_switches(const struct profile_session *s);
 
 /* The records of the session's common file (tasks, mappings, and kernel symbols if has_kallsyms).
  * 1: close them with profile_records_close; 0: there are none, and why is reported; -ENOMEM. */

@@ -37,6 +37,7 @@ struct profile_switches {
 	const uint8_t *frames; /* mapped */
 	size_t bytes;
 	struct profile_waits waits;
+	bool has_waits;
 };
 
 struct maker {
@@ -157,6 +158,9 @@ static int add_record(struct maker *m, const struct profile_item *item)
 		return 0;
 	if (!is_sample)
 		return phases_add_switch(&m->phases, r);
+	/* programs in the kernel write it when the wait ends, also of a thread that has ended */
+	if (item->layout->is_wait && r->wait != TRACE_WAIT_IS_SEEN)
+		return 0;
 	return r->wait == TRACE_WAIT_IS_SEEN ? phases_add_seen(&m->phases, r, item->id->event)
 					     : phases_add_sample(&m->phases, r, item->id->event);
 }
@@ -312,6 +316,8 @@ int profile_switches_make(struct profile_session *s, struct profile_switches **o
 	}
 	phases_init(&m.phases, &m.samples);
 	m.out = mem_zalloc(sizeof(*m.out));
+	if (m.out)
+		m.out->has_waits = m.samples.has_waits;
 	m.has_count = mem_calloc(m.facts->nr_traces + 1, sizeof(*m.has_count));
 	rc = m.out && m.has_count ? make(&m, e) : -ENOMEM;
 	mem_free(m.has_count);
@@ -339,7 +345,7 @@ void profile_switches_free(struct profile_switches *w)
 
 const struct profile_waits *profile_switches_waits(const struct profile_switches *w)
 {
-	return &w->waits;
+	return w->has_waits ? &w->waits : NULL;
 }
 
 /* ---- a trace with what was made: first that, then the frames of the file */

@@ -27,7 +27,7 @@ struct trace_reader;
  * unnamed file. *out is NULL if the session records no switches. 0, or -errno with *e. */
 int profile_switches_make(struct profile_session *s, struct profile_switches **out, struct err *e);
 void profile_switches_free(struct profile_switches *w); /* NULL is fine */
-/* As profile_session_waits. */
+/* As profile_session_waits. NULL: only clocks were completed. */
 const struct profile_waits *profile_switches_waits(const struct profile_switches *w);
 /* Adds what was made to the trace that r reads, if it is the target's. w is borrowed by *out.
  * Takes ownership of r, also on failure. 0 or -ENOMEM. For any thread. */

@@ -344,6 +344,8 @@ int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
 {
 	uint8_t *grown;
 
+	if (!w->has_waits)
+		return 0;
 	if (r->len > MAX_LAST_BYTES - w->last_bytes + t->last_bytes) {
 		wait_samples_drop(w, t);
 		return 0;
@@ -397,9 +399,11 @@ static bool find_events(struct wait_samples *w, const struct profile_facts *fact
 	return is_found;
 }
 
-/* Without identifiers, samples of all events would be the clock's. */
-static void find_clocks(struct wait_samples *w, const struct profile_facts *facts)
+/* Without identifiers, samples of all events would be the clock's. True if there is one. */
+static bool find_clocks(struct wait_samples *w, const struct profile_facts *facts)
 {
+	bool is_found = false;
+
 	for (uint32_t i = 0; i < facts->nr_events; i++) {
 		const struct trace_event *ev = &facts->events[i];
 		const struct trace_layout *l = &w->layouts[2 * i];
@@ -407,9 +411,12 @@ static void find_clocks(struct wait_samples *w, const struct profile_facts *fact
 
 		if (l->is_completed && e->event == UINT32_MAX && ev->attr_bytes &&
 		    is_writable(l, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD,
-				PERF_SAMPLE_STREAM_ID))
+				PERF_SAMPLE_STREAM_ID)) {
 			*e = (struct wait_samples_event){.event = i, .layout = *l};
+			is_found = true;
+		}
 	}
+	return is_found;
 }
 
 bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts, int *rc)
@@ -421,10 +428,10 @@ bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts
 	buf_init(&w->records, 2 * CHUNK_BYTES);
 	w->layouts = mem_calloc(2 * (facts->nr_events + 1), sizeof(*w->layouts));
 	*rc = w->layouts ? 0 : -ENOMEM;
-	if (!w->layouts || !find_events(w, facts))
+	if (!w->layouts)
 		return false;
-	find_clocks(w, facts);
-	return true;
+	w->has_waits = find_events(w, facts);
+	return find_clocks(w, facts) || w->has_waits;
 }
 
 void wait_samples_fini(struct wait_samples *w)

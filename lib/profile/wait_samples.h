@@ -45,6 +45,7 @@ struct wait_samples_event {
 
 struct wait_samples {
 	struct wait_samples_event events[2]; /* by perf_abi_wait */
+	bool has_waits;                      /* one of these */
 	struct wait_samples_event clocks[WAIT_SAMPLES_CLOCKS];
 	struct trace_layout *layouts; /* owned; of each event of the session: two, see unwound_of */
 	/* A sample stands for waits until they add up to this: of a session with regions for one,
@@ -58,8 +59,9 @@ struct wait_samples {
 	struct profile_waits waits;
 };
 
-/* False: the session has no events of waits by switches, or they cannot be made; or there is no
- * memory: *rc is -ENOMEM, else 0. Call wait_samples_fini in each case. */
+/* False: the session has no events of waits by switches and no clocks that they complete, or
+ * nothing can be made of them; or there is no memory: *rc is -ENOMEM, else 0. Call
+ * wait_samples_fini in each case. */
 bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts, int *rc);
 void wait_samples_fini(struct wait_samples *w);
 /* Makes the file. 0 or -errno with *e. */

@@ -20,6 +20,7 @@ static const struct trace_id ids[] = {
 
 /* Of the clock, what has no sample is made, too. */
 static bool is_completed;
+static bool has_waits = true; /* else events 1 and 2 are others */
 
 static void set_events(void)
 {
@@ -34,7 +35,8 @@ static void set_events(void)
 
 		attr_bytes(&a, attrs[i]);
 		/* run_queue, off_cpu */
-		put_word(attrs[i] + 56, i ? 0x63707510 + 2 - i : is_completed ? 0x63740001 : 0);
+		put_word(attrs[i] + 56,
+			 i ? has_waits * (0x63707510 + 2 - i) : is_completed * 0x63740001);
 		events[i] = (struct trace_event){.id = i + 1,
 						 .kind = EVENT_COUNT,
 						 .rate = 1000,
@@ -51,6 +53,7 @@ static void set_events(void)
 HOOK(before_each)
 {
 	is_completed = false;
+	has_waits = true;
 	set_events();
 }
 
@@ -280,7 +283,7 @@ static void check_part(struct profile_session *s, size_t file, const struct made
 	assert_true(is_hostile || found == wanted);
 	trace = profile_samples_trace(samples);
 	assert_non_null(trace);
-	for (uint32_t i = 1; i < NR(events); i++) {
+	for (uint32_t i = 1; i < NR(events) && has_waits; i++) {
 		assert_int_equal(trace->pairs[i].end.raw - trace->pairs[i].start.raw, sums[i]);
 		assert_int_equal(trace->pairs[i].end.state, READING_OK);
 		assert_int_equal(trace->sampling->item[2 - i].weight, sums[i]);
@@ -317,7 +320,8 @@ static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 		for (uint32_t t = 0; t < NR_TRACES; t++)
 			write_trace(&folder, i, t, from, nr);
 	assert_int_equal(profile_session_open(&m, ignore, NULL, &s, &e), 0);
-	assert_non_null(profile_session_waits(s));
+	assert_int_equal(profile_session_waits(s) != NULL, has_waits);
+	assert_int_equal(profile_session_has_switches(s), has_waits || is_completed);
 	for (size_t i = 0; i < profile_session_nr_files(s); i++)
 		if (profile_session_file(s, i).trace + 1 == NR_TRACES)
 			check_part(s, i, expected, nr_expected);
@@ -668,6 +672,69 @@ TEST(ran_without_sample)
 	is_completed = true;
 	set_events();
 	check(from, NR(from), 2, made, NR(made));
+}
+
+/* The same, where the clock is all that is sampled. Without that mark nothing is made. */
+TEST(ran_without_waits)
+{
+	static const struct event from[] = {
+	    SWITCH(0, 2, 300, OUT),  SWITCH(0, 1, 1000, 0),    SAMPLE(0, 1, 2100, 0x1000),
+	    SWITCH(0, 1, 3500, OUT), SWITCH(1, 2, 4000, 0),    SWITCH(1, 2, 4600, PREEMPTED),
+	    SWITCH(1, 2, 11000, 0),  SWITCH(1, 2, 11020, OUT),
+	};
+	static const struct made made[] = {
+	    {0, 0, 2, 0, 900, 0},
+	    {0, 0, 1, 0, 1500, 0},
+	    {1, 0, 2, 0, 20, 0},
+	};
+
+	has_waits = false;
+	set_events();
+	check(from, NR(from), 2, NULL, 0);
+	is_completed = true;
+	set_events();
+	check(from, NR(from), 2, made, NR(made));
+}
+
+/* A run in which records were lost may have had a wait in it: it is known from the next record on.
+ * So it is of a thread that has its first record after that. */
+TEST(ran_with_loss)
+{
+	static const struct event from[] = {
+	    SWITCH(0, 1, 1000, 0),    LOST(1, 1500),
+	    SWITCH(0, 1, 2000, OUT),  SWITCH(0, 1, 2500, 0),
+	    SWITCH(0, 1, 2600, OUT),  SWITCH(0, 2, 3000, OUT),
+	    SWITCH(1, 2, 11000, 0),   SWITCH(1, 3, 11500, OUT),
+	    LOST(0, 12000),           SAMPLE(1, 2, 13000, 0x1000),
+	    SWITCH(1, 2, 15500, OUT),
+	};
+	static const struct made made[] = {
+	    {0, 0, 1, 0, 100, 0},
+	    {1, 0, 3, 0, 1500, 0},
+	    {1, 0, 2, 0, 1500, 0},
+	};
+
+	has_waits = false;
+	is_completed = true;
+	set_events();
+	check(from, NR(from), 2, made, NR(made));
+}
+
+/* A number that a later thread has is not its own before the one before it ended. */
+TEST(ran_with_used_number)
+{
+	static const struct event from[] = {
+	    TASK(4, 1000, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 4, 1100, 0),
+	    TASK(4, 1500, PERF_RECORD_EXIT, 0),
+	    SWITCH(0, 4, 1800, OUT),
+	};
+	static const struct made made[] = {{0, 0, 4, 0, 400, 0}, {0, 0, 4, 0, 300, 0}};
+
+	has_waits = false;
+	is_completed = true;
+	set_events();
+	check(from, NR(from), 1, made, NR(made));
 }
 
 /* What the clock counted more than the records show is divided among the runs, unless it is much.
