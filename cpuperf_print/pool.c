@@ -250,6 +250,7 @@ static void add_event(struct report_event_stats *to, const struct report_event_s
 {
 	if (is_selected) {
 		report_weight_add(&to->omitted, &s->omitted);
+		sum_add(&to->unsampled_ns, s->unsampled_ns);
 		to->is_of_last |= s->is_of_last;
 	}
 	sampled_total(&to->sampled, &s->sampled);

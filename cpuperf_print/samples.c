@@ -159,6 +159,16 @@ uint64_t samples_nr(const struct report_event_stats *s, const struct report_weig
 	return s->unsampled_ns ? w->random : w->samples;
 }
 
+bool samples_are_of_states(const struct job *j, uint32_t event)
+{
+	const struct profile_facts *f = job_input(j)->facts;
+
+	for (uint32_t i = 0; i < f->nr_events && j->sum == REPORT_SUM_STATES; i++)
+		if (i != event && report_states_event(f, &j->selection->filter, i, j->sum) == event)
+			return true;
+	return false;
+}
+
 static uint64_t nr_of_all(const struct report_event_stats *s)
 {
 	return s->counted.samples + s->omitted.samples + s->idle.samples;

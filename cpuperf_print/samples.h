@@ -29,6 +29,8 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 /* Threads ran for a notable part of the time without a sample, which is in rows of its own. */
 bool samples_lack_places(const struct report_event_stats *s);
 
+/* Other events are added to this one, as states of threads. */
+bool samples_are_of_states(const struct job *j, uint32_t event);
 /* The samples of a weight of the event: what is made by records of switches is none of them. */
 uint64_t samples_nr(const struct report_event_stats *s, const struct report_weight *w);
 

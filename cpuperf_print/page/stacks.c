@@ -2,6 +2,7 @@
  * Writes the samples of the page: events, threads, functions, stacks and counts.
  */
 #include "report/stacks.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/digits.h"
@@ -157,6 +158,20 @@ static bool is_exact(const struct page *h, uint32_t event)
 	return samples && !random;
 }
 
+/* Among its samples are parts of the time without one, by records of switches: their row has none.
+ * Where states are added up each record counts. */
+static bool has_made(const struct page *h, uint32_t event)
+{
+	if (samples_are_of_states(h->j, event))
+		return false;
+	return ARRAY_ANY(s, h->stats, h->nr_sides, s->event && s->event[event].unsampled_ns);
+}
+
+static uint64_t nr_of(const struct page *h, uint32_t event, const struct report_event_stats *s)
+{
+	return samples_are_of_states(h->j, event) ? s->counted.samples : samples_nr(s, &s->counted);
+}
+
 static void put_event(struct page *h, const struct page_encoded *from, uint32_t i)
 {
 	const struct trace_event *ev = job_event(h->j, i);
@@ -168,12 +183,13 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 		jsonw_u64(&h->json, "period", from->period ? from->period[i] : 0);
 		page_real(h, "squares", from->squares ? from->squares[i] : 0, 6);
 		jsonw_u64(&h->json, "exact", is_exact(h, i));
+		jsonw_u64(&h->json, "made", has_made(h, i));
 		jsonw_u64(&h->json, "in_program", strcmp(ev->group, "heap") == 0);
 		JSONW_ARRAY(&h->json, "samples") {
 			for (unsigned side = 0; side < h->nr_sides; side++) {
 				const struct report_event_stats *s = h->stats[side].event;
 
-				jsonw_u64(&h->json, NULL, s ? s[i].counted.samples : 0);
+				jsonw_u64(&h->json, NULL, s ? nr_of(h, i, &s[i]) : 0);
 			}
 		}
 	}

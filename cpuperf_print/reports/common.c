@@ -313,7 +313,7 @@ const char *reports_of_largest(const struct trace_event *ev)
 uint64_t reports_nr_samples(const struct job *j, const struct report_stats *stats, uint32_t event,
 			    const struct report_weight *w)
 {
-	return j->sum == REPORT_SUM_STATES ? w->samples : samples_nr(&stats->event[event], w);
+	return samples_are_of_states(j, event) ? w->samples : samples_nr(&stats->event[event], w);
 }
 
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)

@@ -201,7 +201,7 @@ static void put_missed(const struct summary *s)
 	const double used = user->mean * (double)user->nr, sampled = sampled_ns(s);
 
 	if (!s->facts->is_sampling || modes.has_kernel || !modes.is_open || job_is_tight(s->j) ||
-	    profile_session_waits(s->input->session) || s->runs.nr != user->nr ||
+	    profile_session_has_switches(s->input->session) || s->runs.nr != user->nr ||
 	    summary_target_is_partial(s) || summary_target_is_of_proc(s))
 		return;
 	if (sampled < 0 || sampled > used * 3 / 4 || used - sampled < NOTABLE_NS ||

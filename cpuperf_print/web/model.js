@@ -1,4 +1,5 @@
 const OVERFULL = 1.5; /* of a slice: less is chance, and stays where it is */
+const NOT_SAMPLED = '[not sampled]'; /* what records of switches show of the time without a sample */
 
 /*
  * The selection, and the sums of its samples: by node, function and slice of time. Must not depend
@@ -7,7 +8,7 @@ const OVERFULL = 1.5; /* of a slice: less is chance, and stays where it is */
 class Model {
 	constructor(data) {
 		this.data = data;
-		this.event = Math.max(0, data.events.findIndex((e) => e.samples[0] > 0));
+		this.event = Math.max(0, data.events.findIndex((e) => e.made || e.samples[0] > 0));
 		this.who = () => true; /* whether a thread is selected */
 		this.within = () => true; /* whether a region is */
 		this.first = 0;
@@ -204,6 +205,15 @@ class Model {
 		}
 	}
 
+	/* Of which some are none, but records of switches, where the event has these. */
+	samplesText(nr, f = null, event = this.event) {
+		if (!this.data.events[event].made)
+			return plural(nr, 'sample');
+		if (f && f.name === NOT_SAMPLED)
+			return 'by records of switches';
+		return f && !f.isProcess ? plural(nr, 'sample') : `${plural(nr, 'sample')} and records of switches`;
+	}
+
 	/* Self and total weights of functions. */
 	functions() {
 		this.ofFunctions = this.ofFunctions || this.addFunctions();
@@ -215,7 +225,7 @@ class Model {
 		const rows = functions.map((f, of) => ({
 			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));
 
-		const owners = this.owners();
+		const owners = this.owners(), hasMade = this.data.events[this.event].made;
 
 		for (let side = 0; side < this.nrSides; side++)
 			for (let i = 1; i < tree.nr; i++) {
@@ -226,7 +236,7 @@ class Model {
 				const by = rows[owners[i]];
 
 				by.self[side] += this.self[side][i];
-				by.selfSamples[side] += this.selfSamples[side][i];
+				by.selfSamples[side] += hasMade && functions[tree.of[i]].name === NOT_SAMPLED ? 0 : this.selfSamples[side][i];
 				row.total[side] += outermost[i] ? this.total[side][i] : 0;
 				row.totalSamples[side] += outermost[i] ? this.totalSamples[side][i] : 0;
 			}

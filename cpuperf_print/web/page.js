@@ -145,12 +145,12 @@ class Page {
 
 		/* what is only counted is a row over time */
 		byId('event').replaceChildren(...data.events.map((event, i) => choice(i,
-			`${event.label} – ${plural(event.samples[0], 'sample')}`)).filter((o, i) => data.events[i].samples.some((n) => n > 0)));
+			`${event.label} – ${model.samplesText(event.samples[0], null, i)}`)).filter((o, i) => data.events[i].made || data.events[i].samples.some((n) => n > 0)));
 		byId('event').value = model.event;
 		this.firstEvent = model.event;
 		byId('sides').hidden = model.nrSides < 2;
 		byId('states').hidden = data.stateFunctions.size === 0;
-		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0)) &&
+		this.hasSamples = data.events.some((event) => event.made || event.samples.some((n) => n > 0)) &&
 			data.functions.some((f) => f.name !== '[no address]'); /* a clock that only paces readings */
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span', 'keys', 'axis-help'])
 			byId(id).hidden = !this.hasSamples && (id !== 'toolbar' || !this.query.filters.length);
@@ -390,7 +390,7 @@ class Page {
 			.sort((a, b) => samples[b] - samples[a]).slice(0, MAX_TASKS);
 
 		byId('thread').replaceChildren(...list.map((i) => choice(i, `${threadName(threads[i])}${
-			this.data.hosts.length ? ` on ${this.data.hosts[threads[i].host]}` : ''} – ${plural(samples[i], 'sample')}`)));
+			this.data.hosts.length ? ` on ${this.data.hosts[threads[i].host]}` : ''} – ${this.model.samplesText(samples[i])}`)));
 		if (list.includes(Number(before)) && before !== '')
 			byId('thread').value = before;
 		this.graph.thread = list.length ? Number(byId('thread').value) : -1;
@@ -438,7 +438,7 @@ class Page {
 		const args = new URLSearchParams(location.hash.slice(1));
 		const { data, model } = this;
 		const get = (name, usual) => args.get(name) ?? usual;
-		const event = data.events.findIndex((e) => e.label === args.get('event') && e.samples.some((n) => n > 0));
+		const event = data.events.findIndex((e) => e.label === args.get('event') && (e.made || e.samples.some((n) => n > 0)));
 		const mode = get('view', 'flame');
 
 		this.query = parseQuery(get('search', ''));
@@ -769,7 +769,7 @@ class Page {
 		const f = frame.of !== ROOT ? data.functions[frame.of] : null;
 		const half = f ? graph.halfOf(frame) : null;
 		const lines = [`${withHalf(model.share(frame.weight[side], side), half)}: ${
-			model.amount(frame.weight[side])}, ${plural(frame.samples[side], 'sample')}`];
+			model.amount(frame.weight[side])}, ${model.samplesText(frame.samples[side], f)}`];
 
 		if (f)
 			lines.unshift(data.objects[f.object]);

@@ -116,7 +116,7 @@ class SandwichView {
 		const line = (call, role) => this.makeRow(call, role, root.weight[side]);
 
 		byId('sandwich-said').textContent = root.weight[side] ? `${f.name} · ${objects[f.object]} · total ${total}: ${
-			model.amount(root.weight[side])}, ${plural(root.samples[side], 'sample')} · itself ${self}: ${
+			model.amount(root.weight[side])}, ${model.samplesText(root.samples[side], f)} · itself ${self}: ${
 			model.amount(root.self[side])}` : `No selected sample has ${f.name} on its stack.`;
 		document.querySelector('#calls tbody').replaceChildren(
 			...callers.reverse().map((call) => line(call, 'calls it')),
