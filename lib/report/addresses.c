@@ -8,9 +8,11 @@
 #include "base/order.h"
 #include "profile/processes.h"
 #include "report/functions.h"
+#include "report/states.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct report_addresses {
 	struct report_sink sink;
@@ -26,8 +28,11 @@ static int add_entry(void *arg, const struct report_entry *e)
 					 .object = e->frames[0].object,
 					 .address = e->frames[0].address,
 					 .event = e->key.event},
-				  *row = dict_get(&a->rows, &key);
+				  *row;
 
+	if (!key.object && strcmp(key.function->name, REPORT_NOT_SAMPLED) == 0)
+		return 0; /* it has no code */
+	row = dict_get(&a->rows, &key);
 	if (!row)
 		return -ENOMEM;
 	report_weight_add(&row->weight, &e->weight);
