@@ -141,12 +141,28 @@ void counters_fini(struct counters *c)
 	*c = (struct counters){0};
 }
 
+/* All that the tasks run is asked for, and records of switches show all of it. Of what runs already
+ * nobody knows how often it is switched, nor for how long the records will grow: it is mostly of
+ * tasks that go on, whose samples lack little. The sample that a reader makes has no branches. */
+static bool may_be_completed(const struct plan *plan, const struct plan_event *p)
+{
+	const unsigned all = SPEC_OS | SPEC_USER, some = SPEC_GUEST | SPEC_HOST;
+
+	return plan->target.is_command && plan->has_all_cpus && !plan->has_control &&
+	       (p->asked->flags & (all | some | SPEC_LAST_BRANCH)) == all;
+}
+
 /* A clock of tasks whose switches are recorded: these records tell what the tasks ran without a
  * sample. */
-static bool is_to_be_completed(const struct plan *plan, const struct plan_event *p)
+static bool is_to_be_completed(const struct counters *c, const struct plan_event *p)
 {
-	return plan->records_switches && p->set == PLAN_SAMPLING && event_is_clock(&p->event) &&
-	       plan_is_of_tasks(plan, p) && !p->asked->is_aggregated && !plan->spec->flight.span_ns;
+	const struct plan *plan = c->plan;
+
+	return p->set == PLAN_SAMPLING && event_is_clock(&p->event) && plan_is_of_tasks(plan, p) &&
+	       !p->asked->is_aggregated && !plan->spec->flight.span_ns &&
+	       (plan->records_switches ||
+		(may_be_completed(plan, p) &&
+		 (c->probe.selected.fd < 0 || !plan_is_selected(plan, p))));
 }
 
 static int load_selected(struct counters *c, struct err *e)
@@ -322,16 +338,22 @@ static bool samples_clocks_alone(const struct plan *plan)
 }
 
 /* Where half of the ring lasts for long, the thread that empties it is woken less often. Samples of
- * clocks come evenly: others at a frequency may come in bursts. */
-static uint32_t wakeup_bytes(const struct plan *plan, uint64_t ring_bytes)
+ * clocks come evenly: others at a frequency may come in bursts, as switches may. */
+static uint32_t wakeup_bytes(const struct plan *plan, uint64_t ring_bytes, bool records_switches)
 {
 	const double seconds = 0.1;
-	const bool is_slow = samples_clocks_alone(plan) &&
+	const bool is_slow = !records_switches && samples_clocks_alone(plan) &&
 			     counters_bytes_per_second(plan) * seconds <= (double)ring_bytes / 2;
 
 	return (uint32_t)(ring_bytes / (is_slow ? 2 : 4));
 }
 
+static bool completes_a_clock(const struct counters *c)
+{
+	return ARRAY_ANY(p, c->plan->events, c->plan->nr_events, is_to_be_completed(c, p));
+}
+
+/* A sample that a reader makes of a clock is recognised by its identifier. */
 static int make_attrs(struct counters *c, uint64_t ring_bytes)
 {
 	const struct plan *plan = c->plan;
@@ -339,11 +361,14 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	uint64_t max_stack = host_max_stack(plan->host);
 	uint64_t max_unsized = max_unsized_bytes(plan, ring_bytes);
 	bool has_switches = false; /* one event records them */
+	const bool completes = completes_a_clock(c);
 
+	c->probe.shares_ring |= completes;
 	free_attrs(c);
 	for (size_t k = 0; k < plan->nr_parts; k++) {
 		const struct plan_event *p = &plan->events[plan->parts[k].event];
 		const bool is_selected = c->probe.selected.fd >= 0 && plan_is_selected(plan, p);
+		const bool is_completed = completes && is_to_be_completed(c, p);
 		const struct event_use use = {
 		    .flags = plan_flags(plan, p),
 		    .period = plan_rate(plan, p),
@@ -359,13 +384,14 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .tells_clock =
 			plan_is_of_tasks(plan, p) && !is_selected && !p->asked->is_aggregated,
 		    .is_selected = is_selected,
-		    .is_completed = is_to_be_completed(plan, p),
+		    .is_completed = is_completed,
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,
 		    .is_by_switches = plan_is_by_switches(plan, p),
 		    .is_of_ended = spec_event_is_of_ended(p->asked),
-		    .has_switches = plan_is_by_switches(plan, p) && !has_switches,
-		    .wakeup_bytes = wakeup_bytes(plan, ring_bytes),
+		    .has_switches = !has_switches && (plan_is_by_switches(plan, p) ||
+						      (is_completed && !plan->records_switches)),
+		    .wakeup_bytes = wakeup_bytes(plan, ring_bytes, completes),
 		};
 
 		if (p->set == PLAN_NO_SET)

@@ -976,7 +976,9 @@ const struct key_row key_rows[] = {
 	    "target (root, with BTF). So tasks that are shorter than the period are sampled as "
 	    "long as they run, and the start and the end of each task are in the samples, which "
 	    "the counts do not have. Without it each task has a clock of its own, which begins "
-	    "anew in it. All CPUs then have an interrupt for each period (1 to 13 us), also those "
+	    "anew in it, and what it ran without a sample is the row [not sampled] (see "
+	    "cpuperf-waits(7)). All CPUs then have an interrupt for each period (1 to 13 us), also "
+	    "those "
 	    "that run others' tasks or are idle; the key cpus limits them. A command that is "
 	    "measured without a spec and without events is sampled so where it can be. Not in "
 	    "libcpuperf.",

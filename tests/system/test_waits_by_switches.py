@@ -119,9 +119,9 @@ CLOCK = ("software:cpu_clock@997Hz", *WALL[1:])
 TRUE = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done"
 
 
-def ran(user, *command):
+def ran(user, *command, events=CLOCK):
     """ns on CPU by the name of what ran, which add up to what the kernel counted; and what cpuperf printed."""
-    done = run(user.cpuperf, f"--event={','.join(CLOCK)}", "--", *command, env=QUIET_ASAN, **user.how)
+    done = run(user.cpuperf, f"--event={','.join(events)}", "--", *command, env=QUIET_ASAN, **user.how)
     found = {r["comm"]: int(r["self_count"])
              for r in user.rows("--report=flat", "--event=software:cpu_clock", "--sort=comm")}
     counted = user.total("cpu_clock")
@@ -143,8 +143,11 @@ def check_short_tasks(folder):
     assert abs(max(pids.values()) / sum(pids.values()) - parent / (parent + children)) < 0.1, (pids, done.stdout)
     alone = ["--event=software:cpu_clock@1000000", "--output=alone"]
     loop = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
-    for command, is_said in ((["--", "sh", "-c", TRUE], True), (["--", "sh", "-c", loop], False),
-                             (["--no-children", "--", "sh", "-c", f"(sh -c '{loop}'); true"], False)):
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as f:
+        listed = f"--cpu={f.read().strip()}"  # without records of switches: they must be those of all CPUs
+    for command, is_said in (([listed, "--", "sh", "-c", TRUE], True), (["--", "sh", "-c", TRUE], False),
+                             ([listed, "--", "sh", "-c", loop], False),
+                             ([listed, "--no-children", "--", "sh", "-c", f"(sh -c '{loop}'); true"], False)):
         answer = run(user.cpuperf, *alone, *command, env=QUIET_ASAN, **user.how).stderr
         found = re.search(r"\n  samples have ([\d.]+) % of the time in user mode: tasks that end before their first sample are "
                           r"missed \(--spec-file=program has ", answer)
@@ -167,6 +170,22 @@ def check_short_tasks(folder):
     assert heading and int((heading[1] or "0").replace(",", "")) == len(records), (text, len(records))
     text = output(PRINT, "--quiet", "--report=flat", f"{folder}/cpuperf.session")
     assert "\n[not sampled] is time on CPU without a sample, by records of switches: " in text, text
+
+
+def check_clock_alone(folder):
+    """A clock that is asked for by itself has that time, too: as much as brief.c and its children say that they used."""
+    user = User(folder)
+    program = f"{folder}/brief"
+    run("cc", "-O1", "-pthread", "-o", program, f"{HERE}/brief.c")
+    _, done = ran(user, program, "300", events=CLOCK[:1])
+    used = sum(map(int, done.stdout.split()))
+    flat = {r["function"]: int(r["self_count"]) for r in user.rows("--report=flat")}
+    assert 0.8 * used < sum(flat.values()) < 1.5 * used and flat["[not sampled]"] > 0.25 * used, (used, flat)
+    assert not re.search("% of the (expected|count)", done.stderr) and "Waits are exact" not in done.stderr, done.stderr
+    text = output(PRINT, "--quiet", "--report=summary", f"{folder}/cpuperf.session")
+    assert "by records of switches" not in text, text
+    found, _ = ran(user, "sh", "-c", TRUE, events=CLOCK[:1])
+    assert set(found) == {"sh", "true"}, found
 
 
 def check_spread(folder):
