@@ -179,7 +179,8 @@ def check_browser(folder):
             options = [f"--region={wanted}"] if wanted else []
             want = sum(int(r["self_samples"]) for r in table(folder, "--report=flat", "--top=0", *options)
                        if r["event"] == "cpu_clock")
-            assert b.run("cpuperf.page.model.allSamples()") == want, (which, want)
+            got = b.run("cpuperf.page.model.allSamples()")  # of all also records of switches: of no region
+            assert got == want if which else got >= want, (which, want, got)
         b.search("region:*")
         within = b.run("cpuperf.page.model.allSamples()")
         b.search("region:-")
