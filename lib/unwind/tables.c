@@ -285,15 +285,14 @@ static bool may_reach(const struct object *o, uint64_t begin, uint64_t address)
 }
 
 enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwind_at *call,
-				      const struct unwind_at *bare)
+				      const struct unwind_at *bare, uint64_t *to)
 {
 	const struct object *o = call->object < t->nr_objects ? &t->object[call->object] : NULL;
 	struct cfi_rules rules;
-	uint64_t to = 0;
 
 	if (!o || !o->file)
 		return UNWIND_MAY_LEAD;
-	switch (unwind_call_before(o->file, o->machine, call->address + 1, &to)) {
+	switch (unwind_call_before(o->file, o->machine, call->address + 1, to)) {
 	case UNWIND_CALL_NONE:
 		return UNWIND_LEADS_ELSEWHERE;
 	case UNWIND_CALL_UNKNOWN:
@@ -301,11 +300,11 @@ enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwi
 	case UNWIND_CALL_INDIRECT:
 		return UNWIND_MAY_LEAD;
 	default:
-		if (unwind_call_jumps_on(o->file, o->machine, to))
+		if (unwind_call_jumps_on(o->file, o->machine, *to))
 			return UNWIND_MAY_LEAD;
-		if (unwind_object_rules(o->tables, o->machine, to, &rules))
+		if (unwind_object_rules(o->tables, o->machine, *to, &rules))
 			return UNWIND_LEADS_ELSEWHERE;
-		return call->object == bare->object && may_reach(o, to, bare->address)
+		return call->object == bare->object && may_reach(o, *to, bare->address)
 			   ? UNWIND_LEADS
 			   : UNWIND_LEADS_ASIDE;
 	}

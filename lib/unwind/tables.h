@@ -55,10 +55,10 @@ enum unwind_leads {
 	UNWIND_LEADS_ASIDE,     /* to other code without a row, which may go on there by a jump;
 				   or its bytes cannot be read */
 	UNWIND_MAY_LEAD,        /* to where a pointer or a stub leads */
-	UNWIND_LEADS,           /* to the function of that code */
+	UNWIND_LEADS, /* to *to, before that code, and no other function is known between */
 };
 enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwind_at *call,
-				      const struct unwind_at *bare);
+				      const struct unwind_at *bare, uint64_t *to);
 /* Whether code without a row has pushed its caller's frame pointer, and is about to set its own. */
 bool unwind_tables_has_pushed(const struct unwind_tables *t, const struct unwind_at *at);
 /* Steps to the caller by a hard row, found at at. As cfi_rules_apply. */

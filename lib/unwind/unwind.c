@@ -169,6 +169,7 @@ static enum cfi_end step_from_syscall(struct walk *w)
 /* A return address: what its call says of code without a row, and the row of the caller. */
 struct origin {
 	enum unwind_leads leads;
+	uint64_t call, to;         /* of both, if it leads there */
 	const struct cfi_row *row; /* until the next lookup */
 };
 
@@ -181,13 +182,14 @@ static struct origin find_origin(struct walk *w, uint64_t ra, const struct unwin
 	if (!find_mapping(w, ra - 1, &m) || !(m.prot & PROT_EXEC))
 		return o;
 	o.row = unwind_tables_find(w->u->tables, w->frame.machine, &m, ra - 1, &call);
-	o.leads = unwind_tables_leads(w->u->tables, &call, bare);
+	o.leads = unwind_tables_leads(w->u->tables, &call, bare, &o.to);
+	o.call = call.address;
 	return o;
 }
 
 static bool has_row(const struct cfi_row *row)
 {
-	return row->kind != CFI_ROW_NONE && row->kind != CFI_ROW_POINTER &&
+	return row && row->kind != CFI_ROW_NONE && row->kind != CFI_ROW_POINTER &&
 	       row->kind != CFI_ROW_UNKNOWN;
 }
 
@@ -220,43 +222,63 @@ static bool pop_return(struct walk *w, const struct unwind_at *bare)
 
 /* Whether that is a return address of the code. A pointer or a stub may have led to it only from
  * code whose caller is known: else the word may be any that was left there. */
-static bool may_return_to(struct walk *w, uint64_t ra, const struct unwind_at *bare)
+static bool may_return_to(const struct origin *o)
 {
-	const struct origin o = find_origin(w, ra, bare);
+	return o->leads == UNWIND_LEADS || (o->leads == UNWIND_MAY_LEAD && has_row(o->row));
+}
 
-	return o.leads == UNWIND_LEADS || (o.leads == UNWIND_MAY_LEAD && has_row(o.row));
+/* Also of code that jumped there. */
+static bool may_return_near(const struct origin *o)
+{
+	return may_return_to(o) || (o->leads == UNWIND_LEADS_ASIDE && has_row(o->row));
+}
+
+/* The register may have what the last call of the code itself left. */
+static bool may_be_own(const struct walk *w, const struct origin *o)
+{
+	return w->frame.machine->lr != CFI_NO_REG && o->leads == UNWIND_LEADS && o->call >= o->to;
 }
 
 /* Steps out of a function without a frame. */
 static bool step_by_return(struct walk *w, const struct unwind_at *bare)
 {
 	const struct cfi_frame before = w->frame;
+	struct origin o;
 
-	if (before.is_exact && pop_return(w, bare) && may_return_to(w, w->frame.pc, bare))
-		return true;
+	if (before.is_exact && pop_return(w, bare)) {
+		o = find_origin(w, w->frame.pc, bare);
+		if (may_return_to(&o) && !may_be_own(w, &o))
+			return true;
+	}
 	w->frame = before;
 	return false;
 }
 
 enum { MAX_BARE_WORDS = 256 };
 
-/* Whether one of so many words from the stack pointer on may be its return address. */
-static bool holds_return(struct walk *w, const struct unwind_at *bare, uint64_t nr)
+/* Whether one of so many words from the stack pointer on may be its return address; if known leads
+ * there, that of a function that begins behind the one that this says. */
+static bool holds_return(struct walk *w, const struct unwind_at *bare, uint64_t nr,
+			 const struct origin *known)
 {
 	const struct cfi_machine *m = w->frame.machine;
+	struct origin o;
 	uint64_t sp, word;
 
 	if (!cfi_frame_reg(&w->frame, m->sp, &sp))
 		return false;
 	for (uint64_t i = 0; i < nr && cfi_frame_word(&w->frame, sp, &word) == CFI_GOES_ON;
-	     i++, sp += m->word_bytes)
-		if (may_return_to(w, word & m->address_bits, bare))
+	     i++, sp += m->word_bytes) {
+		o = find_origin(w, word & m->address_bits, bare);
+		if (known->leads == UNWIND_LEADS ? o.leads == UNWIND_LEADS && o.to > known->to
+						 : may_return_near(&o))
 			return true;
+	}
 	return false;
 }
 
 /* Whether the frame pointer may be a caller's: then the return address is below its frame. */
-static bool may_be_callers(struct walk *w, const struct unwind_at *bare)
+static bool may_be_callers(struct walk *w, const struct unwind_at *bare, const struct origin *known)
 {
 	const struct cfi_machine *m = w->frame.machine;
 	uint64_t sp = 0, fp = 0, nr;
@@ -264,7 +286,9 @@ static bool may_be_callers(struct walk *w, const struct unwind_at *bare)
 	(void)cfi_frame_reg(&w->frame, m->sp, &sp);
 	(void)cfi_frame_reg(&w->frame, m->fp, &fp);
 	nr = (fp - sp) / m->word_bytes;
-	return nr > MAX_BARE_WORDS || holds_return(w, bare, nr);
+	if (known->leads != UNWIND_LEADS && nr > MAX_BARE_WORDS)
+		return true;
+	return holds_return(w, bare, nr < MAX_BARE_WORDS ? nr : MAX_BARE_WORDS, known);
 }
 
 /* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker starts with
@@ -275,6 +299,21 @@ static bool has_no_pointer(const struct walk *w)
 	uint64_t fp;
 
 	return cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp;
+}
+
+/* Of assembler, where its register is 0. */
+static bool is_first(struct walk *w, const struct unwind_at *bare)
+{
+	static const struct origin none;
+	struct origin o;
+	uint64_t ra;
+
+	if (!has_no_pointer(w) || holds_return(w, bare, MAX_BARE_WORDS, &none))
+		return false;
+	if (!w->frame.is_exact || !cfi_frame_reg(&w->frame, w->frame.machine->lr, &ra))
+		return true;
+	o = find_origin(w, ra & w->frame.machine->address_bits, bare);
+	return !may_return_to(&o);
 }
 
 /*
@@ -288,15 +327,16 @@ static enum cfi_end step_bare(struct walk *w, const struct unwind_at *bare)
 	const struct cfi_frame before = w->frame;
 	enum cfi_end end = step_by_pointer(w);
 	struct origin o;
+	bool is_asked;
 
 	if (end != CFI_GOES_ON)
 		return end;
 	o = find_origin(w, w->frame.pc, bare);
-	if (o.leads == UNWIND_LEADS ||
-	    (o.leads != UNWIND_LEADS_ELSEWHERE && !(before.is_exact && has_row(o.row))))
+	is_asked = before.is_exact && (o.leads == UNWIND_LEADS || has_row(o.row));
+	if (o.leads != UNWIND_LEADS_ELSEWHERE && !is_asked)
 		return end;
 	w->frame = before;
-	w->is_refuted = o.leads == UNWIND_LEADS_ELSEWHERE || may_be_callers(w, bare);
+	w->is_refuted = o.leads == UNWIND_LEADS_ELSEWHERE || may_be_callers(w, bare, &o);
 	return w->is_refuted ? CFI_NO_TABLE : step_by_pointer(w);
 }
 
@@ -333,7 +373,7 @@ static enum cfi_end step_by_row(struct walk *w, const struct unwind_mapping *m,
 		end = step_from_syscall(w);
 		if (end == CFI_GOES_ON || step_by_return(w, at))
 			return CFI_GOES_ON;
-		w->is_outermost = has_no_pointer(w) && !holds_return(w, at, MAX_BARE_WORDS);
+		w->is_outermost = is_first(w, at);
 		return w->is_outermost ? CFI_WHOLE : step_bare(w, at);
 	case CFI_ROW_POINTER:
 		w->is_outermost = has_no_pointer(w);

@@ -181,11 +181,13 @@ OWN static void last_call(void)
 
 /*
  * Functions without a table, as in assembler: one without a frame, one with a frame pointer, one
- * that calls, and, behind a function that has a table, one that pushes registers.
+ * that calls, one behind it that it calls, one that jumps on, and, behind a function that has a
+ * table, one that pushes registers.
  */
 int bare_leaf(int a);
 int bare_framed(int a);
 int bare_caller(int a);
+int bare_jumps(int a);
 int bare_pushed(int a);
 int between(int a);
 #if defined(__x86_64__)
@@ -194,8 +196,11 @@ __asm__(".text\nnop\nbare_leaf:\nlea (%rdi,%rdi,2), %eax\nadd $2, %eax\nret\n"
 	"bare_framed:\npush %rbp\nmov %rsp, %rbp\nsub $32, %rsp\nmov %edi, -4(%rbp)\n"
 	"mov -4(%rbp), %eax\nleave\nret\n.size bare_framed, . - bare_framed\n"
 	"bare_caller:\npush %rbp\nmov %rsp, %rbp\ncall bare_leaf\nmov %eax, %edi\n"
-	"call bare_framed\nmov %eax, %edi\ncall between\npop %rbp\nret\n"
-	".size bare_caller, . - bare_caller\n"
+	"call bare_framed\nmov %eax, %edi\ncall between\nmov %eax, %edi\ncall bare_behind\n"
+	"pop %rbp\nret\n.size bare_caller, . - bare_caller\n"
+	"bare_behind:\npush %rbx\nlea 3(%rdi), %ebx\nmov %ebx, %eax\npop %rbx\nret\n"
+	".size bare_behind, . - bare_behind\n"
+	"bare_jumps:\nadd $1, %edi\njmp bare_framed\n.size bare_jumps, . - bare_jumps\n"
 	".cfi_startproc\nret\n.cfi_endproc\n"
 	"bare_pushed:\npush %rbx\npush %r12\nmov %edi, %ebx\nlea 1(%rbx), %eax\n"
 	"pop %r12\npop %rbx\nret\n.size bare_pushed, . - bare_pushed\nnop\n");
@@ -206,7 +211,11 @@ __asm__(".text\nnop\nbare_leaf:\nmov 4(%esp), %eax\nadd $2, %eax\nret\n"
 	"leave\nret\n.size bare_framed, . - bare_framed\n"
 	"bare_caller:\npush %ebp\nmov %esp, %ebp\nsub $8, %esp\nmov 8(%ebp), %eax\n"
 	"mov %eax, (%esp)\ncall bare_leaf\nmov %eax, (%esp)\ncall bare_framed\n"
-	"mov %eax, (%esp)\ncall between\nleave\nret\n.size bare_caller, . - bare_caller\n"
+	"mov %eax, (%esp)\ncall between\nmov %eax, (%esp)\ncall bare_behind\n"
+	"leave\nret\n.size bare_caller, . - bare_caller\n"
+	"bare_behind:\npush %ebx\nmov 8(%esp), %ebx\nlea 3(%ebx), %eax\npop %ebx\nret\n"
+	".size bare_behind, . - bare_behind\n"
+	"bare_jumps:\naddl $1, 4(%esp)\njmp bare_framed\n.size bare_jumps, . - bare_jumps\n"
 	".cfi_startproc\nret\n.cfi_endproc\n"
 	"bare_pushed:\npush %ebx\npush %esi\nmov 12(%esp), %eax\npop %esi\npop %ebx\nret\n"
 	".size bare_pushed, . - bare_pushed\nnop\n");
@@ -229,8 +238,9 @@ OWN static int bare_below(int a)
 OWN static int bare(int a)
 {
 	const int direct = bare_leaf(a) + bare_pushed(a) + bare_framed(a) + bare_caller(a);
+	const int jumped = bare_jumps(a);
 
-	return direct + by_pointer(bare_leaf, a) + by_pointer(bare_pushed, a) +
+	return direct + jumped + by_pointer(bare_leaf, a) + by_pointer(bare_pushed, a) +
 	       by_pointer(bare_framed, a) + by_pointer(bare_caller, a) +
 	       by_pointer(bare_below, a + 7);
 }

@@ -12,7 +12,7 @@
 #include <elf.h>
 
 enum { BASE = 0x400000, LEAF = 0x200, FRAMED = 0x280, SP = 0x7008, FP = 0x7048 };
-enum { SIZE = 0x400, MUCH = 9 << 20 };
+enum { STUB = 0x380, SECTIONS = 0x400, NAMES = 0x500, SIZE = 0x600, MUCH = 9 << 20 };
 enum { X86_FP = 6, X86_SP = 7, X86_PC = 8, ARM_FP = 29, ARM_LR = 30, ARM_SP = 31, ARM_PC = 32 };
 
 static uint8_t image[MUCH];
@@ -32,7 +32,7 @@ static void put_word(size_t at, uint32_t word)
 	put(at, &word, sizeof(word));
 }
 
-/* A file whose addresses begin at 0, with one segment and no section. */
+/* A file whose addresses begin at 0, with one segment; in a section for stubs, of x86, is one. */
 static void begin(uint16_t machine)
 {
 	const Elf64_Phdr segment = {
@@ -41,12 +41,27 @@ static void begin(uint16_t machine)
 			     .e_machine = machine,
 			     .e_phoff = sizeof(header),
 			     .e_phentsize = sizeof(segment),
-			     .e_phnum = 1};
+			     .e_phnum = 1,
+			     .e_shoff = SECTIONS,
+			     .e_shentsize = sizeof(Elf64_Shdr),
+			     .e_shnum = 3,
+			     .e_shstrndx = 1};
+	const Elf64_Shdr sections[] = {
+	    {.sh_type = SHT_NULL},
+	    {.sh_type = SHT_STRTAB, .sh_offset = NAMES, .sh_size = 8},
+	    {.sh_name = 1,
+	     .sh_type = SHT_PROGBITS,
+	     .sh_addr = STUB,
+	     .sh_offset = STUB,
+	     .sh_size = 16},
+	};
 
 	memcpy(header.e_ident, ELFMAG, SELFMAG);
 	header.e_ident[EI_CLASS] = ELFCLASS64;
 	header.e_ident[EI_DATA] = ELFDATA2LSB;
 	memset(image, 0, SIZE);
+	put(SECTIONS, sections, sizeof(sections));
+	put(NAMES, "\0.plt", 6);
 	put(0, &header, sizeof(header));
 	put(sizeof(header), &segment, sizeof(segment));
 }
@@ -70,7 +85,7 @@ static void make_x86(void)
 	put(0x150, "\xe8\x2b\1\0\0", 5);
 	put(0x160, "\xe8\x8b\xff\xff\xff", 5);
 	put(FRAMED, "\x55\x48\x89\xe5", 4);
-	put(0x380, "\xf3\x0f\x1e\xfa\xff\x25\0\0\0\0", 10);
+	put(STUB, "\xf3\x0f\x1e\xfa\xff\x25\0\0\0\0", 10);
 	open_file();
 }
 
@@ -245,7 +260,7 @@ TEST(arm64_steps)
 		uint64_t lr, fp, frame[2], caller;
 	} steps[] = {
 	    {0x104, 0, {0}, 0x104},
-	    {0x304, 0, {0}, 0x304}, /* the register is not that one's, too */
+	    {0x304, 0, {0}, 0}, /* perhaps what it called itself */
 	    {0x114, 0, {0}, 0},
 	    {0x104, FP, {0, BASE + 0x114}, 0x104},
 	    {0x114, FP, {0, BASE + 0x104}, 0x104},

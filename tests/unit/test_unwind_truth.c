@@ -32,7 +32,7 @@ enum {
 	SIGRETURN_32 = 119,
 	RT_SIGRETURN_32 = 173,
 	MAX_STEPS = 1000000,
-	OF_WITHOUT = 20, /* what is compared for each end in assembler, at least */
+	OF_WITHOUT = 16, /* what is compared for each end in assembler, at least */
 	SIGNAL_EVERY = 29,
 	SIGNAL_EVERY_LONG = 5,
 };
