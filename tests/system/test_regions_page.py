@@ -187,20 +187,22 @@ def check_browser(folder):
         assert within > 0 and b.run("cpuperf.page.model.allSamples()") == all_ - within
         b.search("")
         x, y, width, _ = b.box_in("#time", "#axis")
+        # behind the rows of samples: one of all, and one of each thread where there are several
+        top = b.run("(({rows}) => rows.slice(0, rows.findIndex((r) => r.track)).reduce((sum, r) => sum + r.height, 0))(cpuperf.page.time)")
         track, levels = next(slices(data))
         begin, end = levels[0][0][:2]
         span = data["nr_slices"] * data["slice_ns"]
-        b.mouse("mouseMoved", x + width * ((begin + end) / 2 - data["start_ns"]) / span, y + 70)
+        b.mouse("mouseMoved", x + width * ((begin + end) / 2 - data["start_ns"]) / span, y + top + 10)
         # a thread has a row of its samples, too, where others have some
         b.until("[...document.querySelectorAll('#rows li')].some((e) => "
                 f"['thread {track['tid']}', 'request', ' ms'].every((part) => e.textContent.includes(part)))")
         at = next(instants(data))[0]
-        b.mouse("mouseMoved", x + width * (at - data["start_ns"]) / span, y + 70)
+        b.mouse("mouseMoved", x + width * (at - data["start_ns"]) / span, y + top + 10)
         # the value is of the same moment, which may be another pixel where others run between
         b.until("[...document.querySelectorAll('#rows li')].some((e) => e.textContent.includes('; parsed'))")
         color = b.run("getComputedStyle(document.documentElement).getPropertyValue('--panel')")
         pixel = ("(() => { const c = cpuperf.page.time; const p = c.context.getImageData(Math.round(c.xOfTime("
-                 f"{(begin + end) / 2}) * devicePixelRatio), 66 * devicePixelRatio, 1, 1).data; return [...p]; }})()")
+                 f"{(begin + end) / 2}) * devicePixelRatio), {top + 6} * devicePixelRatio, 1, 1).data; return [...p]; }})()")
         b.until(f"{pixel}[3] === 255")
         assert len(set(b.run(pixel)[:3])) > 1, (b.run(pixel), color)
 
