@@ -207,7 +207,7 @@ class Model {
 
 	/* Of which some are none, but records of switches, where the event has these. */
 	samplesText(nr, f = null, event = this.event) {
-		if (!this.data.events[event].made)
+		if (!this.data.events[event]?.made)
 			return plural(nr, 'sample');
 		if (f && f.name === NOT_SAMPLED)
 			return 'by records of switches';
@@ -225,7 +225,7 @@ class Model {
 		const rows = functions.map((f, of) => ({
 			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));
 
-		const owners = this.owners(), hasMade = this.data.events[this.event].made;
+		const owners = this.owners(), hasMade = this.data.events[this.event]?.made;
 
 		for (let side = 0; side < this.nrSides; side++)
 			for (let i = 1; i < tree.nr; i++) {

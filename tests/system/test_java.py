@@ -155,10 +155,10 @@ def build(folder):
 
 
 def samples(folder):
-    """Each sample of the event."""
+    """Each sample of the event, but for what ran without one, by records of switches."""
     for line in output(PRINT, "--quiet", f"{folder}/s", "--report=records", "--output-format=ndjson").splitlines():
         record = json.loads(line)
-        if record["kind"] == "sample" and record["event"] == "cpu_clock":
+        if record["kind"] == "sample" and record["event"] == "cpu_clock" and "function" in record:
             yield record
 
 
