@@ -9,6 +9,7 @@
 #include "page/encode.h"
 #include "report/functions.h"
 #include "report/own.h"
+#include "reports/reports.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -167,11 +168,6 @@ static bool has_made(const struct page *h, uint32_t event)
 	return ARRAY_ANY(s, h->stats, h->nr_sides, s->event && s->event[event].unsampled_ns);
 }
 
-static uint64_t nr_of(const struct page *h, uint32_t event, const struct report_event_stats *s)
-{
-	return samples_are_of_states(h->j, event) ? s->counted.samples : samples_nr(s, &s->counted);
-}
-
 static void put_event(struct page *h, const struct page_encoded *from, uint32_t i)
 {
 	const struct trace_event *ev = job_event(h->j, i);
@@ -189,7 +185,10 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 			for (unsigned side = 0; side < h->nr_sides; side++) {
 				const struct report_event_stats *s = h->stats[side].event;
 
-				jsonw_u64(&h->json, NULL, s ? nr_of(h, i, &s[i]) : 0);
+				jsonw_u64(
+				    &h->json, NULL,
+				    s ? reports_nr_samples(h->j, &h->stats[side], i, &s[i].counted)
+				      : 0);
 			}
 		}
 	}

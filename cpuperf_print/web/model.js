@@ -1,6 +1,11 @@
 const OVERFULL = 1.5; /* of a slice: less is chance, and stays where it is */
 const NOT_SAMPLED = '[not sampled]'; /* what records of switches show of the time without a sample */
 
+/* Of any side, or records of switches stand for samples. */
+function isSampled(event) {
+	return event.made || event.samples.some((n) => n > 0);
+}
+
 /*
  * The selection, and the sums of its samples: by node, function and slice of time. Must not depend
  * on the page.

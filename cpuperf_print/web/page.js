@@ -145,12 +145,12 @@ class Page {
 
 		/* what is only counted is a row over time */
 		byId('event').replaceChildren(...data.events.map((event, i) => choice(i,
-			`${event.label} – ${model.samplesText(event.samples[0], null, i)}`)).filter((o, i) => data.events[i].made || data.events[i].samples.some((n) => n > 0)));
+			`${event.label} – ${model.samplesText(event.samples[0], null, i)}`)).filter((o, i) => isSampled(data.events[i])));
 		byId('event').value = model.event;
 		this.firstEvent = model.event;
 		byId('sides').hidden = model.nrSides < 2;
 		byId('states').hidden = data.stateFunctions.size === 0;
-		this.hasSamples = data.events.some((event) => event.made || event.samples.some((n) => n > 0)) &&
+		this.hasSamples = data.events.some(isSampled) &&
 			data.functions.some((f) => f.name !== '[no address]'); /* a clock that only paces readings */
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span', 'keys', 'axis-help'])
 			byId(id).hidden = !this.hasSamples && (id !== 'toolbar' || !this.query.filters.length);
@@ -438,7 +438,7 @@ class Page {
 		const args = new URLSearchParams(location.hash.slice(1));
 		const { data, model } = this;
 		const get = (name, usual) => args.get(name) ?? usual;
-		const event = data.events.findIndex((e) => e.label === args.get('event') && (e.made || e.samples.some((n) => n > 0)));
+		const event = data.events.findIndex((e) => e.label === args.get('event') && isSampled(e));
 		const mode = get('view', 'flame');
 
 		this.query = parseQuery(get('search', ''));

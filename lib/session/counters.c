@@ -368,7 +368,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	for (size_t k = 0; k < plan->nr_parts; k++) {
 		const struct plan_event *p = &plan->events[plan->parts[k].event];
 		const bool is_selected = c->probe.selected.fd >= 0 && plan_is_selected(plan, p);
-		const bool is_completed = completes && is_to_be_completed(c, p);
+		const bool is_completed = is_to_be_completed(c, p);
 		const struct event_use use = {
 		    .flags = plan_flags(plan, p),
 		    .period = plan_rate(plan, p),

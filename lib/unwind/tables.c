@@ -194,11 +194,19 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct c
 	return row ? row : &t->last;
 }
 
+/* NULL: it has none, or no file of it may be used. */
+static const struct object *find_object(const struct unwind_tables *t, const struct unwind_at *at)
+{
+	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
+
+	return o && o->file ? o : NULL;
+}
+
 /* The object of the address, if it is a program of Go and has these bytes there. */
 static const struct object *find_go_code(const struct unwind_tables *t, const struct unwind_at *at,
 					 uint64_t address, const uint8_t *bytes, size_t nr)
 {
-	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
+	const struct object *o = find_object(t, at);
 	const uint8_t *code;
 	size_t len;
 
@@ -250,12 +258,12 @@ bool unwind_tables_starts_context(const struct unwind_tables *t, const struct un
 	} begins[] = {{10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
 		      {7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}}};
 	const uint64_t address = at->address + 1;
-	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
+	const struct object *o = find_object(t, at);
 	const uint8_t *code;
 	uint64_t to;
 	size_t len;
 
-	if (!o || !o->file || o->machine != &cfi_machine_x86_64 || address % ALIGNED)
+	if (!o || o->machine != &cfi_machine_x86_64 || address % ALIGNED)
 		return false;
 	code = elf_file_bytes(o->file, address, ENDBR + MAX, &len);
 	if (code && len > ENDBR && memcmp(code, endbr, ENDBR) == 0) {
@@ -287,10 +295,10 @@ static bool may_reach(const struct object *o, uint64_t begin, uint64_t address)
 enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwind_at *call,
 				      const struct unwind_at *bare, uint64_t *to)
 {
-	const struct object *o = call->object < t->nr_objects ? &t->object[call->object] : NULL;
+	const struct object *o = find_object(t, call);
 	struct cfi_rules rules;
 
-	if (!o || !o->file)
+	if (!o)
 		return UNWIND_MAY_LEAD;
 	switch (unwind_call_before(o->file, o->machine, call->address + 1, to)) {
 	case UNWIND_CALL_NONE:
@@ -312,7 +320,7 @@ enum unwind_leads unwind_tables_leads(struct unwind_tables *t, const struct unwi
 
 bool unwind_tables_has_pushed(const struct unwind_tables *t, const struct unwind_at *at)
 {
-	const struct object *o = at->object < t->nr_objects ? &t->object[at->object] : NULL;
+	const struct object *o = find_object(t, at);
 
-	return o && o->file && unwind_call_has_pushed(o->file, o->machine, at->address);
+	return o && unwind_call_has_pushed(o->file, o->machine, at->address);
 }

@@ -325,19 +325,22 @@ static bool is_first(struct walk *w, const struct unwind_at *bare)
 static enum cfi_end step_bare(struct walk *w, const struct unwind_at *bare)
 {
 	const struct cfi_frame before = w->frame;
-	enum cfi_end end = step_by_pointer(w);
+	const enum cfi_end end = step_by_pointer(w);
+	const struct cfi_frame caller = w->frame;
 	struct origin o;
 	bool is_asked;
 
 	if (end != CFI_GOES_ON)
 		return end;
-	o = find_origin(w, w->frame.pc, bare);
+	o = find_origin(w, caller.pc, bare);
 	is_asked = before.is_exact && (o.leads == UNWIND_LEADS || has_row(o.row));
-	if (o.leads != UNWIND_LEADS_ELSEWHERE && !is_asked)
-		return end;
 	w->frame = before;
-	w->is_refuted = o.leads == UNWIND_LEADS_ELSEWHERE || may_be_callers(w, bare, &o);
-	return w->is_refuted ? CFI_NO_TABLE : step_by_pointer(w);
+	w->is_refuted =
+	    o.leads == UNWIND_LEADS_ELSEWHERE || (is_asked && may_be_callers(w, bare, &o));
+	if (w->is_refuted)
+		return CFI_NO_TABLE;
+	w->frame = caller;
+	return end;
 }
 
 /* Code of which nothing is known but where it is. */
