@@ -10,11 +10,11 @@
 
 enum { UNWIND_NR_STUBS = 6 };
 
-/* The sections of a file that are there; to find them by name for each address would be slow. Zero
- * at first. */
+/* The sections of a file that are there. They are found once: by name for each address it is slow.
+ * Begins as zeros. */
 struct unwind_stubs {
 	bool is_loaded;
-	struct elf_section section[UNWIND_NR_STUBS]; /* data: NULL: it is not there */
+	struct elf_section section[UNWIND_NR_STUBS]; /* without data: it is not there */
 };
 
 /* The rules at an address of the file, always the same one. False: not in such a section, or not

@@ -169,7 +169,7 @@ static enum cfi_end step_from_syscall(struct walk *w)
 /* A return address: what its call says of code without a row, and the row of the caller. */
 struct origin {
 	enum unwind_leads leads;
-	uint64_t call, to;         /* of both, if it leads there */
+	uint64_t call, to;         /* if it leads there: where the call is, and what it calls */
 	const struct cfi_row *row; /* until the next lookup */
 };
 
@@ -227,7 +227,7 @@ static bool may_return_to(const struct origin *o)
 	return o->leads == UNWIND_LEADS || (o->leads == UNWIND_MAY_LEAD && has_row(o->row));
 }
 
-/* Also of code that jumped there. */
+/* The same, or of other code, called from code whose caller is known, which may have jumped on. */
 static bool may_return_near(const struct origin *o)
 {
 	return may_return_to(o) || (o->leads == UNWIND_LEADS_ASIDE && has_row(o->row));
@@ -256,8 +256,9 @@ static bool step_by_return(struct walk *w, const struct unwind_at *bare)
 
 enum { MAX_BARE_WORDS = 256 };
 
-/* Whether one of so many words from the stack pointer on may be its return address; if known leads
- * there, that of a function that begins behind the one that this says. */
+/* Whether one of so many words from the stack pointer on may be the return address. Where known, an
+ * address that was found already, leads to the code, only a word counts that leads to it, too, by a
+ * call of a function that begins nearer to it. */
 static bool holds_return(struct walk *w, const struct unwind_at *bare, uint64_t nr,
 			 const struct origin *known)
 {
@@ -301,7 +302,7 @@ static bool has_no_pointer(const struct walk *w)
 	return cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp;
 }
 
-/* Of assembler, where its register is 0. */
+/* Whether code without a row is the outermost: there is no frame pointer, and nobody called. */
 static bool is_first(struct walk *w, const struct unwind_at *bare)
 {
 	static const struct origin none;
