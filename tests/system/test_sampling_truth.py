@@ -188,8 +188,9 @@ def check_depth(program, maps, samples, top):
 
 
 def is_before_exec(maps, sample):
-    """What a process did before it became the program that it is known for."""
-    return not maps[0].is_made and sample["time"] < maps[0].time
+    """What a process that the session saw begin did before it became the program that it is known for. The session's
+    look at /proc may come after that, so its mappings say nothing of when."""
+    return sample["time"] < min(m.time for m in maps if not m.is_made)
 
 
 def check_profile(folder):
@@ -213,7 +214,7 @@ def check_profile(folder):
         check_number(trace, samples, missed_ns[folder][trace.cpu])
         for s in samples:
             pid = s["tid"][0]
-            if pid in by_pid and s["misc"] & 7 == 2 and not is_before_exec(maps[pid], s):
+            if pid in by_pid and s["misc"] & 7 == 2 and not (pid in later and is_before_exec(maps[pid], s)):
                 by_pid[pid].append(s)
     check_disorder(folder, traces)
     for pid, samples in by_pid.items():
