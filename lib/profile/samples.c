@@ -348,9 +348,9 @@ static bool is_exact(const struct trace_layout *l)
 	return l->is_by_switches || (is_by_weight(l) && l->period == 1);
 }
 
-static bool is_rest(const struct profile_known_id *k)
+bool profile_samples_is_rest(const struct trace_layout *layout, uint64_t id)
 {
-	return k->layout.is_completed && k->id & TRACE_MADE_ID;
+	return layout->is_completed && id & TRACE_MADE_ID;
 }
 
 /* The record is of what was interpreted: it is kept for the sample that follows. */
@@ -426,7 +426,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	 * these are left to chance: sampled with the probability p, it varies by (1 - p) weight².
 	 */
 	sure = r->wait_ns < out->weight ? r->wait_ns : out->weight;
-	out->is_rest = is_rest(k);
+	out->is_rest = profile_samples_is_rest(&k->layout, k->id);
 	out->unit = is_exact(&k->layout) || out->is_rest ? 0 : out->weight - sure;
 	out->is_in_row =
 	    !s->stands_for && !s->is_added_up && !is_by_weight(&k->layout) && !out->is_rest;

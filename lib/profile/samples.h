@@ -79,6 +79,9 @@ void profile_samples_within(struct profile_samples *s, uint64_t first_ns, uint64
 /* The next sample: 1; 0 after the last; -ENOMEM. Damage and invalid records are reported as in
  * records.h. */
 int profile_samples_next(struct profile_samples *s, struct profile_sample *out);
+
+/* Of the sample with this id: is_rest. */
+bool profile_samples_is_rest(const struct trace_layout *layout, uint64_t id);
 /* The trace's head: its CPU, iteration … */
 const struct trace_head *profile_samples_head(const struct profile_samples *s);
 /* Call after the last sample. The trace's readings, times, and totals of its samples; without names

@@ -159,6 +159,11 @@ static enum report_start start_of(void *arg, uint64_t address)
 	return report_start_of(f->name, f->object, f->is_known);
 }
 
+bool records_is_rest(const struct records_item *s)
+{
+	return profile_samples_is_rest(s->item->layout, s->item->id->id);
+}
+
 void records_make_stack(const struct records_item *s)
 {
 	struct profile_sample *sample = &s->all->sample;

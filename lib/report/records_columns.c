@@ -5,6 +5,7 @@
 
 #include "base/digits.h"
 #include "profile/fields.h"
+#include "report/states.h"
 #include "symbol/symbols.h"
 
 #include <string.h>
@@ -170,8 +171,13 @@ static void address(const struct records_row *w)
 /* CSV, with the object. */
 static void function(const struct records_row *w)
 {
-	const struct records_name *n = records_frame(w->s, 0);
+	const struct records_name *n;
 
+	if (records_is_rest(w->s)) {
+		buf_adds(w->out, REPORT_NOT_SAMPLED ",");
+		return;
+	}
+	n = records_frame(w->s, 0);
 	buf_add(w->out, n->text + n->len, n->more_len);
 }
 

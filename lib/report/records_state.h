@@ -94,6 +94,8 @@ struct records_text records_text(struct records_state *all, struct records_texts
 				 uint32_t number,
 				 size_t (*make)(struct buf *scratch, const void *of),
 				 const void *of);
+/* Of a sample of a known event: it has no place, but says how long the thread ran without one. */
+bool records_is_rest(const struct records_item *s);
 /* Makes the stack of the current sample. Do other work before records_fetch_names: it prefetches.
  */
 void records_make_stack(const struct records_item *s);

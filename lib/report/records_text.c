@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/digits.h"
 #include "profile/fields.h"
+#include "report/states.h"
 #include "symbol/symbols.h"
 
 #include <string.h>
@@ -108,7 +109,9 @@ static void put_place(const struct records_item *s)
 {
 	uint64_t pc;
 
-	if (s->all->stack.nr) {
+	if (records_is_rest(s)) {
+		buf_adds(s->all->out, "  " REPORT_NOT_SAMPLED);
+	} else if (s->all->stack.nr) {
 		buf_adds(s->all->out, "  ");
 		put_named(s, report_stack_recorded(&s->all->stack, 0), records_frame(s, 0));
 	} else if (trace_record_pc(s->r, &pc)) {

@@ -158,7 +158,11 @@ def check_short_tasks(folder):
     flat = {r["function"]: int(r["self_count"]) for r in user.rows("--report=flat", "--event=software:cpu_clock")}
     assert flat["[not sampled]"] > 0.2 * sum(flat.values()), flat
     samples = {r["function"]: int(r["self_samples"]) for r in user.rows("--report=flat", "--event=software:cpu_clock")}
-    records = [r for r in user.rows("--report=records") if r["event"] == "cpu_clock" and r["function"]]
+    places = [(r["address"], r["function"]) for r in user.rows("--report=records") if r["kind"] == "sample" and r["event"] == "cpu_clock"]
+    records = [address for address, function in places if function != "[not sampled]"]
+    assert all(records) and ("", "[not sampled]") in places, places
+    text = output(PRINT, "--quiet", "--report=records", f"{folder}/cpuperf.session")
+    assert len(re.findall(r"  cpu_clock period \d+  \[not sampled\]$", text, re.M)) == len(places) - len(records), text
     assert samples["[not sampled]"] == 0 and sum(samples.values()) == len(records), (samples, len(records))
     tree = user.rows("--report=tree", "--event=software:cpu_clock")
     assert sum(int(r["total_samples"]) for r in tree if r["depth"] == "0") == len(records), tree
