@@ -147,7 +147,7 @@ static uint64_t columns_of_sample(const struct records_row *w)
 	if (w->s->all->stack.nr)
 		return holds | BIT(ADDRESS) | BIT(STACK) | (w->is_json ? 0 : BIT(FUNCTION));
 	if (records_is_rest(w->s))
-		return w->is_json ? holds : holds | BIT(FUNCTION);
+		return holds | BIT(FUNCTION);
 	return trace_record_pc(w->r, &pc) ? holds | BIT(ADDRESS) : holds;
 }
 

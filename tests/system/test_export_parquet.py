@@ -174,7 +174,7 @@ def check_samples(folder):
         mine[text] += int(weight)
     assert mine == folded and any("main;work_a" in t for t in mine), (mine - folded, folded - mine)
     records = sorted((int(r["monotonic_ns"]), r["cpu"], r["pid"], r["tid"], r["comm"], r["period"])
-                     for r in table(session, "--report=records") if r["kind"] == "sample" and r["function"])
+                     for r in table(session, "--report=records") if r["kind"] == "sample" and r["address"])
     offset, = store.rows(f"{folder}/s", "SELECT realtime_offset_ns FROM sessions")[0]
     rows = store.rows(f"{folder}/s", "SELECT epoch_ns(time), cpu, pid, tid, comm, weight FROM samples WHERE samples > 0")
     assert sorted((int(r[0]) - int(offset), *r[1:]) for r in rows) == records and len(records) > 10
