@@ -31,12 +31,14 @@ enum {
 };
 
 _Static_assert(AGGREGATE_MAX_STACK + 2 < BPF_AGGREGATE_STACK_WORDS, "two marks, and room");
+_Static_assert(PLACE_SUMS % BPF_AGGREGATE_LINE_SUMS == 0, "sums fill their lines");
 _Static_assert(LINE_BYTES == 8 * BPF_AGGREGATE_LINE_WORDS, "head and slot are a line each");
 
 struct aggregate {
 	struct aggregate_bpf *programs;  /* owned; NULL: other programs use the tables */
 	union bpf_aggregate_line *lines; /* mapped; of all tables */
 	size_t map_bytes;
+	bool has_places;
 };
 
 static union bpf_aggregate_line *table_of(const struct aggregate *a, uint32_t table)
@@ -71,6 +73,8 @@ static int configure(struct aggregate_bpf *p, const struct aggregate_config *c, 
 		return rc ? rc : nr_cpus;
 	p->rodata->nr_lines = AGGREGATE_LINES;
 	p->rodata->nr_slots = AGGREGATE_SLOTS;
+	p->rodata->in_step = c->in_step;
+	p->rodata->has_own_clocks = c->has_own_clocks;
 	p->rodata->max_stack = 2 * BPF_AGGREGATE_STACK_WORDS; /* the event has it */
 	return aggregate_size(p->maps.lines, p->maps.tables, c->nr_cpus, (uint32_t)nr_cpus);
 }
@@ -141,6 +145,7 @@ int aggregate_open(const struct aggregate_config *config, struct aggregate **out
 		return e->code ? e->code : loading_refuse(rc, e);
 	}
 	(*out)->programs = p;
+	(*out)->has_places = true;
 	return 0;
 }
 
@@ -182,6 +187,21 @@ void aggregate_resume(struct aggregate *a, uint32_t table)
 	__atomic_store_n(&t->head.is_on, 1, __ATOMIC_SEQ_CST);
 }
 
+/* False: there was no room for the sums. */
+static bool read_places(const union bpf_aggregate_line *t, const struct bpf_aggregate_slot *s,
+			int16_t sums[PLACE_SUMS])
+{
+	if (s->samples > BPF_AGGREGATE_FEW) {
+		if (s->places)
+			memcpy(sums, t[FIRST_STACK + s->places - 1].sums,
+			       PLACE_SUMS * sizeof(*sums));
+		return s->places;
+	}
+	for (uint64_t i = 0, places = s->places; i < s->samples; i++, places >>= 8)
+		sums[places & (PLACE_MINUS - 1)] += places & PLACE_MINUS ? -1 : 1;
+	return true;
+}
+
 bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,
 		    struct aggregate_stack *out)
 {
@@ -207,6 +227,7 @@ bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,
 	    .nr_kernel = s->nr_kernel,
 	    .nr_user = s->nr_user,
 	};
+	out->has_places = a->has_places && read_places(t, s, out->sums);
 	return true;
 }
 

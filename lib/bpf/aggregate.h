@@ -10,6 +10,9 @@
  * is an array in shared memory: a hash table of slots, keyed by a hash of thread, name, exec and
  * stack, and the words of the stacks.
  *
+ * Where the samples stood in the rows of their clocks is added up, too: base/place.h. It is not of
+ * waits, which are sampled by chance.
+ *
  * All tables are held before the readings of a boundary: so the ring, which is divided by time,
  * decides which iteration a sample belongs to. Then they are read, written as stacks frames
  * (session/stacks.h) and emptied (sampler_resume). They are read without system calls: the kernel
@@ -18,6 +21,8 @@
  */
 #ifndef BPF_AGGREGATE_H
 #define BPF_AGGREGATE_H
+
+#include "base/place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +42,10 @@ enum {
 struct aggregate_config {
 	const uint32_t *cpus; /* the numbers of those that have a table */
 	uint32_t nr_cpus;
+	/* Of the rows of base/place.h: the number of that of all clocks, if those of the CPUs are
+	 * in step; 0: each has its own. */
+	uint64_t in_step;
+	bool has_own_clocks; /* the event is inherited, and has a clock for each task */
 };
 
 /* Loads the program; all tables are held. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP:
@@ -63,6 +72,9 @@ struct aggregate_stack {
 	uint32_t nr_kernel, nr_user;
 	/* What the innermost address of user is in place of code; NULL: it is code. */
 	const char *name;
+	/* Whether all samples counted in sums, as place_in_sums says. */
+	bool has_places;
+	int16_t sums[PLACE_SUMS];
 };
 /* The next stack of a table that is held: true, or false after the last. *at: 0 for the first. */
 bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,

@@ -10,6 +10,8 @@
 enum {
 	BPF_AGGREGATE_LINE_WORDS = 8,
 	BPF_AGGREGATE_STACK_WORDS = 128, /* of the kernel, and of the user, at most */
+	BPF_AGGREGATE_FEW = 8,           /* places that find room in a slot */
+	BPF_AGGREGATE_LINE_SUMS = 32,
 };
 
 struct bpf_aggregate_head {
@@ -33,13 +35,17 @@ struct bpf_aggregate_slot {
 	/* The kernel's words, then, in a line of their own, the user's: addresses, the innermost
 	 * first, and marks (PERF_CONTEXT_...). */
 	__u16 nr_kernel, nr_user;
-	__u64 unused;
+	/* Of samples in rows, base/place.h: of up to BPF_AGGREGATE_FEW samples their places, a byte
+	 * each, the first one the lowest; of more, the line of their sums, as above, + 1, or 0:
+	 * there was no room. */
+	__u64 places;
 };
 
 union bpf_aggregate_line {
 	struct bpf_aggregate_head head;
 	struct bpf_aggregate_slot slot;
 	__u64 words[BPF_AGGREGATE_LINE_WORDS];
+	__s16 sums[BPF_AGGREGATE_LINE_SUMS]; /* of places, PLACE_SUMS of them in lines */
 };
 
 #endif

@@ -31,12 +31,12 @@
 #ifndef ESTIMATE_INTERVAL_H
 #define ESTIMATE_INTERVAL_H
 
-#include "base/hash.h"
+#include "base/place.h"
 
 #include <stdint.h>
 
 /* So many sums, each of segments of so many places. */
-enum { INTERVAL_SEGMENTS = 12, INTERVAL_PLACES = 8 };
+enum { INTERVAL_SEGMENTS = PLACE_SEGMENTS, INTERVAL_PLACES = PLACE_OF_SEGMENT };
 
 /*
  * Segments of rows (1 where a sample is, else 0), each added with a sign chosen by chance to one of
@@ -57,21 +57,25 @@ static inline void interval_segment_add(int16_t *to, int by)
 	*to = (int16_t)(uint16_t)(*to + by);
 }
 
-/* Counts a sample of a row, at a place there. Rows of clocks that are in step have the same number
- * and the same places at the same times; all others have numbers of their own, that are random: a
- * row begins anywhere in its first segment, so that those of one sample are at all places.
- * Neighbouring segments are in different sums, so that those of a short row are all apart. */
+/* Counts a sample of a row, at a place there: place_in_sums. */
 static inline void interval_segments_count(struct interval_segments *s, uint64_t row,
 					   uint64_t place)
 {
-	const uint64_t at = place + (row >> 32) % INTERVAL_PLACES;
-	const uint64_t segment = at / INTERVAL_PLACES, turn = segment / INTERVAL_SEGMENTS;
-	const unsigned nr = (unsigned)(segment % INTERVAL_SEGMENTS);
-	const uint64_t random = hash_mix(hash_mix(row, turn), turn);
-	const unsigned to = (nr + (unsigned)(random >> 48)) % INTERVAL_SEGMENTS;
+	const unsigned char to = place_in_sums(row, place);
+	const unsigned sum = to & (PLACE_MINUS - 1);
 
 	s->nr++;
-	interval_segment_add(&s->at[to][at % INTERVAL_PLACES], random >> nr & 1 ? -1 : 1);
+	interval_segment_add(&s->at[sum / INTERVAL_PLACES][sum % INTERVAL_PLACES],
+			     to & PLACE_MINUS ? -1 : 1);
+}
+
+/* Adds samples that were counted by place_in_sums. */
+static inline void interval_segments_add_sums(struct interval_segments *to, uint64_t nr,
+					      const int16_t sums[PLACE_SUMS])
+{
+	to->nr += nr;
+	for (unsigned i = 0; i < PLACE_SUMS; i++)
+		interval_segment_add(&to->at[i / INTERVAL_PLACES][i % INTERVAL_PLACES], sums[i]);
 }
 
 static inline void interval_segments_add(struct interval_segments *to,

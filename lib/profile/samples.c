@@ -5,8 +5,10 @@
  */
 #include "profile/samples.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "profile/ids.h"
 #include "profile/load.h"
 #include "profile/session_internal.h"
@@ -14,9 +16,10 @@
 #include "trace/reader.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* A report's time has at most 48 blocks; a file of few bytes must not cause endless work. */
-enum { MAX_PARTS = 64 };
+enum { MAX_PARTS = 64, MAX_PLACES_BYTES = 4 << 20 };
 
 /* Of `every` in a row the one of number `chosen`. */
 struct choice {
@@ -36,6 +39,10 @@ struct profile_samples {
 	/* The current stack, while parts of it are not returned. */
 	struct profile_sample whole;
 	uint64_t part, nr_parts;
+	/* Items for the next frame of stacks, or the current one, from places_at on. */
+	struct buf places;
+	size_t places_at;
+	int16_t place_sums[PLACE_SUMS];        /* of the current stack */
 	struct trace_interpreted *interpreted; /* owned; the last one; NULL: there was none */
 	bool has_interpreted;                  /* it belongs to no sample yet */
 	uint64_t time_ns, bytes;
@@ -144,6 +151,7 @@ int profile_samples_open(const struct profile_session *s, size_t i, profile_prob
 	r->faults.arg = arg;
 	r->session_events.item = (struct trace_event *)facts->events;
 	r->session_events.nr = facts->nr_events;
+	buf_init(&r->places, MAX_PLACES_BYTES);
 	rc = profile_load_init(&r->load, &r->session_events, &r->faults)
 		 ?: profile_session_open_file(s, i, &r->faults, r->name, &r->reader);
 	if (rc == 1) {
@@ -208,6 +216,7 @@ void profile_samples_close(struct profile_samples *s)
 	profile_times_free(s->learned);
 	profile_ids_fini(&s->ids);
 	profile_load_fini(&s->load);
+	buf_fini(&s->places);
 	mem_free(s->interpreted);
 	mem_free(s);
 }
@@ -252,6 +261,28 @@ static int read_records(struct profile_samples *s, const struct trace_frame *f)
 	return make_ids(s);
 }
 
+/* They are of no other frame than the next one. */
+static void forget_places(struct profile_samples *s)
+{
+	buf_reset(&s->places);
+	s->places_at = 0;
+}
+
+/* Of the frame of stacks that follows: copied, since reading that one may overwrite it. */
+static int read_places(struct profile_samples *s, const struct trace_frame *f)
+{
+	const uint8_t *items;
+	size_t len;
+	int rc = trace_decode_places(f, &items, &len);
+
+	if (rc)
+		return rc;
+	buf_add(&s->places, items, len);
+	if (buf_error(&s->places) == -ENOMEM)
+		return -ENOMEM;
+	return buf_error(&s->places) ? -EINVAL : 0;
+}
+
 static int read_stacks(struct profile_samples *s, const struct trace_frame *f)
 {
 	const uint8_t *items;
@@ -276,12 +307,15 @@ static int (*const readers[])(struct profile_samples *s, const struct trace_fram
     [TRACE_FRAME_RECORDS] = read_records, [TRACE_FRAME_READINGS] = load_frame,
     [TRACE_FRAME_SAMPLING] = load_frame,  [TRACE_FRAME_END] = load_frame,
     [TRACE_FRAME_HELD] = load_frame,      [TRACE_FRAME_STACKS] = read_stacks,
-    [TRACE_FRAME_DIVISOR] = load_frame,
+    [TRACE_FRAME_DIVISOR] = load_frame,   [TRACE_FRAME_PLACES] = read_places,
 };
 
 static int read_frame(struct profile_samples *s, const struct trace_frame *f)
 {
 	int rc = 0;
+
+	if (f->kind != TRACE_FRAME_STACKS)
+		forget_places(s);
 
 	if (f->kind < sizeof(readers) / sizeof(readers[0]) && readers[f->kind])
 		rc = readers[f->kind](s, f);
@@ -329,6 +363,7 @@ static int next_frame(struct profile_samples *s)
 		return rc;
 	if (rc) {
 		forget_times(s);
+		forget_places(s);
 		profile_faults_add(&s->faults, &e);
 	}
 	if (rc == -EILSEQ)
@@ -448,6 +483,24 @@ static uint64_t unit_of_heap(const struct profile_sample *w)
 		   : w->layout->period;
 }
 
+/* An invalid item ends all of the frame. No sum is larger than the number of samples. */
+static void next_places(struct profile_samples *s, struct profile_sample *w, uint64_t samples)
+{
+	const uint8_t *p = (const uint8_t *)s->places.data + s->places_at;
+	const size_t left = s->places.len - s->places_at;
+	bool is_known = false;
+	size_t size = left ? trace_next_places(p, left, s->place_sums, &is_known) : 0;
+	uint64_t nr = 0;
+
+	s->nr_senseless += left && !size;
+	s->places_at = size ? s->places_at + size : s->places.len;
+	for (int i = 0; i < PLACE_SUMS && is_known; i++)
+		nr += (uint64_t)abs(s->place_sums[i]);
+	s->nr_senseless += nr > samples;
+	w->nr_places = samples;
+	w->places = is_known && nr <= samples ? s->place_sums : NULL;
+}
+
 /* Reads the current stack: true if it is a sample. */
 static bool read_stack(struct profile_samples *s)
 {
@@ -457,11 +510,16 @@ static bool read_stack(struct profile_samples *s)
 
 	s->at = head ? s->at + head : s->end;
 	s->nr_senseless += !head;
-	if (!head || !read_record(s, w))
+	if (!head)
+		return false;
+	next_places(s, w, added.samples);
+	if (!read_record(s, w))
 		return false;
 	w->samples = added.samples;
 	w->weight = added.weight;
 	w->end_ns = added.end_ns > w->time_ns ? added.end_ns : w->time_ns;
+	if (is_by_weight(w->layout) || w->layout->is_maximum)
+		w->places = NULL;
 	if (w->layout->is_maximum)
 		w->unit = 0;
 	else if (w->layout->is_heap && !w->layout->is_sampled_time && !is_exact(w->layout))
@@ -491,6 +549,8 @@ static void return_part(struct profile_samples *s, struct profile_sample *out)
 	*out = *w;
 	out->samples = before(w->samples, i + 1, s->nr_parts) - before(w->samples, i, s->nr_parts);
 	out->weight = out->samples * each + (i ? 0 : w->weight % w->samples);
+	if (i)
+		out->places = NULL;
 	out->end_ns = w->time_ns + before(span_ns, i + 1, s->nr_parts);
 	out->time_ns = w->time_ns + before(span_ns, i, s->nr_parts);
 	if (out->samples == 1)
@@ -502,6 +562,7 @@ static bool next_of_frame(struct profile_samples *s, struct profile_sample *out)
 	if (!s->is_added_up) {
 		if (!read_record(s, out))
 			return false;
+		out->places = NULL;
 		if (s->learned)
 			learn_sample(s, out);
 		return true;

@@ -40,9 +40,13 @@ struct profile_sample {
 			  * sampled the more surely the longer it is, the mean; 0: of one that
 			  * records of switches show, or with a mean of 1, nothing is left to
 			  * chance; else weight */
-	bool is_in_row;  /* the event's next one after the one before, and not one of several */
-	bool is_rest;    /* of a clock: how long a thread ran without a sample, by records of
-			  * switches; it has no stack, and nothing of it is left to chance */
+	/* Of a first part: where all samples of the stack counted in rows, PLACE_SUMS sums of
+	 * base/place.h, and how many they are; NULL: each was taken by itself. */
+	const int16_t *places;
+	uint64_t nr_places;
+	bool is_in_row; /* the event's next one after the one before, and not one of several */
+	bool is_rest;   /* of a clock: how long a thread ran without a sample, by records of
+			 * switches; it has no stack, and nothing of it is left to chance */
 };
 
 /* A trace of a session, listed by iteration and trace without reading it, to divide the work

@@ -332,12 +332,24 @@ static int no_address(struct report_counter *c, const struct profile_sample *s, 
 	return function ? 0 : -ENOMEM;
 }
 
+/* The places of a stack, which its first part has, are those of all parts: these must count
+ * together. */
+static bool has_places(const struct report_counter *c, const struct profile_sample *s)
+{
+	const struct profile_filter *f = c->all->run->filter;
+
+	return s->places && (s->samples == s->nr_places ||
+			     !(has_part(c, REPORT_BY_SLICE) || f->from_ns || f->to_ns));
+}
+
 static struct report_count count_of(const struct report_counter *c, const struct profile_sample *s)
 {
 	return (struct report_count){
 	    .samples = s->samples,
 	    .weight = s->weight,
 	    .unit = s->unit,
+	    .places = has_places(c, s) ? s->places : NULL,
+	    .nr_places = s->nr_places,
 	    .row = c->in_row.row,
 	    .place = c->in_row.place,
 	    .has_units = trace_layout_has_units(s->layout),

@@ -146,6 +146,10 @@ struct report_count {
 	/* One that a clock took after the one before: of which row, and its place there. Row 0: it
 	 * was taken by itself. */
 	uint64_t row, place;
+	/* Of samples that were added up: PLACE_SUMS sums of their places, and of how many samples.
+	 * NULL: as row says. */
+	const int16_t *places;
+	uint64_t nr_places;
 	bool has_units;  /* others of the event have other units, of which some are 0 */
 	bool is_maximum; /* as of struct report_weight */
 };
@@ -169,7 +173,9 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 	to->squares += (double)c->weight * (double)c->unit;
 	if (c->has_units && c->unit > to->unit)
 		to->unit = c->unit;
-	if (c->row)
+	if (c->places)
+		interval_segments_add_sums(&to->rows, c->nr_places, c->places);
+	else if (c->row)
 		interval_segments_count(&to->rows, c->row, c->place);
 }
 

@@ -4,6 +4,7 @@
 #include "session/counters.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
@@ -88,6 +89,7 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 		return -ENOMEM;
 	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
 	c->probe = (struct kernel_probe){.plan = plan,
+					 .in_step = clock_monotonic_ns() | 1,
 					 .selected.fd = -1,
 					 .pmu = pmu,
 					 .attrs = c->attrs,
@@ -454,18 +456,29 @@ static int open_aggregate(struct counters *c, size_t part, const struct aggregat
 			  : 0;
 }
 
+/* Clocks of tasks are their own. */
+static void set_rows(const struct counters *c, size_t part, struct aggregate_config *config)
+{
+	const struct plan_event *p = &c->plan->events[c->plan->parts[part].event];
+
+	config->has_own_clocks = plan_is_of_tasks(c->plan, p);
+	config->in_step = session_cpu_row(&c->probe, p);
+}
+
 /* What adds up the samples of all aggregated events, with a table for each CPU; once. */
 static int open_aggregates(struct counters *c)
 {
 	const struct plan *plan = c->plan;
 	MEM_AUTO uint32_t *cpus = plan_list_cpus(plan);
-	const struct aggregate_config config = {.cpus = cpus, .nr_cpus = plan->nr_cpus};
+	struct aggregate_config config = {.cpus = cpus, .nr_cpus = plan->nr_cpus};
 	struct err e = {0};
 	int rc = cpus ? 0 : -ENOMEM;
 
 	for (size_t k = 0; k < plan->nr_parts && rc == 0; k++)
-		if (is_aggregated(plan, k) && !c->aggregates[k] && !c->aggregate_support.state)
+		if (is_aggregated(plan, k) && !c->aggregates[k] && !c->aggregate_support.state) {
+			set_rows(c, k, &config);
 			rc = open_aggregate(c, k, &config, &e);
+		}
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	c->probe.aggregate_error = -rc;

@@ -160,6 +160,11 @@ static int connect_aggregate(struct session_cpu *c, const struct kernel_probe *p
 	return rc;
 }
 
+uint64_t session_cpu_row(const struct kernel_probe *p, const struct plan_event *ev)
+{
+	return event_is_clock(&ev->event) && !plan_is_of_tasks(p->plan, ev) ? p->in_step : 0;
+}
+
 bool session_cpu_samples_for_tasks(const struct session_cpu *c, const struct pmu_group *g)
 {
 	return g->pid < 0 && plan_is_of_tasks(c->plan, event_of(c, g->members[0].event));

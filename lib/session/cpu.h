@@ -42,7 +42,11 @@ struct kernel_probe {
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */
+	uint64_t in_step;    /* the number of the row of clocks that are in step: base/place.h */
 };
+
+/* The row of the event's clocks, if those of all CPUs are in step; 0: each has its own. */
+uint64_t session_cpu_row(const struct kernel_probe *p, const struct plan_event *ev);
 
 struct session_cpu {
 	const struct plan *plan;        /* borrowed */

@@ -672,19 +672,55 @@ static void count_stacks(struct sampler *s)
 	}
 }
 
-static int append_stacks(struct sampler *s, struct trace_writer *w, struct buf *items,
+/* Of frames that follow each other. */
+struct items {
+	struct buf stacks, places;
+	bool has_places; /* some are known */
+};
+
+static void init_items(struct items *i)
+{
+	buf_init(&i->stacks, TRACE_FILE_RECORDS_BYTES);
+	buf_init(&i->places, TRACE_FILE_RECORDS_BYTES);
+	i->has_places = false;
+}
+
+static void fini_items(struct items *i)
+{
+	buf_fini(&i->stacks);
+	buf_fini(&i->places);
+}
+
+static void add_places(struct items *i, const int16_t *sums)
+{
+	trace_add_places(&i->places, sums);
+	i->has_places |= sums != NULL;
+}
+
+static bool are_many(const struct items *i)
+{
+	enum { MANY = TRACE_FILE_RECORDS_BYTES / 2 };
+
+	return i->stacks.len > MANY || i->places.len > MANY;
+}
+
+static int append_stacks(struct sampler *s, struct trace_writer *w, struct items *items,
 			 struct err *e)
 {
-	if (!items->len && !buf_error(items))
+	if (!items->stacks.len && !buf_error(&items->stacks))
 		return 0;
 	trace_writer_more(w);
-	trace_writer_stacks(w, s->cpu->cpu, items);
-	buf_reset(items);
+	if (items->has_places)
+		trace_writer_places(w, &items->places);
+	trace_writer_stacks(w, s->cpu->cpu, &items->stacks);
+	buf_reset(&items->stacks);
+	buf_reset(&items->places);
+	items->has_places = false;
 	return sampler_write_apart(s, e) ?: trace_file_append(s->file, w, e);
 }
 
 static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w,
-		       struct common *common, struct buf *items, struct err *e)
+		       struct common *common, struct items *items, struct err *e)
 {
 	const struct sampler_event *ev = &s->events[event];
 	struct aggregate_stack st;
@@ -692,10 +728,11 @@ static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w
 	int rc = 0;
 
 	while (rc == 0 && next_stack(s, ev, &at, &st)) {
-		stacks_add(items, ev->attr, ev->id, s->cpu->cpu, &st);
+		stacks_add(&items->stacks, ev->attr, ev->id, s->cpu->cpu, &st);
+		add_places(items, st.has_places ? st.sums : NULL);
 		if (st.name)
 			stacks_map_name(common, &st);
-		if (items->len > TRACE_FILE_RECORDS_BYTES / 2)
+		if (are_many(items))
 			rc = append_stacks(s, w, items, e);
 	}
 	return rc ?: append_stacks(s, w, items, e);
@@ -714,20 +751,20 @@ bool sampler_adds_up(const struct sampler *s)
 int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,
 			 struct err *e)
 {
-	struct buf items;
+	struct items items;
 	int rc = 0;
 
 	if (!s->file)
 		return 0;
-	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
+	init_items(&items);
 	for (uint32_t i = 0; i < s->scan.nr_events && rc == 0; i++)
 		if (adds_up(&s->events[i]))
 			rc = write_event(s, i, w, common, &items, e);
-	buf_fini(&items);
+	fini_items(&items);
 	return rc;
 }
 
-static int write_sums(struct sampler *s, struct trace_writer *w, struct buf *items, struct err *e)
+static int write_sums(struct sampler *s, struct trace_writer *w, struct items *items, struct err *e)
 {
 	struct whole_sum sum;
 	uint32_t at = 0;
@@ -736,8 +773,9 @@ static int write_sums(struct sampler *s, struct trace_writer *w, struct buf *ite
 	while (rc == 0 && whole_sums_next(s->sums, &at, &sum)) {
 		const struct trace_added added = {sum.samples, sum.weight, sum.end_ns};
 
-		trace_add_stack(items, &added, sum.record, sum.size);
-		if (items->len > TRACE_FILE_RECORDS_BYTES / 2)
+		trace_add_stack(&items->stacks, &added, sum.record, sum.size);
+		add_places(items, sum.has_places ? sum.places : NULL);
+		if (are_many(items))
 			rc = append_stacks(s, w, items, e);
 	}
 	return rc ?: append_stacks(s, w, items, e);
@@ -745,16 +783,16 @@ static int write_sums(struct sampler *s, struct trace_writer *w, struct buf *ite
 
 int sampler_write_sums(struct sampler *s, struct trace_writer *w, struct err *e)
 {
-	struct buf items;
+	struct items items;
 	int rc = 0;
 
 	if (!s->sums)
 		return 0;
-	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
+	init_items(&items);
 	rc = sampler_write_apart(s, e);
 	if (s->file)
 		rc = rc ?: write_sums(s, w, &items, e);
-	buf_fini(&items);
+	fini_items(&items);
 	whole_sums_reset(s->sums);
 	return rc;
 }

@@ -137,7 +137,8 @@ bool sampler_unwinds(const struct plan_event *p, const struct perf_event_attr *a
 }
 
 /* Without memory each is written. */
-static void add_up(struct sampler *s, const struct trace_id *id, const struct perf_event_attr *attr)
+static void add_up(struct sampler *s, const struct trace_id *id, const struct perf_event_attr *attr,
+		   uint64_t row)
 {
 	const struct perf_event_attr unwound = whole_record_attr(attr);
 
@@ -145,8 +146,8 @@ static void add_up(struct sampler *s, const struct trace_id *id, const struct pe
 		s->sums = whole_sums_new(SUMS_BYTES, s->names);
 	if (!s->sums)
 		return;
-	(void)whole_sums_add_id(s->sums, id->id, attr); /* that have no stack */
-	(void)whole_sums_add_id(s->sums, whole_record_id(id->id), &unwound);
+	(void)whole_sums_add_id(s->sums, id->id, attr, row); /* that have no stack */
+	(void)whole_sums_add_id(s->sums, whole_record_id(id->id), &unwound, row);
 }
 
 /* The ids of samples that were unwound, and of their groups. */
@@ -187,7 +188,7 @@ static int add_member(struct sampler *s, const struct kernel_probe *p, size_t g,
 	if (s->whole && sampler_unwinds(ev, p->attrs[m->event])) {
 		rc = whole_add_id(s->whole, id->id, p->attrs[m->event], ev->asked->is_aggregated);
 		if (rc == 0 && ev->asked->is_aggregated)
-			add_up(s, id, p->attrs[m->event]);
+			add_up(s, id, p->attrs[m->event], session_cpu_row(p, ev));
 	}
 	return rc ?: is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
 }

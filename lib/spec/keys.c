@@ -627,7 +627,7 @@ const struct key_row key_rows[] = {
 	    "records up to 125 addresses, and the right to load programs (BPF). A sample "
 	    "that finds no room in the kernel's table, of 2 MiB for each CPU and event (8,192 "
 	    "stacks "
-	    "at most, 3,000 with 60 addresses), is written as "
+	    "at most, 2,000 to 3,000 with 60 addresses), is written as "
 	    "without this key, and so are those while the table is read. Samples that are added "
 	    "up have no time of their own: reports spread them evenly from the first to the last, "
 	    "and they have no region, so regions cannot be combined with this key. "

@@ -439,6 +439,17 @@ int trace_decode_stacks(const struct trace_frame *f, uint32_t *cpu, const uint8_
 	return 0;
 }
 
+int trace_decode_places(const struct trace_frame *f, const uint8_t **items, size_t *len)
+{
+	struct trace_decoder d;
+
+	if (!begin(&d, f, TRACE_FRAME_PLACES))
+		return -EINVAL;
+	*items = d.c.at;
+	*len = d.c.left;
+	return 0;
+}
+
 size_t trace_next_stack(const uint8_t *p, size_t len, struct trace_added *out)
 {
 	struct cursor c;

@@ -31,7 +31,7 @@ struct trace_field {
 	uint32_t max;
 };
 
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_COMPILED + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_PLACES + 1 };
 
 /* Marks in few bytes: what differs from the one before. Their number, then of each: its kind and
  * what follows (the three highest bits), the time since the one before, and its depth, value and

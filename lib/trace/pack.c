@@ -61,7 +61,7 @@ void trace_packer_free(struct trace_packer *p)
 
 bool trace_packer_takes(const struct trace_packer *p, uint16_t kind)
 {
-	if (kind == TRACE_FRAME_STACKS)
+	if (kind == TRACE_FRAME_STACKS || kind == TRACE_FRAME_PLACES)
 		return true;
 	return !p->is_sparing && (kind == TRACE_FRAME_RECORDS || kind == TRACE_FRAME_READINGS ||
 				  kind == TRACE_FRAME_KALLSYMS);

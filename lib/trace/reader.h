@@ -153,6 +153,11 @@ int trace_decode_stacks(const struct trace_frame *f, uint32_t *cpu, const uint8_
 /* Reads the item at p, of at most len bytes. The offset of its record, whose header is not checked;
  * 0: there is none, or its numbers are invalid. */
 size_t trace_next_stack(const uint8_t *p, size_t len, struct trace_added *out);
+/* The items of a frame of places, borrowed as above: read each with trace_next_places. */
+int trace_decode_places(const struct trace_frame *f, const uint8_t **items, size_t *len);
+/* Reads the item at p, of at most len bytes: its length, or 0 if it is invalid. *is_known: sums has
+ * PLACE_SUMS of them, else nothing. */
+size_t trace_next_places(const uint8_t *p, size_t len, int16_t *sums, bool *is_known);
 /* Offset of a record in the file, by its offset in the frame's records; in a packed frame: of the
  * frame. */
 uint64_t trace_record_offset(const struct trace_frame *f, size_t at);

@@ -50,7 +50,8 @@ enum trace_frame_kind {
 	TRACE_FRAME_VALUE = 32, /* those of them with a value of an argument, or of the result */
 	TRACE_FRAME_CODE = 33,  /* what code of an interpreter is called, and its lines */
 	TRACE_FRAME_COMPILED =
-	    34, /* what code that a runtime compiled is called, and from when on */
+	    34,                  /* what code that a runtime compiled is called, and from when on */
+	TRACE_FRAME_PLACES = 35, /* where the samples of the frame of stacks that follows stood */
 };
 
 enum trace_boundary {

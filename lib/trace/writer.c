@@ -390,6 +390,16 @@ void trace_writer_stacks(struct trace_writer *w, uint32_t cpu, const struct buf 
 	frame_end(&w->own, at, TRACE_FRAME_STACKS);
 }
 
+void trace_writer_places(struct trace_writer *w, const struct buf *items)
+{
+	size_t at = frame_begin(&w->own);
+
+	if (buf_error(items))
+		trace_buf_fail(&w->own.bytes, buf_error(items));
+	buf_add(&w->own.bytes, items->data, items->len);
+	frame_end(&w->own, at, TRACE_FRAME_PLACES);
+}
+
 void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len)
 {
 	size_t at = frame_begin(&w->own);

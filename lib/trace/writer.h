@@ -54,6 +54,11 @@ void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t
 struct buf;
 void trace_add_stack(struct buf *items, const struct trace_added *added, const void *record,
 		     size_t len);
+/* Adds an item for trace_writer_places: by base/place.h, sums of all samples of the next item of
+ * stacks; NULL: they are not known. */
+void trace_add_places(struct buf *items, const int16_t *sums);
+/* Just before trace_writer_stacks, with as many items. */
+void trace_writer_places(struct trace_writer *w, const struct buf *items);
 /* Samples that the kernel added up on the CPU. */
 void trace_writer_stacks(struct trace_writer *w, uint32_t cpu, const struct buf *items);
 /* Lines of /proc/kallsyms, unchanged. */

@@ -81,6 +81,56 @@ def check_each_once(folder):
         assert 2000 - 16 * turns <= found["touch_page"] <= 2000, (turns, found)
 
 
+PHASES = r"""
+#include <stdlib.h>
+#include <time.h>
+static volatile unsigned long sink;
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+static __attribute__((noinline, noipa)) void in(double end)
+{
+	while (now() < end)
+		for (int i = 0; i < 100000; i++)
+			sink += i;
+}
+static __attribute__((noinline, noipa)) void beside(double end)
+{
+	while (now() < end)
+		for (int i = 0; i < 100000; i++)
+			sink += i + 7;
+}
+int main(void)
+{
+	for (int i = 0; i < 6; i++) {
+		in(now() + 0.02);
+		beside(now() + 0.03);
+	}
+	return 0;
+}
+"""
+
+
+def check_error_of_shares(folder):
+    """Where samples stood is added up with them: of phases of 20 samples and more, ± is of their ends, as it is of single
+    samples; of samples that are independent it would be four times as wide."""
+    with open(f"{folder}/phases.c", "w", encoding="ascii") as f:
+        f.write(PHASES)
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-o", f"{folder}/phases", f"{folder}/phases.c")
+    run(CPUPERF, "-e", "cpu_clock@997Hz", "-g=aggregate", "-o", f"{folder}/session", "--", f"{folder}/phases", cwd=folder)
+    added, single = stacks_of(f"{folder}/session")
+    assert sum(s for s, *_ in added) > 9 * single, (added, single)
+    number = sum(s for s, *_ in added) + single
+    for options, least, most in ((), 0, 0.5), (("--from=1us",), 0.8, 1.3):  # of some of a stack's samples the order is not known
+        flat = rows(f"{folder}/session", "--report=flat", "--top=0", "--only=^(in|beside)$", *options)
+        share, low, high = (float(r[key]) / 100 for r in flat if r["function"] == "in" for key in ("total", "total_low", "total_high"))
+        independent = 1.96 * (share * (1 - share) / number) ** 0.5
+        assert 0.2 < share < 0.6 and least < (high - low) / 2 / independent < most, (options, share, low, high, number)
+
+
 def check_no_regions(folder):
     """Samples that are added up have no time, and so no region."""
     error = run(CPUPERF, "-e", "page_faults@1", "-g=aggregate", "--regions", "--", "true", cwd=folder, code=125).stderr

@@ -7,6 +7,7 @@
 #include "test_record.h"
 #include "test_trace.h"
 
+#include "base/place.h"
 #include "profile/records.h"
 #include "profile/samples.h"
 #include "trace/file.h"
@@ -694,6 +695,126 @@ TEST(invalid_stacks)
 		buf_fini(&items);
 		scene_fini(&s);
 	}
+}
+
+/* The places of two stacks in each frame of the scene. */
+static void write_placed(struct scene *s, const struct buf *places, bool is_before_others)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_totals totals = {.start_ns = 1, .end_ns = 9};
+	struct trace_file *f;
+	struct err e = {0};
+	struct buf items;
+
+	buf_init(&items, MAX_BYTES);
+	add_stack(&items, 100, 100000, 50, 1, 50);
+	add_stack(&items, 2, 2000, 60, 2, 60);
+	assert_int_equal(trace_writer_set_common(s->w, &info, events, nr_events), 0);
+	assert_int_equal(trace_writer_begin(s->w, &heads[0]), 0);
+	trace_writer_ids(s->w, ids, NR(ids));
+	trace_writer_places(s->w, places);
+	if (is_before_others)
+		trace_writer_ids(s->w, ids, NR(ids));
+	trace_writer_stacks(s->w, 3, &items);
+	assert_int_equal(
+	    trace_file_create(s->w, s->folder.fd, "s.0.0.cpuperf", "x", s->packer, &f, &e), 0);
+	assert_int_equal(trace_file_finish(f, s->w, &totals, &e), 0);
+	buf_fini(&items);
+}
+
+/* Of each stack the sum of its places, or NO_PLACES; no other part has any. */
+enum { NO_PLACES = 1 << 20 };
+static void read_placed(const struct scene *scene, struct told *told, int sum[2])
+{
+	struct profile_session *session;
+	struct profile_samples *s;
+	struct profile_sample sample;
+	uint32_t pid = 0;
+
+	sum[0] = sum[1] = NO_PLACES;
+	assert_int_equal(open_session(scene, told, &session), 0);
+	told->text[0] = '\0'; /* the other traces are missing */
+	assert_int_equal(profile_samples_open(session, 0, take_problem, told, &s), 1);
+	while (profile_samples_next(s, &sample) == 1) {
+		const bool is_first = sample.record.pid != pid;
+
+		pid = sample.record.pid;
+		assert_in_range(pid, 1, 2);
+		assert_true(is_first || !sample.places);
+		if (!sample.places)
+			continue;
+		assert_int_equal(sample.nr_places, pid == 1 ? 100 : 2);
+		sum[pid - 1] = 0;
+		for (int i = 0; i < PLACE_SUMS; i++)
+			sum[pid - 1] += sample.places[i];
+	}
+	profile_samples_close(s);
+	profile_session_close(session);
+}
+
+/* Those of all samples of a stack, with its first part; sums of more samples than there are count
+ * for nothing, and those of another frame are not the stacks'. */
+TEST(places)
+{
+	static const char one[] = "s.0.0.cpuperf: 1 record is invalid: skipped\n";
+	static const struct {
+		int16_t first, second;
+		bool is_of_other;
+		int expected[2];
+		const char *told;
+	} cases[] = {
+	    {100, -2, false, {100, -2}, ""},
+	    {-99, 1, false, {-99, 1}, ""},
+	    {101, 2, false, {NO_PLACES, 2}, one},
+	    {300, 0, false, {NO_PLACES, 0}, one},
+	    {1, 3, false, {1, NO_PLACES}, one},
+	    {NO_PLACES >> 8, 1, false, {NO_PLACES, 1}, one},
+	    {100, -2, true, {NO_PLACES, NO_PLACES}, ""},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		int16_t sums[2][PLACE_SUMS] = {{cases[i].first}, {cases[i].second}};
+		struct buf places;
+		struct told told;
+		struct scene s;
+		int sum[2];
+
+		scene_init(&s);
+		buf_init(&places, MAX_BYTES);
+		trace_add_places(&places, sums[0]);
+		trace_add_places(&places, sums[1]);
+		write_placed(&s, &places, cases[i].is_of_other);
+		read_placed(&s, &told, sum);
+		assert_memory_equal(sum, cases[i].expected, sizeof(sum));
+		assert_string_equal(told.text, cases[i].told);
+		buf_fini(&places);
+		scene_fini(&s);
+	}
+}
+
+/* What is invalid ends the items of the frame; its stacks count. */
+TEST(invalid_places)
+{
+	static const uint8_t invalid[] = {253, 0, 0, 0};
+	struct added_up sums[8];
+	struct buf places;
+	struct told told;
+	struct scene s;
+	int sum[2];
+
+	scene_init(&s);
+	buf_init(&places, MAX_BYTES);
+	buf_add(&places, invalid, sizeof(invalid));
+	write_placed(&s, &places, false);
+	read_placed(&s, &told, sum);
+	assert_int_equal(sum[0], NO_PLACES);
+	assert_int_equal(sum[1], NO_PLACES);
+	assert_string_equal(told.text, "s.0.0.cpuperf: 1 record is invalid: skipped\n");
+	add_up(&s, &told, sums, NR(sums));
+	assert_int_equal(sums[1].samples, 100);
+	assert_int_equal(sums[2].samples, 2);
+	buf_fini(&places);
+	scene_fini(&s);
 }
 
 /* The same as records.h tells of them. */

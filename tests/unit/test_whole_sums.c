@@ -10,6 +10,7 @@
 #include "whole/sums.h"
 
 enum { ID = 7, OTHER_ID = 8, MAX_BYTES = 4096 };
+#define ROW UINT64_C(0x123456789abcdef1)
 
 static struct whole_sums *sums;
 static struct perf_event_attr attr;
@@ -26,7 +27,7 @@ HOOK(before_each)
 	dict_init(&names, sizeof(struct whole_name), DICT_KEY(struct whole_name, tid), 100);
 	sums = whole_sums_new(MAX_BYTES, &names);
 	assert_non_null(sums);
-	assert_int_equal(whole_sums_add_id(sums, ID, &attr), 0);
+	assert_int_equal(whole_sums_add_id(sums, ID, &attr, 0), 0);
 }
 
 HOOK(after_each)
@@ -97,6 +98,61 @@ TEST(by_thread_and_stack)
 	expect_end(at);
 }
 
+/* Where samples of these places of a row count. */
+static void count_places(int16_t expected[PLACE_SUMS], const uint64_t *place, size_t nr)
+{
+	memset(expected, 0, PLACE_SUMS * sizeof(*expected));
+	for (size_t i = 0; i < nr; i++) {
+		const unsigned char to = place_in_sums(ROW, place[i]);
+
+		expected[to & (PLACE_MINUS - 1)] += to & PLACE_MINUS ? -1 : 1;
+	}
+}
+
+/* Each where it stands in the row, by its time, in whatever order they come; also those of a word,
+ * and those after it. */
+TEST(places)
+{
+	static const uint64_t place[] = {10, 11, 12, 14, 13, 20, 19, 30, 31, 32, 33, 500};
+
+	assert_int_equal(whole_sums_add_id(sums, OTHER_ID, &attr, ROW), 0);
+	for (size_t nr = 1; nr <= NR(place); nr++) {
+		int16_t expected[PLACE_SUMS];
+		struct whole_sum sum;
+		uint32_t at = 0;
+
+		for (size_t i = 0; i < nr; i++) {
+			const uint64_t late_ns = i % 3 ? 20 : 0;
+
+			assert_true(add(OTHER_ID, 1, place[i] * 100 - 10 + late_ns, 100, 0x200));
+		}
+		assert_true(add(ID, 1, 50, 10, 0x201));
+		count_places(expected, place, nr);
+		assert_true(whole_sums_next(sums, &at, &sum));
+		assert_int_equal(sum.samples, nr);
+		assert_true(sum.has_places);
+		assert_memory_equal(sum.places, expected, sizeof(expected));
+		assert_true(whole_sums_next(sums, &at, &sum));
+		assert_false(sum.has_places); /* its event has no row */
+		whole_sums_reset(sums);
+	}
+}
+
+/* A sample without a period is at no place, and so the places of the others say nothing. */
+TEST(without_a_period)
+{
+	struct whole_sum sum;
+	uint32_t at = 0;
+
+	assert_int_equal(whole_sums_add_id(sums, OTHER_ID, &attr, ROW), 0);
+	assert_true(add(OTHER_ID, 1, 100, 100, 0x200));
+	assert_true(add(OTHER_ID, 1, 200, 0, 0x200));
+	assert_true(add(OTHER_ID, 1, 300, 100, 0x200));
+	assert_true(whole_sums_next(sums, &at, &sum));
+	assert_int_equal(sum.samples, 3);
+	assert_false(sum.has_places);
+}
+
 /* A thread with a new name, or a new program: what was before has another. */
 static void rename_at(uint32_t tid, uint64_t time_ns)
 {
@@ -135,7 +191,7 @@ TEST(period_of_the_event)
 	uint32_t at = 0;
 
 	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
-	assert_int_equal(whole_sums_add_id(sums, OTHER_ID, &attr), 0);
+	assert_int_equal(whole_sums_add_id(sums, OTHER_ID, &attr, 0), 0);
 	assert_true(whole_sums_add(sums, word, sizeof(word)));
 	assert_true(whole_sums_add(sums, word, sizeof(word)));
 	assert_true(whole_sums_next(sums, &at, &sum));
@@ -178,7 +234,7 @@ TEST(bytes_are_refused)
 
 	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			   PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	assert_int_equal(whole_sums_add_id(sums, OTHER_ID, &attr), 0);
+	assert_int_equal(whole_sums_add_id(sums, OTHER_ID, &attr, 0), 0);
 	word[0] = PERF_RECORD_SAMPLE | (uint64_t)88 << 48;
 	assert_false(whole_sums_add(sums, word, 88));
 	word[7] = 0; /* of a thread of the kernel */

@@ -10,6 +10,7 @@ struct aggregate_bpf {
 		struct bpf_map *lines;
 		struct bpf_map *tables;
 		struct bpf_map *stacks;
+		struct bpf_map *rows;
 		struct bpf_map *rodata;
 	} maps;
 	struct {
@@ -22,6 +23,9 @@ struct aggregate_bpf {
 		__u32 max_stack;
 		__u32 nr_lines;
 		__u32 nr_slots;
+		char __pad0[4];
+		__u64 in_step;
+		__u32 has_own_clocks;
 	} *rodata;
 };
 
@@ -33,6 +37,7 @@ static const struct loading_programs aggregate_programs = {
 	"lines",
 	"tables",
 	"stacks",
+	"rows",
 	"aggregat.rodata",
 	NULL},
 .programs = (const char *const[]){

@@ -11,12 +11,16 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "base/place.h"
 #include "bpf/aggregate_shared.h"
 
 enum {
 	WORDS = BPF_AGGREGATE_STACK_WORDS,
 	LINE = BPF_AGGREGATE_LINE_WORDS,
 	MAX_PROBES = 32, /* of slots */
+	FEW = BPF_AGGREGATE_FEW,
+	LINE_SUMS = BPF_AGGREGATE_LINE_SUMS,
+	NO_PLACE = -1, /* the sample is in no row */
 };
 
 /* Start and number of execs, by which programs that ran in the same task differ. */
@@ -143,8 +147,55 @@ static struct bpf_aggregate_slot *find_slot(__u32 base, __u64 hash)
 	return NULL;
 }
 
+static void count_place(__u32 base, __u32 line, __u32 place)
+{
+	union bpf_aggregate_line *to =
+	    line_at(base + 1 + nr_slots + line + (place & (PLACE_MINUS - 1)) / LINE_SUMS);
+
+	if (to)
+		to->sums[place & (LINE_SUMS - 1)] += place & PLACE_MINUS ? -1 : 1;
+}
+
+/* Moves the places from the slot to sums behind the stacks, if there is room. */
+static void make_sums(__u32 base, struct bpf_aggregate_head *head, struct bpf_aggregate_slot *slot)
+{
+	const __u32 line = head->nr_lines, wanted = PLACE_SUMS / LINE_SUMS;
+	const __u64 places = slot->places;
+
+	slot->places = 0;
+	if (line + wanted > nr_lines - 1 - nr_slots)
+		return;
+	for (__u32 i = 0; i < wanted; i++) {
+		union bpf_aggregate_line *l = line_at(base + 1 + nr_slots + line + i);
+
+		if (!l)
+			return;
+#pragma unroll
+		for (int k = 0; k < LINE; k++)
+			l->words[k] = 0;
+	}
+	head->nr_lines += wanted;
+	for (__u32 i = 0; i < FEW; i++)
+		count_place(base, line, places >> 8 * i & 0xff);
+	slot->places = line + 1;
+}
+
+/* Of the next sample of the slot. */
+static void add_place(__u32 base, struct bpf_aggregate_head *head, struct bpf_aggregate_slot *slot,
+		      __u32 place)
+{
+	if (slot->samples < FEW) {
+		slot->places |= (__u64)(place & 0xff) << 8 * slot->samples;
+		return;
+	}
+	if (slot->samples == FEW)
+		make_sums(base, head, slot);
+	if (slot->places)
+		count_place(base, slot->places - 1, place);
+}
+
 /* True: added up. */
-static bool add(void *ctx, __u32 base, struct bpf_aggregate_head *head, __u64 weight)
+static bool add(void *ctx, __u32 base, struct bpf_aggregate_head *head, __u64 weight, int place)
 {
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), hash;
 	__u32 zero = 0;
@@ -170,7 +221,7 @@ static bool add(void *ctx, __u32 base, struct bpf_aggregate_head *head, __u64 we
 	if (slot && !slot->hash) {
 		slot->nr_kernel = nr_kernel;
 		slot->nr_user = nr_user;
-		slot->samples = slot->weight = 0;
+		slot->samples = slot->weight = slot->places = 0;
 		slot->begin_ns = now;
 		slot->pid = id >> 32;
 		slot->tid = id;
@@ -181,6 +232,8 @@ static bool add(void *ctx, __u32 base, struct bpf_aggregate_head *head, __u64 we
 		head->nr_full++;
 		return false;
 	}
+	if (place != NO_PLACE)
+		add_place(base, head, slot, place);
 	head->nr_samples++;
 	slot->samples++;
 	slot->weight += weight;
@@ -188,9 +241,10 @@ static bool add(void *ctx, __u32 base, struct bpf_aggregate_head *head, __u64 we
 	return true;
 }
 
-/* Adds a sample of the current task up, in the table with that key in tables. True: added up;
- * false: it belongs in the ring, because there is no table, or it is full or being read. */
-static bool aggregate_add(void *ctx, __u32 key, __u64 weight)
+/* Adds a sample of the current task up, in the table with that key in tables. place: of
+ * place_in_sums, or NO_PLACE. True: added up; false: it belongs in the ring, because there is no
+ * table, or it is full or being read. */
+static bool aggregate_add(void *ctx, __u32 key, __u64 weight, int place)
 {
 	__u32 *table = bpf_map_lookup_elem(&tables, &key);
 	union bpf_aggregate_line *l;
@@ -206,7 +260,7 @@ static bool aggregate_add(void *ctx, __u32 key, __u64 weight)
 	/* before is_on is read: the reader clears that, and then waits for this */
 	__sync_lock_test_and_set(&l->head.is_busy, 1);
 	if (*(volatile __u32 *)&l->head.is_on)
-		is_added = add(ctx, base, &l->head, weight);
+		is_added = add(ctx, base, &l->head, weight, place);
 	__sync_lock_test_and_set(&l->head.is_busy, 0);
 	return is_added;
 }

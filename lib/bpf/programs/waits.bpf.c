@@ -599,7 +599,7 @@ static bool send_waker(void *ctx, const struct bpf_waits_task *s, __u64 ns, void
 static __attribute__((noinline)) bool add_up(void *ctx, __u32 which, __u64 ns, __u64 mean)
 {
 	return aggregate_add(ctx, which * nr_cpus + bpf_get_smp_processor_id(),
-			     bpf_wait_weight(weights, ns, mean));
+			     bpf_wait_weight(weights, ns, mean), NO_PLACE);
 }
 
 /* Of the samples that are due, some are sent, chosen at random. The level follows from what was
