@@ -24,7 +24,8 @@
  *
  * report_weight has segments of the rows, in sums with random signs, so that weights of rows of a
  * report still add up. A sample's place among those of its clock (a CPU's, or one that tasks on
- * it hand over) is found before filters (report/rows.h); clocks of CPUs are in step, and have
+ * it hand over) is found before filters (report/rows.h), or where samples are added up
+ * (bpf/programs/aggregate.bpf.c, whole/sums.h); clocks of CPUs are in step, and have
  * places by time.
  * Held by tests/unit/test_estimate_holds.c and, on real programs, by scripts/bench-interval.
  */

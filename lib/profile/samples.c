@@ -42,6 +42,7 @@ struct profile_samples {
 	/* Items for the next frame of stacks, or the current one, from places_at on. */
 	struct buf places;
 	size_t places_at;
+	bool has_places;                       /* they are of the next frame */
 	int16_t place_sums[PLACE_SUMS];        /* of the current stack */
 	struct trace_interpreted *interpreted; /* owned; the last one; NULL: there was none */
 	bool has_interpreted;                  /* it belongs to no sample yet */
@@ -314,8 +315,9 @@ static int read_frame(struct profile_samples *s, const struct trace_frame *f)
 {
 	int rc = 0;
 
-	if (f->kind != TRACE_FRAME_STACKS)
+	if (f->kind != TRACE_FRAME_STACKS || !s->has_places)
 		forget_places(s);
+	s->has_places = f->kind == TRACE_FRAME_PLACES;
 
 	if (f->kind < sizeof(readers) / sizeof(readers[0]) && readers[f->kind])
 		rc = readers[f->kind](s, f);

@@ -713,8 +713,12 @@ static void write_placed(struct scene *s, const struct buf *places, bool is_befo
 	assert_int_equal(trace_writer_begin(s->w, &heads[0]), 0);
 	trace_writer_ids(s->w, ids, NR(ids));
 	trace_writer_places(s->w, places);
-	if (is_before_others)
-		trace_writer_ids(s->w, ids, NR(ids));
+	if (is_before_others) {
+		struct buf none;
+
+		buf_init(&none, MAX_BYTES);
+		trace_writer_stacks(s->w, 3, &none);
+	}
 	trace_writer_stacks(s->w, 3, &items);
 	assert_int_equal(
 	    trace_file_create(s->w, s->folder.fd, "s.0.0.cpuperf", "x", s->packer, &f, &e), 0);
