@@ -23,9 +23,12 @@ struct bpf_javascript {
 	__u16 text_hash, text_length, text_chars;
 	__u16 cons_first, cons_second, sliced_parent, sliced_offset, thin_actual, external_data;
 	__u16 first_type; /* of what is no text */
-	/* Of code that is optimised (interpreters/v8.h); 0: this version is not known. Not for the
-	 * kernel's program. */
-	__u16 stream_type, code_type, array_type, bytes_type, weak_type;
+	/* Of code that is optimised (interpreters/v8.h). layout: from 1; 0: this version is not
+	 * known. Not for the kernel's program. */
+	__u16 layout;
+	__u16 stream_type, code_type, beside_type;
+	__u16 data_type, literals_type, positions_type, inlinings_type;
+	__u16 wrapper_type; /* of the function; 0: it has none */
 };
 
 /* What tells a function of a program from all others of its thread, at whatever address it is. */

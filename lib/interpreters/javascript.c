@@ -75,36 +75,96 @@ enum {
 	X("JSFunctionRegister", 7)                                                                 \
 	X("scopeinfo_idx_ncontextlocals", 2)
 
-/* Of code that is optimised: types, and what the reader of it relies on. All of them, or it is not
- * read. */
-#define OPTIMISED_TYPES(X)                                                                         \
-	X("type_InstructionStream__INSTRUCTION_STREAM_TYPE", stream_type)                          \
-	X("type_Code__CODE_TYPE", code_type)                                                       \
-	X("type_FixedArray__FIXED_ARRAY_TYPE", array_type)                                         \
-	X("type_ByteArray__BYTE_ARRAY_TYPE", bytes_type)                                           \
-	X("type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", weak_type)
+/* The same of what reads code that is optimised. */
 #define OPTIMISED_FACTS(X)                                                                         \
-	X("class_InstructionStream__instruction_start__uintptr_t", V8_STREAM_HEAD)                 \
-	X("class_Code__deoptimization_data__FixedArray", V8_CODE_DATA)                             \
-	X("class_Code__source_position_table__ByteArray", V8_CODE_POSITIONS)                       \
 	X("class_FixedArrayBase__length__SMI", V8_ARRAY_LENGTH)                                    \
-	X("class_FixedArray__data__uintptr_t", V8_ARRAY_HEAD)                                      \
-	X("DeoptimizationDataInlinedFunctionCountIndex", V8_DATA_NR_INLINED)                       \
-	X("DeoptimizationDataLiteralArrayIndex", V8_DATA_LITERALS)                                 \
-	X("DeoptimizationDataSharedFunctionInfoIndex", V8_DATA_FUNCTION)                           \
-	X("DeoptimizationDataInliningPositionsIndex", V8_DATA_INLININGS)
+	X("class_FixedArray__data__uintptr_t", V8_ARRAY_HEAD)
 
-#define NAME(symbol, what)  "v8dbg_" symbol,
-#define FIELD(symbol, what) offsetof(struct bpf_javascript, what),
-#define VALUE(symbol, what) what,
+/* Of code that is optimised: what of a layout a symbol says, and which layouts have it. It tells
+ * them apart: others do not have it. */
+#define LAYOUT_FACTS(X)                                                                            \
+	X("class_Code__instruction_start__uintptr_t", stream_head, IN_16 | IN_18)                  \
+	X("class_InstructionStream__instruction_start__uintptr_t", stream_head,                    \
+	  IN_20 | IN_22 | IN_24)                                                                   \
+	X("class_Code__instruction_start__Address", code_start, IN_22 | IN_24)                     \
+	X("class_Code__instruction_stream__Tagged_InstructionStream_", code_beside, IN_22 | IN_24) \
+	X("class_Code__instruction_size__int", code_length, IN_16 | IN_18 | IN_22 | IN_24)         \
+	X("class_Code__flags__uint32_t", code_flags, IN_18 | IN_22 | IN_24)                        \
+	X("CodeKindBaseline", baseline, IN_18 | IN_20 | IN_22 | IN_24)                             \
+	X("class_Code__deoptimization_data__FixedArray", code_data, IN_20)                         \
+	X("class_Code__source_position_table__ByteArray", code_positions, IN_16 | IN_20)           \
+	X("DeoptimizationDataInlinedFunctionCountIndex", data_nr_inlined, IN_20 | IN_22 | IN_24)   \
+	X("DeoptimizationDataLiteralArrayIndex", data_literals, IN_20 | IN_22 | IN_24)             \
+	X("DeoptimizationDataSharedFunctionInfoIndex", data_function, IN_20 | IN_22)               \
+	X("DeoptimizationDataWrappedSharedFunctionInfoIndex", data_function, IN_24)                \
+	X("DeoptimizationDataInliningPositionsIndex", data_inlinings, IN_20 | IN_22 | IN_24)
+enum { IN_16 = 1, IN_18 = 2, IN_20 = 4, IN_22 = 8, IN_24 = 16 };
+
+/* Types of what it has. */
+#define OPTIMISED_TYPES(X)                                                                         \
+	X("type_InstructionStream__INSTRUCTION_STREAM_TYPE", STREAM)                               \
+	X("type_Code__CODE_TYPE", CODE)                                                            \
+	X("type_CodeDataContainer__CODE_DATA_CONTAINER_TYPE", CONTAINER)                           \
+	X("type_FixedArray__FIXED_ARRAY_TYPE", ARRAY)                                              \
+	X("type_TrustedFixedArray__TRUSTED_FIXED_ARRAY_TYPE", TRUSTED_ARRAY)                       \
+	X("type_ProtectedFixedArray__PROTECTED_FIXED_ARRAY_TYPE", PROTECTED_ARRAY)                 \
+	X("type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", WEAK_ARRAY)                                \
+	X("type_TrustedWeakFixedArray__TRUSTED_WEAK_FIXED_ARRAY_TYPE", TRUSTED_WEAK_ARRAY)         \
+	X("type_ByteArray__BYTE_ARRAY_TYPE", BYTES)                                                \
+	X("type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", TRUSTED_BYTES)                         \
+	X("type_SharedFunctionInfoWrapper__SHARED_FUNCTION_INFO_WRAPPER_TYPE", WRAPPER)
+#define OPTIMISED_TYPE(symbol, what) what,
+enum { OPTIMISED_TYPES(OPTIMISED_TYPE) NONE, NR_OPTIMISED_TYPES = NONE };
+
+/* Where bpf_javascript has them. */
+static const size_t type_fields[] = {offsetof(struct bpf_javascript, stream_type),
+				     offsetof(struct bpf_javascript, code_type),
+				     offsetof(struct bpf_javascript, beside_type),
+				     offsetof(struct bpf_javascript, data_type),
+				     offsetof(struct bpf_javascript, literals_type),
+				     offsetof(struct bpf_javascript, positions_type),
+				     offsetof(struct bpf_javascript, inlinings_type),
+				     offsetof(struct bpf_javascript, wrapper_type)};
+
+static const struct layout {
+	uint32_t in;
+	struct v8_layout is;
+	uint8_t type[ARRAY_NR(type_fields)];
+} layouts[] = {
+    {IN_16,
+     {0, 96, 16, 24, 32, 0, 40, 48, 11, 1, 2, 6, 7},
+     {CODE, CODE, CONTAINER, ARRAY, ARRAY, BYTES, BYTES, NONE}},
+    {IN_18,
+     {0, 128, 16, 24, 32, 0, 40, 48, 11, 1, 2, 6, 7},
+     {CODE, CODE, CONTAINER, ARRAY, WEAK_ARRAY, BYTES, BYTES, NONE}},
+    {IN_20,
+     {8, 16, 16, 24, 32, 40, 56, 48, 11, 1, 2, 6, 7},
+     {STREAM, CODE, STREAM, ARRAY, WEAK_ARRAY, BYTES, BYTES, NONE}},
+    {IN_22,
+     {8, 32, 8, 16, 32, 40, 52, 48, 10, 1, 2, 6, 7},
+     {STREAM, CODE, STREAM, TRUSTED_ARRAY, WEAK_ARRAY, TRUSTED_BYTES, BYTES, NONE}},
+    {IN_24,
+     {8, 32, 8, 16, 32, 40, 56, 52, 10, 1, 3, 7, 8},
+     {STREAM, CODE, STREAM, PROTECTED_ARRAY, TRUSTED_WEAK_ARRAY, TRUSTED_BYTES, TRUSTED_BYTES,
+      WRAPPER}},
+};
+
+#define NAME(symbol, what)            "v8dbg_" symbol,
+#define FIELD(symbol, what)           offsetof(struct bpf_javascript, what),
+#define VALUE(symbol, what)           what,
+#define LAYOUT_NAME(symbol, what, in) NAME(symbol, what)
+#define LAYOUT_FACT(symbol, what, in) {offsetof(struct v8_layout, what), in},
 
 static const size_t fields[] = {FIELDS(FIELD)};
 static const int32_t facts[] = {FACTS(VALUE)};
-static const size_t optimised_types[] = {OPTIMISED_TYPES(FIELD)};
 static const int32_t optimised_facts[] = {OPTIMISED_FACTS(VALUE)};
+static const struct layout_fact {
+	size_t field;
+	uint32_t in;
+} layout_facts[] = {LAYOUT_FACTS(LAYOUT_FACT)};
 enum {
-	NR_OPTIMISED_TYPES = ARRAY_NR(optimised_types),
 	NR_OPTIMISED_FACTS = ARRAY_NR(optimised_facts),
+	NR_LAYOUT_FACTS = ARRAY_NR(layout_facts),
 	NR_FIELDS = ARRAY_NR(fields),
 	NR_FACTS = ARRAY_NR(facts),
 	BYTECODE_ARRAY = NR_FIELDS + NR_FACTS, /* of a frame; said since Node.js 18 */
@@ -114,7 +174,9 @@ enum {
 };
 static const char *const symbols[] = {
     FIELDS(NAME) FACTS(NAME) NAME("off_fp_bytecode_array", ) "Builtins_WideHandler",
-    "Builtins_AbortExtraWideHandler", OPTIMISED_TYPES(NAME) OPTIMISED_FACTS(NAME) NULL};
+    "Builtins_AbortExtraWideHandler",
+    OPTIMISED_TYPES(NAME) OPTIMISED_FACTS(NAME) LAYOUT_FACTS(LAYOUT_NAME) NULL};
+_Static_assert(ARRAY_NR(symbols) <= INTERPRETERS_MAX_SYMBOLS, "there is room for all");
 
 static bool read_value(const struct elf_file *f, const struct interpreters_symbol *s, int32_t *out)
 {
@@ -159,16 +221,65 @@ static bool are_as_expected(const struct elf_file *f, const struct interpreters_
 	return true;
 }
 
+/* Whether the symbols are those of that layout. */
+static bool is_layout(const struct elf_file *f, const struct interpreters_symbol *found,
+		      const struct layout *l)
+{
+	for (size_t i = 0; i < NR_LAYOUT_FACTS; i++) {
+		const struct layout_fact *fact = &layout_facts[i];
+		int32_t value;
+		uint16_t expected;
+
+		if (!(fact->in & l->in)) {
+			if (found[i].value)
+				return false;
+			continue;
+		}
+		memcpy(&expected, (const char *)&l->is + fact->field, sizeof(expected));
+		if (!read_value(f, &found[i], &value) || value != expected)
+			return false;
+	}
+	return true;
+}
+
+static uint16_t *type_at(struct bpf_javascript *j, size_t i)
+{
+	return (uint16_t *)(void *)((char *)j + type_fields[i]);
+}
+
+/* False: one that is needed is not said. */
+static bool set_types(struct bpf_javascript *j, const struct layout *l,
+		      const uint16_t type[NR_OPTIMISED_TYPES + 1])
+{
+	for (size_t i = 0; i < ARRAY_NR(type_fields); i++) {
+		*type_at(j, i) = type[l->type[i]];
+		if (l->type[i] != NONE && !*type_at(j, i))
+			return false;
+	}
+	return true;
+}
+
 static void read_optimised(const struct elf_file *f, const struct interpreters_symbol *found,
 			   struct bpf_javascript *j)
 {
+	const struct interpreters_symbol *of_facts = found + NR_OPTIMISED_TYPES;
+	const struct interpreters_symbol *of_layouts = of_facts + NR_OPTIMISED_FACTS;
+	uint16_t type[NR_OPTIMISED_TYPES + 1] = {0};
 	int32_t value;
 
-	if (!are_as_expected(f, found + NR_OPTIMISED_TYPES, optimised_facts, NR_OPTIMISED_FACTS))
+	if (!are_as_expected(f, of_facts, optimised_facts, NR_OPTIMISED_FACTS))
 		return;
 	for (size_t i = 0; i < NR_OPTIMISED_TYPES; i++)
 		if (read_value(f, &found[i], &value) && value > 0 && value <= INT16_MAX)
-			*(uint16_t *)(void *)((char *)j + optimised_types[i]) = (uint16_t)value;
+			type[i] = (uint16_t)value;
+	for (size_t i = 0; i < ARRAY_NR(layouts); i++)
+		if (is_layout(f, of_layouts, &layouts[i]) && set_types(j, &layouts[i], type))
+			j->layout = (uint16_t)(i + 1);
+}
+
+const struct v8_layout *interpreters_v8_layout(const struct bpf_javascript *j)
+{
+	return j->layout && j->layout <= ARRAY_NR(layouts) ? &layouts[j->layout - 1].is : NULL;
 }
 
 static bool is_whole(struct bpf_javascript *j)
@@ -288,8 +399,7 @@ bool interpreters_v8_find(struct interpreters_judge *j, uint32_t pid, struct bpf
 	if (is.state != BPF_INTERPRETED_IS || is.language != BPF_INTERPRETED_JAVASCRIPT)
 		return false;
 	*out = is.javascript;
-	return out->stream_type && out->code_type && out->array_type && out->bytes_type &&
-	       out->weak_type;
+	return interpreters_v8_layout(out);
 }
 
 void interpreters_v8_name(struct trace_code *code)

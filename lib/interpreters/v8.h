@@ -1,8 +1,9 @@
 /*
  * What is known of V8's memory beyond what the kernel's program reads: where code that is optimised
  * says what was inlined into it (runtimes/v8.h). Sources: code.h, deoptimization-data.h,
- * source-position.h and source-position-table.cc of V8 11.3. What its symbols do not say was found
- * there; objects that lead to each other show that it is so.
+ * source-position.h and source-position-table.cc of V8 9.4, 10.2, 11.3, 12.4 and 13.6, and the
+ * memory of Node.js 16, 18, 20, 22 and 24. What its symbols do not say was found there; types of
+ * objects, and objects that lead to each other, show that it is so.
  */
 #ifndef INTERPRETERS_V8_H
 #define INTERPRETERS_V8_H
@@ -16,24 +17,33 @@
 struct interpreters_judge;
 struct trace_code;
 
-/* Offsets from where an object begins, and places in the array of what is known of code. */
+/* Offsets from where an object begins; the same in all versions. */
 enum {
-	V8_STREAM_CODE = 8, /* a pointer; instructions follow it */
-	V8_STREAM_HEAD = 16,
-	V8_CODE_DATA = 16,
-	V8_CODE_POSITIONS = 24,
-	V8_CODE_STREAM = 32,
-	V8_CODE_START = 40, /* of instructions */
-	V8_CODE_LENGTH = 56,
 	V8_CODE_BYTES = 64,
 	V8_ARRAY_LENGTH = 8,
 	V8_ARRAY_HEAD = 16,
-	V8_DATA_NR_INLINED = 1,
-	V8_DATA_LITERALS = 2,
-	V8_DATA_FUNCTION = 6,
-	V8_DATA_INLININGS = 7,
-	V8_DATA_NR = 8, /* at least */
+	V8_WRAPPED = 8,
+	V8_DATA_NR = 9, /* items of what is known of code, at least */
+	V8_KINDS = 15,  /* of flags */
+	/* TurboFan's code. What Maglev compiles, between the two, has positions that are stale, as
+	 * of a line before, for many of its instructions. */
+	V8_OPTIMISED = 2, /* kinds behind the baseline */
 };
+/* The same, and places in the array of what is known of code, as versions differ in them. A stream
+ * is the object whose instructions follow its head. */
+struct v8_layout {
+	uint16_t stream_code; /* a pointer to its code; 0: it is that itself */
+	uint16_t stream_head;
+	uint16_t code_data, code_positions;
+	uint16_t code_beside; /* the stream; where that is the code itself, what belongs to it */
+	uint16_t code_start;  /* of instructions; 0: they follow the code */
+	uint16_t code_length;
+	uint16_t code_flags;
+	uint16_t baseline; /* a kind of code, in its flags */
+	uint16_t data_nr_inlined, data_literals, data_function, data_inlinings;
+};
+/* NULL: none that is known. */
+const struct v8_layout *interpreters_v8_layout(const struct bpf_javascript *j);
 
 /* Where the V8 of a process has what. False: it has none that is called so, or one of a version
  * whose optimised code is not known. */

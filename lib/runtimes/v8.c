@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/root.h"
@@ -19,6 +20,7 @@
 #include "proc/proc.h"
 #include "runtimes/limits.h"
 #include "runtimes/remote.h"
+#include "runtimes/v8_code.h"
 #include "runtimes/v8_scopes.h"
 #include "trace/trace.h"
 
@@ -34,12 +36,15 @@ enum {
 	MAX_STREAM_TYPES = 4,  /* maps of streams, of a process */
 	MAX_REFUSED = 1 << 12, /* words of a look that were no such map */
 	MAX_HEADS = 1 << 17,   /* of code, that are read in a look */
-	STEP_BYTES = 32,       /* code begins at multiples of that */
-	MAX_CODE_BYTES = 1 << 24,
+	STEP_BYTES = 32,       /* instructions begin at multiples of that */
+	STREAM_BYTES = 16,     /* that are read of a stream */
 	MAX_ADDRESS_BITS = 47,
 	MAX_LOOK_NS = 50000000, /* CPU time of a look, to find code */
 	HEAD_BYTES = 64,        /* of the program */
+	PAGE_BYTES = 4096,
+	NR_PAGES = 512, /* of which is asked at once */
 };
+static const uint64_t IS_IN_MEMORY = UINT64_C(3) << 62; /* or swapped: of an entry of pagemap */
 
 struct v8_known {
 	struct v8_code code; /* the key */
@@ -51,6 +56,7 @@ struct v8 {
 	struct v8_shared *shared;
 	uint32_t pid;
 	struct bpf_javascript at;
+	const struct v8_layout *layout;
 	struct v8_found known; /* at the last look */
 	struct remote pages;
 	uint64_t map[MAX_STREAM_TYPES]; /* of this look */
@@ -92,40 +98,6 @@ static bool is_stream_map(struct v8 *v, uint64_t word)
 	return false;
 }
 
-static int type_of(struct v8 *v, uint64_t map)
-{
-	uint16_t type;
-
-	return (map & 3) == 1 && remote_copy(&v->pages, map + v->at.map_type, &type, sizeof(type))
-		   ? type
-		   : -1;
-}
-
-/* What is optimised has an array; other code has the bytecode there. False: it is none. */
-static bool read_code(struct v8 *v, uint64_t stream, uint64_t code, uint64_t end,
-		      struct v8_code *out)
-{
-	uint64_t head[V8_CODE_BYTES / sizeof(uint64_t)], data_map;
-	uint32_t length;
-
-	if ((code & 3) != 1 || !remote_copy(&v->pages, code - 1, head, sizeof(head)) ||
-	    type_of(v, head[0]) != v->at.code_type)
-		return false;
-	length = (uint32_t)head[V8_CODE_LENGTH / sizeof(*head)];
-	*out = (struct v8_code){.start = head[V8_CODE_START / sizeof(*head)],
-				.code = code,
-				.data = head[V8_CODE_DATA / sizeof(*head)],
-				.positions = head[V8_CODE_POSITIONS / sizeof(*head)]};
-	if (head[V8_CODE_STREAM / sizeof(*head)] != stream + 1 ||
-	    out->start != stream + V8_STREAM_HEAD || !length || length > MAX_CODE_BYTES ||
-	    length > end - out->start)
-		return false;
-	out->end = out->start + length;
-	return (out->data & 3) == 1 &&
-	       remote_copy(&v->pages, out->data - 1, &data_map, sizeof(data_map)) &&
-	       type_of(v, data_map) == v->at.array_type;
-}
-
 static int add_code(struct v8 *v, const struct v8_code *c)
 {
 	struct v8_found *now = &v->shared->now;
@@ -140,22 +112,30 @@ static int add_code(struct v8 *v, const struct v8_code *c)
 	return 0;
 }
 
+/* Where a stream may begin, whose head ends at a step. */
+static size_t first_stream(const struct v8_layout *l)
+{
+	return (STEP_BYTES - l->stream_head % STEP_BYTES) % STEP_BYTES;
+}
+
 /* at: of the chunk, which is so long; end: of the mapping. */
 static int find_in_chunk(struct v8 *v, uint64_t at, size_t len, uint64_t end)
 {
 	const uint8_t *chunk = v->shared->chunk;
+	const size_t code = v->layout->stream_code / sizeof(uint64_t);
 	int rc = 0;
 
-	for (size_t i = STEP_BYTES - V8_STREAM_HEAD; i + V8_STREAM_HEAD <= len && rc == 0;
+	for (size_t i = first_stream(v->layout); i + STREAM_BYTES <= len && rc == 0;
 	     i += STEP_BYTES) {
-		uint64_t word[2];
+		uint64_t word[STREAM_BYTES / sizeof(uint64_t)];
 		struct v8_code c;
 
 		memcpy(word, chunk + i, sizeof(word));
 		if (!is_stream_map(v, word[0]) || v->nr_heads == MAX_HEADS)
 			continue;
 		v->nr_heads++;
-		if (read_code(v, at + i, word[V8_STREAM_CODE / sizeof(*word)], end, &c))
+		if (v8_code_read(&v->pages, &v->at, at + i, code ? word[code] : at + i + 1, end,
+				 &c))
 			rc = add_code(v, &c);
 	}
 	return rc;
@@ -166,21 +146,69 @@ static bool is_code(const struct proc_mapping *m)
 	return m->prot & PROC_MAPS_EXEC && m->prot & PROC_MAPS_READ && !m->inode && !m->name_len;
 }
 
-static int find_in_mapping(struct v8 *v, const struct proc_mapping *m, uint64_t *left,
-			   uint64_t until_ns)
+/* A look, as far as it goes. */
+struct search {
+	struct v8 *v;
+	int pagemap;   /* -1: none */
+	uint64_t left; /* bytes */
+	uint64_t until_ns;
+	bool is_over;
+};
+
+static int find_in_pages(struct search *s, uint64_t begin, uint64_t end, uint64_t end_of_mapping)
 {
+	struct v8 *v = s->v;
 	int rc = 0;
 
-	for (uint64_t at = m->start; at < m->end && rc == 0; at += CHUNK_BYTES) {
-		const size_t len = m->end - at < CHUNK_BYTES ? (size_t)(m->end - at) : CHUNK_BYTES;
+	for (uint64_t at = begin; at < end && rc == 0; at += CHUNK_BYTES) {
+		const size_t len = end - at < CHUNK_BYTES ? (size_t)(end - at) : CHUNK_BYTES;
 
-		if (len > *left || clock_thread_cpu_ns() >= until_ns)
+		s->is_over |= len > s->left || clock_thread_cpu_ns() >= s->until_ns;
+		if (s->is_over)
 			return 0;
-		*left -= len;
+		s->left -= len;
 		if (proc_memory_read(v->pid, at, v->shared->chunk, len))
-			rc = find_in_chunk(v, at, len, m->end);
+			rc = find_in_chunk(v, at, len, end_of_mapping);
 		else if (errno == ESRCH)
 			return -ESRCH;
+	}
+	return rc;
+}
+
+/* Of so many pages, which of them were ever written; all, where that is not said. */
+static void load_pages(const struct search *s, uint64_t at, size_t nr, uint64_t *entry)
+{
+	const size_t bytes = nr * sizeof(*entry);
+
+	if (io_pread_full(s->pagemap, entry, bytes, at / PAGE_BYTES * sizeof(*entry)) !=
+	    (ssize_t)bytes)
+		memset(entry, 0xff, bytes);
+}
+
+/* Pages that were never touched stay so: V8 has reserved half a gigabyte. */
+static int find_in_mapping(struct search *s, const struct proc_mapping *m)
+{
+	uint64_t entry[NR_PAGES];
+	int rc = 0;
+
+	for (uint64_t at = m->start; at < m->end && rc == 0 && !s->is_over;
+	     at += NR_PAGES * PAGE_BYTES) {
+		const uint64_t left = (m->end - at) / PAGE_BYTES;
+		const size_t nr = left < NR_PAGES ? (size_t)left : NR_PAGES;
+		size_t end;
+
+		s->is_over |= clock_thread_cpu_ns() >= s->until_ns;
+		load_pages(s, at, nr, entry);
+		for (size_t i = 0; i < nr && rc == 0 && !s->is_over; i = end) {
+			const bool is_in_memory = entry[i] & IS_IN_MEMORY;
+
+			end = i + 1;
+			while (end < nr && !(entry[end] & IS_IN_MEMORY) == !is_in_memory)
+				end++;
+			if (is_in_memory)
+				rc = find_in_pages(s, at + i * PAGE_BYTES, at + end * PAGE_BYTES,
+						   m->end);
+		}
 	}
 	return rc;
 }
@@ -206,9 +234,9 @@ static void arrange(struct v8_found *f)
 
 static int find_all(struct v8 *v)
 {
-	const uint64_t until_ns = clock_thread_cpu_ns() + MAX_LOOK_NS;
+	struct search s = {
+	    .v = v, .left = MAX_LOOK_BYTES, .until_ns = clock_thread_cpu_ns() + MAX_LOOK_NS};
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
-	uint64_t left = MAX_LOOK_BYTES;
 	struct proc_mapping m;
 	const char *at;
 	int rc = 0;
@@ -222,9 +250,11 @@ static int find_all(struct v8 *v)
 	if (proc_load(PROC(&root_live, v->pid), "maps", &maps) || buf_error(&maps) || !maps.len)
 		return -ESRCH;
 	at = buf_str(&maps);
+	s.pagemap = proc_open(PROC(&root_live, v->pid), "pagemap");
 	while (rc == 0 && proc_maps_next(&at, maps.data + maps.len, &m))
 		if (is_code(&m))
-			rc = find_in_mapping(v, &m, &left, until_ns);
+			rc = find_in_mapping(&s, &m);
+	io_close(&s.pagemap);
 	arrange(&v->shared->now);
 	return rc;
 }
@@ -424,6 +454,7 @@ int v8_open(struct v8_shared *shared, uint32_t pid, uint64_t since_ns, struct v8
 	rc = find_program(v) ? make_shared(shared) : -ENXIO;
 	if (rc == 0 && !interpreters_v8_find(shared->judge, pid, &v->at))
 		rc = -ENXIO;
+	v->layout = interpreters_v8_layout(&v->at);
 	if (rc)
 		v8_close(v);
 	else

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/dict.h"
 #include "base/mem.h"
-#include "interpreters/v8.h"
 #include "runtimes/v8_functions.h"
 #include "trace/scopes.h"
 #include "trace/trace.h"
@@ -45,6 +44,7 @@ _Static_assert(DICT_KEY(struct scope, line) == 2 * sizeof(uint64_t), "a key has 
 
 struct v8_scopes {
 	struct v8_functions functions;
+	const struct v8_layout *layout;
 	struct dict scopes;
 	uint64_t own;       /* the function */
 	uint64_t *function; /* owned; those that are inlined */
@@ -103,12 +103,12 @@ static bool copy_items(struct v8_scopes *s, uint64_t array, void *to, size_t byt
 	return !bytes || remote_copy(&s->functions.pages, array - 1 + V8_ARRAY_HEAD, to, bytes);
 }
 
-static bool load_bytes(struct v8_scopes *s, uint64_t array, size_t max, uint8_t **to, size_t *len,
-		       size_t *room)
+static bool load_bytes(struct v8_scopes *s, uint64_t array, int type, size_t max, uint8_t **to,
+		       size_t *len, size_t *room)
 {
 	uint8_t *bytes;
 
-	if (!find_length(s, array, s->functions.at->bytes_type, len) || *len > max)
+	if (!find_length(s, array, type, len) || *len > max)
 		return false;
 	bytes = mem_grow(*to, *len + 1, room, 1);
 	if (!bytes)
@@ -123,7 +123,7 @@ static bool load_functions(struct v8_scopes *s, uint64_t literals, uint64_t nr)
 	size_t nr_literals;
 
 	if (!v8_is_number(nr) || !nr || nr >> 32 > MAX_FUNCTIONS ||
-	    !find_length(s, literals, s->functions.at->weak_type, &nr_literals) ||
+	    !find_length(s, literals, s->functions.at->literals_type, &nr_literals) ||
 	    nr_literals < nr >> 32 || nr_literals > MAX_LITERALS)
 		return false;
 	s->nr_functions = (size_t)(nr >> 32);
@@ -134,21 +134,39 @@ static bool load_functions(struct v8_scopes *s, uint64_t literals, uint64_t nr)
 	return copy_items(s, literals, to, s->nr_functions * sizeof(*to));
 }
 
+/* The function that was compiled, by what the code has of it. */
+static bool load_own(struct v8_scopes *s, uint64_t pointer)
+{
+	const int wrapper = s->functions.at->wrapper_type;
+	uint64_t object[(V8_WRAPPED + sizeof(uint64_t)) / sizeof(uint64_t)];
+
+	s->own = pointer;
+	if (!wrapper)
+		return true;
+	if (v8_read(&s->functions, pointer, object, sizeof(object)) != wrapper)
+		return false;
+	s->own = object[V8_WRAPPED / sizeof(*object)];
+	return true;
+}
+
 static bool load(struct v8_scopes *s, const struct v8_code *code)
 {
+	const struct bpf_javascript *at = s->functions.at;
+	const struct v8_layout *l = s->layout;
 	uint64_t data[V8_DATA_NR];
 	size_t nr, bytes;
 
-	if (!find_length(s, code->data, s->functions.at->array_type, &nr) || nr < V8_DATA_NR ||
+	if (!find_length(s, code->data, at->data_type, &nr) || nr < V8_DATA_NR ||
 	    !copy_items(s, code->data, data, sizeof(data)) ||
-	    !load_functions(s, data[V8_DATA_LITERALS], data[V8_DATA_NR_INLINED]) ||
-	    !load_bytes(s, data[V8_DATA_INLININGS], MAX_INLININGS * INLINING_BYTES, &s->inlinings,
-			&bytes, &s->inlinings_room) ||
-	    !load_bytes(s, code->positions, MAX_POSITION_BYTES, &s->positions, &s->len,
-			&s->positions_room))
+	    !load_functions(s, data[l->data_literals], data[l->data_nr_inlined]) ||
+	    !load_bytes(s, data[l->data_inlinings], at->inlinings_type,
+			MAX_INLININGS * INLINING_BYTES, &s->inlinings, &bytes,
+			&s->inlinings_room) ||
+	    !load_bytes(s, code->positions, at->positions_type, MAX_POSITION_BYTES, &s->positions,
+			&s->len, &s->positions_room) ||
+	    !load_own(s, data[l->data_function]))
 		return false;
 	s->nr_inlinings = bytes / INLINING_BYTES;
-	s->own = data[V8_DATA_FUNCTION];
 	return s->nr_inlinings && bytes % INLINING_BYTES == 0;
 }
 
@@ -326,23 +344,11 @@ static bool read_pass(struct v8_scopes *s, size_t pass, const struct v8_code *co
 	       trace_scopes_end(&s->out[pass], out, out_bytes) && !buf_error(&s->lines[pass]);
 }
 
-/* Whether the code is still that one. */
-static bool is_still(struct v8_scopes *s, const struct v8_code *code)
-{
-	uint64_t head[V8_CODE_BYTES / sizeof(uint64_t)];
-
-	remote_forget(&s->functions.pages);
-	return v8_read(&s->functions, code->code, head, sizeof(head)) ==
-		   s->functions.at->code_type &&
-	       head[V8_CODE_DATA / sizeof(*head)] == code->data &&
-	       head[V8_CODE_POSITIONS / sizeof(*head)] == code->positions &&
-	       head[V8_CODE_START / sizeof(*head)] == code->start;
-}
-
 void v8_scopes_begin(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at)
 {
 	s->functions.pages.pid = pid;
 	s->functions.at = at;
+	s->layout = interpreters_v8_layout(at);
 	v8_functions_forget(&s->functions);
 }
 
@@ -355,7 +361,10 @@ bool v8_scopes_find(struct v8_scopes *s, const struct v8_code *code, uint64_t un
 	if (!read_pass(s, 0, code, until_ns, &out->scopes, &out->scopes_bytes) ||
 	    !read_pass(s, 1, code, until_ns, &again, &bytes) || bytes != out->scopes_bytes ||
 	    memcmp(again, out->scopes, bytes) != 0 || s->lines[0].len != s->lines[1].len ||
-	    memcmp(s->lines[0].data, s->lines[1].data, s->lines[0].len) != 0 || !is_still(s, code))
+	    memcmp(s->lines[0].data, s->lines[1].data, s->lines[0].len) != 0)
+		return false;
+	remote_forget(&s->functions.pages);
+	if (!v8_code_is_still(&s->functions.pages, s->functions.at, code))
 		return false;
 	out->name = s->name;
 	out->file = s->file;

@@ -6,17 +6,11 @@
 #ifndef RUNTIMES_V8_SCOPES_H
 #define RUNTIMES_V8_SCOPES_H
 
-#include "bpf/interpreted_shared.h"
+#include "runtimes/v8_code.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Of code: pointers of V8. */
-struct v8_code {
-	uint64_t start, end; /* of instructions */
-	uint64_t code, data, positions;
-};
 
 struct v8_scopes;
 /* NULL: no memory. */
@@ -31,7 +25,7 @@ struct v8_scopes_found {
 	uint32_t scopes_bytes, data_bytes;
 };
 /* At a look at a process, in which a large source is read once. at: borrowed, where V8
- * has what. */
+ * has what, with a layout. */
 void v8_scopes_begin(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at);
 /* Reads all but large sources twice, which must say the same. False: nothing is inlined, or it
  * cannot be read, or contradicts itself, or the thread has used until_ns of CPU time. */

@@ -145,7 +145,8 @@ def check_node_shares(folder):
     for name, first, last in [("burn", 3, 8), ("alpha", 10, 10), ("beta", 11, 12), ("gamma", 14, 14), ("key", 17, 17),
                               ("throughC", 18, 18), ("all", 19, 19)]:  # further ones where it is optimised
         all_lines = {f"program.js:{number}" for number in range(first, last + 1)}
-        assert f"program.js:{first}" in found[name] and found[name] <= all_lines, (name, found[name])
+        begins = f"program.js:{first}" in found[name] or name == "burn"  # which may soon be optimised
+        assert begins and found[name] and found[name] <= all_lines, (name, found[name])
 
 
 def check_node_made(folder):

@@ -19,10 +19,14 @@ enum {
 	SCOPE,
 	SCRIPT,
 	CODE,
-	ARRAY,
-	BYTES,
-	WEAK,
-	NR_TYPES = 8,
+	DATA,
+	LITERALS,
+	POSITIONS,
+	INLININGS,
+	WRAPPER,
+	BESIDE,
+	NR_TYPES = 11,
+	NR_LAYOUTS = 5, /* the last one wraps the function that was compiled */
 	NR_FUNCTIONS = 3,
 	CODE_BYTES = 100,
 	NR_MUTANTS = 4000,
@@ -41,7 +45,7 @@ struct bytes {
 	uint8_t data[48];
 };
 struct array {
-	uint64_t map, length, item[8];
+	uint64_t map, length, item[10];
 };
 /* All objects of the heap. Functions: outer has all of the source, middle and leaf a part. */
 static struct heap {
@@ -51,34 +55,38 @@ static struct heap {
 	uint64_t scope[NR_FUNCTIONS][16], shared[NR_FUNCTIONS][8];
 	struct array data, literals;
 	struct bytes inlinings, positions;
+	uint64_t wrapper[2], stream[2], beside[1];
 	uint64_t code[8];
 } heap, whole;
 
-static const struct bpf_javascript at = {.map_type = 11,
-					 .shared_name = 16,
-					 .shared_script = 32,
-					 .shared_flags = 48,
-					 .shared_type = SHARED,
-					 .scope_type = SCOPE,
-					 .scope_variables = 3,
-					 .scope_most = 75,
-					 .script_source = 8,
-					 .script_name = 16,
-					 .script_line = 24,
-					 .script_type = SCRIPT,
-					 .text_length = 12,
-					 .text_chars = 16,
-					 .cons_first = 16,
-					 .cons_second = 24,
-					 .sliced_parent = 16,
-					 .sliced_offset = 24,
-					 .thin_actual = 16,
-					 .external_data = 24,
-					 .first_type = 128,
-					 .code_type = CODE,
-					 .array_type = ARRAY,
-					 .bytes_type = BYTES,
-					 .weak_type = WEAK};
+static struct bpf_javascript at = {.map_type = 11,
+				   .shared_name = 16,
+				   .shared_script = 32,
+				   .shared_flags = 48,
+				   .shared_type = SHARED,
+				   .scope_type = SCOPE,
+				   .scope_variables = 3,
+				   .scope_most = 75,
+				   .script_source = 8,
+				   .script_name = 16,
+				   .script_line = 24,
+				   .script_type = SCRIPT,
+				   .text_length = 12,
+				   .text_chars = 16,
+				   .cons_first = 16,
+				   .cons_second = 24,
+				   .sliced_parent = 16,
+				   .sliced_offset = 24,
+				   .thin_actual = 16,
+				   .external_data = 24,
+				   .first_type = 128,
+				   .code_type = CODE,
+				   .beside_type = BESIDE,
+				   .data_type = DATA,
+				   .literals_type = LITERALS,
+				   .positions_type = POSITIONS,
+				   .inlinings_type = INLININGS};
+static const struct v8_layout *layout;
 static struct v8_code code;
 static struct v8_scopes *scopes;
 static struct v8_scopes_found found;
@@ -166,13 +174,19 @@ static void add_inlining(uint64_t at_position, uint32_t function)
 	heap.inlinings.length = number(len + 16);
 }
 
+static uint64_t begin_of_code(void)
+{
+	return (uint64_t)(uintptr_t)heap.code + layout->stream_head;
+}
+
 /* At 10 outer in line 2, at 20 leaf in line 5, which middle in line 4 calls, which outer in line 2
  * calls; at 50 middle in line 3; at 80 leaf, where its place is not known, from outer in line 1. */
 static void make_code(void)
 {
 	uint64_t last = 0;
 
-	heap.inlinings.map = heap.positions.map = map_of(BYTES);
+	heap.inlinings.map = map_of(INLININGS);
+	heap.positions.map = map_of(POSITIONS);
 	add_inlining(position(16, -1), 0);
 	add_inlining(position(34, 0), 1);
 	add_inlining(position(3, -1), 1);
@@ -180,28 +194,37 @@ static void make_code(void)
 	add_position(10, false, position(40, 1), &last);
 	add_position(30, true, position(20, 0), &last);
 	add_position(30, false, (uint64_t)3 << 31, &last);
-	heap.literals = (struct array){map_of(WEAK), number(2), {tagged(heap.shared[1])}};
+	heap.literals = (struct array){map_of(LITERALS), number(2), {tagged(heap.shared[1])}};
 	heap.literals.item[1] = tagged(heap.shared[2]);
-	heap.data = (struct array){map_of(ARRAY), number(8), {0}};
-	heap.data.item[V8_DATA_NR_INLINED] = number(2);
-	heap.data.item[V8_DATA_LITERALS] = tagged(&heap.literals);
-	heap.data.item[V8_DATA_FUNCTION] = tagged(heap.shared[0]);
-	heap.data.item[V8_DATA_INLININGS] = tagged(&heap.inlinings);
-	code = (struct v8_code){.start = 4096,
-				.end = 4096 + CODE_BYTES,
+	heap.data = (struct array){map_of(DATA), number(V8_DATA_NR), {0}};
+	heap.data.item[layout->data_nr_inlined] = number(2);
+	heap.data.item[layout->data_literals] = tagged(&heap.literals);
+	heap.wrapper[0] = map_of(WRAPPER);
+	heap.wrapper[1] = tagged(heap.shared[0]);
+	heap.data.item[layout->data_function] =
+	    at.wrapper_type ? tagged(heap.wrapper) : heap.wrapper[1];
+	heap.data.item[layout->data_inlinings] = tagged(&heap.inlinings);
+	code = (struct v8_code){.start = layout->code_start ? 4096 : begin_of_code(),
 				.code = tagged(heap.code),
 				.data = tagged(&heap.data),
 				.positions = tagged(&heap.positions)};
+	code.end = code.start + CODE_BYTES;
 	heap.code[0] = map_of(CODE);
-	heap.code[V8_CODE_DATA / 8] = code.data;
-	heap.code[V8_CODE_POSITIONS / 8] = code.positions;
-	heap.code[V8_CODE_START / 8] = code.start;
+	heap.code[layout->code_data / 8] = code.data;
+	heap.code[layout->code_positions / 8] = code.positions;
+	if (layout->code_start)
+		heap.code[layout->code_start / 8] = code.start;
 }
 
-HOOK(before_each)
+/* As number says, from 1. */
+static void make_heap(size_t version)
 {
 	memset(&heap, 0, sizeof(heap));
 	memset(&found, 0, sizeof(found));
+	at.layout = (uint16_t)version;
+	at.wrapper_type = version == NR_LAYOUTS ? WRAPPER : 0;
+	layout = interpreters_v8_layout(&at);
+	assert_non_null(layout);
 	make_text(&heap.source, source);
 	make_text(&heap.file, "file:///a/b.mjs");
 	heap.script[0] = map_of(SCRIPT);
@@ -211,6 +234,11 @@ HOOK(before_each)
 		make_function(i);
 	make_code();
 	whole = heap;
+}
+
+HOOK(before_each)
+{
+	make_heap(1);
 	scopes = v8_scopes_new();
 	assert_non_null(scopes);
 }
@@ -242,7 +270,7 @@ static const char *show(uint64_t distance)
 	return text;
 }
 
-TEST(what_is_inlined_is_found)
+static void check_inlined(void)
 {
 	static const struct {
 		uint64_t distance;
@@ -276,14 +304,26 @@ TEST(what_is_inlined_is_found)
 	}
 }
 
+TEST(what_is_inlined_is_found)
+{
+	for (size_t version = 1; version <= NR_LAYOUTS; version++) {
+		make_heap(version);
+		check_inlined();
+	}
+	at.layout = NR_LAYOUTS + 1;
+	assert_null(interpreters_v8_layout(&at));
+	at.layout = 0;
+	assert_null(interpreters_v8_layout(&at));
+}
+
 /* Each makes one thing wrong. */
 static void no_function(void)
 {
-	heap.data.item[V8_DATA_NR_INLINED] = 0;
+	heap.data.item[layout->data_nr_inlined] = 0;
 }
 static void too_many_functions(void)
 {
-	heap.data.item[V8_DATA_NR_INLINED] = number(3);
+	heap.data.item[layout->data_nr_inlined] = number(3);
 }
 static void itself(void)
 {
@@ -331,7 +371,7 @@ static void other_type(void)
 }
 static void other_literals(void)
 {
-	heap.literals.map = map_of(ARRAY);
+	heap.literals.map = map_of(DATA);
 }
 static void no_script(void)
 {
@@ -339,20 +379,38 @@ static void no_script(void)
 }
 static void other_code(void)
 {
-	heap.code[V8_CODE_DATA / 8] = tagged(&heap.literals);
+	heap.code[layout->code_data / 8] = tagged(&heap.literals);
 }
 static void elsewhere(void)
 {
-	heap.code[V8_CODE_START / 8]++;
+	heap.code[layout->code_start / 8] += layout->code_start ? 1 : 2; /* else its map */
+}
+static void other_data(void)
+{
+	heap.data.map = map_of(LITERALS);
+}
+static void other_positions(void)
+{
+	heap.positions.map = map_of(INLININGS);
+}
+static void other_inlinings(void)
+{
+	heap.inlinings.map = map_of(POSITIONS);
+}
+static void other_own(void)
+{
+	heap.data.item[layout->data_function] =
+	    at.wrapper_type ? heap.wrapper[1] : tagged(heap.wrapper);
 }
 
-TEST(what_contradicts_itself_says_nothing)
+static void check_wrongs(void)
 {
 	static void (*const wrongs[])(void) = {
 	    no_function,      too_many_functions, itself,           later,
 	    no_such_function, half_an_inlining,   missing_inlining, half_a_position,
 	    short_source,     behind_the_code,    other_type,       other_literals,
-	    no_script,        other_code,         elsewhere,        longer_than_its_source};
+	    no_script,        other_code,         elsewhere,        longer_than_its_source,
+	    other_data,       other_positions,    other_inlinings,  other_own};
 	const struct v8_code right = code;
 
 	for (size_t i = 0; i < NR(wrongs); i++) {
@@ -360,12 +418,20 @@ TEST(what_contradicts_itself_says_nothing)
 		code = right;
 		wrongs[i]();
 		if (find())
-			fail_msg("wrong %zu", i);
+			fail_msg("layout %u, wrong %zu", at.layout, i);
 	}
 	heap = whole;
 	code = right;
 	assert_true(find());
 	assert_false(v8_scopes_find(scopes, &code, 0, &found));
+}
+
+TEST(what_contradicts_itself_says_nothing)
+{
+	for (size_t version = 1; version <= NR_LAYOUTS; version++) {
+		make_heap(version);
+		check_wrongs();
+	}
 }
 
 static const char *show_again(void)
@@ -417,6 +483,119 @@ TEST(a_line_is_known_within_the_function_only)
 	assert_string_equal(show(20), "leaf:0 middle:4 outer:2");
 }
 
+/* --- code */
+
+static void set_half(size_t offset, uint32_t value)
+{
+	memcpy((char *)heap.code + offset, &value, sizeof(value));
+}
+
+static uint64_t stream(void)
+{
+	return (uint64_t)(uintptr_t)(layout->stream_code ? heap.stream : heap.code);
+}
+
+/* Of TurboFan. */
+static void make_stream(void)
+{
+	set_half(layout->code_length, CODE_BYTES);
+	set_half(layout->code_flags, (layout->baseline + V8_OPTIMISED) | 0x7f0);
+	heap.beside[0] = map_of(BESIDE);
+	heap.code[layout->code_beside / 8] =
+	    layout->stream_code ? tagged(heap.stream) : tagged(heap.beside);
+	if (layout->code_start)
+		heap.code[layout->code_start / 8] = stream() + layout->stream_head;
+	whole = heap;
+}
+
+static bool read_before(uint64_t bytes, struct v8_code *out)
+{
+	static struct remote pages;
+	bool is_read;
+
+	pages.pid = (uint32_t)getpid();
+	remote_forget(&pages);
+	is_read = v8_code_read(&pages, &at, stream(), tagged(heap.code),
+			       stream() + layout->stream_head + bytes, out);
+	assert_true(!is_read || v8_code_is_still(&pages, &at, out));
+	return is_read;
+}
+
+static void of_maglev(void)
+{
+	set_half(layout->code_flags, layout->baseline + V8_OPTIMISED - 1);
+}
+static void of_the_baseline(void)
+{
+	set_half(layout->code_flags, layout->baseline);
+}
+static void no_length(void)
+{
+	set_half(layout->code_length, 0);
+}
+static void too_long(void)
+{
+	set_half(layout->code_length, CODE_BYTES + 1);
+}
+static void endless(void)
+{
+	set_half(layout->code_length, UINT32_MAX);
+}
+static void nothing_beside(void)
+{
+	heap.code[layout->code_beside / 8] = tagged(heap.script);
+}
+static void other_kind_of_data(void)
+{
+	heap.data.map = map_of(LITERALS);
+}
+static void no_code(void)
+{
+	heap.code[0] = map_of(SCRIPT);
+}
+static void no_map(void)
+{
+	heap.code[0] = 0;
+}
+
+static void check_code(void)
+{
+	static void (*const wrongs[])(void) = {of_maglev, of_the_baseline, no_length,
+					       too_long,  endless,         nothing_beside,
+					       no_code,   no_map,          other_kind_of_data};
+	struct v8_code is;
+
+	assert_true(read_before(CODE_BYTES, &is));
+	assert_int_equal(is.start, stream() + layout->stream_head);
+	assert_int_equal(is.end - is.start, CODE_BYTES);
+	assert_int_equal(is.code, tagged(heap.code));
+	assert_int_equal(is.data, tagged(&heap.data));
+	assert_int_equal(is.positions, tagged(&heap.positions));
+	assert_false(read_before(CODE_BYTES - 1, &is));
+	assert_false(read_before(0, &is));
+	assert_false(read_before((uint64_t)-16, &is));
+	for (size_t i = 0; i < NR(wrongs); i++) {
+		heap = whole;
+		wrongs[i]();
+		if (read_before(CODE_BYTES, &is))
+			fail_msg("layout %u, wrong %zu", at.layout, i);
+	}
+}
+
+TEST(code_is_what_is_optimised_and_says_so_of_itself)
+{
+	for (size_t version = 1; version <= NR_LAYOUTS; version++) {
+		make_heap(version);
+		make_stream();
+		check_code();
+		if (!layout->code_start)
+			continue;
+		heap = whole;
+		heap.code[layout->code_start / 8]++;
+		assert_false(read_before(CODE_BYTES, &(struct v8_code){0}));
+	}
+}
+
 static uint64_t next(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
@@ -443,6 +622,8 @@ TEST(any_memory_is_read_to_an_end)
 	size_t nr_found = 0;
 
 	for (size_t i = 0; i < NR_MUTANTS; i++) {
+		if (i % (NR_MUTANTS / NR_LAYOUTS) == 0)
+			make_heap(1 + i / (NR_MUTANTS / NR_LAYOUTS));
 		heap = whole;
 		for (size_t n = 1 + i % 4; n; n--)
 			mutate(&seed);
