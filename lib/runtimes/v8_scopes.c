@@ -122,12 +122,12 @@ static bool load_functions(struct v8_scopes *s, uint64_t literals, uint64_t nr)
 	uint64_t *to;
 	size_t nr_literals;
 
-	if (!v8_is_number(nr) || !nr || nr >> 32 > MAX_FUNCTIONS ||
+	if (!v8_is_number(nr) || nr >> 32 > MAX_FUNCTIONS ||
 	    !find_length(s, literals, s->functions.at->literals_type, &nr_literals) ||
 	    nr_literals < nr >> 32 || nr_literals > MAX_LITERALS)
 		return false;
 	s->nr_functions = (size_t)(nr >> 32);
-	to = mem_grow(s->function, s->nr_functions, &s->room, sizeof(*to));
+	to = mem_grow(s->function, s->nr_functions + 1, &s->room, sizeof(*to));
 	if (!to)
 		return false;
 	s->function = to;
@@ -167,7 +167,7 @@ static bool load(struct v8_scopes *s, const struct v8_code *code)
 	    !load_own(s, data[l->data_function]))
 		return false;
 	s->nr_inlinings = bytes / INLINING_BYTES;
-	return s->nr_inlinings && bytes % INLINING_BYTES == 0;
+	return s->len && bytes % INLINING_BYTES == 0;
 }
 
 /* --- scopes */

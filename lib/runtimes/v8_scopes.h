@@ -27,8 +27,8 @@ struct v8_scopes_found {
 /* At a look at a process, in which a large source is read once. at: borrowed, where V8
  * has what, with a layout. */
 void v8_scopes_begin(struct v8_scopes *s, uint32_t pid, const struct bpf_javascript *at);
-/* Reads all but large sources twice, which must say the same. False: nothing is inlined, or it
- * cannot be read, or contradicts itself, or the thread has used until_ns of CPU time. */
+/* Reads all but large sources twice, which must say the same. False: it has no positions, or they
+ * cannot be read, or contradict themselves, or the thread has used until_ns of CPU time. */
 bool v8_scopes_find(struct v8_scopes *s, const struct v8_code *code, uint64_t until_ns,
 		    struct v8_scopes_found *out);
 

@@ -483,6 +483,23 @@ TEST(a_line_is_known_within_the_function_only)
 	assert_string_equal(show(20), "leaf:0 middle:4 outer:2");
 }
 
+/* As most small functions are. */
+TEST(code_in_which_nothing_is_inlined_has_lines)
+{
+	uint64_t last = 0;
+
+	heap.data.item[layout->data_nr_inlined] = 0;
+	heap.inlinings.length = heap.positions.length = 0;
+	add_position(10, true, position(15, -1), &last);
+	assert_true(find());
+	assert_string_equal(show(9), "");
+	assert_string_equal(show(10), "outer:2");
+	add_position(10, true, position(40, 0), &last);
+	assert_false(find());
+	heap.positions.length = 0;
+	assert_false(find());
+}
+
 /* --- code */
 
 static void set_half(size_t offset, uint32_t value)
