@@ -6,8 +6,9 @@
  * time decide, as for HotSpot.
  *
  * Code is in memory that is executable and of no file. Each begins at an address with a header,
- * which leads to an object that leads back, and to what the code keeps (runtimes/v8_scopes.h). So
- * all of that memory is read, and other bytes are no code.
+ * which leads to an object that leads back, or is that object (before V8 11), and to what the code
+ * keeps (runtimes/v8_scopes.h). So all of that memory that was ever touched is read, and other
+ * bytes are no code.
  *
  * The process runs meanwhile, and its collector moves objects: what was inlined is read twice. All
  * of it is hostile.

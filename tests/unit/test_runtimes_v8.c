@@ -309,6 +309,9 @@ TEST(what_is_inlined_is_found)
 	for (size_t version = 1; version <= NR_LAYOUTS; version++) {
 		make_heap(version);
 		check_inlined();
+		assert_in_range(layout->code_length, 8, V8_CODE_BYTES - 8);
+		assert_in_range(layout->code_flags, 8, V8_CODE_BYTES - 8);
+		assert_in_range(layout->data_inlinings, 1, V8_DATA_NR - 1);
 	}
 	at.layout = NR_LAYOUTS + 1;
 	assert_null(interpreters_v8_layout(&at));
