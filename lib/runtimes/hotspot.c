@@ -4,13 +4,14 @@
  *
  * Between two looks code may have come and gone, so a name applies only where no other code can
  * have been. Code that is gone has its name until the last look that saw it. New code has it from
- * this look on: or from the look before on, if its place was free then, and nothing was freed
- * since, so that nothing else can have been there first. The machine frees code in collections of
- * garbage, which it counts, and (its sweeper, a collection in steps) much at once, so that what was
- * known is gone, too.
+ * this look on: or from the begin of the look before on, if its place was free then, and nothing
+ * was freed since, so that nothing else can have been there first. The machine frees code in
+ * collections of garbage, which it counts, and (its sweeper, a collection in steps) much at once,
+ * so that what was known is gone, too. A buffer of its own may lose its end.
  */
 #include "runtimes/hotspot.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/dict.h"
 #include "base/mem.h"
@@ -68,6 +69,7 @@ struct hotspot {
 	struct hotspot_codes known; /* at the last look */
 	bool has_looked;
 	uint64_t began_ns, ended_ns; /* the last look */
+	uint64_t since_ns;           /* nothing was freed until then, of what it saw */
 	uint64_t collections;        /* before it */
 	bool frees;                  /* a method that was known was gone then */
 	uint64_t block[NR_HEADS];    /* whose heads are asked for */
@@ -384,29 +386,53 @@ static void add_point(void *arg, size_t distance, enum trace_compiled_point poin
 	h->change.data_bytes += sizeof(word);
 }
 
-static void find_points(struct hotspot *h, const struct hotspot_code *c)
+/* Of shared->code. False: there is none. */
+static bool load_code(struct hotspot *h, const struct hotspot_code *c)
 {
 	struct hotspot_shared *s = h->shared;
 	const size_t bytes = c->end - c->start;
 	uint8_t *code = bytes <= MAX_CODE_BYTES ? mem_grow(s->code, bytes, &s->code_room, 1) : NULL;
+
+	if (!code)
+		return false;
+	s->code = code;
+	return jvm_load(&h->jvm, c->start, code, bytes);
+}
+
+static void find_points(struct hotspot *h, const struct hotspot_code *c)
+{
 	const struct points_of of = {.start = c->start,
 				     .low = h->low,
 				     .high = h->high,
 				     .frame_bytes = h->change.frame_bytes,
 				     .frame_from = h->change.frame_from};
 
-	if (!code)
-		return;
-	s->code = code;
-	if (jvm_load(&h->jvm, c->start, code, bytes))
-		points_find(&of, code, bytes, add_point, h);
+	if (load_code(h, c))
+		points_find(&of, h->shared->code, c->end - c->start, add_point, h);
 }
 
-/* The stub by which C++ calls Java is known by where these calls return to. */
-static void find_call_stub(struct hotspot *h, const struct hotspot_code *c)
+/* Whether all of its code has no frame. */
+static bool is_leaf(const char *blob)
 {
-	if (h->call_stub >= c->start && h->call_stub < c->end)
-		add_point(h, h->call_stub - c->start, TRACE_POINT_RETURN);
+	static const char *const leaves[] = {"I2C/C2I adapters", "MethodHandles adapters",
+					     "vtable chunks", "InlineCacheBuffer",
+					     "flush_icache_stub"};
+
+	return ARRAY_ANY(l, leaves, ARRAY_NR(leaves), strcmp(blob, *l) == 0);
+}
+
+/* That by which C++ calls Java is known by where these calls return to. */
+static void find_stub_points(struct hotspot *h, const struct hotspot_code *c)
+{
+	const bool has_call = h->call_stub > c->start && h->call_stub < c->end;
+	const size_t call = has_call ? h->call_stub - c->start : 0;
+
+	if (is_leaf(h->change.name))
+		add_point(h, 0, TRACE_POINT_ADDRESS);
+	else if (!h->change.frame_bytes && load_code(h, c))
+		points_find_stubs(h->shared->code, c->end - c->start, call, add_point, h);
+	else if (has_call)
+		add_point(h, call, TRACE_POINT_RETURN);
 }
 
 static bool has_scopes_room(const struct hotspot *h)
@@ -464,7 +490,8 @@ static void find_shape(struct hotspot *h, struct hotspot_code *c)
 	} else {
 		to->kind = strcmp(to->name, "Interpreter") == 0 ? TRACE_COMPILED_INTERPRETER
 								: TRACE_COMPILED_STUB;
-		find_call_stub(h, c);
+		if (to->kind == TRACE_COMPILED_STUB)
+			find_stub_points(h, c);
 	}
 	to->data = h->shared->points;
 }
@@ -543,6 +570,22 @@ static bool pass_scopes(struct hotspot *h, struct hotspot_code *c, hotspot_fn *f
 	return true;
 }
 
+/* Whether it is a known buffer that has lost its end. */
+static bool is_trimmed(const struct hotspot_codes *c, const struct hotspot_code *code)
+{
+	const size_t i = first_behind(c, code->start);
+
+	return i < c->nr && !c->item[i].is_method && !code->is_method &&
+	       c->item[i].block == code->block && c->item[i].start == code->start &&
+	       c->item[i].name == code->name && c->item[i].end > code->end;
+}
+
+/* Whether other code may have been there since the look before. */
+static bool may_replace(const struct hotspot *h, const struct hotspot_code *c, bool frees)
+{
+	return !is_trimmed(&h->known, c) && (frees || overlaps(&h->known, c));
+}
+
 /* True: there was any. What has no name yet is new at the next look, too. frees: other code may
  * have been there before. */
 static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_fn *fn, void *arg)
@@ -563,7 +606,7 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 		} else {
 			if (!find_name(h, &c))
 				continue;
-			c.from_ns = frees || overlaps(&h->known, &c) ? ended_ns : h->ended_ns;
+			c.from_ns = may_replace(h, &c, frees) ? ended_ns : h->since_ns;
 			pass(h, &c, c.from_ns, fn, arg);
 			is_any = true;
 		}
@@ -613,11 +656,12 @@ static void keep(struct hotspot *h)
 
 int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed)
 {
-	const uint64_t began_ns = clock_monotonic_ns();
-	uint64_t ended_ns, before = 0, after = 0;
+	uint64_t began_ns, ended_ns, before = 0, after = 0;
 	bool is_counted = jvm_collections(&h->jvm, &before), frees;
 	int rc;
 
+	began_ns = clock_monotonic_ns();
+	h->shared->has_more = false;
 	h->low = UINT64_MAX;
 	h->high = h->call_stub = 0;
 	(void)jvm_load(&h->jvm, h->jvm.at.field[VMSTRUCTS_CALL_STUB_RETURN].at, &h->call_stub,
@@ -639,6 +683,7 @@ int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed
 	keep(h);
 	h->began_ns = began_ns;
 	h->ended_ns = ended_ns;
+	h->since_ns = h->frees ? ended_ns : began_ns;
 	h->collections = before;
 	return h->methods ? methods_look(h->methods, fn, arg, has_changed) : 0;
 }
@@ -669,7 +714,7 @@ int hotspot_open(struct hotspot_shared *shared, uint32_t pid, uint64_t since_ns,
 	h->shared = shared;
 	h->jvm.pid = pid;
 	h->jvm.at = at;
-	h->ended_ns = since_ns;
+	h->since_ns = since_ns;
 	rc = shared->wants_methods && vmstructs_has_methods(&at)
 		 ? methods_new(&h->jvm, shared, since_ns, &h->methods)
 		 : 0;

@@ -54,10 +54,11 @@ struct methods {
 	struct remote pages;
 	struct hotspot_shared *shared;
 	struct dict loaders, classes;
-	uint64_t began_ns, ended_ns; /* the last look */
-	uint64_t collections;        /* before it */
-	uint64_t version;            /* of Java */
-	uint64_t bytes;              /* passed */
+	uint64_t began_ns;    /* the last look */
+	uint64_t collections; /* before it */
+	uint64_t own_loader;  /* of the machine; 0: not known */
+	uint64_t version;     /* of Java */
+	uint64_t bytes;       /* passed */
 	bool has_looked, has_collected, has_freed;
 	bool
 	    has_gone; /* a loader, at the last look: what is at its place may be read at the next */
@@ -85,7 +86,7 @@ int methods_new(const struct jvm *jvm, struct hotspot_shared *shared, uint64_t s
 	m->pages.pid = jvm->pid;
 	m->jvm.pages = &m->pages;
 	m->shared = shared;
-	m->ended_ns = since_ns;
+	m->began_ns = since_ns;
 	m->version = version;
 	init_dicts(m);
 	*out = m;
@@ -179,7 +180,7 @@ static void walk_classes(struct methods *m, struct loader *l, uint64_t klass)
 			return;
 		if (m->classes.nr > nr) {
 			c->loader = l->address;
-			c->from_ns = m->ended_ns;
+			c->from_ns = m->began_ns;
 		} else if (c->loader != l->address || !is_still(m, c)) {
 			l->is_replaced = true;
 			return;
@@ -191,10 +192,11 @@ static void walk_classes(struct methods *m, struct loader *l, uint64_t klass)
 	}
 }
 
-/* False: the list cannot be read to its end. */
+/* False: the list cannot be read to its end, where the loader of the machine's own classes is: the
+ * first one that was made, which is never freed. */
 static bool walk_loaders(struct methods *m)
 {
-	uint64_t at, klass;
+	uint64_t at, last = 0, klass;
 
 	if (!jvm_load(&m->jvm, m->jvm.at.field[VMSTRUCTS_LOADERS].at, &at, sizeof(at)))
 		return false;
@@ -206,9 +208,12 @@ static bool walk_loaders(struct methods *m)
 		l->is_seen = true;
 		if (jvm_follow(&m->jvm, at, VMSTRUCTS_LOADER_CLASSES, &klass))
 			walk_classes(m, l, klass);
+		last = at;
 		if (!jvm_follow(&m->jvm, at, VMSTRUCTS_LOADER_NEXT, &at))
 			return false;
 	}
+	if (!at)
+		m->own_loader = last;
 	return !at;
 }
 
@@ -403,15 +408,17 @@ static bool name_class(struct methods *m, struct class *c, uint64_t collections,
 	return true;
 }
 
-/* What was freed since may have been where a class is that was not read. */
+/* What was freed since may have been where a class is that was not read; but for those of the
+ * machine itself that were there at an earlier look. */
 static void begin_later(struct methods *m)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
 
 	for (uint32_t i = 0; i < m->classes.nr; i++) {
 		struct class *c = dict_at(&m->classes, i);
+		const bool is_old = c->loader == m->own_loader && c->from_ns != m->began_ns;
 
-		if (!c->is_read)
+		if (!c->is_read && !is_old)
 			c->from_ns = now_ns;
 	}
 }
@@ -436,18 +443,19 @@ static bool name_classes(struct methods *m, uint32_t nr_before, uint64_t collect
 	}
 	if (is_any)
 		m->shared->once_ns += clock_thread_cpu_ns() - began_ns;
+	m->shared->has_more = is_any && is_over;
 	return is_any;
 }
 
 int methods_look(struct methods *m, hotspot_fn *fn, void *arg, bool *has_changed)
 {
-	const uint64_t began_ns = clock_monotonic_ns();
 	uint32_t nr_before;
-	uint64_t collections;
+	uint64_t collections, began_ns;
 	bool is_whole, has_gone, frees;
 
 	if (!count_collections(m, &collections))
 		return 0;
+	began_ns = clock_monotonic_ns();
 	m->has_collected = m->has_looked && collections != m->collections;
 	remote_forget(&m->pages);
 	nr_before = (uint32_t)m->classes.nr;
@@ -464,7 +472,6 @@ int methods_look(struct methods *m, hotspot_fn *fn, void *arg, bool *has_changed
 		return 0;
 	m->has_looked = true;
 	m->began_ns = began_ns;
-	m->ended_ns = clock_monotonic_ns();
 	m->collections = collections;
 	return 0;
 }

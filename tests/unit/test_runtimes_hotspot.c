@@ -324,6 +324,27 @@ TEST(freed)
 	assert_change(0, "B$$L.run", before[2], after[2]);
 }
 
+/* A buffer of the machine loses its end, and is the same; a method that does is another one. */
+TEST(trimmed)
+{
+	uint64_t before[2], after[2];
+
+	put(0, "Interpreter", 0, 0);
+	put(2, "nmethod", 1, 1);
+	for (size_t i = 0; i <= 2; i += 2) {
+		block(i)->length = 2;
+		block(i)->end += 4;
+	}
+	look(&before[0], &after[0]);
+	++*count;
+	for (size_t i = 0; i <= 2; i += 2)
+		block(i)->end -= 4;
+	look(&before[1], &after[1]);
+	assert_int_equal(nr_changes, 4);
+	assert_change(0, "Interpreter", before[0], after[0]);
+	assert_change(2, "B$$L.run", before[1], after[1]);
+}
+
 /* The same place, and another number. */
 TEST(replaced)
 {
