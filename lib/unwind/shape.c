@@ -157,7 +157,7 @@ static enum cfi_end go_to(struct cfi_frame *f, const struct caller *c)
 {
 	uint64_t sp;
 
-	if (!cfi_frame_reg(f, f->machine->sp, &sp) || c->sp <= sp)
+	if (!cfi_frame_reg(f, f->machine->sp, &sp) || c->sp < sp + !f->is_exact)
 		return CFI_INVALID;
 	f->known = 0;
 	cfi_frame_set(f, f->machine->sp, c->sp);
@@ -253,6 +253,17 @@ static enum cfi_end step_from_part(const struct unwind_shapes *s, struct cfi_fra
 	return go_to_proven(&p, f);
 }
 
+/* A method has ended: its frame is gone, and the register has where it is about to jump to. */
+static enum cfi_end step_from_end(const struct unwind_shapes *s, struct cfi_frame *f, uint64_t sp,
+				  uint64_t fp, uint64_t ra)
+{
+	struct places p = {.shapes = s, .f = f};
+	const struct caller c = {.pc = ra, .sp = sp, .fp = fp};
+
+	add_place(&p, CFI_GOES_ON, &c);
+	return go_to_proven(&p, f);
+}
+
 /* The interpreter's own work between methods, or a frame of one that is not whole. */
 static enum cfi_end step_from_entry(const struct unwind_shapes *s, const struct unwind_shape *shape,
 				    struct cfi_frame *f, uint64_t sp, uint64_t fp,
@@ -289,7 +300,11 @@ static enum cfi_end step_from_interpreter(const struct unwind_shapes *s,
 	if (end == CFI_GOES_ON)
 		return step_from_method(s, f, fp);
 	*method = 0;
-	return f->is_exact ? step_from_entry(s, shape, f, sp, fp, bcp) : end;
+	if (!f->is_exact)
+		return end;
+	return step_from_end(s, f, sp, fp, bcp) == CFI_GOES_ON
+		   ? CFI_GOES_ON
+		   : step_from_entry(s, shape, f, sp, fp, bcp);
 }
 
 /* Into C++, which has tables. */

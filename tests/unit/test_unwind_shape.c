@@ -300,6 +300,20 @@ TEST(entry)
 	expect_callers(pc);
 }
 
+/* A method has ended, and the register has its return address; what is on the stack is its
+ * caller's. */
+TEST(end_of_method)
+{
+	const uint64_t pc = INTERPRETER + 0x30;
+
+	words[0] = OTHER + RETURN;
+	put_callers(40, 30);
+	run(pc, at(30), INTERPRETER + 0x70);
+	expect_callers(pc);
+	run(pc, at(30), NAMELESS + 5);
+	assert_true(unwind.nr < 2 || unwind.chain[1] == OTHER + RETURN);
+}
+
 /* Leaves of stubs have frames of any kind, or none. */
 TEST(stub)
 {
