@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/dict.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "runtimes/jvm.h"
@@ -43,6 +44,7 @@ enum {
 	HEAD_BYTES = 512, /* of a block, with all members that are read */
 	NR_HEADS = 64,    /* that are read with one call */
 	BLOB_NAME_BYTES = 64,
+	NR_RESCANS = 8,
 };
 
 /* What a block says of its code. */
@@ -52,7 +54,9 @@ struct hotspot_code {
 	uint64_t id;      /* the end of the key */
 	uint64_t from_ns; /* since when it has its name */
 	bool is_method;
-	bool waits; /* for a look that has time for what is inlined */
+	bool waits;         /* for a look that has time for what is inlined */
+	uint8_t nr_rescans; /* of a buffer of stubs: it was new, and may not have been full */
+	uint32_t points;    /* their hash */
 };
 enum { KEY_BYTES = DICT_KEY(struct hotspot_code, id) };
 _Static_assert(KEY_BYTES == 6 * sizeof(uint64_t), "a key has no holes");
@@ -422,7 +426,7 @@ static bool is_leaf(const char *blob)
 }
 
 /* That by which C++ calls Java is known by where these calls return to. */
-static void find_stub_points(struct hotspot *h, const struct hotspot_code *c)
+static void find_stub_points(struct hotspot *h, struct hotspot_code *c)
 {
 	const bool has_call = h->call_stub > c->start && h->call_stub < c->end;
 	const size_t call = has_call ? h->call_stub - c->start : 0;
@@ -433,6 +437,7 @@ static void find_stub_points(struct hotspot *h, const struct hotspot_code *c)
 		points_find_stubs(h->shared->code, c->end - c->start, call, add_point, h);
 	else if (has_call)
 		add_point(h, call, TRACE_POINT_RETURN);
+	c->points = (uint32_t)hash_bytes(0, h->shared->points, h->change.data_bytes);
 }
 
 static bool has_scopes_room(const struct hotspot *h)
@@ -570,6 +575,20 @@ static bool pass_scopes(struct hotspot *h, struct hotspot_code *c, hotspot_fn *f
 	return true;
 }
 
+/* Of a buffer of stubs. True: it has more of them, and is passed again. */
+static bool pass_stubs(struct hotspot *h, struct hotspot_code *c, hotspot_fn *fn, void *arg)
+{
+	const uint32_t was = c->points;
+
+	if (!c->nr_rescans)
+		return false;
+	c->nr_rescans--;
+	if (!find_name(h, c) || c->points == was)
+		return false;
+	pass(h, c, c->from_ns, fn, arg);
+	return true;
+}
+
 /* Whether it is a known buffer that has lost its end. */
 static bool is_trimmed(const struct hotspot_codes *c, const struct hotspot_code *code)
 {
@@ -603,9 +622,11 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 		if (at < h->known.nr && is_same(&h->known.item[at], &c)) {
 			c = h->known.item[at];
 			is_any |= pass_scopes(h, &c, fn, arg);
+			is_any |= pass_stubs(h, &c, fn, arg);
 		} else {
 			if (!find_name(h, &c))
 				continue;
+			c.nr_rescans = c.points ? NR_RESCANS : 0;
 			c.from_ns = may_replace(h, &c, frees) ? ended_ns : h->since_ns;
 			pass(h, &c, c.from_ns, fn, arg);
 			is_any = true;
@@ -657,9 +678,11 @@ static void keep(struct hotspot *h)
 int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed)
 {
 	uint64_t began_ns, ended_ns, before = 0, after = 0;
-	bool is_counted = jvm_collections(&h->jvm, &before), frees;
+	bool is_counted, frees;
 	int rc;
 
+	pauses_find(&h->jvm.pauses, &h->jvm);
+	is_counted = jvm_collections(&h->jvm, &before);
 	began_ns = clock_monotonic_ns();
 	h->shared->has_more = false;
 	h->low = UINT64_MAX;

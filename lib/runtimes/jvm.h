@@ -6,6 +6,7 @@
 #define RUNTIMES_JVM_H
 
 #include "runtimes/lines.h"
+#include "runtimes/pauses.h"
 #include "runtimes/vmstructs.h"
 
 #include <stddef.h>
@@ -16,6 +17,7 @@ struct jvm {
 	uint32_t pid;
 	struct vmstructs at;
 	struct remote *pages; /* borrowed: by which it is read; NULL: as it is now */
+	struct pauses pauses; /* not known at first */
 };
 
 /* Of little-endian bytes. */
@@ -43,7 +45,8 @@ bool jvm_method_file(const struct jvm *m, uint64_t method, char out[JVM_SYMBOL_B
 bool jvm_method_lines(const struct jvm *m, uint64_t method, uint64_t version,
 		      uint8_t out[LINES_MAX_BYTES], uint32_t *out_bytes, uint32_t *first_line);
 
-/* How often it has collected garbage. */
+/* How often it has collected garbage; where its pauses are known, only those that may free code and
+ * classes. */
 bool jvm_collections(const struct jvm *m, uint64_t *out);
 
 #endif

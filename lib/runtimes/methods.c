@@ -51,6 +51,7 @@ struct loader {
 
 struct methods {
 	struct jvm jvm;
+	const struct jvm *live; /* borrowed: as it is now */
 	struct remote pages;
 	struct hotspot_shared *shared;
 	struct dict loaders, classes;
@@ -83,6 +84,7 @@ int methods_new(const struct jvm *jvm, struct hotspot_shared *shared, uint64_t s
 		return -ENOMEM;
 	(void)jvm_load(jvm, jvm->at.field[VMSTRUCTS_VERSION].at, &version, sizeof(version));
 	m->jvm = *jvm;
+	m->live = jvm;
 	m->pages.pid = jvm->pid;
 	m->jvm.pages = &m->pages;
 	m->shared = shared;
@@ -112,10 +114,7 @@ void methods_free(struct methods *m)
 /* As it is now. */
 static bool count_collections(const struct methods *m, uint64_t *out)
 {
-	struct jvm now = m->jvm;
-
-	now.pages = NULL;
-	return jvm_collections(&now, out);
+	return jvm_collections(m->live, out);
 }
 
 /* --- reading a class */

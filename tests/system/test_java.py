@@ -245,7 +245,8 @@ def assert_moved(folder, turns, *options):
 
 
 def check_moved(folder):
-    named = assert_moved(folder, 2000, "-XX:ReservedCodeCacheSize=3m")
+    # with the counters that say which collections may free code
+    named = assert_moved(folder, 2000, "-XX:ReservedCodeCacheSize=3m", "-XX:+UsePerfData", "-XX:+PerfDisableSharedMem")
     assert named["Spin001", "[JIT]"], named
 
 

@@ -345,6 +345,30 @@ TEST(trimmed)
 	assert_change(2, "B$$L.run", before[1], after[1]);
 }
 
+/* A buffer that the machine has not filled yet is read again. */
+TEST(stubs_later)
+{
+	static const uint8_t begin[] = {0x55, 0x48, 0x8b, 0xec}, end[] = {0xc9, 0xc3};
+	char *code = (char *)block(0) + 8 + CODE_AT;
+	uint64_t before, after;
+
+	put(0, "StubRoutines", 0, 0);
+	memcpy(code, begin, sizeof(begin));
+	memset(code + sizeof(begin), 0, sizeof(end));
+	look(&before, &after);
+	assert_int_equal(nr_changes, 1);
+	assert_int_equal(changes[0].data_bytes, 2 * sizeof(uint32_t));
+	look(&before, &after);
+	assert_int_equal(nr_changes, 0);
+	memcpy(code + sizeof(begin), end, sizeof(end));
+	look(&before, &after);
+	assert_int_equal(nr_changes, 1);
+	assert_change(0, "StubRoutines", 5, 5);
+	assert_int_equal(changes[0].data_bytes, 5 * sizeof(uint32_t));
+	look(&before, &after);
+	assert_int_equal(nr_changes, 0);
+}
+
 /* The same place, and another number. */
 TEST(replaced)
 {

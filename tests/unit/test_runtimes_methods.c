@@ -209,10 +209,11 @@ static void assert_changes(const struct whole *w, const char *a, const char *b, 
 	}
 }
 
+static struct jvm jvm;
+
 HOOK(before_each)
 {
-	const struct jvm jvm = jvm_of_test();
-
+	jvm = jvm_of_test();
 	shared = (struct hotspot_shared){.once_ns = 0};
 	heap.count = 0;
 	make(&first, "p/A", NULL);
