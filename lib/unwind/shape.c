@@ -193,8 +193,7 @@ static enum cfi_end step_from_frame(const struct unwind_shapes *s, const struct 
 static enum cfi_end read_whole(const struct cfi_frame *f, const struct unwind_shape *shape,
 			       uint64_t sp, uint64_t fp, struct caller *out)
 {
-	const uint64_t end =
-	    sp + shape->frame_bytes + (shape->kind == UNWIND_SHAPE_METHOD ? sp % ALIGNED : 0);
+	const uint64_t end = sp + shape->frame_bytes;
 	const bool is_new = f->pc - shape->start < shape->frame_from && fp != end - 2 * WORD;
 	enum cfi_end rc = read_frame(f, end, out);
 
@@ -215,7 +214,9 @@ static enum cfi_end step_from_instruction(const struct unwind_shapes *s,
 	struct places p = {.shapes = s, .f = f, .may_be_native = is_stub && !is_any};
 	struct caller c = {0};
 
-	if (shape->frame_bytes && (at == UNWIND_POINT_WHOLE || is_any))
+	if (shape->frame_bytes && at == UNWIND_POINT_WHOLE)
+		add_place(&p, read_whole(f, shape, sp + sp % ALIGNED, fp, &c), &c);
+	if (shape->frame_bytes && is_any)
 		add_place(&p, read_whole(f, shape, sp, fp, &c), &c);
 	if (at == UNWIND_POINT_ADDRESS || is_any)
 		add_place(&p, read_return(f, sp, fp, &c), &c);

@@ -406,6 +406,12 @@ TEST(pushed)
 	put_callers(6, 30);
 	run_at(at(1), pc, 99, 0);
 	expect_callers(pc);
+	/* where it is not known how much of the frame is there, it may just be gone */
+	memset(words, 0, sizeof(words));
+	words[5] = OTHER + RETURN;
+	put_callers(2, 30);
+	run_at(at(1), OTHER + 0x50, at(30), 0);
+	expect_callers(OTHER + 0x50);
 }
 
 /* The register is used for something else: the frame is that of the method that runs if it has not
