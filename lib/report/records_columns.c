@@ -174,8 +174,8 @@ static void function(const struct records_row *w)
 	const struct records_name *n;
 
 	if (records_is_rest(w->s)) {
-		buf_adds(w->out,
-			 w->is_json ? "\"" REPORT_NOT_SAMPLED "\"" : REPORT_NOT_SAMPLED ",");
+		buf_adds(w->out, w->is_json ? "\"" REPORT_NOT_SAMPLED "\",\"object\":\"\""
+					    : REPORT_NOT_SAMPLED ",");
 		return;
 	}
 	n = records_frame(w->s, 0);

@@ -158,7 +158,7 @@ def samples(folder):
     """Each sample of the event, but for what ran without one, by records of switches."""
     for line in output(PRINT, "--quiet", f"{folder}/s", "--report=records", "--output-format=ndjson").splitlines():
         record = json.loads(line)
-        if record["kind"] == "sample" and record["event"] == "cpu_clock" and "function" in record:
+        if record["kind"] == "sample" and record["event"] == "cpu_clock" and "address" in record:
             yield record
 
 
