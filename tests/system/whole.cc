@@ -101,7 +101,7 @@ __attribute__((noinline)) static void resume(char *stack, size_t bytes)
 
 __attribute__((noinline)) static void resume_within()
 {
-	char room[16 << 10];
+	char room[8 << 10]; /* with it a stack fits into the least that is copied */
 
 	memset(room, 0,
 	       sizeof(room)); /* the kernel copies a stack up to a page that is not there */
