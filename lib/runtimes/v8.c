@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	MAX_MAPS_BYTES = 4 << 20,
@@ -250,7 +251,9 @@ static int find_all(struct v8 *v)
 	if (proc_load(PROC(&root_live, v->pid), "maps", &maps) || buf_error(&maps) || !maps.len)
 		return -ESRCH;
 	at = buf_str(&maps);
-	s.pagemap = proc_open(PROC(&root_live, v->pid), "pagemap");
+	s.pagemap = sysconf(_SC_PAGESIZE) == PAGE_BYTES
+			? proc_open(PROC(&root_live, v->pid), "pagemap")
+			: -1;
 	while (rc == 0 && proc_maps_next(&at, maps.data + maps.len, &m))
 		if (is_code(&m))
 			rc = find_in_mapping(&s, &m);
