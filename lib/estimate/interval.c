@@ -4,6 +4,7 @@
 #include "estimate/interval.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static const double Z = 1.959963984540054; /* of the normal distribution, 97.5 % */
@@ -226,6 +227,20 @@ static double few_vary_by(const struct interval_weights *all)
 	return rows_of(all)->nr && all->nr ? 1 + 1.5 / (double)all->nr : 1;
 }
 
+/* Samples of which rows say how they follow each other. Where some are added up, and the table had
+ * no room for others, these are in rows of their own, without the places between them. */
+static double nr_told(const struct interval_segments *rows, const struct interval_segments *of)
+{
+	return (double)(of->nr_added_up ? rows->nr_added_up : rows->nr);
+}
+
+/* False: samples of a stack that was added up count elsewhere, as when its code got another name
+ * meanwhile, and all their places here. */
+static bool are_own(const struct interval_weights *w)
+{
+	return rows_of(w)->nr <= w->nr;
+}
+
 /* The variance of the share, in that of independent samples. */
 static double ratio_of(const struct interval_weights *part, const struct interval_weights *all)
 {
@@ -233,10 +248,10 @@ static double ratio_of(const struct interval_weights *part, const struct interva
 	const double k = (double)part->nr, n = (double)all->nr, share = n > 0 ? k / n : 0;
 	const double independent = variance_of_independent(k, n, share);
 	const double beside =
-	    variance_of_independent(k - (double)in->nr, n - (double)of->nr, share);
+	    variance_of_independent(k - nr_told(in, of), n - nr_told(of, of), share);
 
 	/* one alone follows no other */
-	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2)
+	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2 || !are_own(part) || !are_own(all))
 		return few_vary_by(all);
 	return few_vary_by(all) * (beside + variance_of_rows(in, of, share)) / independent;
 }

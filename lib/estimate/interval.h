@@ -47,7 +47,8 @@ enum { INTERVAL_SEGMENTS = PLACE_SEGMENTS, INTERVAL_PLACES = PLACE_OF_SEGMENT };
  * those of the difference. Zero-initialise.
  */
 struct interval_segments {
-	uint64_t nr; /* samples in rows */
+	uint64_t nr;          /* samples in rows */
+	uint64_t nr_added_up; /* of them, by interval_segments_add_sums */
 	int16_t at[INTERVAL_SEGMENTS][INTERVAL_PLACES];
 };
 
@@ -75,6 +76,7 @@ static inline void interval_segments_add_sums(struct interval_segments *to, uint
 					      const int16_t sums[PLACE_SUMS])
 {
 	to->nr += nr;
+	to->nr_added_up += nr;
 	for (unsigned i = 0; i < PLACE_SUMS; i++)
 		interval_segment_add(&to->at[i / INTERVAL_PLACES][i % INTERVAL_PLACES], sums[i]);
 }
@@ -85,6 +87,7 @@ static inline void interval_segments_add(struct interval_segments *to,
 	if (!from->nr)
 		return;
 	to->nr += from->nr;
+	to->nr_added_up += from->nr_added_up;
 	for (unsigned i = 0; i < INTERVAL_SEGMENTS; i++)
 		for (unsigned k = 0; k < INTERVAL_PLACES; k++)
 			interval_segment_add(&to->at[i][k], from->at[i][k]);

@@ -472,3 +472,55 @@ TEST(places_between)
 	assert_true(interval_half(&s) > 0.7 * interval_half(&independent) &&
 		    interval_half(&s) < 1.5 * interval_half(&independent));
 }
+
+/* One function's samples were added up, in phases; those of the other found no room, and are in a
+ * row of their own in which nothing changes: they count as independent. */
+TEST(beside_those_added_up)
+{
+	enum { NR_SAMPLES = 4000, PHASE = 100 };
+	struct interval_segments sums = {0}, added_up = {0}, of = {0}, in = {0};
+	struct interval_weights all = {.rows = &of}, part = {.rows = &in};
+	int16_t places[PLACE_SUMS];
+	struct interval s, independent;
+	uint64_t nr_alone = 0;
+
+	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
+		add(&all, 1);
+		if (i / PHASE % 5) {
+			interval_segments_count(&sums, 1, i);
+			continue;
+		}
+		add(&part, 1);
+		interval_segments_count(&in, 2, nr_alone);
+		interval_segments_count(&of, 2, nr_alone++);
+	}
+	memcpy(places, sums.at, sizeof(places));
+	interval_segments_add_sums(&added_up, sums.nr, places);
+	interval_segments_add(&of, &added_up);
+	s = interval_part(&part, &all);
+	independent = interval_count(part.nr, all.nr);
+	assert_true(interval_half(&s) > 0.8 * interval_half(&independent) &&
+		    interval_half(&s) < 1.3 * interval_half(&independent));
+}
+
+/* A part that has the places of more samples than it has: they say nothing of it. */
+TEST(places_of_others)
+{
+	enum { NR_SAMPLES = 4000, PHASE = 100 };
+	struct interval_segments of = {0}, in = {0};
+	struct interval_weights all = {.rows = &of}, part = {.rows = &in};
+	struct interval s, independent;
+
+	for (uint64_t i = 0; i < NR_SAMPLES; i++) {
+		add(&all, 1);
+		interval_segments_count(&of, 1, i);
+		if (i / PHASE % 2) {
+			interval_segments_count(&in, 1, i);
+			if (i % 4)
+				add(&part, 1);
+		}
+	}
+	s = interval_part(&part, &all);
+	independent = interval_count(part.nr, all.nr);
+	assert_true(interval_half(&s) > 0.99 * interval_half(&independent));
+}
