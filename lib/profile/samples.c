@@ -488,8 +488,8 @@ static uint64_t unit_of_heap(const struct profile_sample *w)
 /* An invalid item ends all of the frame. No sum is larger than the number of samples. */
 static void next_places(struct profile_samples *s, struct profile_sample *w, uint64_t samples)
 {
-	const uint8_t *p = (const uint8_t *)s->places.data + s->places_at;
 	const size_t left = s->places.len - s->places_at;
+	const uint8_t *p = left ? (const uint8_t *)s->places.data + s->places_at : NULL;
 	bool is_known = false;
 	size_t size = left ? trace_next_places(p, left, s->place_sums, &is_known) : 0;
 	uint64_t nr = 0;
