@@ -235,10 +235,16 @@ static double nr_told(const struct interval_segments *rows, const struct interva
 }
 
 /* False: samples of a stack that was added up count elsewhere, as when its code got another name
- * meanwhile, and all their places here. */
-static bool are_own(const struct interval_weights *w)
+ * meanwhile, and all their places here; or a sum had no room. */
+static bool has_rows(const struct interval_weights *w)
 {
-	return rows_of(w)->nr <= w->nr;
+	const struct interval_segments *rows = rows_of(w);
+
+	for (unsigned i = 0; i < INTERVAL_SEGMENTS; i++)
+		for (unsigned k = 0; k < INTERVAL_PLACES; k++)
+			if (rows->at[i][k] == INTERVAL_FULL)
+				return false;
+	return rows->nr <= w->nr;
 }
 
 /* The variance of the share, in that of independent samples. */
@@ -251,7 +257,8 @@ static double ratio_of(const struct interval_weights *part, const struct interva
 	    variance_of_independent(k - nr_told(in, of), n - nr_told(of, of), share);
 
 	/* one alone follows no other */
-	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2 || !are_own(part) || !are_own(all))
+	if (!(independent > 0) || !of->nr || k < 2 || n - k < 2 || !has_rows(part) ||
+	    !has_rows(all))
 		return few_vary_by(all);
 	return few_vary_by(all) * (beside + variance_of_rows(in, of, share)) / independent;
 }

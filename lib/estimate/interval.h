@@ -34,6 +34,7 @@
 
 #include "base/place.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* So many sums, each of segments of so many places. */
@@ -52,11 +53,18 @@ struct interval_segments {
 	int16_t at[INTERVAL_SEGMENTS][INTERVAL_PLACES];
 };
 
-/* Wraps in place of an overflow: with signs chosen by chance, of 10^10 samples; where CPUs are in
- * step, all have the same signs: of so many by the number of CPUs. */
+/* A sum that had no room: with signs chosen by chance, of 10^10 samples; where CPUs are in step,
+ * all have the same signs: of so many by the number of CPUs. It stays so, and the samples count as
+ * independent. */
+enum { INTERVAL_FULL = INT16_MIN };
+
 static inline void interval_segment_add(int16_t *to, int by)
 {
-	*to = (int16_t)(uint16_t)(*to + by);
+	const int sum = *to + by;
+	const bool is_full =
+	    *to == INTERVAL_FULL || by == INTERVAL_FULL || sum > INT16_MAX || sum <= INTERVAL_FULL;
+
+	*to = (int16_t)(is_full ? INTERVAL_FULL : sum);
 }
 
 /* Counts a sample of a row, at a place there: place_in_sums. */

@@ -388,13 +388,25 @@ TEST(segments_of_one)
 		assert_in_range(nr[k], 80, 170);
 }
 
-/* Sums of segments that overflow wrap. */
-TEST(segments_wrap)
+/* A sum that has no room stays so, whatever is added, and to whatever it is: these samples count as
+ * independent. */
+TEST(segments_are_full)
 {
-	struct interval_segments to = {.nr = 1, .at = {{INT16_MAX}}}, more = {.nr = 1, .at = {{1}}};
+	const struct interval_segments one = {.nr = 1, .at = {{1, -1}}}, of_others = {.nr = 1000};
+	struct interval_segments to = {.nr = 1, .at = {{INT16_MAX, -INT16_MAX, 3}}}, other = one;
+	const struct interval_weights all = {100, 100, 100, &one};
+	struct interval_weights part = {50, 50, 50, &of_others};
+	const struct interval independent = interval_part(&part, &all);
 
-	interval_segments_add(&to, &more);
-	assert_true(to.at[0][0] == INT16_MIN && to.nr == 2);
+	interval_segments_add(&to, &one);
+	assert_true(to.at[0][0] == INTERVAL_FULL && to.at[0][1] == INTERVAL_FULL && to.nr == 2);
+	for (int i = 0; i < 9; i++)
+		interval_segments_add(&to, &one);
+	interval_segments_add(&other, &to);
+	assert_true(other.at[0][0] == INTERVAL_FULL && other.at[0][1] == INTERVAL_FULL &&
+		    other.at[0][2] == 3);
+	part.rows = &other;
+	assert_true(interval_part(&part, &all).high == independent.high);
 }
 
 /* Two phases: each end lies between two samples. Of turns at each sample all ends vary; where the
