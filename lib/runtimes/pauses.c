@@ -52,10 +52,11 @@ struct found {
 static void copy_text(const uint8_t *bytes, size_t len, size_t at, char out[TEXT_BYTES])
 {
 	const size_t left = at < len ? len - at : 0;
-	const size_t n = strnlen((const char *)bytes + at * !!left, left);
+	const size_t most = left < TEXT_BYTES ? left : TEXT_BYTES;
+	const size_t n = strnlen((const char *)bytes + at * !!left, most);
 
 	*out = '\0';
-	if (n < left && n < TEXT_BYTES)
+	if (n < most)
 		memcpy(out, bytes + at, n + 1);
 }
 
