@@ -589,20 +589,28 @@ static bool pass_stubs(struct hotspot *h, struct hotspot_code *c, hotspot_fn *fn
 	return true;
 }
 
-/* Whether it is a known buffer that has lost its end. */
-static bool is_trimmed(const struct hotspot_codes *c, const struct hotspot_code *code)
+/* The known buffer that it is, which has lost its end; NULL: it is none. */
+static const struct hotspot_code *trimmed(const struct hotspot_codes *c,
+					  const struct hotspot_code *code)
 {
 	const size_t i = first_behind(c, code->start);
+	const bool is = i < c->nr && !c->item[i].is_method && !code->is_method &&
+			c->item[i].block == code->block && c->item[i].start == code->start &&
+			c->item[i].name == code->name && c->item[i].end > code->end;
 
-	return i < c->nr && !c->item[i].is_method && !code->is_method &&
-	       c->item[i].block == code->block && c->item[i].start == code->start &&
-	       c->item[i].name == code->name && c->item[i].end > code->end;
+	return is ? &c->item[i] : NULL;
 }
 
-/* Whether other code may have been there since the look before. */
-static bool may_replace(const struct hotspot *h, const struct hotspot_code *c, bool frees)
+/* Since when new code has its name. frees: other code may have been there since the look before.
+ * A buffer that was longer has it not before that one had, which ended then. */
+static uint64_t name_from(const struct hotspot *h, const struct hotspot_code *c, bool frees,
+			  uint64_t ended_ns)
 {
-	return !is_trimmed(&h->known, c) && (frees || overlaps(&h->known, c));
+	const struct hotspot_code *was = trimmed(&h->known, c);
+
+	if (was)
+		return was->from_ns > h->since_ns ? was->from_ns : h->since_ns;
+	return frees || overlaps(&h->known, c) ? ended_ns : h->since_ns;
 }
 
 /* True: there was any. What has no name yet is new at the next look, too. frees: other code may
@@ -627,7 +635,7 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 			if (!find_name(h, &c))
 				continue;
 			c.nr_rescans = c.points ? NR_RESCANS : 0;
-			c.from_ns = may_replace(h, &c, frees) ? ended_ns : h->since_ns;
+			c.from_ns = name_from(h, &c, frees, ended_ns);
 			pass(h, &c, c.from_ns, fn, arg);
 			is_any = true;
 		}

@@ -324,6 +324,25 @@ TEST(freed)
 	assert_change(0, "B$$L.run", before[2], after[2]);
 }
 
+/* A look that saw that code was freed: what is new at the next one was not there while it read. */
+TEST(after_freed)
+{
+	uint64_t before, after, ended_ns;
+
+	put(0, "nmethod", 0, 1);
+	look(&before, &after);
+	drop(0);
+	put(2, "nmethod", 1, 2);
+	look(&before, &after);
+	assert_int_equal(nr_changes, 2);
+	assert_change(2, "B$$L.run", before, after);
+	ended_ns = changes[1].time_ns;
+	put(4, "nmethod", 0, 3);
+	look(&before, &after);
+	assert_int_equal(nr_changes, 1);
+	assert_change(4, "java.lang.A.run", ended_ns, ended_ns);
+}
+
 /* A buffer of the machine loses its end, and is the same; a method that does is another one. */
 TEST(trimmed)
 {
@@ -343,6 +362,27 @@ TEST(trimmed)
 	assert_int_equal(nr_changes, 4);
 	assert_change(0, "Interpreter", before[0], after[0]);
 	assert_change(2, "B$$L.run", before[1], after[1]);
+}
+
+/* One whose name was certain only when the look had ended loses its end: that is not before. */
+TEST(trimmed_later)
+{
+	uint64_t before, after, from_ns;
+
+	look(&before, &after);
+	++*count;
+	put(0, "Interpreter", 0, 0);
+	block(0)->length = 2;
+	block(0)->end += 4;
+	look(&before, &after);
+	assert_int_equal(nr_changes, 1);
+	from_ns = changes[0].time_ns;
+	block(0)->end -= 4;
+	look(&before, &after);
+	assert_int_equal(nr_changes, 2);
+	assert_string_equal(changes[0].name, "");
+	assert_int_equal(changes[0].time_ns, from_ns);
+	assert_change(0, "Interpreter", from_ns, from_ns);
 }
 
 /* A buffer that the machine has not filled yet is read again. */
