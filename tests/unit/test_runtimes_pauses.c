@@ -124,9 +124,9 @@ TEST(hostile)
 			assert_true(count() == 0);
 	}
 	before_each();
-	end = memory - 8;
+	end = (void *)((uintptr_t)memory - 8); /* before it begins */
 	assert_true(count() == 0);
-	end = (uint8_t *)start + (UINT64_C(1) << 40);
+	end = (void *)((uintptr_t)memory + (UINT64_C(1) << 40));
 	assert_true(count() == 0);
 	start = NULL;
 	assert_true(count() == 0);
