@@ -60,7 +60,7 @@ def shape(line):
     line = re.sub(r"0x[0-9a-f]+|[▁-▏]+", "#", line)
     line = re.sub(NUMBER + UNIT, "#", line)
     line = re.sub(r"\s+", " ", line).replace(" ± # %", "").replace(" ± #", "").replace("# to #", "#").replace("≥ ", "")
-    line = line.removesuffix("; # more are omitted")
+    line = line.removesuffix("; # more are omitted").replace(" and records of switches", "")  # where tasks had no sample
     return re.sub(r"#( %)?( #( %)?)*", "#", re.sub(PLURAL, r"# \1", line))
 
 

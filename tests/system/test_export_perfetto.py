@@ -375,7 +375,7 @@ def check_sampled(messages, folder):
     check_samples(folder, part, *only)
     check_threads(folder, part, *only)
     assert set(part.processes.values()) == {"mix"}
-    assert any(note.endswith("more are omitted") for note in part.notes)
+    assert any("more are omitted" in note for note in part.notes), part.notes  # others' time may be missing, too
     assert not export(messages, folder, "--comm=nosuch").samples
 
 
