@@ -4,7 +4,7 @@
  *
  * Between two looks code may have come and gone, so a name applies only where no other code can
  * have been. Code that is gone has its name until the last look that saw it. New code has it from
- * this look on: or from the begin of the look before on, if its place was free then, and nothing
+ * this look on: or from the end of the look before on, if its place was free then, and nothing
  * was freed since, so that nothing else can have been there first. The machine frees code in
  * collections of garbage, which it counts, and (its sweeper, a collection in steps) much at once,
  * so that what was known is gone, too. A buffer of its own may lose its end.
@@ -73,7 +73,7 @@ struct hotspot {
 	struct hotspot_codes known; /* at the last look */
 	bool has_looked;
 	uint64_t began_ns, ended_ns; /* the last look */
-	uint64_t since_ns;           /* nothing was freed until then, of what it saw */
+	uint64_t since_ns;           /* its end, or what was given for the first one */
 	uint64_t collections;        /* before it */
 	bool frees;                  /* a method that was known was gone then */
 	uint64_t block[NR_HEADS];    /* whose heads are asked for */
@@ -714,7 +714,7 @@ int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed
 	keep(h);
 	h->began_ns = began_ns;
 	h->ended_ns = ended_ns;
-	h->since_ns = h->frees ? ended_ns : began_ns;
+	h->since_ns = ended_ns;
 	h->collections = before;
 	return h->methods ? methods_look(h->methods, fn, arg, has_changed) : 0;
 }

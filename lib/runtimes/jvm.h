@@ -45,8 +45,10 @@ bool jvm_method_file(const struct jvm *m, uint64_t method, char out[JVM_SYMBOL_B
 bool jvm_method_lines(const struct jvm *m, uint64_t method, uint64_t version,
 		      uint8_t out[LINES_MAX_BYTES], uint32_t *out_bytes, uint32_t *first_line);
 
-/* How often it has collected garbage; where its pauses are known, only those that may free code and
- * classes. */
+/* How often it has collected garbage. */
 bool jvm_collections(const struct jvm *m, uint64_t *out);
+/* The same; where its pauses are known, only those that may free classes. (The sweeper frees code
+ * between collections, also young ones: these guard its names.) */
+bool jvm_unloadings(const struct jvm *m, uint64_t *out);
 
 #endif

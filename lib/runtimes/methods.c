@@ -114,7 +114,7 @@ void methods_free(struct methods *m)
 /* As it is now. */
 static bool count_collections(const struct methods *m, uint64_t *out)
 {
-	return jvm_collections(m->live, out);
+	return jvm_unloadings(m->live, out);
 }
 
 /* --- reading a class */

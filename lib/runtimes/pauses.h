@@ -1,6 +1,6 @@
 /*
- * How often a HotSpot machine has collected garbage in a way that may free code and classes, by the
- * counters that it keeps for jstat: collections of what is young free none, and are most of them.
+ * How often a HotSpot machine has collected garbage in a way that may free classes, by the
+ * counters that it keeps for jstat: those of what is young free none, and are most of them.
  * They are in the memory of its process, and hostile.
  */
 #ifndef RUNTIMES_PAUSES_H

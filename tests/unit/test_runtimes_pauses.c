@@ -68,7 +68,7 @@ static uint64_t count(void)
 	uint64_t n = 0;
 
 	pauses_find(&jvm.pauses, &jvm);
-	return jvm_collections(&jvm, &n) ? n : 0;
+	return jvm_unloadings(&jvm, &n) ? n : 0;
 }
 
 TEST(of_g1)
