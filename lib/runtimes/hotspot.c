@@ -4,17 +4,15 @@
  *
  * Between two looks code may have come and gone, so a name applies only where no other code can
  * have been. Code that is gone has its name until the last look that saw it. New code has it from
- * this look on: or from the end of the look before on, if its place was free then, and nothing
- * was freed since, so that nothing else can have been there first. The machine frees code in
- * collections of garbage, which it counts, and (its sweeper, a collection in steps) much at once,
- * so that what was known is gone, too. A buffer of its own may lose its end.
+ * this look on: or from the look before on, if its place was free then, and nothing was freed
+ * since, so that nothing else can have been there first. The machine frees code in collections of
+ * garbage, which it counts, and (its sweeper, a collection in steps) much at once, so that what was
+ * known is gone, too.
  */
 #include "runtimes/hotspot.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/dict.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "runtimes/jvm.h"
@@ -44,7 +42,6 @@ enum {
 	HEAD_BYTES = 512, /* of a block, with all members that are read */
 	NR_HEADS = 64,    /* that are read with one call */
 	BLOB_NAME_BYTES = 64,
-	NR_RESCANS = 8,
 };
 
 /* What a block says of its code. */
@@ -54,9 +51,7 @@ struct hotspot_code {
 	uint64_t id;      /* the end of the key */
 	uint64_t from_ns; /* since when it has its name */
 	bool is_method;
-	bool waits;         /* for a look that has time for what is inlined */
-	uint8_t nr_rescans; /* of a buffer of stubs: it was new, and may not have been full */
-	uint32_t points;    /* their hash */
+	bool waits; /* for a look that has time for what is inlined */
 };
 enum { KEY_BYTES = DICT_KEY(struct hotspot_code, id) };
 _Static_assert(KEY_BYTES == 6 * sizeof(uint64_t), "a key has no holes");
@@ -73,7 +68,6 @@ struct hotspot {
 	struct hotspot_codes known; /* at the last look */
 	bool has_looked;
 	uint64_t began_ns, ended_ns; /* the last look */
-	uint64_t since_ns;           /* its end, or what was given for the first one */
 	uint64_t collections;        /* before it */
 	bool frees;                  /* a method that was known was gone then */
 	uint64_t block[NR_HEADS];    /* whose heads are asked for */
@@ -390,54 +384,29 @@ static void add_point(void *arg, size_t distance, enum trace_compiled_point poin
 	h->change.data_bytes += sizeof(word);
 }
 
-/* Of shared->code. False: there is none. */
-static bool load_code(struct hotspot *h, const struct hotspot_code *c)
+static void find_points(struct hotspot *h, const struct hotspot_code *c)
 {
 	struct hotspot_shared *s = h->shared;
 	const size_t bytes = c->end - c->start;
 	uint8_t *code = bytes <= MAX_CODE_BYTES ? mem_grow(s->code, bytes, &s->code_room, 1) : NULL;
-
-	if (!code)
-		return false;
-	s->code = code;
-	return jvm_load(&h->jvm, c->start, code, bytes);
-}
-
-static void find_points(struct hotspot *h, const struct hotspot_code *c)
-{
 	const struct points_of of = {.start = c->start,
 				     .low = h->low,
 				     .high = h->high,
 				     .frame_bytes = h->change.frame_bytes,
 				     .frame_from = h->change.frame_from};
 
-	if (load_code(h, c))
-		points_find(&of, h->shared->code, c->end - c->start, add_point, h);
+	if (!code)
+		return;
+	s->code = code;
+	if (jvm_load(&h->jvm, c->start, code, bytes))
+		points_find(&of, code, bytes, add_point, h);
 }
 
-/* Whether all of its code has no frame. */
-static bool is_leaf(const char *blob)
+/* The stub by which C++ calls Java is known by where these calls return to. */
+static void find_call_stub(struct hotspot *h, const struct hotspot_code *c)
 {
-	static const char *const leaves[] = {"I2C/C2I adapters", "MethodHandles adapters",
-					     "vtable chunks", "InlineCacheBuffer",
-					     "flush_icache_stub"};
-
-	return ARRAY_ANY(l, leaves, ARRAY_NR(leaves), strcmp(blob, *l) == 0);
-}
-
-/* That by which C++ calls Java is known by where these calls return to. */
-static void find_stub_points(struct hotspot *h, struct hotspot_code *c)
-{
-	const bool has_call = h->call_stub > c->start && h->call_stub < c->end;
-	const size_t call = has_call ? h->call_stub - c->start : 0;
-
-	if (is_leaf(h->change.name))
-		add_point(h, 0, TRACE_POINT_ADDRESS);
-	else if (!h->change.frame_bytes && load_code(h, c))
-		points_find_stubs(h->shared->code, c->end - c->start, call, add_point, h);
-	else if (has_call)
-		add_point(h, call, TRACE_POINT_RETURN);
-	c->points = (uint32_t)hash_bytes(0, h->shared->points, h->change.data_bytes);
+	if (h->call_stub >= c->start && h->call_stub < c->end)
+		add_point(h, h->call_stub - c->start, TRACE_POINT_RETURN);
 }
 
 static bool has_scopes_room(const struct hotspot *h)
@@ -495,8 +464,7 @@ static void find_shape(struct hotspot *h, struct hotspot_code *c)
 	} else {
 		to->kind = strcmp(to->name, "Interpreter") == 0 ? TRACE_COMPILED_INTERPRETER
 								: TRACE_COMPILED_STUB;
-		if (to->kind == TRACE_COMPILED_STUB)
-			find_stub_points(h, c);
+		find_call_stub(h, c);
 	}
 	to->data = h->shared->points;
 }
@@ -575,44 +543,6 @@ static bool pass_scopes(struct hotspot *h, struct hotspot_code *c, hotspot_fn *f
 	return true;
 }
 
-/* Of a buffer of stubs. True: it has more of them, and is passed again. */
-static bool pass_stubs(struct hotspot *h, struct hotspot_code *c, hotspot_fn *fn, void *arg)
-{
-	const uint32_t was = c->points;
-
-	if (!c->nr_rescans)
-		return false;
-	c->nr_rescans--;
-	if (!find_name(h, c) || c->points == was)
-		return false;
-	pass(h, c, c->from_ns, fn, arg);
-	return true;
-}
-
-/* The known buffer that it is, which has lost its end; NULL: it is none. */
-static const struct hotspot_code *trimmed(const struct hotspot_codes *c,
-					  const struct hotspot_code *code)
-{
-	const size_t i = first_behind(c, code->start);
-	const bool is = i < c->nr && !c->item[i].is_method && !code->is_method &&
-			c->item[i].block == code->block && c->item[i].start == code->start &&
-			c->item[i].name == code->name && c->item[i].end > code->end;
-
-	return is ? &c->item[i] : NULL;
-}
-
-/* Since when new code has its name. frees: other code may have been there since the look before.
- * A buffer that was longer has it not before that one had, which ended then. */
-static uint64_t name_from(const struct hotspot *h, const struct hotspot_code *c, bool frees,
-			  uint64_t ended_ns)
-{
-	const struct hotspot_code *was = trimmed(&h->known, c);
-
-	if (was)
-		return was->from_ns > h->since_ns ? was->from_ns : h->since_ns;
-	return frees || overlaps(&h->known, c) ? ended_ns : h->since_ns;
-}
-
 /* True: there was any. What has no name yet is new at the next look, too. frees: other code may
  * have been there before. */
 static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_fn *fn, void *arg)
@@ -630,12 +560,10 @@ static bool pass_new(struct hotspot *h, uint64_t ended_ns, bool frees, hotspot_f
 		if (at < h->known.nr && is_same(&h->known.item[at], &c)) {
 			c = h->known.item[at];
 			is_any |= pass_scopes(h, &c, fn, arg);
-			is_any |= pass_stubs(h, &c, fn, arg);
 		} else {
 			if (!find_name(h, &c))
 				continue;
-			c.nr_rescans = c.points ? NR_RESCANS : 0;
-			c.from_ns = name_from(h, &c, frees, ended_ns);
+			c.from_ns = frees || overlaps(&h->known, &c) ? ended_ns : h->ended_ns;
 			pass(h, &c, c.from_ns, fn, arg);
 			is_any = true;
 		}
@@ -685,14 +613,11 @@ static void keep(struct hotspot *h)
 
 int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed)
 {
-	uint64_t began_ns, ended_ns, before = 0, after = 0;
-	bool is_counted, frees;
+	const uint64_t began_ns = clock_monotonic_ns();
+	uint64_t ended_ns, before = 0, after = 0;
+	bool is_counted = jvm_collections(&h->jvm, &before), frees;
 	int rc;
 
-	pauses_find(&h->jvm.pauses, &h->jvm);
-	is_counted = jvm_collections(&h->jvm, &before);
-	began_ns = clock_monotonic_ns();
-	h->shared->has_more = false;
 	h->low = UINT64_MAX;
 	h->high = h->call_stub = 0;
 	(void)jvm_load(&h->jvm, h->jvm.at.field[VMSTRUCTS_CALL_STUB_RETURN].at, &h->call_stub,
@@ -714,7 +639,6 @@ int hotspot_look(struct hotspot *h, hotspot_fn *fn, void *arg, bool *has_changed
 	keep(h);
 	h->began_ns = began_ns;
 	h->ended_ns = ended_ns;
-	h->since_ns = ended_ns;
 	h->collections = before;
 	return h->methods ? methods_look(h->methods, fn, arg, has_changed) : 0;
 }
@@ -745,7 +669,7 @@ int hotspot_open(struct hotspot_shared *shared, uint32_t pid, uint64_t since_ns,
 	h->shared = shared;
 	h->jvm.pid = pid;
 	h->jvm.at = at;
-	h->since_ns = since_ns;
+	h->ended_ns = since_ns;
 	rc = shared->wants_methods && vmstructs_has_methods(&at)
 		 ? methods_new(&h->jvm, shared, since_ns, &h->methods)
 		 : 0;

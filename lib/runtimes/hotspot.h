@@ -36,7 +36,6 @@ struct hotspot_shared {
 	atomic_bool is_left; /* by any thread: a look ends soon */
 	bool wants_methods;  /* also those that are interpreted (runtimes/methods.h) */
 	bool is_last;        /* looks read all that is left */
-	bool has_more;       /* the last look had no time for all that can be read now */
 	uint64_t once_ns;    /* CPU time of looks for what is read once; grows */
 	uint64_t scopes_ns;  /* of a look for what is inlined; 0: as much as is usual */
 	/* private */

@@ -131,8 +131,3 @@ bool jvm_collections(const struct jvm *m, uint64_t *out)
 	return jvm_load(m, m->at.field[VMSTRUCTS_OBJECTS].at, &objects, sizeof(objects)) &&
 	       jvm_follow(m, objects, VMSTRUCTS_COLLECTIONS, out);
 }
-
-bool jvm_unloadings(const struct jvm *m, uint64_t *out)
-{
-	return m->pauses.nr ? pauses_count(&m->pauses, m, out) : jvm_collections(m, out);
-}

@@ -6,7 +6,6 @@
 #define RUNTIMES_JVM_H
 
 #include "runtimes/lines.h"
-#include "runtimes/pauses.h"
 #include "runtimes/vmstructs.h"
 
 #include <stddef.h>
@@ -17,7 +16,6 @@ struct jvm {
 	uint32_t pid;
 	struct vmstructs at;
 	struct remote *pages; /* borrowed: by which it is read; NULL: as it is now */
-	struct pauses pauses; /* not known at first */
 };
 
 /* Of little-endian bytes. */
@@ -47,8 +45,5 @@ bool jvm_method_lines(const struct jvm *m, uint64_t method, uint64_t version,
 
 /* How often it has collected garbage. */
 bool jvm_collections(const struct jvm *m, uint64_t *out);
-/* The same; where its pauses are known, only those that may free classes. (The sweeper frees code
- * between collections, also young ones: these guard its names.) */
-bool jvm_unloadings(const struct jvm *m, uint64_t *out);
 
 #endif

@@ -51,15 +51,13 @@ struct loader {
 
 struct methods {
 	struct jvm jvm;
-	const struct jvm *live; /* borrowed: as it is now */
 	struct remote pages;
 	struct hotspot_shared *shared;
 	struct dict loaders, classes;
-	uint64_t began_ns;    /* the last look */
-	uint64_t collections; /* before it */
-	uint64_t own_loader;  /* of the machine; 0: not known */
-	uint64_t version;     /* of Java */
-	uint64_t bytes;       /* passed */
+	uint64_t began_ns, ended_ns; /* the last look */
+	uint64_t collections;        /* before it */
+	uint64_t version;            /* of Java */
+	uint64_t bytes;              /* passed */
 	bool has_looked, has_collected, has_freed;
 	bool
 	    has_gone; /* a loader, at the last look: what is at its place may be read at the next */
@@ -84,11 +82,10 @@ int methods_new(const struct jvm *jvm, struct hotspot_shared *shared, uint64_t s
 		return -ENOMEM;
 	(void)jvm_load(jvm, jvm->at.field[VMSTRUCTS_VERSION].at, &version, sizeof(version));
 	m->jvm = *jvm;
-	m->live = jvm;
 	m->pages.pid = jvm->pid;
 	m->jvm.pages = &m->pages;
 	m->shared = shared;
-	m->began_ns = since_ns;
+	m->ended_ns = since_ns;
 	m->version = version;
 	init_dicts(m);
 	*out = m;
@@ -114,7 +111,10 @@ void methods_free(struct methods *m)
 /* As it is now. */
 static bool count_collections(const struct methods *m, uint64_t *out)
 {
-	return jvm_unloadings(m->live, out);
+	struct jvm now = m->jvm;
+
+	now.pages = NULL;
+	return jvm_collections(&now, out);
 }
 
 /* --- reading a class */
@@ -179,7 +179,7 @@ static void walk_classes(struct methods *m, struct loader *l, uint64_t klass)
 			return;
 		if (m->classes.nr > nr) {
 			c->loader = l->address;
-			c->from_ns = m->began_ns;
+			c->from_ns = m->ended_ns;
 		} else if (c->loader != l->address || !is_still(m, c)) {
 			l->is_replaced = true;
 			return;
@@ -191,11 +191,10 @@ static void walk_classes(struct methods *m, struct loader *l, uint64_t klass)
 	}
 }
 
-/* False: the list cannot be read to its end, where the loader of the machine's own classes is: the
- * first one that was made, which is never freed. */
+/* False: the list cannot be read to its end. */
 static bool walk_loaders(struct methods *m)
 {
-	uint64_t at, last = 0, klass;
+	uint64_t at, klass;
 
 	if (!jvm_load(&m->jvm, m->jvm.at.field[VMSTRUCTS_LOADERS].at, &at, sizeof(at)))
 		return false;
@@ -207,12 +206,9 @@ static bool walk_loaders(struct methods *m)
 		l->is_seen = true;
 		if (jvm_follow(&m->jvm, at, VMSTRUCTS_LOADER_CLASSES, &klass))
 			walk_classes(m, l, klass);
-		last = at;
 		if (!jvm_follow(&m->jvm, at, VMSTRUCTS_LOADER_NEXT, &at))
 			return false;
 	}
-	if (!at)
-		m->own_loader = last;
 	return !at;
 }
 
@@ -407,17 +403,15 @@ static bool name_class(struct methods *m, struct class *c, uint64_t collections,
 	return true;
 }
 
-/* What was freed since may have been where a class is that was not read; but for those of the
- * machine itself that were there at an earlier look. */
+/* What was freed since may have been where a class is that was not read. */
 static void begin_later(struct methods *m)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
 
 	for (uint32_t i = 0; i < m->classes.nr; i++) {
 		struct class *c = dict_at(&m->classes, i);
-		const bool is_old = c->loader == m->own_loader && c->from_ns != m->began_ns;
 
-		if (!c->is_read && !is_old)
+		if (!c->is_read)
 			c->from_ns = now_ns;
 	}
 }
@@ -442,19 +436,18 @@ static bool name_classes(struct methods *m, uint32_t nr_before, uint64_t collect
 	}
 	if (is_any)
 		m->shared->once_ns += clock_thread_cpu_ns() - began_ns;
-	m->shared->has_more = is_any && is_over;
 	return is_any;
 }
 
 int methods_look(struct methods *m, hotspot_fn *fn, void *arg, bool *has_changed)
 {
+	const uint64_t began_ns = clock_monotonic_ns();
 	uint32_t nr_before;
-	uint64_t collections, began_ns;
+	uint64_t collections;
 	bool is_whole, has_gone, frees;
 
 	if (!count_collections(m, &collections))
 		return 0;
-	began_ns = clock_monotonic_ns();
 	m->has_collected = m->has_looked && collections != m->collections;
 	remote_forget(&m->pages);
 	nr_before = (uint32_t)m->classes.nr;
@@ -471,6 +464,7 @@ int methods_look(struct methods *m, hotspot_fn *fn, void *arg, bool *has_changed
 		return 0;
 	m->has_looked = true;
 	m->began_ns = began_ns;
+	m->ended_ns = clock_monotonic_ns();
 	m->collections = collections;
 	return 0;
 }

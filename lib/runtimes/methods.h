@@ -19,7 +19,8 @@
 struct jvm;
 struct methods;
 
-/* Both are borrowed. Methods of the first look have their names from since_ns on. 0 or -ENOMEM. */
+/* machine: copied; shared: borrowed. Methods of the first look have their names from since_ns on. 0
+ * or -ENOMEM. */
 int methods_new(const struct jvm *jvm, struct hotspot_shared *shared, uint64_t since_ns,
 		struct methods **out);
 void methods_free(struct methods *m); /* NULL is fine */

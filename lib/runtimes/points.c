@@ -5,7 +5,7 @@
  * unless it is empty, and pop rbp; the machine may ask there whether to stop, before it returns or
  * goes on elsewhere.
  *
- * Source: x86.ad, c1_LIRAssembler_x86.cpp and stubGenerator_x86_64.cpp of OpenJDK 17 to 25.
+ * Source: x86.ad and c1_LIRAssembler_x86.cpp of OpenJDK 17 to 25.
  */
 #include "runtimes/points.h"
 
@@ -169,64 +169,6 @@ void points_find(const struct points_of *of, const uint8_t *code, size_t bytes, 
 		} else if (call) {
 			fn(arg, i + call, TRACE_POINT_RETURN);
 			i += call - 1;
-		}
-	}
-}
-
-/* --- functions with frame pointers */
-
-enum stub_event {
-	STUB_NOTHING,
-	STUB_BEGIN, /* push rbp; mov rbp, rsp */
-	STUB_END,   /* leave, or pop rbp; ret */
-};
-enum { END_BYTES = 2 };
-
-static enum stub_event event_at(const struct code *c, size_t at)
-{
-	static const uint8_t begins[][4] = {{PUSH_RBP, 0x48, 0x8b, 0xec},
-					    {PUSH_RBP, 0x48, 0x89, 0xe5}},
-			     ends[][END_BYTES] = {{0xc9, 0xc3}, {POP_RBP, 0xc3}};
-
-	if (ARRAY_ANY(b, begins, ARRAY_NR(begins), has(c, at, *b, sizeof(*b))))
-		return STUB_BEGIN;
-	return ARRAY_ANY(e, ends, ARRAY_NR(ends), has(c, at, *e, sizeof(*e))) ? STUB_END
-									      : STUB_NOTHING;
-}
-
-/* Whether a function ends before another one begins: else it ends in a way that is not known. */
-static bool ends_behind(const struct code *c, size_t at)
-{
-	enum stub_event event = STUB_NOTHING;
-
-	while (++at < c->bytes && event == STUB_NOTHING)
-		event = event_at(c, at);
-	return event == STUB_END;
-}
-
-void points_find_stubs(const uint8_t *code, size_t bytes, size_t call, points_fn *fn, void *arg)
-{
-	enum { PUSH_BYTES = 1, BEGIN_BYTES = 4 };
-	const struct code c = {NULL, code, bytes};
-	bool is_whole = false;
-
-	for (size_t i = 0; i < bytes; i++) {
-		const enum stub_event event = event_at(&c, i);
-
-		if (call && i == call)
-			fn(arg, i, TRACE_POINT_RETURN);
-		if (event == STUB_BEGIN) {
-			is_whole = ends_behind(&c, i);
-			fn(arg, i, TRACE_POINT_ADDRESS);
-			fn(arg, i + PUSH_BYTES, TRACE_POINT_POINTER);
-			if (is_whole)
-				fn(arg, i + BEGIN_BYTES, TRACE_POINT_WHOLE);
-			i += BEGIN_BYTES - 1;
-		} else if (event == STUB_END && is_whole) {
-			is_whole = false;
-			fn(arg, i + 1, TRACE_POINT_ADDRESS);
-			fn(arg, i + END_BYTES, TRACE_POINT_POINTER);
-			i += END_BYTES - 1;
 		}
 	}
 }

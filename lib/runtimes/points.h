@@ -22,10 +22,4 @@ typedef void points_fn(void *arg, size_t distance, enum trace_compiled_point poi
 void points_find(const struct points_of *of, const uint8_t *code, size_t bytes, points_fn *fn,
 		 void *arg);
 
-/* The same of what the machine has of its own, without a size of frames: functions that begin with
- * push rbp and mov rbp, rsp. call: where its calls of Java return to, from the start; 0: nowhere.
- * There is a frame with a pointer from TRACE_POINT_WHOLE on; TRACE_POINT_POINTER: any is possible.
- */
-void points_find_stubs(const uint8_t *code, size_t bytes, size_t call, points_fn *fn, void *arg);
-
 #endif

@@ -415,8 +415,6 @@ static void attend(struct runtimes *r, struct process *p)
 			     has_runtime(p) ? p->look_pause_ns : p->ask_pause_ns);
 	if (is_first && has_runtime(p)) /* it reads all names, once */
 		p->due_ns = clock_monotonic_ns() + p->look_pause_ns;
-	if (p->hotspot && r->shared.has_more) /* what it reads late has no names until then */
-		p->due_ns = clock_monotonic_ns();
 	p->has_looked |= is_first;
 	if (p->is_over || (r->is_told && rc == -ENXIO))
 		p->due_ns = UINT64_MAX;

@@ -123,8 +123,6 @@ static const struct wanted {
     [VMSTRUCTS_BLOB_MUTABLE] = {"CodeBlob", "_mutable_data", true},
     [VMSTRUCTS_BLOB_MUTABLE_BYTES] = {"CodeBlob", "_mutable_data_size", true},
     [VMSTRUCTS_BLOB_RELOCATION_BYTES] = {"CodeBlob", "_relocation_size", true},
-    [VMSTRUCTS_COUNTERS] = {"PerfMemory", "_start", true, true},
-    [VMSTRUCTS_COUNTERS_END] = {"PerfMemory", "_end", true, true},
 };
 
 /* Integers of its members by the names of their types; pointers end in an asterisk. */

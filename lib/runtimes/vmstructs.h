@@ -77,9 +77,6 @@ enum vmstructs_field {
 	VMSTRUCTS_BLOB_MUTABLE,
 	VMSTRUCTS_BLOB_MUTABLE_BYTES,
 	VMSTRUCTS_BLOB_RELOCATION_BYTES,
-	/* of the machine's counters, each may be missing: addresses of pointers */
-	VMSTRUCTS_COUNTERS,
-	VMSTRUCTS_COUNTERS_END,
 	VMSTRUCTS_NR_FIELDS,
 };
 

@@ -452,8 +452,7 @@ enum trace_compiled_kind {
 enum trace_compiled_point {
 	TRACE_POINT_RETURN = 0, /* a call returns here */
 	/* from here on the frame is whole, but for its frame pointer before frame_from; it is its
-	 * frame pointer and the return address; it is the return address alone. Of a stub: it has a
-	 * frame pointer; it may be any; there is none */
+	 * frame pointer and the return address; it is the return address alone */
 	TRACE_POINT_WHOLE = 1,
 	TRACE_POINT_POINTER = 2,
 	TRACE_POINT_ADDRESS = 3,

@@ -15,11 +15,9 @@ enum {
 	R13 = 13,
 	/* of a frame of the interpreter, from its frame pointer on */
 	AT_SENDER_SP = -1 * WORD,
-	AT_LAST_SP = -2 * WORD,
 	AT_METHOD = -3 * WORD,
 	AT_BYTECODE = -8 * WORD,
 	NR_POINTS = 4, /* kinds, each once at a distance */
-	ALIGNED = 16,  /* frames of methods */
 };
 
 /* A caller, as it would be. */
@@ -97,18 +95,14 @@ static enum cfi_end find_method(const struct unwind_shapes *s, const struct unwi
 }
 
 static enum cfi_end prove(const struct unwind_shapes *s, const struct cfi_frame *f,
-			  const struct caller *c, bool may_be_native)
+			  const struct caller *c)
 {
 	struct unwind_mapping m;
 	struct unwind_shape shape;
 	uint64_t ignored;
 
-	if (c->sp % WORD)
+	if (c->sp % WORD || !find_shape(s, c->pc - 1, &m, &shape))
 		return CFI_NO_TABLE;
-	if (!find_shape(s, c->pc - 1, &m, &shape))
-		return may_be_native && s->has_called && s->has_called(s->walk, c->pc)
-			   ? CFI_GOES_ON
-			   : CFI_NO_TABLE;
 	if (shape.kind == UNWIND_SHAPE_INTERPRETER)
 		return find_method(s, &m, f, c->fp, NULL, &ignored);
 	return has_return(&shape, c->pc) ? CFI_GOES_ON : CFI_NO_TABLE;
@@ -140,12 +134,11 @@ struct places {
 	struct caller proven;
 	size_t nr; /* proven ones */
 	bool is_truncated;
-	bool may_be_native; /* C++ */
 };
 
 static void add_place(struct places *p, enum cfi_end end, const struct caller *c)
 {
-	end = end == CFI_GOES_ON ? prove(p->shapes, p->f, c, p->may_be_native) : end;
+	end = end == CFI_GOES_ON ? prove(p->shapes, p->f, c) : end;
 	p->is_truncated |= end == CFI_TRUNCATED;
 	if (end != CFI_GOES_ON || (p->nr && p->proven.sp == c->sp))
 		return;
@@ -157,7 +150,7 @@ static enum cfi_end go_to(struct cfi_frame *f, const struct caller *c)
 {
 	uint64_t sp;
 
-	if (!cfi_frame_reg(f, f->machine->sp, &sp) || c->sp < sp + !f->is_exact)
+	if (!cfi_frame_reg(f, f->machine->sp, &sp) || c->sp <= sp)
 		return CFI_INVALID;
 	f->known = 0;
 	cfi_frame_set(f, f->machine->sp, c->sp);
@@ -188,8 +181,7 @@ static enum cfi_end step_from_frame(const struct unwind_shapes *s, const struct 
 	return go_to_proven(&p, f);
 }
 
-/* A frame that is just made may lack its frame pointer, which is in the register then. Below one,
- * an intrinsic may have pushed a word, such as the comparison of strings. */
+/* A frame that is just made may lack its frame pointer, which is in the register then. */
 static enum cfi_end read_whole(const struct cfi_frame *f, const struct unwind_shape *shape,
 			       uint64_t sp, uint64_t fp, struct caller *out)
 {
@@ -203,26 +195,23 @@ static enum cfi_end read_whole(const struct cfi_frame *f, const struct unwind_sh
 }
 
 /* The places of the return address that are possible: all of them, where it is not known how much
- * of the frame is there. A stub whose frame is whole has a frame pointer. */
+ * of the frame is there. */
 static enum cfi_end step_from_instruction(const struct unwind_shapes *s,
 					  const struct unwind_shape *shape, struct cfi_frame *f,
 					  uint64_t sp, uint64_t fp)
 {
 	const enum unwind_point at = frame_at(shape, f->pc);
-	const bool is_stub = shape->kind == UNWIND_SHAPE_STUB;
-	const bool is_any = at == UNWIND_POINT_RETURN || (is_stub && at == UNWIND_POINT_POINTER);
-	struct places p = {.shapes = s, .f = f, .may_be_native = is_stub && !is_any};
+	const bool is_any = at == UNWIND_POINT_RETURN;
+	struct places p = {.shapes = s, .f = f};
 	struct caller c = {0};
 
-	if (shape->frame_bytes && at == UNWIND_POINT_WHOLE)
-		add_place(&p, read_whole(f, shape, sp + sp % ALIGNED, fp, &c), &c);
-	if (shape->frame_bytes && is_any)
+	if (shape->frame_bytes && (at == UNWIND_POINT_WHOLE || is_any))
 		add_place(&p, read_whole(f, shape, sp, fp, &c), &c);
 	if (at == UNWIND_POINT_ADDRESS || is_any)
 		add_place(&p, read_return(f, sp, fp, &c), &c);
 	if (at == UNWIND_POINT_POINTER || is_any)
 		add_place(&p, read_frame(f, sp + 2 * WORD, &c), &c);
-	if (is_stub && fp >= sp && (at == UNWIND_POINT_WHOLE || is_any))
+	if (shape->kind == UNWIND_SHAPE_STUB && fp > sp)
 		add_place(&p, read_frame(f, fp + 2 * WORD, &c), &c);
 	return go_to_proven(&p, f);
 }
@@ -254,17 +243,6 @@ static enum cfi_end step_from_part(const struct unwind_shapes *s, struct cfi_fra
 	return go_to_proven(&p, f);
 }
 
-/* A method has ended: its frame is gone, and the register has where it is about to jump to. */
-static enum cfi_end step_from_end(const struct unwind_shapes *s, struct cfi_frame *f, uint64_t sp,
-				  uint64_t fp, uint64_t ra)
-{
-	struct places p = {.shapes = s, .f = f};
-	const struct caller c = {.pc = ra, .sp = sp, .fp = fp};
-
-	add_place(&p, CFI_GOES_ON, &c);
-	return go_to_proven(&p, f);
-}
-
 /* The interpreter's own work between methods, or a frame of one that is not whole. */
 static enum cfi_end step_from_entry(const struct unwind_shapes *s, const struct unwind_shape *shape,
 				    struct cfi_frame *f, uint64_t sp, uint64_t fp,
@@ -273,16 +251,6 @@ static enum cfi_end step_from_entry(const struct unwind_shapes *s, const struct 
 	return fp >= sp && fp - sp <= -(int64_t)AT_BYTECODE
 		   ? step_from_part(s, f, fp, sender_sp)
 		   : step_from_instruction(s, shape, f, sp, fp);
-}
-
-/* The register has something else for a while. A frame from which a method was called says so,
- * until that has returned; one that says nothing is that of the method which runs. */
-static bool is_running(const struct cfi_frame *f, uint64_t sp, uint64_t fp)
-{
-	uint64_t last_sp;
-
-	return fp > sp && fp - sp >= -(int64_t)AT_BYTECODE &&
-	       cfi_frame_word(f, fp + AT_LAST_SP, &last_sp) == CFI_GOES_ON && !last_sp;
 }
 
 static enum cfi_end step_from_interpreter(const struct unwind_shapes *s,
@@ -296,16 +264,10 @@ static enum cfi_end step_from_interpreter(const struct unwind_shapes *s,
 	if (f->is_exact && !cfi_frame_reg(f, R13, &bcp))
 		return CFI_NO_TABLE;
 	end = find_method(s, m, f, fp, f->is_exact ? &bcp : NULL, method);
-	if (end == CFI_NO_TABLE && f->is_exact && is_running(f, sp, fp))
-		end = find_method(s, m, f, fp, NULL, method);
 	if (end == CFI_GOES_ON)
 		return step_from_method(s, f, fp);
 	*method = 0;
-	if (!f->is_exact)
-		return end;
-	return step_from_end(s, f, sp, fp, bcp) == CFI_GOES_ON
-		   ? CFI_GOES_ON
-		   : step_from_entry(s, shape, f, sp, fp, bcp);
+	return f->is_exact ? step_from_entry(s, shape, f, sp, fp, bcp) : end;
 }
 
 /* Into C++, which has tables. */

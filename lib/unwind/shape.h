@@ -5,9 +5,8 @@
  *
  * Where a method has no frame yet, or no more, is not known, and code may have changed since it was
  * read. So a return address must be proven: it lies behind a call of a method, or where the stub
- * calls, or in the interpreter with a frame of a known method; or, of a stub whose frame is known,
- * behind a call of C++. If of several places more than one has such an address, or none, the caller
- * is not known: a stale one would be a wrong caller.
+ * calls, or in the interpreter with a frame of a known method. If of several places more than one
+ * has such an address, or none, the caller is not known: a stale one would be a wrong caller.
  */
 #ifndef UNWIND_SHAPE_H
 #define UNWIND_SHAPE_H
@@ -21,10 +20,6 @@ struct unwind_shapes {
 	unwind_find_made_fn *find_made;
 	unwind_find_method_fn *find_method; /* NULL: no method is known */
 	void *arg;
-	/* Whether code of a file, which has a table, may have called by a pointer what returns to
-	 * the address. NULL: never. */
-	bool (*has_called)(void *walk, uint64_t address);
-	void *walk;
 	const void *process;
 	uint64_t time_ns;
 };

@@ -408,14 +408,6 @@ static const struct cfi_row *find_row(struct walk *w, const struct unwind_mappin
 	return &w->row;
 }
 
-static bool has_called(void *walk, uint64_t address)
-{
-	const struct unwind_at made = {.object = UNWIND_NO_OBJECT};
-	const struct origin o = find_origin(walk, address, &made);
-
-	return o.leads == UNWIND_MAY_LEAD && has_row(o.row);
-}
-
 static enum cfi_end step_by_shape(struct walk *w, const struct unwind_mapping *m,
 				  const struct unwind_shape *shape)
 {
@@ -424,8 +416,6 @@ static enum cfi_end step_by_shape(struct walk *w, const struct unwind_mapping *m
 					     .find_made = u->find_made,
 					     .find_method = u->find_method,
 					     .arg = u->arg,
-					     .has_called = has_called,
-					     .walk = w,
 					     .process = w->process,
 					     .time_ns = w->time_ns};
 	const enum cfi_end end = unwind_shape_step(&shapes, m, shape, &w->frame, &w->method);

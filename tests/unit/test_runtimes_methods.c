@@ -74,7 +74,7 @@ static struct hotspot_shared shared;
 static struct trace_compiled changes[32];
 static uint8_t lines[32][16];
 static size_t nr_changes;
-static uint64_t before_ns, after_ns, changed_ns;
+static uint64_t before_ns, after_ns;
 
 static struct symbol symbol_of(const char *text)
 {
@@ -168,7 +168,6 @@ static void on_change(void *arg, const struct trace_compiled *change)
 	if (change->data_bytes)
 		memcpy(lines[nr_changes], change->data, change->data_bytes);
 	changes[nr_changes++] = *change;
-	changed_ns = clock_monotonic_ns();
 }
 
 /* Returns whether anything has changed. */
@@ -209,11 +208,10 @@ static void assert_changes(const struct whole *w, const char *a, const char *b, 
 	}
 }
 
-static struct jvm jvm;
-
 HOOK(before_each)
 {
-	jvm = jvm_of_test();
+	const struct jvm jvm = jvm_of_test();
+
 	shared = (struct hotspot_shared){.once_ns = 0};
 	heap.count = 0;
 	make(&first, "p/A", NULL);
@@ -280,39 +278,6 @@ TEST(new_after_collection)
 	look();
 	assert_int_equal(nr_changes, 2);
 	assert_changes(&second, "p.B.a", "p.B.b", before_ns, after_ns);
-}
-
-/* But for the machine's own, which are never freed: one that was there, and could not be read. */
-TEST(own_after_collection)
-{
-	head = &loaders[1];
-	first.class.state = second.class.state = LINKED - 1;
-	look();
-	assert_int_equal(nr_changes, 0);
-	heap.count++;
-	look();
-	first.class.state = second.class.state = LINKED;
-	look();
-	assert_int_equal(nr_changes, 4);
-	assert_changes(&first, "p.A.a", "p.A.b", SINCE, SINCE);
-	assert_true(change_of(&second, 0, "p.B.a")->time_ns > SINCE);
-}
-
-/* What comes while classes are read is seen at the next look. */
-TEST(new_while_read)
-{
-	uint64_t last_ns, read_ns;
-
-	first.class.state = LINKED - 1;
-	look();
-	first.class.state = LINKED;
-	look();
-	assert_int_equal(nr_changes, 2);
-	last_ns = before_ns;
-	head = &loaders[1];
-	read_ns = changed_ns;
-	look();
-	assert_changes(&second, "p.B.a", "p.B.b", last_ns, read_ns);
 }
 
 TEST(gone)

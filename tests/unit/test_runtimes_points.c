@@ -124,48 +124,6 @@ TEST(asks_for_ever)
 	assert_int_equal(nr_found, 0);
 }
 
-/* What the machine has of its own: functions with a frame pointer; one that ends in a way that is
- * not known; code without one. */
-TEST(of_stubs)
-{
-	static const uint8_t stubs[] = {
-	    0x5d, 0xc3,                         /* an end of nothing */
-	    0x55, 0x48, 0x8b, 0xec, 0x90, 0x90, /* 2: push rbp; mov rbp, rsp */
-	    0xc9, 0xc3, 0x90, 0xc3,             /* 8: leave; ret; 10: without a frame */
-	    0x55, 0x48, 0x89, 0xe5, 0xff, 0xe0, /* 12: jmp rax */
-	    0x55, 0x48, 0x8b, 0xec, 0x5d, 0xc3, /* 18: 22: pop rbp; ret */
-	    0x55, 0x48, 0x8b, 0xec,             /* 24: without an end */
-	};
-
-	nr_found = 0;
-	points_find_stubs(stubs, sizeof(stubs), 6, on_point, NULL);
-	expect(0, 2, TRACE_POINT_ADDRESS);
-	expect(1, 3, TRACE_POINT_POINTER);
-	expect(2, 6, TRACE_POINT_WHOLE);
-	expect(3, 6, TRACE_POINT_RETURN);
-	expect(4, 9, TRACE_POINT_ADDRESS);
-	expect(5, 10, TRACE_POINT_POINTER);
-	expect(6, 12, TRACE_POINT_ADDRESS);
-	expect(7, 13, TRACE_POINT_POINTER);
-	expect(8, 18, TRACE_POINT_ADDRESS);
-	expect(9, 19, TRACE_POINT_POINTER);
-	expect(10, 22, TRACE_POINT_WHOLE);
-	expect(11, 23, TRACE_POINT_ADDRESS);
-	expect(12, 24, TRACE_POINT_POINTER);
-	expect(13, 24, TRACE_POINT_ADDRESS);
-	expect(14, 25, TRACE_POINT_POINTER);
-	assert_int_equal(nr_found, 15);
-	for (size_t i = 0; i <= sizeof(stubs); i++) {
-		uint8_t *copy = malloc(i + !i);
-
-		assert_non_null(copy);
-		memcpy(copy, stubs, i);
-		nr_found = 0;
-		points_find_stubs(copy, i, 0, on_point, NULL);
-		free(copy);
-	}
-}
-
 /* A frame of no words of its own; and at each length. */
 TEST(empty_frame)
 {

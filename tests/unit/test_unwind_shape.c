@@ -13,10 +13,8 @@ enum {
 	OTHER = 0x11000,  /* compiled; it is not known where its frame is taken down */
 	INTERPRETER = 0x12000,
 	STUBS = 0x13000,
-	FRAMED = 0x14000, /* a stub with a frame pointer, and one without */
-	LEAF = 0x14100,
-	NAMELESS = 0x15000, /* made, and not known */
-	END = 0x16000,
+	NAMELESS = 0x14000, /* made, and not known */
+	END = 0x15000,
 	LIBRARY = 0x20000,
 	FRAME = 0x20,
 	HAS_FRAME = 0x10, /* from there on */
@@ -44,10 +42,7 @@ static const uint32_t with_ends[] = {0 << 2 | UNWIND_POINT_ADDRESS,
 				     (POP + 1) << 2 | UNWIND_POINT_ADDRESS,
 				     (POP + 9) << 2 | UNWIND_POINT_WHOLE},
 		      without[] = {RETURN << 2 | UNWIND_POINT_RETURN},
-		      call_stub[] = {CALL_STUB << 2 | UNWIND_POINT_RETURN},
-		      framed[] = {0 << 2 | UNWIND_POINT_ADDRESS, 1 << 2 | UNWIND_POINT_POINTER,
-				  4 << 2 | UNWIND_POINT_WHOLE, 0x40 << 2 | UNWIND_POINT_POINTER,
-				  (LEAF - FRAMED) << 2 | UNWIND_POINT_ADDRESS};
+		      call_stub[] = {CALL_STUB << 2 | UNWIND_POINT_RETURN};
 
 #define POINTS(p) .points = (const uint8_t *)(p), .nr_points = NR(p)
 static const struct unwind_shape shapes[] = {
@@ -55,7 +50,6 @@ static const struct unwind_shape shapes[] = {
     {UNWIND_SHAPE_METHOD, OTHER, FRAME, HAS_FRAME, POINTS(without)},
     {UNWIND_SHAPE_INTERPRETER, INTERPRETER, 0, 0, NULL, 0},
     {UNWIND_SHAPE_STUB, STUBS, 0, 0, POINTS(call_stub)},
-    {UNWIND_SHAPE_STUB, FRAMED, 0, 0, POINTS(framed)},
 };
 
 static bool find_made(void *arg, const struct unwind_mapping *mapping, uint64_t address,
@@ -83,19 +77,14 @@ static bool find_method(void *arg, const struct unwind_mapping *mapping, uint64_
 	return (method == A || method == B) && bcp - codes < CODES_BYTES;
 }
 
-static void map_machine(void)
-{
-	test_map(&unwind.lookup, METHOD, END, 0, PROT_READ | PROT_EXEC, "anon");
-	test_map(&unwind.lookup, LIBRARY, LIBRARY + 0x1000, 0, PROT_READ | PROT_EXEC,
-		 "/nowhere/libjvm.so");
-}
-
 HOOK(before_each)
 {
 	unwind = (struct test_unwind){.find_made = find_made, .find_method = find_method};
 	memset(words, 0, sizeof(words));
 	assert_int_equal(test_unwind_open(&unwind, "x86_64"), 0);
-	map_machine();
+	test_map(&unwind.lookup, METHOD, END, 0, PROT_READ | PROT_EXEC, "anon");
+	test_map(&unwind.lookup, LIBRARY, LIBRARY + 0x1000, 0, PROT_READ | PROT_EXEC,
+		 "/nowhere/libjvm.so");
 }
 
 HOOK(after_each)
@@ -108,22 +97,17 @@ static uint64_t at(size_t word)
 	return STACK + 8 * word;
 }
 
-static void run_at(uint64_t sp, uint64_t pc, uint64_t fp, uint64_t r13)
+static void run(uint64_t pc, uint64_t fp, uint64_t r13)
 {
 	memset(sample.reg, 0, sizeof(sample.reg));
 	sample.reg[6] = fp; /* by the kernel's order */
-	sample.reg[7] = sp;
+	sample.reg[7] = STACK;
 	sample.reg[8] = pc;
 	sample.reg[17] = r13;
-	memcpy(sample.stack, words + (sp - STACK) / 8, sizeof(words) - (sp - STACK));
-	sample.stack_len = sizeof(words) - (sp - STACK);
+	memcpy(sample.stack, words, sizeof(words));
+	sample.stack_len = sizeof(words);
 	test_sample_init(&sample, X86_REGS);
 	test_unwind_run(&unwind, &sample);
-}
-
-static void run(uint64_t pc, uint64_t fp, uint64_t r13)
-{
-	run_at(STACK, pc, fp, r13);
 }
 
 static void expect(const uint64_t *chain, size_t nr, enum unwind_end end)
@@ -136,14 +120,13 @@ static void expect(const uint64_t *chain, size_t nr, enum unwind_end end)
 	assert_int_equal(unwind.end, end);
 }
 
-/* A frame of the interpreter with its pointer at a word, from which a method was called. */
+/* A frame of the interpreter with its pointer at a word. */
 static void put_interpreted(size_t fp, uint64_t method, uint64_t bytecode, uint64_t sender_sp,
 			    uint64_t caller_fp, uint64_t caller)
 {
 	words[fp + 1] = caller;
 	words[fp] = caller_fp;
 	words[fp - 1] = sender_sp;
-	words[fp - 2] = 1;
 	words[fp - 3] = method;
 	words[fp - 8] = bytecode;
 }
@@ -300,20 +283,6 @@ TEST(entry)
 	expect_callers(pc);
 }
 
-/* A method has ended, and the register has its return address; what is on the stack is its
- * caller's. */
-TEST(end_of_method)
-{
-	const uint64_t pc = INTERPRETER + 0x30;
-
-	words[0] = OTHER + RETURN;
-	put_callers(40, 30);
-	run(pc, at(30), INTERPRETER + 0x70);
-	expect_callers(pc);
-	run(pc, at(30), NAMELESS + 5);
-	assert_true(unwind.nr < 2 || unwind.chain[1] == OTHER + RETURN);
-}
-
 /* Leaves of stubs have frames of any kind, or none. */
 TEST(stub)
 {
@@ -330,111 +299,6 @@ TEST(stub)
 	put_callers(12, 30);
 	run(pc, at(10), 0);
 	expect_callers(pc);
-}
-
-/* Where it is known whether a stub has a frame, a stale address at the other place is no matter;
- * else none is believed. */
-TEST(stub_of_known_frame)
-{
-	static const struct {
-		uint64_t pc;
-		size_t end, stale; /* words: of the frame; of another address */
-		bool is_certain;
-	} rows[] = {{FRAMED, 1, 11, true},         {FRAMED + 1, 2, 11, false},
-		    {FRAMED + 4, 12, 0, true},     {FRAMED + 0x20, 12, 0, true},
-		    {FRAMED + 0x40, 12, 0, false}, {LEAF + 4, 1, 11, true}};
-
-	for (size_t i = 0; i < NR(rows); i++) {
-		memset(words, 0, sizeof(words));
-		put_callers(rows[i].end, 30);
-		words[rows[i].stale] = METHOD + RETURN;
-		run(rows[i].pc, rows[i].end == 12 ? at(10) : rows[i].end == 1 ? at(30) : at(10), 0);
-		if (rows[i].is_certain)
-			expect_callers(rows[i].pc);
-		else
-			expect(&rows[i].pc, 1, UNWIND_UNPROVEN);
-	}
-	/* a frame without words of its own */
-	memset(words, 0, sizeof(words));
-	put_callers(2, 30);
-	run(FRAMED + 4, at(0), 0);
-	expect_callers(FRAMED + 4);
-}
-
-#if defined(__x86_64__)
-static void *returns_to;
-
-static __attribute__((noinline)) void called(void)
-{
-	returns_to = __builtin_return_address(0);
-}
-
-static void (*volatile pointer)(void) = called;
-
-/* C++ calls stubs by pointers. A frame that is not known may have the address of any such call. */
-TEST(native)
-{
-	const uint64_t pc = LEAF + 4, other = STUBS + 0x400;
-
-	test_map_self(&unwind.lookup);
-	map_machine();
-	pointer();
-	words[0] = (uint64_t)returns_to;
-	run(pc, 99, 0);
-	assert_true(unwind.nr > 1 && unwind.chain[1] == (uint64_t)returns_to);
-	run(other, 99, 0);
-	expect(&other, 1, UNWIND_UNPROVEN);
-	words[0]++;
-	run(pc, 99, 0);
-	expect(&pc, 1, UNWIND_UNPROVEN);
-	called();
-	words[0] = (uint64_t)returns_to;
-	run(pc, 99, 0);
-	expect(&pc, 1, UNWIND_UNPROVEN);
-}
-#endif
-
-/* An intrinsic has pushed a word onto the frame, which else begins at a multiple of 16. */
-TEST(pushed)
-{
-	const uint64_t pc = METHOD + 0x20;
-
-	put_callers(5, 30);
-	run_at(at(1), pc, 99, 0);
-	expect(&pc, 1, UNWIND_UNPROVEN);
-	memset(words, 0, sizeof(words));
-	put_callers(6, 30);
-	run_at(at(1), pc, 99, 0);
-	expect_callers(pc);
-	/* where it is not known how much of the frame is there, it may just be gone */
-	memset(words, 0, sizeof(words));
-	words[5] = OTHER + RETURN;
-	put_callers(2, 30);
-	run_at(at(1), OTHER + 0x50, at(30), 0);
-	expect_callers(OTHER + 0x50);
-}
-
-/* The register is used for something else: the frame is that of the method that runs if it has not
- * called any, and is whole; else it may be a caller's. */
-TEST(busy_register)
-{
-	const uint64_t chain[] = {0xb000 + CODE_ADDRESS + 7, METHOD + RETURN,
-				  0xa000 + CODE_ADDRESS + 5, STUBS + CALL_STUB, LIBRARY + 0x50};
-	const uint64_t pc = INTERPRETER + 0x30;
-
-	put_interpreted(12, B, CODES + CODES_BYTES + 7, at(18), 99, METHOD + RETURN);
-	put_callers(22, 36);
-	run(pc, at(12), 77);
-	expect(&pc, 1, UNWIND_UNPROVEN);
-	words[10] = 0;
-	run(pc, at(12), 77);
-	expect(chain, NR(chain), UNWIND_NO_TABLE);
-	words[4] = CODES - 1; /* and is at a bytecode of it */
-	run(pc, at(12), 77);
-	expect(&pc, 1, UNWIND_UNPROVEN);
-	words[4] = CODES + CODES_BYTES + 7;
-	run_at(at(5), pc, at(12), 77);
-	expect(&pc, 1, UNWIND_UNPROVEN);
 }
 
 /* What lies beyond the bytes of the sample is truncated, and not unproven. */
