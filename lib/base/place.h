@@ -5,19 +5,16 @@
 #ifndef BASE_PLACE_H
 #define BASE_PLACE_H
 
+#include "base/mix.h"
+
 enum {
 	PLACE_SEGMENTS = 12,
 	PLACE_OF_SEGMENT = 8,
 	PLACE_SUMS = PLACE_SEGMENTS * PLACE_OF_SEGMENT,
 	PLACE_MINUS = 1 << 7, /* the sample is subtracted */
+	/* Of so few samples a word has the places, a byte each, the first one the lowest. */
+	PLACE_FEW = 8,
 };
-
-/* As hash_mix. */
-static inline unsigned long long place_mix(unsigned long long seed, unsigned long long word)
-{
-	seed = (seed ^ word) * 0x9e3779b97f4a7c15ull;
-	return seed ^ seed >> 32;
-}
 
 /* The sum, below PLACE_SUMS, and PLACE_MINUS or not, of a place of a row. Rows of clocks that are
  * in step have the same number and the same places at the same times; all others have numbers of
@@ -29,11 +26,24 @@ static inline unsigned char place_in_sums(unsigned long long row, unsigned long 
 	const unsigned long long at = place + (row >> 32) % PLACE_OF_SEGMENT;
 	const unsigned long long segment = at / PLACE_OF_SEGMENT, turn = segment / PLACE_SEGMENTS;
 	const unsigned int nr = (unsigned int)(segment % PLACE_SEGMENTS);
-	const unsigned long long random = place_mix(place_mix(row, turn), turn);
+	const unsigned long long random = hash_mix(hash_mix(row, turn), turn);
 	const unsigned int to = (nr + (unsigned int)(random >> 48)) % PLACE_SEGMENTS;
 
 	return (unsigned char)(to * PLACE_OF_SEGMENT + at % PLACE_OF_SEGMENT +
 			       (random >> nr & 1 ? PLACE_MINUS : 0));
+}
+
+/* Adds a sample, which is at that place, to PLACE_SUMS sums. */
+static inline void place_count(short *sums, unsigned long long place)
+{
+	sums[place & (PLACE_MINUS - 1)] += place & PLACE_MINUS ? -1 : 1;
+}
+
+/* The same of the first nr places in a word. */
+static inline void place_count_few(short *sums, unsigned long long places, unsigned long long nr)
+{
+	for (unsigned long long i = 0; i < nr; i++)
+		place_count(sums, places >> 8 * i & 0xff);
 }
 
 #endif

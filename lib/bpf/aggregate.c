@@ -191,14 +191,13 @@ void aggregate_resume(struct aggregate *a, uint32_t table)
 static bool read_places(const union bpf_aggregate_line *t, const struct bpf_aggregate_slot *s,
 			int16_t sums[PLACE_SUMS])
 {
-	if (s->samples > BPF_AGGREGATE_FEW) {
+	if (s->samples > PLACE_FEW) {
 		if (s->places)
 			memcpy(sums, t[FIRST_STACK + s->places - 1].sums,
 			       PLACE_SUMS * sizeof(*sums));
 		return s->places;
 	}
-	for (uint64_t i = 0, places = s->places; i < s->samples; i++, places >>= 8)
-		sums[places & (PLACE_MINUS - 1)] += places & PLACE_MINUS ? -1 : 1;
+	place_count_few(sums, s->places, s->samples);
 	return true;
 }
 

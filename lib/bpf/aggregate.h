@@ -10,8 +10,8 @@
  * is an array in shared memory: a hash table of slots, keyed by a hash of thread, name, exec and
  * stack, and the words of the stacks.
  *
- * Where the samples stood in the rows of their clocks is added up, too: base/place.h. It is not of
- * waits, which are sampled by chance.
+ * Where the samples stood in the rows of their clocks is added up, too: base/place.h. Not
+ * of waits: they are sampled by chance.
  *
  * All tables are held before the readings of a boundary: so the ring, which is divided by time,
  * decides which iteration a sample belongs to. Then they are read, written as stacks frames
@@ -42,8 +42,8 @@ enum {
 struct aggregate_config {
 	const uint32_t *cpus; /* the numbers of those that have a table */
 	uint32_t nr_cpus;
-	/* Of the rows of base/place.h: the number of that of all clocks, if those of the CPUs are
-	 * in step; 0: each has its own. */
+	/* The number of the row (base/place.h) that the clocks of all CPUs share, as they are in
+	 * step; 0: each clock has a row of its own. */
 	uint64_t in_step;
 	bool has_own_clocks; /* the event is inherited, and has a clock for each task */
 };

@@ -10,7 +10,6 @@
 enum {
 	BPF_AGGREGATE_LINE_WORDS = 8,
 	BPF_AGGREGATE_STACK_WORDS = 128, /* of the kernel, and of the user, at most */
-	BPF_AGGREGATE_FEW = 8,           /* places that find room in a slot */
 	BPF_AGGREGATE_LINE_SUMS = 32,
 };
 
@@ -35,9 +34,8 @@ struct bpf_aggregate_slot {
 	/* The kernel's words, then, in a line of their own, the user's: addresses, the innermost
 	 * first, and marks (PERF_CONTEXT_...). */
 	__u16 nr_kernel, nr_user;
-	/* Of samples in rows, base/place.h: of up to BPF_AGGREGATE_FEW samples their places, a byte
-	 * each, the first one the lowest; of more, the line of their sums, as above, + 1, or 0:
-	 * there was no room. */
+	/* Of samples in rows (base/place.h): the places of up to PLACE_FEW; of more, the line of
+	 * their sums, as above, + 1, or 0: there was no room. */
 	__u64 places;
 };
 

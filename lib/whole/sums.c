@@ -19,7 +19,6 @@ enum {
 	WORD = sizeof(uint64_t),
 	MAX_IDS = 1 << 16,
 	MAX_SUMS = 1 << 20,
-	FEW = WORD, /* places in a word */
 	PLACES_BYTES = PLACE_SUMS * sizeof(int16_t),
 };
 
@@ -35,8 +34,7 @@ struct sum {
 	uint64_t hash; /* the key */
 	size_t at, size;
 	uint64_t samples, weight, begin_ns, end_ns;
-	/* In rows: of FEW samples their places, a byte each, the first one the lowest; of more, the
-	 * offset of their sums. */
+	/* In rows: the places of up to PLACE_FEW samples; of more, the offset of their sums. */
 	uint64_t places;
 	bool is_in_row; /* all are */
 };
@@ -169,17 +167,6 @@ static bool find_place(struct id *id, const struct trace_record *r)
 	return true;
 }
 
-static void count_place(int16_t *sums, uint64_t place)
-{
-	sums[place & (PLACE_MINUS - 1)] += place & PLACE_MINUS ? -1 : 1;
-}
-
-static void count_few(int16_t *sums, uint64_t places, uint64_t nr)
-{
-	for (uint64_t i = 0; i < nr; i++)
-		count_place(sums, places >> 8 * i & 0xff);
-}
-
 static int16_t *sums_at(const struct whole_sums *s, uint64_t at)
 {
 	return (int16_t *)(void *)(s->places.data + at);
@@ -197,7 +184,7 @@ static void make_sums(struct whole_sums *s, struct sum *sum)
 		buf_cut(&s->places, sum->places);
 		sum->is_in_row = false;
 	} else
-		count_few(sums_at(s, sum->places), places, FEW);
+		place_count_few(sums_at(s, sum->places), places, PLACE_FEW);
 }
 
 /* Of the sample that the sum has just received. */
@@ -205,12 +192,12 @@ static void add_place(struct whole_sums *s, struct sum *sum, const struct id *id
 {
 	const uint64_t place = place_in_sums(id->row, id->place);
 
-	if (sum->samples <= FEW)
+	if (sum->samples <= PLACE_FEW)
 		sum->places |= place << 8 * (sum->samples - 1);
-	else if (sum->samples == FEW + 1)
+	else if (sum->samples == PLACE_FEW + 1)
 		make_sums(s, sum);
-	if (sum->samples > FEW && sum->is_in_row)
-		count_place(sums_at(s, sum->places), place);
+	if (sum->samples > PLACE_FEW && sum->is_in_row)
+		place_count(sums_at(s, sum->places), place);
 }
 
 static struct sum *begin_sum(struct whole_sums *s, uint64_t hash, const struct trace_record *r)
@@ -310,8 +297,8 @@ bool whole_sums_next(const struct whole_sums *s, uint32_t *at, struct whole_sum 
 				  .weight = sum->weight,
 				  .end_ns = sum->end_ns,
 				  .has_places = sum->is_in_row};
-	if (sum->is_in_row && sum->samples <= FEW)
-		count_few(out->places, sum->places, sum->samples);
+	if (sum->is_in_row && sum->samples <= PLACE_FEW)
+		place_count_few(out->places, sum->places, sum->samples);
 	else if (sum->is_in_row)
 		memcpy(out->places, sums_at(s, sum->places), PLACES_BYTES);
 	return true;

@@ -65,7 +65,8 @@ static int find_place(struct bpf_perf_event_data *ctx, __u32 cpu, __u64 period)
 		return NO_PLACE;
 	if (!row->number || row->clock != clock) {
 		row->clock = clock;
-		row->number = in_step ? in_step : mix(mix(mix(1, clock), now), cpu) | 1;
+		row->number =
+		    in_step ? in_step : hash_mix(hash_mix(hash_mix(1, clock), now), cpu) | 1;
 		row->place = row->time_ns = 0;
 	}
 	if (in_step && period)

@@ -18,7 +18,6 @@ enum {
 	WORDS = BPF_AGGREGATE_STACK_WORDS,
 	LINE = BPF_AGGREGATE_LINE_WORDS,
 	MAX_PROBES = 32, /* of slots */
-	FEW = BPF_AGGREGATE_FEW,
 	LINE_SUMS = BPF_AGGREGATE_LINE_SUMS,
 	NO_PLACE = -1, /* the sample is in no row */
 };
@@ -64,17 +63,11 @@ static union bpf_aggregate_line *line_at(__u32 i)
 	return bpf_map_lookup_elem(&lines, &i);
 }
 
-static __u64 mix(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-	return hash ^ hash >> 32;
-}
-
 static __u64 mix_all(__u64 hash, const __u64 *words, __u32 nr)
 {
 	for (__u32 i = 0; i < WORDS && i < nr; i++)
-		hash = mix(hash, words[i]);
-	return mix(hash, nr);
+		hash = hash_mix(hash, words[i]);
+	return hash_mix(hash, nr);
 }
 
 /* What tells samples apart beside their stack. A program that is started anew has other mappings,
@@ -85,8 +78,9 @@ static __u64 mix_task(__u64 id)
 	__u64 comm[2] = {0, 0};
 
 	bpf_get_current_comm(comm, sizeof(comm));
-	return mix(mix(mix(mix(mix(1, id), comm[0]), comm[1]), BPF_CORE_READ(t, start_boottime)),
-		   BPF_CORE_READ(t, self_exec_id));
+	id = hash_mix(hash_mix(hash_mix(1, id), comm[0]), comm[1]);
+	id = hash_mix(id, BPF_CORE_READ(t, start_boottime));
+	return hash_mix(id, BPF_CORE_READ(t, self_exec_id));
 }
 
 /* Words of one side of the stack; negative: it cannot be read. */
@@ -175,7 +169,7 @@ static void make_sums(__u32 base, struct bpf_aggregate_head *head, struct bpf_ag
 			l->words[k] = 0;
 	}
 	head->nr_lines += wanted;
-	for (__u32 i = 0; i < FEW; i++)
+	for (__u32 i = 0; i < PLACE_FEW; i++)
 		count_place(base, line, places >> 8 * i & 0xff);
 	slot->places = line + 1;
 }
@@ -184,11 +178,11 @@ static void make_sums(__u32 base, struct bpf_aggregate_head *head, struct bpf_ag
 static void add_place(__u32 base, struct bpf_aggregate_head *head, struct bpf_aggregate_slot *slot,
 		      __u32 place)
 {
-	if (slot->samples < FEW) {
+	if (slot->samples < PLACE_FEW) {
 		slot->places |= (__u64)(place & 0xff) << 8 * slot->samples;
 		return;
 	}
-	if (slot->samples == FEW)
+	if (slot->samples == PLACE_FEW)
 		make_sums(base, head, slot);
 	if (slot->places)
 		count_place(base, slot->places - 1, place);
