@@ -48,11 +48,10 @@ static bool is_optimised(const struct v8_layout *l, const uint8_t *head)
 	return kind == (uint64_t)l->baseline + V8_OPTIMISED;
 }
 
-static bool read_head(struct remote *pages, const struct bpf_javascript *at, uint64_t code,
-		      uint8_t head[V8_CODE_BYTES], struct v8_code *out)
+static bool read_head(struct remote *pages, const struct bpf_javascript *at,
+		      const struct v8_layout *l, uint64_t code, uint8_t head[V8_CODE_BYTES],
+		      struct v8_code *out)
 {
-	const struct v8_layout *l = interpreters_v8_layout(at);
-
 	if (!l || v8_code_type(pages, at, code) != at->code_type ||
 	    !remote_copy(pages, code - 1, head, V8_CODE_BYTES))
 		return false;
@@ -71,7 +70,7 @@ bool v8_code_read(struct remote *pages, const struct bpf_javascript *at, uint64_
 	uint8_t head[V8_CODE_BYTES];
 	uint32_t length;
 
-	if (!read_head(pages, at, code, head, out) || !is_optimised(l, head) ||
+	if (!read_head(pages, at, l, code, head, out) || !is_optimised(l, head) ||
 	    !is_beside(pages, at, l, stream, word_at(head, l->code_beside)))
 		return false;
 	length = (uint32_t)word_at(head, l->code_length);
@@ -88,6 +87,7 @@ bool v8_code_is_still(struct remote *pages, const struct bpf_javascript *at,
 	uint8_t head[V8_CODE_BYTES];
 	struct v8_code now;
 
-	return read_head(pages, at, code->code, head, &now) && now.start == code->start &&
-	       now.data == code->data && now.positions == code->positions;
+	return read_head(pages, at, interpreters_v8_layout(at), code->code, head, &now) &&
+	       now.start == code->start && now.data == code->data &&
+	       now.positions == code->positions;
 }

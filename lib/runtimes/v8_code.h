@@ -20,8 +20,8 @@ struct v8_code {
 /* The type of an object, or -1: it cannot be read. */
 int v8_code_type(struct remote *pages, const struct bpf_javascript *at, uint64_t pointer);
 
-/* Of the stream at an address; code: the pointer to what belongs to it. end: no instructions are
- * from there on. False: it is none, or none that is optimised. */
+/* Reads the code of the stream at that address. code: the pointer to its object; end: where its
+ * instructions must end. False: there is no code, or it is not optimised. */
 bool v8_code_read(struct remote *pages, const struct bpf_javascript *at, uint64_t stream,
 		  uint64_t code, uint64_t end, struct v8_code *out);
 /* Whether it is still that one. */

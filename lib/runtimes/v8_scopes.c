@@ -44,7 +44,6 @@ _Static_assert(DICT_KEY(struct scope, line) == 2 * sizeof(uint64_t), "a key has 
 
 struct v8_scopes {
 	struct v8_functions functions;
-	const struct v8_layout *layout;
 	struct dict scopes;
 	uint64_t own;       /* the function */
 	uint64_t *function; /* owned; those that are inlined */
@@ -152,7 +151,7 @@ static bool load_own(struct v8_scopes *s, uint64_t pointer)
 static bool load(struct v8_scopes *s, const struct v8_code *code)
 {
 	const struct bpf_javascript *at = s->functions.at;
-	const struct v8_layout *l = s->layout;
+	const struct v8_layout *l = interpreters_v8_layout(at);
 	uint64_t data[V8_DATA_NR];
 	size_t nr, bytes;
 
@@ -348,7 +347,6 @@ void v8_scopes_begin(struct v8_scopes *s, uint32_t pid, const struct bpf_javascr
 {
 	s->functions.pages.pid = pid;
 	s->functions.at = at;
-	s->layout = interpreters_v8_layout(at);
 	v8_functions_forget(&s->functions);
 }
 
