@@ -227,15 +227,16 @@ static double few_vary_by(const struct interval_weights *all)
 	return rows_of(all)->nr && all->nr ? 1 + 1.5 / (double)all->nr : 1;
 }
 
-/* Samples of which rows say how they follow each other. Where some are added up, and the table had
- * no room for others, these are in rows of their own, without the places between them. */
+/* How many samples have places that tell how they follow each other. Where some samples are added
+ * up, the others do not: they found no room in the table, and what was between them is missing. */
 static double nr_told(const struct interval_segments *rows, const struct interval_segments *of)
 {
 	return (double)(of->nr_added_up ? rows->nr_added_up : rows->nr);
 }
 
-/* False: samples of a stack that was added up count elsewhere, as when its code got another name
- * meanwhile, and all their places here; or a sum had no room. */
+/* False: the sums are of no use, as one had no room, or as they are of more samples than are
+ * counted here: a stack that was added up has the places of all of its samples in one part, and the
+ * other parts count elsewhere if its code got another name meanwhile. */
 static bool has_rows(const struct interval_weights *w)
 {
 	const struct interval_segments *rows = rows_of(w);

@@ -40,8 +40,8 @@ struct profile_sample {
 			  * sampled the more surely the longer it is, the mean; 0: of one that
 			  * records of switches show, or with a mean of 1, nothing is left to
 			  * chance; else weight */
-	/* Of a first part: where all samples of the stack counted in rows, PLACE_SUMS sums of
-	 * base/place.h, and how many they are; NULL: each was taken by itself. */
+	/* The PLACE_SUMS sums of places (base/place.h) of all samples of the stack, and how many
+	 * these are: its first part has them. NULL: each was taken by itself. */
 	const int16_t *places;
 	uint64_t nr_places;
 	bool is_in_row; /* the event's next one after the one before, and not one of several */

@@ -332,8 +332,8 @@ static int no_address(struct report_counter *c, const struct profile_sample *s, 
 	return function ? 0 : -ENOMEM;
 }
 
-/* The places of a stack, which its first part has, are those of all parts: these must count
- * together. */
+/* The first part of a stack has the places of all of its parts: they are used only where no other
+ * part counts elsewhere. */
 static bool has_places(const struct report_counter *c, const struct profile_sample *s)
 {
 	const struct profile_filter *f = c->all->run->filter;
